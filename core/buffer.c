@@ -1,0 +1,107 @@
+#include "core/buffer.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/limits.h"
+#include "core/memory.h"
+
+// Receive buffers at rest beyond this many go back to the allocator: a burst's memory is not kept for ever.
+enum { FREE_COUNT_MAX = 4 * RECEIVE_BUFFERS_LENT };
+
+static size_t footprint(uint32_t capacity) {
+    return sizeof(struct buffer) + capacity + BUFFER_SLACK_BYTES;
+}
+
+void buffer_pool_init(struct buffer_pool *pool, struct buffer_budget *budget) {
+    *pool = (struct buffer_pool){.budget = budget};
+}
+
+static struct buffer *make(struct buffer_pool *pool, uint32_t capacity) {
+    uint64_t bytes = footprint(capacity);
+    uint64_t before = atomic_fetch_add_explicit(&pool->budget->bytes, bytes, memory_order_relaxed);
+    struct buffer *buffer = before + bytes <= pool->budget->bytes_max ? memory_take(bytes) : NULL;
+    if (!buffer) {
+        atomic_fetch_sub_explicit(&pool->budget->bytes, bytes, memory_order_relaxed);
+        return NULL;
+    }
+    buffer->next = NULL;
+    buffer->pool = pool;
+    buffer->references = 1;
+    buffer->capacity = capacity;
+    memset(buffer->bytes + capacity, 0, BUFFER_SLACK_BYTES);
+    return buffer;
+}
+
+static void unmake(struct buffer *buffer) {
+    atomic_fetch_sub_explicit(&buffer->pool->budget->bytes, footprint(buffer->capacity),
+                              memory_order_relaxed);
+    memory_give(buffer);
+}
+
+void buffer_pool_deinit(struct buffer_pool *pool) {
+    assert(buffer_pool_full(pool));
+    while (pool->free) {
+        struct buffer *buffer = pool->free;
+        pool->free = buffer->next;
+        unmake(buffer);
+    }
+    pool->free_count = pool->made = 0;
+}
+
+bool buffer_pool_full(const struct buffer_pool *pool) {
+    return pool->free_count == pool->made && pool->out_large == 0;
+}
+
+struct buffer *buffer_take(struct buffer_pool *pool) {
+    struct buffer *buffer = pool->free;
+    if (buffer) {
+        pool->free = buffer->next;
+        pool->free_count--;
+        buffer->next = NULL;
+        buffer->references = 1;
+        return buffer;
+    }
+    buffer = make(pool, RECEIVE_BUFFER_BYTES);
+    if (buffer)
+        pool->made++;
+    return buffer;
+}
+
+bool buffer_pool_can_take(const struct buffer_pool *pool) {
+    uint64_t bytes = atomic_load_explicit(&pool->budget->bytes, memory_order_relaxed);
+    return pool->free || bytes + footprint(RECEIVE_BUFFER_BYTES) <= pool->budget->bytes_max;
+}
+
+struct buffer *buffer_take_sized(struct buffer_pool *pool, uint32_t capacity) {
+    // One that happens to have a receive buffer's size would be taken for one when it comes home.
+    if (capacity == RECEIVE_BUFFER_BYTES)
+        return buffer_take(pool);
+    struct buffer *buffer = make(pool, capacity);
+    if (buffer)
+        pool->out_large++;
+    return buffer;
+}
+
+static void come_home(struct buffer *buffer) {
+    struct buffer_pool *pool = buffer->pool;
+    if (buffer->capacity != RECEIVE_BUFFER_BYTES) {
+        pool->out_large--;
+        unmake(buffer);
+    } else if (pool->free_count >= FREE_COUNT_MAX) {
+        pool->made--;
+        unmake(buffer);
+    } else {
+        buffer->next = pool->free;
+        pool->free = buffer;
+        pool->free_count++;
+    }
+}
+
+void buffer_drop(struct buffer *buffer) {
+    if (!buffer)
+        return;
+    assert(buffer->references > 0);
+    if (--buffer->references == 0)
+        come_home(buffer);
+}

@@ -1,0 +1,58 @@
+// Reference-counted byte buffers and the pool of receive buffers that a shard lends to the kernel.
+//
+// A buffer belongs to the shard whose pool made it. Its count is a plain integer that only that shard
+// touches: a reference that travels to another shard travels back through the mailbox before it is dropped.
+// The pool grows on demand up to the hub's memory bound and keeps what comes back, the last returned first,
+// because that one is still in the cache.
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buffer_pool;
+
+struct buffer {
+    struct buffer *next;      // in the pool's free list; NULL otherwise
+    struct buffer_pool *pool; // whose it is
+    uint32_t references;
+    uint32_t capacity; // bytes that may be written; BUFFER_SLACK_BYTES more may be read
+    uint8_t bytes[];
+};
+
+// Bytes of user memory that the whole hub holds in buffers, and their bound. Shared by all shards' pools.
+struct buffer_budget {
+    _Atomic uint64_t bytes;
+    uint64_t bytes_max;
+};
+
+struct buffer_pool {
+    struct buffer *free; // receive buffers at rest
+    uint32_t free_count;
+    uint32_t made;      // receive buffers in being, at rest or not
+    uint32_t out_large; // other buffers in being
+    struct buffer_budget *budget;
+};
+
+void buffer_pool_init(struct buffer_pool *pool, struct buffer_budget *budget);
+// Gives the memory of the free buffers back. Every buffer must have come home (buffer_pool_full).
+void buffer_pool_deinit(struct buffer_pool *pool);
+// Whether every buffer that the pool made has come home.
+bool buffer_pool_full(const struct buffer_pool *pool);
+
+// A receive buffer (RECEIVE_BUFFER_BYTES) with one reference, or NULL when the budget or memory is used up.
+struct buffer *buffer_take(struct buffer_pool *pool);
+// A buffer of `capacity` bytes with one reference, or NULL likewise.
+struct buffer *buffer_take_sized(struct buffer_pool *pool, uint32_t capacity);
+
+// Whether buffer_take would find room within the budget now.
+bool buffer_pool_can_take(const struct buffer_pool *pool);
+
+// One more reference, on the owner's shard.
+static inline void buffer_hold(struct buffer *buffer) {
+    buffer->references++;
+}
+
+// Gives one reference up, on the owner's shard; the last one sends the buffer home. NULL is allowed.
+void buffer_drop(struct buffer *buffer);

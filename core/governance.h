@@ -1,0 +1,17 @@
+// Governance levels, from loose to strict (HugAI v2 headers, table of section 2). They compare with < and >.
+#pragma once
+
+#include <stddef.h>
+
+enum governance {
+    GOVERNANCE_AUTONOMOUS,
+    GOVERNANCE_SUPERVISED,
+    GOVERNANCE_HUMAN,
+    GOVERNANCE_MANUAL,
+    GOVERNANCE_COUNT
+};
+
+// The level that `text` names exactly, or GOVERNANCE_COUNT.
+enum governance governance_parse(const char *text, size_t bytes);
+// Its name; static.
+const char *governance_text(enum governance level);

@@ -1,0 +1,98 @@
+// The grammar of JSON text (RFC 8259), as far as the hub reads it: in place, lazily, without a tree.
+// Positions are offsets into the text, so results stay valid when the bytes move.
+//
+// Every text must have BUFFER_SLACK_BYTES readable bytes behind its end; what they hold doesn't matter.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum json_type {
+    JSON_NONE,
+    JSON_STRING,
+    JSON_NUMBER,
+    JSON_OBJECT,
+    JSON_ARRAY,
+    JSON_TRUE,
+    JSON_FALSE,
+    JSON_NULL
+};
+
+// A stretch of the text. A string's span holds its quotes.
+struct span {
+    uint32_t at;
+    uint32_t bytes;
+};
+
+// One member of an object (key is its span with quotes) or element of an array (key.bytes is 0).
+struct json_item {
+    struct span key;
+    struct span value;
+    enum json_type type;
+};
+
+// Walks the members or elements of one object or array.
+struct json_walk {
+    const uint8_t *text;
+    uint32_t at;
+    uint32_t end;
+    bool object;
+    bool begun;
+};
+
+// Ends of `json_next`.
+enum json_step { JSON_ITEM, JSON_END, JSON_BAD };
+
+// Begins a walk of `value`, an object or array of which only the outside need be known.
+void json_walk_begin(struct json_walk *walk, const uint8_t *text, struct span value);
+// The next item. Keys are judged as JSON strings and scalar values as JSON tokens; containers are skipped
+// over, judged only for balance. JSON_BAD when the grammar is broken; the walk is then over.
+enum json_step json_next(struct json_walk *walk, struct json_item *item);
+
+// The first member of the object `value` whose key means `key`; type JSON_NONE when there is none or it is no
+// object.
+struct json_item json_member(const uint8_t *text, struct span value, const char *key);
+
+// What a string means: its escapes undone, as UTF-8 (a lone surrogate becomes U+FFFD). Writes up to
+// `capacity` bytes and no zero byte. Returns the number of bytes, or SIZE_MAX when it would be more than
+// capacity or is no JSON string.
+size_t json_string_decode(const uint8_t *text, struct span string, char *out, size_t capacity);
+// Whether a string means `literal`.
+bool json_string_is(const uint8_t *text, struct span string, const char *literal);
+
+// --- What the lookup and the walk are built on. `at` and `end` are offsets into `text`.
+
+// The first offset from `at` on that is no white space; `end` when there is none.
+uint32_t json_skip_space(const uint8_t *text, uint32_t at, uint32_t end);
+// The offset behind the string that opens at `at` (text[at] is a quote): only its end is looked for, what is
+// inside is not judged. UINT32_MAX when it doesn't end before `end`. *escaped is set when it holds a
+// backslash.
+uint32_t json_skip_string(const uint8_t *text, uint32_t at, uint32_t end, bool *escaped);
+// The offset behind the object or array that opens at `at`. Strings are skipped over, and brackets of both kinds are
+// counted together: where as many have closed as have opened, the value ends, and that bracket must be of the kind that
+// opened it. Which kind closes which in between is not judged, as nothing else is (a backslash outside a string, which
+// is no JSON, takes the next byte's meaning as one inside does). Any depth, without memory for it. UINT32_MAX when the
+// value doesn't close before `end`, or is closed by the wrong kind.
+uint32_t json_skip_container(const uint8_t *text, uint32_t at, uint32_t end);
+// The offset behind the number, true, false or null that begins at `at`, judged as a JSON token, and its type.
+// UINT32_MAX when there is none. What comes behind is not looked at: of 01 the 0 is a number.
+uint32_t json_skip_scalar(const uint8_t *text, uint32_t at, uint32_t end, enum json_type *type);
+// Whether all bytes of the text are ASCII, and it so is UTF-8.
+bool json_ascii(const uint8_t *text, uint32_t bytes);
+// Whether the span is a JSON string token: escapes well formed, no control characters.
+bool json_string_valid(const uint8_t *text, struct span string);
+// Whether the span is a JSON number token.
+bool json_number_valid(const uint8_t *text, struct span number);
+
+// The value of a JSON number token that is a whole number from 0 to 2^53 - 1 however it is written (7, 7.0,
+// 70e-1). False when it is anything else.
+bool json_number_whole(const uint8_t *text, struct span number, uint64_t *out);
+
+// --- The vector code: the same results at every level. The best that the processor has is found before main.
+
+enum json_level { JSON_LEVEL_PORTABLE, JSON_LEVEL_AVX2, JSON_LEVEL_AVX512, JSON_LEVELS_COUNT };
+
+enum json_level json_level_in_use(void);
+// For tests and benchmarks, while no other thread runs: uses another level. False when the processor lacks it.
+bool json_level_use(enum json_level level);

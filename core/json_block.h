@@ -1,0 +1,219 @@
+// Sixty-four bytes of JSON text at a time, as bit masks: bit i tells of the byte at offset i. What the skippers of
+// json_skip.c and the walk of lookup.c are built on; not for anyone else.
+//
+// Each level of vector code has the same inline functions. An algorithm is written once as an always-inline
+// function that takes them as constant pointers, and is made once a level in a function with that level's target
+// attribute; the processor's level is found when the program starts. The masks are the same at every level.
+//
+// A mask tells of bytes, not of grammar: it is the algorithm that keeps what lies before the block (an open string,
+// a backslash at its end) and cuts off what lies behind the text. All 64 bytes must be readable.
+#pragma once
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "core/json.h"
+#include "core/limits.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+enum { JSON_BLOCK_BYTES = 64 };
+static_assert((int)JSON_BLOCK_BYTES <= (int)BUFFER_SLACK_BYTES, "a block that begins inside a text is readable");
+
+struct json_string_masks {
+    uint64_t quote;
+    uint64_t backslash;
+    uint64_t control; // below 0x20
+};
+
+struct json_bracket_masks {
+    uint64_t quote;
+    uint64_t backslash;
+    uint64_t open; // of either kind
+    uint64_t close;
+};
+
+typedef struct json_string_masks json_string_masks_of(const uint8_t *block);
+typedef struct json_bracket_masks json_bracket_masks_of(const uint8_t *block);
+// The bytes from 0x80 up.
+typedef uint64_t json_high_of(const uint8_t *block);
+// Bit i of the result is the parity of the bits 0 to i.
+typedef uint64_t json_parity_of(uint64_t bits);
+
+#define JSON_INLINE static inline __attribute__((always_inline))
+#define JSON_TARGET_AVX2 __attribute__((target("avx2,bmi,bmi2,popcnt,pclmul")))
+#define JSON_TARGET_AVX512 __attribute__((target("avx512f,avx512bw,avx2,bmi,bmi2,popcnt,pclmul")))
+
+// The bits from `index` (0 to 63) up, and those below `index` (0 to 64).
+JSON_INLINE uint64_t json_bits_from(uint32_t index) {
+    return UINT64_MAX << index;
+}
+JSON_INLINE uint64_t json_bits_below(uint64_t index) {
+    return index < 64 ? (UINT64_C(1) << index) - 1 : UINT64_MAX;
+}
+JSON_INLINE uint32_t json_lowest(uint64_t bits) {
+    return (uint32_t)__builtin_ctzll(bits);
+}
+
+// Which bytes are escaped: those behind an odd run of backslashes. *carry is 1 when the block's first byte is escaped by
+// what lies before it, and is left so for the next block. (Langdale and Lemire, "Parsing gigabytes of JSON per second",
+// section 3.1.1: runs that begin at odd and even offsets are told apart by adding.)
+JSON_INLINE uint64_t json_escaped(uint64_t backslash, uint64_t *carry) {
+    const uint64_t even = UINT64_C(0x5555555555555555);
+    backslash &= ~*carry;
+    uint64_t follows = backslash << 1 | *carry;
+    uint64_t odd_starts = backslash & ~even & ~follows;
+    uint64_t ends;
+    *carry = __builtin_add_overflow(odd_starts, backslash, &ends);
+    return (even ^ (ends << 1)) & follows;
+}
+
+// The quotes that are not escaped.
+JSON_INLINE uint64_t json_quotes(uint64_t quote, uint64_t backslash, uint64_t *carry) {
+    if (__builtin_expect((backslash | *carry) == 0, 1))
+        return quote;
+    return quote & ~json_escaped(backslash, carry);
+}
+
+// --- Portable: eight bytes at a time in a word.
+
+JSON_INLINE uint64_t json_word_load(const uint8_t *bytes) {
+    uint64_t word;
+    memcpy(&word, bytes, sizeof word);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    word = __builtin_bswap64(word);
+#endif
+    return word;
+}
+// Gathers the top bits of the eight bytes: 0x80 in byte k becomes bit k.
+JSON_INLINE uint64_t json_word_gather(uint64_t tops) {
+    return (tops >> 7) * UINT64_C(0x0102040810204080) >> 56;
+}
+JSON_INLINE uint64_t json_word_zero(uint64_t word) {
+    const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f);
+    return json_word_gather(~(((word & low) + low) | word | low));
+}
+JSON_INLINE uint64_t json_word_equal(uint64_t word, uint8_t byte) {
+    return json_word_zero(word ^ UINT64_C(0x0101010101010101) * byte);
+}
+
+JSON_INLINE struct json_string_masks json_string_masks_portable(const uint8_t *block) {
+    struct json_string_masks masks = {0};
+    for (unsigned at = 0; at < JSON_BLOCK_BYTES; at += 8) {
+        uint64_t word = json_word_load(block + at);
+        masks.quote |= json_word_equal(word, '"') << at;
+        masks.backslash |= json_word_equal(word, '\\') << at;
+        masks.control |= json_word_zero(word & UINT64_C(0xe0e0e0e0e0e0e0e0)) << at;
+    }
+    return masks;
+}
+
+JSON_INLINE struct json_bracket_masks json_bracket_masks_portable(const uint8_t *block) {
+    struct json_bracket_masks masks = {0};
+    for (unsigned at = 0; at < JSON_BLOCK_BYTES; at += 8) {
+        uint64_t word = json_word_load(block + at);
+        uint64_t curly = word | UINT64_C(0x2020202020202020); // '[' and ']' differ from '{' and '}' in this bit
+        masks.quote |= json_word_equal(word, '"') << at;
+        masks.backslash |= json_word_equal(word, '\\') << at;
+        masks.open |= json_word_equal(curly, '{') << at;
+        masks.close |= json_word_equal(curly, '}') << at;
+    }
+    return masks;
+}
+
+JSON_INLINE uint64_t json_high_portable(const uint8_t *block) {
+    uint64_t high = 0;
+    for (unsigned at = 0; at < JSON_BLOCK_BYTES; at += 8)
+        high |= json_word_gather(json_word_load(block + at) & UINT64_C(0x8080808080808080)) << at;
+    return high;
+}
+
+JSON_INLINE uint64_t json_parity_portable(uint64_t bits) {
+    for (unsigned shift = 1; shift < 64; shift <<= 1)
+        bits ^= bits << shift;
+    return bits;
+}
+
+#if defined(__x86_64__)
+
+// --- AVX2: two halves of 32 bytes.
+
+JSON_TARGET_AVX2 JSON_INLINE uint64_t json_join_avx2(__m256i low, __m256i high) {
+    return (uint32_t)_mm256_movemask_epi8(low) | (uint64_t)(uint32_t)_mm256_movemask_epi8(high) << 32;
+}
+JSON_TARGET_AVX2 JSON_INLINE uint64_t json_equal_avx2(__m256i low, __m256i high, char byte) {
+    __m256i all = _mm256_set1_epi8(byte);
+    return json_join_avx2(_mm256_cmpeq_epi8(low, all), _mm256_cmpeq_epi8(high, all));
+}
+
+JSON_TARGET_AVX2 JSON_INLINE struct json_string_masks json_string_masks_avx2(const uint8_t *block) {
+    __m256i low = _mm256_loadu_si256((const __m256i *)block);
+    __m256i high = _mm256_loadu_si256((const __m256i *)(block + 32));
+    __m256i last = _mm256_set1_epi8(0x1f);
+    return (struct json_string_masks){
+        .quote = json_equal_avx2(low, high, '"'),
+        .backslash = json_equal_avx2(low, high, '\\'),
+        .control = json_join_avx2(_mm256_cmpeq_epi8(_mm256_min_epu8(low, last), low),
+                                  _mm256_cmpeq_epi8(_mm256_min_epu8(high, last), high)),
+    };
+}
+
+JSON_TARGET_AVX2 JSON_INLINE struct json_bracket_masks json_bracket_masks_avx2(const uint8_t *block) {
+    __m256i low = _mm256_loadu_si256((const __m256i *)block);
+    __m256i high = _mm256_loadu_si256((const __m256i *)(block + 32));
+    __m256i curly = _mm256_set1_epi8(0x20);
+    __m256i low_curly = _mm256_or_si256(low, curly), high_curly = _mm256_or_si256(high, curly);
+    return (struct json_bracket_masks){
+        .quote = json_equal_avx2(low, high, '"'),
+        .backslash = json_equal_avx2(low, high, '\\'),
+        .open = json_equal_avx2(low_curly, high_curly, '{'),
+        .close = json_equal_avx2(low_curly, high_curly, '}'),
+    };
+}
+
+JSON_TARGET_AVX2 JSON_INLINE uint64_t json_high_avx2(const uint8_t *block) {
+    return json_join_avx2(_mm256_loadu_si256((const __m256i *)block),
+                          _mm256_loadu_si256((const __m256i *)(block + 32)));
+}
+
+// A product without carries by all ones sums each bit into all above it.
+JSON_TARGET_AVX2 JSON_INLINE uint64_t json_parity_avx2(uint64_t bits) {
+    __m128i product = _mm_clmulepi64_si128(_mm_set_epi64x(0, (int64_t)bits), _mm_set1_epi8(-1), 0);
+    return (uint64_t)_mm_cvtsi128_si64(product);
+}
+
+// --- AVX-512: the comparison gives the mask.
+
+JSON_TARGET_AVX512 JSON_INLINE struct json_string_masks json_string_masks_avx512(const uint8_t *block) {
+    __m512i bytes = _mm512_loadu_si512(block);
+    return (struct json_string_masks){
+        .quote = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8('"')),
+        .backslash = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8('\\')),
+        .control = _mm512_cmplt_epu8_mask(bytes, _mm512_set1_epi8(0x20)),
+    };
+}
+
+JSON_TARGET_AVX512 JSON_INLINE struct json_bracket_masks json_bracket_masks_avx512(const uint8_t *block) {
+    __m512i bytes = _mm512_loadu_si512(block);
+    __m512i curly = _mm512_or_si512(bytes, _mm512_set1_epi8(0x20));
+    return (struct json_bracket_masks){
+        .quote = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8('"')),
+        .backslash = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8('\\')),
+        .open = _mm512_cmpeq_epi8_mask(curly, _mm512_set1_epi8('{')),
+        .close = _mm512_cmpeq_epi8_mask(curly, _mm512_set1_epi8('}')),
+    };
+}
+
+JSON_TARGET_AVX512 JSON_INLINE uint64_t json_high_avx512(const uint8_t *block) {
+    return _mm512_movepi8_mask(_mm512_loadu_si512(block));
+}
+
+JSON_TARGET_AVX512 JSON_INLINE uint64_t json_parity_avx512(uint64_t bits) {
+    return json_parity_avx2(bits);
+}
+
+#endif

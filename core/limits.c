@@ -1,0 +1,20 @@
+#include "core/limits.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+
+void limits_defaults(struct limits *limits) {
+    *limits = (struct limits){
+        .header_bytes_max = 8 * 1024,
+        .frame_bytes_max = 16 * 1024 * 1024,
+        .id_bytes_max = 256,
+        .queue_bytes_max = 4 * 1024 * 1024,
+        .memory_bytes_max = UINT64_C(1024) * 1024 * 1024,
+        .connections_max = 65536,
+        .pending_max = 65536,
+        .batch_max = 1000,
+        .request_timeout_ns = 300 * SECOND_NS,
+        .idle_timeout_ns = 0,
+        .frame_timeout_ns = 10 * SECOND_NS,
+        .drain_timeout_ns = 5 * SECOND_NS,
+    };
+}

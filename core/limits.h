@@ -1,0 +1,72 @@
+// Every bound of the hub in one place. The enum holds what is fixed when the program is built (sizes of
+// buffers and tables, and what a value can never exceed); struct limits holds what an operator may set, with
+// its defaults.
+#pragma once
+
+#include <assert.h>
+#include <stdint.h>
+
+enum {
+    // A receive buffer. Many connections share a shard's; a frame that doesn't fit gets memory of its own.
+    RECEIVE_BUFFER_BYTES = 16 * 1024,
+    // How many of them a shard lends to the kernel at a time: 64 x 16 KiB stay within half of a 2 MiB L2
+    // cache.
+    RECEIVE_BUFFERS_LENT = 64,
+    // Readable bytes behind each buffer's end, so that a vector load that begins inside never faults.
+    BUFFER_SLACK_BYTES = 64,
+
+    // A frame up to this size is copied together with its neighbours on the way out; a larger one is sent
+    // from
+    // where it lies. An iovec entry costs more than copying this much (bench/send measures it).
+    COPY_BYTES_MAX = 1024,
+    // Vectors and bytes of one gathering send.
+    SEND_VECTORS_MAX = 64,
+    STAGE_BYTES = 64 * 1024,
+
+    // A hub id is shard, slot and generation, together a whole number below 2^53.
+    HUB_ID_SHARD_BITS = 6,
+    HUB_ID_SLOT_BITS = 22,
+    HUB_ID_GENERATION_BITS = 25,
+    HUB_ID_DIGITS_MAX = 16,
+    SHARDS_MAX = 1 << HUB_ID_SHARD_BITS,
+
+    // What comes in may leave this much longer: a spliced id and a canonical Content-Length.
+    FRAME_GROWTH_MAX = 1024,
+
+    AGENT_ID_BYTES_MAX = 255,
+    METHOD_BYTES_MAX = 255,
+    AGENTS_PER_CONNECTION_MAX = 64,
+    CAPABILITIES_BYTES_MAX = 64 * 1024,
+    METHODS_PER_AGENT_MAX = 4096,
+
+    MAILBOX_MESSAGES = 4096,
+    COMPLETIONS_MAX = 16 * 1024,
+
+    // After a framing error the connection is half-closed and read for this long, so that the answer arrives.
+    LINGER_MS = 1000,
+};
+
+static_assert(HUB_ID_SHARD_BITS + HUB_ID_SLOT_BITS + HUB_ID_GENERATION_BITS == 53,
+               "a hub id must survive a peer that keeps numbers as doubles");
+static_assert(COPY_BYTES_MAX < RECEIVE_BUFFER_BYTES && COPY_BYTES_MAX * 4 <= STAGE_BYTES,
+               "a copied frame fits a stage several times");
+static_assert((MAILBOX_MESSAGES & (MAILBOX_MESSAGES - 1)) == 0, "ring indices wrap by masking");
+
+// What an operator may set. Bytes, counts and nanoseconds as the names say.
+struct limits {
+    uint32_t header_bytes_max;
+    uint32_t frame_bytes_max; // of the body, which is what Content-Length counts
+    uint32_t id_bytes_max;
+    uint64_t queue_bytes_max;
+    uint64_t memory_bytes_max;
+    uint32_t connections_max;
+    uint32_t pending_max;
+    uint32_t batch_max;
+    uint64_t request_timeout_ns;
+    uint64_t idle_timeout_ns; // 0: off
+    uint64_t frame_timeout_ns;
+    uint64_t drain_timeout_ns;
+};
+
+// Fills *limits with the documented defaults.
+void limits_defaults(struct limits *limits);

@@ -1,0 +1,44 @@
+// A doubly linked list whose links lie in its members. A node that is in no list points at itself, so that
+// list_remove is safe to call twice. Nothing is owned.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct list {
+    struct list *next;
+    struct list *prev;
+};
+
+#define list_entry(node, type, member) ((type *)((char *)(node)-offsetof(type, member)))
+
+static inline void list_init(struct list *list) {
+    list->next = list->prev = list;
+}
+
+static inline bool list_empty(const struct list *list) {
+    return list->next == list;
+}
+
+// Puts `node`, which is in no list, behind the last of `list`.
+static inline void list_append(struct list *list, struct list *node) {
+    node->prev = list->prev;
+    node->next = list;
+    list->prev->next = node;
+    list->prev = node;
+}
+
+static inline void list_remove(struct list *node) {
+    node->prev->next = node->next;
+    node->next->prev = node->prev;
+    list_init(node);
+}
+
+// Takes the first node out; NULL when there is none.
+static inline struct list *list_take(struct list *list) {
+    if (list_empty(list))
+        return NULL;
+    struct list *node = list->next;
+    list_remove(node);
+    return node;
+}

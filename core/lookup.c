@@ -1,0 +1,404 @@
+// One pass over a body: UTF-8 by simdjson, then a walk over the members of the top level, of `params` and of
+// `params._meta`, with one state for all three levels. The walk takes a key, a colon and a value at a time; a value
+// that isn't one of those two objects is stepped over. What it met is then judged: broken, ambiguous, or of which kind.
+//
+// How it fails: a broken body stops the walk where it is broken, and what was read before stays in the result. An
+// ambiguous one is walked to its end, because one that is broken as well is a parse error first. A body that isn't UTF-8
+// is walked too: a response still has to end its request.
+//
+// Strings here are mostly short, so one block's masks (json_block.h) are kept and serve several of them. What doesn't fit
+// a block, or holds an escape, goes the long way.
+
+#include "core/lookup.h"
+
+#include <string.h>
+
+#include "core/json_block.h"
+#include "core/simdjson.h"
+
+// --- Keys.
+
+enum {
+    KEY_TYPE = LOOKUP_KEYS_COUNT, // not guarded: that it is there tells an HCS frame
+    KEY_OTHER,
+    KEY_TEXT_BYTES = 24, // whole words, and zeros behind the longest name
+    LEVELS = 3,
+    SLOTS = 64,
+};
+
+static const char key_texts[LOOKUP_KEYS_COUNT + 1][KEY_TEXT_BYTES] = {
+#define X(name, level, text) text,
+    LOOKUP_KEYS(X)
+#undef X
+        "type"};
+
+static const struct {
+    uint8_t level;
+    uint8_t bytes;
+} key_shapes[LOOKUP_KEYS_COUNT + 1] = {
+#define X(name, level, text) {level, sizeof(text) - 1},
+    LOOKUP_KEYS(X)
+#undef X
+    {0, sizeof("type") - 1}};
+
+// Where a level's key can only be: no two of one level share a slot, which key_slots_fill finds out.
+static uint8_t key_slots[LEVELS][SLOTS];
+
+JSON_INLINE unsigned key_slot(uint8_t first, uint32_t bytes) {
+    return (first + 4 * bytes) % SLOTS;
+}
+
+__attribute__((constructor)) static void key_slots_fill(void) {
+    memset(key_slots, KEY_OTHER, sizeof key_slots);
+    for (unsigned key = 0; key <= KEY_TYPE; key++) {
+        uint8_t *slot = &key_slots[key_shapes[key].level][key_slot((uint8_t)key_texts[key][0], key_shapes[key].bytes)];
+        if (*slot != KEY_OTHER)
+            __builtin_trap();
+        *slot = (uint8_t)key;
+    }
+}
+
+const char *lookup_key_text(enum lookup_key key) {
+    return key_texts[key];
+}
+
+// Whether `bytes` (at least 1) of text are those of a name. Reads whole words of both: the text has slack.
+JSON_INLINE bool text_same(const uint8_t *text, const char *name, uint32_t bytes) {
+    while (bytes >= 8) {
+        if (json_word_load(text) != json_word_load((const uint8_t *)name))
+            return false;
+        text += 8, name += 8, bytes -= 8;
+    }
+    uint64_t differ = json_word_load(text) ^ json_word_load((const uint8_t *)name);
+    return (differ & json_bits_below(8 * (uint64_t)bytes)) == 0;
+}
+
+// Which key of the level is spelled by these bytes.
+JSON_INLINE unsigned key_find(unsigned level, const uint8_t *text, uint32_t bytes) {
+    unsigned key = key_slots[level][key_slot(text[0], bytes)];
+    if (key == KEY_OTHER || key_shapes[key].bytes != bytes || !text_same(text, key_texts[key], bytes))
+        return KEY_OTHER;
+    return key;
+}
+
+// The same of a key that may hold escapes.
+static unsigned key_find_escaped(unsigned level, const uint8_t *text, struct span string) {
+    for (unsigned key = 0; key <= KEY_TYPE; key++)
+        if (key_shapes[key].level == level && json_string_is(text, string, key_texts[key]))
+            return key;
+    return KEY_OTHER;
+}
+
+// --- The walk.
+
+enum { BROKEN = UINT32_MAX }; // what a step gives instead of the offset it came to, once the fault is written down
+
+struct walk {
+    const uint8_t *text;
+    struct lookup *lookup;
+    uint32_t end;
+    uint32_t seen; // bit k: key k came, if only its key
+    unsigned level;
+    struct { // the objects of levels 1 and 2 that are open
+        uint32_t at;
+        unsigned key;
+    } open[LEVELS];
+};
+
+// The masks of the block that was read last. It begins with a string's opening quote.
+struct block {
+    uint32_t at;
+    uint64_t quotes;
+    uint64_t special; // backslashes and control characters
+};
+
+static uint32_t fault(struct walk *walk, uint32_t at) {
+    walk->lookup->verdict = LOOKUP_NOT_JSON;
+    walk->lookup->fault_at = at < walk->end ? at : walk->end;
+    return BROKEN;
+}
+
+static void ambiguous(struct walk *walk, unsigned key, uint32_t at) {
+    struct lookup *lookup = walk->lookup;
+    if (lookup->verdict != LOOKUP_GOOD)
+        return;
+    lookup->verdict = LOOKUP_AMBIGUOUS;
+    lookup->fault_key = (enum lookup_key)key;
+    lookup->fault_at = at;
+}
+
+JSON_INLINE bool likely(bool condition) {
+    return __builtin_expect(condition, true);
+}
+
+// The next offset that is no white space; one is there, or the body is broken.
+JSON_INLINE uint32_t to_token(struct walk *walk, uint32_t at) {
+    if (likely(at < walk->end && walk->text[at] > ' '))
+        return at;
+    at = json_skip_space(walk->text, at, walk->end);
+    return at < walk->end ? at : fault(walk, at);
+}
+
+// The offset behind the string that opens at `at`, if it ends within a block and holds nothing but plain characters; it is
+// then valid. Else `at`.
+JSON_INLINE uint32_t skip_short_string(const struct walk *walk, json_string_masks_of *masks_of, struct block *block,
+                                       uint32_t at) {
+    uint32_t within = at - block->at;
+    uint64_t from = within < JSON_BLOCK_BYTES ? json_bits_from(within) << 1 : 0;
+    uint64_t ends = block->quotes & from;
+    if (ends == 0) {
+        struct json_string_masks masks = masks_of(walk->text + at);
+        from = ~UINT64_C(1);
+        block->at = at;
+        block->quotes = masks.quote;
+        block->special = masks.backslash | masks.control;
+        ends = masks.quote & from;
+    }
+    bool plain = ends != 0 && (block->special & from & (ends - 1) & ~ends) == 0;
+    uint32_t behind = block->at + json_lowest(ends) + 1;
+    return likely(plain && behind <= walk->end) ? behind : at;
+}
+
+// The offset behind any string that opens at `at`. One that is `judged` must be valid.
+static uint32_t skip_long_string(struct walk *walk, uint32_t at, bool judged) {
+    bool escaped;
+    uint32_t behind = json_skip_string(walk->text, at, walk->end, &escaped);
+    if (behind == UINT32_MAX || (judged && !json_string_valid(walk->text, (struct span){at, behind - at})))
+        return fault(walk, at);
+    return behind;
+}
+
+// A key with escapes, or a long one.
+static uint32_t take_long_key(struct walk *walk, unsigned *key, uint32_t at) {
+    uint32_t behind = skip_long_string(walk, at, true);
+    if (behind == BROKEN)
+        return BROKEN;
+    *key = key_find_escaped(walk->level, walk->text, (struct span){at, behind - at});
+    // Guarded keys fit a block: one that is found here was spelled with an escape.
+    if (*key < LOOKUP_KEYS_COUNT)
+        ambiguous(walk, *key, at);
+    return behind;
+}
+
+// From a key's opening quote to its value.
+JSON_INLINE uint32_t take_key(struct walk *walk, json_string_masks_of *masks_of, struct block *block, unsigned *key,
+                              uint32_t at) {
+    uint32_t begin = at;
+    at = skip_short_string(walk, masks_of, block, begin);
+    if (likely(at != begin))
+        *key = key_find(walk->level, walk->text + begin + 1, at - begin - 2);
+    else
+        at = take_long_key(walk, key, begin);
+    if (at == BROKEN)
+        return BROKEN;
+    if (*key != KEY_OTHER) {
+        if ((walk->seen >> *key & 1) != 0 && *key != KEY_TYPE)
+            ambiguous(walk, *key, begin);
+        walk->seen |= UINT32_C(1) << *key;
+    }
+    at = to_token(walk, at);
+    if (at == BROKEN || walk->text[at] != ':')
+        return at == BROKEN ? BROKEN : fault(walk, at);
+    return to_token(walk, at + 1);
+}
+
+// The offset behind a whole number without a sign of one to seven digits, or `at` when there is none: a short cut.
+JSON_INLINE uint32_t skip_short_number(const struct walk *walk, uint32_t at) {
+    uint64_t word = json_word_load(walk->text + at);
+    uint64_t low = word & UINT64_C(0x0f0f0f0f0f0f0f0f), high = word ^ low;
+    uint64_t other = (high ^ UINT64_C(0x3030303030303030)) |
+                     ((low + UINT64_C(0x0606060606060606)) & UINT64_C(0x1010101010101010));
+    if (other == 0)
+        return at;
+    uint32_t digits = json_lowest(other) / 8;
+    uint32_t behind = at + digits;
+    uint8_t next = walk->text[behind];
+    bool plain = next != '.' && (next | 0x20) != 'e' && (digits == 1 || walk->text[at] != '0');
+    return plain && behind <= walk->end ? behind : at;
+}
+
+JSON_INLINE uint32_t skip_scalar(struct walk *walk, enum json_type *type, uint32_t at) {
+    *type = JSON_NUMBER;
+    uint32_t behind = skip_short_number(walk, at);
+    if (behind == at)
+        behind = json_skip_scalar(walk->text, at, walk->end, type);
+    return behind == UINT32_MAX ? fault(walk, at) : behind;
+}
+
+// Writes a guarded key's value down; of a key that came twice the first.
+JSON_INLINE void record(struct walk *walk, unsigned key, struct span value, enum json_type type) {
+    struct lookup *lookup = walk->lookup;
+    if (key >= LOOKUP_KEYS_COUNT || (lookup->present >> key & 1) != 0)
+        return;
+    lookup->present |= UINT32_C(1) << key;
+    lookup->value[key] = value;
+    lookup->type[key] = (uint8_t)type;
+}
+
+// Goes behind a value that is no object to be walked.
+JSON_INLINE uint32_t take_value(struct walk *walk, json_string_masks_of *masks_of, struct block *block, unsigned key,
+                                uint32_t at) {
+    uint8_t first = walk->text[at];
+    enum json_type type = JSON_STRING;
+    uint32_t behind;
+    if (first == '"') {
+        behind = skip_short_string(walk, masks_of, block, at);
+        if (behind == at)
+            behind = skip_long_string(walk, at, key < LOOKUP_KEYS_COUNT);
+    } else if (first == '{' || first == '[') {
+        type = first == '{' ? JSON_OBJECT : JSON_ARRAY;
+        behind = json_skip_container(walk->text, at, walk->end);
+        if (behind == UINT32_MAX)
+            fault(walk, at);
+    } else {
+        behind = skip_scalar(walk, &type, at);
+    }
+    if (behind != BROKEN)
+        record(walk, key, (struct span){at, behind - at}, type);
+    return behind;
+}
+
+// Goes behind the brackets that close here, and what they close is done. *done: the top was among them.
+JSON_INLINE uint32_t take_closing(struct walk *walk, bool *done, uint32_t at) {
+    while (at != BROKEN && walk->text[at] == '}') {
+        at++;
+        *done = walk->level == 0;
+        if (*done)
+            return at;
+        uint32_t begin = walk->open[walk->level].at;
+        record(walk, walk->open[walk->level].key, (struct span){begin, at - begin}, JSON_OBJECT);
+        walk->level--;
+        at = to_token(walk, at);
+    }
+    return at;
+}
+
+// From behind a value or an opening bracket to the next key, or behind the body.
+JSON_INLINE uint32_t to_key(struct walk *walk, bool entered, bool *done, uint32_t at) {
+    at = to_token(walk, at);
+    if (at != BROKEN && (!entered || walk->text[at] == '}')) {
+        at = take_closing(walk, done, at);
+        if (at == BROKEN || *done)
+            return at;
+        if (walk->text[at] != ',')
+            return fault(walk, at);
+        at = to_token(walk, at + 1);
+    }
+    return at == BROKEN || walk->text[at] == '"' ? at : fault(walk, at);
+}
+
+// Whether the value at `at` is an object to be walked; it is then entered.
+JSON_INLINE bool enter(struct walk *walk, unsigned key, uint32_t at) {
+    if ((key != KEY_PARAMS && key != KEY_META) || walk->text[at] != '{')
+        return false;
+    walk->level++;
+    walk->open[walk->level].at = at;
+    walk->open[walk->level].key = key;
+    return true;
+}
+
+// Walks the object that opens at `at`. The offset behind it, or BROKEN.
+JSON_INLINE uint32_t walk_object(struct walk *walk, json_string_masks_of *masks_of, uint32_t at) {
+    struct block block = {0};
+    unsigned key;
+    bool done = false, entered = true;
+    for (at = to_key(walk, entered, &done, at + 1); at != BROKEN && !done;) {
+        at = take_key(walk, masks_of, &block, &key, at);
+        if (at == BROKEN)
+            return BROKEN;
+        entered = enter(walk, key, at);
+        at = entered ? at + 1 : take_value(walk, masks_of, &block, key, at);
+        if (at == BROKEN)
+            return BROKEN;
+        at = to_key(walk, entered, &done, at);
+    }
+    return at;
+}
+
+static uint32_t walk_object_portable(struct walk *walk, uint32_t at) {
+    return walk_object(walk, json_string_masks_portable, at);
+}
+#if defined(__x86_64__)
+JSON_TARGET_AVX2 static uint32_t walk_object_avx2(struct walk *walk, uint32_t at) {
+    return walk_object(walk, json_string_masks_avx2, at);
+}
+JSON_TARGET_AVX512 static uint32_t walk_object_avx512(struct walk *walk, uint32_t at) {
+    return walk_object(walk, json_string_masks_avx512, at);
+}
+#endif
+
+static uint32_t (*const walk_objects[JSON_LEVELS_COUNT])(struct walk *walk, uint32_t at) = {
+    walk_object_portable,
+#if defined(__x86_64__)
+    walk_object_avx2,
+    walk_object_avx512,
+#endif
+};
+
+// Steps over the value that the body is. An array is a batch; a scalar is JSON, but no message.
+static uint32_t walk_body(struct walk *walk, uint32_t at) {
+    enum json_type type;
+    if (walk->text[at] == '{')
+        return walk_objects[json_level_in_use()](walk, at);
+    if (walk->text[at] == '"')
+        return skip_long_string(walk, at, true);
+    uint32_t behind = walk->text[at] == '[' ? json_skip_container(walk->text, at, walk->end)
+                                            : json_skip_scalar(walk->text, at, walk->end, &type);
+    return behind == UINT32_MAX ? fault(walk, at) : behind;
+}
+
+// --- The judgement.
+
+static bool seen(const struct walk *walk, unsigned key) {
+    return (walk->seen >> key & 1) != 0;
+}
+
+// What an object is by the keys that came, or came before it broke.
+static enum body_kind kind_of(const struct walk *walk) {
+    if (seen(walk, KEY_METHOD))
+        return seen(walk, KEY_ID) ? BODY_REQUEST : BODY_NOTIFICATION;
+    if (seen(walk, KEY_RESULT) || seen(walk, KEY_ERROR))
+        return BODY_RESPONSE;
+    if (seen(walk, KEY_TYPE) && !seen(walk, KEY_JSONRPC))
+        return BODY_STREAM;
+    return BODY_UNKNOWN;
+}
+
+static enum lookup_verdict verdict_of(const struct walk *walk, uint32_t id_bytes_max) {
+    const struct lookup *lookup = walk->lookup;
+    if (lookup->kind == BODY_UNKNOWN)
+        return LOOKUP_NOT_MESSAGE;
+    if (lookup->kind != BODY_REQUEST && lookup->kind != BODY_NOTIFICATION)
+        return LOOKUP_GOOD;
+    if (seen(walk, KEY_RESULT) || seen(walk, KEY_ERROR) || lookup->type[KEY_METHOD] != JSON_STRING)
+        return LOOKUP_NOT_MESSAGE;
+    if (lookup->kind == BODY_NOTIFICATION)
+        return LOOKUP_GOOD;
+    bool typed = lookup->type[KEY_ID] == JSON_STRING || lookup->type[KEY_ID] == JSON_NUMBER;
+    return typed && lookup->value[KEY_ID].bytes <= id_bytes_max ? LOOKUP_GOOD : LOOKUP_BAD_ID;
+}
+
+void lookup_body(struct lookup *lookup, const uint8_t *body, uint32_t bytes, uint32_t id_bytes_max) {
+    lookup->verdict = LOOKUP_GOOD;
+    lookup->kind = BODY_UNKNOWN;
+    lookup->fault_key = LOOKUP_KEYS_COUNT;
+    lookup->fault_at = 0;
+    lookup->present = 0;
+    struct walk walk = {.text = body, .lookup = lookup, .end = bytes};
+    uint32_t at = to_token(&walk, 0);
+    bool batch = at != BROKEN && body[at] == '[';
+    if (at != BROKEN)
+        at = walk_body(&walk, at);
+    if (at != BROKEN) {
+        at = json_skip_space(body, at, bytes);
+        if (at < bytes)
+            at = fault(&walk, at);
+    }
+    lookup->kind = batch ? BODY_BATCH : kind_of(&walk);
+    if (at == BROKEN && lookup->kind == BODY_STREAM) // what makes it something else could still have come
+        lookup->kind = BODY_UNKNOWN;
+    if (!json_ascii(body, bytes) && !simdjson_utf8(body, bytes))
+        lookup->verdict = LOOKUP_NOT_UTF8;
+    else if (lookup->verdict == LOOKUP_GOOD)
+        lookup->verdict = batch ? LOOKUP_GOOD : verdict_of(&walk, id_bytes_max);
+}

@@ -1,0 +1,83 @@
+// The routing fields of a body, looked up lazily: the top level, `params` and `params._meta` are read, in any
+// key order; whatever lies deeper is skipped over. Nothing is copied and nothing built: the result is spans
+// of the body.
+//
+// A body that two parsers could read differently where it counts is refused here: one that isn't UTF-8, and
+// one in which a key of LOOKUP_KEYS occurs twice at its level or is spelled with an escape.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/json.h"
+
+// The one table of keys that the hub guards: name, level (0 the top, 1 params, 2 params._meta), spelling.
+#define LOOKUP_KEYS(X)                                                                                       \
+    X(KEY_JSONRPC, 0, "jsonrpc")                                                                             \
+    X(KEY_METHOD, 0, "method")                                                                               \
+    X(KEY_ID, 0, "id")                                                                                       \
+    X(KEY_PARAMS, 0, "params")                                                                               \
+    X(KEY_RESULT, 0, "result")                                                                               \
+    X(KEY_ERROR, 0, "error")                                                                                 \
+    X(KEY_TARGET_AGENT, 1, "targetAgent")                                                                    \
+    X(KEY_SOURCE_AGENT, 1, "sourceAgent")                                                                    \
+    X(KEY_PRIORITY, 1, "priority")                                                                           \
+    X(KEY_EVENT, 1, "event")                                                                                 \
+    X(KEY_TOOL, 1, "tool")                                                                                   \
+    X(KEY_APPROVER, 1, "approver")                                                                           \
+    X(KEY_AGENT_ID, 1, "agentId")                                                                            \
+    X(KEY_PARAMS_ID, 1, "id")                                                                                \
+    X(KEY_TOKEN, 1, "token")                                                                                 \
+    X(KEY_PROGRESS_TOKEN, 1, "progressToken")                                                                \
+    X(KEY_WORK_DONE_TOKEN, 1, "workDoneToken")                                                               \
+    X(KEY_PARTIAL_RESULT_TOKEN, 1, "partialResultToken")                                                     \
+    X(KEY_META, 1, "_meta")                                                                                  \
+    X(KEY_META_PROGRESS_TOKEN, 2, "progressToken")
+
+enum lookup_key {
+#define X(name, level, text) name,
+    LOOKUP_KEYS(X)
+#undef X
+        LOOKUP_KEYS_COUNT
+};
+
+enum body_kind {
+    BODY_UNKNOWN, // broken before it could be told
+    BODY_REQUEST,
+    BODY_NOTIFICATION,
+    BODY_RESPONSE,
+    BODY_STREAM, // an HCS frame: `type`, no `method`, no `jsonrpc`
+    BODY_BATCH,  // an array; its members are not looked at here
+};
+
+enum lookup_verdict {
+    LOOKUP_GOOD,
+    LOOKUP_NOT_JSON,    // parse error; fault_at tells where
+    LOOKUP_NOT_UTF8,    // invalid request
+    LOOKUP_AMBIGUOUS,   // invalid request: fault_key twice, or spelled with an escape
+    LOOKUP_NOT_MESSAGE, // invalid request: no message of any kind, or method beside result or error
+    LOOKUP_BAD_ID,      // invalid request: no string or number, or longer than the limit
+};
+
+struct lookup {
+    enum lookup_verdict verdict;
+    // What the body is. With a bad verdict, what it is as far as it was read: a body in which a result or an
+    // error was seen and no method is a response, so that a broken response can end its request.
+    enum body_kind kind;
+    enum lookup_key fault_key;
+    uint32_t fault_at;
+    uint32_t present;                     // bit k: key k was there; value and type are set for those alone
+    struct span value[LOOKUP_KEYS_COUNT]; // of the body; a string with its quotes
+    uint8_t type[LOOKUP_KEYS_COUNT];      // enum json_type
+};
+
+static inline bool lookup_has(const struct lookup *lookup, enum lookup_key key) {
+    return (lookup->present >> key & 1) != 0;
+}
+
+// Looks a whole body up. BUFFER_SLACK_BYTES behind it must be readable. `bytes` is at least 1.
+void lookup_body(struct lookup *lookup, const uint8_t *body, uint32_t bytes, uint32_t id_bytes_max);
+
+// A guarded key's name; static.
+const char *lookup_key_text(enum lookup_key key);

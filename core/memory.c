@@ -1,0 +1,50 @@
+#include "core/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef PATCHBAY_MIMALLOC
+#include <mimalloc.h>
+#else
+#define mi_malloc  malloc
+#define mi_calloc  calloc
+#define mi_realloc realloc
+#define mi_free    free
+#define mi_aligned_alloc aligned_alloc
+#endif
+
+static _Thread_local uint64_t allocations_left = UINT64_MAX;
+
+static int fails(void) {
+    if (allocations_left == UINT64_MAX)
+        return 0;
+    if (allocations_left == 0)
+        return 1;
+    allocations_left--;
+    return 0;
+}
+
+void *memory_take(size_t bytes) {
+    return fails() ? NULL : mi_malloc(bytes);
+}
+
+void *memory_take_zeroed(size_t count, size_t bytes) {
+    return fails() ? NULL : mi_calloc(count, bytes);
+}
+
+void *memory_take_aligned(size_t alignment, size_t bytes) {
+    void *memory = fails() ? NULL : mi_aligned_alloc(alignment, bytes);
+    return memory ? memset(memory, 0, bytes) : NULL;
+}
+
+void *memory_resize(void *memory, size_t bytes) {
+    return fails() ? NULL : mi_realloc(memory, bytes);
+}
+
+void memory_give(void *memory) {
+    mi_free(memory);
+}
+
+void memory_fail_after(uint64_t count) {
+    allocations_left = count;
+}

@@ -1,0 +1,20 @@
+// Where all of the hub's memory comes from: mimalloc, whose heaps are one a thread and so one a shard; the C
+// library in sanitizer builds. A test can make the n-th allocation fail.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+// `bytes` of memory, not zeroed, or NULL. Aligned for any type.
+__attribute__((malloc, warn_unused_result)) void *memory_take(size_t bytes);
+// The same, zeroed.
+__attribute__((malloc, warn_unused_result)) void *memory_take_zeroed(size_t count, size_t bytes);
+// Zeroed and aligned to `alignment`, a power of two that divides `bytes`.
+__attribute__((malloc, warn_unused_result)) void *memory_take_aligned(size_t alignment, size_t bytes);
+// Grows or shrinks what memory_take gave; NULL leaves the old memory as it was.
+__attribute__((warn_unused_result)) void *memory_resize(void *memory, size_t bytes);
+// Takes back what memory_take gave, on any thread. NULL is allowed.
+void memory_give(void *memory);
+
+// For tests: after `count` more allocations on this thread each one fails until called with UINT64_MAX.
+void memory_fail_after(uint64_t count);

@@ -1,0 +1,31 @@
+// A hash table from strings to pointers, for agentIds and for the names of groups. Keys are not copied: they
+// belong to what the pointer leads to. The seed comes from outside, so that no peer can choose names that
+// collide.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct name_entry {
+    uint64_t hash;
+    const char *key; // NULL: free
+    size_t key_bytes;
+    void *value;
+};
+
+struct names {
+    struct name_entry *entries;
+    size_t capacity; // a power of two, or 0
+    size_t count;
+    uint64_t seed;
+};
+
+void names_init(struct names *names, uint64_t seed);
+void names_deinit(struct names *names);
+// What the key leads to, or NULL.
+void *names_get(const struct names *names, const char *key, size_t key_bytes);
+// Adds a key that isn't there yet. False when memory is used up.
+bool names_add(struct names *names, const char *key, size_t key_bytes, void *value);
+// Takes a key out, if it is there.
+void names_remove(struct names *names, const char *key, size_t key_bytes);

@@ -1,0 +1,143 @@
+#include "core/outbox.h"
+
+#include <assert.h>
+#include <string.h>
+
+void outbox_init(struct outbox *outbox) {
+    for (unsigned lane = 0; lane < LANES_COUNT; lane++)
+        parcel_list_init(&outbox->lanes[lane]);
+    outbox->bytes = 0;
+    outbox->count = 0;
+}
+
+void outbox_add(struct outbox *outbox, struct parcel *parcel) {
+    parcel_list_append(&outbox->lanes[parcel->lane], parcel);
+    outbox->bytes += parcel->bytes;
+    outbox->count++;
+}
+
+static struct parcel_list *first_lane(struct outbox *outbox) {
+    for (unsigned lane = 0; lane < LANES_COUNT; lane++)
+        if (outbox->lanes[lane].first)
+            return &outbox->lanes[lane];
+    return NULL;
+}
+
+static struct parcel *take_from(struct outbox *outbox, struct parcel_list *lane) {
+    struct parcel *parcel = parcel_list_take(lane);
+    outbox->bytes -= parcel->bytes;
+    outbox->count--;
+    return parcel;
+}
+
+struct parcel *outbox_take(struct outbox *outbox) {
+    struct parcel_list *lane = first_lane(outbox);
+    return lane ? take_from(outbox, lane) : NULL;
+}
+
+void stage_init(struct stage *stage, struct buffer_pool *pool) {
+    *stage = (struct stage){.pool = pool};
+}
+
+void stage_deinit(struct stage *stage) {
+    buffer_drop(stage->buffer);
+    stage->buffer = NULL;
+}
+
+// Makes room for `bytes`: the buffer at hand from its start if no send refers to it any more, else another.
+static bool stage_room(struct stage *stage, size_t bytes) {
+    if (stage->buffer && stage->buffer->references == 1)
+        stage->used = 0;
+    if (stage->buffer && stage->buffer->capacity - stage->used >= bytes)
+        return true;
+    struct buffer *fresh = buffer_take(stage->pool);
+    if (!fresh)
+        return false;
+    buffer_drop(stage->buffer);
+    stage->buffer = fresh;
+    stage->used = 0;
+    return true;
+}
+
+static void add_vector(struct shipment *shipment, const void *bytes, size_t count) {
+    struct iovec *last = shipment->count ? &shipment->vectors[shipment->count - 1] : NULL;
+    if (last && (const uint8_t *)last->iov_base + last->iov_len == (const uint8_t *)bytes) {
+        last->iov_len += count;
+    } else {
+        union {
+            const void *from;
+            void *to;
+        } unconst = {.from = bytes}; // iovec is shared with reading and so not const
+        shipment->vectors[shipment->count++] = (struct iovec){.iov_base = unconst.to, .iov_len = count};
+    }
+    shipment->bytes += count;
+}
+
+// Copies a small parcel to the stage. False when there is no room for it in stage or shipment.
+static bool add_copied(struct shipment *shipment, struct stage *stage, const struct parcel *parcel) {
+    if (!stage_room(stage, parcel->bytes))
+        return false;
+    struct buffer *latest = shipment->stage_count ? shipment->stages[shipment->stage_count - 1] : NULL;
+    if (latest != stage->buffer) {
+        if (shipment->stage_count == SHIPMENT_STAGES_MAX)
+            return false;
+        buffer_hold(stage->buffer);
+        shipment->stages[shipment->stage_count++] = stage->buffer;
+    }
+    uint8_t *to = stage->buffer->bytes + stage->used;
+    parcel_copy(parcel, to);
+    add_vector(shipment, to, parcel->bytes);
+    stage->used += (uint32_t)parcel->bytes;
+    return true;
+}
+
+static void add_carried(struct shipment *shipment, const struct parcel *parcel) {
+    for (unsigned index = 0; index < parcel->piece_count; index++)
+        if (parcel->pieces[index].count)
+            add_vector(shipment, parcel->pieces[index].bytes, parcel->pieces[index].count);
+}
+
+void outbox_gather(struct outbox *outbox, struct stage *stage, struct shipment *shipment,
+                   struct parcel_list *copied) {
+    shipment->first = shipment->count = shipment->stage_count = 0;
+    shipment->bytes = 0;
+    parcel_list_init(&shipment->carried);
+    for (struct parcel_list *lane; (lane = first_lane(outbox));) {
+        struct parcel *parcel = lane->first;
+        assert(parcel->hole == 0);
+        if (shipment->count + PARCEL_PIECES_MAX > SEND_VECTORS_MAX)
+            break;
+        if (parcel->bytes <= COPY_BYTES_MAX && add_copied(shipment, stage, parcel)) {
+            parcel_list_append(copied, take_from(outbox, lane));
+            continue;
+        }
+        if (parcel->bytes <= COPY_BYTES_MAX && shipment->stage_count == SHIPMENT_STAGES_MAX)
+            break;
+        add_carried(shipment, parcel);
+        parcel_list_append(&shipment->carried, take_from(outbox, lane));
+    }
+}
+
+bool shipment_advance(struct shipment *shipment, size_t bytes) {
+    assert(bytes <= shipment->bytes);
+    shipment->bytes -= bytes;
+    while (bytes) {
+        struct iovec *vector = &shipment->vectors[shipment->first];
+        if (bytes < vector->iov_len) {
+            vector->iov_base = (char *)vector->iov_base + bytes;
+            vector->iov_len -= bytes;
+            break;
+        }
+        bytes -= vector->iov_len;
+        shipment->first++;
+    }
+    return shipment->bytes == 0;
+}
+
+void shipment_clear(struct shipment *shipment, struct parcel_list *done) {
+    for (unsigned index = 0; index < shipment->stage_count; index++)
+        buffer_drop(shipment->stages[index]);
+    shipment->stage_count = 0;
+    for (struct parcel *parcel; (parcel = parcel_list_take(&shipment->carried));)
+        parcel_list_append(done, parcel);
+}

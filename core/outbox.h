@@ -1,0 +1,89 @@
+// What waits to be sent on one connection, and how it is put together for one send.
+//
+// Gathering takes parcels from the outbox, the first lane first. A parcel of up to COPY_BYTES_MAX is copied
+// to the stage, behind its predecessor, so that many small frames become one vector; a larger one becomes
+// vectors that point at where it lies. Copied parcels are free at once; the others are carried until the
+// kernel has sent them.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "core/buffer.h"
+#include "core/limits.h"
+#include "core/parcel.h"
+
+struct parcel_list {
+    struct parcel *first;
+    struct parcel **last; // &first when empty
+};
+
+static inline void parcel_list_init(struct parcel_list *list) {
+    list->first = NULL;
+    list->last = &list->first;
+}
+static inline void parcel_list_append(struct parcel_list *list, struct parcel *parcel) {
+    parcel->next = NULL;
+    *list->last = parcel;
+    list->last = &parcel->next;
+}
+static inline struct parcel *parcel_list_take(struct parcel_list *list) {
+    struct parcel *parcel = list->first;
+    if (parcel) {
+        list->first = parcel->next;
+        if (!list->first)
+            list->last = &list->first;
+        parcel->next = NULL;
+    }
+    return parcel;
+}
+
+struct outbox {
+    struct parcel_list lanes[LANES_COUNT];
+    size_t bytes; // of all parcels that wait
+    uint32_t count;
+};
+
+void outbox_init(struct outbox *outbox);
+static inline bool outbox_empty(const struct outbox *outbox) {
+    return outbox->count == 0;
+}
+// Queues a parcel in its lane. The outbox has it until it is taken or gathered.
+void outbox_add(struct outbox *outbox, struct parcel *parcel);
+// The first parcel that waits, taken out, or NULL.
+struct parcel *outbox_take(struct outbox *outbox);
+
+// Memory that small parcels are copied to, shared by all sends of a turn: a receive buffer at a time.
+struct stage {
+    struct buffer_pool *pool;
+    struct buffer *buffer; // one reference of the stage's own; NULL before the first use
+    uint32_t used;
+};
+
+void stage_init(struct stage *stage, struct buffer_pool *pool);
+void stage_deinit(struct stage *stage);
+
+enum { SHIPMENT_STAGES_MAX = 8 };
+
+// One send: its vectors, and what they keep alive.
+struct shipment {
+    struct shipment *next; // in the list of free ones
+    struct iovec vectors[SEND_VECTORS_MAX];
+    unsigned first; // the vectors before it have been sent
+    unsigned count;
+    size_t bytes;               // still to be sent
+    struct parcel_list carried; // go home when all is sent
+    struct buffer *stages[SHIPMENT_STAGES_MAX];
+    unsigned stage_count;
+};
+
+// Fills an empty shipment from an outbox that isn't empty, and moves parcels that were copied to *copied. At
+// least one parcel is taken, even where no memory is left to copy to.
+void outbox_gather(struct outbox *outbox, struct stage *stage, struct shipment *shipment,
+                   struct parcel_list *copied);
+// Notes that `bytes` more were sent; false while some are left.
+bool shipment_advance(struct shipment *shipment, size_t bytes);
+// Lets go of the stages and moves the carried parcels to *done.
+void shipment_clear(struct shipment *shipment, struct parcel_list *done);

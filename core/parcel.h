@@ -1,0 +1,88 @@
+// One frame on its way out: a list of pieces, most of them stretches of the buffer in which it came in, some
+// of them a few bytes of text that the hub put in their place. The body itself is never copied into a parcel.
+//
+//     Content-Length: 217\r\n | other fields ... \r\n{"jsonrpc":"2.0","id": | 4503599627370498 |
+//     ,"method":...} text                      buffer                                        text buffer
+//
+// A parcel belongs to the shard that made it, as does the buffer it refers to. It may be lent to another
+// shard, which queues and sends it and then returns it; only its owner drops it.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "core/buffer.h"
+#include "core/frame.h"
+#include "core/json.h"
+#include "core/mail.h"
+
+enum { PARCEL_PIECES_MAX = 6, PARCEL_TEXT_BYTES = 64 };
+
+// Where it waits in an outbox: what is sent first, last.
+enum parcel_lane { LANE_URGENT, LANE_HIGH, LANE_NORMAL, LANES_COUNT };
+
+// A whole frame as it lies in a buffer.
+struct frame {
+    struct buffer *buffer;
+    uint32_t at;
+    const struct frame_scan *header;
+};
+
+static inline const uint8_t *frame_body(const struct frame *frame) {
+    return frame->buffer->bytes + frame->at + frame->header->header_bytes;
+}
+
+struct piece {
+    const void *bytes;
+    size_t count;
+};
+
+struct parcel {
+    struct mail mail;    // while it travels between shards
+    struct parcel *next; // in the one list that it is in
+    struct parcel_pool *pool;
+    struct buffer *buffer; // one reference, or NULL
+    char *text;            // inline_text, or memory of its own
+    uint64_t hub_id;       // of a forwarded request; else 0
+    size_t bytes;          // of all pieces together
+    uint8_t lane;
+    uint8_t piece_count;
+    uint8_t hole; // the piece that the spliced value fills; 0 where nothing is spliced
+    char inline_text[PARCEL_TEXT_BYTES];
+    struct piece pieces[PARCEL_PIECES_MAX];
+};
+
+struct parcel_pool {
+    struct parcel *free;
+    uint32_t free_count;
+    uint32_t made;
+    uint32_t shard; // whose it is; constant
+    struct buffer_budget *budget;
+};
+
+void parcel_pool_init(struct parcel_pool *pool, struct buffer_budget *budget, uint32_t shard);
+void parcel_pool_deinit(struct parcel_pool *pool);
+bool parcel_pool_full(const struct parcel_pool *pool);
+
+// The frame as it lies, but for a Content-Length line that isn't canonical. Takes a reference on its buffer.
+// NULL when memory is used up.
+struct parcel *parcel_forward(struct parcel_pool *pool, const struct frame *frame);
+// The frame with one value of its body to be replaced: a hole where `value` (of the body) was. parcel_fill
+// must follow before it is sent; that may happen on another shard. NULL when memory is used up.
+struct parcel *parcel_open(struct parcel_pool *pool, const struct frame *frame, struct span value);
+// Fills the hole with `count` bytes of text and writes the Content-Length that follows from it. False when
+// memory is used up; the parcel is then as before.
+bool parcel_fill(struct parcel *parcel, const char *text, size_t count);
+// A frame of the hub's own, header block and all: takes `text`, which memory_take gave. NULL when memory is
+// used up; the text is then the caller's still.
+struct parcel *parcel_own(struct parcel_pool *pool, char *text, size_t count);
+// A parcel of this pool with all bytes of another one, in text of its own, so that it keeps no buffer. NULL
+// when memory is used up.
+struct parcel *parcel_copy_of(struct parcel_pool *pool, const struct parcel *parcel);
+// Gives it back, on its owner's shard: the buffer's reference is dropped.
+void parcel_drop(struct parcel *parcel);
+
+// Copies all pieces, parcel->bytes in all, to `out`.
+void parcel_copy(const struct parcel *parcel, uint8_t *out);

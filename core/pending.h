@@ -1,0 +1,61 @@
+// Requests under way: a hub id on one side, the source's connection and its own id on the other.
+//
+// The table is the source's shard's; it alone decides how a request ends, and so each ends once. A hub id is
+// made of the shard, a slot of the table and the slot's generation, so that a response finds its request
+// without a search and a late one finds nothing.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/limits.h"
+#include "core/list.h"
+#include "core/wheel.h"
+
+enum { PENDING_ID_INLINE = 24, PENDING_CHUNK = 1024 };
+
+struct pending {
+    struct timer timer;    // its timeout
+    struct list by_source; // in the list of what one source asked
+    struct list by_target; // in the list of what one target owes
+    uint64_t source;       // connection
+    uint64_t target;       // connection, the only one that may answer
+    struct pending *next_free;
+    char *id; // the source's, byte for byte: inline_id or memory of its own
+    uint32_t id_bytes;
+    uint32_t slot;
+    uint32_t generation;
+    uint32_t timeout_ms;
+    bool used;
+    char inline_id[PENDING_ID_INLINE];
+};
+
+struct pending_table {
+    struct pending **chunks; // grows; a chunk never moves
+    uint32_t chunk_count;
+    uint32_t chunk_capacity;
+    struct pending *free;
+    uint32_t count; // in use
+    uint32_t shard;
+};
+
+void pending_table_init(struct pending_table *table, uint32_t shard);
+// Every request must have ended.
+void pending_table_deinit(struct pending_table *table);
+
+// A new request with the source's id, in no list and with no timer armed. NULL when memory or slots are used
+// up.
+struct pending *pending_add(struct pending_table *table, const void *id, uint32_t id_bytes);
+// The request that bears this hub id, or NULL: never given, or ended.
+struct pending *pending_find(const struct pending_table *table, uint64_t hub_id);
+// Ends one: takes it out of its lists, disarms its timer. The hub id never comes back while anyone could
+// remember it.
+void pending_end(struct pending_table *table, struct pending *pending);
+
+// Its hub id, below 2^53 and never 0.
+uint64_t pending_hub_id(const struct pending_table *table, const struct pending *pending);
+// Which shard gave a hub id.
+static inline uint32_t hub_id_shard(uint64_t hub_id) {
+    return (uint32_t)(hub_id >> (HUB_ID_SLOT_BITS + HUB_ID_GENERATION_BITS));
+}

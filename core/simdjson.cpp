@@ -1,0 +1,45 @@
+// The shim around simdjson: UTF-8, and the judgement of a whole text by its DOM parser, whose tree is thrown away.
+//
+// The parser's memory grows to the longest text that it has seen and is then used again. Failures are verdicts: the
+// library is built here without its exceptions, and allocates without throwing.
+
+#define SIMDJSON_EXCEPTIONS 0
+#include <simdjson.h>
+
+#include <new>
+
+#include "core/json.h"
+#include "core/limits.h"
+#include "core/simdjson.h"
+
+static_assert(static_cast<size_t>(BUFFER_SLACK_BYTES) >= simdjson::SIMDJSON_PADDING,
+              "texts can be parsed where they lie");
+
+struct simdjson_parser {
+    simdjson::dom::parser dom;
+};
+
+bool simdjson_utf8(const uint8_t *text, size_t bytes) {
+    return simdjson::validate_utf8(reinterpret_cast<const char *>(text), bytes);
+}
+
+simdjson_parser *simdjson_create(void) {
+    return new (std::nothrow) simdjson_parser;
+}
+
+void simdjson_destroy(simdjson_parser *parser) {
+    delete parser;
+}
+
+simdjson_verdict simdjson_judge(simdjson_parser *parser, const uint8_t *text, size_t bytes) {
+    switch (parser->dom.parse(text, bytes, false).error()) {
+    case simdjson::SUCCESS:
+        return SIMDJSON_VALID;
+    case simdjson::DEPTH_ERROR:
+        return SIMDJSON_TOO_DEEP;
+    case simdjson::MEMALLOC:
+        return SIMDJSON_NO_MEMORY;
+    default:
+        return SIMDJSON_INVALID;
+    }
+}

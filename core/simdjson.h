@@ -1,0 +1,29 @@
+// The C face of simdjson: what is asked of it is validity of a whole text and of its UTF-8. It chooses its
+// vector code for the processor when the program starts.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Whether the bytes are well-formed UTF-8 (RFC 3629). Reads nothing past `bytes`.
+bool simdjson_utf8(const uint8_t *text, size_t bytes);
+
+// A parser keeps memory between documents; it belongs to one thread.
+struct simdjson_parser;
+// NULL when memory is used up.
+struct simdjson_parser *simdjson_create(void);
+void simdjson_destroy(struct simdjson_parser *parser);
+
+enum simdjson_verdict { SIMDJSON_VALID, SIMDJSON_INVALID, SIMDJSON_TOO_DEEP, SIMDJSON_NO_MEMORY };
+
+// Judges all of a JSON text by grammar and UTF-8. BUFFER_SLACK_BYTES behind it must be readable.
+enum simdjson_verdict simdjson_judge(struct simdjson_parser *parser, const uint8_t *text, size_t bytes);
+
+#ifdef __cplusplus
+}
+#endif

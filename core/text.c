@@ -1,0 +1,84 @@
+#include "core/text.h"
+
+#include <string.h>
+
+#include "core/memory.h"
+
+void text_deinit(struct text *text) {
+    memory_give(text->bytes);
+    text_init(text);
+}
+
+static bool reserve(struct text *text, size_t count) {
+    if (text->failed)
+        return false;
+    if (text->capacity - text->length >= count)
+        return true;
+    size_t capacity = text->capacity ? text->capacity : 256;
+    while (capacity - text->length < count)
+        capacity *= 2;
+    char *bytes = memory_resize(text->bytes, capacity);
+    if (!bytes) {
+        text->failed = true;
+        return false;
+    }
+    text->bytes = bytes;
+    text->capacity = capacity;
+    return true;
+}
+
+void text_add(struct text *text, const void *bytes, size_t count) {
+    if (count == 0 || !reserve(text, count))
+        return;
+    memcpy(text->bytes + text->length, bytes, count);
+    text->length += count;
+}
+
+void text_put(struct text *text, const char *string) {
+    text_add(text, string, strlen(string));
+}
+
+size_t text_digits(char *out, uint64_t number) {
+    char digits[20];
+    size_t count = 0;
+    do {
+        digits[sizeof digits - ++count] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number);
+    memcpy(out, digits + sizeof digits - count, count);
+    return count;
+}
+
+void text_number(struct text *text, int64_t number) {
+    char digits[20];
+    if (number < 0)
+        text_add(text, "-", 1);
+    uint64_t magnitude = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    text_add(text, digits, text_digits(digits, magnitude));
+}
+
+static void escaped(struct text *text, unsigned char byte) {
+    static const char hex[] = "0123456789abcdef";
+    char escape[6] = {'\\', 'u', '0', '0', hex[byte >> 4], hex[byte & 15]};
+    if (byte == '"' || byte == '\\') {
+        escape[1] = (char)byte;
+        text_add(text, escape, 2);
+    } else {
+        text_add(text, escape, sizeof escape);
+    }
+}
+
+void text_string(struct text *text, const char *string, size_t bytes) {
+    text_add(text, "\"", 1);
+    size_t plain = 0;
+    for (size_t at = 0; at < bytes; at++) {
+        unsigned char byte = (unsigned char)string[at];
+        if (byte >= 0x20 && byte != '"' && byte != '\\')
+            continue;
+        text_add(text, string + plain, at - plain);
+        escaped(text, byte);
+        plain = at + 1;
+    }
+    text_add(text, string + plain, bytes - plain);
+    text_add(text, "\"", 1);
+}

@@ -1,0 +1,29 @@
+// A growing piece of text for what the hub itself says: replies and their data. A write that finds no memory
+// marks the text as failed and further writes do nothing, so that a writer asks once, at the end.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct text {
+    char *bytes; // from memory_take; text_deinit or whoever takes it gives it back
+    size_t length;
+    size_t capacity;
+    bool failed;
+};
+
+static inline void text_init(struct text *text) {
+    *text = (struct text){0};
+}
+void text_deinit(struct text *text);
+
+void text_add(struct text *text, const void *bytes, size_t count);
+// A C string as it is.
+void text_put(struct text *text, const char *string);
+void text_number(struct text *text, int64_t number);
+// A JSON string with its quotes: quote, backslash and control characters escaped, all else as it is.
+void text_string(struct text *text, const char *string, size_t bytes);
+
+// Writes `number` in decimal at `out` (20 bytes at most, no terminating zero); returns the number of digits.
+size_t text_digits(char *out, uint64_t number);
