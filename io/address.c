@@ -1,0 +1,155 @@
+// Addresses as URIs, with nothing looked up: no resolver, no files.
+//
+// It goes well: a URI becomes a socket address and the socket address the same URI again. It fails: what is not wholly
+// one of the three forms is -EINVAL, down to its last byte.
+#include "io/address.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { HOST_BYTES_MAX = INET6_ADDRSTRLEN, PORT_DIGITS_MAX = 5, PORT_MAX = 65535 };
+
+static const char TCP_SCHEME[] = "tcp://";
+static const char UNIX_SCHEME[] = "unix://";
+
+static int parse_port(const char *text, uint16_t *port) {
+    size_t digits = strspn(text, "0123456789");
+    if (digits == 0 || digits > PORT_DIGITS_MAX || text[digits] != '\0')
+        return -EINVAL;
+    unsigned long value = strtoul(text, NULL, 10);
+    if (value > PORT_MAX)
+        return -EINVAL;
+    *port = (uint16_t)value;
+    return 0;
+}
+
+static int set_ipv4(struct address *address, const char *host, uint16_t port) {
+    struct sockaddr_in *in = (struct sockaddr_in *)&address->storage;
+    *in = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(port)};
+    address->bytes = sizeof *in;
+    if (strcmp(host, "localhost") == 0)
+        host = "127.0.0.1";
+    return inet_pton(AF_INET, host, &in->sin_addr) == 1 ? 0 : -EINVAL;
+}
+
+static int set_ipv6(struct address *address, const char *host, uint16_t port) {
+    struct sockaddr_in6 *in = (struct sockaddr_in6 *)&address->storage;
+    *in = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = htons(port)};
+    address->bytes = sizeof *in;
+    return inet_pton(AF_INET6, host, &in->sin6_addr) == 1 ? 0 : -EINVAL;
+}
+
+// HOST:PORT or [V6]:PORT.
+static int parse_tcp(struct address *address, const char *text) {
+    bool bracketed = text[0] == '[';
+    const char *begin = text + bracketed;
+    const char *end = strchr(begin, bracketed ? ']' : ':');
+    if (!end || end - begin >= HOST_BYTES_MAX)
+        return -EINVAL;
+    char host[HOST_BYTES_MAX];
+    size_t bytes = (size_t)(end - begin);
+    memcpy(host, begin, bytes);
+    host[bytes] = '\0';
+    end += bracketed;
+    uint16_t port;
+    if (*end != ':' || parse_port(end + 1, &port) < 0)
+        return -EINVAL;
+    return bracketed ? set_ipv6(address, host, port) : set_ipv4(address, host, port);
+}
+
+static int parse_unix(struct address *address, const char *path) {
+    struct sockaddr_un *un = (struct sockaddr_un *)&address->storage;
+    size_t bytes = strlen(path);
+    if (path[0] != '/' || path[bytes - 1] == '/' || bytes >= sizeof un->sun_path)
+        return -EINVAL;
+    un->sun_family = AF_UNIX;
+    memcpy(un->sun_path, path, bytes + 1);
+    address->bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + bytes + 1);
+    return 0;
+}
+
+int address_parse(struct address *address, const char *uri) {
+    *address = (struct address){0};
+    if (strncmp(uri, TCP_SCHEME, sizeof TCP_SCHEME - 1) == 0)
+        return parse_tcp(address, uri + sizeof TCP_SCHEME - 1);
+    if (strncmp(uri, UNIX_SCHEME, sizeof UNIX_SCHEME - 1) == 0)
+        return parse_unix(address, uri + sizeof UNIX_SCHEME - 1);
+    return -EINVAL;
+}
+
+static int print_ipv4(const struct address *address, char *out, size_t capacity) {
+    const struct sockaddr_in *in = (const struct sockaddr_in *)&address->storage;
+    char host[HOST_BYTES_MAX];
+    inet_ntop(AF_INET, &in->sin_addr, host, sizeof host);
+    return snprintf(out, capacity, "%s%s:%u", TCP_SCHEME, host, ntohs(in->sin_port));
+}
+
+static int print_ipv6(const struct address *address, char *out, size_t capacity) {
+    const struct sockaddr_in6 *in = (const struct sockaddr_in6 *)&address->storage;
+    char host[HOST_BYTES_MAX];
+    inet_ntop(AF_INET6, &in->sin6_addr, host, sizeof host);
+    return snprintf(out, capacity, "%s[%s]:%u", TCP_SCHEME, host, ntohs(in->sin6_port));
+}
+
+// The kernel may give a path that fills its field without a zero, and an unnamed socket has none at all.
+static int print_unix(const struct address *address, char *out, size_t capacity) {
+    const struct sockaddr_un *un = (const struct sockaddr_un *)&address->storage;
+    size_t before = offsetof(struct sockaddr_un, sun_path);
+    size_t bytes = address->bytes > before ? strnlen(un->sun_path, address->bytes - before) : 0;
+    return snprintf(out, capacity, "%s%.*s", UNIX_SCHEME, (int)bytes, un->sun_path);
+}
+
+size_t address_format(const struct address *address, char *out, size_t capacity) {
+    int bytes;
+    switch (address->storage.ss_family) {
+    case AF_INET:
+        bytes = print_ipv4(address, out, capacity);
+        break;
+    case AF_INET6:
+        bytes = print_ipv6(address, out, capacity);
+        break;
+    case AF_UNIX:
+        bytes = print_unix(address, out, capacity);
+        break;
+    default:
+        bytes = snprintf(out, capacity, "unknown");
+    }
+    if (capacity == 0 || bytes < 0)
+        return 0;
+    return (size_t)bytes < capacity ? (size_t)bytes : capacity - 1;
+}
+
+bool address_is_local(const struct address *address) {
+    switch (address->storage.ss_family) {
+    case AF_UNIX:
+        return true;
+    case AF_INET:
+        return ntohl(((const struct sockaddr_in *)&address->storage)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+    case AF_INET6:
+        return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)&address->storage)->sin6_addr);
+    default:
+        return false;
+    }
+}
+
+int address_default_unix(char *uri, size_t capacity) {
+    // XDG Base Directory Specification: a relative path in this variable is to be ignored.
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    int bytes;
+    if (runtime && runtime[0] == '/')
+        bytes = snprintf(uri, capacity, "%s%s/patchbay.sock", UNIX_SCHEME, runtime);
+    else if (geteuid() == 0)
+        bytes = snprintf(uri, capacity, "%s/run/patchbay/patchbay.sock", UNIX_SCHEME);
+    else
+        bytes = snprintf(uri, capacity, "%s/tmp/patchbay-%u/patchbay.sock", UNIX_SCHEME, (unsigned)geteuid());
+    size_t path_bytes = (size_t)bytes - (sizeof UNIX_SCHEME - 1);
+    bool fits = bytes >= 0 && (size_t)bytes < capacity && path_bytes < sizeof((struct sockaddr_un *)0)->sun_path;
+    return fits ? 0 : -ENAMETOOLONG;
+}

@@ -1,0 +1,91 @@
+// THE SEAM between the hub and the kernel. Two implementations stand behind it: io/uring.c (io_uring) and the
+// tests' simulated one (tests/sim). The router is compiled once and linked with the one or the other.
+//
+// One struct io belongs to one shard and to the thread that opened it. A verb only notes what is to be done;
+// io_run hands all of it to the kernel in one entry, waits, and gathers what has ended; io_next hands the
+// ends out one by one. Nothing calls back: the caller takes events from a queue, so handlers never nest.
+//
+// A token is the caller's own 56-bit number (the top 8 bits are the implementation's); it comes back in each
+// event of the operation. Sockets are whole numbers that the implementation understands (file descriptors for
+// io_uring).
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "core/buffer.h"
+
+struct io;
+
+enum io_event_kind {
+    IO_ACCEPTED, // result: the new socket, or -errno
+    IO_RECEIVED, // result: bytes, 0 at the peer's end, or -errno
+    IO_SENT,     // result: bytes, or -errno
+    IO_SIGNAL,   // result: the signal's number
+};
+
+struct io_event {
+    enum io_event_kind kind;
+    // The operation goes on and will bring further events. Every operation ends with exactly one event
+    // without it.
+    bool more;
+    int32_t result;
+    uint64_t token;
+    // Of io_receive with result > 0: the buffer that holds the bytes, from its start; one reference, now the
+    // caller's.
+    struct buffer *buffer;
+};
+
+struct io_options {
+    struct buffer_pool *pool; // receive buffers are taken from here; outlives the io
+    uint32_t buffers_lent;    // how many the kernel has at a time; a power of two
+};
+
+// Opens the calling thread's io. 0, or -errno with *why set to static text that says what was refused.
+int io_open(struct io **out, const struct io_options *options, const char **why);
+// Closes it. Every socket must have been closed and every operation have ended; buffers lent go back to the
+// pool.
+void io_close(struct io *io);
+
+// Nanoseconds of a clock that never steps back, as read by the last io_run (or by io_open).
+uint64_t io_now(const struct io *io);
+
+// Accepts connections on a listening socket until cancelled or until it fails: IO_ACCEPTED for each.
+void io_accept(struct io *io, int socket, uint64_t token);
+// Receives into buffers of the pool until cancelled, the peer's end, or an error: IO_RECEIVED for each
+// arrival. Ends with -ENOBUFS when no buffer was there, and may end at any time without more (the last
+// arrival's event says so): the caller arms it again. With `once`, it ends with its first event.
+void io_receive(struct io *io, int socket, uint64_t token, bool once);
+// Receives once, up to `bytes`, straight into the caller's memory, which must stay until the event.
+void io_receive_into(struct io *io, int socket, uint64_t token, void *memory, size_t bytes);
+// Sends the vectors (1 to 1,024 of them, not all empty) in order, and ends with the number of bytes sent. It sends
+// them all, unless the socket fails or the kernel is interrupted on the way: then there are fewer, and sending the
+// rest tells which it was. The vectors and what they point at must stay until the event. One at a time a socket: the
+// caller's duty.
+void io_send(struct io *io, int socket, uint64_t token, const struct iovec *vectors, unsigned count);
+// Ends the operation io_accept or io_receive(_into) with this token soon, with -ECANCELED if nothing else
+// comes first. Nothing happens if it has ended.
+void io_cancel(struct io *io, uint64_t token);
+// Shuts one or both directions down, as shutdown(2) with SHUT_WR or SHUT_RDWR, at once and after what was noted
+// before; what is under way ends. No event.
+void io_shutdown(struct io *io, int socket, int how);
+// Closes a socket on which no operation is under way. No event.
+void io_close_socket(struct io *io, int socket);
+// Reports arrivals of the signals that the process has blocked and routed here (SIGTERM, SIGINT, SIGHUP):
+// IO_SIGNAL for each. At most one io of a process does.
+int io_signals(struct io *io, uint64_t token);
+
+// Makes another shard's io_run return, from this io's thread; takes effect at this io's next io_run.
+void io_wake(struct io *io, struct io *other);
+
+// Hands everything noted to the kernel, and waits until there is an event, io_wake was called on it, or the
+// clock reaches deadline_ns (0: doesn't wait; UINT64_MAX: no deadline). Buffers the kernel used up are
+// replaced from the pool first.
+void io_run(struct io *io, uint64_t deadline_ns);
+// The next event that io_run gathered; false when there is none. Call until false before the next io_run.
+bool io_next(struct io *io, struct io_event *event);
+
+// Kernel entries made so far, for statistics.
+uint64_t io_entries(const struct io *io);

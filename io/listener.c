@@ -1,0 +1,215 @@
+// Listening sockets, and the clients' way to them.
+//
+// It goes well: bind, listen, and the address as bound. It fails: with -errno and a reason, and nothing is left behind.
+// A Unix socket's file that an earlier hub left is taken away once a connection to it is refused; one that somebody
+// listens on, or that is no socket, stays. The default socket's directory must be this user's alone, or another user
+// could put a hub of their own in its place.
+#include "io/listener.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { BACKLOG = 4096, URI_BYTES_MAX = 256 };
+
+static const char *path_of(const struct address *address) {
+    return ((const struct sockaddr_un *)&address->storage)->sun_path;
+}
+
+static const struct sockaddr *sockaddr_of(const struct address *address) {
+    return (const struct sockaddr *)&address->storage;
+}
+
+static bool is_unix(const struct address *address) {
+    return address->storage.ss_family == AF_UNIX;
+}
+
+static bool is_default(const struct address *address) {
+    char uri[URI_BYTES_MAX];
+    struct address own;
+    return is_unix(address) && address_default_unix(uri, sizeof uri) == 0 && address_parse(&own, uri) == 0 &&
+           strcmp(path_of(&own), path_of(address)) == 0;
+}
+
+static void directory_of(const struct address *address, char out[URI_BYTES_MAX]) {
+    const char *path = path_of(address);
+    size_t bytes = (size_t)(strrchr(path, '/') - path);
+    memcpy(out, path, bytes);
+    out[bytes] = '\0';
+}
+
+// Not through a symbolic link: in /tmp anyone can make one.
+static int check_directory(const char *directory) {
+    struct stat status;
+    if (lstat(directory, &status) < 0)
+        return -errno;
+    if (!S_ISDIR(status.st_mode))
+        return -ENOTDIR;
+    bool ours = status.st_uid == geteuid() && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+    return ours ? 0 : -EPERM;
+}
+
+static int make_directory(const struct address *address, const char **why) {
+    char directory[URI_BYTES_MAX];
+    directory_of(address, directory);
+    if (mkdir(directory, S_IRWXU) < 0 && errno != EEXIST) {
+        *why = "the default socket's directory can't be made";
+        return -errno;
+    }
+    int result = check_directory(directory);
+    if (result < 0)
+        *why = "the default socket's directory is not this user's alone";
+    return result;
+}
+
+// Whether the file is a socket that nobody listens on; else a negative errno.
+static int check_abandoned(const struct address *address, const char **why) {
+    struct stat status;
+    if (lstat(path_of(address), &status) < 0 || !S_ISSOCK(status.st_mode)) {
+        *why = "a file that is no socket is in the way";
+        return -EEXIST;
+    }
+    int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (probe < 0) {
+        *why = "no socket can be made";
+        return -errno;
+    }
+    bool refused = connect(probe, sockaddr_of(address), address->bytes) < 0 && errno == ECONNREFUSED;
+    close(probe);
+    if (refused)
+        return 0;
+    *why = "another process uses this socket";
+    return -EADDRINUSE;
+}
+
+// The file has its mode from its first moment. The umask is the whole process's: no other thread runs yet.
+static int bind_private(int socket, const struct address *address) {
+    mode_t before = umask(S_IXUSR | S_IRWXG | S_IRWXO);
+    int result = bind(socket, sockaddr_of(address), address->bytes) < 0 ? -errno : 0;
+    umask(before);
+    return result;
+}
+
+static int bind_unix(struct listener *listener, const char **why) {
+    int result = is_default(&listener->address) ? make_directory(&listener->address, why) : 0;
+    if (result < 0)
+        return result;
+    result = bind_private(listener->socket, &listener->address);
+    if (result == -EADDRINUSE) {
+        result = check_abandoned(&listener->address, why);
+        if (result < 0)
+            return result;
+        unlink(path_of(&listener->address));
+        result = bind_private(listener->socket, &listener->address);
+    }
+    struct stat status;
+    if (result == 0 && lstat(path_of(&listener->address), &status) < 0)
+        result = -errno;
+    if (result < 0) {
+        *why = "the socket's file can't be made";
+        return result;
+    }
+    listener->file_device = status.st_dev;
+    listener->file_number = status.st_ino;
+    return 0;
+}
+
+static int bind_tcp(struct listener *listener, const char **why) {
+    int on = 1;
+    int socket = listener->socket;
+    // An IPv6 address means IPv6 alone; the same port on IPv4 is an address of its own.
+    bool set = setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
+               setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0 &&
+               (listener->address.storage.ss_family != AF_INET6 ||
+                setsockopt(socket, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) == 0);
+    if (!set) {
+        *why = "a socket option was refused";
+        return -errno;
+    }
+    if (bind(socket, sockaddr_of(&listener->address), listener->address.bytes) < 0) {
+        *why = "the address can't be bound";
+        return -errno;
+    }
+    listener->address.bytes = sizeof listener->address.storage;
+    if (getsockname(socket, (struct sockaddr *)&listener->address.storage, &listener->address.bytes) < 0) {
+        *why = "the bound address can't be read";
+        return -errno;
+    }
+    return 0;
+}
+
+int listener_open(struct listener *listener, const struct address *address, const char **why) {
+    *listener = (struct listener){.address = *address, .socket = -1};
+    listener->socket = socket(address->storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (listener->socket < 0) {
+        *why = "no socket can be made";
+        return -errno;
+    }
+    int result = is_unix(address) ? bind_unix(listener, why) : bind_tcp(listener, why);
+    if (result == 0 && listen(listener->socket, BACKLOG) < 0) {
+        *why = "the socket can't listen";
+        result = -errno;
+    }
+    if (result < 0)
+        listener_close(listener);
+    return result;
+}
+
+void listener_close(struct listener *listener) {
+    if (listener->socket < 0)
+        return;
+    // Before the close: as long as the socket is open, no other file can get its file's number.
+    struct stat status;
+    if (is_unix(&listener->address) && listener->file_number != 0 &&
+        lstat(path_of(&listener->address), &status) == 0 && status.st_dev == listener->file_device &&
+        status.st_ino == listener->file_number)
+        unlink(path_of(&listener->address));
+    close(listener->socket);
+    listener->socket = -1;
+}
+
+// A signal's handler can interrupt connect, which goes on regardless.
+static int finish_connect(int socket) {
+    struct pollfd poller = {.fd = socket, .events = POLLOUT};
+    while (poll(&poller, 1, -1) < 0)
+        if (errno != EINTR)
+            return -errno;
+    int error = 0;
+    socklen_t bytes = sizeof error;
+    if (getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &bytes) < 0)
+        return -errno;
+    return -error;
+}
+
+static int check_default(const struct address *address) {
+    char directory[URI_BYTES_MAX];
+    if (!is_default(address))
+        return 0;
+    directory_of(address, directory);
+    return check_directory(directory);
+}
+
+int listener_dial(const struct address *address) {
+    int result = check_default(address);
+    if (result < 0)
+        return result;
+    int on = 1;
+    int connection = socket(address->storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (connection < 0)
+        return -errno;
+    if (!is_unix(address))
+        setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (connect(connection, sockaddr_of(address), address->bytes) < 0)
+        result = errno == EINTR ? finish_connect(connection) : -errno;
+    if (result < 0) {
+        close(connection);
+        return result;
+    }
+    return connection;
+}

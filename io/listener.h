@@ -1,0 +1,25 @@
+// Listening sockets: made at start, before any shard runs, with plain system calls.
+#pragma once
+
+#include <sys/types.h>
+
+#include "io/address.h"
+
+struct listener {
+    struct address address; // as bound: a port 0 has become the one that was picked
+    int socket;
+    // Which file a Unix socket's is, to know it again at the end.
+    dev_t file_device;
+    ino_t file_number;
+};
+
+// Binds and listens. TCP: SO_REUSEADDR, TCP_NODELAY (accepted sockets inherit it). Unix: makes the directory
+// if it is the default one (0700, its owner checked), takes away a socket file that nobody listens on, and
+// gives the new one mode 0600. 0 or -errno with *why set to static text.
+int listener_open(struct listener *listener, const struct address *address, const char **why);
+// Closes it; a Unix socket's file goes if it is still the one that was made.
+void listener_close(struct listener *listener);
+
+// Connects a blocking socket, for the clients. The descriptor or -errno; -EPERM if the address is the default Unix
+// socket's and its directory is somebody else's.
+int listener_dial(const struct address *address);

@@ -1,0 +1,30 @@
+// The receive buffers that a shard's ring has on loan: the kernel picks one when bytes arrive, so memory
+// follows traffic and not the number of connections. Known to io/uring*.c only.
+#pragma once
+
+#include <liburing.h>
+#include <stdint.h>
+
+#include "core/buffer.h"
+
+enum { LEND_GROUP = 0 }; // the one buffer group of a ring
+
+struct lend {
+    struct buffer_pool *pool;
+    struct io_uring_buf_ring *ring; // shared with the kernel
+    struct buffer **lent;           // by buffer id; NULL: the id is free
+    uint16_t *free_ids;             // the last one freed is used first
+    uint32_t free_count;
+    uint32_t count;
+};
+
+// Registers room for `count` (a power of two) buffers, none of them lent yet. 0, or -errno with *why set.
+int lend_open(struct lend *lend, struct io_uring *uring, struct buffer_pool *pool, uint32_t count,
+              const char **why);
+// Takes the room and all buffers back. No receive may be under way.
+void lend_close(struct lend *lend, struct io_uring *uring);
+
+// Lends a buffer for each free id, as far as the pool goes.
+void lend_fill(struct lend *lend);
+// The kernel has used this one: the reference is the caller's.
+struct buffer *lend_return(struct lend *lend, uint32_t id);

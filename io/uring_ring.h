@@ -1,0 +1,41 @@
+// The submission and completion rings of one shard: set-up, room for what is noted, and the one way into the
+// kernel. Known to io/uring*.c only.
+#pragma once
+
+#include <liburing.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+struct ring {
+    struct io_uring uring;
+    struct msghdr *messages; // one for each slot of the submission queue
+    unsigned enter_flags;
+    uint64_t entries; // into the kernel
+};
+
+// Opens the calling thread's ring. 0, or -errno with *why set to static text.
+int ring_open(struct ring *ring, const char **why);
+void ring_close(struct ring *ring);
+
+// An empty submission; never NULL. When the queue is full, what is in it goes to the kernel first.
+struct io_uring_sqe *ring_note(struct ring *ring);
+// A message header that stays as it is until the kernel has read the submission.
+static inline struct msghdr *ring_message(struct ring *ring, const struct io_uring_sqe *sqe) {
+    return &ring->messages[sqe - ring->uring.sq.sqes];
+}
+
+// Hands all that is noted to the kernel.
+void ring_submit(struct ring *ring);
+// The same, lets the kernel post what has completed, and if nothing has, waits for up to wait_ns (0: not at
+// all, UINT64_MAX: without end). May return earlier, with nothing.
+void ring_enter(struct ring *ring, uint64_t wait_ns);
+
+// The oldest completion before `tail`, or NULL.
+static inline const struct io_uring_cqe *ring_front(const struct ring *ring, unsigned tail) {
+    const struct io_uring_cq *cq = &ring->uring.cq;
+    unsigned head = *cq->khead;
+    return head == tail ? NULL : &cq->cqes[head & cq->ring_mask];
+}
+static inline unsigned ring_tail(const struct ring *ring) {
+    return io_uring_smp_load_acquire(ring->uring.cq.ktail);
+}
