@@ -1,0 +1,114 @@
+#include "router/answer.h"
+
+#include "core/text.h"
+#include "router/reply.h"
+#include "router/send.h"
+
+static void end(struct shard *shard, struct pending *pending) {
+    hub_owe(shard->hub, pending->target, -1);
+    pending_end(&shard->pending, pending);
+}
+
+// The request that a connection may end, or NULL: then the response counts as dropped.
+static struct pending *claim(struct shard *shard, uint64_t hub_id, uint64_t from) {
+    struct pending *pending = pending_find(&shard->pending, hub_id);
+    if (!pending) {
+        stats_count(&shard->stats, COUNT_DROP_RESPONSE_UNKNOWN);
+        return NULL;
+    }
+    if (pending->target != from) {
+        stats_count(&shard->stats, COUNT_DROP_RESPONSE_FOREIGN);
+        return NULL;
+    }
+    return pending;
+}
+
+void answer_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, struct parcel *parcel) {
+    struct pending *pending = claim(shard, hub_id, from);
+    if (!pending) {
+        send_release(shard, parcel);
+        return;
+    }
+    if (!parcel_fill(parcel, pending->id, pending->id_bytes)) {
+        stats_count(&shard->stats, COUNT_DROP_NO_MEMORY);
+        send_release(shard, parcel);
+        answer_error(shard, pending, ERROR_INTERNAL, NULL);
+        return;
+    }
+    struct peer *source = peer_find(shard, pending->source);
+    parcel->hub_id = 0;
+    end(shard, pending);
+    stats_count(&shard->stats, COUNT_RESPONSES_FORWARDED);
+    send_queue_owed(shard, source, parcel);
+}
+
+void answer_error(struct shard *shard, struct pending *pending, enum error error, struct text *data) {
+    struct peer *source = peer_find(shard, pending->source);
+    // A reply may close the source, which abandons all that it asked: but not this one any more.
+    list_remove(&pending->by_source);
+    reply_error(shard, source, (struct reply_id){pending->id, pending->id_bytes}, error, data);
+    end(shard, pending);
+}
+
+void answer_broken(struct shard *shard, uint64_t hub_id, uint64_t from) {
+    struct pending *pending = claim(shard, hub_id, from);
+    if (!pending)
+        return;
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "fault", "the target's response could not be read");
+    answer_error(shard, pending, ERROR_INTERNAL, &data);
+}
+
+void answer_refused(struct shard *shard, uint64_t hub_id, enum error error) {
+    struct pending *pending = pending_find(&shard->pending, hub_id);
+    if (!pending)
+        return;
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "fault", "the target's queue is full");
+    answer_error(shard, pending, error, &data);
+}
+
+void answer_timed_out(struct shard *shard, struct pending *pending) {
+    stats_count(&shard->stats, COUNT_REQUESTS_TIMED_OUT);
+    struct text data;
+    text_init(&data);
+    reply_data_number(&data, "timeoutMs", (int64_t)pending->timeout_ms);
+    answer_error(shard, pending, ERROR_TIMED_OUT, &data);
+}
+
+// Names the agent that left, where there is no doubt which one it was.
+static void left_data(struct text *data, const struct home *home) {
+    text_init(data);
+    if (list_empty(&home->agents) || home->agents.next != home->agents.prev)
+        return;
+    const struct agent *agent = list_entry(home->agents.next, struct agent, by_home);
+    reply_data_string(data, "agent", agent->id, agent->id_bytes);
+}
+
+void answer_target_left(struct shard *shard, struct home *home) {
+    while (!list_empty(&home->pending)) {
+        struct text data;
+        left_data(&data, home);
+        stats_count(&shard->stats, COUNT_TARGETS_LEFT);
+        answer_error(shard, list_entry(home->pending.next, struct pending, by_target),
+                     ERROR_TARGET_DISCONNECTED, &data);
+    }
+}
+
+void answer_abandon_all(struct shard *shard, struct peer *source) {
+    while (!list_empty(&source->asked)) {
+        stats_count(&shard->stats, COUNT_REQUESTS_ABANDONED);
+        end(shard, list_entry(source->asked.next, struct pending, by_source));
+    }
+}
+
+void answer_end_all(struct shard *shard) {
+    for (uint32_t slot = 0; slot < shard->peers.capacity; slot++) {
+        struct peer *peer = shard->peers.slots[slot];
+        while (peer && !list_empty(&peer->asked))
+            answer_error(shard, list_entry(peer->asked.next, struct pending, by_source),
+                         ERROR_TARGET_DISCONNECTED, NULL);
+    }
+}

@@ -1,0 +1,255 @@
+#include "router/config.h"
+
+#include <errno.h>
+#include <ini.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_TCP "tcp://127.0.0.1:7411"
+
+// --- Values
+
+// A number and a suffix out of `units`; false unless the whole text is that and the product fits.
+struct unit {
+    const char *suffix;
+    uint64_t factor;
+};
+
+static const struct unit sizes[] = {{"", 1}, {"K", 1u << 10}, {"M", 1u << 20}, {"G", 1u << 30}, {NULL, 0}};
+static const struct unit times[] = {
+    {"ms", UINT64_C(1000000)},
+    {"s", UINT64_C(1000000000)},
+    {"m", UINT64_C(60000000000)},
+    {"h", UINT64_C(3600000000000)},
+    {NULL, 0},
+};
+static const struct unit counts[] = {{"", 1}, {NULL, 0}};
+
+static bool parse(const char *text, const struct unit *units, uint64_t *out) {
+    char *rest = NULL;
+    errno = 0;
+    unsigned long long number = strtoull(text, &rest, 10);
+    if (errno || rest == text || text[0] < '0' || text[0] > '9')
+        return false;
+    for (; units->suffix; units++)
+        if (strcmp(rest, units->suffix) == 0)
+            return !__builtin_mul_overflow((uint64_t)number, units->factor, out);
+    return false;
+}
+
+// --- The table of options
+
+enum option_kind { OPTION_LISTEN, OPTION_FLAG, OPTION_COUNT, OPTION_SIZE, OPTION_TIME, OPTION_CONFIG };
+
+struct option {
+    const char *name;
+    enum option_kind kind;
+    size_t offset; // of the field in struct config
+    size_t bytes;  // of the field
+    uint64_t min, max;
+    const char *help;
+};
+
+#define FIELD(member) offsetof(struct config, member), sizeof(((struct config *)NULL)->member)
+#define LIMIT(member) FIELD(settings.limits.member)
+#define HOUR_NS       UINT64_C(3600000000000)
+
+static const struct option options[] = {
+    {"listen", OPTION_LISTEN, 0, 0, 0, 0,
+     "URI: tcp://HOST:PORT or unix:///PATH; repeatable, replaces the defaults"},
+    {"shards", OPTION_COUNT, FIELD(settings.shard_count), 1, SHARDS_MAX, "N: threads (default: one a core)"},
+    {"takeover", OPTION_FLAG, FIELD(settings.takeover), 0, 1,
+     "a registration may take an agentId from its holder"},
+    {"require-initialize", OPTION_FLAG, FIELD(settings.require_initialize), 0, 1,
+     "refuse requests before initialize"},
+    {"insecure", OPTION_FLAG, FIELD(insecure), 0, 1, "allow TCP addresses that other machines can reach"},
+    {"config", OPTION_CONFIG, 0, 0, 0, 0, "FILE: read options from an INI file"},
+    {"max-frame", OPTION_SIZE, LIMIT(frame_bytes_max), 1, 1u << 30, "SIZE of a body (16M)"},
+    {"max-header", OPTION_SIZE, LIMIT(header_bytes_max), 64, 1u << 20, "SIZE of a header block (8K)"},
+    {"max-queue", OPTION_SIZE, LIMIT(queue_bytes_max), 1, UINT64_C(1) << 40,
+     "SIZE of what waits for one reader (4M)"},
+    {"max-memory", OPTION_SIZE, LIMIT(memory_bytes_max), 1u << 24, UINT64_C(1) << 44,
+     "SIZE of all buffers (1G)"},
+    {"max-connections", OPTION_COUNT, LIMIT(connections_max), 1, 1u << 20, "N (65536)"},
+    {"max-pending", OPTION_COUNT, LIMIT(pending_max), 1, 1u << 22, "N requests owed by one target (65536)"},
+    {"request-timeout", OPTION_TIME, LIMIT(request_timeout_ns), 1000000, 24 * HOUR_NS, "TIME (5m)"},
+    {"frame-timeout", OPTION_TIME, LIMIT(frame_timeout_ns), 1000000, HOUR_NS,
+     "TIME for a header block (10s)"},
+    {"idle-timeout", OPTION_TIME, LIMIT(idle_timeout_ns), 0, 24 * HOUR_NS, "TIME, or off (off)"},
+    {"drain-timeout", OPTION_TIME, LIMIT(drain_timeout_ns), 0, HOUR_NS,
+     "TIME for what is pending at the end (5s)"},
+};
+enum { OPTIONS_COUNT = sizeof options / sizeof *options };
+
+static const struct option *find(const char *name) {
+    for (size_t index = 0; index < OPTIONS_COUNT; index++)
+        if (strcmp(options[index].name, name) == 0)
+            return &options[index];
+    return NULL;
+}
+
+static void store(struct config *config, const struct option *option, uint64_t value) {
+    char *field = (char *)config + option->offset;
+    uint32_t narrow = (uint32_t)value;
+    bool flag = value != 0;
+    if (option->bytes == sizeof value)
+        memcpy(field, &value, sizeof value);
+    else if (option->bytes == sizeof narrow)
+        memcpy(field, &narrow, sizeof narrow);
+    else
+        memcpy(field, &flag, sizeof flag);
+}
+
+static bool complain(const char *name, const char *value, const char *expected) {
+    fprintf(stderr, "patchbayd: --%s: '%s' is not %s\n", name, value, expected);
+    return false;
+}
+
+static bool set_number(struct config *config, const struct option *option, const char *text) {
+    const struct unit *units = option->kind == OPTION_SIZE   ? sizes
+                               : option->kind == OPTION_TIME ? times
+                                                             : counts;
+    uint64_t value = 0;
+    bool off =
+        option->kind == OPTION_TIME && option->min == 0 && (!strcmp(text, "off") || !strcmp(text, "0"));
+    if (!off && !parse(text, units, &value))
+        return complain(option->name, text,
+                        option->kind == OPTION_SIZE   ? "a size such as 64K, 16M or 1G"
+                        : option->kind == OPTION_TIME ? "a time such as 250ms, 5s or 10m"
+                                                      : "a number");
+    if (value < option->min || value > option->max)
+        return complain(option->name, text, "within its bounds");
+    store(config, option, value);
+    return true;
+}
+
+static bool set_flag(struct config *config, const struct option *option, const char *text) {
+    bool on =
+        !text || !strcmp(text, "true") || !strcmp(text, "yes") || !strcmp(text, "on") || !strcmp(text, "1");
+    bool off =
+        text && (!strcmp(text, "false") || !strcmp(text, "no") || !strcmp(text, "off") || !strcmp(text, "0"));
+    if (!on && !off)
+        return complain(option->name, text, "true or false");
+    store(config, option, on);
+    return true;
+}
+
+static bool set_listener(struct config *config, const char *uri) {
+    if (config->listener_count == CONFIG_LISTENERS_MAX)
+        return complain("listen", uri, "one of 16 at most");
+    if (address_parse(&config->listeners[config->listener_count], uri))
+        return complain("listen", uri, "tcp://HOST:PORT or unix:///PATH");
+    config->listener_count++;
+    return true;
+}
+
+static bool read_file(struct config *config, const char *path);
+
+static bool set(struct config *config, const struct option *option, const char *text) {
+    switch (option->kind) {
+    case OPTION_LISTEN:
+        return set_listener(config, text);
+    case OPTION_FLAG:
+        return set_flag(config, option, text);
+    case OPTION_CONFIG:
+        return read_file(config, text);
+    default:
+        return set_number(config, option, text);
+    }
+}
+
+// --- The file
+
+// inih calls this for each key; 0 stops with an error.
+static int set_key(void *context, const char *section, const char *name, const char *value) {
+    (void)section;
+    const struct option *option = find(name);
+    if (option && option->kind != OPTION_CONFIG)
+        return set(context, option, value);
+    fprintf(stderr, "patchbayd: unknown key '%s'\n", name);
+    return 0;
+}
+
+static bool read_file(struct config *config, const char *path) {
+    int line = ini_parse(path, set_key, config);
+    if (line == 0)
+        return true;
+    if (line < 0)
+        fprintf(stderr, "patchbayd: can't read %s\n", path);
+    else
+        fprintf(stderr, "patchbayd: %s:%d can't be used\n", path, line);
+    return false;
+}
+
+// --- The command line
+
+static void show_help(void) {
+    puts("patchbayd: carries JSON-RPC messages between agents\n\nusage: patchbayd [--OPTION VALUE]...\n");
+    for (size_t index = 0; index < OPTIONS_COUNT; index++)
+        printf("  --%-20s %s\n", options[index].name, options[index].help);
+    puts("  --help, --version");
+}
+
+// Takes one option at argv[*at], as `--name value` or `--name=value`, and moves *at behind it.
+static bool take_option(struct config *config, int argc, char **argv, int *at) {
+    char name[32];
+    const char *word = argv[(*at)++];
+    size_t bytes = strncmp(word, "--", 2) == 0 ? strcspn(word + 2, "=") : sizeof name;
+    if (bytes < sizeof name) {
+        memcpy(name, word + 2, bytes);
+        name[bytes] = '\0';
+    }
+    const struct option *option = bytes < sizeof name ? find(name) : NULL;
+    if (!option) {
+        fprintf(stderr, "patchbayd: unknown option '%s'; --help lists them\n", word);
+        return false;
+    }
+    const char *value = word[2 + bytes] == '=' ? word + 3 + bytes : NULL;
+    if (!value && option->kind != OPTION_FLAG) {
+        if (*at == argc) {
+            fprintf(stderr, "patchbayd: --%s needs a value\n", name);
+            return false;
+        }
+        value = argv[(*at)++];
+    }
+    return set(config, option, value);
+}
+
+static bool check_listeners(struct config *config) {
+    char uri[160];
+    if (config->listener_count == 0) {
+        if (address_default_unix(uri, sizeof uri) || !set_listener(config, DEFAULT_TCP) ||
+            !set_listener(config, uri))
+            return complain("listen", "the default Unix socket", "a path that is short enough");
+    }
+    for (uint32_t index = 0; index < config->listener_count; index++) {
+        if (config->insecure || address_is_local(&config->listeners[index]))
+            continue;
+        address_format(&config->listeners[index], uri, sizeof uri);
+        fprintf(stderr,
+                "patchbayd: %s can be reached from other machines and there is no authentication; "
+                "--insecure serves it all the same\n",
+                uri);
+        return false;
+    }
+    return true;
+}
+
+enum config_result config_read(struct config *config, int argc, char **argv, uint32_t cores) {
+    *config = (struct config){.settings.shard_count = cores < SHARDS_MAX ? cores : SHARDS_MAX};
+    limits_defaults(&config->settings.limits);
+    for (int at = 1; at < argc;) {
+        if (!strcmp(argv[at], "--help")) {
+            show_help();
+            return CONFIG_SHOWN;
+        }
+        if (!strcmp(argv[at], "--version")) {
+            puts("patchbayd " PATCHBAY_VERSION);
+            return CONFIG_SHOWN;
+        }
+        if (!take_option(config, argc, argv, &at))
+            return CONFIG_BAD;
+    }
+    return check_listeners(config) ? CONFIG_RUN : CONFIG_BAD;
+}

@@ -1,0 +1,24 @@
+// What an operator sets: options of the command line, and the same names as keys of an INI file.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "io/address.h"
+#include "router/hub.h"
+
+enum { CONFIG_LISTENERS_MAX = 16 };
+
+struct config {
+    struct hub_settings settings;
+    struct address listeners[CONFIG_LISTENERS_MAX];
+    uint32_t listener_count;
+    bool insecure; // serve TCP addresses that other machines can reach
+};
+
+enum config_result { CONFIG_RUN, CONFIG_SHOWN, CONFIG_BAD };
+
+// Reads the command line over the defaults. Shows help or the version on standard output (CONFIG_SHOWN), or
+// says on standard error in one line what is wrong (CONFIG_BAD). `cores` is how many shards there are by
+// default.
+enum config_result config_read(struct config *config, int argc, char **argv, uint32_t cores);

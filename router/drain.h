@@ -1,0 +1,16 @@
+// How the hub ends without losing anything in silence. All shards go through the same phases; the last one to
+// finish a phase begins the next one for all.
+//
+//   draining   no new connections; new requests are refused; pending ones get their time, then end with an
+//   error closing    all connections are closed, and the kernel lets go of them stopped    parcels that were
+//   lent to other shards come home; then each shard may close
+#pragma once
+
+#include "router/shard.h"
+
+// Begins to drain the whole hub, once; on any shard.
+void drain_begin(struct shard *shard);
+// Once a turn: takes up a new phase, and reports when this shard has finished it.
+void drain_step(struct shard *shard);
+// The drain timer went off: whatever is still pending ends.
+void drain_timed_out(struct shard *shard);

@@ -1,0 +1,183 @@
+#include "router/feed.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "router/reply.h"
+#include "router/route.h"
+
+enum { PARTIAL_BYTES_MIN = 512 };
+
+// --- Framing errors
+
+static void refuse_framing(struct shard *shard, struct peer *peer) {
+    enum frame_fault fault = peer->scan.fault;
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "fault", frame_fault_text(fault));
+    reply_data_number(&data, "offset", peer->scan.fault_at);
+    if (fault == FRAME_FAULT_HEADER_TOO_LARGE)
+        reply_data_number(&data, "limit", shard->frame_limits.header_bytes_max);
+    if (fault == FRAME_FAULT_BODY_TOO_LARGE)
+        reply_data_number(&data, "limit", shard->frame_limits.body_bytes_max);
+    stats_count(&shard->stats, COUNT_FRAMING_ERRORS);
+    reply_error(shard, peer, (struct reply_id){0},
+                frame_fault_is_limit(fault) ? ERROR_FRAME_TOO_LARGE : ERROR_PARSE, &data);
+    peer_linger(shard, peer);
+}
+
+// --- Frames of which the end has not come
+
+static uint32_t frame_bytes(const struct frame_scan *scan) {
+    return scan->header_bytes + scan->body_bytes;
+}
+
+// Makes the partial frame's memory at least `bytes` large. False when there is none.
+static bool make_room(struct shard *shard, struct peer *peer, uint32_t bytes) {
+    struct buffer *old = peer->partial;
+    if (old && old->capacity >= bytes)
+        return true;
+    uint32_t capacity = bytes;
+    if (!peer->scan.header_bytes)
+        capacity = bytes < PARTIAL_BYTES_MIN ? PARTIAL_BYTES_MIN : bytes * 2;
+    struct buffer *buffer = buffer_take_sized(&shard->buffers, capacity);
+    if (!buffer)
+        return false;
+    if (old)
+        memcpy(buffer->bytes, old->bytes, peer->partial_bytes);
+    buffer_drop(old);
+    peer->partial = buffer;
+    return true;
+}
+
+// How many of `count` bytes may be taken in before the scanner must look: all that the frame lacks, or, as
+// long as its header block isn't whole, as many as that may have.
+static uint32_t wanted(const struct shard *shard, const struct peer *peer, uint32_t count) {
+    uint32_t whole =
+        peer->scan.header_bytes ? frame_bytes(&peer->scan) : shard->frame_limits.header_bytes_max + 1;
+    uint32_t lacking = whole - peer->partial_bytes;
+    return count < lacking ? count : lacking;
+}
+
+static void hand_on(struct shard *shard, struct peer *peer, struct buffer *buffer, uint32_t at) {
+    stats_count(&shard->stats, COUNT_FRAMES_RECEIVED);
+    peer->frames++;
+    route_frame(shard, peer, &(struct frame){.buffer = buffer, .at = at, .header = &peer->scan});
+    frame_scan_begin(&peer->scan);
+}
+
+// The partial frame has more bytes now, and the scanner has looked at them.
+static void partial_grown(struct shard *shard, struct peer *peer, enum frame_result result) {
+    if (result == FRAME_BAD)
+        refuse_framing(shard, peer);
+    if (result != FRAME_WHOLE)
+        return;
+    struct buffer *whole = peer->partial;
+    peer->partial = NULL;
+    peer->partial_bytes = 0;
+    hand_on(shard, peer, whole, 0);
+    buffer_drop(whole);
+}
+
+static enum frame_result scan_partial(const struct shard *shard, struct peer *peer) {
+    return frame_scan(&peer->scan, peer->partial->bytes, peer->partial_bytes, &shard->frame_limits);
+}
+
+// Takes bytes in as the rest of the partial frame, or as the begin of one; returns how many, 0 when the peer
+// was closed.
+static uint32_t take_in(struct shard *shard, struct peer *peer, const uint8_t *bytes, uint32_t count) {
+    count = wanted(shard, peer, count);
+    uint32_t room = peer->scan.header_bytes ? frame_bytes(&peer->scan) : peer->partial_bytes + count;
+    if (!make_room(shard, peer, room)) {
+        peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+        return 0;
+    }
+    memcpy(peer->partial->bytes + peer->partial_bytes, bytes, count);
+    peer->partial_bytes += count;
+    enum frame_result result = scan_partial(shard, peer);
+    // While the header block wasn't whole, more may have been taken than belongs to this frame.
+    if (result == FRAME_WHOLE && peer->partial_bytes > frame_bytes(&peer->scan)) {
+        count -= peer->partial_bytes - frame_bytes(&peer->scan);
+        peer->partial_bytes = frame_bytes(&peer->scan);
+    }
+    partial_grown(shard, peer, result);
+    return count;
+}
+
+// --- Arrivals
+
+static void feed_buffer(struct shard *shard, struct peer *peer, struct buffer *buffer, uint32_t end) {
+    uint32_t at = 0;
+    while (at < end && peer->state == PEER_OPEN) {
+        if (peer->partial) {
+            at += take_in(shard, peer, buffer->bytes + at, end - at);
+            continue;
+        }
+        switch (frame_scan(&peer->scan, buffer->bytes + at, end - at, &shard->frame_limits)) {
+        case FRAME_WHOLE: {
+            uint32_t bytes = frame_bytes(&peer->scan);
+            hand_on(shard, peer, buffer, at);
+            at += bytes;
+            break;
+        }
+        case FRAME_PARTIAL:
+            at += take_in(shard, peer, buffer->bytes + at, end - at);
+            break;
+        case FRAME_BAD:
+            refuse_framing(shard, peer);
+            break;
+        }
+    }
+}
+
+static void feed_bytes(struct shard *shard, struct peer *peer, const struct io_event *event) {
+    uint32_t count = (uint32_t)event->result;
+    bool had_partial = peer->partial != NULL;
+    uint32_t frames = peer->frames;
+    stats_add(&shard->stats, COUNT_BYTES_RECEIVED, count);
+    peer->heard_ms = shard_now_ms(shard);
+    if (event->buffer) {
+        feed_buffer(shard, peer, event->buffer, count);
+    } else if (peer->state == PEER_OPEN) {
+        peer->partial_bytes += count;
+        partial_grown(shard, peer, scan_partial(shard, peer));
+    }
+    if (peer->partial ? !had_partial || frames != peer->frames : had_partial)
+        peer_watch(shard, peer);
+}
+
+// Says where the rest of a large frame is wanted.
+static void want_rest(struct peer *peer) {
+    uint32_t lacking = 0;
+    if (peer->state == PEER_OPEN && peer->partial && peer->scan.header_bytes)
+        lacking = frame_bytes(&peer->scan) - peer->partial_bytes;
+    bool direct = lacking > RECEIVE_BUFFER_BYTES ||
+                  (lacking && peer->connection.receiving == RECEIVING_NOTHING && peer->connection.large);
+    connection_want(&peer->connection, direct ? peer->partial->bytes + peer->partial_bytes : NULL,
+                    direct ? lacking : 0);
+}
+
+void feed_event(struct shard *shard, struct peer *peer, const struct io_event *event) {
+    if (connection_received(&peer->connection, event))
+        feed_bytes(shard, peer, event);
+    buffer_drop(event->buffer);
+    want_rest(peer);
+    if (event->result == -ENOBUFS && peer->state != PEER_CLOSING) {
+        stats_count(&shard->stats, COUNT_RECEIVE_STARVED);
+        if (list_empty(&peer->starved))
+            list_append(&shard->starved, &peer->starved);
+        return;
+    }
+    if (peer->connection.ended && event->result < 0)
+        peer_close(shard, peer, COUNTERS_COUNT);
+    else if (peer->connection.ended)
+        peer_ended(shard, peer);
+    connection_receive(&peer->connection, shard->io);
+}
+
+void feed_starved(struct shard *shard) {
+    if (list_empty(&shard->starved) || !buffer_pool_can_take(&shard->buffers))
+        return;
+    for (struct list *node; (node = list_take(&shard->starved));)
+        connection_receive(&list_entry(node, struct peer, starved)->connection, shard->io);
+}

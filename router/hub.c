@@ -1,0 +1,83 @@
+#include "router/hub.h"
+
+#include <errno.h>
+
+#include "core/memory.h"
+
+static bool make_counters(struct hub *hub) {
+    uint32_t count = hub->settings.shard_count;
+    hub->connections = memory_take_zeroed(count, sizeof *hub->connections);
+    hub->owed = memory_take_zeroed(count, sizeof *hub->owed);
+    for (uint32_t shard = 0; hub->owed && shard < count; shard++) {
+        hub->owed[shard] = memory_take_zeroed(hub->settings.limits.connections_max, sizeof **hub->owed);
+        if (!hub->owed[shard])
+            return false;
+    }
+    return hub->connections && hub->owed;
+}
+
+static bool make(struct hub *hub) {
+    size_t count = hub->settings.shard_count;
+    hub->shards = memory_take_zeroed(count, sizeof *hub->shards);
+    hub->mailboxes = memory_take_aligned(alignof(struct mailbox), count * count * sizeof *hub->mailboxes);
+    if (!hub->shards || !hub->mailboxes || !make_counters(hub))
+        return false;
+    for (size_t index = 0; index < count * count; index++)
+        mailbox_init(&hub->mailboxes[index]);
+    return true;
+}
+
+int hub_create(struct hub **out, const struct hub_settings *settings) {
+    struct hub *hub = memory_take_zeroed(1, sizeof *hub);
+    if (!hub)
+        return -ENOMEM;
+    hub->settings = *settings;
+    hub->budget.bytes_max = settings->limits.memory_bytes_max;
+    atomic_init(&hub->phase, HUB_SERVING);
+    if (!make(hub)) {
+        hub_destroy(hub);
+        return -ENOMEM;
+    }
+    *out = hub;
+    return 0;
+}
+
+void hub_destroy(struct hub *hub) {
+    for (uint32_t shard = 0; hub->owed && shard < hub->settings.shard_count; shard++)
+        memory_give((void *)hub->owed[shard]);
+    memory_give((void *)hub->owed);
+    memory_give((void *)hub->connections);
+    memory_give(hub->mailboxes);
+    memory_give(hub->shards);
+    memory_give(hub);
+}
+
+uint32_t hub_owed(const void *context, uint64_t connection) {
+    const struct hub *hub = context;
+    return atomic_load_explicit(&hub->owed[connection_shard(connection)][connection_slot(connection)],
+                                memory_order_relaxed);
+}
+
+void hub_owe(struct hub *hub, uint64_t connection, int32_t change) {
+    atomic_fetch_add_explicit(&hub->owed[connection_shard(connection)][connection_slot(connection)],
+                              (uint32_t)change, memory_order_relaxed);
+}
+
+static uint32_t connections_of(const struct hub *hub, uint32_t shard) {
+    return atomic_load_explicit(&hub->connections[shard], memory_order_relaxed);
+}
+
+uint32_t hub_emptiest_shard(const struct hub *hub) {
+    uint32_t emptiest = 0;
+    for (uint32_t shard = 1; shard < hub->settings.shard_count; shard++)
+        if (connections_of(hub, shard) < connections_of(hub, emptiest))
+            emptiest = shard;
+    return emptiest;
+}
+
+uint32_t hub_connection_count(const struct hub *hub) {
+    uint32_t count = 0;
+    for (uint32_t shard = 0; shard < hub->settings.shard_count; shard++)
+        count += connections_of(hub, shard);
+    return count;
+}

@@ -1,0 +1,74 @@
+// What all shards of a hub share. It is made before they run; after that each field says who may write it.
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/buffer.h"
+#include "core/limits.h"
+#include "router/mailbox.h"
+
+struct shard;
+
+// How the hub ends: all shards go through these together; the last one to finish a phase begins the next
+// (drain.c).
+enum hub_phase {
+    HUB_SERVING,
+    HUB_DRAINING, // no new connections and requests; what is pending gets its time
+    HUB_CLOSING,  // connections are closed
+    HUB_STOPPED,  // what was lent between shards has come home
+};
+
+struct hub_settings {
+    struct limits limits;
+    uint32_t shard_count;
+    bool require_initialize;
+    bool takeover;
+    uint64_t seed;          // random: of hash tables and session names
+    int64_t wall_offset_ms; // what to add to io_now for the wall clock
+    uint32_t process;
+};
+
+struct hub {
+    struct hub_settings settings; // constant
+    struct shard **shards;        // each is set by its own thread before any runs
+    struct mailbox *mailboxes;    // from shard * shard_count + to shard
+    struct buffer_budget budget;
+    _Atomic uint32_t **owed; // of [shard][slot]: requests that this connection owes, counted by all shards
+    _Atomic uint32_t *connections;  // of [shard]: counted up by the acceptor, down by the shard
+    _Atomic uint32_t phase;         // enum hub_phase
+    _Atomic uint32_t phase_waiting; // shards that have not finished this phase
+};
+
+// Makes a hub; its settings are copied. 0 or -ENOMEM.
+int hub_create(struct hub **out, const struct hub_settings *settings);
+// Every shard must have been closed.
+void hub_destroy(struct hub *hub);
+
+static inline struct mailbox *hub_mailbox(struct hub *hub, uint32_t from, uint32_t to) {
+    return &hub->mailboxes[from * hub->settings.shard_count + to];
+}
+static inline enum hub_phase hub_phase(const struct hub *hub) {
+    return (enum hub_phase)atomic_load_explicit(&hub->phase, memory_order_acquire);
+}
+
+// A connection's name in the whole hub: shard, slot, generation. 0 is nobody.
+static inline uint64_t hub_connection(uint32_t shard, uint32_t slot, uint32_t generation) {
+    return (uint64_t)shard << 56 | (uint64_t)slot << 32 | generation;
+}
+static inline uint32_t connection_shard(uint64_t connection) {
+    return (uint32_t)(connection >> 56);
+}
+static inline uint32_t connection_slot(uint64_t connection) {
+    return (uint32_t)(connection >> 32) & 0xffffff;
+}
+
+// How many requests a connection owes: as agents_load, with the hub as context.
+uint32_t hub_owed(const void *hub, uint64_t connection);
+// Adds to it.
+void hub_owe(struct hub *hub, uint64_t connection, int32_t change);
+// The shard with the fewest connections.
+uint32_t hub_emptiest_shard(const struct hub *hub);
+// Connections of all shards together.
+uint32_t hub_connection_count(const struct hub *hub);

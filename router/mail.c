@@ -1,0 +1,122 @@
+#include "router/mail.h"
+
+#include "core/list.h"
+#include "core/memory.h"
+#include "router/answer.h"
+#include "router/registry.h"
+#include "router/send.h"
+
+static struct parcel *parcel_of(struct mail *mail) {
+    return list_entry(mail, struct parcel, mail);
+}
+
+static void send_back_refused(struct shard *shard, struct parcel *parcel) {
+    parcel->mail.kind = MAIL_REFUSED;
+    parcel->mail.detail = ERROR_OVERLOADED;
+    mailbox_post(hub_mailbox(shard->hub, shard->index, parcel->pool->shard), &parcel->mail);
+}
+
+// A request or notification for a peer of this shard. If the peer is gone, what was asked of it ends when
+// that is known to the shard that asked: its registry entry is on its way.
+static void take_delivery(struct shard *shard, struct parcel *parcel) {
+    struct peer *peer = peer_find(shard, parcel->mail.connection);
+    if (!peer) {
+        stats_count(&shard->stats, COUNT_DROP_TARGET_GONE);
+        send_release(shard, parcel);
+    } else if (send_has_room(shard, peer)) {
+        send_queue(shard, peer, parcel);
+    } else if (parcel->hub_id) {
+        send_back_refused(shard, parcel);
+    } else {
+        stats_count(&shard->stats, COUNT_DROP_OVERLOADED);
+        send_release(shard, parcel);
+    }
+}
+
+static void defer(struct shard *shard, struct mail *mail) {
+    mail->next = NULL;
+    *shard->orders_last = mail;
+    shard->orders_last = &mail->next;
+}
+
+static void take(struct shard *shard, struct mail *mail) {
+    struct parcel *parcel = parcel_of(mail);
+    switch ((enum mail_kind)mail->kind) {
+    case MAIL_DELIVER:
+        take_delivery(shard, parcel);
+        break;
+    case MAIL_ANSWER:
+        answer_deliver(shard, parcel->hub_id, mail->connection, parcel);
+        break;
+    case MAIL_BROKEN:
+        answer_broken(shard, parcel->hub_id, mail->connection);
+        send_release(shard, parcel);
+        break;
+    case MAIL_REFUSED:
+        answer_refused(shard, parcel->hub_id, (enum error)mail->detail);
+        parcel_drop(parcel);
+        break;
+    case MAIL_RETURN:
+        parcel_drop(parcel);
+        break;
+    case MAIL_ADOPT: {
+        struct adoption *adoption = list_entry(mail, struct adoption, mail);
+        peer_open(shard, adoption->socket);
+        memory_give(adoption);
+        break;
+    }
+    case MAIL_ORDER:
+        defer(shard, mail);
+        break;
+    }
+}
+
+static void read_all(struct shard *shard) {
+    for (uint32_t from = 0; from < shard->hub->settings.shard_count; from++) {
+        struct mailbox *mailbox = hub_mailbox(shard->hub, from, shard->index);
+        for (struct mail *mail; (mail = mailbox_take(mailbox));)
+            take(shard, mail);
+    }
+}
+
+// The orders that had come before the second reading are carried out; those that it brought wait for the next
+// turn.
+static void carry_out_orders(struct shard *shard) {
+    struct mail **last = shard->orders_last;
+    read_all(shard);
+    struct mail *order = shard->orders;
+    shard->orders = *last;
+    *last = NULL;
+    if (!shard->orders)
+        shard->orders_last = &shard->orders;
+    while (order) {
+        struct mail *next = order->next;
+        registry_step(shard, list_entry(order, struct order, mail));
+        order = next;
+    }
+}
+
+void mail_read(struct shard *shard) {
+    read_all(shard);
+    if (shard->orders)
+        carry_out_orders(shard);
+}
+
+void mail_publish(struct shard *shard) {
+    for (uint32_t to = 0; to < shard->hub->settings.shard_count; to++) {
+        struct mailbox *mailbox = hub_mailbox(shard->hub, shard->index, to);
+        if (to != shard->index && mailbox_publish(mailbox))
+            shard_wake(shard, to);
+    }
+}
+
+// Mail of this shard's own that found no room must be posted again without waiting for anybody.
+bool mail_quiet(struct shard *shard) {
+    if (shard->orders)
+        return false;
+    for (uint32_t other = 0; other < shard->hub->settings.shard_count; other++)
+        if (!mailbox_quiet(hub_mailbox(shard->hub, other, shard->index)) ||
+            mailbox_crowded(hub_mailbox(shard->hub, shard->index, other)))
+            return false;
+    return true;
+}

@@ -1,0 +1,28 @@
+// What travels between shards, and what the receiver does with it.
+#pragma once
+
+#include "router/shard.h"
+
+enum mail_kind {
+    MAIL_DELIVER, // a parcel for mail.connection; hub_id says whose request it is (0: a notification)
+    MAIL_ANSWER,  // a parcel with a hole, answering hub_id; mail.connection says who answers
+    MAIL_BROKEN,  // likewise, but the answer can't be used
+    MAIL_RETURN,  // a parcel comes home
+    MAIL_REFUSED, // likewise, and the request hub_id was refused: mail.detail is the error
+    MAIL_ADOPT,   // a socket for a new peer
+    MAIL_ORDER,   // a change of the registry (registry.c)
+};
+
+// A socket on its way to its shard.
+struct adoption {
+    struct mail mail;
+    int socket;
+};
+
+// Reads all mail that has come. Changes of the registry are held back until everything that was posted before
+// them has been read: a response that was on its way when its sender left still counts.
+void mail_read(struct shard *shard);
+// Shows what was posted in this turn, and wakes shards that sleep.
+void mail_publish(struct shard *shard);
+// Whether no mail has come. Said after `asleep` was set, this makes it safe to sleep.
+bool mail_quiet(struct shard *shard);

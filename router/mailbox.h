@@ -1,0 +1,49 @@
+// The way from one shard to another: a ring with one producer and one consumer that carries pointers, first
+// in, first out, without a lock. What doesn't fit waits in a list at the producer, linked through the mail
+// itself, so that posting never fails and never allocates; what may be refused instead is refused while mail
+// waits (mailbox_crowded).
+//
+// The producer shows what it posted once a turn (mailbox_publish), not once a piece: one store for all of it.
+//
+// A shard that is about to sleep says so and then looks once more; a shard that has published looks whether
+// the other sleeps. Both sides use sequentially consistent operations, so one of them always sees the other.
+#pragma once
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/limits.h"
+#include "core/mail.h"
+
+enum { CACHE_LINE_BYTES = 64 };
+
+struct mailbox {
+    // The producer's side.
+    alignas(CACHE_LINE_BYTES) uint32_t next; // where the next goes; published by way of tail
+    uint32_t head_seen;                      // what the producer last saw of head
+    struct mail *waiting, **waiting_last;    // what found no room
+    // Shared: how far the producer has published, how far the consumer has taken.
+    alignas(CACHE_LINE_BYTES) _Atomic uint32_t tail;
+    alignas(CACHE_LINE_BYTES) _Atomic uint32_t head;
+    alignas(CACHE_LINE_BYTES) struct mail *ring[MAILBOX_MESSAGES];
+};
+
+// A mailbox holds no memory of its own.
+void mailbox_init(struct mailbox *mailbox);
+
+// Producer. Posts a piece of mail, which is the consumer's once published.
+void mailbox_post(struct mailbox *mailbox, struct mail *mail);
+// Producer. Whether mail waits because the ring is full.
+static inline bool mailbox_crowded(const struct mailbox *mailbox) {
+    return mailbox->waiting != NULL;
+}
+// Producer. Shows the consumer what was posted; true if anything was new.
+bool mailbox_publish(struct mailbox *mailbox);
+
+// Consumer. The next piece, or NULL.
+struct mail *mailbox_take(struct mailbox *mailbox);
+// Consumer. Whether there is none, in one order with the flag of a shard that falls asleep.
+bool mailbox_quiet(struct mailbox *mailbox);

@@ -1,0 +1,199 @@
+// patchbayd: reads its configuration, opens the listeners, runs one shard a thread, and ends with status 0
+// when a SIGTERM has drained it. Whatever fails at start is said in one line on standard error, and the
+// status is 1.
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <systemd/sd-daemon.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/memory.h"
+#include "io/listener.h"
+#include "router/config.h"
+#include "router/shard.h"
+
+// What the threads of the hub share while it starts and ends.
+struct program {
+    struct hub *hub;
+    struct listener listeners[CONFIG_LISTENERS_MAX];
+    uint32_t listener_count;
+    cpu_set_t cores;
+    pthread_barrier_t barrier;
+    _Atomic int failures; // shards that could not be opened
+};
+
+struct shard_thread {
+    struct program *program;
+    pthread_t thread;
+    uint32_t index;
+    bool started;
+};
+
+// --- Shards
+
+// Shard n runs on the n-th core that the process may use, in turn.
+static void pin(const struct program *program, uint32_t index) {
+    uint32_t skip = index % (uint32_t)CPU_COUNT(&program->cores);
+    for (size_t core = 0; core < CPU_SETSIZE; core++) {
+        if (!CPU_ISSET(core, &program->cores) || skip-- > 0)
+            continue;
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(core, &one);
+        if (pthread_setaffinity_np(pthread_self(), sizeof one, &one))
+            fprintf(stderr, "patchbayd: shard %u could not be pinned to core %zu\n", index, core);
+        return;
+    }
+}
+
+// Says where the hub listens, all lines in one write, and tells systemd.
+static void announce(const struct program *program) {
+    char lines[CONFIG_LISTENERS_MAX * 192];
+    size_t length = 0;
+    for (uint32_t index = 0; index < program->listener_count; index++) {
+        char uri[160];
+        address_format(&program->listeners[index].address, uri, sizeof uri);
+        length += (size_t)snprintf(lines + length, sizeof lines - length, "listening %s\n", uri);
+    }
+    fwrite(lines, 1, length, stderr);
+    sd_notify(0, "READY=1");
+}
+
+static void listen_on(const struct program *program, struct shard *shard) {
+    int sockets[CONFIG_LISTENERS_MAX];
+    for (uint32_t index = 0; index < program->listener_count; index++)
+        sockets[index] = program->listeners[index].socket;
+    shard_listen(shard, sockets, program->listener_count);
+    announce(program);
+}
+
+// The life of a shard, on its own thread. No shard runs unless all could be opened, and none is closed while
+// another one could still wake it.
+static void run_shard(struct program *program, uint32_t index) {
+    struct shard *shard = NULL;
+    const char *why = NULL;
+    pin(program, index);
+    int failed = shard_open(&shard, program->hub, index, &why);
+    if (failed && atomic_fetch_add(&program->failures, 1) == 0)
+        fprintf(stderr, "patchbayd: %s: %s\n", why, strerror(-failed));
+    pthread_barrier_wait(&program->barrier);
+    if (atomic_load(&program->failures) == 0) {
+        if (index == 0)
+            listen_on(program, shard);
+        while (shard_turn(shard))
+            continue;
+        pthread_barrier_wait(&program->barrier);
+    }
+    if (shard)
+        shard_close(shard);
+}
+
+static void *shard_thread(void *context) {
+    struct shard_thread *thread = context;
+    run_shard(thread->program, thread->index);
+    return NULL;
+}
+
+// Shard 0 runs on the calling thread. A thread that can't be started leaves nothing to wait for: the process
+// ends.
+static int run_shards(struct program *program, uint32_t count) {
+    struct shard_thread threads[SHARDS_MAX];
+    pthread_barrier_init(&program->barrier, NULL, count);
+    for (uint32_t index = 1; index < count; index++) {
+        threads[index] = (struct shard_thread){.program = program, .index = index};
+        int failed = pthread_create(&threads[index].thread, NULL, shard_thread, &threads[index]);
+        if (failed) {
+            fprintf(stderr, "patchbayd: can't start a thread: %s\n", strerror(failed));
+            exit(1);
+        }
+    }
+    run_shard(program, 0);
+    for (uint32_t index = 1; index < count; index++)
+        pthread_join(threads[index].thread, NULL);
+    pthread_barrier_destroy(&program->barrier);
+    return atomic_load(&program->failures) ? 1 : 0;
+}
+
+// --- The process
+
+static void route_signals(void) {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+// As many descriptors as the process may have.
+static void raise_descriptors(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit))
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int64_t wall_offset_ms(void) {
+    struct timespec wall, steady;
+    clock_gettime(CLOCK_REALTIME, &wall);
+    clock_gettime(CLOCK_MONOTONIC, &steady);
+    return ((int64_t)wall.tv_sec - steady.tv_sec) * 1000 + (wall.tv_nsec - steady.tv_nsec) / 1000000;
+}
+
+static bool open_listeners(struct program *program, const struct config *config) {
+    for (uint32_t index = 0; index < config->listener_count; index++) {
+        const char *why = "";
+        int failed = listener_open(&program->listeners[index], &config->listeners[index], &why);
+        if (failed) {
+            char uri[160];
+            address_format(&config->listeners[index], uri, sizeof uri);
+            fprintf(stderr, "patchbayd: can't listen on %s: %s: %s\n", uri, why, strerror(-failed));
+            return false;
+        }
+        program->listener_count++;
+    }
+    return true;
+}
+
+static int serve(struct program *program, struct config *config) {
+    config->settings.process = (uint32_t)getpid();
+    config->settings.wall_offset_ms = wall_offset_ms();
+    if (getrandom(&config->settings.seed, sizeof config->settings.seed, 0) != sizeof config->settings.seed ||
+        hub_create(&program->hub, &config->settings)) {
+        fputs("patchbayd: memory is used up\n", stderr);
+        return 1;
+    }
+    int status = run_shards(program, config->settings.shard_count);
+    hub_destroy(program->hub);
+    return status;
+}
+
+int main(int argc, char **argv) {
+    static struct program program;
+    struct config config;
+    sched_getaffinity(0, sizeof program.cores, &program.cores);
+    switch (config_read(&config, argc, argv, (uint32_t)CPU_COUNT(&program.cores))) {
+    case CONFIG_SHOWN:
+        return 0;
+    case CONFIG_BAD:
+        return 1;
+    case CONFIG_RUN:
+        break;
+    }
+    route_signals();
+    raise_descriptors();
+    int status = open_listeners(&program, &config) ? serve(&program, &config) : 1;
+    for (uint32_t index = 0; index < program.listener_count; index++)
+        listener_close(&program.listeners[index]);
+    return status;
+}

@@ -1,0 +1,269 @@
+#include "router/methods.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/agent_id.h"
+#include "core/memory.h"
+#include "router/offer.h"
+#include "router/registry.h"
+
+static struct span params_of(const struct message *message) {
+    return lookup_has(&message->lookup, KEY_PARAMS) ? message->lookup.value[KEY_PARAMS] : (struct span){0};
+}
+
+static void answer_text(struct shard *shard, const struct message *message, struct text *result) {
+    if (result->failed)
+        peer_close(shard, message->peer, COUNT_CLOSED_NO_MEMORY);
+    else if (message_is_request(message))
+        reply_result(shard, message->peer, message_id(message), result->bytes, result->length);
+    text_deinit(result);
+}
+
+// --- The session
+
+static void put_raw(struct text *out, const struct message *message, enum lookup_key key) {
+    struct span value = message->lookup.value[key];
+    if (lookup_has(&message->lookup, key))
+        text_add(out, message->body + value.at, value.bytes);
+    else
+        text_put(out, "null");
+}
+
+static void put_capabilities(struct text *out, const struct shard *shard) {
+    text_put(out, "{\"validation\":\"lazy\",\"maxFrame\":");
+    text_number(out, shard_limits(shard)->frame_bytes_max);
+    text_put(out, ",\"maxHeader\":");
+    text_number(out, shard_limits(shard)->header_bytes_max);
+    text_put(out, ",\"takeover\":");
+    text_put(out, shard->hub->settings.takeover ? "true}" : "false}");
+}
+
+// A name that nobody can guess from another one's: the seed is the hub's secret.
+static void put_session(struct text *out, const struct shard *shard, const struct peer *peer) {
+    uint64_t mixed = (peer->name ^ shard->hub->settings.seed) * UINT64_C(0x9e3779b97f4a7c15);
+    mixed = (mixed ^ mixed >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
+    char name[40];
+    snprintf(name, sizeof name, "\"%016" PRIx64 "\"", mixed ^ mixed >> 32);
+    text_put(out, name);
+}
+
+static void initialize(struct shard *shard, const struct message *message) {
+    struct offer offer;
+    if (!offer_read_session(shard, message, &offer))
+        return;
+    struct text result;
+    text_init(&result);
+    text_put(&result, "{\"serverInfo\":{\"name\":\"patchbay\",\"version\":\"" PATCHBAY_VERSION
+                      "\"},\"protocolVersion\":\"2.0.0\",\"sessionId\":");
+    put_session(&result, shard, message->peer);
+    text_put(&result, ",\"agentId\":");
+    put_raw(&result, message, KEY_AGENT_ID);
+    text_put(&result, ",\"governanceLevel\":\"");
+    text_put(&result, governance_text(offer.governance));
+    text_put(&result, "\",\"capabilities\":");
+    put_capabilities(&result, shard);
+    text_put(&result, "}");
+    message->peer->initialized = true;
+    answer_text(shard, message, &result);
+}
+
+static void initialized(struct shard *shard, const struct message *message) {
+    if (message_is_request(message))
+        reply_result(shard, message->peer, message_id(message), "null", 4);
+}
+
+static void leave(struct shard *shard, const struct message *message) {
+    initialized(shard, message);
+    peer_linger(shard, message->peer);
+}
+
+static bool keep_request_id(struct order *order, const struct message *message) {
+    struct reply_id id = message_id(message);
+    if (!id.count)
+        return true;
+    order->request_id = memory_take(id.count);
+    if (!order->request_id)
+        return false;
+    memcpy(order->request_id, id.bytes, id.count);
+    order->request_id_bytes = id.count;
+    return true;
+}
+
+// An order with the request's id in it; without memory for it the message is refused.
+static struct order *order_for(struct shard *shard, const struct message *message, enum order_kind kind) {
+    struct order *order = order_create(kind, message->peer->name);
+    if (order && keep_request_id(order, message))
+        return order;
+    if (order)
+        order_destroy(order);
+    route_refuse(shard, message, ERROR_OVERLOADED, NULL);
+    return NULL;
+}
+
+static void shutdown_session(struct shard *shard, const struct message *message) {
+    struct order *order = order_for(shard, message, ORDER_RESIGN);
+    if (order)
+        registry_submit(shard, order);
+}
+
+// --- Agents
+
+static bool prepare_farewell(struct peer *peer) {
+    if (!peer->farewell)
+        peer->farewell = order_create(ORDER_LEAVE, peer->name);
+    return peer->farewell != NULL;
+}
+
+static void agent_register(struct shard *shard, const struct message *message) {
+    struct offer offer;
+    if (!offer_read_agent(shard, message, &offer))
+        return;
+    if (message->peer->state != PEER_OPEN || !prepare_farewell(message->peer)) {
+        route_refuse(shard, message, ERROR_OVERLOADED, NULL);
+        return;
+    }
+    struct order *order = order_for(shard, message, ORDER_REGISTER);
+    if (!order)
+        return;
+    if (!offer_fill_order(&offer, message, order)) {
+        order_destroy(order);
+        route_refuse(shard, message, ERROR_OVERLOADED, NULL);
+        return;
+    }
+    order->connected_since_ms = shard_wall_ms(shard);
+    registry_submit(shard, order);
+}
+
+static void agent_unregister(struct shard *shard, const struct message *message) {
+    struct offer offer;
+    if (!offer_read_agent_id(shard, message, &offer))
+        return;
+    struct order *order = order_for(shard, message, ORDER_UNREGISTER);
+    if (!order)
+        return;
+    offer_fill_agent_id(&offer, order);
+    registry_submit(shard, order);
+}
+
+static void put_agent(struct text *out, const struct shard *shard, const struct agent *agent) {
+    text_put(out, "{\"agentId\":");
+    text_string(out, agent->id, agent->id_bytes);
+    text_put(out, ",\"capabilities\":");
+    text_add(out, agent->capabilities, agent->capabilities_bytes);
+    text_put(out, ",\"governanceLevel\":\"");
+    text_put(out, governance_text(agent->governance));
+    text_put(out, "\",\"connectedSince\":");
+    text_number(out, (int64_t)agent->connected_since_ms);
+    text_put(out, ",\"pending\":");
+    text_number(out, hub_owed(shard->hub, agent->home->connection));
+    text_put(out, "}");
+}
+
+static void hub_agents(struct shard *shard, const struct message *message) {
+    char capability[METHOD_BYTES_MAX + 1]; // empty: all agents are wanted
+    if (!offer_read_capability(shard, message, capability, sizeof capability))
+        return;
+    struct text result;
+    text_init(&result);
+    text_put(&result, "{\"agents\":[");
+    bool first = true;
+    for (struct list *node = shard->agents.all.next; node != &shard->agents.all; node = node->next) {
+        const struct agent *agent = list_entry(node, struct agent, link);
+        if (capability[0] && !agents_capable(agent, capability))
+            continue;
+        text_put(&result, first ? "" : ",");
+        put_agent(&result, shard, agent);
+        first = false;
+    }
+    text_put(&result, "]}");
+    answer_text(shard, message, &result);
+}
+
+// --- The hub
+
+static void hub_ping(struct shard *shard, const struct message *message) {
+    struct span params = params_of(message);
+    if (!message_is_request(message))
+        return;
+    if (params.bytes)
+        reply_result(shard, message->peer, message_id(message), message->body + params.at, params.bytes);
+    else
+        reply_result(shard, message->peer, message_id(message), "null", 4);
+}
+
+static void put_number(struct text *out, const char *name, uint64_t number) {
+    text_put(out, ",\"");
+    text_put(out, name);
+    text_put(out, "\":");
+    text_number(out, (int64_t)number);
+}
+
+static void hub_stats(struct shard *shard, const struct message *message) {
+    const struct hub *hub = shard->hub;
+    struct text result;
+    text_init(&result);
+    text_put(&result, "{\"version\":\"" PATCHBAY_VERSION "\"");
+    put_number(&result, "pid", hub->settings.process);
+    put_number(&result, "shards", hub->settings.shard_count);
+    put_number(&result, "connections", hub_connection_count(hub));
+    put_number(&result, "agents", shard->agents.count);
+    put_number(&result, "buffer_bytes", atomic_load_explicit(&hub->budget.bytes, memory_order_relaxed));
+    for (enum counter counter = 0; counter < COUNTERS_COUNT; counter++) {
+        uint64_t sum = 0;
+        for (uint32_t index = 0; index < hub->settings.shard_count; index++)
+            sum += stats_read(&hub->shards[index]->stats, counter);
+        put_number(&result, stats_name(counter), sum);
+    }
+    text_put(&result, "}");
+    answer_text(shard, message, &result);
+}
+
+// --- The table
+
+static const struct method {
+    const char *name;
+    size_t bytes;
+    void (*answer)(struct shard *, const struct message *);
+    bool before_initialize; // served where initialize is required and hasn't come
+} methods[] = {
+    {"initialize", sizeof "initialize" - 1, initialize, true},
+    {"initialized", sizeof "initialized" - 1, initialized, true},
+    {"shutdown", sizeof "shutdown" - 1, shutdown_session, false},
+    {"exit", sizeof "exit" - 1, leave, true},
+    {"agent/register", sizeof "agent/register" - 1, agent_register, false},
+    {"agent/unregister", sizeof "agent/unregister" - 1, agent_unregister, false},
+    {"hub/agents", sizeof "hub/agents" - 1, hub_agents, false},
+    {"hub/stats", sizeof "hub/stats" - 1, hub_stats, false},
+    {"hub/ping", sizeof "hub/ping" - 1, hub_ping, false},
+};
+enum { METHODS_COUNT = sizeof methods / sizeof *methods };
+
+static const struct method *find(const char *name, size_t bytes) {
+    for (size_t index = 0; index < METHODS_COUNT; index++)
+        if (methods[index].bytes == bytes && memcmp(methods[index].name, name, bytes) == 0)
+            return &methods[index];
+    return NULL;
+}
+
+bool methods_answer(struct shard *shard, const struct message *message) {
+    const struct method *method = find(message->method, message->method_bytes);
+    bool open = message->peer->initialized || !shard->hub->settings.require_initialize;
+    if (!open && !(method && method->before_initialize)) {
+        route_refuse(shard, message, ERROR_NOT_INITIALIZED, NULL);
+        return true;
+    }
+    if (method)
+        method->answer(shard, message);
+    return method != NULL;
+}
+
+static bool begins(const char *text, size_t bytes, const char *prefix) {
+    return bytes >= strlen(prefix) && memcmp(text, prefix, strlen(prefix)) == 0;
+}
+
+bool methods_may_be_offered(const char *method, size_t bytes) {
+    return !find(method, bytes) && !begins(method, bytes, "hub/") && !begins(method, bytes, "$/") &&
+           !begins(method, bytes, "rpc.");
+}

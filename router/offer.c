@@ -1,0 +1,156 @@
+#include "router/offer.h"
+
+#include <string.h>
+
+#include "core/memory.h"
+#include "router/methods.h"
+
+static struct json_item param(const struct message *message, const char *key) {
+    if (!lookup_has(&message->lookup, KEY_PARAMS) || message->lookup.type[KEY_PARAMS] != JSON_OBJECT)
+        return (struct json_item){0};
+    return json_member(message->body, message->lookup.value[KEY_PARAMS], key);
+}
+
+static bool read_agent_id(struct shard *shard, const struct message *message, bool required,
+                          struct offer *offer) {
+    offer->agent_id_bytes = 0;
+    if (!lookup_has(&message->lookup, KEY_AGENT_ID) && !required)
+        return true;
+    size_t bytes = SIZE_MAX;
+    if (lookup_has(&message->lookup, KEY_AGENT_ID) && message->lookup.type[KEY_AGENT_ID] == JSON_STRING)
+        bytes = json_string_decode(message->body, message->lookup.value[KEY_AGENT_ID], offer->agent_id,
+                                   sizeof offer->agent_id);
+    if (bytes == SIZE_MAX || !agent_id_valid(offer->agent_id, bytes)) {
+        route_refuse_field(shard, message, "params.agentId",
+                           "1 to 255 of letters, digits, - _ . : /, no empty part between dots");
+        return false;
+    }
+    offer->agent_id_bytes = bytes;
+    return true;
+}
+
+static bool read_governance(struct shard *shard, const struct message *message, struct json_item item,
+                            struct offer *offer) {
+    char name[32];
+    size_t bytes = item.type == JSON_STRING ? json_string_decode(message->body, item.value, name, sizeof name)
+                                            : SIZE_MAX;
+    enum governance level = bytes == SIZE_MAX ? GOVERNANCE_COUNT : governance_parse(name, bytes);
+    if (item.type != JSON_NONE && level == GOVERNANCE_COUNT) {
+        route_refuse_field(shard, message, "params.governanceLevel",
+                           "autonomous, supervised, human-in-the-loop or manual");
+        return false;
+    }
+    offer->governance = item.type == JSON_NONE ? GOVERNANCE_AUTONOMOUS : level;
+    return true;
+}
+
+bool offer_read_session(struct shard *shard, const struct message *message, struct offer *offer) {
+    offer->capabilities = (struct span){0};
+    return read_agent_id(shard, message, false, offer) &&
+           read_governance(shard, message, param(message, "governanceLevel"), offer);
+}
+
+// --- Capabilities
+
+static bool may_offer(const struct message *message, struct span capabilities) {
+    struct json_item methods = json_member(message->body, capabilities, "methods");
+    if (methods.type != JSON_ARRAY)
+        return true;
+    struct json_walk walk;
+    json_walk_begin(&walk, message->body, methods.value);
+    size_t count = 0;
+    for (struct json_item item; json_next(&walk, &item) == JSON_ITEM;) {
+        char name[METHOD_BYTES_MAX];
+        size_t bytes = SIZE_MAX;
+        if (item.type == JSON_STRING)
+            bytes = json_string_decode(message->body, item.value, name, sizeof name);
+        if (++count > METHODS_PER_AGENT_MAX || (bytes != SIZE_MAX && !methods_may_be_offered(name, bytes)))
+            return false;
+    }
+    return true;
+}
+
+static bool refuse_capabilities_size(struct shard *shard, const struct message *message) {
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "field", "params.capabilities");
+    reply_data_number(&data, "limit", CAPABILITIES_BYTES_MAX);
+    route_refuse(shard, message, ERROR_INVALID_PARAMS, &data);
+    return false;
+}
+
+static bool read_capabilities(struct shard *shard, const struct message *message, struct offer *offer) {
+    struct json_item item = param(message, "capabilities");
+    offer->capabilities = item.type == JSON_NONE ? (struct span){0} : item.value;
+    if (item.type == JSON_NONE)
+        return true;
+    if (item.value.bytes > CAPABILITIES_BYTES_MAX)
+        return refuse_capabilities_size(shard, message);
+    if ((item.type != JSON_OBJECT && item.type != JSON_ARRAY) ||
+        simdjson_judge(shard->parser, message->body + item.value.at, item.value.bytes) != SIMDJSON_VALID) {
+        route_refuse_field(shard, message, "params.capabilities", "a valid object or array");
+        return false;
+    }
+    if (!may_offer(message, item.value)) {
+        route_refuse_field(shard, message, "params.capabilities.methods",
+                           "methods that are not the hub's own, 4096 at most");
+        return false;
+    }
+    return true;
+}
+
+// The level stands beside the capabilities or in them (HugAI v2 messages 3.2; HugAI v2 headers, the example
+// of section 3).
+static struct json_item governance_of(const struct message *message, const struct offer *offer) {
+    struct json_item level = param(message, "governanceLevel");
+    if (level.type != JSON_NONE || offer->capabilities.bytes == 0)
+        return level;
+    return json_member(message->body, offer->capabilities, "governanceLevel");
+}
+
+bool offer_read_agent(struct shard *shard, const struct message *message, struct offer *offer) {
+    return read_agent_id(shard, message, true, offer) && read_capabilities(shard, message, offer) &&
+           read_governance(shard, message, governance_of(message, offer), offer);
+}
+
+bool offer_read_agent_id(struct shard *shard, const struct message *message, struct offer *offer) {
+    return read_agent_id(shard, message, true, offer);
+}
+
+bool offer_read_capability(struct shard *shard, const struct message *message, char *out, size_t capacity) {
+    struct json_item item = param(message, "capability");
+    out[0] = '\0';
+    if (item.type == JSON_NONE)
+        return true;
+    size_t bytes = SIZE_MAX;
+    if (item.type == JSON_STRING)
+        bytes = json_string_decode(message->body, item.value, out, capacity - 1);
+    if (bytes == SIZE_MAX || bytes == 0 || memchr(out, '\0', bytes)) {
+        route_refuse_field(shard, message, "params.capability", "a name");
+        return false;
+    }
+    out[bytes] = '\0';
+    return true;
+}
+
+// --- Orders
+
+void offer_fill_agent_id(const struct offer *offer, struct order *order) {
+    memcpy(order->agent_id, offer->agent_id, offer->agent_id_bytes);
+    order->agent_id_bytes = (uint32_t)offer->agent_id_bytes;
+}
+
+bool offer_fill_order(const struct offer *offer, const struct message *message, struct order *order) {
+    offer_fill_agent_id(offer, order);
+    order->governance = offer->governance;
+    size_t bytes = offer->capabilities.bytes ? offer->capabilities.bytes : 2;
+    order->capabilities = memory_take_zeroed(1, bytes + BUFFER_SLACK_BYTES);
+    if (!order->capabilities)
+        return false;
+    order->capabilities_bytes = bytes;
+    if (offer->capabilities.bytes)
+        memcpy(order->capabilities, message->body + offer->capabilities.at, bytes);
+    else
+        memcpy(order->capabilities, "{}", 2);
+    return true;
+}

@@ -1,0 +1,69 @@
+// One connection as the router sees it: its place in the shard, the frame that is coming in, what it has
+// asked, and how it ends.
+//
+//     OPEN ──peer's end──▶ ENDED ──last answer sent──▶ CLOSING ──kernel let go──▶ gone
+//       │ framing error, exit                             ▲
+//       └──────────────▶ LINGERING ──answer read, or 1 s──┘
+//
+// An error of the socket, a limit, or the hub's end lead from everywhere to CLOSING. Agents of a connection
+// leave as soon as it isn't OPEN any more, because nothing can be answered from there.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/frame.h"
+#include "core/list.h"
+#include "core/wheel.h"
+#include "io/connection.h"
+
+struct order;
+struct shard;
+
+enum peer_state { PEER_OPEN, PEER_ENDED, PEER_LINGERING, PEER_CLOSING };
+
+struct peer {
+    struct connection connection;
+    uint64_t name; // of the connection in the whole hub; constant
+    enum peer_state state;
+    bool initialized;
+    bool shut; // half-closed by the hub
+
+    // The frame that is coming in (feed.c).
+    struct frame_scan scan;
+    struct buffer *partial; // its bytes so far, when they don't lie in a receive buffer being read
+    uint32_t partial_bytes;
+    uint32_t partial_checked; // of them, when the timer last looked
+    struct timer timer;       // frame timeout, idle timeout or linger, by state
+    uint64_t heard_ms;        // when bytes last came
+    uint32_t frames;          // that came, to tell one partial frame from the next
+
+    struct list asked;      // struct pending.by_source
+    struct order *farewell; // made with the first registration, so that leaving needs no memory
+    uint32_t registrations;
+
+    struct list to_send; // in shard.to_send while its outbox is to be looked at
+    struct list starved; // in shard.starved while it waits for a receive buffer
+    struct list closing; // in shard.closing
+};
+
+// Takes a fresh socket in. On failure the socket is closed and counted.
+void peer_open(struct shard *shard, int socket);
+// The peer at a connection of this shard, or NULL when it is gone.
+struct peer *peer_find(const struct shard *shard, uint64_t connection);
+
+// The peer's end came: agents leave, answers that are due are still delivered.
+void peer_ended(struct shard *shard, struct peer *peer);
+// Answers what is queued, then half-closes, throws away what comes in, and closes.
+void peer_linger(struct shard *shard, struct peer *peer);
+// Ends it now. What is queued for it is dropped. `counter` tells why; COUNTERS_COUNT when that is counted
+// elsewhere.
+void peer_close(struct shard *shard, struct peer *peer, int counter);
+// Goes on with an end that waits for answers to be sent; to be called whenever some were.
+void peer_settle(struct shard *shard, struct peer *peer);
+// Frees the closing peers that the kernel has let go.
+void peers_reap(struct shard *shard);
+// Its timer went off.
+void peer_timer(struct shard *shard, struct peer *peer);
+// Arms the timer for what it has to watch now.
+void peer_watch(struct shard *shard, struct peer *peer);

@@ -1,0 +1,186 @@
+#include "router/registry.h"
+
+#include <string.h>
+
+#include "core/memory.h"
+#include "router/answer.h"
+#include "router/mail.h"
+#include "router/reply.h"
+
+struct order *order_create(enum order_kind kind, uint64_t connection) {
+    struct order *order = memory_take_zeroed(1, sizeof *order);
+    if (!order)
+        return NULL;
+    order->kind = kind;
+    order->mail.kind = MAIL_ORDER;
+    order->mail.connection = connection;
+    return order;
+}
+
+void order_destroy(struct order *order) {
+    memory_give(order->capabilities);
+    memory_give(order->request_id);
+    memory_give(order);
+}
+
+// --- Applying
+
+static struct agent *find(struct shard *shard, const struct order *order) {
+    return agents_find(&shard->agents, order->agent_id, order->agent_id_bytes);
+}
+
+// The old holder of an agentId that was taken over is told, by its own shard.
+static void replace(struct shard *shard, struct agent *agent) {
+    struct peer *holder = connection_shard(agent->home->connection) == shard->index
+                              ? peer_find(shard, agent->home->connection)
+                              : NULL;
+    if (holder)
+        reply_replaced(shard, holder, agent->id, agent->id_bytes);
+    agents_remove(&shard->agents, agent);
+}
+
+static void apply_register(struct shard *shard, struct order *order) {
+    struct agent *agent = find(shard, order);
+    if (agent && agent->home->connection != order->mail.connection)
+        replace(shard, agent);
+    struct agent_offer offer = {
+        .connection = order->mail.connection,
+        .id = order->agent_id,
+        .id_bytes = order->agent_id_bytes,
+        .capabilities = order->capabilities,
+        .capabilities_bytes = order->capabilities_bytes,
+        .governance = order->governance,
+        .connected_since_ms = order->connected_since_ms,
+    };
+    if (agents_put(&shard->agents, &offer))
+        return;
+    order->error = ERROR_INTERNAL;
+    order->kind = ORDER_UNREGISTER;
+}
+
+static void apply_unregister(struct shard *shard, struct order *order) {
+    struct agent *agent = find(shard, order);
+    if (agent && agent->home->connection == order->mail.connection)
+        agents_remove(&shard->agents, agent);
+}
+
+static void apply_resign(struct shard *shard, struct order *order) {
+    struct home *home = agents_home(&shard->agents, order->mail.connection);
+    while (home && !list_empty(&home->agents))
+        agents_remove(&shard->agents, list_entry(home->agents.next, struct agent, by_home));
+}
+
+static void apply_leave(struct shard *shard, struct order *order) {
+    struct home *home = agents_home(&shard->agents, order->mail.connection);
+    if (!home)
+        return;
+    answer_target_left(shard, home);
+    agents_remove_home(&shard->agents, home);
+}
+
+static void apply(struct shard *shard, struct order *order) {
+    switch (order->kind) {
+    case ORDER_REGISTER:
+        apply_register(shard, order);
+        break;
+    case ORDER_UNREGISTER:
+        apply_unregister(shard, order);
+        break;
+    case ORDER_RESIGN:
+        apply_resign(shard, order);
+        break;
+    case ORDER_LEAVE:
+        apply_leave(shard, order);
+        break;
+    }
+}
+
+// --- Deciding
+
+static size_t agents_at(struct shard *shard, uint64_t connection) {
+    struct home *home = agents_home(&shard->agents, connection);
+    size_t count = 0;
+    for (struct list *node = home ? home->agents.next : NULL; home && node != &home->agents;
+         node = node->next)
+        count++;
+    return count;
+}
+
+static enum error decide(struct shard *shard, const struct order *order) {
+    const struct agent *agent = find(shard, order);
+    bool own = agent && agent->home->connection == order->mail.connection;
+    switch (order->kind) {
+    case ORDER_REGISTER:
+        if (agent && !own && !shard->hub->settings.takeover)
+            return ERROR_AGENT_ID_TAKEN;
+        if (!own && agents_at(shard, order->mail.connection) >= AGENTS_PER_CONNECTION_MAX)
+            return ERROR_OVERLOADED;
+        return ERROR_NONE;
+    case ORDER_UNREGISTER:
+        return own ? ERROR_NONE : ERROR_AGENT_NOT_FOUND;
+    default:
+        return ERROR_NONE;
+    }
+}
+
+// --- Going round
+
+static void pass_on(struct shard *shard, struct order *order, uint32_t to) {
+    if (to == shard->index)
+        registry_step(shard, order);
+    else
+        mailbox_post(hub_mailbox(shard->hub, shard->index, to), &order->mail);
+}
+
+static void settle(struct shard *shard, struct order *order) {
+    order->stage = ORDER_SETTLED;
+    pass_on(shard, order, connection_shard(order->mail.connection));
+}
+
+static void apply_here(struct shard *shard, struct order *order) {
+    enum error before = order->error;
+    apply(shard, order);
+    if (order->error != before) { // no memory here: undo it everywhere
+        order->stage = ORDER_APPLIED;
+        pass_on(shard, order, 0);
+    } else if (shard->index + 1 < shard->hub->settings.shard_count) {
+        pass_on(shard, order, shard->index + 1);
+    } else {
+        settle(shard, order);
+    }
+}
+
+void registry_submit(struct shard *shard, struct order *order) {
+    order->stage = ORDER_ASKED;
+    shard->orders_out++;
+    pass_on(shard, order, 0);
+}
+
+void registry_step(struct shard *shard, struct order *order) {
+    switch (order->stage) {
+    case ORDER_ASKED:
+        order->error = decide(shard, order);
+        if (order->error) {
+            settle(shard, order);
+            break;
+        }
+        order->stage = ORDER_APPLIED;
+        apply_here(shard, order);
+        break;
+    case ORDER_APPLIED:
+        apply_here(shard, order);
+        break;
+    case ORDER_SETTLED:
+        shard->orders_out--;
+        reply_order(shard, order);
+        order_destroy(order);
+        break;
+    }
+}
+
+void registry_leave(struct shard *shard, struct peer *peer) {
+    struct order *farewell = peer->farewell;
+    peer->farewell = NULL;
+    if (farewell)
+        registry_submit(shard, farewell);
+}

@@ -1,0 +1,47 @@
+// Who is registered, kept the same on all shards.
+//
+// A change is an order. Shard 0 puts orders into sequence: it decides an order, applies it, and hands it to
+// shard 1, that one to shard 2, and so on; the last one hands it back to the shard it came from, which
+// answers the peer. Mail between two shards stays in order, so every shard applies all orders in the same
+// sequence, and an agent is reachable from everywhere when it reads its answer. A shard that has no memory to
+// apply an order turns it into its opposite and sends it round once more.
+#pragma once
+
+#include "core/agent_id.h"
+#include "core/errors.h"
+#include "core/governance.h"
+#include "router/shard.h"
+
+enum order_kind {
+    ORDER_REGISTER,
+    ORDER_UNREGISTER,
+    ORDER_RESIGN, // all agents of a connection, which goes on
+    ORDER_LEAVE,  // likewise, and what they owe ends: the connection is gone
+};
+
+enum order_stage { ORDER_ASKED, ORDER_APPLIED, ORDER_SETTLED };
+
+struct order {
+    struct mail mail; // mail.connection: whose it is
+    enum order_kind kind;
+    enum order_stage stage;
+    enum error error; // ERROR_NONE while all is well
+    enum governance governance;
+    uint64_t connected_since_ms;
+    char *capabilities; // memory of its own, with slack behind it, or NULL
+    size_t capabilities_bytes;
+    char *request_id; // memory of its own; NULL: nobody waits for an answer
+    uint32_t request_id_bytes;
+    uint32_t agent_id_bytes;
+    char agent_id[AGENT_ID_BYTES_MAX + 1];
+};
+
+// A new order about a connection, or NULL when memory is used up.
+struct order *order_create(enum order_kind kind, uint64_t connection);
+void order_destroy(struct order *order);
+// Sends an order on its way; the registry has it from now on.
+void registry_submit(struct shard *shard, struct order *order);
+// Takes the next step of an order that came by mail.
+void registry_step(struct shard *shard, struct order *order);
+// The agents of a peer that can't answer any more leave: at most once a peer.
+void registry_leave(struct shard *shard, struct peer *peer);

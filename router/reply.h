@@ -1,0 +1,31 @@
+// What the hub itself says to a peer: results, errors, notifications of its own. A reply that finds no memory
+// closes the peer: an answer or a close, never silence.
+#pragma once
+
+#include "core/errors.h"
+#include "core/text.h"
+#include "router/registry.h"
+#include "router/shard.h"
+
+// A request's id as its source wrote it; bytes 0: null.
+struct reply_id {
+    const void *bytes;
+    uint32_t count;
+};
+
+// Sends {"jsonrpc":"2.0","id":…,"result":…}. `result` is JSON.
+void reply_result(struct shard *shard, struct peer *peer, struct reply_id id, const void *result,
+                  size_t bytes);
+// Sends an error; `data` is a JSON object that the call takes over, or NULL for an empty one.
+void reply_error(struct shard *shard, struct peer *peer, struct reply_id id, enum error error,
+                 struct text *data);
+// Answers the request behind an order that has been settled.
+void reply_order(struct shard *shard, const struct order *order);
+// Tells a peer that another one has taken its agentId over: hub/replaced.
+void reply_replaced(struct shard *shard, struct peer *peer, const char *agent_id, size_t bytes);
+
+// Starts `data` as {"key":"value"}; more members may follow with reply_data_number and _string. The closing
+// brace is reply_error's.
+void reply_data_string(struct text *data, const char *key, const void *value, size_t bytes);
+void reply_data_text(struct text *data, const char *key, const char *value);
+void reply_data_number(struct text *data, const char *key, int64_t value);

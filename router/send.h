@@ -1,0 +1,21 @@
+// The last step of a frame's way: into its destination's outbox, here or on another shard, and out once a
+// turn.
+#pragma once
+
+#include "core/parcel.h"
+#include "router/shard.h"
+
+// Whether a request or notification may still be queued for this peer.
+bool send_has_room(const struct shard *shard, const struct peer *peer);
+// Queues a parcel for a peer of this shard; takes the parcel in any case.
+void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel);
+// As send_queue, for what can't be refused: past twice the bound the peer that doesn't read is closed.
+void send_queue_owed(struct shard *shard, struct peer *peer, struct parcel *parcel);
+// Gives parcels back to their owners.
+void send_release(struct shard *shard, struct parcel *parcel);
+// Sends what is queued for a peer, as far as nothing is under way.
+void send_flush(struct shard *shard, struct peer *peer);
+// The same for every peer for which something was queued in this turn.
+void send_flush_all(struct shard *shard);
+// An IO_SENT event came.
+void send_sent(struct shard *shard, struct peer *peer, int32_t result);

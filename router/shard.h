@@ -1,0 +1,104 @@
+// One core's share of the hub: a thread, a ring, memory and tables of its own. Nothing on a frame's way takes
+// a lock.
+//
+// A turn: harvest all that the kernel has → handle each event (feed → frame → lookup → route) → mail from
+// other shards → timers → one send for each destination → publish mail → hand all of it to the kernel and
+// wait.
+#pragma once
+
+#include <stdalign.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/agents.h"
+#include "core/buffer.h"
+#include "core/frame.h"
+#include "core/parcel.h"
+#include "core/pending.h"
+#include "core/simdjson.h"
+#include "core/wheel.h"
+#include "io/connection.h"
+#include "io/io.h"
+#include "router/hub.h"
+#include "router/mailbox.h"
+#include "router/peer.h"
+#include "router/stats.h"
+
+enum { SHARD_MAGIC = 0x70627368, LISTENERS_MAX = 16 };
+
+// Timers tell by kind what they lie in.
+enum timer_kind { TIMER_PENDING, TIMER_PEER, TIMER_ACCEPT, TIMER_DRAIN };
+
+struct peer_slots {
+    struct peer **slots;
+    uint32_t *generations;
+    uint32_t *free; // slots, as a stack
+    uint32_t free_count;
+    uint32_t capacity; // grows by doubling up to the limit of connections
+    uint32_t count;
+};
+
+struct shard {
+    uint32_t magic;
+    uint32_t index;
+    struct hub *hub;
+    struct io *io;
+    struct frame_limits frame_limits;
+
+    struct buffer_pool buffers;
+    struct parcel_pool parcels;
+    struct sender sender;
+    struct simdjson_parser *parser;
+
+    struct peer_slots peers;
+    struct agents agents;
+    struct pending_table pending;
+    struct wheel wheel;
+    struct stats stats;
+
+    struct list to_send; // struct peer.to_send
+    struct list starved; // struct peer.starved
+    struct list closing; // struct peer.closing
+    struct mail *orders; // deferred until the mail before them is read (mail.c)
+    struct mail **orders_last;
+
+    enum hub_phase phase; // as this shard has seen it
+    bool phase_done;      // this shard has finished it
+    bool drain_over;      // its time for what is pending has passed
+    uint32_t orders_out;  // of this shard's orders, how many are under way
+    struct timer drain_timer;
+
+    // The acceptor's alone (shard 0).
+    int listeners[LISTENERS_MAX];
+    bool listening[LISTENERS_MAX]; // an accept is armed
+    uint32_t listener_count;
+    struct timer accept_timer;
+
+    // Set by the thread that falls asleep, cleared by itself; others look whether it needs a doorbell.
+    alignas(CACHE_LINE_BYTES) _Atomic bool asleep;
+};
+
+// Opens a shard on the calling thread, with an io of its own. 0 or -errno, with *why set to static text.
+int shard_open(struct shard **out, struct hub *hub, uint32_t index, const char **why);
+// Closes it after the last turn of all shards, on its own thread; asserts that all memory has come home.
+void shard_close(struct shard *shard);
+// Makes shard 0 accept on these listening sockets and take the process's signals.
+void shard_listen(struct shard *shard, const int *sockets, uint32_t count);
+// One turn. False when the hub has stopped and this shard has nothing left to do.
+bool shard_turn(struct shard *shard);
+
+// Wakes another shard if it sleeps; takes effect when this one hands its work to the kernel.
+void shard_wake(struct shard *shard, uint32_t other);
+// Ends accepting; what arrives from now on is refused by the kernel.
+void shard_stop_listening(struct shard *shard);
+bool shard_is_listening(const struct shard *shard);
+
+static inline uint64_t shard_now_ms(const struct shard *shard) {
+    return io_now(shard->io) / 1000000;
+}
+static inline uint64_t shard_wall_ms(const struct shard *shard) {
+    return shard_now_ms(shard) + (uint64_t)shard->hub->settings.wall_offset_ms;
+}
+static inline const struct limits *shard_limits(const struct shard *shard) {
+    return &shard->hub->settings.limits;
+}
