@@ -1,7 +1,7 @@
 // Addresses as URIs, with nothing looked up: no resolver, no files.
 //
-// It goes well: a URI becomes a socket address and the socket address the same URI again. It fails: what is not wholly
-// one of the three forms is -EINVAL, down to its last byte.
+// It goes well: a URI becomes a socket address and the socket address the same URI again. It fails: what is
+// not wholly one of the three forms is -EINVAL, down to its last byte.
 #include "io/address.h"
 
 #include <arpa/inet.h>
@@ -131,7 +131,8 @@ bool address_is_local(const struct address *address) {
     case AF_UNIX:
         return true;
     case AF_INET:
-        return ntohl(((const struct sockaddr_in *)&address->storage)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+        return ntohl(((const struct sockaddr_in *)&address->storage)->sin_addr.s_addr) >> 24 ==
+               IN_LOOPBACKNET;
     case AF_INET6:
         return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)&address->storage)->sin6_addr);
     default:
@@ -150,6 +151,7 @@ int address_default_unix(char *uri, size_t capacity) {
     else
         bytes = snprintf(uri, capacity, "%s/tmp/patchbay-%u/patchbay.sock", UNIX_SCHEME, (unsigned)geteuid());
     size_t path_bytes = (size_t)bytes - (sizeof UNIX_SCHEME - 1);
-    bool fits = bytes >= 0 && (size_t)bytes < capacity && path_bytes < sizeof((struct sockaddr_un *)0)->sun_path;
+    bool fits =
+        bytes >= 0 && (size_t)bytes < capacity && path_bytes < sizeof((struct sockaddr_un *)0)->sun_path;
     return fits ? 0 : -ENAMETOOLONG;
 }

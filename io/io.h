@@ -60,16 +60,16 @@ void io_accept(struct io *io, int socket, uint64_t token);
 void io_receive(struct io *io, int socket, uint64_t token, bool once);
 // Receives once, up to `bytes`, straight into the caller's memory, which must stay until the event.
 void io_receive_into(struct io *io, int socket, uint64_t token, void *memory, size_t bytes);
-// Sends the vectors (1 to 1,024 of them, not all empty) in order, and ends with the number of bytes sent. It sends
-// them all, unless the socket fails or the kernel is interrupted on the way: then there are fewer, and sending the
-// rest tells which it was. The vectors and what they point at must stay until the event. One at a time a socket: the
-// caller's duty.
+// Sends the vectors (1 to 1,024 of them, not all empty) in order, and ends with the number of bytes sent. It
+// sends them all, unless the socket fails or the kernel is interrupted on the way: then there are fewer, and
+// sending the rest tells which it was. The vectors and what they point at must stay until the event. One at a
+// time a socket: the caller's duty.
 void io_send(struct io *io, int socket, uint64_t token, const struct iovec *vectors, unsigned count);
 // Ends the operation io_accept or io_receive(_into) with this token soon, with -ECANCELED if nothing else
 // comes first. Nothing happens if it has ended.
 void io_cancel(struct io *io, uint64_t token);
-// Shuts one or both directions down, as shutdown(2) with SHUT_WR or SHUT_RDWR, at once and after what was noted
-// before; what is under way ends. No event.
+// Shuts one or both directions down, as shutdown(2) with SHUT_WR or SHUT_RDWR, at once and after what was
+// noted before; what is under way ends. No event.
 void io_shutdown(struct io *io, int socket, int how);
 // Closes a socket on which no operation is under way. No event.
 void io_close_socket(struct io *io, int socket);

@@ -1,9 +1,9 @@
 // Listening sockets, and the clients' way to them.
 //
-// It goes well: bind, listen, and the address as bound. It fails: with -errno and a reason, and nothing is left behind.
-// A Unix socket's file that an earlier hub left is taken away once a connection to it is refused; one that somebody
-// listens on, or that is no socket, stays. The default socket's directory must be this user's alone, or another user
-// could put a hub of their own in its place.
+// It goes well: bind, listen, and the address as bound. It fails: with -errno and a reason, and nothing is
+// left behind. A Unix socket's file that an earlier hub left is taken away once a connection to it is
+// refused; one that somebody listens on, or that is no socket, stays. The default socket's directory must be
+// this user's alone, or another user could put a hub of their own in its place.
 #include "io/listener.h"
 
 #include <errno.h>

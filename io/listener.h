@@ -20,6 +20,6 @@ int listener_open(struct listener *listener, const struct address *address, cons
 // Closes it; a Unix socket's file goes if it is still the one that was made.
 void listener_close(struct listener *listener);
 
-// Connects a blocking socket, for the clients. The descriptor or -errno; -EPERM if the address is the default Unix
-// socket's and its directory is somebody else's.
+// Connects a blocking socket, for the clients. The descriptor or -errno; -EPERM if the address is the default
+// Unix socket's and its directory is somebody else's.
 int listener_dial(const struct address *address);

@@ -1,11 +1,11 @@
 // The seam of io/io.h over io_uring.
 //
-// It goes well: each verb fills one submission; io_run lends buffers, enters the kernel once for all of it and waits;
-// io_next turns completions into events, straight from the completion ring.
+// It goes well: each verb fills one submission; io_run lends buffers, enters the kernel once for all of it
+// and waits; io_next turns completions into events, straight from the completion ring.
 //
-// It fails: an operation's failure is its event's result. A full submission queue is handed over early; completions
-// that found no room stay with the kernel and come at the next io_run. What the hub does for itself (close, cancel,
-// wake) completes in silence, and its failures mean that there was nothing left to do.
+// It fails: an operation's failure is its event's result. A full submission queue is handed over early;
+// completions that found no room stay with the kernel and come at the next io_run. What the hub does for
+// itself (close, cancel, wake) completes in silence, and its failures mean that there was nothing left to do.
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
@@ -21,7 +21,8 @@
 #include "io/uring_lend.h"
 #include "io/uring_ring.h"
 
-// What a completion belongs to: the top 8 bits of its user data. One token may have a receive and a send under way.
+// What a completion belongs to: the top 8 bits of its user data. One token may have a receive and a send
+// under way.
 enum kind {
     KIND_ACCEPT = 1,
     KIND_RECEIVE,
@@ -119,8 +120,9 @@ void io_cancel(struct io *io, uint64_t token) {
 }
 
 void io_shutdown(struct io *io, int socket, int how) {
-    // io_uring hands a shutdown to a worker thread, which looks the descriptor up when it gets to it: by then a close
-    // may have been done and the number be another connection's. So what was noted before goes first, then this.
+    // io_uring hands a shutdown to a worker thread, which looks the descriptor up when it gets to it: by then
+    // a close may have been done and the number be another connection's. So what was noted before goes first,
+    // then this.
     ring_submit(&io->ring);
     io->ring.entries++;
     shutdown(socket, how);
@@ -201,8 +203,8 @@ void io_run(struct io *io, uint64_t deadline_ns) {
         ready = skip_silent(io);
     } while (!ready && !io->woken && io->now_ns < deadline_ns);
     io->woken = false;
-    // A verb that finds the queue full submits, and what completes by that must wait for its turn: a handler that
-    // keeps making events can't keep the loop from running.
+    // A verb that finds the queue full submits, and what completes by that must wait for its turn: a handler
+    // that keeps making events can't keep the loop from running.
     io->gathered = ring_tail(&io->ring);
 }
 
@@ -275,7 +277,8 @@ static bool step(struct io *io, struct io_event *event) {
     return io_next(io, event);
 }
 
-// Multishot receive has no feature bit: one byte through a pair of sockets tells, and the end of the pair ends it.
+// Multishot receive has no feature bit: one byte through a pair of sockets tells, and the end of the pair
+// ends it.
 static bool multishot_works(struct io *io) {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)

@@ -1,9 +1,10 @@
 // The provided buffer ring of a shard.
 //
-// It goes well: lend_fill puts a buffer behind every free id; a receive completes with the id of the one that it
-// filled; lend_return hands that buffer out and frees its id for the next lend_fill.
+// It goes well: lend_fill puts a buffer behind every free id; a receive completes with the id of the one that
+// it filled; lend_return hands that buffer out and frees its id for the next lend_fill.
 //
-// It fails: when the pool has reached its bound, ids stay free, and receives that find no buffer end with -ENOBUFS.
+// It fails: when the pool has reached its bound, ids stay free, and receives that find no buffer end with
+// -ENOBUFS.
 #include "io/uring_lend.h"
 
 #include <assert.h>

@@ -1,12 +1,13 @@
 // Set-up of a shard's ring, and the entries into the kernel.
 //
-// It goes well: the ring is made for one thread that also runs the kernel's deferred work when it asks for completions
-// (SINGLE_ISSUER, DEFER_TASKRUN: Linux 6.1), its descriptor is registered, and each turn of the shard's loop is one
-// io_uring_enter that submits, runs deferred work and waits.
+// It goes well: the ring is made for one thread that also runs the kernel's deferred work when it asks for
+// completions (SINGLE_ISSUER, DEFER_TASKRUN: Linux 6.1), its descriptor is registered, and each turn of the
+// shard's loop is one io_uring_enter that submits, runs deferred work and waits.
 //
-// It fails: at set-up, with -errno and a reason, when the kernel refuses io_uring or lacks what the hub needs. Later a
-// kernel entry fails only in passing (interrupted, timed out, short of memory for a moment); anything else is a bug of
-// ours or a completion lost in the kernel, and ends the program, since a connection would hang on it for ever.
+// It fails: at set-up, with -errno and a reason, when the kernel refuses io_uring or lacks what the hub
+// needs. Later a kernel entry fails only in passing (interrupted, timed out, short of memory for a moment);
+// anything else is a bug of ours or a completion lost in the kernel, and ends the program, since a connection
+// would hang on it for ever.
 #include "io/uring_ring.h"
 
 #include <errno.h>
@@ -17,7 +18,8 @@
 #include "core/limits.h"
 #include "core/memory.h"
 
-// Small, so that the slots stay in the cache: a full queue costs one more kernel entry for this many operations.
+// Small, so that the slots stay in the cache: a full queue costs one more kernel entry for this many
+// operations.
 enum { SUBMISSIONS = 512 };
 
 static const unsigned FEATURES = IORING_FEAT_NODROP | IORING_FEAT_SUBMIT_STABLE | IORING_FEAT_FAST_POLL |
@@ -80,8 +82,8 @@ int ring_open(struct ring *ring, const char **why) {
     *ring = (struct ring){0};
     struct io_uring_params params = {
         .cq_entries = COMPLETIONS_MAX,
-        .flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP | IORING_SETUP_SUBMIT_ALL | IORING_SETUP_SINGLE_ISSUER |
-                 IORING_SETUP_DEFER_TASKRUN,
+        .flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP | IORING_SETUP_SUBMIT_ALL |
+                 IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN,
     };
     int result = io_uring_queue_init_params(SUBMISSIONS, &ring->uring, &params);
     if (result < 0) {
@@ -107,9 +109,10 @@ static void check(int result) {
     abort();
 }
 
-// liburing's own calls with a timeout enter twice when they have submitted something and then time out, and wait twice
-// as long; so this publishes and enters by hand.
-static void enter(struct ring *ring, unsigned wait_count, unsigned flags, struct io_uring_getevents_arg *arg) {
+// liburing's own calls with a timeout enter twice when they have submitted something and then time out, and
+// wait twice as long; so this publishes and enters by hand.
+static void enter(struct ring *ring, unsigned wait_count, unsigned flags,
+                  struct io_uring_getevents_arg *arg) {
     struct io_uring_sq *sq = &ring->uring.sq;
     sq->sqe_head = sq->sqe_tail;
     io_uring_smp_store_release(sq->ktail, sq->sqe_tail);
