@@ -133,22 +133,43 @@ static void leave_groups(struct agents *agents, struct agent *agent) {
     agent->group_count = 0;
 }
 
-// Joins the group of each name that capabilities.methods lists. Names that are no strings, or longer than a
-// method name can be, can't be asked for and are passed over.
+static bool truthy(const uint8_t *text, const struct json_item *item) {
+    uint64_t number = 1;
+    switch (item->type) {
+    case JSON_NONE:
+    case JSON_FALSE:
+    case JSON_NULL:
+        return false;
+    case JSON_STRING:
+        return item->value.bytes > 2;
+    case JSON_NUMBER:
+        return text[item->value.at] == '-' || !json_number_whole(text, item->value, &number) || number != 0;
+    default:
+        return true;
+    }
+}
+
+// Joins the group that a string names. Names longer than a method's can be can't be asked for and are passed
+// over.
+static bool join_named(struct agents *agents, struct agent *agent, struct span string) {
+    char name[METHOD_BYTES_MAX];
+    size_t bytes = json_string_decode((const uint8_t *)agent->capabilities, string, name, sizeof name);
+    return bytes == SIZE_MAX || group_join(agents, agent, name, bytes);
+}
+
+// Joins the group of each method that capabilities.methods lists: the strings of an array, or the members of
+// an object that are true in the sense of agents_capable.
 static bool join_groups(struct agents *agents, struct agent *agent) {
     const uint8_t *text = (const uint8_t *)agent->capabilities;
     struct json_item methods =
         json_member(text, (struct span){0, (uint32_t)agent->capabilities_bytes}, "methods");
-    if (methods.type != JSON_ARRAY)
+    if (methods.type != JSON_ARRAY && methods.type != JSON_OBJECT)
         return true;
     struct json_walk walk;
     json_walk_begin(&walk, text, methods.value);
     for (struct json_item item; json_next(&walk, &item) == JSON_ITEM;) {
-        char name[METHOD_BYTES_MAX];
-        if (item.type != JSON_STRING)
-            continue;
-        size_t bytes = json_string_decode(text, item.value, name, sizeof name);
-        if (bytes != SIZE_MAX && !group_join(agents, agent, name, bytes))
+        bool listed = methods.type == JSON_ARRAY ? item.type == JSON_STRING : truthy(text, &item);
+        if (listed && !join_named(agents, agent, methods.type == JSON_ARRAY ? item.value : item.key))
             return false;
     }
     return true;
@@ -274,22 +295,6 @@ struct agent *agents_choose(struct agents *agents, const char *method, size_t me
 }
 
 // --- Capabilities
-
-static bool truthy(const uint8_t *text, const struct json_item *item) {
-    uint64_t number = 1;
-    switch (item->type) {
-    case JSON_NONE:
-    case JSON_FALSE:
-    case JSON_NULL:
-        return false;
-    case JSON_STRING:
-        return item->value.bytes > 2;
-    case JSON_NUMBER:
-        return text[item->value.at] == '-' || !json_number_whole(text, item->value, &number) || number != 0;
-    default:
-        return true;
-    }
-}
 
 static bool lists(const uint8_t *text, struct span array, const char *name) {
     struct json_walk walk;

@@ -217,6 +217,13 @@ static bool string_quoted(const uint8_t *text, struct span string) {
 size_t json_string_decode(const uint8_t *text, struct span string, char *out, size_t capacity) {
     if (!string_quoted(text, string))
         return SIZE_MAX;
+    size_t inside = string.bytes - 2;
+    if (!memchr(text + string.at + 1, '\\', inside)) { // as nearly all are
+        if (inside > capacity || !json_string_valid(text, string))
+            return SIZE_MAX;
+        memcpy(out, text + string.at + 1, inside);
+        return inside;
+    }
     size_t written = 0;
     for (uint32_t at = string.at + 1, end = string.at + string.bytes - 1; at < end;) {
         char unit[4];

@@ -85,6 +85,10 @@ bool json_string_valid(const uint8_t *text, struct span string);
 // Whether the span is a JSON number token.
 bool json_number_valid(const uint8_t *text, struct span number);
 
+// Whether the whole text is one JSON value by grammar, nested JSON_GRAMMAR_DEPTH_MAX deep at most. UTF-8 isn't judged.
+enum { JSON_GRAMMAR_DEPTH_MAX = 1024 };
+bool json_grammar_valid(const uint8_t *text, uint32_t bytes);
+
 // The value of a JSON number token that is a whole number from 0 to 2^53 - 1 however it is written (7, 7.0,
 // 70e-1). False when it is anything else.
 bool json_number_whole(const uint8_t *text, struct span number, uint64_t *out);

@@ -48,10 +48,7 @@ typedef uint64_t json_parity_of(uint64_t bits);
 #define JSON_TARGET_AVX2 __attribute__((target("avx2,bmi,bmi2,popcnt,pclmul")))
 #define JSON_TARGET_AVX512 __attribute__((target("avx512f,avx512bw,avx2,bmi,bmi2,popcnt,pclmul")))
 
-// The bits from `index` (0 to 63) up, and those below `index` (0 to 64).
-JSON_INLINE uint64_t json_bits_from(uint32_t index) {
-    return UINT64_MAX << index;
-}
+// The bits below `index`; all from 64 on.
 JSON_INLINE uint64_t json_bits_below(uint64_t index) {
     return index < 64 ? (UINT64_C(1) << index) - 1 : UINT64_MAX;
 }
@@ -59,24 +56,32 @@ JSON_INLINE uint32_t json_lowest(uint64_t bits) {
     return (uint32_t)__builtin_ctzll(bits);
 }
 
-// Which bytes are escaped: those behind an odd run of backslashes. *carry is 1 when the block's first byte is escaped by
-// what lies before it, and is left so for the next block. (Langdale and Lemire, "Parsing gigabytes of JSON per second",
-// section 3.1.1: runs that begin at odd and even offsets are told apart by adding.)
-JSON_INLINE uint64_t json_escaped(uint64_t backslash, uint64_t *carry) {
-    const uint64_t even = UINT64_C(0x5555555555555555);
-    backslash &= ~*carry;
-    uint64_t follows = backslash << 1 | *carry;
-    uint64_t odd_starts = backslash & ~even & ~follows;
-    uint64_t ends;
-    *carry = __builtin_add_overflow(odd_starts, backslash, &ends);
-    return (even ^ (ends << 1)) & follows;
+// The quotes that are escaped after all or not, of those that stand behind two or more backslashes: an odd run of them
+// escapes. `floor` is where the run can't go beyond. Each run is counted once, so all of a text costs no more than its length.
+static __attribute__((noinline, unused)) uint64_t json_quotes_escaped(const uint8_t *text, uint64_t block, uint64_t floor,
+                                                                     uint64_t doubtful) {
+    uint64_t escaped = 0;
+    for (; doubtful != 0; doubtful &= doubtful - 1) {
+        uint64_t quote = block + json_lowest(doubtful), at = quote;
+        while (at > floor && text[at - 1] == '\\')
+            at--;
+        if ((quote - at) % 2 != 0)
+            escaped |= doubtful & -doubtful;
+    }
+    return escaped;
 }
 
-// The quotes that are not escaped.
-JSON_INLINE uint64_t json_quotes(uint64_t quote, uint64_t backslash, uint64_t *carry) {
-    if (__builtin_expect((backslash | *carry) == 0, 1))
-        return quote;
-    return quote & ~json_escaped(backslash, carry);
+// The quotes of a block that are not escaped. *before holds the backslashes of the block before (0: none) and is moved on.
+// What decides is nearly always the byte before the quote or the two before it, so no block waits for the one before.
+JSON_INLINE uint64_t json_quotes(const uint8_t *text, uint64_t block, uint64_t floor, uint64_t quote, uint64_t backslash,
+                                 uint64_t *before) {
+    uint64_t one = backslash << 1 | *before >> 63;
+    uint64_t two = one & (backslash << 2 | *before >> 62);
+    uint64_t doubtful = quote & two;
+    *before = backslash;
+    if (__builtin_expect(doubtful != 0, 0))
+        one &= ~doubtful | json_quotes_escaped(text, block, floor, doubtful);
+    return quote & ~one;
 }
 
 // --- Portable: eight bytes at a time in a word.

@@ -14,16 +14,18 @@
 
 JSON_INLINE uint32_t string_end(json_string_masks_of *masks_of, const uint8_t *text, uint32_t at, uint32_t end,
                                 bool *escaped) {
-    uint64_t carry = 0;
+    uint64_t before = 0, backslashes = 0;
     for (uint64_t block = (uint64_t)at + 1; block < end; block += JSON_BLOCK_BYTES) {
         struct json_string_masks masks = masks_of(text + block);
-        uint64_t quotes = masks.quote & ~json_escaped(masks.backslash, &carry) & json_bits_below(end - block);
+        uint64_t quotes = json_quotes(text, block, at, masks.quote, masks.backslash, &before);
         if (quotes != 0) {
-            *escaped |= (masks.backslash & (quotes - 1) & ~quotes) != 0;
-            return (uint32_t)(block + json_lowest(quotes) + 1);
+            uint64_t behind = block + json_lowest(quotes) + 1;
+            *escaped = (backslashes | (masks.backslash & (quotes - 1) & ~quotes)) != 0;
+            return behind <= end ? (uint32_t)behind : UINT32_MAX;
         }
-        *escaped |= masks.backslash != 0;
+        backslashes |= masks.backslash;
     }
+    *escaped = backslashes != 0;
     return UINT32_MAX;
 }
 
@@ -41,10 +43,11 @@ JSON_INLINE uint32_t last_close(uint64_t open, uint64_t close, uint64_t depth) {
 
 JSON_INLINE uint32_t container_end(json_bracket_masks_of *masks_of, json_parity_of *parity_of, const uint8_t *text,
                                    uint32_t at, uint32_t end) {
-    uint64_t depth = 0, carry = 0, inside = 0; // inside: all ones when the block begins in a string
+    uint64_t depth = 0, before = 0, inside = 0; // inside: all ones when the block begins in a string
     for (uint64_t block = at; block < end; block += JSON_BLOCK_BYTES) {
         struct json_bracket_masks masks = masks_of(text + block);
-        uint64_t in_string = parity_of(json_quotes(masks.quote, masks.backslash, &carry)) ^ inside;
+        uint64_t quotes = json_quotes(text, block, at, masks.quote, masks.backslash, &before);
+        uint64_t in_string = parity_of(quotes) ^ inside;
         inside = (uint64_t)((int64_t)in_string >> 63);
         uint64_t open = masks.open & ~in_string, close = masks.close & ~in_string;
         uint64_t closes = (uint64_t)__builtin_popcountll(close);
@@ -225,7 +228,6 @@ uint32_t json_skip_space(const uint8_t *text, uint32_t at, uint32_t end) {
 }
 
 uint32_t json_skip_string(const uint8_t *text, uint32_t at, uint32_t end, bool *escaped) {
-    *escaped = false;
     return kernels[level_in_use].string_end(text, at, end, escaped);
 }
 

@@ -16,6 +16,10 @@
 #include "core/json_block.h"
 #include "core/simdjson.h"
 
+JSON_INLINE bool likely(bool condition) {
+    return __builtin_expect(condition, true);
+}
+
 // --- Keys.
 
 enum {
@@ -26,7 +30,7 @@ enum {
     SLOTS = 64,
 };
 
-static const char key_texts[LOOKUP_KEYS_COUNT + 1][KEY_TEXT_BYTES] = {
+static const char key_texts[KEY_TYPE + 1][KEY_TEXT_BYTES] = {
 #define X(name, level, text) text,
     LOOKUP_KEYS(X)
 #undef X
@@ -35,26 +39,37 @@ static const char key_texts[LOOKUP_KEYS_COUNT + 1][KEY_TEXT_BYTES] = {
 static const struct {
     uint8_t level;
     uint8_t bytes;
-} key_shapes[LOOKUP_KEYS_COUNT + 1] = {
+} key_shapes[KEY_TYPE + 1] = {
 #define X(name, level, text) {level, sizeof(text) - 1},
     LOOKUP_KEYS(X)
 #undef X
     {0, sizeof("type") - 1}};
 
-// Where a level's key can only be: no two of one level share a slot, which key_slots_fill finds out.
-static uint8_t key_slots[LEVELS][SLOTS];
+// A key's length and first two bytes, by which nearly all keys that the hub doesn't know are told at once.
+JSON_INLINE uint32_t key_head(const uint8_t *text, uint32_t bytes) {
+    uint16_t two;
+    memcpy(&two, text, sizeof two);
+    return two | bytes << 16;
+}
+
+// Where alone a level's key can be: no two of one level share a slot, which key_slots_fill makes sure of.
+static struct {
+    uint32_t heads[SLOTS];
+    uint8_t keys[SLOTS];
+} key_levels[LEVELS];
 
 JSON_INLINE unsigned key_slot(uint8_t first, uint32_t bytes) {
     return (first + 4 * bytes) % SLOTS;
 }
 
 __attribute__((constructor)) static void key_slots_fill(void) {
-    memset(key_slots, KEY_OTHER, sizeof key_slots);
     for (unsigned key = 0; key <= KEY_TYPE; key++) {
-        uint8_t *slot = &key_slots[key_shapes[key].level][key_slot((uint8_t)key_texts[key][0], key_shapes[key].bytes)];
-        if (*slot != KEY_OTHER)
+        const uint8_t *text = (const uint8_t *)key_texts[key];
+        unsigned level = key_shapes[key].level, slot = key_slot(text[0], key_shapes[key].bytes);
+        if (key_levels[level].heads[slot] != 0)
             __builtin_trap();
-        *slot = (uint8_t)key;
+        key_levels[level].heads[slot] = key_head(text, key_shapes[key].bytes);
+        key_levels[level].keys[slot] = (uint8_t)key;
     }
 }
 
@@ -62,23 +77,22 @@ const char *lookup_key_text(enum lookup_key key) {
     return key_texts[key];
 }
 
-// Whether `bytes` (at least 1) of text are those of a name. Reads whole words of both: the text has slack.
+// Whether the text is that of a name of so many bytes. Reads whole words of both: the text has slack.
 JSON_INLINE bool text_same(const uint8_t *text, const char *name, uint32_t bytes) {
-    while (bytes >= 8) {
-        if (json_word_load(text) != json_word_load((const uint8_t *)name))
-            return false;
-        text += 8, name += 8, bytes -= 8;
-    }
-    uint64_t differ = json_word_load(text) ^ json_word_load((const uint8_t *)name);
-    return (differ & json_bits_below(8 * (uint64_t)bytes)) == 0;
+    uint64_t differ = 0;
+    for (uint32_t at = 0; at < bytes; at += 8)
+        differ |= (json_word_load(text + at) ^ json_word_load((const uint8_t *)name + at)) &
+                  json_bits_below(8 * (uint64_t)(bytes - at));
+    return differ == 0;
 }
 
-// Which key of the level is spelled by these bytes.
+// Which key of the level is spelled by these bytes, fewer than a block's.
 JSON_INLINE unsigned key_find(unsigned level, const uint8_t *text, uint32_t bytes) {
-    unsigned key = key_slots[level][key_slot(text[0], bytes)];
-    if (key == KEY_OTHER || key_shapes[key].bytes != bytes || !text_same(text, key_texts[key], bytes))
+    unsigned slot = key_slot(text[0], bytes);
+    if (likely(key_levels[level].heads[slot] != key_head(text, bytes)))
         return KEY_OTHER;
-    return key;
+    unsigned key = key_levels[level].keys[slot];
+    return text_same(text, key_texts[key], bytes) ? key : KEY_OTHER;
 }
 
 // The same of a key that may hold escapes.
@@ -91,12 +105,12 @@ static unsigned key_find_escaped(unsigned level, const uint8_t *text, struct spa
 
 // --- The walk.
 
-enum { BROKEN = UINT32_MAX }; // what a step gives instead of the offset it came to, once the fault is written down
+static const size_t BROKEN = SIZE_MAX; // what a step gives instead of the offset it came to, once the fault is written down
 
 struct walk {
     const uint8_t *text;
     struct lookup *lookup;
-    uint32_t end;
+    size_t end;
     uint32_t seen; // bit k: key k came, if only its key
     unsigned level;
     struct { // the objects of levels 1 and 2 that are open
@@ -105,20 +119,20 @@ struct walk {
     } open[LEVELS];
 };
 
-// The masks of the block that was read last. It begins with a string's opening quote.
+// The masks of the block that was read last.
 struct block {
-    uint32_t at;
-    uint64_t quotes;
+    size_t at;
+    uint64_t quotes;  // those not passed yet, if no container was skipped since; escaped ones too
     uint64_t special; // backslashes and control characters
 };
 
-static uint32_t fault(struct walk *walk, uint32_t at) {
+static size_t fault(struct walk *walk, size_t at) {
     walk->lookup->verdict = LOOKUP_NOT_JSON;
     walk->lookup->fault_at = at < walk->end ? at : walk->end;
     return BROKEN;
 }
 
-static void ambiguous(struct walk *walk, unsigned key, uint32_t at) {
+static void ambiguous(struct walk *walk, unsigned key, size_t at) {
     struct lookup *lookup = walk->lookup;
     if (lookup->verdict != LOOKUP_GOOD)
         return;
@@ -127,12 +141,8 @@ static void ambiguous(struct walk *walk, unsigned key, uint32_t at) {
     lookup->fault_at = at;
 }
 
-JSON_INLINE bool likely(bool condition) {
-    return __builtin_expect(condition, true);
-}
-
 // The next offset that is no white space; one is there, or the body is broken.
-JSON_INLINE uint32_t to_token(struct walk *walk, uint32_t at) {
+JSON_INLINE size_t to_token(struct walk *walk, size_t at) {
     if (likely(at < walk->end && walk->text[at] > ' '))
         return at;
     at = json_skip_space(walk->text, at, walk->end);
@@ -140,37 +150,42 @@ JSON_INLINE uint32_t to_token(struct walk *walk, uint32_t at) {
 }
 
 // The offset behind the string that opens at `at`, if it ends within a block and holds nothing but plain characters; it is
-// then valid. Else `at`.
-JSON_INLINE uint32_t skip_short_string(const struct walk *walk, json_string_masks_of *masks_of, struct block *block,
-                                       uint32_t at) {
-    uint32_t within = at - block->at;
-    uint64_t from = within < JSON_BLOCK_BYTES ? json_bits_from(within) << 1 : 0;
-    uint64_t ends = block->quotes & from;
-    if (ends == 0) {
+// then valid. Else `at`. Its quotes are the two lowest that are left, or the block is read anew from here: so the way from
+// string to string within a block leads through the mask alone, and not through `at`.
+JSON_INLINE size_t skip_short_string(const struct walk *walk, json_string_masks_of *masks_of, struct block *block,
+                                       size_t at) {
+    uint64_t quotes = block->quotes, rest = quotes & (quotes - 1);
+    if (rest == 0 || block->at + json_lowest(quotes) != at) {
         struct json_string_masks masks = masks_of(walk->text + at);
-        from = ~UINT64_C(1);
         block->at = at;
-        block->quotes = masks.quote;
         block->special = masks.backslash | masks.control;
-        ends = masks.quote & from;
+        quotes = masks.quote;
+        rest = quotes & (quotes - 1);
+        if (rest == 0) {
+            block->quotes = 0;
+            return at;
+        }
     }
-    bool plain = ends != 0 && (block->special & from & (ends - 1) & ~ends) == 0;
-    uint32_t behind = block->at + json_lowest(ends) + 1;
-    return likely(plain && behind <= walk->end) ? behind : at;
+    uint64_t opening = quotes & -quotes, closing = rest & -rest;
+    block->quotes = rest ^ closing;
+    if (!likely((block->special & (closing - opening)) == 0))
+        return at;
+    size_t behind = block->at + json_lowest(rest) + 1;
+    return behind <= walk->end ? behind : at;
 }
 
 // The offset behind any string that opens at `at`. One that is `judged` must be valid.
-static uint32_t skip_long_string(struct walk *walk, uint32_t at, bool judged) {
+static size_t skip_long_string(struct walk *walk, size_t at, bool judged) {
     bool escaped;
-    uint32_t behind = json_skip_string(walk->text, at, walk->end, &escaped);
+    size_t behind = json_skip_string(walk->text, at, walk->end, &escaped);
     if (behind == UINT32_MAX || (judged && !json_string_valid(walk->text, (struct span){at, behind - at})))
         return fault(walk, at);
     return behind;
 }
 
 // A key with escapes, or a long one.
-static uint32_t take_long_key(struct walk *walk, unsigned *key, uint32_t at) {
-    uint32_t behind = skip_long_string(walk, at, true);
+static size_t take_long_key(struct walk *walk, unsigned *key, size_t at) {
+    size_t behind = skip_long_string(walk, at, true);
     if (behind == BROKEN)
         return BROKEN;
     *key = key_find_escaped(walk->level, walk->text, (struct span){at, behind - at});
@@ -180,10 +195,12 @@ static uint32_t take_long_key(struct walk *walk, unsigned *key, uint32_t at) {
     return behind;
 }
 
-// From a key's opening quote to its value.
-JSON_INLINE uint32_t take_key(struct walk *walk, json_string_masks_of *masks_of, struct block *block, unsigned *key,
-                              uint32_t at) {
-    uint32_t begin = at;
+// From a key to its value.
+JSON_INLINE size_t take_key(struct walk *walk, json_string_masks_of *masks_of, struct block *block, unsigned *key,
+                              size_t at) {
+    size_t begin = at;
+    if (walk->text[begin] != '"')
+        return fault(walk, begin);
     at = skip_short_string(walk, masks_of, block, begin);
     if (likely(at != begin))
         *key = key_find(walk->level, walk->text + begin + 1, at - begin - 2);
@@ -196,14 +213,17 @@ JSON_INLINE uint32_t take_key(struct walk *walk, json_string_masks_of *masks_of,
             ambiguous(walk, *key, begin);
         walk->seen |= UINT32_C(1) << *key;
     }
-    at = to_token(walk, at);
-    if (at == BROKEN || walk->text[at] != ':')
-        return at == BROKEN ? BROKEN : fault(walk, at);
+    // At the end of a body this byte lies in the slack. If it is a colon there, the value behind it is missing.
+    if (!likely(walk->text[at] == ':')) {
+        at = to_token(walk, at);
+        if (at == BROKEN || walk->text[at] != ':')
+            return at == BROKEN ? BROKEN : fault(walk, at);
+    }
     return to_token(walk, at + 1);
 }
 
 // The offset behind a whole number without a sign of one to seven digits, or `at` when there is none: a short cut.
-JSON_INLINE uint32_t skip_short_number(const struct walk *walk, uint32_t at) {
+JSON_INLINE size_t skip_short_number(const struct walk *walk, size_t at) {
     uint64_t word = json_word_load(walk->text + at);
     uint64_t low = word & UINT64_C(0x0f0f0f0f0f0f0f0f), high = word ^ low;
     uint64_t other = (high ^ UINT64_C(0x3030303030303030)) |
@@ -211,15 +231,15 @@ JSON_INLINE uint32_t skip_short_number(const struct walk *walk, uint32_t at) {
     if (other == 0)
         return at;
     uint32_t digits = json_lowest(other) / 8;
-    uint32_t behind = at + digits;
+    size_t behind = at + digits;
     uint8_t next = walk->text[behind];
     bool plain = next != '.' && (next | 0x20) != 'e' && (digits == 1 || walk->text[at] != '0');
     return plain && behind <= walk->end ? behind : at;
 }
 
-JSON_INLINE uint32_t skip_scalar(struct walk *walk, enum json_type *type, uint32_t at) {
+JSON_INLINE size_t skip_scalar(struct walk *walk, enum json_type *type, size_t at) {
     *type = JSON_NUMBER;
-    uint32_t behind = skip_short_number(walk, at);
+    size_t behind = skip_short_number(walk, at);
     if (behind == at)
         behind = json_skip_scalar(walk->text, at, walk->end, type);
     return behind == UINT32_MAX ? fault(walk, at) : behind;
@@ -236,11 +256,11 @@ JSON_INLINE void record(struct walk *walk, unsigned key, struct span value, enum
 }
 
 // Goes behind a value that is no object to be walked.
-JSON_INLINE uint32_t take_value(struct walk *walk, json_string_masks_of *masks_of, struct block *block, unsigned key,
-                                uint32_t at) {
+JSON_INLINE size_t take_value(struct walk *walk, json_string_masks_of *masks_of, struct block *block, unsigned key,
+                                size_t at) {
     uint8_t first = walk->text[at];
     enum json_type type = JSON_STRING;
-    uint32_t behind;
+    size_t behind;
     if (first == '"') {
         behind = skip_short_string(walk, masks_of, block, at);
         if (behind == at)
@@ -249,7 +269,7 @@ JSON_INLINE uint32_t take_value(struct walk *walk, json_string_masks_of *masks_o
         type = first == '{' ? JSON_OBJECT : JSON_ARRAY;
         behind = json_skip_container(walk->text, at, walk->end);
         if (behind == UINT32_MAX)
-            fault(walk, at);
+            behind = fault(walk, at);
     } else {
         behind = skip_scalar(walk, &type, at);
     }
@@ -258,37 +278,23 @@ JSON_INLINE uint32_t take_value(struct walk *walk, json_string_masks_of *masks_o
     return behind;
 }
 
-// Goes behind the brackets that close here, and what they close is done. *done: the top was among them.
-JSON_INLINE uint32_t take_closing(struct walk *walk, bool *done, uint32_t at) {
-    while (at != BROKEN && walk->text[at] == '}') {
+// From behind a value to the comma that follows, through the brackets that close here; what they close is then done.
+// *done: the top was among them, and the offset is behind it.
+static size_t take_closing(struct walk *walk, bool *done, size_t at) {
+    for (at = to_token(walk, at); at != BROKEN && walk->text[at] == '}'; at = to_token(walk, at)) {
         at++;
         *done = walk->level == 0;
         if (*done)
             return at;
-        uint32_t begin = walk->open[walk->level].at;
+        size_t begin = walk->open[walk->level].at;
         record(walk, walk->open[walk->level].key, (struct span){begin, at - begin}, JSON_OBJECT);
         walk->level--;
-        at = to_token(walk, at);
     }
-    return at;
-}
-
-// From behind a value or an opening bracket to the next key, or behind the body.
-JSON_INLINE uint32_t to_key(struct walk *walk, bool entered, bool *done, uint32_t at) {
-    at = to_token(walk, at);
-    if (at != BROKEN && (!entered || walk->text[at] == '}')) {
-        at = take_closing(walk, done, at);
-        if (at == BROKEN || *done)
-            return at;
-        if (walk->text[at] != ',')
-            return fault(walk, at);
-        at = to_token(walk, at + 1);
-    }
-    return at == BROKEN || walk->text[at] == '"' ? at : fault(walk, at);
+    return at == BROKEN || walk->text[at] == ',' ? at : fault(walk, at);
 }
 
 // Whether the value at `at` is an object to be walked; it is then entered.
-JSON_INLINE bool enter(struct walk *walk, unsigned key, uint32_t at) {
+JSON_INLINE bool enter(struct walk *walk, unsigned key, size_t at) {
     if ((key != KEY_PARAMS && key != KEY_META) || walk->text[at] != '{')
         return false;
     walk->level++;
@@ -298,36 +304,44 @@ JSON_INLINE bool enter(struct walk *walk, unsigned key, uint32_t at) {
 }
 
 // Walks the object that opens at `at`. The offset behind it, or BROKEN.
-JSON_INLINE uint32_t walk_object(struct walk *walk, json_string_masks_of *masks_of, uint32_t at) {
+JSON_INLINE size_t walk_object(struct walk *walk, json_string_masks_of *masks_of, size_t at) {
     struct block block = {0};
-    unsigned key;
-    bool done = false, entered = true;
-    for (at = to_key(walk, entered, &done, at + 1); at != BROKEN && !done;) {
-        at = take_key(walk, masks_of, &block, &key, at);
+    unsigned key = KEY_OTHER;
+    for (bool done = false, entered = true; at != BROKEN && !done;) {
+        at = to_token(walk, at + 1); // behind an opening bracket or a comma
+        if (at != BROKEN && entered && walk->text[at] == '}') {
+            at = take_closing(walk, &done, at);
+            entered = false;
+            continue;
+        }
+        if (at != BROKEN)
+            at = take_key(walk, masks_of, &block, &key, at);
         if (at == BROKEN)
             return BROKEN;
         entered = enter(walk, key, at);
-        at = entered ? at + 1 : take_value(walk, masks_of, &block, key, at);
-        if (at == BROKEN)
-            return BROKEN;
-        at = to_key(walk, entered, &done, at);
+        if (entered)
+            continue;
+        at = take_value(walk, masks_of, &block, key, at);
+        // A comma in the slack is no comma: the next key is then missing.
+        if (at != BROKEN && walk->text[at] != ',')
+            at = take_closing(walk, &done, at);
     }
     return at;
 }
 
-static uint32_t walk_object_portable(struct walk *walk, uint32_t at) {
+static size_t walk_object_portable(struct walk *walk, size_t at) {
     return walk_object(walk, json_string_masks_portable, at);
 }
 #if defined(__x86_64__)
-JSON_TARGET_AVX2 static uint32_t walk_object_avx2(struct walk *walk, uint32_t at) {
+JSON_TARGET_AVX2 static size_t walk_object_avx2(struct walk *walk, size_t at) {
     return walk_object(walk, json_string_masks_avx2, at);
 }
-JSON_TARGET_AVX512 static uint32_t walk_object_avx512(struct walk *walk, uint32_t at) {
+JSON_TARGET_AVX512 static size_t walk_object_avx512(struct walk *walk, size_t at) {
     return walk_object(walk, json_string_masks_avx512, at);
 }
 #endif
 
-static uint32_t (*const walk_objects[JSON_LEVELS_COUNT])(struct walk *walk, uint32_t at) = {
+static size_t (*const walk_objects[JSON_LEVELS_COUNT])(struct walk *walk, size_t at) = {
     walk_object_portable,
 #if defined(__x86_64__)
     walk_object_avx2,
@@ -336,13 +350,13 @@ static uint32_t (*const walk_objects[JSON_LEVELS_COUNT])(struct walk *walk, uint
 };
 
 // Steps over the value that the body is. An array is a batch; a scalar is JSON, but no message.
-static uint32_t walk_body(struct walk *walk, uint32_t at) {
+static size_t walk_body(struct walk *walk, size_t at) {
     enum json_type type;
     if (walk->text[at] == '{')
         return walk_objects[json_level_in_use()](walk, at);
     if (walk->text[at] == '"')
         return skip_long_string(walk, at, true);
-    uint32_t behind = walk->text[at] == '[' ? json_skip_container(walk->text, at, walk->end)
+    size_t behind = walk->text[at] == '[' ? json_skip_container(walk->text, at, walk->end)
                                             : json_skip_scalar(walk->text, at, walk->end, &type);
     return behind == UINT32_MAX ? fault(walk, at) : behind;
 }

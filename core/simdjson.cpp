@@ -1,5 +1,9 @@
 // The shim around simdjson: UTF-8, and the judgement of a whole text by its DOM parser, whose tree is thrown away.
 //
+// simdjson refuses numbers that no machine type holds (1e400, a whole number of thirty digits) and lone surrogates, which
+// the grammar of RFC 8259 allows; what it refuses for these is judged again by json_grammar_valid. By then it has found
+// the text to be UTF-8.
+//
 // The parser's memory grows to the longest text that it has seen and is then used again. Failures are verdicts: the
 // library is built here without its exceptions, and allocates without throwing.
 
@@ -8,7 +12,9 @@
 
 #include <new>
 
+extern "C" {
 #include "core/json.h"
+}
 #include "core/limits.h"
 #include "core/simdjson.h"
 
@@ -39,6 +45,9 @@ simdjson_verdict simdjson_judge(simdjson_parser *parser, const uint8_t *text, si
         return SIMDJSON_TOO_DEEP;
     case simdjson::MEMALLOC:
         return SIMDJSON_NO_MEMORY;
+    case simdjson::NUMBER_ERROR:
+    case simdjson::STRING_ERROR:
+        return json_grammar_valid(text, static_cast<uint32_t>(bytes)) ? SIMDJSON_VALID : SIMDJSON_INVALID;
     default:
         return SIMDJSON_INVALID;
     }

@@ -38,15 +38,22 @@ void text_put(struct text *text, const char *string) {
     text_add(text, string, strlen(string));
 }
 
+// Two digits a division: every forwarded message has a hub id and a length written by this.
 size_t text_digits(char *out, uint64_t number) {
+    static const char pairs[] =
+        "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+        "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+        "8081828384858687888990919293949596979899";
     char digits[20];
-    size_t count = 0;
-    do {
-        digits[sizeof digits - ++count] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number);
-    memcpy(out, digits + sizeof digits - count, count);
-    return count;
+    size_t at = sizeof digits;
+    for (; number >= 100; number /= 100)
+        memcpy(digits + (at -= 2), pairs + number % 100 * 2, 2);
+    if (number >= 10)
+        memcpy(digits + (at -= 2), pairs + number * 2, 2);
+    else
+        digits[--at] = (char)('0' + number);
+    memcpy(out, digits + at, sizeof digits - at);
+    return sizeof digits - at;
 }
 
 void text_number(struct text *text, int64_t number) {

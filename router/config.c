@@ -40,7 +40,15 @@ static bool parse(const char *text, const struct unit *units, uint64_t *out) {
 
 // --- The table of options
 
-enum option_kind { OPTION_LISTEN, OPTION_FLAG, OPTION_COUNT, OPTION_SIZE, OPTION_TIME, OPTION_CONFIG };
+enum option_kind {
+    OPTION_LISTEN,
+    OPTION_VALIDATE,
+    OPTION_FLAG,
+    OPTION_COUNT,
+    OPTION_SIZE,
+    OPTION_TIME,
+    OPTION_CONFIG
+};
 
 struct option {
     const char *name;
@@ -59,6 +67,8 @@ static const struct option options[] = {
     {"listen", OPTION_LISTEN, 0, 0, 0, 0,
      "URI: tcp://HOST:PORT or unix:///PATH; repeatable, replaces the defaults"},
     {"shards", OPTION_COUNT, FIELD(settings.shard_count), 1, SHARDS_MAX, "N: threads (default: one a core)"},
+    {"validate", OPTION_VALIDATE, 0, 0, 0, 0,
+     "lazy: judge of a body what routing reads (the default and only depth)"},
     {"takeover", OPTION_FLAG, FIELD(settings.takeover), 0, 1,
      "a registration may take an agentId from its holder"},
     {"require-initialize", OPTION_FLAG, FIELD(settings.require_initialize), 0, 1,
@@ -150,6 +160,8 @@ static bool set(struct config *config, const struct option *option, const char *
     switch (option->kind) {
     case OPTION_LISTEN:
         return set_listener(config, text);
+    case OPTION_VALIDATE:
+        return !strcmp(text, "lazy") || complain(option->name, text, "lazy, the one depth that is served");
     case OPTION_FLAG:
         return set_flag(config, option, text);
     case OPTION_CONFIG:

@@ -75,10 +75,13 @@ static void report(struct shard *shard) {
         begin_phase(shard, shard->phase + 1);
 }
 
-void drain_step(struct shard *shard) {
+void drain_follow(struct shard *shard) {
     enum hub_phase phase = hub_phase(shard->hub);
     if (phase != shard->phase)
         enter(shard, phase);
+}
+
+void drain_report(struct shard *shard) {
     if (shard->phase != HUB_SERVING && !shard->phase_done && finished(shard))
         report(shard);
 }

@@ -10,7 +10,9 @@
 
 // Begins to drain the whole hub, once; on any shard.
 void drain_begin(struct shard *shard);
-// Once a turn: takes up a new phase, and reports when this shard has finished it.
-void drain_step(struct shard *shard);
+// Once a turn, before anything is sent: takes up a phase that the hub has entered.
+void drain_follow(struct shard *shard);
+// Once a turn, at its end: reports when this shard has finished the phase.
+void drain_report(struct shard *shard);
 // The drain timer went off: whatever is still pending ends.
 void drain_timed_out(struct shard *shard);

@@ -150,10 +150,22 @@ static int64_t wall_offset_ms(void) {
     return ((int64_t)wall.tv_sec - steady.tv_sec) * 1000 + (wall.tv_nsec - steady.tv_nsec) / 1000000;
 }
 
+// A hub that was killed leaves its sockets to the kernel, which takes a moment to tear its rings down: an
+// address in use may be free before a second is over.
+static int open_patiently(struct listener *listener, const struct address *address, const char **why) {
+    const struct timespec pause = {.tv_nsec = 50000000};
+    int failed = listener_open(listener, address, why);
+    for (int tries = 20; failed == -EADDRINUSE && tries > 0; tries--) {
+        nanosleep(&pause, NULL);
+        failed = listener_open(listener, address, why);
+    }
+    return failed;
+}
+
 static bool open_listeners(struct program *program, const struct config *config) {
     for (uint32_t index = 0; index < config->listener_count; index++) {
         const char *why = "";
-        int failed = listener_open(&program->listeners[index], &config->listeners[index], &why);
+        int failed = open_patiently(&program->listeners[index], &config->listeners[index], &why);
         if (failed) {
             char uri[160];
             address_format(&config->listeners[index], uri, sizeof uri);

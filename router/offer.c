@@ -52,18 +52,20 @@ bool offer_read_session(struct shard *shard, const struct message *message, stru
 
 // --- Capabilities
 
+// Methods are the strings of an array, or the keys of an object.
 static bool may_offer(const struct message *message, struct span capabilities) {
     struct json_item methods = json_member(message->body, capabilities, "methods");
-    if (methods.type != JSON_ARRAY)
+    if (methods.type != JSON_ARRAY && methods.type != JSON_OBJECT)
         return true;
     struct json_walk walk;
     json_walk_begin(&walk, message->body, methods.value);
     size_t count = 0;
     for (struct json_item item; json_next(&walk, &item) == JSON_ITEM;) {
+        struct span method = methods.type == JSON_OBJECT ? item.key : item.value;
         char name[METHOD_BYTES_MAX];
         size_t bytes = SIZE_MAX;
-        if (item.type == JSON_STRING)
-            bytes = json_string_decode(message->body, item.value, name, sizeof name);
+        if (methods.type == JSON_OBJECT || item.type == JSON_STRING)
+            bytes = json_string_decode(message->body, method, name, sizeof name);
         if (++count > METHODS_PER_AGENT_MAX || (bytes != SIZE_MAX && !methods_may_be_offered(name, bytes)))
             return false;
     }

@@ -128,7 +128,7 @@ void peer_linger(struct shard *shard, struct peer *peer) {
 }
 
 void peer_settle(struct shard *shard, struct peer *peer) {
-    if (peer->state == PEER_ENDED && list_empty(&peer->asked) && all_sent(peer))
+    if (peer->state == PEER_ENDED && list_empty(&peer->asked) && peer->orders == 0 && all_sent(peer))
         peer_close(shard, peer, COUNTERS_COUNT);
     if (peer->state == PEER_LINGERING && !peer->shut && all_sent(peer)) {
         peer->shut = true;

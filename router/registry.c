@@ -150,8 +150,19 @@ static void apply_here(struct shard *shard, struct order *order) {
     }
 }
 
+// A peer that has half-closed stays until the orders that it asked for have been answered.
+static void count_for_peer(struct shard *shard, const struct order *order, int change) {
+    struct peer *peer = order->request_id ? peer_find(shard, order->mail.connection) : NULL;
+    if (!peer)
+        return;
+    peer->orders += (uint32_t)change;
+    if (change < 0)
+        peer_settle(shard, peer);
+}
+
 void registry_submit(struct shard *shard, struct order *order) {
     order->stage = ORDER_ASKED;
+    count_for_peer(shard, order, 1);
     shard->orders_out++;
     pass_on(shard, order, 0);
 }
@@ -173,6 +184,7 @@ void registry_step(struct shard *shard, struct order *order) {
     case ORDER_SETTLED:
         shard->orders_out--;
         reply_order(shard, order);
+        count_for_peer(shard, order, -1);
         order_destroy(order);
         break;
     }

@@ -241,10 +241,11 @@ bool shard_turn(struct shard *shard) {
         handle(shard, &event);
     mail_read(shard);
     expire(shard);
-    drain_step(shard);
+    drain_follow(shard);
     send_flush_all(shard);
     feed_starved(shard);
     peers_reap(shard);
+    drain_report(shard);
     mail_publish(shard);
     bool over =
         shard->phase == HUB_STOPPED && shard->phase_done && atomic_load(&shard->hub->phase_waiting) == 0;
