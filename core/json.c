@@ -1,8 +1,8 @@
 // Walking one object or array, judging scalar tokens, and what strings and numbers mean.
 //
-// A walk goes from item to item: each call takes a comma, a key with its colon, and a value, and ends with JSON_END where
-// the value's own bracket lies. It ends with JSON_BAD at the first byte that the grammar of RFC 8259 doesn't allow there;
-// what lies inside nested containers is skipped over and so isn't part of that.
+// A walk goes from item to item: each call takes a comma, a key with its colon, and a value, and ends with
+// JSON_END where the value's own bracket lies. It ends with JSON_BAD at the first byte that the grammar of
+// RFC 8259 doesn't allow there; what lies inside nested containers is skipped over and so isn't part of that.
 
 #include "core/json.h"
 
@@ -68,7 +68,8 @@ uint32_t json_skip_scalar(const uint8_t *text, uint32_t at, uint32_t end, enum j
 }
 
 bool json_number_valid(const uint8_t *text, struct span number) {
-    return number.bytes > 0 && number_end(text, number.at, number.at + number.bytes) == number.at + number.bytes;
+    return number.bytes > 0 &&
+           number_end(text, number.at, number.at + number.bytes) == number.at + number.bytes;
 }
 
 // A number token taken apart: its value is `digits`, without zeros at either end, times ten to `exponent`.
@@ -190,10 +191,12 @@ static uint32_t unicode_decode(const uint8_t *text, uint32_t at, uint32_t end, c
     return at;
 }
 
-// What the string means next, from `at` on: 1 to 4 bytes. Returns the offset behind, or UINT32_MAX where no JSON string
-// goes on so.
-static uint32_t string_decode_next(const uint8_t *text, uint32_t at, uint32_t end, char out[4], unsigned *bytes) {
-    static const char escapes[] = "\"\"\\\\//b\bf\fn\nr\rt\t"; // what follows the backslash, then what it means
+// What the string means next, from `at` on: 1 to 4 bytes. Returns the offset behind, or UINT32_MAX where no
+// JSON string goes on so.
+static uint32_t string_decode_next(const uint8_t *text, uint32_t at, uint32_t end, char out[4],
+                                   unsigned *bytes) {
+    static const char escapes[] =
+        "\"\"\\\\//b\bf\fn\nr\rt\t"; // what follows the backslash, then what it means
     *bytes = 1;
     out[0] = (char)text[at];
     if (text[at] != '\\')
@@ -286,7 +289,8 @@ static bool walk_value(struct json_walk *walk, struct json_item *item) {
     if (first == '"') {
         item->type = JSON_STRING;
         behind = json_skip_string(walk->text, walk->at, walk->end, &escaped);
-        good = behind != UINT32_MAX && json_string_valid(walk->text, (struct span){walk->at, behind - walk->at});
+        good =
+            behind != UINT32_MAX && json_string_valid(walk->text, (struct span){walk->at, behind - walk->at});
     } else if (first == '{' || first == '[') {
         item->type = first == '{' ? JSON_OBJECT : JSON_ARRAY;
         behind = json_skip_container(walk->text, walk->at, walk->end);

@@ -69,14 +69,15 @@ uint32_t json_skip_space(const uint8_t *text, uint32_t at, uint32_t end);
 // inside is not judged. UINT32_MAX when it doesn't end before `end`. *escaped is set when it holds a
 // backslash.
 uint32_t json_skip_string(const uint8_t *text, uint32_t at, uint32_t end, bool *escaped);
-// The offset behind the object or array that opens at `at`. Strings are skipped over, and brackets of both kinds are
-// counted together: where as many have closed as have opened, the value ends, and that bracket must be of the kind that
-// opened it. Which kind closes which in between is not judged, as nothing else is (a backslash outside a string, which
-// is no JSON, takes the next byte's meaning as one inside does). Any depth, without memory for it. UINT32_MAX when the
-// value doesn't close before `end`, or is closed by the wrong kind.
+// The offset behind the object or array that opens at `at`. Strings are skipped over, and brackets of both
+// kinds are counted together: where as many have closed as have opened, the value ends, and that bracket must
+// be of the kind that opened it. Which kind closes which in between is not judged, as nothing else is (a
+// backslash outside a string, which is no JSON, takes the next byte's meaning as one inside does). Any depth,
+// without memory for it. UINT32_MAX when the value doesn't close before `end`, or is closed by the wrong
+// kind.
 uint32_t json_skip_container(const uint8_t *text, uint32_t at, uint32_t end);
-// The offset behind the number, true, false or null that begins at `at`, judged as a JSON token, and its type.
-// UINT32_MAX when there is none. What comes behind is not looked at: of 01 the 0 is a number.
+// The offset behind the number, true, false or null that begins at `at`, judged as a JSON token, and its
+// type. UINT32_MAX when there is none. What comes behind is not looked at: of 01 the 0 is a number.
 uint32_t json_skip_scalar(const uint8_t *text, uint32_t at, uint32_t end, enum json_type *type);
 // Whether all bytes of the text are ASCII, and it so is UTF-8.
 bool json_ascii(const uint8_t *text, uint32_t bytes);
@@ -85,7 +86,8 @@ bool json_string_valid(const uint8_t *text, struct span string);
 // Whether the span is a JSON number token.
 bool json_number_valid(const uint8_t *text, struct span number);
 
-// Whether the whole text is one JSON value by grammar, nested JSON_GRAMMAR_DEPTH_MAX deep at most. UTF-8 isn't judged.
+// Whether the whole text is one JSON value by grammar, nested JSON_GRAMMAR_DEPTH_MAX deep at most. UTF-8
+// isn't judged.
 enum { JSON_GRAMMAR_DEPTH_MAX = 1024 };
 bool json_grammar_valid(const uint8_t *text, uint32_t bytes);
 
@@ -98,5 +100,6 @@ bool json_number_whole(const uint8_t *text, struct span number, uint64_t *out);
 enum json_level { JSON_LEVEL_PORTABLE, JSON_LEVEL_AVX2, JSON_LEVEL_AVX512, JSON_LEVELS_COUNT };
 
 enum json_level json_level_in_use(void);
-// For tests and benchmarks, while no other thread runs: uses another level. False when the processor lacks it.
+// For tests and benchmarks, while no other thread runs: uses another level. False when the processor lacks
+// it.
 bool json_level_use(enum json_level level);

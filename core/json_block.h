@@ -1,12 +1,13 @@
-// Sixty-four bytes of JSON text at a time, as bit masks: bit i tells of the byte at offset i. What the skippers of
-// json_skip.c and the walk of lookup.c are built on; not for anyone else.
+// Sixty-four bytes of JSON text at a time, as bit masks: bit i tells of the byte at offset i. What the
+// skippers of json_skip.c and the walk of lookup.c are built on; not for anyone else.
 //
 // Each level of vector code has the same inline functions. An algorithm is written once as an always-inline
-// function that takes them as constant pointers, and is made once a level in a function with that level's target
-// attribute; the processor's level is found when the program starts. The masks are the same at every level.
+// function that takes them as constant pointers, and is made once a level in a function with that level's
+// target attribute; the processor's level is found when the program starts. The masks are the same at every
+// level.
 //
-// A mask tells of bytes, not of grammar: it is the algorithm that keeps what lies before the block (an open string,
-// a backslash at its end) and cuts off what lies behind the text. All 64 bytes must be readable.
+// A mask tells of bytes, not of grammar: it is the algorithm that keeps what lies before the block (an open
+// string, a backslash at its end) and cuts off what lies behind the text. All 64 bytes must be readable.
 #pragma once
 
 #include <assert.h>
@@ -22,7 +23,8 @@
 #endif
 
 enum { JSON_BLOCK_BYTES = 64 };
-static_assert((int)JSON_BLOCK_BYTES <= (int)BUFFER_SLACK_BYTES, "a block that begins inside a text is readable");
+static_assert((int)JSON_BLOCK_BYTES <= (int)BUFFER_SLACK_BYTES,
+              "a block that begins inside a text is readable");
 
 struct json_string_masks {
     uint64_t quote;
@@ -44,8 +46,8 @@ typedef uint64_t json_high_of(const uint8_t *block);
 // Bit i of the result is the parity of the bits 0 to i.
 typedef uint64_t json_parity_of(uint64_t bits);
 
-#define JSON_INLINE static inline __attribute__((always_inline))
-#define JSON_TARGET_AVX2 __attribute__((target("avx2,bmi,bmi2,popcnt,pclmul")))
+#define JSON_INLINE        static inline __attribute__((always_inline))
+#define JSON_TARGET_AVX2   __attribute__((target("avx2,bmi,bmi2,popcnt,pclmul")))
 #define JSON_TARGET_AVX512 __attribute__((target("avx512f,avx512bw,avx2,bmi,bmi2,popcnt,pclmul")))
 
 // The bits below `index`; all from 64 on.
@@ -56,10 +58,11 @@ JSON_INLINE uint32_t json_lowest(uint64_t bits) {
     return (uint32_t)__builtin_ctzll(bits);
 }
 
-// The quotes that are escaped after all or not, of those that stand behind two or more backslashes: an odd run of them
-// escapes. `floor` is where the run can't go beyond. Each run is counted once, so all of a text costs no more than its length.
-static __attribute__((noinline, unused)) uint64_t json_quotes_escaped(const uint8_t *text, uint64_t block, uint64_t floor,
-                                                                     uint64_t doubtful) {
+// The quotes that are escaped after all or not, of those that stand behind two or more backslashes: an odd
+// run of them escapes. `floor` is where the run can't go beyond. Each run is counted once, so all of a text
+// costs no more than its length.
+static __attribute__((noinline, unused)) uint64_t json_quotes_escaped(const uint8_t *text, uint64_t block,
+                                                                      uint64_t floor, uint64_t doubtful) {
     uint64_t escaped = 0;
     for (; doubtful != 0; doubtful &= doubtful - 1) {
         uint64_t quote = block + json_lowest(doubtful), at = quote;
@@ -71,10 +74,11 @@ static __attribute__((noinline, unused)) uint64_t json_quotes_escaped(const uint
     return escaped;
 }
 
-// The quotes of a block that are not escaped. *before holds the backslashes of the block before (0: none) and is moved on.
-// What decides is nearly always the byte before the quote or the two before it, so no block waits for the one before.
-JSON_INLINE uint64_t json_quotes(const uint8_t *text, uint64_t block, uint64_t floor, uint64_t quote, uint64_t backslash,
-                                 uint64_t *before) {
+// The quotes of a block that are not escaped. *before holds the backslashes of the block before (0: none) and
+// is moved on. What decides is nearly always the byte before the quote or the two before it, so no block
+// waits for the one before.
+JSON_INLINE uint64_t json_quotes(const uint8_t *text, uint64_t block, uint64_t floor, uint64_t quote,
+                                 uint64_t backslash, uint64_t *before) {
     uint64_t one = backslash << 1 | *before >> 63;
     uint64_t two = one & (backslash << 2 | *before >> 62);
     uint64_t doubtful = quote & two;
@@ -121,7 +125,8 @@ JSON_INLINE struct json_bracket_masks json_bracket_masks_portable(const uint8_t 
     struct json_bracket_masks masks = {0};
     for (unsigned at = 0; at < JSON_BLOCK_BYTES; at += 8) {
         uint64_t word = json_word_load(block + at);
-        uint64_t curly = word | UINT64_C(0x2020202020202020); // '[' and ']' differ from '{' and '}' in this bit
+        uint64_t curly =
+            word | UINT64_C(0x2020202020202020); // '[' and ']' differ from '{' and '}' in this bit
         masks.quote |= json_word_equal(word, '"') << at;
         masks.backslash |= json_word_equal(word, '\\') << at;
         masks.open |= json_word_equal(curly, '{') << at;

@@ -1,5 +1,5 @@
-// A whole text judged by the grammar of RFC 8259 alone, byte by byte, with a bit a level for what is open. The slow
-// judge, for the few texts that simdjson refuses for more than their grammar.
+// A whole text judged by the grammar of RFC 8259 alone, byte by byte, with a bit a level for what is open.
+// The slow judge, for the few texts that simdjson refuses for more than their grammar.
 
 #include "core/json.h"
 
@@ -68,7 +68,8 @@ static bool take_open(struct judge *judge, bool object, bool *empty) {
     return *empty || !object || take_key(judge);
 }
 
-// Behind a value: closes what closes here, up to a comma and to the next value. *done: the outermost value ended.
+// Behind a value: closes what closes here, up to a comma and to the next value. *done: the outermost value
+// ended.
 static bool take_separator(struct judge *judge, bool *done) {
     while (judge->depth > 0 && take(judge, in_object(judge) ? '}' : ']'))
         judge->depth--;

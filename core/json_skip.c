@@ -1,9 +1,9 @@
 // Skipping over strings and containers, and judging a string, 64 bytes at a time.
 //
-// A container is skipped by counting: a block's brackets outside strings are two masks, and as long as fewer close than
-// are open the block is done. Only a block in which the count could come to zero is looked at bracket by bracket. So any
-// depth costs the same, and needs no memory. What the count can't see: which kind of bracket closes which inside. The
-// outermost pair is of one kind, or the container is refused.
+// A container is skipped by counting: a block's brackets outside strings are two masks, and as long as fewer
+// close than are open the block is done. Only a block in which the count could come to zero is looked at
+// bracket by bracket. So any depth costs the same, and needs no memory. What the count can't see: which kind
+// of bracket closes which inside. The outermost pair is of one kind, or the container is refused.
 //
 // It fails, with UINT32_MAX, when the text ends inside what is skipped.
 
@@ -12,8 +12,8 @@
 
 // --- The algorithms, once for all levels.
 
-JSON_INLINE uint32_t string_end(json_string_masks_of *masks_of, const uint8_t *text, uint32_t at, uint32_t end,
-                                bool *escaped) {
+JSON_INLINE uint32_t string_end(json_string_masks_of *masks_of, const uint8_t *text, uint32_t at,
+                                uint32_t end, bool *escaped) {
     uint64_t before = 0, backslashes = 0;
     for (uint64_t block = (uint64_t)at + 1; block < end; block += JSON_BLOCK_BYTES) {
         struct json_string_masks masks = masks_of(text + block);
@@ -41,8 +41,8 @@ JSON_INLINE uint32_t last_close(uint64_t open, uint64_t close, uint64_t depth) {
     return JSON_BLOCK_BYTES;
 }
 
-JSON_INLINE uint32_t container_end(json_bracket_masks_of *masks_of, json_parity_of *parity_of, const uint8_t *text,
-                                   uint32_t at, uint32_t end) {
+JSON_INLINE uint32_t container_end(json_bracket_masks_of *masks_of, json_parity_of *parity_of,
+                                   const uint8_t *text, uint32_t at, uint32_t end) {
     uint64_t depth = 0, before = 0, inside = 0; // inside: all ones when the block begins in a string
     for (uint64_t block = at; block < end; block += JSON_BLOCK_BYTES) {
         struct json_bracket_masks masks = masks_of(text + block);
@@ -94,14 +94,16 @@ static uint32_t escape_end(const uint8_t *text, uint32_t at, uint32_t end) {
 }
 
 // `at` and `end` enclose what is between the quotes.
-JSON_INLINE bool inside_valid(json_string_masks_of *masks_of, const uint8_t *text, uint32_t at, uint32_t end) {
+JSON_INLINE bool inside_valid(json_string_masks_of *masks_of, const uint8_t *text, uint32_t at,
+                              uint32_t end) {
     uint32_t passed = at; // up to here by the last escape
     for (uint64_t block = at; block < end; block += JSON_BLOCK_BYTES) {
         struct json_string_masks masks = masks_of(text + block);
         uint64_t limit = json_bits_below(end - block);
         if ((masks.control & limit) != 0)
             return false;
-        for (uint64_t special = (masks.backslash | masks.quote) & limit; special != 0; special &= special - 1) {
+        for (uint64_t special = (masks.backslash | masks.quote) & limit; special != 0;
+             special &= special - 1) {
             uint32_t here = (uint32_t)block + json_lowest(special);
             if (here < passed)
                 continue;
@@ -151,7 +153,8 @@ static bool ascii_portable(const uint8_t *text, uint32_t end) {
 }
 
 #if defined(__x86_64__)
-JSON_TARGET_AVX2 static uint32_t string_end_avx2(const uint8_t *text, uint32_t at, uint32_t end, bool *escaped) {
+JSON_TARGET_AVX2 static uint32_t string_end_avx2(const uint8_t *text, uint32_t at, uint32_t end,
+                                                 bool *escaped) {
     return string_end(json_string_masks_avx2, text, at, end, escaped);
 }
 JSON_TARGET_AVX2 static uint32_t container_end_avx2(const uint8_t *text, uint32_t at, uint32_t end) {
@@ -193,8 +196,9 @@ static enum json_level level_in_use = JSON_LEVEL_PORTABLE;
 static bool level_served(enum json_level level) {
 #if defined(__x86_64__)
     __builtin_cpu_init(); // a constructor may come before the C library's own
-    bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-                __builtin_cpu_supports("popcnt") && __builtin_cpu_supports("pclmul");
+    bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+                __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt") &&
+                __builtin_cpu_supports("pclmul");
     if (level == JSON_LEVEL_AVX2)
         return avx2;
     if (level == JSON_LEVEL_AVX512)

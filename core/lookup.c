@@ -1,13 +1,14 @@
 // One pass over a body: UTF-8 by simdjson, then a walk over the members of the top level, of `params` and of
-// `params._meta`, with one state for all three levels. The walk takes a key, a colon and a value at a time; a value
-// that isn't one of those two objects is stepped over. What it met is then judged: broken, ambiguous, or of which kind.
+// `params._meta`, with one state for all three levels. The walk takes a key, a colon and a value at a time; a
+// value that isn't one of those two objects is stepped over. What it met is then judged: broken, ambiguous,
+// or of which kind.
 //
-// How it fails: a broken body stops the walk where it is broken, and what was read before stays in the result. An
-// ambiguous one is walked to its end, because one that is broken as well is a parse error first. A body that isn't UTF-8
-// is walked too: a response still has to end its request.
+// How it fails: a broken body stops the walk where it is broken, and what was read before stays in the
+// result. An ambiguous one is walked to its end, because one that is broken as well is a parse error first. A
+// body that isn't UTF-8 is walked too: a response still has to end its request.
 //
-// Strings here are mostly short, so one block's masks (json_block.h) are kept and serve several of them. What doesn't fit
-// a block, or holds an escape, goes the long way.
+// Strings here are mostly short, so one block's masks (json_block.h) are kept and serve several of them. What
+// doesn't fit a block, or holds an escape, goes the long way.
 
 #include "core/lookup.h"
 
@@ -15,10 +16,6 @@
 
 #include "core/json_block.h"
 #include "core/simdjson.h"
-
-JSON_INLINE bool likely(bool condition) {
-    return __builtin_expect(condition, true);
-}
 
 // --- Keys.
 
@@ -43,7 +40,11 @@ static const struct {
 #define X(name, level, text) {level, sizeof(text) - 1},
     LOOKUP_KEYS(X)
 #undef X
-    {0, sizeof("type") - 1}};
+        {0, sizeof("type") - 1}};
+
+JSON_INLINE bool likely(bool condition) {
+    return __builtin_expect(condition, true);
+}
 
 // A key's length and first two bytes, by which nearly all keys that the hub doesn't know are told at once.
 JSON_INLINE uint32_t key_head(const uint8_t *text, uint32_t bytes) {
@@ -105,12 +106,14 @@ static unsigned key_find_escaped(unsigned level, const uint8_t *text, struct spa
 
 // --- The walk.
 
-static const size_t BROKEN = SIZE_MAX; // what a step gives instead of the offset it came to, once the fault is written down
+enum {
+    BROKEN = UINT32_MAX
+}; // what a step gives instead of the offset it came to, once the fault is written down
 
 struct walk {
     const uint8_t *text;
     struct lookup *lookup;
-    size_t end;
+    uint32_t end;
     uint32_t seen; // bit k: key k came, if only its key
     unsigned level;
     struct { // the objects of levels 1 and 2 that are open
@@ -121,18 +124,18 @@ struct walk {
 
 // The masks of the block that was read last.
 struct block {
-    size_t at;
+    uint32_t at;
     uint64_t quotes;  // those not passed yet, if no container was skipped since; escaped ones too
     uint64_t special; // backslashes and control characters
 };
 
-static size_t fault(struct walk *walk, size_t at) {
+static uint32_t fault(struct walk *walk, uint32_t at) {
     walk->lookup->verdict = LOOKUP_NOT_JSON;
     walk->lookup->fault_at = at < walk->end ? at : walk->end;
     return BROKEN;
 }
 
-static void ambiguous(struct walk *walk, unsigned key, size_t at) {
+static void ambiguous(struct walk *walk, unsigned key, uint32_t at) {
     struct lookup *lookup = walk->lookup;
     if (lookup->verdict != LOOKUP_GOOD)
         return;
@@ -142,18 +145,19 @@ static void ambiguous(struct walk *walk, unsigned key, size_t at) {
 }
 
 // The next offset that is no white space; one is there, or the body is broken.
-JSON_INLINE size_t to_token(struct walk *walk, size_t at) {
+JSON_INLINE uint32_t to_token(struct walk *walk, uint32_t at) {
     if (likely(at < walk->end && walk->text[at] > ' '))
         return at;
     at = json_skip_space(walk->text, at, walk->end);
     return at < walk->end ? at : fault(walk, at);
 }
 
-// The offset behind the string that opens at `at`, if it ends within a block and holds nothing but plain characters; it is
-// then valid. Else `at`. Its quotes are the two lowest that are left, or the block is read anew from here: so the way from
-// string to string within a block leads through the mask alone, and not through `at`.
-JSON_INLINE size_t skip_short_string(const struct walk *walk, json_string_masks_of *masks_of, struct block *block,
-                                       size_t at) {
+// The offset behind the string that opens at `at`, if it ends within a block and holds nothing but plain
+// characters; it is then valid. Else `at`. Its quotes are the two lowest that are left, or the block is read
+// anew from here: so the way from string to string within a block leads through the mask alone, and not
+// through `at`.
+JSON_INLINE uint32_t skip_short_string(const struct walk *walk, json_string_masks_of *masks_of,
+                                       struct block *block, uint32_t at) {
     uint64_t quotes = block->quotes, rest = quotes & (quotes - 1);
     if (rest == 0 || block->at + json_lowest(quotes) != at) {
         struct json_string_masks masks = masks_of(walk->text + at);
@@ -170,22 +174,22 @@ JSON_INLINE size_t skip_short_string(const struct walk *walk, json_string_masks_
     block->quotes = rest ^ closing;
     if (!likely((block->special & (closing - opening)) == 0))
         return at;
-    size_t behind = block->at + json_lowest(rest) + 1;
+    uint32_t behind = block->at + json_lowest(rest) + 1;
     return behind <= walk->end ? behind : at;
 }
 
 // The offset behind any string that opens at `at`. One that is `judged` must be valid.
-static size_t skip_long_string(struct walk *walk, size_t at, bool judged) {
+static uint32_t skip_long_string(struct walk *walk, uint32_t at, bool judged) {
     bool escaped;
-    size_t behind = json_skip_string(walk->text, at, walk->end, &escaped);
+    uint32_t behind = json_skip_string(walk->text, at, walk->end, &escaped);
     if (behind == UINT32_MAX || (judged && !json_string_valid(walk->text, (struct span){at, behind - at})))
         return fault(walk, at);
     return behind;
 }
 
 // A key with escapes, or a long one.
-static size_t take_long_key(struct walk *walk, unsigned *key, size_t at) {
-    size_t behind = skip_long_string(walk, at, true);
+static uint32_t take_long_key(struct walk *walk, unsigned *key, uint32_t at) {
+    uint32_t behind = skip_long_string(walk, at, true);
     if (behind == BROKEN)
         return BROKEN;
     *key = key_find_escaped(walk->level, walk->text, (struct span){at, behind - at});
@@ -196,9 +200,9 @@ static size_t take_long_key(struct walk *walk, unsigned *key, size_t at) {
 }
 
 // From a key to its value.
-JSON_INLINE size_t take_key(struct walk *walk, json_string_masks_of *masks_of, struct block *block, unsigned *key,
-                              size_t at) {
-    size_t begin = at;
+JSON_INLINE uint32_t take_key(struct walk *walk, json_string_masks_of *masks_of, struct block *block,
+                              unsigned *key, uint32_t at) {
+    uint32_t begin = at;
     if (walk->text[begin] != '"')
         return fault(walk, begin);
     at = skip_short_string(walk, masks_of, block, begin);
@@ -213,7 +217,8 @@ JSON_INLINE size_t take_key(struct walk *walk, json_string_masks_of *masks_of, s
             ambiguous(walk, *key, begin);
         walk->seen |= UINT32_C(1) << *key;
     }
-    // At the end of a body this byte lies in the slack. If it is a colon there, the value behind it is missing.
+    // At the end of a body this byte lies in the slack. If it is a colon there, the value behind it is
+    // missing.
     if (!likely(walk->text[at] == ':')) {
         at = to_token(walk, at);
         if (at == BROKEN || walk->text[at] != ':')
@@ -222,8 +227,9 @@ JSON_INLINE size_t take_key(struct walk *walk, json_string_masks_of *masks_of, s
     return to_token(walk, at + 1);
 }
 
-// The offset behind a whole number without a sign of one to seven digits, or `at` when there is none: a short cut.
-JSON_INLINE size_t skip_short_number(const struct walk *walk, size_t at) {
+// The offset behind a whole number without a sign of one to seven digits, or `at` when there is none: a short
+// cut.
+JSON_INLINE uint32_t skip_short_number(const struct walk *walk, uint32_t at) {
     uint64_t word = json_word_load(walk->text + at);
     uint64_t low = word & UINT64_C(0x0f0f0f0f0f0f0f0f), high = word ^ low;
     uint64_t other = (high ^ UINT64_C(0x3030303030303030)) |
@@ -231,15 +237,15 @@ JSON_INLINE size_t skip_short_number(const struct walk *walk, size_t at) {
     if (other == 0)
         return at;
     uint32_t digits = json_lowest(other) / 8;
-    size_t behind = at + digits;
+    uint32_t behind = at + digits;
     uint8_t next = walk->text[behind];
     bool plain = next != '.' && (next | 0x20) != 'e' && (digits == 1 || walk->text[at] != '0');
     return plain && behind <= walk->end ? behind : at;
 }
 
-JSON_INLINE size_t skip_scalar(struct walk *walk, enum json_type *type, size_t at) {
+JSON_INLINE uint32_t skip_scalar(struct walk *walk, enum json_type *type, uint32_t at) {
     *type = JSON_NUMBER;
-    size_t behind = skip_short_number(walk, at);
+    uint32_t behind = skip_short_number(walk, at);
     if (behind == at)
         behind = json_skip_scalar(walk->text, at, walk->end, type);
     return behind == UINT32_MAX ? fault(walk, at) : behind;
@@ -256,11 +262,11 @@ JSON_INLINE void record(struct walk *walk, unsigned key, struct span value, enum
 }
 
 // Goes behind a value that is no object to be walked.
-JSON_INLINE size_t take_value(struct walk *walk, json_string_masks_of *masks_of, struct block *block, unsigned key,
-                                size_t at) {
+JSON_INLINE uint32_t take_value(struct walk *walk, json_string_masks_of *masks_of, struct block *block,
+                                unsigned key, uint32_t at) {
     uint8_t first = walk->text[at];
     enum json_type type = JSON_STRING;
-    size_t behind;
+    uint32_t behind;
     if (first == '"') {
         behind = skip_short_string(walk, masks_of, block, at);
         if (behind == at)
@@ -269,7 +275,7 @@ JSON_INLINE size_t take_value(struct walk *walk, json_string_masks_of *masks_of,
         type = first == '{' ? JSON_OBJECT : JSON_ARRAY;
         behind = json_skip_container(walk->text, at, walk->end);
         if (behind == UINT32_MAX)
-            behind = fault(walk, at);
+            fault(walk, at);
     } else {
         behind = skip_scalar(walk, &type, at);
     }
@@ -278,15 +284,15 @@ JSON_INLINE size_t take_value(struct walk *walk, json_string_masks_of *masks_of,
     return behind;
 }
 
-// From behind a value to the comma that follows, through the brackets that close here; what they close is then done.
-// *done: the top was among them, and the offset is behind it.
-static size_t take_closing(struct walk *walk, bool *done, size_t at) {
+// From behind a value to the comma that follows, through the brackets that close here; what they close is
+// then done. *done: the top was among them, and the offset is behind it.
+static uint32_t take_closing(struct walk *walk, bool *done, uint32_t at) {
     for (at = to_token(walk, at); at != BROKEN && walk->text[at] == '}'; at = to_token(walk, at)) {
         at++;
         *done = walk->level == 0;
         if (*done)
             return at;
-        size_t begin = walk->open[walk->level].at;
+        uint32_t begin = walk->open[walk->level].at;
         record(walk, walk->open[walk->level].key, (struct span){begin, at - begin}, JSON_OBJECT);
         walk->level--;
     }
@@ -294,7 +300,7 @@ static size_t take_closing(struct walk *walk, bool *done, size_t at) {
 }
 
 // Whether the value at `at` is an object to be walked; it is then entered.
-JSON_INLINE bool enter(struct walk *walk, unsigned key, size_t at) {
+JSON_INLINE bool enter(struct walk *walk, unsigned key, uint32_t at) {
     if ((key != KEY_PARAMS && key != KEY_META) || walk->text[at] != '{')
         return false;
     walk->level++;
@@ -304,7 +310,7 @@ JSON_INLINE bool enter(struct walk *walk, unsigned key, size_t at) {
 }
 
 // Walks the object that opens at `at`. The offset behind it, or BROKEN.
-JSON_INLINE size_t walk_object(struct walk *walk, json_string_masks_of *masks_of, size_t at) {
+JSON_INLINE uint32_t walk_object(struct walk *walk, json_string_masks_of *masks_of, uint32_t at) {
     struct block block = {0};
     unsigned key = KEY_OTHER;
     for (bool done = false, entered = true; at != BROKEN && !done;) {
@@ -329,19 +335,19 @@ JSON_INLINE size_t walk_object(struct walk *walk, json_string_masks_of *masks_of
     return at;
 }
 
-static size_t walk_object_portable(struct walk *walk, size_t at) {
+static uint32_t walk_object_portable(struct walk *walk, uint32_t at) {
     return walk_object(walk, json_string_masks_portable, at);
 }
 #if defined(__x86_64__)
-JSON_TARGET_AVX2 static size_t walk_object_avx2(struct walk *walk, size_t at) {
+JSON_TARGET_AVX2 static uint32_t walk_object_avx2(struct walk *walk, uint32_t at) {
     return walk_object(walk, json_string_masks_avx2, at);
 }
-JSON_TARGET_AVX512 static size_t walk_object_avx512(struct walk *walk, size_t at) {
+JSON_TARGET_AVX512 static uint32_t walk_object_avx512(struct walk *walk, uint32_t at) {
     return walk_object(walk, json_string_masks_avx512, at);
 }
 #endif
 
-static size_t (*const walk_objects[JSON_LEVELS_COUNT])(struct walk *walk, size_t at) = {
+static uint32_t (*const walk_objects[JSON_LEVELS_COUNT])(struct walk *walk, uint32_t at) = {
     walk_object_portable,
 #if defined(__x86_64__)
     walk_object_avx2,
@@ -350,13 +356,13 @@ static size_t (*const walk_objects[JSON_LEVELS_COUNT])(struct walk *walk, size_t
 };
 
 // Steps over the value that the body is. An array is a batch; a scalar is JSON, but no message.
-static size_t walk_body(struct walk *walk, size_t at) {
+static uint32_t walk_body(struct walk *walk, uint32_t at) {
     enum json_type type;
     if (walk->text[at] == '{')
         return walk_objects[json_level_in_use()](walk, at);
     if (walk->text[at] == '"')
         return skip_long_string(walk, at, true);
-    size_t behind = walk->text[at] == '[' ? json_skip_container(walk->text, at, walk->end)
+    uint32_t behind = walk->text[at] == '[' ? json_skip_container(walk->text, at, walk->end)
                                             : json_skip_scalar(walk->text, at, walk->end, &type);
     return behind == UINT32_MAX ? fault(walk, at) : behind;
 }

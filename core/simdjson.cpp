@@ -1,11 +1,12 @@
-// The shim around simdjson: UTF-8, and the judgement of a whole text by its DOM parser, whose tree is thrown away.
+// The shim around simdjson: UTF-8, and the judgement of a whole text by its DOM parser, whose tree is thrown
+// away.
 //
-// simdjson refuses numbers that no machine type holds (1e400, a whole number of thirty digits) and lone surrogates, which
-// the grammar of RFC 8259 allows; what it refuses for these is judged again by json_grammar_valid. By then it has found
-// the text to be UTF-8.
+// simdjson refuses numbers that no machine type holds (1e400, a whole number of thirty digits) and lone
+// surrogates, which the grammar of RFC 8259 allows; what it refuses for these is judged again by
+// json_grammar_valid. By then it has found the text to be UTF-8.
 //
-// The parser's memory grows to the longest text that it has seen and is then used again. Failures are verdicts: the
-// library is built here without its exceptions, and allocates without throwing.
+// The parser's memory grows to the longest text that it has seen and is then used again. Failures are
+// verdicts: the library is built here without its exceptions, and allocates without throwing.
 
 #define SIMDJSON_EXCEPTIONS 0
 #include <simdjson.h>

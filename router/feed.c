@@ -146,13 +146,18 @@ static void feed_bytes(struct shard *shard, struct peer *peer, const struct io_e
         peer_watch(shard, peer);
 }
 
-// Says where the rest of a large frame is wanted.
-static void want_rest(struct peer *peer) {
+// Says where the rest of a large frame is wanted. Its memory may still be what was enough for a part of its header
+// block.
+static void want_rest(struct shard *shard, struct peer *peer) {
     uint32_t lacking = 0;
     if (peer->state == PEER_OPEN && peer->partial && peer->scan.header_bytes)
         lacking = frame_bytes(&peer->scan) - peer->partial_bytes;
     bool direct = lacking > RECEIVE_BUFFER_BYTES ||
                   (lacking && peer->connection.receiving == RECEIVING_NOTHING && peer->connection.large);
+    if (direct && !make_room(shard, peer, frame_bytes(&peer->scan))) {
+        peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+        direct = false;
+    }
     connection_want(&peer->connection, direct ? peer->partial->bytes + peer->partial_bytes : NULL,
                     direct ? lacking : 0);
 }
@@ -161,7 +166,7 @@ void feed_event(struct shard *shard, struct peer *peer, const struct io_event *e
     if (connection_received(&peer->connection, event))
         feed_bytes(shard, peer, event);
     buffer_drop(event->buffer);
-    want_rest(peer);
+    want_rest(shard, peer);
     if (event->result == -ENOBUFS && peer->state != PEER_CLOSING) {
         stats_count(&shard->stats, COUNT_RECEIVE_STARVED);
         if (list_empty(&peer->starved))

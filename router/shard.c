@@ -237,6 +237,7 @@ static void run(struct shard *shard) {
 bool shard_turn(struct shard *shard) {
     run(shard);
     stats_count(&shard->stats, COUNT_TURNS);
+    stats_set(&shard->stats, COUNT_KERNEL_ENTRIES, io_entries(shard->io));
     for (struct io_event event; io_next(shard->io, &event);)
         handle(shard, &event);
     mail_read(shard);

@@ -39,7 +39,8 @@
     X(COUNT_RECEIVE_STARVED, "receives_without_buffer")                                                      \
     X(COUNT_ACCEPT_FAILED, "accepts_failed")                                                                 \
     X(COUNT_TURNS, "turns")                                                                                  \
-    X(COUNT_SENDS, "sends")
+    X(COUNT_SENDS, "sends")                                                                                  \
+    X(COUNT_KERNEL_ENTRIES, "kernel_entries")
 
 enum counter {
 #define X(name, text) name,
@@ -59,6 +60,9 @@ static inline void stats_add(struct stats *stats, enum counter counter, uint64_t
 }
 static inline void stats_count(struct stats *stats, enum counter counter) {
     stats_add(stats, counter, 1);
+}
+static inline void stats_set(struct stats *stats, enum counter counter, uint64_t value) {
+    atomic_store_explicit(&stats->values[counter], value, memory_order_relaxed);
 }
 // Reads a counter of any shard.
 uint64_t stats_read(const struct stats *stats, enum counter counter);
