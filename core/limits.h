@@ -47,9 +47,9 @@ enum {
 };
 
 static_assert(HUB_ID_SHARD_BITS + HUB_ID_SLOT_BITS + HUB_ID_GENERATION_BITS == 53,
-               "a hub id must survive a peer that keeps numbers as doubles");
+              "a hub id must survive a peer that keeps numbers as doubles");
 static_assert(COPY_BYTES_MAX < RECEIVE_BUFFER_BYTES && COPY_BYTES_MAX * 4 <= STAGE_BYTES,
-               "a copied frame fits a stage several times");
+              "a copied frame fits a stage several times");
 static_assert((MAILBOX_MESSAGES & (MAILBOX_MESSAGES - 1)) == 0, "ring indices wrap by masking");
 
 // What an operator may set. Bytes, counts and nanoseconds as the names say.

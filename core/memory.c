@@ -6,10 +6,10 @@
 #ifdef PATCHBAY_MIMALLOC
 #include <mimalloc.h>
 #else
-#define mi_malloc  malloc
-#define mi_calloc  calloc
-#define mi_realloc realloc
-#define mi_free    free
+#define mi_malloc        malloc
+#define mi_calloc        calloc
+#define mi_realloc       realloc
+#define mi_free          free
 #define mi_aligned_alloc aligned_alloc
 #endif
 

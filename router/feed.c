@@ -146,8 +146,8 @@ static void feed_bytes(struct shard *shard, struct peer *peer, const struct io_e
         peer_watch(shard, peer);
 }
 
-// Says where the rest of a large frame is wanted. Its memory may still be what was enough for a part of its header
-// block.
+// Says where the rest of a large frame is wanted. Its memory may still be what was enough for a part of its
+// header block.
 static void want_rest(struct shard *shard, struct peer *peer) {
     uint32_t lacking = 0;
     if (peer->state == PEER_OPEN && peer->partial && peer->scan.header_bytes)
