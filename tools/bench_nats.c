@@ -1,0 +1,175 @@
+// The same load in the text protocol of a NATS server: a target subscribes to its name, a source to its
+// inbox, a request is a PUB with a reply subject and the answer a PUB to that subject, as the NATS clients do
+// it. It goes well: MSG lines are read by position. It fails: -ERR, or a line of unknown kind, is broken.
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/text.h"
+#include "io/address.h"
+#include "io/listener.h"
+#include "tools/bench_wire.h"
+
+enum { NATS_LINE_BYTES_MAX = 4096, NATS_SUBJECTS_BYTES_MAX = 2 * BENCH_NAME_BYTES_MAX + 32 };
+#define INBOX "_INBOX."
+
+static int dial(const char *at) {
+    char uri[256];
+    struct address address;
+    if ((size_t)snprintf(uri, sizeof uri, "tcp://%s", at) >= sizeof uri || address_parse(&address, uri) < 0) {
+        return -EINVAL;
+    }
+    return listener_dial(&address);
+}
+
+static int write_all(int socket, const char *text) {
+    size_t bytes = strlen(text);
+    while (bytes > 0) {
+        ssize_t sent = send(socket, text, bytes, MSG_NOSIGNAL);
+        if (sent < 0 && errno != EINTR) {
+            return -errno;
+        }
+        text += sent < 0 ? 0 : sent;
+        bytes -= sent < 0 ? 0 : (size_t)sent;
+    }
+    return 0;
+}
+
+// Reads, line by line, up to the PONG that says that the server has taken the subscription. The server sends
+// nothing after it before somebody publishes.
+static int wait_for_pong(int socket) {
+    char line[NATS_LINE_BYTES_MAX];
+    size_t length = 0;
+    while (length < sizeof line) {
+        ssize_t received = recv(socket, line + length, 1, 0);
+        if (received <= 0) {
+            return received == 0 ? -ECONNRESET : -errno;
+        }
+        if (line[length++] != '\n') {
+            continue;
+        }
+        if (memcmp(line, "PONG\r", length < 5 ? length : 5) == 0) {
+            return 0;
+        }
+        if (line[0] == '-') {
+            fprintf(stderr, "bench: %.*s\n", (int)length, line);
+            return -EPROTO;
+        }
+        length = 0; // INFO, or a PING that the server will ask again
+    }
+    return -EPROTO;
+}
+
+static int greet(const struct bench_greeting *greeting) {
+    int dialled = dial(greeting->at);
+    if (dialled < 0) {
+        return dialled;
+    }
+    char hello[NATS_SUBJECTS_BYTES_MAX + 128];
+    snprintf(hello, sizeof hello,
+             "CONNECT {\"verbose\":false,\"pedantic\":false,\"lang\":\"c\",\"version\":\"" PATCHBAY_VERSION
+             "\"}\r\n"
+             "SUB %s%s%s 1\r\nPING\r\n",
+             greeting->is_target ? "" : INBOX, greeting->name->text,
+             greeting->is_target || greeting->plain_inbox ? "" : ".*");
+    int error = write_all(dialled, hello);
+    if (error == 0) {
+        error = wait_for_pong(dialled);
+    }
+    if (error < 0) {
+        close(dialled);
+        return error;
+    }
+    return dialled;
+}
+
+static uint8_t *put(uint8_t *out, const void *from, size_t bytes) {
+    memcpy(out, from, bytes);
+    return out + bytes;
+}
+
+static uint8_t *put_length(uint8_t *out, size_t bytes) {
+    *out++ = ' ';
+    out += text_digits((char *)out, bytes);
+    return put(out, "\r\n", 2);
+}
+
+static size_t write_request(const struct bench_body *body, const struct bench_request *request,
+                            uint8_t *out) {
+    size_t bytes = bench_request_bytes(body, request->target, request->id);
+    uint8_t *at = put(put(out, "PUB ", 4), request->target->text, request->target->bytes);
+    at = put(put(at, " " INBOX, sizeof INBOX), request->source->text, request->source->bytes);
+    if (!request->plain_inbox) {
+        *at++ = '.';
+        at += text_digits((char *)at, request->id);
+    }
+    at = put_length(at, bytes);
+    bench_request_write(body, request->target, request->id, request->nonce, at);
+    at = put(at + bytes, "\r\n", 2);
+    return (size_t)(at - out);
+}
+
+static size_t write_answer(const struct bench_body *body, const struct bench_message *asked,
+                           const struct bench_parts *parts, uint8_t *out) {
+    size_t bytes = bench_answer_bytes(body, parts->id_bytes);
+    uint8_t *at = put(put(out, "PUB ", 4), asked->reply_to, asked->reply_to_bytes);
+    at = put_length(at, bytes);
+    bench_answer_write(body, parts, at);
+    at = put(at + bytes, "\r\n", 2);
+    return (size_t)(at - out);
+}
+
+// Reads `MSG <subject> <sid> [<reply-to>] <bytes>`, without its line end.
+static bool read_message_line(const uint8_t *line, size_t bytes, struct bench_message *message) {
+    const uint8_t *words[4];
+    size_t lengths[4], count = 0;
+    for (size_t at = 4; at < bytes && count < 4; count++) {
+        const uint8_t *space = memchr(line + at, ' ', bytes - at);
+        size_t end = space == NULL ? bytes : (size_t)(space - line);
+        words[count] = line + at;
+        lengths[count] = end - at;
+        at = end + 1;
+    }
+    if (count < 3) {
+        return false;
+    }
+    for (size_t i = 0; i < lengths[count - 1]; i++) {
+        uint8_t digit = (uint8_t)(words[count - 1][i] - '0');
+        if (digit > 9 || i > 9) {
+            return false;
+        }
+        message->body_bytes = message->body_bytes * 10 + digit;
+    }
+    message->reply_to = count == 4 ? words[2] : NULL;
+    message->reply_to_bytes = count == 4 ? lengths[2] : 0;
+    return message->reply_to_bytes <= NATS_SUBJECTS_BYTES_MAX;
+}
+
+static enum bench_step next(const uint8_t *in, size_t bytes, struct bench_message *message) {
+    const uint8_t *line_end = memchr(in, '\n', bytes);
+    if (line_end == NULL) {
+        return bytes < NATS_LINE_BYTES_MAX ? BENCH_PARTIAL : BENCH_BROKEN;
+    }
+    size_t line_bytes = (size_t)(line_end - in) + 1;
+    *message = (struct bench_message){.bytes = line_bytes};
+    if (line_bytes < 5 || memcmp(in, "MSG ", 4) != 0) {
+        message->control_answer = memcmp(in, "PING", 4) == 0 ? "PONG\r\n" : NULL;
+        return in[0] == '-' ? BENCH_BROKEN : BENCH_MESSAGE;
+    }
+    if (!read_message_line(in, line_bytes - 2, message)) {
+        return BENCH_BROKEN;
+    }
+    message->body = in + line_bytes;
+    message->bytes = line_bytes + message->body_bytes + 2;
+    return message->bytes <= bytes ? BENCH_MESSAGE : BENCH_PARTIAL;
+}
+
+const struct bench_wire bench_wire_nats = {
+    .greet = greet,
+    .wrap_bytes_max = NATS_SUBJECTS_BYTES_MAX + 64,
+    .write_request = write_request,
+    .write_answer = write_answer,
+    .next = next,
+};

@@ -1,0 +1,104 @@
+// The load in patchbay's own protocol: agent/request (HugAI v2 messages, 3.3) in Content-Length frames.
+// It goes well: frames come with a header block of the one canonical field, which is read by comparison. It
+// fails: any other block is left to the strict scanner, and what that refuses is broken.
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/text.h"
+#include "tools/bench_wire.h"
+#include "tools/client.h"
+
+static const char length_field[] = "Content-Length: ";
+enum { LENGTH_FIELD_BYTES = sizeof length_field - 1, HEADER_DIGITS_MAX = 10 };
+
+static int greet(const struct bench_greeting *greeting) {
+    struct client client;
+    int error = client_open(&client, greeting->at);
+    if (error < 0 || !greeting->is_target) {
+        return error < 0 ? error : client_release(&client);
+    }
+    char params[BENCH_NAME_BYTES_MAX + 64];
+    snprintf(params, sizeof params, "{\"agentId\":\"%s\",\"capabilities\":{}}", greeting->name->text);
+    struct client_answer answer;
+    error = client_call(&client, "agent/register", params, &answer);
+    if (error == 0 && answer.refused) {
+        fprintf(stderr, "bench: %.*s\n", (int)answer.value.bytes,
+                (const char *)answer.body.bytes + answer.value.at);
+        error = -EPROTO;
+    }
+    if (error < 0) {
+        client_close(&client);
+        return error;
+    }
+    return client_release(&client);
+}
+
+static uint8_t *write_header(uint8_t *out, size_t body_bytes) {
+    memcpy(out, length_field, LENGTH_FIELD_BYTES);
+    out += LENGTH_FIELD_BYTES;
+    out += text_digits((char *)out, body_bytes);
+    memcpy(out, "\r\n\r\n", 4);
+    return out + 4;
+}
+
+static size_t write_request(const struct bench_body *body, const struct bench_request *request,
+                            uint8_t *out) {
+    size_t bytes = bench_request_bytes(body, request->target, request->id);
+    uint8_t *at = write_header(out, bytes);
+    bench_request_write(body, request->target, request->id, request->nonce, at);
+    return (size_t)(at - out) + bytes;
+}
+
+static size_t write_answer(const struct bench_body *body, const struct bench_message *asked,
+                           const struct bench_parts *parts, uint8_t *out) {
+    (void)asked; // the id in the body is all the address that an answer needs
+    size_t bytes = bench_answer_bytes(body, parts->id_bytes);
+    uint8_t *at = write_header(out, bytes);
+    bench_answer_write(body, parts, at);
+    return (size_t)(at - out) + bytes;
+}
+
+// The header block's length if it is whole and holds nothing but the canonical field; 0 if not.
+static size_t canonical_header(const uint8_t *in, size_t bytes, size_t *body_bytes) {
+    if (bytes < LENGTH_FIELD_BYTES + HEADER_DIGITS_MAX + 4 ||
+        memcmp(in, length_field, LENGTH_FIELD_BYTES) != 0) {
+        return 0;
+    }
+    size_t at = LENGTH_FIELD_BYTES;
+    *body_bytes = 0;
+    while (at < LENGTH_FIELD_BYTES + HEADER_DIGITS_MAX && in[at] >= '0' && in[at] <= '9') {
+        *body_bytes = *body_bytes * 10 + (size_t)(in[at++] - '0');
+    }
+    return memcmp(in + at, "\r\n\r\n", 4) == 0 ? at + 4 : 0;
+}
+
+static enum bench_step next(const uint8_t *in, size_t bytes, struct bench_message *message) {
+    size_t body_bytes;
+    size_t header_bytes = canonical_header(in, bytes, &body_bytes);
+    if (header_bytes == 0) {
+        static const struct frame_limits limits = {.header_bytes_max = 64 * 1024, .body_bytes_max = 1U << 30};
+        struct frame_scan scan;
+        frame_scan_begin(&scan);
+        enum frame_result result = frame_scan(&scan, in, bytes, &limits);
+        if (result != FRAME_WHOLE) {
+            return result == FRAME_PARTIAL ? BENCH_PARTIAL : BENCH_BROKEN;
+        }
+        header_bytes = scan.header_bytes;
+        body_bytes = scan.body_bytes;
+    }
+    if (bytes - header_bytes < body_bytes) {
+        return BENCH_PARTIAL;
+    }
+    *message = (struct bench_message){
+        .bytes = header_bytes + body_bytes, .body = in + header_bytes, .body_bytes = body_bytes};
+    return BENCH_MESSAGE;
+}
+
+const struct bench_wire bench_wire_patchbay = {
+    .greet = greet,
+    .wrap_bytes_max = CLIENT_HEADER_BYTES_MAX,
+    .write_request = write_request,
+    .write_answer = write_answer,
+    .next = next,
+};

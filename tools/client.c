@@ -1,0 +1,208 @@
+// See client.h. It goes well: a call is one send, and receives until a frame with the call's id is whole;
+// frames lie in one growing buffer and are handed out in place. It fails: the hub can't be dialled, closes,
+// or sends what is no frame; each comes back as a negative errno (-EPROTO for the last), and the connection
+// is then good for client_close alone.
+#include "tools/client.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/limits.h"
+#include "core/text.h"
+#include "io/address.h"
+#include "io/listener.h"
+
+enum { CLIENT_BUFFER_BYTES = 256 * 1024 };
+
+// A client trusts its hub with memory up to this: far over any frame limit that makes sense for a hub.
+static const struct frame_limits client_limits = {.header_bytes_max = 64 * 1024, .body_bytes_max = 1U << 30};
+
+int client_open(struct client *client, const char *uri) {
+    struct address address;
+    int error = address_parse(&address, uri);
+    if (error < 0) {
+        return error;
+    }
+    int dialled = listener_dial(&address);
+    if (dialled < 0) {
+        return dialled;
+    }
+    *client = (struct client){.socket = dialled, .capacity = CLIENT_BUFFER_BYTES};
+    client->in = calloc(1, CLIENT_BUFFER_BYTES + BUFFER_SLACK_BYTES);
+    if (client->in == NULL) {
+        close(dialled);
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+void client_close(struct client *client) {
+    close(client_release(client));
+}
+
+int client_release(struct client *client) {
+    int given = client->socket;
+    free(client->in);
+    *client = (struct client){.socket = -1};
+    return given;
+}
+
+size_t client_header(char *out, size_t bytes) {
+    return (size_t)snprintf(out, CLIENT_HEADER_BYTES_MAX, "Content-Length: %zu\r\n\r\n", bytes);
+}
+
+// Steps over the first `done` bytes of what is to be sent.
+static void skip_sent(struct msghdr *message, size_t done) {
+    while (message->msg_iovlen > 0 && done >= message->msg_iov->iov_len) {
+        done -= message->msg_iov->iov_len;
+        message->msg_iov++;
+        message->msg_iovlen--;
+    }
+    if (message->msg_iovlen > 0) {
+        message->msg_iov->iov_base = (char *)message->msg_iov->iov_base + done;
+        message->msg_iov->iov_len -= done;
+    }
+}
+
+int client_send(struct client *client, const void *body, size_t bytes) {
+    char header[CLIENT_HEADER_BYTES_MAX];
+    struct iovec parts[2] = {
+        {.iov_base = header, .iov_len = client_header(header, bytes)},
+        {.iov_base = (void *)(uintptr_t)body, .iov_len = bytes},
+    };
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    while (message.msg_iovlen > 0) {
+        ssize_t sent = sendmsg(client->socket, &message, MSG_NOSIGNAL);
+        if (sent < 0 && errno != EINTR) {
+            return -errno;
+        }
+        skip_sent(&message, sent < 0 ? 0 : (size_t)sent);
+    }
+    return 0;
+}
+
+// Makes room behind the received bytes: moves them to the front, and doubles the buffer when that isn't
+// enough.
+static int make_room(struct client *client) {
+    if (client->at > 0) {
+        memmove(client->in, client->in + client->at, client->filled - client->at);
+        client->filled -= client->at;
+        client->at = 0;
+    }
+    if (client->capacity - client->filled >= CLIENT_BUFFER_BYTES / 2) {
+        return 0;
+    }
+    uint8_t *moved = realloc(client->in, client->capacity * 2 + BUFFER_SLACK_BYTES);
+    if (moved == NULL) {
+        return -ENOMEM;
+    }
+    client->in = moved;
+    client->capacity *= 2;
+    return 0;
+}
+
+ssize_t client_fill(struct client *client) {
+    int error = make_room(client);
+    if (error < 0) {
+        return error;
+    }
+    ssize_t received;
+    do {
+        received = recv(client->socket, client->in + client->filled, client->capacity - client->filled, 0);
+    } while (received < 0 && errno == EINTR);
+    if (received < 0) {
+        return -errno;
+    }
+    client->filled += (size_t)received;
+    return received;
+}
+
+int client_take(struct client *client, struct client_body *body) {
+    const uint8_t *frame = client->in + client->at;
+    enum frame_result result = frame_scan(&client->scan, frame, client->filled - client->at, &client_limits);
+    if (result != FRAME_WHOLE) {
+        return result == FRAME_PARTIAL ? 0 : -EPROTO;
+    }
+    *body =
+        (struct client_body){.bytes = frame + client->scan.header_bytes, .count = client->scan.body_bytes};
+    client->at += (size_t)client->scan.header_bytes + client->scan.body_bytes;
+    frame_scan_begin(&client->scan);
+    return 1;
+}
+
+int client_receive(struct client *client, struct client_body *body) {
+    int taken;
+    while ((taken = client_take(client, body)) == 0) {
+        ssize_t received = client_fill(client);
+        if (received < 0) {
+            return (int)received;
+        }
+        if (received == 0) {
+            return client->at == client->filled ? 0 : -EPROTO;
+        }
+    }
+    return taken;
+}
+
+// Whether the body answers request `id`; fills *answer if so. An error with `id: null` counts too: the hub
+// says so of what it could not read, and this client has one request on the way at most.
+static bool answers(const struct client_body *body, uint64_t id, struct client_answer *answer) {
+    struct lookup found;
+    lookup_body(&found, body->bytes, body->count, CLIENT_ID_BYTES_MAX);
+    bool refused = lookup_has(&found, KEY_ERROR);
+    if (lookup_has(&found, KEY_METHOD) || !(refused || lookup_has(&found, KEY_RESULT)) ||
+        !lookup_has(&found, KEY_ID)) {
+        return false;
+    }
+    uint64_t number = 0;
+    bool ours = found.type[KEY_ID] == JSON_NUMBER &&
+                json_number_whole(body->bytes, found.value[KEY_ID], &number) && number == id;
+    if (!ours && !(refused && found.type[KEY_ID] == JSON_NULL)) {
+        return false;
+    }
+    *answer = (struct client_answer){
+        .body = *body, .value = found.value[refused ? KEY_ERROR : KEY_RESULT], .refused = refused};
+    return true;
+}
+
+int client_call(struct client *client, const char *method, const char *params, struct client_answer *answer) {
+    struct text request = {0};
+    uint64_t id = ++client->id_last;
+    text_put(&request, "{\"jsonrpc\":\"2.0\",\"id\":");
+    text_number(&request, (int64_t)id);
+    text_put(&request, ",\"method\":");
+    text_string(&request, method, strlen(method));
+    text_put(&request, params == NULL ? "" : ",\"params\":");
+    text_put(&request, params == NULL ? "" : params);
+    text_put(&request, "}");
+    int error = request.failed ? -ENOMEM : client_send(client, request.bytes, request.length);
+    text_deinit(&request);
+    struct client_body body = {0};
+    while (error == 0) {
+        int received = client_receive(client, &body);
+        if (received <= 0) {
+            return received == 0 ? -ECONNRESET : received;
+        }
+        if (answers(&body, id, answer)) {
+            return 0;
+        }
+    }
+    return error;
+}
+
+const char *client_error_text(int error) {
+    switch (error) {
+    case -ECONNRESET:
+        return "the hub closed the connection";
+    case -EPROTO:
+        return "the hub sent what is no message frame";
+    case -EINVAL:
+        return "no address of a hub (tcp://HOST:PORT or unix:///PATH)";
+    default:
+        return strerror(-error);
+    }
+}

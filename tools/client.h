@@ -1,0 +1,59 @@
+// A connection to the hub as a client sees it: framed JSON-RPC over one blocking socket, TCP or Unix.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "core/frame.h"
+#include "core/lookup.h"
+
+struct client {
+    int socket;
+    // Received bytes: [at, filled) are not taken yet and begin at a frame's start; slack follows `capacity`.
+    uint8_t *in;
+    size_t at, filled, capacity;
+    struct frame_scan scan; // of the frame that starts at `at`
+    uint64_t id_last;       // of this client's own requests
+};
+
+// A body where it lies; readable with slack behind it until the next client_fill, client_receive or
+// client_call.
+struct client_body {
+    const uint8_t *bytes;
+    uint32_t count;
+};
+
+// The answer of a call: `value` is the span of its result, or of its error if `refused`.
+struct client_answer {
+    struct client_body body;
+    struct span value;
+    bool refused;
+};
+
+// Connects. 0; -EINVAL when the URI is none; else -errno of the connect. On failure there is nothing to
+// close.
+int client_open(struct client *client, const char *uri);
+void client_close(struct client *client);
+// Gives the socket away and frees the rest. Received bytes that were not taken are lost.
+int client_release(struct client *client);
+
+// Sends one body as one frame; returns when the kernel has all of it. 0 or -errno.
+int client_send(struct client *client, const void *body, size_t bytes);
+// One receive, blocking if the socket does: the count of bytes that came, 0 at the hub's end, -errno.
+ssize_t client_fill(struct client *client);
+// Takes the next frame out of what was received: 1; 0 when there is no whole one; -EPROTO when there never
+// will be.
+int client_take(struct client *client, struct client_body *body);
+// Waits for the next frame: 1; 0 when the hub has closed between two frames; -EPROTO or -errno.
+int client_receive(struct client *client, struct client_body *body);
+// Sends a request (`params` is JSON text or NULL for none) and waits for its answer; other messages that come
+// meanwhile are thrown away. 0, -ECONNRESET when the hub closes first, -EPROTO or -errno.
+int client_call(struct client *client, const char *method, const char *params, struct client_answer *answer);
+
+// Writes a frame's header block for a body of `bytes` bytes; `out` holds CLIENT_HEADER_BYTES_MAX. Returns its
+// length.
+enum { CLIENT_HEADER_BYTES_MAX = 40, CLIENT_ID_BYTES_MAX = 1024 };
+size_t client_header(char *out, size_t bytes);
+// What a negative result of these functions means, in words.
+const char *client_error_text(int error);

@@ -1,0 +1,23 @@
+// The client's sub-commands. Each takes its own arguments (argv[0] is its name) and the hub's URI, and
+// returns the exit status of the program. `events`, `publish` and the like get a line here and in patchbay.c
+// each.
+#pragma once
+
+enum status {
+    STATUS_DONE = 0,
+    STATUS_REFUSED = 1,     // the hub answered with an error, or a check failed
+    STATUS_USAGE = 2,       // the arguments mean nothing; nothing was sent
+    STATUS_UNREACHABLE = 3, // no hub there, or it went away
+};
+
+enum status command_send(int argc, char **argv, const char *hub);
+enum status command_echo(int argc, char **argv, const char *hub);
+enum status command_agents(int argc, char **argv, const char *hub);
+enum status command_stats(int argc, char **argv, const char *hub);
+enum status command_bench(int argc, char **argv, const char *hub);
+
+// Says on standard error that the hub can't be reached; `error` is a negative result of client.h.
+// STATUS_UNREACHABLE, or STATUS_USAGE when `hub` is no address.
+enum status unreachable(const char *hub, int error);
+// Says how the program is used, on standard error.
+enum status usage(void);

@@ -1,0 +1,149 @@
+// `patchbay agents` and `patchbay stats`: one question to the hub, its answer as a table, or with --json as
+// it came. It goes well: status 0. It fails: the hub's error is one line on standard error (status 1); an
+// answer of another shape than expected is printed as far as it has it.
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "tools/client.h"
+#include "tools/commands.h"
+
+enum { SHOW_TEXT_BYTES_MAX = 512, SHOW_NAME_BYTES_MAX = 1024 };
+
+// Prints at least `width` columns. What another peer chose must not steer the terminal: control characters
+// become '?'.
+static void print_padded(const char *text, size_t bytes, size_t width) {
+    for (size_t i = 0; i < bytes; i++) {
+        putchar((unsigned char)text[i] < 0x20 || text[i] == 0x7f ? '?' : text[i]);
+    }
+    for (size_t i = bytes; i < width; i++) {
+        putchar(' ');
+    }
+}
+
+// A string as what it means, any other value as it is written.
+static void print_value(const uint8_t *text, const struct json_item *item, size_t width) {
+    char meaning[SHOW_TEXT_BYTES_MAX];
+    size_t bytes =
+        item->type == JSON_STRING ? json_string_decode(text, item->value, meaning, sizeof meaning) : SIZE_MAX;
+    if (bytes != SIZE_MAX) {
+        print_padded(meaning, bytes, width);
+    } else if (item->type == JSON_NONE) {
+        print_padded("-", 1, width);
+    } else {
+        print_padded((const char *)text + item->value.at, item->value.bytes, width);
+    }
+}
+
+// The hub tells times in ms since 1970; shown as UTC to the second. Any other value as it is.
+static void print_time(const uint8_t *text, const struct json_item *item, size_t width) {
+    uint64_t since_ms;
+    char shown[32];
+    struct tm utc;
+    if (item->type == JSON_NUMBER && json_number_whole(text, item->value, &since_ms)) {
+        time_t since = (time_t)(since_ms / 1000);
+        if (gmtime_r(&since, &utc) != NULL) {
+            size_t bytes = strftime(shown, sizeof shown, "%Y-%m-%dT%H:%M:%SZ", &utc);
+            print_padded(shown, bytes, width);
+            return;
+        }
+    }
+    print_value(text, item, width);
+}
+
+static void print_agent(const uint8_t *text, struct span agent) {
+    static const struct {
+        const char *key;
+        size_t width;
+        void (*print)(const uint8_t *text, const struct json_item *item, size_t width);
+    } columns[] = {{"agentId", 32, print_value},
+                   {"governanceLevel", 18, print_value},
+                   {"pending", 8, print_value},
+                   {"connectedSince", 25, print_time},
+                   {"capabilities", 0, print_value}};
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
+        struct json_item item = json_member(text, agent, columns[i].key);
+        columns[i].print(text, &item, columns[i].width);
+        putchar(columns[i].width > 0 ? ' ' : '\n');
+    }
+}
+
+static void print_agents(const uint8_t *text, struct span result) {
+    printf("%-32s %-18s %-8s %-25s %s\n", "AGENT", "LEVEL", "PENDING", "CONNECTED SINCE", "CAPABILITIES");
+    struct json_item agents = json_member(text, result, "agents");
+    if (agents.type != JSON_ARRAY) {
+        return;
+    }
+    struct json_walk walk;
+    struct json_item agent;
+    json_walk_begin(&walk, text, agents.value);
+    while (json_next(&walk, &agent) == JSON_ITEM) {
+        print_agent(text, agent.value);
+    }
+}
+
+// One counter a line, `name value`; a counter of a group is `group.name value`. Groups that would pass the
+// name's length are printed as they are written.
+static void print_counters(const uint8_t *text, struct span group, char *name, size_t name_bytes) {
+    struct json_walk walk;
+    struct json_item item;
+    json_walk_begin(&walk, text, group);
+    while (json_next(&walk, &item) == JSON_ITEM) {
+        size_t room = SHOW_NAME_BYTES_MAX - name_bytes - 1;
+        size_t key_bytes = json_string_decode(text, item.key, name + name_bytes, room);
+        if (key_bytes == SIZE_MAX) {
+            key_bytes = 0;
+        }
+        if (item.type == JSON_OBJECT && key_bytes > 0) {
+            name[name_bytes + key_bytes] = '.';
+            print_counters(text, item.value, name, name_bytes + key_bytes + 1);
+            continue;
+        }
+        print_padded(name, name_bytes + key_bytes, 0);
+        putchar(' ');
+        print_value(text, &item, 0);
+        putchar('\n');
+    }
+}
+
+static void print_stats(const uint8_t *text, struct span result) {
+    char name[SHOW_NAME_BYTES_MAX];
+    print_counters(text, result, name, 0);
+}
+
+// Asks `method` and prints: --json the result's bytes, else what `print` makes of them.
+static enum status show(int argc, char **argv, const char *hub, const char *method,
+                        void (*print)(const uint8_t *text, struct span result)) {
+    bool raw = argc == 2 && strcmp(argv[1], "--json") == 0;
+    if (argc != 1 && !raw) {
+        return usage();
+    }
+    struct client client;
+    int error = client_open(&client, hub);
+    if (error < 0) {
+        return unreachable(hub, error);
+    }
+    struct client_answer answer;
+    error = client_call(&client, method, NULL, &answer);
+    enum status status = STATUS_DONE;
+    if (error < 0) {
+        status = unreachable(hub, error);
+    } else if (answer.refused || raw) {
+        status = answer.refused ? STATUS_REFUSED : STATUS_DONE;
+        FILE *out = answer.refused ? stderr : stdout;
+        fwrite(answer.body.bytes + answer.value.at, 1, answer.value.bytes, out);
+        putc('\n', out);
+    } else {
+        print(answer.body.bytes, answer.value);
+    }
+    client_close(&client);
+    return status;
+}
+
+enum status command_agents(int argc, char **argv, const char *hub) {
+    return show(argc, argv, hub, "hub/agents", print_agents);
+}
+
+enum status command_stats(int argc, char **argv, const char *hub) {
+    return show(argc, argv, hub, "hub/stats", print_stats);
+}
