@@ -18,8 +18,9 @@ void route_refuse(struct shard *shard, const struct message *message, enum error
     }
     enum counter counter = error == ERROR_METHOD_NOT_FOUND || error == ERROR_AGENT_NOT_FOUND
                                ? COUNT_DROP_NO_ROUTE
-                           : error == ERROR_OVERLOADED ? COUNT_DROP_OVERLOADED
-                                                       : COUNT_DROP_REFUSED;
+                           : error == ERROR_OVERLOADED          ? COUNT_DROP_OVERLOADED
+                           : error == ERROR_TARGET_DISCONNECTED ? COUNT_DROP_TARGET_GONE
+                                                                : COUNT_DROP_REFUSED;
     stats_count(&shard->stats, counter);
     if (data)
         text_deinit(data);
@@ -101,11 +102,13 @@ static void refuse_route(struct shard *shard, const struct message *message,
     route_refuse(shard, message, verdict->error, &data);
 }
 
-static void refuse_overloaded(struct shard *shard, const struct message *message, const struct agent *agent) {
+// The agent is known, but the message can't go there.
+static void refuse_at(struct shard *shard, const struct message *message, const struct agent *agent,
+                      enum error error) {
     struct text data;
     text_init(&data);
     reply_data_string(&data, "agent", agent->id, agent->id_bytes);
-    route_refuse(shard, message, ERROR_OVERLOADED, &data);
+    route_refuse(shard, message, error, &data);
 }
 
 // --- Forwarding
@@ -119,15 +122,18 @@ static enum parcel_lane lane_of(const struct message *message) {
     return high ? LANE_HIGH : LANE_NORMAL;
 }
 
-// Whether the target can take one more now, as far as this shard knows.
-static bool target_has_room(struct shard *shard, const struct message *message, uint64_t target) {
+// What keeps the target from taking one more now, as far as this shard knows. One that has gone may still be
+// in the registry: its leaving goes round.
+static enum error target_fault(struct shard *shard, const struct message *message, uint64_t target) {
     uint32_t to = connection_shard(target);
     if (message_is_request(message) && hub_owed(shard->hub, target) >= shard_limits(shard)->pending_max)
-        return false;
+        return ERROR_OVERLOADED;
     if (to != shard->index)
-        return !mailbox_crowded(hub_mailbox(shard->hub, shard->index, to));
+        return mailbox_crowded(hub_mailbox(shard->hub, shard->index, to)) ? ERROR_OVERLOADED : ERROR_NONE;
     struct peer *peer = peer_find(shard, target);
-    return peer && send_has_room(shard, peer);
+    if (!peer)
+        return ERROR_TARGET_DISCONNECTED;
+    return send_has_room(shard, peer) ? ERROR_NONE : ERROR_OVERLOADED;
 }
 
 static void deliver(struct shard *shard, uint64_t target, struct parcel *parcel) {
@@ -191,7 +197,7 @@ static void forward_request(struct shard *shard, const struct message *message, 
     if (!parcel) {
         if (pending)
             pending_end(&shard->pending, pending);
-        refuse_overloaded(shard, message, agent);
+        refuse_at(shard, message, agent, ERROR_OVERLOADED);
         return;
     }
     bind(shard, pending, message, agent->home);
@@ -229,10 +235,12 @@ static void route_by_rules(struct shard *shard, const struct message *message) {
     };
     read_target(message, &asked, target, sizeof target);
     struct rules_verdict verdict = rules_route(&shard->agents, &asked, hub_owed, shard->hub);
+    enum error fault =
+        verdict.error ? ERROR_NONE : target_fault(shard, message, verdict.agent->home->connection);
     if (verdict.error)
         refuse_route(shard, message, &asked, &verdict);
-    else if (!target_has_room(shard, message, verdict.agent->home->connection))
-        refuse_overloaded(shard, message, verdict.agent);
+    else if (fault)
+        refuse_at(shard, message, verdict.agent, fault);
     else if (message_is_request(message))
         forward_request(shard, message, verdict.agent);
     else
