@@ -1,0 +1,201 @@
+// The lookup stage: lookup_body against simdjson On-Demand reading the same fields (method, id,
+// params.targetAgent, whether there is a result or an error) with one parser kept, the peer to beat.
+//
+// Bodies differ in what fills `params`: many small members, one long string with escapes (code), or one
+// nested structure. /different takes 4,096 documents in turn (fewer where they would be more than 64 MiB),
+// which no branch predictor learns; without it one document is read again and again. This file is compiled
+// for the machine it is built on, since On-Demand's front end is chosen by the compiler.
+
+#include <benchmark/benchmark.h>
+#include <simdjson.h>
+
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <vector>
+
+extern "C" {
+#include "core/json.h"
+#include "core/limits.h"
+#include "core/lookup.h"
+}
+
+namespace {
+
+enum class Fill { members, text, nested };
+
+constexpr size_t documents_count = 4096;
+constexpr size_t documents_bytes_max = size_t{64} << 20;
+
+// A document and the slack behind it.
+struct Document {
+    std::vector<uint8_t> bytes;
+    uint32_t length;
+};
+
+std::string word(std::mt19937 &random) {
+    static const char *const words[] = {"file",       "main",     "context",   "diff",    "generate-tests",
+                                        "src/app.ts", "x",        "state",     "updated", "label",
+                                        "review",     "coverage", "depends_on"};
+    return words[random() % (sizeof words / sizeof *words)];
+}
+
+std::string value(std::mt19937 &random) {
+    switch (random() % 6) {
+    case 0:
+        return std::to_string(random() % 100000);
+    case 1:
+        return random() % 2 != 0 ? "true" : "null";
+    default:
+        return '"' + word(random) + ' ' + word(random) + '"';
+    }
+}
+
+std::string member(std::mt19937 &random) {
+    return '"' + word(random) + std::to_string(random() % 1000) + "\":" + value(random);
+}
+
+std::string fill_text(std::mt19937 &random, size_t bytes) {
+    std::string out = "\"source\":\"";
+    while (out.size() < bytes) {
+        out += std::string(4 * (random() % 4), ' ') + "const " + word(random) + " = " + word(random) + "(";
+        out += random() % 3 == 0 ? "\\\"" + word(random) + "\\\");\\n" : std::string("value);\\n");
+    }
+    return out + '"';
+}
+
+std::string fill_nested(std::mt19937 &random, size_t bytes) {
+    std::string out = "\"context\":{\"items\":[";
+    do {
+        out += '{' + member(random) + ",\"range\":{\"start\":[" + value(random) + ',' + value(random) + "]},";
+        out += member(random) + "},";
+    } while (out.size() < bytes);
+    return out + "{}]}";
+}
+
+std::string fill_members(std::mt19937 &random, size_t bytes) {
+    std::string out = member(random);
+    while (out.size() < bytes)
+        out += ',' + member(random);
+    return out;
+}
+
+Document document(Fill fill, bool id_last, size_t bytes, unsigned seed) {
+    std::mt19937 random(seed);
+    std::string id = "\"id\":" + std::to_string(random() % 100000);
+    std::string out = "{\"jsonrpc\":\"2.0\",";
+    if (!id_last)
+        out += id + ',';
+    out +=
+        "\"method\":\"agent/request\",\"params\":{\"sourceAgent\":\"agent-" + std::to_string(random() % 1000);
+    out += "\",\"targetAgent\":\"agent-" + std::to_string(random() % 1000) + "\",\"task\":\"generate\",";
+    size_t rest = out.size() + 40 < bytes ? bytes - out.size() - 40 : 1;
+    out += fill == Fill::text     ? fill_text(random, rest)
+           : fill == Fill::nested ? fill_nested(random, rest)
+                                  : fill_members(random, rest);
+    out += ",\"priority\":\"high\"}";
+    if (id_last)
+        out += ',' + id;
+    out += '}';
+    Document made{{out.begin(), out.end()}, static_cast<uint32_t>(out.size())};
+    made.bytes.resize(out.size() + BUFFER_SLACK_BYTES, ' ');
+    return made;
+}
+
+std::vector<Document> documents(Fill fill, bool id_last, size_t bytes, bool different) {
+    size_t count = different ? std::min(documents_count, documents_bytes_max / bytes) : 1;
+    std::vector<Document> made;
+    for (size_t index = 0; index < count; index++)
+        made.push_back(document(fill, id_last, bytes, static_cast<unsigned>(index)));
+    return made;
+}
+
+template <typename Read>
+void run(benchmark::State &state, Fill fill, bool id_last, bool different, Read read) {
+    std::vector<Document> all = documents(fill, id_last, static_cast<size_t>(state.range(0)), different);
+    size_t next = 0, bytes = 0;
+    for (auto _ : state) {
+        const Document &one = all[next];
+        next = next + 1 == all.size() ? 0 : next + 1;
+        bytes += one.length;
+        if (!read(one))
+            std::abort(); // not what is measured here
+    }
+    state.SetBytesProcessed(static_cast<int64_t>(bytes));
+}
+
+bool read_lookup(const Document &one) {
+    lookup found;
+    lookup_body(&found, one.bytes.data(), one.length, 256);
+    benchmark::DoNotOptimize(found);
+    return found.verdict == LOOKUP_GOOD && lookup_has(&found, KEY_TARGET_AGENT);
+}
+
+struct Fields {
+    std::string_view method, id, target;
+    bool answered = false;
+};
+
+bool read_ondemand(simdjson::ondemand::parser &parser, const Document &one) {
+    Fields fields;
+    simdjson::ondemand::document root;
+    simdjson::ondemand::object top;
+    if (parser.iterate(one.bytes.data(), one.length, one.bytes.size()).get(root) ||
+        root.get_object().get(top))
+        return false;
+    for (auto each : top) {
+        simdjson::ondemand::field field;
+        if (std::move(each).get(field))
+            return false;
+        auto key = field.key();
+        if (key == "method") {
+            if (field.value().get_string().get(fields.method))
+                return false;
+        } else if (key == "id") {
+            fields.id = field.value().raw_json_token();
+        } else if (key == "params") {
+            if (field.value().find_field_unordered("targetAgent").get_string().get(fields.target))
+                return false;
+        } else if (key == "result" || key == "error") {
+            fields.answered = true;
+        }
+    }
+    benchmark::DoNotOptimize(fields);
+    return !fields.target.empty() && !fields.id.empty();
+}
+
+void add(const std::string &name, Fill fill, bool id_last, bool different) {
+    auto sizes = [](benchmark::internal::Benchmark *one) {
+        for (int64_t bytes : {200, 1024, 16 * 1024, 256 * 1024, 1024 * 1024})
+            one->Arg(bytes);
+    };
+    sizes(benchmark::RegisterBenchmark(("lookup" + name).c_str(), [=](benchmark::State &state) {
+        run(state, fill, id_last, different, read_lookup);
+    }));
+    sizes(benchmark::RegisterBenchmark(("ondemand" + name).c_str(), [=](benchmark::State &state) {
+        simdjson::ondemand::parser parser;
+        run(state, fill, id_last, different, [&](const Document &one) { return read_ondemand(parser, one); });
+    }));
+}
+
+} // namespace
+
+// PATCHBAY_JSON_LEVEL (0 portable, 1 AVX2, 2 AVX-512) measures another level than the machine's best.
+int main(int argc, char **argv) {
+    if (const char *level = std::getenv("PATCHBAY_JSON_LEVEL"))
+        if (!json_level_use(static_cast<json_level>(std::atoi(level))))
+            return 1;
+    for (bool different : {false, true})
+        for (bool id_last : {false, true})
+            for (Fill fill : {Fill::members, Fill::text, Fill::nested}) {
+                std::string name = fill == Fill::members ? "/members"
+                                   : fill == Fill::text  ? "/text"
+                                                         : "/nested";
+                add(name + (id_last ? "/id_last" : "/id_first") + (different ? "/different" : ""), fill,
+                    id_last, different);
+            }
+    benchmark::Initialize(&argc, argv);
+    benchmark::RunSpecifiedBenchmarks();
+    benchmark::Shutdown();
+    return 0;
+}
