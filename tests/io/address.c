@@ -1,0 +1,177 @@
+#include "io/address.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+// 107 bytes of path and a zero fill the kernel's field.
+#define PATH_10  "/234567890"
+#define PATH_100 PATH_10 PATH_10 PATH_10 PATH_10 PATH_10 PATH_10 PATH_10 PATH_10 PATH_10 PATH_10
+
+static void good_uris_come_back(void **state) {
+    (void)state;
+    static const struct {
+        const char *uri, *back;
+        bool local;
+    } CASES[] = {
+        {"tcp://127.0.0.1:7411", NULL, true},
+        {"tcp://127.255.0.1:0", NULL, true},
+        {"tcp://localhost:7411", "tcp://127.0.0.1:7411", true},
+        {"tcp://128.0.0.1:1", NULL, false},
+        {"tcp://126.0.0.1:1", NULL, false},
+        {"tcp://0.0.0.0:65535", NULL, false},
+        {"tcp://10.1.2.3:00080", "tcp://10.1.2.3:80", false},
+        {"tcp://[::1]:7411", NULL, true},
+        {"tcp://[::]:1", NULL, false},
+        {"tcp://[2001:DB8::1]:443", "tcp://[2001:db8::1]:443", false},
+        {"tcp://[::ffff:127.0.0.1]:1", NULL, false},
+        {"unix:///run/patchbay.sock", NULL, true},
+        {"unix:///a b%20c", NULL, true},
+        {"unix://" PATH_100 "/234567", NULL, true},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        struct address address;
+        char out[256];
+        const char *back = CASES[i].back ? CASES[i].back : CASES[i].uri;
+        if (address_parse(&address, CASES[i].uri) != 0)
+            fail_msg("%s", CASES[i].uri);
+        assert_int_equal(address_format(&address, out, sizeof out), strlen(back));
+        assert_string_equal(out, back);
+        assert_int_equal(address_is_local(&address), CASES[i].local);
+    }
+}
+
+static void bad_uris_are_refused(void **state) {
+    (void)state;
+    static const char *CASES[] = {
+        "",
+        "tcp",
+        "tcp:",
+        "tcp://",
+        "tcp://:1",
+        "tcp://127.0.0.1",
+        "tcp://127.0.0.1:",
+        "tcp://127.0.0.1:65536",
+        "tcp://127.0.0.1:99999",
+        "tcp://127.0.0.1:000080",
+        "tcp://127.0.0.1:18446744073709551617",
+        "tcp://127.0.0.1:-1",
+        "tcp://127.0.0.1:+1",
+        "tcp://127.0.0.1: 1",
+        "tcp://127.0.0.1:1 ",
+        "tcp://127.0.0.1:1/",
+        "tcp://127.0.0.1:1:1",
+        "tcp://127.0.0.1:0x1",
+        "tcp://127.0.0:1",
+        "tcp://127.0.0.1.1:1",
+        "tcp://127.0.0.256:1",
+        "tcp:// 127.0.0.1:1",
+        "tcp://example.com:1",
+        "tcp://localhos:1",
+        "tcp://localhost.:1",
+        "tcp://0123456789012345678901234567890123456789012345678901234567890123456789:1",
+        "tcp://::1:1",
+        "tcp://[::1]",
+        "tcp://[::1]:",
+        "tcp://[::1]1",
+        "tcp://[::1:1",
+        "tcp://[]:1",
+        "tcp://[127.0.0.1]:1",
+        "tcp://[localhost]:1",
+        "tcp://[fe80::1%lo]:1",
+        "tcp://[:::1]:1",
+        "http://127.0.0.1:1",
+        "127.0.0.1:1",
+        "unix:",
+        "unix://",
+        "unix:///",
+        "unix:///run/",
+        "unix://run/patchbay.sock",
+        "unix:/run/patchbay.sock",
+        "unix://" PATH_100 "/2345678",
+        "unix://" PATH_100 PATH_100 PATH_100,
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        struct address address;
+        if (address_parse(&address, CASES[i]) != -EINVAL)
+            fail_msg("%s", CASES[i]);
+    }
+}
+
+static void format_cuts_to_its_capacity(void **state) {
+    (void)state;
+    struct address address;
+    char out[32];
+    assert_int_equal(address_parse(&address, "tcp://127.0.0.1:7411"), 0);
+    for (size_t capacity = 0; capacity < sizeof out; capacity++) {
+        size_t expected = capacity == 0 ? 0 : capacity <= 20 ? capacity - 1 : 20;
+        memset(out, '#', sizeof out);
+        assert_int_equal(address_format(&address, out, capacity), expected);
+        assert_memory_equal(out, "tcp://127.0.0.1:7411", expected);
+        if (capacity > 0)
+            assert_int_equal(out[expected], '\0');
+        for (size_t i = capacity; i < sizeof out; i++)
+            assert_int_equal(out[i], '#');
+    }
+}
+
+// What accept gives for a client that has no name of its own, and a path that fills the field without a zero.
+static void unix_addresses_as_the_kernel_gives_them(void **state) {
+    (void)state;
+    struct address address = {.storage.ss_family = AF_UNIX, .bytes = sizeof(sa_family_t)};
+    struct sockaddr_un *un = (struct sockaddr_un *)&address.storage;
+    char out[256];
+    memset(&address.storage, 'x', sizeof address.storage);
+    un->sun_family = AF_UNIX;
+    assert_int_equal(address_format(&address, out, sizeof out), 7);
+    assert_string_equal(out, "unix://");
+    address.bytes = sizeof *un;
+    assert_int_equal(address_format(&address, out, sizeof out), 7 + sizeof un->sun_path);
+}
+
+static void the_default_follows_the_environment(void **state) {
+    (void)state;
+    char uri[256], expected[64];
+    struct address address;
+    setenv("XDG_RUNTIME_DIR", "/run/user/1000", 1);
+    assert_int_equal(address_default_unix(uri, sizeof uri), 0);
+    assert_string_equal(uri, "unix:///run/user/1000/patchbay.sock");
+    if (geteuid() == 0)
+        snprintf(expected, sizeof expected, "unix:///run/patchbay/patchbay.sock");
+    else
+        snprintf(expected, sizeof expected, "unix:///tmp/patchbay-%u/patchbay.sock", (unsigned)geteuid());
+    static const char *NONE[] = {NULL, "", "relative"};
+    for (int i = 0; i < 3; i++) {
+        if (NONE[i])
+            setenv("XDG_RUNTIME_DIR", NONE[i], 1);
+        else
+            unsetenv("XDG_RUNTIME_DIR");
+        assert_int_equal(address_default_unix(uri, sizeof uri), 0);
+        assert_string_equal(uri, expected);
+        assert_int_equal(address_parse(&address, uri), 0);
+    }
+    assert_int_equal(address_default_unix(uri, strlen(expected) + 1), 0);
+    assert_int_equal(address_default_unix(uri, strlen(expected)), -ENAMETOOLONG);
+    setenv("XDG_RUNTIME_DIR", PATH_100, 1);
+    assert_int_equal(address_default_unix(uri, sizeof uri), -ENAMETOOLONG);
+    unsetenv("XDG_RUNTIME_DIR");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(good_uris_come_back),
+        cmocka_unit_test(bad_uris_are_refused),
+        cmocka_unit_test(format_cuts_to_its_capacity),
+        cmocka_unit_test(unix_addresses_as_the_kernel_gives_them),
+        cmocka_unit_test(the_default_follows_the_environment),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
