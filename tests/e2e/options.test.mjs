@@ -1,0 +1,177 @@
+// Starting: where the hub listens, what it says, and that it refuses to start, with a clear line and a status that isn't
+// 0, when it can't do what it was told.
+import assert from 'node:assert/strict';
+import { existsSync, lstatSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { dial, Hub } from './hub.mjs';
+import { within } from './peer.mjs';
+
+const ANY = 'tcp://127.0.0.1:0';
+
+async function inDirectory(run) {
+  const directory = mkdtempSync(join(tmpdir(), 'patchbay-options-'));
+  try {
+    await run(directory);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+// Starts a hub that must not start; returns what it said.
+async function refuses(args, pattern = /./) {
+  const hub = await Hub.launch(args);
+  if (hub.uris?.length > 0) hub.process.kill('SIGKILL');
+  const { code, signal } = await within(hub.exit, `patchbayd ${args.join(' ')} to refuse`);
+  assert.ok(!(hub.uris?.length > 0), `patchbayd ${args.join(' ')} started`);
+  assert.equal(signal, null, hub.stderr);
+  assert.notEqual(code, 0, `patchbayd ${args.join(' ')}`);
+  assert.match(hub.stderr, pattern, `patchbayd ${args.join(' ')}`);
+  assert.ok(hub.stderr.trim().split('\n').length <= 4, `more than a clear line: ${hub.stderr}`);
+  assert.doesNotMatch(hub.stderr, /Sanitizer|runtime error|Assertion/);
+}
+
+async function pings(uri) {
+  const peer = await dial(uri);
+  assert.equal((await peer.ask('hub/ping', uri)).result, uri);
+  peer.drop();
+}
+
+test('every --listen is served and named, in order, port 0 with the port that was picked', () => inDirectory(async (directory) => {
+  const hub = await Hub.launch(['--listen', ANY, '--listen', `unix://${directory}/a.sock`, '--listen', ANY]);
+  assert.match(hub.uris[0], /^tcp:\/\/127\.0\.0\.1:[1-9]\d*$/);
+  assert.equal(hub.uris[1], `unix://${directory}/a.sock`);
+  assert.match(hub.uris[2], /^tcp:\/\/127\.0\.0\.1:[1-9]\d*$/);
+  assert.notEqual(hub.uris[0], hub.uris[2]);
+  for (const uri of hub.uris) await pings(uri);
+  await hub.stop();
+  assert.equal(hub.stderr.match(/^listening /gm).length, 3);
+}));
+
+test('peers over different transports meet', () => inDirectory(async (directory) => {
+  const hub = await Hub.launch(['--listen', ANY, '--listen', `unix://${directory}/a.sock`, '--shards', '2']);
+  const target = await dial(hub.uris[0]);
+  (await target.register('target')).serve(() => 'over tcp');
+  const source = await dial(hub.uris[1]);
+  assert.equal((await source.ask('m', { targetAgent: 'target' })).result, 'over tcp');
+  target.drop();
+  source.drop();
+  await hub.stop();
+}));
+
+test('the Unix socket is for its owner alone, and its file goes with the hub', () => inDirectory(async (directory) => {
+  const path = join(directory, 'a.sock');
+  const hub = await Hub.launch(['--listen', `unix://${path}`]);
+  assert.equal(lstatSync(path).mode & 0o777, 0o600);
+  await hub.stop();
+  assert.ok(!existsSync(path), 'the socket file is still there');
+}));
+
+test('a socket file that nobody listens on is replaced', () => inDirectory(async (directory) => {
+  const path = join(directory, 'a.sock');
+  const first = await Hub.launch(['--listen', `unix://${path}`]);
+  first.process.kill('SIGKILL');
+  await within(first.exit, 'the kill');
+  assert.ok(existsSync(path), 'a killed hub leaves its file');
+  const second = await Hub.launch(['--listen', `unix://${path}`]);
+  assert.deepEqual(second.uris, [`unix://${path}`], second.stderr);
+  await pings(second.uris[0]);
+  await second.stop();
+}));
+
+test('a Unix socket in use, and a file that is no socket, are left alone', () => inDirectory(async (directory) => {
+  const path = join(directory, 'a.sock');
+  const hub = await Hub.launch(['--listen', `unix://${path}`]);
+  await refuses(['--listen', `unix://${path}`], /a\.sock/);
+  await pings(hub.uris[0]);
+  await hub.stop();
+  const file = join(directory, 'notes.txt');
+  writeFileSync(file, 'precious');
+  await refuses(['--listen', `unix://${file}`], /notes\.txt/);
+  assert.ok(lstatSync(file).isFile());
+}));
+
+test('two hubs on one port: the second says so and ends, the first goes on', async () => {
+  for (const shards of ['1', '2']) {
+    const hub = await Hub.launch(['--listen', ANY, '--shards', shards]);
+    const port = new URL(hub.uris[0]).port;
+    await refuses(['--listen', hub.uris[0], '--shards', shards], new RegExp(port));
+    await pings(hub.uris[0]);
+    await hub.stop();
+  }
+});
+
+test('one listener that fails stops them all', () => inDirectory(async (directory) => {
+  const path = join(directory, 'a.sock');
+  await refuses(['--listen', `unix://${path}`, '--listen', `unix://${directory}/no/such/b.sock`], /b\.sock/);
+  assert.ok(!existsSync(path), 'the socket file of a hub that did not start is still there');
+}));
+
+test('a TCP address that is not loopback needs --insecure', async () => {
+  for (const host of ['0.0.0.0', '[::]', '192.0.2.1']) {
+    await refuses(['--listen', `tcp://${host}:0`], /insecure|loopback|authentication/i);
+  }
+  const hub = await Hub.launch(['--insecure', '--listen', 'tcp://0.0.0.0:0']);
+  assert.equal(hub.uris?.length, 1, hub.stderr);
+  await pings(`tcp://127.0.0.1:${/:(\d+)$/.exec(hub.uris[0])[1]}`);
+  await hub.stop();
+});
+
+const BAD = [
+  ['--no-such-option'], ['stray'], ['--listen'], ['--listen', ''], ['--listen', 'ftp://127.0.0.1:1'],
+  ['--listen', 'tcp://127.0.0.1'], ['--listen', 'tcp://127.0.0.1:65536'], ['--listen', 'tcp://127.0.0.1:x'],
+  ['--listen', 'tcp://:7411'], ['--listen', 'tcp://127.0.0.1:-1'], ['--listen', '127.0.0.1:0'], ['--listen', 'unix://'],
+  ['--listen', `unix:///tmp/${'x'.repeat(200)}`], ['--shards', '0'], ['--shards', '-1'], ['--shards', 'many'],
+  ['--shards', '1000000'], ['--shards'], ['--max-frame', 'big'], ['--max-frame', '0'], ['--max-frame', '16X'],
+  ['--max-frame', '-1K'], ['--max-frame', '99999999999999999999G'], ['--max-queue', ''], ['--request-timeout', '5'],
+  ['--request-timeout', '5 s'], ['--request-timeout', 'soon'], ['--request-timeout', '-5s'], ['--drain-timeout', '1d2h'],
+  ['--validate', 'sometimes'], ['--max-pending', '1.5'], ['--max-connections', 'x'],
+];
+
+for (const args of BAD) {
+  test(`refused at start: ${args.join(' ').slice(0, 60)}`, async () => {
+    const listen = args[0] === '--listen' ? [] : ['--listen', ANY];
+    await refuses([...listen, ...args], args[0].startsWith('--') ? new RegExp(args[0].slice(2)) : /stray/);
+  });
+}
+
+test('sizes and times have their units', async () => {
+  const good = [['--max-frame', '64K'], ['--max-frame', '1M'], ['--max-queue', '1G'], ['--request-timeout', '250ms'],
+    ['--request-timeout', '5s'], ['--request-timeout', '10m'], ['--validate', 'lazy'], ['--max-pending', '10']];
+  for (const args of good) {
+    const hub = await Hub.launch(['--listen', ANY, ...args]);
+    assert.equal(hub.uris?.length, 1, `${args.join(' ')}: ${hub.stderr}`);
+    await hub.stop();
+  }
+});
+
+test('--takeover: the new holder gets the agentId, the old one is told', async () => {
+  for (const shards of ['1', '2']) {
+    const hub = await Hub.launch(['--listen', ANY, '--takeover', '--shards', shards]);
+    const [first, second, source] = [await dial(hub.uris[0]), await dial(hub.uris[0]), await dial(hub.uris[0])];
+    await first.register('name');
+    await second.register('name');
+    second.serve(() => 'second');
+    const told = (await first.find((one) => one.json.method === 'hub/replaced', 'hub/replaced')).json;
+    assert.match(JSON.stringify(told.params), /name/);
+    assert.ok(!('id' in told));
+    assert.equal((await source.ask('m', { targetAgent: 'name' })).result, 'second');
+    assert.equal((await first.ask('agent/unregister', { agentId: 'name' })).error.code, -32010);
+    for (const peer of [first, second, source]) peer.drop();
+    await hub.stop();
+  }
+});
+
+test('--require-initialize: any other request gets -32054 before it', async () => {
+  const hub = await Hub.launch(['--listen', ANY, '--require-initialize']);
+  const peer = await dial(hub.uris[0]);
+  for (const method of ['agent/register', 'm', 'agent/request', 'hub/agents']) {
+    assert.equal((await peer.ask(method, { agentId: 'a', capabilities: {} })).error?.code, -32054, method);
+  }
+  const params = { processId: 1, agentId: 'a', capabilities: {}, governanceLevel: 'autonomous' };
+  assert.equal((await peer.ask('initialize', params)).result.serverInfo.name, 'patchbay');
+  await peer.register('a');
+  peer.drop();
+  await hub.stop();
+});

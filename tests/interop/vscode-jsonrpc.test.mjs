@@ -1,0 +1,150 @@
+// A client library that we did not write, the one that editors speak the Language Server Protocol with, talks through
+// the hub to another of its kind: requests with colliding ids, notifications, errors, a peer that dies.
+import assert from 'node:assert/strict';
+import net from 'node:net';
+import { scenario } from '../e2e/hub.mjs';
+import { within } from '../e2e/peer.mjs';
+
+const rpc = await import('vscode-jsonrpc/node').then((module) => module.default, (error) => {
+  throw new Error(`tools/setup test installs what is missing here: ${error.message}`);
+});
+
+const EVERYWHERE = { shards: [1, 2] };
+
+// A connection of the library's over the scenario's transport.
+async function client(hub) {
+  const uri = hub.uri();
+  const socket = uri.startsWith('unix://')
+    ? net.connect(uri.slice('unix://'.length))
+    : net.connect(Number(new URL(uri).port), '127.0.0.1');
+  await within(new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject)), uri);
+  const connection = rpc.createMessageConnection(new rpc.SocketMessageReader(socket), new rpc.SocketMessageWriter(socket));
+  connection.onError(() => {});
+  connection.listen();
+  const drop = () => {
+    connection.dispose();
+    socket.destroy();
+  };
+  hub.peers.push({ drop });
+  const ask = (...params) => within(connection.sendRequest(...params), `the answer to ${params[0]}`);
+  return { connection, socket, drop, ask };
+}
+
+async function agent(hub, agentId, capabilities = {}) {
+  const peer = await client(hub);
+  assert.deepEqual(await peer.ask('agent/register', { agentId, capabilities }), { agentId, registered: true });
+  return peer;
+}
+
+// What `promise` is rejected with: a ResponseError of the library's.
+async function rejected(promise) {
+  const error = await promise.then(() => assert.fail('it was answered'), (reason) => reason);
+  assert.ok(error instanceof rpc.ResponseError, String(error));
+  return error;
+}
+
+scenario('1,000 concurrent requests with colliding ids, both ways', EVERYWHERE, async (hub) => {
+  const peers = [];
+  for (const name of ['a', 'b', 'c', 'd']) peers.push(await agent(hub, name));
+  for (const [at, { connection }] of peers.entries()) {
+    connection.onRequest('multiply', async ({ x, y }) => {
+      if (x % 7 === 0) await new Promise(setImmediate); // so that answers overtake each other
+      return { at, product: x * y };
+    });
+  }
+  await Promise.all(peers.map(async (peer, from) => {
+    const asked = Array.from({ length: 250 }, async (_, x) => {
+      const to = (from + 1 + (x % 3)) % 4;
+      const answer = await peer.ask('multiply', { targetAgent: 'abcd'[to], x, y: from + 1, pad: 'é'.repeat(x) });
+      assert.deepEqual(answer, { at: to, product: x * (from + 1) });
+    });
+    await Promise.all(asked);
+  }));
+});
+
+scenario('requests are found by method, as in an editor', EVERYWHERE, async (hub) => {
+  const editor = await agent(hub, 'editor', { methods: ['editor/getMessage'] });
+  const text = 'MSH|^~\\&|"quoted"|\u0001\u2028😀';
+  editor.connection.onRequest('editor/getMessage', ({ format }) => ({ message: text, format }));
+  const extension = await client(hub);
+  assert.deepEqual(await extension.ask('editor/getMessage', { format: 'hl7' }), { message: text, format: 'hl7' });
+});
+
+scenario('notifications arrive in order', EVERYWHERE, async (hub) => {
+  const target = await agent(hub, 'target');
+  const source = await client(hub);
+  const seen = [];
+  const all = new Promise((resolve) => {
+    target.connection.onNotification('tick', ({ n }) => seen.push(n) === 500 && resolve());
+  });
+  for (let n = 0; n < 500; n++) source.connection.sendNotification('tick', { targetAgent: 'target', n });
+  await within(all, '500 notifications');
+  assert.deepEqual(seen, Array.from({ length: 500 }, (_, n) => n));
+});
+
+scenario("errors pass through with the target's code, message and data", EVERYWHERE, async (hub) => {
+  const target = await agent(hub, 'target');
+  target.connection.onRequest('fail', ({ code }) => {
+    throw new rpc.ResponseError(code, `no ${code}`, { code, list: [1, null, 'ü'] });
+  });
+  const source = await client(hub);
+  for (const code of [-32602, -32050, 1, 42, -1]) {
+    const error = await rejected(source.ask('fail', { targetAgent: 'target', code }));
+    assert.equal(error.code, code);
+    assert.equal(error.message, `no ${code}`);
+    assert.deepEqual(error.data, { code, list: [1, null, 'ü'] });
+  }
+  const unhandled = await rejected(source.ask('not/handled', { targetAgent: 'target' }));
+  assert.equal(unhandled.code, rpc.ErrorCodes.MethodNotFound);
+});
+
+scenario("the hub's own errors arrive as the library's", EVERYWHERE, async (hub) => {
+  await agent(hub, 'taken');
+  const source = await client(hub);
+  assert.equal((await rejected(source.ask('no/such', {}))).code, rpc.ErrorCodes.MethodNotFound);
+  assert.equal((await rejected(source.ask('m', { targetAgent: 'nobody' }))).code, -32010);
+  assert.equal((await rejected(source.ask('agent/register', { agentId: 'taken', capabilities: {} }))).code, -32053);
+  assert.equal((await rejected(source.ask('agent/register', { agentId: '' }))).code, rpc.ErrorCodes.InvalidParams);
+});
+
+scenario('a peer that dies ends what it owes with -32050', EVERYWHERE, async (hub) => {
+  const target = await agent(hub, 'mortal');
+  const source = await client(hub);
+  let come = 0;
+  const all = new Promise((resolve) => {
+    target.connection.onRequest('wait', () => {
+      if (++come === 50) resolve();
+      return new Promise(() => {});
+    });
+  });
+  const asked = Array.from({ length: 50 }, (_, n) => rejected(source.ask('wait', { targetAgent: 'mortal', n })));
+  await within(all, '50 requests');
+  if (hub.transport === 'tcp') target.socket.resetAndDestroy();
+  else target.socket.destroy();
+  for (const error of await Promise.all(asked)) {
+    assert.equal(error.code, -32050);
+    assert.equal(typeof error.data, 'object');
+  }
+  assert.equal((await rejected(source.ask('wait', { targetAgent: 'mortal' }))).code, -32010);
+});
+
+scenario('a session as an LSP client opens and ends it', EVERYWHERE, async (hub) => {
+  const peer = await client(hub);
+  const opened = await peer.ask('initialize', { processId: null, rootUri: null, capabilities: {} });
+  assert.equal(opened.serverInfo.name, 'patchbay');
+  await peer.connection.sendNotification('initialized', {});
+  assert.equal(await peer.ask('hub/ping', { n: 1 }).then((result) => result.n), 1);
+  assert.equal(await peer.ask('shutdown'), null);
+  const closed = new Promise((resolve) => peer.connection.onClose(resolve));
+  await peer.connection.sendNotification('exit');
+  await within(closed, 'the close after exit');
+});
+
+scenario('bodies of some megabytes', { shards: [2] }, async (hub) => {
+  const target = await agent(hub, 'target');
+  target.connection.onRequest('reverse', ({ text }) => [...text].reverse().join(''));
+  const source = await client(hub);
+  const text = 'añ😀b'.repeat(200_000);
+  const back = await source.ask('reverse', { targetAgent: 'target', text });
+  assert.equal(back, [...text].reverse().join(''));
+});
