@@ -1,6 +1,9 @@
 // The lookup stage: lookup_body against simdjson On-Demand reading the same fields (method, id,
 // params.targetAgent, whether there is a result or an error) with one parser kept, the peer to beat.
 //
+// `ondemand` stops in params at targetAgent; `ondemand_guarded` looks at every key there, as lookup_body must
+// in order to refuse a key that comes twice.
+//
 // Bodies differ in what fills `params`: many small members, one long string with escapes (code), or one
 // nested structure. /different takes 4,096 documents in turn (fewer where they would be more than 64 MiB),
 // which no branch predictor learns; without it one document is read again and again. This file is compiled
@@ -164,6 +167,67 @@ bool read_ondemand(simdjson::ondemand::parser &parser, const Document &one) {
     return !fields.target.empty() && !fields.id.empty();
 }
 
+// Whether this key of the level came before.
+bool repeated(simdjson::ondemand::raw_json_string key, unsigned level, uint32_t &seen) {
+    static constexpr struct {
+        unsigned level;
+        std::string_view text;
+    } guarded[] = {
+#define X(name, level, text) {level, text},
+        LOOKUP_KEYS(X)
+#undef X
+    };
+    for (unsigned index = 0; index < LOOKUP_KEYS_COUNT; index++) {
+        if (guarded[index].level != level || !key.unsafe_is_equal(guarded[index].text))
+            continue;
+        bool twice = (seen >> index & 1) != 0;
+        seen |= UINT32_C(1) << index;
+        return twice;
+    }
+    return false;
+}
+
+bool read_params(simdjson::ondemand::object params, Fields &fields) {
+    uint32_t seen = 0;
+    for (auto each : params) {
+        simdjson::ondemand::field field;
+        if (std::move(each).get(field) || repeated(field.key(), 1, seen))
+            return false;
+        if (field.key() == "targetAgent" && field.value().get_string().get(fields.target))
+            return false;
+    }
+    return true;
+}
+
+bool read_ondemand_guarded(simdjson::ondemand::parser &parser, const Document &one) {
+    Fields fields;
+    uint32_t seen = 0;
+    simdjson::ondemand::document root;
+    simdjson::ondemand::object top, params;
+    if (parser.iterate(one.bytes.data(), one.length, one.bytes.size()).get(root) ||
+        root.get_object().get(top))
+        return false;
+    for (auto each : top) {
+        simdjson::ondemand::field field;
+        if (std::move(each).get(field) || repeated(field.key(), 0, seen))
+            return false;
+        auto key = field.key();
+        if (key == "method") {
+            if (field.value().get_string().get(fields.method))
+                return false;
+        } else if (key == "id") {
+            fields.id = field.value().raw_json_token();
+        } else if (key == "params") {
+            if (field.value().get_object().get(params) || !read_params(params, fields))
+                return false;
+        } else if (key == "result" || key == "error") {
+            fields.answered = true;
+        }
+    }
+    benchmark::DoNotOptimize(fields);
+    return !fields.target.empty() && !fields.id.empty();
+}
+
 void add(const std::string &name, Fill fill, bool id_last, bool different) {
     auto sizes = [](benchmark::internal::Benchmark *one) {
         for (int64_t bytes : {200, 1024, 16 * 1024, 256 * 1024, 1024 * 1024})
@@ -176,6 +240,18 @@ void add(const std::string &name, Fill fill, bool id_last, bool different) {
         simdjson::ondemand::parser parser;
         run(state, fill, id_last, different, [&](const Document &one) { return read_ondemand(parser, one); });
     }));
+}
+
+// The keys of the two levels looked at one by one.
+void add_guarded(const std::string &name, Fill fill, bool id_last, bool different) {
+    auto *one =
+        benchmark::RegisterBenchmark(("ondemand_guarded" + name).c_str(), [=](benchmark::State &state) {
+            simdjson::ondemand::parser parser;
+            run(state, fill, id_last, different,
+                [&](const Document &read) { return read_ondemand_guarded(parser, read); });
+        });
+    for (int64_t bytes : {200, 1024, 16 * 1024, 256 * 1024, 1024 * 1024})
+        one->Arg(bytes);
 }
 
 } // namespace
@@ -191,8 +267,10 @@ int main(int argc, char **argv) {
                 std::string name = fill == Fill::members ? "/members"
                                    : fill == Fill::text  ? "/text"
                                                          : "/nested";
-                add(name + (id_last ? "/id_last" : "/id_first") + (different ? "/different" : ""), fill,
-                    id_last, different);
+                name += id_last ? "/id_last" : "/id_first";
+                name += different ? "/different" : "";
+                add(name, fill, id_last, different);
+                add_guarded(name, fill, id_last, different);
             }
     benchmark::Initialize(&argc, argv);
     benchmark::RunSpecifiedBenchmarks();
