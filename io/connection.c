@@ -64,7 +64,7 @@ void connection_want(struct connection *connection, uint8_t *memory, size_t byte
 }
 
 void connection_receive(struct connection *connection, struct io *io) {
-    if (connection->ended || connection->ending || connection->paused)
+    if (connection->ended || connection->ending)
         return;
     if (connection->receiving == RECEIVING_STREAM && connection->direct && !connection->cancelling) {
         connection->cancelling = true;

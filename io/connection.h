@@ -38,7 +38,6 @@ struct connection {
     enum receiving receiving;
     bool cancelling; // its end has been asked for
     bool large;      // the last frame had memory of its own
-    bool paused;     // arm nothing for now
     bool ended;      // nothing more comes: the peer's end, or an error
     bool broken;     // nothing more can be sent
     bool ending;     // connection_end was called
