@@ -71,7 +71,8 @@ void agents_deinit(struct agents *agents);
 
 struct agent *agents_find(const struct agents *agents, const char *id, size_t id_bytes);
 // Adds an agent, or updates it if the same connection holds the id already. NULL when memory is used up
-// (nothing has changed then). The id isn't another connection's: the caller has looked.
+// (a new one is then not there in any part; an old one may have gone with it). The id isn't another
+// connection's: the caller has looked.
 struct agent *agents_put(struct agents *agents, const struct agent_offer *offer);
 void agents_remove(struct agents *agents, struct agent *agent);
 

@@ -17,13 +17,9 @@ static void place(struct wheel *wheel, struct timer *timer) {
     }
     uint64_t differ = timer->due_ms ^ wheel->now_ms;
     unsigned level = (63u - (unsigned)__builtin_clzll(differ)) / WHEEL_BITS;
-    uint64_t due = timer->due_ms;
-    if (level >=
-        WHEEL_LEVELS) { // beyond the horizon: wait in the top level's last slot before the wrap, then again
-        level = WHEEL_LEVELS - 1;
-        due = wheel->now_ms | ((UINT64_C(1) << (WHEEL_LEVELS * WHEEL_BITS)) - 1);
-    }
-    unsigned slot = (unsigned)(due >> (level * WHEEL_BITS)) & (WHEEL_SLOTS - 1);
+    if (level >= WHEEL_LEVELS)
+        level = WHEEL_LEVELS - 1; // the top level goes round: what is due lies less than one turn ahead
+    unsigned slot = (unsigned)(timer->due_ms >> (level * WHEEL_BITS)) & (WHEEL_SLOTS - 1);
     list_append(&wheel->slots[level][slot], &timer->link);
     wheel->occupied[level] |= UINT64_C(1) << slot;
 }
