@@ -33,7 +33,7 @@ static void take_delivery(struct shard *shard, struct parcel *parcel) {
     }
 }
 
-static void defer(struct shard *shard, struct mail *mail) {
+void mail_defer(struct shard *shard, struct mail *mail) {
     mail->next = NULL;
     *shard->orders_last = mail;
     shard->orders_last = &mail->next;
@@ -66,7 +66,7 @@ static void take(struct shard *shard, struct mail *mail) {
         break;
     }
     case MAIL_ORDER:
-        defer(shard, mail);
+        mail_defer(shard, mail);
         break;
     }
 }
@@ -102,8 +102,10 @@ void mail_read(struct shard *shard) {
         carry_out_orders(shard);
 }
 
+// An order goes to shard 0 and from there upwards, so the highest mailbox is shown first: no order can arrive
+// anywhere before what this shard posted there ahead of it.
 void mail_publish(struct shard *shard) {
-    for (uint32_t to = 0; to < shard->hub->settings.shard_count; to++) {
+    for (uint32_t to = shard->hub->settings.shard_count; to-- > 0;) {
         struct mailbox *mailbox = hub_mailbox(shard->hub, shard->index, to);
         if (to != shard->index && mailbox_publish(mailbox))
             shard_wake(shard, to);

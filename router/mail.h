@@ -22,6 +22,8 @@ struct adoption {
 // Reads all mail that has come. Changes of the registry are held back until everything that was posted before
 // them has been read: a response that was on its way when its sender left still counts.
 void mail_read(struct shard *shard);
+// Holds an order of this shard's own back in the same way.
+void mail_defer(struct shard *shard, struct mail *order);
 // Shows what was posted in this turn, and wakes shards that sleep.
 void mail_publish(struct shard *shard);
 // Whether no mail has come. Said after `asleep` was set, this makes it safe to sleep.

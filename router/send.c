@@ -28,7 +28,7 @@ static struct parcel *detach(struct shard *shard, struct parcel *parcel) {
 }
 
 void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel) {
-    if (peer->state == PEER_CLOSING || peer->connection.broken) {
+    if (peer->state == PEER_CLOSING || peer->shut || peer->connection.broken) {
         stats_count(&shard->stats, COUNT_DROP_TARGET_GONE);
         send_release(shard, parcel);
         return;

@@ -223,12 +223,16 @@ void shard_wake(struct shard *shard, uint32_t other) {
         io_wake(shard->io, sleeper->io);
 }
 
+static bool is_over(const struct shard *shard) {
+    return shard->phase == HUB_STOPPED && shard->phase_done && atomic_load(&shard->hub->phase_waiting) == 0;
+}
+
 // Hands all that was noted to the kernel and waits. First says that this shard sleeps, then looks once more
-// for what others have posted: whoever posts later sees that it sleeps.
+// for what others have posted or ended: whoever does so later sees that it sleeps.
 static void run(struct shard *shard) {
     uint64_t deadline = deadline_ns(shard);
     atomic_store(&shard->asleep, true);
-    if (!mail_quiet(shard) || atomic_load(&shard->hub->phase) != shard->phase)
+    if (!mail_quiet(shard) || atomic_load(&shard->hub->phase) != shard->phase || is_over(shard))
         deadline = 0;
     io_run(shard->io, deadline);
     atomic_store_explicit(&shard->asleep, false, memory_order_relaxed);
@@ -248,8 +252,7 @@ bool shard_turn(struct shard *shard) {
     peers_reap(shard);
     drain_report(shard);
     mail_publish(shard);
-    bool over =
-        shard->phase == HUB_STOPPED && shard->phase_done && atomic_load(&shard->hub->phase_waiting) == 0;
+    bool over = is_over(shard);
     if (over)
         io_run(shard->io, 0); // others may have to be woken for their last turn
     return !over;
