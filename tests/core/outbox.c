@@ -1,0 +1,188 @@
+// The outbox: the order of what waits, and how it is put together for one send.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+// cmocka.h needs the standard headers before it.
+#include <cmocka.h>
+
+#include "core/outbox.h"
+
+enum { PARCELS_MAX = 200, OUT_BYTES = 1 << 21 };
+
+struct fixture {
+    struct buffer_budget budget;
+    struct buffer_pool buffers;
+    struct parcel_pool parcels;
+    struct outbox outbox;
+    struct stage stage;
+    struct shipment shipment;
+    struct parcel_list done;
+};
+
+static void set_up(struct fixture *fixture) {
+    *fixture = (struct fixture){.budget.bytes_max = 1 << 26};
+    buffer_pool_init(&fixture->buffers, &fixture->budget);
+    parcel_pool_init(&fixture->parcels, &fixture->budget, 0);
+    outbox_init(&fixture->outbox);
+    stage_init(&fixture->stage, &fixture->buffers);
+    parcel_list_init(&fixture->done);
+}
+
+static void drop_done(struct fixture *fixture) {
+    for (struct parcel *parcel; (parcel = parcel_list_take(&fixture->done));)
+        parcel_drop(parcel);
+}
+
+static void tear_down(struct fixture *fixture) {
+    stage_deinit(&fixture->stage);
+    drop_done(fixture);
+    assert_true(parcel_pool_full(&fixture->parcels));
+    parcel_pool_deinit(&fixture->parcels);
+    buffer_pool_deinit(&fixture->buffers);
+    assert_int_equal(fixture->budget.bytes, 0);
+}
+
+// A parcel of `bytes` bytes that all are `fill`.
+static void add(struct fixture *fixture, char fill, size_t bytes, enum parcel_lane lane) {
+    char *text = malloc(bytes);
+    memset(text, fill, bytes);
+    struct parcel *parcel = parcel_own(&fixture->parcels, text, bytes);
+    parcel->lane = (uint8_t)lane;
+    outbox_add(&fixture->outbox, parcel);
+}
+
+// Sends all, `step` bytes at a time, and writes down what went.
+static size_t send_all(struct fixture *fixture, size_t step, char *out) {
+    size_t sent = 0;
+    while (!outbox_empty(&fixture->outbox)) {
+        struct shipment *shipment = &fixture->shipment;
+        outbox_gather(&fixture->outbox, &fixture->stage, shipment, &fixture->done);
+        assert_in_range(shipment->count, 1, SEND_VECTORS_MAX);
+        drop_done(fixture); // what was copied is free to go before it is sent
+        for (bool whole = false; !whole;) {
+            const struct iovec *vector = &shipment->vectors[shipment->first];
+            size_t count = vector->iov_len < step ? vector->iov_len : step;
+            memcpy(out + sent, vector->iov_base, count);
+            sent += count;
+            whole = shipment_advance(shipment, count);
+        }
+        assert_int_equal(shipment->first, shipment->count);
+        shipment_clear(shipment, &fixture->done);
+        drop_done(fixture);
+    }
+    return sent;
+}
+
+static void urgent_goes_first_and_lanes_keep_their_order(void **state) {
+    (void)state;
+    struct fixture fixture;
+    char out[16];
+    set_up(&fixture);
+    add(&fixture, 'e', 1, LANE_NORMAL);
+    add(&fixture, 'c', 1, LANE_HIGH);
+    add(&fixture, 'a', 1, LANE_URGENT);
+    add(&fixture, 'f', 1, LANE_NORMAL);
+    add(&fixture, 'd', 1, LANE_HIGH);
+    add(&fixture, 'b', 1, LANE_URGENT);
+    assert_int_equal(fixture.outbox.count, 6);
+    assert_int_equal(fixture.outbox.bytes, 6);
+    struct parcel *first = outbox_take(&fixture.outbox);
+    assert_int_equal(first->text[0], 'a');
+    parcel_drop(first);
+    assert_int_equal(send_all(&fixture, 100, out), 5);
+    assert_memory_equal(out, "bcdef", 5);
+    assert_int_equal(fixture.outbox.bytes, 0);
+    assert_null(outbox_take(&fixture.outbox));
+    tear_down(&fixture);
+}
+
+static void all_bytes_go_in_order_whatever_the_sizes_and_steps(void **state) {
+    (void)state;
+    static const size_t sizes[] = {1, 300, COPY_BYTES_MAX, COPY_BYTES_MAX + 1, 5000, 40000, 17, 1024,
+                                   2, 9000};
+    static char out[OUT_BYTES];
+    for (size_t step = 1; step < 100000; step = step * 7 + 2) {
+        struct fixture fixture;
+        size_t expected = 0, at = 0;
+        set_up(&fixture);
+        for (size_t index = 0; index < PARCELS_MAX; index++) {
+            add(&fixture, (char)('a' + index % 26), sizes[index * 7 % 10], LANE_NORMAL);
+            expected += sizes[index * 7 % 10];
+        }
+        assert_int_equal(fixture.outbox.bytes, expected);
+        assert_int_equal(send_all(&fixture, step, out), expected);
+        for (size_t index = 0; index < PARCELS_MAX; index++)
+            for (size_t byte = 0; byte < sizes[index * 7 % 10]; byte++)
+                assert_int_equal(out[at++], 'a' + index % 26);
+        tear_down(&fixture);
+    }
+}
+
+static void small_neighbours_become_one_vector_and_large_ones_are_not_copied(void **state) {
+    (void)state;
+    struct fixture fixture;
+    set_up(&fixture);
+    for (unsigned index = 0; index < 10; index++)
+        add(&fixture, 's', 100, LANE_NORMAL);
+    add(&fixture, 'l', COPY_BYTES_MAX + 1, LANE_NORMAL);
+    const void *large = NULL;
+    for (const struct parcel *parcel = fixture.outbox.lanes[LANE_NORMAL].first; parcel; parcel = parcel->next)
+        large = parcel->pieces[0].bytes; // the last one's
+    outbox_gather(&fixture.outbox, &fixture.stage, &fixture.shipment, &fixture.done);
+    assert_int_equal(fixture.shipment.count, 2);
+    assert_int_equal(fixture.shipment.vectors[0].iov_len, 1000);
+    assert_ptr_equal(fixture.shipment.vectors[1].iov_base, large);
+    assert_non_null(fixture.shipment.carried.first);
+    assert_true(shipment_advance(&fixture.shipment, 1000 + COPY_BYTES_MAX + 1));
+    shipment_clear(&fixture.shipment, &fixture.done);
+    assert_null(fixture.shipment.carried.first);
+    tear_down(&fixture);
+}
+
+// Two shipments under way share a stage: the second must not write where the first lies.
+static void a_stage_in_use_is_not_overwritten(void **state) {
+    (void)state;
+    struct fixture fixture;
+    struct shipment other;
+    set_up(&fixture);
+    add(&fixture, 'a', 500, LANE_NORMAL);
+    outbox_gather(&fixture.outbox, &fixture.stage, &fixture.shipment, &fixture.done);
+    for (unsigned round = 0; round < 100; round++) {
+        add(&fixture, 'b', 500, LANE_NORMAL);
+        outbox_gather(&fixture.outbox, &fixture.stage, &other, &fixture.done);
+        for (size_t byte = 0; byte < 500; byte++)
+            assert_int_equal(((char *)fixture.shipment.vectors[0].iov_base)[byte], 'a');
+        shipment_clear(&other, &fixture.done);
+    }
+    shipment_clear(&fixture.shipment, &fixture.done);
+    tear_down(&fixture);
+}
+
+static void without_memory_to_copy_to_it_is_sent_from_where_it_lies(void **state) {
+    (void)state;
+    struct fixture fixture;
+    char out[300];
+    set_up(&fixture);
+    fixture.budget.bytes_max = 1000;
+    for (char fill = 'a'; fill < 'd'; fill++)
+        add(&fixture, fill, 100, LANE_NORMAL);
+    assert_int_equal(send_all(&fixture, 1000, out), 300);
+    for (size_t byte = 0; byte < 300; byte++)
+        assert_int_equal(out[byte], 'a' + byte / 100);
+    tear_down(&fixture);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(urgent_goes_first_and_lanes_keep_their_order),
+        cmocka_unit_test(all_bytes_go_in_order_whatever_the_sizes_and_steps),
+        cmocka_unit_test(small_neighbours_become_one_vector_and_large_ones_are_not_copied),
+        cmocka_unit_test(a_stage_in_use_is_not_overwritten),
+        cmocka_unit_test(without_memory_to_copy_to_it_is_sent_from_where_it_lies),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,183 @@
+// Parcels: what leaves is what came in, but for the value that was spliced and a canonical Content-Length.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+// cmocka.h needs the standard headers before it.
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include "core/limits.h"
+#include "core/memory.h"
+#include "core/parcel.h"
+
+struct fixture {
+    struct buffer_budget budget;
+    struct buffer_pool buffers;
+    struct parcel_pool parcels;
+    struct buffer *buffer;
+    struct frame_scan scan;
+    struct frame frame;
+};
+
+static void set_up(struct fixture *fixture, const char *text) {
+    static const struct frame_limits limits = {8192, 1 << 24};
+    enum { AT = 7 }; // a frame rarely begins where its buffer does
+    *fixture = (struct fixture){.budget.bytes_max = 1 << 24};
+    buffer_pool_init(&fixture->buffers, &fixture->budget);
+    parcel_pool_init(&fixture->parcels, &fixture->budget, 3);
+    fixture->buffer = buffer_take(&fixture->buffers);
+    memset(fixture->buffer->bytes, '#', fixture->buffer->capacity);
+    memcpy(fixture->buffer->bytes + AT, text, strlen(text));
+    frame_scan_begin(&fixture->scan);
+    assert_int_equal(frame_scan(&fixture->scan, fixture->buffer->bytes + AT, strlen(text), &limits),
+                     FRAME_WHOLE);
+    fixture->frame = (struct frame){fixture->buffer, AT, &fixture->scan};
+}
+
+static void tear_down(struct fixture *fixture) {
+    buffer_drop(fixture->buffer);
+    assert_true(parcel_pool_full(&fixture->parcels));
+    parcel_pool_deinit(&fixture->parcels);
+    assert_true(buffer_pool_full(&fixture->buffers));
+    buffer_pool_deinit(&fixture->buffers);
+    assert_int_equal(fixture->budget.bytes, 0);
+}
+
+static void assert_reads(const struct parcel *parcel, const char *expected) {
+    char out[2048];
+    assert_int_equal(parcel->bytes, strlen(expected));
+    assert_int_equal(parcel->hole, 0);
+    parcel_copy(parcel, (uint8_t *)out);
+    assert_memory_equal(out, expected, parcel->bytes);
+}
+
+static void a_frame_is_forwarded_as_it_lies(void **state) {
+    (void)state;
+    static const struct {
+        const char *in, *out;
+        unsigned pieces;
+    } table[] = {
+        {"Content-Length: 2\r\n\r\n{}", "Content-Length: 2\r\n\r\n{}", 1},
+        {"Content-Length: 2\r\nA: b\r\n\r\n[]", "Content-Length: 2\r\nA: b\r\n\r\n[]", 1},
+        {"A: b\r\nCONTENT-length:002\r\nC:d\r\n\r\n{}", "Content-Length: 2\r\nA: b\r\nC:d\r\n\r\n{}", 3},
+        {"content-length: 2\r\n\r\n{}", "Content-Length: 2\r\n\r\n{}", 2},
+        {"A: b\r\nContent-Length: 2\r\n\r\n{}", "Content-Length: 2\r\nA: b\r\n\r\n{}", 3},
+    };
+    for (size_t index = 0; index < sizeof table / sizeof *table; index++) {
+        struct fixture fixture;
+        set_up(&fixture, table[index].in);
+        struct parcel *parcel = parcel_forward(&fixture.parcels, &fixture.frame);
+        assert_int_equal(parcel->piece_count, table[index].pieces);
+        assert_int_equal(fixture.buffer->references, 2);
+        assert_reads(parcel, table[index].out);
+        parcel_drop(parcel);
+        assert_int_equal(fixture.buffer->references, 1);
+        tear_down(&fixture);
+    }
+}
+
+static void a_value_is_spliced(void **state) {
+    (void)state;
+    static const struct {
+        const char *in;
+        struct span id;
+        const char *with, *out;
+    } table[] = {
+        {"Content-Length: 8\r\n\r\n{\"id\":1}",
+         {6, 1},
+         "4503599627370498",
+         "Content-Length: 23\r\n\r\n{\"id\":4503599627370498}"},
+        {"Content-Length: 25\r\n\r\n{\"id\":\"a long one\",\"b\":2}",
+         {6, 12},
+         "7",
+         "Content-Length: 14\r\n\r\n{\"id\":7,\"b\":2}"},
+        {"A: b\r\ncontent-length:8\r\nC: d\r\n\r\n{\"id\":1}",
+         {6, 1},
+         "\"x\"",
+         "Content-Length: 10\r\nA: b\r\nC: d\r\n\r\n{\"id\":\"x\"}"},
+        {"Content-Length: 1\r\n\r\n1", {0, 1}, "22", "Content-Length: 2\r\n\r\n22"},
+    };
+    for (size_t index = 0; index < sizeof table / sizeof *table; index++) {
+        struct fixture fixture;
+        set_up(&fixture, table[index].in);
+        struct parcel *parcel = parcel_open(&fixture.parcels, &fixture.frame, table[index].id);
+        assert_int_not_equal(parcel->hole, 0);
+        assert_true(parcel_fill(parcel, table[index].with, strlen(table[index].with)));
+        assert_reads(parcel, table[index].out);
+        parcel_drop(parcel);
+        tear_down(&fixture);
+    }
+}
+
+static void a_value_of_any_length_fits(void **state) {
+    (void)state;
+    for (size_t bytes = 1; bytes <= 256; bytes++) {
+        struct fixture fixture;
+        char id[257], expected[512];
+        memset(id, 'i', bytes);
+        id[bytes] = '\0';
+        set_up(&fixture, "Content-Length: 8\r\n\r\n{\"id\":1}");
+        struct parcel *parcel = parcel_open(&fixture.parcels, &fixture.frame, (struct span){6, 1});
+        assert_true(parcel_fill(parcel, id, bytes));
+        memset(id, '!', bytes); // the parcel has its own
+        snprintf(expected, sizeof expected, "Content-Length: %zu\r\n\r\n{\"id\":", 7 + bytes);
+        size_t head = strlen(expected);
+        memset(expected + head, 'i', bytes);
+        memcpy(expected + head + bytes, "}", 2);
+        assert_reads(parcel, expected);
+        parcel_drop(parcel);
+        tear_down(&fixture);
+    }
+}
+
+static void a_copy_keeps_no_buffer(void **state) {
+    (void)state;
+    struct fixture fixture;
+    set_up(&fixture, "A: b\r\nContent-Length: 2\r\n\r\n{}");
+    struct parcel *parcel = parcel_forward(&fixture.parcels, &fixture.frame);
+    parcel->hub_id = 77;
+    parcel->lane = LANE_HIGH;
+    struct parcel *copy = parcel_copy_of(&fixture.parcels, parcel);
+    parcel_drop(parcel);
+    assert_int_equal(fixture.buffer->references, 1);
+    memset(fixture.buffer->bytes, '#', fixture.buffer->capacity);
+    assert_reads(copy, "Content-Length: 2\r\nA: b\r\n\r\n{}");
+    assert_int_equal(copy->hub_id, 77);
+    assert_int_equal(copy->lane, LANE_HIGH);
+    parcel_drop(copy);
+    tear_down(&fixture);
+}
+
+static void without_memory_nothing_is_kept(void **state) {
+    (void)state;
+    struct fixture fixture;
+    char id[200] = {0}, text[] = "own";
+    set_up(&fixture, "Content-Length: 8\r\n\r\n{\"id\":1}");
+    memory_fail_after(0);
+    assert_null(parcel_forward(&fixture.parcels, &fixture.frame));
+    assert_null(parcel_open(&fixture.parcels, &fixture.frame, (struct span){6, 1}));
+    assert_null(parcel_own(&fixture.parcels, text, 3));
+    memory_fail_after(1);
+    struct parcel *parcel = parcel_open(&fixture.parcels, &fixture.frame, (struct span){6, 1});
+    assert_false(parcel_fill(parcel, id, sizeof id));
+    assert_true(parcel_fill(parcel, "5", 1)); // it is as it was, and another text may fit
+    assert_reads(parcel, "Content-Length: 8\r\n\r\n{\"id\":5}");
+    assert_null(parcel_copy_of(&fixture.parcels, parcel));
+    memory_fail_after(UINT64_MAX);
+    parcel_drop(parcel);
+    tear_down(&fixture);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_frame_is_forwarded_as_it_lies), cmocka_unit_test(a_value_is_spliced),
+        cmocka_unit_test(a_value_of_any_length_fits),      cmocka_unit_test(a_copy_keeps_no_buffer),
+        cmocka_unit_test(without_memory_nothing_is_kept),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

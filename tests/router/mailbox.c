@@ -1,0 +1,203 @@
+// The mailbox: first in, first out, through a full ring as well; and a thread at each end.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+// cmocka.h needs the standard headers before it.
+#include <cmocka.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include "router/mailbox.h"
+
+enum { PIECES = 2 * MAILBOX_MESSAGES + 100 };
+
+static struct mailbox mailbox;
+static struct mail pieces[PIECES];
+
+static void what_is_posted_shows_when_published(void **state) {
+    (void)state;
+    mailbox_init(&mailbox);
+    assert_true(mailbox_quiet(&mailbox));
+    assert_false(mailbox_publish(&mailbox));
+    mailbox_post(&mailbox, &pieces[0]);
+    assert_null(mailbox_take(&mailbox));
+    assert_true(mailbox_quiet(&mailbox));
+    assert_true(mailbox_publish(&mailbox));
+    assert_false(mailbox_quiet(&mailbox));
+    assert_false(mailbox_publish(&mailbox));
+    assert_ptr_equal(mailbox_take(&mailbox), &pieces[0]);
+    assert_null(mailbox_take(&mailbox));
+    assert_true(mailbox_quiet(&mailbox));
+}
+
+static void what_finds_no_room_waits_its_turn(void **state) {
+    (void)state;
+    mailbox_init(&mailbox);
+    for (size_t index = 0; index < PIECES; index++) {
+        assert_int_equal(mailbox_crowded(&mailbox), index > MAILBOX_MESSAGES);
+        mailbox_post(&mailbox, &pieces[index]);
+    }
+    size_t taken = 0;
+    while (mailbox_publish(&mailbox)) {
+        for (unsigned step = 0; step < 1000; step++) {
+            struct mail *mail = mailbox_take(&mailbox);
+            if (mail)
+                assert_ptr_equal(mail, &pieces[taken++]);
+        }
+    }
+    for (struct mail *mail; (mail = mailbox_take(&mailbox));)
+        assert_ptr_equal(mail, &pieces[taken++]);
+    assert_int_equal(taken, PIECES);
+    assert_false(mailbox_crowded(&mailbox));
+}
+
+// A piece posted while others wait doesn't overtake them, even when there is room by then.
+static void nobody_overtakes_those_who_wait(void **state) {
+    (void)state;
+    mailbox_init(&mailbox);
+    for (size_t index = 0; index <= MAILBOX_MESSAGES; index++)
+        mailbox_post(&mailbox, &pieces[index]);
+    mailbox_publish(&mailbox);
+    assert_ptr_equal(mailbox_take(&mailbox), &pieces[0]);
+    assert_ptr_equal(mailbox_take(&mailbox), &pieces[1]);
+    mailbox_post(&mailbox, &pieces[MAILBOX_MESSAGES + 1]);
+    mailbox_publish(&mailbox);
+    for (size_t index = 2; index <= MAILBOX_MESSAGES + 1; index++)
+        assert_ptr_equal(mailbox_take(&mailbox), &pieces[index]);
+    assert_null(mailbox_take(&mailbox));
+}
+
+static void indices_wrap(void **state) {
+    (void)state;
+    mailbox_init(&mailbox);
+    mailbox.next = mailbox.head_seen = UINT32_MAX - 1;
+    atomic_store(&mailbox.tail, UINT32_MAX - 1);
+    atomic_store(&mailbox.head, UINT32_MAX - 1);
+    for (size_t index = 0; index <= MAILBOX_MESSAGES; index++)
+        mailbox_post(&mailbox, &pieces[index]);
+    assert_true(mailbox_crowded(&mailbox));
+    mailbox_publish(&mailbox);
+    for (size_t index = 0; index < MAILBOX_MESSAGES; index++)
+        assert_ptr_equal(mailbox_take(&mailbox), &pieces[index]);
+    assert_null(mailbox_take(&mailbox));
+}
+
+// --- Two threads. The pieces go round: what comes out goes back by a second mailbox and is posted again, so
+// that a piece seen too early, or twice, would show a number out of order.
+
+enum { ROUNDS = 60 };
+static struct mailbox back;
+static struct mail travelling[PIECES];
+
+static void *consume(void *context) {
+    uint64_t expected = 0;
+    while (expected < (uint64_t)ROUNDS * PIECES) {
+        struct mail *mail = mailbox_take(&mailbox);
+        if (!mail) {
+            mailbox_publish(&back);
+            sched_yield();
+            continue;
+        }
+        if (mail->connection != expected++)
+            *(bool *)context = false;
+        mailbox_post(&back, mail);
+    }
+    while (mailbox_crowded(&back) || mailbox_publish(&back)) {
+        mailbox_publish(&back);
+        sched_yield();
+    }
+    return NULL;
+}
+
+static struct mail *take_back(void) {
+    for (struct mail *mail;;) {
+        if ((mail = mailbox_take(&back)))
+            return mail;
+        mailbox_publish(&mailbox);
+        sched_yield();
+    }
+}
+
+static void two_threads_keep_the_order(void **state) {
+    (void)state;
+    bool in_order = true;
+    pthread_t consumer;
+    mailbox_init(&mailbox);
+    mailbox_init(&back);
+    assert_int_equal(pthread_create(&consumer, NULL, consume, &in_order), 0);
+    for (uint64_t number = 0; number < (uint64_t)ROUNDS * PIECES; number++) {
+        struct mail *mail = number < PIECES ? &travelling[number] : take_back();
+        mail->connection = number;
+        mailbox_post(&mailbox, mail);
+        if (number % 64 == 63)
+            mailbox_publish(&mailbox);
+    }
+    for (unsigned left = 0; left < PIECES; left++)
+        take_back();
+    assert_int_equal(pthread_join(consumer, NULL), 0);
+    assert_true(in_order);
+}
+
+// The doorbell's promise: of a producer that publishes and then looks whether the other sleeps, and a
+// consumer that says that it sleeps and then looks for mail, one always sees the other.
+enum { NAPS = 50000, SPINS = 100 };
+static _Atomic bool asleep;
+static _Atomic unsigned nap_begun, nap_ended, lost;
+
+// Waits closely, so that both threads go on at the same moment where there are two cores.
+static void wait_for(_Atomic unsigned *counter, unsigned value) {
+    for (unsigned spins = 0; atomic_load(counter) < value; spins++)
+        if (spins % SPINS == SPINS - 1)
+            sched_yield();
+}
+
+static void *nap(void *context) {
+    (void)context;
+    for (unsigned round = 1; round <= NAPS; round++) {
+        wait_for(&nap_begun, round);
+        atomic_store(&asleep, true);
+        bool quiet = mailbox_quiet(&mailbox);
+        wait_for(&nap_ended, 2 * round - 1);
+        if (quiet && atomic_load(&lost) == round)
+            atomic_store(&lost, UINT32_MAX);
+        mailbox_take(&mailbox);
+        atomic_store(&asleep, false);
+        atomic_store(&nap_ended, 2 * round);
+    }
+    return NULL;
+}
+
+static void no_wake_is_lost(void **state) {
+    (void)state;
+    pthread_t sleeper;
+    mailbox_init(&mailbox);
+    assert_int_equal(pthread_create(&sleeper, NULL, nap, NULL), 0);
+    for (unsigned round = 1; round <= NAPS; round++) {
+        mailbox_post(&mailbox, &pieces[0]);
+        atomic_store(&nap_begun, round);
+        for (volatile unsigned delay = round % 128; delay;) // the sleeper takes as long to begin
+            delay = delay - 1;
+        mailbox_publish(&mailbox);
+        if (!atomic_load(&asleep))
+            atomic_store(&lost, round); // no doorbell: the sleeper must have seen the mail
+        atomic_store(&nap_ended, 2 * round - 1);
+        wait_for(&nap_ended, 2 * round);
+    }
+    assert_int_equal(pthread_join(sleeper, NULL), 0);
+    assert_int_not_equal(atomic_load(&lost), UINT32_MAX);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_posted_shows_when_published),
+        cmocka_unit_test(what_finds_no_room_waits_its_turn),
+        cmocka_unit_test(nobody_overtakes_those_who_wait),
+        cmocka_unit_test(indices_wrap),
+        cmocka_unit_test(two_threads_keep_the_order),
+        cmocka_unit_test(no_wake_is_lost),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

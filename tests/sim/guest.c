@@ -1,0 +1,252 @@
+// How guests behave: they read as eagerly as is their nature, write what they have to say in pieces, answer
+// in any order, and some are slow, silent, rude or restless.
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/run.h"
+
+void queue_bytes_add(struct queue_bytes *queue, const void *bytes, size_t count) {
+    if (queue->at == queue->count)
+        queue->at = queue->count = 0;
+    if (queue->count + count > queue->capacity) {
+        queue->capacity = (queue->count + count) * 2;
+        queue->bytes = realloc(queue->bytes, queue->capacity);
+        if (!queue->bytes)
+            abort();
+    }
+    if (count)
+        memcpy(queue->bytes + queue->count, bytes, count);
+    queue->count += count;
+}
+
+struct guest *guest_arrive(struct run *run, int name) {
+    struct wire *wire = run->guest_count < GUESTS_MAX ? world_dial(&run->world) : NULL;
+    if (!wire)
+        return NULL;
+    struct guest *guest = calloc(1, sizeof *guest);
+    if (!guest)
+        abort();
+    guest->index = (int)run->guest_count;
+    guest->wire = wire;
+    guest->name = name;
+    guest->plan = 4 + random_below(run->random, 24);
+    guest->reads = random_chance(run->random, 700) ? 1000 : 1 + random_below(run->random, 400);
+    guest->stubborn = !run->profile.clean && random_chance(run->random, 100);
+    if (name != NOBODY) {
+        guest->level = random_chance(run->random, 700) ? 3 : (int)random_below(run->random, 4);
+        guest->methods = random_below(run->random, 1 << METHODS_MAX);
+    }
+    run->guests[run->guest_count++] = guest;
+    if (name != NOBODY)
+        compose_register(run, guest);
+    return guest;
+}
+
+void guest_leave(struct guest *guest) {
+    if (guest->gone)
+        return;
+    guest->gone = guest->leaving = true;
+    guest->plan = 0;
+    guest->out.at = guest->out.count;
+    wire_close(guest->wire);
+    guest->wire = NULL;
+}
+
+// --- Reading
+
+static void read_frames(struct run *run, struct guest *guest) {
+    struct naive_frame frame;
+    while (guest->in.at < guest->in.count) {
+        enum naive_result result =
+            naive_frame(&frame, guest->in.bytes + guest->in.at, guest->in.count - guest->in.at);
+        if (result == NAIVE_PARTIAL)
+            return;
+        if (result == NAIVE_BAD)
+            oracle_fail(run, NOBODY, NULL, "the hub sent what is no frame");
+        guest->in.at += frame.bytes;
+        if (!oracle_frame(run, guest, &frame))
+            continue;
+        struct duty *duty = &guest->duties[guest->duty_count - 1];
+        if (run->profile.silent && random_chance(run->random, 100)) {
+            run->records[duty->tag]->ignored = true;
+            guest->duty_count--;
+        }
+    }
+}
+
+// True when it had anything to do with reading.
+static bool read_some(struct run *run, struct guest *guest) {
+    uint8_t bytes[16384];
+    bool readable = wire_readable(guest->wire) != 0;
+    if (!readable && (!wire_at_end(guest->wire) || guest->ended_by_hub))
+        return false;
+    if (!random_chance(run->random, guest->reads))
+        return true;
+    if (readable) {
+        size_t most = random_chance(run->random, 800) ? sizeof bytes : 1 + random_below(run->random, 300);
+        queue_bytes_add(&guest->in, bytes, wire_read(guest->wire, bytes, most));
+        read_frames(run, guest);
+        return true;
+    }
+    oracle_end(run, guest);
+    guest->leaving = true;
+    if (!guest->stubborn)
+        guest_leave(guest);
+    return true;
+}
+
+// --- Writing
+
+static bool write_some(struct run *run, struct guest *guest) {
+    size_t left = guest->out.count - guest->out.at;
+    if (!left || guest->shut)
+        return false;
+    size_t piece = left;
+    if (!random_chance(run->random, 600))
+        piece = 1 + random_below(run->random, left < 5000 ? (uint32_t)left : 5000);
+    if (wire_write(guest->wire, guest->out.bytes + guest->out.at, piece))
+        guest->out.at += piece;
+    else
+        guest->out.at = guest->out.count;
+    return true;
+}
+
+// --- Doing
+
+static bool answer_one(struct run *run, struct guest *guest) {
+    if (!guest->duty_count || guest->shut || guest->ended_by_hub)
+        return false;
+    if (!random_chance(run->random, 300))
+        return true;
+    unsigned which = random_below(run->random, guest->duty_count);
+    struct duty duty = guest->duties[which];
+    guest->duties[which] = guest->duties[--guest->duty_count];
+    compose_answer(run, guest, &duty, run->profile.rude && random_chance(run->random, 60));
+    if (run->profile.rude && random_chance(run->random, 50))
+        compose_spoof(run, guest, strtoull(duty.id, NULL, 10)); // it has answered already
+    return true;
+}
+
+static void spoof(struct run *run, struct guest *guest) {
+    if (!run->seen_count || random_chance(run->random, 300)) {
+        compose_spoof(run, guest, 1 + (random_next(run->random) >> 11));
+        return;
+    }
+    unsigned which = random_below(run->random, run->seen_count < 64 ? run->seen_count : 64);
+    if (run->seen[which].guest != guest->index)
+        compose_spoof(run, guest, run->seen[which].id);
+}
+
+// The name of somebody who is there, or, if chance meets nobody, any.
+static int choose_name(struct run *run) {
+    for (unsigned tries = 0; tries < 8; tries++) {
+        const struct guest *guest = run->guests[random_below(run->random, run->guest_count)];
+        if (guest->registered && !guest->gone)
+            return guest->name;
+    }
+    return (int)random_below(run->random, 8);
+}
+
+static void call_somebody(struct run *run, struct guest *guest) {
+    bool ask = random_chance(run->random, 700);
+    uint32_t dice = random_below(run->random, 100);
+    enum address_kind to = dice < 75 ? TO_NAME : dice < 92 ? TO_METHOD : TO_NOBODY;
+    int name = to == TO_METHOD ? (int)random_below(run->random, METHODS_MAX) : choose_name(run);
+    if (ask)
+        compose_ask(run, guest, to, name);
+    else
+        compose_tell(run, guest, to, name);
+}
+
+static void be_rude(struct run *run, struct guest *guest) {
+    uint32_t dice = random_below(run->random, 10);
+    if (dice < 5)
+        spoof(run, guest);
+    else
+        compose_junk(run, guest, dice == 9);
+}
+
+// What it has answered counts, though it leaves.
+static void secure_answers(struct run *run, const struct guest *guest) {
+    for (unsigned tag = 0; tag < run->record_count; tag++) {
+        const struct record *answer = run->records[tag];
+        if (answer->kind == RECORD_ANSWER && answer->source == guest->index && !answer->never)
+            run->records[answer->answers]->secured = true;
+    }
+}
+
+static void half_close(struct run *run, struct guest *guest) {
+    guest->leaving = true;
+    if (guest->out.at == guest->out.count) {
+        secure_answers(run, guest);
+        wire_shut(guest->wire);
+        guest->shut = true;
+        guest->plan = 0;
+    }
+}
+
+static void move_out(struct run *run, struct guest *guest) {
+    int name = guest->name;
+    uint32_t dice = random_below(run->random, 10);
+    if (dice < 3) {
+        half_close(run, guest);
+    } else if (dice < 4) {
+        guest->leaving = true;
+        compose_simple(run, guest, "shutdown");
+    } else if (dice < 5) {
+        compose_simple(run, guest, "exit");
+        guest->doomed = guest->leaving = true;
+        guest->null_errors++; // is answered with a result; no error is due
+    } else if (dice < 7) {
+        wire_reset(guest->wire);
+        guest_leave(guest);
+    } else {
+        guest_leave(guest); // perhaps in the middle of a frame
+    }
+    if (guest->gone && random_chance(run->random, 700))
+        guest_arrive(run, name);
+}
+
+static bool do_one(struct run *run, struct guest *guest) {
+    if (!guest->plan || guest->doomed || guest->shut || guest->ended_by_hub)
+        return false;
+    if (guest->out.count - guest->out.at > 200000)
+        return false;
+    // Most begin when the agents are there.
+    if (!run->settled && random_chance(run->random, 980))
+        return true;
+    guest->plan--;
+    uint32_t dice = random_below(run->random, 100);
+    if (dice < 8)
+        compose_ping(run, guest);
+    else if (dice < 14 && run->profile.rude)
+        be_rude(run, guest);
+    else if (dice < 19 && run->profile.leavers)
+        move_out(run, guest);
+    else
+        call_somebody(run, guest);
+    return true;
+}
+
+bool guest_act(struct run *run, struct guest *guest) {
+    if (guest->gone)
+        return false;
+    switch (random_below(run->random, 4)) {
+    case 0:
+        if (do_one(run, guest))
+            return true;
+        break;
+    case 1:
+        if (answer_one(run, guest))
+            return true;
+        break;
+    case 2:
+        if (write_some(run, guest))
+            return true;
+        break;
+    default:
+        break;
+    }
+    return read_some(run, guest) ||
+           (!guest->gone && (write_some(run, guest) || answer_one(run, guest) || do_one(run, guest)));
+}

@@ -1,0 +1,341 @@
+// What the simulated kernel does by itself, one piece of work at a time: arrivals, departures, accepts,
+// cancels, wakes and signals. Which piece is next is chosen by chance; a piece that could be done may also
+// have to wait.
+#include "tests/sim/kernel.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WINDOW_BYTES = 256 * 1024 };
+
+void kernel_fail(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("simulation: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    abort();
+}
+
+// --- The kernel itself
+
+struct kernel *kernel_create(struct random *random) {
+    struct kernel *kernel = calloc(1, sizeof *kernel);
+    if (!kernel)
+        abort();
+    kernel->random = random;
+    kernel->now_ns = UINT64_C(1000000000);
+    kernel->faults.window_bytes = WINDOW_BYTES;
+    return kernel;
+}
+
+void kernel_set_faults(struct kernel *kernel, const struct sim_faults *faults) {
+    kernel->faults = *faults;
+    if (!kernel->faults.window_bytes)
+        kernel->faults.window_bytes = WINDOW_BYTES;
+}
+
+static void close_listener(struct socket_entry *entry) {
+    for (uint32_t index = 0; index < entry->listener->backlog_count; index++) {
+        struct wire *wire = entry->listener->backlog[index];
+        wire->hub_closed = wire->reset = true;
+        wire_settle(wire);
+    }
+    free(entry->listener);
+    entry->listener = NULL;
+}
+
+void kernel_destroy(struct kernel *kernel) {
+    for (int number = 0; number < SOCKETS_MAX; number++) {
+        if (kernel->sockets[number].listener)
+            close_listener(&kernel->sockets[number]);
+        if (kernel->sockets[number].wire)
+            kernel_fail("socket %d was never closed", number);
+    }
+    if (kernel->io_count || kernel->wire_count)
+        kernel_fail("%u io and %u wires are left", kernel->io_count, kernel->wire_count);
+    free(kernel);
+}
+
+uint64_t kernel_now(const struct kernel *kernel) {
+    return kernel->now_ns;
+}
+
+void kernel_advance(struct kernel *kernel, uint64_t to_ns) {
+    if (to_ns > kernel->now_ns)
+        kernel->now_ns = to_ns;
+    kernel_trace(kernel, kernel->now_ns);
+}
+
+void kernel_trace(struct kernel *kernel, uint64_t value) {
+    kernel->trace = (rotate_left(kernel->trace, 5) ^ value) * UINT64_C(0x517cc1b727220a95);
+}
+
+uint64_t kernel_traced(const struct kernel *kernel) {
+    return kernel->trace;
+}
+
+void kernel_signal(struct kernel *kernel, int number) {
+    if (kernel->signal_count < SIGNALS_MAX)
+        kernel->signals[kernel->signal_count++] = number;
+}
+
+// --- Sockets
+
+struct socket_entry *kernel_socket(struct kernel *kernel, int number) {
+    if (number < 0 || number >= SOCKETS_MAX ||
+        (!kernel->sockets[number].wire && !kernel->sockets[number].listener))
+        kernel_fail("socket %d isn't open", number);
+    return &kernel->sockets[number];
+}
+
+static int lowest_free(const struct kernel *kernel) {
+    for (int number = 0; number < SOCKETS_MAX; number++)
+        if (!kernel->sockets[number].wire && !kernel->sockets[number].listener)
+            return number;
+    kernel_fail("out of sockets");
+}
+
+int kernel_number(struct kernel *kernel, struct wire *wire) {
+    int number = lowest_free(kernel);
+    kernel->sockets[number].wire = wire;
+    return number;
+}
+
+int kernel_listen(struct kernel *kernel) {
+    int number = lowest_free(kernel);
+    kernel->sockets[number].listener = calloc(1, sizeof(struct listener_socket));
+    if (!kernel->sockets[number].listener)
+        abort();
+    return number;
+}
+
+uint32_t kernel_sockets(const struct kernel *kernel) {
+    uint32_t count = 0;
+    for (int number = 0; number < SOCKETS_MAX; number++)
+        count += kernel->sockets[number].wire != NULL;
+    return count;
+}
+
+// --- Ends of operations
+
+static void end(struct operation *operation, enum io_event_kind kind, int32_t result, struct buffer *buffer,
+                bool more) {
+    operation->armed = more;
+    io_event(operation->io,
+             &(struct io_event){
+                 .kind = kind, .more = more, .result = result, .token = operation->token, .buffer = buffer});
+}
+
+// --- Arrivals
+
+static bool can_receive(const struct wire *wire) {
+    return wire->receive.armed && (wire->receive.cancelled || queue_count(&wire->to_hub) || wire->peer_shut ||
+                                   wire->reset || wire->hub_shut_read);
+}
+
+static size_t arrival_bytes(struct kernel *kernel, const struct wire *wire, size_t room) {
+    size_t count = queue_count(&wire->to_hub) < room ? queue_count(&wire->to_hub) : room;
+    if (random_chance(kernel->random, kernel->faults.single_byte))
+        return 1;
+    if (random_chance(kernel->random, kernel->faults.cut))
+        return 1 + random_below(kernel->random, (uint32_t)count);
+    return count;
+}
+
+static void receive_bytes(struct kernel *kernel, struct wire *wire) {
+    struct operation *operation = &wire->receive;
+    if (operation->memory) {
+        size_t count = arrival_bytes(kernel, wire, operation->bytes);
+        queue_take(&wire->to_hub, operation->memory, count);
+        end(operation, IO_RECEIVED, (int32_t)count, NULL, false);
+        return;
+    }
+    bool starved = random_chance(kernel->random, kernel->faults.no_buffer);
+    struct buffer *buffer = starved ? NULL : io_buffer(operation->io);
+    if (!buffer) {
+        end(operation, IO_RECEIVED, -ENOBUFS, NULL, false);
+        return;
+    }
+    size_t count = arrival_bytes(kernel, wire, buffer->capacity);
+    queue_take(&wire->to_hub, buffer->bytes, count);
+    bool more = !operation->once && !random_chance(kernel->random, kernel->faults.end_multishot);
+    end(operation, IO_RECEIVED, (int32_t)count, buffer, more);
+}
+
+static void do_receive(struct kernel *kernel, struct wire *wire) {
+    struct operation *operation = &wire->receive;
+    bool bytes = queue_count(&wire->to_hub) != 0;
+    if (operation->cancelled && (!bytes || random_chance(kernel->random, 500)))
+        end(operation, IO_RECEIVED, -ECANCELED, NULL, false);
+    else if (random_chance(kernel->random, kernel->faults.interrupt))
+        end(operation, IO_RECEIVED, -EINTR, NULL, false);
+    else if (wire->reset && (!bytes || random_chance(kernel->random, 500)))
+        end(operation, IO_RECEIVED, -ECONNRESET, NULL, false);
+    else if (bytes)
+        receive_bytes(kernel, wire);
+    else
+        end(operation, IO_RECEIVED, 0, NULL, false);
+}
+
+// --- Departures
+
+static bool broken(const struct wire *wire) {
+    return wire->reset || wire->peer_closed || wire->hub_shut_write;
+}
+
+static bool can_send(const struct wire *wire) {
+    return wire->send.armed &&
+           (broken(wire) || queue_count(&wire->to_peer) < wire->kernel->faults.window_bytes);
+}
+
+static void trace_bytes(struct kernel *kernel, const uint8_t *bytes, size_t count) {
+    for (; count >= 8; bytes += 8, count -= 8) {
+        uint64_t word;
+        memcpy(&word, bytes, sizeof word);
+        kernel_trace(kernel, word);
+    }
+    while (count--)
+        kernel_trace(kernel, *bytes++);
+}
+
+// Moves up to `room` bytes on; true when the send has no more.
+static bool move_on(struct kernel *kernel, struct wire *wire, size_t room) {
+    struct operation *operation = &wire->send;
+    while (operation->vector < operation->count) {
+        const struct iovec *vector = &operation->vectors[operation->vector];
+        size_t left = vector->iov_len - operation->offset;
+        size_t count = left < room ? left : room;
+        const uint8_t *from = (const uint8_t *)vector->iov_base + operation->offset;
+        if (count) {
+            queue_add(&wire->to_peer, from, count);
+            trace_bytes(kernel, from, count);
+        }
+        operation->offset += count;
+        operation->sent += count;
+        room -= count;
+        if (operation->offset < vector->iov_len)
+            return false;
+        operation->vector++;
+        operation->offset = 0;
+    }
+    return true;
+}
+
+static void do_send(struct kernel *kernel, struct wire *wire) {
+    struct operation *operation = &wire->send;
+    if (wire->peer_closed)
+        wire->reset = true;
+    if (broken(wire)) {
+        int32_t result = operation->sent ? (int32_t)operation->sent : -EPIPE;
+        end(operation, IO_SENT, result, NULL, false);
+        return;
+    }
+    if (!operation->sent && random_chance(kernel->random, kernel->faults.interrupt)) {
+        end(operation, IO_SENT, -EINTR, NULL, false);
+        return;
+    }
+    size_t room = kernel->faults.window_bytes - queue_count(&wire->to_peer);
+    if (random_chance(kernel->random, kernel->faults.cut))
+        room = 1 + random_below(kernel->random, (uint32_t)room);
+    bool whole = move_on(kernel, wire, room);
+    if (whole || random_chance(kernel->random, kernel->faults.short_send))
+        end(operation, IO_SENT, (int32_t)operation->sent, NULL, false);
+}
+
+// --- Accepts, wakes, signals
+
+static bool can_accept(const struct listener_socket *listener) {
+    return listener->accept.armed &&
+           (listener->accept.cancelled || listener->shut || listener->backlog_count);
+}
+
+static void do_accept(struct kernel *kernel, struct listener_socket *listener) {
+    struct operation *operation = &listener->accept;
+    if (operation->cancelled || listener->shut) {
+        end(operation, IO_ACCEPTED, listener->shut ? -EINVAL : -ECANCELED, NULL, false);
+        return;
+    }
+    if (random_chance(kernel->random, kernel->faults.accept_failure)) {
+        end(operation, IO_ACCEPTED, -EMFILE, NULL, false);
+        return;
+    }
+    struct wire *wire = listener->backlog[0];
+    listener->backlog_count--;
+    memmove(listener->backlog, listener->backlog + 1, listener->backlog_count * sizeof(struct wire *));
+    bool more = !random_chance(kernel->random, kernel->faults.end_multishot);
+    end(operation, IO_ACCEPTED, kernel_number(kernel, wire), NULL, more);
+}
+
+static bool can_signal(const struct kernel *kernel, const struct io *io) {
+    return io->takes_signals && kernel->signal_count;
+}
+
+static void do_wake(struct kernel *kernel, struct io *io) {
+    if (io->waking) {
+        io->waking = false;
+        io->woken = true;
+        return;
+    }
+    int number = kernel->signals[--kernel->signal_count];
+    io_event(io, &(struct io_event){
+                     .kind = IO_SIGNAL, .more = true, .result = number, .token = io->signals_token});
+}
+
+// --- One piece of work
+
+enum work_kind { WORK_RECEIVE, WORK_SEND, WORK_ACCEPT, WORK_WAKE };
+
+struct work {
+    enum work_kind kind;
+    void *object;
+};
+
+static uint32_t find_work(struct kernel *kernel, struct work *works) {
+    uint32_t count = 0;
+    for (uint32_t index = 0; index < kernel->wire_count; index++) {
+        struct wire *wire = kernel->wires[index];
+        if (can_receive(wire))
+            works[count++] = (struct work){WORK_RECEIVE, wire};
+        if (can_send(wire))
+            works[count++] = (struct work){WORK_SEND, wire};
+    }
+    for (int number = 0; number < SOCKETS_MAX && number < 4; number++)
+        if (kernel->sockets[number].listener && can_accept(kernel->sockets[number].listener))
+            works[count++] = (struct work){WORK_ACCEPT, kernel->sockets[number].listener};
+    for (uint32_t index = 0; index < kernel->io_count; index++)
+        if (kernel->ios[index]->waking || can_signal(kernel, kernel->ios[index]))
+            works[count++] = (struct work){WORK_WAKE, kernel->ios[index]};
+    return count;
+}
+
+bool kernel_step(struct kernel *kernel) {
+    struct work works[2 * WIRES_MAX + 16];
+    uint32_t count = find_work(kernel, works);
+    if (!count)
+        return false;
+    if (random_chance(kernel->random, kernel->faults.late))
+        return true;
+    struct work *work = &works[random_below(kernel->random, count)];
+    if (work->kind <= WORK_SEND && random_chance(kernel->random, kernel->faults.reset))
+        ((struct wire *)work->object)->reset = true;
+    switch (work->kind) {
+    case WORK_RECEIVE:
+        do_receive(kernel, work->object);
+        break;
+    case WORK_SEND:
+        do_send(kernel, work->object);
+        break;
+    case WORK_ACCEPT:
+        do_accept(kernel, work->object);
+        break;
+    case WORK_WAKE:
+        do_wake(kernel, work->object);
+        break;
+    }
+    return true;
+}

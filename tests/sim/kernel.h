@@ -1,0 +1,112 @@
+// The simulated kernel from inside: what sim_io.c (the verbs), kernel.c (the work) and wire.c (the peers'
+// ends) share.
+#pragma once
+
+#include "tests/sim/sim_io.h"
+
+enum { SOCKETS_MAX = 256, WIRES_MAX = 512, NOTES_MAX = 1024, IOS_MAX = 8, SIGNALS_MAX = 8 };
+
+// Bytes under way in one direction, first in, first out.
+struct queue {
+    uint8_t *bytes;
+    size_t at, end, capacity;
+};
+
+void queue_add(struct queue *queue, const void *bytes, size_t count);
+size_t queue_take(struct queue *queue, void *out, size_t capacity);
+static inline size_t queue_count(const struct queue *queue) {
+    return queue->end - queue->at;
+}
+
+struct operation {
+    bool armed;
+    bool cancelled;
+    struct io *io;
+    uint64_t token;
+    bool once;
+    uint8_t *memory; // of a direct receive; else NULL
+    size_t bytes;
+    const struct iovec *vectors; // of a send, read when the bytes go and no sooner
+    unsigned count;
+    unsigned vector; // of a send, how far it is
+    size_t offset;
+    size_t sent;
+};
+
+struct wire {
+    struct kernel *kernel;
+    struct queue to_hub, to_peer;
+    struct operation receive, send;
+    bool hub_closed; // or never accepted it
+    bool hub_shut_read, hub_shut_write;
+    bool peer_shut, peer_closed;
+    bool reset;
+};
+
+struct listener_socket {
+    bool shut;
+    struct operation accept;
+    struct wire *backlog[WIRES_MAX];
+    uint32_t backlog_count;
+};
+
+// What a number means to the hub.
+struct socket_entry {
+    struct wire *wire;
+    struct listener_socket *listener;
+};
+
+struct kernel {
+    struct random *random;
+    struct sim_faults faults;
+    uint64_t now_ns;
+    uint64_t trace;
+    struct socket_entry sockets[SOCKETS_MAX];
+    struct wire *wires[WIRES_MAX];
+    uint32_t wire_count;
+    struct io *ios[IOS_MAX];
+    uint32_t io_count;
+    int signals[SIGNALS_MAX];
+    uint32_t signal_count;
+};
+
+enum note_kind { NOTE_ACCEPT, NOTE_RECEIVE, NOTE_SEND, NOTE_CANCEL, NOTE_CLOSE, NOTE_WAKE };
+
+struct note {
+    enum note_kind kind;
+    int socket;
+    struct operation operation;
+    struct io *other;
+};
+
+struct io {
+    struct kernel *kernel;
+    struct buffer_pool *pool;
+    struct buffer **lent;
+    uint32_t lent_count, lent_max;
+    struct io_event *events;
+    uint32_t event_at, event_end, event_capacity, gathered;
+    struct note notes[NOTES_MAX];
+    uint32_t note_count;
+    uint64_t now_ns, deadline_ns, entries;
+    bool waiting; // inside io_run
+    bool waking;  // another one's wake is on its way
+    bool woken;
+    bool takes_signals;
+    uint64_t signals_token;
+};
+
+// Ends the program, saying what the hub, or the simulation itself, did wrong.
+__attribute__((noreturn, format(printf, 1, 2))) void kernel_fail(const char *format, ...);
+
+// The socket's entry, which must be in use.
+struct socket_entry *kernel_socket(struct kernel *kernel, int number);
+// Gives a wire the lowest free number.
+int kernel_number(struct kernel *kernel, struct wire *wire);
+// Frees a wire that neither side holds.
+void wire_settle(struct wire *wire);
+
+// Hands an event to an io.
+void io_event(struct io *io, const struct io_event *event);
+// Takes a buffer that is lent, or NULL.
+struct buffer *io_buffer(struct io *io);

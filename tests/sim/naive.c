@@ -1,0 +1,229 @@
+#include "tests/sim/naive.h"
+
+#include <string.h>
+
+bool bit_is(struct bit bit, const char *text) {
+    return bit.bytes && bit.count == strlen(text) && memcmp(bit.bytes, text, bit.count) == 0;
+}
+
+bool bit_equal(struct bit left, struct bit right) {
+    return left.count == right.count && (!left.count || memcmp(left.bytes, right.bytes, left.count) == 0);
+}
+
+uint64_t bit_number(struct bit bit) {
+    uint64_t number = 0;
+    if (!bit.bytes || !bit.count || bit.count > 18)
+        return UINT64_MAX;
+    for (size_t at = 0; at < bit.count; at++) {
+        if (bit.bytes[at] < '0' || bit.bytes[at] > '9')
+            return UINT64_MAX;
+        number = number * 10 + (uint64_t)(bit.bytes[at] - '0');
+    }
+    return number;
+}
+
+int64_t bit_integer(struct bit bit) {
+    bool negative = bit.bytes && bit.count && bit.bytes[0] == '-';
+    struct bit digits = {bit.bytes + negative, bit.count - negative};
+    uint64_t number = bit.bytes ? bit_number(digits) : UINT64_MAX;
+    if (number == UINT64_MAX)
+        return INT64_MIN;
+    return negative ? -(int64_t)number : (int64_t)number;
+}
+
+// --- Frames
+
+static const char length_name[] = "Content-Length: ";
+
+enum naive_result naive_frame(struct naive_frame *frame, const uint8_t *bytes, size_t count) {
+    const uint8_t *end = memmem(bytes, count, "\r\n\r\n", 4);
+    size_t name = sizeof length_name - 1;
+    size_t compare = count < name ? count : name;
+    if (memcmp(bytes, length_name, compare) != 0)
+        return NAIVE_BAD;
+    if (!end)
+        return NAIVE_PARTIAL;
+    const uint8_t *line_end = memmem(bytes, count, "\r\n", 2);
+    struct bit length = {bytes + name, (size_t)(line_end - bytes) - name};
+    uint64_t body_bytes = bit_number(length);
+    if (body_bytes == UINT64_MAX || length.bytes[0] == '0')
+        return NAIVE_BAD;
+    size_t header = (size_t)(end - bytes) + 4;
+    frame->bytes = header + body_bytes;
+    frame->fields = (struct bit){line_end + 2, (size_t)(end - line_end)};
+    frame->body = (struct bit){bytes + header, body_bytes};
+    return count < frame->bytes ? NAIVE_PARTIAL : NAIVE_WHOLE;
+}
+
+// --- JSON, by recursive descent. `at` is moved behind what was read; false when it isn't there.
+
+struct text {
+    const uint8_t *bytes;
+    size_t count;
+    size_t at;
+};
+
+static bool value(struct text *text, unsigned depth);
+
+static int peek(const struct text *text) {
+    return text->at < text->count ? text->bytes[text->at] : -1;
+}
+
+static bool take(struct text *text, int byte) {
+    if (peek(text) != byte)
+        return false;
+    text->at++;
+    return true;
+}
+
+static void space(struct text *text) {
+    while (peek(text) == ' ' || peek(text) == '\t' || peek(text) == '\r' || peek(text) == '\n')
+        text->at++;
+}
+
+static bool word(struct text *text, const char *expected) {
+    for (; *expected; expected++)
+        if (!take(text, *expected))
+            return false;
+    return true;
+}
+
+static bool hex(struct text *text) {
+    for (unsigned digit = 0; digit < 4; digit++) {
+        int byte = peek(text);
+        if (byte < 0 || !strchr("0123456789abcdefABCDEF", byte))
+            return false;
+        text->at++;
+    }
+    return true;
+}
+
+static bool string(struct text *text) {
+    if (!take(text, '"'))
+        return false;
+    while (peek(text) >= 0x20) {
+        if (take(text, '"'))
+            return true;
+        if (!take(text, '\\')) {
+            text->at++;
+            continue;
+        }
+        if (take(text, 'u')) {
+            if (!hex(text))
+                return false;
+        } else if (peek(text) > 0 && strchr("\"\\/bfnrt", peek(text))) {
+            text->at++;
+        } else {
+            return false;
+        }
+    }
+    return false;
+}
+
+static bool digits(struct text *text) {
+    size_t start = text->at;
+    while (peek(text) >= '0' && peek(text) <= '9')
+        text->at++;
+    return text->at > start;
+}
+
+static bool number(struct text *text) {
+    take(text, '-');
+    if (!take(text, '0') && !digits(text))
+        return false;
+    if (take(text, '.') && !digits(text))
+        return false;
+    if (take(text, 'e') || take(text, 'E')) {
+        if (!take(text, '+'))
+            take(text, '-');
+        return digits(text);
+    }
+    return true;
+}
+
+static bool member(struct text *text, bool object, unsigned depth) {
+    space(text);
+    if (object && !string(text))
+        return false;
+    space(text);
+    if (object && !take(text, ':'))
+        return false;
+    return value(text, depth + 1);
+}
+
+static bool container(struct text *text, bool object, unsigned depth) {
+    int close = object ? '}' : ']';
+    text->at++;
+    space(text);
+    if (take(text, close))
+        return true;
+    do {
+        if (!member(text, object, depth))
+            return false;
+        space(text);
+    } while (take(text, ','));
+    return take(text, close);
+}
+
+static bool value(struct text *text, unsigned depth) {
+    space(text);
+    switch (peek(text)) {
+    case '{':
+    case '[':
+        return depth < 64 && container(text, peek(text) == '{', depth);
+    case '"':
+        return string(text);
+    case 't':
+        return word(text, "true");
+    case 'f':
+        return word(text, "false");
+    case 'n':
+        return word(text, "null");
+    default:
+        return number(text);
+    }
+}
+
+bool naive_valid(struct bit json) {
+    struct text text = {json.bytes, json.count, 0};
+    if (!value(&text, 0))
+        return false;
+    space(&text);
+    return text.at == text.count;
+}
+
+// The member `name` of the object; nothing when there is none.
+static struct bit find_member(struct bit json, const char *name, size_t name_bytes) {
+    struct text text = {json.bytes, json.count, 0};
+    struct bit nothing = {NULL, 0};
+    space(&text);
+    if (!json.bytes || !take(&text, '{'))
+        return nothing;
+    do {
+        space(&text);
+        size_t key = text.at + 1;
+        if (!string(&text))
+            return nothing;
+        bool wanted = text.at - 1 - key == name_bytes && memcmp(json.bytes + key, name, name_bytes) == 0;
+        space(&text);
+        if (!take(&text, ':'))
+            return nothing;
+        space(&text);
+        size_t start = text.at;
+        if (!value(&text, 0))
+            return nothing;
+        if (wanted)
+            return (struct bit){json.bytes + start, text.at - start};
+        space(&text);
+    } while (take(&text, ','));
+    return nothing;
+}
+
+struct bit naive_find(struct bit json, const char *path) {
+    while (json.bytes && *path) {
+        size_t name = strcspn(path, ".");
+        json = find_member(json, path, name);
+        path += name + (path[name] == '.');
+    }
+    return json;
+}

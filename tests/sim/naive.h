@@ -1,0 +1,38 @@
+// A plain reader of frames and JSON for the oracle: it takes the slow and obvious way, parses everything, and
+// shares no code with the hub.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// A stretch of somebody else's bytes; `bytes` is NULL for what isn't there.
+struct bit {
+    const uint8_t *bytes;
+    size_t count;
+};
+
+bool bit_is(struct bit bit, const char *text);
+bool bit_equal(struct bit left, struct bit right);
+// The decimal digits of the bit as a number; UINT64_MAX when it is anything else.
+uint64_t bit_number(struct bit bit);
+// A JSON number of any sign; INT64_MIN when it is no whole number.
+int64_t bit_integer(struct bit bit);
+
+// One frame: the header lines behind Content-Length as they are, and the body.
+struct naive_frame {
+    size_t bytes; // all of it
+    struct bit fields;
+    struct bit body;
+};
+
+enum naive_result { NAIVE_PARTIAL, NAIVE_WHOLE, NAIVE_BAD };
+
+// Reads the frame at the start. Only what the hub may send is taken: a canonical Content-Length line first.
+enum naive_result naive_frame(struct naive_frame *frame, const uint8_t *bytes, size_t count);
+
+// Whether all of it is one JSON value.
+bool naive_valid(struct bit json);
+// The value that a path of member names leads to, through objects: "error.data.tag". Strings keep their
+// quotes.
+struct bit naive_find(struct bit json, const char *path);

@@ -1,0 +1,321 @@
+// What must have happened to each message, and what must not. It compares whole frames with what was sent,
+// byte by byte but for the id, and keeps the books: each request ends once, nothing comes twice, nothing
+// overtakes.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/run.h"
+
+struct totals totals;
+
+void oracle_fail(const struct run *run, int tag, const struct naive_frame *frame, const char *what) {
+    fprintf(stderr, "oracle: %s\n", what);
+    if (tag != NOBODY) {
+        const struct record *record = run->records[tag];
+        fprintf(stderr,
+                "  message %d: kind %d from guest %d to %d/%d, expects %d, ended %u, delivered %u to %d\n",
+                tag, record->kind, record->source, record->to, record->name, record->expect, record->ended,
+                record->delivered, record->delivered_to);
+        fprintf(stderr, "  sent: %.*s | %.*s\n", (int)record->fields.count,
+                (const char *)record->fields.bytes,
+                (int)(record->body.count < 400 ? record->body.count : 400), (const char *)record->body.bytes);
+    }
+    if (frame)
+        fprintf(stderr, "  came: %.*s | %.*s\n", (int)frame->fields.count, (const char *)frame->fields.bytes,
+                (int)(frame->body.count < 400 ? frame->body.count : 400), (const char *)frame->body.bytes);
+    abort();
+}
+
+static struct record *record_at(struct run *run, const struct naive_frame *frame, const char *path,
+                                int *tag) {
+    uint64_t number = bit_number(naive_find(frame->body, path));
+    *tag = NOBODY;
+    if (number >= run->record_count)
+        return NULL;
+    *tag = (int)number;
+    return run->records[number];
+}
+
+// The frame is what was sent, with `id` where its id was.
+static bool same_but_id(const struct record *record, const struct naive_frame *frame, struct bit id) {
+    struct bit head = {record->body.bytes, record->id_at};
+    size_t tail_at = record->id_at + record->id_bytes;
+    struct bit tail = {record->body.bytes + tail_at, record->body.count - tail_at};
+    const uint8_t *body = frame->body.bytes;
+    if (frame->body.count != head.count + id.count + tail.count || !bit_equal(frame->fields, record->fields))
+        return false;
+    return bit_equal(head, (struct bit){body, head.count}) &&
+           bit_equal(id, (struct bit){body + head.count, id.count}) &&
+           bit_equal(tail, (struct bit){body + head.count + id.count, tail.count});
+}
+
+static bool meant_for(const struct guest *guest, const struct record *record) {
+    if (record->to == TO_NAME)
+        return guest->name == record->name;
+    return record->to == TO_METHOD && guest->methods >> record->name & 1 && guest->index != record->source;
+}
+
+// Whether somebody else may have taken the guest's name over, which it may not have read yet.
+static bool contended(const struct run *run, const struct guest *guest) {
+    for (unsigned index = 0; index < run->guest_count; index++)
+        if ((int)index != guest->index && run->guests[index]->name == guest->name)
+            return true;
+    return false;
+}
+
+// Whether nobody was known to be there, or somebody whom it may have been routed to has left.
+static bool somebody_left(const struct run *run, const struct record *record) {
+    for (unsigned index = 0; index < run->guest_count; index++) {
+        const struct guest *guest = run->guests[index];
+        if (meant_for(guest, record) && (guest->leaving || guest->gone || contended(run, guest)))
+            return true;
+    }
+    return record->expect == NOBODY;
+}
+
+// --- Requests and notifications arrive
+
+static void check_order(struct run *run, struct guest *guest, const struct record *record, int tag,
+                        const struct naive_frame *frame) {
+    int *last = &guest->last_tag[record->source][record->lane];
+    if (tag < *last)
+        oracle_fail(run, tag, frame, "a message was overtaken by a later one of its source");
+    *last = tag;
+}
+
+static bool check_call(struct run *run, struct guest *guest, const struct naive_frame *frame) {
+    int tag;
+    struct record *record = record_at(run, frame, "params.tag", &tag);
+    struct bit id = naive_find(frame->body, "id");
+    if (!record || record->kind == RECORD_ANSWER)
+        oracle_fail(run, tag, frame, "a call came that nobody sent");
+    if ((record->kind == RECORD_ASK) != (id.bytes != NULL))
+        oracle_fail(run, tag, frame, "a call came with an id too many or too few");
+    if (record->never || record->delivered++)
+        oracle_fail(run, tag, frame, "a call was delivered that must not be, or twice");
+    if (!meant_for(guest, record))
+        oracle_fail(run, tag, frame, "a call came to somebody else");
+    if (record->governance > guest->level)
+        oracle_fail(run, tag, frame, "a call passed a governance level that forbids it");
+    if (!same_but_id(record, frame, id))
+        oracle_fail(run, tag, frame, "a call was changed on its way");
+    check_order(run, guest, record, tag, frame);
+    record->delivered_to = guest->index;
+    totals.delivered++;
+    if (record->kind == RECORD_TELL)
+        return false;
+    uint64_t hub_id = bit_number(id);
+    if (!hub_id || hub_id >= UINT64_C(1) << 53)
+        oracle_fail(run, tag, frame, "a hub id isn't a whole number below 2^53");
+    run->seen[run->seen_count % 64].id = hub_id;
+    run->seen[run->seen_count++ % 64].guest = guest->index;
+    if (guest->duty_count == DUTIES_MAX) {
+        record->ignored = true;
+        return false;
+    }
+    struct duty *duty = &guest->duties[guest->duty_count++];
+    duty->tag = tag;
+    snprintf(duty->id, sizeof duty->id, "%llu", (unsigned long long)hub_id);
+    return true;
+}
+
+// --- Answers arrive
+
+static struct bit id_of(const struct record *record) {
+    return (struct bit){record->body.bytes + record->id_at, record->id_bytes};
+}
+
+// Another request of the same source with the same id that has not ended.
+static struct record *twin_of(struct run *run, const struct record *record) {
+    for (unsigned tag = 0; tag < run->record_count; tag++) {
+        struct record *other = run->records[tag];
+        if (other != record && other->kind == RECORD_ASK && other->source == record->source &&
+            !other->ended && bit_equal(id_of(other), id_of(record)))
+            return other;
+    }
+    return NULL;
+}
+
+static void end_once(struct run *run, struct record *record, const struct naive_frame *frame) {
+    struct record *twin = record->guessed ? twin_of(run, record) : NULL;
+    if (twin) { // the error was the twin's
+        twin->ended++;
+        twin->guessed = true;
+        record->guessed = false; // unless this end is a guess too
+        return;
+    }
+    if (record->ended++)
+        oracle_fail(run, record_tag(run, record), frame, "a request ended twice");
+}
+
+static void check_answer(struct run *run, struct guest *guest, struct record *answer, int tag,
+                         const struct naive_frame *frame) {
+    if (answer->never || answer->answers == NOBODY)
+        oracle_fail(run, tag, frame, "an answer was delivered that must not be");
+    struct record *request = run->records[answer->answers];
+    if (request->source != guest->index)
+        oracle_fail(run, answer->answers, frame, "an answer came to somebody who didn't ask");
+    if (answer->delivered++)
+        oracle_fail(run, tag, frame, "an answer came twice");
+    if (!same_but_id(answer, frame, id_of(request)))
+        oracle_fail(run, tag, frame, "an answer was changed on its way");
+    end_once(run, request, frame);
+    totals.answered++;
+}
+
+static void check_pong(struct run *run, struct guest *guest, struct record *ping, int tag,
+                       const struct naive_frame *frame) {
+    if (ping->source != guest->index ||
+        !bit_equal(naive_find(frame->body, "result"), naive_find(ping->body, "params")) ||
+        !bit_equal(naive_find(frame->body, "id"), id_of(ping)))
+        oracle_fail(run, tag, frame, "a ping was answered wrongly");
+    end_once(run, ping, frame);
+}
+
+// --- The hub answers
+
+static bool somebody_forbids(const struct run *run, const struct record *record) {
+    for (unsigned index = 0; index < run->guest_count; index++)
+        if (meant_for(run->guests[index], record) && run->guests[index]->level < record->governance)
+            return true;
+    return false;
+}
+
+static bool code_allowed(const struct run *run, const struct record *record, int64_t code) {
+    bool loose = run->profile.lossy || run->draining || run->guests[record->source]->doomed;
+    switch (code) {
+    case -32010:
+    case -32601:
+        return record->to != TO_HUB && (loose || somebody_left(run, record));
+    case -32011:
+        return somebody_forbids(run, record);
+    case -32050:
+        return loose || (somebody_left(run, record) && !record->secured);
+    case -32051:
+        return record->short_timeout || record->ignored || loose || record->broken_answer;
+    case -32052:
+        return loose || run->profile.tight;
+    case -32053:
+        return record->to == TO_HUB && record->name != NOBODY;
+    case -32603:
+        return record->broken_answer || run->profile.lossy;
+    default:
+        return false;
+    }
+}
+
+// A request of the guest's with this id that may end so: an open one; or one that was taken for another with
+// the same id, whose end this then is.
+static struct record *fitting_request(struct run *run, const struct guest *guest, struct bit id,
+                                      int64_t code) {
+    struct record *mistaken = NULL;
+    for (unsigned tag = 0; tag < run->record_count; tag++) {
+        struct record *record = run->records[tag];
+        if (record->kind != RECORD_ASK || record->source != guest->index || !bit_equal(id_of(record), id) ||
+            !(code ? code_allowed(run, record, code) : record->to == TO_HUB && !record->ping))
+            continue;
+        if (!record->ended)
+            return record;
+        if (record->guessed && twin_of(run, record))
+            mistaken = record;
+    }
+    return mistaken;
+}
+
+static void check_hub_answer(struct run *run, struct guest *guest, const struct naive_frame *frame) {
+    struct bit id = naive_find(frame->body, "id"), code_text = naive_find(frame->body, "error.code");
+    int64_t code = code_text.bytes ? bit_integer(code_text) : 0;
+    if (frame->fields.count || (code_text.bytes && !naive_find(frame->body, "error.data").bytes))
+        oracle_fail(run, NOBODY, frame, "the hub's own answer has the wrong form");
+    if (bit_is(id, "null")) {
+        if (code != -32700 && code != -32600 && code != -32055)
+            oracle_fail(run, NOBODY, frame, "an error without an id has the wrong code");
+        guest->null_errors++;
+        totals.null_errors++;
+        return;
+    }
+    struct record *record = fitting_request(run, guest, id, code);
+    if (!record)
+        oracle_fail(run, NOBODY, frame, "the hub answered what wasn't asked, or in a way that can't be");
+    end_once(run, record, frame);
+    record->guessed = true;
+    totals.refused += code != 0;
+    if (!code && record->to == TO_HUB && record->name != NOBODY && !guest->leaving)
+        guest->registered = run->settled = true;
+}
+
+bool oracle_frame(struct run *run, struct guest *guest, const struct naive_frame *frame) {
+    if (!naive_valid(frame->body))
+        oracle_fail(run, NOBODY, frame, "a body isn't JSON");
+    struct bit method = naive_find(frame->body, "method");
+    int tag;
+    if (bit_is(method, "\"hub/replaced\"")) {
+        guest->leaving = true;
+        return false;
+    }
+    if (method.bytes)
+        return check_call(run, guest, frame);
+    struct record *record = record_at(run, frame, "result.tag", &tag);
+    if (!record)
+        record = record_at(run, frame, "error.data.tag", &tag);
+    if (!record)
+        check_hub_answer(run, guest, frame);
+    else if (record->kind == RECORD_ANSWER)
+        check_answer(run, guest, record, tag, frame);
+    else
+        check_pong(run, guest, record, tag, frame);
+    return false;
+}
+
+// --- Ends
+
+static void check_all_ended(const struct run *run, const struct guest *guest, const char *what) {
+    for (unsigned tag = 0; tag < run->record_count; tag++) {
+        const struct record *record = run->records[tag];
+        bool due = !record->while_draining && (!run->draining || record->delivered);
+        if (record->kind == RECORD_ASK && record->source == guest->index && due && record->ended != 1)
+            oracle_fail(run, (int)tag, NULL, what);
+    }
+}
+
+void oracle_end(struct run *run, struct guest *guest) {
+    guest->ended_by_hub = true;
+    totals.lost += !guest->shut && !guest->doomed && !run->draining;
+    if (run->profile.lossy)
+        return;
+    if (guest->doomed) {
+        if (!guest->null_errors && !run->draining)
+            oracle_fail(run, NOBODY, NULL, "a connection was ended without a word");
+        return;
+    }
+    if (!guest->shut && !run->draining) {
+        fprintf(stderr, "  guest %d\n", guest->index);
+        oracle_fail(run, NOBODY, NULL, "the hub ended a connection for no reason");
+    }
+    check_all_ended(run, guest, "a connection was ended before a request of it was");
+}
+
+static void check_clean(const struct run *run, int tag) {
+    const struct record *record = run->records[tag];
+    if (record->kind == RECORD_TELL && record->expect != NOBODY && record->to != TO_HUB &&
+        !record->delivered && !record->governance)
+        oracle_fail(run, tag, NULL, "a notification was lost");
+    if (record->kind == RECORD_ANSWER && !record->never && !record->delivered)
+        oracle_fail(run, tag, NULL, "an answer was lost");
+    if (record->kind == RECORD_ASK && record->expect != NOBODY && !record->governance && !record->delivered)
+        oracle_fail(run, tag, NULL, "a request was refused for no reason");
+}
+
+void oracle_rest(struct run *run, bool stopped) {
+    for (unsigned index = 0; index < run->guest_count; index++) {
+        struct guest *guest = run->guests[index];
+        if (guest->gone || guest->ended_by_hub || stopped)
+            continue;
+        check_all_ended(run, guest, "a request never ended");
+        if (guest->null_errors != guest->null_errors_due && !guest->doomed)
+            oracle_fail(run, NOBODY, NULL, "what isn't right was not answered, or twice");
+    }
+    for (unsigned tag = 0; run->profile.clean && !stopped && tag < run->record_count; tag++)
+        check_clean(run, (int)tag);
+}

@@ -1,0 +1,197 @@
+// One run: a profile by the seed, guests and hub in turns chosen by chance, then rest, then the end.
+#include "tests/sim/run.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/kernel.h"
+
+enum { STEPS_MAX = 2000000, SECOND = 1000000000 };
+
+// --- The profile
+
+static uint16_t sometimes(struct random *random, uint32_t per_mille, uint32_t most) {
+    return random_chance(random, per_mille) ? (uint16_t)(1 + random_below(random, most)) : 0;
+}
+
+static void choose_faults(struct random *random, struct sim_faults *faults) {
+    faults->cut = sometimes(random, 500, 600);
+    faults->single_byte = sometimes(random, 200, 300);
+    faults->end_multishot = sometimes(random, 500, 300);
+    faults->no_buffer = sometimes(random, 300, 100);
+    faults->interrupt = sometimes(random, 200, 30);
+    faults->short_send = sometimes(random, 300, 300);
+    faults->late = sometimes(random, 400, 400);
+    faults->accept_failure = sometimes(random, 150, 300);
+    faults->lent_max = random_chance(random, 300) ? 1 + random_below(random, 8) : 0;
+    faults->window_bytes = random_chance(random, 400) ? 1 + random_below(random, 20000) : 0;
+}
+
+static void choose_losses(struct random *random, struct profile *profile, struct world_options *options) {
+    struct limits *limits = &options->limits;
+    profile->lossy = true;
+    options->faults.reset = sometimes(random, 500, 5);
+    options->no_memory = sometimes(random, 250, 20);
+    if (random_chance(random, 300))
+        limits->queue_bytes_max = 1000 + random_below(random, 100000);
+    if (random_chance(random, 300)) {
+        uint64_t least =
+            (uint64_t)options->shard_count * (RECEIVE_BUFFERS_LENT + 4) * (RECEIVE_BUFFER_BYTES + 1024);
+        limits->memory_bytes_max = least + random_below(random, 400000);
+    }
+    if (random_chance(random, 200))
+        limits->frame_bytes_max = 20000 + random_below(random, 100000);
+    if (random_chance(random, 100))
+        limits->connections_max = 5 + random_below(random, 10);
+    if (random_chance(random, 300))
+        limits->idle_timeout_ns = (uint64_t)SECOND * (1 + random_below(random, 5));
+}
+
+static void choose(uint64_t seed, bool clean, struct profile *profile, struct world_options *options) {
+    struct random random; // another sequence than the world's
+    random_init(&random, seed ^ UINT64_C(0x70726f66696c65));
+    world_defaults(options, seed, random_between(&random, 1, WORLD_SHARDS_MAX));
+    options->limits.connections_max = 2 * GUESTS_MAX;
+    *profile = (struct profile){.clean = clean, .big_bytes_max = 200000};
+    if (clean)
+        return;
+    choose_faults(&random, &options->faults);
+    profile->leavers = random_chance(&random, 600);
+    profile->rude = random_chance(&random, 600);
+    profile->silent = random_chance(&random, 400);
+    profile->drain_early = random_chance(&random, 250);
+    options->takeover = random_chance(&random, 300);
+    if (profile->silent)
+        options->limits.request_timeout_ns = (uint64_t)SECOND * (1 + random_below(&random, 5));
+    if (random_chance(&random, 200)) {
+        profile->tight = true;
+        options->limits.pending_max = 1 + random_below(&random, 4);
+    }
+    if (random_chance(&random, 400))
+        choose_losses(&random, profile, options);
+}
+
+// --- The run
+
+static bool anybody_acts(struct run *run) {
+    if (!run->guest_count)
+        return false;
+    unsigned first = random_below(run->random, run->guest_count), count = run->guest_count;
+    for (unsigned step = 0; step < count; step++)
+        if (guest_act(run, run->guests[(first + step) % count])) {
+            run->acted_ns = kernel_now(run->world.kernel);
+            return true;
+        }
+    return false;
+}
+
+// Whether anything may come yet: what the hub puts off (a receive without a buffer, an accept that fails time
+// and again) comes within seconds.
+static bool may_go_on(const struct run *run) {
+    uint64_t next_ns = world_next_ns(&run->world);
+    return next_ns != UINT64_MAX && next_ns < run->acted_ns + 20 * (uint64_t)SECOND;
+}
+
+static bool hub_owes(const struct run *run) {
+    for (uint32_t shard = 0; shard < run->world.shard_count; shard++)
+        if (run->world.shards[shard]->pending.count)
+            return true;
+    return false;
+}
+
+// One thing that anybody can do without time passing.
+static bool step(struct run *run) {
+    if (random_below(run->random, 3) == 0 && anybody_acts(run))
+        return true;
+    return world_step(&run->world) || anybody_acts(run);
+}
+
+static void begin_to_drain(struct run *run) {
+    run->draining = true;
+    for (unsigned index = 0; index < run->guest_count; index++)
+        run->guests[index]->reads = 1000;
+    kernel_signal(run->world.kernel, SIGTERM);
+}
+
+// Lets time pass to what is due next; false when nothing ever is.
+static bool pass(struct run *run) {
+    uint64_t next_ns = world_next_ns(&run->world);
+    if (next_ns == UINT64_MAX)
+        return false;
+    world_check_awake(&run->world);
+    kernel_advance(run->world.kernel, next_ns);
+    return true;
+}
+
+static void serve(struct run *run) {
+    uint32_t drain_at = run->profile.drain_early ? 500 + random_below(run->random, 4000) : UINT32_MAX;
+    for (uint32_t steps = 0; !world_stopped(&run->world); steps++) {
+        if (steps == STEPS_MAX)
+            kernel_fail("the run doesn't end");
+        if (steps == drain_at)
+            begin_to_drain(run);
+        if (random_chance(run->random, 20))
+            kernel_advance(run->world.kernel,
+                           kernel_now(run->world.kernel) + random_below(run->random, 50000));
+        if (step(run))
+            continue;
+        if (run->draining || hub_owes(run) || may_go_on(run)) {
+            if (!pass(run))
+                kernel_fail("nothing will ever happen again, but the hub owes something");
+            continue;
+        }
+        oracle_rest(run, false);
+        begin_to_drain(run);
+    }
+}
+
+static void arrive_all(struct run *run) {
+    unsigned agents = 1 + random_below(run->random, 6), sources = random_below(run->random, 6);
+    for (unsigned index = 0; index < agents; index++) {
+        bool contender = !run->profile.clean && random_chance(run->random, 100);
+        guest_arrive(run, contender ? (int)random_below(run->random, agents) : (int)index);
+    }
+    for (unsigned index = 0; index < sources; index++)
+        guest_arrive(run, NOBODY);
+}
+
+static void forget_all(struct run *run) {
+    for (unsigned index = 0; index < run->guest_count; index++) {
+        guest_leave(run->guests[index]);
+        free(run->guests[index]->in.bytes);
+        free(run->guests[index]->out.bytes);
+        free(run->guests[index]);
+    }
+    for (unsigned tag = 0; tag < run->record_count; tag++) {
+        free(run->records[tag]->memory);
+        free(run->records[tag]);
+    }
+}
+
+uint64_t run_seed(uint64_t seed, bool clean) {
+    static struct run run;
+    struct world_options options;
+    run = (struct run){0};
+    choose(seed, clean, &run.profile, &options);
+    world_open(&run.world, &options);
+    run.random = &run.world.random;
+    arrive_all(&run);
+    serve(&run);
+    oracle_rest(&run, true);
+    uint64_t trace = kernel_traced(run.world.kernel);
+    forget_all(&run);
+    world_close(&run.world);
+    totals.runs++;
+    return trace;
+}
+
+void run_print_totals(void) {
+    printf("%" PRIu64 " runs: %" PRIu64 " requests asked, %" PRIu64 " answered, %" PRIu64
+           " ended by the hub, %" PRIu64 " notifications, %" PRIu64 " messages delivered, %" PRIu64
+           " faulty bodies answered, %" PRIu64 " connections lost\n",
+           totals.runs, totals.asked, totals.answered, totals.refused, totals.told, totals.delivered,
+           totals.null_errors, totals.lost);
+}

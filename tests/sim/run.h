@@ -1,0 +1,160 @@
+// One run of the simulation: a hub, guests that talk to it, faults, and an oracle that knows what each
+// message's fate may be. All of it follows from one seed.
+//
+// A guest is a peer with a mind of its own: source and agent at once. Each message has a record, which bears
+// a tag; the tag is in the body, so that whoever receives the message finds the record and compares.
+#pragma once
+
+#include "tests/sim/naive.h"
+#include "tests/sim/world.h"
+
+enum {
+    GUESTS_MAX = 40,
+    NAMES_MAX = 24,
+    METHODS_MAX = 3,
+    RECORDS_MAX = 4096,
+    DUTIES_MAX = 256,
+    ID_BYTES_MAX = 260,
+    SIM_LANES = 2,
+    NOBODY = -1,
+};
+
+enum record_kind { RECORD_ASK, RECORD_TELL, RECORD_ANSWER };
+
+// Where a request or notification is meant to go.
+enum address_kind { TO_HUB, TO_NAME, TO_METHOD, TO_NOBODY };
+
+struct record {
+    enum record_kind kind;
+    enum address_kind to;
+    int source; // guest
+    int name;   // index of the agent's name, or of the method
+    int expect; // the guest that had read that it holds the name (or offers the method) when this was sent,
+                // or NOBODY
+    uint8_t *memory;
+    struct bit fields; // as they must arrive
+    struct bit body;   // as sent
+    size_t id_at, id_bytes;
+    int governance;  // required level
+    int32_t refusal; // the one error that this must end with, or 0
+    uint8_t lane;
+    bool short_timeout;
+    bool while_draining;
+    bool never; // must not be delivered
+    bool ping;
+
+    unsigned ended, delivered;
+    int delivered_to;
+    bool guessed; // ended by an error that bore its id: it may have been another one with the same id
+    bool ignored; // the agent won't answer
+    bool broken_answer;
+    bool secured; // its answer was wholly written before the agent half-closed: it must arrive
+    int answers;  // the tag of the request
+};
+
+struct duty {
+    int tag;
+    char id[24];
+};
+
+struct guest {
+    int index;
+    struct wire *wire;
+    int name; // NOBODY: it registers nothing
+    int level;
+    unsigned methods; // bits
+    bool registered;  // has read that it is
+    bool leaving;     // has begun to leave, or to lose its name
+    bool doomed;      // has said what must end the connection
+    bool shut;        // has half-closed
+    bool gone;        // has closed, or was closed
+    bool stubborn;    // doesn't close when the hub half-closes
+    bool ended_by_hub;
+    unsigned plan;  // things still to do
+    uint32_t reads; // in thousandths: how eagerly
+    struct queue_bytes {
+        uint8_t *bytes;
+        size_t at, count, capacity;
+    } out, in;
+    struct duty duties[DUTIES_MAX];
+    unsigned duty_count;
+    unsigned ids;
+    unsigned null_errors, null_errors_due;
+    int last_tag[GUESTS_MAX][SIM_LANES];
+};
+
+// What kind of run it is.
+struct profile {
+    bool clean; // no faults, nobody leaves or misbehaves
+    bool lossy; // connections may be lost to the network or to limits
+    bool tight; // limits may refuse requests
+    bool drain_early;
+    bool leavers; // guests leave, half-close, return
+    bool rude;    // guests send what isn't right
+    bool silent;  // agents that don't answer
+    uint32_t big_bytes_max;
+};
+
+struct run {
+    struct world world;
+    struct profile profile;
+    struct random *random; // the world's
+    struct guest *guests[GUESTS_MAX];
+    unsigned guest_count;
+    struct record *records[RECORDS_MAX];
+    unsigned record_count;
+    struct {
+        uint64_t id; // a hub id that an agent has seen
+        int guest;
+    } seen[64];
+    unsigned seen_count;
+    bool draining;
+    bool settled;      // somebody has been registered
+    uint64_t acted_ns; // when a guest last did something
+};
+
+// Runs one seed; ends the program when the oracle finds something wrong. Returns the trace.
+uint64_t run_seed(uint64_t seed, bool clean);
+// What happened in all runs so far, for a person to see that the runs did something.
+void run_print_totals(void);
+
+// --- compose.c: messages
+
+// A record of a message by this guest, queued to be written; NULL when the run has enough of them.
+struct record *compose_ask(struct run *run, struct guest *guest, enum address_kind to, int name);
+struct record *compose_tell(struct run *run, struct guest *guest, enum address_kind to, int name);
+struct record *compose_ping(struct run *run, struct guest *guest);
+struct record *compose_register(struct run *run, struct guest *guest);
+struct record *compose_simple(struct run *run, struct guest *guest, const char *method);
+// Answers a duty. `broken`: so that the hub must end the request with an error of its own.
+struct record *compose_answer(struct run *run, struct guest *guest, const struct duty *duty, bool broken);
+// An answer to an id that this guest was never asked with.
+struct record *compose_spoof(struct run *run, struct guest *guest, uint64_t id);
+// Something that isn't a message: answered with an error without an id, or (`framing`) the end of the
+// connection.
+void compose_junk(struct run *run, struct guest *guest, bool framing);
+int record_tag(const struct run *run, const struct record *record);
+
+// --- guest.c: behaviour
+
+struct guest *guest_arrive(struct run *run, int name);
+// Does something; false when there is nothing to do.
+bool guest_act(struct run *run, struct guest *guest);
+void guest_leave(struct guest *guest);
+void queue_bytes_add(struct queue_bytes *queue, const void *bytes, size_t count);
+
+// --- oracle.c: judgement
+
+struct totals {
+    uint64_t asked, answered, refused, told, delivered, null_errors, lost, runs;
+};
+extern struct totals totals;
+
+// A guest has received a frame. True when it now has something to answer, in the guest's last duty.
+bool oracle_frame(struct run *run, struct guest *guest, const struct naive_frame *frame);
+// A guest has seen its connection end.
+void oracle_end(struct run *run, struct guest *guest);
+// All has come to rest (`stopped`: because the hub has ended).
+void oracle_rest(struct run *run, bool stopped);
+__attribute__((noreturn)) void oracle_fail(const struct run *run, int tag, const struct naive_frame *frame,
+                                           const char *what);

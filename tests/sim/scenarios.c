@@ -1,0 +1,317 @@
+// Scenarios told step by step on the simulated kernel, without faults: what happens is the same every time.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// cmocka.h needs the standard headers before it.
+#include <cmocka.h>
+
+#include "tests/sim/kernel.h"
+#include "tests/sim/naive.h"
+#include "tests/sim/world.h"
+
+enum { SECOND = 1000000000, TEXT_BYTES_MAX = 64 * 1024 };
+
+// A frame around a body.
+static size_t frame_of(char *out, const char *fields, const char *body) {
+    return (size_t)snprintf(out, TEXT_BYTES_MAX, "Content-Length: %zu\r\n%s\r\n%s", strlen(body), fields,
+                            body);
+}
+
+static void say(struct wire *wire, const char *body) {
+    char text[TEXT_BYTES_MAX];
+    assert_true(wire_write(wire, text, frame_of(text, "", body)));
+}
+
+// Takes exactly one frame off the wire; its body, as a string, stays until the next call.
+static const char *hear(struct wire *wire) {
+    static uint8_t bytes[TEXT_BYTES_MAX];
+    static char body[TEXT_BYTES_MAX];
+    size_t count = 0;
+    struct naive_frame frame;
+    enum naive_result result = NAIVE_PARTIAL;
+    while (result == NAIVE_PARTIAL && wire_read(wire, bytes + count, 1)) {
+        count++;
+        result = naive_frame(&frame, bytes, count);
+    }
+    assert_int_equal(result, NAIVE_WHOLE);
+    memcpy(body, frame.body.bytes, frame.body.count);
+    body[frame.body.count] = '\0';
+    return body;
+}
+
+static struct bit of(const char *body, const char *path) {
+    return naive_find((struct bit){(const uint8_t *)body, strlen(body)}, path);
+}
+
+static struct wire *join(struct world *world, const char *agent_id) {
+    char body[256];
+    struct wire *wire = world_dial(world);
+    assert_non_null(wire);
+    if (agent_id) {
+        snprintf(
+            body, sizeof body,
+            "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"agent/register\",\"params\":{\"agentId\":\"%s\"}}",
+            agent_id);
+        say(wire, body);
+    }
+    world_settle(world);
+    if (agent_id)
+        assert_true(bit_is(of(hear(wire), "result.registered"), "true"));
+    return wire;
+}
+
+static void open_world(struct world *world, uint32_t shard_count) {
+    struct world_options options;
+    world_defaults(&options, 7, shard_count);
+    world_open(world, &options);
+}
+
+static void finish(struct world *world, struct wire **wires, unsigned count) {
+    kernel_signal(world->kernel, 15);
+    world_settle(world);
+    for (unsigned index = 0; index < count; index++) {
+        assert_true(wire_at_end(wires[index]));
+        wire_close(wires[index]);
+    }
+    world_stop(world);
+    world_close(world);
+}
+
+static const char ask[] =
+    "{\"jsonrpc\":\"2.0\",\"id\":\"mine\",\"method\":\"work\",\"params\":{\"targetAgent\":"
+    "\"agent\"}}";
+
+static void agent_and_source_on_two_shards(void **state) {
+    (void)state;
+    struct world world;
+    open_world(&world, 2);
+    struct wire *wires[] = {join(&world, "agent"), join(&world, NULL)};
+    for (unsigned shard = 0; shard < 2; shard++)
+        assert_int_equal(world.shards[shard]->peers.count, 1);
+    say(wires[1], ask);
+    world_settle(&world);
+    char request[512], answer[512];
+    snprintf(request, sizeof request, "%s", hear(wires[0]));
+    struct bit id = of(request, "id");
+    assert_true(bit_number(id) > 0 && bit_number(id) < UINT64_C(1) << 53);
+    snprintf(answer, sizeof answer, "{\"jsonrpc\":\"2.0\",\"result\":[1, 2],\"id\":%.*s}", (int)id.count,
+             (const char *)id.bytes);
+    say(wires[0], answer);
+    world_settle(&world);
+    assert_string_equal(hear(wires[1]), "{\"jsonrpc\":\"2.0\",\"result\":[1, 2],\"id\":\"mine\"}");
+    finish(&world, wires, 2);
+}
+
+static void target_leaves_on_another_shard(void **state) {
+    (void)state;
+    struct world world;
+    open_world(&world, 3);
+    struct wire *wires[] = {join(&world, NULL), join(&world, "agent"), join(&world, NULL)};
+    say(wires[0], ask);
+    say(wires[2], ask);
+    world_settle(&world);
+    hear(wires[1]);
+    hear(wires[1]);
+    wire_close(wires[1]);
+    world_settle(&world);
+    for (unsigned index = 0; index < 3; index += 2) {
+        const char *answer = hear(wires[index]);
+        assert_int_equal(bit_integer(of(answer, "error.code")), -32050);
+        assert_true(bit_is(of(answer, "id"), "\"mine\""));
+    }
+    say(wires[0], ask);
+    world_settle(&world);
+    assert_int_equal(bit_integer(of(hear(wires[0]), "error.code")), -32010);
+    finish(&world, (struct wire *[]){wires[0], wires[2]}, 2);
+}
+
+static void silent_target_times_out(void **state) {
+    (void)state;
+    struct world world;
+    open_world(&world, 2);
+    struct wire *wires[] = {join(&world, "agent"), join(&world, NULL)};
+    char text[1024];
+    assert_true(wire_write(wires[1], text, frame_of(text, "Custom-Timeout-Ms: 250\r\n", ask)));
+    world_pass(&world, SECOND / 5);
+    assert_int_equal(wire_readable(wires[1]), 0);
+    world_pass(&world, SECOND / 10);
+    assert_int_equal(bit_integer(of(hear(wires[1]), "error.code")), -32051);
+    wire_read(wires[0], text, sizeof text);
+    finish(&world, wires, 2);
+}
+
+static void half_closed_source_is_answered(void **state) {
+    (void)state;
+    struct world world;
+    open_world(&world, 2);
+    struct wire *wires[] = {join(&world, "agent"), join(&world, NULL)};
+    say(wires[1], ask);
+    wire_shut(wires[1]);
+    world_settle(&world);
+    char answer[512];
+    struct bit id = of(hear(wires[0]), "id");
+    snprintf(answer, sizeof answer, "{\"id\":%.*s,\"result\":0}", (int)id.count, (const char *)id.bytes);
+    assert_false(wire_at_end(wires[1]));
+    say(wires[0], answer);
+    world_settle(&world);
+    assert_string_equal(hear(wires[1]), "{\"id\":\"mine\",\"result\":0}");
+    assert_true(wire_hub_closed(wires[1]) && !wire_was_reset(wires[1]));
+    finish(&world, wires, 2);
+}
+
+// The answer to an order that goes round all shards comes even when the asker has half-closed meanwhile.
+static void half_closed_agent_hears_of_its_registration(void **state) {
+    (void)state;
+    for (uint32_t shards = 1; shards <= WORLD_SHARDS_MAX; shards++) {
+        struct world world;
+        open_world(&world, shards);
+        struct wire *idle = join(&world, NULL);
+        struct wire *wire = world_dial(&world);
+        say(wire,
+            "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"agent/register\",\"params\":{\"agentId\":\"a\"}}");
+        wire_shut(wire);
+        world_settle(&world);
+        assert_true(bit_is(of(hear(wire), "id"), "1"));
+        assert_true(wire_at_end(wire));
+        wire_close(wire);
+        finish(&world, &idle, 1);
+    }
+}
+
+static void framing_error_is_told_and_ends_one_connection(void **state) {
+    (void)state;
+    struct world world;
+    open_world(&world, 2);
+    struct wire *wires[] = {join(&world, "agent"), join(&world, NULL)};
+    static const char bad[] = "Content-Length: +5\r\n\r\n{}   and a lot that is never read";
+    assert_true(wire_write(wires[1], bad, sizeof bad - 1));
+    world_settle(&world);
+    assert_int_equal(bit_integer(of(hear(wires[1]), "error.code")), -32700);
+    assert_true(wire_at_end(wires[1]) && !wire_hub_closed(wires[1]));
+    world_pass(&world, 2 * (uint64_t)SECOND);
+    assert_true(wire_hub_closed(wires[1]) && !wire_was_reset(wires[1]));
+    wire_close(wires[1]);
+    assert_false(wire_at_end(wires[0]));
+    finish(&world, wires, 1);
+}
+
+// A hub of one shard whose queues hold next to nothing, and an agent whose queue is past twice the bound: the
+// next thing that it is told closes it.
+static struct wire *open_with_a_full_agent(struct world *world) {
+    struct world_options options;
+    world_defaults(&options, 7, 1);
+    options.takeover = true;
+    options.limits.queue_bytes_max = 1000;
+    options.faults.window_bytes = 100;
+    world_open(world, &options);
+    struct wire *wire = join(world, "agent");
+    char text[4096], ping[3000], filler[2500];
+    memset(filler, 'x', sizeof filler);
+    snprintf(ping, sizeof ping, "{\"id\":1,\"method\":\"hub/ping\",\"params\":{\"x\":\"%.*s\"}}",
+             (int)sizeof filler, filler);
+    assert_true(wire_write(wire, text, frame_of(text, "Custom-Timeout-Ms: 250\r\n", ask)));
+    world_settle(world); // the request fills the window; what comes now waits behind it
+    say(wire, ping);
+    world_settle(world);
+    assert_false(wire_hub_closed(wire));
+    return wire;
+}
+
+// It owes itself an answer: the error that ends its request closes it, which ends what it owes, which is that
+// request.
+static void a_full_agent_that_owes_itself_is_closed_once(void **state) {
+    (void)state;
+    struct world world;
+    struct wire *wire = open_with_a_full_agent(&world);
+    world_pass(&world, SECOND);
+    assert_true(wire_hub_closed(wire));
+    wire_close(wire);
+    finish(&world, NULL, 0);
+}
+
+// Told that its name is another's now, it is closed, and its agents leave while one of them is being
+// replaced.
+static void a_full_agent_that_is_replaced_is_closed_once(void **state) {
+    (void)state;
+    struct world world;
+    struct wire *old = open_with_a_full_agent(&world), *heir = world_dial(&world);
+    say(heir, "{\"id\":1,\"method\":\"agent/register\",\"params\":{\"agentId\":\"agent\"}}");
+    world_settle(&world);
+    assert_true(bit_is(of(hear(heir), "result.registered"), "true"));
+    assert_true(wire_hub_closed(old));
+    wire_close(old);
+    assert_int_equal(world.shards[0]->agents.count, 1);
+    finish(&world, &heir, 1);
+}
+
+// --- Every split
+
+// What arrives at the agent and, after its answer, at the source, when the request comes cut at `cut`; byte
+// by byte when `cut` is 0.
+static void deliver_split(const char *fields, const char *body, size_t cut, char *at_agent, char *at_source) {
+    struct world world;
+    open_world(&world, 2);
+    struct wire *wires[] = {join(&world, "agent"), join(&world, NULL)};
+    char text[TEXT_BYTES_MAX];
+    size_t count = frame_of(text, fields, body);
+    for (size_t at = 0; at < count;) {
+        size_t piece = cut == 0 ? 1 : at == 0 && cut < count ? cut : count - at;
+        assert_true(wire_write(wires[1], text + at, piece));
+        world_settle(&world);
+        at += piece;
+    }
+    at_agent[wire_read(wires[0], at_agent, TEXT_BYTES_MAX - 1)] = '\0';
+    struct naive_frame frame;
+    assert_int_equal(naive_frame(&frame, (uint8_t *)at_agent, strlen(at_agent)), NAIVE_WHOLE);
+    struct bit id = naive_find(frame.body, "id");
+    count =
+        (size_t)snprintf(text, sizeof text, "content-length:%zu\r\nX: y\r\n\r\n{\"result\":{},\"id\":%.*s}",
+                         19 + id.count, (int)id.count, (const char *)id.bytes);
+    for (size_t at = 0; at < count;) {
+        size_t piece = cut == 0 ? 1 : at == 0 && cut < count ? cut : count - at;
+        assert_true(wire_write(wires[0], text + at, piece));
+        world_settle(&world);
+        at += piece;
+    }
+    at_source[wire_read(wires[1], at_source, TEXT_BYTES_MAX - 1)] = '\0';
+    finish(&world, wires, 2);
+}
+
+static void every_split_delivers_the_same(void **state) {
+    (void)state;
+    static const char *const fields[] = {"", "Request-Id: 7\r\nCustom-A:  b \r\n"};
+    static const char *const bodies[] = {
+        ask, "{\"params\":{\"x\":\"}{\\\"\",\"targetAgent\":\"agent\"} , \"method\":\"w\",\"id\" : 1e3 }"};
+    static char first[2][TEXT_BYTES_MAX], again[2][TEXT_BYTES_MAX];
+    for (unsigned which = 0; which < 2; which++) {
+        char text[TEXT_BYTES_MAX];
+        size_t count = frame_of(text, fields[which], bodies[which]);
+        deliver_split(fields[which], bodies[which], count, first[0], first[1]);
+        assert_non_null(strstr(first[1], which ? "\"id\":1e3}" : "\"id\":\"mine\"}"));
+        for (size_t cut = 0; cut < count; cut++) {
+            deliver_split(fields[which], bodies[which], cut, again[0], again[1]);
+            assert_string_equal(again[0], first[0]);
+            assert_string_equal(again[1], first[1]);
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(agent_and_source_on_two_shards),
+        cmocka_unit_test(target_leaves_on_another_shard),
+        cmocka_unit_test(silent_target_times_out),
+        cmocka_unit_test(half_closed_source_is_answered),
+        cmocka_unit_test(half_closed_agent_hears_of_its_registration),
+        cmocka_unit_test(framing_error_is_told_and_ends_one_connection),
+        cmocka_unit_test(a_full_agent_that_owes_itself_is_closed_once),
+        cmocka_unit_test(a_full_agent_that_is_replaced_is_closed_once),
+        cmocka_unit_test(every_split_delivers_the_same),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,284 @@
+// The verbs of io/io.h over the simulated kernel. A verb notes; io_run carries the notes out, lends buffers,
+// and gives the thread to whoever schedules the shards until there is a reason to return.
+#include "tests/sim/sim_io.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "core/limits.h"
+#include "tests/sim/fiber.h"
+#include "tests/sim/kernel.h"
+
+static struct kernel *used;
+
+void kernel_use(struct kernel *kernel) {
+    used = kernel;
+}
+
+// --- Buffers
+
+// What a stale reference finds in a buffer that is lent: bytes that mean something in JSON and in a header
+// block.
+static void scribble(struct kernel *kernel, void *memory, size_t bytes) {
+    static const char nasty[] = "\"\\{}[]0,: \r\n\xff";
+    memset(memory, nasty[random_below(kernel->random, sizeof nasty)], bytes);
+}
+
+static void lend(struct io *io) {
+    while (io->lent_count < io->lent_max) {
+        struct buffer *buffer = buffer_take(io->pool);
+        if (!buffer)
+            return;
+        if (buffer->references != 1)
+            kernel_fail("the pool gave a buffer with %u references", buffer->references);
+        scribble(io->kernel, buffer->bytes, buffer->capacity + BUFFER_SLACK_BYTES);
+        io->lent[io->lent_count++] = buffer;
+    }
+}
+
+struct buffer *io_buffer(struct io *io) {
+    return io->lent_count ? io->lent[--io->lent_count] : NULL;
+}
+
+// --- Opening and closing
+
+int io_open(struct io **out, const struct io_options *options, const char **why) {
+    struct io *io = calloc(1, sizeof *io);
+    if (!io || used->io_count == IOS_MAX)
+        kernel_fail("no room for another io");
+    io->kernel = used;
+    io->pool = options->pool;
+    uint32_t lent_max = used->faults.lent_max;
+    io->lent_max = lent_max && lent_max < options->buffers_lent ? lent_max : options->buffers_lent;
+    io->lent = calloc(io->lent_max, sizeof(struct buffer *));
+    io->now_ns = used->now_ns;
+    used->ios[used->io_count++] = io;
+    lend(io);
+    *out = io;
+    if (io->lent_count)
+        return 0;
+    io_close(io);
+    *why = "the memory bound leaves no receive buffer";
+    return -ENOMEM;
+}
+
+static void forget(struct io *io) {
+    struct kernel *kernel = io->kernel;
+    for (uint32_t index = 0; index < kernel->io_count; index++)
+        if (kernel->ios[index] == io)
+            kernel->ios[index] = kernel->ios[--kernel->io_count];
+}
+
+void io_close(struct io *io) {
+    if (io->waiting || io->note_count)
+        kernel_fail("an io was closed with %u notes left", io->note_count);
+    for (uint32_t at = io->event_at; at < io->event_end; at++)
+        if (io->events[at].kind != IO_SIGNAL)
+            kernel_fail("an io was closed with an event of kind %d left", io->events[at].kind);
+    for (uint32_t index = 0; index < io->kernel->wire_count; index++) {
+        struct wire *wire = io->kernel->wires[index];
+        if ((wire->receive.armed && wire->receive.io == io) || (wire->send.armed && wire->send.io == io))
+            kernel_fail("an io was closed with an operation under way");
+    }
+    while (io->lent_count)
+        buffer_drop(io_buffer(io));
+    forget(io);
+    free(io->lent);
+    free(io->events);
+    free(io);
+}
+
+// --- Verbs
+
+static struct note *note(struct io *io, enum note_kind kind, int socket, uint64_t token) {
+    if (io->note_count == NOTES_MAX)
+        kernel_fail("too many notes in one turn");
+    if (token >> 56)
+        kernel_fail("a token of more than 56 bits");
+    struct note *fresh = &io->notes[io->note_count++];
+    *fresh = (struct note){.kind = kind, .socket = socket};
+    fresh->operation = (struct operation){.armed = true, .io = io, .token = token};
+    return fresh;
+}
+
+void io_accept(struct io *io, int socket, uint64_t token) {
+    note(io, NOTE_ACCEPT, socket, token);
+}
+
+void io_receive(struct io *io, int socket, uint64_t token, bool once) {
+    note(io, NOTE_RECEIVE, socket, token)->operation.once = once;
+}
+
+void io_receive_into(struct io *io, int socket, uint64_t token, void *memory, size_t bytes) {
+    if (!bytes)
+        kernel_fail("a direct receive of nothing");
+    struct operation *operation = &note(io, NOTE_RECEIVE, socket, token)->operation;
+    operation->memory = memory;
+    operation->bytes = bytes;
+    operation->once = true;
+    scribble(io->kernel, memory, bytes);
+}
+
+void io_send(struct io *io, int socket, uint64_t token, const struct iovec *vectors, unsigned count) {
+    size_t bytes = 0;
+    for (unsigned index = 0; index < count; index++)
+        bytes += vectors[index].iov_len;
+    if (!count || count > 1024 || !bytes)
+        kernel_fail("a send of %u vectors and %zu bytes", count, bytes);
+    struct operation *operation = &note(io, NOTE_SEND, socket, token)->operation;
+    operation->vectors = vectors;
+    operation->count = count;
+}
+
+void io_cancel(struct io *io, uint64_t token) {
+    note(io, NOTE_CANCEL, -1, token);
+}
+
+void io_close_socket(struct io *io, int socket) {
+    note(io, NOTE_CLOSE, socket, 0);
+}
+
+void io_wake(struct io *io, struct io *other) {
+    if (io == other)
+        kernel_fail("an io woke itself");
+    note(io, NOTE_WAKE, -1, 0)->other = other;
+}
+
+int io_signals(struct io *io, uint64_t token) {
+    io->takes_signals = true;
+    io->signals_token = token;
+    return 0;
+}
+
+// --- Carrying notes out
+
+static void arm(struct operation *operation, const struct operation *noted) {
+    if (operation->armed)
+        kernel_fail("a second operation of one kind on one socket (token %llx)",
+                    (unsigned long long)noted->token);
+    *operation = *noted;
+}
+
+static void cancel(struct kernel *kernel, const struct operation *noted) {
+    for (int number = 0; number < SOCKETS_MAX; number++) {
+        struct socket_entry *entry = &kernel->sockets[number];
+        struct operation *operation = entry->wire       ? &entry->wire->receive
+                                      : entry->listener ? &entry->listener->accept
+                                                        : NULL;
+        if (operation && operation->armed && operation->io == noted->io && operation->token == noted->token)
+            operation->cancelled = true;
+    }
+}
+
+static void close_socket(struct kernel *kernel, int number) {
+    struct wire *wire = kernel_socket(kernel, number)->wire;
+    if (!wire || wire->receive.armed || wire->send.armed)
+        kernel_fail("socket %d was closed with an operation under way", number);
+    if (queue_count(&wire->to_hub) && !wire->reset)
+        wire->reset = true; // TCP tells the peer that its bytes were not read
+    wire->hub_closed = true;
+    kernel->sockets[number] = (struct socket_entry){0};
+    wire_settle(wire);
+}
+
+static void carry_out(struct io *io, const struct note *noted) {
+    struct kernel *kernel = io->kernel;
+    switch (noted->kind) {
+    case NOTE_ACCEPT:
+        arm(&kernel_socket(kernel, noted->socket)->listener->accept, &noted->operation);
+        break;
+    case NOTE_RECEIVE:
+        arm(&kernel_socket(kernel, noted->socket)->wire->receive, &noted->operation);
+        break;
+    case NOTE_SEND:
+        arm(&kernel_socket(kernel, noted->socket)->wire->send, &noted->operation);
+        break;
+    case NOTE_CANCEL:
+        cancel(kernel, &noted->operation);
+        break;
+    case NOTE_CLOSE:
+        close_socket(kernel, noted->socket);
+        break;
+    case NOTE_WAKE:
+        noted->other->waking = true;
+        break;
+    }
+}
+
+static void carry_out_all(struct io *io) {
+    for (uint32_t index = 0; index < io->note_count; index++)
+        carry_out(io, &io->notes[index]);
+    io->note_count = 0;
+    io->entries++;
+}
+
+void io_shutdown(struct io *io, int socket, int how) {
+    carry_out_all(io);
+    struct socket_entry *entry = kernel_socket(io->kernel, socket);
+    if (entry->listener) {
+        entry->listener->shut = true;
+        return;
+    }
+    entry->wire->hub_shut_write |= how == SHUT_WR || how == SHUT_RDWR;
+    entry->wire->hub_shut_read |= how == SHUT_RD || how == SHUT_RDWR;
+}
+
+// --- Running
+
+void io_event(struct io *io, const struct io_event *event) {
+    if (io->event_end == io->event_capacity) {
+        io->event_capacity = io->event_capacity ? io->event_capacity * 2 : 64;
+        io->events = realloc(io->events, io->event_capacity * sizeof *io->events);
+        if (!io->events)
+            abort();
+    }
+    io->events[io->event_end++] = *event;
+    kernel_trace(io->kernel, event->token << 8 ^ (uint64_t)event->kind << 4 ^ event->more);
+    kernel_trace(io->kernel, (uint64_t)(int64_t)event->result);
+}
+
+bool sim_io_ready(const struct io *io) {
+    return !io->waiting || io->event_at != io->event_end || io->woken ||
+           io->deadline_ns <= io->kernel->now_ns;
+}
+
+uint64_t sim_io_deadline(const struct io *io) {
+    return io->deadline_ns;
+}
+
+void io_run(struct io *io, uint64_t deadline_ns) {
+    if (io->event_at != io->gathered)
+        kernel_fail("io_run before all events were taken");
+    if (io->event_at == io->event_end)
+        io->event_at = io->event_end = 0;
+    carry_out_all(io);
+    lend(io);
+    io->deadline_ns = deadline_ns;
+    io->gathered = io->event_at;
+    io->waiting = true;
+    fiber_yield();
+    if (!sim_io_ready(io))
+        kernel_fail("a shard was resumed for no reason");
+    io->waiting = false;
+    io->woken = false;
+    io->now_ns = io->kernel->now_ns;
+    io->gathered = io->event_end;
+}
+
+bool io_next(struct io *io, struct io_event *event) {
+    if (io->event_at == io->gathered)
+        return false;
+    *event = io->events[io->event_at++];
+    return true;
+}
+
+uint64_t io_now(const struct io *io) {
+    return io->now_ns;
+}
+
+uint64_t io_entries(const struct io *io) {
+    return io->entries;
+}

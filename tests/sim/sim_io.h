@@ -1,0 +1,78 @@
+// A kernel that isn't there: io/io.h over byte queues and a virtual clock, driven by one source of chance.
+//
+// It is hostile within what io.h allows: it reads what is sent as late as it may, scribbles over every buffer
+// that is lent to it, ends multishots, cuts arrivals, gives a closed socket's number to the next one at once,
+// and delays whatever may be late. What io.h forbids its callers is checked at each call; a breach ends the
+// program.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "io/io.h"
+#include "tests/sim/random.h"
+
+// How often what goes wrong, in thousandths of the occasions.
+struct sim_faults {
+    uint16_t cut;            // an arrival brings less than is there
+    uint16_t single_byte;    // an arrival brings one byte
+    uint16_t end_multishot;  // an arrival ends its multishot
+    uint16_t no_buffer;      // an arrival finds no buffer
+    uint16_t interrupt;      // a send or receive is interrupted
+    uint16_t short_send;     // a send ends before all is sent
+    uint16_t late;           // what could go on waits
+    uint16_t reset;          // the network resets a connection
+    uint16_t accept_failure; // an accept fails, and ends
+    uint32_t lent_max;       // buffers lent at a time; 0: as many as the hub offers
+    uint32_t window_bytes;   // what the kernel keeps for a peer that hasn't read yet
+};
+
+struct kernel;
+struct wire; // a peer's end of a connection
+
+// A kernel without faults until it is told otherwise. Aborts when memory is used up.
+struct kernel *kernel_create(struct random *random);
+void kernel_set_faults(struct kernel *kernel, const struct sim_faults *faults);
+// Every socket and every io must be closed, every wire released.
+void kernel_destroy(struct kernel *kernel);
+// The kernel in which io_open opens from now on.
+void kernel_use(struct kernel *kernel);
+
+uint64_t kernel_now(const struct kernel *kernel);
+void kernel_advance(struct kernel *kernel, uint64_t to_ns);
+// One piece of work, chosen by chance; false when there is none.
+bool kernel_step(struct kernel *kernel);
+// Notes something in the trace; what has been noted so far, as a number.
+void kernel_trace(struct kernel *kernel, uint64_t value);
+uint64_t kernel_traced(const struct kernel *kernel);
+// Sends the process a signal.
+void kernel_signal(struct kernel *kernel, int number);
+
+// A listening socket. It is closed by kernel_destroy.
+int kernel_listen(struct kernel *kernel);
+// Sockets that the hub holds, but for listening ones.
+uint32_t kernel_sockets(const struct kernel *kernel);
+
+// Whether the io's io_run may return now, and when it must.
+bool sim_io_ready(const struct io *io);
+uint64_t sim_io_deadline(const struct io *io);
+
+// Connects. NULL when nobody listens.
+struct wire *wire_dial(struct kernel *kernel, int listener);
+// Writes; false when the other end is gone.
+bool wire_write(struct wire *wire, const void *bytes, size_t count);
+// Reads up to `capacity` bytes; 0 when none are there.
+size_t wire_read(struct wire *wire, void *out, size_t capacity);
+// How many bytes can be read.
+size_t wire_readable(const struct wire *wire);
+// Whether nothing will come any more, all that came has been read.
+bool wire_at_end(const struct wire *wire);
+// Whether the connection was reset under the peer, be it by the hub.
+bool wire_was_reset(const struct wire *wire);
+// Whether the hub has closed its end.
+bool wire_hub_closed(const struct wire *wire);
+void wire_shut(struct wire *wire);
+void wire_reset(struct wire *wire);
+// Closes both directions (a reset if something was left unread) and lets go of the wire.
+void wire_close(struct wire *wire);

@@ -1,0 +1,193 @@
+// It goes well: each step takes one thing that can be done, until nothing can; then time passes. It fails: a
+// hub that never comes to rest, or one that leaves something behind, ends the program.
+#include "tests/sim/world.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "tests/sim/fiber.h"
+#include "tests/sim/kernel.h"
+
+enum { STEPS_MAX = 3000000 };
+
+void world_defaults(struct world_options *options, uint64_t seed, uint32_t shard_count) {
+    *options = (struct world_options){.seed = seed, .shard_count = shard_count};
+    limits_defaults(&options->limits);
+    options->limits.connections_max = 256;
+}
+
+static void live(void *context) {
+    struct shard *shard = context;
+    while (shard_turn(shard))
+        fiber_yield(); // another shard may run between two turns as well as inside one's io_run
+}
+
+static void open_shards(struct world *world) {
+    for (uint32_t index = 0; index < world->shard_count; index++) {
+        const char *why = NULL;
+        int failed = shard_open(&world->shards[index], world->hub, index, &why);
+        if (failed)
+            kernel_fail("shard %u can't be opened: %s", index, why);
+        world->fibers[index] = fiber_create(live, world->shards[index]);
+    }
+    shard_listen(world->shards[0], &world->listener, 1);
+}
+
+void world_open(struct world *world, const struct world_options *options) {
+    *world = (struct world){.shard_count = options->shard_count, .no_memory = options->no_memory};
+    random_init(&world->random, options->seed);
+    world->kernel = kernel_create(&world->random);
+    kernel_set_faults(world->kernel, &options->faults);
+    kernel_use(world->kernel);
+    world->listener = kernel_listen(world->kernel);
+    struct hub_settings settings = {.limits = options->limits,
+                                    .shard_count = options->shard_count,
+                                    .takeover = options->takeover,
+                                    .seed = random_next(&world->random)};
+    if (hub_create(&world->hub, &settings))
+        kernel_fail("out of memory");
+    open_shards(world);
+}
+
+// --- Steps
+
+static bool runnable(const struct world *world, uint32_t index) {
+    return !fiber_ended(world->fibers[index]) && sim_io_ready(world->shards[index]->io);
+}
+
+static void run(struct world *world, uint32_t index) {
+    kernel_trace(world->kernel, index);
+    if (random_chance(&world->random, world->no_memory))
+        memory_fail_after(random_below(&world->random, 12));
+    fiber_resume(world->fibers[index]);
+    memory_fail_after(UINT64_MAX);
+}
+
+static bool run_one(struct world *world) {
+    uint32_t first = random_below(&world->random, world->shard_count);
+    for (uint32_t step = 0; step < world->shard_count; step++) {
+        uint32_t index = (first + step) % world->shard_count;
+        if (!runnable(world, index))
+            continue;
+        run(world, index);
+        return true;
+    }
+    return false;
+}
+
+bool world_step(struct world *world) {
+    bool kernel_first = random_below(&world->random, 3) != 0;
+    if (kernel_first && kernel_step(world->kernel))
+        return true;
+    return run_one(world) || (!kernel_first && kernel_step(world->kernel));
+}
+
+void world_settle(struct world *world) {
+    for (uint32_t steps = 0; world_step(world); steps++)
+        if (steps == STEPS_MAX)
+            kernel_fail("the hub doesn't come to rest");
+}
+
+uint64_t world_next_ns(const struct world *world) {
+    uint64_t next_ns = UINT64_MAX;
+    for (uint32_t index = 0; index < world->shard_count; index++) {
+        if (fiber_ended(world->fibers[index]))
+            continue;
+        uint64_t deadline_ns = sim_io_deadline(world->shards[index]->io);
+        if (deadline_ns < next_ns)
+            next_ns = deadline_ns;
+    }
+    return next_ns;
+}
+
+void world_pass(struct world *world, uint64_t ns) {
+    uint64_t until_ns = kernel_now(world->kernel) + ns;
+    world_settle(world);
+    for (uint64_t next_ns; (next_ns = world_next_ns(world)) <= until_ns;) {
+        kernel_advance(world->kernel, next_ns);
+        world_settle(world);
+    }
+    kernel_advance(world->kernel, until_ns);
+    world_settle(world);
+}
+
+struct wire *world_dial(struct world *world) {
+    return wire_dial(world->kernel, world->listener);
+}
+
+// --- The end
+
+void world_check_awake(const struct world *world) {
+    struct hub *hub = world->hub;
+    bool over = hub_phase(hub) == HUB_STOPPED && atomic_load(&hub->phase_waiting) == 0;
+    for (uint32_t to = 0; to < world->shard_count; to++) {
+        if (fiber_ended(world->fibers[to]))
+            continue;
+        if (over)
+            kernel_fail("shard %u sleeps though the hub has ended", to);
+        for (uint32_t from = 0; from < world->shard_count; from++)
+            if (!mailbox_quiet(hub_mailbox(hub, from, to)))
+                kernel_fail("shard %u sleeps though there is mail", to);
+    }
+}
+
+bool world_stopped(const struct world *world) {
+    for (uint32_t index = 0; index < world->shard_count; index++)
+        if (!fiber_ended(world->fibers[index]))
+            return false;
+    return true;
+}
+
+void world_stop(struct world *world) {
+    kernel_signal(world->kernel, SIGTERM);
+    world_settle(world);
+    for (uint32_t rounds = 0; !world_stopped(world); rounds++) {
+        uint64_t next_ns = world_next_ns(world);
+        if (next_ns == UINT64_MAX || rounds == 10000)
+            kernel_fail("the hub doesn't stop: phase %u, %u shards are not done", hub_phase(world->hub),
+                        atomic_load(&world->hub->phase_waiting));
+        world_check_awake(world);
+        kernel_advance(world->kernel, next_ns);
+        world_settle(world);
+    }
+}
+
+static void check_shard(const struct shard *shard) {
+    if (shard->peers.count || shard->pending.count || shard->agents.count || shard->orders_out)
+        kernel_fail("shard %u ends with %u peers, %u requests, %zu agents and %u orders", shard->index,
+                    shard->peers.count, shard->pending.count, shard->agents.count, shard->orders_out);
+    for (size_t chain = 0; chain < HOME_CHAINS; chain++)
+        if (!list_empty(&shard->agents.homes[chain]))
+            kernel_fail("shard %u ends with a home", shard->index);
+    if (!parcel_pool_full(&shard->parcels))
+        kernel_fail("shard %u ends with %u parcels out", shard->index,
+                    shard->parcels.made - shard->parcels.free_count);
+}
+
+static void check_hub(const struct hub *hub) {
+    if (atomic_load(&hub->budget.bytes))
+        kernel_fail("%llu bytes are still counted as held",
+                    (unsigned long long)atomic_load(&hub->budget.bytes));
+    for (uint32_t shard = 0; shard < hub->settings.shard_count; shard++) {
+        if (atomic_load(&hub->connections[shard]))
+            kernel_fail("shard %u still counts connections", shard);
+        for (uint32_t slot = 0; slot < hub->settings.limits.connections_max; slot++)
+            if (atomic_load(&hub->owed[shard][slot]))
+                kernel_fail("slot %u of shard %u still owes", slot, shard);
+    }
+}
+
+void world_close(struct world *world) {
+    for (uint32_t index = 0; index < world->shard_count; index++)
+        check_shard(world->shards[index]);
+    if (kernel_sockets(world->kernel))
+        kernel_fail("%u sockets are still open", kernel_sockets(world->kernel));
+    for (uint32_t index = 0; index < world->shard_count; index++) {
+        shard_close(world->shards[index]);
+        fiber_destroy(world->fibers[index]);
+    }
+    check_hub(world->hub);
+    hub_destroy(world->hub);
+    kernel_destroy(world->kernel);
+}

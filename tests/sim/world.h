@@ -1,0 +1,54 @@
+// A whole hub on the simulated kernel: its shards as coroutines in one thread, a virtual clock, and nothing
+// that isn't decided by the seed.
+#pragma once
+
+#include "router/hub.h"
+#include "router/shard.h"
+#include "tests/sim/sim_io.h"
+
+enum { WORLD_SHARDS_MAX = 3 };
+
+struct world_options {
+    uint64_t seed;
+    uint32_t shard_count;
+    struct limits limits;
+    bool takeover;
+    uint16_t no_memory; // of a shard's turns, in thousandths, those in which an allocation fails
+    struct sim_faults faults;
+};
+
+struct world {
+    struct random random;
+    struct kernel *kernel;
+    struct hub *hub;
+    struct shard *shards[WORLD_SHARDS_MAX];
+    struct fiber *fibers[WORLD_SHARDS_MAX];
+    uint32_t shard_count;
+    uint16_t no_memory;
+    int listener;
+};
+
+// Options without faults, with the documented limits.
+void world_defaults(struct world_options *options, uint64_t seed, uint32_t shard_count);
+
+// Opens hub and shards and begins to listen.
+void world_open(struct world *world, const struct world_options *options);
+// One piece of work of the kernel's or one turn of a shard; false when all wait for time or for peers.
+bool world_step(struct world *world);
+// Steps until there is nothing to do without time passing.
+void world_settle(struct world *world);
+// Lets time pass, in the steps in which something is due.
+void world_pass(struct world *world, uint64_t ns);
+// When the next shard has something to do by the clock; UINT64_MAX: never.
+uint64_t world_next_ns(const struct world *world);
+struct wire *world_dial(struct world *world);
+// Fails when a shard sleeps that nobody will wake: there is mail for it, or all have finished and it hasn't
+// seen that.
+void world_check_awake(const struct world *world);
+// Whether all shards have had their last turn.
+bool world_stopped(const struct world *world);
+// Drains the hub as SIGTERM does and runs it to its end; a hub that doesn't end fails. Peers that wait for
+// the hub to speak may hold it up to the drain's time.
+void world_stop(struct world *world);
+// Closes a world that has stopped, and checks that nothing is left: no socket, no buffer, no agent, no debt.
+void world_close(struct world *world);
