@@ -1,0 +1,53 @@
+// What the benchmarks of route and send work on, behind a face that C++ can read: core's own headers use C11
+// atomics.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// --- route: one request and its response through core alone
+
+struct route_stage;
+
+// Requests with bodies of `body_bytes`, `batch` of them side by side in one buffer, the id last or first.
+struct route_stage *route_stage_open(uint32_t body_bytes, uint32_t batch, int id_last);
+void route_stage_close(struct route_stage *stage);
+// Routes the batch of requests to an agent's outbox, gathers that, routes the responses back, gathers those.
+// Returns the bytes that would have been sent; 0 when anything went wrong.
+size_t route_stage_turn(struct route_stage *stage);
+
+// --- send: a queue of spliced frames as one send or several
+
+struct send_stage;
+
+struct send_stage *send_stage_open(uint32_t frame_bytes, uint32_t frames);
+void send_stage_close(struct send_stage *stage);
+// Each returns how many vectors it wrote to `out`, which has room for 4 a frame.
+// All bytes copied together.
+unsigned send_stage_copied(struct send_stage *stage, struct iovec *out);
+// Each piece a vector.
+unsigned send_stage_vectors(struct send_stage *stage, struct iovec *out);
+// What outbox_gather makes of it, shipment by shipment; `send` is called with each.
+void send_stage_gathered(struct send_stage *stage,
+                         void (*send)(void *context, struct iovec *vectors, unsigned count), void *context);
+
+// --- mailbox: pointers from one thread to another
+
+enum mailbox_kind { MAILBOX_OURS, MAILBOX_CK };
+
+struct mailbox_stage;
+
+// Starts a producer that posts for ever and publishes every `batch` pieces.
+struct mailbox_stage *mailbox_stage_open(enum mailbox_kind kind, uint32_t batch);
+void mailbox_stage_close(struct mailbox_stage *stage);
+// Takes `count` pieces; 0 when one was out of order.
+int mailbox_stage_take(struct mailbox_stage *stage, uint32_t count);
+
+#ifdef __cplusplus
+}
+#endif
