@@ -3,14 +3,13 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/json.h"
 #include "core/limits.h"
 #include "core/memory.h"
 
 void agents_init(struct agents *agents, uint64_t seed) {
     *agents = (struct agents){0};
     names_init(&agents->by_id, seed);
-    names_init(&agents->methods, seed);
+    groups_init(&agents->groups, seed);
     list_init(&agents->all);
     for (size_t chain = 0; chain < HOME_CHAINS; chain++)
         list_init(&agents->homes[chain]);
@@ -22,7 +21,7 @@ void agents_deinit(struct agents *agents) {
         agents_remove_home(agents, agent->home);
     }
     names_deinit(&agents->by_id);
-    names_deinit(&agents->methods);
+    groups_deinit(&agents->groups);
 }
 
 struct agent *agents_find(const struct agents *agents, const char *id, size_t id_bytes) {
@@ -58,123 +57,6 @@ static struct home *home_at(struct agents *agents, uint64_t connection) {
     return home;
 }
 
-// --- Groups
-
-static void group_leave(struct agents *agents, struct group *group, const struct agent *agent) {
-    size_t index = 0;
-    while (group->members[index] != agent)
-        index++;
-    memmove(&group->members[index], &group->members[index + 1],
-            (--group->count - index) * sizeof(struct agent *));
-    if (group->count)
-        return;
-    names_remove(&agents->methods, group->name, group->name_bytes);
-    memory_give(group->members);
-    memory_give(group);
-}
-
-static struct group *group_named(struct agents *agents, const char *name, size_t name_bytes) {
-    struct group *group = names_get(&agents->methods, name, name_bytes);
-    if (group)
-        return group;
-    group = memory_take_zeroed(1, sizeof *group + name_bytes);
-    if (!group)
-        return NULL;
-    group->name_bytes = name_bytes;
-    memcpy(group->name, name, name_bytes);
-    if (names_add(&agents->methods, group->name, name_bytes, group))
-        return group;
-    memory_give(group);
-    return NULL;
-}
-
-static bool group_is_member(const struct agent *agent, const struct group *group) {
-    for (size_t index = 0; index < agent->group_count; index++)
-        if (agent->groups[index] == group)
-            return true;
-    return false;
-}
-
-static bool group_join(struct agents *agents, struct agent *agent, const char *name, size_t name_bytes) {
-    struct group *group = group_named(agents, name, name_bytes);
-    if (!group)
-        return false;
-    if (group_is_member(agent, group))
-        return true;
-    if (group->count == group->capacity) {
-        size_t capacity = group->capacity ? group->capacity * 2 : 4;
-        struct agent **members = memory_resize(group->members, capacity * sizeof(struct agent *));
-        if (members) {
-            group->members = members;
-            group->capacity = capacity;
-        }
-    }
-    struct group **groups = memory_resize(agent->groups, (agent->group_count + 1) * sizeof(struct group *));
-    if (groups)
-        agent->groups = groups;
-    if (!groups || group->count == group->capacity) {
-        if (group->count == 0) { // made just now
-            names_remove(&agents->methods, group->name, group->name_bytes);
-            memory_give(group->members);
-            memory_give(group);
-        }
-        return false;
-    }
-    agent->groups[agent->group_count++] = group;
-    group->members[group->count++] = agent;
-    return true;
-}
-
-static void leave_groups(struct agents *agents, struct agent *agent) {
-    for (size_t index = 0; index < agent->group_count; index++)
-        group_leave(agents, agent->groups[index], agent);
-    memory_give(agent->groups);
-    agent->groups = NULL;
-    agent->group_count = 0;
-}
-
-static bool truthy(const uint8_t *text, const struct json_item *item) {
-    uint64_t number = 1;
-    switch (item->type) {
-    case JSON_NONE:
-    case JSON_FALSE:
-    case JSON_NULL:
-        return false;
-    case JSON_STRING:
-        return item->value.bytes > 2;
-    case JSON_NUMBER:
-        return text[item->value.at] == '-' || !json_number_whole(text, item->value, &number) || number != 0;
-    default:
-        return true;
-    }
-}
-
-// Joins the group that a string names. Names longer than a method's can be can't be asked for and are passed
-// over.
-static bool join_named(struct agents *agents, struct agent *agent, struct span string) {
-    char name[METHOD_BYTES_MAX];
-    size_t bytes = json_string_decode((const uint8_t *)agent->capabilities, string, name, sizeof name);
-    return bytes == SIZE_MAX || group_join(agents, agent, name, bytes);
-}
-
-// Joins the group of each method that capabilities.methods lists: the strings of an array, or the members of
-// an object that are true in the sense of agents_capable.
-static bool join_groups(struct agents *agents, struct agent *agent) {
-    const uint8_t *text = (const uint8_t *)agent->capabilities;
-    struct json_item methods =
-        json_member(text, (struct span){0, (uint32_t)agent->capabilities_bytes}, "methods");
-    if (methods.type != JSON_ARRAY && methods.type != JSON_OBJECT)
-        return true;
-    struct json_walk walk;
-    json_walk_begin(&walk, text, methods.value);
-    for (struct json_item item; json_next(&walk, &item) == JSON_ITEM;) {
-        bool listed = methods.type == JSON_ARRAY ? item.type == JSON_STRING : truthy(text, &item);
-        if (listed && !join_named(agents, agent, methods.type == JSON_ARRAY ? item.value : item.key))
-            return false;
-    }
-    return true;
-}
-
 // --- Agents
 
 static void agent_free(struct agent *agent) {
@@ -203,7 +85,7 @@ static struct agent *agent_make(const struct agent_offer *offer) {
 }
 
 static void unlink_agent(struct agents *agents, struct agent *agent) {
-    leave_groups(agents, agent);
+    groups_leave(&agents->groups, agent);
     names_remove(&agents->by_id, agent->id, agent->id_bytes);
     list_remove(&agent->by_home);
     list_remove(&agent->link);
@@ -217,7 +99,7 @@ static bool link_agent(struct agents *agents, struct agent *agent, struct home *
     list_append(&home->agents, &agent->by_home);
     list_append(&agents->all, &agent->link);
     agents->count++;
-    if (join_groups(agents, agent))
+    if (groups_join(&agents->groups, agent))
         return true;
     unlink_agent(agents, agent);
     return false;
@@ -269,48 +151,4 @@ void agents_remove_home(struct agents *agents, struct home *home) {
         agents_remove(agents, list_entry(home->agents.next, struct agent, by_home));
     list_remove(&home->link);
     memory_give(home);
-}
-
-struct agent *agents_choose(struct agents *agents, const char *method, size_t method_bytes, uint64_t but,
-                            agents_load *load, const void *context) {
-    struct group *group = names_get(&agents->methods, method, method_bytes);
-    struct agent *best = NULL;
-    uint32_t best_load = UINT32_MAX;
-    size_t best_index = 0;
-    for (size_t step = 0; group && step < group->count; step++) {
-        size_t index = (group->turn + step) % group->count;
-        struct agent *agent = group->members[index];
-        if (agent->home->connection == but)
-            continue;
-        uint32_t owed = load(context, agent->home->connection);
-        if (!best || owed < best_load) {
-            best = agent;
-            best_load = owed;
-            best_index = index;
-        }
-    }
-    if (best)
-        group->turn = best_index + 1;
-    return best;
-}
-
-// --- Capabilities
-
-static bool lists(const uint8_t *text, struct span array, const char *name) {
-    struct json_walk walk;
-    json_walk_begin(&walk, text, array);
-    for (struct json_item item; json_next(&walk, &item) == JSON_ITEM;)
-        if (item.type == JSON_STRING && json_string_is(text, item.value, name))
-            return true;
-    return false;
-}
-
-bool agents_capable(const struct agent *agent, const char *name) {
-    const uint8_t *text = (const uint8_t *)agent->capabilities;
-    struct span all = {0, (uint32_t)agent->capabilities_bytes};
-    if (text[0] == '[')
-        return lists(text, all, name);
-    struct json_item member = json_member(text, all, name);
-    struct json_item tasks = json_member(text, all, "tasks");
-    return truthy(text, &member) || (tasks.type == JSON_ARRAY && lists(text, tasks.value, name));
 }

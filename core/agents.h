@@ -1,5 +1,4 @@
-// Who can be addressed: agentId → the connection where the agent lives, and the groups of agents that offer a
-// method.
+// Who can be addressed: agentId → the connection where the agent lives.
 //
 // Each shard has a table of its own, kept the same as the others' by applying the same changes in the same
 // order (the registry's work), so that reading it takes no lock. A home is a connection on which agents live;
@@ -11,6 +10,7 @@
 #include <stdint.h>
 
 #include "core/governance.h"
+#include "core/groups.h"
 #include "core/list.h"
 #include "core/names.h"
 
@@ -35,21 +35,11 @@ struct agent {
     char id[];
 };
 
-// Agents that offer the same method.
-struct group {
-    struct agent **members;
-    size_t count;
-    size_t capacity;
-    size_t turn; // where the next choice begins, so that ties go in turn
-    size_t name_bytes;
-    char name[];
-};
-
 enum { HOME_CHAIN_BITS = 10, HOME_CHAINS = 1 << HOME_CHAIN_BITS };
 
 struct agents {
     struct names by_id;
-    struct names methods; // name → struct group
+    struct groups groups;
     struct list all;
     struct list homes[HOME_CHAINS]; // by connection
     size_t count;
@@ -76,17 +66,7 @@ struct agent *agents_find(const struct agents *agents, const char *id, size_t id
 struct agent *agents_put(struct agents *agents, const struct agent_offer *offer);
 void agents_remove(struct agents *agents, struct agent *agent);
 
-// Whether an agent's capabilities have `name`: as a member that isn't false, null, 0 or "", as an element
-// where they are an array, or as an element of their `tasks`.
-bool agents_capable(const struct agent *agent, const char *name);
-
 // The home at a connection, or NULL.
 struct home *agents_home(struct agents *agents, uint64_t connection);
 // Takes a home out with all of its agents. What it owes must have been ended.
 void agents_remove_home(struct agents *agents, struct home *home);
-
-// How many requests a connection's agents owe, over all shards.
-typedef uint32_t agents_load(const void *context, uint64_t connection);
-// The agent that offers `method` and owes least, but none on the connection `but`; NULL when there is none.
-struct agent *agents_choose(struct agents *agents, const char *method, size_t method_bytes, uint64_t but,
-                            agents_load *load, const void *context);

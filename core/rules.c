@@ -5,7 +5,7 @@ static struct rules_verdict refuse(enum error error) {
 }
 
 struct rules_verdict rules_route(struct agents *agents, const struct rules_message *message,
-                                 agents_load *load, const void *context) {
+                                 groups_load *load, const void *context) {
     struct agent *agent = NULL;
     if (message->target_given) {
         if (!message->target_is_string)
@@ -15,7 +15,8 @@ struct rules_verdict rules_route(struct agents *agents, const struct rules_messa
         if (!agent)
             return refuse(ERROR_AGENT_NOT_FOUND);
     } else {
-        agent = agents_choose(agents, message->method, message->method_bytes, message->source, load, context);
+        agent = groups_choose(&agents->groups, GROUP_METHOD, message->method, message->method_bytes,
+                              message->source, load, context);
         if (!agent)
             return refuse(ERROR_METHOD_NOT_FOUND);
     }

@@ -27,4 +27,4 @@ struct rules_verdict {
 };
 
 struct rules_verdict rules_route(struct agents *agents, const struct rules_message *message,
-                                 agents_load *load, const void *context);
+                                 groups_load *load, const void *context);

@@ -64,7 +64,7 @@ static inline uint32_t connection_slot(uint64_t connection) {
     return (uint32_t)(connection >> 32) & 0xffffff;
 }
 
-// How many requests a connection owes: as agents_load, with the hub as context.
+// How many requests a connection owes: as groups_load, with the hub as context.
 uint32_t hub_owed(const void *hub, uint64_t connection);
 // Adds to it.
 void hub_owe(struct hub *hub, uint64_t connection, int32_t change);

@@ -162,8 +162,9 @@ static void put_agent(struct text *out, const struct shard *shard, const struct 
 }
 
 static void hub_agents(struct shard *shard, const struct message *message) {
-    char capability[METHOD_BYTES_MAX + 1]; // empty: all agents are wanted
-    if (!offer_read_capability(shard, message, capability, sizeof capability))
+    char capability[METHOD_BYTES_MAX];
+    size_t capability_bytes = 0; // 0: all agents are wanted
+    if (!offer_read_capability(shard, message, capability, sizeof capability, &capability_bytes))
         return;
     struct text result;
     text_init(&result);
@@ -171,7 +172,8 @@ static void hub_agents(struct shard *shard, const struct message *message) {
     bool first = true;
     for (struct list *node = shard->agents.all.next; node != &shard->agents.all; node = node->next) {
         const struct agent *agent = list_entry(node, struct agent, link);
-        if (capability[0] && !agents_capable(agent, capability))
+        if (capability_bytes &&
+            !groups_has(&shard->agents.groups, GROUP_CAPABILITY, capability, capability_bytes, agent))
             continue;
         text_put(&result, first ? "" : ",");
         put_agent(&result, shard, agent);

@@ -119,19 +119,20 @@ bool offer_read_agent_id(struct shard *shard, const struct message *message, str
     return read_agent_id(shard, message, true, offer);
 }
 
-bool offer_read_capability(struct shard *shard, const struct message *message, char *out, size_t capacity) {
+bool offer_read_capability(struct shard *shard, const struct message *message, char *out, size_t capacity,
+                           size_t *bytes) {
     struct json_item item = param(message, "capability");
-    out[0] = '\0';
+    *bytes = 0;
     if (item.type == JSON_NONE)
         return true;
-    size_t bytes = SIZE_MAX;
+    size_t decoded = SIZE_MAX;
     if (item.type == JSON_STRING)
-        bytes = json_string_decode(message->body, item.value, out, capacity - 1);
-    if (bytes == SIZE_MAX || bytes == 0 || memchr(out, '\0', bytes)) {
+        decoded = json_string_decode(message->body, item.value, out, capacity);
+    if (decoded == SIZE_MAX || decoded == 0) {
         route_refuse_field(shard, message, "params.capability", "a name");
         return false;
     }
-    out[bytes] = '\0';
+    *bytes = decoded;
     return true;
 }
 

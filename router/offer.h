@@ -21,8 +21,9 @@ bool offer_read_session(struct shard *shard, const struct message *message, stru
 bool offer_read_agent(struct shard *shard, const struct message *message, struct offer *offer);
 // agent/unregister: the agentId alone.
 bool offer_read_agent_id(struct shard *shard, const struct message *message, struct offer *offer);
-// hub/agents: writes the capability that is asked for with its terminating zero; empty when there is none.
-bool offer_read_capability(struct shard *shard, const struct message *message, char *out, size_t capacity);
+// hub/agents: writes the capability that is asked for; *bytes is 0 when there is none.
+bool offer_read_capability(struct shard *shard, const struct message *message, char *out, size_t capacity,
+                           size_t *bytes);
 
 // Copies the agentId into an order; and all the rest, for which memory may be used up: then false.
 void offer_fill_agent_id(const struct offer *offer, struct order *order);

@@ -30,7 +30,8 @@ static uint32_t owed_by_connection(const void *context, uint64_t connection) {
 }
 
 static const char *choose(struct agents *agents, const char *method, uint64_t but, const uint32_t *owed) {
-    const struct agent *agent = agents_choose(agents, method, strlen(method), but, owed_by_connection, owed);
+    const struct agent *agent =
+        groups_choose(&agents->groups, GROUP_METHOD, method, strlen(method), but, owed_by_connection, owed);
     static char ids[4][16]; // an agent's id has no terminating zero
     static unsigned turn;
     if (!agent)
@@ -138,8 +139,8 @@ static void what_counts_as_a_capability(void **state) {
     for (size_t index = 0; index < sizeof table / sizeof *table; index++) {
         struct agents agents;
         agents_init(&agents, 1);
-        assert_int_equal(agents_capable(put(&agents, "a", 1, table[index].capabilities), "hcs"),
-                         table[index].has);
+        const struct agent *agent = put(&agents, "a", 1, table[index].capabilities);
+        assert_int_equal(groups_has(&agents.groups, GROUP_CAPABILITY, "hcs", 3, agent), table[index].has);
         agents_deinit(&agents);
     }
 }

@@ -1,0 +1,45 @@
+// Groups of agents that offer the same thing, read from their capabilities when they register.
+//
+// A group is there as long as it has members. Names longer than METHOD_BYTES_MAX can't be asked for and make
+// none.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/names.h"
+
+struct agent;
+struct group;
+
+// What agents can have in common:
+enum group_kind {
+    GROUP_METHOD, // `methods` lists it: an element of an array, or a member of an object that isn't false,
+                  // null, 0 or ""
+    GROUP_CAPABILITY, // likewise in the capabilities themselves, or an element of their `tasks`
+    GROUP_TOOL,       // `tools` lists it
+    GROUP_KINDS,
+};
+
+struct groups {
+    struct names by_name[GROUP_KINDS]; // name → struct group
+};
+
+void groups_init(struct groups *groups, uint64_t seed);
+// Every agent must have left.
+void groups_deinit(struct groups *groups);
+
+// Makes an agent a member of all groups that its capabilities name. False when memory is used up: it may then
+// be a member of some.
+bool groups_join(struct groups *groups, struct agent *agent);
+void groups_leave(struct groups *groups, struct agent *agent);
+// Whether an agent is a member of the group of this name.
+bool groups_has(const struct groups *groups, enum group_kind kind, const char *name, size_t bytes,
+                const struct agent *agent);
+
+// How many requests a connection's agents owe, over all shards.
+typedef uint32_t groups_load(const void *context, uint64_t connection);
+// The member that owes least, ties in turn, but none on the connection `but`; NULL when there is none.
+struct agent *groups_choose(struct groups *groups, enum group_kind kind, const char *name, size_t bytes,
+                            uint64_t but, groups_load *load, const void *context);
