@@ -129,10 +129,14 @@ static bool request(struct route_stage *stage, uint32_t index) {
     struct frame frame = {stage->requests, at, &scan};
     const uint8_t *body = frame_body(&frame);
     char method[255], target[255];
-    struct rules_message message = {.method = method, .target = target, .target_given = true, .source = 2};
+    struct rules_message message = {.method = method, .source = 2};
     message.method_bytes = json_string_decode(body, lookup.value[KEY_METHOD], method, sizeof method);
-    message.target_is_string = lookup.type[KEY_TARGET_AGENT] == JSON_STRING;
-    message.target_bytes = json_string_decode(body, lookup.value[KEY_TARGET_AGENT], target, sizeof target);
+    message.target = (struct rules_field){
+        .given = true,
+        .is_string = lookup.type[KEY_TARGET_AGENT] == JSON_STRING,
+        .text = target,
+        .bytes = json_string_decode(body, lookup.value[KEY_TARGET_AGENT], target, sizeof target),
+    };
     struct rules_verdict verdict = rules_route(&stage->agents, &message, no_load, NULL);
     if (verdict.error)
         return false;

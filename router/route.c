@@ -16,11 +16,12 @@ void route_refuse(struct shard *shard, const struct message *message, enum error
         reply_error(shard, message->peer, message_id(message), error, data);
         return;
     }
-    enum counter counter = error == ERROR_METHOD_NOT_FOUND || error == ERROR_AGENT_NOT_FOUND
-                               ? COUNT_DROP_NO_ROUTE
-                           : error == ERROR_OVERLOADED          ? COUNT_DROP_OVERLOADED
-                           : error == ERROR_TARGET_DISCONNECTED ? COUNT_DROP_TARGET_GONE
-                                                                : COUNT_DROP_REFUSED;
+    enum counter counter =
+        error == ERROR_METHOD_NOT_FOUND || error == ERROR_AGENT_NOT_FOUND || error == ERROR_TOOL
+            ? COUNT_DROP_NO_ROUTE
+        : error == ERROR_OVERLOADED          ? COUNT_DROP_OVERLOADED
+        : error == ERROR_TARGET_DISCONNECTED ? COUNT_DROP_TARGET_GONE
+                                             : COUNT_DROP_REFUSED;
     stats_count(&shard->stats, counter);
     if (data)
         text_deinit(data);
@@ -90,10 +91,12 @@ static void refuse_route(struct shard *shard, const struct message *message,
     if (verdict->error == ERROR_METHOD_NOT_FOUND) {
         reply_data_string(&data, "method", message->method, message->method_bytes);
     } else if (verdict->error == ERROR_INVALID_PARAMS) {
-        reply_data_text(&data, "field", "params.targetAgent");
+        reply_data_text(&data, "field", verdict->field);
         reply_data_text(&data, "expected", "string");
     } else if (verdict->error == ERROR_AGENT_NOT_FOUND) {
-        reply_data_string(&data, "agent", asked->target ? asked->target : "", asked->target_bytes);
+        reply_data_string(&data, "agent", asked->target.text, asked->target.bytes);
+    } else if (verdict->error == ERROR_TOOL) {
+        reply_data_string(&data, "tool", asked->tool.text, asked->tool.bytes);
     } else {
         reply_data_string(&data, "agent", verdict->agent->id, verdict->agent->id_bytes);
         reply_data_text(&data, "required", governance_text(asked->required));
@@ -209,31 +212,34 @@ static void forward_request(struct shard *shard, const struct message *message, 
 
 // --- Requests and notifications
 
-static void read_target(const struct message *message, struct rules_message *asked, char *target,
-                        size_t capacity) {
-    if (!lookup_has(&message->lookup, KEY_TARGET_AGENT))
-        return;
-    asked->target_given = true;
-    asked->target_is_string = message->lookup.type[KEY_TARGET_AGENT] == JSON_STRING;
-    if (!asked->target_is_string)
-        return;
-    size_t bytes =
-        json_string_decode(message->body, message->lookup.value[KEY_TARGET_AGENT], target, capacity);
-    if (bytes == SIZE_MAX)
-        return;
-    asked->target = target;
-    asked->target_bytes = bytes;
+// Decodes a field of params into `out`. One that doesn't fit is longer than any name that is known here.
+static struct rules_field read_field(const struct message *message, enum lookup_key key, char *out,
+                                     size_t capacity) {
+    struct rules_field field = {.given = lookup_has(&message->lookup, key)};
+    field.is_string = field.given && message->lookup.type[key] == JSON_STRING;
+    if (!field.is_string)
+        return field;
+    size_t bytes = json_string_decode(message->body, message->lookup.value[key], out, capacity);
+    if (bytes != SIZE_MAX) {
+        field.text = out;
+        field.bytes = bytes;
+    }
+    return field;
 }
 
 static void route_by_rules(struct shard *shard, const struct message *message) {
-    char target[AGENT_ID_BYTES_MAX];
+    char target[METHOD_BYTES_MAX + 1], other[METHOD_BYTES_MAX];
     struct rules_message asked = {
         .method = message->method,
         .method_bytes = message->method_bytes,
+        .target = read_field(message, KEY_TARGET_AGENT, target, sizeof target),
         .required = message->frame->header->governance,
         .source = message->peer->name,
     };
-    read_target(message, &asked, target, sizeof target);
+    if (rules_read_tool(&asked))
+        asked.tool = read_field(message, KEY_TOOL, other, sizeof other);
+    else if (rules_read_approver(&asked))
+        asked.approver = read_field(message, KEY_APPROVER, other, sizeof other);
     struct rules_verdict verdict = rules_route(&shard->agents, &asked, hub_owed, shard->hub);
     enum error fault =
         verdict.error ? ERROR_NONE : target_fault(shard, message, verdict.agent->home->connection);

@@ -17,7 +17,8 @@ static uint32_t nothing_owed(const void *context, uint64_t connection) {
 }
 
 static void put(struct agents *agents, const char *id, uint64_t connection, enum governance governance) {
-    char capabilities[128] = "{\"methods\":[\"work\"]}";
+    char capabilities[256] =
+        "{\"methods\":[\"work\",\"governance/approval\"],\"tools\":[\"ci\"],\"review\":true}";
     struct agent_offer offer = {.connection = connection,
                                 .id = id,
                                 .id_bytes = strlen(id),
@@ -28,6 +29,13 @@ static void put(struct agents *agents, const char *id, uint64_t connection, enum
 }
 
 enum target { ABSENT, STRING, TOO_LONG, NOT_A_STRING };
+
+static struct rules_field field(enum target given, const char *text) {
+    return (struct rules_field){.given = given != ABSENT,
+                                .is_string = given == STRING || given == TOO_LONG,
+                                .text = text,
+                                .bytes = text ? strlen(text) : 0};
+}
 
 static void the_table(void **state) {
     (void)state;
@@ -47,6 +55,10 @@ static void the_table(void **state) {
         {"work", STRING, "nobody", GOVERNANCE_AUTONOMOUS, 9, ERROR_AGENT_NOT_FOUND, NULL},
         {"work", STRING, "loos", GOVERNANCE_AUTONOMOUS, 9, ERROR_AGENT_NOT_FOUND, NULL},
         {"work", STRING, "", GOVERNANCE_AUTONOMOUS, 9, ERROR_AGENT_NOT_FOUND, NULL},
+        {"work", STRING, "@review", GOVERNANCE_AUTONOMOUS, 1, ERROR_NONE, "strict"}, // not itself
+        {"work", STRING, "@review", GOVERNANCE_AUTONOMOUS, 2, ERROR_NONE, "loose"},
+        {"work", STRING, "@work", GOVERNANCE_AUTONOMOUS, 9, ERROR_AGENT_NOT_FOUND, NULL}, // no capability
+        {"work", STRING, "@", GOVERNANCE_AUTONOMOUS, 9, ERROR_AGENT_NOT_FOUND, NULL},
         {"work", TOO_LONG, NULL, GOVERNANCE_AUTONOMOUS, 9, ERROR_AGENT_NOT_FOUND, NULL},
         {"work", NOT_A_STRING, NULL, GOVERNANCE_AUTONOMOUS, 9, ERROR_INVALID_PARAMS, NULL},
         {"work", ABSENT, NULL, GOVERNANCE_AUTONOMOUS, 1, ERROR_NONE, "strict"}, // not itself
@@ -64,10 +76,7 @@ static void the_table(void **state) {
     for (size_t index = 0; index < sizeof table / sizeof *table; index++) {
         struct rules_message message = {.method = table[index].method,
                                         .method_bytes = strlen(table[index].method),
-                                        .target_given = table[index].given != ABSENT,
-                                        .target_is_string = table[index].given != NOT_A_STRING,
-                                        .target = table[index].target,
-                                        .target_bytes = table[index].target ? strlen(table[index].target) : 0,
+                                        .target = field(table[index].given, table[index].target),
                                         .required = table[index].required,
                                         .source = table[index].source};
         struct rules_verdict verdict = rules_route(&agents, &message, nothing_owed, NULL);
@@ -81,9 +90,54 @@ static void the_table(void **state) {
     agents_deinit(&agents);
 }
 
+// Rules that read a second field: what it says, and who gets the message.
+static void tools_and_approvers(void **state) {
+    (void)state;
+    static const struct {
+        const char *method;
+        enum target given;
+        const char *text;
+        enum error error;
+        const char *agent;
+    } table[] = {
+        {"tool/integration", STRING, "ci", ERROR_NONE, "only"},
+        {"tool/integration", STRING, "cd", ERROR_TOOL, NULL},
+        {"tool/integration", STRING, "review", ERROR_TOOL, NULL}, // a capability is no tool
+        {"tool/integration", TOO_LONG, NULL, ERROR_TOOL, NULL},
+        {"tool/integration", NOT_A_STRING, NULL, ERROR_INVALID_PARAMS, NULL},
+        {"tool/integration", ABSENT, NULL, ERROR_INVALID_PARAMS, NULL},
+        {"governance/approval", STRING, "human", ERROR_NONE, "human"},
+        {"governance/approval", STRING, "nobody", ERROR_NONE, "only"}, // then by method
+        {"governance/approval", ABSENT, NULL, ERROR_NONE, "only"},
+    };
+    struct agents agents;
+    agents_init(&agents, 1);
+    put(&agents, "only", 1, GOVERNANCE_MANUAL);
+    struct agent_offer human = {.connection = 2, .id = "human", .id_bytes = 5, .capabilities_bytes = 2};
+    char none[2 + 64] = "{}";
+    human.capabilities = none;
+    assert_non_null(agents_put(&agents, &human));
+    for (size_t index = 0; index < sizeof table / sizeof *table; index++) {
+        struct rules_message message = {
+            .method = table[index].method, .method_bytes = strlen(table[index].method), .source = 9};
+        assert_true(rules_read_tool(&message) != rules_read_approver(&message));
+        *(rules_read_tool(&message) ? &message.tool : &message.approver) =
+            field(table[index].given, table[index].text);
+        struct rules_verdict verdict = rules_route(&agents, &message, nothing_owed, NULL);
+        assert_int_equal(verdict.error, table[index].error);
+        assert_true(verdict.error != ERROR_INVALID_PARAMS || strcmp(verdict.field, "params.tool") == 0);
+        if (table[index].agent)
+            assert_memory_equal(verdict.agent->id, table[index].agent, strlen(table[index].agent));
+        else
+            assert_null(verdict.agent);
+    }
+    agents_deinit(&agents);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table),
+        cmocka_unit_test(tools_and_approvers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

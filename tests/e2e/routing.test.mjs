@@ -133,3 +133,38 @@ scenario('one name registered by many at once: one wins', EVERYWHERE, async (hub
     }
   }
 });
+
+scenario('@capability goes to an agent that has it, never on the source\'s own connection', EVERYWHERE, async (hub) => {
+  const object = await hub.agent('object', { review: true, testing: 0 });
+  const list = await hub.agent('list', ['review', 'testing']);
+  const tasks = await hub.agent('tasks', { tasks: ['design', 'review'] });
+  for (const agent of [object, list, tasks]) agent.serve(() => agent === object ? 'object' : agent === list ? 'list' : 'tasks');
+  const source = await hub.peer();
+  const answers = new Set();
+  for (let n = 0; n < 6; n++) answers.add((await source.ask('any', { targetAgent: '@review' })).result);
+  assert.deepEqual([...answers].sort(), ['list', 'object', 'tasks']);
+  assert.equal((await source.ask('any', { targetAgent: '@testing' })).result, 'list');
+  assert.equal((await source.ask('any', { targetAgent: '@design' })).result, 'tasks');
+  assertError(await list.ask('any', { targetAgent: '@testing' }), -32010);
+  for (const name of ['@nothing', '@', '@@review']) assertError(await source.ask('any', { targetAgent: name }), -32010);
+});
+
+scenario('tool/integration goes to an agent that offers the tool, else -32002', EVERYWHERE, async (hub) => {
+  (await hub.agent('ci', { tools: ['ci-pipeline'] })).serve((message) => message.params.action);
+  const source = await hub.peer();
+  assert.equal((await source.ask('tool/integration', { tool: 'ci-pipeline', action: 'run-tests' })).result, 'run-tests');
+  const refused = await source.ask('tool/integration', { tool: 'cd-pipeline', action: 'x' });
+  assertError(refused, -32002);
+  assert.equal(refused.error.data.tool, 'cd-pipeline');
+  assertError(await source.ask('tool/integration', { action: 'x' }), -32602);
+  assertError(await source.ask('tool/integration', { tool: 7 }), -32602);
+});
+
+scenario('governance/approval goes to its approver, else by method', EVERYWHERE, async (hub) => {
+  (await hub.agent('user-123')).serve(() => 'the approver');
+  (await hub.agent('board', { methods: ['governance/approval'] })).serve(() => 'the board');
+  const source = await hub.peer();
+  assert.equal((await source.ask('governance/approval', { approver: 'user-123' })).result, 'the approver');
+  assert.equal((await source.ask('governance/approval', { approver: 'user-9' })).result, 'the board');
+  assert.equal((await source.ask('governance/approval', {})).result, 'the board');
+});
