@@ -256,6 +256,33 @@ bool json_string_is(const uint8_t *text, struct span string, const char *literal
     return left == 0;
 }
 
+static bool strings_same(const uint8_t *text, struct span value, const uint8_t *other_text,
+                         struct span other) {
+    uint32_t at = value.at + 1, end = value.at + value.bytes - 1;
+    uint32_t other_at = other.at + 1, other_end = other.at + other.bytes - 1;
+    while (at < end && other_at < other_end) {
+        char unit[4], other_unit[4];
+        unsigned bytes, other_bytes;
+        at = string_decode_next(text, at, end, unit, &bytes);
+        other_at = string_decode_next(other_text, other_at, other_end, other_unit, &other_bytes);
+        if (at == UINT32_MAX || other_at == UINT32_MAX || bytes != other_bytes ||
+            memcmp(unit, other_unit, bytes) != 0)
+            return false;
+    }
+    return at == end && other_at == other_end;
+}
+
+bool json_same(const uint8_t *text, struct span value, const uint8_t *other_text, struct span other) {
+    if (value.bytes == other.bytes && memcmp(text + value.at, other_text + other.at, value.bytes) == 0)
+        return true;
+    bool string = string_quoted(text, value), other_string = string_quoted(other_text, other);
+    if (string || other_string)
+        return string && other_string && strings_same(text, value, other_text, other);
+    uint64_t number, other_number;
+    return json_number_whole(text, value, &number) && json_number_whole(other_text, other, &other_number) &&
+           number == other_number;
+}
+
 // --- The walk.
 
 void json_walk_begin(struct json_walk *walk, const uint8_t *text, struct span value) {

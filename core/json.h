@@ -61,6 +61,10 @@ size_t json_string_decode(const uint8_t *text, struct span string, char *out, si
 // Whether a string means `literal`.
 bool json_string_is(const uint8_t *text, struct span string, const char *literal);
 
+// Whether two scalars of different texts mean the same: strings by what they mean, numbers by value where
+// they are whole, all else by their bytes.
+bool json_same(const uint8_t *text, struct span value, const uint8_t *other_text, struct span other);
+
 // --- What the lookup and the walk are built on. `at` and `end` are offsets into `text`.
 
 // The first offset from `at` on that is no white space; `end` when there is none.

@@ -35,6 +35,31 @@ struct parcel *outbox_take(struct outbox *outbox) {
     return lane ? take_from(outbox, lane) : NULL;
 }
 
+static struct parcel *remove_from(struct outbox *outbox, struct parcel_list *lane, uint64_t hub_id) {
+    for (struct parcel **link = &lane->first; *link; link = &(*link)->next) {
+        struct parcel *parcel = *link;
+        if (parcel->hub_id != hub_id)
+            continue;
+        *link = parcel->next;
+        if (lane->last == &parcel->next)
+            lane->last = link;
+        parcel->next = NULL;
+        outbox->bytes -= parcel->bytes;
+        outbox->count--;
+        return parcel;
+    }
+    return NULL;
+}
+
+struct parcel *outbox_remove(struct outbox *outbox, uint64_t hub_id) {
+    for (unsigned lane = 0; lane < LANES_COUNT; lane++) {
+        struct parcel *parcel = remove_from(outbox, &outbox->lanes[lane], hub_id);
+        if (parcel)
+            return parcel;
+    }
+    return NULL;
+}
+
 void stage_init(struct stage *stage, struct buffer_pool *pool) {
     *stage = (struct stage){.pool = pool};
 }

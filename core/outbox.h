@@ -55,6 +55,9 @@ void outbox_add(struct outbox *outbox, struct parcel *parcel);
 // The first parcel that waits, taken out, or NULL.
 struct parcel *outbox_take(struct outbox *outbox);
 
+// Takes out the request that waits under this hub id; NULL when none does. The oldest are looked at first.
+struct parcel *outbox_remove(struct outbox *outbox, uint64_t hub_id);
+
 // Memory that small parcels are copied to, shared by all sends of a turn: a receive buffer at a time.
 struct stage {
     struct buffer_pool *pool;

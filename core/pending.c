@@ -69,6 +69,7 @@ struct pending *pending_add(struct pending_table *table, const void *id, uint32_
     memcpy(pending->id, id, id_bytes);
     pending->id_bytes = id_bytes;
     pending->used = true;
+    pending->cancelled = false;
     timer_init(&pending->timer, 0);
     list_init(&pending->by_source);
     list_init(&pending->by_target);

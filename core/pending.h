@@ -28,6 +28,7 @@ struct pending {
     uint32_t generation;
     uint32_t timeout_ms;
     bool used;
+    bool cancelled; // a cancel is on its way to the target, or has been there
     char inline_id[PENDING_ID_INLINE];
 };
 

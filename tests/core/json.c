@@ -176,6 +176,35 @@ static void a_string_is_only_its_meaning(void **state) {
     assert_false(json_string_is(put("id"), all("id"), "id"));
 }
 
+static void ids_are_the_same_by_meaning(void **state) {
+    (void)state;
+    static const struct {
+        const char *one, *other;
+        bool same;
+    } table[] = {
+        {"1", "1", true},
+        {"1", "1.0", true},
+        {"100", "1e2", true},
+        {"1", "2", false},
+        {"1", "\"1\"", false},
+        {"\"a\"", "\"a\"", true},
+        {"\"a\"", "\"\\u0061\"", true},
+        {"\"a\"", "\"ab\"", false},
+        {"\"ab\"", "\"a\"", false},
+        {"-1", "-1", true},
+        {"-1", "1", false},
+        {"1.5", "1.50", false},
+        {"\"\"", "\"\"", true},
+    };
+    for (size_t index = 0; index < sizeof table / sizeof *table; index++) {
+        uint8_t other[128] = {0};
+        memcpy(other, table[index].other, strlen(table[index].other));
+        assert_int_equal(
+            json_same(put(table[index].one), all(table[index].one), other, all(table[index].other)),
+            table[index].same);
+    }
+}
+
 static void a_walk_gives_each_item(void **state) {
     (void)state;
     const char *text =
@@ -421,6 +450,7 @@ static int run_level(enum json_level level, const char *name) {
         cmocka_unit_test(a_fault_is_found_wherever_it_lies),
         cmocka_unit_test(strings_mean_what_they_spell),
         cmocka_unit_test(a_string_is_only_its_meaning),
+        cmocka_unit_test(ids_are_the_same_by_meaning),
         cmocka_unit_test(a_walk_gives_each_item),
         cmocka_unit_test(a_walk_ends_at_the_first_fault),
         cmocka_unit_test(a_member_is_found_by_its_meaning),

@@ -176,8 +176,38 @@ static void without_memory_to_copy_to_it_is_sent_from_where_it_lies(void **state
     tear_down(&fixture);
 }
 
+// Wherever a request waits it is found and taken out, the rest stays in order, and the lane's end is still
+// its end.
+static void a_request_is_taken_out(void **state) {
+    (void)state;
+    for (uint64_t out = 1; out <= 5; out++) {
+        struct fixture fixture;
+        char sent[8];
+        set_up(&fixture);
+        for (uint64_t id = 1; id <= 4; id++) {
+            add(&fixture, (char)('0' + id), 1, id == 4 ? LANE_HIGH : LANE_NORMAL);
+            struct parcel *parcel = fixture.outbox.lanes[id == 4 ? LANE_HIGH : LANE_NORMAL].first;
+            while (parcel->next)
+                parcel = parcel->next;
+            parcel->hub_id = id;
+        }
+        struct parcel *taken = outbox_remove(&fixture.outbox, out);
+        assert_int_equal(taken != NULL, out <= 4);
+        assert_null(outbox_remove(&fixture.outbox, out));
+        if (taken)
+            parcel_drop(taken);
+        add(&fixture, '9', 1, LANE_NORMAL);
+        size_t count = send_all(&fixture, 1, sent);
+        static const char *const left[] = {"", "4239", "4139", "4129", "1239", "41239"};
+        assert_int_equal(count, strlen(left[out]));
+        assert_memory_equal(sent, left[out], count);
+        tear_down(&fixture);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_request_is_taken_out),
         cmocka_unit_test(urgent_goes_first_and_lanes_keep_their_order),
         cmocka_unit_test(all_bytes_go_in_order_whatever_the_sizes_and_steps),
         cmocka_unit_test(small_neighbours_become_one_vector_and_large_ones_are_not_copied),
