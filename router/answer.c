@@ -1,6 +1,7 @@
 #include "router/answer.h"
 
 #include "core/text.h"
+#include "router/cancel.h"
 #include "router/reply.h"
 #include "router/send.h"
 
@@ -75,6 +76,7 @@ void answer_timed_out(struct shard *shard, struct pending *pending) {
     struct text data;
     text_init(&data);
     reply_data_number(&data, "timeoutMs", (int64_t)pending->timeout_ms);
+    cancel_downstream(shard, pending);
     answer_error(shard, pending, ERROR_TIMED_OUT, &data);
 }
 
@@ -99,8 +101,11 @@ void answer_target_left(struct shard *shard, struct home *home) {
 
 void answer_abandon_all(struct shard *shard, struct peer *source) {
     while (!list_empty(&source->asked)) {
+        struct pending *pending = list_entry(source->asked.next, struct pending, by_source);
         stats_count(&shard->stats, COUNT_REQUESTS_ABANDONED);
-        end(shard, list_entry(source->asked.next, struct pending, by_source));
+        list_remove(&pending->by_source);
+        cancel_downstream(shard, pending);
+        end(shard, pending);
     }
 }
 

@@ -20,7 +20,7 @@ void answer_error(struct shard *shard, struct pending *pending, enum error error
 void answer_timed_out(struct shard *shard, struct pending *pending);
 // A connection with agents is gone: all that this shard's peers asked of it ends.
 void answer_target_left(struct shard *shard, struct home *home);
-// Who asked is gone: nobody is answered.
+// Who asked is gone: nobody is answered, and the targets are told.
 void answer_abandon_all(struct shard *shard, struct peer *source);
 // The hub ends: everything that is pending here ends with `target disconnected`.
 void answer_end_all(struct shard *shard);

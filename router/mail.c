@@ -3,6 +3,7 @@
 #include "core/list.h"
 #include "core/memory.h"
 #include "router/answer.h"
+#include "router/cancel.h"
 #include "router/registry.h"
 #include "router/send.h"
 
@@ -58,6 +59,12 @@ static void take(struct shard *shard, struct mail *mail) {
         break;
     case MAIL_RETURN:
         parcel_drop(parcel);
+        break;
+    case MAIL_CANCEL:
+        cancel_arrived(shard, parcel);
+        break;
+    case MAIL_CANCELLED:
+        cancel_came_home(shard, parcel);
         break;
     case MAIL_ADOPT: {
         struct adoption *adoption = list_entry(mail, struct adoption, mail);

@@ -4,13 +4,16 @@
 #include "router/shard.h"
 
 enum mail_kind {
-    MAIL_DELIVER, // a parcel for mail.connection; hub_id says whose request it is (0: a notification)
-    MAIL_ANSWER,  // a parcel with a hole, answering hub_id; mail.connection says who answers
-    MAIL_BROKEN,  // likewise, but the answer can't be used
-    MAIL_RETURN,  // a parcel comes home
-    MAIL_REFUSED, // likewise, and the request hub_id was refused: mail.detail is the error
-    MAIL_ADOPT,   // a socket for a new peer
-    MAIL_ORDER,   // a change of the registry (registry.c)
+    MAIL_DELIVER,   // a parcel for mail.connection; hub_id says whose request it is (0: a notification)
+    MAIL_ANSWER,    // a parcel with a hole, answering hub_id; mail.connection says who answers
+    MAIL_BROKEN,    // likewise, but the answer can't be used
+    MAIL_RETURN,    // a parcel comes home
+    MAIL_REFUSED,   // likewise, and the request hub_id was refused: mail.detail is the error
+    MAIL_CANCEL,    // a cancel of request hub_id, for mail.connection; mail.detail: the source waits for an
+                    // answer
+    MAIL_CANCELLED, // it comes home: the request hub_id was taken out of the queue
+    MAIL_ADOPT,     // a socket for a new peer
+    MAIL_ORDER,     // a change of the registry (registry.c)
 };
 
 // A socket on its way to its shard.

@@ -6,6 +6,7 @@
 
 #include "core/agent_id.h"
 #include "core/memory.h"
+#include "router/cancel.h"
 #include "router/offer.h"
 #include "router/registry.h"
 
@@ -234,6 +235,8 @@ static const struct method {
     {"initialized", sizeof "initialized" - 1, initialized, true},
     {"shutdown", sizeof "shutdown" - 1, shutdown_session, false},
     {"exit", sizeof "exit" - 1, leave, true},
+    {"$/cancelRequest", sizeof "$/cancelRequest" - 1, cancel_request, true},
+    {"notifications/cancelled", sizeof "notifications/cancelled" - 1, cancel_request, true},
     {"agent/register", sizeof "agent/register" - 1, agent_register, false},
     {"agent/unregister", sizeof "agent/unregister" - 1, agent_unregister, false},
     {"hub/agents", sizeof "hub/agents" - 1, hub_agents, false},

@@ -29,17 +29,21 @@ void reply_data_number(struct text *data, const char *name, int64_t value) {
 
 // --- Frames
 
+void reply_frame(struct text *frame, const struct text *body) {
+    text_put(frame, "Content-Length: ");
+    text_number(frame, (int64_t)body->length);
+    text_put(frame, "\r\n\r\n");
+    text_add(frame, body->bytes, body->length);
+    frame->failed |= body->failed;
+}
+
 // Puts the header block before a body and queues the frame; takes the body over.
 static void queue_body(struct shard *shard, struct peer *peer, struct text *body) {
     struct text frame;
     text_init(&frame);
-    text_put(&frame, "Content-Length: ");
-    text_number(&frame, (int64_t)body->length);
-    text_put(&frame, "\r\n\r\n");
-    text_add(&frame, body->bytes, body->length);
-    bool failed = body->failed || frame.failed;
+    reply_frame(&frame, body);
     text_deinit(body);
-    struct parcel *parcel = failed ? NULL : parcel_own(&shard->parcels, frame.bytes, frame.length);
+    struct parcel *parcel = frame.failed ? NULL : parcel_own(&shard->parcels, frame.bytes, frame.length);
     if (parcel) {
         send_queue_owed(shard, peer, parcel);
         return;

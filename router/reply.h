@@ -24,6 +24,10 @@ void reply_order(struct shard *shard, const struct order *order);
 // Tells a peer that another one has taken its agentId over: hub/replaced.
 void reply_replaced(struct shard *shard, struct peer *peer, const char *agent_id, size_t bytes);
 
+// Writes a frame of the hub's own: a header block and this body. Fails as texts do, also when the body has
+// failed.
+void reply_frame(struct text *frame, const struct text *body);
+
 // Starts `data` as {"key":"value"}; more members may follow with reply_data_number and _string. The closing
 // brace is reply_error's.
 void reply_data_string(struct text *data, const char *key, const void *value, size_t bytes);

@@ -23,6 +23,8 @@
     X(COUNT_FRAMING_ERRORS, "framing_errors")                                                                \
     X(COUNT_REQUESTS_TIMED_OUT, "requests_timed_out")                                                        \
     X(COUNT_REQUESTS_ABANDONED, "requests_abandoned_by_source")                                              \
+    X(COUNT_CANCELS_FORWARDED, "cancels_forwarded")                                                          \
+    X(COUNT_CANCELLED_IN_QUEUE, "requests_cancelled_in_queue")                                               \
     X(COUNT_TARGETS_LEFT, "requests_ended_by_target_leaving")                                                \
     X(COUNT_DROP_NO_ROUTE, "dropped_notifications_without_route")                                            \
     X(COUNT_DROP_REFUSED, "dropped_notifications_refused")                                                   \

@@ -375,6 +375,19 @@ struct record *compose_spoof(struct run *run, struct guest *guest, uint64_t id) 
     return record;
 }
 
+void compose_cancel(struct run *run, struct guest *guest, const struct record *record) {
+    bool mcp = random_chance(run->random, 300);
+    char text[512];
+    int body = snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"method\":\"%s\",\"params\":{\"%s\":%.*s}}",
+                        mcp ? "notifications/cancelled" : "$/cancelRequest", mcp ? "requestId" : "id",
+                        (int)record->id_bytes, (const char *)record->body.bytes + record->id_at);
+    char head[48];
+    int count = snprintf(head, sizeof head, "Content-Length: %d\r\n\r\n", body);
+    queue_bytes_add(&guest->out, head, (size_t)count);
+    queue_bytes_add(&guest->out, text, (size_t)body);
+    guest->cancels = true;
+}
+
 // --- What isn't right
 
 void compose_junk(struct run *run, struct guest *guest, bool framing) {

@@ -207,6 +207,14 @@ static void move_out(struct run *run, struct guest *guest) {
         guest_arrive(run, name);
 }
 
+static void cancel_something(struct run *run, struct guest *guest) {
+    if (!run->record_count)
+        return;
+    const struct record *record = run->records[random_below(run->random, run->record_count)];
+    if (record->kind == RECORD_ASK && record->source == guest->index)
+        compose_cancel(run, guest, record);
+}
+
 static bool do_one(struct run *run, struct guest *guest) {
     if (!guest->plan || guest->doomed || guest->shut || guest->ended_by_hub)
         return false;
@@ -223,6 +231,8 @@ static bool do_one(struct run *run, struct guest *guest) {
         be_rude(run, guest);
     else if (dice < 19 && run->profile.leavers)
         move_out(run, guest);
+    else if (dice < 26 && run->profile.silent)
+        cancel_something(run, guest);
     else
         call_somebody(run, guest);
     return true;

@@ -108,6 +108,7 @@ static bool check_call(struct run *run, struct guest *guest, const struct naive_
     uint64_t hub_id = bit_number(id);
     if (!hub_id || hub_id >= UINT64_C(1) << 53)
         oracle_fail(run, tag, frame, "a hub id isn't a whole number below 2^53");
+    record->hub_id = hub_id;
     run->seen[run->seen_count % 64].id = hub_id;
     run->seen[run->seen_count++ % 64].guest = guest->index;
     if (guest->duty_count == DUTIES_MAX) {
@@ -118,6 +119,29 @@ static bool check_call(struct run *run, struct guest *guest, const struct naive_
     duty->tag = tag;
     snprintf(duty->id, sizeof duty->id, "%llu", (unsigned long long)hub_id);
     return true;
+}
+
+// A cancel names what this guest was asked, and comes for a reason: the source wants it, has gone, or has
+// been told that it took too long.
+static bool check_cancel(struct run *run, struct guest *guest, const struct naive_frame *frame) {
+    struct bit id = naive_find(frame->body, "params.id");
+    uint64_t hub_id = bit_number(id.bytes ? id : naive_find(frame->body, "params.requestId"));
+    for (unsigned tag = 0; tag < run->record_count; tag++) {
+        struct record *record = run->records[tag];
+        if (record->kind != RECORD_ASK || record->delivered_to != guest->index || record->hub_id != hub_id)
+            continue;
+        const struct guest *source = run->guests[record->source];
+        bool reason = source->cancels || source->gone || source->leaving || source->doomed || record->ended ||
+                      record->short_timeout || record->ignored || run->profile.lossy || run->draining;
+        if (!reason || record->cancelled)
+            oracle_fail(run, (int)tag, frame, "a cancel came that nobody wanted, or twice");
+        record->cancelled = true;
+        return false;
+    }
+    if (!run->profile.tight &&
+        !run->profile.lossy) // a request that was refused here may be cancelled before that is known
+        oracle_fail(run, NOBODY, frame, "a cancel came for what was never asked here");
+    return false;
 }
 
 // --- Answers arrive
@@ -198,6 +222,8 @@ static bool code_allowed(const struct run *run, const struct record *record, int
         return loose || run->profile.tight;
     case -32053:
         return record->to == TO_HUB && record->name != NOBODY;
+    case -32800:
+        return record->to != TO_HUB && run->guests[record->source]->cancels;
     case -32603:
         return record->broken_answer || run->profile.lossy;
     default:
@@ -254,6 +280,8 @@ bool oracle_frame(struct run *run, struct guest *guest, const struct naive_frame
         guest->leaving = true;
         return false;
     }
+    if (bit_is(method, "\"$/cancelRequest\"") || bit_is(method, "\"notifications/cancelled\""))
+        return check_cancel(run, guest, frame);
     if (method.bytes)
         return check_call(run, guest, frame);
     struct record *record = record_at(run, frame, "result.tag", &tag);

@@ -45,8 +45,10 @@ struct record {
 
     unsigned ended, delivered;
     int delivered_to;
-    bool guessed; // ended by an error that bore its id: it may have been another one with the same id
-    bool ignored; // the agent won't answer
+    uint64_t hub_id; // that it was delivered with
+    bool cancelled;  // its target was told
+    bool guessed;    // ended by an error that bore its id: it may have been another one with the same id
+    bool ignored;    // the agent won't answer
     bool broken_answer;
     bool secured; // its answer was wholly written before the agent half-closed: it must arrive
     int answers;  // the tag of the request
@@ -80,6 +82,7 @@ struct guest {
     unsigned duty_count;
     unsigned ids;
     unsigned null_errors, null_errors_due;
+    bool cancels; // has cancelled something
     int last_tag[GUESTS_MAX][SIM_LANES];
 };
 
@@ -133,6 +136,8 @@ struct record *compose_spoof(struct run *run, struct guest *guest, uint64_t id);
 // Something that isn't a message: answered with an error without an id, or (`framing`) the end of the
 // connection.
 void compose_junk(struct run *run, struct guest *guest, bool framing);
+// Cancels something that this guest has asked.
+void compose_cancel(struct run *run, struct guest *guest, const struct record *record);
 int record_tag(const struct run *run, const struct record *record);
 
 // --- guest.c: behaviour

@@ -1,0 +1,157 @@
+#include "router/cancel.h"
+
+#include <string.h>
+
+#include "core/memory.h"
+#include "router/answer.h"
+#include "router/mail.h"
+#include "router/send.h"
+
+// --- At the source
+
+// Once a request: a second cancel might find it taken out of the queue, and name to the target what it never
+// saw.
+static void dispatch(struct shard *shard, struct pending *pending, struct parcel *parcel, bool answer) {
+    uint64_t target = pending->target;
+    uint32_t to = connection_shard(target);
+    pending->cancelled = true;
+    parcel->hub_id = pending_hub_id(&shard->pending, pending);
+    parcel->lane = LANE_URGENT;
+    parcel->mail.kind = MAIL_CANCEL;
+    parcel->mail.connection = target;
+    parcel->mail.detail = answer;
+    if (to == shard->index)
+        cancel_arrived(shard, parcel);
+    else
+        mailbox_post(hub_mailbox(shard->hub, shard->index, to), &parcel->mail);
+}
+
+// The latest request of this peer that isn't being cancelled and whose id means what `id`, a value of the
+// body, means. What the table keeps has no slack behind it, which reading JSON wants.
+static struct pending *find_asked(const struct message *message, struct span id) {
+    uint8_t kept[512];
+    struct list *asked = &message->peer->asked;
+    for (struct list *node = asked->prev; node != asked; node = node->prev) {
+        struct pending *pending = list_entry(node, struct pending, by_source);
+        if (pending->cancelled || pending->id_bytes + BUFFER_SLACK_BYTES > sizeof kept)
+            continue;
+        memcpy(kept, pending->id, pending->id_bytes);
+        memset(kept + pending->id_bytes, 0, BUFFER_SLACK_BYTES);
+        if (json_same(message->body, id, kept, (struct span){0, pending->id_bytes}))
+            return pending;
+    }
+    return NULL;
+}
+
+static void forward(struct shard *shard, const struct message *message, struct span id,
+                    struct pending *pending) {
+    char digits[HUB_ID_DIGITS_MAX + 4];
+    size_t count = text_digits(digits, pending_hub_id(&shard->pending, pending));
+    struct parcel *parcel = parcel_open(&shard->parcels, message->frame, id);
+    if (!parcel || !parcel_fill(parcel, digits, count)) {
+        if (parcel)
+            parcel_drop(parcel);
+        stats_count(&shard->stats, COUNT_DROP_NO_MEMORY);
+        return;
+    }
+    dispatch(shard, pending, parcel, true);
+}
+
+// MCP's key isn't among those that lookup guards: a second one could name another peer's request.
+static bool find_request_id(const struct message *message, struct json_item *id) {
+    struct json_walk walk;
+    unsigned found = 0;
+    json_walk_begin(&walk, message->body, message->lookup.value[KEY_PARAMS]);
+    for (struct json_item item; json_next(&walk, &item) == JSON_ITEM;) {
+        if (!json_string_is(message->body, item.key, "requestId"))
+            continue;
+        *id = item;
+        found++;
+    }
+    return found == 1;
+}
+
+static bool read_id(const struct message *message, struct json_item *id) {
+    const struct lookup *lookup = &message->lookup;
+    if (!lookup_has(lookup, KEY_PARAMS) || lookup->type[KEY_PARAMS] != JSON_OBJECT)
+        return false;
+    if (message->method[0] != '$')
+        return find_request_id(message, id);
+    id->value = lookup->value[KEY_PARAMS_ID];
+    id->type = (enum json_type)lookup->type[KEY_PARAMS_ID];
+    return lookup_has(lookup, KEY_PARAMS_ID);
+}
+
+void cancel_request(struct shard *shard, const struct message *message) {
+    struct json_item id = {0};
+    if (!read_id(message, &id) || (id.type != JSON_STRING && id.type != JSON_NUMBER)) {
+        route_refuse_field(shard, message, message->method[0] == '$' ? "params.id" : "params.requestId",
+                           "a string or a number, once");
+        return;
+    }
+    struct pending *pending = find_asked(message, id.value);
+    if (pending)
+        forward(shard, message, id.value, pending);
+    if (message_is_request(message))
+        reply_result(shard, message->peer, message_id(message), "null", 4);
+}
+
+void cancel_downstream(struct shard *shard, struct pending *pending) {
+    struct text body, frame;
+    if (pending->cancelled)
+        return;
+    text_init(&body);
+    text_init(&frame);
+    text_put(&body, "{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\",\"params\":{\"id\":");
+    text_number(&body, (int64_t)pending_hub_id(&shard->pending, pending));
+    text_put(&body, "}}");
+    reply_frame(&frame, &body);
+    text_deinit(&body);
+    struct parcel *parcel = frame.failed ? NULL : parcel_own(&shard->parcels, frame.bytes, frame.length);
+    if (parcel) {
+        dispatch(shard, pending, parcel, false);
+        return;
+    }
+    text_deinit(&frame);
+    stats_count(&shard->stats, COUNT_DROP_NO_MEMORY);
+}
+
+void cancel_came_home(struct shard *shard, struct parcel *parcel) {
+    struct pending *pending = pending_find(&shard->pending, parcel->hub_id);
+    parcel_drop(parcel);
+    if (!pending)
+        return;
+    stats_count(&shard->stats, COUNT_CANCELLED_IN_QUEUE);
+    answer_error(shard, pending, ERROR_CANCELLED, NULL);
+}
+
+// --- At the target
+
+static void send_home(struct shard *shard, struct parcel *parcel) {
+    uint32_t to = parcel->pool->shard;
+    parcel->mail.kind = MAIL_CANCELLED;
+    if (to == shard->index)
+        cancel_came_home(shard, parcel);
+    else
+        mailbox_post(hub_mailbox(shard->hub, shard->index, to), &parcel->mail);
+}
+
+void cancel_arrived(struct shard *shard, struct parcel *parcel) {
+    struct peer *peer = peer_find(shard, parcel->mail.connection);
+    if (!peer) { // what it owed ends with its leaving
+        send_release(shard, parcel);
+        return;
+    }
+    struct parcel *request = outbox_remove(&peer->connection.outbox, parcel->hub_id);
+    if (request) {
+        send_release(shard, request);
+        if (parcel->mail.detail)
+            send_home(shard, parcel);
+        else
+            send_release(shard, parcel);
+        return;
+    }
+    parcel->hub_id = 0; // it is no request
+    stats_count(&shard->stats, COUNT_CANCELS_FORWARDED);
+    send_queue(shard, peer, parcel);
+}
