@@ -148,3 +148,27 @@ scenario('bodies of some megabytes', { shards: [2] }, async (hub) => {
   const back = await source.ask('reverse', { targetAgent: 'target', text });
   assert.equal(back, [...text].reverse().join(''));
 });
+
+scenario("the library's CancellationToken works through the hub, though all sources use the same ids", EVERYWHERE, async (hub) => {
+  const target = await agent(hub, 'target');
+  const running = new Map();
+  target.connection.onRequest('wait', ({ source }, token) => new Promise((resolve, reject) => {
+    running.set(source, resolve);
+    token.onCancellationRequested(() => reject(new rpc.ResponseError(rpc.LSPErrorCodes?.RequestCancelled ?? -32800, `stopped ${source}`)));
+  }));
+  const sources = await Promise.all(Array.from({ length: 50 }, () => client(hub)));
+  const asked = sources.map(({ connection }, source) => {
+    const cancel = new rpc.CancellationTokenSource();
+    const answer = connection.sendRequest('wait', { targetAgent: 'target', source }, cancel.token);
+    return { cancel, ended: within(answer.catch((error) => error), `the end of ${source}`) };
+  });
+  for (const { ask } of sources) await ask('hub/ping', {});
+  for (let source = 0; source < 50; source += 2) asked[source].cancel.cancel();
+  for (let source = 0; source < 50; source += 2) {
+    const error = await asked[source].ended;
+    assert.equal(error.code, -32800);
+    assert.ok([`stopped ${source}`, 'cancelled'].includes(error.message), error.message);
+  }
+  for (let source = 1; source < 50; source += 2) running.get(source)(`answer ${source}`);
+  for (let source = 1; source < 50; source += 2) assert.equal(await asked[source].ended, `answer ${source}`);
+});
