@@ -105,7 +105,7 @@ static bool all_sent(const struct peer *peer) {
 }
 
 void peer_ended(struct shard *shard, struct peer *peer) {
-    if (peer->state == PEER_LINGERING) {
+    if (peer->state == PEER_LINGERING && peer->shut) { // else peer_settle closes, once all is sent
         peer_close(shard, peer, COUNTERS_COUNT);
         return;
     }

@@ -182,3 +182,12 @@ scenario('--max-frame and --max-header set the limits', { options: ['--max-frame
     assert.ok((await peer.next()).json.error);
     await peer.gone();
   });
+
+scenario('a peer that has said its last with a framing error still reads the answer', { shards: [1, 2] }, async (hub) => {
+  for (let n = 0; n < 20; n++) {
+    const peer = await hub.peer();
+    peer.socket.end('GET / HTTP/1.1\r\nHost: hub\r\n\r\n');
+    assertError((await peer.next('the error')).json, -32700);
+    assert.equal(await peer.gone(), 'end');
+  }
+});
