@@ -16,12 +16,10 @@ enum {
     BUFFER_SLACK_BYTES = 64,
 
     // A frame up to this size is copied together with its neighbours on the way out; a larger one is sent
-    // from
-    // where it lies. An iovec entry costs more than copying this much (bench/send measures it).
+    // from where it lies. An iovec entry costs more than copying this much (bench/send measures it).
     COPY_BYTES_MAX = 1024,
-    // Vectors and bytes of one gathering send.
+    // Vectors of one gathering send.
     SEND_VECTORS_MAX = 64,
-    STAGE_BYTES = 64 * 1024,
 
     // A hub id is shard, slot and generation, together a whole number below 2^53.
     HUB_ID_SHARD_BITS = 6,
@@ -30,14 +28,14 @@ enum {
     HUB_ID_DIGITS_MAX = 16,
     SHARDS_MAX = 1 << HUB_ID_SHARD_BITS,
 
-    // What comes in may leave this much longer: a spliced id and a canonical Content-Length.
-    FRAME_GROWTH_MAX = 1024,
-
     AGENT_ID_BYTES_MAX = 255,
     METHOD_BYTES_MAX = 255,
     AGENTS_PER_CONNECTION_MAX = 64,
     CAPABILITIES_BYTES_MAX = 64 * 1024,
     METHODS_PER_AGENT_MAX = 4096,
+
+    // Addresses that a hub serves.
+    LISTENERS_MAX = 16,
 
     MAILBOX_MESSAGES = 4096,
     COMPLETIONS_MAX = 16 * 1024,
@@ -48,8 +46,7 @@ enum {
 
 static_assert(HUB_ID_SHARD_BITS + HUB_ID_SLOT_BITS + HUB_ID_GENERATION_BITS == 53,
               "a hub id must survive a peer that keeps numbers as doubles");
-static_assert(COPY_BYTES_MAX < RECEIVE_BUFFER_BYTES && COPY_BYTES_MAX * 4 <= STAGE_BYTES,
-              "a copied frame fits a stage several times");
+static_assert(COPY_BYTES_MAX * 4 <= RECEIVE_BUFFER_BYTES, "a copied frame fits a stage several times");
 static_assert((MAILBOX_MESSAGES & (MAILBOX_MESSAGES - 1)) == 0, "ring indices wrap by masking");
 
 // What an operator may set. Bytes, counts and nanoseconds as the names say.
@@ -61,7 +58,6 @@ struct limits {
     uint64_t memory_bytes_max;
     uint32_t connections_max;
     uint32_t pending_max;
-    uint32_t batch_max;
     uint64_t request_timeout_ns;
     uint64_t idle_timeout_ns; // 0: off
     uint64_t frame_timeout_ns;

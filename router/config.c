@@ -146,7 +146,7 @@ static bool set_flag(struct config *config, const struct option *option, const c
 }
 
 static bool set_listener(struct config *config, const char *uri) {
-    if (config->listener_count == CONFIG_LISTENERS_MAX)
+    if (config->listener_count == LISTENERS_MAX)
         return complain("listen", uri, "one of 16 at most");
     if (address_parse(&config->listeners[config->listener_count], uri))
         return complain("listen", uri, "tcp://HOST:PORT or unix:///PATH");

@@ -7,11 +7,9 @@
 #include "io/address.h"
 #include "router/hub.h"
 
-enum { CONFIG_LISTENERS_MAX = 16 };
-
 struct config {
     struct hub_settings settings;
-    struct address listeners[CONFIG_LISTENERS_MAX];
+    struct address listeners[LISTENERS_MAX];
     uint32_t listener_count;
     bool insecure; // serve TCP addresses that other machines can reach
 };

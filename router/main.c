@@ -23,7 +23,7 @@
 // What the threads of the hub share while it starts and ends.
 struct program {
     struct hub *hub;
-    struct listener listeners[CONFIG_LISTENERS_MAX];
+    struct listener listeners[LISTENERS_MAX];
     uint32_t listener_count;
     cpu_set_t cores;
     pthread_barrier_t barrier;
@@ -56,7 +56,7 @@ static void pin(const struct program *program, uint32_t index) {
 
 // Says where the hub listens, all lines in one write, and tells systemd.
 static void announce(const struct program *program) {
-    char lines[CONFIG_LISTENERS_MAX * 192];
+    char lines[LISTENERS_MAX * 192];
     size_t length = 0;
     for (uint32_t index = 0; index < program->listener_count; index++) {
         char uri[160];
@@ -68,7 +68,7 @@ static void announce(const struct program *program) {
 }
 
 static void listen_on(const struct program *program, struct shard *shard) {
-    int sockets[CONFIG_LISTENERS_MAX];
+    int sockets[LISTENERS_MAX];
     for (uint32_t index = 0; index < program->listener_count; index++)
         sockets[index] = program->listeners[index].socket;
     shard_listen(shard, sockets, program->listener_count);

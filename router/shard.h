@@ -24,7 +24,7 @@
 #include "router/peer.h"
 #include "router/stats.h"
 
-enum { SHARD_MAGIC = 0x70627368, LISTENERS_MAX = 16 };
+enum { SHARD_MAGIC = 0x70627368 };
 
 // Timers tell by kind what they lie in.
 enum timer_kind { TIMER_PENDING, TIMER_PEER, TIMER_ACCEPT, TIMER_DRAIN };
