@@ -79,5 +79,9 @@ static inline bool lookup_has(const struct lookup *lookup, enum lookup_key key) 
 // Looks a whole body up. BUFFER_SLACK_BYTES behind it must be readable. `bytes` is at least 1.
 void lookup_body(struct lookup *lookup, const uint8_t *body, uint32_t bytes, uint32_t id_bytes_max);
 
+// The stretch of the body that goes when the id does: its whole member and the comma behind it, or the one
+// before it where it comes last. The lookup is that of a request.
+struct span lookup_id_member(const struct lookup *lookup, const uint8_t *body);
+
 // A guarded key's name; static.
 const char *lookup_key_text(enum lookup_key key);

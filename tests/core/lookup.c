@@ -78,6 +78,29 @@ static void assert_values_inside(const struct lookup *lookup, uint32_t bytes) {
         assert_true(!lookup_has(lookup, key) || lookup->value[key].at + lookup->value[key].bytes <= bytes);
 }
 
+static void the_id_goes_with_one_comma(void **state) {
+    (void)state;
+    static const struct {
+        const char *body, *left;
+    } rows[] = {
+        {"{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"event\"}", "{\"jsonrpc\":\"2.0\",\"method\":\"event\"}"},
+        {"{\"id\":\"x\",\"method\":\"event\"}", "{\"method\":\"event\"}"},
+        {"{\"method\":\"event\",\"id\":5}", "{\"method\":\"event\"}"},
+        {"{ \"method\" : \"event\" ,\n\"id\"\t: 5.0 }", "{ \"method\" : \"event\"  }"},
+        {"{\"params\":{\"id\":1},\"id\" : 5 , \"method\":\"m\"}",
+         "{\"params\":{\"id\":1}, \"method\":\"m\"}"},
+    };
+    for (size_t index = 0; index < sizeof rows / sizeof *rows; index++) {
+        struct lookup lookup;
+        const uint8_t *text = look(&lookup, rows[index].body);
+        char left[256];
+        struct span cut = lookup_id_member(&lookup, text);
+        snprintf(left, sizeof left, "%.*s%s", (int)cut.at, rows[index].body,
+                 rows[index].body + cut.at + cut.bytes);
+        assert_string_equal(left, rows[index].left);
+    }
+}
+
 static void a_cut_body_is_never_good(void **state) {
     (void)state;
     static const char *const slacks[] = {" ", "\"}", "}", "]", "1", "1}", "\\", ",\"a\":1}"};
@@ -498,6 +521,7 @@ static void deep_and_large_bodies_are_stepped_over(void **state) {
 static int run_level(enum json_level level, const char *name) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(examples_are_good),
+        cmocka_unit_test(the_id_goes_with_one_comma),
         cmocka_unit_test(a_cut_body_is_never_good),
         cmocka_unit_test(a_cut_character_is_not_utf8),
         cmocka_unit_test(keys_come_in_any_order),
