@@ -126,7 +126,7 @@ static bool request(struct route_stage *stage, uint32_t index) {
     uint32_t at = index * stage->request_bytes;
     if (!read_frame(stage->requests, at, stage->requests->capacity - at, &scan, &lookup))
         return false;
-    struct frame frame = {stage->requests, at, &scan};
+    struct frame frame = frame_at(stage->requests, at, &scan);
     const uint8_t *body = frame_body(&frame);
     char method[255], target[255];
     struct rules_message message = {.method = method, .source = 2};
@@ -148,8 +148,8 @@ static bool request(struct route_stage *stage, uint32_t index) {
     wheel_arm(&stage->wheel, &pending->timer, 300000);
     stage->hub_ids[index] = pending_hub_id(&stage->pending, pending);
     char digits[20];
-    struct parcel *parcel = parcel_open(&stage->parcels, &frame, id);
-    parcel_fill(parcel, digits, text_digits(digits, stage->hub_ids[index]));
+    struct parcel *parcel = parcel_open(&stage->parcels, &frame, &id, 1);
+    parcel_fill(parcel, &(struct piece){digits, text_digits(digits, stage->hub_ids[index])});
     outbox_add(&stage->to_agent, parcel);
     return true;
 }
@@ -169,12 +169,12 @@ static bool response(struct route_stage *stage, uint32_t index) {
     write_id(stage, index);
     if (!read_frame(stage->responses, at, stage->responses->capacity - at, &scan, &lookup))
         return false;
-    struct frame frame = {stage->responses, at, &scan};
+    struct frame frame = frame_at(stage->responses, at, &scan);
     if (!json_number_whole(frame_body(&frame), lookup.value[KEY_ID], &hub_id))
         return false;
     struct pending *pending = pending_find(&stage->pending, hub_id);
-    struct parcel *parcel = parcel_open(&stage->parcels, &frame, lookup.value[KEY_ID]);
-    if (!pending || pending->target != 1 || !parcel_fill(parcel, pending->id, pending->id_bytes))
+    struct parcel *parcel = parcel_open(&stage->parcels, &frame, &lookup.value[KEY_ID], 1);
+    if (!pending || pending->target != 1 || !parcel_fill(parcel, &(struct piece){pending->id, pending->id_bytes}))
         return false;
     pending_end(&stage->pending, pending);
     outbox_add(&stage->to_source, parcel);

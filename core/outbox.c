@@ -6,6 +6,7 @@
 void outbox_init(struct outbox *outbox) {
     for (unsigned lane = 0; lane < LANES_COUNT; lane++)
         parcel_list_init(&outbox->lanes[lane]);
+    outbox->begun = NULL;
     outbox->bytes = 0;
     outbox->count = 0;
 }
@@ -17,6 +18,8 @@ void outbox_add(struct outbox *outbox, struct parcel *parcel) {
 }
 
 static struct parcel_list *first_lane(struct outbox *outbox) {
+    if (outbox->begun && outbox->begun->first)
+        return outbox->begun;
     for (unsigned lane = 0; lane < LANES_COUNT; lane++)
         if (outbox->lanes[lane].first)
             return &outbox->lanes[lane];
@@ -25,6 +28,7 @@ static struct parcel_list *first_lane(struct outbox *outbox) {
 
 static struct parcel *take_from(struct outbox *outbox, struct parcel_list *lane) {
     struct parcel *parcel = parcel_list_take(lane);
+    outbox->begun = parcel->unfinished ? lane : NULL;
     outbox->bytes -= parcel->bytes;
     outbox->count--;
     return parcel;
@@ -129,8 +133,8 @@ void outbox_gather(struct outbox *outbox, struct stage *stage, struct shipment *
     parcel_list_init(&shipment->carried);
     for (struct parcel_list *lane; (lane = first_lane(outbox));) {
         struct parcel *parcel = lane->first;
-        assert(parcel->hole == 0);
-        if (shipment->count + PARCEL_PIECES_MAX > SEND_VECTORS_MAX)
+        assert(parcel->hole_count == 0);
+        if (shipment->count + parcel->piece_count > SEND_VECTORS_MAX)
             break;
         if (parcel->bytes <= COPY_BYTES_MAX && add_copied(shipment, stage, parcel)) {
             parcel_list_append(copied, take_from(outbox, lane));

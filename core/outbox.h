@@ -3,7 +3,7 @@
 // Gathering takes parcels from the outbox, the first lane first. A parcel of up to COPY_BYTES_MAX is copied
 // to the stage, behind its predecessor, so that many small frames become one vector; a larger one becomes
 // vectors that point at where it lies. Copied parcels are free at once; the others are carried until the
-// kernel has sent them.
+// kernel has sent them. A frame of several parcels isn't cut by what waits in an earlier lane.
 #pragma once
 
 #include <stdbool.h>
@@ -42,7 +42,8 @@ static inline struct parcel *parcel_list_take(struct parcel_list *list) {
 
 struct outbox {
     struct parcel_list lanes[LANES_COUNT];
-    size_t bytes; // of all parcels that wait
+    struct parcel_list *begun; // the lane that has the rest of a frame whose begin is out; else NULL
+    size_t bytes;              // of all parcels that wait
     uint32_t count;
 };
 
@@ -50,7 +51,8 @@ void outbox_init(struct outbox *outbox);
 static inline bool outbox_empty(const struct outbox *outbox) {
     return outbox->count == 0;
 }
-// Queues a parcel in its lane. The outbox has it until it is taken or gathered.
+// Queues a parcel in its lane. The outbox has it until it is taken or gathered. Behind one that is unfinished
+// the next in its lane must follow before anything is gathered.
 void outbox_add(struct outbox *outbox, struct parcel *parcel);
 // The first parcel that waits, taken out, or NULL.
 struct parcel *outbox_take(struct outbox *outbox);

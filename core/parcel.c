@@ -51,35 +51,48 @@ static struct parcel *take(struct parcel_pool *pool) {
     }
     parcel->next = NULL;
     parcel->buffer = NULL;
+    parcel->origin = NULL;
     parcel->text = parcel->inline_text;
     parcel->hub_id = 0;
     parcel->bytes = 0;
+    parcel->head_bytes = 0;
+    parcel->shares = 0;
     parcel->lane = LANE_NORMAL;
     parcel->piece_count = 0;
-    parcel->hole = 0;
+    parcel->hole_count = 0;
+    parcel->unfinished = false;
     return parcel;
 }
 
-void parcel_drop(struct parcel *parcel) {
+struct parcel *parcel_drop(struct parcel *parcel) {
     struct parcel_pool *pool = parcel->pool;
+    struct parcel *origin = parcel->origin;
+    assert(parcel->shares == 0);
     buffer_drop(parcel->buffer);
     if (parcel->text != parcel->inline_text)
         memory_give(parcel->text);
     if (pool->free_count >= FREE_COUNT_MAX) {
         unmake(parcel);
-        return;
+        return origin;
     }
     parcel->next = pool->free;
     pool->free = parcel;
     pool->free_count++;
+    return origin;
 }
 
-static void add(struct parcel *parcel, const void *bytes, size_t count) {
+// Adds a piece, or to the last one where that ends here.
+static void add(struct parcel *parcel, const uint8_t *bytes, size_t count) {
     if (count == 0)
         return;
+    struct piece *last = parcel->piece_count ? &parcel->pieces[parcel->piece_count - 1] : NULL;
+    parcel->bytes += count;
+    if (last && last->bytes && (const uint8_t *)last->bytes + last->count == bytes) {
+        last->count += count;
+        return;
+    }
     assert(parcel->piece_count < PARCEL_PIECES_MAX);
     parcel->pieces[parcel->piece_count++] = (struct piece){.bytes = bytes, .count = count};
-    parcel->bytes += count;
 }
 
 // Writes "Content-Length: N\r\n"; returns its length.
@@ -99,58 +112,76 @@ static struct parcel *take_for(struct parcel_pool *pool, const struct frame *fra
     return parcel;
 }
 
-struct parcel *parcel_forward(struct parcel_pool *pool, const struct frame *frame) {
-    struct parcel *parcel = take_for(pool, frame);
-    if (!parcel)
-        return NULL;
+// Whether the frame can go as it lies.
+static bool passes(const struct frame *frame) {
     const struct frame_scan *header = frame->header;
-    const uint8_t *start = frame->buffer->bytes + frame->at;
-    size_t whole = (size_t)header->header_bytes + header->body_bytes;
-    if (header->canonical) {
-        add(parcel, start, whole);
+    return header->canonical && frame->body.at == frame->at + header->header_bytes &&
+           frame->body.bytes == header->body_bytes;
+}
+
+struct parcel *parcel_forward(struct parcel_pool *pool, const struct frame *frame) {
+    if (!passes(frame)) {
+        struct parcel *parcel = parcel_open(pool, frame, NULL, 0);
+        if (parcel)
+            parcel_fill(parcel, NULL); // no text, no memory
         return parcel;
     }
-    size_t after = header->length_line_at + header->length_line_bytes;
-    add(parcel, parcel->text, length_line(parcel->text, header->body_bytes));
-    add(parcel, start, header->length_line_at);
-    add(parcel, start + after, whole - after);
-    return parcel;
-}
-
-// The Content-Length line and the value are text that parcel_fill writes; until then the pieces hold the
-// body's length without the value in the first one's count.
-struct parcel *parcel_open(struct parcel_pool *pool, const struct frame *frame, struct span value) {
     struct parcel *parcel = take_for(pool, frame);
     if (!parcel)
         return NULL;
-    const struct frame_scan *header = frame->header;
-    const uint8_t *start = frame->buffer->bytes + frame->at;
-    size_t after = header->length_line_at + header->length_line_bytes;
-    size_t value_at = header->header_bytes + (size_t)value.at;
-    size_t whole = (size_t)header->header_bytes + header->body_bytes;
-    parcel->pieces[parcel->piece_count++] = (struct piece){.count = header->body_bytes - value.bytes};
-    add(parcel, start, header->length_line_at);
-    add(parcel, start + after, value_at - after);
-    parcel->hole = parcel->piece_count;
-    parcel->pieces[parcel->piece_count++] = (struct piece){0};
-    add(parcel, start + value_at + value.bytes, whole - value_at - value.bytes);
+    parcel->head_bytes = frame->header->header_bytes;
+    add(parcel, frame->buffer->bytes + frame->at, (size_t)frame->header->header_bytes + frame->body.bytes);
     return parcel;
 }
 
-bool parcel_fill(struct parcel *parcel, const char *text, size_t count) {
-    assert(parcel->hole);
-    if (count > PARCEL_TEXT_BYTES - LENGTH_LINE_BYTES_MAX) {
-        char *own = memory_take(LENGTH_LINE_BYTES_MAX + count);
+// The Content-Length line and the values are text that parcel_fill writes; until then the first piece's count
+// is the length of the body without the values.
+struct parcel *parcel_open(struct parcel_pool *pool, const struct frame *frame, const struct span *values,
+                           unsigned count) {
+    struct parcel *parcel = take_for(pool, frame);
+    if (!parcel)
+        return NULL;
+    assert(count <= PARCEL_HOLES_MAX);
+    const struct frame_scan *header = frame->header;
+    const uint8_t *start = frame->buffer->bytes + frame->at, *body = frame_body(frame);
+    uint32_t after = header->length_line_at + header->length_line_bytes, at = 0, kept = frame->body.bytes;
+    parcel->pieces[parcel->piece_count++] = (struct piece){0};
+    add(parcel, start, header->length_line_at);
+    add(parcel, start + after, header->header_bytes - after);
+    parcel->head_bytes = parcel->bytes;
+    for (unsigned index = 0; index < count; index++) {
+        add(parcel, body + at, values[index].at - at);
+        parcel->holes[parcel->hole_count++] = parcel->piece_count;
+        parcel->pieces[parcel->piece_count++] = (struct piece){0};
+        at = values[index].at + values[index].bytes;
+        kept -= values[index].bytes;
+    }
+    add(parcel, body + at, frame->body.bytes - at);
+    parcel->pieces[0].count = kept;
+    return parcel;
+}
+
+bool parcel_fill(struct parcel *parcel, const struct piece *texts) {
+    size_t sum = 0;
+    for (unsigned index = 0; index < parcel->hole_count; index++)
+        sum += texts[index].count;
+    if (sum > PARCEL_TEXT_BYTES - LENGTH_LINE_BYTES_MAX) {
+        char *own = memory_take(LENGTH_LINE_BYTES_MAX + sum);
         if (!own)
             return false;
         parcel->text = own;
     }
-    size_t line = length_line(parcel->text, parcel->pieces[0].count + count);
-    memcpy(parcel->text + line, text, count);
+    size_t line = length_line(parcel->text, parcel->pieces[0].count + sum);
     parcel->pieces[0] = (struct piece){.bytes = parcel->text, .count = line};
-    parcel->pieces[parcel->hole] = (struct piece){.bytes = parcel->text + line, .count = count};
-    parcel->hole = 0;
-    parcel->bytes += line + count;
+    char *to = parcel->text + line;
+    for (unsigned index = 0; index < parcel->hole_count; index++) {
+        memcpy(to, texts[index].bytes, texts[index].count);
+        parcel->pieces[parcel->holes[index]] = (struct piece){.bytes = to, .count = texts[index].count};
+        to += texts[index].count;
+    }
+    parcel->hole_count = 0;
+    parcel->head_bytes += line;
+    parcel->bytes += line + sum;
     return true;
 }
 
@@ -159,7 +190,7 @@ struct parcel *parcel_own(struct parcel_pool *pool, char *text, size_t count) {
     if (!parcel)
         return NULL;
     parcel->text = text;
-    add(parcel, text, count);
+    add(parcel, (const uint8_t *)text, count);
     return parcel;
 }
 
@@ -173,7 +204,40 @@ struct parcel *parcel_copy_of(struct parcel_pool *pool, const struct parcel *par
     parcel_copy(parcel, (uint8_t *)text);
     copy->hub_id = parcel->hub_id;
     copy->lane = parcel->lane;
+    copy->head_bytes = parcel->head_bytes;
+    copy->unfinished = parcel->unfinished;
     return copy;
+}
+
+struct parcel *parcel_share(struct parcel_pool *pool, struct parcel *origin) {
+    struct parcel *parcel = take(pool);
+    if (!parcel)
+        return NULL;
+    assert(origin->hole_count == 0 && !origin->origin);
+    origin->shares++;
+    parcel->origin = origin;
+    parcel->bytes = origin->bytes;
+    parcel->head_bytes = origin->head_bytes;
+    parcel->lane = origin->lane;
+    parcel->piece_count = origin->piece_count;
+    memcpy(parcel->pieces, origin->pieces, origin->piece_count * sizeof *origin->pieces);
+    return parcel;
+}
+
+void parcel_enclose(struct parcel *parcel, const char *before, const char *behind) {
+    struct piece old[PARCEL_PIECES_MAX];
+    unsigned count = parcel->piece_count;
+    size_t skip = parcel->head_bytes;
+    memcpy(old, parcel->pieces, count * sizeof *old);
+    parcel->piece_count = 0;
+    parcel->bytes = parcel->head_bytes = 0;
+    add(parcel, (const uint8_t *)before, strlen(before));
+    for (unsigned index = 0; index < count; index++) {
+        size_t skipped = skip < old[index].count ? skip : old[index].count;
+        skip -= skipped;
+        add(parcel, (const uint8_t *)old[index].bytes + skipped, old[index].count - skipped);
+    }
+    add(parcel, (const uint8_t *)behind, strlen(behind));
 }
 
 void parcel_copy(const struct parcel *parcel, uint8_t *out) {

@@ -30,7 +30,7 @@ void answer_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, struct 
         send_release(shard, parcel);
         return;
     }
-    if (!parcel_fill(parcel, pending->id, pending->id_bytes)) {
+    if (!parcel_fill(parcel, &(struct piece){pending->id, pending->id_bytes})) {
         stats_count(&shard->stats, COUNT_DROP_NO_MEMORY);
         send_release(shard, parcel);
         answer_error(shard, pending, ERROR_INTERNAL, NULL);

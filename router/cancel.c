@@ -47,8 +47,8 @@ static void forward(struct shard *shard, const struct message *message, struct s
                     struct pending *pending) {
     char digits[HUB_ID_DIGITS_MAX + 4];
     size_t count = text_digits(digits, pending_hub_id(&shard->pending, pending));
-    struct parcel *parcel = parcel_open(&shard->parcels, message->frame, id);
-    if (!parcel || !parcel_fill(parcel, digits, count)) {
+    struct parcel *parcel = parcel_open(&shard->parcels, message->frame, &id, 1);
+    if (!parcel || !parcel_fill(parcel, &(struct piece){digits, count})) {
         if (parcel)
             parcel_drop(parcel);
         stats_count(&shard->stats, COUNT_DROP_NO_MEMORY);

@@ -62,7 +62,8 @@ static uint32_t wanted(const struct shard *shard, const struct peer *peer, uint3
 static void hand_on(struct shard *shard, struct peer *peer, struct buffer *buffer, uint32_t at) {
     stats_count(&shard->stats, COUNT_FRAMES_RECEIVED);
     peer->frames++;
-    route_frame(shard, peer, &(struct frame){.buffer = buffer, .at = at, .header = &peer->scan});
+    struct frame frame = frame_at(buffer, at, &peer->scan);
+    route_frame(shard, peer, &frame);
     frame_scan_begin(&peer->scan);
 }
 

@@ -172,8 +172,8 @@ static struct parcel *parcel_with_hub_id(struct shard *shard, const struct messa
                                          uint64_t hub_id) {
     char digits[HUB_ID_DIGITS_MAX + 4];
     size_t count = text_digits(digits, hub_id);
-    struct parcel *parcel = parcel_open(&shard->parcels, message->frame, message->lookup.value[KEY_ID]);
-    if (parcel && !parcel_fill(parcel, digits, count)) {
+    struct parcel *parcel = parcel_open(&shard->parcels, message->frame, &message->lookup.value[KEY_ID], 1);
+    if (parcel && !parcel_fill(parcel, &(struct piece){digits, count})) {
         parcel_drop(parcel);
         parcel = NULL;
     }
@@ -312,7 +312,7 @@ static void route_response(struct shard *shard, const struct message *message) {
         stats_count(&shard->stats, COUNT_DROP_RESPONSE_UNKNOWN);
         return;
     }
-    struct parcel *parcel = parcel_open(&shard->parcels, message->frame, message->lookup.value[KEY_ID]);
+    struct parcel *parcel = parcel_open(&shard->parcels, message->frame, &message->lookup.value[KEY_ID], 1);
     if (parcel)
         hand_to_source(shard, hub_id, parcel, message->peer->name, usable);
     else // what it owes ends when the connection goes
@@ -326,7 +326,7 @@ void route_frame(struct shard *shard, struct peer *peer, const struct frame *fra
     message.peer = peer;
     message.frame = frame;
     message.body = frame_body(frame);
-    lookup_body(&message.lookup, message.body, frame->header->body_bytes, shard_limits(shard)->id_bytes_max);
+    lookup_body(&message.lookup, message.body, frame->body.bytes, shard_limits(shard)->id_bytes_max);
     if (message.lookup.kind == BODY_RESPONSE)
         route_response(shard, &message);
     else if (message.lookup.verdict != LOOKUP_GOOD || message.lookup.kind == BODY_BATCH ||

@@ -7,8 +7,14 @@ bool send_has_room(const struct shard *shard, const struct peer *peer) {
 }
 
 void send_release(struct shard *shard, struct parcel *parcel) {
+    if (parcel->shares) {
+        parcel->shares--;
+        return;
+    }
     if (parcel->pool == &shard->parcels) {
-        parcel_drop(parcel);
+        struct parcel *origin = parcel_drop(parcel);
+        if (origin)
+            send_release(shard, origin);
         return;
     }
     parcel->mail.kind = MAIL_RETURN;
@@ -18,7 +24,7 @@ void send_release(struct shard *shard, struct parcel *parcel) {
 // A small frame that must wait is copied out of the receive buffer in which it came, so that a slow reader
 // holds its own bytes and not other peers' buffers. Without memory for that it waits where it is.
 static struct parcel *detach(struct shard *shard, struct parcel *parcel) {
-    if (parcel->bytes > COPY_BYTES_MAX || !parcel->buffer)
+    if (parcel->bytes > COPY_BYTES_MAX || !(parcel->buffer || parcel->origin))
         return parcel;
     struct parcel *copy = parcel_copy_of(&shard->parcels, parcel);
     if (!copy)

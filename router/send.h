@@ -11,7 +11,7 @@ bool send_has_room(const struct shard *shard, const struct peer *peer);
 void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel);
 // As send_queue, for what can't be refused: past twice the bound the peer that doesn't read is closed.
 void send_queue_owed(struct shard *shard, struct peer *peer, struct parcel *parcel);
-// Gives parcels back to their owners.
+// Lets a parcel go: one hold of a shared origin, or the parcel itself, which goes back to its owner.
 void send_release(struct shard *shard, struct parcel *parcel);
 // Sends what is queued for a peer, as far as nothing is under way.
 void send_flush(struct shard *shard, struct peer *peer);

@@ -9,6 +9,7 @@
 // cmocka.h needs the standard headers before it.
 #include <cmocka.h>
 
+#include "core/list.h"
 #include "core/outbox.h"
 
 enum { PARCELS_MAX = 200, OUT_BYTES = 1 << 21 };
@@ -178,6 +179,29 @@ static void without_memory_to_copy_to_it_is_sent_from_where_it_lies(void **state
 
 // Wherever a request waits it is found and taken out, the rest stays in order, and the lane's end is still
 // its end.
+// What waits in an earlier lane goes before a frame of several parcels or behind it, never between.
+static void a_frame_of_several_parcels_is_not_cut(void **state) {
+    (void)state;
+    struct fixture fixture;
+    char out[OUT_BYTES];
+    set_up(&fixture);
+    for (unsigned part = 0; part < 100; part++) {
+        add(&fixture, (char)(part ? 'b' : 'a'), COPY_BYTES_MAX + 1, LANE_NORMAL);
+        struct parcel_list *lane = &fixture.outbox.lanes[LANE_NORMAL];
+        struct parcel *last = list_entry(lane->last, struct parcel, next);
+        last->unfinished = part < 99;
+    }
+    outbox_gather(&fixture.outbox, &fixture.stage, &fixture.shipment, &fixture.done);
+    assert_int_equal(fixture.outbox.count, 100 - SEND_VECTORS_MAX);
+    assert_true(shipment_advance(&fixture.shipment, fixture.shipment.bytes));
+    shipment_clear(&fixture.shipment, &fixture.done);
+    add(&fixture, 'u', 1, LANE_URGENT);
+    size_t sent = send_all(&fixture, SIZE_MAX, out);
+    assert_int_equal(sent, (100 - SEND_VECTORS_MAX) * (COPY_BYTES_MAX + 1) + 1);
+    assert_int_equal(out[sent - 1], 'u');
+    tear_down(&fixture);
+}
+
 static void a_request_is_taken_out(void **state) {
     (void)state;
     for (uint64_t out = 1; out <= 5; out++) {
@@ -207,6 +231,7 @@ static void a_request_is_taken_out(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_frame_of_several_parcels_is_not_cut),
         cmocka_unit_test(a_request_is_taken_out),
         cmocka_unit_test(urgent_goes_first_and_lanes_keep_their_order),
         cmocka_unit_test(all_bytes_go_in_order_whatever_the_sizes_and_steps),

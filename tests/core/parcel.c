@@ -36,7 +36,7 @@ static void set_up(struct fixture *fixture, const char *text) {
     frame_scan_begin(&fixture->scan);
     assert_int_equal(frame_scan(&fixture->scan, fixture->buffer->bytes + AT, strlen(text), &limits),
                      FRAME_WHOLE);
-    fixture->frame = (struct frame){fixture->buffer, AT, &fixture->scan};
+    fixture->frame = frame_at(fixture->buffer, AT, &fixture->scan);
 }
 
 static void tear_down(struct fixture *fixture) {
@@ -51,7 +51,7 @@ static void tear_down(struct fixture *fixture) {
 static void assert_reads(const struct parcel *parcel, const char *expected) {
     char out[2048];
     assert_int_equal(parcel->bytes, strlen(expected));
-    assert_int_equal(parcel->hole, 0);
+    assert_int_equal(parcel->hole_count, 0);
     parcel_copy(parcel, (uint8_t *)out);
     assert_memory_equal(out, expected, parcel->bytes);
 }
@@ -81,6 +81,10 @@ static void a_frame_is_forwarded_as_it_lies(void **state) {
     }
 }
 
+static bool fill(struct parcel *parcel, const char *text) {
+    return parcel_fill(parcel, &(struct piece){text, strlen(text)});
+}
+
 static void a_value_is_spliced(void **state) {
     (void)state;
     static const struct {
@@ -105,9 +109,9 @@ static void a_value_is_spliced(void **state) {
     for (size_t index = 0; index < sizeof table / sizeof *table; index++) {
         struct fixture fixture;
         set_up(&fixture, table[index].in);
-        struct parcel *parcel = parcel_open(&fixture.parcels, &fixture.frame, table[index].id);
-        assert_int_not_equal(parcel->hole, 0);
-        assert_true(parcel_fill(parcel, table[index].with, strlen(table[index].with)));
+        struct parcel *parcel = parcel_open(&fixture.parcels, &fixture.frame, &table[index].id, 1);
+        assert_int_equal(parcel->hole_count, 1);
+        assert_true(fill(parcel, table[index].with));
         assert_reads(parcel, table[index].out);
         parcel_drop(parcel);
         tear_down(&fixture);
@@ -122,8 +126,8 @@ static void a_value_of_any_length_fits(void **state) {
         memset(id, 'i', bytes);
         id[bytes] = '\0';
         set_up(&fixture, "Content-Length: 8\r\n\r\n{\"id\":1}");
-        struct parcel *parcel = parcel_open(&fixture.parcels, &fixture.frame, (struct span){6, 1});
-        assert_true(parcel_fill(parcel, id, bytes));
+        struct parcel *parcel = parcel_open(&fixture.parcels, &fixture.frame, &(struct span){6, 1}, 1);
+        assert_true(parcel_fill(parcel, &(struct piece){id, bytes}));
         memset(id, '!', bytes); // the parcel has its own
         snprintf(expected, sizeof expected, "Content-Length: %zu\r\n\r\n{\"id\":", 7 + bytes);
         size_t head = strlen(expected);
@@ -133,6 +137,107 @@ static void a_value_of_any_length_fits(void **state) {
         parcel_drop(parcel);
         tear_down(&fixture);
     }
+}
+
+static void several_values_are_spliced_and_cut(void **state) {
+    (void)state;
+    static const struct {
+        const char *in;
+        struct span values[PARCEL_HOLES_MAX];
+        unsigned count;
+        const char *texts[PARCEL_HOLES_MAX];
+        const char *out;
+    } table[] = {
+        {"Content-Length: 12\r\n\r\n[1,22,3,444]",
+         {{1, 1}, {3, 2}, {6, 1}, {8, 3}},
+         4,
+         {"a", "bb", "", "dd"},
+         "Content-Length: 10\r\n\r\n[a,bb,,dd]"},
+        {"A: b\r\nContent-Length: 14\r\nC: d\r\n\r\n{\"id\":1,\"b\":2}",
+         {{1, 7}},
+         1,
+         {""},
+         "Content-Length: 7\r\nA: b\r\nC: d\r\n\r\n{\"b\":2}"},
+        {"Content-Length: 3\r\n\r\n123",
+         {{0, 1}, {1, 1}, {2, 1}},
+         3,
+         {"a long text that does not fit the parcel", "another one that is as long as that is", "c"},
+         "Content-Length: 79\r\n\r\na long text that does not fit the parcelanother one that is as long as "
+         "that "
+         "isc"},
+    };
+    for (size_t index = 0; index < sizeof table / sizeof *table; index++) {
+        struct fixture fixture;
+        struct piece texts[PARCEL_HOLES_MAX];
+        set_up(&fixture, table[index].in);
+        for (unsigned which = 0; which < table[index].count; which++)
+            texts[which] = (struct piece){table[index].texts[which], strlen(table[index].texts[which])};
+        struct parcel *parcel =
+            parcel_open(&fixture.parcels, &fixture.frame, table[index].values, table[index].count);
+        assert_true(parcel_fill(parcel, texts));
+        assert_reads(parcel, table[index].out);
+        parcel_drop(parcel);
+        tear_down(&fixture);
+    }
+}
+
+// A member of a batch goes under the batch's header block, as a frame of its own.
+static void a_member_of_a_batch_is_a_frame(void **state) {
+    (void)state;
+    struct fixture fixture;
+    set_up(&fixture, "Content-Length: 15\r\nA: b\r\n\r\n[{\"id\":1},22,3]");
+    struct frame member = fixture.frame;
+    member.body = (struct span){fixture.frame.body.at + 1, 8};
+    struct parcel *whole = parcel_forward(&fixture.parcels, &member);
+    assert_reads(whole, "Content-Length: 8\r\nA: b\r\n\r\n{\"id\":1}");
+    struct parcel *spliced = parcel_open(&fixture.parcels, &member, &(struct span){6, 1}, 1);
+    assert_true(fill(spliced, "77"));
+    assert_reads(spliced, "Content-Length: 9\r\nA: b\r\n\r\n{\"id\":77}");
+    parcel_enclose(spliced, "[", "]");
+    assert_reads(spliced, "[{\"id\":77}]");
+    parcel_enclose(whole, "", "");
+    assert_reads(whole, "{\"id\":1}");
+    parcel_drop(whole);
+    parcel_drop(spliced);
+    tear_down(&fixture);
+}
+
+static void a_forwarded_body_is_enclosed(void **state) {
+    (void)state;
+    struct fixture fixture;
+    set_up(&fixture, "Content-Length: 2\r\n\r\n{}");
+    struct parcel *parcel = parcel_forward(&fixture.parcels, &fixture.frame);
+    assert_int_equal(parcel->piece_count, 1);
+    parcel_enclose(parcel, ",", "]");
+    assert_reads(parcel, ",{}]");
+    parcel_drop(parcel);
+    tear_down(&fixture);
+}
+
+// An origin of one shard, shared on another.
+static void shares_keep_their_origin(void **state) {
+    (void)state;
+    struct fixture fixture;
+    struct parcel_pool other;
+    set_up(&fixture, "A: b\r\nContent-Length: 2\r\n\r\n{}");
+    parcel_pool_init(&other, &fixture.budget, 4);
+    struct parcel *origin = parcel_forward(&fixture.parcels, &fixture.frame);
+    origin->lane = LANE_HIGH;
+    struct parcel *first = parcel_share(&other, origin), *second = parcel_share(&other, origin);
+    assert_int_equal(origin->shares, 2);
+    assert_int_equal(fixture.buffer->references, 2);
+    assert_reads(first, "Content-Length: 2\r\nA: b\r\n\r\n{}");
+    assert_int_equal(second->lane, LANE_HIGH);
+    struct parcel *copy = parcel_copy_of(&other, first);
+    assert_null(copy->origin);
+    assert_ptr_equal(parcel_drop(first), origin);
+    assert_ptr_equal(parcel_drop(second), origin);
+    assert_null(parcel_drop(copy));
+    origin->shares = 0; // let go twice
+    assert_null(parcel_drop(origin));
+    assert_true(parcel_pool_full(&other));
+    parcel_pool_deinit(&other);
+    tear_down(&fixture);
 }
 
 static void a_copy_keeps_no_buffer(void **state) {
@@ -160,12 +265,12 @@ static void without_memory_nothing_is_kept(void **state) {
     set_up(&fixture, "Content-Length: 8\r\n\r\n{\"id\":1}");
     memory_fail_after(0);
     assert_null(parcel_forward(&fixture.parcels, &fixture.frame));
-    assert_null(parcel_open(&fixture.parcels, &fixture.frame, (struct span){6, 1}));
+    assert_null(parcel_open(&fixture.parcels, &fixture.frame, &(struct span){6, 1}, 1));
     assert_null(parcel_own(&fixture.parcels, text, 3));
     memory_fail_after(1);
-    struct parcel *parcel = parcel_open(&fixture.parcels, &fixture.frame, (struct span){6, 1});
-    assert_false(parcel_fill(parcel, id, sizeof id));
-    assert_true(parcel_fill(parcel, "5", 1)); // it is as it was, and another text may fit
+    struct parcel *parcel = parcel_open(&fixture.parcels, &fixture.frame, &(struct span){6, 1}, 1);
+    assert_false(parcel_fill(parcel, &(struct piece){id, sizeof id}));
+    assert_true(fill(parcel, "5")); // it is as it was, and another text may fit
     assert_reads(parcel, "Content-Length: 8\r\n\r\n{\"id\":5}");
     assert_null(parcel_copy_of(&fixture.parcels, parcel));
     memory_fail_after(UINT64_MAX);
@@ -175,9 +280,15 @@ static void without_memory_nothing_is_kept(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_frame_is_forwarded_as_it_lies), cmocka_unit_test(a_value_is_spliced),
-        cmocka_unit_test(a_value_of_any_length_fits),      cmocka_unit_test(a_copy_keeps_no_buffer),
+        cmocka_unit_test(a_frame_is_forwarded_as_it_lies),
+        cmocka_unit_test(a_value_is_spliced),
+        cmocka_unit_test(a_value_of_any_length_fits),
+        cmocka_unit_test(a_copy_keeps_no_buffer),
         cmocka_unit_test(without_memory_nothing_is_kept),
+        cmocka_unit_test(several_values_are_spliced_and_cut),
+        cmocka_unit_test(a_member_of_a_batch_is_a_frame),
+        cmocka_unit_test(a_forwarded_body_is_enclosed),
+        cmocka_unit_test(shares_keep_their_origin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
