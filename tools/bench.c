@@ -1,94 +1,159 @@
-// `patchbay bench`: a closed loop of requests through a hub (or a NATS server), every answer checked, and
-// what it cost. It goes well: warm-up, measured stretch, drain; then one report. It fails: a hub that can't
-// be reached is status 3; a wrong or missing answer or a broken connection is status 1, with the numbers
-// measured up to then.
-#include "tools/bench.h"
-
+// The arguments of `patchbay bench` and its report.
+// It goes well: status 0 and figures on standard output. It fails: see bench.c.
 #include <errno.h>
+#include <getopt.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <time.h>
 
+#include "bench/load/run.h"
 #include "tools/client.h"
-#include "tools/cpu.h"
+#include "tools/commands.h"
 
-enum { DRAIN_SECONDS = 5 };
+enum { CONNECTIONS_MAX = 100000, DEPTH_MAX = 1 << 20, BODY_BYTES_MAX = 1 << 29, SECONDS_MAX = 86400 };
 
-static uint64_t own_cpu_ns(void) {
-    struct timespec used;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-    return (uint64_t)used.tv_sec * 1000000000U + (uint64_t)used.tv_nsec;
+static bool read_count(const char *text, uint32_t max, uint32_t *out) {
+    char *end;
+    errno = 0;
+    unsigned long long number = strtoull(text, &end, 10);
+    *out = (uint32_t)number;
+    return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && number >= 1 && number <= max;
 }
 
-// A hub's process: who listens at the other end of a Unix socket, else the `pid` that its statistics tell.
-pid_t bench_hub_pid(const char *hub) {
-    struct client client;
-    if (client_open(&client, hub) < 0) {
-        return 0;
+static bool read_seconds(const char *text, double *out) {
+    char *end;
+    *out = strtod(text, &end);
+    return end != text && *end == '\0' && isfinite(*out) && *out >= 0 && *out <= SECONDS_MAX;
+}
+
+static bool read_option(int option, struct load_settings *settings, bool *json) {
+    uint32_t pid;
+    switch (option) {
+    case 'i':
+        settings->plan.body.id_last = true;
+        return true;
+    case 'j':
+        *json = true;
+        return true;
+    case 'I':
+        settings->plan.plain_inbox = true;
+        return true;
+    case 'n':
+        settings->plan.wire = &load_wire_nats;
+        settings->plan.at = optarg;
+        return true;
+    case 'p':
+        if (!read_count(optarg, INT32_MAX, &pid)) {
+            return false;
+        }
+        settings->hub_pid = (pid_t)pid;
+        return true;
+    case 'w':
+        return read_seconds(optarg, &settings->warmup_seconds);
+    default:
+        return false;
     }
-    struct ucred peer = {0};
-    socklen_t bytes = sizeof peer;
-    struct client_answer answer;
-    uint64_t pid = 0;
-    if (getsockopt(client.socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.pid > 0) {
-        pid = (uint64_t)peer.pid;
-    } else if (client_call(&client, "hub/stats", NULL, &answer) == 0 && !answer.refused) {
-        struct json_item found = json_member(answer.body.bytes, answer.value, "pid");
-        if (found.type != JSON_NUMBER || !json_number_whole(answer.body.bytes, found.value, &pid)) {
-            pid = 0;
+}
+
+static bool read_arguments(int argc, char **argv, struct load_settings *settings, bool *json) {
+    static const struct option options[] = {{"id-last", no_argument, NULL, 'i'},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {"plain-inbox", no_argument, NULL, 'I'},
+                                            {"nats", required_argument, NULL, 'n'},
+                                            {"hub-pid", required_argument, NULL, 'p'},
+                                            {"warmup", required_argument, NULL, 'w'},
+                                            {0}};
+    int option;
+    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        if (!read_option(option, settings, json)) {
+            return false;
         }
     }
-    client_close(&client);
-    return pid <= INT32_MAX ? (pid_t)pid : 0;
+    char **given = argv + optind;
+    return argc - optind == 5 && read_count(given[0], CONNECTIONS_MAX, &settings->plan.sources) &&
+           read_count(given[1], CONNECTIONS_MAX, &settings->plan.targets) &&
+           read_count(given[2], DEPTH_MAX, &settings->plan.depth) &&
+           read_count(given[3], BODY_BYTES_MAX, &settings->plan.body.bytes) &&
+           read_seconds(given[4], &settings->seconds) && settings->seconds > 0;
 }
 
-static void measure(struct bench_load *load, const struct bench_settings *settings,
-                    struct bench_result *result) {
-    bench_load_start(load);
-    bench_load_run(load, bench_now_ns() + (uint64_t)(settings->warmup_seconds * 1e9));
-    load->recording = true;
-    uint64_t hub_before_ns = 0, hub_after_ns = 0;
-    result->hub_cpu_known = settings->hub_pid > 0 && cpu_of_process(settings->hub_pid, &hub_before_ns) == 0;
-    uint64_t own_before_ns = own_cpu_ns(), before_ns = bench_now_ns();
-    bench_load_run(load, before_ns + (uint64_t)(settings->seconds * 1e9));
-    result->elapsed_ns = bench_now_ns() - before_ns;
-    result->own_cpu_ns = own_cpu_ns() - own_before_ns;
-    if (result->hub_cpu_known) {
-        result->hub_cpu_known = cpu_of_process(settings->hub_pid, &hub_after_ns) == 0;
-        result->hub_cpu_ns = hub_after_ns - hub_before_ns;
-    }
-    load->recording = false;
-    bench_load_stop(load);
-    bench_load_run(load, bench_now_ns() + DRAIN_SECONDS * 1000000000ULL);
+static double latency_us(const struct load_result *result, double share) {
+    return (double)histogram_at(&result->latency, share) / 1e3;
 }
 
-// Many sources want more descriptors than a shell usually allows at first.
-static void raise_descriptor_limit(void) {
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
+static double hub_us(const struct load_result *result) {
+    return (double)result->hub_cpu_ns / 1e3 / (double)result->latency.total;
 }
 
-int bench_run(const struct bench_settings *settings, struct bench_result *result) {
-    struct bench_load *load = calloc(1, sizeof *load); // the histogram makes it large for a stack
-    if (load == NULL) {
-        return -ENOMEM;
+static double rate(const struct load_result *result) {
+    return (double)result->latency.total / ((double)result->elapsed_ns / 1e9);
+}
+
+// How much of one processor the load generator used: near 100 %, it and not the hub was the limit.
+static double own_percent(const struct load_result *result) {
+    return 100.0 * (double)result->own_cpu_ns / (double)result->elapsed_ns;
+}
+
+static void print_figures(const struct load_settings *settings, const struct load_result *result) {
+    printf("requests/s          %.0f\n", rate(result));
+    printf("latency p50         %.1f us\n", latency_us(result, 0.50));
+    printf("latency p90         %.1f us\n", latency_us(result, 0.90));
+    printf("latency p99         %.1f us\n", latency_us(result, 0.99));
+    printf("latency p99.9       %.1f us\n", latency_us(result, 0.999));
+    printf("latency max         %.1f us\n", (double)result->latency.max / 1e3);
+    if (result->hub_cpu_known && result->latency.total > 0) {
+        printf("hub CPU             %.3f us a request and response (process %d)\n", hub_us(result),
+               (int)settings->hub_pid);
+    } else {
+        printf("hub CPU             unknown (--hub-pid)\n");
     }
-    raise_descriptor_limit();
-    int error = bench_load_open(load, &settings->plan);
-    if (error == 0) {
-        measure(load, settings, result);
-        result->latency = load->latency;
-        result->wrong = load->wrong;
-        result->missing = load->pending;
-        result->fault = load->fault;
+    printf("load generator CPU  %.0f %% of one processor\n", own_percent(result));
+    printf("answers             %llu, wrong %llu, missing %llu\n", (unsigned long long)result->latency.total,
+           (unsigned long long)result->wrong, (unsigned long long)result->missing);
+}
+
+static void print_json(const struct load_settings *settings, const struct load_result *result) {
+    const struct load_plan *plan = &settings->plan;
+    printf("{\"protocol\":\"%s\",\"sources\":%u,\"targets\":%u,\"depth\":%u,\"bodyBytes\":%u,\"idLast\":%s,"
+           "\"seconds\":%.3f,\"answers\":%llu,\"requestsPerSecond\":%.0f,",
+           plan->wire == &load_wire_nats ? "nats" : "patchbay", plan->sources, plan->targets, plan->depth,
+           plan->body.bytes, plan->body.id_last ? "true" : "false", (double)result->elapsed_ns / 1e9,
+           (unsigned long long)result->latency.total, rate(result));
+    printf("\"latencyUs\":{\"p50\":%.1f,\"p90\":%.1f,\"p99\":%.1f,\"p99.9\":%.1f,\"max\":%.1f},",
+           latency_us(result, 0.50), latency_us(result, 0.90), latency_us(result, 0.99),
+           latency_us(result, 0.999), (double)result->latency.max / 1e3);
+    if (result->hub_cpu_known && result->latency.total > 0) {
+        printf("\"hubCpuUs\":%.4f,", hub_us(result));
+    } else {
+        printf("\"hubCpuUs\":null,");
     }
-    bench_load_close(load);
-    free(load);
-    return error;
+    printf("\"generatorCpuPercent\":%.0f,\"wrong\":%llu,\"missing\":%llu}\n", own_percent(result),
+           (unsigned long long)result->wrong, (unsigned long long)result->missing);
+}
+
+enum status command_bench(int argc, char **argv, const char *hub) {
+    struct load_settings settings = {.plan = {.wire = &load_wire_patchbay, .at = hub}, .warmup_seconds = 1};
+    bool json = false;
+    if (!read_arguments(argc, argv, &settings, &json)) {
+        return usage();
+    }
+    if (settings.hub_pid == 0 && settings.plan.wire == &load_wire_patchbay) {
+        settings.hub_pid = load_hub_pid(hub);
+    }
+    static struct load_result result; // its histogram is large for a stack
+    int error = load_measure(&settings, &result);
+    if (error < 0) {
+        return unreachable(settings.plan.at, error);
+    }
+    (json ? print_json : print_figures)(&settings, &result);
+    if (result.fault != NULL) {
+        fprintf(stderr, "bench: ended early: %s\n", result.fault);
+    }
+    if (result.wrong > 0 || result.missing > 0) {
+        fprintf(stderr, "bench: %llu answers wrong, %llu missing\n", (unsigned long long)result.wrong,
+                (unsigned long long)result.missing);
+    }
+    bool good = result.fault == NULL && result.wrong == 0 && result.missing == 0 && result.latency.total > 0;
+    return good ? STATUS_DONE : STATUS_REFUSED;
 }

@@ -5,20 +5,20 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bench/load/wire.h"
 #include "core/text.h"
-#include "tools/bench_wire.h"
 #include "tools/client.h"
 
 static const char length_field[] = "Content-Length: ";
 enum { LENGTH_FIELD_BYTES = sizeof length_field - 1, HEADER_DIGITS_MAX = 10 };
 
-static int greet(const struct bench_greeting *greeting) {
+static int greet(const struct load_greeting *greeting) {
     struct client client;
     int error = client_open(&client, greeting->at);
     if (error < 0 || !greeting->is_target) {
         return error < 0 ? error : client_release(&client);
     }
-    char params[BENCH_NAME_BYTES_MAX + 64];
+    char params[LOAD_NAME_BYTES_MAX + 64];
     snprintf(params, sizeof params, "{\"agentId\":\"%s\",\"capabilities\":{}}", greeting->name->text);
     struct client_answer answer;
     error = client_call(&client, "agent/register", params, &answer);
@@ -42,20 +42,19 @@ static uint8_t *write_header(uint8_t *out, size_t body_bytes) {
     return out + 4;
 }
 
-static size_t write_request(const struct bench_body *body, const struct bench_request *request,
-                            uint8_t *out) {
-    size_t bytes = bench_request_bytes(body, request->target, request->id);
+static size_t write_request(const struct load_body *body, const struct load_request *request, uint8_t *out) {
+    size_t bytes = load_request_bytes(body, request->target, request->id);
     uint8_t *at = write_header(out, bytes);
-    bench_request_write(body, request->target, request->id, request->nonce, at);
+    load_request_write(body, request->target, request->id, request->nonce, at);
     return (size_t)(at - out) + bytes;
 }
 
-static size_t write_answer(const struct bench_body *body, const struct bench_message *asked,
-                           const struct bench_parts *parts, uint8_t *out) {
+static size_t write_answer(const struct load_body *body, const struct load_message *asked,
+                           const struct load_parts *parts, uint8_t *out) {
     (void)asked; // the id in the body is all the address that an answer needs
-    size_t bytes = bench_answer_bytes(body, parts->id_bytes);
+    size_t bytes = load_answer_bytes(body, parts->id_bytes);
     uint8_t *at = write_header(out, bytes);
-    bench_answer_write(body, parts, at);
+    load_answer_write(body, parts, at);
     return (size_t)(at - out) + bytes;
 }
 
@@ -73,7 +72,7 @@ static size_t canonical_header(const uint8_t *in, size_t bytes, size_t *body_byt
     return memcmp(in + at, "\r\n\r\n", 4) == 0 ? at + 4 : 0;
 }
 
-static enum bench_step next(const uint8_t *in, size_t bytes, struct bench_message *message) {
+static enum load_step next(const uint8_t *in, size_t bytes, struct load_message *message) {
     size_t body_bytes;
     size_t header_bytes = canonical_header(in, bytes, &body_bytes);
     if (header_bytes == 0) {
@@ -82,20 +81,20 @@ static enum bench_step next(const uint8_t *in, size_t bytes, struct bench_messag
         frame_scan_begin(&scan);
         enum frame_result result = frame_scan(&scan, in, bytes, &limits);
         if (result != FRAME_WHOLE) {
-            return result == FRAME_PARTIAL ? BENCH_PARTIAL : BENCH_BROKEN;
+            return result == FRAME_PARTIAL ? LOAD_PARTIAL : LOAD_BROKEN;
         }
         header_bytes = scan.header_bytes;
         body_bytes = scan.body_bytes;
     }
     if (bytes - header_bytes < body_bytes) {
-        return BENCH_PARTIAL;
+        return LOAD_PARTIAL;
     }
-    *message = (struct bench_message){
+    *message = (struct load_message){
         .bytes = header_bytes + body_bytes, .body = in + header_bytes, .body_bytes = body_bytes};
-    return BENCH_MESSAGE;
+    return LOAD_MESSAGE;
 }
 
-const struct bench_wire bench_wire_patchbay = {
+const struct load_wire load_wire_patchbay = {
     .greet = greet,
     .wrap_bytes_max = CLIENT_HEADER_BYTES_MAX,
     .write_request = write_request,

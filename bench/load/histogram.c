@@ -1,7 +1,7 @@
 // See histogram.h. Values under 2^HISTOGRAM_BITS have a bucket each. Above, a value with its highest bit at
 // `exponent` falls into one of 2^HISTOGRAM_BITS buckets that are 2^(exponent - HISTOGRAM_BITS) wide. It can't
 // fail: every 64-bit value has a bucket.
-#include "tools/histogram.h"
+#include "bench/load/histogram.h"
 
 enum { BUCKETS_A_POWER = 1 << HISTOGRAM_BITS };
 

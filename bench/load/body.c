@@ -1,6 +1,6 @@
-// See bench_body.h. It goes well: each part is one copy or one comparison at a known offset. It fails: a body
+// See body.h. It goes well: each part is one copy or one comparison at a known offset. It fails: a body
 // that has something else at such an offset is told apart by the reader's `false`.
-#include "tools/bench_body.h"
+#include "bench/load/body.h"
 
 #include <string.h>
 
@@ -27,20 +27,20 @@ enum {
     TO_RESULT_BYTES = sizeof TO_RESULT - 1,
     ANSWER_END_BYTES = sizeof ANSWER_END - 1,
     // A request without its name, id digits and filler; with the comma beside the id and the closing brace.
-    REQUEST_FIXED_BYTES = HEAD_BYTES + ID_BYTES + TO_TARGET_BYTES + TO_NONCE_BYTES + BENCH_NONCE_BYTES +
+    REQUEST_FIXED_BYTES = HEAD_BYTES + ID_BYTES + TO_TARGET_BYTES + TO_NONCE_BYTES + LOAD_NONCE_BYTES +
                           TO_FILL_BYTES + PARAMS_END_BYTES + 2,
     // An answer likewise, with room for an id of the usual length: its filler doesn't depend on the id, so
     // that its reader knows the length although a hub may have changed the id's on the way.
-    ANSWER_FIXED_BYTES = ANSWER_HEAD_BYTES + TO_RESULT_BYTES + BENCH_NONCE_BYTES + ANSWER_END_BYTES,
+    ANSWER_FIXED_BYTES = ANSWER_HEAD_BYTES + TO_RESULT_BYTES + LOAD_NONCE_BYTES + ANSWER_END_BYTES,
     ANSWER_ID_BYTES_USUAL = 8,
 };
 
-void bench_nonce(uint64_t seed, uint8_t nonce[BENCH_NONCE_BYTES]) {
+void load_nonce(uint64_t seed, uint8_t nonce[LOAD_NONCE_BYTES]) {
     uint64_t mixed = seed + 0x9e3779b97f4a7c15ULL; // splitmix64 (Steele, Lea, Flood 2014)
     mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9ULL;
     mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111ebULL;
     mixed ^= mixed >> 31;
-    for (int i = 0; i < BENCH_NONCE_BYTES; i++) {
+    for (int i = 0; i < LOAD_NONCE_BYTES; i++) {
         nonce[i] = (uint8_t)('a' + (mixed >> (4 * i) & 15));
     }
 }
@@ -51,18 +51,18 @@ static uint8_t *put(uint8_t *out, const void *from, size_t bytes) {
 }
 
 static uint32_t digits_of(uint64_t number) {
-    char digits[BENCH_ID_DIGITS_MAX];
+    char digits[LOAD_ID_DIGITS_MAX];
     return (uint32_t)text_digits(digits, number);
 }
 
-size_t bench_request_bytes(const struct bench_body *body, const struct bench_name *target, uint64_t id) {
+size_t load_request_bytes(const struct load_body *body, const struct load_name *target, uint64_t id) {
     size_t least = REQUEST_FIXED_BYTES + target->bytes + digits_of(id);
     return least < body->bytes ? body->bytes : least;
 }
 
-void bench_request_write(const struct bench_body *body, const struct bench_name *target, uint64_t id,
-                         const uint8_t nonce[BENCH_NONCE_BYTES], uint8_t *out) {
-    char digits[BENCH_ID_DIGITS_MAX];
+void load_request_write(const struct load_body *body, const struct load_name *target, uint64_t id,
+                        const uint8_t nonce[LOAD_NONCE_BYTES], uint8_t *out) {
+    char digits[LOAD_ID_DIGITS_MAX];
     size_t count = text_digits(digits, id);
     size_t least = REQUEST_FIXED_BYTES + target->bytes + count;
     size_t fill = least < body->bytes ? body->bytes - least : 0;
@@ -71,7 +71,7 @@ void bench_request_write(const struct bench_body *body, const struct bench_name 
         out = put(put(put(out, ID, ID_BYTES), digits, count), ",", 1);
     }
     out = put(put(out, TO_TARGET, TO_TARGET_BYTES), target->text, target->bytes);
-    out = put(put(out, TO_NONCE, TO_NONCE_BYTES), nonce, BENCH_NONCE_BYTES);
+    out = put(put(out, TO_NONCE, TO_NONCE_BYTES), nonce, LOAD_NONCE_BYTES);
     out = put(out, TO_FILL, TO_FILL_BYTES);
     memset(out, 'x', fill);
     out = put(out + fill, PARAMS_END, PARAMS_END_BYTES);
@@ -83,17 +83,17 @@ void bench_request_write(const struct bench_body *body, const struct bench_name 
 
 static uint32_t count_digits(const uint8_t *text, size_t bytes) {
     uint32_t count = 0;
-    while (count < bytes && count < BENCH_ID_DIGITS_MAX && text[count] >= '0' && text[count] <= '9') {
+    while (count < bytes && count < LOAD_ID_DIGITS_MAX && text[count] >= '0' && text[count] <= '9') {
         count++;
     }
     return count;
 }
 
 // The id of a request that ends in `,"id":<digits>}`.
-static bool read_id_last(const uint8_t *text, size_t bytes, struct bench_parts *parts) {
+static bool read_id_last(const uint8_t *text, size_t bytes, struct load_parts *parts) {
     const uint8_t *end = text + bytes - 1;
     const uint8_t *from = end;
-    while (end - from <= BENCH_ID_DIGITS_MAX && from[-1] >= '0' && from[-1] <= '9') {
+    while (end - from <= LOAD_ID_DIGITS_MAX && from[-1] >= '0' && from[-1] <= '9') {
         from--;
     }
     parts->id = from;
@@ -101,15 +101,15 @@ static bool read_id_last(const uint8_t *text, size_t bytes, struct bench_parts *
     return memcmp(from - ID_BYTES, ID, ID_BYTES) == 0;
 }
 
-static bool read_id_first(const uint8_t *text, size_t bytes, struct bench_parts *parts) {
+static bool read_id_first(const uint8_t *text, size_t bytes, struct load_parts *parts) {
     parts->id = text + HEAD_BYTES + ID_BYTES;
     parts->id_bytes = count_digits(parts->id, bytes - HEAD_BYTES - ID_BYTES);
     return memcmp(text, ANSWER_HEAD, ANSWER_HEAD_BYTES) == 0;
 }
 
-bool bench_request_read(const struct bench_body *body, const struct bench_name *target, const uint8_t *text,
-                        size_t bytes, struct bench_parts *parts) {
-    if (bytes < REQUEST_FIXED_BYTES + target->bytes || bytes + BENCH_ID_DIGITS_MAX < body->bytes ||
+bool load_request_read(const struct load_body *body, const struct load_name *target, const uint8_t *text,
+                       size_t bytes, struct load_parts *parts) {
+    if (bytes < REQUEST_FIXED_BYTES + target->bytes || bytes + LOAD_ID_DIGITS_MAX < body->bytes ||
         text[bytes - 1] != '}') {
         return false;
     }
@@ -122,30 +122,30 @@ bool bench_request_read(const struct bench_body *body, const struct bench_name *
     parts->nonce = name + target->bytes + TO_NONCE_BYTES;
     return memcmp(name, target->text, target->bytes) == 0 &&
            memcmp(name + target->bytes, TO_NONCE, TO_NONCE_BYTES) == 0 &&
-           memcmp(parts->nonce + BENCH_NONCE_BYTES, TO_FILL, TO_FILL_BYTES) == 0;
+           memcmp(parts->nonce + LOAD_NONCE_BYTES, TO_FILL, TO_FILL_BYTES) == 0;
 }
 
-static size_t answer_fill(const struct bench_body *body) {
+static size_t answer_fill(const struct load_body *body) {
     size_t least = ANSWER_FIXED_BYTES + ANSWER_ID_BYTES_USUAL;
     return body->bytes > least ? body->bytes - least : 0;
 }
 
-size_t bench_answer_bytes(const struct bench_body *body, uint32_t id_bytes) {
+size_t load_answer_bytes(const struct load_body *body, uint32_t id_bytes) {
     return ANSWER_FIXED_BYTES + answer_fill(body) + id_bytes;
 }
 
-void bench_answer_write(const struct bench_body *body, const struct bench_parts *request, uint8_t *out) {
+void load_answer_write(const struct load_body *body, const struct load_parts *request, uint8_t *out) {
     size_t fill = answer_fill(body);
     out = put(put(out, ANSWER_HEAD, ANSWER_HEAD_BYTES), request->id, request->id_bytes);
-    out = put(put(out, TO_RESULT, TO_RESULT_BYTES), request->nonce, BENCH_NONCE_BYTES);
+    out = put(put(out, TO_RESULT, TO_RESULT_BYTES), request->nonce, LOAD_NONCE_BYTES);
     memset(out, 'y', fill);
     put(out + fill, ANSWER_END, ANSWER_END_BYTES);
 }
 
-bool bench_answer_read(const struct bench_body *body, const uint8_t *text, size_t bytes, uint64_t *id,
-                       struct bench_parts *parts) {
+bool load_answer_read(const struct load_body *body, const uint8_t *text, size_t bytes, uint64_t *id,
+                      struct load_parts *parts) {
     if (bytes < ANSWER_FIXED_BYTES || !read_id_first(text, bytes, parts) || parts->id_bytes == 0 ||
-        bytes != bench_answer_bytes(body, parts->id_bytes)) {
+        bytes != load_answer_bytes(body, parts->id_bytes)) {
         return false;
     }
     *id = 0;

@@ -2,7 +2,7 @@
 // would give the same in ticks of 10 ms.) It fails: no such process, or a kernel without schedstat: -errno. A
 // thread that ends between two calls takes its time with it; a hub's and a NATS server's threads don't end
 // under load.
-#include "tools/cpu.h"
+#include "bench/load/cpu.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -3,15 +3,15 @@
 
 #include <sys/types.h>
 
-#include "tools/bench_load.h"
+#include "bench/load/load.h"
 
-struct bench_settings {
-    struct bench_plan plan;
+struct load_settings {
+    struct load_plan plan;
     double warmup_seconds, seconds;
     pid_t hub_pid; // whose CPU time is measured; 0: nobody's
 };
 
-struct bench_result {
+struct load_result {
     struct histogram latency; // ns, of the answers in the measured stretch
     uint64_t elapsed_ns;
     uint64_t own_cpu_ns; // of the load generator
@@ -22,6 +22,6 @@ struct bench_result {
 };
 
 // Runs warm-up, measured stretch and drain. 0; -errno or -EPROTO when the connections could not be made.
-int bench_run(const struct bench_settings *settings, struct bench_result *result);
+int load_measure(const struct load_settings *settings, struct load_result *result);
 // The process that serves `hub`; 0 when that can't be told.
-pid_t bench_hub_pid(const char *hub);
+pid_t load_hub_pid(const char *hub);

@@ -1,8 +1,8 @@
-// See bench_load.h. It goes well: each turn waits for readable connections, and for each of them receives
+// See load.h. It goes well: each turn waits for readable connections, and for each of them receives
 // once, handles every whole message, and writes once. It fails: a connection that ends, or sends what is no
 // message, stops the load with a fault; a message that is whole but wrong is counted, the first one shown,
 // and the load goes on.
-#include "tools/bench_load.h"
+#include "bench/load/load.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,19 +25,19 @@ enum {
     ID_BYTES_MAX = 1024,
 };
 
-uint64_t bench_now_ns(void) {
+uint64_t load_now_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
 }
 
-static void fail(struct bench_load *load, const char *fault) {
+static void fail(struct load *load, const char *fault) {
     if (load->fault == NULL) {
         load->fault = fault;
     }
 }
 
-static void count_wrong(struct bench_load *load, const struct bench_message *message) {
+static void count_wrong(struct load *load, const struct load_message *message) {
     if (load->wrong++ == 0) {
         size_t shown = message->body_bytes < SAMPLE_BYTES ? message->body_bytes : SAMPLE_BYTES;
         fprintf(stderr, "bench: the first wrong message: %.*s\n", (int)shown, (const char *)message->body);
@@ -45,7 +45,7 @@ static void count_wrong(struct bench_load *load, const struct bench_message *mes
 }
 
 // Where the next message may be written; NULL when memory is used up (a fault).
-static uint8_t *out_room(struct bench_load *load, struct bench_link *link) {
+static uint8_t *out_room(struct load *load, struct load_link *link) {
     if (link->out_capacity - link->out_end >= load->message_bytes_max) {
         return link->out + link->out_end;
     }
@@ -66,7 +66,7 @@ static uint8_t *out_room(struct bench_load *load, struct bench_link *link) {
     return link->out + link->out_end;
 }
 
-static void ask_for_room(struct bench_load *load, struct bench_link *link, bool wanted) {
+static void ask_for_room(struct load *load, struct load_link *link, bool wanted) {
     if (link->waits_for_room == wanted) {
         return;
     }
@@ -75,7 +75,7 @@ static void ask_for_room(struct bench_load *load, struct bench_link *link, bool 
     epoll_ctl(load->epoll, EPOLL_CTL_MOD, link->socket, &event);
 }
 
-static void write_out(struct bench_load *load, struct bench_link *link) {
+static void write_out(struct load *load, struct load_link *link) {
     if (link->out_at == link->out_end) {
         return;
     }
@@ -91,7 +91,7 @@ static void write_out(struct bench_load *load, struct bench_link *link) {
     ask_for_room(load, link, link->out_end > 0);
 }
 
-static void issue(struct bench_load *load, struct bench_link *source, uint64_t now_ns) {
+static void issue(struct load *load, struct load_link *source, uint64_t now_ns) {
     uint8_t *out = out_room(load, source);
     if (out == NULL) {
         return;
@@ -99,24 +99,23 @@ static void issue(struct bench_load *load, struct bench_link *source, uint64_t n
     while (source->slots[source->next_id & load->slot_mask].id != 0) {
         source->next_id++;
     }
-    struct bench_slot *slot = &source->slots[source->next_id & load->slot_mask];
-    struct bench_request request = {
+    struct load_slot *slot = &source->slots[source->next_id & load->slot_mask];
+    struct load_request request = {
         .source = &source->name,
         .target = &load->links[source->next_target].name,
         .id = source->next_id,
         .plain_inbox = load->plan.plain_inbox,
     };
-    bench_nonce(((uint64_t)(source - load->links) << 40) + request.id, request.nonce);
-    *slot = (struct bench_slot){.id = request.id, .sent_ns = now_ns};
-    memcpy(slot->nonce, request.nonce, BENCH_NONCE_BYTES);
+    load_nonce(((uint64_t)(source - load->links) << 40) + request.id, request.nonce);
+    *slot = (struct load_slot){.id = request.id, .sent_ns = now_ns};
+    memcpy(slot->nonce, request.nonce, LOAD_NONCE_BYTES);
     source->out_end += load->plan.wire->write_request(&load->plan.body, &request, out);
     source->next_target = source->next_target + 1 == load->plan.targets ? 0 : source->next_target + 1;
     source->next_id++;
     load->pending++;
 }
 
-static void settle(struct bench_load *load, struct bench_link *source, struct bench_slot *slot,
-                   uint64_t now_ns) {
+static void settle(struct load *load, struct load_link *source, struct load_slot *slot, uint64_t now_ns) {
     slot->id = 0;
     load->pending--;
     if (load->issuing) {
@@ -125,8 +124,8 @@ static void settle(struct bench_load *load, struct bench_link *source, struct be
 }
 
 // An error, or an answer that is broken or nobody's: if it bears the id of a pending request, that is over.
-static void take_wrong_answer(struct bench_load *load, struct bench_link *source,
-                              const struct bench_message *message, uint64_t now_ns) {
+static void take_wrong_answer(struct load *load, struct load_link *source, const struct load_message *message,
+                              uint64_t now_ns) {
     count_wrong(load, message);
     struct lookup found;
     lookup_body(&found, message->body, (uint32_t)message->body_bytes, ID_BYTES_MAX);
@@ -137,14 +136,14 @@ static void take_wrong_answer(struct bench_load *load, struct bench_link *source
     }
 }
 
-static void take_answer(struct bench_load *load, struct bench_link *source,
-                        const struct bench_message *message, uint64_t now_ns) {
+static void take_answer(struct load *load, struct load_link *source, const struct load_message *message,
+                        uint64_t now_ns) {
     uint64_t id;
-    struct bench_parts parts;
-    bool ours = bench_answer_read(&load->plan.body, message->body, message->body_bytes, &id, &parts);
-    struct bench_slot *slot = ours ? &source->slots[id & load->slot_mask] : NULL;
+    struct load_parts parts;
+    bool ours = load_answer_read(&load->plan.body, message->body, message->body_bytes, &id, &parts);
+    struct load_slot *slot = ours ? &source->slots[id & load->slot_mask] : NULL;
     if (slot == NULL || slot->id == 0 || slot->id != id ||
-        memcmp(slot->nonce, parts.nonce, BENCH_NONCE_BYTES) != 0) {
+        memcmp(slot->nonce, parts.nonce, LOAD_NONCE_BYTES) != 0) {
         take_wrong_answer(load, source, message, now_ns);
         return;
     }
@@ -154,10 +153,9 @@ static void take_answer(struct bench_load *load, struct bench_link *source,
     settle(load, source, slot, now_ns);
 }
 
-static void take_request(struct bench_load *load, struct bench_link *target,
-                         const struct bench_message *message) {
-    struct bench_parts parts;
-    if (!bench_request_read(&load->plan.body, &target->name, message->body, message->body_bytes, &parts)) {
+static void take_request(struct load *load, struct load_link *target, const struct load_message *message) {
+    struct load_parts parts;
+    if (!load_request_read(&load->plan.body, &target->name, message->body, message->body_bytes, &parts)) {
         count_wrong(load, message);
         return;
     }
@@ -167,8 +165,8 @@ static void take_request(struct bench_load *load, struct bench_link *target,
     }
 }
 
-static void take_message(struct bench_load *load, struct bench_link *link,
-                         const struct bench_message *message, uint64_t now_ns) {
+static void take_message(struct load *load, struct load_link *link, const struct load_message *message,
+                         uint64_t now_ns) {
     if (message->body == NULL) {
         uint8_t *out = message->control_answer == NULL ? NULL : out_room(load, link);
         if (out != NULL) {
@@ -182,26 +180,26 @@ static void take_message(struct bench_load *load, struct bench_link *link,
     }
 }
 
-static void take_messages(struct bench_load *load, struct bench_link *link) {
-    uint64_t now_ns = bench_now_ns();
+static void take_messages(struct load *load, struct load_link *link) {
+    uint64_t now_ns = load_now_ns();
     size_t at = 0;
-    enum bench_step step = BENCH_PARTIAL;
-    struct bench_message message;
+    enum load_step step = LOAD_PARTIAL;
+    struct load_message message;
     while (at < link->filled &&
-           (step = load->plan.wire->next(link->in + at, link->filled - at, &message)) == BENCH_MESSAGE) {
+           (step = load->plan.wire->next(link->in + at, link->filled - at, &message)) == LOAD_MESSAGE) {
         take_message(load, link, &message, now_ns);
         at += message.bytes;
     }
     memmove(link->in, link->in + at, link->filled - at);
     link->filled -= at;
-    if (step == BENCH_BROKEN || link->filled == load->in_capacity) {
+    if (step == LOAD_BROKEN || link->filled == load->in_capacity) {
         fprintf(stderr, "bench: received: %.*s\n",
                 (int)(link->filled < SAMPLE_BYTES ? link->filled : SAMPLE_BYTES), (const char *)link->in);
         fail(load, "a connection received what is no message, or one of unexpected size");
     }
 }
 
-static void receive(struct bench_load *load, struct bench_link *link) {
+static void receive(struct load *load, struct load_link *link) {
     ssize_t received = recv(link->socket, link->in + link->filled, load->in_capacity - link->filled, 0);
     if (received < 0 && (errno == EAGAIN || errno == EINTR)) {
         return;
@@ -214,49 +212,49 @@ static void receive(struct bench_load *load, struct bench_link *link) {
     take_messages(load, link);
 }
 
-void bench_load_run(struct bench_load *load, uint64_t until_ns) {
+void load_run(struct load *load, uint64_t until_ns) {
     struct epoll_event events[EVENTS_A_TURN];
-    uint64_t now_ns = bench_now_ns();
+    uint64_t now_ns = load_now_ns();
     while (load->fault == NULL && load->pending > 0 && now_ns < until_ns) {
         uint64_t left_ms = (until_ns - now_ns) / 1000000 + 1;
         int count = epoll_wait(load->epoll, events, EVENTS_A_TURN,
                                left_ms < TURN_MS_MAX ? (int)left_ms : TURN_MS_MAX);
         for (int i = 0; i < count && load->fault == NULL; i++) {
-            struct bench_link *link = events[i].data.ptr;
+            struct load_link *link = events[i].data.ptr;
             if ((events[i].events & ~(uint32_t)EPOLLOUT) != 0) {
                 receive(load, link);
             }
             write_out(load, link);
         }
-        now_ns = bench_now_ns();
+        now_ns = load_now_ns();
     }
 }
 
-void bench_load_start(struct bench_load *load) {
+void load_start(struct load *load) {
     load->issuing = true;
     for (uint32_t i = load->plan.targets; i < load->links_count; i++) {
         for (uint32_t n = 0; n < load->plan.depth; n++) {
-            issue(load, &load->links[i], bench_now_ns());
+            issue(load, &load->links[i], load_now_ns());
         }
         write_out(load, &load->links[i]);
     }
 }
 
-void bench_load_stop(struct bench_load *load) {
+void load_stop(struct load *load) {
     load->issuing = false;
 }
 
 // Connects link `index`: the targets come first, so that all are there when the first request is sent.
-static int open_link(struct bench_load *load, uint32_t index) {
-    struct bench_link *link = &load->links[index];
+static int open_link(struct load *load, uint32_t index) {
+    struct load_link *link = &load->links[index];
     bool is_target = index < load->plan.targets;
     uint32_t number = is_target ? index : index - load->plan.targets;
     link->name.bytes = (uint32_t)snprintf(link->name.text, sizeof link->name.text, "bench-%s-%d-%u",
                                           is_target ? "target" : "source", (int)getpid(), number);
-    struct bench_greeting greeting = {.at = load->plan.at,
-                                      .name = &link->name,
-                                      .is_target = is_target,
-                                      .plain_inbox = load->plan.plain_inbox};
+    struct load_greeting greeting = {.at = load->plan.at,
+                                     .name = &link->name,
+                                     .is_target = is_target,
+                                     .plain_inbox = load->plan.plain_inbox};
     link->socket = load->plan.wire->greet(&greeting);
     if (link->socket < 0) {
         return link->socket;
@@ -274,8 +272,8 @@ static int open_link(struct bench_load *load, uint32_t index) {
     return failed ? -errno : 0;
 }
 
-int bench_load_open(struct bench_load *load, const struct bench_plan *plan) {
-    *load = (struct bench_load){.plan = *plan, .links_count = plan->sources + plan->targets};
+int load_open(struct load *load, const struct load_plan *plan) {
+    *load = (struct load){.plan = *plan, .links_count = plan->sources + plan->targets};
     load->epoll = epoll_create1(EPOLL_CLOEXEC);
     load->links = calloc(load->links_count, sizeof *load->links);
     if (load->epoll < 0 || load->links == NULL) {
@@ -298,9 +296,9 @@ int bench_load_open(struct bench_load *load, const struct bench_plan *plan) {
     return error;
 }
 
-void bench_load_close(struct bench_load *load) {
+void load_close(struct load *load) {
     for (uint32_t i = 0; load->links != NULL && i < load->links_count; i++) {
-        struct bench_link *link = &load->links[i];
+        struct load_link *link = &load->links[i];
         if (link->socket >= 0) {
             close(link->socket);
         }

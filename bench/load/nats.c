@@ -7,12 +7,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "bench/load/wire.h"
 #include "core/text.h"
 #include "io/address.h"
 #include "io/listener.h"
-#include "tools/bench_wire.h"
 
-enum { NATS_LINE_BYTES_MAX = 4096, NATS_SUBJECTS_BYTES_MAX = 2 * BENCH_NAME_BYTES_MAX + 32 };
+enum { NATS_LINE_BYTES_MAX = 4096, NATS_SUBJECTS_BYTES_MAX = 2 * LOAD_NAME_BYTES_MAX + 32 };
 #define INBOX "_INBOX."
 
 static int dial(const char *at) {
@@ -62,7 +62,7 @@ static int wait_for_pong(int socket) {
     return -EPROTO;
 }
 
-static int greet(const struct bench_greeting *greeting) {
+static int greet(const struct load_greeting *greeting) {
     int dialled = dial(greeting->at);
     if (dialled < 0) {
         return dialled;
@@ -96,9 +96,8 @@ static uint8_t *put_length(uint8_t *out, size_t bytes) {
     return put(out, "\r\n", 2);
 }
 
-static size_t write_request(const struct bench_body *body, const struct bench_request *request,
-                            uint8_t *out) {
-    size_t bytes = bench_request_bytes(body, request->target, request->id);
+static size_t write_request(const struct load_body *body, const struct load_request *request, uint8_t *out) {
+    size_t bytes = load_request_bytes(body, request->target, request->id);
     uint8_t *at = put(put(out, "PUB ", 4), request->target->text, request->target->bytes);
     at = put(put(at, " " INBOX, sizeof INBOX), request->source->text, request->source->bytes);
     if (!request->plain_inbox) {
@@ -106,23 +105,23 @@ static size_t write_request(const struct bench_body *body, const struct bench_re
         at += text_digits((char *)at, request->id);
     }
     at = put_length(at, bytes);
-    bench_request_write(body, request->target, request->id, request->nonce, at);
+    load_request_write(body, request->target, request->id, request->nonce, at);
     at = put(at + bytes, "\r\n", 2);
     return (size_t)(at - out);
 }
 
-static size_t write_answer(const struct bench_body *body, const struct bench_message *asked,
-                           const struct bench_parts *parts, uint8_t *out) {
-    size_t bytes = bench_answer_bytes(body, parts->id_bytes);
+static size_t write_answer(const struct load_body *body, const struct load_message *asked,
+                           const struct load_parts *parts, uint8_t *out) {
+    size_t bytes = load_answer_bytes(body, parts->id_bytes);
     uint8_t *at = put(put(out, "PUB ", 4), asked->reply_to, asked->reply_to_bytes);
     at = put_length(at, bytes);
-    bench_answer_write(body, parts, at);
+    load_answer_write(body, parts, at);
     at = put(at + bytes, "\r\n", 2);
     return (size_t)(at - out);
 }
 
 // Reads `MSG <subject> <sid> [<reply-to>] <bytes>`, without its line end.
-static bool read_message_line(const uint8_t *line, size_t bytes, struct bench_message *message) {
+static bool read_message_line(const uint8_t *line, size_t bytes, struct load_message *message) {
     const uint8_t *words[4];
     size_t lengths[4], count = 0;
     for (size_t at = 4; at < bytes && count < 4; count++) {
@@ -147,26 +146,26 @@ static bool read_message_line(const uint8_t *line, size_t bytes, struct bench_me
     return message->reply_to_bytes <= NATS_SUBJECTS_BYTES_MAX;
 }
 
-static enum bench_step next(const uint8_t *in, size_t bytes, struct bench_message *message) {
+static enum load_step next(const uint8_t *in, size_t bytes, struct load_message *message) {
     const uint8_t *line_end = memchr(in, '\n', bytes);
     if (line_end == NULL) {
-        return bytes < NATS_LINE_BYTES_MAX ? BENCH_PARTIAL : BENCH_BROKEN;
+        return bytes < NATS_LINE_BYTES_MAX ? LOAD_PARTIAL : LOAD_BROKEN;
     }
     size_t line_bytes = (size_t)(line_end - in) + 1;
-    *message = (struct bench_message){.bytes = line_bytes};
+    *message = (struct load_message){.bytes = line_bytes};
     if (line_bytes < 5 || memcmp(in, "MSG ", 4) != 0) {
         message->control_answer = memcmp(in, "PING", 4) == 0 ? "PONG\r\n" : NULL;
-        return in[0] == '-' ? BENCH_BROKEN : BENCH_MESSAGE;
+        return in[0] == '-' ? LOAD_BROKEN : LOAD_MESSAGE;
     }
     if (!read_message_line(in, line_bytes - 2, message)) {
-        return BENCH_BROKEN;
+        return LOAD_BROKEN;
     }
     message->body = in + line_bytes;
     message->bytes = line_bytes + message->body_bytes + 2;
-    return message->bytes <= bytes ? BENCH_MESSAGE : BENCH_PARTIAL;
+    return message->bytes <= bytes ? LOAD_MESSAGE : LOAD_PARTIAL;
 }
 
-const struct bench_wire bench_wire_nats = {
+const struct load_wire load_wire_nats = {
     .greet = greet,
     .wrap_bytes_max = NATS_SUBJECTS_BYTES_MAX + 64,
     .write_request = write_request,

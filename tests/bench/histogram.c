@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "tools/histogram.h"
+#include "bench/load/histogram.h"
 
 static struct histogram *create(void) {
     struct histogram *histogram = calloc(1, sizeof *histogram);

@@ -1,0 +1,52 @@
+// The bodies that the load consists of. Both sides of a comparison carry the same ones: a request of a chosen
+// size to a named target with a nonce in it, and an answer of about that size that begins with the request's
+// nonce.
+//
+// They are read by position, not parsed: what was written here is found again where it was put, or the body
+// is wrong.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { LOAD_NAME_BYTES_MAX = 64, LOAD_NONCE_BYTES = 16, LOAD_ID_DIGITS_MAX = 20 };
+
+// An agent's or a source's name.
+struct load_name {
+    char text[LOAD_NAME_BYTES_MAX];
+    uint32_t bytes;
+};
+
+struct load_body {
+    uint32_t bytes; // of a request; one that can't be so small is as small as it can be
+    bool id_last;   // the id follows the params, as many JSON-RPC libraries write it
+};
+
+// Where a body that was read has its parts.
+struct load_parts {
+    const uint8_t *id;
+    uint32_t id_bytes;
+    const uint8_t *nonce; // LOAD_NONCE_BYTES
+};
+
+// The nonce of the number `seed`: the same for the same seed, and letters that tell nearby seeds far apart.
+void load_nonce(uint64_t seed, uint8_t nonce[LOAD_NONCE_BYTES]);
+
+// Bytes of the request with this id to this target.
+size_t load_request_bytes(const struct load_body *body, const struct load_name *target, uint64_t id);
+// Writes that many bytes.
+void load_request_write(const struct load_body *body, const struct load_name *target, uint64_t id,
+                        const uint8_t nonce[LOAD_NONCE_BYTES], uint8_t *out);
+// Reads a request that `target` received; its id is whatever number it bears now. False when it is none of
+// ours.
+bool load_request_read(const struct load_body *body, const struct load_name *target, const uint8_t *text,
+                       size_t bytes, struct load_parts *parts);
+
+// Bytes of the answer whose id has `id_bytes` digits.
+size_t load_answer_bytes(const struct load_body *body, uint32_t id_bytes);
+void load_answer_write(const struct load_body *body, const struct load_parts *request, uint8_t *out);
+// Reads an answer; false when it isn't exactly what load_answer_write writes for some id and nonce of this
+// length.
+bool load_answer_read(const struct load_body *body, const uint8_t *text, size_t bytes, uint64_t *id,
+                      struct load_parts *parts);
