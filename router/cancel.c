@@ -5,6 +5,7 @@
 #include "core/memory.h"
 #include "router/answer.h"
 #include "router/mail.h"
+#include "router/refuse.h"
 #include "router/send.h"
 
 // --- At the source
@@ -85,8 +86,8 @@ static bool read_id(const struct message *message, struct json_item *id) {
 void cancel_request(struct shard *shard, const struct message *message) {
     struct json_item id = {0};
     if (!read_id(message, &id) || (id.type != JSON_STRING && id.type != JSON_NUMBER)) {
-        route_refuse_field(shard, message, message->method[0] == '$' ? "params.id" : "params.requestId",
-                           "a string or a number, once");
+        refuse_field(shard, message, message->method[0] == '$' ? "params.id" : "params.requestId",
+                     "a string or a number, once");
         return;
     }
     struct pending *pending = find_asked(message, id.value);

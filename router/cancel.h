@@ -4,7 +4,7 @@
 // out, the hub cancels by itself.
 #pragma once
 
-#include "router/route.h"
+#include "router/message.h"
 
 // A peer cancels what it has asked. Ids that aren't pending are ignored: the answer may be on its way.
 void cancel_request(struct shard *shard, const struct message *message);

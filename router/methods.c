@@ -8,6 +8,7 @@
 #include "core/memory.h"
 #include "router/cancel.h"
 #include "router/offer.h"
+#include "router/refuse.h"
 #include "router/registry.h"
 
 static struct span params_of(const struct message *message) {
@@ -99,7 +100,7 @@ static struct order *order_for(struct shard *shard, const struct message *messag
         return order;
     if (order)
         order_destroy(order);
-    route_refuse(shard, message, ERROR_OVERLOADED, NULL);
+    refuse(shard, message, ERROR_OVERLOADED, NULL);
     return NULL;
 }
 
@@ -122,7 +123,7 @@ static void agent_register(struct shard *shard, const struct message *message) {
     if (!offer_read_agent(shard, message, &offer))
         return;
     if (message->peer->state != PEER_OPEN || !prepare_farewell(message->peer)) {
-        route_refuse(shard, message, ERROR_OVERLOADED, NULL);
+        refuse(shard, message, ERROR_OVERLOADED, NULL);
         return;
     }
     struct order *order = order_for(shard, message, ORDER_REGISTER);
@@ -130,7 +131,7 @@ static void agent_register(struct shard *shard, const struct message *message) {
         return;
     if (!offer_fill_order(&offer, message, order)) {
         order_destroy(order);
-        route_refuse(shard, message, ERROR_OVERLOADED, NULL);
+        refuse(shard, message, ERROR_OVERLOADED, NULL);
         return;
     }
     order->connected_since_ms = shard_wall_ms(shard);
@@ -256,7 +257,7 @@ bool methods_answer(struct shard *shard, const struct message *message) {
     const struct method *method = find(message->method, message->method_bytes);
     bool open = message->peer->initialized || !shard->hub->settings.require_initialize;
     if (!open && !(method && method->before_initialize)) {
-        route_refuse(shard, message, ERROR_NOT_INITIALIZED, NULL);
+        refuse(shard, message, ERROR_NOT_INITIALIZED, NULL);
         return true;
     }
     if (method)

@@ -1,7 +1,7 @@
 // The methods that the hub answers itself.
 #pragma once
 
-#include "router/route.h"
+#include "router/message.h"
 
 // Answers a message whose method is one of the hub's, or refuses it because the session isn't open yet. False
 // when it is to be routed.

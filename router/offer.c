@@ -4,6 +4,7 @@
 
 #include "core/memory.h"
 #include "router/methods.h"
+#include "router/refuse.h"
 
 static struct json_item param(const struct message *message, const char *key) {
     if (!lookup_has(&message->lookup, KEY_PARAMS) || message->lookup.type[KEY_PARAMS] != JSON_OBJECT)
@@ -21,8 +22,8 @@ static bool read_agent_id(struct shard *shard, const struct message *message, bo
         bytes = json_string_decode(message->body, message->lookup.value[KEY_AGENT_ID], offer->agent_id,
                                    sizeof offer->agent_id);
     if (bytes == SIZE_MAX || !agent_id_valid(offer->agent_id, bytes)) {
-        route_refuse_field(shard, message, "params.agentId",
-                           "1 to 255 of letters, digits, - _ . : /, no empty part between dots");
+        refuse_field(shard, message, "params.agentId",
+                     "1 to 255 of letters, digits, - _ . : /, no empty part between dots");
         return false;
     }
     offer->agent_id_bytes = bytes;
@@ -36,8 +37,8 @@ static bool read_governance(struct shard *shard, const struct message *message, 
                                             : SIZE_MAX;
     enum governance level = bytes == SIZE_MAX ? GOVERNANCE_COUNT : governance_parse(name, bytes);
     if (item.type != JSON_NONE && level == GOVERNANCE_COUNT) {
-        route_refuse_field(shard, message, "params.governanceLevel",
-                           "autonomous, supervised, human-in-the-loop or manual");
+        refuse_field(shard, message, "params.governanceLevel",
+                     "autonomous, supervised, human-in-the-loop or manual");
         return false;
     }
     offer->governance = item.type == JSON_NONE ? GOVERNANCE_AUTONOMOUS : level;
@@ -77,7 +78,7 @@ static bool refuse_capabilities_size(struct shard *shard, const struct message *
     text_init(&data);
     reply_data_text(&data, "field", "params.capabilities");
     reply_data_number(&data, "limit", CAPABILITIES_BYTES_MAX);
-    route_refuse(shard, message, ERROR_INVALID_PARAMS, &data);
+    refuse(shard, message, ERROR_INVALID_PARAMS, &data);
     return false;
 }
 
@@ -90,12 +91,12 @@ static bool read_capabilities(struct shard *shard, const struct message *message
         return refuse_capabilities_size(shard, message);
     if ((item.type != JSON_OBJECT && item.type != JSON_ARRAY) ||
         simdjson_judge(shard->parser, message->body + item.value.at, item.value.bytes) != SIMDJSON_VALID) {
-        route_refuse_field(shard, message, "params.capabilities", "a valid object or array");
+        refuse_field(shard, message, "params.capabilities", "a valid object or array");
         return false;
     }
     if (!may_offer(message, item.value)) {
-        route_refuse_field(shard, message, "params.capabilities.methods",
-                           "methods that are not the hub's own, 4096 at most");
+        refuse_field(shard, message, "params.capabilities.methods",
+                     "methods that are not the hub's own, 4096 at most");
         return false;
     }
     return true;
@@ -129,7 +130,7 @@ bool offer_read_capability(struct shard *shard, const struct message *message, c
     if (item.type == JSON_STRING)
         decoded = json_string_decode(message->body, item.value, out, capacity);
     if (decoded == SIZE_MAX || decoded == 0) {
-        route_refuse_field(shard, message, "params.capability", "a name");
+        refuse_field(shard, message, "params.capability", "a name");
         return false;
     }
     *bytes = decoded;

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "core/governance.h"
+#include "router/message.h"
 #include "router/registry.h"
-#include "router/route.h"
 
 struct offer {
     char agent_id[AGENT_ID_BYTES_MAX];

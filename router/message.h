@@ -1,0 +1,27 @@
+// One message under way, on the stack of route_frame: a request, notification or response as it lies.
+#pragma once
+
+#include "core/limits.h"
+#include "core/lookup.h"
+#include "core/parcel.h"
+#include "router/reply.h"
+#include "router/shard.h"
+
+struct message {
+    struct peer *peer;
+    const struct frame *frame;
+    const uint8_t *body;
+    struct lookup lookup;
+    size_t method_bytes;
+    char method[METHOD_BYTES_MAX]; // decoded; a longer one is none that anybody offers, and its bytes are 0
+};
+
+static inline bool message_is_request(const struct message *message) {
+    return message->lookup.kind == BODY_REQUEST;
+}
+// The request's id; none for a notification.
+static inline struct reply_id message_id(const struct message *message) {
+    struct span id = message->lookup.value[KEY_ID];
+    return message_is_request(message) ? (struct reply_id){message->body + id.at, id.bytes}
+                                       : (struct reply_id){0};
+}

@@ -1,0 +1,101 @@
+#include "router/refuse.h"
+
+void refuse(struct shard *shard, const struct message *message, enum error error, struct text *data) {
+    if (message_is_request(message)) {
+        reply_error(shard, message->peer, message_id(message), error, data);
+        return;
+    }
+    enum counter counter =
+        error == ERROR_METHOD_NOT_FOUND || error == ERROR_AGENT_NOT_FOUND || error == ERROR_TOOL
+            ? COUNT_DROP_NO_ROUTE
+        : error == ERROR_OVERLOADED          ? COUNT_DROP_OVERLOADED
+        : error == ERROR_TARGET_DISCONNECTED ? COUNT_DROP_TARGET_GONE
+                                             : COUNT_DROP_REFUSED;
+    stats_count(&shard->stats, counter);
+    if (data)
+        text_deinit(data);
+}
+
+void refuse_field(struct shard *shard, const struct message *message, const char *field,
+                  const char *expected) {
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "field", field);
+    reply_data_text(&data, "expected", expected);
+    refuse(shard, message, ERROR_INVALID_PARAMS, &data);
+}
+
+void refuse_body(struct shard *shard, const struct message *message) {
+    static const char *const faults[] = {
+        [LOOKUP_NOT_JSON] = "the body is not JSON",
+        [LOOKUP_NOT_UTF8] = "the body is not UTF-8",
+        [LOOKUP_AMBIGUOUS] = "this key must occur once, and not be spelled with escapes",
+        [LOOKUP_NOT_MESSAGE] = "the body is neither a request, a notification nor a response",
+        [LOOKUP_BAD_ID] = "an id must be a string or a number within the limit",
+        [LOOKUP_GOOD] = "messages of this kind are not served",
+    };
+    enum lookup_verdict verdict = message->lookup.verdict;
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "fault", faults[verdict]);
+    if (verdict == LOOKUP_AMBIGUOUS)
+        reply_data_text(&data, "key", lookup_key_text(message->lookup.fault_key));
+    if (verdict == LOOKUP_NOT_JSON)
+        reply_data_number(&data, "offset",
+                          message->frame->header->header_bytes + (int64_t)message->lookup.fault_at);
+    if (verdict == LOOKUP_BAD_ID)
+        reply_data_number(&data, "limit", shard_limits(shard)->id_bytes_max);
+    enum error error = verdict == LOOKUP_NOT_JSON ? ERROR_PARSE : ERROR_INVALID_REQUEST;
+    reply_error(shard, message->peer, (struct reply_id){0}, error, &data);
+}
+
+bool refuse_header(struct shard *shard, const struct message *message) {
+    const struct frame_scan *header = message->frame->header;
+    if (header->version == FRAME_VERSION_OTHER) {
+        struct text data;
+        text_init(&data);
+        reply_data_text(&data, "field", "HugAI-Version");
+        reply_data_text(&data, "expected", "2");
+        refuse(shard, message, ERROR_VERSION, &data);
+        return true;
+    }
+    if (header->governance_bad) {
+        refuse_field(shard, message, "Governance-Level",
+                     "autonomous, supervised, human-in-the-loop or manual");
+        return true;
+    }
+    if (header->timeout_bad) {
+        refuse_field(shard, message, "Custom-Timeout-Ms", "a number from 1 to 3600000");
+        return true;
+    }
+    return false;
+}
+
+void refuse_route(struct shard *shard, const struct message *message, const struct rules_message *asked,
+                  const struct rules_verdict *verdict) {
+    struct text data;
+    text_init(&data);
+    if (verdict->error == ERROR_METHOD_NOT_FOUND) {
+        reply_data_string(&data, "method", message->method, message->method_bytes);
+    } else if (verdict->error == ERROR_INVALID_PARAMS) {
+        reply_data_text(&data, "field", verdict->field);
+        reply_data_text(&data, "expected", "string");
+    } else if (verdict->error == ERROR_AGENT_NOT_FOUND) {
+        reply_data_string(&data, "agent", asked->target.text, asked->target.bytes);
+    } else if (verdict->error == ERROR_TOOL) {
+        reply_data_string(&data, "tool", asked->tool.text, asked->tool.bytes);
+    } else {
+        reply_data_string(&data, "agent", verdict->agent->id, verdict->agent->id_bytes);
+        reply_data_text(&data, "required", governance_text(asked->required));
+        reply_data_text(&data, "supported", governance_text(verdict->agent->governance));
+    }
+    refuse(shard, message, verdict->error, &data);
+}
+
+void refuse_at(struct shard *shard, const struct message *message, const struct agent *agent,
+               enum error error) {
+    struct text data;
+    text_init(&data);
+    reply_data_string(&data, "agent", agent->id, agent->id_bytes);
+    refuse(shard, message, error, &data);
+}

@@ -1,0 +1,24 @@
+// What isn't routed: each refusal is an answer to a request, and a count for a notification.
+#pragma once
+
+#include "core/errors.h"
+#include "core/rules.h"
+#include "core/text.h"
+#include "router/message.h"
+
+// Refuses a message: a request is answered, a notification counted. Takes `data` over, which may be NULL.
+void refuse(struct shard *shard, const struct message *message, enum error error, struct text *data);
+// The same for a value that isn't what it should be.
+void refuse_field(struct shard *shard, const struct message *message, const char *field,
+                  const char *expected);
+// The same where the agent is known, but the message can't go there.
+void refuse_at(struct shard *shard, const struct message *message, const struct agent *agent,
+               enum error error);
+// The same for what the rules found.
+void refuse_route(struct shard *shard, const struct message *message, const struct rules_message *asked,
+                  const struct rules_verdict *verdict);
+// Refuses a body that is no message, or one that two readers could understand differently: always answered,
+// without an id, since that can't be relied on.
+void refuse_body(struct shard *shard, const struct message *message);
+// Header fields that are well formed but can't be served. True when the message was refused for one.
+bool refuse_header(struct shard *shard, const struct message *message);
