@@ -24,6 +24,8 @@ enum io_event_kind {
     IO_RECEIVED, // result: bytes, 0 at the peer's end, or -errno
     IO_SENT,     // result: bytes, or -errno
     IO_SIGNAL,   // result: the signal's number
+    IO_WRITTEN,  // result: bytes, or -errno
+    IO_SYNCED,   // result: 0 or -errno
 };
 
 struct io_event {
@@ -76,6 +78,31 @@ void io_close_socket(struct io *io, int socket);
 // Reports arrivals of the signals that the process has blocked and routed here (SIGTERM, SIGINT, SIGHUP):
 // IO_SIGNAL for each. At most one io of a process does.
 int io_signals(struct io *io, uint64_t token);
+
+// --- A file that grows at its end, line by line (the journal)
+
+struct io_file {
+    int number;     // what the verbs take
+    uint64_t bytes; // its length
+    bool torn;      // its last byte is no line feed
+};
+
+// Opens a regular file for appending, at once; makes it if it isn't there, with mode 0600, and syncs its
+// directory then. 0 or -errno; -EOPNOTSUPP when it is no regular file. May wait for the disk.
+int io_file_open(struct io *io, const char *path, struct io_file *file);
+// Appends the vectors (1 to 1,024 of them, not all empty) and ends with IO_WRITTEN and the number of bytes;
+// there may be fewer, and writing the rest tells why. The vectors and what they point at must stay until the
+// event. One write or sync at a time a file: the caller's duty.
+void io_file_write(struct io *io, const struct io_file *file, uint64_t token, const struct iovec *vectors,
+                   unsigned count);
+// Makes what was written outlast a crash, as fdatasync(2), and ends with IO_SYNCED.
+void io_file_sync(struct io *io, const struct io_file *file, uint64_t token);
+// Takes back what was appended since the file was file->bytes long, at once, if it is `written` bytes longer
+// now: then nobody else has changed it. 0, or -errno when it stays (-ESTALE: somebody has); bytes and torn
+// are those of the file as it is then. Nothing may be under way.
+int io_file_cut(struct io *io, struct io_file *file, uint64_t written);
+// Closes it, at once. Nothing may be under way.
+void io_file_close(struct io *io, struct io_file *file);
 
 // Makes another shard's io_run return, from this io's thread; takes effect at this io's next io_run.
 void io_wake(struct io *io, struct io *other);

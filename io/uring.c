@@ -28,6 +28,8 @@ enum kind {
     KIND_RECEIVE,
     KIND_SEND,
     KIND_SIGNAL,
+    KIND_WRITE,
+    KIND_SYNC,
     KIND_WAKE,   // another shard's io_wake
     KIND_SILENT, // of nobody's interest
 };
@@ -130,6 +132,19 @@ void io_shutdown(struct io *io, int socket, int how) {
 
 void io_close_socket(struct io *io, int socket) {
     note_silent(io, IORING_OP_CLOSE, socket);
+}
+
+void io_file_write(struct io *io, const struct io_file *file, uint64_t token, const struct iovec *vectors,
+                   unsigned count) {
+    assert(count > 0 && count <= IOV_MAX);
+    // The file was opened for appending: the offset, 0, means nothing.
+    struct io_uring_sqe *sqe = note(io, IORING_OP_WRITEV, file->number, user_data(KIND_WRITE, token));
+    sqe->addr = (uintptr_t)vectors;
+    sqe->len = count;
+}
+
+void io_file_sync(struct io *io, const struct io_file *file, uint64_t token) {
+    note(io, IORING_OP_FSYNC, file->number, user_data(KIND_SYNC, token))->fsync_flags = IORING_FSYNC_DATASYNC;
 }
 
 void io_wake(struct io *io, struct io *other) {
@@ -235,6 +250,12 @@ static bool fill_event(struct io *io, const struct io_uring_cqe *cqe, struct io_
         return true;
     case KIND_SEND:
         event->kind = IO_SENT;
+        return true;
+    case KIND_WRITE:
+        event->kind = IO_WRITTEN;
+        return true;
+    case KIND_SYNC:
+        event->kind = IO_SYNCED;
         return true;
     case KIND_SIGNAL:
         io->signals_ready = true;

@@ -187,6 +187,10 @@ static void handle(struct shard *shard, const struct io_event *event) {
     case IO_SIGNAL:
         signalled(shard, event->result);
         break;
+    case IO_WRITTEN:
+    case IO_SYNCED:
+        assert(false); // no file is open
+        break;
     }
 }
 

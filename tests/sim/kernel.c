@@ -30,6 +30,7 @@ struct kernel *kernel_create(struct random *random) {
     kernel->random = random;
     kernel->now_ns = UINT64_C(1000000000);
     kernel->faults.window_bytes = WINDOW_BYTES;
+    kernel->disk.room = SIZE_MAX;
     return kernel;
 }
 
@@ -58,6 +59,7 @@ void kernel_destroy(struct kernel *kernel) {
     }
     if (kernel->io_count || kernel->wire_count)
         kernel_fail("%u io and %u wires are left", kernel->io_count, kernel->wire_count);
+    disk_forget(kernel);
     free(kernel);
 }
 
@@ -288,7 +290,7 @@ static void do_wake(struct kernel *kernel, struct io *io) {
 
 // --- One piece of work
 
-enum work_kind { WORK_RECEIVE, WORK_SEND, WORK_ACCEPT, WORK_WAKE };
+enum work_kind { WORK_RECEIVE, WORK_SEND, WORK_ACCEPT, WORK_WAKE, WORK_FILE };
 
 struct work {
     enum work_kind kind;
@@ -310,11 +312,14 @@ static uint32_t find_work(struct kernel *kernel, struct work *works) {
     for (uint32_t index = 0; index < kernel->io_count; index++)
         if (kernel->ios[index]->waking || can_signal(kernel, kernel->ios[index]))
             works[count++] = (struct work){WORK_WAKE, kernel->ios[index]};
+    for (uint32_t index = 0; index < kernel->disk.file_count; index++)
+        if (disk_can_go_on(kernel, &kernel->disk.files[index]))
+            works[count++] = (struct work){WORK_FILE, &kernel->disk.files[index]};
     return count;
 }
 
 bool kernel_step(struct kernel *kernel) {
-    struct work works[2 * WIRES_MAX + 16];
+    struct work works[2 * WIRES_MAX + 16 + FILES_MAX];
     uint32_t count = find_work(kernel, works);
     if (!count)
         return false;
@@ -335,6 +340,9 @@ bool kernel_step(struct kernel *kernel) {
         break;
     case WORK_WAKE:
         do_wake(kernel, work->object);
+        break;
+    case WORK_FILE:
+        disk_go_on(kernel, work->object);
         break;
     }
     return true;

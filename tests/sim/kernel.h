@@ -4,7 +4,7 @@
 
 #include "tests/sim/sim_io.h"
 
-enum { SOCKETS_MAX = 256, WIRES_MAX = 512, NOTES_MAX = 1024, IOS_MAX = 8, SIGNALS_MAX = 8 };
+enum { SOCKETS_MAX = 256, WIRES_MAX = 512, NOTES_MAX = 1024, IOS_MAX = 8, SIGNALS_MAX = 8, FILES_MAX = 16 };
 
 // Bytes under way in one direction, first in, first out.
 struct queue {
@@ -50,6 +50,23 @@ struct listener_socket {
     uint32_t backlog_count;
 };
 
+// A file that was made once; it stays when its name and its last opener have gone.
+struct disk_file {
+    char *name; // NULL: it has been renamed
+    uint32_t opened;
+    struct queue bytes;
+    size_t synced;
+    struct operation write;
+    bool sync; // what is armed is a sync
+};
+
+struct disk {
+    struct disk_file files[FILES_MAX];
+    uint32_t file_count;
+    size_t room;
+    bool refuses, held;
+};
+
 // What a number means to the hub.
 struct socket_entry {
     struct wire *wire;
@@ -64,13 +81,23 @@ struct kernel {
     struct socket_entry sockets[SOCKETS_MAX];
     struct wire *wires[WIRES_MAX];
     uint32_t wire_count;
+    struct disk disk;
     struct io *ios[IOS_MAX];
     uint32_t io_count;
     int signals[SIGNALS_MAX];
     uint32_t signal_count;
 };
 
-enum note_kind { NOTE_ACCEPT, NOTE_RECEIVE, NOTE_SEND, NOTE_CANCEL, NOTE_CLOSE, NOTE_WAKE };
+enum note_kind {
+    NOTE_ACCEPT,
+    NOTE_RECEIVE,
+    NOTE_SEND,
+    NOTE_CANCEL,
+    NOTE_CLOSE,
+    NOTE_WAKE,
+    NOTE_WRITE,
+    NOTE_SYNC
+};
 
 struct note {
     enum note_kind kind;
@@ -105,6 +132,13 @@ struct socket_entry *kernel_socket(struct kernel *kernel, int number);
 int kernel_number(struct kernel *kernel, struct wire *wire);
 // Frees a wire that neither side holds.
 void wire_settle(struct wire *wire);
+
+// Begins what was noted for a file; whether it can go on; goes on.
+void disk_begin(struct kernel *kernel, int number, const struct operation *noted, bool sync);
+bool disk_can_go_on(const struct kernel *kernel, const struct disk_file *file);
+void disk_go_on(struct kernel *kernel, struct disk_file *file);
+// Forgets all files, which nobody may have open.
+void disk_forget(struct kernel *kernel);
 
 // Hands an event to an io.
 void io_event(struct io *io, const struct io_event *event);

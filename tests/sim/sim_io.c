@@ -122,15 +122,32 @@ void io_receive_into(struct io *io, int socket, uint64_t token, void *memory, si
     scribble(io->kernel, memory, bytes);
 }
 
-void io_send(struct io *io, int socket, uint64_t token, const struct iovec *vectors, unsigned count) {
+static size_t vectors_bytes(const struct iovec *vectors, unsigned count) {
     size_t bytes = 0;
     for (unsigned index = 0; index < count; index++)
         bytes += vectors[index].iov_len;
     if (!count || count > 1024 || !bytes)
-        kernel_fail("a send of %u vectors and %zu bytes", count, bytes);
+        kernel_fail("a send or write of %u vectors and %zu bytes", count, bytes);
+    return bytes;
+}
+
+void io_send(struct io *io, int socket, uint64_t token, const struct iovec *vectors, unsigned count) {
+    vectors_bytes(vectors, count);
     struct operation *operation = &note(io, NOTE_SEND, socket, token)->operation;
     operation->vectors = vectors;
     operation->count = count;
+}
+
+void io_file_write(struct io *io, const struct io_file *file, uint64_t token, const struct iovec *vectors,
+                   unsigned count) {
+    struct operation *operation = &note(io, NOTE_WRITE, file->number, token)->operation;
+    operation->bytes = vectors_bytes(vectors, count);
+    operation->vectors = vectors;
+    operation->count = count;
+}
+
+void io_file_sync(struct io *io, const struct io_file *file, uint64_t token) {
+    note(io, NOTE_SYNC, file->number, token);
 }
 
 void io_cancel(struct io *io, uint64_t token) {
@@ -204,6 +221,10 @@ static void carry_out(struct io *io, const struct note *noted) {
         break;
     case NOTE_WAKE:
         noted->other->waking = true;
+        break;
+    case NOTE_WRITE:
+    case NOTE_SYNC:
+        disk_begin(kernel, noted->socket, &noted->operation, noted->kind == NOTE_SYNC);
         break;
     }
 }

@@ -24,6 +24,9 @@ struct sim_faults {
     uint16_t late;           // what could go on waits
     uint16_t reset;          // the network resets a connection
     uint16_t accept_failure; // an accept fails, and ends
+    uint16_t file_short;     // a write to a file takes only a part
+    uint16_t file_error;     // a write or a sync of a file fails
+    uint16_t file_stuck;     // a file can't be cut back
     uint32_t lent_max;       // buffers lent at a time; 0: as many as the hub offers
     uint32_t window_bytes;   // what the kernel keeps for a peer that hasn't read yet
 };
@@ -48,6 +51,20 @@ void kernel_trace(struct kernel *kernel, uint64_t value);
 uint64_t kernel_traced(const struct kernel *kernel);
 // Sends the process a signal.
 void kernel_signal(struct kernel *kernel, int number);
+
+// --- The disk. One name leads to one file at a time; files are counted in the order in which they were made.
+
+// The bytes of a file as they are now; of them, the first *synced ones outlast a crash. NULL when there is no
+// such file.
+const uint8_t *disk_file(const struct kernel *kernel, uint32_t index, size_t *count, size_t *synced);
+// Takes the files' names away, as renaming them does: whoever opens one next makes a new file.
+void disk_rename(struct kernel *kernel);
+// From now on no file can be opened, or they can again.
+void disk_refuse(struct kernel *kernel, bool refuse);
+// How many bytes more there is room for; SIZE_MAX, as at first: no bound.
+void disk_room(struct kernel *kernel, size_t bytes);
+// Whether files are written and synced; what is held up goes on when they are again.
+void disk_hold(struct kernel *kernel, bool hold);
 
 // A listening socket. It is closed by kernel_destroy.
 int kernel_listen(struct kernel *kernel);
