@@ -1,42 +1,12 @@
 #include "router/config.h"
 
-#include <errno.h>
 #include <ini.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "core/units.h"
+
 #define DEFAULT_TCP "tcp://127.0.0.1:7411"
-
-// --- Values
-
-// A number and a suffix out of `units`; false unless the whole text is that and the product fits.
-struct unit {
-    const char *suffix;
-    uint64_t factor;
-};
-
-static const struct unit sizes[] = {{"", 1}, {"K", 1u << 10}, {"M", 1u << 20}, {"G", 1u << 30}, {NULL, 0}};
-static const struct unit times[] = {
-    {"ms", UINT64_C(1000000)},
-    {"s", UINT64_C(1000000000)},
-    {"m", UINT64_C(60000000000)},
-    {"h", UINT64_C(3600000000000)},
-    {NULL, 0},
-};
-static const struct unit counts[] = {{"", 1}, {NULL, 0}};
-
-static bool parse(const char *text, const struct unit *units, uint64_t *out) {
-    char *rest = NULL;
-    errno = 0;
-    unsigned long long number = strtoull(text, &rest, 10);
-    if (errno || rest == text || text[0] < '0' || text[0] > '9')
-        return false;
-    for (; units->suffix; units++)
-        if (strcmp(rest, units->suffix) == 0)
-            return !__builtin_mul_overflow((uint64_t)number, units->factor, out);
-    return false;
-}
 
 // --- The table of options
 
@@ -117,13 +87,13 @@ static bool complain(const char *name, const char *value, const char *expected) 
 }
 
 static bool set_number(struct config *config, const struct option *option, const char *text) {
-    const struct unit *units = option->kind == OPTION_SIZE   ? sizes
-                               : option->kind == OPTION_TIME ? times
-                                                             : counts;
+    bool (*read)(const char *text, uint64_t *out) = option->kind == OPTION_SIZE   ? units_size
+                                                    : option->kind == OPTION_TIME ? units_time
+                                                                                  : units_count;
     uint64_t value = 0;
     bool off =
         option->kind == OPTION_TIME && option->min == 0 && (!strcmp(text, "off") || !strcmp(text, "0"));
-    if (!off && !parse(text, units, &value))
+    if (!off && !read(text, &value))
         return complain(option->name, text,
                         option->kind == OPTION_SIZE   ? "a size such as 64K, 16M or 1G"
                         : option->kind == OPTION_TIME ? "a time such as 250ms, 5s or 10m"
