@@ -5,22 +5,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "core/simdjson.h"
 #include "core/text.h"
 #include "tools/client.h"
 #include "tools/commands.h"
+#include "tools/signals.h"
 
 struct echo {
     struct client client;
     const char *hub, *agent_id;
-    int signals;     // a signalfd
+    int signals;     // of signals.h
     struct text out; // framed answers, of which `sent` bytes are written
     size_t sent;
     bool registered, ended;
@@ -134,8 +132,7 @@ static void serve(struct echo *echo) {
             end(echo, unreachable(echo->hub, -errno));
             return;
         }
-        struct signalfd_siginfo signal_info;
-        if ((waits[1].revents & POLLIN) != 0 && read(echo->signals, &signal_info, sizeof signal_info) > 0) {
+        if ((waits[1].revents & POLLIN) != 0 && signals_take(echo->signals) != 0) {
             if (echo->ended) {
                 return;
             }
@@ -158,21 +155,12 @@ static void ask_registration(struct echo *echo) {
     text_deinit(&body);
 }
 
-static int open_signals(void) {
-    sigset_t wanted;
-    sigemptyset(&wanted);
-    sigaddset(&wanted, SIGINT);
-    sigaddset(&wanted, SIGTERM);
-    sigprocmask(SIG_BLOCK, &wanted, NULL);
-    return signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
 enum status command_echo(int argc, char **argv, const char *hub) {
     if (argc != 2 || !simdjson_utf8((const uint8_t *)argv[1], strlen(argv[1]))) {
         return usage();
     }
-    struct echo echo = {.hub = hub, .agent_id = argv[1], .signals = open_signals()};
-    int error = echo.signals < 0 ? -errno : client_open(&echo.client, hub);
+    struct echo echo = {.hub = hub, .agent_id = argv[1], .signals = signals_open()};
+    int error = echo.signals < 0 ? echo.signals : client_open(&echo.client, hub);
     if (error < 0) {
         return unreachable(hub, error);
     }
@@ -185,6 +173,6 @@ enum status command_echo(int argc, char **argv, const char *hub) {
     }
     text_deinit(&echo.out);
     client_close(&echo.client);
-    close(echo.signals);
+    signals_close(echo.signals);
     return echo.status;
 }

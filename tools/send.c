@@ -12,6 +12,7 @@
 #include "core/text.h"
 #include "tools/client.h"
 #include "tools/commands.h"
+#include "tools/output.h"
 
 struct task {
     const char *target, *name;
@@ -86,15 +87,6 @@ static void write_params(struct text *params, const struct task *task) {
     text_add(params, "}", 2); // with its terminating zero
 }
 
-// Line breaks between tokens are legal in JSON but would break the promise of one line; inside strings they
-// can't be.
-static void print_line(FILE *out, const uint8_t *text, size_t bytes) {
-    for (size_t i = 0; i < bytes; i++) {
-        putc(text[i] == '\n' || text[i] == '\r' ? ' ' : text[i], out);
-    }
-    putc('\n', out);
-}
-
 enum status command_send(int argc, char **argv, const char *hub) {
     struct task task = {0};
     if (!read_arguments(&task, argc, argv)) {
@@ -120,7 +112,8 @@ enum status command_send(int argc, char **argv, const char *hub) {
         status = unreachable(hub, error);
     } else {
         status = answer.refused ? STATUS_REFUSED : STATUS_DONE;
-        print_line(answer.refused ? stderr : stdout, answer.body.bytes + answer.value.at, answer.value.bytes);
+        output_line(answer.refused ? stderr : stdout, answer.body.bytes + answer.value.at,
+                    answer.value.bytes);
     }
     client_close(&client);
     return status;

@@ -7,6 +7,7 @@
 
 #include "tools/client.h"
 #include "tools/commands.h"
+#include "tools/output.h"
 
 enum { SHOW_TEXT_BYTES_MAX = 512, SHOW_NAME_BYTES_MAX = 1024 };
 
@@ -130,9 +131,8 @@ static enum status show(int argc, char **argv, const char *hub, const char *meth
         status = unreachable(hub, error);
     } else if (answer.refused || raw) {
         status = answer.refused ? STATUS_REFUSED : STATUS_DONE;
-        FILE *out = answer.refused ? stderr : stdout;
-        fwrite(answer.body.bytes + answer.value.at, 1, answer.value.bytes, out);
-        putc('\n', out);
+        output_line(answer.refused ? stderr : stdout, answer.body.bytes + answer.value.at,
+                    answer.value.bytes);
     } else {
         print(answer.body.bytes, answer.value);
     }

@@ -1,0 +1,12 @@
+// SIGINT and SIGTERM as something to poll for, for commands that must end in order.
+#pragma once
+
+// Blocks both and gives a descriptor that is readable when one has come; -errno.
+int signals_open(void);
+// Takes one that has come: its number, 0 when none has.
+int signals_take(int signals);
+// Closes the descriptor; the signals stay blocked.
+void signals_close(int signals);
+// Closes the descriptor and lets the signals act as they do by default, one that has come and wasn't taken
+// included: the process then ends here, as the shell expects of a process that was interrupted.
+void signals_default(int signals);
