@@ -136,7 +136,7 @@ enum status command_bench(int argc, char **argv, const char *hub) {
     struct load_settings settings = {.plan = {.wire = &load_wire_patchbay, .at = hub}, .warmup_seconds = 1};
     bool json = false;
     if (!read_arguments(argc, argv, &settings, &json)) {
-        return usage();
+        return usage("bench");
     }
     if (settings.hub_pid == 0 && settings.plan.wire == &load_wire_patchbay) {
         settings.hub_pid = load_hub_pid(hub);

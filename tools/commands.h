@@ -1,6 +1,5 @@
 // The client's sub-commands. Each takes its own arguments (argv[0] is its name) and the hub's URI, and
-// returns the exit status of the program. `events`, `publish` and the like get a line here and in patchbay.c
-// each.
+// returns the exit status of the program. Each has a line here and a row in patchbay.c.
 #pragma once
 
 enum status {
@@ -19,5 +18,5 @@ enum status command_bench(int argc, char **argv, const char *hub);
 // Says on standard error that the hub can't be reached; `error` is a negative result of client.h.
 // STATUS_UNREACHABLE, or STATUS_USAGE when `hub` is no address.
 enum status unreachable(const char *hub, int error);
-// Says how the program is used, on standard error.
-enum status usage(void);
+// Says on standard error how the command is used, or with NULL how the program is. STATUS_USAGE.
+enum status usage(const char *command);

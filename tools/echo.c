@@ -157,7 +157,7 @@ static void ask_registration(struct echo *echo) {
 
 enum status command_echo(int argc, char **argv, const char *hub) {
     if (argc != 2 || !simdjson_utf8((const uint8_t *)argv[1], strlen(argv[1]))) {
-        return usage();
+        return usage("echo");
     }
     struct echo echo = {.hub = hub, .agent_id = argv[1], .signals = signals_open()};
     int error = echo.signals < 0 ? echo.signals : client_open(&echo.client, hub);

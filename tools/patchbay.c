@@ -4,35 +4,78 @@
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "tools/client.h"
 #include "tools/commands.h"
 
-static const char usage_text[] =
-    "usage: patchbay [--hub URI] COMMAND\n"
-    "  send TARGET TASK [--context JSON] [--source AGENT-ID]\n"
-    "                        ask an agent to do a task; prints the result\n"
-    "  echo AGENT-ID         be an agent that answers {\"echo\": <the params>}\n"
-    "  agents [--json]       list the agents\n"
-    "  stats [--json]        print the hub's counters\n"
-    "  bench SOURCES TARGETS DEPTH BODY SECONDS [--id-last] [--warmup SECONDS] [--json]\n"
-    "        [--hub-pid PID] [--nats HOST:PORT [--plain-inbox]]\n"
-    "                        load: SOURCES connections keep DEPTH requests of BODY bytes pending each\n"
-    "  --hub URI             tcp://HOST:PORT or unix:///PATH; default tcp://127.0.0.1:7411\n"
-    "  --help, --version\n";
+#define DEFAULT_HUB "tcp://127.0.0.1:7411"
 
-static const struct {
+static const struct command {
     const char *name;
     enum status (*run)(int argc, char **argv, const char *hub);
+    const char *arguments;
+    const char *summary; // one line
+    const char *details; // of `--help`, after the summary; lines end in a line break
 } commands[] = {
-    {"send", command_send},   {"echo", command_echo},   {"agents", command_agents},
-    {"stats", command_stats}, {"bench", command_bench},
+    {"send", command_send, "TARGET TASK [OPTION...]", "ask an agent to do a task; prints the result",
+     "  --context JSON      what the task is about\n"
+     "  --source AGENT-ID   who asks\n"},
+    {"echo", command_echo, "AGENT-ID", "be an agent that answers {\"echo\": <the params>}",
+     "Runs until it is interrupted.\n"},
+    {"agents", command_agents, "[--json]", "list the agents",
+     "  --json              the hub's answer as it is, on one line\n"},
+    {"stats", command_stats, "[--json]", "print the hub's counters",
+     "  --json              the hub's answer as it is, on one line\n"},
+    {"bench", command_bench, "SOURCES TARGETS DEPTH BODY SECONDS [OPTION...]",
+     "load: SOURCES connections keep DEPTH requests of BODY bytes pending each",
+     "  --id-last           the id behind the params\n"
+     "  --warmup SECONDS    load that isn't counted, before\n"
+     "  --hub-pid PID       whose CPU time is told; found out where the hub is patchbayd\n"
+     "  --nats HOST:PORT    load a nats-server instead; --plain-inbox: one inbox a source\n"
+     "  --json              the figures as JSON\n"},
 };
+enum { COMMANDS_COUNT = sizeof commands / sizeof commands[0] };
 
-enum status usage(void) {
-    fputs(usage_text, stderr);
+static const char statuses_text[] = "exit status: 0 done; 1 the hub or the agent answered with an error; "
+                                    "2 the arguments mean nothing, and\n"
+                                    "nothing was sent; 3 the hub can't be reached, or went away\n";
+
+static void show_usage(FILE *out) {
+    fputs("usage: patchbay [--hub URI] COMMAND [ARGUMENT...]\n", out);
+    for (size_t i = 0; i < COMMANDS_COUNT; i++) {
+        fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].summary);
+    }
+    fputs("patchbay COMMAND --help tells more of one.\n"
+          "  --hub URI            tcp://HOST:PORT or unix:///PATH; default " DEFAULT_HUB "\n"
+          "  --help, --version\n",
+          out);
+    fputs(statuses_text, out);
+}
+
+static const struct command *find(const char *name) {
+    for (size_t i = 0; i < COMMANDS_COUNT; i++) {
+        if (strcmp(commands[i].name, name) == 0) {
+            return &commands[i];
+        }
+    }
+    return NULL;
+}
+
+static void show_arguments(FILE *out, const struct command *command) {
+    fprintf(out, "usage: patchbay [--hub URI] %s %s\n", command->name, command->arguments);
+}
+
+enum status usage(const char *name) {
+    const struct command *command = name == NULL ? NULL : find(name);
+    if (command == NULL) {
+        show_usage(stderr);
+    } else {
+        show_arguments(stderr, command);
+        fprintf(stderr, "patchbay %s --help tells more\n", name);
+    }
     return STATUS_USAGE;
 }
 
@@ -41,15 +84,27 @@ enum status unreachable(const char *hub, int error) {
     return error == -EINVAL ? STATUS_USAGE : STATUS_UNREACHABLE; // a URI that is none: nothing was tried
 }
 
-static enum status run_command(int argc, char **argv, const char *hub) {
-    for (size_t i = 0; argc > 0 && i < sizeof commands / sizeof commands[0]; i++) {
-        if (strcmp(argv[0], commands[i].name) == 0) {
-            optind =
-                0; // the sub-command's own options are read afresh (glibc: 0 also forgets the permutation)
-            return commands[i].run(argc, argv, hub);
+static bool wants_help(int argc, char **argv) {
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "--help") == 0) {
+            return true;
         }
     }
-    return usage();
+    return false;
+}
+
+static enum status run_command(int argc, char **argv, const char *hub) {
+    const struct command *command = argc > 0 ? find(argv[0]) : NULL;
+    if (command == NULL) {
+        return usage(NULL);
+    }
+    if (wants_help(argc, argv)) {
+        show_arguments(stdout, command);
+        printf("%s\n%s%s", command->summary, command->details, statuses_text);
+        return STATUS_DONE;
+    }
+    optind = 0; // the command's own options are read afresh (glibc: 0 also forgets the permutation)
+    return command->run(argc, argv, hub);
 }
 
 // Output that could not be written (a full disk, a closed pipe) must not end in exit status 0.
@@ -66,7 +121,7 @@ int main(int argc, char **argv) {
                                             {"help", no_argument, NULL, 'h'},
                                             {"version", no_argument, NULL, 'v'},
                                             {0}};
-    const char *hub = "tcp://127.0.0.1:7411";
+    const char *hub = DEFAULT_HUB;
     signal(SIGPIPE, SIG_IGN);
     int option;
     while ((option = getopt_long(argc, argv, "+", options, NULL)) != -1) {
@@ -75,13 +130,13 @@ int main(int argc, char **argv) {
             hub = optarg;
             break;
         case 'h':
-            fputs(usage_text, stdout);
+            show_usage(stdout);
             return finish(STATUS_DONE);
         case 'v':
             puts("patchbay " PATCHBAY_VERSION);
             return finish(STATUS_DONE);
         default:
-            return (int)usage();
+            return (int)usage(NULL);
         }
     }
     return finish(run_command(argc - optind, argv + optind, hub));

@@ -90,7 +90,7 @@ static void write_params(struct text *params, const struct task *task) {
 enum status command_send(int argc, char **argv, const char *hub) {
     struct task task = {0};
     if (!read_arguments(&task, argc, argv)) {
-        return usage();
+        return usage("send");
     }
     const char *fault = fault_of(&task);
     if (fault != NULL) {

@@ -117,7 +117,7 @@ static enum status show(int argc, char **argv, const char *hub, const char *meth
                         void (*print)(const uint8_t *text, struct span result)) {
     bool raw = argc == 2 && strcmp(argv[1], "--json") == 0;
     if (argc != 1 && !raw) {
-        return usage();
+        return usage(argv[0]);
     }
     struct client client;
     int error = client_open(&client, hub);
