@@ -6,6 +6,7 @@
 #include "core/agents.h"
 #include "core/json.h"
 #include "core/limits.h"
+#include "core/listing.h"
 #include "core/memory.h"
 
 struct group {
@@ -104,22 +105,6 @@ static void leave(struct groups *groups, struct group *group, const struct agent
 
 // --- What capabilities say
 
-static bool truthy(const uint8_t *text, const struct json_item *item) {
-    uint64_t number = 1;
-    switch (item->type) {
-    case JSON_NONE:
-    case JSON_FALSE:
-    case JSON_NULL:
-        return false;
-    case JSON_STRING:
-        return item->value.bytes > 2;
-    case JSON_NUMBER:
-        return text[item->value.at] == '-' || !json_number_whole(text, item->value, &number) || number != 0;
-    default:
-        return true;
-    }
-}
-
 // Joins the group that a string names.
 static bool join_string(struct groups *groups, struct agent *agent, enum group_kind kind,
                         struct span string) {
@@ -128,17 +113,13 @@ static bool join_string(struct groups *groups, struct agent *agent, enum group_k
     return bytes == SIZE_MAX || join(groups, agent, kind, name, bytes);
 }
 
-// Joins a group for each string of an array, or for each member of an object that is true.
+// Joins a group for each name that is listed.
 static bool join_listed(struct groups *groups, struct agent *agent, enum group_kind kind, struct span list) {
-    const uint8_t *text = (const uint8_t *)agent->capabilities;
-    struct json_walk walk;
-    json_walk_begin(&walk, text, list);
-    bool array = text[list.at] == '[';
-    for (struct json_item item; json_next(&walk, &item) == JSON_ITEM;) {
-        bool listed = array ? item.type == JSON_STRING : truthy(text, &item);
-        if (listed && !join_string(groups, agent, kind, array ? item.value : item.key))
+    struct listing listing;
+    listing_begin(&listing, (const uint8_t *)agent->capabilities, list);
+    for (struct span name; listing_next(&listing, &name);)
+        if (!join_string(groups, agent, kind, name))
             return false;
-    }
     return true;
 }
 
