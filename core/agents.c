@@ -10,6 +10,7 @@ void agents_init(struct agents *agents, uint64_t seed) {
     *agents = (struct agents){0};
     names_init(&agents->by_id, seed);
     groups_init(&agents->groups, seed);
+    topics_init(&agents->topics, seed);
     list_init(&agents->all);
     for (size_t chain = 0; chain < HOME_CHAINS; chain++)
         list_init(&agents->homes[chain]);
@@ -22,6 +23,7 @@ void agents_deinit(struct agents *agents) {
     }
     names_deinit(&agents->by_id);
     groups_deinit(&agents->groups);
+    topics_deinit(&agents->topics);
 }
 
 struct agent *agents_find(const struct agents *agents, const char *id, size_t id_bytes) {
@@ -51,6 +53,7 @@ static struct home *home_at(struct agents *agents, uint64_t connection) {
     if (!home)
         return NULL;
     home->connection = connection;
+    home->subscriber = NULL;
     list_init(&home->agents);
     list_init(&home->pending);
     list_append(chain_of(agents, connection), &home->link);
@@ -59,7 +62,8 @@ static struct home *home_at(struct agents *agents, uint64_t connection) {
 
 // --- Agents
 
-static void agent_free(struct agent *agent) {
+static void agent_free(struct agents *agents, struct agent *agent) {
+    topics_leave(&agents->topics, agent);
     memory_give(agent->capabilities);
     memory_give(agent);
 }
@@ -95,7 +99,6 @@ static void unlink_agent(struct agents *agents, struct agent *agent) {
 static bool link_agent(struct agents *agents, struct agent *agent, struct home *home) {
     if (!names_add(&agents->by_id, agent->id, agent->id_bytes, agent))
         return false;
-    agent->home = home;
     list_append(&home->agents, &agent->by_home);
     list_append(&agents->all, &agent->link);
     agents->count++;
@@ -112,16 +115,29 @@ static void drop_home_if_idle(struct home *home) {
     memory_give(home);
 }
 
-// The new one is whole before the old one goes; if the new one can't be linked, the old one is put back, for
-// which the memory is there since it has just been given back.
-struct agent *agents_put(struct agents *agents, const struct agent_offer *offer) {
+// A new agent with its subscriptions, but not to be found yet.
+static struct agent *prepare(struct agents *agents, const struct agent_offer *offer) {
     struct agent *agent = agent_make(offer);
     struct home *home = agent ? home_at(agents, offer->connection) : NULL;
-    if (!home) {
-        if (agent)
-            agent_free(agent);
-        return NULL;
+    if (home) {
+        home->subscriber = offer->subscriber;
+        agent->home = home;
+        if (topics_join(&agents->topics, agent))
+            return agent;
+        drop_home_if_idle(home);
     }
+    if (agent)
+        agent_free(agents, agent);
+    return NULL;
+}
+
+// The new one is whole before the old one goes, so that a subscription that both list stays; if the new one
+// can't be linked, the old one is put back, for which the memory is there since it has just been given back.
+struct agent *agents_put(struct agents *agents, const struct agent_offer *offer) {
+    struct agent *agent = prepare(agents, offer);
+    if (!agent)
+        return NULL;
+    struct home *home = agent->home;
     struct agent *old = agents_find(agents, offer->id, offer->id_bytes);
     assert(!old || old->home == home);
     if (old) {
@@ -130,19 +146,25 @@ struct agent *agents_put(struct agents *agents, const struct agent_offer *offer)
     }
     if (link_agent(agents, agent, home)) {
         if (old)
-            agent_free(old);
+            agent_free(agents, old);
         return agent;
     }
-    agent_free(agent);
+    agent_free(agents, agent);
     if (old && !link_agent(agents, old, home))
-        agent_free(old);
+        agent_free(agents, old);
     drop_home_if_idle(home);
     return NULL;
 }
 
 void agents_remove(struct agents *agents, struct agent *agent) {
     unlink_agent(agents, agent);
-    agent_free(agent);
+    agent_free(agents, agent);
+}
+
+void agents_silence_home(struct agents *agents, struct home *home) {
+    for (struct list *node = home->agents.next; node != &home->agents; node = node->next)
+        topics_leave(&agents->topics, list_entry(node, struct agent, by_home));
+    home->subscriber = NULL;
 }
 
 void agents_remove_home(struct agents *agents, struct home *home) {

@@ -13,12 +13,14 @@
 #include "core/groups.h"
 #include "core/list.h"
 #include "core/names.h"
+#include "core/topics.h"
 
 struct home {
     uint64_t connection;
-    struct list agents;  // struct agent.by_home
-    struct list pending; // struct pending.by_target: this shard's requests that it owes
-    struct list link;    // of the table's homes in one hash chain
+    struct list agents;            // struct agent.by_home
+    struct list pending;           // struct pending.by_target: this shard's requests that it owes
+    struct list link;              // of the table's homes in one hash chain
+    struct subscriber *subscriber; // where the connection is this shard's and can take events; else NULL
 };
 
 struct agent {
@@ -31,6 +33,8 @@ struct agent {
     size_t capabilities_bytes;
     struct group **groups; // that it is a member of
     size_t group_count;
+    struct subscription **subscriptions; // that its capabilities are a reason for
+    size_t subscription_count;
     size_t id_bytes;
     char id[];
 };
@@ -40,6 +44,7 @@ enum { HOME_CHAIN_BITS = 10, HOME_CHAINS = 1 << HOME_CHAIN_BITS };
 struct agents {
     struct names by_id;
     struct groups groups;
+    struct topics topics; // what this shard's own connections subscribe to
     struct list all;
     struct list homes[HOME_CHAINS]; // by connection
     size_t count;
@@ -48,6 +53,7 @@ struct agents {
 // What an agent brings with it. Texts are copied.
 struct agent_offer {
     uint64_t connection;
+    struct subscriber *subscriber; // as in struct home
     const char *id;
     size_t id_bytes;
     const char *capabilities; // a JSON object or array, BUFFER_SLACK_BYTES readable behind it
@@ -68,5 +74,7 @@ void agents_remove(struct agents *agents, struct agent *agent);
 
 // The home at a connection, or NULL.
 struct home *agents_home(struct agents *agents, uint64_t connection);
+// The connection takes no events any more: what its agents list is no reason for a subscription now.
+void agents_silence_home(struct agents *agents, struct home *home);
 // Takes a home out with all of its agents. What it owes must have been ended.
 void agents_remove_home(struct agents *agents, struct home *home);

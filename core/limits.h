@@ -30,9 +30,11 @@ enum {
 
     AGENT_ID_BYTES_MAX = 255,
     METHOD_BYTES_MAX = 255,
+    EVENT_BYTES_MAX = 255, // of an event's name, and of a pattern
     AGENTS_PER_CONNECTION_MAX = 64,
     CAPABILITIES_BYTES_MAX = 64 * 1024,
     METHODS_PER_AGENT_MAX = 4096,
+    SUBSCRIPTIONS_PER_CONNECTION_MAX = 1024,
 
     // Addresses that a hub serves.
     LISTENERS_MAX = 16,

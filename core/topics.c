@@ -1,0 +1,253 @@
+#include "core/topics.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/agents.h"
+#include "core/listing.h"
+#include "core/memory.h"
+
+static_assert(sizeof((struct subscription *)0)->key == 2 * sizeof(void *), "a key is compared by its bytes");
+
+void topics_init(struct topics *topics, uint64_t seed) {
+    *topics = (struct topics){0};
+    names_init(&topics->exact, seed);
+    names_init(&topics->prefixes, seed);
+    names_init(&topics->pairs, seed);
+}
+
+void topics_deinit(struct topics *topics) {
+    assert(topics->count == 0 && topics->exact.count == 0 && topics->prefixes.count == 0);
+    names_deinit(&topics->exact);
+    names_deinit(&topics->prefixes);
+    names_deinit(&topics->pairs);
+}
+
+void subscriber_init(struct subscriber *subscriber) {
+    *subscriber = (struct subscriber){0};
+    list_init(&subscriber->subscriptions);
+}
+
+// --- Topics
+
+static bool is_prefix(const char *pattern, size_t bytes) {
+    return pattern[bytes - 1] == '*';
+}
+
+bool pattern_valid(const char *pattern, size_t bytes) {
+    return bytes >= 1 && bytes <= EVENT_BYTES_MAX && !memchr(pattern, '*', bytes - 1);
+}
+
+static struct topic *named(const struct topics *topics, const char *pattern, size_t bytes) {
+    return is_prefix(pattern, bytes) ? names_get(&topics->prefixes, pattern, bytes - 1)
+                                     : names_get(&topics->exact, pattern, bytes);
+}
+
+static struct topic *topic_make(struct topics *topics, const char *pattern, size_t bytes) {
+    struct topic *topic = memory_take(sizeof *topic + bytes);
+    if (!topic)
+        return NULL;
+    list_init(&topic->subscriptions);
+    topic->prefix = is_prefix(pattern, bytes);
+    topic->bytes = (uint32_t)bytes;
+    memcpy(topic->name, pattern, bytes);
+    struct names *names = topic->prefix ? &topics->prefixes : &topics->exact;
+    if (!names_add(names, topic->name, bytes - topic->prefix, topic)) {
+        memory_give(topic);
+        return NULL;
+    }
+    if (topic->prefix)
+        topics->prefix_count[bytes - 1]++;
+    return topic;
+}
+
+static void drop_if_empty(struct topics *topics, struct topic *topic) {
+    if (!list_empty(&topic->subscriptions))
+        return;
+    if (topic->prefix)
+        topics->prefix_count[topic->bytes - 1]--;
+    names_remove(topic->prefix ? &topics->prefixes : &topics->exact, topic->name,
+                 topic->bytes - topic->prefix);
+    memory_give(topic);
+}
+
+// --- Subscriptions
+
+static struct subscription *at_topic(const struct topics *topics, const struct topic *topic,
+                                     const struct subscriber *subscriber) {
+    const void *key[2] = {topic, subscriber};
+    return names_get(&topics->pairs, (const char *)key, sizeof key);
+}
+
+struct subscription *topics_find(const struct topics *topics, const struct subscriber *subscriber,
+                                 const char *pattern, size_t bytes) {
+    const struct topic *topic = named(topics, pattern, bytes);
+    return topic ? at_topic(topics, topic, subscriber) : NULL;
+}
+
+static struct subscription *subscription_make(struct topics *topics, struct topic *topic,
+                                              struct subscriber *subscriber) {
+    struct subscription *subscription = memory_take_zeroed(1, sizeof *subscription);
+    if (!subscription)
+        return NULL;
+    subscription->key.topic = topic;
+    subscription->key.subscriber = subscriber;
+    if (!names_add(&topics->pairs, (const char *)&subscription->key, sizeof subscription->key,
+                   subscription)) {
+        memory_give(subscription);
+        return NULL;
+    }
+    list_append(&topic->subscriptions, &subscription->by_topic);
+    list_append(&subscriber->subscriptions, &subscription->by_subscriber);
+    subscriber->count++;
+    topics->count++;
+    return subscription;
+}
+
+struct subscription *topics_hold(struct topics *topics, struct subscriber *subscriber, const char *pattern,
+                                 size_t bytes) {
+    struct topic *topic = named(topics, pattern, bytes);
+    struct subscription *subscription = topic ? at_topic(topics, topic, subscriber) : NULL;
+    if (subscription)
+        return subscription;
+    if (!topic)
+        topic = topic_make(topics, pattern, bytes);
+    if (!topic)
+        return NULL;
+    subscription = subscription_make(topics, topic, subscriber);
+    if (!subscription)
+        drop_if_empty(topics, topic);
+    return subscription;
+}
+
+void topics_let_go(struct topics *topics, struct subscription *subscription) {
+    if (subscription->asked || subscription->agents)
+        return;
+    struct topic *topic = subscription->key.topic;
+    names_remove(&topics->pairs, (const char *)&subscription->key, sizeof subscription->key);
+    list_remove(&subscription->by_topic);
+    list_remove(&subscription->by_subscriber);
+    subscription->key.subscriber->count--;
+    topics->count--;
+    memory_give(subscription);
+    drop_if_empty(topics, topic);
+}
+
+void topics_forget(struct topics *topics, struct subscriber *subscriber) {
+    while (!list_empty(&subscriber->subscriptions)) {
+        struct subscription *subscription =
+            list_entry(subscriber->subscriptions.next, struct subscription, by_subscriber);
+        assert(!subscription->agents);
+        subscription->asked = false;
+        topics_let_go(topics, subscription);
+    }
+}
+
+// --- What agents list
+
+// The next valid pattern of a list, decoded; its length, or 0 when there is none.
+static size_t next_pattern(struct listing *listing, char pattern[EVENT_BYTES_MAX]) {
+    for (struct span name; listing_next(listing, &name);) {
+        size_t bytes = json_string_decode(listing->walk.text, name, pattern, EVENT_BYTES_MAX);
+        if (bytes != SIZE_MAX && pattern_valid(pattern, bytes))
+            return bytes;
+    }
+    return 0;
+}
+
+static bool begin_events(const struct agent *agent, struct listing *listing) {
+    const uint8_t *text = (const uint8_t *)agent->capabilities;
+    struct json_item events =
+        json_member(text, (struct span){0, (uint32_t)agent->capabilities_bytes}, "events");
+    if (events.type != JSON_ARRAY && events.type != JSON_OBJECT)
+        return false;
+    listing_begin(listing, text, events.value);
+    return true;
+}
+
+static size_t count_patterns(struct listing listing) {
+    char pattern[EVENT_BYTES_MAX];
+    size_t count = 0;
+    while (next_pattern(&listing, pattern))
+        count++;
+    return count;
+}
+
+bool topics_join(struct topics *topics, struct agent *agent) {
+    struct subscriber *subscriber = agent->home->subscriber;
+    struct listing listing;
+    char pattern[EVENT_BYTES_MAX];
+    if (!subscriber || !begin_events(agent, &listing))
+        return true;
+    size_t count = count_patterns(listing);
+    if (count == 0)
+        return true;
+    agent->subscriptions = memory_take(count * sizeof(struct subscription *));
+    if (!agent->subscriptions)
+        return false;
+    topics->mark++;
+    for (size_t bytes; (bytes = next_pattern(&listing, pattern));) {
+        struct subscription *subscription = topics_hold(topics, subscriber, pattern, bytes);
+        if (!subscription) {
+            topics_leave(topics, agent);
+            return false;
+        }
+        if (subscription->mark == topics->mark) // listed twice
+            continue;
+        subscription->mark = topics->mark;
+        subscription->agents++;
+        agent->subscriptions[agent->subscription_count++] = subscription;
+    }
+    return true;
+}
+
+void topics_leave(struct topics *topics, struct agent *agent) {
+    for (size_t index = 0; index < agent->subscription_count; index++) {
+        agent->subscriptions[index]->agents--;
+        topics_let_go(topics, agent->subscriptions[index]);
+    }
+    memory_give(agent->subscriptions);
+    agent->subscriptions = NULL;
+    agent->subscription_count = 0;
+}
+
+size_t topics_foresee(struct topics *topics, const struct subscriber *subscriber, const struct agent *old,
+                      const uint8_t *text, struct span events) {
+    struct listing listing;
+    char pattern[EVENT_BYTES_MAX];
+    size_t count = subscriber->count;
+    topics->mark++;
+    if (events.bytes)
+        listing_begin(&listing, text, events);
+    for (size_t bytes; events.bytes && (bytes = next_pattern(&listing, pattern));) {
+        struct subscription *subscription = topics_find(topics, subscriber, pattern, bytes);
+        if (subscription)
+            subscription->mark = topics->mark;
+        else
+            count++;
+    }
+    for (size_t index = 0; old && index < old->subscription_count; index++) {
+        const struct subscription *subscription = old->subscriptions[index];
+        if (!subscription->asked && subscription->agents == 1 && subscription->mark != topics->mark)
+            count--;
+    }
+    return count;
+}
+
+// --- Matching
+
+size_t topics_match(const struct topics *topics, const char *name, size_t bytes,
+                    struct topic *matches[TOPICS_MATCH_MAX]) {
+    size_t count = 0;
+    struct topic *topic = names_get(&topics->exact, name, bytes);
+    if (topic)
+        matches[count++] = topic;
+    if (topics->prefixes.count == 0)
+        return count;
+    for (size_t length = 0; length <= bytes && length < EVENT_BYTES_MAX; length++) {
+        topic = topics->prefix_count[length] ? names_get(&topics->prefixes, name, length) : NULL;
+        if (topic)
+            matches[count++] = topic;
+    }
+    return count;
+}
