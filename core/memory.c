@@ -14,14 +14,18 @@
 #endif
 
 static _Thread_local uint64_t allocations_left = UINT64_MAX;
+static _Thread_local uint64_t failures_left;
 
 static int fails(void) {
     if (allocations_left == UINT64_MAX)
         return 0;
-    if (allocations_left == 0)
-        return 1;
-    allocations_left--;
-    return 0;
+    if (allocations_left > 0) {
+        allocations_left--;
+        return 0;
+    }
+    if (--failures_left == 0)
+        allocations_left = UINT64_MAX;
+    return 1;
 }
 
 void *memory_take(size_t bytes) {
@@ -45,6 +49,13 @@ void memory_give(void *memory) {
     mi_free(memory);
 }
 
+uint64_t memory_fail(uint64_t after, uint64_t count) {
+    uint64_t left = allocations_left;
+    allocations_left = count ? after : UINT64_MAX;
+    failures_left = count;
+    return left;
+}
+
 void memory_fail_after(uint64_t count) {
-    allocations_left = count;
+    memory_fail(count, UINT64_MAX);
 }

@@ -16,5 +16,9 @@ __attribute__((warn_unused_result)) void *memory_resize(void *memory, size_t byt
 // Takes back what memory_take gave, on any thread. NULL is allowed.
 void memory_give(void *memory);
 
+// For tests: after `after` more allocations on this thread the `count` next ones fail. How many were left
+// before the first failure of the call before this one; UINT64_MAX: none was to fail, or all that were have
+// failed.
+uint64_t memory_fail(uint64_t after, uint64_t count);
 // For tests: after `count` more allocations on this thread each one fails until called with UINT64_MAX.
 void memory_fail_after(uint64_t count);

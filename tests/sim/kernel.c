@@ -31,6 +31,7 @@ struct kernel *kernel_create(struct random *random) {
     kernel->now_ns = UINT64_C(1000000000);
     kernel->faults.window_bytes = WINDOW_BYTES;
     kernel->disk.room = SIZE_MAX;
+    kernel->refuse_after = UINT64_MAX;
     return kernel;
 }
 
@@ -40,12 +41,17 @@ void kernel_set_faults(struct kernel *kernel, const struct sim_faults *faults) {
         kernel->faults.window_bytes = WINDOW_BYTES;
 }
 
-static void close_listener(struct socket_entry *entry) {
-    for (uint32_t index = 0; index < entry->listener->backlog_count; index++) {
-        struct wire *wire = entry->listener->backlog[index];
+void listener_refuse_all(struct listener_socket *listener) {
+    for (uint32_t index = 0; index < listener->backlog_count; index++) {
+        struct wire *wire = listener->backlog[index];
         wire->hub_closed = wire->reset = true;
         wire_settle(wire);
     }
+    listener->backlog_count = 0;
+}
+
+static void close_listener(struct socket_entry *entry) {
+    listener_refuse_all(entry->listener);
     free(entry->listener);
     entry->listener = NULL;
 }
@@ -84,6 +90,14 @@ uint64_t kernel_traced(const struct kernel *kernel) {
 void kernel_signal(struct kernel *kernel, int number) {
     if (kernel->signal_count < SIGNALS_MAX)
         kernel->signals[kernel->signal_count++] = number;
+}
+
+uint64_t kernel_refuse(struct kernel *kernel, uint64_t after, uint64_t count, int32_t error) {
+    uint64_t left = kernel->refuse_after;
+    kernel->refuse_after = count ? after : UINT64_MAX;
+    kernel->refuse_count = count;
+    kernel->refuse_error = error;
+    return left;
 }
 
 // --- Sockets
@@ -133,6 +147,20 @@ static void end(struct operation *operation, enum io_event_kind kind, int32_t re
                  .kind = kind, .more = more, .result = result, .token = operation->token, .buffer = buffer});
 }
 
+// Whether this operation is one that fails by kernel_refuse; then it has ended so.
+static bool refused(struct kernel *kernel, struct operation *operation, enum io_event_kind kind) {
+    if (kernel->refuse_after == UINT64_MAX)
+        return false;
+    if (kernel->refuse_after > 0) {
+        kernel->refuse_after--;
+        return false;
+    }
+    if (--kernel->refuse_count == 0)
+        kernel->refuse_after = UINT64_MAX;
+    end(operation, kind, kernel->refuse_error, NULL, false);
+    return true;
+}
+
 // --- Arrivals
 
 static bool can_receive(const struct wire *wire) {
@@ -172,6 +200,8 @@ static void receive_bytes(struct kernel *kernel, struct wire *wire) {
 static void do_receive(struct kernel *kernel, struct wire *wire) {
     struct operation *operation = &wire->receive;
     bool bytes = queue_count(&wire->to_hub) != 0;
+    if (refused(kernel, operation, IO_RECEIVED))
+        return;
     if (operation->cancelled && (!bytes || random_chance(kernel->random, 500)))
         end(operation, IO_RECEIVED, -ECANCELED, NULL, false);
     else if (random_chance(kernel->random, kernel->faults.interrupt))
@@ -237,6 +267,8 @@ static void do_send(struct kernel *kernel, struct wire *wire) {
         end(operation, IO_SENT, result, NULL, false);
         return;
     }
+    if (!operation->sent && refused(kernel, operation, IO_SENT))
+        return;
     if (!operation->sent && random_chance(kernel->random, kernel->faults.interrupt)) {
         end(operation, IO_SENT, -EINTR, NULL, false);
         return;
@@ -262,6 +294,8 @@ static void do_accept(struct kernel *kernel, struct listener_socket *listener) {
         end(operation, IO_ACCEPTED, listener->shut ? -EINVAL : -ECANCELED, NULL, false);
         return;
     }
+    if (refused(kernel, operation, IO_ACCEPTED))
+        return;
     if (random_chance(kernel->random, kernel->faults.accept_failure)) {
         end(operation, IO_ACCEPTED, -EMFILE, NULL, false);
         return;

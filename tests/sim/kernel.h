@@ -86,6 +86,11 @@ struct kernel {
     uint32_t io_count;
     int signals[SIGNALS_MAX];
     uint32_t signal_count;
+    // kernel_refuse: operations to go before the first that fails (UINT64_MAX: none does), how many then
+    // fail.
+    uint64_t refuse_after;
+    uint64_t refuse_count;
+    int32_t refuse_error;
 };
 
 enum note_kind {
@@ -130,6 +135,8 @@ __attribute__((noreturn, format(printf, 1, 2))) void kernel_fail(const char *for
 struct socket_entry *kernel_socket(struct kernel *kernel, int number);
 // Gives a wire the lowest free number.
 int kernel_number(struct kernel *kernel, struct wire *wire);
+// Resets the connections that nobody has accepted.
+void listener_refuse_all(struct listener_socket *listener);
 // Frees a wire that neither side holds.
 void wire_settle(struct wire *wire);
 

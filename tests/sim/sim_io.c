@@ -241,6 +241,7 @@ void io_shutdown(struct io *io, int socket, int how) {
     struct socket_entry *entry = kernel_socket(io->kernel, socket);
     if (entry->listener) {
         entry->listener->shut = true;
+        listener_refuse_all(entry->listener);
         return;
     }
     entry->wire->hub_shut_write |= how == SHUT_WR || how == SHUT_RDWR;

@@ -51,6 +51,10 @@ void kernel_trace(struct kernel *kernel, uint64_t value);
 uint64_t kernel_traced(const struct kernel *kernel);
 // Sends the process a signal.
 void kernel_signal(struct kernel *kernel, int number);
+// After `after` more ends of operations the next `count` end with this -errno, instead of what they would
+// have done. How many were left of the call before; UINT64_MAX: none was to fail, or all that were have
+// failed.
+uint64_t kernel_refuse(struct kernel *kernel, uint64_t after, uint64_t count, int32_t error);
 
 // --- The disk. One name leads to one file at a time; files are counted in the order in which they were made.
 

@@ -58,10 +58,12 @@ static bool runnable(const struct world *world, uint32_t index) {
 
 static void run(struct world *world, uint32_t index) {
     kernel_trace(world->kernel, index);
-    if (random_chance(&world->random, world->no_memory))
+    bool fails = random_chance(&world->random, world->no_memory);
+    if (fails)
         memory_fail_after(random_below(&world->random, 12));
     fiber_resume(world->fibers[index]);
-    memory_fail_after(UINT64_MAX);
+    if (fails)
+        memory_fail_after(UINT64_MAX);
 }
 
 static bool run_one(struct world *world) {

@@ -1,0 +1,15 @@
+// What the torture tests play: scenes that bring every part of the hub's memory and traffic into use, and
+// that go on whatever fails on the way.
+#pragma once
+
+#include "tests/sim/party.h"
+
+struct act {
+    const char *name;
+    void (*play)(struct scene *);
+    uint32_t window_bytes; // what the kernel keeps for a peer that doesn't read; 0: plenty
+    uint64_t queue_bytes;  // the bound of an outbox; 0: the default
+};
+
+extern const struct act acts[];
+extern const unsigned acts_count;

@@ -1,0 +1,232 @@
+#include "tests/sim/party.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/kernel.h"
+#include "tests/sim/naive.h"
+
+enum { TEXT_BYTES_MAX = 64 * 1024, HEAD_BYTES_MAX = 512 };
+
+// --- Writing
+
+void party_write(struct party *party, const void *bytes, size_t count) {
+    if (party && party->wire)
+        wire_write(party->wire, bytes, count);
+}
+
+static void write_frame(struct party *party, const char *fields, const char *body, size_t bytes) {
+    char head[HEAD_BYTES_MAX];
+    int count = snprintf(head, sizeof head, "Content-Length: %zu\r\n%s\r\n", bytes, fields);
+    party_write(party, head, (size_t)count);
+    party_write(party, body, bytes);
+}
+
+void party_frame(struct party *party, const char *fields, const char *format, ...) {
+    char body[TEXT_BYTES_MAX];
+    va_list arguments;
+    va_start(arguments, format);
+    int count = vsnprintf(body, sizeof body, format, arguments);
+    va_end(arguments);
+    write_frame(party, fields, body, (size_t)count);
+}
+
+void party_id(char *out, size_t capacity, unsigned number) {
+    static const char *const forms[] = {
+        "%u", "\"%u\"", "\"%u, and longer than what lies in the table itself\"",
+        "\"%u, and longer than a parcel has room for within its own seventy bytes "
+        "or so\""};
+    snprintf(out, capacity, forms[number % 4], number);
+}
+
+// {"jsonrpc":"2.0",<id>"method":...,"params":{<params>,"filler":"xx..."}}
+static void write_call(struct party *party, const char *id, const char *method, size_t filler,
+                       const char *params) {
+    char *body = malloc(TEXT_BYTES_MAX + filler);
+    if (!body)
+        abort();
+    int count = snprintf(
+        body, TEXT_BYTES_MAX, "{\"jsonrpc\":\"2.0\",%s%s%s\"method\":\"%s\",\"params\":{%s%s\"filler\":\"",
+        id ? "\"id\":" : "", id ? id : "", id ? "," : "", method, params, *params ? "," : "");
+    memset(body + count, 'x', filler);
+    memcpy(body + count + filler, "\"}}", 3);
+    write_frame(party, "", body, (size_t)count + filler + 3);
+    free(body);
+}
+
+void party_ask(struct party *party, const char *method, size_t filler, const char *params, ...) {
+    char text[TEXT_BYTES_MAX / 2], id[128];
+    if (!party || !party->wire)
+        return;
+    if (party->asked == PARTY_ASKS_MAX)
+        kernel_fail("a party asks too much");
+    va_list arguments;
+    va_start(arguments, params);
+    vsnprintf(text, sizeof text, params, arguments);
+    va_end(arguments);
+    party_id(id, sizeof id, party->asked++);
+    write_call(party, id, method, filler, text);
+}
+
+void party_tell(struct party *party, const char *method, size_t filler, const char *params, ...) {
+    char text[TEXT_BYTES_MAX / 2];
+    if (!party || !party->wire)
+        return;
+    va_list arguments;
+    va_start(arguments, params);
+    vsnprintf(text, sizeof text, params, arguments);
+    va_end(arguments);
+    write_call(party, NULL, method, filler, text);
+}
+
+void party_register(struct party *party, const char *agent_id, const char *more) {
+    party_ask(party, "agent/register", 0, "\"agentId\":\"%s\"%s", agent_id, more);
+}
+
+// --- Reading
+
+static void answer(struct party *party, struct bit id) {
+    party->heard++;
+    if (id.bytes && !party->silent)
+        party_frame(party, "", "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"result\":{\"n\":%u}}", (int)id.count,
+                    (const char *)id.bytes, party->heard);
+}
+
+static void note_end(struct party *party, struct bit id, bool good) {
+    char expected[128];
+    unsigned number = 0;
+    for (;; number++) {
+        if (number == party->asked)
+            kernel_fail("an answer to %.*s, which nobody asked", (int)id.count, (const char *)id.bytes);
+        party_id(expected, sizeof expected, number);
+        if (bit_is(id, expected))
+            break;
+    }
+    if (party->ended[number]++)
+        kernel_fail("request %s ended twice", expected);
+    party->results += good;
+    party->errors += !good;
+}
+
+static void take(struct party *party, struct bit body) {
+    struct bit id = naive_find(body, "id"), error = naive_find(body, "error");
+    if (!naive_valid(body))
+        kernel_fail("the hub sent a body that isn't JSON: %.*s", (int)body.count, (const char *)body.bytes);
+    if (naive_find(body, "method").bytes)
+        answer(party, id);
+    else if (!bit_is(id, "null"))
+        note_end(party, id, !error.bytes);
+    else if (!party->rude)
+        kernel_fail("a good peer was told %.*s", (int)body.count, (const char *)body.bytes);
+}
+
+static void grow(struct party *party, size_t more) {
+    if (party->in_count + more <= party->in_capacity)
+        return;
+    party->in_capacity = 2 * (party->in_count + more);
+    party->in = realloc(party->in, party->in_capacity);
+    if (!party->in)
+        abort();
+}
+
+// Reads what has come; false when there was nothing.
+static bool hear(struct party *party) {
+    size_t count = party->wire && !party->deaf ? wire_readable(party->wire) : 0, at = 0;
+    if (!count)
+        return false;
+    grow(party, count);
+    party->in_count += wire_read(party->wire, party->in + party->in_count, count);
+    struct naive_frame frame;
+    while (at < party->in_count) {
+        enum naive_result result = naive_frame(&frame, party->in + at, party->in_count - at);
+        if (result == NAIVE_BAD)
+            kernel_fail("the hub sent what is no frame");
+        if (result == NAIVE_PARTIAL)
+            break;
+        take(party, frame.body);
+        at += frame.bytes;
+    }
+    memmove(party->in, party->in + at, party->in_count - at);
+    party->in_count -= at;
+    return true;
+}
+
+// --- The scene
+
+void scene_open(struct scene *scene, const struct world_options *options) {
+    *scene = (struct scene){0};
+    world_open(&scene->world, options);
+}
+
+struct party *party_join(struct scene *scene) {
+    if (scene->count == PARTIES_MAX)
+        kernel_fail("too many parties");
+    struct wire *wire = world_dial(&scene->world);
+    if (!wire)
+        return NULL;
+    struct party *party = &scene->parties[scene->count++];
+    party->wire = wire;
+    return party;
+}
+
+void party_leave(struct party *party) {
+    if (!party || !party->wire)
+        return;
+    wire_close(party->wire);
+    party->wire = NULL;
+}
+
+static bool hear_all(struct scene *scene) {
+    bool any = false;
+    for (unsigned index = 0; index < scene->count; index++)
+        any |= hear(&scene->parties[index]);
+    return any;
+}
+
+void scene_settle(struct scene *scene) {
+    do
+        world_settle(&scene->world);
+    while (hear_all(scene));
+}
+
+void scene_pass(struct scene *scene, uint64_t ns) {
+    struct world *world = &scene->world;
+    uint64_t until_ns = kernel_now(world->kernel) + ns;
+    scene_settle(scene);
+    for (uint64_t next_ns; (next_ns = world_next_ns(world)) <= until_ns;) {
+        kernel_advance(world->kernel, next_ns);
+        scene_settle(scene);
+    }
+    kernel_advance(world->kernel, until_ns);
+    scene_settle(scene);
+}
+
+void scene_check(const struct scene *scene) {
+    char id[128];
+    for (unsigned index = 0; index < scene->count; index++) {
+        const struct party *party = &scene->parties[index];
+        if (!party->wire || wire_at_end(party->wire))
+            continue;
+        for (unsigned number = 0; number < party->asked; number++) {
+            party_id(id, sizeof id, number);
+            if (!party->ended[number])
+                kernel_fail("party %u waits for an answer to %s", index, id);
+        }
+    }
+}
+
+void scene_close(struct scene *scene) {
+    for (unsigned index = 0; index < scene->count; index++)
+        scene->parties[index].deaf = false;
+    hear_all(scene);
+    if (!world_stopped(&scene->world))
+        world_stop(&scene->world);
+    hear_all(scene);
+    for (unsigned index = 0; index < scene->count; index++) {
+        party_leave(&scene->parties[index]);
+        free(scene->parties[index].in);
+    }
+    world_close(&scene->world);
+}
