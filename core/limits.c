@@ -11,6 +11,7 @@ void limits_defaults(struct limits *limits) {
         .memory_bytes_max = UINT64_C(1024) * 1024 * 1024,
         .connections_max = 65536,
         .pending_max = 65536,
+        .batch_members_max = 1000,
         .request_timeout_ns = 300 * SECOND_NS,
         .idle_timeout_ns = 0,
         .frame_timeout_ns = 10 * SECOND_NS,

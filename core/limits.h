@@ -60,6 +60,7 @@ struct limits {
     uint64_t memory_bytes_max;
     uint32_t connections_max;
     uint32_t pending_max;
+    uint32_t batch_members_max;
     uint64_t request_timeout_ns;
     uint64_t idle_timeout_ns; // 0: off
     uint64_t frame_timeout_ns;

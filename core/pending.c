@@ -70,6 +70,7 @@ struct pending *pending_add(struct pending_table *table, const void *id, uint32_
     pending->id_bytes = id_bytes;
     pending->used = true;
     pending->cancelled = false;
+    pending->batch = NULL;
     timer_init(&pending->timer, 0);
     list_init(&pending->by_source);
     list_init(&pending->by_target);

@@ -15,12 +15,15 @@
 
 enum { PENDING_ID_INLINE = 24, PENDING_CHUNK = 1024 };
 
+struct batch;
+
 struct pending {
     struct timer timer;    // its timeout
     struct list by_source; // in the list of what one source asked
     struct list by_target; // in the list of what one target owes
     uint64_t source;       // connection
     uint64_t target;       // connection, the only one that may answer
+    struct batch *batch;   // the router's, that the answer belongs to, or NULL
     struct pending *next_free;
     char *id; // the source's, byte for byte: inline_id or memory of its own
     uint32_t id_bytes;

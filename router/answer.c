@@ -1,6 +1,7 @@
 #include "router/answer.h"
 
 #include "core/text.h"
+#include "router/batch.h"
 #include "router/cancel.h"
 #include "router/reply.h"
 #include "router/send.h"
@@ -24,6 +25,15 @@ static struct pending *claim(struct shard *shard, uint64_t hub_id, uint64_t from
     return pending;
 }
 
+// An array of answers has its bound: what doesn't fit is answered with an error.
+static void answer_without_room(struct shard *shard, struct pending *pending) {
+    struct text data;
+    text_init(&data);
+    reply_data_number(&data, "limit", shard_limits(shard)->frame_bytes_max);
+    stats_count(&shard->stats, COUNT_DROP_RESPONSE_TOO_LARGE);
+    answer_error(shard, pending, ERROR_FRAME_TOO_LARGE, &data);
+}
+
 void answer_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, struct parcel *parcel) {
     struct pending *pending = claim(shard, hub_id, from);
     if (!pending) {
@@ -36,18 +46,28 @@ void answer_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, struct 
         answer_error(shard, pending, ERROR_INTERNAL, NULL);
         return;
     }
+    struct batch *batch = pending->batch;
+    if (batch && !batch_has_room(shard, batch, parcel->bytes - parcel->head_bytes)) {
+        send_release(shard, parcel);
+        answer_without_room(shard, pending);
+        return;
+    }
     struct peer *source = peer_find(shard, pending->source);
     parcel->hub_id = 0;
     end(shard, pending);
     stats_count(&shard->stats, COUNT_RESPONSES_FORWARDED);
-    send_queue_owed(shard, source, parcel);
+    if (batch)
+        batch_answer(shard, batch, parcel);
+    else
+        send_queue_owed(shard, source, parcel);
 }
 
 void answer_error(struct shard *shard, struct pending *pending, enum error error, struct text *data) {
     struct peer *source = peer_find(shard, pending->source);
     // A reply may close the source, which abandons all that it asked: but not this one any more.
     list_remove(&pending->by_source);
-    reply_error(shard, source, (struct reply_id){pending->id, pending->id_bytes}, error, data);
+    reply_error(shard, source, (struct reply_to){pending->id, pending->id_bytes, pending->batch}, error,
+                data);
     end(shard, pending);
 }
 
@@ -105,7 +125,10 @@ void answer_abandon_all(struct shard *shard, struct peer *source) {
         stats_count(&shard->stats, COUNT_REQUESTS_ABANDONED);
         list_remove(&pending->by_source);
         cancel_downstream(shard, pending);
+        struct batch *batch = pending->batch;
         end(shard, pending);
+        if (batch)
+            batch_miss(shard, batch);
     }
 }
 

@@ -94,7 +94,7 @@ void cancel_request(struct shard *shard, const struct message *message) {
     if (pending)
         forward(shard, message, id.value, pending);
     if (message_is_request(message))
-        reply_result(shard, message->peer, message_id(message), "null", 4);
+        reply_result(shard, message->peer, message_reply_to(message), "null", 4);
 }
 
 void cancel_downstream(struct shard *shard, struct pending *pending) {

@@ -53,6 +53,7 @@ static const struct option options[] = {
      "SIZE of all buffers (1G)"},
     {"max-connections", OPTION_COUNT, LIMIT(connections_max), 1, 1u << 20, "N (65536)"},
     {"max-pending", OPTION_COUNT, LIMIT(pending_max), 1, 1u << 22, "N requests owed by one target (65536)"},
+    {"max-batch", OPTION_COUNT, LIMIT(batch_members_max), 1, 1u << 20, "N members of one batch (1000)"},
     {"request-timeout", OPTION_TIME, LIMIT(request_timeout_ns), 1000000, 24 * HOUR_NS, "TIME (5m)"},
     {"frame-timeout", OPTION_TIME, LIMIT(frame_timeout_ns), 1000000, HOUR_NS,
      "TIME for a header block (10s)"},

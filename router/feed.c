@@ -21,7 +21,7 @@ static void refuse_framing(struct shard *shard, struct peer *peer) {
     if (fault == FRAME_FAULT_BODY_TOO_LARGE)
         reply_data_number(&data, "limit", shard->frame_limits.body_bytes_max);
     stats_count(&shard->stats, COUNT_FRAMING_ERRORS);
-    reply_error(shard, peer, (struct reply_id){0},
+    reply_error(shard, peer, (struct reply_to){0},
                 frame_fault_is_limit(fault) ? ERROR_FRAME_TOO_LARGE : ERROR_PARSE, &data);
     peer_linger(shard, peer);
 }

@@ -70,6 +70,7 @@ static struct parcel *parcel_with_hub_id(struct shard *shard, const struct messa
 static void bind(struct shard *shard, struct pending *pending, const struct message *message,
                  struct home *home) {
     pending->source = message->peer->name;
+    pending->batch = message->batch;
     pending->target = home->connection;
     pending->timeout_ms = timeout_ms(shard, message);
     pending->timer.kind = TIMER_PENDING;
@@ -80,8 +81,8 @@ static void bind(struct shard *shard, struct pending *pending, const struct mess
 }
 
 void forward_request(struct shard *shard, const struct message *message, struct agent *agent) {
-    struct reply_id id = message_id(message);
-    struct pending *pending = pending_add(&shard->pending, id.bytes, id.count);
+    struct reply_to to = message_reply_to(message);
+    struct pending *pending = pending_add(&shard->pending, to.id, to.id_bytes);
     uint64_t hub_id = pending ? pending_hub_id(&shard->pending, pending) : 0;
     struct parcel *parcel = pending ? parcel_with_hub_id(shard, message, hub_id) : NULL;
     if (!parcel) {

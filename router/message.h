@@ -9,6 +9,7 @@
 
 struct message {
     struct peer *peer;
+    struct batch *batch; // that it is a member of, or NULL
     const struct frame *frame;
     const uint8_t *body;
     struct lookup lookup;
@@ -19,9 +20,8 @@ struct message {
 static inline bool message_is_request(const struct message *message) {
     return message->lookup.kind == BODY_REQUEST;
 }
-// The request's id; none for a notification.
-static inline struct reply_id message_id(const struct message *message) {
+// Where the answer to a request goes.
+static inline struct reply_to message_reply_to(const struct message *message) {
     struct span id = message->lookup.value[KEY_ID];
-    return message_is_request(message) ? (struct reply_id){message->body + id.at, id.bytes}
-                                       : (struct reply_id){0};
+    return (struct reply_to){message->body + id.at, id.bytes, message->batch};
 }

@@ -16,10 +16,11 @@ static struct span params_of(const struct message *message) {
 }
 
 static void answer_text(struct shard *shard, const struct message *message, struct text *result) {
-    if (result->failed)
-        peer_close(shard, message->peer, COUNT_CLOSED_NO_MEMORY);
+    struct reply_to to = message_reply_to(message);
+    if (message_is_request(message) && result->failed)
+        reply_failed(shard, message->peer, to);
     else if (message_is_request(message))
-        reply_result(shard, message->peer, message_id(message), result->bytes, result->length);
+        reply_result(shard, message->peer, to, result->bytes, result->length);
     text_deinit(result);
 }
 
@@ -73,7 +74,7 @@ static void initialize(struct shard *shard, const struct message *message) {
 
 static void initialized(struct shard *shard, const struct message *message) {
     if (message_is_request(message))
-        reply_result(shard, message->peer, message_id(message), "null", 4);
+        reply_result(shard, message->peer, message_reply_to(message), "null", 4);
 }
 
 static void leave(struct shard *shard, const struct message *message) {
@@ -82,14 +83,15 @@ static void leave(struct shard *shard, const struct message *message) {
 }
 
 static bool keep_request_id(struct order *order, const struct message *message) {
-    struct reply_id id = message_id(message);
-    if (!id.count)
+    struct reply_to to = message_reply_to(message);
+    if (!message_is_request(message))
         return true;
-    order->request_id = memory_take(id.count);
+    order->request_id = memory_take(to.id_bytes);
     if (!order->request_id)
         return false;
-    memcpy(order->request_id, id.bytes, id.count);
-    order->request_id_bytes = id.count;
+    memcpy(order->request_id, to.id, to.id_bytes);
+    order->request_id_bytes = to.id_bytes;
+    order->batch = to.batch;
     return true;
 }
 
@@ -192,9 +194,10 @@ static void hub_ping(struct shard *shard, const struct message *message) {
     if (!message_is_request(message))
         return;
     if (params.bytes)
-        reply_result(shard, message->peer, message_id(message), message->body + params.at, params.bytes);
+        reply_result(shard, message->peer, message_reply_to(message), message->body + params.at,
+                     params.bytes);
     else
-        reply_result(shard, message->peer, message_id(message), "null", 4);
+        reply_result(shard, message->peer, message_reply_to(message), "null", 4);
 }
 
 static void put_number(struct text *out, const char *name, uint64_t number) {

@@ -101,7 +101,7 @@ void peer_open(struct shard *shard, int socket) {
 // --- Ending
 
 static bool all_sent(const struct peer *peer) {
-    return outbox_empty(&peer->connection.outbox) && !peer->connection.shipment;
+    return outbox_empty(&peer->connection.outbox) && !peer->connection.shipment && peer->batches == 0;
 }
 
 void peer_ended(struct shard *shard, struct peer *peer) {
@@ -128,7 +128,7 @@ void peer_linger(struct shard *shard, struct peer *peer) {
 }
 
 void peer_settle(struct shard *shard, struct peer *peer) {
-    if (peer->state == PEER_ENDED && list_empty(&peer->asked) && peer->orders == 0 && all_sent(peer))
+    if (peer->state == PEER_ENDED && list_empty(&peer->asked) && peer->awaited == 0 && all_sent(peer))
         peer_close(shard, peer, COUNTERS_COUNT);
     if (peer->state == PEER_LINGERING && !peer->shut && all_sent(peer)) {
         peer->shut = true;

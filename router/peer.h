@@ -40,7 +40,8 @@ struct peer {
 
     struct list asked;      // struct pending.by_source
     struct order *farewell; // made with the first registration, so that leaving needs no memory
-    uint32_t orders;        // under way, whose answer this peer waits for (registry.c)
+    uint32_t awaited;       // orders and the like under way, whose answer this peer waits for
+    uint32_t batches;       // of its own, not answered yet (batch.c)
 
     struct list to_send; // in shard.to_send while its outbox is to be looked at
     struct list starved; // in shard.starved while it waits for a receive buffer

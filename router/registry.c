@@ -155,7 +155,7 @@ static void count_for_peer(struct shard *shard, const struct order *order, int c
     struct peer *peer = order->request_id ? peer_find(shard, order->mail.connection) : NULL;
     if (!peer)
         return;
-    peer->orders += (uint32_t)change;
+    peer->awaited += (uint32_t)change;
     if (change < 0)
         peer_settle(shard, peer);
 }

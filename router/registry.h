@@ -32,6 +32,7 @@ struct order {
     size_t capabilities_bytes;
     char *request_id; // memory of its own; NULL: nobody waits for an answer
     uint32_t request_id_bytes;
+    struct batch *batch; // that the answer belongs to, or NULL
     uint32_t agent_id_bytes;
     char agent_id[AGENT_ID_BYTES_MAX + 1];
 };

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "router/batch.h"
 #include "router/send.h"
 
 // --- Error data
@@ -37,46 +38,85 @@ void reply_frame(struct text *frame, const struct text *body) {
     frame->failed |= body->failed;
 }
 
-// Puts the header block before a body and queues the frame; takes the body over.
-static void queue_body(struct shard *shard, struct peer *peer, struct text *body) {
+static struct parcel *parcel_of_text(struct shard *shard, struct text *text) {
+    struct parcel *parcel = text->failed ? NULL : parcel_own(&shard->parcels, text->bytes, text->length);
+    if (!parcel)
+        text_deinit(text);
+    return parcel;
+}
+
+// Puts the header block before a body and queues the frame; takes the body over. False when memory is used
+// up.
+static bool queue_body(struct shard *shard, struct peer *peer, struct text *body) {
     struct text frame;
     text_init(&frame);
     reply_frame(&frame, body);
     text_deinit(body);
-    struct parcel *parcel = frame.failed ? NULL : parcel_own(&shard->parcels, frame.bytes, frame.length);
-    if (parcel) {
+    struct parcel *parcel = parcel_of_text(shard, &frame);
+    if (parcel)
         send_queue_owed(shard, peer, parcel);
-        return;
-    }
-    text_deinit(&frame);
+    return parcel != NULL;
+}
+
+static void close_without_memory(struct shard *shard, struct peer *peer) {
     stats_count(&shard->stats, COUNT_DROP_NO_MEMORY);
     peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
 }
 
-static void begin(struct text *body, struct reply_id id) {
+void reply_failed(struct shard *shard, struct peer *peer, struct reply_to to) {
+    close_without_memory(shard, peer);
+    if (to.batch)
+        batch_miss(shard, to.batch);
+}
+
+static void answer(struct shard *shard, struct peer *peer, struct reply_to to, struct text *body) {
+    if (!to.batch) {
+        if (!queue_body(shard, peer, body))
+            close_without_memory(shard, peer);
+        return;
+    }
+    struct parcel *parcel = parcel_of_text(shard, body);
+    if (parcel)
+        batch_answer(shard, to.batch, parcel);
+    else
+        reply_failed(shard, peer, to);
+}
+
+static void begin(struct text *body, struct reply_to to) {
     text_init(body);
     text_put(body, "{\"jsonrpc\":\"2.0\",\"id\":");
-    if (id.count)
-        text_add(body, id.bytes, id.count);
+    if (to.id_bytes)
+        text_add(body, to.id, to.id_bytes);
     else
         text_put(body, "null");
 }
 
-void reply_result(struct shard *shard, struct peer *peer, struct reply_id id, const void *result,
+static void refuse_room(struct shard *shard, struct peer *peer, struct reply_to to) {
+    struct text data;
+    text_init(&data);
+    reply_data_number(&data, "limit", shard_limits(shard)->frame_bytes_max);
+    reply_error(shard, peer, to, ERROR_FRAME_TOO_LARGE, &data);
+}
+
+void reply_result(struct shard *shard, struct peer *peer, struct reply_to to, const void *result,
                   size_t bytes) {
+    if (to.batch && !batch_has_room(shard, to.batch, bytes)) {
+        refuse_room(shard, peer, to);
+        return;
+    }
     struct text body;
-    begin(&body, id);
+    begin(&body, to);
     text_put(&body, ",\"result\":");
     text_add(&body, result, bytes);
     text_put(&body, "}");
     stats_count(&shard->stats, COUNT_ANSWERED_BY_HUB);
-    queue_body(shard, peer, &body);
+    answer(shard, peer, to, &body);
 }
 
-void reply_error(struct shard *shard, struct peer *peer, struct reply_id id, enum error error,
+void reply_error(struct shard *shard, struct peer *peer, struct reply_to to, enum error error,
                  struct text *data) {
     struct text body;
-    begin(&body, id);
+    begin(&body, to);
     text_put(&body, ",\"error\":{\"code\":");
     text_number(&body, error_code(error));
     text_put(&body, ",\"message\":\"");
@@ -92,13 +132,13 @@ void reply_error(struct shard *shard, struct peer *peer, struct reply_id id, enu
     if (data)
         text_deinit(data);
     stats_count(&shard->stats, COUNT_ERRORS_BY_HUB);
-    queue_body(shard, peer, &body);
+    answer(shard, peer, to, &body);
 }
 
 // --- Orders
 
 static void order_result(struct shard *shard, struct peer *peer, const struct order *order,
-                         struct reply_id id) {
+                         struct reply_to to) {
     struct text result;
     text_init(&result);
     if (order->kind == ORDER_RESIGN) {
@@ -110,19 +150,24 @@ static void order_result(struct shard *shard, struct peer *peer, const struct or
         text_put(&result, order->kind == ORDER_REGISTER ? "true}" : "false}");
     }
     if (result.failed)
-        peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+        reply_failed(shard, peer, to);
     else
-        reply_result(shard, peer, id, result.bytes, result.length);
+        reply_result(shard, peer, to, result.bytes, result.length);
     text_deinit(&result);
 }
 
 void reply_order(struct shard *shard, const struct order *order) {
-    struct peer *peer = peer_find(shard, order->mail.connection);
-    if (!peer || !order->request_id)
+    if (!order->request_id)
         return;
-    struct reply_id id = {order->request_id, order->request_id_bytes};
+    struct peer *peer = peer_find(shard, order->mail.connection);
+    struct reply_to to = {order->request_id, order->request_id_bytes, order->batch};
+    if (!peer) {
+        if (to.batch)
+            batch_miss(shard, to.batch);
+        return;
+    }
     if (!order->error) {
-        order_result(shard, peer, order, id);
+        order_result(shard, peer, order, to);
         return;
     }
     struct text data;
@@ -130,7 +175,7 @@ void reply_order(struct shard *shard, const struct order *order) {
     reply_data_string(&data, "agent", order->agent_id, order->agent_id_bytes);
     if (order->error == ERROR_OVERLOADED)
         reply_data_number(&data, "limit", AGENTS_PER_CONNECTION_MAX);
-    reply_error(shard, peer, id, order->error, &data);
+    reply_error(shard, peer, to, order->error, &data);
 }
 
 void reply_replaced(struct shard *shard, struct peer *peer, const char *agent_id, size_t bytes) {
@@ -139,5 +184,6 @@ void reply_replaced(struct shard *shard, struct peer *peer, const char *agent_id
     text_put(&body, "{\"jsonrpc\":\"2.0\",\"method\":\"hub/replaced\",\"params\":{\"agentId\":");
     text_string(&body, agent_id, bytes);
     text_put(&body, "}}");
-    queue_body(shard, peer, &body);
+    if (!queue_body(shard, peer, &body))
+        close_without_memory(shard, peer);
 }

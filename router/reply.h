@@ -7,17 +7,21 @@
 #include "router/registry.h"
 #include "router/shard.h"
 
-// A request's id as its source wrote it; bytes 0: null.
-struct reply_id {
-    const void *bytes;
-    uint32_t count;
+// Where an answer goes: the request's id as its source wrote it (count 0: null), and the batch that it came
+// in, or NULL. With a batch an answer is due there.
+struct reply_to {
+    const void *id;
+    uint32_t id_bytes;
+    struct batch *batch;
 };
 
 // Sends {"jsonrpc":"2.0","id":…,"result":…}. `result` is JSON.
-void reply_result(struct shard *shard, struct peer *peer, struct reply_id id, const void *result,
+void reply_result(struct shard *shard, struct peer *peer, struct reply_to to, const void *result,
                   size_t bytes);
+// No memory is left to answer: the peer is closed.
+void reply_failed(struct shard *shard, struct peer *peer, struct reply_to to);
 // Sends an error; `data` is a JSON object that the call takes over, or NULL for an empty one.
-void reply_error(struct shard *shard, struct peer *peer, struct reply_id id, enum error error,
+void reply_error(struct shard *shard, struct peer *peer, struct reply_to to, enum error error,
                  struct text *data);
 // Answers the request behind an order that has been settled.
 void reply_order(struct shard *shard, const struct order *order);

@@ -2,6 +2,7 @@
 
 #include "core/rules.h"
 #include "router/answer.h"
+#include "router/batch.h"
 #include "router/forward.h"
 #include "router/mail.h"
 #include "router/message.h"
@@ -119,17 +120,84 @@ static void route_response(struct shard *shard, const struct message *message) {
 
 // --- All
 
+static void look_up(struct shard *shard, struct message *message, const struct frame *frame) {
+    message->frame = frame;
+    message->body = frame_body(frame);
+    lookup_body(&message->lookup, message->body, frame->body.bytes, shard_limits(shard)->id_bytes_max);
+}
+
+// A message of its own, or a member of a batch.
+static void route_message(struct shard *shard, struct message *message) {
+    bool is_call = message->lookup.kind == BODY_REQUEST || message->lookup.kind == BODY_NOTIFICATION;
+    bool is_good = message->lookup.verdict == LOOKUP_GOOD && is_call;
+    if (message->lookup.kind == BODY_RESPONSE) {
+        route_response(shard, message);
+        return;
+    }
+    if (message->batch && (!is_good || message_is_request(message)))
+        batch_expect(message->batch);
+    if (is_good)
+        route_call(shard, message);
+    else
+        refuse_body(shard, message);
+}
+
+static void walk_members(struct json_walk *walk, const struct message *whole) {
+    uint32_t bytes = whole->frame->body.bytes, at = json_skip_space(whole->body, 0, bytes);
+    json_walk_begin(walk, whole->body, (struct span){at, bytes - at});
+}
+
+static uint32_t count_members(const struct message *whole) {
+    struct json_walk walk;
+    uint32_t count = 0;
+    walk_members(&walk, whole);
+    for (struct json_item item; json_next(&walk, &item) == JSON_ITEM;)
+        count++;
+    return count;
+}
+
+// What follows a member that closed the connection isn't read, as what follows such a frame isn't.
+static void route_members(struct shard *shard, const struct message *whole, struct batch *batch) {
+    struct json_walk walk;
+    walk_members(&walk, whole);
+    for (struct json_item item; whole->peer->state == PEER_OPEN && json_next(&walk, &item) == JSON_ITEM;) {
+        struct frame frame = *whole->frame;
+        frame.body = (struct span){whole->frame->body.at + item.value.at, item.value.bytes};
+        struct message message = {.peer = whole->peer, .batch = batch};
+        look_up(shard, &message, &frame);
+        route_message(shard, &message);
+    }
+}
+
+// Nothing of a batch is routed unless all of it is JSON.
+static void route_batch(struct shard *shard, const struct message *whole) {
+    stats_count(&shard->stats, COUNT_BATCHES_RECEIVED);
+    enum simdjson_verdict verdict = simdjson_judge(shard->parser, whole->body, whole->frame->body.bytes);
+    uint32_t count = verdict == SIMDJSON_VALID ? count_members(whole) : 0;
+    if (verdict != SIMDJSON_VALID) {
+        refuse_judged(shard, whole, verdict);
+        return;
+    }
+    if (count == 0 || count > shard_limits(shard)->batch_members_max) {
+        refuse_batch_size(shard, whole);
+        return;
+    }
+    struct batch *batch = batch_open(whole->peer);
+    if (!batch) {
+        peer_close(shard, whole->peer, COUNT_CLOSED_NO_MEMORY);
+        return;
+    }
+    route_members(shard, whole, batch);
+    batch_close(shard, batch);
+}
+
 void route_frame(struct shard *shard, struct peer *peer, const struct frame *frame) {
     struct message message;
     message.peer = peer;
-    message.frame = frame;
-    message.body = frame_body(frame);
-    lookup_body(&message.lookup, message.body, frame->body.bytes, shard_limits(shard)->id_bytes_max);
-    if (message.lookup.kind == BODY_RESPONSE)
-        route_response(shard, &message);
-    else if (message.lookup.verdict != LOOKUP_GOOD || message.lookup.kind == BODY_BATCH ||
-             message.lookup.kind == BODY_STREAM)
-        refuse_body(shard, &message);
+    message.batch = NULL;
+    look_up(shard, &message, frame);
+    if (message.lookup.kind == BODY_BATCH && message.lookup.verdict == LOOKUP_GOOD)
+        route_batch(shard, &message);
     else
-        route_call(shard, &message);
+        route_message(shard, &message);
 }

@@ -21,9 +21,7 @@ void send_release(struct shard *shard, struct parcel *parcel) {
     mailbox_post(hub_mailbox(shard->hub, shard->index, parcel->pool->shard), &parcel->mail);
 }
 
-// A small frame that must wait is copied out of the receive buffer in which it came, so that a slow reader
-// holds its own bytes and not other peers' buffers. Without memory for that it waits where it is.
-static struct parcel *detach(struct shard *shard, struct parcel *parcel) {
+struct parcel *send_detach(struct shard *shard, struct parcel *parcel) {
     if (parcel->bytes > COPY_BYTES_MAX || !(parcel->buffer || parcel->origin))
         return parcel;
     struct parcel *copy = parcel_copy_of(&shard->parcels, parcel);
@@ -40,15 +38,27 @@ void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel) {
         return;
     }
     if (peer->connection.shipment)
-        parcel = detach(shard, parcel);
+        parcel = send_detach(shard, parcel);
     outbox_add(&peer->connection.outbox, parcel);
     if (list_empty(&peer->to_send))
         list_append(&shard->to_send, &peer->to_send);
 }
 
+static bool is_past_grace(const struct shard *shard, const struct peer *peer) {
+    return peer->connection.outbox.bytes >= 2 * shard_limits(shard)->queue_bytes_max;
+}
+
 void send_queue_owed(struct shard *shard, struct peer *peer, struct parcel *parcel) {
-    bool over = peer->connection.outbox.bytes >= 2 * shard_limits(shard)->queue_bytes_max;
+    bool over = is_past_grace(shard, peer);
     send_queue(shard, peer, parcel);
+    if (over)
+        peer_close(shard, peer, COUNT_CLOSED_SLOW_READER);
+}
+
+void send_queue_chain(struct shard *shard, struct peer *peer, struct parcel_list *frame) {
+    bool over = is_past_grace(shard, peer);
+    for (struct parcel *parcel; (parcel = parcel_list_take(frame));)
+        send_queue(shard, peer, parcel);
     if (over)
         peer_close(shard, peer, COUNT_CLOSED_SLOW_READER);
 }

@@ -9,8 +9,14 @@
 bool send_has_room(const struct shard *shard, const struct peer *peer);
 // Queues a parcel for a peer of this shard; takes the parcel in any case.
 void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel);
+// The parcels of one frame, in their order: as send_queue_owed.
+void send_queue_chain(struct shard *shard, struct peer *peer, struct parcel_list *frame);
 // As send_queue, for what can't be refused: past twice the bound the peer that doesn't read is closed.
 void send_queue_owed(struct shard *shard, struct peer *peer, struct parcel *parcel);
+// A parcel that must wait, without the receive buffer that it lies in: a small one is copied, so that a slow
+// reader holds its own bytes and not other peers' buffers. Takes the parcel and gives one back: the same
+// where it is large, or where there is no memory for a copy.
+struct parcel *send_detach(struct shard *shard, struct parcel *parcel);
 // Lets a parcel go: one hold of a shared origin, or the parcel itself, which goes back to its owner.
 void send_release(struct shard *shard, struct parcel *parcel);
 // Sends what is queued for a peer, as far as nothing is under way.

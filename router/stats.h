@@ -12,6 +12,7 @@
     X(COUNT_BYTES_RECEIVED, "bytes_received")                                                                \
     X(COUNT_BYTES_SENT, "bytes_sent")                                                                        \
     X(COUNT_FRAMES_RECEIVED, "frames_received")                                                              \
+    X(COUNT_BATCHES_RECEIVED, "batches_received")                                                            \
     X(COUNT_REQUESTS_RECEIVED, "requests_received")                                                          \
     X(COUNT_NOTIFICATIONS_RECEIVED, "notifications_received")                                                \
     X(COUNT_RESPONSES_RECEIVED, "responses_received")                                                        \
@@ -33,6 +34,7 @@
     X(COUNT_DROP_RESPONSE_UNKNOWN, "dropped_responses_unknown_id")                                           \
     X(COUNT_DROP_RESPONSE_FOREIGN, "dropped_responses_from_another_connection")                              \
     X(COUNT_DROP_RESPONSE_BROKEN, "dropped_responses_broken")                                                \
+    X(COUNT_DROP_RESPONSE_TOO_LARGE, "dropped_responses_too_large_for_their_batch")                          \
     X(COUNT_DROP_NO_MEMORY, "dropped_frames_no_memory")                                                      \
     X(COUNT_CLOSED_SLOW_READER, "closed_slow_readers")                                                       \
     X(COUNT_CLOSED_SLOW_SENDER, "closed_slow_senders")                                                       \
