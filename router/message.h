@@ -25,3 +25,9 @@ static inline struct reply_to message_reply_to(const struct message *message) {
     struct span id = message->lookup.value[KEY_ID];
     return (struct reply_to){message->body + id.at, id.bytes, message->batch};
 }
+
+// A member of params; type JSON_NONE when there is none.
+struct json_item message_param(const struct message *message, const char *key);
+// Answers with a result, JSON, which is taken over: a request gets it, a notification doesn't. Without memory
+// for it the peer is closed.
+void message_answer(struct shard *shard, const struct message *message, struct text *result);

@@ -15,15 +15,6 @@ static struct span params_of(const struct message *message) {
     return lookup_has(&message->lookup, KEY_PARAMS) ? message->lookup.value[KEY_PARAMS] : (struct span){0};
 }
 
-static void answer_text(struct shard *shard, const struct message *message, struct text *result) {
-    struct reply_to to = message_reply_to(message);
-    if (message_is_request(message) && result->failed)
-        reply_failed(shard, message->peer, to);
-    else if (message_is_request(message))
-        reply_result(shard, message->peer, to, result->bytes, result->length);
-    text_deinit(result);
-}
-
 // --- The session
 
 static void put_raw(struct text *out, const struct message *message, enum lookup_key key) {
@@ -69,7 +60,7 @@ static void initialize(struct shard *shard, const struct message *message) {
     put_capabilities(&result, shard);
     text_put(&result, "}");
     message->peer->initialized = true;
-    answer_text(shard, message, &result);
+    message_answer(shard, message, &result);
 }
 
 static void initialized(struct shard *shard, const struct message *message) {
@@ -184,7 +175,7 @@ static void hub_agents(struct shard *shard, const struct message *message) {
         first = false;
     }
     text_put(&result, "]}");
-    answer_text(shard, message, &result);
+    message_answer(shard, message, &result);
 }
 
 // --- The hub
@@ -224,7 +215,7 @@ static void hub_stats(struct shard *shard, const struct message *message) {
         put_number(&result, stats_name(counter), sum);
     }
     text_put(&result, "}");
-    answer_text(shard, message, &result);
+    message_answer(shard, message, &result);
 }
 
 // --- The table

@@ -6,12 +6,6 @@
 #include "router/methods.h"
 #include "router/refuse.h"
 
-static struct json_item param(const struct message *message, const char *key) {
-    if (!lookup_has(&message->lookup, KEY_PARAMS) || message->lookup.type[KEY_PARAMS] != JSON_OBJECT)
-        return (struct json_item){0};
-    return json_member(message->body, message->lookup.value[KEY_PARAMS], key);
-}
-
 static bool read_agent_id(struct shard *shard, const struct message *message, bool required,
                           struct offer *offer) {
     offer->agent_id_bytes = 0;
@@ -48,7 +42,7 @@ static bool read_governance(struct shard *shard, const struct message *message, 
 bool offer_read_session(struct shard *shard, const struct message *message, struct offer *offer) {
     offer->capabilities = (struct span){0};
     return read_agent_id(shard, message, false, offer) &&
-           read_governance(shard, message, param(message, "governanceLevel"), offer);
+           read_governance(shard, message, message_param(message, "governanceLevel"), offer);
 }
 
 // --- Capabilities
@@ -83,7 +77,7 @@ static bool refuse_capabilities_size(struct shard *shard, const struct message *
 }
 
 static bool read_capabilities(struct shard *shard, const struct message *message, struct offer *offer) {
-    struct json_item item = param(message, "capabilities");
+    struct json_item item = message_param(message, "capabilities");
     offer->capabilities = item.type == JSON_NONE ? (struct span){0} : item.value;
     if (item.type == JSON_NONE)
         return true;
@@ -105,7 +99,7 @@ static bool read_capabilities(struct shard *shard, const struct message *message
 // The level stands beside the capabilities or in them (HugAI v2 messages 3.2; HugAI v2 headers, the example
 // of section 3).
 static struct json_item governance_of(const struct message *message, const struct offer *offer) {
-    struct json_item level = param(message, "governanceLevel");
+    struct json_item level = message_param(message, "governanceLevel");
     if (level.type != JSON_NONE || offer->capabilities.bytes == 0)
         return level;
     return json_member(message->body, offer->capabilities, "governanceLevel");
@@ -122,7 +116,7 @@ bool offer_read_agent_id(struct shard *shard, const struct message *message, str
 
 bool offer_read_capability(struct shard *shard, const struct message *message, char *out, size_t capacity,
                            size_t *bytes) {
-    struct json_item item = param(message, "capability");
+    struct json_item item = message_param(message, "capability");
     *bytes = 0;
     if (item.type == JSON_NONE)
         return true;

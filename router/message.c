@@ -1,0 +1,16 @@
+#include "router/message.h"
+
+struct json_item message_param(const struct message *message, const char *key) {
+    if (!lookup_has(&message->lookup, KEY_PARAMS) || message->lookup.type[KEY_PARAMS] != JSON_OBJECT)
+        return (struct json_item){0};
+    return json_member(message->body, message->lookup.value[KEY_PARAMS], key);
+}
+
+void message_answer(struct shard *shard, const struct message *message, struct text *result) {
+    struct reply_to to = message_reply_to(message);
+    if (message_is_request(message) && result->failed)
+        reply_failed(shard, message->peer, to);
+    else if (message_is_request(message))
+        reply_result(shard, message->peer, to, result->bytes, result->length);
+    text_deinit(result);
+}
