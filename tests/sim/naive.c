@@ -192,31 +192,52 @@ bool naive_valid(struct bit json) {
     return text.at == text.count;
 }
 
+// What stands between two items, or before the first; false when no item follows.
+static bool step_to_item(struct text *text, bool first) {
+    space(text);
+    if (!take(text, first ? peek(text) : ','))
+        return false;
+    space(text);
+    return !first || (peek(text) != '}' && peek(text) != ']');
+}
+
+bool naive_next(struct bit json, size_t *at, struct naive_item *item) {
+    struct text text = {json.bytes, json.count, 0};
+    space(&text);
+    bool object = peek(&text) == '{';
+    if (!json.bytes || (!object && peek(&text) != '['))
+        return false;
+    text.at = *at ? *at : text.at;
+    if (!step_to_item(&text, *at == 0))
+        return false;
+    size_t key = text.at;
+    if (object && !string(&text))
+        return false;
+    item->key = (struct bit){json.bytes + key, text.at - key};
+    space(&text);
+    if (object && !take(&text, ':'))
+        return false;
+    space(&text);
+    size_t start = text.at;
+    if (!value(&text, 0))
+        return false;
+    item->value = (struct bit){json.bytes + start, text.at - start};
+    *at = text.at;
+    return true;
+}
+
+size_t naive_value(struct bit json) {
+    struct text text = {json.bytes, json.count, 0};
+    return value(&text, 0) ? text.at : 0;
+}
+
 // The member `name` of the object; nothing when there is none.
 static struct bit find_member(struct bit json, const char *name, size_t name_bytes) {
-    struct text text = {json.bytes, json.count, 0};
-    struct bit nothing = {NULL, 0};
-    space(&text);
-    if (!json.bytes || !take(&text, '{'))
-        return nothing;
-    do {
-        space(&text);
-        size_t key = text.at + 1;
-        if (!string(&text))
-            return nothing;
-        bool wanted = text.at - 1 - key == name_bytes && memcmp(json.bytes + key, name, name_bytes) == 0;
-        space(&text);
-        if (!take(&text, ':'))
-            return nothing;
-        space(&text);
-        size_t start = text.at;
-        if (!value(&text, 0))
-            return nothing;
-        if (wanted)
-            return (struct bit){json.bytes + start, text.at - start};
-        space(&text);
-    } while (take(&text, ','));
-    return nothing;
+    struct naive_item item;
+    for (size_t at = 0; naive_next(json, &at, &item);)
+        if (item.key.count == name_bytes + 2 && memcmp(item.key.bytes + 1, name, name_bytes) == 0)
+            return item.value;
+    return (struct bit){NULL, 0};
 }
 
 struct bit naive_find(struct bit json, const char *path) {

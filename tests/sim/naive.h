@@ -31,6 +31,16 @@ enum naive_result { NAIVE_PARTIAL, NAIVE_WHOLE, NAIVE_BAD };
 // Reads the frame at the start. Only what the hub may send is taken: a canonical Content-Length line first.
 enum naive_result naive_frame(struct naive_frame *frame, const uint8_t *bytes, size_t count);
 
+// A member of an object (the key with its quotes) or an element of an array (no key).
+struct naive_item {
+    struct bit key, value;
+};
+
+// The next item of the object or array; `*at` is 0 before the first. False at the end, or where it isn't
+// JSON.
+bool naive_next(struct bit json, size_t *at, struct naive_item *item);
+// How many bytes the value at the start takes; 0 when there is none.
+size_t naive_value(struct bit json);
 // Whether all of it is one JSON value.
 bool naive_valid(struct bit json);
 // The value that a path of member names leads to, through objects: "error.data.tag". Strings keep their

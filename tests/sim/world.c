@@ -41,10 +41,11 @@ void world_open(struct world *world, const struct world_options *options) {
     kernel_set_faults(world->kernel, &options->faults);
     kernel_use(world->kernel);
     world->listener = kernel_listen(world->kernel);
-    struct hub_settings settings = {.limits = options->limits,
-                                    .shard_count = options->shard_count,
-                                    .takeover = options->takeover,
-                                    .seed = random_next(&world->random)};
+    struct hub_settings settings = {.limits = options->limits, .takeover = options->takeover};
+    if (options->settings)
+        settings = *options->settings;
+    settings.shard_count = options->shard_count;
+    settings.seed = random_next(&world->random);
     if (hub_create(&world->hub, &settings))
         kernel_fail("out of memory");
     open_shards(world);

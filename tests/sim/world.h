@@ -13,6 +13,7 @@ struct world_options {
     uint32_t shard_count;
     struct limits limits;
     bool takeover;
+    const struct hub_settings *settings; // instead of limits and takeover, when given
     uint16_t no_memory; // of a shard's turns, in thousandths, those in which an allocation fails
     struct sim_faults faults;
 };

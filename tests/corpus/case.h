@@ -1,0 +1,40 @@
+// A case of the corpus as it lies in its file: what it needs of the hub, its rows, and its lines. README.md
+// tells the format.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CASE_LINES_MAX = 400, CASE_ROWS_MAX = 200, CASE_COLUMNS_MAX = 6, CASE_OPTIONS_MAX = 24 };
+
+// A step, with the lines of a quoted body joined to it.
+struct case_line {
+    unsigned number; // in the file, from 1
+    char *text;
+};
+
+struct corpus_case {
+    char *path;
+    char *bytes; // of the file; all texts lie in it
+    char *options;
+    bool lazy, strict;     // the depths in which it holds
+    bool sim_only;         // it needs what only the simulated kernel can do
+    uint32_t window_bytes; // simulated: what the kernel keeps for a peer that doesn't read; 0: anything
+    char *columns[CASE_COLUMNS_MAX];
+    unsigned column_count;
+    char *rows[CASE_ROWS_MAX]; // without any it runs once
+    unsigned row_count;
+    struct case_line lines[CASE_LINES_MAX];
+    unsigned line_count;
+};
+
+// Reads a case. NULL, with what is wrong on standard error, when it can't be read or isn't well formed.
+struct corpus_case *case_open(const char *path);
+void case_close(struct corpus_case *one);
+
+// A line's text with the row's values in it. To be freed.
+char *case_fill(const struct corpus_case *one, const struct case_line *line, unsigned row);
+
+// Splits text at blanks into at most `max` words, in place. Returns how many there are.
+unsigned case_words(char *text, char **words, unsigned max);

@@ -1,0 +1,386 @@
+// It goes well: each line does what it says, and in the end nothing is left that nobody expected, which a few
+// rounds of pings on all connections prove. It fails: the line is named, with what came instead.
+#include "tests/corpus/play.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/corpus/match.h"
+#include "tests/corpus/player.h"
+
+enum { PEERS_MAX = 24 };
+
+struct play {
+    const struct corpus_case *one;
+    const struct backend *backend;
+    struct player peers[PEERS_MAX];
+    unsigned peer_count;
+    struct variables variables;
+    unsigned pings;
+    struct text why; // it failed
+};
+
+static char where[512];
+
+const char *play_where(void) {
+    return where;
+}
+
+// --- Failing
+
+static bool fail(struct play *play, const char *what) {
+    struct text rest = play->why;
+    text_init(&play->why);
+    text_put(&play->why, what);
+    text_add(&play->why, rest.bytes, rest.length);
+    text_deinit(&rest);
+    return false;
+}
+
+// What came instead of what was expected.
+static bool fail_with(struct play *play, const struct naive_frame *frame) {
+    text_put(&play->why, "it received instead: ");
+    if (frame->fields.count) {
+        text_put(&play->why, "[");
+        text_add(&play->why, frame->fields.bytes, frame->fields.count - 2);
+        text_put(&play->why, "] ");
+    }
+    text_add(&play->why, frame->body.bytes, frame->body.count);
+    return false;
+}
+
+// --- Peers
+
+static struct player *find_peer(struct play *play, const char *name, size_t bytes) {
+    for (unsigned at = 0; at < play->peer_count; at++)
+        if (strlen(play->peers[at].name) == bytes && memcmp(play->peers[at].name, name, bytes) == 0)
+            return &play->peers[at];
+    return NULL;
+}
+
+static bool add_peer(struct play *play, const char *name) {
+    if (play->peer_count == PEERS_MAX || find_peer(play, name, strlen(name)) ||
+        strlen(name) >= PLAYER_NAME_MAX)
+        return fail(play, "too many peers, or the same name twice");
+    if (!player_open(&play->peers[play->peer_count], play->backend, name))
+        return fail(play, "it can't connect");
+    play->peer_count++;
+    return true;
+}
+
+static bool add_peers(struct play *play, char *names) {
+    char *words[PEERS_MAX];
+    unsigned count = case_words(names, words, PEERS_MAX);
+    for (unsigned at = 0; at < count; at++)
+        if (!add_peer(play, words[at]))
+            return false;
+    return count > 0;
+}
+
+// --- Sending
+
+static bool send_frame(struct play *play, struct player *peer, const struct text *fields,
+                       const struct text *body) {
+    struct text frame;
+    text_init(&frame);
+    text_put(&frame, "Content-Length: ");
+    text_number(&frame, (int64_t)body->length);
+    text_put(&frame, "\r\n");
+    text_add(&frame, fields->bytes, fields->length);
+    text_put(&frame, "\r\n");
+    text_add(&frame, body->bytes, body->length);
+    bool good = player_send(peer, play->backend, &frame);
+    text_deinit(&frame);
+    return good || fail(play, "it can't be sent: the connection has ended");
+}
+
+// Takes `[Name: value]` off the text into `fields`, as lines.
+static const char *take_fields(const char *text, struct text *fields) {
+    while (*text == '[' && isalpha((unsigned char)text[1])) {
+        size_t name = strcspn(text + 1, ": ,]\"{}[");
+        const char *end = strstr(text, "] ");
+        if (text[1 + name] != ':' || !end)
+            break;
+        text_add(fields, text + 1, (size_t)(end - text) - 1);
+        text_put(fields, "\r\n");
+        text = end + 2;
+    }
+    return text;
+}
+
+static bool fill(struct play *play, struct text *out, const char *text, bool raw) {
+    text_init(out);
+    return match_bytes(out, text, &play->variables, raw) || fail(play, "a variable has no value yet");
+}
+
+static bool send_body(struct play *play, struct player *peer, const char *text) {
+    struct text plain, fields, body;
+    text_init(&plain);
+    text = take_fields(text, &plain);
+    text_add(&plain, "", 1);
+    bool good = fill(play, &fields, plain.bytes, false);
+    text_init(&body);
+    good = good && fill(play, &body, text, false) && send_frame(play, peer, &fields, &body);
+    text_deinit(&plain);
+    text_deinit(&fields);
+    text_deinit(&body);
+    return good;
+}
+
+static bool send_raw(struct play *play, struct player *peer, const char *text) {
+    struct text bytes;
+    bool good = fill(play, &bytes, text, true);
+    if (good && !player_send(peer, play->backend, &bytes))
+        good = fail(play, "it can't be sent: the connection has ended");
+    text_deinit(&bytes);
+    return good;
+}
+
+// --- Receiving
+
+// The received fields must be those of the pattern and no others, in order, byte for byte.
+static bool expect_fields(struct play *play, const struct text *pattern, const struct naive_frame *frame) {
+    struct bit received = {frame->fields.bytes, frame->fields.count};
+    struct text lines;
+    text_init(&lines);
+    text_add(&lines, pattern->bytes, pattern->length);
+    text_add(&lines, "", 1);
+    bool good = match_exactly(lines.bytes, received, &play->variables);
+    text_deinit(&lines);
+    return good;
+}
+
+static bool expect(struct play *play, struct player *peer, const char *pattern, bool by_members) {
+    struct naive_frame frame;
+    struct text fields;
+    if (!player_take(peer, play->backend, &frame, &play->why))
+        return fail(play, "it received ");
+    text_init(&fields);
+    pattern = take_fields(pattern, &fields);
+    bool good = expect_fields(play, &fields, &frame) &&
+                (by_members ? match_like(pattern, frame.body, &play->variables)
+                            : match_exactly(pattern, frame.body, &play->variables));
+    text_deinit(&fields);
+    if (!good)
+        fail_with(play, &frame);
+    player_done(&frame);
+    return good;
+}
+
+// --- Nothing
+
+static bool ping_round(struct play *play) {
+    bool asked[PEERS_MAX];
+    unsigned number = ++play->pings;
+    for (unsigned at = 0; at < play->peer_count; at++) {
+        asked[at] = player_can_ping(&play->peers[at]);
+        if (asked[at])
+            player_ping(&play->peers[at], play->backend, number);
+    }
+    for (unsigned at = 0; at < play->peer_count; at++) {
+        if (!asked[at] || player_pong(&play->peers[at], play->backend, number, &play->why))
+            continue;
+        fail(play, ", which should answer a ping, received ");
+        return fail(play, play->peers[at].name);
+    }
+    return true;
+}
+
+static bool ping_rounds(struct play *play) {
+    for (unsigned round = 0; round < play->backend->rounds; round++)
+        if (!ping_round(play))
+            return false;
+    return true;
+}
+
+// One that can't be pinged must at least not have ended, unless the case says so.
+static bool expect_quiet(struct play *play, const struct player *peer) {
+    if (!peer->line || peer->state != LINE_OPEN || player_can_ping(peer) || play->backend->quiet(peer->line))
+        return true;
+    fail(play, " should neither have received anything nor have ended");
+    return fail(play, peer->name);
+}
+
+static bool expect_nothing(struct play *play, const struct player *peer) {
+    const struct naive_frame *over = player_left_over(peer);
+    if (!over)
+        return true;
+    fail_with(play, over);
+    fail(play, " should have received nothing: ");
+    return fail(play, peer->name);
+}
+
+// --- Endings
+
+static bool expect_end(struct play *play, struct player *peer, bool wholly) {
+    if (!player_at_end(peer, play->backend, wholly, &play->why))
+        return fail(play, "the connection should have ended, but it received ");
+    return !wholly || play->backend->hub_closed(peer->line) || fail(play, "the hub doesn't close its end");
+}
+
+static bool half_close(struct play *play, struct player *peer) {
+    peer->half_closed = true;
+    play->backend->half_close(peer->line);
+    return true;
+}
+
+static bool close_peer(struct play *play, struct player *peer) {
+    play->backend->close(peer->line, peer->state == LINE_OPEN);
+    peer->line = NULL;
+    return true;
+}
+
+// --- Lines
+
+static bool player_word(struct play *play, struct player *peer, const char *word) {
+    if (strcmp(word, "nothing") == 0)
+        return ping_rounds(play) && expect_nothing(play, peer);
+    if (!peer->line)
+        return fail(play, "it has closed already");
+    if (strcmp(word, "ended") == 0 || strcmp(word, "closed") == 0)
+        return expect_end(play, peer, *word == 'c');
+    if (strcmp(word, "half-closes") == 0)
+        return half_close(play, peer);
+    if (strcmp(word, "closes") == 0)
+        return close_peer(play, peer);
+    return fail(play, "what is this? README.md tells what a line may say");
+}
+
+static bool player_line(struct play *play, struct player *peer, const char *rest) {
+    if (strncmp(rest, ">> ", 3) == 0)
+        return send_raw(play, peer, rest + 3);
+    if (strncmp(rest, "> ", 2) == 0)
+        return send_body(play, peer, rest + 2);
+    if (strncmp(rest, "<~ ", 3) == 0)
+        return expect(play, peer, rest + 3, true);
+    if (strncmp(rest, "< ", 2) == 0)
+        return expect(play, peer, rest + 2, false);
+    return player_word(play, peer, rest);
+}
+
+// `agent NAME [LEVEL] [CAPABILITIES]`
+static bool add_agent(struct play *play, char *words) {
+    char *name = strtok_r(words, " ", &words);
+    const char *level = "autonomous", *capabilities = words && *words ? words : "{}";
+    if (words && islower((unsigned char)*words)) {
+        level = strtok_r(words, " ", &words);
+        capabilities = words && *words ? words : "{}";
+    }
+    char *registration = NULL, *answer = NULL;
+    if (asprintf(&registration,
+                 "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"agent/register\",\"params\":{\"agentId\":\"%s\","
+                 "\"governanceLevel\":\"%s\",\"capabilities\":%s}}",
+                 name, level, capabilities) < 0 ||
+        asprintf(&answer, "{\"id\":0,\"result\":{\"agentId\":\"%s\",\"registered\":true}}", name) < 0)
+        abort();
+    bool good = (find_peer(play, name, strlen(name)) || add_peer(play, name)) &&
+                send_body(play, find_peer(play, name, strlen(name)), registration) &&
+                expect(play, find_peer(play, name, strlen(name)), answer, true);
+    free(registration);
+    free(answer);
+    return good;
+}
+
+static bool wait_line(struct play *play, const char *text) {
+    char *unit;
+    uint64_t ms = strtoul(text, &unit, 10);
+    if (!ms || strcmp(unit, "ms") != 0)
+        return fail(play, "a wait reads like 250ms");
+    play->backend->pass(ms * 1000000);
+    return true;
+}
+
+// `count NAME NUMBER`
+static bool count_line(struct play *play, char *text) {
+    char *words[2];
+    char came[32];
+    if (case_words(text, words, 2) != 2)
+        return fail(play, "a count names a counter and a number");
+    if (!ping_rounds(play))
+        return false;
+    uint64_t count = play->backend->count(words[0]);
+    if (count == strtoul(words[1], NULL, 10))
+        return true;
+    snprintf(came, sizeof came, "it counts %lld", (long long)count);
+    return fail(play, came);
+}
+
+static bool play_line(struct play *play, char *text) {
+    size_t word = strcspn(text, " ");
+    struct player *peer = find_peer(play, text, word);
+    char *rest = text + word + (text[word] == ' ');
+    if (peer)
+        return player_line(play, peer, rest);
+    text[word] = '\0';
+    if (strcmp(text, "peer") == 0)
+        return add_peers(play, rest);
+    if (strcmp(text, "agent") == 0)
+        return add_agent(play, rest);
+    if (strcmp(text, "wait") == 0)
+        return wait_line(play, rest);
+    if (strcmp(text, "count") == 0)
+        return count_line(play, rest);
+    return fail(play, "there is no such peer or word");
+}
+
+// --- Cases
+
+static bool play_lines(struct play *play, const struct setup *setup, unsigned row) {
+    const struct corpus_case *one = play->one;
+    const char *value = row < one->row_count ? one->rows[row] : "";
+    bool good = true;
+    for (unsigned at = 0; good && at < one->line_count; at++) {
+        char *text = case_fill(one, &one->lines[at], row);
+        snprintf(where, sizeof where, "%s:%u: (%s, %u shards, %s)%s%s", one->path, one->lines[at].number,
+                 play->backend->name, setup->shard_count, setup->strict ? "strict" : "lazy",
+                 *value ? ", row: " : "", value);
+        good = play_line(play, text);
+        free(text);
+    }
+    return good;
+}
+
+static bool nothing_left(struct play *play) {
+    if (!ping_rounds(play))
+        return false;
+    for (unsigned at = 0; at < play->peer_count; at++)
+        if (!expect_nothing(play, &play->peers[at]) || !expect_quiet(play, &play->peers[at]))
+            return false;
+    return true;
+}
+
+static void report(const struct play *play) {
+    fprintf(stderr, "%s\n  %.*s\n", where, (int)play->why.length, play->why.bytes);
+}
+
+static bool play_row(const struct corpus_case *one, const struct backend *backend, const struct setup *setup,
+                     unsigned row) {
+    struct play play = {.one = one, .backend = backend};
+    text_init(&play.why);
+    snprintf(where, sizeof where, "%s: (%s, %u shards)", one->path, backend->name, setup->shard_count);
+    bool good = backend->begin(setup, &play.why);
+    bool begun = good;
+    good = good && play_lines(&play, setup, row) && nothing_left(&play);
+    if (!good)
+        report(&play);
+    for (unsigned at = 0; at < play.peer_count; at++)
+        player_end(&play.peers[at], backend);
+    play.why.length = 0;
+    if (begun && !backend->end(!good, &play.why)) {
+        report(&play);
+        good = false;
+    }
+    variables_forget(&play.variables);
+    text_deinit(&play.why);
+    return good;
+}
+
+bool play_case(const struct corpus_case *one, const struct backend *backend, const struct setup *setup) {
+    bool good = true;
+    unsigned rows = one->row_count ? one->row_count : 1;
+    for (unsigned row = 0; row < rows; row++)
+        good = play_row(one, backend, setup, row) && good;
+    return good;
+}

@@ -1,0 +1,152 @@
+// It goes well: fork, exec, one line `listening URI` on the pipe, SIGTERM, status 0. It fails: whatever the
+// program has said goes into the reason.
+#include "tests/corpus/process.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/corpus/case.h"
+
+enum { PATIENCE_MS = 30000 };
+
+// --- Starting
+
+static void run_program(const struct process *process, const char *program, bool over_unix,
+                        const struct setup *setup, int errors) {
+    char uri[128], shards[16], options[512];
+    const char *arguments[CASE_OPTIONS_MAX + 8] = {program, "--listen", uri, "--shards", shards};
+    unsigned count = 5;
+    snprintf(uri, sizeof uri, over_unix ? "unix://%s/hub.sock" : "tcp://127.0.0.1:0", process->directory);
+    snprintf(shards, sizeof shards, "%u", setup->shard_count);
+    snprintf(options, sizeof options, "%s", setup->options);
+    if (setup->strict) {
+        arguments[count++] = "--validate";
+        arguments[count++] = "strict";
+    }
+    case_words(options, (char **)arguments + count, CASE_OPTIONS_MAX);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    dup2(errors, STDERR_FILENO);
+    execv(program, (char **)arguments);
+    _exit(127);
+}
+
+// Reads what it says: how many bytes, 0 at the end, or -1 when nothing comes.
+static ssize_t hear(struct process *process) {
+    char piece[4096];
+    struct pollfd ready = {.fd = process->errors, .events = POLLIN};
+    if (poll(&ready, 1, PATIENCE_MS) <= 0)
+        return -1;
+    ssize_t count = read(process->errors, piece, sizeof piece);
+    if (count > 0)
+        text_add(&process->said, piece, (size_t)count);
+    return count;
+}
+
+static bool has_said(const struct process *process, const char *words) {
+    return process->said.length &&
+           memmem(process->said.bytes, process->said.length, words, strlen(words)) != NULL;
+}
+
+static bool find_address(struct process *process) {
+    static const char word[] = "listening ";
+    const char *line = memmem(process->said.bytes, process->said.length, word, sizeof word - 1);
+    const char *end =
+        line ? memchr(line, '\n', process->said.length - (size_t)(line - process->said.bytes)) : NULL;
+    if (!end)
+        return false;
+    line += sizeof word - 1;
+    snprintf(process->address, sizeof process->address, "%.*s", (int)(end - line), line);
+    return true;
+}
+
+static void complain(const struct process *process, const char *what, struct text *why) {
+    text_put(why, what);
+    text_put(why, "; it said: ");
+    text_add(why, process->said.bytes, process->said.length);
+}
+
+bool process_start(struct process *process, const char *program, bool over_unix, const struct setup *setup,
+                   struct text *why) {
+    int pipe_ends[2];
+    *process = (struct process){.directory = "/tmp/patchbay-corpus-XXXXXX"};
+    if (!mkdtemp(process->directory) || pipe(pipe_ends)) {
+        text_put(why, "no directory or pipe can be made");
+        return false;
+    }
+    process->pid = fork();
+    if (process->pid == 0) {
+        close(pipe_ends[0]);
+        run_program(process, program, over_unix, setup, pipe_ends[1]);
+    }
+    close(pipe_ends[1]);
+    process->errors = pipe_ends[0];
+    while (!find_address(process))
+        if (hear(process) <= 0) {
+            kill(process->pid, SIGKILL);
+            complain(process, "the hub doesn't listen", why);
+            process_stop(process, why);
+            return false;
+        }
+    return true;
+}
+
+// --- Stopping
+
+bool process_stop(struct process *process, struct text *why) {
+    int status = 0;
+    ssize_t heard = 1;
+    if (!process->pid)
+        return true;
+    kill(process->pid, SIGTERM);
+    while (heard > 0)
+        heard = hear(process);
+    if (heard < 0)
+        kill(process->pid, SIGKILL);
+    waitpid(process->pid, &status, 0);
+    bool good = WIFEXITED(status) && WEXITSTATUS(status) == 0 && !has_said(process, "Sanitizer") &&
+                !has_said(process, "runtime error");
+    if (!good)
+        complain(process, "the hub ended badly", why);
+    close(process->errors);
+    rmdir(process->directory);
+    text_deinit(&process->said);
+    process->pid = 0;
+    return good;
+}
+
+// --- Connecting
+
+static int dial_unix(const char *path) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    return connect(fd, (struct sockaddr *)&address, sizeof address) ? -1 : fd;
+}
+
+static int dial_tcp(const char *port) {
+    int on = 1;
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+                                  .sin_port = htons((uint16_t)strtoul(port, NULL, 10))};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    return connect(fd, (struct sockaddr *)&address, sizeof address) ? -1 : fd;
+}
+
+int process_dial(const struct process *process) {
+    static const char unix_scheme[] = "unix://";
+    if (strncmp(process->address, unix_scheme, sizeof unix_scheme - 1) == 0)
+        return dial_unix(process->address + sizeof unix_scheme - 1);
+    return dial_tcp(strrchr(process->address, ':') + 1);
+}

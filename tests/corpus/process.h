@@ -1,0 +1,25 @@
+// A patchbayd that runs as a process of its own.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/text.h"
+#include "tests/corpus/backend.h"
+
+struct process {
+    int pid; // 0: none runs
+    int errors;
+    struct text said;   // on standard error
+    char directory[64]; // of the Unix socket
+    char address[128];  // as its `listening` line tells it
+};
+
+// Starts one that listens on a port or path of its own choice, and waits until it does. False, with the
+// reason appended to `why`, when it doesn't.
+bool process_start(struct process *process, const char *program, bool over_unix, const struct setup *setup,
+                   struct text *why);
+// Ends it by SIGTERM. False when its status isn't 0, or a sanitizer has said something.
+bool process_stop(struct process *process, struct text *why);
+// Connects; -1 when it can't.
+int process_dial(const struct process *process);

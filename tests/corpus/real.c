@@ -1,0 +1,228 @@
+// A real patchbayd. Cases with the same options share one, in turn: one begins when all connections of the
+// one before have gone, and all that it registered with them, which a connection of the runner's own asks
+// for.
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/corpus/process.h"
+#include "tests/sim/naive.h"
+
+struct line {
+    int fd;
+};
+
+static const char *program_path = "patchbayd";
+static struct process process;
+static bool over_unix;
+static char running[640]; // what it was started for
+static struct line control;
+static struct text before; // hub/stats as the case began
+
+void real_use(const char *program) {
+    program_path = program;
+}
+
+static uint64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+// --- Lines
+
+static bool write_all(struct line *line, const void *bytes, size_t count) {
+    for (size_t at = 0; at < count;) {
+        ssize_t sent = send(line->fd, (const char *)bytes + at, count - at, MSG_NOSIGNAL);
+        if (sent < 0)
+            return false;
+        at += (size_t)sent;
+    }
+    return true;
+}
+
+static size_t read_some(struct line *line, void *out, size_t capacity, enum line_state *state) {
+    struct pollfd ready = {.fd = line->fd, .events = POLLIN};
+    *state = LINE_OPEN;
+    if (poll(&ready, 1, (int)(PATIENCE_NS / 1000000)) <= 0)
+        return 0;
+    ssize_t count = recv(line->fd, out, capacity, 0);
+    if (count <= 0)
+        *state = count == 0 ? LINE_ENDED : LINE_RESET;
+    return count > 0 ? (size_t)count : 0;
+}
+
+static bool quiet(struct line *line) {
+    struct pollfd ready = {.fd = line->fd, .events = POLLIN};
+    return poll(&ready, 1, 0) == 0;
+}
+
+static void half_close(struct line *line) {
+    shutdown(line->fd, SHUT_WR);
+}
+
+// Only a peer that writes learns that the other end of a half-closed TCP connection is gone.
+static bool hub_closed(struct line *line) {
+    const struct timespec pause = {.tv_nsec = 2000000};
+    for (uint64_t until_ns = now_ns() + PATIENCE_NS; now_ns() < until_ns;) {
+        if (send(line->fd, "x", 1, MSG_NOSIGNAL) < 0)
+            return errno == EPIPE || errno == ECONNRESET;
+        nanosleep(&pause, NULL);
+    }
+    return false;
+}
+
+static void pass(uint64_t ns) {
+    struct timespec time = {.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
+    nanosleep(&time, NULL);
+}
+
+static struct line *dial(void) {
+    struct line *line = calloc(1, sizeof *line);
+    line->fd = process_dial(&process);
+    if (line->fd >= 0)
+        return line;
+    free(line);
+    return NULL;
+}
+
+// --- The runner's own connection
+
+// The answer's body, appended to `out`.
+static bool ask(const char *body, struct text *out) {
+    static uint8_t bytes[65536];
+    char request[512];
+    struct naive_frame frame;
+    enum line_state state = LINE_OPEN;
+    size_t count = 0;
+    int length = snprintf(request, sizeof request, "Content-Length: %zu\r\n\r\n%s", strlen(body), body);
+    if (!write_all(&control, request, (size_t)length))
+        return false;
+    do {
+        size_t got = read_some(&control, bytes + count, sizeof bytes - count, &state);
+        if (!got)
+            return false;
+        count += got;
+    } while (naive_frame(&frame, bytes, count) == NAIVE_PARTIAL);
+    text_add(out, frame.body.bytes, frame.body.count);
+    return true;
+}
+
+static bool ask_stats(struct text *out) {
+    return ask("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hub/stats\"}", out);
+}
+
+static uint64_t number_of(const struct text *stats, const char *name) {
+    char path[128];
+    snprintf(path, sizeof path, "result.%s", name);
+    return bit_number(naive_find((struct bit){(const uint8_t *)stats->bytes, stats->length}, path));
+}
+
+static uint64_t ask_number(const char *name) {
+    struct text stats;
+    text_init(&stats);
+    uint64_t number = ask_stats(&stats) ? number_of(&stats, name) : UINT64_MAX;
+    text_deinit(&stats);
+    return number;
+}
+
+static uint64_t count_of(const char *name) {
+    uint64_t first = number_of(&before, name);
+    return first == UINT64_MAX ? first : ask_number(name) - first;
+}
+
+// Until a number of hub/stats is at most that.
+static bool wait_for(const char *name, uint64_t most) {
+    uint64_t until_ns = now_ns() + PATIENCE_NS;
+    while (ask_number(name) > most) {
+        if (now_ns() > until_ns)
+            return false;
+        sched_yield();
+    }
+    return true;
+}
+
+static void close_line(struct line *line, bool wait) {
+    uint64_t connections = wait ? ask_number("connections") : 0;
+    close(line->fd);
+    free(line);
+    if (wait)
+        wait_for("connections", connections - 1);
+}
+
+// --- Cases
+
+static bool open_control(struct text *why) {
+    struct text answer;
+    text_init(&answer);
+    control.fd = process_dial(&process);
+    bool good = control.fd >= 0 &&
+                ask("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"processId\":1,"
+                    "\"agentId\":\"corpus\",\"capabilities\":{},\"governanceLevel\":\"autonomous\"}}",
+                    &answer);
+    text_deinit(&answer);
+    if (!good)
+        text_put(why, "the hub can't be asked");
+    return good;
+}
+
+static bool stop(struct text *why) {
+    running[0] = '\0';
+    if (process.pid)
+        close(control.fd);
+    return process_stop(&process, why);
+}
+
+static bool begin(const struct setup *setup, struct text *why) {
+    char wanted[sizeof running];
+    snprintf(wanted, sizeof wanted, "%d %u %s %s", over_unix, setup->shard_count,
+             setup->strict ? "strict" : "lazy", setup->options);
+    if (strcmp(wanted, running) != 0) {
+        if (!stop(why) || !process_start(&process, program_path, over_unix, setup, why) || !open_control(why))
+            return false;
+        strcpy(running, wanted);
+    }
+    text_deinit(&before);
+    text_init(&before);
+    return ask_stats(&before);
+}
+
+static bool end(bool failed, struct text *why) {
+    if (failed)
+        return stop(why);
+    bool good = wait_for("connections", 1) && wait_for("agents", 0);
+    if (good)
+        return true;
+    text_put(why, "the hub doesn't let go of the case's connections or agents");
+    stop(why);
+    return false;
+}
+
+static bool begin_tcp(const struct setup *setup, struct text *why) {
+    over_unix = false;
+    return begin(setup, why);
+}
+
+static bool begin_unix(const struct setup *setup, struct text *why) {
+    over_unix = true;
+    return begin(setup, why);
+}
+
+#define REAL_BACKEND(scheme)                                                                                 \
+    {                                                                                                        \
+        .name = #scheme, .rounds = 4, .begin = begin_##scheme, .end = end, .stop = stop, .dial = dial,       \
+        .write = write_all, .read = read_some, .quiet = quiet, .half_close = half_close,                     \
+        .close = close_line, .hub_closed = hub_closed, .pass = pass, .count = count_of,                      \
+    }
+
+const struct backend backend_tcp = REAL_BACKEND(tcp);
+// `unix` is a macro of the compiler's.
+#undef unix
+const struct backend backend_unix = REAL_BACKEND(unix);

@@ -1,0 +1,146 @@
+// The hub on the simulated kernel: a new one for each case. Time passes when nothing else can happen.
+#include <string.h>
+
+#include "router/config.h"
+#include "tests/corpus/backend.h"
+#include "tests/corpus/case.h"
+#include "tests/sim/kernel.h"
+#include "tests/sim/world.h"
+
+static struct world world;
+
+// A line is a wire.
+static struct wire *wire_of(struct line *line) {
+    return (struct wire *)line;
+}
+
+static bool read_options(const struct setup *setup, struct config *config, char *text) {
+    char program[] = "patchbayd", listen[] = "--listen", nowhere[] = "tcp://127.0.0.1:0";
+    char validate[] = "--validate", strict[] = "strict";
+    char *arguments[CASE_OPTIONS_MAX] = {program, listen, nowhere};
+    unsigned count = 3 + case_words(text, arguments + 3, CASE_OPTIONS_MAX - 5);
+    if (setup->strict) {
+        arguments[count++] = validate;
+        arguments[count++] = strict;
+    }
+    return config_read(config, (int)count, arguments, setup->shard_count) == CONFIG_RUN;
+}
+
+static bool begin(const struct setup *setup, struct text *why) {
+    struct config config;
+    char options[512];
+    options[0] = '\0';
+    strncat(options, setup->options, sizeof options - 1);
+    if (!read_options(setup, &config, options)) {
+        text_put(why, "the hub refuses these options");
+        return false;
+    }
+    struct world_options world_options;
+    world_defaults(&world_options, 7, setup->shard_count);
+    config.settings.limits.connections_max = world_options.limits.connections_max;
+    world_options.settings = &config.settings;
+    world_options.faults.window_bytes = setup->window_bytes;
+    world_open(&world, &world_options);
+    return true;
+}
+
+// What is wrong ends the program.
+static bool end(bool failed, struct text *why) {
+    (void)failed, (void)why;
+    world_stop(&world);
+    world_close(&world);
+    return true;
+}
+
+static bool stop(struct text *why) {
+    (void)why;
+    return true;
+}
+
+static struct line *dial(void) {
+    struct wire *wire = world_dial(&world);
+    world_settle(&world);
+    return (struct line *)wire;
+}
+
+static bool write_all(struct line *line, const void *bytes, size_t count) {
+    return wire_write(wire_of(line), bytes, count);
+}
+
+// Lets things happen, then time pass, until the wire is as wanted.
+static bool wait_for(struct wire *wire, bool (*done)(const struct wire *)) {
+    uint64_t until_ns = kernel_now(world.kernel) + PATIENCE_NS;
+    for (;;) {
+        world_settle(&world);
+        uint64_t next_ns = world_next_ns(&world);
+        if (done(wire))
+            return true;
+        if (next_ns > until_ns)
+            return false;
+        kernel_advance(world.kernel, next_ns);
+    }
+}
+
+static bool readable(const struct wire *wire) {
+    return wire_readable(wire) || wire_at_end(wire);
+}
+
+static size_t read_some(struct line *line, void *out, size_t capacity, enum line_state *state) {
+    bool ended = wait_for(wire_of(line), readable) && wire_at_end(wire_of(line));
+    *state = !ended ? LINE_OPEN : wire_was_reset(wire_of(line)) ? LINE_RESET : LINE_ENDED;
+    return wire_read(wire_of(line), out, capacity);
+}
+
+static bool quiet(struct line *line) {
+    world_settle(&world);
+    return !readable(wire_of(line));
+}
+
+static void half_close(struct line *line) {
+    wire_shut(wire_of(line));
+    world_settle(&world);
+}
+
+static void close_line(struct line *line, bool wait) {
+    (void)wait;
+    wire_close(wire_of(line));
+    world_settle(&world);
+}
+
+static bool hub_closed(struct line *line) {
+    return wait_for(wire_of(line), wire_hub_closed);
+}
+
+static void pass(uint64_t ns) {
+    world_pass(&world, ns);
+}
+
+static uint64_t count_of(const char *name) {
+    uint64_t sum = 0;
+    for (enum counter counter = 0; counter < COUNTERS_COUNT; counter++) {
+        if (strcmp(stats_name(counter), name) != 0)
+            continue;
+        for (uint32_t shard = 0; shard < world.shard_count; shard++)
+            sum += stats_read(&world.shards[shard]->stats, counter);
+        return sum;
+    }
+    return UINT64_MAX;
+}
+
+const struct backend backend_sim = {
+    .name = "sim",
+    .simulated = true,
+    .rounds = 2,
+    .begin = begin,
+    .end = end,
+    .stop = stop,
+    .dial = dial,
+    .write = write_all,
+    .read = read_some,
+    .quiet = quiet,
+    .half_close = half_close,
+    .close = close_line,
+    .hub_closed = hub_closed,
+    .pass = pass,
+    .count = count_of,
+};
