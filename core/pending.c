@@ -71,10 +71,48 @@ struct pending *pending_add(struct pending_table *table, const void *id, uint32_
     pending->used = true;
     pending->cancelled = false;
     pending->batch = NULL;
+    pending->tokens = NULL;
     timer_init(&pending->timer, 0);
     list_init(&pending->by_source);
     list_init(&pending->by_target);
     return pending;
+}
+
+// The texts lie one behind the other.
+struct pending_tokens {
+    uint32_t bytes[TOKENS_COUNT];
+    char texts[];
+};
+
+bool pending_keep_tokens(struct pending *pending, const void *const texts[TOKENS_COUNT],
+                         const uint32_t bytes[TOKENS_COUNT]) {
+    size_t sum = 0;
+    for (unsigned which = 0; which < TOKENS_COUNT; which++)
+        sum += bytes[which];
+    struct pending_tokens *tokens = memory_take(sizeof *tokens + sum);
+    if (!tokens)
+        return false;
+    assert(!pending->tokens);
+    char *to = tokens->texts;
+    for (unsigned which = 0; which < TOKENS_COUNT; which++) {
+        tokens->bytes[which] = bytes[which];
+        if (bytes[which])
+            memcpy(to, texts[which], bytes[which]);
+        to += bytes[which];
+    }
+    pending->tokens = tokens;
+    return true;
+}
+
+const char *pending_token(const struct pending *pending, enum pending_token which, uint32_t *bytes) {
+    const struct pending_tokens *tokens = pending->tokens;
+    if (!tokens || tokens->bytes[which] == 0)
+        return NULL;
+    const char *text = tokens->texts;
+    for (unsigned before = 0; before < which; before++)
+        text += tokens->bytes[before];
+    *bytes = tokens->bytes[which];
+    return text;
 }
 
 struct pending *pending_find(const struct pending_table *table, uint64_t hub_id) {
@@ -92,6 +130,7 @@ void pending_end(struct pending_table *table, struct pending *pending) {
     list_remove(&pending->by_target);
     if (pending->id != pending->inline_id)
         memory_give(pending->id);
+    memory_give(pending->tokens);
     pending->used = false;
     pending->generation = pending->generation == GENERATION_MAX ? 1 : pending->generation + 1;
     table->count--;

@@ -15,6 +15,12 @@
 
 enum { PENDING_ID_INLINE = 24, PENDING_CHUNK = 1024 };
 
+// The progress tokens that a request may carry: LSP's workDoneToken and partialResultToken, and MCP's
+// _meta.progressToken.
+enum pending_token { TOKEN_WORK_DONE, TOKEN_PARTIAL_RESULT, TOKEN_META, TOKENS_COUNT };
+
+struct pending_tokens;
+
 struct batch;
 
 struct pending {
@@ -25,7 +31,8 @@ struct pending {
     uint64_t target;       // connection, the only one that may answer
     struct batch *batch;   // the router's, that the answer belongs to, or NULL
     struct pending *next_free;
-    char *id; // the source's, byte for byte: inline_id or memory of its own
+    struct pending_tokens *tokens; // that the source chose, or NULL
+    char *id;                      // the source's, byte for byte: inline_id or memory of its own
     uint32_t id_bytes;
     uint32_t slot;
     uint32_t generation;
@@ -51,6 +58,12 @@ void pending_table_deinit(struct pending_table *table);
 // A new request with the source's id, in no list and with no timer armed. NULL when memory or slots are used
 // up.
 struct pending *pending_add(struct pending_table *table, const void *id, uint32_t id_bytes);
+// Keeps the tokens that the source chose: JSON texts, bytes 0 where there is none. Once a request. False when
+// memory is used up.
+bool pending_keep_tokens(struct pending *pending, const void *const texts[TOKENS_COUNT],
+                         const uint32_t bytes[TOKENS_COUNT]);
+// A token that was kept, and its length; NULL where there is none.
+const char *pending_token(const struct pending *pending, enum pending_token which, uint32_t *bytes);
 // The request that bears this hub id, or NULL: never given, or ended.
 struct pending *pending_find(const struct pending_table *table, uint64_t hub_id);
 // Ends one: takes it out of its lists, disarms its timer. The hub id never comes back while anyone could

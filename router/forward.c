@@ -1,6 +1,7 @@
 #include "router/forward.h"
 
 #include "router/mail.h"
+#include "router/progress.h"
 #include "router/refuse.h"
 #include "router/send.h"
 
@@ -54,17 +55,52 @@ static uint32_t timeout_ms(const struct shard *shard, const struct message *mess
                                  : (uint32_t)(shard_limits(shard)->request_timeout_ns / 1000000);
 }
 
-// The source's id becomes one of the hub's own in the parcel.
-static struct parcel *parcel_with_hub_id(struct shard *shard, const struct message *message,
-                                         uint64_t hub_id) {
-    char digits[HUB_ID_DIGITS_MAX + 4];
-    size_t count = text_digits(digits, hub_id);
-    struct parcel *parcel = parcel_open(&shard->parcels, message->frame, &message->lookup.value[KEY_ID], 1);
-    if (parcel && !parcel_fill(parcel, &(struct piece){digits, count})) {
+// What is spliced into a request: the hub's id for the source's, and the hub's tokens for its tokens.
+struct splices {
+    struct span values[PARCEL_HOLES_MAX]; // of the body, in rising order
+    struct piece texts[PARCEL_HOLES_MAX];
+    unsigned count;
+    char written[PARCEL_HOLES_MAX][HUB_ID_DIGITS_MAX + 4];
+};
+
+static void add_splice(struct splices *splices, struct span value, size_t bytes) {
+    unsigned at = splices->count++;
+    struct piece text = {splices->written[at], bytes};
+    for (; at > 0 && splices->values[at - 1].at > value.at; at--) {
+        splices->values[at] = splices->values[at - 1];
+        splices->texts[at] = splices->texts[at - 1];
+    }
+    splices->values[at] = value;
+    splices->texts[at] = text;
+}
+
+static struct parcel *parcel_with_splices(struct shard *shard, const struct message *message,
+                                          const struct progress_tokens *tokens, uint64_t hub_id) {
+    struct splices splices;
+    splices.count = 0;
+    add_splice(&splices, message->lookup.value[KEY_ID], text_digits(splices.written[0], hub_id));
+    for (unsigned which = 0; tokens->count && which < TOKENS_COUNT; which++) {
+        if (tokens->values[which].bytes)
+            add_splice(&splices, tokens->values[which],
+                       progress_token(splices.written[splices.count], hub_id, (enum pending_token)which));
+    }
+    struct parcel *parcel = parcel_open(&shard->parcels, message->frame, splices.values, splices.count);
+    if (parcel && !parcel_fill(parcel, splices.texts)) {
         parcel_drop(parcel);
         parcel = NULL;
     }
     return parcel;
+}
+
+static bool keep_tokens(struct pending *pending, const struct message *message,
+                        const struct progress_tokens *tokens) {
+    const void *texts[TOKENS_COUNT];
+    uint32_t bytes[TOKENS_COUNT];
+    for (unsigned which = 0; which < TOKENS_COUNT; which++) {
+        texts[which] = message->body + tokens->values[which].at;
+        bytes[which] = tokens->values[which].bytes;
+    }
+    return tokens->count == 0 || pending_keep_tokens(pending, texts, bytes);
 }
 
 static void bind(struct shard *shard, struct pending *pending, const struct message *message,
@@ -82,9 +118,14 @@ static void bind(struct shard *shard, struct pending *pending, const struct mess
 
 void forward_request(struct shard *shard, const struct message *message, struct agent *agent) {
     struct reply_to to = message_reply_to(message);
+    struct progress_tokens tokens;
+    if (!progress_read(shard, message, &tokens))
+        return;
     struct pending *pending = pending_add(&shard->pending, to.id, to.id_bytes);
     uint64_t hub_id = pending ? pending_hub_id(&shard->pending, pending) : 0;
-    struct parcel *parcel = pending ? parcel_with_hub_id(shard, message, hub_id) : NULL;
+    struct parcel *parcel = NULL;
+    if (pending && keep_tokens(pending, message, &tokens))
+        parcel = parcel_with_splices(shard, message, &tokens, hub_id);
     if (!parcel) {
         if (pending)
             pending_end(&shard->pending, pending);

@@ -4,6 +4,7 @@
 #include "core/memory.h"
 #include "router/answer.h"
 #include "router/cancel.h"
+#include "router/progress.h"
 #include "router/registry.h"
 #include "router/send.h"
 
@@ -52,6 +53,9 @@ static void take(struct shard *shard, struct mail *mail) {
     case MAIL_BROKEN:
         answer_broken(shard, parcel->hub_id, mail->connection);
         send_release(shard, parcel);
+        break;
+    case MAIL_PROGRESS:
+        progress_arrived(shard, parcel);
         break;
     case MAIL_REFUSED:
         answer_refused(shard, parcel->hub_id, (enum error)mail->detail);

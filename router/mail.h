@@ -7,6 +7,8 @@ enum mail_kind {
     MAIL_DELIVER,   // a parcel for mail.connection; hub_id says whose request it is (0: a notification)
     MAIL_ANSWER,    // a parcel with a hole, answering hub_id; mail.connection says who answers
     MAIL_BROKEN,    // likewise, but the answer can't be used
+    MAIL_PROGRESS,  // a parcel with a hole: progress of hub_id under its token mail.detail, from
+                    // mail.connection
     MAIL_RETURN,    // a parcel comes home
     MAIL_REFUSED,   // likewise, and the request hub_id was refused: mail.detail is the error
     MAIL_CANCEL,    // a cancel of request hub_id, for mail.connection; mail.detail: the source waits for an

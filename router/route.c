@@ -7,6 +7,7 @@
 #include "router/mail.h"
 #include "router/message.h"
 #include "router/methods.h"
+#include "router/progress.h"
 #include "router/refuse.h"
 
 // --- Requests and notifications
@@ -39,6 +40,8 @@ static void route_by_rules(struct shard *shard, const struct message *message) {
         asked.tool = read_field(message, KEY_TOOL, other, sizeof other);
     else if (rules_read_approver(&asked))
         asked.approver = read_field(message, KEY_APPROVER, other, sizeof other);
+    if (!asked.target.given && progress_route(shard, message))
+        return;
     struct rules_verdict verdict = rules_route(&shard->agents, &asked, hub_owed, shard->hub);
     enum error fault =
         verdict.error ? ERROR_NONE : forward_fault(shard, message, verdict.agent->home->connection);

@@ -19,6 +19,7 @@
     X(COUNT_REQUESTS_FORWARDED, "requests_forwarded")                                                        \
     X(COUNT_NOTIFICATIONS_FORWARDED, "notifications_forwarded")                                              \
     X(COUNT_RESPONSES_FORWARDED, "responses_forwarded")                                                      \
+    X(COUNT_PROGRESS_FORWARDED, "progress_forwarded")                                                        \
     X(COUNT_ANSWERED_BY_HUB, "answered_by_hub")                                                              \
     X(COUNT_ERRORS_BY_HUB, "errors_by_hub")                                                                  \
     X(COUNT_FRAMING_ERRORS, "framing_errors")                                                                \
@@ -35,6 +36,7 @@
     X(COUNT_DROP_RESPONSE_FOREIGN, "dropped_responses_from_another_connection")                              \
     X(COUNT_DROP_RESPONSE_BROKEN, "dropped_responses_broken")                                                \
     X(COUNT_DROP_RESPONSE_TOO_LARGE, "dropped_responses_too_large_for_their_batch")                          \
+    X(COUNT_DROP_PROGRESS_UNKNOWN, "dropped_progress_unknown_token")                                         \
     X(COUNT_DROP_NO_MEMORY, "dropped_frames_no_memory")                                                      \
     X(COUNT_CLOSED_SLOW_READER, "closed_slow_readers")                                                       \
     X(COUNT_CLOSED_SLOW_SENDER, "closed_slow_senders")                                                       \

@@ -33,6 +33,30 @@ static void hub_ids_are_distinct_and_below_2_to_53(void **state) {
     pending_table_deinit(&table);
 }
 
+static void tokens_are_kept_until_the_end(void **state) {
+    (void)state;
+    struct pending_table table;
+    pending_table_init(&table, 0);
+    struct pending *pending = pending_add(&table, "1", 1);
+    uint32_t bytes = 0;
+    assert_null(pending_token(pending, TOKEN_META, &bytes));
+    const void *const texts[TOKENS_COUNT] = {"\"work\"", NULL, "77"};
+    assert_true(pending_keep_tokens(pending, texts, (const uint32_t[]){6, 0, 2}));
+    assert_memory_equal(pending_token(pending, TOKEN_WORK_DONE, &bytes), "\"work\"", 6);
+    assert_int_equal(bytes, 6);
+    assert_null(pending_token(pending, TOKEN_PARTIAL_RESULT, &bytes));
+    assert_memory_equal(pending_token(pending, TOKEN_META, &bytes), "77", 2);
+    assert_int_equal(bytes, 2);
+    pending_end(&table, pending);
+    pending = pending_add(&table, "2", 1);
+    assert_null(pending_token(pending, TOKEN_WORK_DONE, &bytes));
+    memory_fail_after(0);
+    assert_false(pending_keep_tokens(pending, texts, (const uint32_t[]){6, 0, 2}));
+    memory_fail_after(UINT64_MAX);
+    pending_end(&table, pending);
+    pending_table_deinit(&table);
+}
+
 static void an_ended_request_is_not_found_though_its_slot_is_used_again(void **state) {
     (void)state;
     struct pending_table table;
@@ -126,6 +150,7 @@ static void without_memory_nothing_is_added(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tokens_are_kept_until_the_end),
         cmocka_unit_test(hub_ids_are_distinct_and_below_2_to_53),
         cmocka_unit_test(an_ended_request_is_not_found_though_its_slot_is_used_again),
         cmocka_unit_test(a_generation_wraps_past_zero),

@@ -172,3 +172,26 @@ scenario("the library's CancellationToken works through the hub, though all sour
   for (let source = 1; source < 50; source += 2) running.get(source)(`answer ${source}`);
   for (let source = 1; source < 50; source += 2) assert.equal(await asked[source].ended, `answer ${source}`);
 });
+
+scenario("the library's progress works through the hub, though all sources use the same ids and tokens", EVERYWHERE, async (hub) => {
+  const type = new rpc.ProgressType();
+  const target = await agent(hub, 'target');
+  target.connection.onRequest('work', async ({ source, workDoneToken, partialResultToken }) => {
+    for (let step = 0; step < 3; step++) {
+      await target.connection.sendProgress(type, workDoneToken, { source, step });
+      await target.connection.sendProgress(type, partialResultToken, [source, step]);
+    }
+    return source;
+  });
+  const sources = await Promise.all(Array.from({ length: 50 }, () => client(hub)));
+  await Promise.all(sources.map(async ({ connection }, source) => {
+    const work = [];
+    const parts = [];
+    connection.onProgress(type, 'token', (value) => work.push(value));
+    connection.onProgress(type, 7, (value) => parts.push(value));
+    const params = { targetAgent: 'target', source, workDoneToken: 'token', partialResultToken: 7 };
+    assert.equal(await within(connection.sendRequest('work', params), `the answer to ${source}`), source);
+    assert.deepEqual(work, [0, 1, 2].map((step) => ({ source, step })));
+    assert.deepEqual(parts, [0, 1, 2].map((step) => [source, step]));
+  }));
+});

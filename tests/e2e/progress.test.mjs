@@ -1,0 +1,115 @@
+// Progress tokens: those that a request carries become the hub's own, and what the target reports under them reaches the
+// one peer that asked, with the token it chose, until the request ends.
+import assert from 'node:assert/strict';
+import { scenario } from './hub.mjs';
+import { assertError } from './peer.mjs';
+
+const EVERYWHERE = { shards: [1, 2] };
+const request = (id, params) => `{"jsonrpc":"2.0","id":${id},"method":"m","params":{"targetAgent":"target"${params}}}`;
+const progress = (token, value = 1) => `{"jsonrpc":"2.0","method":"$/progress","params":{"token":${token},"value":${JSON.stringify(value)}}}`;
+const mcp = (token) => `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":3,"progressToken":${token},"total":10}}`;
+const tokensOf = (params) => [params.workDoneToken, params.partialResultToken, params._meta?.progressToken].map((token) => JSON.stringify(token));
+
+scenario('all three tokens are translated and restored, and nothing else is touched', EVERYWHERE, async (hub) => {
+  const target = await hub.agent('target');
+  const source = await hub.peer();
+  const before = '{"params":{"_meta":{"a":[1, 2],"progressToken":"\\u0061b"},"targetAgent":"target","partialResultToken": 7.0 ,"x":"workDoneToken","workDoneToken":"w"},"method":"m","id":"i","jsonrpc":"2.0"}';
+  source.send(before);
+  const asked = await target.next();
+  const [work, partial, meta] = tokensOf(asked.json.params);
+  assert.equal(new Set([work, partial, meta]).size, 3);
+  assert.equal(asked.text, before.replace('"\\u0061b"', meta).replace('7.0', partial).replace('"w"', work).replace('"i"', asked.json.id));
+  target.send(`{"jsonrpc":"2.0","params":{"value":{"kind":"begin","n":1e2},"token":${work}},"method":"$/progress"}`, 'Custom-A: b');
+  target.send(progress(partial, ['part']));
+  target.send(mcp(meta));
+  const first = await source.next();
+  assert.equal(first.text, '{"jsonrpc":"2.0","params":{"value":{"kind":"begin","n":1e2},"token":"w"},"method":"$/progress"}');
+  assert.deepEqual(first.fields[1], ['Custom-A', 'b']);
+  assert.equal((await source.next()).text, progress('7.0', ['part']));
+  assert.equal((await source.next()).text, mcp('"\\u0061b"'));
+  target.reply(asked.json.id, 'done');
+  assert.equal((await source.next()).json.result, 'done');
+  target.send(progress(work));
+  await target.silent('progress after the end');
+  await source.silent('progress after the end');
+});
+
+scenario('fifty sources with the same ids and tokens', EVERYWHERE, async (hub) => {
+  const target = await hub.agent('target');
+  const sources = await Promise.all(Array.from({ length: 50 }, () => hub.peer()));
+  sources.forEach((source, n) => source.send(request(1, `,"n":${n},"workDoneToken":1,"_meta":{"progressToken":1}`)));
+  for (let count = 0; count < 50; count++) {
+    const { id, params } = (await target.next()).json;
+    target.send(progress(JSON.stringify(params.workDoneToken), params.n));
+    target.send(mcp(JSON.stringify(params._meta.progressToken)));
+    target.reply(id, params.n);
+  }
+  for (const [n, source] of sources.entries()) {
+    assert.equal((await source.next()).text, progress(1, n));
+    assert.equal((await source.next()).text, mcp(1));
+    assert.deepEqual((await source.next()).json, { jsonrpc: '2.0', id: 1, result: n });
+    await source.silent('its own progress');
+  }
+});
+
+scenario('only the target of a request reports its progress', EVERYWHERE, async (hub) => {
+  const target = await hub.agent('target');
+  const source = await hub.peer();
+  const other = await hub.agent('other');
+  source.send(request(1, ',"workDoneToken":"t"'));
+  const [work] = tokensOf((await target.next()).json.params);
+  other.send(progress(work));
+  source.send(progress(work));
+  for (const token of ['"t"', '"12345w"', '1', 'null', '{}', '"w"', '""', `"${'9'.repeat(17)}w"`, work.replace('w', 'm'), work.replace('w', 'x'), work.replace('"', '" '), '"-1w"'])
+    target.send(progress(token));
+  await other.silent('foreign progress');
+  await target.silent('unknown progress');
+  await source.silent('unknown progress');
+  target.send(progress(work));
+  assert.equal((await source.next()).text, progress('"t"'));
+});
+
+scenario('what is no token stays as it is, and a token has the bound of an id', EVERYWHERE, async (hub) => {
+  const target = await hub.agent('target');
+  const source = await hub.peer();
+  const params = ',"workDoneToken":null,"partialResultToken":{"a":1},"_meta":["progressToken"]';
+  source.send(request(1, params));
+  const asked = await target.next();
+  assert.equal(asked.text, request(asked.json.id, params));
+  source.send(request(2, `,"workDoneToken":"${'t'.repeat(255)}"`));
+  const error = assertError((await source.next()).json, -32602);
+  assert.equal(error.data.field, 'params.workDoneToken');
+  source.send(request(3, `,"workDoneToken":"${'t'.repeat(254)}","partialResultToken":"${'u'.repeat(254)}"`));
+  const [work, partial] = tokensOf((await target.next()).json.params);
+  target.send(progress(partial));
+  target.send(progress(work));
+  assert.equal((await source.next()).text, progress(`"${'u'.repeat(254)}"`));
+  assert.equal((await source.next()).text, progress(`"${'t'.repeat(254)}"`));
+});
+
+scenario('a target in the params decides alone; a token of a notification is its own', EVERYWHERE, async (hub) => {
+  const target = await hub.agent('target');
+  const other = await hub.agent('other');
+  const source = await hub.peer();
+  source.send('{"jsonrpc":"2.0","method":"n","params":{"targetAgent":"target","workDoneToken":"mine"}}');
+  assert.equal((await target.next()).json.params.workDoneToken, 'mine');
+  source.send(request(1, ',"workDoneToken":"t"'));
+  const [work] = tokensOf((await target.next()).json.params);
+  const aside = `{"jsonrpc":"2.0","method":"$/progress","params":{"targetAgent":"other","token":${work}}}`;
+  target.send(aside);
+  assert.equal((await other.next()).text, aside);
+  await source.silent('progress for another');
+  assertError(await target.ask('$/progress', { token: JSON.parse(work), value: 1 }), -32601);
+});
+
+scenario('progress in a batch, and progress of one', EVERYWHERE, async (hub) => {
+  const target = await hub.agent('target');
+  const source = await hub.peer();
+  source.send(`[${request(1, ',"workDoneToken":"a"')},${request(1, ',"workDoneToken":"a"')}]`);
+  const asked = [(await target.next()).json, (await target.next()).json];
+  const tokens = asked.map((one) => tokensOf(one.params)[0]);
+  assert.notEqual(tokens[0], tokens[1]);
+  target.send(`[${progress(tokens[1], 'one')},${progress(tokens[0], 'two')}]`);
+  assert.equal((await source.next()).text, progress('"a"', 'one'));
+  assert.equal((await source.next()).text, progress('"a"', 'two'));
+});
