@@ -68,7 +68,7 @@ void connection_receive(struct connection *connection, struct io *io) {
         return;
     if (connection->receiving == RECEIVING_STREAM && connection->direct && !connection->cancelling) {
         connection->cancelling = true;
-        io_cancel(io, connection->token);
+        io_cancel(io, connection->socket, connection->token);
     }
     if (connection->receiving != RECEIVING_NOTHING)
         return;
@@ -148,7 +148,7 @@ void connection_end(struct connection *connection, struct io *io) {
     connection->ending = true;
     if (connection->receiving != RECEIVING_NOTHING && !connection->cancelling) {
         connection->cancelling = true;
-        io_cancel(io, connection->token);
+        io_cancel(io, connection->socket, connection->token);
     }
     if (connection->shipment)
         io_shutdown(io, connection->socket, SHUT_RDWR);

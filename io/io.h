@@ -1,5 +1,6 @@
-// THE SEAM between the hub and the kernel. Two implementations stand behind it: io/uring.c (io_uring) and the
-// tests' simulated one (tests/sim). The router is compiled once and linked with the one or the other.
+// THE SEAM between the hub and the kernel. Behind it stand the real kernel, by one of the ways into it
+// (io/io.c), and the tests' simulated one (tests/sim). The router is compiled once and linked with the one or
+// the other.
 //
 // One struct io belongs to one shard and to the thread that opened it. A verb only notes what is to be done;
 // io_run hands all of it to the kernel in one entry, waits, and gathers what has ended; io_next hands the
@@ -40,9 +41,17 @@ struct io_event {
     struct buffer *buffer;
 };
 
+// Ways into a real kernel.
+enum io_backend {
+    IO_URING, // io_uring, Linux 6.1
+};
+
+enum { IO_VECTORS_MAX = 1024 }; // of one send or write
+
 struct io_options {
     struct buffer_pool *pool; // receive buffers are taken from here; outlives the io
     uint32_t buffers_lent;    // how many the kernel has at a time; a power of two
+    enum io_backend backend;  // the same one for all shards of a process
 };
 
 // Opens the calling thread's io. 0, or -errno with *why set to static text that says what was refused.
@@ -50,6 +59,12 @@ int io_open(struct io **out, const struct io_options *options, const char **why)
 // Closes it. Every socket must have been closed and every operation have ended; buffers lent go back to the
 // pool.
 void io_close(struct io *io);
+
+// Whether io_open with this backend could succeed on the calling thread: 0, or as io_open. Of the real kernel
+// alone.
+int io_try(enum io_backend backend, const char **why);
+// What stands behind the seam, in a word: static text.
+const char *io_name(const struct io *io);
 
 // Nanoseconds of a clock that never steps back, as read by the last io_run (or by io_open).
 uint64_t io_now(const struct io *io);
@@ -62,14 +77,14 @@ void io_accept(struct io *io, int socket, uint64_t token);
 void io_receive(struct io *io, int socket, uint64_t token, bool once);
 // Receives once, up to `bytes`, straight into the caller's memory, which must stay until the event.
 void io_receive_into(struct io *io, int socket, uint64_t token, void *memory, size_t bytes);
-// Sends the vectors (1 to 1,024 of them, not all empty) in order, and ends with the number of bytes sent. It
-// sends them all, unless the socket fails or the kernel is interrupted on the way: then there are fewer, and
-// sending the rest tells which it was. The vectors and what they point at must stay until the event. One at a
-// time a socket: the caller's duty.
+// Sends the vectors (1 to IO_VECTORS_MAX of them, not all empty) in order, and ends with the number of bytes
+// sent. It sends them all, unless the socket fails or the kernel is interrupted on the way: then there are
+// fewer, and sending the rest tells which it was. The vectors and what they point at must stay until the
+// event. One at a time a socket: the caller's duty.
 void io_send(struct io *io, int socket, uint64_t token, const struct iovec *vectors, unsigned count);
-// Ends the operation io_accept or io_receive(_into) with this token soon, with -ECANCELED if nothing else
-// comes first. Nothing happens if it has ended.
-void io_cancel(struct io *io, uint64_t token);
+// Ends the operation io_accept or io_receive(_into) with this token on this socket soon, with -ECANCELED if
+// nothing else comes first. Nothing happens if it has ended.
+void io_cancel(struct io *io, int socket, uint64_t token);
 // Shuts one or both directions down, as shutdown(2) with SHUT_WR or SHUT_RDWR, at once and after what was
 // noted before; what is under way ends. No event.
 void io_shutdown(struct io *io, int socket, int how);
@@ -90,9 +105,9 @@ struct io_file {
 // Opens a regular file for appending, at once; makes it if it isn't there, with mode 0600, and syncs its
 // directory then. 0 or -errno; -EOPNOTSUPP when it is no regular file. May wait for the disk.
 int io_file_open(struct io *io, const char *path, struct io_file *file);
-// Appends the vectors (1 to 1,024 of them, not all empty) and ends with IO_WRITTEN and the number of bytes;
-// there may be fewer, and writing the rest tells why. The vectors and what they point at must stay until the
-// event. One write or sync at a time a file: the caller's duty.
+// Appends the vectors (1 to IO_VECTORS_MAX of them, not all empty) and ends with IO_WRITTEN and the number of
+// bytes; there may be fewer, and writing the rest tells why. The vectors and what they point at must stay
+// until the event. One write or sync at a time a file: the caller's duty.
 void io_file_write(struct io *io, const struct io_file *file, uint64_t token, const struct iovec *vectors,
                    unsigned count);
 // Makes what was written outlast a crash, as fdatasync(2), and ends with IO_SYNCED.

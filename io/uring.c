@@ -10,14 +10,12 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/memory.h"
-#include "io/io.h"
+#include "io/backend.h"
+#include "io/signals.h"
 #include "io/uring_lend.h"
 #include "io/uring_ring.h"
 
@@ -36,14 +34,12 @@ enum kind {
 
 enum { TOKEN_BITS = 56, IO_MAGIC = 0x696f7572 };
 
-struct io {
+struct uring_io {
+    struct io io;
     uint32_t magic;
-    int signals;        // the signalfd, or -1
-    bool signals_ready; // there may be something to read there
-    bool woken;
     unsigned gathered; // where the completions end that the last io_run saw
-    uint64_t now_ns;
-    uint64_t signals_token;
+    bool woken;
+    struct signals signals;
     struct ring ring;
     struct lend lend;
 };
@@ -57,50 +53,47 @@ static enum kind kind_of(const struct io_uring_cqe *cqe) {
     return (enum kind)(cqe->user_data >> TOKEN_BITS);
 }
 
-static uint64_t clock_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+static struct uring_io *of(struct io *io) {
+    return (struct uring_io *)io;
 }
 
-static struct io_uring_sqe *note(struct io *io, int operation, int socket, uint64_t data) {
+static struct io_uring_sqe *note(struct uring_io *io, int operation, int socket, uint64_t data) {
     struct io_uring_sqe *sqe = ring_note(&io->ring);
     io_uring_prep_rw(operation, sqe, socket, NULL, 0, 0);
     sqe->user_data = data;
     return sqe;
 }
 
-static struct io_uring_sqe *note_silent(struct io *io, int operation, int socket) {
+static struct io_uring_sqe *note_silent(struct uring_io *io, int operation, int socket) {
     struct io_uring_sqe *sqe = note(io, operation, socket, user_data(KIND_SILENT, 0));
     sqe->flags = IOSQE_CQE_SKIP_SUCCESS;
     return sqe;
 }
 
-void io_accept(struct io *io, int socket, uint64_t token) {
-    struct io_uring_sqe *sqe = note(io, IORING_OP_ACCEPT, socket, user_data(KIND_ACCEPT, token));
+static void uring_accept(struct io *io, int socket, uint64_t token) {
+    struct io_uring_sqe *sqe = note(of(io), IORING_OP_ACCEPT, socket, user_data(KIND_ACCEPT, token));
     sqe->ioprio = IORING_ACCEPT_MULTISHOT;
     sqe->accept_flags = SOCK_CLOEXEC;
 }
 
-void io_receive(struct io *io, int socket, uint64_t token, bool once) {
-    struct io_uring_sqe *sqe = note(io, IORING_OP_RECV, socket, user_data(KIND_RECEIVE, token));
+static void uring_receive(struct io *io, int socket, uint64_t token, bool once) {
+    struct io_uring_sqe *sqe = note(of(io), IORING_OP_RECV, socket, user_data(KIND_RECEIVE, token));
     sqe->flags = IOSQE_BUFFER_SELECT;
     sqe->buf_group = LEND_GROUP;
     sqe->ioprio = once ? 0 : IORING_RECV_MULTISHOT;
 }
 
-void io_receive_into(struct io *io, int socket, uint64_t token, void *memory, size_t bytes) {
-    assert(bytes > 0);
-    struct io_uring_sqe *sqe = note(io, IORING_OP_RECV, socket, user_data(KIND_RECEIVE, token));
+static void uring_receive_into(struct io *io, int socket, uint64_t token, void *memory, size_t bytes) {
+    struct io_uring_sqe *sqe = note(of(io), IORING_OP_RECV, socket, user_data(KIND_RECEIVE, token));
     sqe->addr = (uintptr_t)memory;
     sqe->len = bytes > INT_MAX ? INT_MAX : (uint32_t)bytes;
 }
 
-void io_send(struct io *io, int socket, uint64_t token, const struct iovec *vectors, unsigned count) {
-    assert(count > 0 && count <= IOV_MAX);
+static void uring_send(struct io *io, int socket, uint64_t token, const struct iovec *vectors,
+                       unsigned count) {
     bool single = count == 1 && vectors->iov_len <= INT_MAX;
     struct io_uring_sqe *sqe =
-        note(io, single ? IORING_OP_SEND : IORING_OP_SENDMSG, socket, user_data(KIND_SEND, token));
+        note(of(io), single ? IORING_OP_SEND : IORING_OP_SENDMSG, socket, user_data(KIND_SEND, token));
     // With MSG_WAITALL the kernel goes on by itself when the socket takes only a part.
     sqe->msg_flags = MSG_WAITALL | MSG_NOSIGNAL;
     if (single) {
@@ -108,86 +101,70 @@ void io_send(struct io *io, int socket, uint64_t token, const struct iovec *vect
         sqe->len = (uint32_t)vectors->iov_len;
         return;
     }
-    struct msghdr *message = ring_message(&io->ring, sqe);
+    struct msghdr *message = ring_message(&of(io)->ring, sqe);
     message->msg_iov = (struct iovec *)vectors;
     message->msg_iovlen = count;
     sqe->addr = (uintptr_t)message;
     sqe->len = 1;
 }
 
-void io_cancel(struct io *io, uint64_t token) {
+static void uring_cancel(struct io *io, int socket, uint64_t token) {
+    (void)socket; // the token is enough
     // The kind is part of what the kernel looks for; the one that isn't there fails in silence.
-    note_silent(io, IORING_OP_ASYNC_CANCEL, -1)->addr = user_data(KIND_RECEIVE, token);
-    note_silent(io, IORING_OP_ASYNC_CANCEL, -1)->addr = user_data(KIND_ACCEPT, token);
+    note_silent(of(io), IORING_OP_ASYNC_CANCEL, -1)->addr = user_data(KIND_RECEIVE, token);
+    note_silent(of(io), IORING_OP_ASYNC_CANCEL, -1)->addr = user_data(KIND_ACCEPT, token);
 }
 
-void io_shutdown(struct io *io, int socket, int how) {
+static void uring_shutdown(struct io *io, int socket, int how) {
     // io_uring hands a shutdown to a worker thread, which looks the descriptor up when it gets to it: by then
     // a close may have been done and the number be another connection's. So what was noted before goes first,
     // then this.
-    ring_submit(&io->ring);
-    io->ring.entries++;
+    ring_submit(&of(io)->ring);
+    of(io)->ring.entries++;
     shutdown(socket, how);
 }
 
-void io_close_socket(struct io *io, int socket) {
-    note_silent(io, IORING_OP_CLOSE, socket);
+static void uring_close_socket(struct io *io, int socket) {
+    note_silent(of(io), IORING_OP_CLOSE, socket);
 }
 
-void io_file_write(struct io *io, const struct io_file *file, uint64_t token, const struct iovec *vectors,
-                   unsigned count) {
-    assert(count > 0 && count <= IOV_MAX);
+static void uring_file_write(struct io *io, const struct io_file *file, uint64_t token,
+                             const struct iovec *vectors, unsigned count) {
     // The file was opened for appending: the offset, 0, means nothing.
-    struct io_uring_sqe *sqe = note(io, IORING_OP_WRITEV, file->number, user_data(KIND_WRITE, token));
+    struct io_uring_sqe *sqe = note(of(io), IORING_OP_WRITEV, file->number, user_data(KIND_WRITE, token));
     sqe->addr = (uintptr_t)vectors;
     sqe->len = count;
 }
 
-void io_file_sync(struct io *io, const struct io_file *file, uint64_t token) {
-    note(io, IORING_OP_FSYNC, file->number, user_data(KIND_SYNC, token))->fsync_flags = IORING_FSYNC_DATASYNC;
+static void uring_file_sync(struct io *io, const struct io_file *file, uint64_t token) {
+    note(of(io), IORING_OP_FSYNC, file->number, user_data(KIND_SYNC, token))->fsync_flags =
+        IORING_FSYNC_DATASYNC;
 }
 
-void io_wake(struct io *io, struct io *other) {
-    assert(io != other);
-    note_silent(io, IORING_OP_MSG_RING, other->ring.uring.ring_fd)->off = user_data(KIND_WAKE, 0);
+static void uring_wake(struct io *io, struct io *other) {
+    note_silent(of(io), IORING_OP_MSG_RING, of(other)->ring.uring.ring_fd)->off = user_data(KIND_WAKE, 0);
 }
 
-static void watch_signals(struct io *io) {
+static void watch_signals(struct uring_io *io) {
     struct io_uring_sqe *sqe = ring_note(&io->ring);
-    io_uring_prep_poll_multishot(sqe, io->signals, POLLIN);
+    io_uring_prep_poll_multishot(sqe, io->signals.descriptor, POLLIN);
     sqe->user_data = user_data(KIND_SIGNAL, 0);
 }
 
-int io_signals(struct io *io, uint64_t token) {
-    assert(io->signals < 0);
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGHUP);
-    int descriptor = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-    if (descriptor < 0)
-        return -errno;
-    io->signals = descriptor;
-    io->signals_token = token;
-    watch_signals(io);
-    return 0;
+static int uring_signals(struct io *io, uint64_t token) {
+    int result = signals_open(&of(io)->signals, token);
+    if (result == 0)
+        watch_signals(of(io));
+    return result;
 }
 
-static bool next_signal(struct io *io, struct io_event *event) {
-    struct signalfd_siginfo info;
+static bool next_signal(struct uring_io *io, struct io_event *event) {
     io->ring.entries++;
-    if (read(io->signals, &info, sizeof info) != sizeof info) {
-        io->signals_ready = false;
-        return false;
-    }
-    *event = (struct io_event){
-        .kind = IO_SIGNAL, .more = true, .result = (int32_t)info.ssi_signo, .token = io->signals_token};
-    return true;
+    return signals_next(&io->signals, event);
 }
 
 // Takes the completions off the front that nobody waits for; whether one is left that somebody does.
-static bool skip_silent(struct io *io) {
+static bool skip_silent(struct uring_io *io) {
     unsigned tail = ring_tail(&io->ring);
     for (;;) {
         const struct io_uring_cqe *cqe = ring_front(&io->ring, tail);
@@ -204,26 +181,27 @@ static bool skip_silent(struct io *io) {
 static uint64_t wait_until(uint64_t deadline_ns) {
     if (deadline_ns == 0 || deadline_ns == UINT64_MAX)
         return deadline_ns;
-    uint64_t now_ns = clock_ns();
+    uint64_t now_ns = io_clock_ns();
     return deadline_ns > now_ns ? deadline_ns - now_ns : 0;
 }
 
-void io_run(struct io *io, uint64_t deadline_ns) {
+static void uring_run(struct io *base, uint64_t deadline_ns) {
+    struct uring_io *io = of(base);
     assert(io->magic == IO_MAGIC);
     lend_fill(&io->lend);
     bool ready = skip_silent(io);
     do {
         ring_enter(&io->ring, ready || io->woken ? 0 : wait_until(deadline_ns));
-        io->now_ns = clock_ns();
+        base->now_ns = io_clock_ns();
         ready = skip_silent(io);
-    } while (!ready && !io->woken && io->now_ns < deadline_ns);
+    } while (!ready && !io->woken && base->now_ns < deadline_ns);
     io->woken = false;
     // A verb that finds the queue full submits, and what completes by that must wait for its turn: a handler
     // that keeps making events can't keep the loop from running.
     io->gathered = ring_tail(&io->ring);
 }
 
-static void fill_received(struct io *io, const struct io_uring_cqe *cqe, struct io_event *event) {
+static void fill_received(struct uring_io *io, const struct io_uring_cqe *cqe, struct io_event *event) {
     event->kind = IO_RECEIVED;
     if (!(cqe->flags & IORING_CQE_F_BUFFER))
         return;
@@ -235,7 +213,7 @@ static void fill_received(struct io *io, const struct io_uring_cqe *cqe, struct 
 }
 
 // Whether the completion is an event by itself.
-static bool fill_event(struct io *io, const struct io_uring_cqe *cqe, struct io_event *event) {
+static bool fill_event(struct uring_io *io, const struct io_uring_cqe *cqe, struct io_event *event) {
     *event = (struct io_event){
         .more = cqe->flags & IORING_CQE_F_MORE,
         .result = cqe->res,
@@ -258,7 +236,7 @@ static bool fill_event(struct io *io, const struct io_uring_cqe *cqe, struct io_
         event->kind = IO_SYNCED;
         return true;
     case KIND_SIGNAL:
-        io->signals_ready = true;
+        io->signals.ready = true;
         if (!event->more)
             watch_signals(io);
         return false;
@@ -270,9 +248,10 @@ static bool fill_event(struct io *io, const struct io_uring_cqe *cqe, struct io_
     return false;
 }
 
-bool io_next(struct io *io, struct io_event *event) {
+static bool uring_next(struct io *base, struct io_event *event) {
+    struct uring_io *io = of(base);
     for (;;) {
-        if (io->signals_ready && next_signal(io, event))
+        if (io->signals.ready && next_signal(io, event))
             return true;
         const struct io_uring_cqe *cqe = ring_front(&io->ring, io->gathered);
         if (!cqe)
@@ -284,18 +263,14 @@ bool io_next(struct io *io, struct io_event *event) {
     }
 }
 
-uint64_t io_now(const struct io *io) {
-    return io->now_ns;
-}
-
-uint64_t io_entries(const struct io *io) {
-    return io->ring.entries;
+static uint64_t uring_entries(const struct io *io) {
+    return ((const struct uring_io *)io)->ring.entries;
 }
 
 // Runs one operation to its next event; false when there is none at once.
 static bool step(struct io *io, struct io_event *event) {
-    io_run(io, 0);
-    return io_next(io, event);
+    uring_run(io, 0);
+    return uring_next(io, event);
 }
 
 // Multishot receive has no feature bit: one byte through a pair of sockets tells, and the end of the pair
@@ -305,7 +280,7 @@ static bool multishot_works(struct io *io) {
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return false;
     struct io_event event = {0};
-    io_receive(io, pair[0], 0, false);
+    uring_receive(io, pair[0], 0, false);
     bool works = write(pair[1], "x", 1) == 1 && step(io, &event) && event.result == 1 && event.more;
     buffer_drop(event.buffer);
     close(pair[1]);
@@ -315,55 +290,80 @@ static bool multishot_works(struct io *io) {
     return works;
 }
 
-static int try_out(struct io *io, const char **why) {
+static int try_out(struct uring_io *io, const char **why) {
     lend_fill(&io->lend);
     if (io->lend.free_count == io->lend.count) {
         *why = "the memory bound leaves no receive buffer";
         return -ENOMEM;
     }
-    if (!multishot_works(io)) {
+    if (!multishot_works(&io->io)) {
         *why = "the kernel's io_uring lacks multishot receive";
         return -EOPNOTSUPP;
     }
     return 0;
 }
 
-int io_open(struct io **out, const struct io_options *options, const char **why) {
-    struct io *io = memory_take_zeroed(1, sizeof *io);
+static int open_rings(struct uring_io *io, const struct io_options *options, const char **why) {
+    int result = ring_open(&io->ring, why);
+    if (result < 0)
+        return result;
+    result = lend_open(&io->lend, &io->ring.uring, options->pool, options->buffers_lent, why);
+    if (result < 0)
+        ring_close(&io->ring);
+    return result;
+}
+
+static void uring_close(struct io *base) {
+    struct uring_io *io = of(base);
+    assert(io->magic == IO_MAGIC);
+    ring_submit(&io->ring);
+    lend_close(&io->lend, &io->ring.uring);
+    ring_close(&io->ring);
+    signals_close(&io->signals);
+    io->magic = 0;
+    memory_give(io);
+}
+
+static int uring_open(struct io **out, const struct io_options *options, const char **why) {
+    struct uring_io *io = memory_take_zeroed(1, sizeof *io);
     if (!io) {
         *why = "out of memory";
         return -ENOMEM;
     }
+    io->io.verbs = &uring_verbs;
     io->magic = IO_MAGIC;
-    io->signals = -1;
-    int result = ring_open(&io->ring, why);
+    signals_init(&io->signals);
+    int result = open_rings(io, options, why);
     if (result < 0) {
-        memory_give(io);
-        return result;
-    }
-    result = lend_open(&io->lend, &io->ring.uring, options->pool, options->buffers_lent, why);
-    if (result < 0) {
-        ring_close(&io->ring);
         memory_give(io);
         return result;
     }
     result = try_out(io, why);
     if (result < 0) {
-        io_close(io);
+        uring_close(&io->io);
         return result;
     }
-    io->now_ns = clock_ns();
-    *out = io;
+    io->io.now_ns = io_clock_ns();
+    *out = &io->io;
     return 0;
 }
 
-void io_close(struct io *io) {
-    assert(io->magic == IO_MAGIC);
-    ring_submit(&io->ring);
-    lend_close(&io->lend, &io->ring.uring);
-    ring_close(&io->ring);
-    if (io->signals >= 0)
-        close(io->signals);
-    io->magic = 0;
-    memory_give(io);
-}
+const struct io_verbs uring_verbs = {
+    .name = "uring",
+    .open = uring_open,
+    .close = uring_close,
+    .accept = uring_accept,
+    .receive = uring_receive,
+    .receive_into = uring_receive_into,
+    .send = uring_send,
+    .cancel = uring_cancel,
+    .shutdown = uring_shutdown,
+    .close_socket = uring_close_socket,
+    .file_write = uring_file_write,
+    .file_sync = uring_file_sync,
+    .signals = uring_signals,
+    .wake = uring_wake,
+    .run = uring_run,
+    .next = uring_next,
+    .entries = uring_entries,
+};

@@ -111,7 +111,7 @@ void shard_stop_listening(struct shard *shard) {
     for (uint32_t index = 0; index < shard->listener_count; index++) {
         io_shutdown(shard->io, shard->listeners[index], SHUT_RDWR);
         if (shard->listening[index])
-            io_cancel(shard->io, TOKEN_LISTENER | index);
+            io_cancel(shard->io, shard->listeners[index], TOKEN_LISTENER | index);
     }
 }
 

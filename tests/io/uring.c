@@ -228,7 +228,7 @@ static void one_accept_takes_a_hundred(void **state) {
         assert_true(event.more);
         io_close_socket(fixture->io, event.result);
     }
-    io_cancel(fixture->io, 11);
+    io_cancel(fixture->io, listener.socket, 11);
     struct io_event event = wait_event(fixture->io);
     assert_int_equal(event.result, -ECANCELED);
     assert_false(event.more);
@@ -330,7 +330,7 @@ static void the_deadline_is_kept(void **state) {
     assert_false(io_next(fixture->io, &event));
     io_run(fixture->io, 1); // long past
     assert_int_equal(io_entries(fixture->io) - entries, 2);
-    io_cancel(fixture->io, 99); // what completes in silence is no event
+    io_cancel(fixture->io, pair[0], 99); // what completes in silence is no event
     deadline_ns = io_now(fixture->io) + SECOND_NS / 20;
     io_run(fixture->io, deadline_ns);
     assert_true(io_now(fixture->io) >= deadline_ns);

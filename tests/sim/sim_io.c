@@ -150,8 +150,8 @@ void io_file_sync(struct io *io, const struct io_file *file, uint64_t token) {
     note(io, NOTE_SYNC, file->number, token);
 }
 
-void io_cancel(struct io *io, uint64_t token) {
-    note(io, NOTE_CANCEL, -1, token);
+void io_cancel(struct io *io, int socket, uint64_t token) {
+    note(io, NOTE_CANCEL, socket, token);
 }
 
 void io_close_socket(struct io *io, int socket) {
@@ -179,15 +179,12 @@ static void arm(struct operation *operation, const struct operation *noted) {
     *operation = *noted;
 }
 
-static void cancel(struct kernel *kernel, const struct operation *noted) {
-    for (int number = 0; number < SOCKETS_MAX; number++) {
-        struct socket_entry *entry = &kernel->sockets[number];
-        struct operation *operation = entry->wire       ? &entry->wire->receive
-                                      : entry->listener ? &entry->listener->accept
-                                                        : NULL;
-        if (operation && operation->armed && operation->io == noted->io && operation->token == noted->token)
-            operation->cancelled = true;
-    }
+static void cancel(struct kernel *kernel, const struct note *noted) {
+    struct socket_entry *entry = kernel_socket(kernel, noted->socket);
+    struct operation *operation = entry->wire ? &entry->wire->receive : &entry->listener->accept;
+    if (operation->armed && operation->io == noted->operation.io &&
+        operation->token == noted->operation.token)
+        operation->cancelled = true;
 }
 
 static void close_socket(struct kernel *kernel, int number) {
@@ -214,7 +211,7 @@ static void carry_out(struct io *io, const struct note *noted) {
         arm(&kernel_socket(kernel, noted->socket)->wire->send, &noted->operation);
         break;
     case NOTE_CANCEL:
-        cancel(kernel, &noted->operation);
+        cancel(kernel, noted);
         break;
     case NOTE_CLOSE:
         close_socket(kernel, noted->socket);
@@ -295,6 +292,11 @@ bool io_next(struct io *io, struct io_event *event) {
         return false;
     *event = io->events[io->event_at++];
     return true;
+}
+
+const char *io_name(const struct io *io) {
+    (void)io;
+    return "simulated";
 }
 
 uint64_t io_now(const struct io *io) {

@@ -1,0 +1,44 @@
+// What stands behind the verbs of io/io.h where there is a real kernel: one table of functions for each way
+// into it. Known to io/*.c only.
+//
+// It costs a call through a pointer for each verb, of which a turn has a few and a frame less than one.
+#pragma once
+
+#include <time.h>
+
+#include "io/io.h"
+
+struct io_verbs {
+    const char *name;
+    int (*open)(struct io **out, const struct io_options *options, const char **why);
+    void (*close)(struct io *io);
+    void (*accept)(struct io *io, int socket, uint64_t token);
+    void (*receive)(struct io *io, int socket, uint64_t token, bool once);
+    void (*receive_into)(struct io *io, int socket, uint64_t token, void *memory, size_t bytes);
+    void (*send)(struct io *io, int socket, uint64_t token, const struct iovec *vectors, unsigned count);
+    void (*cancel)(struct io *io, int socket, uint64_t token);
+    void (*shutdown)(struct io *io, int socket, int how);
+    void (*close_socket)(struct io *io, int socket);
+    void (*file_write)(struct io *io, const struct io_file *file, uint64_t token, const struct iovec *vectors,
+                       unsigned count);
+    void (*file_sync)(struct io *io, const struct io_file *file, uint64_t token);
+    int (*signals)(struct io *io, uint64_t token);
+    void (*wake)(struct io *io, struct io *other);
+    void (*run)(struct io *io, uint64_t deadline_ns);
+    bool (*next)(struct io *io, struct io_event *event);
+    uint64_t (*entries)(const struct io *io);
+};
+
+// How each implementation's own struct begins.
+struct io {
+    const struct io_verbs *verbs;
+    uint64_t now_ns;
+};
+
+extern const struct io_verbs uring_verbs;
+
+static inline uint64_t io_clock_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}

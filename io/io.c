@@ -1,0 +1,103 @@
+// The seam where there is a real kernel: each verb goes to the implementation that its io was opened with.
+//
+// It goes well or fails as that implementation does; this file adds nothing but the choice.
+#include "io/io.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#include "io/backend.h"
+
+static const struct io_verbs *const backends[] = {
+    [IO_URING] = &uring_verbs,
+};
+
+int io_open(struct io **out, const struct io_options *options, const char **why) {
+    return backends[options->backend]->open(out, options, why);
+}
+
+void io_close(struct io *io) {
+    io->verbs->close(io);
+}
+
+int io_try(enum io_backend backend, const char **why) {
+    struct buffer_budget budget = {.bytes_max = UINT64_MAX};
+    struct buffer_pool pool;
+    struct io *io;
+    buffer_pool_init(&pool, &budget);
+    struct io_options options = {.pool = &pool, .buffers_lent = 1, .backend = backend};
+    int result = io_open(&io, &options, why);
+    if (result == 0)
+        io_close(io);
+    buffer_pool_deinit(&pool);
+    return result;
+}
+
+const char *io_name(const struct io *io) {
+    return io->verbs->name;
+}
+
+uint64_t io_now(const struct io *io) {
+    return io->now_ns;
+}
+
+uint64_t io_entries(const struct io *io) {
+    return io->verbs->entries(io);
+}
+
+void io_accept(struct io *io, int socket, uint64_t token) {
+    io->verbs->accept(io, socket, token);
+}
+
+void io_receive(struct io *io, int socket, uint64_t token, bool once) {
+    io->verbs->receive(io, socket, token, once);
+}
+
+void io_receive_into(struct io *io, int socket, uint64_t token, void *memory, size_t bytes) {
+    assert(bytes > 0);
+    io->verbs->receive_into(io, socket, token, memory, bytes);
+}
+
+void io_send(struct io *io, int socket, uint64_t token, const struct iovec *vectors, unsigned count) {
+    assert(count > 0 && count <= IO_VECTORS_MAX);
+    io->verbs->send(io, socket, token, vectors, count);
+}
+
+void io_cancel(struct io *io, int socket, uint64_t token) {
+    io->verbs->cancel(io, socket, token);
+}
+
+void io_shutdown(struct io *io, int socket, int how) {
+    io->verbs->shutdown(io, socket, how);
+}
+
+void io_close_socket(struct io *io, int socket) {
+    io->verbs->close_socket(io, socket);
+}
+
+int io_signals(struct io *io, uint64_t token) {
+    return io->verbs->signals(io, token);
+}
+
+void io_file_write(struct io *io, const struct io_file *file, uint64_t token, const struct iovec *vectors,
+                   unsigned count) {
+    assert(count > 0 && count <= IO_VECTORS_MAX);
+    io->verbs->file_write(io, file, token, vectors, count);
+}
+
+void io_file_sync(struct io *io, const struct io_file *file, uint64_t token) {
+    io->verbs->file_sync(io, file, token);
+}
+
+void io_wake(struct io *io, struct io *other) {
+    assert(io != other && io->verbs == other->verbs);
+    io->verbs->wake(io, other);
+}
+
+void io_run(struct io *io, uint64_t deadline_ns) {
+    io->verbs->run(io, deadline_ns);
+}
+
+bool io_next(struct io *io, struct io_event *event) {
+    return io->verbs->next(io, event);
+}
