@@ -84,7 +84,6 @@ static void more_methods(struct scene *scene) {
                 "[{\"id\":%s,\"method\":\"m\",\"params\":{}},{\"method\":\"m\"},{\"id\":%s,\"method\":\"hub/"
                 "ping\"},7]",
                 first, second);
-    source->ended[source->asked - 1] = source->ended[source->asked - 2] = 1; // answered in an array, or not
     scene_settle(scene);
     party_ask(source, "hub/unsubscribe", 0, "\"events\":[\"task-progress\"]");
     scene_settle(scene);

@@ -110,10 +110,17 @@ static void note_end(struct party *party, struct bit id, bool good) {
     party->errors += !good;
 }
 
+// A message, or the array of answers to a batch.
 static void take(struct party *party, struct bit body) {
     struct bit id = naive_find(body, "id"), error = naive_find(body, "error");
     if (!naive_valid(body))
         kernel_fail("the hub sent a body that isn't JSON: %.*s", (int)body.count, (const char *)body.bytes);
+    struct naive_item item;
+    if (body.bytes[0] == '[') {
+        for (size_t at = 0; naive_next(body, &at, &item);)
+            take(party, item.value);
+        return;
+    }
     if (naive_find(body, "method").bytes)
         answer(party, id);
     else if (!bit_is(id, "null"))
