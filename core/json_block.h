@@ -39,8 +39,20 @@ struct json_bracket_masks {
     uint64_t close;
 };
 
+// What stands between strings.
+struct json_token_masks {
+    uint64_t open; // of either kind
+    uint64_t close;
+    uint64_t colon;
+    uint64_t comma;
+    uint64_t space; // white space
+};
+
 typedef struct json_string_masks json_string_masks_of(const uint8_t *block);
 typedef struct json_bracket_masks json_bracket_masks_of(const uint8_t *block);
+typedef struct json_token_masks json_token_masks_of(const uint8_t *block);
+// The bytes that may stand behind the backslash of an escape.
+typedef uint64_t json_escape_of(const uint8_t *block);
 // The bytes from 0x80 up.
 typedef uint64_t json_high_of(const uint8_t *block);
 // Bit i of the result is the parity of the bits 0 to i.
@@ -98,6 +110,21 @@ JSON_INLINE uint64_t json_word_load(const uint8_t *bytes) {
 #endif
     return word;
 }
+// The offset behind a whole number without a sign of one to seven digits, or `at` when there is none: a short
+// cut. What comes behind is not looked at, but that it doesn't go on as a fraction or an exponent.
+JSON_INLINE uint32_t json_skip_short_number(const uint8_t *text, uint32_t at, uint32_t end) {
+    uint64_t word = json_word_load(text + at);
+    uint64_t low = word & UINT64_C(0x0f0f0f0f0f0f0f0f), high = word ^ low;
+    uint64_t other = (high ^ UINT64_C(0x3030303030303030)) |
+                     ((low + UINT64_C(0x0606060606060606)) & UINT64_C(0x1010101010101010));
+    if (other == 0)
+        return at;
+    uint32_t digits = json_lowest(other) / 8;
+    uint32_t behind = at + digits;
+    uint8_t next = text[behind];
+    bool plain = next != '.' && (next | 0x20) != 'e' && (digits == 1 || text[at] != '0');
+    return plain && behind <= end ? behind : at;
+}
 // Gathers the top bits of the eight bytes: 0x80 in byte k becomes bit k.
 JSON_INLINE uint64_t json_word_gather(uint64_t tops) {
     return (tops >> 7) * UINT64_C(0x0102040810204080) >> 56;
@@ -133,6 +160,33 @@ JSON_INLINE struct json_bracket_masks json_bracket_masks_portable(const uint8_t 
         masks.close |= json_word_equal(curly, '}') << at;
     }
     return masks;
+}
+
+JSON_INLINE struct json_token_masks json_token_masks_portable(const uint8_t *block) {
+    struct json_token_masks masks = {0};
+    for (unsigned at = 0; at < JSON_BLOCK_BYTES; at += 8) {
+        uint64_t word = json_word_load(block + at);
+        uint64_t curly = word | UINT64_C(0x2020202020202020);
+        masks.open |= json_word_equal(curly, '{') << at;
+        masks.close |= json_word_equal(curly, '}') << at;
+        masks.colon |= json_word_equal(word, ':') << at;
+        masks.comma |= json_word_equal(word, ',') << at;
+        masks.space |= (json_word_equal(word, ' ') | json_word_equal(word, '\n') |
+                        json_word_equal(word, '\r') | json_word_equal(word, '\t'))
+                       << at;
+    }
+    return masks;
+}
+
+JSON_INLINE uint64_t json_escape_portable(const uint8_t *block) {
+    static const char letters[] = "\"\\/bfnrtu";
+    uint64_t mask = 0;
+    for (unsigned at = 0; at < JSON_BLOCK_BYTES; at += 8) {
+        uint64_t word = json_word_load(block + at);
+        for (unsigned index = 0; index < sizeof letters - 1; index++)
+            mask |= json_word_equal(word, (uint8_t)letters[index]) << at;
+    }
+    return mask;
 }
 
 JSON_INLINE uint64_t json_high_portable(const uint8_t *block) {
@@ -185,6 +239,45 @@ JSON_TARGET_AVX2 JSON_INLINE struct json_bracket_masks json_bracket_masks_avx2(c
     };
 }
 
+// White space is told by its low half byte: the table holds at each place the one character of white space
+// that ends so, or zero, which ends otherwise.
+#define JSON_SPACE_TABLE ' ', 0, 0, 0, 0, 0, 0, 0, 0, '\t', '\n', 0, 0, '\r', 0, 0
+// Two tables that share a bit just where both half bytes are those of a character that may be escaped.
+#define JSON_ESCAPE_LOW  0, 0, 13, 0, 8, 8, 4, 0, 0, 0, 0, 0, 2, 0, 4, 1
+#define JSON_ESCAPE_HIGH 0, 0, 1, 0, 0, 2, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0
+
+JSON_TARGET_AVX2 JSON_INLINE __m256i json_table_avx2(__m128i table) {
+    return _mm256_broadcastsi128_si256(table);
+}
+JSON_TARGET_AVX2 JSON_INLINE struct json_token_masks json_token_masks_avx2(const uint8_t *block) {
+    __m256i low = _mm256_loadu_si256((const __m256i *)block);
+    __m256i high = _mm256_loadu_si256((const __m256i *)(block + 32));
+    __m256i curly = _mm256_set1_epi8(0x20);
+    __m256i low_curly = _mm256_or_si256(low, curly), high_curly = _mm256_or_si256(high, curly);
+    __m256i spaces = json_table_avx2(_mm_setr_epi8(JSON_SPACE_TABLE));
+    return (struct json_token_masks){
+        .open = json_equal_avx2(low_curly, high_curly, '{'),
+        .close = json_equal_avx2(low_curly, high_curly, '}'),
+        .colon = json_equal_avx2(low, high, ':'),
+        .comma = json_equal_avx2(low, high, ','),
+        .space = json_join_avx2(_mm256_cmpeq_epi8(_mm256_shuffle_epi8(spaces, low), low),
+                                _mm256_cmpeq_epi8(_mm256_shuffle_epi8(spaces, high), high)),
+    };
+}
+
+JSON_TARGET_AVX2 JSON_INLINE __m256i json_unescapable_avx2(__m256i bytes) {
+    __m256i half = _mm256_set1_epi8(0x0f);
+    __m256i low =
+        _mm256_shuffle_epi8(json_table_avx2(_mm_setr_epi8(JSON_ESCAPE_LOW)), _mm256_and_si256(bytes, half));
+    __m256i high = _mm256_shuffle_epi8(json_table_avx2(_mm_setr_epi8(JSON_ESCAPE_HIGH)),
+                                       _mm256_and_si256(_mm256_srli_epi16(bytes, 4), half));
+    return _mm256_cmpeq_epi8(_mm256_and_si256(low, high), _mm256_setzero_si256());
+}
+JSON_TARGET_AVX2 JSON_INLINE uint64_t json_escape_avx2(const uint8_t *block) {
+    return ~json_join_avx2(json_unescapable_avx2(_mm256_loadu_si256((const __m256i *)block)),
+                           json_unescapable_avx2(_mm256_loadu_si256((const __m256i *)(block + 32))));
+}
+
 JSON_TARGET_AVX2 JSON_INLINE uint64_t json_high_avx2(const uint8_t *block) {
     return json_join_avx2(_mm256_loadu_si256((const __m256i *)block),
                           _mm256_loadu_si256((const __m256i *)(block + 32)));
@@ -216,6 +309,31 @@ JSON_TARGET_AVX512 JSON_INLINE struct json_bracket_masks json_bracket_masks_avx5
         .open = _mm512_cmpeq_epi8_mask(curly, _mm512_set1_epi8('{')),
         .close = _mm512_cmpeq_epi8_mask(curly, _mm512_set1_epi8('}')),
     };
+}
+
+JSON_TARGET_AVX512 JSON_INLINE __m512i json_table_avx512(__m128i table) {
+    return _mm512_broadcast_i32x4(table);
+}
+JSON_TARGET_AVX512 JSON_INLINE struct json_token_masks json_token_masks_avx512(const uint8_t *block) {
+    __m512i bytes = _mm512_loadu_si512(block);
+    __m512i curly = _mm512_or_si512(bytes, _mm512_set1_epi8(0x20));
+    __m512i spaces = json_table_avx512(_mm_setr_epi8(JSON_SPACE_TABLE));
+    return (struct json_token_masks){
+        .open = _mm512_cmpeq_epi8_mask(curly, _mm512_set1_epi8('{')),
+        .close = _mm512_cmpeq_epi8_mask(curly, _mm512_set1_epi8('}')),
+        .colon = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(':')),
+        .comma = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(',')),
+        .space = _mm512_cmpeq_epi8_mask(_mm512_shuffle_epi8(spaces, bytes), bytes),
+    };
+}
+
+JSON_TARGET_AVX512 JSON_INLINE uint64_t json_escape_avx512(const uint8_t *block) {
+    __m512i bytes = _mm512_loadu_si512(block), half = _mm512_set1_epi8(0x0f);
+    __m512i low =
+        _mm512_shuffle_epi8(json_table_avx512(_mm_setr_epi8(JSON_ESCAPE_LOW)), _mm512_and_si512(bytes, half));
+    __m512i high = _mm512_shuffle_epi8(json_table_avx512(_mm_setr_epi8(JSON_ESCAPE_HIGH)),
+                                       _mm512_and_si512(_mm512_srli_epi16(bytes, 4), half));
+    return _mm512_test_epi8_mask(low, high);
 }
 
 JSON_TARGET_AVX512 JSON_INLINE uint64_t json_high_avx512(const uint8_t *block) {

@@ -1,5 +1,6 @@
 // A whole text judged by the grammar of RFC 8259 alone, byte by byte, with a bit a level for what is open.
-// The slow judge, for the few texts that simdjson refuses for more than their grammar.
+// The slow judge, for the few texts that simdjson refuses for more than their grammar, and to find where a
+// text is broken that the judge of json_valid.c refused.
 
 #include "core/json.h"
 
@@ -34,9 +35,10 @@ static bool take_string(struct judge *judge) {
     if (!next_is(judge, '"'))
         return false;
     uint32_t behind = json_skip_string(judge->text, judge->at, judge->end, &escaped);
-    struct span string = {judge->at, behind - judge->at};
+    if (behind == UINT32_MAX || !json_string_valid(judge->text, (struct span){judge->at, behind - judge->at}))
+        return false;
     judge->at = behind;
-    return behind != UINT32_MAX && json_string_valid(judge->text, string);
+    return true;
 }
 
 static bool take_key(struct judge *judge) {
@@ -49,8 +51,11 @@ static bool take_scalar(struct judge *judge) {
         return take_string(judge);
     if (judge->at == judge->end)
         return false;
-    judge->at = json_skip_scalar(judge->text, judge->at, judge->end, &type);
-    return judge->at != UINT32_MAX;
+    uint32_t behind = json_skip_scalar(judge->text, judge->at, judge->end, &type);
+    if (behind == UINT32_MAX)
+        return false;
+    judge->at = behind;
+    return true;
 }
 
 // Takes the opening bracket that is next. *empty: and the closing one behind it.
@@ -77,18 +82,19 @@ static bool take_separator(struct judge *judge, bool *done) {
     return *done || (take(judge, ',') && (!in_object(judge) || take_key(judge)));
 }
 
-bool json_grammar_valid(const uint8_t *text, uint32_t bytes) {
+uint32_t json_grammar_fault(const uint8_t *text, uint32_t bytes) {
     struct judge judge = {.text = text, .end = bytes};
     for (bool done = false; !done;) {
         bool object = next_is(&judge, '{'), empty = true;
         if (object || next_is(&judge, '[')) {
             if (!take_open(&judge, object, &empty))
-                return false;
+                return judge.at;
         } else if (!take_scalar(&judge)) {
-            return false;
+            return judge.at;
         }
         if (empty && !take_separator(&judge, &done))
-            return false;
+            return judge.at;
     }
-    return json_skip_space(text, judge.at, bytes) == bytes;
+    uint32_t behind = json_skip_space(text, judge.at, bytes);
+    return behind == bytes ? UINT32_MAX : behind;
 }

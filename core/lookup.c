@@ -227,25 +227,9 @@ JSON_INLINE uint32_t take_key(struct walk *walk, json_string_masks_of *masks_of,
     return to_token(walk, at + 1);
 }
 
-// The offset behind a whole number without a sign of one to seven digits, or `at` when there is none: a short
-// cut.
-JSON_INLINE uint32_t skip_short_number(const struct walk *walk, uint32_t at) {
-    uint64_t word = json_word_load(walk->text + at);
-    uint64_t low = word & UINT64_C(0x0f0f0f0f0f0f0f0f), high = word ^ low;
-    uint64_t other = (high ^ UINT64_C(0x3030303030303030)) |
-                     ((low + UINT64_C(0x0606060606060606)) & UINT64_C(0x1010101010101010));
-    if (other == 0)
-        return at;
-    uint32_t digits = json_lowest(other) / 8;
-    uint32_t behind = at + digits;
-    uint8_t next = walk->text[behind];
-    bool plain = next != '.' && (next | 0x20) != 'e' && (digits == 1 || walk->text[at] != '0');
-    return plain && behind <= walk->end ? behind : at;
-}
-
 JSON_INLINE uint32_t skip_scalar(struct walk *walk, enum json_type *type, uint32_t at) {
     *type = JSON_NUMBER;
-    uint32_t behind = skip_short_number(walk, at);
+    uint32_t behind = json_skip_short_number(walk->text, at, walk->end);
     if (behind == at)
         behind = json_skip_scalar(walk->text, at, walk->end, type);
     return behind == UINT32_MAX ? fault(walk, at) : behind;
