@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "core/json_block.h"
+#include "core/lookup_case.h"
 #include "core/simdjson.h"
 
 // --- Keys.
@@ -116,6 +117,7 @@ struct walk {
     uint32_t end;
     uint32_t seen; // bit k: key k came, if only its key
     unsigned level;
+    bool strict;
     struct { // the objects of levels 1 and 2 that are open
         uint32_t at;
         unsigned key;
@@ -199,6 +201,13 @@ static uint32_t take_long_key(struct walk *walk, unsigned *key, uint32_t at) {
     return behind;
 }
 
+// A key that isn't known may be one that is but for its case.
+static void judge_case(struct walk *walk, struct span string) {
+    enum lookup_key key = lookup_key_but_case(walk->level, walk->text, string);
+    if (key != LOOKUP_KEYS_COUNT)
+        ambiguous(walk, key, string.at);
+}
+
 // From a key to its value.
 JSON_INLINE uint32_t take_key(struct walk *walk, json_string_masks_of *masks_of, struct block *block,
                               unsigned *key, uint32_t at) {
@@ -216,6 +225,8 @@ JSON_INLINE uint32_t take_key(struct walk *walk, json_string_masks_of *masks_of,
         if ((walk->seen >> *key & 1) != 0 && *key != KEY_TYPE)
             ambiguous(walk, *key, begin);
         walk->seen |= UINT32_C(1) << *key;
+    } else if (walk->strict) {
+        judge_case(walk, (struct span){begin, at - begin});
     }
     // At the end of a body this byte lies in the slack. If it is a colon there, the value behind it is
     // missing.
@@ -382,13 +393,14 @@ static enum lookup_verdict verdict_of(const struct walk *walk, uint32_t id_bytes
     return typed && lookup->value[KEY_ID].bytes <= id_bytes_max ? LOOKUP_GOOD : LOOKUP_BAD_ID;
 }
 
-void lookup_body(struct lookup *lookup, const uint8_t *body, uint32_t bytes, uint32_t id_bytes_max) {
+JSON_INLINE void look(struct lookup *lookup, const uint8_t *body, uint32_t bytes, uint32_t id_bytes_max,
+                      bool strict) {
     lookup->verdict = LOOKUP_GOOD;
     lookup->kind = BODY_UNKNOWN;
     lookup->fault_key = LOOKUP_KEYS_COUNT;
     lookup->fault_at = 0;
     lookup->present = 0;
-    struct walk walk = {.text = body, .lookup = lookup, .end = bytes};
+    struct walk walk = {.text = body, .lookup = lookup, .end = bytes, .strict = strict};
     uint32_t at = to_token(&walk, 0);
     bool batch = at != BROKEN && body[at] == '[';
     if (at != BROKEN)
@@ -398,6 +410,9 @@ void lookup_body(struct lookup *lookup, const uint8_t *body, uint32_t bytes, uin
         if (at < bytes)
             at = fault(&walk, at);
     }
+    // What the walk skipped over. A response keeps its kind, which the keys of the top tell.
+    if (strict && at != BROKEN && !json_valid(body, bytes))
+        fault(&walk, json_grammar_fault(body, bytes));
     lookup->kind = batch ? BODY_BATCH : kind_of(&walk);
     if (at == BROKEN && lookup->kind == BODY_STREAM) // what makes it something else could still have come
         lookup->kind = BODY_UNKNOWN;
@@ -429,4 +444,12 @@ struct span lookup_id_member(const struct lookup *lookup, const uint8_t *body) {
     if (body[before - 1] == ',')
         begin = before - 1;
     return (struct span){begin, end - begin};
+}
+
+void lookup_body(struct lookup *lookup, const uint8_t *body, uint32_t bytes, uint32_t id_bytes_max) {
+    look(lookup, body, bytes, id_bytes_max, false);
+}
+
+void lookup_body_strict(struct lookup *lookup, const uint8_t *body, uint32_t bytes, uint32_t id_bytes_max) {
+    look(lookup, body, bytes, id_bytes_max, true);
 }

@@ -4,6 +4,8 @@
 //
 // A body that two parsers could read differently where it counts is refused here: one that isn't UTF-8, and
 // one in which a key of LOOKUP_KEYS occurs twice at its level or is spelled with an escape.
+//
+// In two depths: lazily, what lies deeper than what is read isn't judged; strictly, all of it is.
 #pragma once
 
 #include <stdbool.h>
@@ -55,7 +57,7 @@ enum lookup_verdict {
     LOOKUP_GOOD,
     LOOKUP_NOT_JSON,    // parse error; fault_at tells where
     LOOKUP_NOT_UTF8,    // invalid request
-    LOOKUP_AMBIGUOUS,   // invalid request: fault_key twice, or spelled with an escape
+    LOOKUP_AMBIGUOUS,   // invalid request: fault_key twice, or spelled with an escape or in another case
     LOOKUP_NOT_MESSAGE, // invalid request: no message of any kind, or method beside result or error
     LOOKUP_BAD_ID,      // invalid request: no string or number, or longer than the limit
 };
@@ -82,6 +84,10 @@ void lookup_body(struct lookup *lookup, const uint8_t *body, uint32_t bytes, uin
 // The stretch of the body that goes when the id does: its whole member and the comma behind it, or the one
 // before it where it comes last. The lookup is that of a request.
 struct span lookup_id_member(const struct lookup *lookup, const uint8_t *body);
+
+// The same, but all of the body must be JSON (RFC 8259), and a key that differs from a guarded one of its
+// level in case alone is ambiguous: readers that match names loosely would take it for that one.
+void lookup_body_strict(struct lookup *lookup, const uint8_t *body, uint32_t bytes, uint32_t id_bytes_max);
 
 // A guarded key's name; static.
 const char *lookup_key_text(enum lookup_key key);
