@@ -1,0 +1,27 @@
+// What the methods of HugAI v2 require of a message, beyond that it is JSON: the protocol's version, and
+// fields of `params` with a JSON type and, for three of them, one of a few values. Other methods require
+// nothing but the version.
+//
+// Types are judged, not what a text says: whether an agentId is well formed is for its reader.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/lookup.h"
+
+// What is wrong with a message: a field and what it should hold; both static. No field: nothing.
+struct schema_fault {
+    const char *field; // as a path: params.agentId
+    const char *expected;
+};
+
+// Whether `jsonrpc` is there and means "2.0" (JSON-RPC 2.0, sections 4 and 5).
+bool schema_version_served(const uint8_t *body, const struct lookup *lookup);
+
+// Judges a request or notification that was looked up well. `method` is decoded. The fault is the version,
+// else the first field in the body that isn't what it should be, else the first that is missing. A field
+// that comes twice is judged twice.
+struct schema_fault schema_check(const uint8_t *body, const struct lookup *lookup, const char *method,
+                                 size_t method_bytes);
