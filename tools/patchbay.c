@@ -34,7 +34,14 @@ static const struct command {
      "  --id-last           the id behind the params\n"
      "  --warmup SECONDS    load that isn't counted, before\n"
      "  --hub-pid PID       whose CPU time is told; found out where the hub is patchbayd\n"
-     "  --nats HOST:PORT    load a nats-server instead; --plain-inbox: one inbox a source\n"
+     "  --rate N            open loop: N messages a second whatever happens, latency from when each was due\n"
+     "  --in-flight N       pending at all sources together, which take turns\n"
+     "  --high PERCENT      of the requests have high priority, the others low\n"
+     "  --events            one source publishes events, each target subscribes to them\n"
+     "  --idle N            connections beside these that do nothing\n"
+     "  --slow N            subscribers beside these that never read\n"
+     "  --peer PROTOCOL=AT  load another server instead: nats, redis, mqtt or relay at HOST:PORT\n"
+     "  --plain-inbox       of nats: one inbox a source\n"
      "  --json              the figures as JSON\n"},
 };
 enum { COMMANDS_COUNT = sizeof commands / sizeof commands[0] };

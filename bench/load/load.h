@@ -1,6 +1,11 @@
-// The closed loop of the load generator: sources that keep a fixed number of requests pending, targets that
-// answer, all in one thread over one epoll. What each connection reads at once is handled at once and
-// answered with one write.
+// The core of the load generator, in one thread over one ring: it opens the connections, keeps the load
+// going in a closed or an open loop, and counts. What travels is one of two exchanges: requests and answers,
+// or events to subscribers.
+//
+// Closed loop: so many messages are on the way, and each that comes to its end is followed by the next. Open
+// loop: messages are due at a fixed rate whatever happens, and their latency counts from when they were due,
+// so that a server that stands still is charged for all that should have been sent meanwhile (Tene:
+// coordinated omission).
 #pragma once
 
 #include <stdbool.h>
@@ -8,58 +13,93 @@
 #include <stdint.h>
 
 #include "bench/load/histogram.h"
+#include "bench/load/link.h"
 #include "bench/load/wire.h"
+
+struct load;
+struct load_link;
 
 struct load_plan {
     const struct load_wire *wire;
-    const char *at; // the hub's URI, or HOST:PORT
-    uint32_t sources, targets, depth;
+    const char *at;            // the server's URI, or HOST:PORT
+    bool events;               // from one source to all targets; else requests
+    uint32_t sources, targets; // publishers and subscribers, of events
+    uint32_t depth;            // most on the way from each source
+    uint32_t in_flight;        // from all sources together, which then take turns; 0: depth of each
+    double rate;               // open loop: messages a second from all sources; 0: closed loop
+    uint32_t high_percent;     // of the requests have high priority, the others low; 0: none has any
+    uint32_t idle;             // connections that are greeted, and then are there
+    uint32_t slow;             // targets beside the others, subscribed and never read
     struct load_body body;
     bool plain_inbox;
 };
 
-// A request on its way. Ids run per source from 1 up, so they collide across sources; a request lies in the
-// slot of its id's low bits, and an id whose slot is still taken is passed over.
+// A message on its way. Ids run per source from 1 up, so they collide across sources; one lies in the slot of
+// its id's low bits, and an id whose slot is still taken is passed over.
 struct load_slot {
     uint64_t id; // 0: free
-    uint64_t sent_ns;
+    uint64_t due_ns;
+    uint32_t owed; // deliveries of an event that have not come
+    bool high;
     uint8_t nonce[LOAD_NONCE_BYTES];
 };
 
 struct load_link {
-    int socket;
+    struct link link; // first: a table of these is a table of links
     struct load_name name;
-    uint8_t *in; // load.in_capacity bytes, of which `filled` are received and begin at a message's start
-    size_t filled;
-    uint8_t *out; // [out_at, out_end) waits to be written
-    size_t out_at, out_end, out_capacity;
-    bool waits_for_room; // EPOLLOUT is asked for
+    enum load_role role;
 
-    struct load_slot *slots; // of a source; NULL for a target
+    // Of a source
+    struct load_slot *slots;
     uint64_t next_id;
     uint32_t next_target;
+    uint32_t pending; // on the way
+    uint64_t issued;  // in all
+
+    uint64_t expected; // of a subscriber: the number of its next event
 };
+
+struct load_exchange {
+    // Writes a source's next message, which was due at `due_ns`.
+    void (*issue)(struct load *load, struct load_link *source, uint64_t due_ns);
+    // Reads a message that came.
+    void (*take)(struct load *load, struct load_link *link, const struct load_message *message,
+                 uint64_t now_ns);
+};
+
+enum { LOAD_ORDINARY, LOAD_HIGH, LOAD_CLASSES };
 
 struct load {
     struct load_plan plan;
-    struct load_link *links; // the targets, then the sources
-    uint32_t links_count;
-    int epoll;
-    size_t message_bytes_max, in_capacity;
+    const struct load_exchange *exchange;
+    struct links links;
+    // The targets, the sources, then those that idle and those that are slow.
+    struct load_link *table;
+    uint32_t table_count, opened;
+    size_t message_bytes_max;
     uint64_t slot_mask;
+    uint32_t next_source; // whose turn it is
+    uint64_t begun_ns;    // open loop: when the first message was due
+    uint64_t due_count;   // open loop: messages that were due by now
 
-    bool issuing;   // an answer is followed by the next request
-    bool recording; // answers count for the histogram
-    struct histogram latency;
+    bool issuing;   // a message that ended is followed by the next
+    bool recording; // what ends counts for the histograms
+    struct histogram latency[LOAD_CLASSES];
     uint64_t pending;
-    uint64_t wrong;    // answers and requests that are not what they have to be
+    uint64_t wrong;    // messages that are not what they have to be
+    uint64_t lost;     // deliveries of events that were passed over
     const char *fault; // the load can't go on; static text
 };
 
-// Connects and greets all. 0 or -errno (load_wire.greet); load_close is due in either case.
-int load_open(struct load *load, const struct load_plan *plan);
+// Connects and greets targets and sources, in turns while there are both: so with as many of the one kind as
+// of the other, a hub of two shards that spreads connections evenly has all targets on one and all sources on
+// the other. 0; -errno (load_wire.greet, or of io_uring with *why set); -EOPNOTSUPP when the protocol has no
+// such exchange. load_close is due in either case.
+int load_open(struct load *load, const struct load_plan *plan, const char **why);
+// Connects and greets those that idle and those that are slow. 0 or -errno.
+int load_open_others(struct load *load);
 void load_close(struct load *load);
-// Sends every source's first requests and from then on one for each answer, until load_stop.
+// Sends what is due at first and from then on whatever follows, until load_stop.
 void load_start(struct load *load);
 void load_stop(struct load *load);
 // Keeps the load going until load_now_ns() is `until_ns`, nothing is pending any more, or a fault.

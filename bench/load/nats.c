@@ -4,119 +4,89 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
+#include "bench/load/dial.h"
 #include "bench/load/wire.h"
 #include "core/text.h"
-#include "io/address.h"
-#include "io/listener.h"
 
 enum { NATS_LINE_BYTES_MAX = 4096, NATS_SUBJECTS_BYTES_MAX = 2 * LOAD_NAME_BYTES_MAX + 32 };
 #define INBOX "_INBOX."
-
-static int dial(const char *at) {
-    char uri[256];
-    struct address address;
-    if ((size_t)snprintf(uri, sizeof uri, "tcp://%s", at) >= sizeof uri || address_parse(&address, uri) < 0) {
-        return -EINVAL;
-    }
-    return listener_dial(&address);
-}
-
-static int write_all(int socket, const char *text) {
-    size_t bytes = strlen(text);
-    while (bytes > 0) {
-        ssize_t sent = send(socket, text, bytes, MSG_NOSIGNAL);
-        if (sent < 0 && errno != EINTR) {
-            return -errno;
-        }
-        text += sent < 0 ? 0 : sent;
-        bytes -= sent < 0 ? 0 : (size_t)sent;
-    }
-    return 0;
-}
 
 // Reads, line by line, up to the PONG that says that the server has taken the subscription. The server sends
 // nothing after it before somebody publishes.
 static int wait_for_pong(int socket) {
     char line[NATS_LINE_BYTES_MAX];
-    size_t length = 0;
-    while (length < sizeof line) {
-        ssize_t received = recv(socket, line + length, 1, 0);
-        if (received <= 0) {
-            return received == 0 ? -ECONNRESET : -errno;
+    for (;;) {
+        ssize_t length = load_hear_line(socket, line, sizeof line);
+        if (length < 0) {
+            return (int)length;
         }
-        if (line[length++] != '\n') {
-            continue;
-        }
-        if (memcmp(line, "PONG\r", length < 5 ? length : 5) == 0) {
+        if (length >= 5 && memcmp(line, "PONG\r", 5) == 0) {
             return 0;
         }
         if (line[0] == '-') {
             fprintf(stderr, "bench: %.*s\n", (int)length, line);
             return -EPROTO;
-        }
-        length = 0; // INFO, or a PING that the server will ask again
+        } // else INFO, or a PING that the server will ask again
     }
-    return -EPROTO;
 }
 
 static int greet(const struct load_greeting *greeting) {
-    int dialled = dial(greeting->at);
+    int dialled = load_dial(greeting->at);
     if (dialled < 0) {
         return dialled;
     }
-    char hello[NATS_SUBJECTS_BYTES_MAX + 128];
+    bool asks = greeting->role == LOAD_ASKS;
+    char hello[NATS_SUBJECTS_BYTES_MAX + 128], subscription[NATS_SUBJECTS_BYTES_MAX + 16] = "";
+    if (asks || greeting->role == LOAD_ANSWERS || greeting->role == LOAD_SUBSCRIBES) {
+        snprintf(subscription, sizeof subscription, "SUB %s%s%s 1\r\n", asks ? INBOX : "",
+                 greeting->name->text, asks && !greeting->plain_inbox ? ".*" : "");
+    }
     snprintf(hello, sizeof hello,
              "CONNECT {\"verbose\":false,\"pedantic\":false,\"lang\":\"c\",\"version\":\"" PATCHBAY_VERSION
              "\"}\r\n"
-             "SUB %s%s%s 1\r\nPING\r\n",
-             greeting->is_target ? "" : INBOX, greeting->name->text,
-             greeting->is_target || greeting->plain_inbox ? "" : ".*");
-    int error = write_all(dialled, hello);
-    if (error == 0) {
-        error = wait_for_pong(dialled);
-    }
-    if (error < 0) {
-        close(dialled);
-        return error;
-    }
-    return dialled;
-}
-
-static uint8_t *put(uint8_t *out, const void *from, size_t bytes) {
-    memcpy(out, from, bytes);
-    return out + bytes;
+             "%sPING\r\n",
+             subscription);
+    int error = load_say(dialled, hello, strlen(hello));
+    return load_greeted(dialled, error < 0 ? error : wait_for_pong(dialled));
 }
 
 static uint8_t *put_length(uint8_t *out, size_t bytes) {
     *out++ = ' ';
     out += text_digits((char *)out, bytes);
-    return put(out, "\r\n", 2);
+    return load_put(out, "\r\n", 2);
 }
 
 static size_t write_request(const struct load_body *body, const struct load_request *request, uint8_t *out) {
-    size_t bytes = load_request_bytes(body, request->target, request->id);
-    uint8_t *at = put(put(out, "PUB ", 4), request->target->text, request->target->bytes);
-    at = put(put(at, " " INBOX, sizeof INBOX), request->source->text, request->source->bytes);
+    size_t bytes = load_request_bytes(body, request);
+    uint8_t *at = load_put(load_put(out, "PUB ", 4), request->target->text, request->target->bytes);
+    at = load_put(load_put(at, " " INBOX, sizeof INBOX), request->source->text, request->source->bytes);
     if (!request->plain_inbox) {
         *at++ = '.';
         at += text_digits((char *)at, request->id);
     }
     at = put_length(at, bytes);
-    load_request_write(body, request->target, request->id, request->nonce, at);
-    at = put(at + bytes, "\r\n", 2);
+    load_request_write(body, request, at);
+    at = load_put(at + bytes, "\r\n", 2);
     return (size_t)(at - out);
 }
 
 static size_t write_answer(const struct load_body *body, const struct load_message *asked,
                            const struct load_parts *parts, uint8_t *out) {
     size_t bytes = load_answer_bytes(body, parts->id_bytes);
-    uint8_t *at = put(put(out, "PUB ", 4), asked->reply_to, asked->reply_to_bytes);
+    uint8_t *at = load_put(load_put(out, "PUB ", 4), asked->reply_to, asked->reply_to_bytes);
     at = put_length(at, bytes);
     load_answer_write(body, parts, at);
-    at = put(at + bytes, "\r\n", 2);
+    at = load_put(at + bytes, "\r\n", 2);
+    return (size_t)(at - out);
+}
+
+static size_t write_event(const struct load_body *body, const struct load_event *event, uint8_t *out) {
+    size_t bytes = load_event_bytes(body, event->topic);
+    uint8_t *at = load_put(load_put(out, "PUB ", 4), event->topic->text, event->topic->bytes);
+    at = put_length(at, bytes);
+    load_event_write(body, event, at);
+    at = load_put(at + bytes, "\r\n", 2);
     return (size_t)(at - out);
 }
 
@@ -166,9 +136,11 @@ static enum load_step next(const uint8_t *in, size_t bytes, struct load_message 
 }
 
 const struct load_wire load_wire_nats = {
+    .name = "nats",
     .greet = greet,
     .wrap_bytes_max = NATS_SUBJECTS_BYTES_MAX + 64,
     .write_request = write_request,
     .write_answer = write_answer,
+    .write_event = write_event,
     .next = next,
 };

@@ -1,4 +1,5 @@
-// The load in patchbay's own protocol: agent/request (HugAI v2 messages, 3.3) in Content-Length frames.
+// The load in patchbay's own protocol: agent/request and event (HugAI v2
+// messages, 3.3 and 3.5) in Content-Length frames.
 // It goes well: frames come with a header block of the one canonical field, which is read by comparison. It
 // fails: any other block is left to the strict scanner, and what that refuses is broken.
 #include <errno.h>
@@ -12,16 +13,36 @@
 static const char length_field[] = "Content-Length: ";
 enum { LENGTH_FIELD_BYTES = sizeof length_field - 1, HEADER_DIGITS_MAX = 10 };
 
+// What each role asks the hub for before it begins; a source of messages needs nothing.
+static const char *first_request(const struct load_greeting *greeting, char *params, size_t capacity) {
+    const char *name = greeting->name->text;
+    switch (greeting->role) {
+    case LOAD_ANSWERS:
+        snprintf(params, capacity, "{\"agentId\":\"%s\",\"capabilities\":{}}", name);
+        return "agent/register";
+    case LOAD_SUBSCRIBES:
+        snprintf(params, capacity, "{\"events\":[\"%s\"]}", name);
+        return "hub/subscribe";
+    case LOAD_IDLES:
+        snprintf(params, capacity, "{}");
+        return "hub/ping";
+    case LOAD_ASKS:
+    case LOAD_PUBLISHES:
+        break;
+    }
+    return NULL;
+}
+
 static int greet(const struct load_greeting *greeting) {
     struct client client;
     int error = client_open(&client, greeting->at);
-    if (error < 0 || !greeting->is_target) {
-        return error < 0 ? error : client_release(&client);
+    if (error < 0) {
+        return error;
     }
     char params[LOAD_NAME_BYTES_MAX + 64];
-    snprintf(params, sizeof params, "{\"agentId\":\"%s\",\"capabilities\":{}}", greeting->name->text);
-    struct client_answer answer;
-    error = client_call(&client, "agent/register", params, &answer);
+    const char *method = first_request(greeting, params, sizeof params);
+    struct client_answer answer = {0};
+    error = method == NULL ? 0 : client_call(&client, method, params, &answer);
     if (error == 0 && answer.refused) {
         fprintf(stderr, "bench: %.*s\n", (int)answer.value.bytes,
                 (const char *)answer.body.bytes + answer.value.at);
@@ -43,9 +64,9 @@ static uint8_t *write_header(uint8_t *out, size_t body_bytes) {
 }
 
 static size_t write_request(const struct load_body *body, const struct load_request *request, uint8_t *out) {
-    size_t bytes = load_request_bytes(body, request->target, request->id);
+    size_t bytes = load_request_bytes(body, request);
     uint8_t *at = write_header(out, bytes);
-    load_request_write(body, request->target, request->id, request->nonce, at);
+    load_request_write(body, request, at);
     return (size_t)(at - out) + bytes;
 }
 
@@ -55,6 +76,13 @@ static size_t write_answer(const struct load_body *body, const struct load_messa
     size_t bytes = load_answer_bytes(body, parts->id_bytes);
     uint8_t *at = write_header(out, bytes);
     load_answer_write(body, parts, at);
+    return (size_t)(at - out) + bytes;
+}
+
+static size_t write_event(const struct load_body *body, const struct load_event *event, uint8_t *out) {
+    size_t bytes = load_event_bytes(body, event->topic);
+    uint8_t *at = write_header(out, bytes);
+    load_event_write(body, event, at);
     return (size_t)(at - out) + bytes;
 }
 
@@ -95,9 +123,11 @@ static enum load_step next(const uint8_t *in, size_t bytes, struct load_message 
 }
 
 const struct load_wire load_wire_patchbay = {
+    .name = "patchbay",
     .greet = greet,
     .wrap_bytes_max = CLIENT_HEADER_BYTES_MAX,
     .write_request = write_request,
     .write_answer = write_answer,
+    .write_event = write_event,
     .next = next,
 };

@@ -1,19 +1,14 @@
-// `patchbay bench`: a closed loop of requests through a hub (or a NATS server), every answer checked, and
-// what it cost. It goes well: warm-up, measured stretch, drain; then one report. It fails: a hub that can't
-// be reached is status 3; a wrong or missing answer or a broken connection is status 1, with the numbers
-// measured up to then.
+// See run.h. It goes well: warm-up, measured stretch, drain; then one result. It fails: what can't be told of
+// the server is left unknown; a fault ends the stretch early, and the result says so.
 #include "bench/load/run.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <time.h>
 
 #include "bench/load/cpu.h"
-#include "tools/client.h"
 
 enum { DRAIN_SECONDS = 5 };
 
@@ -23,67 +18,105 @@ static uint64_t own_cpu_ns(void) {
     return (uint64_t)used.tv_sec * 1000000000U + (uint64_t)used.tv_nsec;
 }
 
-// A hub's process: who listens at the other end of a Unix socket, else the `pid` that its statistics tell.
-pid_t load_hub_pid(const char *hub) {
-    struct client client;
-    if (client_open(&client, hub) < 0) {
-        return 0;
-    }
-    struct ucred peer = {0};
-    socklen_t bytes = sizeof peer;
-    struct client_answer answer;
-    uint64_t pid = 0;
-    if (getsockopt(client.socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.pid > 0) {
-        pid = (uint64_t)peer.pid;
-    } else if (client_call(&client, "hub/stats", NULL, &answer) == 0 && !answer.refused) {
-        struct json_item found = json_member(answer.body.bytes, answer.value, "pid");
-        if (found.type != JSON_NUMBER || !json_number_whole(answer.body.bytes, found.value, &pid)) {
-            pid = 0;
-        }
-    }
-    client_close(&client);
-    return pid <= INT32_MAX ? (pid_t)pid : 0;
+// What is read at both ends of the measured stretch.
+struct sample {
+    bool cpu_known, work_known;
+    uint64_t cpu_ns, own_cpu_ns, at_ns;
+    struct server_work work;
+};
+
+// The server's statistics are asked for outside of the stretch whose time counts.
+static void sample_work(struct sample *sample, struct client *hub) {
+    sample->work_known = hub != NULL && server_work(hub, &sample->work) == 0;
 }
 
-static void measure(struct load *load, const struct load_settings *settings, struct load_result *result) {
+static void sample_cpu(struct sample *sample, pid_t server) {
+    sample->cpu_known = server > 0 && cpu_of_process(server, &sample->cpu_ns) == 0;
+    sample->own_cpu_ns = own_cpu_ns();
+    sample->at_ns = load_now_ns();
+}
+
+static void subtract(struct load_result *result, const struct sample *before, const struct sample *after) {
+    result->elapsed_ns = after->at_ns - before->at_ns;
+    result->own_cpu_ns = after->own_cpu_ns - before->own_cpu_ns;
+    result->cpu_known = before->cpu_known && after->cpu_known;
+    result->cpu_ns = after->cpu_ns - before->cpu_ns;
+    result->work_known = before->work_known && after->work_known;
+    result->work.kernel_entries = after->work.kernel_entries - before->work.kernel_entries;
+    result->work.frames = after->work.frames - before->work.frames;
+}
+
+static void run(struct load *load, const struct load_settings *settings, struct client *hub,
+                struct load_result *result) {
+    struct sample before = {0}, after = {0};
     load_start(load);
     load_run(load, load_now_ns() + (uint64_t)(settings->warmup_seconds * 1e9));
+    sample_work(&before, hub);
     load->recording = true;
-    uint64_t hub_before_ns = 0, hub_after_ns = 0;
-    result->hub_cpu_known = settings->hub_pid > 0 && cpu_of_process(settings->hub_pid, &hub_before_ns) == 0;
-    uint64_t own_before_ns = own_cpu_ns(), before_ns = load_now_ns();
-    load_run(load, before_ns + (uint64_t)(settings->seconds * 1e9));
-    result->elapsed_ns = load_now_ns() - before_ns;
-    result->own_cpu_ns = own_cpu_ns() - own_before_ns;
-    if (result->hub_cpu_known) {
-        result->hub_cpu_known = cpu_of_process(settings->hub_pid, &hub_after_ns) == 0;
-        result->hub_cpu_ns = hub_after_ns - hub_before_ns;
-    }
+    sample_cpu(&before, settings->server_pid);
+    load_run(load, before.at_ns + (uint64_t)(settings->seconds * 1e9));
+    sample_cpu(&after, settings->server_pid);
     load->recording = false;
+    sample_work(&after, hub);
+    subtract(result, &before, &after);
+    result->memory_known =
+        settings->server_pid > 0 && server_memory(settings->server_pid, &result->memory) == 0;
     load_stop(load);
     load_run(load, load_now_ns() + DRAIN_SECONDS * 1000000000ULL);
 }
 
-// Many sources want more descriptors than a shell usually allows at first.
-static void raise_descriptor_limit(void) {
+// Opens the idle connections, and tells what each costs the server.
+static int open_others(struct load *load, const struct load_settings *settings, struct load_result *result) {
+    struct server_memory before, after;
+    bool known = settings->plan.idle > 0 && settings->server_pid > 0 &&
+                 server_memory(settings->server_pid, &before) == 0;
+    int error = load_open_others(load);
+    if (error == 0 && known && server_memory(settings->server_pid, &after) == 0) {
+        result->idle_known = true;
+        result->idle_bytes =
+            ((double)after.anonymous_bytes - (double)before.anonymous_bytes) / settings->plan.idle;
+    }
+    return error;
+}
+
+static void run_beside_hub(struct load *load, const struct load_settings *settings,
+                           struct load_result *result) {
+    struct client client;
+    bool asks = settings->plan.wire == &load_wire_patchbay && client_open(&client, settings->plan.at) == 0;
+    run(load, settings, asks ? &client : NULL, result);
+    if (asks) {
+        client_close(&client);
+    }
+}
+
+// Many connections want more descriptors than a shell usually allows at first; an open loop wants timers that
+// come in time.
+static void prepare_process(void) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
         limit.rlim_cur = limit.rlim_max;
         setrlimit(RLIMIT_NOFILE, &limit);
     }
+    prctl(PR_SET_TIMERSLACK, 1UL);
 }
 
-int load_measure(const struct load_settings *settings, struct load_result *result) {
-    struct load *load = calloc(1, sizeof *load); // the histogram makes it large for a stack
+int load_measure(const struct load_settings *settings, struct load_result *result, const char **why) {
+    struct load *load = calloc(1, sizeof *load); // the histograms make it large for a stack
     if (load == NULL) {
         return -ENOMEM;
     }
-    raise_descriptor_limit();
-    int error = load_open(load, &settings->plan);
+    prepare_process();
+    int error = load_open(load, &settings->plan, why);
     if (error == 0) {
-        measure(load, settings, result);
-        result->latency = load->latency;
+        error = open_others(load, settings, result);
+    }
+    if (error == 0) {
+        run_beside_hub(load, settings, result);
+        for (int class = 0; class < LOAD_CLASSES; class ++) {
+            result->latency[class] = load->latency[class];
+        }
         result->wrong = load->wrong;
+        result->lost = load->lost;
         result->missing = load->pending;
         result->fault = load->fault;
     }

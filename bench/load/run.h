@@ -4,24 +4,30 @@
 #include <sys/types.h>
 
 #include "bench/load/load.h"
+#include "bench/load/server.h"
 
 struct load_settings {
     struct load_plan plan;
     double warmup_seconds, seconds;
-    pid_t hub_pid; // whose CPU time is measured; 0: nobody's
+    pid_t server_pid; // whose costs are measured; 0: nobody's
 };
 
 struct load_result {
-    struct histogram latency; // ns, of the answers in the measured stretch
+    struct histogram latency[LOAD_CLASSES]; // ns, of what ended in the measured stretch
     uint64_t elapsed_ns;
     uint64_t own_cpu_ns; // of the load generator
-    bool hub_cpu_known;
-    uint64_t hub_cpu_ns;
-    uint64_t wrong, missing; // over the whole run
-    const char *fault;       // why it ended early; NULL if it didn't
+    bool cpu_known;
+    uint64_t cpu_ns;
+    bool memory_known;
+    struct server_memory memory; // at the end of the measured stretch
+    bool idle_known;
+    double idle_bytes; // of anonymous memory, for each connection that idles
+    bool work_known;
+    struct server_work work;       // a hub's, in about the measured stretch
+    uint64_t wrong, lost, missing; // over the whole run
+    const char *fault;             // why it ended early; NULL if it didn't
 };
 
-// Runs warm-up, measured stretch and drain. 0; -errno or -EPROTO when the connections could not be made.
-int load_measure(const struct load_settings *settings, struct load_result *result);
-// The process that serves `hub`; 0 when that can't be told.
-pid_t load_hub_pid(const char *hub);
+// Opens the connections, runs warm-up, measured stretch and drain, and closes them. 0; as load_open when the
+// connections could not be made, with *why set to static text when there is more to say than the errno.
+int load_measure(const struct load_settings *settings, struct load_result *result, const char **why);

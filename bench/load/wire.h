@@ -1,23 +1,23 @@
 // What differs between the protocols that the load generator speaks: how a connection is greeted, and how a
-// body is wrapped. All else (connections, bodies, checks, clocks) is shared, so that both sides of a
+// body is wrapped. All else (connections, bodies, checks, clocks) is shared, so that all sides of a
 // comparison cost the generator about the same.
 #pragma once
 
 #include "bench/load/body.h"
 
-struct load_greeting {
-    const char *at; // the hub's URI, or HOST:PORT
-    const struct load_name *name;
-    bool is_target;   // it answers under its name; else it asks
-    bool plain_inbox; // NATS sources: one reply subject for all requests and not one each
+enum load_role {
+    LOAD_ASKS,       // a source of requests
+    LOAD_ANSWERS,    // their target, under its name
+    LOAD_PUBLISHES,  // a source of events
+    LOAD_SUBSCRIBES, // to the topic of its name
+    LOAD_IDLES,      // is greeted, and then is there
 };
 
-struct load_request {
-    const struct load_name *source;
-    const struct load_name *target;
-    uint64_t id;
-    uint8_t nonce[LOAD_NONCE_BYTES];
-    bool plain_inbox;
+struct load_greeting {
+    const char *at; // the server's URI, or HOST:PORT
+    const struct load_name *name;
+    enum load_role role;
+    bool plain_inbox; // NATS sources: one reply subject for all requests and not one each
 };
 
 enum load_step { LOAD_PARTIAL, LOAD_MESSAGE, LOAD_BROKEN };
@@ -33,18 +33,28 @@ struct load_message {
 };
 
 struct load_wire {
-    // Connects and says who this is, blocking. The socket, or -errno; -EPROTO when the other side refused,
-    // which was then told on standard error.
+    const char *name;
+    // Its targets can't be told apart by who sends: they all bear one name, and the server picks.
+    bool server_picks_target;
+    // Connects and says who this is, blocking; when it returns, the server has taken note of it. The socket,
+    // or -errno; -EPROTO when the other side refused, which was then told on standard error.
     int (*greet)(const struct load_greeting *greeting);
     // Bytes that a message can have beside its body, at most.
     size_t wrap_bytes_max;
-    // Writes a whole message; returns its length.
+    // Each writes a whole message and returns its length; NULL: the protocol has no such thing.
     size_t (*write_request)(const struct load_body *body, const struct load_request *request, uint8_t *out);
     size_t (*write_answer)(const struct load_body *body, const struct load_message *asked,
                            const struct load_parts *parts, uint8_t *out);
+    size_t (*write_event)(const struct load_body *body, const struct load_event *event, uint8_t *out);
     // Finds the first message. 64 bytes behind `bytes` are readable.
     enum load_step (*next)(const uint8_t *in, size_t bytes, struct load_message *message);
 };
 
 extern const struct load_wire load_wire_patchbay;
 extern const struct load_wire load_wire_nats;
+extern const struct load_wire load_wire_redis;
+extern const struct load_wire load_wire_mqtt;
+extern const struct load_wire load_wire_relay;
+
+// The protocol of this name; NULL when there is none.
+const struct load_wire *load_wire_named(const char *name);

@@ -1,0 +1,203 @@
+// See link.h. It goes well: a buffer of the pool that holds whole messages is read in place and given back; a
+// message that goes on behind its end is moved to the link's own memory, and what follows is put behind it.
+// It fails: a connection that breaks is a negative errno for the caller, memory that is used up a NULL or
+// false.
+#include "bench/load/link.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "core/limits.h"
+
+enum { CLOSING_NS = 2000000000 };
+
+bool bytes_room(struct bytes *bytes, size_t more) {
+    if (bytes->capacity - bytes->count >= more) {
+        return true;
+    }
+    size_t capacity = bytes->capacity * 2 > bytes->count + more ? bytes->capacity * 2 : bytes->count + more;
+    uint8_t *moved = realloc(bytes->at, capacity + BUFFER_SLACK_BYTES);
+    if (moved == NULL) {
+        return false;
+    }
+    memset(moved + capacity, 0, BUFFER_SLACK_BYTES);
+    bytes->at = moved;
+    bytes->capacity = capacity;
+    return true;
+}
+
+int links_open(struct links *links, const char **why) {
+    *links = (struct links){.budget.bytes_max = UINT64_MAX};
+    buffer_pool_init(&links->pool, &links->budget);
+    struct io_options options = {.pool = &links->pool, .buffers_lent = RECEIVE_BUFFERS_LENT};
+    return io_open(&links->io, &options, why);
+}
+
+void link_receive(struct links *links, struct link *link) {
+    link->receiving = true;
+    io_receive(links->io, link->socket, link->index, false);
+}
+
+// --- Sending
+
+uint8_t *link_room(struct link *link, size_t bytes_max) {
+    struct bytes *out = &link->out[link->filling];
+    return bytes_room(out, bytes_max) ? out->at + out->count : NULL;
+}
+
+static void list(struct links *links, struct link *link) {
+    if (!link->listed && !link->sending && link->out[link->filling].count > 0) {
+        link->listed = true;
+        link->next = links->unsent;
+        links->unsent = link;
+    }
+}
+
+void link_wrote(struct links *links, struct link *link, size_t bytes) {
+    link->out[link->filling].count += bytes;
+    list(links, link);
+}
+
+static void send_rest(struct links *links, struct link *link) {
+    struct bytes *out = &link->out[!link->filling];
+    struct iovec rest = {.iov_base = out->at + link->sent, .iov_len = out->count - link->sent};
+    io_send(links->io, link->socket, link->index, &rest, 1);
+}
+
+void links_flush(struct links *links) {
+    for (struct link *link; (link = links->unsent) != NULL;) {
+        links->unsent = link->next;
+        link->listed = false;
+        link->sending = true;
+        link->sent = 0;
+        link->filling = !link->filling;
+        send_rest(links, link);
+    }
+}
+
+int link_sent(struct links *links, struct link *link, const struct io_event *event) {
+    if (event->result <= 0) {
+        link->sending = false;
+        return event->result == 0 ? -ECONNRESET : event->result;
+    }
+    link->sent += (size_t)event->result;
+    if (link->sent < link->out[!link->filling].count) {
+        send_rest(links, link);
+        return 0;
+    }
+    link->sending = false;
+    link->out[!link->filling].count = 0;
+    list(links, link);
+    return 0;
+}
+
+// --- Receiving
+
+static bool hold(struct link *link, const uint8_t *from, size_t bytes) {
+    if (!bytes_room(&link->held, bytes)) {
+        return false;
+    }
+    memcpy(link->held.at + link->held.count, from, bytes);
+    link->held.count += bytes;
+    return true;
+}
+
+ssize_t link_received(struct links *links, struct link *link, const struct io_event *event,
+                      const uint8_t **in) {
+    link->receiving = event->more;
+    if (event->result <= 0) {
+        if (event->result != -ENOBUFS) {
+            return event->result == 0 ? -ECONNRESET : event->result;
+        }
+        link_receive(links, link);
+        *in = link->held.at;
+        return (ssize_t)link->held.count;
+    }
+    if (!event->more) {
+        link_receive(links, link);
+    }
+    if (link->held.count == 0) {
+        *in = event->buffer->bytes;
+        return event->result;
+    }
+    if (!hold(link, event->buffer->bytes, (size_t)event->result)) {
+        buffer_drop(event->buffer);
+        return -ENOMEM;
+    }
+    *in = link->held.at;
+    return (ssize_t)link->held.count;
+}
+
+bool link_taken(struct links *links, struct link *link, const struct io_event *event, size_t bytes) {
+    (void)links;
+    bool kept = true;
+    if (link->held.count > 0) {
+        link->held.count -= bytes;
+        memmove(link->held.at, link->held.at + bytes, link->held.count);
+    } else if (event->result > 0 && (size_t)event->result > bytes) {
+        kept = hold(link, event->buffer->bytes + bytes, (size_t)event->result - bytes);
+    }
+    buffer_drop(event->buffer);
+    return kept;
+}
+
+// --- The end
+
+static struct link *link_at(void *table, size_t index, size_t size) {
+    return (struct link *)((char *)table + index * size);
+}
+
+static bool at_rest(void *table, size_t count, size_t size) {
+    for (size_t index = 0; index < count; index++) {
+        const struct link *link = link_at(table, index, size);
+        if (link->receiving || link->sending) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Takes the ends of what was under way; true when there is nothing any more. A socket that was shut down ends
+// all of it soon; the clock is for a kernel that doesn't.
+static bool come_to_rest(struct links *links, void *table, size_t count, size_t size) {
+    uint64_t until_ns = io_now(links->io) + CLOSING_NS;
+    while (!at_rest(table, count, size) && io_now(links->io) < until_ns) {
+        struct io_event event;
+        io_run(links->io, until_ns);
+        while (io_next(links->io, &event)) {
+            struct link *link = link_at(table, event.token, size);
+            if (event.kind == IO_SENT) {
+                link->sending = false;
+            } else if (event.kind == IO_RECEIVED) {
+                link->receiving = event.more;
+                buffer_drop(event.buffer);
+            }
+        }
+    }
+    return at_rest(table, count, size);
+}
+
+void links_close(struct links *links, void *table, size_t count, size_t size) {
+    for (size_t index = 0; index < count; index++) {
+        struct link *link = link_at(table, index, size);
+        if (link->socket >= 0) {
+            shutdown(link->socket, SHUT_RDWR);
+        }
+    }
+    bool rested = come_to_rest(links, table, count, size);
+    for (size_t index = 0; index < count && rested; index++) {
+        struct link *link = link_at(table, index, size);
+        if (link->socket >= 0) {
+            io_close_socket(links->io, link->socket);
+        }
+        free(link->held.at);
+        free(link->out[0].at);
+        free(link->out[1].at);
+    }
+    if (rested) { // else the kernel may still write there: the process's end clears that up
+        io_close(links->io);
+        buffer_pool_deinit(&links->pool);
+    }
+}

@@ -1,0 +1,59 @@
+// The load generator's connections over the hub's own seam to the kernel (io/io.h): what arrives is read
+// where it lies, what is written waits until the turn's end and goes out with one send a connection.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/buffer.h"
+#include "io/io.h"
+
+// Bytes that grow on demand.
+struct bytes {
+    uint8_t *at;
+    size_t count, capacity;
+};
+
+// Room for `more` bytes behind those that are there, and for slack behind them; false without memory.
+bool bytes_room(struct bytes *bytes, size_t more);
+
+struct link {
+    int socket;          // -1: not open
+    uint32_t index;      // in the table of links
+    struct bytes held;   // the beginning of a message whose end has not come
+    struct bytes out[2]; // one is being filled, the other one sent
+    uint8_t filling;
+    bool receiving, sending, listed;
+    size_t sent;       // of the one being sent
+    struct link *next; // of those with something to send
+};
+
+struct links {
+    struct io *io;
+    struct buffer_budget budget;
+    struct buffer_pool pool;
+    struct link *unsent;
+};
+
+// Opens the calling thread's io. 0, or -errno with *why set.
+int links_open(struct links *links, const char **why);
+// Closes every link of the table and waits until the kernel has let go of them, then closes the io. `size` is
+// that of what the table holds, a link at the start of each.
+void links_close(struct links *links, void *table, size_t count, size_t size);
+
+// Receives from now on.
+void link_receive(struct links *links, struct link *link);
+// Where `bytes_max` bytes may be written; NULL without memory. link_wrote says how many were.
+uint8_t *link_room(struct link *link, size_t bytes_max);
+void link_wrote(struct links *links, struct link *link, size_t bytes);
+// Sends what was written since, on every link that has no send under way.
+void links_flush(struct links *links);
+
+// Notes the link's event. 0; -errno when the connection broke or ended (-ECONNRESET).
+int link_sent(struct links *links, struct link *link, const struct io_event *event);
+// What was received, with what was held before it, is at *in: slack follows it. The count of bytes, or
+// -errno likewise. link_taken is due after it, with the number of bytes that were whole messages.
+ssize_t link_received(struct links *links, struct link *link, const struct io_event *event,
+                      const uint8_t **in);
+bool link_taken(struct links *links, struct link *link, const struct io_event *event, size_t bytes);

@@ -1,0 +1,122 @@
+// How a load's connections come and go. It goes well: each is dialled and greeted before the next, so that a
+// server takes them in a known order, and receives from then on. It fails: the first that can't be greeted
+// ends it, with that error.
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "bench/load/exchange.h"
+
+// The envelope of a body is small against this, however long names and ids are.
+enum { ENVELOPE_BYTES = 512 };
+
+static void name_link(const struct load *load, struct load_link *link) {
+    bool alike = load->plan.events || (link->role == LOAD_ANSWERS && load->plan.wire->server_picks_target);
+    const char *kind = load->plan.events ? "topic" : link->role == LOAD_ANSWERS ? "target" : "source";
+    link->name.bytes = (uint32_t)snprintf(link->name.text, sizeof link->name.text, "bench-%s-%d-%u", kind,
+                                          (int)getpid(), alike ? 0 : link->link.index);
+}
+
+static int greet(struct load *load, struct load_link *link) {
+    struct load_greeting greeting = {
+        .at = load->plan.at, .name = &link->name, .role = link->role, .plain_inbox = load->plan.plain_inbox};
+    int socket = load->plan.wire->greet(&greeting);
+    if (socket < 0) {
+        return socket;
+    }
+    link->link.socket = socket;
+    load->opened++;
+    return 0;
+}
+
+static int open_link(struct load *load, uint32_t index, enum load_role role, bool reads) {
+    struct load_link *link = &load->table[index];
+    link->role = role;
+    link->next_id = link->expected = 1;
+    link->next_target = index % load->plan.targets; // the sources don't all begin at one target
+    name_link(load, link);
+    if (load_is_source(link)) {
+        link->slots = calloc(load->slot_mask + 1, sizeof *link->slots);
+        if (link->slots == NULL) {
+            return -ENOMEM;
+        }
+    }
+    int error = greet(load, link);
+    if (error == 0 && reads) {
+        link_receive(&load->links, &link->link);
+    }
+    return error;
+}
+
+static bool can_exchange(const struct load_plan *plan) {
+    const struct load_wire *wire = plan->wire;
+    return plan->events ? wire->write_event != NULL : wire->write_request != NULL;
+}
+
+static int make_table(struct load *load) {
+    const struct load_plan *plan = &load->plan;
+    uint64_t count = (uint64_t)plan->targets + plan->sources + plan->idle + plan->slow;
+    load->table = calloc(count, sizeof *load->table);
+    if (load->table == NULL) {
+        return -ENOMEM;
+    }
+    load->table_count = (uint32_t)count;
+    for (uint32_t index = 0; index < load->table_count; index++) {
+        load->table[index].link.socket = -1;
+        load->table[index].link.index = index;
+    }
+    uint64_t slots = plan->depth > plan->in_flight ? plan->depth : plan->in_flight;
+    while (load->slot_mask < 2 * slots) {
+        load->slot_mask = load->slot_mask * 2 + 1;
+    }
+    return 0;
+}
+
+int load_open(struct load *load, const struct load_plan *plan, const char **why) {
+    *load = (struct load){.plan = *plan};
+    load->exchange = plan->events ? &load_exchange_events : &load_exchange_requests;
+    load->message_bytes_max = plan->body.bytes + plan->wire->wrap_bytes_max + ENVELOPE_BYTES;
+    if (!can_exchange(plan)) {
+        *why = "the protocol has no such exchange";
+        return -EOPNOTSUPP;
+    }
+    int error = links_open(&load->links, why);
+    if (error == 0) {
+        error = make_table(load);
+    }
+    enum load_role target = plan->events ? LOAD_SUBSCRIBES : LOAD_ANSWERS;
+    enum load_role source = plan->events ? LOAD_PUBLISHES : LOAD_ASKS;
+    for (uint32_t n = 0; error == 0 && (n < plan->targets || n < plan->sources); n++) {
+        if (n < plan->targets) {
+            error = open_link(load, n, target, true);
+        }
+        if (error == 0 && n < plan->sources) {
+            error = open_link(load, plan->targets + n, source, true);
+        }
+    }
+    return error;
+}
+
+int load_open_others(struct load *load) {
+    const struct load_plan *plan = &load->plan;
+    uint32_t index = plan->targets + plan->sources;
+    int error = 0;
+    for (uint32_t n = 0; error == 0 && n < plan->idle; n++) {
+        error = open_link(load, index++, LOAD_IDLES, true);
+    }
+    for (uint32_t n = 0; error == 0 && n < plan->slow; n++) {
+        error = open_link(load, index++, plan->events ? LOAD_SUBSCRIBES : LOAD_IDLES, false);
+    }
+    return error;
+}
+
+void load_close(struct load *load) {
+    if (load->links.io != NULL) {
+        links_close(&load->links, load->table, load->table_count, sizeof *load->table);
+    }
+    for (uint32_t index = 0; index < load->table_count; index++) {
+        free(load->table[index].slots);
+    }
+    free(load->table);
+}

@@ -1,0 +1,132 @@
+#include "tools/bench_report.h"
+
+#include <stdio.h>
+
+// Requests that were answered, or events that came to a subscriber.
+static uint64_t messages(const struct load_result *result) {
+    return result->latency[LOAD_ORDINARY].total + result->latency[LOAD_HIGH].total;
+}
+
+static double rate(const struct load_result *result) {
+    return (double)messages(result) / ((double)result->elapsed_ns / 1e9);
+}
+
+static double cpu_us(const struct load_result *result) {
+    return (double)result->cpu_ns / 1e3 / (double)messages(result);
+}
+
+// How much of one processor the load generator used: near 100 %, it and not the server was the limit.
+static double own_percent(const struct load_result *result) {
+    return 100.0 * (double)result->own_cpu_ns / (double)result->elapsed_ns;
+}
+
+static bool cpu_known(const struct load_result *result) {
+    return result->cpu_known && messages(result) > 0;
+}
+
+static const struct {
+    const char *name;
+    double share;
+} shares[] = {{"p50", 0.50}, {"p90", 0.90}, {"p99", 0.99}, {"p99.9", 0.999}, {"max", 1}};
+
+enum { SHARES = sizeof shares / sizeof shares[0] };
+
+static double latency_us(const struct histogram *latency, int share) {
+    return (double)histogram_at(latency, shares[share].share) / 1e3;
+}
+
+static void print_latency(const struct histogram *latency, const char *name) {
+    for (int share = 0; share < SHARES && latency->total > 0; share++) {
+        printf("%s %-6s %.1f us\n", name, shares[share].name, latency_us(latency, share));
+    }
+}
+
+void bench_report(const struct load_settings *settings, const struct load_result *result) {
+    const char *what = settings->plan.events ? "a delivery" : "a request and response";
+    printf("%s %.0f\n", settings->plan.events ? "deliveries/s        " : "requests/s          ",
+           rate(result));
+    print_latency(&result->latency[LOAD_ORDINARY], "latency");
+    print_latency(&result->latency[LOAD_HIGH], "latency, high priority,");
+    if (cpu_known(result)) {
+        printf("server CPU           %.3f us %s (process %d)\n", cpu_us(result), what,
+               (int)settings->server_pid);
+    } else {
+        printf("server CPU           unknown (--hub-pid)\n");
+    }
+    if (result->work_known && result->work.frames > 0) {
+        printf("kernel entries       %.5f a frame\n",
+               (double)result->work.kernel_entries / (double)result->work.frames);
+    }
+    if (result->memory_known) {
+        printf("resident memory      %.1f MiB\n", (double)result->memory.resident_bytes / 1048576);
+    }
+    if (result->idle_known) {
+        printf("idle connection      %.0f bytes\n", result->idle_bytes);
+    }
+    printf("load generator CPU   %.0f %% of one processor\n", own_percent(result));
+    printf("messages             %llu, wrong %llu, lost %llu, missing %llu\n",
+           (unsigned long long)messages(result), (unsigned long long)result->wrong,
+           (unsigned long long)result->lost, (unsigned long long)result->missing);
+}
+
+// --- For programs
+
+static void json_latency(const char *name, const struct histogram *latency) {
+    if (latency->total == 0) {
+        printf("\"%s\":null,", name);
+        return;
+    }
+    printf("\"%s\":{", name);
+    for (int share = 0; share < SHARES; share++) {
+        printf("%s\"%s\":%.1f", share > 0 ? "," : "", shares[share].name, latency_us(latency, share));
+    }
+    printf("},");
+}
+
+static void json_number(const char *name, bool known, double value) {
+    if (known) {
+        printf("\"%s\":%.6g,", name, value);
+    } else {
+        printf("\"%s\":null,", name);
+    }
+}
+
+static void json_plan(const struct load_plan *plan) {
+    printf("\"protocol\":\"%s\",\"exchange\":\"%s\",\"sources\":%u,\"targets\":%u,\"depth\":%u,"
+           "\"inFlight\":%u,\"rate\":%.0f,\"bodyBytes\":%u,\"idLast\":%s,\"highPercent\":%u,\"idle\":%u,"
+           "\"slow\":%u,",
+           plan->wire->name, plan->events ? "events" : "requests", plan->sources, plan->targets, plan->depth,
+           plan->in_flight, plan->rate, plan->body.bytes, plan->body.id_last ? "true" : "false",
+           plan->high_percent, plan->idle, plan->slow);
+}
+
+void bench_report_json(const struct load_settings *settings, const struct load_result *result) {
+    printf("{");
+    json_plan(&settings->plan);
+    printf("\"seconds\":%.3f,\"messages\":%llu,\"messagesPerSecond\":%.0f,", (double)result->elapsed_ns / 1e9,
+           (unsigned long long)messages(result), rate(result));
+    json_latency("latencyUs", &result->latency[LOAD_ORDINARY]);
+    json_latency("highLatencyUs", &result->latency[LOAD_HIGH]);
+    json_number("cpuUs", cpu_known(result), cpu_known(result) ? cpu_us(result) : 0);
+    json_number("kernelEntriesPerFrame", result->work_known && result->work.frames > 0,
+                (double)result->work.kernel_entries / (double)(result->work.frames + !result->work.frames));
+    json_number("residentBytes", result->memory_known, (double)result->memory.resident_bytes);
+    json_number("anonymousBytes", result->memory_known, (double)result->memory.anonymous_bytes);
+    json_number("idleBytes", result->idle_known, result->idle_bytes);
+    printf("\"generatorCpuPercent\":%.0f,\"wrong\":%llu,\"lost\":%llu,\"missing\":%llu}\n",
+           own_percent(result), (unsigned long long)result->wrong, (unsigned long long)result->lost,
+           (unsigned long long)result->missing);
+}
+
+bool bench_report_faults(const struct load_result *result) {
+    if (result->fault != NULL) {
+        fprintf(stderr, "bench: ended early: %s\n", result->fault);
+    }
+    if (result->wrong > 0 || result->lost > 0 || result->missing > 0) {
+        fprintf(stderr, "bench: %llu messages wrong, %llu lost, %llu missing\n",
+                (unsigned long long)result->wrong, (unsigned long long)result->lost,
+                (unsigned long long)result->missing);
+    }
+    return result->fault == NULL && result->wrong == 0 && result->lost == 0 && result->missing == 0 &&
+           messages(result) > 0;
+}
