@@ -10,7 +10,7 @@ void signals_init(struct signals *signals) {
     *signals = (struct signals){.descriptor = -1};
 }
 
-int signals_open(struct signals *signals, uint64_t token) {
+int signals_route(struct signals *signals, uint64_t token) {
     assert(signals->descriptor < 0);
     sigset_t set;
     sigemptyset(&set);
@@ -25,7 +25,7 @@ int signals_open(struct signals *signals, uint64_t token) {
     return 0;
 }
 
-void signals_close(struct signals *signals) {
+void signals_unroute(struct signals *signals) {
     if (signals->descriptor >= 0)
         close(signals->descriptor);
     signals->descriptor = -1;

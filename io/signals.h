@@ -11,7 +11,7 @@ struct signals {
 
 void signals_init(struct signals *signals);
 // From now on SIGTERM, SIGINT and SIGHUP, which the process has blocked, can be read. 0 or -errno.
-int signals_open(struct signals *signals, uint64_t token);
-void signals_close(struct signals *signals);
+int signals_route(struct signals *signals, uint64_t token);
+void signals_unroute(struct signals *signals);
 // The next arrival as an event; false when there is none, and then `ready` is too.
 bool signals_next(struct signals *signals, struct io_event *event);

@@ -152,7 +152,7 @@ static void watch_signals(struct uring_io *io) {
 }
 
 static int uring_signals(struct io *io, uint64_t token) {
-    int result = signals_open(&of(io)->signals, token);
+    int result = signals_route(&of(io)->signals, token);
     if (result == 0)
         watch_signals(of(io));
     return result;
@@ -319,7 +319,7 @@ static void uring_close(struct io *base) {
     ring_submit(&io->ring);
     lend_close(&io->lend, &io->ring.uring);
     ring_close(&io->ring);
-    signals_close(&io->signals);
+    signals_unroute(&io->signals);
     io->magic = 0;
     memory_give(io);
 }
