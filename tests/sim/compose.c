@@ -11,11 +11,6 @@ static const char *const level_names[] = {"autonomous", "supervised", "human-in-
 
 // --- A text that grows
 
-struct draft {
-    char *bytes;
-    size_t count, capacity;
-};
-
 static void room(struct draft *draft, size_t count) {
     if (draft->count + count < draft->capacity)
         return;
@@ -32,6 +27,13 @@ __attribute__((format(printf, 2, 3))) static void put(struct draft *draft, const
     int count = vsnprintf(draft->bytes + draft->count, 1024, format, arguments);
     draft->count += (size_t)count;
     va_end(arguments);
+}
+
+static void put_bytes(struct draft *draft, const void *bytes, size_t count) {
+    room(draft, count + 1);
+    if (count)
+        memcpy(draft->bytes + draft->count, bytes, count);
+    draft->count += count;
 }
 
 static void put_space(struct run *run, struct draft *draft) {
@@ -99,7 +101,7 @@ static void put_filler(struct run *run, struct draft *draft) {
     put(draft, "]");
 }
 
-static void put_fields(struct run *run, struct record *record, struct draft *draft) {
+static void put_fields_of(struct run *run, struct record *record, struct draft *draft) {
     if (random_chance(run->random, 250))
         put(draft, "Content-Type: application/vscode-jsonrpc; charset=utf-8\r\n");
     if (random_chance(run->random, 150))
@@ -118,6 +120,58 @@ static void put_fields(struct run *run, struct record *record, struct draft *dra
         record->short_timeout = true;
         put(draft, "Custom-Timeout-Ms: %u\r\n", 1 + random_below(run->random, 500));
     }
+}
+
+static void put_fields(struct run *run, const struct guest *guest, struct record *record,
+                       struct draft *draft) {
+    const struct gathering *gathering = &guest->gathering;
+    if (!gathering->open || gathering->count == 0) {
+        put_fields_of(run, record, draft);
+        return;
+    }
+    put_bytes(draft, gathering->fields.bytes, gathering->fields.count);
+    record->governance = record->kind == RECORD_ANSWER ? 0 : gathering->governance;
+    record->short_timeout = record->kind == RECORD_ASK && gathering->short_timeout;
+}
+
+// --- Batches
+
+void compose_batch_begin(struct guest *guest) {
+    guest->gathering.open = true;
+}
+
+static void gather(struct run *run, struct guest *guest, const struct record *record) {
+    struct gathering *gathering = &guest->gathering;
+    if (gathering->count++ == 0) {
+        put_bytes(&gathering->fields, record->fields.bytes, record->fields.count);
+        gathering->governance = record->governance;
+        gathering->short_timeout = record->short_timeout;
+    } else {
+        put(&gathering->members, ",");
+    }
+    put_space(run, &gathering->members);
+    put_bytes(&gathering->members, record->body.bytes, record->body.count);
+    put_space(run, &gathering->members);
+    if (run->profile.rude && random_chance(run->random, 100)) {
+        put(&gathering->members, ",[7]");
+        guest->null_errors_due++;
+    }
+}
+
+void compose_batch_end(struct guest *guest) {
+    struct gathering *gathering = &guest->gathering;
+    char line[64];
+    if (gathering->count) {
+        int bytes = snprintf(line, sizeof line, "Content-Length: %zu\r\n", gathering->members.count + 2);
+        queue_bytes_add(&guest->out, line, (size_t)bytes);
+        queue_bytes_add(&guest->out, gathering->fields.bytes, gathering->fields.count);
+        queue_bytes_add(&guest->out, "\r\n[", 3);
+        queue_bytes_add(&guest->out, gathering->members.bytes, gathering->members.count);
+        queue_bytes_add(&guest->out, "]", 1);
+    }
+    free(gathering->fields.bytes);
+    free(gathering->members.bytes);
+    *gathering = (struct gathering){0};
 }
 
 // Writes the frame to the guest's queue, its length line first or last and more or less canonical.
@@ -178,16 +232,18 @@ static void seal(struct run *run, struct guest *guest, struct record *record, st
     record->body = (struct bit){record->memory + fields, body};
     free(parts->fields.bytes);
     free(parts->body.bytes);
-    queue_frame(run, guest, record);
+    record->batched = guest->gathering.open;
+    if (record->batched)
+        gather(run, guest, record);
+    else
+        queue_frame(run, guest, record);
 }
 
 static void put_id_member(struct record *record, struct parts *parts) {
     put(&parts->body, "\"id\":");
     record->id_at = parts->body.count;
     record->id_bytes = strlen(parts->id);
-    room(&parts->body, record->id_bytes + 1);
-    memcpy(parts->body.bytes + parts->body.count, parts->id, record->id_bytes);
-    parts->body.count += record->id_bytes;
+    put_bytes(&parts->body, parts->id, record->id_bytes);
 }
 
 static void put_params(struct run *run, struct record *record, struct parts *parts, const char *extra) {
@@ -214,7 +270,9 @@ static void put_params(struct run *run, struct record *record, struct parts *par
 static void put_call(struct run *run, struct record *record, struct parts *parts, const char *method,
                      const char *extra) {
     unsigned start = random_below(run->random, 4), stride = random_chance(run->random, 500) ? 1 : 3;
-    put_space(run, &parts->body);
+    bool alone = !run->guests[record->source]->gathering.open; // else the space around it is the batch's
+    if (alone)
+        put_space(run, &parts->body);
     put(&parts->body, "{");
     bool comma = false;
     for (unsigned step = 0; step < 4; step++) {
@@ -235,7 +293,8 @@ static void put_call(struct run *run, struct record *record, struct parts *parts
         put_space(run, &parts->body);
     }
     put(&parts->body, "}");
-    put_space(run, &parts->body);
+    if (alone)
+        put_space(run, &parts->body);
 }
 
 // Who had read, by now, that it can be reached in this way.
@@ -263,7 +322,7 @@ static struct record *call(struct run *run, struct guest *guest, enum record_kin
     record->expect = expected(run, record);
     if (kind == RECORD_ASK)
         put_id(run, guest, parts.id);
-    put_fields(run, record, &parts.fields);
+    put_fields(run, guest, record, &parts.fields);
     put_call(run, record, &parts, method, extra);
     seal(run, guest, record, &parts);
     return record;
@@ -335,7 +394,7 @@ static struct record *answer(struct run *run, struct guest *guest, const char *i
         return NULL;
     struct parts parts = {0};
     put_answer_id(run, &parts, id);
-    put_fields(run, record, &parts.fields);
+    put_fields(run, guest, record, &parts.fields);
     bool id_first = random_chance(run->random, 500), error = random_chance(run->random, 200);
     put(&parts.body, "{");
     if (id_first) {

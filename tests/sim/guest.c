@@ -215,6 +215,21 @@ static void cancel_something(struct run *run, struct guest *guest) {
         compose_cancel(run, guest, record);
 }
 
+// Several things at once, answers among them.
+static void send_batch(struct run *run, struct guest *guest) {
+    compose_batch_begin(guest);
+    for (unsigned count = 1 + random_below(run->random, 6); count > 0; count--) {
+        uint32_t dice = random_below(run->random, 10);
+        if (dice < 2)
+            compose_ping(run, guest);
+        else if (dice < 4)
+            answer_one(run, guest);
+        else
+            call_somebody(run, guest);
+    }
+    compose_batch_end(guest);
+}
+
 static bool do_one(struct run *run, struct guest *guest) {
     if (!guest->plan || guest->doomed || guest->shut || guest->ended_by_hub)
         return false;
@@ -227,6 +242,8 @@ static bool do_one(struct run *run, struct guest *guest) {
     uint32_t dice = random_below(run->random, 100);
     if (dice < 8)
         compose_ping(run, guest);
+    else if (dice >= 90)
+        send_batch(run, guest);
     else if (dice < 14 && run->profile.rude)
         be_rude(run, guest);
     else if (dice < 19 && run->profile.leavers)

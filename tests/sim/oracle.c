@@ -37,13 +37,22 @@ static struct record *record_at(struct run *run, const struct naive_frame *frame
     return run->records[number];
 }
 
+// An answer comes in an array if its request went in one.
+static void check_form(const struct run *run, const struct record *request, const struct naive_frame *frame) {
+    if (request->batched != run->in_array)
+        oracle_fail(run, record_tag(run, request), frame,
+                    "an answer came in an array that wasn't due there, or the other way round");
+}
+
 // The frame is what was sent, with `id` where its id was.
-static bool same_but_id(const struct record *record, const struct naive_frame *frame, struct bit id) {
+static bool same_but_id(const struct run *run, const struct record *record, const struct naive_frame *frame,
+                        struct bit id) {
     struct bit head = {record->body.bytes, record->id_at};
     size_t tail_at = record->id_at + record->id_bytes;
     struct bit tail = {record->body.bytes + tail_at, record->body.count - tail_at};
     const uint8_t *body = frame->body.bytes;
-    if (frame->body.count != head.count + id.count + tail.count || !bit_equal(frame->fields, record->fields))
+    struct bit fields = run->in_array ? (struct bit){0} : record->fields;
+    if (frame->body.count != head.count + id.count + tail.count || !bit_equal(frame->fields, fields))
         return false;
     return bit_equal(head, (struct bit){body, head.count}) &&
            bit_equal(id, (struct bit){body + head.count, id.count}) &&
@@ -98,7 +107,7 @@ static bool check_call(struct run *run, struct guest *guest, const struct naive_
         oracle_fail(run, tag, frame, "a call came to somebody else");
     if (record->governance > guest->level)
         oracle_fail(run, tag, frame, "a call passed a governance level that forbids it");
-    if (!same_but_id(record, frame, id))
+    if (!same_but_id(run, record, frame, id))
         oracle_fail(run, tag, frame, "a call was changed on its way");
     check_order(run, guest, record, tag, frame);
     record->delivered_to = guest->index;
@@ -155,7 +164,7 @@ static struct record *twin_of(struct run *run, const struct record *record) {
     for (unsigned tag = 0; tag < run->record_count; tag++) {
         struct record *other = run->records[tag];
         if (other != record && other->kind == RECORD_ASK && other->source == record->source &&
-            !other->ended && bit_equal(id_of(other), id_of(record)))
+            !other->ended && other->batched == record->batched && bit_equal(id_of(other), id_of(record)))
             return other;
     }
     return NULL;
@@ -180,9 +189,10 @@ static void check_answer(struct run *run, struct guest *guest, struct record *an
     struct record *request = run->records[answer->answers];
     if (request->source != guest->index)
         oracle_fail(run, answer->answers, frame, "an answer came to somebody who didn't ask");
+    check_form(run, request, frame);
     if (answer->delivered++)
         oracle_fail(run, tag, frame, "an answer came twice");
-    if (!same_but_id(answer, frame, id_of(request)))
+    if (!same_but_id(run, answer, frame, id_of(request)))
         oracle_fail(run, tag, frame, "an answer was changed on its way");
     end_once(run, request, frame);
     totals.answered++;
@@ -194,6 +204,7 @@ static void check_pong(struct run *run, struct guest *guest, struct record *ping
         !bit_equal(naive_find(frame->body, "result"), naive_find(ping->body, "params")) ||
         !bit_equal(naive_find(frame->body, "id"), id_of(ping)))
         oracle_fail(run, tag, frame, "a ping was answered wrongly");
+    check_form(run, ping, frame);
     end_once(run, ping, frame);
 }
 
@@ -224,6 +235,8 @@ static bool code_allowed(const struct run *run, const struct record *record, int
         return record->to == TO_HUB && record->name != NOBODY;
     case -32800:
         return record->to != TO_HUB && run->guests[record->source]->cancels;
+    case -32055:
+        return record->batched;
     case -32603:
         return record->broken_answer || run->profile.lossy;
     default:
@@ -239,6 +252,7 @@ static struct record *fitting_request(struct run *run, const struct guest *guest
     for (unsigned tag = 0; tag < run->record_count; tag++) {
         struct record *record = run->records[tag];
         if (record->kind != RECORD_ASK || record->source != guest->index || !bit_equal(id_of(record), id) ||
+            record->batched != run->in_array ||
             !(code ? code_allowed(run, record, code) : record->to == TO_HUB && !record->ping))
             continue;
         if (!record->ended)
@@ -271,9 +285,31 @@ static void check_hub_answer(struct run *run, struct guest *guest, const struct 
         guest->registered = run->settled = true;
 }
 
+static void check_array(struct run *run, struct guest *guest, const struct naive_frame *frame) {
+    struct naive_frame one = *frame;
+    struct naive_item item;
+    size_t at = 0;
+    if (frame->fields.count || run->in_array)
+        oracle_fail(run, NOBODY, frame, "an array of answers has the wrong form");
+    run->in_array = true;
+    for (; naive_next(frame->body, &at, &item);) {
+        one.body = item.value;
+        if (naive_find(one.body, "method").bytes)
+            oracle_fail(run, NOBODY, frame, "a call came in an array of answers");
+        oracle_frame(run, guest, &one);
+    }
+    run->in_array = false;
+    if (at == 0)
+        oracle_fail(run, NOBODY, frame, "an array of answers is empty");
+}
+
 bool oracle_frame(struct run *run, struct guest *guest, const struct naive_frame *frame) {
     if (!naive_valid(frame->body))
         oracle_fail(run, NOBODY, frame, "a body isn't JSON");
+    if (frame->body.bytes[0] == '[') {
+        check_array(run, guest, frame);
+        return false;
+    }
     struct bit method = naive_find(frame->body, "method");
     int tag;
     if (bit_is(method, "\"hub/replaced\"")) {

@@ -42,6 +42,7 @@ struct record {
     bool while_draining;
     bool never; // must not be delivered
     bool ping;
+    bool batched; // sent as a member of a batch
 
     unsigned ended, delivered;
     int delivered_to;
@@ -57,6 +58,21 @@ struct record {
 struct duty {
     int tag;
     char id[24];
+};
+
+// Text that grows.
+struct draft {
+    char *bytes;
+    size_t count, capacity;
+};
+
+// A batch that a guest is putting together: the first member's header fields are all members'.
+struct gathering {
+    bool open;
+    unsigned count;
+    struct draft fields, members;
+    int governance;
+    bool short_timeout;
 };
 
 struct guest {
@@ -78,6 +94,7 @@ struct guest {
         uint8_t *bytes;
         size_t at, count, capacity;
     } out, in;
+    struct gathering gathering;
     struct duty duties[DUTIES_MAX];
     unsigned duty_count;
     unsigned ids;
@@ -112,6 +129,7 @@ struct run {
     } seen[64];
     unsigned seen_count;
     bool draining;
+    bool in_array;     // what the oracle looks at came in one
     bool settled;      // somebody has been registered
     uint64_t acted_ns; // when a guest last did something
 };
@@ -136,6 +154,9 @@ struct record *compose_spoof(struct run *run, struct guest *guest, uint64_t id);
 // Something that isn't a message: answered with an error without an id, or (`framing`) the end of the
 // connection.
 void compose_junk(struct run *run, struct guest *guest, bool framing);
+// From now on all that this guest composes goes into one batch, until that is ended.
+void compose_batch_begin(struct guest *guest);
+void compose_batch_end(struct guest *guest);
 // Cancels something that this guest has asked.
 void compose_cancel(struct run *run, struct guest *guest, const struct record *record);
 int record_tag(const struct run *run, const struct record *record);
