@@ -14,6 +14,7 @@ struct party {
     bool deaf;   // doesn't read
     bool silent; // doesn't answer
     bool rude;   // may be answered with errors that bear no id
+    bool wary;   // others may send it what isn't JSON where the hub doesn't look: it reads as the hub does
     unsigned asked;
     uint8_t ended[PARTY_ASKS_MAX];
     unsigned results, errors; // of its requests
