@@ -2,14 +2,21 @@
 
 #include "core/timestamp.h"
 
+static const char before_time[] = "{\"time\":\"";
+
 void journal_line_begin(struct text *line, uint64_t unix_ms, const char *kind) {
     char time[TIMESTAMP_BYTES];
     timestamp_write(time, unix_ms);
-    text_put(line, "{\"time\":\"");
+    text_put(line, before_time);
     text_add(line, time, sizeof time);
     text_put(line, "\",\"kind\":\"");
     text_put(line, kind);
     text_put(line, "\"");
+}
+
+void journal_line_stamp(struct text *line, uint64_t unix_ms) {
+    if (!line->failed)
+        timestamp_write(line->bytes + sizeof before_time - 1, unix_ms);
 }
 
 void journal_line_name(struct text *line, const char *name) {

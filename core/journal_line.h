@@ -18,4 +18,6 @@ void journal_line_number(struct text *line, const char *name, int64_t number);
 void journal_line_json(struct text *line, const char *name, const void *json, size_t bytes);
 // Begins a member; its value follows.
 void journal_line_name(struct text *line, const char *name);
+// Writes another time into a line that has begun.
+void journal_line_stamp(struct text *line, uint64_t unix_ms);
 void journal_line_end(struct text *line);

@@ -42,6 +42,11 @@ enum {
     MAILBOX_MESSAGES = 4096,
     COMPLETIONS_MAX = 16 * 1024,
 
+    // Entries on their way to the audit journal, of all shards together; and how many of them one write
+    // gathers.
+    JOURNAL_WAITING_BYTES_MAX = 64 * 1024 * 1024,
+    JOURNAL_VECTORS_MAX = 1024,
+
     // After a framing error the connection is half-closed and read for this long, so that the answer arrives.
     LINGER_MS = 1000,
 };

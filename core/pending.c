@@ -72,6 +72,7 @@ struct pending *pending_add(struct pending_table *table, const void *id, uint32_
     pending->cancelled = false;
     pending->batch = NULL;
     pending->tokens = NULL;
+    pending->outcome = NULL;
     timer_init(&pending->timer, 0);
     list_init(&pending->by_source);
     list_init(&pending->by_target);
@@ -124,7 +125,7 @@ struct pending *pending_find(const struct pending_table *table, uint64_t hub_id)
 }
 
 void pending_end(struct pending_table *table, struct pending *pending) {
-    assert(pending->used);
+    assert(pending->used && !pending->outcome);
     wheel_disarm(&pending->timer);
     list_remove(&pending->by_source);
     list_remove(&pending->by_target);

@@ -11,6 +11,7 @@
 
 #include "core/limits.h"
 #include "core/list.h"
+#include "core/mail.h"
 #include "core/wheel.h"
 
 enum { PENDING_ID_INLINE = 24, PENDING_CHUNK = 1024 };
@@ -30,6 +31,8 @@ struct pending {
     uint64_t source;       // connection
     uint64_t target;       // connection, the only one that may answer
     struct batch *batch;   // the router's, that the answer belongs to, or NULL
+    struct mail
+        *outcome; // tells the audit journal how it ended; NULL: nobody need know. Taken before the end
     struct pending *next_free;
     struct pending_tokens *tokens; // that the source chose, or NULL
     char *id;                      // the source's, byte for byte: inline_id or memory of its own

@@ -9,7 +9,7 @@ void text_deinit(struct text *text) {
     text_init(text);
 }
 
-static bool reserve(struct text *text, size_t count) {
+bool text_reserve(struct text *text, size_t count) {
     if (text->failed)
         return false;
     if (text->capacity - text->length >= count)
@@ -28,7 +28,7 @@ static bool reserve(struct text *text, size_t count) {
 }
 
 void text_add(struct text *text, const void *bytes, size_t count) {
-    if (count == 0 || !reserve(text, count))
+    if (count == 0 || !text_reserve(text, count))
         return;
     memcpy(text->bytes + text->length, bytes, count);
     text->length += count;

@@ -18,6 +18,8 @@ static inline void text_init(struct text *text) {
 }
 void text_deinit(struct text *text);
 
+// Makes room for so many more bytes, which then can't fail.
+bool text_reserve(struct text *text, size_t count);
 void text_add(struct text *text, const void *bytes, size_t count);
 // A C string as it is.
 void text_put(struct text *text, const char *string);

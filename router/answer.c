@@ -1,6 +1,7 @@
 #include "router/answer.h"
 
 #include "core/text.h"
+#include "router/audit.h"
 #include "router/batch.h"
 #include "router/cancel.h"
 #include "router/reply.h"
@@ -54,6 +55,7 @@ void answer_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, struct 
     }
     struct peer *source = peer_find(shard, pending->source);
     parcel->hub_id = 0;
+    audit_ended(shard, pending, parcel->mail.detail ? AUDIT_ERROR : AUDIT_RESULT, ERROR_NONE);
     end(shard, pending);
     stats_count(&shard->stats, COUNT_RESPONSES_FORWARDED);
     if (batch)
@@ -66,6 +68,7 @@ void answer_error(struct shard *shard, struct pending *pending, enum error error
     struct peer *source = peer_find(shard, pending->source);
     // A reply may close the source, which abandons all that it asked: but not this one any more.
     list_remove(&pending->by_source);
+    audit_ended(shard, pending, AUDIT_FAILED, error);
     reply_error(shard, source, (struct reply_to){pending->id, pending->id_bytes, pending->batch}, error,
                 data);
     end(shard, pending);
@@ -126,6 +129,7 @@ void answer_abandon_all(struct shard *shard, struct peer *source) {
         list_remove(&pending->by_source);
         cancel_downstream(shard, pending);
         struct batch *batch = pending->batch;
+        audit_ended(shard, pending, AUDIT_SOURCE_LEFT, ERROR_NONE);
         end(shard, pending);
         if (batch)
             batch_miss(shard, batch);

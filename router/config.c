@@ -13,6 +13,7 @@
 enum option_kind {
     OPTION_LISTEN,
     OPTION_VALIDATE,
+    OPTION_AUDIT,
     OPTION_FLAG,
     OPTION_COUNT,
     OPTION_SIZE,
@@ -39,6 +40,7 @@ static const struct option options[] = {
     {"shards", OPTION_COUNT, FIELD(settings.shard_count), 1, SHARDS_MAX, "N: threads (default: one a core)"},
     {"validate", OPTION_VALIDATE, 0, 0, 0, 0,
      "lazy: judge of a body what routing reads (the default and only depth)"},
+    {"audit", OPTION_AUDIT, 0, 0, 0, 0, "FILE: keep an audit journal there"},
     {"takeover", OPTION_FLAG, FIELD(settings.takeover), 0, 1,
      "a registration may take an agentId from its holder"},
     {"require-initialize", OPTION_FLAG, FIELD(settings.require_initialize), 0, 1,
@@ -116,6 +118,15 @@ static bool set_flag(struct config *config, const struct option *option, const c
     return true;
 }
 
+static bool set_audit(struct config *config, const char *path) {
+    size_t bytes = strlen(path) + 1;
+    if (bytes == 1 || bytes > sizeof config->journal)
+        return complain("audit", path, "a path");
+    memcpy(config->journal, path, bytes);
+    config->settings.journal = config->journal;
+    return true;
+}
+
 static bool set_listener(struct config *config, const char *uri) {
     if (config->listener_count == LISTENERS_MAX)
         return complain("listen", uri, "one of 16 at most");
@@ -133,6 +144,8 @@ static bool set(struct config *config, const struct option *option, const char *
         return set_listener(config, text);
     case OPTION_VALIDATE:
         return !strcmp(text, "lazy") || complain(option->name, text, "lazy, the one depth that is served");
+    case OPTION_AUDIT:
+        return set_audit(config, text);
     case OPTION_FLAG:
         return set_flag(config, option, text);
     case OPTION_CONFIG:

@@ -1,6 +1,7 @@
 // What an operator sets: options of the command line, and the same names as keys of an INI file.
 #pragma once
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -11,7 +12,8 @@ struct config {
     struct hub_settings settings;
     struct address listeners[LISTENERS_MAX];
     uint32_t listener_count;
-    bool insecure; // serve TCP addresses that other machines can reach
+    char journal[PATH_MAX]; // where settings.journal points
+    bool insecure;          // serve TCP addresses that other machines can reach
 };
 
 enum config_result { CONFIG_RUN, CONFIG_SHOWN, CONFIG_BAD };

@@ -1,5 +1,6 @@
 #include "router/forward.h"
 
+#include "router/audit.h"
 #include "router/mail.h"
 #include "router/progress.h"
 #include "router/refuse.h"
@@ -38,10 +39,28 @@ static void deliver(struct shard *shard, uint64_t target, struct parcel *parcel)
     mailbox_post(hub_mailbox(shard->hub, shard->index, to), &parcel->mail);
 }
 
+// A message that had an id has none for its target.
+static struct parcel *parcel_without_id(struct shard *shard, const struct message *message) {
+    if (!lookup_has(&message->lookup, KEY_ID))
+        return parcel_forward(&shard->parcels, message->frame);
+    struct span member = lookup_id_member(&message->lookup, message->body);
+    struct parcel *parcel = parcel_open(&shard->parcels, message->frame, &member, 1);
+    if (parcel && !parcel_fill(parcel, &(struct piece){"", 0})) {
+        parcel_drop(parcel);
+        parcel = NULL;
+    }
+    return parcel;
+}
+
 void forward_notification(struct shard *shard, const struct message *message, struct agent *agent) {
-    struct parcel *parcel = parcel_forward(&shard->parcels, message->frame);
+    struct parcel *parcel = parcel_without_id(shard, message);
     if (!parcel) {
         stats_count(&shard->stats, COUNT_DROP_NO_MEMORY);
+        return;
+    }
+    if (!audit_approval(shard, message, agent, NULL)) {
+        parcel_drop(parcel);
+        refuse_at(shard, message, agent, ERROR_AUDIT);
         return;
     }
     parcel->lane = (uint8_t)forward_lane(message);
@@ -126,10 +145,14 @@ void forward_request(struct shard *shard, const struct message *message, struct 
     struct parcel *parcel = NULL;
     if (pending && keep_tokens(pending, message, &tokens))
         parcel = parcel_with_splices(shard, message, &tokens, hub_id);
-    if (!parcel) {
+    bool noted = parcel && audit_approval(shard, message, agent, pending);
+    if (!noted) {
+        enum error error = parcel ? ERROR_AUDIT : ERROR_OVERLOADED;
+        if (parcel)
+            parcel_drop(parcel);
         if (pending)
             pending_end(&shard->pending, pending);
-        refuse_at(shard, message, agent, ERROR_OVERLOADED);
+        refuse_at(shard, message, agent, error);
         return;
     }
     bind(shard, pending, message, agent->home);

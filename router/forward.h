@@ -11,5 +11,5 @@ enum error forward_fault(struct shard *shard, const struct message *message, uin
 enum parcel_lane forward_lane(const struct message *message);
 // Hands a request to an agent, and remembers who asked; without memory for that it is refused.
 void forward_request(struct shard *shard, const struct message *message, struct agent *agent);
-// Hands a notification to an agent, or counts it as dropped.
+// Hands a notification to an agent, or counts it as dropped. One that was made out of a request loses its id.
 void forward_notification(struct shard *shard, const struct message *message, struct agent *agent);

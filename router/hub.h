@@ -25,6 +25,7 @@ struct hub_settings {
     uint32_t shard_count;
     bool require_initialize;
     bool takeover;
+    const char *journal;    // the audit journal's path; NULL: none is kept
     uint64_t seed;          // random: of hash tables and session names
     int64_t wall_offset_ms; // what to add to io_now for the wall clock
     uint32_t process;
@@ -35,6 +36,7 @@ struct hub {
     struct shard **shards;        // each is set by its own thread before any runs
     struct mailbox *mailboxes;    // from shard * shard_count + to shard
     struct buffer_budget budget;
+    _Atomic uint64_t journal_bytes; // of entries on their way to the journal, counted by all shards
     _Atomic uint32_t **owed; // of [shard][slot]: requests that this connection owes, counted by all shards
     _Atomic uint32_t *connections;  // of [shard]: counted up by the acceptor, down by the shard
     _Atomic uint32_t phase;         // enum hub_phase
@@ -63,6 +65,11 @@ static inline uint32_t connection_shard(uint64_t connection) {
 static inline uint32_t connection_slot(uint64_t connection) {
     return (uint32_t)(connection >> 32) & 0xffffff;
 }
+
+// The name under which peers and the journal know a connection, in hexadecimal digits: nobody can guess it
+// from another one's.
+enum { HUB_SESSION_BYTES = 16 };
+void hub_session(const struct hub *hub, uint64_t connection, char *out);
 
 // How many requests a connection owes: as groups_load, with the hub as context.
 uint32_t hub_owed(const void *hub, uint64_t connection);

@@ -3,6 +3,7 @@
 #include "core/list.h"
 #include "core/memory.h"
 #include "router/answer.h"
+#include "router/audit.h"
 #include "router/cancel.h"
 #include "router/progress.h"
 #include "router/registry.h"
@@ -78,6 +79,12 @@ static void take(struct shard *shard, struct mail *mail) {
     }
     case MAIL_ORDER:
         mail_defer(shard, mail);
+        break;
+    case MAIL_ENTRY:
+        journal_arrived(shard, list_entry(mail, struct entry, mail));
+        break;
+    case MAIL_ENTRY_SETTLED:
+        audit_settled(shard, list_entry(mail, struct entry, mail));
         break;
     }
 }

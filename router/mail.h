@@ -5,7 +5,8 @@
 
 enum mail_kind {
     MAIL_DELIVER,   // a parcel for mail.connection; hub_id says whose request it is (0: a notification)
-    MAIL_ANSWER,    // a parcel with a hole, answering hub_id; mail.connection says who answers
+    MAIL_ANSWER,    // a parcel with a hole, answering hub_id; mail.connection says who answers, mail.detail
+                    // whether with an error
     MAIL_BROKEN,    // likewise, but the answer can't be used
     MAIL_PROGRESS,  // a parcel with a hole: progress of hub_id under its token mail.detail, from
                     // mail.connection
@@ -16,6 +17,8 @@ enum mail_kind {
     MAIL_CANCELLED, // it comes home: the request hub_id was taken out of the queue
     MAIL_ADOPT,     // a socket for a new peer
     MAIL_ORDER,     // a change of the registry (registry.c)
+    MAIL_ENTRY,     // an entry of the journal, for shard 0
+    MAIL_ENTRY_SETTLED, // it comes home
 };
 
 // A socket on its way to its shard.

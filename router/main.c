@@ -18,6 +18,7 @@
 #include "core/memory.h"
 #include "io/listener.h"
 #include "router/config.h"
+#include "router/journal.h"
 #include "router/shard.h"
 
 // What the threads of the hub share while it starts and ends.
@@ -75,6 +76,11 @@ static void listen_on(const struct program *program, struct shard *shard) {
     announce(program);
 }
 
+static int open_journal(struct shard *shard, const char **why) {
+    *why = shard->hub->settings.journal;
+    return *why ? journal_open(shard) : 0;
+}
+
 // The life of a shard, on its own thread. No shard runs unless all could be opened, and none is closed while
 // another one could still wake it.
 static void run_shard(struct program *program, uint32_t index) {
@@ -82,6 +88,8 @@ static void run_shard(struct program *program, uint32_t index) {
     const char *why = NULL;
     pin(program, index);
     int failed = shard_open(&shard, program->hub, index, &why);
+    if (!failed && index == 0)
+        failed = open_journal(shard, &why);
     if (failed && atomic_fetch_add(&program->failures, 1) == 0)
         fprintf(stderr, "patchbayd: %s: %s\n", why, strerror(-failed));
     pthread_barrier_wait(&program->barrier);
@@ -132,6 +140,7 @@ static void route_signals(void) {
     sigaddset(&signals, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); // a file that may not grow is an error, and no end
 }
 
 // As many descriptors as the process may have.

@@ -7,12 +7,16 @@
 #include "router/reply.h"
 #include "router/shard.h"
 
+// What the audit journal keeps of it (audit.c).
+enum message_audit { MESSAGE_PLAIN, MESSAGE_AUDIT_LOG, MESSAGE_APPROVAL };
+
 struct message {
     struct peer *peer;
     struct batch *batch; // that it is a member of, or NULL
     const struct frame *frame;
     const uint8_t *body;
     struct lookup lookup;
+    enum message_audit audit;
     size_t method_bytes;
     char method[METHOD_BYTES_MAX]; // decoded; a longer one is none that anybody offers, and its bytes are 0
 };

@@ -1,12 +1,11 @@
 #include "router/methods.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/agent_id.h"
 #include "core/memory.h"
 #include "router/cancel.h"
+#include "router/journal.h"
 #include "router/offer.h"
 #include "router/refuse.h"
 #include "router/registry.h"
@@ -31,16 +30,15 @@ static void put_capabilities(struct text *out, const struct shard *shard) {
     text_put(out, ",\"maxHeader\":");
     text_number(out, shard_limits(shard)->header_bytes_max);
     text_put(out, ",\"takeover\":");
-    text_put(out, shard->hub->settings.takeover ? "true}" : "false}");
+    text_put(out, shard->hub->settings.takeover ? "true" : "false");
+    text_put(out, ",\"audit\":");
+    text_put(out, journal_is_on(shard) ? "true}" : "false}");
 }
 
-// A name that nobody can guess from another one's: the seed is the hub's secret.
 static void put_session(struct text *out, const struct shard *shard, const struct peer *peer) {
-    uint64_t mixed = (peer->name ^ shard->hub->settings.seed) * UINT64_C(0x9e3779b97f4a7c15);
-    mixed = (mixed ^ mixed >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
-    char name[40];
-    snprintf(name, sizeof name, "\"%016" PRIx64 "\"", mixed ^ mixed >> 32);
-    text_put(out, name);
+    char name[HUB_SESSION_BYTES];
+    hub_session(shard->hub, peer->name, name);
+    text_string(out, name, sizeof name);
 }
 
 static void initialize(struct shard *shard, const struct message *message) {

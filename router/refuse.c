@@ -1,6 +1,9 @@
 #include "router/refuse.h"
 
+#include "router/audit.h"
+
 void refuse(struct shard *shard, const struct message *message, enum error error, struct text *data) {
+    audit_refused(shard, message, error);
     if (message_is_request(message)) {
         reply_error(shard, message->peer, message_reply_to(message), error, data);
         return;
@@ -114,6 +117,7 @@ void refuse_route(struct shard *shard, const struct message *message, const stru
         reply_data_string(&data, "agent", verdict->agent->id, verdict->agent->id_bytes);
         reply_data_text(&data, "required", governance_text(asked->required));
         reply_data_text(&data, "supported", governance_text(verdict->agent->governance));
+        audit_refusal(shard, message, verdict->error, verdict->agent, &data);
     }
     refuse(shard, message, verdict->error, &data);
 }

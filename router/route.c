@@ -2,6 +2,7 @@
 
 #include "core/rules.h"
 #include "router/answer.h"
+#include "router/audit.h"
 #include "router/batch.h"
 #include "router/forward.h"
 #include "router/mail.h"
@@ -45,6 +46,8 @@ static void route_by_rules(struct shard *shard, const struct message *message) {
     struct rules_verdict verdict = rules_route(&shard->agents, &asked, hub_owed, shard->hub);
     enum error fault =
         verdict.error ? ERROR_NONE : forward_fault(shard, message, verdict.agent->home->connection);
+    if (verdict.error == ERROR_METHOD_NOT_FOUND && message->audit == MESSAGE_AUDIT_LOG)
+        return; // the journal has it
     if (verdict.error)
         refuse_route(shard, message, &asked, &verdict);
     else if (fault)
@@ -53,6 +56,13 @@ static void route_by_rules(struct shard *shard, const struct message *message) {
         forward_request(shard, message, verdict.agent);
     else
         forward_notification(shard, message, verdict.agent);
+}
+
+// What the journal keeps without a target is answered by the journal; whoever offers the method is told.
+static void route_kept(struct shard *shard, const struct message *message) {
+    struct message told = *message;
+    told.lookup.kind = BODY_NOTIFICATION;
+    route_by_rules(shard, &told);
 }
 
 static void route_call(struct shard *shard, struct message *message) {
@@ -65,6 +75,10 @@ static void route_call(struct shard *shard, struct message *message) {
         return;
     if (message_is_request(message) && shard->phase != HUB_SERVING)
         refuse(shard, message, ERROR_OVERLOADED, NULL);
+    else if (!audit_begin(shard, message))
+        return;
+    else if (message->audit == MESSAGE_AUDIT_LOG && !lookup_has(&message->lookup, KEY_TARGET_AGENT))
+        route_kept(shard, message);
     else
         route_by_rules(shard, message);
 }
@@ -86,6 +100,11 @@ static bool response_usable(const struct message *message) {
     const struct frame_scan *header = message->frame->header;
     return message->lookup.verdict == LOOKUP_GOOD && header->version != FRAME_VERSION_OTHER &&
            !header->governance_bad && !header->timeout_bad;
+}
+
+// Whether a response says that its request failed: an error of null says nothing.
+static bool is_error(const struct message *message) {
+    return lookup_has(&message->lookup, KEY_ERROR) && message->lookup.type[KEY_ERROR] != JSON_NULL;
 }
 
 static void hand_to_source(struct shard *shard, uint64_t hub_id, struct parcel *parcel, uint64_t from,
@@ -115,6 +134,8 @@ static void route_response(struct shard *shard, const struct message *message) {
         return;
     }
     struct parcel *parcel = parcel_open(&shard->parcels, message->frame, &message->lookup.value[KEY_ID], 1);
+    if (parcel)
+        parcel->mail.detail = is_error(message);
     if (parcel)
         hand_to_source(shard, hub_id, parcel, message->peer->name, usable);
     else // what it owes ends when the connection goes
@@ -196,6 +217,7 @@ static void route_batch(struct shard *shard, const struct message *whole) {
 
 void route_frame(struct shard *shard, struct peer *peer, const struct frame *frame) {
     struct message message;
+    message.audit = MESSAGE_PLAIN;
     message.peer = peer;
     message.batch = NULL;
     look_up(shard, &message, frame);

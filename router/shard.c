@@ -9,14 +9,11 @@
 #include "router/answer.h"
 #include "router/drain.h"
 #include "router/feed.h"
+#include "router/journal.h"
 #include "router/mail.h"
 #include "router/send.h"
 
 enum { ACCEPT_PAUSE_MS = 100, STARVED_PAUSE_MS = 10 };
-
-// Tokens: a peer's is its slot; these lie above all slots.
-#define TOKEN_LISTENER (UINT64_C(1) << 40)
-#define TOKEN_SIGNALS  (UINT64_C(1) << 41)
 
 // --- Opening and closing
 
@@ -73,6 +70,7 @@ int shard_open(struct shard **out, struct hub *hub, uint32_t index, const char *
 
 void shard_close(struct shard *shard) {
     assert(shard->magic == SHARD_MAGIC && shard->peers.count == 0);
+    journal_close(shard);
     io_close(shard->io);
     sender_deinit(&shard->sender);
     pending_table_deinit(&shard->pending);
@@ -171,6 +169,8 @@ static void accepted(struct shard *shard, const struct io_event *event) {
 static void signalled(struct shard *shard, int number) {
     if (number == SIGTERM || number == SIGINT)
         drain_begin(shard);
+    else if (number == SIGHUP)
+        journal_reopen(shard);
 }
 
 static void handle(struct shard *shard, const struct io_event *event) {
@@ -189,7 +189,7 @@ static void handle(struct shard *shard, const struct io_event *event) {
         break;
     case IO_WRITTEN:
     case IO_SYNCED:
-        assert(false); // no file is open
+        journal_event(shard, event);
         break;
     }
 }
@@ -254,6 +254,7 @@ bool shard_turn(struct shard *shard) {
     send_flush_all(shard);
     feed_starved(shard);
     peers_reap(shard);
+    journal_turn(shard);
     drain_report(shard);
     mail_publish(shard);
     bool over = is_over(shard);

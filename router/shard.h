@@ -29,6 +29,13 @@ enum { SHARD_MAGIC = 0x70627368 };
 // Timers tell by kind what they lie in.
 enum timer_kind { TIMER_PENDING, TIMER_PEER, TIMER_ACCEPT, TIMER_DRAIN };
 
+// Tokens: a peer's is its slot; these lie above all slots.
+#define TOKEN_LISTENER (UINT64_C(1) << 40)
+#define TOKEN_SIGNALS  (UINT64_C(1) << 41)
+#define TOKEN_JOURNAL  (UINT64_C(1) << 42)
+
+struct journal;
+
 struct peer_slots {
     struct peer **slots;
     uint32_t *generations;
@@ -66,6 +73,7 @@ struct shard {
     bool phase_done;      // this shard has finished it
     bool drain_over;      // its time for what is pending has passed
     uint32_t orders_out;  // of this shard's orders, how many are under way
+    uint32_t entries_out; // of this shard's entries of the journal, likewise
     struct timer drain_timer;
 
     // The acceptor's alone (shard 0).
@@ -73,6 +81,7 @@ struct shard {
     bool listening[LISTENERS_MAX]; // an accept is armed
     uint32_t listener_count;
     struct timer accept_timer;
+    struct journal *journal; // NULL: the hub keeps none
 
     // Set by the thread that falls asleep, cleared by itself; others look whether it needs a doorbell.
     alignas(CACHE_LINE_BYTES) _Atomic bool asleep;

@@ -44,6 +44,13 @@
     X(COUNT_CLOSED_NO_MEMORY, "closed_no_memory")                                                            \
     X(COUNT_RECEIVE_STARVED, "receives_without_buffer")                                                      \
     X(COUNT_ACCEPT_FAILED, "accepts_failed")                                                                 \
+    X(COUNT_JOURNAL_ENTRIES, "journal_entries")                                                              \
+    X(COUNT_JOURNAL_GROUPS, "journal_groups")                                                                \
+    X(COUNT_JOURNAL_FAILED, "journal_entries_failed")                                                        \
+    X(COUNT_JOURNAL_REFUSED, "journal_entries_refused")                                                      \
+    X(COUNT_JOURNAL_CUT_FAILED, "journal_cuts_failed")                                                       \
+    X(COUNT_JOURNAL_REOPENED, "journal_reopens")                                                             \
+    X(COUNT_JOURNAL_REOPEN_FAILED, "journal_reopens_failed")                                                 \
     X(COUNT_TURNS, "turns")                                                                                  \
     X(COUNT_SENDS, "sends")                                                                                  \
     X(COUNT_KERNEL_ENTRIES, "kernel_entries")

@@ -157,9 +157,11 @@ void world_stop(struct world *world) {
 }
 
 static void check_shard(const struct shard *shard) {
-    if (shard->peers.count || shard->pending.count || shard->agents.count || shard->orders_out)
-        kernel_fail("shard %u ends with %u peers, %u requests, %zu agents and %u orders", shard->index,
-                    shard->peers.count, shard->pending.count, shard->agents.count, shard->orders_out);
+    if (shard->peers.count || shard->pending.count || shard->agents.count || shard->orders_out ||
+        shard->entries_out)
+        kernel_fail("shard %u ends with %u peers, %u requests, %zu agents, %u orders and %u entries",
+                    shard->index, shard->peers.count, shard->pending.count, shard->agents.count,
+                    shard->orders_out, shard->entries_out);
     for (size_t chain = 0; chain < HOME_CHAINS; chain++)
         if (!list_empty(&shard->agents.homes[chain]))
             kernel_fail("shard %u ends with a home", shard->index);
