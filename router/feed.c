@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "router/probe.h"
 #include "router/reply.h"
 #include "router/route.h"
 
@@ -60,6 +61,7 @@ static uint32_t wanted(const struct shard *shard, const struct peer *peer, uint3
 }
 
 static void hand_on(struct shard *shard, struct peer *peer, struct buffer *buffer, uint32_t at) {
+    PROBE(frame, peer->name, frame_bytes(&peer->scan), peer->scan.body_bytes > RECEIVE_BUFFER_BYTES);
     stats_count(&shard->stats, COUNT_FRAMES_RECEIVED);
     peer->frames++;
     struct frame frame = frame_at(buffer, at, &peer->scan);
@@ -135,6 +137,7 @@ static void feed_bytes(struct shard *shard, struct peer *peer, const struct io_e
     uint32_t count = (uint32_t)event->result;
     bool had_partial = peer->partial != NULL;
     uint32_t frames = peer->frames;
+    PROBE(receive, peer->name, count, !event->buffer);
     stats_add(&shard->stats, COUNT_BYTES_RECEIVED, count);
     peer->heard_ms = shard_now_ms(shard);
     if (event->buffer) {

@@ -8,6 +8,7 @@
 #include "router/mail.h"
 #include "router/message.h"
 #include "router/methods.h"
+#include "router/probe.h"
 #include "router/progress.h"
 #include "router/refuse.h"
 
@@ -154,6 +155,7 @@ static void look_up(struct shard *shard, struct message *message, const struct f
 static void route_message(struct shard *shard, struct message *message) {
     bool is_call = message->lookup.kind == BODY_REQUEST || message->lookup.kind == BODY_NOTIFICATION;
     bool is_good = message->lookup.verdict == LOOKUP_GOOD && is_call;
+    PROBE(route, message->peer->name, message->frame->body.bytes, message->lookup.kind);
     if (message->lookup.kind == BODY_RESPONSE) {
         route_response(shard, message);
         return;

@@ -1,6 +1,7 @@
 #include "router/send.h"
 
 #include "router/mail.h"
+#include "router/probe.h"
 
 bool send_has_room(const struct shard *shard, const struct peer *peer) {
     return peer->connection.outbox.bytes < shard_limits(shard)->queue_bytes_max;
@@ -40,6 +41,7 @@ void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel) {
     if (peer->connection.shipment)
         parcel = send_detach(shard, parcel);
     outbox_add(&peer->connection.outbox, parcel);
+    PROBE(queue, peer->name, parcel->bytes, peer->connection.outbox.bytes);
     if (list_empty(&peer->to_send))
         list_append(&shard->to_send, &peer->to_send);
 }
@@ -74,10 +76,12 @@ void send_flush(struct shard *shard, struct peer *peer) {
     bool was_free = !peer->connection.shipment;
     enum sending sending = connection_send(&peer->connection, shard->io, &shard->sender, &done);
     release_all(shard, &done);
-    if (sending == SENDING_FAILED)
+    if (sending == SENDING_FAILED) {
         peer_close(shard, peer, COUNTERS_COUNT);
-    else if (sending == SENDING_BUSY && was_free)
+    } else if (sending == SENDING_BUSY && was_free) {
+        PROBE(send, peer->name, peer->connection.shipment->bytes, peer->connection.shipment->count);
         stats_count(&shard->stats, COUNT_SENDS);
+    }
 }
 
 void send_flush_all(struct shard *shard) {
@@ -90,6 +94,7 @@ void send_sent(struct shard *shard, struct peer *peer, int32_t result) {
     parcel_list_init(&done);
     enum sending sending = connection_sent(&peer->connection, shard->io, &shard->sender, result, &done);
     release_all(shard, &done);
+    PROBE(sent, peer->name, result, peer->connection.outbox.bytes);
     if (result > 0)
         stats_add(&shard->stats, COUNT_BYTES_SENT, (uint64_t)result);
     if (sending == SENDING_FAILED) {
