@@ -36,6 +36,10 @@ bool rules_read_approver(const struct rules_message *message) {
     return method_is(message, "governance/approval");
 }
 
+bool rules_is_event(const struct rules_message *message) {
+    return !message->target.given && method_is(message, "event");
+}
+
 static struct rules_verdict by_target(const struct asking *asking) {
     const struct rules_field *target = &asking->message->target;
     if (!target->is_string)

@@ -41,6 +41,9 @@ struct rules_verdict {
 // Whether `method` is the one whose rule reads params.tool, or params.approver.
 bool rules_read_tool(const struct rules_message *message);
 bool rules_read_approver(const struct rules_message *message);
+// Whether it is an event, which goes to all who subscribed to params.event (core/topics.h) and not to one
+// agent: `event` without a targetAgent. rules_route isn't asked then.
+bool rules_is_event(const struct rules_message *message);
 
 struct rules_verdict rules_route(struct agents *agents, const struct rules_message *message,
                                  groups_load *load, const void *context);

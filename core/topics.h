@@ -25,8 +25,7 @@ struct agent;
 struct subscriber {
     struct list subscriptions; // struct subscription.by_subscriber, the first one first
     uint32_t count;            // of them
-    uint32_t dropped;          // events that it couldn't take and hasn't been told of: the owner's
-    uint64_t stamp;            // the last event that it was offered: the owner's
+    uint64_t stamp;            // the last event that it was offered
 };
 
 struct topic {
@@ -55,6 +54,7 @@ struct topics {
     uint32_t prefix_count[EVENT_BYTES_MAX]; // of topics, by the length of the prefix
     uint32_t count;                         // of subscriptions
     uint64_t mark;
+    uint64_t stamp; // of the last event: whoever offers it to subscribers counts up
 };
 
 void topics_init(struct topics *topics, uint64_t seed);

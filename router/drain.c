@@ -54,13 +54,13 @@ static bool all_sent(const struct shard *shard) {
 static bool finished(struct shard *shard) {
     switch (shard->phase) {
     case HUB_DRAINING:
-        return shard->drain_over ||
-               (shard->pending.count == 0 && shard->entries_out == 0 && mail_quiet(shard) && all_sent(shard));
+        return shard->drain_over || (shard->pending.count == 0 && shard->entries_out == 0 &&
+                                     shard->events_out == 0 && mail_quiet(shard) && all_sent(shard));
     case HUB_CLOSING:
         return shard->peers.count == 0 && !shard_is_listening(shard);
     case HUB_STOPPED:
         return parcel_pool_full(&shard->parcels) && shard->orders_out == 0 && shard->entries_out == 0 &&
-               mail_quiet(shard);
+               shard->events_out == 0 && mail_quiet(shard);
     default:
         return false;
     }

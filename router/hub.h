@@ -38,9 +38,10 @@ struct hub {
     struct buffer_budget budget;
     _Atomic uint64_t journal_bytes; // of entries on their way to the journal, counted by all shards
     _Atomic uint32_t **owed; // of [shard][slot]: requests that this connection owes, counted by all shards
-    _Atomic uint32_t *connections;  // of [shard]: counted up by the acceptor, down by the shard
-    _Atomic uint32_t phase;         // enum hub_phase
-    _Atomic uint32_t phase_waiting; // shards that have not finished this phase
+    _Atomic uint32_t *connections;   // of [shard]: counted up by the acceptor, down by the shard
+    _Atomic uint32_t *subscriptions; // of [shard]: entries in its table of topics, set by the shard
+    _Atomic uint32_t phase;          // enum hub_phase
+    _Atomic uint32_t phase_waiting;  // shards that have not finished this phase
 };
 
 // Makes a hub; its settings are copied. 0 or -ENOMEM.

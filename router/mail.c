@@ -5,6 +5,7 @@
 #include "router/answer.h"
 #include "router/audit.h"
 #include "router/cancel.h"
+#include "router/events.h"
 #include "router/progress.h"
 #include "router/registry.h"
 #include "router/send.h"
@@ -70,6 +71,12 @@ static void take(struct shard *shard, struct mail *mail) {
         break;
     case MAIL_CANCELLED:
         cancel_came_home(shard, parcel);
+        break;
+    case MAIL_EVENT:
+        events_arrived(shard, mail);
+        break;
+    case MAIL_HEARD:
+        events_came_home(shard, mail);
         break;
     case MAIL_ADOPT: {
         struct adoption *adoption = list_entry(mail, struct adoption, mail);

@@ -15,6 +15,8 @@ enum mail_kind {
     MAIL_CANCEL,    // a cancel of request hub_id, for mail.connection; mail.detail: the source waits for an
                     // answer
     MAIL_CANCELLED, // it comes home: the request hub_id was taken out of the queue
+    MAIL_EVENT,     // an event for this shard's subscribers (events.c)
+    MAIL_HEARD,     // it comes home, with how many got it
     MAIL_ADOPT,     // a socket for a new peer
     MAIL_ORDER,     // a change of the registry (registry.c)
     MAIL_ENTRY,     // an entry of the journal, for shard 0

@@ -9,6 +9,7 @@
 #include "router/offer.h"
 #include "router/refuse.h"
 #include "router/registry.h"
+#include "router/subscribe.h"
 
 static struct span params_of(const struct message *message) {
     return lookup_has(&message->lookup, KEY_PARAMS) ? message->lookup.value[KEY_PARAMS] : (struct span){0};
@@ -32,7 +33,8 @@ static void put_capabilities(struct text *out, const struct shard *shard) {
     text_put(out, ",\"takeover\":");
     text_put(out, shard->hub->settings.takeover ? "true" : "false");
     text_put(out, ",\"audit\":");
-    text_put(out, journal_is_on(shard) ? "true}" : "false}");
+    text_put(out, journal_is_on(shard) ? "true" : "false");
+    text_put(out, ",\"events\":true}");
 }
 
 static void put_session(struct text *out, const struct shard *shard, const struct peer *peer) {
@@ -58,6 +60,7 @@ static void initialize(struct shard *shard, const struct message *message) {
     put_capabilities(&result, shard);
     text_put(&result, "}");
     message->peer->initialized = true;
+    message->peer->governance = offer.governance;
     message_answer(shard, message, &result);
 }
 
@@ -233,6 +236,8 @@ static const struct method {
     {"agent/register", sizeof "agent/register" - 1, agent_register, false},
     {"agent/unregister", sizeof "agent/unregister" - 1, agent_unregister, false},
     {"hub/agents", sizeof "hub/agents" - 1, hub_agents, false},
+    {"hub/subscribe", sizeof "hub/subscribe" - 1, subscribe, false},
+    {"hub/unsubscribe", sizeof "hub/unsubscribe" - 1, unsubscribe, false},
     {"hub/stats", sizeof "hub/stats" - 1, hub_stats, false},
     {"hub/ping", sizeof "hub/ping" - 1, hub_ping, false},
 };

@@ -5,6 +5,7 @@
 #include "core/memory.h"
 #include "router/methods.h"
 #include "router/refuse.h"
+#include "router/subscribe.h"
 
 static bool read_agent_id(struct shard *shard, const struct message *message, bool required,
                           struct offer *offer) {
@@ -76,6 +77,27 @@ static bool refuse_capabilities_size(struct shard *shard, const struct message *
     return false;
 }
 
+// The events that an agent wants to get: patterns, and with those of the connection's other reasons not too
+// many.
+static bool read_events(struct shard *shard, const struct message *message, struct span capabilities,
+                        const struct offer *offer) {
+    struct json_item events = json_member(message->body, capabilities, "events");
+    bool listing_events = events.type == JSON_ARRAY || events.type == JSON_OBJECT;
+    struct span list = listing_events ? events.value : (struct span){0};
+    if (list.bytes && !subscribe_judge(message, list)) {
+        refuse_field(shard, message, "params.capabilities.events", SUBSCRIBE_EXPECTED);
+        return false;
+    }
+    const struct agent *old = agents_find(&shard->agents, offer->agent_id, offer->agent_id_bytes);
+    if (old && old->home->connection != message->peer->name)
+        old = NULL;
+    if (topics_foresee(&shard->agents.topics, &message->peer->subscriber, old, message->body, list) <=
+        SUBSCRIPTIONS_PER_CONNECTION_MAX)
+        return true;
+    subscribe_refuse_count(shard, message, "params.capabilities.events");
+    return false;
+}
+
 static bool read_capabilities(struct shard *shard, const struct message *message, struct offer *offer) {
     struct json_item item = message_param(message, "capabilities");
     offer->capabilities = item.type == JSON_NONE ? (struct span){0} : item.value;
@@ -93,7 +115,7 @@ static bool read_capabilities(struct shard *shard, const struct message *message
                      "methods that are not the hub's own, 4096 at most");
         return false;
     }
-    return true;
+    return read_events(shard, message, item.value, offer);
 }
 
 // The level stands beside the capabilities or in them (HugAI v2 messages 3.2; HugAI v2 headers, the example

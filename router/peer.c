@@ -6,6 +6,7 @@
 #include "router/answer.h"
 #include "router/registry.h"
 #include "router/send.h"
+#include "router/subscribe.h"
 
 static uint32_t slot_of(uint64_t connection) {
     return connection_slot(connection);
@@ -78,6 +79,7 @@ static void peer_init(struct shard *shard, struct peer *peer, uint32_t slot, int
     peer->heard_ms = shard_now_ms(shard);
     timer_init(&peer->timer, TIMER_PEER);
     list_init(&peer->asked);
+    subscriber_init(&peer->subscriber);
     list_init(&peer->to_send);
     list_init(&peer->starved);
     list_init(&peer->closing);
@@ -100,6 +102,11 @@ void peer_open(struct shard *shard, int socket) {
 
 // --- Ending
 
+static void leave(struct shard *shard, struct peer *peer) {
+    subscribe_leave(shard, peer);
+    registry_leave(shard, peer);
+}
+
 static bool all_sent(const struct peer *peer) {
     return outbox_empty(&peer->connection.outbox) && !peer->connection.shipment && peer->batches == 0;
 }
@@ -113,7 +120,7 @@ void peer_ended(struct shard *shard, struct peer *peer) {
         return;
     peer->state = PEER_ENDED;
     peer_watch(shard, peer);
-    registry_leave(shard, peer);
+    leave(shard, peer);
     peer_settle(shard, peer);
 }
 
@@ -123,7 +130,7 @@ void peer_linger(struct shard *shard, struct peer *peer) {
     peer->state = PEER_LINGERING;
     wheel_arm(&shard->wheel, &peer->timer, shard_now_ms(shard) + LINGER_MS);
     answer_abandon_all(shard, peer);
-    registry_leave(shard, peer);
+    leave(shard, peer);
     peer_settle(shard, peer);
 }
 
@@ -154,7 +161,7 @@ void peer_close(struct shard *shard, struct peer *peer, int counter) {
     connection_end(&peer->connection, shard->io);
     list_append(&shard->closing, &peer->closing);
     answer_abandon_all(shard, peer);
-    registry_leave(shard, peer);
+    leave(shard, peer);
 }
 
 void peers_reap(struct shard *shard) {

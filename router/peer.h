@@ -13,7 +13,9 @@
 #include <stdint.h>
 
 #include "core/frame.h"
+#include "core/governance.h"
 #include "core/list.h"
+#include "core/topics.h"
 #include "core/wheel.h"
 #include "io/connection.h"
 
@@ -42,6 +44,10 @@ struct peer {
     struct order *farewell; // made with the first registration, so that leaving needs no memory
     uint32_t awaited;       // orders and the like under way, whose answer this peer waits for
     uint32_t batches;       // of its own, not answered yet (batch.c)
+
+    struct subscriber subscriber;
+    enum governance governance; // of its initialize
+    uint32_t missed;            // events that it could not take and hasn't been told of (send.c)
 
     struct list to_send; // in shard.to_send while its outbox is to be looked at
     struct list starved; // in shard.starved while it waits for a receive buffer

@@ -6,6 +6,7 @@
 #include "router/answer.h"
 #include "router/mail.h"
 #include "router/reply.h"
+#include "router/subscribe.h"
 
 struct order *order_create(enum order_kind kind, uint64_t connection) {
     struct order *order = memory_take_zeroed(1, sizeof *order);
@@ -39,12 +40,26 @@ static void replace(struct shard *shard, struct agent *agent) {
     agents_remove(&shard->agents, agent);
 }
 
+// What a connection of this shard subscribes with, as long as it can take events; else NULL.
+static struct subscriber *subscriber_of_order(const struct shard *shard, const struct order *order) {
+    bool here = connection_shard(order->mail.connection) == shard->index;
+    struct peer *peer = here ? peer_find(shard, order->mail.connection) : NULL;
+    return peer && peer->state == PEER_OPEN ? &peer->subscriber : NULL;
+}
+
+// It becomes its opposite.
+static void turn_back(struct order *order, enum error error) {
+    order->error = error;
+    order->kind = ORDER_UNREGISTER;
+}
+
 static void apply_register(struct shard *shard, struct order *order) {
     struct agent *agent = find(shard, order);
     if (agent && agent->home->connection != order->mail.connection)
         replace(shard, agent);
     struct agent_offer offer = {
         .connection = order->mail.connection,
+        .subscriber = subscriber_of_order(shard, order),
         .id = order->agent_id,
         .id_bytes = order->agent_id_bytes,
         .capabilities = order->capabilities,
@@ -52,10 +67,10 @@ static void apply_register(struct shard *shard, struct order *order) {
         .governance = order->governance,
         .connected_since_ms = order->connected_since_ms,
     };
-    if (agents_put(&shard->agents, &offer))
-        return;
-    order->error = ERROR_INTERNAL;
-    order->kind = ORDER_UNREGISTER;
+    if (!agents_put(&shard->agents, &offer))
+        turn_back(order, ERROR_INTERNAL);
+    else if (offer.subscriber && offer.subscriber->count > SUBSCRIPTIONS_PER_CONNECTION_MAX)
+        turn_back(order, ERROR_INVALID_PARAMS); // together with others that were on their way
 }
 
 static void apply_unregister(struct shard *shard, struct order *order) {
@@ -93,6 +108,7 @@ static void apply(struct shard *shard, struct order *order) {
         apply_leave(shard, order);
         break;
     }
+    subscribe_note(shard);
 }
 
 // --- Deciding

@@ -4,7 +4,8 @@
 // shard 1, that one to shard 2, and so on; the last one hands it back to the shard it came from, which
 // answers the peer. Mail between two shards stays in order, so every shard applies all orders in the same
 // sequence, and an agent is reachable from everywhere when it reads its answer. A shard that has no memory to
-// apply an order turns it into its opposite and sends it round once more.
+// apply an order turns it into its opposite and sends it round once more; so does the connection's own shard
+// when its agents together would subscribe to too many events.
 #pragma once
 
 #include "core/agent_id.h"

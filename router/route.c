@@ -4,6 +4,7 @@
 #include "router/answer.h"
 #include "router/audit.h"
 #include "router/batch.h"
+#include "router/events.h"
 #include "router/forward.h"
 #include "router/mail.h"
 #include "router/message.h"
@@ -42,6 +43,10 @@ static void route_by_rules(struct shard *shard, const struct message *message) {
         asked.tool = read_field(message, KEY_TOOL, other, sizeof other);
     else if (rules_read_approver(&asked))
         asked.approver = read_field(message, KEY_APPROVER, other, sizeof other);
+    if (rules_is_event(&asked)) {
+        events_publish(shard, message);
+        return;
+    }
     if (!asked.target.given && progress_route(shard, message))
         return;
     struct rules_verdict verdict = rules_route(&shard->agents, &asked, hub_owed, shard->hub);

@@ -1,5 +1,6 @@
 #include "router/send.h"
 
+#include "core/text.h"
 #include "router/mail.h"
 #include "router/probe.h"
 
@@ -65,6 +66,62 @@ void send_queue_chain(struct shard *shard, struct peer *peer, struct parcel_list
         peer_close(shard, peer, COUNT_CLOSED_SLOW_READER);
 }
 
+// --- Events that were missed
+
+static struct parcel *notice_of_missed(struct shard *shard, uint32_t count) {
+    static const char before[] = "{\"jsonrpc\":\"2.0\",\"method\":\"hub/dropped\",\"params\":{\"count\":";
+    char digits[20];
+    size_t digit_count = text_digits(digits, count);
+    struct text text;
+    text_init(&text);
+    text_put(&text, "Content-Length: ");
+    text_number(&text, (int64_t)(sizeof before - 1 + digit_count + 2));
+    text_put(&text, "\r\n\r\n");
+    text_put(&text, before);
+    text_add(&text, digits, digit_count);
+    text_put(&text, "}}");
+    struct parcel *parcel = text.failed ? NULL : parcel_own(&shard->parcels, text.bytes, text.length);
+    if (!parcel)
+        text_deinit(&text);
+    return parcel;
+}
+
+static bool tell_missed(struct shard *shard, struct peer *peer, uint8_t lane) {
+    struct parcel *notice = notice_of_missed(shard, peer->missed);
+    if (!notice)
+        return false;
+    notice->lane = lane;
+    peer->missed = 0;
+    send_queue(shard, peer, notice);
+    return true;
+}
+
+bool send_event(struct shard *shard, struct peer *peer, struct parcel *parcel) {
+    if (peer->missed && !tell_missed(shard, peer, parcel->lane))
+        return false;
+    send_queue(shard, peer, parcel);
+    return true;
+}
+
+static void look_after(struct shard *shard, struct peer *peer) {
+    if (list_empty(&peer->to_send))
+        list_append(&shard->to_send, &peer->to_send);
+}
+
+void send_missed(struct shard *shard, struct peer *peer) {
+    peer->missed++;
+    look_after(shard, peer);
+}
+
+// A queue that has emptied is the last place where what was missed can be told.
+static void tell_when_emptied(struct shard *shard, struct peer *peer) {
+    bool emptied = !peer->connection.shipment && outbox_empty(&peer->connection.outbox);
+    if (peer->missed && emptied && !tell_missed(shard, peer, LANE_NORMAL))
+        peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+}
+
+// --- Sending
+
 static void release_all(struct shard *shard, struct parcel_list *done) {
     for (struct parcel *parcel; (parcel = parcel_list_take(done));)
         send_release(shard, parcel);
@@ -73,6 +130,9 @@ static void release_all(struct shard *shard, struct parcel_list *done) {
 void send_flush(struct shard *shard, struct peer *peer) {
     struct parcel_list done;
     parcel_list_init(&done);
+    tell_when_emptied(shard, peer);
+    if (peer->state == PEER_CLOSING)
+        return;
     bool was_free = !peer->connection.shipment;
     enum sending sending = connection_send(&peer->connection, shard->io, &shard->sender, &done);
     release_all(shard, &done);
@@ -100,8 +160,9 @@ void send_sent(struct shard *shard, struct peer *peer, int32_t result) {
     if (sending == SENDING_FAILED) {
         peer_close(shard, peer, COUNTERS_COUNT);
     } else if (sending == SENDING_IDLE) {
-        if (!outbox_empty(&peer->connection.outbox) && list_empty(&peer->to_send))
-            list_append(&shard->to_send, &peer->to_send);
+        tell_when_emptied(shard, peer);
+        if (!outbox_empty(&peer->connection.outbox))
+            look_after(shard, peer);
         peer_settle(shard, peer);
     }
 }

@@ -19,6 +19,11 @@ void send_queue_owed(struct shard *shard, struct peer *peer, struct parcel *parc
 struct parcel *send_detach(struct shard *shard, struct parcel *parcel);
 // Lets a parcel go: one hold of a shared origin, or the parcel itself, which goes back to its owner.
 void send_release(struct shard *shard, struct parcel *parcel);
+// Queues an event for a peer that has room. If it missed some before, it is told how many first, with
+// hub/dropped {"count": N}. False when memory is used up; the parcel is then the caller's still.
+bool send_event(struct shard *shard, struct peer *peer, struct parcel *parcel);
+// An event couldn't be queued for a peer: it is told before the next one, or when its queue has emptied.
+void send_missed(struct shard *shard, struct peer *peer);
 // Sends what is queued for a peer, as far as nothing is under way.
 void send_flush(struct shard *shard, struct peer *peer);
 // The same for every peer for which something was queued in this turn.

@@ -74,6 +74,7 @@ struct shard {
     bool drain_over;      // its time for what is pending has passed
     uint32_t orders_out;  // of this shard's orders, how many are under way
     uint32_t entries_out; // of this shard's entries of the journal, likewise
+    uint32_t events_out;  // of the events of its peers, those that not all shards have reported on
     struct timer drain_timer;
 
     // The acceptor's alone (shard 0).

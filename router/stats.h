@@ -28,6 +28,12 @@
     X(COUNT_CANCELS_FORWARDED, "cancels_forwarded")                                                          \
     X(COUNT_CANCELLED_IN_QUEUE, "requests_cancelled_in_queue")                                               \
     X(COUNT_TARGETS_LEFT, "requests_ended_by_target_leaving")                                                \
+    X(COUNT_EVENTS_RECEIVED, "events_received")                                                              \
+    X(COUNT_EVENTS_DELIVERED, "events_delivered")                                                            \
+    X(COUNT_EVENTS_UNHEARD, "events_without_subscriber")                                                     \
+    X(COUNT_DROP_EVENT_OVERLOADED, "dropped_events_overloaded")                                              \
+    X(COUNT_DROP_EVENT_GOVERNANCE, "dropped_events_governance")                                              \
+    X(COUNT_DROP_EVENT_NO_MEMORY, "dropped_events_no_memory")                                                \
     X(COUNT_DROP_NO_ROUTE, "dropped_notifications_without_route")                                            \
     X(COUNT_DROP_REFUSED, "dropped_notifications_refused")                                                   \
     X(COUNT_DROP_OVERLOADED, "dropped_notifications_overloaded")                                             \

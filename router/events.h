@@ -1,0 +1,21 @@
+// Events: one body to all who subscribed to its name, on all shards, but not to its source (HugAI v2
+// messages, section 3.5).
+//
+// The source's shard hands the event to its own subscribers, and one parcel of it to each other shard that
+// has any; by the same mail as all else, so that an event stays behind what its source sent before. On each
+// shard all receivers share that parcel: an entry in a queue each, and no copy of the body. Each other shard
+// reports how many got it. When all have, a request is answered {"delivered": N}; a source that has
+// half-closed stays until then.
+//
+// A subscriber whose queue is full misses the event, is counted, and is told how many it missed before the
+// next one that it gets, or when its queue has emptied (send.c). An event for which memory or the room in a
+// mailbox doesn't suffice goes to nobody: a request is refused, a notification counted.
+#pragma once
+
+#include "router/message.h"
+
+// A request or notification `event` without a targetAgent.
+void events_publish(struct shard *shard, const struct message *message);
+// MAIL_EVENT and MAIL_HEARD.
+void events_arrived(struct shard *shard, struct mail *mail);
+void events_came_home(struct shard *shard, struct mail *mail);
