@@ -162,6 +162,9 @@ static void check_shard(const struct shard *shard) {
         kernel_fail("shard %u ends with %u peers, %u requests, %zu agents, %u orders and %u entries",
                     shard->index, shard->peers.count, shard->pending.count, shard->agents.count,
                     shard->orders_out, shard->entries_out);
+    if (shard->events_out || shard->agents.topics.count)
+        kernel_fail("shard %u ends with %u events and %u subscriptions", shard->index, shard->events_out,
+                    shard->agents.topics.count);
     for (size_t chain = 0; chain < HOME_CHAINS; chain++)
         if (!list_empty(&shard->agents.homes[chain]))
             kernel_fail("shard %u ends with a home", shard->index);
