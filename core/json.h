@@ -95,11 +95,9 @@ bool json_number_valid(const uint8_t *text, struct span number);
 enum { JSON_GRAMMAR_DEPTH_MAX = 1024 };
 bool json_valid(const uint8_t *text, uint32_t bytes);
 // The same judged byte by byte: the offset at which the text breaks the grammar (of a token, where it
-// begins), or UINT32_MAX when it is valid.
-uint32_t json_grammar_fault(const uint8_t *text, uint32_t bytes);
-static inline bool json_grammar_valid(const uint8_t *text, uint32_t bytes) {
-    return json_grammar_fault(text, bytes) == UINT32_MAX;
-}
+// begins), or UINT32_MAX when it is valid. *too_deep: up to there it is valid, and there it goes too deep.
+uint32_t json_grammar_fault(const uint8_t *text, uint32_t bytes, bool *too_deep);
+bool json_grammar_valid(const uint8_t *text, uint32_t bytes);
 
 // The value of a JSON number token that is a whole number from 0 to 2^53 - 1 however it is written (7, 7.0,
 // 70e-1). False when it is anything else.

@@ -11,6 +11,7 @@ struct judge {
     uint32_t at;
     uint32_t end;
     uint32_t depth;
+    bool too_deep;
     uint64_t object[OBJECT_BIT_WORDS]; // bit d: what is open at depth d + 1 is an object
 };
 
@@ -60,7 +61,8 @@ static bool take_scalar(struct judge *judge) {
 
 // Takes the opening bracket that is next. *empty: and the closing one behind it.
 static bool take_open(struct judge *judge, bool object, bool *empty) {
-    if (judge->depth == JSON_GRAMMAR_DEPTH_MAX)
+    judge->too_deep = judge->depth == JSON_GRAMMAR_DEPTH_MAX;
+    if (judge->too_deep)
         return false;
     uint64_t bit = UINT64_C(1) << (judge->depth % 64);
     if (object)
@@ -82,19 +84,33 @@ static bool take_separator(struct judge *judge, bool *done) {
     return *done || (take(judge, ',') && (!in_object(judge) || take_key(judge)));
 }
 
-uint32_t json_grammar_fault(const uint8_t *text, uint32_t bytes) {
-    struct judge judge = {.text = text, .end = bytes};
+// The judge has come to the end of the value, or stands where it is broken.
+static bool take_value(struct judge *judge) {
     for (bool done = false; !done;) {
-        bool object = next_is(&judge, '{'), empty = true;
-        if (object || next_is(&judge, '[')) {
-            if (!take_open(&judge, object, &empty))
-                return judge.at;
-        } else if (!take_scalar(&judge)) {
-            return judge.at;
+        bool object = next_is(judge, '{'), empty = true;
+        if (object || next_is(judge, '[')) {
+            if (!take_open(judge, object, &empty))
+                return false;
+        } else if (!take_scalar(judge)) {
+            return false;
         }
-        if (empty && !take_separator(&judge, &done))
-            return judge.at;
+        if (empty && !take_separator(judge, &done))
+            return false;
     }
+    return true;
+}
+
+uint32_t json_grammar_fault(const uint8_t *text, uint32_t bytes, bool *too_deep) {
+    struct judge judge = {.text = text, .end = bytes};
+    bool good = take_value(&judge);
+    *too_deep = judge.too_deep;
+    if (!good)
+        return judge.at;
     uint32_t behind = json_skip_space(text, judge.at, bytes);
     return behind == bytes ? UINT32_MAX : behind;
+}
+
+bool json_grammar_valid(const uint8_t *text, uint32_t bytes) {
+    bool too_deep;
+    return json_grammar_fault(text, bytes, &too_deep) == UINT32_MAX;
 }

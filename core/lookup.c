@@ -137,6 +137,14 @@ static uint32_t fault(struct walk *walk, uint32_t at) {
     return BROKEN;
 }
 
+// The body is broken, or goes too deep, behind what the walk has read.
+static void fault_deeper(struct walk *walk) {
+    bool too_deep;
+    fault(walk, json_grammar_fault(walk->text, walk->end, &too_deep));
+    if (too_deep)
+        walk->lookup->verdict = LOOKUP_TOO_DEEP;
+}
+
 static void ambiguous(struct walk *walk, unsigned key, uint32_t at) {
     struct lookup *lookup = walk->lookup;
     if (lookup->verdict != LOOKUP_GOOD)
@@ -412,7 +420,7 @@ JSON_INLINE void look(struct lookup *lookup, const uint8_t *body, uint32_t bytes
     }
     // What the walk skipped over. A response keeps its kind, which the keys of the top tell.
     if (strict && at != BROKEN && !json_valid(body, bytes))
-        fault(&walk, json_grammar_fault(body, bytes));
+        fault_deeper(&walk);
     lookup->kind = batch ? BODY_BATCH : kind_of(&walk);
     if (at == BROKEN && lookup->kind == BODY_STREAM) // what makes it something else could still have come
         lookup->kind = BODY_UNKNOWN;

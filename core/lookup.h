@@ -55,9 +55,10 @@ enum body_kind {
 
 enum lookup_verdict {
     LOOKUP_GOOD,
-    LOOKUP_NOT_JSON,    // parse error; fault_at tells where
-    LOOKUP_NOT_UTF8,    // invalid request
-    LOOKUP_AMBIGUOUS,   // invalid request: fault_key twice, or spelled with an escape or in another case
+    LOOKUP_NOT_JSON,  // parse error; fault_at tells where
+    LOOKUP_NOT_UTF8,  // invalid request
+    LOOKUP_TOO_DEEP,  // invalid request: nested deeper than JSON_GRAMMAR_DEPTH_MAX; only where all is judged
+    LOOKUP_AMBIGUOUS, // invalid request: fault_key twice, or spelled with an escape or in another case
     LOOKUP_NOT_MESSAGE, // invalid request: no message of any kind, or method beside result or error
     LOOKUP_BAD_ID,      // invalid request: no string or number, or longer than the limit
 };

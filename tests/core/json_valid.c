@@ -296,8 +296,10 @@ static void a_fault_has_its_offset(void **state) {
                 {"[01]", 2},      {"{1:1}", 1},      {"[1]", UINT32_MAX}};
     for (size_t index = 0; index < sizeof rows / sizeof *rows; index++) {
         size_t bytes = strlen(rows[index].text);
-        assert_int_equal(json_grammar_fault(placed(rows[index].text, bytes), (uint32_t)bytes),
+        bool too_deep = true;
+        assert_int_equal(json_grammar_fault(placed(rows[index].text, bytes), (uint32_t)bytes, &too_deep),
                          rows[index].at);
+        assert_false(too_deep);
     }
 }
 

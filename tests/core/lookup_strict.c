@@ -205,7 +205,7 @@ static void depth_is_bounded(void **state) {
         bytes += 2 * depth;
         body[bytes++] = '}';
         lookup_body_strict(&lookup, placed(body, bytes), (uint32_t)bytes, ID_BYTES_MAX);
-        assert_int_equal(lookup.verdict, depth < JSON_GRAMMAR_DEPTH_MAX ? LOOKUP_GOOD : LOOKUP_NOT_JSON);
+        assert_int_equal(lookup.verdict, depth < JSON_GRAMMAR_DEPTH_MAX ? LOOKUP_GOOD : LOOKUP_TOO_DEEP);
     }
 }
 

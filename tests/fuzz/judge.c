@@ -20,7 +20,8 @@ static void judge(const uint8_t *text, uint32_t bytes) {
     static struct simdjson_parser *parser;
     if (!parser)
         parser = simdjson_create();
-    uint32_t fault = json_grammar_fault(text, bytes);
+    bool too_deep;
+    uint32_t fault = json_grammar_fault(text, bytes, &too_deep);
     require(fault == UINT32_MAX || fault <= bytes);
     bool valid = fault == UINT32_MAX;
     for (enum json_level level = JSON_LEVEL_PORTABLE; level < JSON_LEVELS_COUNT; level++)
