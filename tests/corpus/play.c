@@ -98,10 +98,10 @@ static bool send_frame(struct play *play, struct player *peer, const struct text
 
 // Takes `[Name: value]` off the text into `fields`, as lines.
 static const char *take_fields(const char *text, struct text *fields) {
-    while (*text == '[' && isalpha((unsigned char)text[1])) {
+    while (*text == '[') {
         size_t name = strcspn(text + 1, ": ,]\"{}[");
         const char *end = strstr(text, "] ");
-        if (text[1 + name] != ':' || !end)
+        if (!name || text[1 + name] != ':' || !end) // an array
             break;
         text_add(fields, text + 1, (size_t)(end - text) - 1);
         text_put(fields, "\r\n");
