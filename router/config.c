@@ -39,7 +39,7 @@ static const struct option options[] = {
      "URI: tcp://HOST:PORT or unix:///PATH; repeatable, replaces the defaults"},
     {"shards", OPTION_COUNT, FIELD(settings.shard_count), 1, SHARDS_MAX, "N: threads (default: one a core)"},
     {"validate", OPTION_VALIDATE, 0, 0, 0, 0,
-     "lazy: judge of a body what routing reads (the default and only depth)"},
+     "lazy or strict: judge of a body what routing reads, or all of it (lazy)"},
     {"audit", OPTION_AUDIT, 0, 0, 0, 0, "FILE: keep an audit journal there"},
     {"takeover", OPTION_FLAG, FIELD(settings.takeover), 0, 1,
      "a registration may take an agentId from its holder"},
@@ -143,7 +143,9 @@ static bool set(struct config *config, const struct option *option, const char *
     case OPTION_LISTEN:
         return set_listener(config, text);
     case OPTION_VALIDATE:
-        return !strcmp(text, "lazy") || complain(option->name, text, "lazy, the one depth that is served");
+        config->settings.strict = !strcmp(text, "strict");
+        return config->settings.strict || !strcmp(text, "lazy") ||
+               complain(option->name, text, "lazy or strict");
     case OPTION_AUDIT:
         return set_audit(config, text);
     case OPTION_FLAG:

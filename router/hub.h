@@ -25,6 +25,7 @@ struct hub_settings {
     uint32_t shard_count;
     bool require_initialize;
     bool takeover;
+    bool strict;            // of the two depths of validation (validate.h)
     const char *journal;    // the audit journal's path; NULL: none is kept
     uint64_t seed;          // random: of hash tables and session names
     int64_t wall_offset_ms; // what to add to io_now for the wall clock

@@ -10,6 +10,7 @@
 #include "router/refuse.h"
 #include "router/registry.h"
 #include "router/subscribe.h"
+#include "router/validate.h"
 
 static struct span params_of(const struct message *message) {
     return lookup_has(&message->lookup, KEY_PARAMS) ? message->lookup.value[KEY_PARAMS] : (struct span){0};
@@ -26,7 +27,8 @@ static void put_raw(struct text *out, const struct message *message, enum lookup
 }
 
 static void put_capabilities(struct text *out, const struct shard *shard) {
-    text_put(out, "{\"validation\":\"lazy\",\"maxFrame\":");
+    text_put(out, shard->hub->settings.strict ? "{\"validation\":\"strict\"" : "{\"validation\":\"lazy\"");
+    text_put(out, ",\"maxFrame\":");
     text_number(out, shard_limits(shard)->frame_bytes_max);
     text_put(out, ",\"maxHeader\":");
     text_number(out, shard_limits(shard)->header_bytes_max);
@@ -257,6 +259,8 @@ bool methods_answer(struct shard *shard, const struct message *message) {
         refuse(shard, message, ERROR_NOT_INITIALIZED, NULL);
         return true;
     }
+    if (validate_refuse(shard, message))
+        return true;
     if (method)
         method->answer(shard, message);
     return method != NULL;

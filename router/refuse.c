@@ -32,7 +32,8 @@ void refuse_body(struct shard *shard, const struct message *message) {
     static const char *const faults[] = {
         [LOOKUP_NOT_JSON] = "the body is not JSON",
         [LOOKUP_NOT_UTF8] = "the body is not UTF-8",
-        [LOOKUP_AMBIGUOUS] = "this key must occur once, and not be spelled with escapes",
+        [LOOKUP_TOO_DEEP] = "the body is nested too deeply",
+        [LOOKUP_AMBIGUOUS] = "this key must occur once, in its own case and without escapes",
         [LOOKUP_NOT_MESSAGE] = "the body is neither a request, a notification nor a response",
         [LOOKUP_BAD_ID] = "an id must be a string or a number within the limit",
         [LOOKUP_GOOD] = "messages of this kind are not served",
@@ -46,6 +47,8 @@ void refuse_body(struct shard *shard, const struct message *message) {
     if (verdict == LOOKUP_NOT_JSON)
         reply_data_number(&data, "offset",
                           message->frame->header->header_bytes + (int64_t)message->lookup.fault_at);
+    if (verdict == LOOKUP_TOO_DEEP)
+        reply_data_number(&data, "limit", JSON_GRAMMAR_DEPTH_MAX);
     if (verdict == LOOKUP_BAD_ID)
         reply_data_number(&data, "limit", shard_limits(shard)->id_bytes_max);
     enum error error = verdict == LOOKUP_NOT_JSON ? ERROR_PARSE : ERROR_INVALID_REQUEST;

@@ -12,6 +12,7 @@
 #include "router/probe.h"
 #include "router/progress.h"
 #include "router/refuse.h"
+#include "router/validate.h"
 
 // --- Requests and notifications
 
@@ -102,10 +103,10 @@ static uint64_t response_hub_id(const struct shard *shard, const struct message 
     return hub_id;
 }
 
-static bool response_usable(const struct message *message) {
+static bool response_usable(const struct shard *shard, const struct message *message) {
     const struct frame_scan *header = message->frame->header;
-    return message->lookup.verdict == LOOKUP_GOOD && header->version != FRAME_VERSION_OTHER &&
-           !header->governance_bad && !header->timeout_bad;
+    return message->lookup.verdict == LOOKUP_GOOD && validate_response(shard, message) &&
+           header->version != FRAME_VERSION_OTHER && !header->governance_bad && !header->timeout_bad;
 }
 
 // Whether a response says that its request failed: an error of null says nothing.
@@ -131,7 +132,7 @@ static void hand_to_source(struct shard *shard, uint64_t hub_id, struct parcel *
 
 static void route_response(struct shard *shard, const struct message *message) {
     stats_count(&shard->stats, COUNT_RESPONSES_RECEIVED);
-    bool usable = response_usable(message);
+    bool usable = response_usable(shard, message);
     if (!usable)
         stats_count(&shard->stats, COUNT_DROP_RESPONSE_BROKEN);
     uint64_t hub_id = response_hub_id(shard, message);
@@ -153,7 +154,7 @@ static void route_response(struct shard *shard, const struct message *message) {
 static void look_up(struct shard *shard, struct message *message, const struct frame *frame) {
     message->frame = frame;
     message->body = frame_body(frame);
-    lookup_body(&message->lookup, message->body, frame->body.bytes, shard_limits(shard)->id_bytes_max);
+    validate_look_up(shard, message);
 }
 
 // A message of its own, or a member of a batch.

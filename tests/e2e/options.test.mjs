@@ -138,7 +138,7 @@ for (const args of BAD) {
 
 test('sizes and times have their units', async () => {
   const good = [['--max-frame', '64K'], ['--max-frame', '1M'], ['--max-queue', '1G'], ['--request-timeout', '250ms'],
-    ['--request-timeout', '5s'], ['--request-timeout', '10m'], ['--validate', 'lazy'], ['--max-pending', '10']];
+    ['--request-timeout', '5s'], ['--request-timeout', '10m'], ['--validate', 'lazy'], ['--validate', 'strict'], ['--max-pending', '10']];
   for (const args of good) {
     const hub = await Hub.launch(['--listen', ANY, ...args]);
     assert.equal(hub.uris?.length, 1, `${args.join(' ')}: ${hub.stderr}`);
