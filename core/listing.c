@@ -1,7 +1,14 @@
 #include "core/listing.h"
 
+// Zero in any of its spellings: no other digit stands before the exponent.
+static bool is_zero(const uint8_t *text, struct span number) {
+    for (uint32_t at = number.at; at < number.at + number.bytes && (text[at] | 0x20) != 'e'; at++)
+        if (text[at] >= '1' && text[at] <= '9')
+            return false;
+    return true;
+}
+
 static bool truthy(const uint8_t *text, const struct json_item *item) {
-    uint64_t number = 1;
     switch (item->type) {
     case JSON_NONE:
     case JSON_FALSE:
@@ -10,7 +17,7 @@ static bool truthy(const uint8_t *text, const struct json_item *item) {
     case JSON_STRING:
         return item->value.bytes > 2;
     case JSON_NUMBER:
-        return text[item->value.at] == '-' || !json_number_whole(text, item->value, &number) || number != 0;
+        return !is_zero(text, item->value);
     default:
         return true;
     }

@@ -103,19 +103,29 @@ bool refuse_header(struct shard *shard, const struct message *message) {
     return false;
 }
 
+// A name that nobody bears. One that was too long to be read is none that could be, which the limit tells.
+static void put_name(struct text *data, const char *key, const struct rules_field *name, int64_t limit) {
+    if (name->text)
+        reply_data_string(data, key, name->text, name->bytes);
+    else
+        reply_data_number(data, "limit", limit);
+}
+
 void refuse_route(struct shard *shard, const struct message *message, const struct rules_message *asked,
                   const struct rules_verdict *verdict) {
     struct text data;
     text_init(&data);
     if (verdict->error == ERROR_METHOD_NOT_FOUND) {
-        reply_data_string(&data, "method", message->method, message->method_bytes);
+        bool read = message->method_bytes || message->lookup.value[KEY_METHOD].bytes == 2;
+        struct rules_field method = {.text = read ? message->method : NULL, .bytes = message->method_bytes};
+        put_name(&data, "method", &method, METHOD_BYTES_MAX);
     } else if (verdict->error == ERROR_INVALID_PARAMS) {
         reply_data_text(&data, "field", verdict->field);
         reply_data_text(&data, "expected", "string");
     } else if (verdict->error == ERROR_AGENT_NOT_FOUND) {
-        reply_data_string(&data, "agent", asked->target.text, asked->target.bytes);
+        put_name(&data, "agent", &asked->target, AGENT_ID_BYTES_MAX);
     } else if (verdict->error == ERROR_TOOL) {
-        reply_data_string(&data, "tool", asked->tool.text, asked->tool.bytes);
+        put_name(&data, "tool", &asked->tool, METHOD_BYTES_MAX);
     } else {
         reply_data_string(&data, "agent", verdict->agent->id, verdict->agent->id_bytes);
         reply_data_text(&data, "required", governance_text(asked->required));
