@@ -45,6 +45,8 @@ struct backend {
     // Whether there is nothing to read now, not even the end.
     bool (*quiet)(struct line *line);
     void (*half_close)(struct line *line);
+    // Makes the hub read an error instead of an end; closing follows.
+    void (*reset)(struct line *line);
     // Closes and frees the line; `wait`: until the hub has noticed.
     void (*close)(struct line *line, bool wait);
     // Waits until the hub has closed its end.

@@ -243,7 +243,9 @@ static bool player_word(struct play *play, struct player *peer, const char *word
         return expect_end(play, peer, *word == 'c');
     if (strcmp(word, "half-closes") == 0)
         return half_close(play, peer);
-    if (strcmp(word, "closes") == 0)
+    if (strcmp(word, "resets") == 0)
+        play->backend->reset(peer->line);
+    if (strcmp(word, "closes") == 0 || strcmp(word, "resets") == 0)
         return close_peer(play, peer);
     return fail(play, "what is this? README.md tells what a line may say");
 }

@@ -68,6 +68,16 @@ static void half_close(struct line *line) {
     shutdown(line->fd, SHUT_WR);
 }
 
+// TCP resets where it is told to; a Unix socket where something is left unread.
+static void reset(struct line *line) {
+    static const char ping[] = "Content-Length: 29\r\n\r\n{\"id\":1,\"method\":\"hub/ping\"} ";
+    const struct linger none = {.l_onoff = 1};
+    struct pollfd ready = {.fd = line->fd, .events = POLLIN};
+    write_all(line, ping, sizeof ping - 1);
+    poll(&ready, 1, (int)(PATIENCE_NS / 1000000));
+    setsockopt(line->fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+}
+
 // Only a peer that writes learns that the other end of a half-closed TCP connection is gone.
 static bool hub_closed(struct line *line) {
     const struct timespec pause = {.tv_nsec = 2000000};
@@ -218,7 +228,7 @@ static bool begin_unix(const struct setup *setup, struct text *why) {
 #define REAL_BACKEND(scheme)                                                                                 \
     {                                                                                                        \
         .name = #scheme, .rounds = 4, .begin = begin_##scheme, .end = end, .stop = stop, .dial = dial,       \
-        .write = write_all, .read = read_some, .quiet = quiet, .half_close = half_close,                     \
+        .write = write_all, .read = read_some, .quiet = quiet, .half_close = half_close, .reset = reset,     \
         .close = close_line, .hub_closed = hub_closed, .pass = pass, .count = count_of,                      \
     }
 

@@ -101,6 +101,11 @@ static void half_close(struct line *line) {
     world_settle(&world);
 }
 
+static void reset(struct line *line) {
+    wire_reset(wire_of(line));
+    world_settle(&world);
+}
+
 static void close_line(struct line *line, bool wait) {
     (void)wait;
     wire_close(wire_of(line));
@@ -139,6 +144,7 @@ const struct backend backend_sim = {
     .read = read_some,
     .quiet = quiet,
     .half_close = half_close,
+    .reset = reset,
     .close = close_line,
     .hub_closed = hub_closed,
     .pass = pass,
