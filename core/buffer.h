@@ -24,7 +24,7 @@ struct buffer {
 // Bytes of user memory that the whole hub holds in buffers, and their bound. Shared by all shards' pools.
 struct buffer_budget {
     _Atomic uint64_t bytes;
-    uint64_t bytes_max;
+    _Atomic uint64_t bytes_max;
 };
 
 struct buffer_pool {

@@ -28,14 +28,34 @@ static bool make(struct hub *hub) {
     return true;
 }
 
+static bool put_into_effect(struct hub *hub, const struct hub_settings *settings) {
+    struct hub_edition *edition = memory_take(sizeof *edition);
+    if (!edition)
+        return false;
+    edition->settings = *settings;
+    edition->before = atomic_load_explicit(&hub->edition, memory_order_relaxed);
+    atomic_store_explicit(&hub->edition, edition, memory_order_release);
+    atomic_store_explicit(&hub->budget.bytes_max, settings->limits.memory_bytes_max, memory_order_relaxed);
+    return true;
+}
+
+bool hub_reload(struct hub *hub) {
+    struct hub_settings fresh = hub->settings;
+    if (!hub->settings.read_again)
+        return true;
+    if (!hub->settings.read_again(hub->settings.read_context, &fresh))
+        return false;
+    fresh.limits.connections_max = hub->settings.limits.connections_max; // tables have that size
+    return put_into_effect(hub, &fresh);
+}
+
 int hub_create(struct hub **out, const struct hub_settings *settings) {
     struct hub *hub = memory_take_zeroed(1, sizeof *hub);
     if (!hub)
         return -ENOMEM;
     hub->settings = *settings;
-    hub->budget.bytes_max = settings->limits.memory_bytes_max;
     atomic_init(&hub->phase, HUB_SERVING);
-    if (!make(hub)) {
+    if (!put_into_effect(hub, settings) || !make(hub)) {
         hub_destroy(hub);
         return -ENOMEM;
     }
@@ -46,6 +66,10 @@ int hub_create(struct hub **out, const struct hub_settings *settings) {
 void hub_destroy(struct hub *hub) {
     for (uint32_t shard = 0; hub->owed && shard < hub->settings.shard_count; shard++)
         memory_give((void *)hub->owed[shard]);
+    for (struct hub_edition *edition = atomic_load(&hub->edition), *before; edition; edition = before) {
+        before = edition->before;
+        memory_give(edition);
+    }
     memory_give((void *)hub->owed);
     memory_give((void *)hub->connections);
     memory_give((void *)hub->subscriptions);

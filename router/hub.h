@@ -21,21 +21,37 @@ enum hub_phase {
 };
 
 struct hub_settings {
+    // These may be read again while the hub runs (hub_reload), but for limits.connections_max.
     struct limits limits;
-    uint32_t shard_count;
     bool require_initialize;
     bool takeover;
-    bool strict;            // of the two depths of validation (validate.h)
+    bool strict; // of the two depths of validation (validate.h)
+
+    // These stay.
+    uint32_t shard_count;
     const char *journal;    // the audit journal's path; NULL: none is kept
     uint64_t seed;          // random: of hash tables and session names
     int64_t wall_offset_ms; // what to add to io_now for the wall clock
     uint32_t process;
+    // Reads the configuration again over *fresh; false when it can't be used, and that has been said. NULL:
+    // there is none to read.
+    bool (*read_again)(void *context, struct hub_settings *fresh);
+    void *read_context;
+};
+
+// Settings that took effect once, and those before them.
+struct hub_edition {
+    struct hub_settings settings;
+    struct hub_edition *before;
 };
 
 struct hub {
-    struct hub_settings settings; // constant
-    struct shard **shards;        // each is set by its own thread before any runs
-    struct mailbox *mailboxes;    // from shard * shard_count + to shard
+    struct hub_settings settings; // as at the start; constant
+    // Those in effect: replaced by shard 0, taken up by each shard at its next turn, and kept until the end
+    // because another shard may still be reading them.
+    struct hub_edition *_Atomic edition;
+    struct shard **shards;     // each is set by its own thread before any runs
+    struct mailbox *mailboxes; // from shard * shard_count + to shard
     struct buffer_budget budget;
     _Atomic uint64_t journal_bytes; // of entries on their way to the journal, counted by all shards
     _Atomic uint32_t **owed; // of [shard][slot]: requests that this connection owes, counted by all shards
@@ -47,11 +63,18 @@ struct hub {
 
 // Makes a hub; its settings are copied. 0 or -ENOMEM.
 int hub_create(struct hub **out, const struct hub_settings *settings);
+// Reads the configuration again, on shard 0's thread. False when it can't be used or memory is used up: the
+// hub goes on as before.
+bool hub_reload(struct hub *hub);
 // Every shard must have been closed.
 void hub_destroy(struct hub *hub);
 
 static inline struct mailbox *hub_mailbox(struct hub *hub, uint32_t from, uint32_t to) {
     return &hub->mailboxes[from * hub->settings.shard_count + to];
+}
+// The settings in effect.
+static inline const struct hub_settings *hub_settings(const struct hub *hub) {
+    return &atomic_load_explicit(&hub->edition, memory_order_acquire)->settings;
 }
 static inline enum hub_phase hub_phase(const struct hub *hub) {
     return (enum hub_phase)atomic_load_explicit(&hub->phase, memory_order_acquire);

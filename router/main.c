@@ -23,6 +23,9 @@
 
 // What the threads of the hub share while it starts and ends.
 struct program {
+    int argc;
+    char **argv;
+    struct config config;
     struct hub *hub;
     struct listener listeners[LISTENERS_MAX];
     uint32_t listener_count;
@@ -186,7 +189,46 @@ static bool open_listeners(struct program *program, const struct config *config)
     return true;
 }
 
+// What can't be changed in a hub that runs is said, and stays.
+static void mention_fixed(const struct config *now, const struct config *fresh) {
+    bool same = now->listener_count == fresh->listener_count &&
+                now->settings.shard_count == fresh->settings.shard_count &&
+                now->settings.limits.connections_max == fresh->settings.limits.connections_max &&
+                strcmp(now->journal, fresh->journal) == 0;
+    for (uint32_t index = 0; same && index < now->listener_count; index++) {
+        char uri[160], fresh_uri[160];
+        address_format(&now->listeners[index], uri, sizeof uri);
+        address_format(&fresh->listeners[index], fresh_uri, sizeof fresh_uri);
+        same = strcmp(uri, fresh_uri) == 0;
+    }
+    if (!same)
+        fputs("patchbayd: --listen, --shards, --audit and --max-connections take effect at the next start\n",
+              stderr);
+}
+
+// As hub_settings.read_again: the command line once more, and with it the file that it names.
+static bool read_again(void *context, struct hub_settings *fresh) {
+    struct program *program = context;
+    struct config *config = malloc(sizeof *config);
+    bool good = config && config_read(config, program->argc, program->argv,
+                                      (uint32_t)CPU_COUNT(&program->cores)) == CONFIG_RUN;
+    if (good) {
+        mention_fixed(&program->config, config);
+        fresh->limits = config->settings.limits;
+        fresh->takeover = config->settings.takeover;
+        fresh->require_initialize = config->settings.require_initialize;
+        fresh->strict = config->settings.strict;
+    }
+    fputs(good ? "patchbayd: the configuration was read again\n"
+               : "patchbayd: the configuration can't be used; the hub goes on as before\n",
+          stderr);
+    free(config);
+    return good;
+}
+
 static int serve(struct program *program, struct config *config) {
+    config->settings.read_again = read_again;
+    config->settings.read_context = program;
     config->settings.process = (uint32_t)getpid();
     config->settings.wall_offset_ms = wall_offset_ms();
     if (getrandom(&config->settings.seed, sizeof config->settings.seed, 0) != sizeof config->settings.seed ||
@@ -201,9 +243,11 @@ static int serve(struct program *program, struct config *config) {
 
 int main(int argc, char **argv) {
     static struct program program;
-    struct config config;
+    struct config *config = &program.config;
+    program.argc = argc;
+    program.argv = argv;
     sched_getaffinity(0, sizeof program.cores, &program.cores);
-    switch (config_read(&config, argc, argv, (uint32_t)CPU_COUNT(&program.cores))) {
+    switch (config_read(config, argc, argv, (uint32_t)CPU_COUNT(&program.cores))) {
     case CONFIG_SHOWN:
         return 0;
     case CONFIG_BAD:
@@ -213,7 +257,7 @@ int main(int argc, char **argv) {
     }
     route_signals();
     raise_descriptors();
-    int status = open_listeners(&program, &config) ? serve(&program, &config) : 1;
+    int status = open_listeners(&program, config) ? serve(&program, config) : 1;
     for (uint32_t index = 0; index < program.listener_count; index++)
         listener_close(&program.listeners[index]);
     return status;

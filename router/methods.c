@@ -27,13 +27,13 @@ static void put_raw(struct text *out, const struct message *message, enum lookup
 }
 
 static void put_capabilities(struct text *out, const struct shard *shard) {
-    text_put(out, shard->hub->settings.strict ? "{\"validation\":\"strict\"" : "{\"validation\":\"lazy\"");
+    text_put(out, shard->settings->strict ? "{\"validation\":\"strict\"" : "{\"validation\":\"lazy\"");
     text_put(out, ",\"maxFrame\":");
     text_number(out, shard_limits(shard)->frame_bytes_max);
     text_put(out, ",\"maxHeader\":");
     text_number(out, shard_limits(shard)->header_bytes_max);
     text_put(out, ",\"takeover\":");
-    text_put(out, shard->hub->settings.takeover ? "true" : "false");
+    text_put(out, shard->settings->takeover ? "true" : "false");
     text_put(out, ",\"audit\":");
     text_put(out, journal_is_on(shard) ? "true" : "false");
     text_put(out, ",\"events\":true}");
@@ -254,7 +254,7 @@ static const struct method *find(const char *name, size_t bytes) {
 
 bool methods_answer(struct shard *shard, const struct message *message) {
     const struct method *method = find(message->method, message->method_bytes);
-    bool open = message->peer->initialized || !shard->hub->settings.require_initialize;
+    bool open = message->peer->initialized || !shard->settings->require_initialize;
     if (!open && !(method && method->before_initialize)) {
         refuse(shard, message, ERROR_NOT_INITIALIZED, NULL);
         return true;

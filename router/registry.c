@@ -127,7 +127,7 @@ static enum error decide(struct shard *shard, const struct order *order) {
     bool own = agent && agent->home->connection == order->mail.connection;
     switch (order->kind) {
     case ORDER_REGISTER:
-        if (agent && !own && !shard->hub->settings.takeover)
+        if (agent && !own && !shard->settings->takeover)
             return ERROR_AGENT_ID_TAKEN;
         if (!own && agents_at(shard, order->mail.connection) >= AGENTS_PER_CONNECTION_MAX)
             return ERROR_OVERLOADED;

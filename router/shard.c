@@ -17,10 +17,15 @@ enum { ACCEPT_PAUSE_MS = 100, STARVED_PAUSE_MS = 10 };
 
 // --- Opening and closing
 
+static void take_settings(struct shard *shard) {
+    shard->settings = hub_settings(shard->hub);
+    const struct limits *limits = &shard->settings->limits;
+    shard->frame_limits = (struct frame_limits){limits->header_bytes_max, limits->frame_bytes_max};
+}
+
 static void init_tables(struct shard *shard) {
     struct hub *hub = shard->hub;
-    const struct limits *limits = &hub->settings.limits;
-    shard->frame_limits = (struct frame_limits){limits->header_bytes_max, limits->frame_bytes_max};
+    take_settings(shard);
     buffer_pool_init(&shard->buffers, &hub->budget);
     parcel_pool_init(&shard->parcels, &hub->budget, shard->index);
     sender_init(&shard->sender, &shard->buffers);
@@ -166,11 +171,17 @@ static void accepted(struct shard *shard, const struct io_event *event) {
 
 // --- A turn
 
+static void read_again(struct shard *shard) {
+    journal_reopen(shard);
+    if (!hub_reload(shard->hub))
+        stats_count(&shard->stats, COUNT_RELOADS_FAILED);
+}
+
 static void signalled(struct shard *shard, int number) {
     if (number == SIGTERM || number == SIGINT)
         drain_begin(shard);
     else if (number == SIGHUP)
-        journal_reopen(shard);
+        read_again(shard);
 }
 
 static void handle(struct shard *shard, const struct io_event *event) {
@@ -244,6 +255,7 @@ static void run(struct shard *shard) {
 
 bool shard_turn(struct shard *shard) {
     run(shard);
+    take_settings(shard);
     stats_count(&shard->stats, COUNT_TURNS);
     stats_set(&shard->stats, COUNT_KERNEL_ENTRIES, io_entries(shard->io));
     for (struct io_event event; io_next(shard->io, &event);)

@@ -50,6 +50,7 @@ struct shard {
     uint32_t index;
     struct hub *hub;
     struct io *io;
+    const struct hub_settings *settings; // those in effect in this turn
     struct frame_limits frame_limits;
 
     struct buffer_pool buffers;
@@ -110,5 +111,5 @@ static inline uint64_t shard_wall_ms(const struct shard *shard) {
     return shard_now_ms(shard) + (uint64_t)shard->hub->settings.wall_offset_ms;
 }
 static inline const struct limits *shard_limits(const struct shard *shard) {
-    return &shard->hub->settings.limits;
+    return &shard->settings->limits;
 }

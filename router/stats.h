@@ -57,6 +57,7 @@
     X(COUNT_JOURNAL_CUT_FAILED, "journal_cuts_failed")                                                       \
     X(COUNT_JOURNAL_REOPENED, "journal_reopens")                                                             \
     X(COUNT_JOURNAL_REOPEN_FAILED, "journal_reopens_failed")                                                 \
+    X(COUNT_RELOADS_FAILED, "reloads_failed")                                                                \
     X(COUNT_TURNS, "turns")                                                                                  \
     X(COUNT_SENDS, "sends")                                                                                  \
     X(COUNT_KERNEL_ENTRIES, "kernel_entries")

@@ -5,7 +5,7 @@
 
 void validate_look_up(const struct shard *shard, struct message *message) {
     uint32_t bytes = message->frame->body.bytes, id_bytes_max = shard_limits(shard)->id_bytes_max;
-    if (shard->hub->settings.strict)
+    if (shard->settings->strict)
         lookup_body_strict(&message->lookup, message->body, bytes, id_bytes_max);
     else
         lookup_body(&message->lookup, message->body, bytes, id_bytes_max);
@@ -40,7 +40,7 @@ static bool refuse_foreign_source(struct shard *shard, const struct message *mes
 }
 
 bool validate_refuse(struct shard *shard, const struct message *message) {
-    if (!shard->hub->settings.strict)
+    if (!shard->settings->strict)
         return false;
     struct schema_fault fault =
         schema_check(message->body, &message->lookup, message->method, message->method_bytes);
@@ -51,5 +51,5 @@ bool validate_refuse(struct shard *shard, const struct message *message) {
 }
 
 bool validate_response(const struct shard *shard, const struct message *message) {
-    return !shard->hub->settings.strict || schema_version_served(message->body, &message->lookup);
+    return !shard->settings->strict || schema_version_served(message->body, &message->lookup);
 }

@@ -1,0 +1,99 @@
+// SIGHUP: the configuration is read again, and no connection notices but by what has changed.
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { dial, Hub } from './hub.mjs';
+import { assertError, within } from './peer.mjs';
+
+// Waits for the hub to say something that matches, once more than before.
+async function says(hub, pattern, count) {
+  const enough = () => (hub.stderr.match(pattern) ?? []).length >= count;
+  await within(new Promise((resolve) => {
+    const look = () => enough() && resolve();
+    hub.process.stderr.on('data', look);
+    look();
+  }), `${pattern}, ${count} times`);
+}
+
+async function configured(shards, first, run) {
+  const directory = mkdtempSync(join(tmpdir(), 'patchbay-reload-'));
+  const file = join(directory, 'hub.ini');
+  writeFileSync(file, first);
+  const hub = await Hub.launch(['--listen', 'tcp://127.0.0.1:0', '--shards', String(shards), '--config', file]);
+  let loads = 0;
+  let failures = 0;
+  const load = async (text) => {
+    writeFileSync(file, text);
+    hub.process.kill('SIGHUP');
+    await says(hub, /was read again/g, ++loads);
+  };
+  const loadBad = async (text) => {
+    writeFileSync(file, text);
+    hub.process.kill('SIGHUP');
+    await says(hub, /goes on as before/g, ++failures);
+  };
+  try {
+    await run(hub, load, loadBad);
+    await hub.stop();
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+// Each shard takes new settings up at its next turn: a peer's first message after the reload begins one.
+async function peers(hub, count) {
+  const all = [];
+  for (let number = 0; number < count; number++) all.push(await dial(hub.uris[0]));
+  hub.peers.push(...all);
+  return all;
+}
+
+for (const shards of [1, 2]) {
+  test(`limits and flags that were changed hold for connections that were there before (--shards ${shards})`, () => configured(shards, 'max-frame = 64K\n', async (hub, load) => {
+    const [holder, other, third, fourth] = await peers(hub, 4);
+    await holder.register('agent');
+    assertError(await other.ask('agent/register', { agentId: 'agent', capabilities: {} }), -32053);
+    await load('max-frame = 1K\ntakeover = true\nmax-batch = 2\n');
+    await other.register('agent');
+    assert.equal((await holder.next()).json.method, 'hub/replaced');
+    assert.equal((await third.ask('initialize', {})).result.capabilities.maxFrame, 1024);
+    third.send('[1,2,3]');
+    assert.equal((await third.next()).json.error.data.limit, 2);
+    fourth.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'hub/ping', params: 'x'.repeat(2000) }));
+    assert.equal((await fourth.next()).json.error.code, -32055);
+    await load('max-frame = 64K\nrequire-initialize = yes\nvalidate = strict\n');
+    const [late] = await peers(hub, 1);
+    assertError(await late.ask('initialize', {}), -32602);
+    assertError(await late.ask('hub/ping'), -32054);
+    assert.equal((await third.ask('hub/ping', 'x'.repeat(2000))).result.length, 2000); // it has initialized
+  }));
+
+  test(`a configuration that can't be used changes nothing (--shards ${shards})`, () => configured(shards, 'max-frame = 2K\n', async (hub, load, loadBad) => {
+    const [peer] = await peers(hub, 1);
+    for (const bad of ['max-frame = many\n', 'no-such = 1\n', 'max-frame\n', 'max-frame = 0\n']) {
+      await loadBad(bad);
+      assert.equal((await peer.ask('initialize', {})).result.capabilities.maxFrame, 2048);
+    }
+    assert.equal((await peer.ask('hub/stats')).result.reloads_failed, 4);
+    await load('max-frame = 3K\nshards = 5\n');
+    assert.match(hub.stderr, /take effect at the next start/);
+    assert.equal((await peer.ask('initialize', {})).result.capabilities.maxFrame, 3072);
+    assert.equal((await peer.ask('hub/stats')).result.shards, shards);
+  }));
+}
+
+test('reading it again under load loses nothing', () => configured(2, '', async (hub, load) => {
+  const [target, ...sources] = await peers(hub, 5);
+  (await target.register('target')).serve(({ params }) => params.n);
+  let going = true;
+  const work = sources.map(async (source) => {
+    let n = 0;
+    for (; going; n++) assert.equal((await source.ask('m', { targetAgent: 'target', n })).result, n);
+    return n;
+  });
+  for (let round = 0; round < 20; round++) await load(`max-queue = ${1 + (round % 3)}M\n`);
+  going = false;
+  for (const count of await Promise.all(work)) assert.ok(count > 0);
+}));
