@@ -5,10 +5,13 @@
 #include "tools/client.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/limits.h"
@@ -31,7 +34,7 @@ int client_open(struct client *client, const char *uri) {
     if (dialled < 0) {
         return dialled;
     }
-    *client = (struct client){.socket = dialled, .capacity = CLIENT_BUFFER_BYTES};
+    *client = (struct client){.socket = dialled, .signals = -1, .capacity = CLIENT_BUFFER_BYTES};
     client->in = calloc(1, CLIENT_BUFFER_BYTES + BUFFER_SLACK_BYTES);
     if (client->in == NULL) {
         close(dialled);
@@ -47,8 +50,35 @@ void client_close(struct client *client) {
 int client_release(struct client *client) {
     int given = client->socket;
     free(client->in);
-    *client = (struct client){.socket = -1};
+    *client = (struct client){.socket = -1, .signals = -1};
     return given;
+}
+
+static uint64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+void client_set_deadline(struct client *client, uint64_t from_now_ns) {
+    client->deadline_ns = now_ns() + from_now_ns;
+}
+
+// Waits until the socket is ready for `events`, or has failed: 0; -EINTR, -ETIMEDOUT or -errno.
+static int wait_for(const struct client *client, short events) {
+    struct pollfd waits[2] = {{.fd = client->socket, .events = events},
+                              {.fd = client->signals, .events = POLLIN}};
+    int ready;
+    do {
+        uint64_t now = now_ns(), left_ns = client->deadline_ns > now ? client->deadline_ns - now : 0;
+        struct timespec left = {.tv_sec = (time_t)(left_ns / 1000000000),
+                                .tv_nsec = (long)(left_ns % 1000000000)};
+        ready = ppoll(waits, 2, client->deadline_ns > 0 ? &left : NULL, NULL);
+    } while (ready < 0 && errno == EINTR);
+    if (ready <= 0) {
+        return ready == 0 ? -ETIMEDOUT : -errno;
+    }
+    return waits[1].revents != 0 ? -EINTR : 0;
 }
 
 size_t client_header(char *out, size_t bytes) {
@@ -68,17 +98,21 @@ static void skip_sent(struct msghdr *message, size_t done) {
     }
 }
 
-int client_send(struct client *client, const void *body, size_t bytes) {
+int client_send(struct client *client, const char *fields, const void *body, size_t bytes) {
     char header[CLIENT_HEADER_BYTES_MAX];
-    struct iovec parts[2] = {
-        {.iov_base = header, .iov_len = client_header(header, bytes)},
+    size_t header_bytes = client_header(header, bytes);
+    struct iovec parts[4] = {
+        {.iov_base = header, .iov_len = header_bytes - 2},
+        {.iov_base = (void *)(uintptr_t)fields, .iov_len = fields == NULL ? 0 : strlen(fields)},
+        {.iov_base = header + header_bytes - 2, .iov_len = 2},
         {.iov_base = (void *)(uintptr_t)body, .iov_len = bytes},
     };
-    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 4};
     while (message.msg_iovlen > 0) {
-        ssize_t sent = sendmsg(client->socket, &message, MSG_NOSIGNAL);
-        if (sent < 0 && errno != EINTR) {
-            return -errno;
+        ssize_t sent = sendmsg(client->socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        int error = sent >= 0 || errno == EINTR ? 0 : errno == EAGAIN ? wait_for(client, POLLOUT) : -errno;
+        if (error < 0) {
+            return error;
         }
         skip_sent(&message, sent < 0 ? 0 : (size_t)sent);
     }
@@ -137,7 +171,8 @@ int client_take(struct client *client, struct client_body *body) {
 int client_receive(struct client *client, struct client_body *body) {
     int taken;
     while ((taken = client_take(client, body)) == 0) {
-        ssize_t received = client_fill(client);
+        int error = wait_for(client, POLLIN);
+        ssize_t received = error < 0 ? error : client_fill(client);
         if (received < 0) {
             return (int)received;
         }
@@ -169,35 +204,64 @@ static bool answers(const struct client_body *body, uint64_t id, struct client_a
     return true;
 }
 
-int client_call(struct client *client, const char *method, const char *params, struct client_answer *answer) {
-    struct text request = {0};
-    uint64_t id = ++client->id_last;
-    text_put(&request, "{\"jsonrpc\":\"2.0\",\"id\":");
-    text_number(&request, (int64_t)id);
-    text_put(&request, ",\"method\":");
-    text_string(&request, method, strlen(method));
-    text_put(&request, params == NULL ? "" : ",\"params\":");
-    text_put(&request, params == NULL ? "" : params);
-    text_put(&request, "}");
-    int error = request.failed ? -ENOMEM : client_send(client, request.bytes, request.length);
-    text_deinit(&request);
-    struct client_body body = {0};
-    while (error == 0) {
+// `id` 0: none, a notification.
+static int send_message(struct client *client, uint64_t id, const char *method, const char *params,
+                        const char *fields) {
+    struct text body = {0};
+    text_put(&body, "{\"jsonrpc\":\"2.0\"");
+    if (id > 0) {
+        text_put(&body, ",\"id\":");
+        text_number(&body, (int64_t)id);
+    }
+    text_put(&body, ",\"method\":");
+    text_string(&body, method, strlen(method));
+    text_put(&body, params == NULL ? "" : ",\"params\":");
+    text_put(&body, params == NULL ? "" : params);
+    text_put(&body, "}");
+    int error = body.failed ? -ENOMEM : client_send(client, fields, body.bytes, body.length);
+    text_deinit(&body);
+    return error;
+}
+
+int client_notify(struct client *client, const char *method, const char *params) {
+    return send_message(client, 0, method, params, NULL);
+}
+
+int client_request(struct client *client, const char *method, const char *params, const char *fields) {
+    int error = send_message(client, ++client->id_last, method, params, fields);
+    return error == -EPIPE || error == -ECONNRESET ? 0 : error;
+}
+
+int client_answer(struct client *client, struct client_answer *answer) {
+    struct client_body body;
+    for (;;) {
         int received = client_receive(client, &body);
         if (received <= 0) {
             return received == 0 ? -ECONNRESET : received;
         }
-        if (answers(&body, id, answer)) {
+        if (answers(&body, client->id_last, answer)) {
             return 0;
         }
     }
-    return error;
+}
+
+int client_cancel(struct client *client) {
+    char params[40];
+    snprintf(params, sizeof params, "{\"id\":%" PRIu64 "}", client->id_last);
+    return client_notify(client, "$/cancelRequest", params);
+}
+
+int client_call(struct client *client, const char *method, const char *params, struct client_answer *answer) {
+    int error = client_request(client, method, params, NULL);
+    return error < 0 ? error : client_answer(client, answer);
 }
 
 const char *client_error_text(int error) {
     switch (error) {
     case -ECONNRESET:
         return "the hub closed the connection";
+    case -ETIMEDOUT:
+        return "the hub does not answer";
     case -EPROTO:
         return "the hub sent what is no message frame";
     case -EINVAL:

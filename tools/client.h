@@ -1,4 +1,5 @@
-// A connection to the hub as a client sees it: framed JSON-RPC over one blocking socket, TCP or Unix.
+// A connection to the hub as a client sees it: framed JSON-RPC over one blocking socket, TCP or Unix. Every
+// wait can be ended early by a signal or a deadline.
 #pragma once
 
 #include <stddef.h>
@@ -10,6 +11,9 @@
 
 struct client {
     int socket;
+    // What ends a wait early: a signal of signals.h (-1: none), and a time of the monotonic clock (0: none).
+    int signals;
+    uint64_t deadline_ns;
     // Received bytes: [at, filled) are not taken yet and begin at a frame's start; slack follows `capacity`.
     uint8_t *in;
     size_t at, filled, capacity;
@@ -38,8 +42,15 @@ void client_close(struct client *client);
 // Gives the socket away and frees the rest. Received bytes that were not taken are lost.
 int client_release(struct client *client);
 
-// Sends one body as one frame; returns when the kernel has all of it. 0 or -errno.
-int client_send(struct client *client, const void *body, size_t bytes);
+// The deadline of all waits from now on.
+void client_set_deadline(struct client *client, uint64_t from_now_ns);
+
+// Where a function below waits it can also fail with -EINTR: a signal came, which is not taken; and with
+// -ETIMEDOUT: the deadline passed.
+
+// Sends one body as one frame; returns when the kernel has all of it. `fields` are header lines, each with
+// its CR LF, or NULL for none. 0 or -errno; the frame may then be cut, and no other can follow.
+int client_send(struct client *client, const char *fields, const void *body, size_t bytes);
 // One receive, blocking if the socket does: the count of bytes that came, 0 at the hub's end, -errno.
 ssize_t client_fill(struct client *client);
 // Takes the next frame out of what was received: 1; 0 when there is no whole one; -EPROTO when there never
@@ -47,8 +58,18 @@ ssize_t client_fill(struct client *client);
 int client_take(struct client *client, struct client_body *body);
 // Waits for the next frame: 1; 0 when the hub has closed between two frames; -EPROTO or -errno.
 int client_receive(struct client *client, struct client_body *body);
-// Sends a request (`params` is JSON text or NULL for none) and waits for its answer; other messages that come
-// meanwhile are thrown away. 0, -ECONNRESET when the hub closes first, -EPROTO or -errno.
+
+// Sends a message without an id; `params` is JSON text or NULL for none. Results as client_send's.
+int client_notify(struct client *client, const char *method, const char *params);
+// Sends a request, as client_notify and client_send say. What comes after the hub has closed counts as sent:
+// it may have said why, and client_answer finds that.
+int client_request(struct client *client, const char *method, const char *params, const char *fields);
+// Waits for the answer to the last request; other messages that come meanwhile are thrown away. 0,
+// -ECONNRESET when the hub closes first, -EPROTO or -errno. After -EINTR it may be called again.
+int client_answer(struct client *client, struct client_answer *answer);
+// Asks that the last request be given up (LSP's $/cancelRequest). It is answered all the same.
+int client_cancel(struct client *client);
+// A request without header fields and the wait for its answer.
 int client_call(struct client *client, const char *method, const char *params, struct client_answer *answer);
 
 // Writes a frame's header block for a body of `bytes` bytes; `out` holds CLIENT_HEADER_BYTES_MAX. Returns its
