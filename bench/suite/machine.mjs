@@ -1,0 +1,44 @@
+// What a figure is worth depends on where it was taken.
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { arch, cpus, loadavg, release, totalmem } from 'node:os';
+import { join } from 'node:path';
+
+function firstLine(command, ...parameters) {
+  try {
+    const text = execFileSync(command, parameters, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+    return text.split('\n')[0].trim();
+  } catch (error) {
+    return String(error.stdout ?? '').split('\n')[0].trim() || 'unknown'; // mosquitto -h ends with a status
+  }
+}
+
+function system() {
+  try {
+    return /^PRETTY_NAME="?(.*?)"?$/m.exec(readFileSync('/etc/os-release', 'utf8'))[1];
+  } catch {
+    return 'unknown';
+  }
+}
+
+export function describe(build, root) {
+  const version = /\d+(\.\d+)+/;
+  const versionOf = (...command) => version.exec(firstLine(...command))?.[0] ?? 'unknown';
+  return {
+    processors: `${cpus().length} x ${cpus()[0]?.model ?? 'unknown'} (${arch()})`,
+    memory: `${Math.round(totalmem() / 2 ** 30)} GiB`,
+    system: `${system()}, Linux ${release()}`,
+    compiler: firstLine('cc', '--version'),
+    versions: {
+      patchbay: `${versionOf(join(build, 'router/patchbayd'), '--version')} (${firstLine('git', '-C', root, 'describe', '--always', '--dirty')})`,
+      'nats-server': versionOf('nats-server', '--version'),
+      'redis-server': versionOf('redis-server', '--version'),
+      mosquitto: versionOf('mosquitto', '-h'),
+      node: process.versions.node,
+    },
+    date: new Date().toISOString().slice(0, 10),
+  };
+}
+
+// Other work on the machine shows here: the suite by itself keeps two processors busy at most.
+export const load = () => loadavg()[0];

@@ -1,0 +1,36 @@
+// One measurement: a server started for it alone, the load, and its figures.
+// It goes well: the figures that `patchbay bench --json` prints. It fails: with what went to standard error.
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+
+import { start } from './servers.mjs';
+
+const EXTRA_MS = 120000; // for 10,000 connections to open, and for the drain
+
+function run(command, deadlineMs) {
+  return new Promise((resolve) => {
+    const child = spawn(command[0], command.slice(1), { stdio: ['ignore', 'pipe', 'pipe'] });
+    const timer = setTimeout(() => child.kill('SIGKILL'), deadlineMs);
+    let out = '', error = '';
+    child.stdout.on('data', (bytes) => (out += bytes));
+    child.stderr.on('data', (bytes) => (error += bytes));
+    child.once('close', (status) => (clearTimeout(timer), resolve({ status, out, error: error.trim() })));
+  });
+}
+
+// `what`: {server, unix, options, cpus, load}. `settings`: {build, seconds, warmup, serverCpu, loadCpu}.
+export async function measure(what, settings) {
+  const { sources, targets, depth, body, flags = [] } = what.load;
+  const cpus = what.cpus === 'both' ? `${settings.serverCpu},${settings.loadCpu}` : String(settings.serverCpu);
+  const server = await start(what.server, { build: settings.build, unix: what.unix, options: what.options, body, cpus });
+  try {
+    const command = ['taskset', '-c', String(settings.loadCpu), join(settings.build, 'tools/patchbay'), ...server.load,
+      ...[sources, targets, depth, body, settings.seconds].map(String), ...flags,
+      '--warmup', String(settings.warmup), '--hub-pid', String(server.pid), '--json'];
+    const { status, out, error } = await run(command, (settings.seconds + settings.warmup) * 1000 + EXTRA_MS);
+    if (status !== 0) throw new Error(error || `the load ended with status ${status}`);
+    return JSON.parse(out);
+  } finally {
+    await server.stop();
+  }
+}

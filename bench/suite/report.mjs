@@ -1,0 +1,80 @@
+// The results as a page of tables.
+import { judge, spreadOf } from './figures.mjs';
+
+function number(value) {
+  const size = Math.abs(value);
+  if (size >= 1000) return Math.round(value).toLocaleString('en');
+  return value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3);
+}
+
+// median (least – most)
+function shown(spread, scale = 1, unit = '') {
+  if (!spread) return '—';
+  const [median, min, max] = [spread.median, spread.min, spread.max].map((value) => number(value / scale) + unit);
+  return spread.count === 1 ? median : `${median} (${min} – ${max})`;
+}
+
+const row = (...cells) => `| ${cells.join(' | ')} |`;
+const table = (head, rows) => [row(...head), row(...head.map(() => '---')), ...rows, ''];
+
+export const labelOf = (side) => side.label ?? side.server;
+
+const units = { cpuUs: ['server CPU', ' µs'], idleBytes: ['memory', ' B'] };
+function valueName(path) {
+  return units[path] ?? [path.replace('highLatencyUs.', 'high priority ').replace('latencyUs.', ''), ' µs'];
+}
+
+function aimRows({ comparison, sides }) {
+  return comparison.aims.map((aim) => {
+    const { of, over, ratio, met } = judge(aim, sides);
+    const [value, unit] = valueName(aim.of[1]);
+    const [ofSide, overSide] = [comparison.sides[aim.of[0]], comparison.sides[aim.over?.[0]]];
+    const bound = aim.atMost === undefined ? '' : `≤ ${aim.over ? aim.atMost : number(aim.atMost) + unit}`;
+    return row(`${comparison.name}: ${comparison.title}`, value, `${labelOf(ofSide)} ${shown(of, 1, unit)}`,
+      aim.over ? `${ofSide === overSide ? valueName(aim.over[1])[0] : labelOf(overSide)} ${shown(over, 1, unit)}` : '',
+      aim.over ? shown(ratio) : '', bound, met === null ? '' : met ? 'yes' : '**no**');
+  });
+}
+
+const columns = [
+  ['messages/s', (runs) => shown(spreadOf(runs, 'messagesPerSecond'))],
+  ['CPU µs', (runs) => shown(spreadOf(runs, 'cpuUs'))],
+  ...['p50', 'p90', 'p99', 'p99.9'].map((name) => [`${name} µs`, (runs) => shown(spreadOf(runs, `latencyUs.${name}`))]),
+  ['kernel entries a frame', (runs) => shown(spreadOf(runs, 'kernelEntriesPerFrame'))],
+  ['resident MiB', (runs) => shown(spreadOf(runs, 'residentBytes'), 2 ** 20)],
+  ['load CPU %', (runs) => shown(spreadOf(runs, 'generatorCpuPercent'))],
+];
+
+function figureRows({ comparison, sides }) {
+  return comparison.sides.map((side, index) =>
+    row(comparison.name, labelOf(side), ...columns.map(([, cell]) => cell(sides[index]))));
+}
+
+function sweepRows({ sweep, results }) {
+  return sweep.servers.flatMap((server) => sweep.values.map((x) =>
+    row(sweep.name, `${server}, ${x.toLocaleString('en')} ${sweep.x}`, ...columns.map(([, cell]) => cell(results[server][x])))));
+}
+
+function preface({ machine, settings, load, failures }) {
+  const versions = Object.entries(machine.versions).map(([name, version]) => `${name} ${version}`).join(', ');
+  return [
+    '# Measured', '',
+    `${machine.date}. ${machine.processors}, ${machine.memory}, ${machine.system}. ${machine.compiler}. ${versions}.`, '',
+    `${settings.rounds} rounds of ${settings.seconds} s after ${settings.warmup} s of warm-up, the sides of a comparison in turns; ` +
+    `server on processor ${settings.serverCpu}, load on ${settings.loadCpu}. Median, in parentheses least and most; ratios pair by pair. ` +
+    `Load average at the start ${load.start.toFixed(2)}, at the end ${load.end.toFixed(2)}` +
+    `${load.start > 0.5 ? ': **the machine had other work, and these figures are worth little**' : ''}.`, '',
+    ...failures.map((failure) => `- **failed**: ${failure}`), ...(failures.length > 0 ? [''] : []),
+  ];
+}
+
+export function page(run) {
+  const aims = run.comparisons.flatMap(aimRows);
+  const head = ['', '', ...columns.map(([name]) => name)];
+  return [
+    ...preface(run),
+    ...(aims.length > 0 ? ['## Comparisons', '', ...table(['', 'value', 'of', 'over', 'ratio', 'aim', 'met'], aims)] : []),
+    ...(aims.length > 0 ? ['## All figures', '', ...table(head, run.comparisons.flatMap(figureRows))] : []),
+    ...(run.sweeps.length > 0 ? ['## Sweeps', '', ...table(head, run.sweeps.flatMap(sweepRows))] : []),
+  ].join('\n');
+}

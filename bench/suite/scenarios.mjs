@@ -1,0 +1,115 @@
+// What the suite measures, by name.
+//
+// A comparison runs its sides one after the other in each round, and asks of each pair of runs for the ratio of a value
+// (an aim: `of` over `over`, at most `atMost`). A sweep runs one load over a range, for a plot.
+//
+// A side: {server, label, unix, options, cpus, load}: what it says beside the server overrides the comparison's own.
+// A load: {sources, targets, depth, body, flags}: the arguments of `patchbay bench`.
+
+const KIB = 1024;
+const requests = (sources, targets, depth, body, ...flags) => ({ sources, targets, depth, body, flags });
+const events = (targets, depth, body, ...flags) => ({ sources: 1, targets, depth, body, flags: ['--events', ...flags] });
+const size = (bytes) => (bytes < KIB ? `${bytes} B` : `${bytes / KIB} KiB`);
+
+// The first side over the second.
+const cpu = (atMost) => ({ of: [0, 'cpuUs'], over: [1, 'cpuUs'], atMost });
+const p99 = (atMost) => ({ of: [0, 'latencyUs.p99'], over: [1, 'latencyUs.p99'], atMost });
+
+const beside = (name, title, server, load, ...aims) =>
+  ({ name, title, load, aims, sides: [{ server: 'hub' }, { server }] });
+
+const again = (name, title, first, second, load, ...aims) =>
+  ({ name, title, load, aims, sides: [{ server: 'hub', ...first }, { server: 'hub', ...second }] });
+
+const againstNats = [
+  beside('request-256', 'requests, 256 B, 16 sources, 4 targets, 64 pending', 'nats', requests(16, 4, 64, 256), cpu(0.4)),
+  beside('request-1-pending', 'requests, 256 B, 50 sources, 4 targets, 1 pending', 'nats', requests(50, 4, 1, 256),
+    cpu(0.75), p99(0.5)),
+  beside('request-16k', 'requests, 16 KiB, 16 sources, 4 targets, 16 pending', 'nats', requests(16, 4, 16, 16 * KIB), cpu(0.6)),
+  beside('request-256k', 'requests, 256 KiB, 8 sources, 8 targets, 2 pending', 'nats', requests(8, 8, 2, 256 * KIB), cpu()),
+  beside('open-loop', 'requests, 256 B, 50 sources, 4 targets, 20,000 a second in an open loop', 'nats',
+    requests(50, 4, 64, 256, '--rate', '20000'), cpu(), p99()),
+];
+
+const againstRedis = [
+  beside('events-100', 'events, 256 B, to 100, 64 on the way', 'redis', events(100, 64, 256), cpu(0.35)),
+  beside('events-1000', 'events, 256 B, to 1,000, 64 on the way', 'redis', events(1000, 64, 256), cpu(0.35)),
+  beside('events-1000-1', 'events, 256 B, to 1,000, 1 on the way', 'redis', events(1000, 1, 256), cpu(0.75)),
+  beside('events-16k', 'events, 16 KiB, to 1,000, 4 on the way', 'redis', events(1000, 4, 16 * KIB), cpu(0.35)),
+  { ...beside('events-unix', 'events, 256 B, to 1,000, 64 on the way, Unix sockets', 'redis', events(1000, 64, 256), cpu()), unix: true },
+  beside('events-nats', 'events, 256 B, to 100, 64 on the way', 'nats', events(100, 64, 256), cpu()),
+  beside('events-mosquitto', 'events, 256 B, to 100, 64 on the way, QoS 0', 'mosquitto', events(100, 64, 256), cpu()),
+];
+
+// At most 4 in flight a connection: as many targets as sources.
+const bodies = [256, KIB, 16 * KIB];
+const pipelined = (body) => (body > KIB ? 16 : 64);
+const aimFirst = { 256: 1.25, [KIB]: 1.2, [16 * KIB]: 1.1 };
+const aimLast = { 256: 1.3, [KIB]: 1.35, [16 * KIB]: 1.25 };
+
+const againstRelay = [
+  ...bodies.map((body) => beside(`relay-4-${body}`, `requests, ${size(body)}, 16 sources, 16 targets, 4 pending`, 'relay',
+    requests(16, 16, 4, body), cpu(1.05))),
+  ...bodies.map((body) => beside(`relay-first-${body}`,
+    `requests, ${size(body)}, 16 sources, 16 targets, ${pipelined(body)} pending, id first`, 'relay',
+    requests(16, 16, pipelined(body), body), cpu(aimFirst[body]))),
+  ...bodies.map((body) => beside(`relay-last-${body}`,
+    `requests, ${size(body)}, 16 sources, 16 targets, ${pipelined(body)} pending, id last`, 'relay',
+    requests(16, 16, pipelined(body), body, '--id-last'), cpu(aimLast[body]))),
+  { ...beside('relay-unix', 'requests, 256 B, 16 sources, 16 targets, 64 pending, Unix sockets', 'relay',
+    requests(16, 16, 64, 256), cpu()), unix: true },
+  beside('relay-256k', 'requests, 256 KiB, 8 sources, 8 targets, 2 pending', 'relay', requests(8, 8, 2, 256 * KIB), cpu()),
+];
+
+const againstItself = [
+  again('connections', 'requests, 256 B, 10,000 connections beside 10, 4 in flight a target',
+    { label: '10,000 connections', load: { sources: 9998 } }, { label: '10 connections', load: { sources: 8 } },
+    requests(8, 2, 8, 256, '--in-flight', '8'), cpu(1.3)),
+  // With as many sources as targets, all targets are on the one shard and all sources on the other (bench/load/load.h).
+  again('shards', 'requests, 256 B, 16 sources, 16 targets, 64 pending, all from one shard to the other',
+    { label: '2 shards', options: ['--shards', '2'], cpus: 'both' }, { label: '1 shard', cpus: 'both' },
+    requests(16, 16, 64, 256), cpu(1.15)),
+  again('slow-readers', 'events, 256 B, to 100, 4 on the way, beside 4 subscribers that never read',
+    { label: 'with 4 slow', load: { flags: ['--events', '--slow', '4'] } }, { label: 'without' }, events(100, 4, 256), cpu()),
+  {
+    name: 'priorities', title: 'requests, 16 KiB, 16 sources, 1 target, 64 pending, 5 % of high priority',
+    // A queue that holds all of them, so that they wait in the hub and no one is refused.
+    sides: [{ server: 'hub', options: ['--shards', '1', '--max-queue', '64M'] }], load: requests(16, 1, 64, 16 * KIB, '--high', '5'),
+    aims: [{ of: [0, 'highLatencyUs.p99'], over: [0, 'latencyUs.p99'] }],
+  },
+  {
+    name: 'idle', title: 'memory of an idle connection, 10,000 of them',
+    sides: [{ server: 'hub' }], load: requests(4, 4, 4, 256, '--idle', '10000'),
+    aims: [{ of: [0, 'idleBytes'], atMost: 2048 }],
+  },
+];
+
+export const comparisons = [...againstNats, ...againstRedis, ...againstRelay, ...againstItself];
+
+export const sweeps = [
+  {
+    name: 'sweep-body', title: '16 sources, 16 targets', x: 'body, bytes', values: [256, KIB, 4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB],
+    servers: ['hub', 'nats', 'relay'],
+    load: (body) => requests(16, 16, body > 16 * KIB ? 2 : body > KIB ? 16 : 64, body),
+    plots: [
+      { file: 'throughput', y: 'messagesPerSecond', label: 'requests and responses a second' },
+      { file: 'cpu', y: 'cpuUs', label: 'server CPU a request and response, µs' },
+    ],
+  },
+  {
+    name: 'sweep-connections', title: '256 B, 2 targets, 8 in flight in all', x: 'connections', values: [10, 100, 1000, 10000],
+    servers: ['hub', 'nats'], load: (count) => requests(count - 2, 2, 8, 256, '--in-flight', '8'),
+    plots: [{ file: 'connections', y: 'cpuUs', label: 'server CPU a request and response, µs' }],
+  },
+  {
+    name: 'sweep-subscribers', title: 'events of 256 B, 64 on the way', x: 'subscribers', values: [1, 10, 100, 1000],
+    servers: ['hub', 'redis', 'nats', 'mosquitto'], load: (count) => events(count, 64, 256),
+    plots: [{ file: 'events', y: 'cpuUs', label: 'server CPU a delivery, µs' }],
+  },
+  {
+    // 5,000 a second is what all of them carry with room to spare.
+    name: 'sweep-rate', title: '256 B, 50 sources, 4 targets, open loop', x: 'requests a second', values: [5000, 20000, 50000],
+    servers: ['hub', 'nats'], load: (rate) => requests(50, 4, 64, 256, '--rate', String(rate)),
+    plots: [{ file: 'latency', percentiles: true, label: 'latency from when the request was due, µs' }],
+  },
+];
