@@ -21,8 +21,14 @@ static const struct command {
     const char *details; // of `--help`, after the summary; lines end in a line break
 } commands[] = {
     {"send", command_send, "TARGET TASK [OPTION...]", "ask an agent to do a task; prints the result",
-     "  --context JSON      what the task is about\n"
-     "  --source AGENT-ID   who asks\n"},
+     "  --context JSON      what the task is about: JSON, @FILE, or - for standard input\n"
+     "  --source AGENT-ID   who asks\n"
+     "  --priority P        low, medium, high or critical\n"
+     "  --timeout TIME      when to give up, 1ms to 1h (250ms, 5s, 10m); the hub's own otherwise\n"
+     "  --header LINE       a header field, 'Name: value'; repeatable\n"
+     "  --method NAME       instead of agent/request\n"
+     "An interrupt cancels the request and waits for its end. The error of a request that fails is printed\n"
+     "on standard error, as JSON with its code, message and data.\n"},
     {"echo", command_echo, "AGENT-ID", "be an agent that answers {\"echo\": <the params>}",
      "Runs until it is interrupted.\n"},
     {"agents", command_agents, "[--json]", "list the agents",

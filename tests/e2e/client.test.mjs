@@ -1,0 +1,326 @@
+// The client `patchbay` (its path is in the environment, PATCHBAY) against a real hub: what it prints, and its exit
+// statuses, 0 done, 1 an error answer, 2 bad usage, 3 no hub.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import net from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { scenario } from './hub.mjs';
+import { frame, within } from './peer.mjs';
+
+const program = process.env.PATCHBAY;
+if (!program) throw new Error('PATCHBAY must name the client to test');
+const EVERYWHERE = { shards: [1, 2] };
+const ON_TCP = { transports: ['tcp'] };
+
+const running = new Set();
+after(() => running.forEach((one) => one.kill('SIGKILL')));
+
+// A client that runs. `stdin` is what it can read there.
+class Client {
+  stdout = '';
+  stderr = '';
+  #watchers = [];
+
+  constructor(uri, args, stdin = '') {
+    this.args = args;
+    this.process = spawn(program, ['--hub', uri, ...args], { stdio: 'pipe' });
+    running.add(this.process);
+    for (const name of ['stdout', 'stderr']) {
+      this.process[name].setEncoding('utf8').on('data', (text) => {
+        this[name] += text;
+        this.#watchers.forEach((look) => look());
+      });
+    }
+    this.process.stdin.on('error', () => {}); // it may end without reading
+    this.process.stdin.end(stdin);
+    this.exit = new Promise((resolve, reject) => {
+      this.process.on('error', reject);
+      this.process.on('close', (code, signal) => {
+        running.delete(this.process);
+        resolve({ code, signal });
+      });
+    });
+  }
+
+  // Waits until it has printed what matches.
+  async printed(pattern, name = 'stdout') {
+    const seen = new Promise((resolve) => {
+      const look = () => pattern.test(this[name]) && resolve();
+      this.#watchers.push(look);
+      look();
+    });
+    await within(Promise.race([seen, this.exit]), `${this.args.join(' ')} to print ${pattern}`);
+    assert.match(this[name], pattern, `stderr: ${this.stderr}`);
+  }
+
+  // Waits for its end; asserts the status and gives what it printed.
+  async ended(status) {
+    const { code, signal } = await within(this.exit, `${this.args.join(' ')} to end`);
+    assert.deepEqual({ code, signal }, { code: status, signal: null }, `${this.args.join(' ')} said: ${this.stderr}`);
+    assert.doesNotMatch(this.stderr, /Sanitizer|runtime error|Assertion/);
+    return this;
+  }
+}
+
+const start = (hub, args, stdin) => new Client(hub.uri(), args, stdin);
+const run = (hub, args, status, stdin) => start(hub, args, stdin).ended(status);
+
+async function inDirectory(use) {
+  const directory = mkdtempSync(join(tmpdir(), 'patchbay-client-'));
+  try {
+    await use(directory);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+// Neither output nor a connection: the client must have found the fault by itself.
+async function refusesArguments(args, pattern, stdin) {
+  const nowhere = new Client('unix:///nonexistent/hub.sock', args, stdin);
+  await nowhere.ended(2);
+  assert.equal(nowhere.stdout, '', args.join(' '));
+  assert.match(nowhere.stderr, pattern, args.join(' '));
+}
+
+scenario('send: the result is one line, as it came', EVERYWHERE, async (hub) => {
+  const target = await hub.agent('target');
+  const client = start(hub, ['send', 'target', 'a "task"', '--context', '{"n": [1,2] }', '--source', 'me', '--priority', 'high']);
+  const seen = await target.next();
+  assert.deepEqual({ ...seen.json, id: 0 }, {
+    jsonrpc: '2.0', id: 0, method: 'agent/request',
+    params: { targetAgent: 'target', sourceAgent: 'me', task: 'a "task"', priority: 'high', context: { n: [1, 2] } },
+  });
+  assert.ok(seen.text.includes('{"n": [1,2] }'), seen.text);
+  assert.equal(seen.fields.length, 1);
+  target.send(`{"jsonrpc":"2.0","id":${seen.json.id},"result":{"a":\n"b" ,\t"c":1.50}}`);
+  const { stdout, stderr } = await client.ended(0);
+  assert.equal(stdout, '{"a": "b" , "c":1.50}\n');
+  assert.equal(stderr, '');
+});
+
+scenario('send: without options the params hold what was given and no more', ON_TCP, async (hub) => {
+  const target = (await hub.agent('target')).serve((request) => request.params);
+  assert.equal((await run(hub, ['send', 'target', 'hello'], 0)).stdout, '{"targetAgent":"target","task":"hello"}\n');
+  target.drop();
+});
+
+scenario('send: an error answer goes to standard error with its code, message and data; status 1', EVERYWHERE, async (hub) => {
+  const unknown = await run(hub, ['send', 'nobody', 'hello'], 1);
+  assert.equal(unknown.stdout, '');
+  assert.deepEqual(JSON.parse(unknown.stderr), { code: -32010, message: 'agent not found', data: { agent: 'nobody' } });
+  const target = await hub.agent('target');
+  const client = start(hub, ['send', 'target', 'hello']);
+  const { id } = (await target.next()).json;
+  target.send(`{"jsonrpc":"2.0","id":${id},"error":{"code":7,"message":"no","data":["why"]}}`);
+  assert.equal((await client.ended(1)).stderr, '{"code":7,"message":"no","data":["why"]}\n');
+});
+
+scenario('send: header fields and the timeout reach the target, --method is the method', EVERYWHERE, async (hub) => {
+  const target = await hub.agent('target', {}, { governanceLevel: 'manual' });
+  const client = start(hub, ['send', 'target', 'x', '--header', 'Custom-Trace:  a b', '--header', 'governance-level: supervised',
+    '--timeout', '2m', '--method', 'tests/run']);
+  const seen = await target.next();
+  assert.deepEqual(seen.fields.slice(1), [['Custom-Trace', 'a b'], ['governance-level', 'supervised'], ['Custom-Timeout-Ms', '120000']]);
+  assert.equal(seen.json.method, 'tests/run');
+  target.reply(seen.json.id);
+  assert.equal((await client.ended(0)).stdout, 'null\n');
+  const refused = await run(hub, ['send', 'target', 'x', '--header', 'HugAI-Version: 3'], 1);
+  assert.equal(JSON.parse(refused.stderr).code, -32056);
+});
+
+scenario('send: a request that times out is told by the hub', EVERYWHERE, async (hub) => {
+  await hub.agent('target');
+  const client = await run(hub, ['send', 'target', 'x', '--timeout', '50ms'], 1);
+  assert.equal(JSON.parse(client.stderr).code, -32051);
+});
+
+test('send: a hub that never answers is given up, soon after the timeout', async () => {
+  const silent = net.createServer((socket) => socket.resume());
+  await new Promise((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  const client = new Client(`tcp://127.0.0.1:${silent.address().port}`, ['send', 'target', 'x', '--timeout', '50ms']);
+  assert.match((await client.ended(3)).stderr, /does not answer/);
+  silent.close();
+});
+
+scenario('send: the context from a file and from standard input', ON_TCP, async (hub) => inDirectory(async (directory) => {
+  (await hub.agent('target')).serve((request) => request.params.context);
+  const file = join(directory, 'context.json');
+  const large = { text: 'é'.repeat(200_000) };
+  writeFileSync(file, `\n${JSON.stringify(large, null, 1)}\n`);
+  const fromFile = await run(hub, ['send', 'target', 'x', '--context', `@${file}`], 0);
+  assert.deepEqual(JSON.parse(fromFile.stdout), large);
+  const fromInput = await run(hub, ['send', 'target', 'x', '--context', '-'], 0, '[1,\r\n2]');
+  assert.equal(fromInput.stdout, '[1,2]\n');
+}));
+
+scenario('send: what is too large for the hub is told by the hub', { ...ON_TCP, options: ['--max-frame', '64K'] }, async (hub) => {
+  for (const count of [70_000, 20_000_000]) {
+    const refused = await run(hub, ['send', 'target', 'x', '--context', '-'], 1, JSON.stringify('x'.repeat(count)));
+    assert.equal(JSON.parse(refused.stderr).code, -32055);
+  }
+});
+
+test('send: a hub that closes while it is being sent to may have said why', () => inDirectory(async (directory) => {
+  const refusal = frame('{"jsonrpc":"2.0","id":null,"error":{"code":-32055,"message":"frame too large"}}');
+  const other = net.createServer((socket) => socket.pause().on('error', () => {}).write(refusal, () => socket.destroy()));
+  await new Promise((resolve) => other.listen(join(directory, 'hub.sock'), resolve));
+  const text = JSON.stringify('x'.repeat(20_000_000));
+  const client = new Client(`unix://${directory}/hub.sock`, ['send', 'a', 'b', '--context', '-'], text);
+  assert.equal(JSON.parse((await client.ended(1)).stderr).code, -32055);
+  other.close();
+}));
+
+test('send: what is no JSON is not sent; status 2', () => inDirectory(async (directory) => {
+  const file = join(directory, 'bad.json');
+  writeFileSync(file, '{"a":1,}');
+  const json = /must be valid JSON/;
+  for (const text of ['{', 'hello', '', '{"a":1} 2', '[01]', '"\\x"', "{'a':1}"]) {
+    await refusesArguments(['send', 'target', 'x', '--context', text], json);
+  }
+  await refusesArguments(['send', 'target', 'x', '--context', `@${file}`], json);
+  await refusesArguments(['send', 'target', 'x', '--context', '-'], json, '{"a":tru}');
+  await refusesArguments(['send', 'target', 'x', '--context', '-'], json, Buffer.from([0x22, 0xff, 0x22]));
+  await refusesArguments(['send', 'target', 'x', '--context', `@${file}.none`], /No such file/);
+  await refusesArguments(['send', 'target', 'x', '--context', `@${directory}`], /directory/);
+}));
+
+test('send: header fields that the hub would refuse are not sent; status 2', async () => {
+  const field = (...lines) => ['send', 'target', 'x', ...lines.flatMap((line) => ['--header', line])];
+  for (const line of ['no colon', ': no name', 'A B: c', 'A : b', 'A: \x01', 'Ä: b']) {
+    await refusesArguments(field(line), /--header '/);
+  }
+  await refusesArguments(field('content-length: 5'), /may occur once/);
+  await refusesArguments(field('HugAI-Version: 2.0.0', 'hugai-version: 2.0.0'), /may occur once/);
+  await refusesArguments([...field('Custom-Timeout-Ms: 5'), '--timeout', '5ms'], /may occur once/);
+  await refusesArguments(field('Content-Type: text/plain; charset=latin1'), /charset/);
+  for (const line of ['', 'A: b\r\nC: d', 'A: b\n', 'A: b\r\n\r\n{}']) await refusesArguments(field(line), /one line/);
+});
+
+test('arguments that mean nothing: status 2 and how it is used', async () => {
+  for (const args of [[], ['unknown'], ['send'], ['send', 'target'], ['send', 'a', 'b', 'c'], ['send', 'a', 'b', '--unknown'],
+    ['send', 'a', 'b', '--context'], ['echo'], ['echo', 'a', 'b'], ['agents', 'x'], ['stats', '--yaml']]) {
+    await refusesArguments(args, /^usage: patchbay/m);
+  }
+  for (const time of ['5', '0ms', '2h', '-1s', 'x']) await refusesArguments(['send', 'a', 'b', '--timeout', time], /from 1ms to 1h/);
+  await refusesArguments(['send', 'a', 'b', '--priority', 'urgent'], /low, medium, high or critical/);
+  for (const uri of ['', 'http://127.0.0.1:1', 'tcp://127.0.0.1', 'tcp://127.0.0.1:99999', 'unix://relative']) {
+    assert.match((await new Client(uri, ['agents']).ended(2)).stderr, /no address of a hub/, uri);
+  }
+});
+
+test('every command has a help text', async () => {
+  const all = await new Client('-', ['--help']).ended(0);
+  const names = [...all.stdout.matchAll(/^  ([a-z]+) {2,}/gm)].map((line) => line[1]);
+  for (const name of ['send', 'echo', 'agents', 'stats', 'bench']) assert.ok(names.includes(name), all.stdout);
+  for (const name of names) {
+    const one = await new Client('-', [name, '--help']).ended(0);
+    assert.match(one.stdout, new RegExp(`^usage: patchbay .* ${name}`));
+    assert.match(one.stdout, /exit status: 0/);
+    assert.equal(one.stderr, '');
+  }
+});
+
+scenario('an unreachable hub, and one that goes away: status 3', {}, async (hub) => {
+  for (const args of [['send', 'a', 'b'], ['echo', 'a'], ['agents'], ['stats']]) {
+    const lost = await new Client('unix:///nonexistent/hub.sock', args).ended(3);
+    assert.match(lost.stderr, /^patchbay: unix:\/\/\/nonexistent\/hub\.sock: No such file/);
+  }
+  const target = await hub.agent('target');
+  const served = start(hub, ['echo', 'served']);
+  await served.printed(/registered/, 'stderr');
+  target.drop();
+  hub.process.kill('SIGTERM');
+  await served.ended(3);
+});
+
+test('a hub that closes without an answer, or speaks another protocol: status 3', async () => {
+  const answers = [[Buffer.alloc(0), /closed the connection/], [Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n'), /no message frame/],
+    [frame('{}').subarray(0, 10), /no message frame/]];
+  for (const [bytes, pattern] of answers) {
+    const other = net.createServer((socket) => socket.once('data', () => socket.end(bytes)).on('error', () => {}));
+    await new Promise((resolve) => other.listen(0, '127.0.0.1', resolve));
+    const client = new Client(`tcp://127.0.0.1:${other.address().port}`, ['send', 'a', 'b']);
+    assert.match((await client.ended(3)).stderr, pattern);
+    other.close();
+  }
+});
+
+for (const signal of ['SIGINT', 'SIGTERM']) {
+  scenario(`send: ${signal} cancels, and the answer is still waited for`, EVERYWHERE, async (hub) => {
+    const target = await hub.agent('target');
+    for (const [answer, status] of [['"result":"all the same"', 0], ['"error":{"code":-32800,"message":"given up"}', 1]]) {
+      const client = start(hub, ['send', 'target', 'x']);
+      const { id } = (await target.next()).json;
+      client.process.kill(signal);
+      const cancel = (await target.next('the cancel')).json;
+      assert.deepEqual(cancel, { jsonrpc: '2.0', method: '$/cancelRequest', params: { id } });
+      target.send(`{"jsonrpc":"2.0","id":${id},${answer}}`);
+      await client.ended(status);
+      assert.match(client.stderr, /cancelled; waiting/);
+      if (status === 0) assert.equal(client.stdout, '"all the same"\n');
+      else assert.match(client.stderr, /"code":-32800/);
+    }
+  });
+}
+
+scenario('send: a second interrupt ends it as interrupts do', ON_TCP, async (hub) => {
+  const target = await hub.agent('target');
+  const client = start(hub, ['send', 'target', 'x']);
+  await target.next();
+  client.process.kill('SIGINT');
+  await client.printed(/cancelled; waiting/, 'stderr');
+  client.process.kill('SIGINT');
+  assert.deepEqual(await within(client.exit, 'its end'), { code: null, signal: 'SIGINT' });
+});
+
+scenario('echo: an agent that answers what it is asked, until it is interrupted', EVERYWHERE, async (hub) => {
+  const echo = start(hub, ['echo', 'parrot']);
+  await echo.printed(/^echo: parrot is registered at /, 'stderr');
+  const answer = await run(hub, ['send', 'parrot', 'hello', '--context', '{"n":1}'], 0);
+  assert.equal(answer.stdout, '{"echo":{"targetAgent":"parrot","task":"hello","context":{"n":1}}}\n');
+  const source = await hub.peer();
+  source.send('{"jsonrpc":"2.0","id":"x","method":"m","params":{"targetAgent":"parrot"}}');
+  assert.deepEqual((await source.next()).json, { jsonrpc: '2.0', id: 'x', result: { echo: { targetAgent: 'parrot' } } });
+  assert.equal(JSON.parse((await run(hub, ['echo', 'parrot'], 1)).stderr.replace(/^echo: /, '')).code, -32053);
+  echo.process.kill('SIGINT');
+  await echo.ended(0);
+});
+
+scenario('agents: a table, or the answer as it is', EVERYWHERE, async (hub) => {
+  const agent = await hub.agent('worker-1', { tasks: ['review'] }, { governanceLevel: 'supervised' });
+  const table = (await run(hub, ['agents'], 0)).stdout.trimEnd().split('\n');
+  assert.match(table[0], /^AGENT +LEVEL +PENDING +CONNECTED SINCE +CAPABILITIES$/);
+  assert.match(table[1], /^worker-1 +supervised +0 +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ +\{"tasks":\["review"\]\}$/);
+  assert.equal(table.length, 2);
+  const raw = await run(hub, ['agents', '--json'], 0);
+  assert.match(raw.stdout, /^[^\n]*\n$/);
+  assert.deepEqual(JSON.parse(raw.stdout).agents.map((one) => one.agentId), ['worker-1']);
+  agent.drop();
+});
+
+scenario('agents: what peers wrote does not steer the terminal', ON_TCP, async (hub) => {
+  await hub.agent('worker', { note: 'a\u001b[2Jb\u007f' });
+  const { stdout } = await run(hub, ['agents'], 0);
+  assert.doesNotMatch(stdout, /[\u0000-\u0009\u000b-\u001f\u007f]/);
+});
+
+scenario('stats: a counter a line, or the answer as it is', EVERYWHERE, async (hub) => {
+  const lines = (await run(hub, ['stats'], 0)).stdout.trimEnd().split('\n');
+  for (const line of lines) assert.match(line, /^[a-z_.]+ \S+$/);
+  assert.ok(lines.includes(`pid ${hub.process.pid}`));
+  const raw = JSON.parse((await run(hub, ['stats', '--json'], 0)).stdout);
+  assert.equal(raw.pid, hub.process.pid);
+  assert.equal(Object.keys(raw).length, lines.length);
+});
+
+scenario('output that can not be written is no success', ON_TCP, async (hub) => {
+  const client = spawn('/bin/sh', ['-c', '"$0" --hub "$1" stats >/dev/full', program, hub.uri()], { stdio: ['ignore', 'ignore', 'pipe'] });
+  let stderr = '';
+  client.stderr.setEncoding('utf8').on('data', (text) => { stderr += text; });
+  const code = await within(new Promise((resolve) => client.on('close', resolve)), 'its end');
+  assert.equal(code, 1, stderr);
+  assert.match(stderr, /standard output: No space left/);
+});
