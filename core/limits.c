@@ -8,6 +8,7 @@ void limits_defaults(struct limits *limits) {
         .frame_bytes_max = 16 * 1024 * 1024,
         .id_bytes_max = 256,
         .queue_bytes_max = 4 * 1024 * 1024,
+        .journal_bytes_max = 64 * 1024 * 1024,
         .memory_bytes_max = UINT64_C(1024) * 1024 * 1024,
         .connections_max = 65536,
         .pending_max = 65536,

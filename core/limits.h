@@ -42,9 +42,7 @@ enum {
     MAILBOX_MESSAGES = 4096,
     COMPLETIONS_MAX = 16 * 1024,
 
-    // Entries on their way to the audit journal, of all shards together; and how many of them one write
-    // gathers.
-    JOURNAL_WAITING_BYTES_MAX = 64 * 1024 * 1024,
+    // Entries of the audit journal that one write gathers.
     JOURNAL_VECTORS_MAX = 1024,
 
     // After a framing error the connection is half-closed and read for this long, so that the answer arrives.
@@ -63,6 +61,7 @@ struct limits {
     uint32_t id_bytes_max;
     uint64_t queue_bytes_max;
     uint64_t memory_bytes_max;
+    uint64_t journal_bytes_max; // of entries on their way to the audit journal, of all shards together
     uint32_t connections_max;
     uint32_t pending_max;
     uint32_t batch_members_max;

@@ -4,6 +4,7 @@
 
 #include "core/journal_line.h"
 #include "core/memory.h"
+#include "core/schema.h"
 #include "router/batch.h"
 #include "router/refuse.h"
 
@@ -178,21 +179,32 @@ static enum message_audit audit_of(const struct message *message) {
     return is_method(message, approval_method, sizeof approval_method - 1) ? MESSAGE_APPROVAL : MESSAGE_PLAIN;
 }
 
-// A member of a batch has been judged with it.
-static bool refuse_invalid(struct shard *shard, const struct message *message) {
-    enum simdjson_verdict verdict =
-        message->batch ? SIMDJSON_VALID
-                       : simdjson_judge(shard->parser, message->body, message->frame->body.bytes);
-    if (verdict != SIMDJSON_VALID)
-        refuse_judged(shard, message, verdict);
-    return verdict != SIMDJSON_VALID;
+// A batch owes an answer to a member that can't be read, be it a notification.
+static void refuse_unreadable(struct shard *shard, struct message *message, const struct lookup *judged) {
+    if (message->batch && !message_is_request(message))
+        batch_expect(message->batch);
+    message->lookup = *judged;
+    refuse_body(shard, message);
+}
+
+static bool refuse_invalid(struct shard *shard, struct message *message) {
+    struct lookup judged;
+    lookup_body_strict(&judged, message->body, message->frame->body.bytes, shard_limits(shard)->id_bytes_max);
+    if (judged.verdict != LOOKUP_GOOD) {
+        refuse_unreadable(shard, message, &judged);
+        return true;
+    }
+    struct schema_fault fault = schema_check(message->body, &judged, message->method, message->method_bytes);
+    if (fault.field)
+        refuse_field(shard, message, fault.field, fault.expected);
+    return fault.field;
 }
 
 static void refuse_full(struct shard *shard, const struct message *message) {
     struct text data;
     text_init(&data);
     reply_data_text(&data, "fault", "the journal's queue is full");
-    reply_data_number(&data, "limit", JOURNAL_WAITING_BYTES_MAX);
+    reply_data_number(&data, "limit", (int64_t)shard_limits(shard)->journal_bytes_max);
     stats_count(&shard->stats, COUNT_JOURNAL_REFUSED);
     refuse(shard, message, ERROR_AUDIT, &data);
 }

@@ -186,14 +186,45 @@ static void drain(struct scene *scene) {
     scene_pass(scene, 8 * (uint64_t)SECOND);
 }
 
+// What the audit journal takes: entries, approvals and how they end, refusals; the file is renamed on the
+// way.
+static void audit(struct scene *scene) {
+    static const char entry[] = "\"action\":\"a\",\"actor\":\"b\",\"timestamp\":\"c\"";
+    static const char approval[] =
+        "\"checkpoint\":\"c\",\"artifact\":{},\"approver\":\"agent\",\"decision\":\"approved\"";
+    struct party *agent = join_as(scene, "agent", ",\"capabilities\":{\"methods\":[\"audit/log\"]}");
+    struct party *source = party_join(scene);
+    for (unsigned step = 0; step < 3; step++) {
+        party_ask(source, "audit/log", step == 1 ? LARGE_BYTES : 10, "%s", entry);
+        party_tell(agent, "audit/log", 10, "%s", entry);
+        party_ask(source, "governance/approval", 10, "%s", approval);
+    }
+    party_ask(source, "audit/log", 10, "\"targetAgent\":\"agent\",%s", entry);
+    party_ask(source, "governance/approval", 10, "\"targetAgent\":\"nobody\",%s", approval);
+    party_tell(source, "governance/approval", 10, "%s", approval);
+    party_frame(source, "Governance-Level: manual\r\n",
+                "{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":{\"targetAgent\":\"agent\"}}");
+    scene_settle(scene);
+    disk_rename(scene->world.kernel);
+    kernel_signal(scene->world.kernel, 1);
+    if (agent)
+        agent->silent = true;
+    party_ask(source, "governance/approval", 10, "%s", approval);
+    party_ask(source, "audit/log", 10, "%s", entry);
+    scene_settle(scene);
+    party_leave(source);
+    scene_settle(scene);
+}
+
 const struct act acts[] = {
-    {"exchange", exchange, 0, 0},
-    {"hub methods", hub_methods, 0, 0},
-    {"more methods", more_methods, 0, 0},
-    {"endings", endings, 0, 0},
-    {"slow reader", slow_reader, 200, 3000},
-    {"crowd", crowd, 0, 0},
-    {"nonsense", nonsense, 0, 0},
-    {"drain", drain, 0, 0},
+    {"exchange", exchange, 0, 0, NULL},
+    {"hub methods", hub_methods, 0, 0, NULL},
+    {"more methods", more_methods, 0, 0, NULL},
+    {"endings", endings, 0, 0, NULL},
+    {"slow reader", slow_reader, 200, 3000, NULL},
+    {"crowd", crowd, 0, 0, NULL},
+    {"nonsense", nonsense, 0, 0, NULL},
+    {"drain", drain, 0, 0, NULL},
+    {"audit", audit, 0, 0, "journal"},
 };
 const unsigned acts_count = sizeof acts / sizeof *acts;

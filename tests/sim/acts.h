@@ -9,6 +9,7 @@ struct act {
     void (*play)(struct scene *);
     uint32_t window_bytes; // what the kernel keeps for a peer that doesn't read; 0: plenty
     uint64_t queue_bytes;  // the bound of an outbox; 0: the default
+    const char *journal;   // the audit journal's file, or NULL
 };
 
 extern const struct act acts[];

@@ -146,7 +146,9 @@ static void append(struct kernel *kernel, struct disk_file *file, size_t count) 
 
 void disk_go_on(struct kernel *kernel, struct disk_file *file) {
     enum io_event_kind kind = file->sync ? IO_SYNCED : IO_WRITTEN;
-    if (random_chance(kernel->random, kernel->faults.interrupt)) {
+    if (kernel_refused(kernel)) {
+        end(file, kind, kernel->refuse_error);
+    } else if (random_chance(kernel->random, kernel->faults.interrupt)) {
         end(file, kind, -EINTR);
     } else if (random_chance(kernel->random, kernel->faults.file_error)) {
         end(file, kind, -EIO);

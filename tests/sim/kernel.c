@@ -147,8 +147,7 @@ static void end(struct operation *operation, enum io_event_kind kind, int32_t re
                  .kind = kind, .more = more, .result = result, .token = operation->token, .buffer = buffer});
 }
 
-// Whether this operation is one that fails by kernel_refuse; then it has ended so.
-static bool refused(struct kernel *kernel, struct operation *operation, enum io_event_kind kind) {
+bool kernel_refused(struct kernel *kernel) {
     if (kernel->refuse_after == UINT64_MAX)
         return false;
     if (kernel->refuse_after > 0) {
@@ -157,6 +156,13 @@ static bool refused(struct kernel *kernel, struct operation *operation, enum io_
     }
     if (--kernel->refuse_count == 0)
         kernel->refuse_after = UINT64_MAX;
+    return true;
+}
+
+// Whether this operation is one that fails by kernel_refuse; then it has ended so.
+static bool refused(struct kernel *kernel, struct operation *operation, enum io_event_kind kind) {
+    if (!kernel_refused(kernel))
+        return false;
     end(operation, kind, kernel->refuse_error, NULL, false);
     return true;
 }

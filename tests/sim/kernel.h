@@ -140,6 +140,9 @@ void listener_refuse_all(struct listener_socket *listener);
 // Frees a wire that neither side holds.
 void wire_settle(struct wire *wire);
 
+// Whether the operation that is about to be carried out is one that fails by kernel_refuse.
+bool kernel_refused(struct kernel *kernel);
+
 // Begins what was noted for a file; whether it can go on; goes on.
 void disk_begin(struct kernel *kernel, int number, const struct operation *noted, bool sync);
 bool disk_can_go_on(const struct kernel *kernel, const struct disk_file *file);

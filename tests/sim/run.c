@@ -26,6 +26,8 @@ static void choose_faults(struct random *random, struct sim_faults *faults) {
     faults->short_send = sometimes(random, 300, 300);
     faults->late = sometimes(random, 400, 400);
     faults->accept_failure = sometimes(random, 150, 300);
+    faults->file_short = sometimes(random, 300, 300);
+    faults->file_error = sometimes(random, 300, 300);
     faults->lent_max = random_chance(random, 300) ? 1 + random_below(random, 8) : 0;
     faults->window_bytes = random_chance(random, 400) ? 1 + random_below(random, 20000) : 0;
 }
@@ -59,6 +61,7 @@ static void choose(uint64_t seed, bool clean, struct profile *profile, struct wo
     if (clean)
         return;
     choose_faults(&random, &options->faults);
+    options->journal = random_chance(&random, 500) ? "journal" : NULL;
     profile->leavers = random_chance(&random, 600);
     profile->rude = random_chance(&random, 600);
     profile->silent = random_chance(&random, 400);

@@ -3,7 +3,7 @@
 // request of a peer that is still connected without an end; afterwards the hub must serve as before.
 //
 //     memory  each allocation
-//     io      each receive, send and accept, with each error
+//     io      each receive, send and accept, write and sync, with each error
 //
 // --every N tries only every N-th. It fails: the act, the shards and the place are printed, and the status
 // is 1.
@@ -66,6 +66,7 @@ static uint64_t play(const struct act *act, uint32_t shards, const struct failur
     struct world_options options;
     world_defaults(&options, 5, shards);
     options.takeover = true;
+    options.journal = act->journal;
     options.faults.lent_max = 4;
     options.faults.window_bytes = act->window_bytes;
     if (act->queue_bytes)

@@ -3,9 +3,12 @@
 #include "tests/sim/world.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/json.h"
 #include "core/memory.h"
+#include "router/journal.h"
 #include "tests/sim/fiber.h"
 #include "tests/sim/kernel.h"
 
@@ -31,17 +34,22 @@ static void open_shards(struct world *world) {
             kernel_fail("shard %u can't be opened: %s", index, why);
         world->fibers[index] = fiber_create(live, world->shards[index]);
     }
+    if (world->hub->settings.journal && journal_open(world->shards[0]))
+        kernel_fail("the journal can't be opened");
     shard_listen(world->shards[0], &world->listener, 1);
 }
 
 void world_open(struct world *world, const struct world_options *options) {
-    *world = (struct world){.shard_count = options->shard_count, .no_memory = options->no_memory};
+    *world = (struct world){.shard_count = options->shard_count,
+                            .no_memory = options->no_memory,
+                            .stuck = options->faults.file_stuck != 0};
     random_init(&world->random, options->seed);
     world->kernel = kernel_create(&world->random);
     kernel_set_faults(world->kernel, &options->faults);
     kernel_use(world->kernel);
     world->listener = kernel_listen(world->kernel);
-    struct hub_settings settings = {.limits = options->limits, .takeover = options->takeover};
+    struct hub_settings settings = {
+        .limits = options->limits, .takeover = options->takeover, .journal = options->journal};
     if (options->settings)
         settings = *options->settings;
     settings.shard_count = options->shard_count;
@@ -186,7 +194,44 @@ static void check_hub(const struct hub *hub) {
     }
 }
 
+// All lines of a file are JSON; how many there are.
+static uint64_t count_lines(const uint8_t *bytes, size_t count) {
+    uint64_t lines = 0;
+    while (count) {
+        const uint8_t *end = memchr(bytes, '\n', count);
+        size_t length = end ? (size_t)(end - bytes) : count;
+        uint8_t *line = calloc(1, length + BUFFER_SLACK_BYTES);
+        if (!line)
+            abort();
+        memcpy(line, bytes, length);
+        if (!end || !json_grammar_valid(line, (uint32_t)length))
+            kernel_fail("a line of the journal is torn or no JSON: %s", (char *)line);
+        free(line);
+        bytes += length + 1;
+        count -= length + 1;
+        lines++;
+    }
+    return lines;
+}
+
+// What counts as written is in the files, and nothing else is.
+static void check_journal(const struct world *world) {
+    uint64_t lines = 0, entries = stats_read(&world->shards[0]->stats, COUNT_JOURNAL_ENTRIES);
+    const uint8_t *bytes;
+    size_t count, synced;
+    for (uint32_t index = 0; (bytes = disk_file(world->kernel, index, &count, &synced)); index++) {
+        lines += count_lines(bytes, count);
+        if (synced != count)
+            kernel_fail("of %zu bytes of the journal, %zu would outlast a crash", count, synced);
+    }
+    if (lines != entries)
+        kernel_fail("the journal has %llu lines of %llu entries", (unsigned long long)lines,
+                    (unsigned long long)entries);
+}
+
 void world_close(struct world *world) {
+    if (world->hub->settings.journal && !world->stuck)
+        check_journal(world);
     for (uint32_t index = 0; index < world->shard_count; index++)
         check_shard(world->shards[index]);
     if (kernel_sockets(world->kernel))

@@ -13,6 +13,7 @@ struct world_options {
     uint32_t shard_count;
     struct limits limits;
     bool takeover;
+    const char *journal;                 // its file's name, or NULL
     const struct hub_settings *settings; // instead of limits and takeover, when given
     uint16_t no_memory; // of a shard's turns, in thousandths, those in which an allocation fails
     struct sim_faults faults;
@@ -26,6 +27,7 @@ struct world {
     struct fiber *fibers[WORLD_SHARDS_MAX];
     uint32_t shard_count;
     uint16_t no_memory;
+    bool stuck; // files may not be cut back, so that torn lines stay
     int listener;
 };
 
