@@ -4,9 +4,9 @@
 
 #include "core/journal_line.h"
 #include "core/memory.h"
-#include "core/schema.h"
 #include "router/batch.h"
 #include "router/refuse.h"
+#include "router/validate.h"
 
 static const char log_method[] = "audit/log", approval_method[] = "governance/approval";
 
@@ -187,17 +187,16 @@ static void refuse_unreadable(struct shard *shard, struct message *message, cons
     refuse_body(shard, message);
 }
 
+// A strict hub has judged it already.
 static bool refuse_invalid(struct shard *shard, struct message *message) {
     struct lookup judged;
+    if (shard->settings->strict)
+        return false;
     lookup_body_strict(&judged, message->body, message->frame->body.bytes, shard_limits(shard)->id_bytes_max);
-    if (judged.verdict != LOOKUP_GOOD) {
-        refuse_unreadable(shard, message, &judged);
-        return true;
-    }
-    struct schema_fault fault = schema_check(message->body, &judged, message->method, message->method_bytes);
-    if (fault.field)
-        refuse_field(shard, message, fault.field, fault.expected);
-    return fault.field;
+    if (judged.verdict == LOOKUP_GOOD)
+        return validate_refuse_strictly(shard, message);
+    refuse_unreadable(shard, message, &judged);
+    return true;
 }
 
 static void refuse_full(struct shard *shard, const struct message *message) {

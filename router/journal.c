@@ -45,7 +45,8 @@ static uint64_t footprint(const struct entry *entry) {
 }
 
 bool journal_has_room(const struct shard *shard) {
-    return atomic_load_explicit(&shard->hub->journal_bytes, memory_order_relaxed) < shard_limits(shard)->journal_bytes_max;
+    return atomic_load_explicit(&shard->hub->journal_bytes, memory_order_relaxed) <
+           shard_limits(shard)->journal_bytes_max;
 }
 
 void journal_submit(struct shard *shard, struct entry *entry) {

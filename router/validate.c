@@ -1,6 +1,7 @@
 #include "router/validate.h"
 
 #include "core/schema.h"
+#include "router/audit.h"
 #include "router/refuse.h"
 
 void validate_look_up(const struct shard *shard, struct message *message) {
@@ -17,6 +18,7 @@ static void refuse_source(struct shard *shard, const struct message *message, co
     text_init(&data);
     reply_data_text(&data, "field", "params.sourceAgent");
     reply_data_string(&data, "agent", source, bytes);
+    audit_refusal(shard, message, ERROR_NOT_ALLOWED, NULL, &data);
     refuse(shard, message, ERROR_NOT_ALLOWED, &data);
 }
 
@@ -40,8 +42,10 @@ static bool refuse_foreign_source(struct shard *shard, const struct message *mes
 }
 
 bool validate_refuse(struct shard *shard, const struct message *message) {
-    if (!shard->settings->strict)
-        return false;
+    return shard->settings->strict && validate_refuse_strictly(shard, message);
+}
+
+bool validate_refuse_strictly(struct shard *shard, const struct message *message) {
     struct schema_fault fault =
         schema_check(message->body, &message->lookup, message->method, message->method_bytes);
     if (!fault.field)

@@ -11,5 +11,7 @@ void validate_look_up(const struct shard *shard, struct message *message);
 // Refuses a request or notification that the depth doesn't allow: invalid params (data: field, expected), or
 // not allowed for a foreign sourceAgent. True when it was refused.
 bool validate_refuse(struct shard *shard, const struct message *message);
+// The same by what strict validation allows, whatever the depth.
+bool validate_refuse_strictly(struct shard *shard, const struct message *message);
 // Whether a response that was looked up well is allowed in this depth.
 bool validate_response(const struct shard *shard, const struct message *message);
