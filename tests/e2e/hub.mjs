@@ -20,11 +20,13 @@ export class Hub {
   stderr = '';
   peers = [];
 
-  // Starts one with exactly these arguments, and waits for its `listening` lines or its end.
-  static async launch(args, environment = {}) {
+  // Starts one with exactly these arguments, and waits for its `listening` lines or its end. `under` is a command that
+  // becomes the hub: ['prlimit', '--nofile=40'].
+  static async launch(args, environment = {}, under = []) {
     const hub = new Hub();
     const wanted = args.filter((arg) => arg === '--listen').length || 2;
-    hub.process = spawn(program, args, {
+    const command = [...under, program, ...args];
+    hub.process = spawn(command[0], command.slice(1), {
       stdio: ['ignore', 'ignore', 'pipe'],
       env: { ...process.env, ...environment },
     });
@@ -51,10 +53,10 @@ export class Hub {
   }
 
   // Starts one on a TCP port of the system's choice and on a Unix socket in a directory of its own.
-  static async start(options = [], transport = 'tcp') {
+  static async start(options = [], transport = 'tcp', under = []) {
     const directory = mkdtempSync(join(tmpdir(), 'patchbay-e2e-'));
     const listen = ['--listen', 'tcp://127.0.0.1:0', '--listen', `unix://${directory}/hub.sock`];
-    const hub = await Hub.launch([...listen, ...options]);
+    const hub = await Hub.launch([...listen, ...options], {}, under);
     hub.directory = directory;
     hub.transport = transport;
     if (hub.uris?.length !== 2) {
@@ -118,11 +120,11 @@ export async function dial(uri) {
 
 // One test for each transport and number of shards. `run` gets a fresh hub, and the hub must end well afterwards.
 export function scenario(name, how, run) {
-  const { shards = [1], transports = ['tcp', 'unix'], options = [] } = how;
+  const { shards = [1], transports = ['tcp', 'unix'], options = [], under = [] } = how;
   for (const count of shards) {
     for (const transport of transports) {
       test(`${name} (${transport}, --shards ${count})`, async () => {
-        const hub = await Hub.start([...options, '--shards', String(count)], transport);
+        const hub = await Hub.start([...options, '--shards', String(count)], transport, under);
         const failures = [];
         await Promise.resolve(run(hub)).catch((error) => failures.push(error));
         await hub.stop().catch((error) => failures.push(error));
