@@ -40,7 +40,7 @@ const columns = [
   ['messages/s', (runs) => shown(spreadOf(runs, 'messagesPerSecond'))],
   ['CPU µs', (runs) => shown(spreadOf(runs, 'cpuUs'))],
   ...['p50', 'p90', 'p99', 'p99.9'].map((name) => [`${name} µs`, (runs) => shown(spreadOf(runs, `latencyUs.${name}`))]),
-  ['kernel entries a frame', (runs) => shown(spreadOf(runs, 'kernelEntriesPerFrame'))],
+  ['kernel entries', (runs) => shown(spreadOf(runs, 'kernelEntries'))],
   ['resident MiB', (runs) => shown(spreadOf(runs, 'residentBytes'), 2 ** 20)],
   ['load CPU %', (runs) => shown(spreadOf(runs, 'generatorCpuPercent'))],
 ];
