@@ -1,4 +1,4 @@
-// What the benchmarks of route and send work on, behind a face that C++ can read: core's own headers use C11
+// What the benchmarks work on, behind a face that C++ can read: core's own headers use C11
 // atomics.
 #pragma once
 
@@ -35,6 +35,29 @@ unsigned send_stage_vectors(struct send_stage *stage, struct iovec *out);
 // What outbox_gather makes of it, shipment by shipment; `send` is called with each.
 void send_stage_gathered(struct send_stage *stage,
                          void (*send)(void *context, struct iovec *vectors, unsigned count), void *context);
+
+// --- pending: the table of requests under way
+
+struct pending_stage;
+
+// `under_way` requests are in the table, whose ids have `id_bytes` bytes.
+struct pending_stage *pending_stage_open(uint32_t under_way, uint32_t id_bytes);
+void pending_stage_close(struct pending_stage *stage);
+// The oldest one's response comes: it is found by its hub id and ends; a new one takes its place. 0 when it
+// wasn't found.
+int pending_stage_turn(struct pending_stage *stage);
+
+// --- topics: from an event's name to its topics
+
+struct topics_stage;
+
+// `exact` topics of an exact name, and one prefix for each of `prefixes` lengths, each with a subscriber.
+struct topics_stage *topics_stage_open(uint32_t exact, uint32_t prefixes);
+void topics_stage_close(struct topics_stage *stage);
+// The name of exact topic `index`; returns its length.
+size_t topics_stage_name(uint32_t index, char *name, size_t capacity);
+// How many topics an event of this name belongs to.
+size_t topics_stage_match(struct topics_stage *stage, const char *name, size_t bytes);
 
 // --- mailbox: pointers from one thread to another
 
