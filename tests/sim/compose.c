@@ -202,6 +202,7 @@ static struct record *record_new(struct run *run, struct guest *guest, enum reco
     record->kind = kind;
     record->source = guest->index;
     record->expect = record->delivered_to = record->answers = NOBODY;
+    record->reached = -1;
     record->while_draining = run->draining;
     run->records[run->record_count++] = record;
     return record;
@@ -310,8 +311,8 @@ static int expected(const struct run *run, const struct record *record) {
     return NOBODY;
 }
 
-static struct record *call(struct run *run, struct guest *guest, enum record_kind kind, enum address_kind to,
-                           int name, const char *method, const char *extra) {
+struct record *compose_call(struct run *run, struct guest *guest, enum record_kind kind, enum address_kind to,
+                            int name, const char *method, const char *extra) {
     struct record *record = record_new(run, guest, kind);
     if (!record)
         return NULL;
@@ -332,7 +333,7 @@ static struct record *routed(struct run *run, struct guest *guest, enum record_k
                              enum address_kind to, int name) {
     char method[32];
     snprintf(method, sizeof method, to == TO_METHOD ? "work/%d" : "any/%d", name);
-    struct record *record = call(run, guest, kind, to, name, method, "");
+    struct record *record = compose_call(run, guest, kind, to, name, method, "");
     if (record && kind == RECORD_TELL)
         totals.told++;
     else if (record)
@@ -349,18 +350,19 @@ struct record *compose_tell(struct run *run, struct guest *guest, enum address_k
 }
 
 struct record *compose_ping(struct run *run, struct guest *guest) {
-    struct record *record = call(run, guest, RECORD_ASK, TO_HUB, NOBODY, "hub/ping", "");
+    struct record *record = compose_call(run, guest, RECORD_ASK, TO_HUB, NOBODY, "hub/ping", "");
     if (record)
         record->ping = true;
     return record;
 }
 
 struct record *compose_simple(struct run *run, struct guest *guest, const char *method) {
-    return call(run, guest, RECORD_ASK, TO_HUB, NOBODY, method, "");
+    return compose_call(run, guest, RECORD_ASK, TO_HUB, NOBODY, method, "");
 }
 
 struct record *compose_register(struct run *run, struct guest *guest) {
-    char extra[256];
+    char extra[512], events[256];
+    events_list(run, guest, events, sizeof events);
     int count =
         snprintf(extra, sizeof extra,
                  "\"agentId\":\"agent-%d\",\"governanceLevel\":\"%s\",\"capabilities\":{\"methods\":[",
@@ -372,8 +374,8 @@ struct record *compose_register(struct run *run, struct guest *guest) {
         count += snprintf(extra + count, sizeof extra - (size_t)count, "%s\"work/%d\"", comma, method);
         comma = ",";
     }
-    snprintf(extra + count, sizeof extra - (size_t)count, "]},");
-    return call(run, guest, RECORD_ASK, TO_HUB, guest->name, "agent/register", extra);
+    snprintf(extra + count, sizeof extra - (size_t)count, "],\"events\":%s},", events);
+    return compose_call(run, guest, RECORD_ASK, TO_HUB, guest->name, "agent/register", extra);
 }
 
 // --- Answers

@@ -39,6 +39,8 @@ struct guest *guest_arrive(struct run *run, int name) {
     run->guests[run->guest_count++] = guest;
     if (name != NOBODY)
         compose_register(run, guest);
+    if (random_chance(run->random, 500))
+        events_change_wish(run, guest);
     return guest;
 }
 
@@ -150,6 +152,10 @@ static int choose_name(struct run *run) {
 static void call_somebody(struct run *run, struct guest *guest) {
     bool ask = random_chance(run->random, 700);
     uint32_t dice = random_below(run->random, 100);
+    if (random_chance(run->random, 250)) {
+        events_compose(run, guest, random_chance(run->random, 400));
+        return;
+    }
     enum address_kind to = dice < 75 ? TO_NAME : dice < 92 ? TO_METHOD : TO_NOBODY;
     int name = to == TO_METHOD ? (int)random_below(run->random, METHODS_MAX) : choose_name(run);
     if (ask)
@@ -244,6 +250,8 @@ static bool do_one(struct run *run, struct guest *guest) {
         compose_ping(run, guest);
     else if (dice >= 90)
         send_batch(run, guest);
+    else if (dice >= 84)
+        events_change_wish(run, guest);
     else if (dice < 14 && run->profile.rude)
         be_rude(run, guest);
     else if (dice < 19 && run->profile.leavers)

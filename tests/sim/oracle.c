@@ -85,8 +85,8 @@ static bool somebody_left(const struct run *run, const struct record *record) {
 
 // --- Requests and notifications arrive
 
-static void check_order(struct run *run, struct guest *guest, const struct record *record, int tag,
-                        const struct naive_frame *frame) {
+void oracle_order(struct run *run, struct guest *guest, const struct record *record, int tag,
+                  const struct naive_frame *frame) {
     int *last = &guest->last_tag[record->source][record->lane];
     if (tag < *last)
         oracle_fail(run, tag, frame, "a message was overtaken by a later one of its source");
@@ -99,6 +99,10 @@ static bool check_call(struct run *run, struct guest *guest, const struct naive_
     struct bit id = naive_find(frame->body, "id");
     if (!record || record->kind == RECORD_ANSWER)
         oracle_fail(run, tag, frame, "a call came that nobody sent");
+    if (record->to == TO_TOPIC) {
+        events_check(run, guest, record, tag, frame);
+        return false;
+    }
     if ((record->kind == RECORD_ASK) != (id.bytes != NULL))
         oracle_fail(run, tag, frame, "a call came with an id too many or too few");
     if (record->never || record->delivered++)
@@ -109,7 +113,7 @@ static bool check_call(struct run *run, struct guest *guest, const struct naive_
         oracle_fail(run, tag, frame, "a call passed a governance level that forbids it");
     if (!same_but_id(run, record, frame, id))
         oracle_fail(run, tag, frame, "a call was changed on its way");
-    check_order(run, guest, record, tag, frame);
+    oracle_order(run, guest, record, tag, frame);
     record->delivered_to = guest->index;
     totals.delivered++;
     if (record->kind == RECORD_TELL)
@@ -170,7 +174,7 @@ static struct record *twin_of(struct run *run, const struct record *record) {
     return NULL;
 }
 
-static void end_once(struct run *run, struct record *record, const struct naive_frame *frame) {
+void oracle_end_once(struct run *run, struct record *record, const struct naive_frame *frame) {
     struct record *twin = record->guessed ? twin_of(run, record) : NULL;
     if (twin) { // the error was the twin's
         twin->ended++;
@@ -194,7 +198,7 @@ static void check_answer(struct run *run, struct guest *guest, struct record *an
         oracle_fail(run, tag, frame, "an answer came twice");
     if (!same_but_id(run, answer, frame, id_of(request)))
         oracle_fail(run, tag, frame, "an answer was changed on its way");
-    end_once(run, request, frame);
+    oracle_end_once(run, request, frame);
     totals.answered++;
 }
 
@@ -205,7 +209,7 @@ static void check_pong(struct run *run, struct guest *guest, struct record *ping
         !bit_equal(naive_find(frame->body, "id"), id_of(ping)))
         oracle_fail(run, tag, frame, "a ping was answered wrongly");
     check_form(run, ping, frame);
-    end_once(run, ping, frame);
+    oracle_end_once(run, ping, frame);
 }
 
 // --- The hub answers
@@ -219,6 +223,8 @@ static bool somebody_forbids(const struct run *run, const struct record *record)
 
 static bool code_allowed(const struct run *run, const struct record *record, int64_t code) {
     bool loose = run->profile.lossy || run->draining || run->guests[record->source]->doomed;
+    if (record->to == TO_TOPIC && code != -32055)
+        return code == -32052 && loose;
     switch (code) {
     case -32010:
     case -32601:
@@ -275,11 +281,15 @@ static void check_hub_answer(struct run *run, struct guest *guest, const struct 
         totals.null_errors++;
         return;
     }
+    if (!code && events_answered(run, guest, frame))
+        return;
     struct record *record = fitting_request(run, guest, id, code);
     if (!record)
         oracle_fail(run, NOBODY, frame, "the hub answered what wasn't asked, or in a way that can't be");
-    end_once(run, record, frame);
+    oracle_end_once(run, record, frame);
     record->guessed = true;
+    if (code)
+        events_refused(run, record);
     totals.refused += code != 0;
     if (!code && record->to == TO_HUB && record->name != NOBODY && !guest->leaving)
         guest->registered = run->settled = true;
@@ -314,6 +324,10 @@ bool oracle_frame(struct run *run, struct guest *guest, const struct naive_frame
     int tag;
     if (bit_is(method, "\"hub/replaced\"")) {
         guest->leaving = true;
+        return false;
+    }
+    if (bit_is(method, "\"hub/dropped\"")) {
+        events_told(run, guest, frame);
         return false;
     }
     if (bit_is(method, "\"$/cancelRequest\"") || bit_is(method, "\"notifications/cancelled\""))
@@ -380,6 +394,8 @@ void oracle_rest(struct run *run, bool stopped) {
         if (guest->null_errors != guest->null_errors_due && !guest->doomed)
             oracle_fail(run, NOBODY, NULL, "what isn't right was not answered, or twice");
     }
+    if (!stopped)
+        events_rest(run);
     for (unsigned tag = 0; run->profile.clean && !stopped && tag < run->record_count; tag++)
         check_clean(run, (int)tag);
 }

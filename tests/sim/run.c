@@ -35,6 +35,7 @@ static void choose_faults(struct random *random, struct sim_faults *faults) {
 static void choose_losses(struct random *random, struct profile *profile, struct world_options *options) {
     struct limits *limits = &options->limits;
     profile->lossy = true;
+    profile->counted = false;
     options->faults.reset = sometimes(random, 500, 5);
     options->no_memory = sometimes(random, 250, 20);
     if (random_chance(random, 300))
@@ -57,7 +58,7 @@ static void choose(uint64_t seed, bool clean, struct profile *profile, struct wo
     random_init(&random, seed ^ UINT64_C(0x70726f66696c65));
     world_defaults(options, seed, random_between(&random, 1, WORLD_SHARDS_MAX));
     options->limits.connections_max = 2 * GUESTS_MAX;
-    *profile = (struct profile){.clean = clean, .big_bytes_max = 200000};
+    *profile = (struct profile){.clean = clean, .counted = true, .big_bytes_max = 200000};
     if (clean)
         return;
     choose_faults(&random, &options->faults);
@@ -73,8 +74,12 @@ static void choose(uint64_t seed, bool clean, struct profile *profile, struct wo
         profile->tight = true;
         options->limits.pending_max = 1 + random_below(&random, 4);
     }
-    if (random_chance(&random, 400))
+    if (random_chance(&random, 400)) {
         choose_losses(&random, profile, options);
+    } else if (random_chance(&random, 300)) {
+        profile->lossy = true; // slow readers of answers may be closed
+        options->limits.queue_bytes_max = 1000 + random_below(&random, 50000);
+    }
 }
 
 // --- The run
@@ -194,7 +199,8 @@ uint64_t run_seed(uint64_t seed, bool clean) {
 void run_print_totals(void) {
     printf("%" PRIu64 " runs: %" PRIu64 " requests asked, %" PRIu64 " answered, %" PRIu64
            " ended by the hub, %" PRIu64 " notifications, %" PRIu64 " messages delivered, %" PRIu64
-           " faulty bodies answered, %" PRIu64 " connections lost\n",
+           " faulty bodies answered, %" PRIu64 " connections lost; %" PRIu64 " events, heard %" PRIu64
+           " times, %" PRIu64 " missed and told\n",
            totals.runs, totals.asked, totals.answered, totals.refused, totals.told, totals.delivered,
-           totals.null_errors, totals.lost);
+           totals.null_errors, totals.lost, totals.events, totals.heard, totals.missed);
 }

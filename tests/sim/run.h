@@ -16,19 +16,21 @@ enum {
     DUTIES_MAX = 256,
     ID_BYTES_MAX = 260,
     SIM_LANES = 2,
+    PATTERNS_MAX = 16,
+    WISHES_MAX = 16,
     NOBODY = -1,
 };
 
 enum record_kind { RECORD_ASK, RECORD_TELL, RECORD_ANSWER };
 
 // Where a request or notification is meant to go.
-enum address_kind { TO_HUB, TO_NAME, TO_METHOD, TO_NOBODY };
+enum address_kind { TO_HUB, TO_NAME, TO_METHOD, TO_NOBODY, TO_TOPIC };
 
 struct record {
     enum record_kind kind;
     enum address_kind to;
     int source; // guest
-    int name;   // index of the agent's name, or of the method
+    int name;   // index of the agent's name, of the method, or of the event
     int expect; // the guest that had read that it holds the name (or offers the method) when this was sent,
                 // or NOBODY
     uint8_t *memory;
@@ -53,6 +55,12 @@ struct record {
     bool broken_answer;
     bool secured; // its answer was wholly written before the agent half-closed: it must arrive
     int answers;  // the tag of the request
+
+    // Of an event; guests as bits.
+    uint64_t sure;   // had read that they subscribe to it when it was sent, and meant to go on
+    uint64_t heard;  // got it
+    int64_t reached; // how many the hub says got it; -1: it hasn't said
+    bool refused;
 };
 
 struct duty {
@@ -75,6 +83,23 @@ struct gathering {
     bool short_timeout;
 };
 
+// The patterns that a guest has asked for, in their order.
+struct wish {
+    unsigned count;
+    uint8_t patterns[PATTERNS_MAX];
+};
+
+// What a guest wants to hear of (events.c).
+struct hearing {
+    unsigned listed;             // bits: patterns that its agent lists
+    struct wish wish;            // when all that it composed is done
+    struct wish due[WISHES_MAX]; // what the answers that are due must say, the next one first
+    unsigned due_count;
+    unsigned sure;           // bits: asked for, confirmed, and not to be taken back
+    int until[PATTERNS_MAX]; // events with this tag and later ones don't come by this pattern
+    unsigned told;           // how many events the hub said that it missed
+};
+
 struct guest {
     int index;
     struct wire *wire;
@@ -95,6 +120,7 @@ struct guest {
         size_t at, count, capacity;
     } out, in;
     struct gathering gathering;
+    struct hearing hearing;
     struct duty duties[DUTIES_MAX];
     unsigned duty_count;
     unsigned ids;
@@ -105,9 +131,10 @@ struct guest {
 
 // What kind of run it is.
 struct profile {
-    bool clean; // no faults, nobody leaves or misbehaves
-    bool lossy; // connections may be lost to the network or to limits
-    bool tight; // limits may refuse requests
+    bool clean;   // no faults, nobody leaves or misbehaves
+    bool lossy;   // connections may be lost to the network or to limits
+    bool tight;   // limits may refuse requests
+    bool counted; // no event is lost without being counted at its subscriber
     bool drain_early;
     bool leavers; // guests leave, half-close, return
     bool rude;    // guests send what isn't right
@@ -154,12 +181,35 @@ struct record *compose_spoof(struct run *run, struct guest *guest, uint64_t id);
 // Something that isn't a message: answered with an error without an id, or (`framing`) the end of the
 // connection.
 void compose_junk(struct run *run, struct guest *guest, bool framing);
+// A message of any kind; `extra` goes into params, with a comma behind it.
+struct record *compose_call(struct run *run, struct guest *guest, enum record_kind kind, enum address_kind to,
+                            int name, const char *method, const char *extra);
 // From now on all that this guest composes goes into one batch, until that is ended.
 void compose_batch_begin(struct guest *guest);
 void compose_batch_end(struct guest *guest);
 // Cancels something that this guest has asked.
 void compose_cancel(struct run *run, struct guest *guest, const struct record *record);
 int record_tag(const struct run *run, const struct record *record);
+
+// --- events.c: events and who hears of them
+
+// Decides what the guest's agent lists; writes it as JSON for its capabilities.
+void events_list(struct run *run, struct guest *guest, char *out, size_t capacity);
+// Publishes one, as a request or not.
+void events_compose(struct run *run, struct guest *guest, bool ask);
+// Asks for some patterns, or takes some back.
+void events_change_wish(struct run *run, struct guest *guest);
+// An event has come.
+void events_check(struct run *run, struct guest *guest, struct record *record, int tag,
+                  const struct naive_frame *frame);
+// The hub has answered what a guest asked it: true when that was about events.
+bool events_answered(struct run *run, struct guest *guest, const struct naive_frame *frame);
+// A request ended with an error of the hub's: this one, or another one with the same id.
+void events_refused(struct run *run, struct record *record);
+// hub/dropped has come.
+void events_told(struct run *run, struct guest *guest, const struct naive_frame *frame);
+// All has come to rest: the books must balance.
+void events_rest(const struct run *run);
 
 // --- guest.c: behaviour
 
@@ -172,10 +222,15 @@ void queue_bytes_add(struct queue_bytes *queue, const void *bytes, size_t count)
 // --- oracle.c: judgement
 
 struct totals {
-    uint64_t asked, answered, refused, told, delivered, null_errors, lost, runs;
+    uint64_t asked, answered, refused, told, delivered, null_errors, lost, runs, events, heard, missed;
 };
 extern struct totals totals;
 
+// A message keeps its place among those of its source and priority.
+void oracle_order(struct run *run, struct guest *guest, const struct record *record, int tag,
+                  const struct naive_frame *frame);
+// A request ends.
+void oracle_end_once(struct run *run, struct record *record, const struct naive_frame *frame);
 // A guest has received a frame. True when it now has something to answer, in the guest's last duty.
 bool oracle_frame(struct run *run, struct guest *guest, const struct naive_frame *frame);
 // A guest has seen its connection end.

@@ -1,0 +1,378 @@
+// Events: who must hear of one, who may, and who must not, and the books at the end. A guest knows what it
+// subscribes to from the hub's answers; between a change and its answer either may be the case.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/run.h"
+
+static const char *const events[] = {"news/0", "news/1", "news/1/x", "other", "o"};
+enum { EVENTS = sizeof events / sizeof *events };
+
+// What guests ask for, and behind that what their agents list: different spellings, so that the hub's list
+// tells which is which.
+static const char *const patterns[] = {"news/0", "news/1", "news/*", "new*", "*",       "news/1/*",
+                                       "other",  "n*",     "o*",     "o",    "news/1/x"};
+enum { PATTERNS = sizeof patterns / sizeof *patterns, PATTERNS_ASKED = 7 };
+
+static bool matches(unsigned pattern, int event) {
+    const char *text = patterns[pattern];
+    size_t bytes = strlen(text);
+    return text[bytes - 1] == '*' ? strncmp(text, events[event], bytes - 1) == 0
+                                  : strcmp(text, events[event]) == 0;
+}
+
+static bool any_matches(unsigned bits, int event) {
+    for (unsigned pattern = 0; pattern < PATTERNS; pattern++)
+        if (bits >> pattern & 1 && matches(pattern, event))
+            return true;
+    return false;
+}
+
+// --- Composing
+
+void events_list(struct run *run, struct guest *guest, char *out, size_t capacity) {
+    bool object = random_chance(run->random, 500);
+    size_t count = (size_t)snprintf(out, capacity, object ? "{\"news/0\":false" : "[7");
+    for (unsigned pattern = PATTERNS_ASKED; pattern < PATTERNS; pattern++) {
+        if (!random_chance(run->random, 200))
+            continue;
+        guest->hearing.listed |= 1U << pattern;
+        count += (size_t)snprintf(out + count, capacity - count, object ? ",\"%s\":true" : ",\"%s\"",
+                                  patterns[pattern]);
+    }
+    snprintf(out + count, capacity - count, object ? "}" : "]");
+}
+
+// Whether the name or what it is there for may change hands before the guest knows.
+static bool in_flux(const struct run *run, const struct guest *guest) {
+    if (guest->leaving || guest->gone || guest->doomed || guest->ended_by_hub)
+        return true;
+    for (unsigned index = 0; index < run->guest_count; index++)
+        if (guest->name != NOBODY && (int)index != guest->index && run->guests[index]->name == guest->name)
+            return true;
+    return guest->name != NOBODY && !guest->registered;
+}
+
+// Whether it will hear of the event for certain, or else be told that it missed one.
+static bool is_sure(const struct run *run, const struct guest *guest, const struct record *record) {
+    if (guest->index == record->source || in_flux(run, guest))
+        return false;
+    int level = guest->name == NOBODY ? 0 : guest->level;
+    unsigned bits = guest->hearing.sure | guest->hearing.listed;
+    return record->governance <= level && any_matches(bits, record->name);
+}
+
+void events_compose(struct run *run, struct guest *guest, bool ask) {
+    int event = (int)random_below(run->random, EVENTS);
+    const char *name = events[event];
+    char extra[64];
+    if (random_chance(run->random, 100))
+        snprintf(extra, sizeof extra, "\"event\":\"\\u00%02x%s\",", name[0], name + 1);
+    else
+        snprintf(extra, sizeof extra, "\"event\":\"%s\",", name);
+    struct record *record =
+        compose_call(run, guest, ask ? RECORD_ASK : RECORD_TELL, TO_TOPIC, event, "event", extra);
+    if (!record)
+        return;
+    for (unsigned index = 0; index < run->guest_count; index++)
+        if (is_sure(run, run->guests[index], record))
+            record->sure |= UINT64_C(1) << index;
+    totals.events++;
+}
+
+static unsigned bits_of(const struct wish *wish) {
+    unsigned bits = 0;
+    for (unsigned index = 0; index < wish->count; index++)
+        bits |= 1U << wish->patterns[index];
+    return bits;
+}
+
+static void change(struct wish *wish, unsigned pattern, bool want) {
+    unsigned kept = 0;
+    bool there = bits_of(wish) >> pattern & 1;
+    if (want && !there)
+        wish->patterns[wish->count++] = (uint8_t)pattern;
+    if (want)
+        return;
+    for (unsigned index = 0; index < wish->count; index++)
+        if (wish->patterns[index] != pattern)
+            wish->patterns[kept++] = wish->patterns[index];
+    wish->count = kept;
+}
+
+// What has not come yet may come after the change.
+static void revise(struct run *run, const struct guest *guest) {
+    unsigned bits = guest->hearing.sure | guest->hearing.listed;
+    for (unsigned tag = 0; tag < run->record_count; tag++)
+        if (run->records[tag]->to == TO_TOPIC && !any_matches(bits, run->records[tag]->name))
+            run->records[tag]->sure &= ~(UINT64_C(1) << guest->index);
+}
+
+void events_change_wish(struct run *run, struct guest *guest) {
+    struct hearing *hearing = &guest->hearing;
+    bool want = random_chance(run->random, 650);
+    if (hearing->due_count == WISHES_MAX || guest->leaving)
+        return;
+    char extra[128] = "\"events\":[";
+    size_t count = strlen(extra);
+    struct wish wish = hearing->wish;
+    for (unsigned left = 1 + random_below(run->random, 3); left > 0; left--) {
+        unsigned pattern = random_below(run->random, PATTERNS_ASKED);
+        change(&wish, pattern, want);
+        count += (size_t)snprintf(extra + count, sizeof extra - count, "\"%s\"%s", patterns[pattern],
+                                  left > 1 ? "," : "],");
+        if (want)
+            hearing->until[pattern] = RECORDS_MAX;
+    }
+    if (!compose_call(run, guest, RECORD_ASK, TO_HUB, NOBODY, want ? "hub/subscribe" : "hub/unsubscribe",
+                      extra))
+        return;
+    hearing->wish = wish;
+    hearing->due[hearing->due_count++] = wish;
+    hearing->sure &= bits_of(&wish);
+    revise(run, guest);
+}
+
+// --- Events arrive
+
+static bool is_space(uint8_t byte) {
+    return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
+}
+
+// What is sent of a request: all but the id's member and the comma behind it or else before it.
+static void cut(const struct record *record, struct bit *head, struct bit *tail) {
+    const uint8_t *body = record->body.bytes;
+    size_t begin = record->id_at, end = record->id_at + record->id_bytes, comma = end;
+    if (record->kind == RECORD_ASK) {
+        begin -= strlen("\"id\":");
+        while (is_space(body[comma]))
+            comma++;
+        if (body[comma] == ',') {
+            end = comma + 1;
+        } else {
+            for (comma = begin; is_space(body[comma - 1]);)
+                comma--;
+            begin = body[comma - 1] == ',' ? comma - 1 : begin;
+        }
+    }
+    *head = (struct bit){body, begin};
+    *tail = (struct bit){body + end, record->body.count - end};
+}
+
+static bool is_same(const struct record *record, const struct naive_frame *frame) {
+    struct bit head, tail;
+    cut(record, &head, &tail);
+    return bit_equal(frame->fields, record->fields) && frame->body.count == head.count + tail.count &&
+           bit_equal(head, (struct bit){frame->body.bytes, head.count}) &&
+           bit_equal(tail, (struct bit){frame->body.bytes + head.count, tail.count});
+}
+
+// Whether the guest may hear of the event: it wants it, or did when it was sent.
+static bool may_hear(const struct guest *guest, const struct record *record, int tag) {
+    const struct hearing *hearing = &guest->hearing;
+    int level = guest->name == NOBODY ? 0 : guest->level;
+    if (guest->index == record->source || record->governance > level)
+        return false;
+    unsigned bits = hearing->listed;
+    for (unsigned pattern = 0; pattern < PATTERNS_ASKED; pattern++)
+        if (tag < hearing->until[pattern])
+            bits |= 1U << pattern;
+    return any_matches(bits, record->name);
+}
+
+void events_check(struct run *run, struct guest *guest, struct record *record, int tag,
+                  const struct naive_frame *frame) {
+    if (record->never || record->refused)
+        oracle_fail(run, tag, frame, "an event came that was refused");
+    if (record->heard >> guest->index & 1)
+        oracle_fail(run, tag, frame, "an event came twice");
+    if (!may_hear(guest, record, tag))
+        oracle_fail(run, tag, frame, "an event came to somebody who doesn't want it, or must not get it");
+    if (!is_same(record, frame))
+        oracle_fail(run, tag, frame, "an event was changed on its way");
+    oracle_order(run, guest, record, tag, frame);
+    record->heard |= UINT64_C(1) << guest->index;
+    record->delivered++;
+    totals.heard++;
+    if (record->reached >= 0 && record->delivered > record->reached)
+        oracle_fail(run, tag, frame, "more heard of an event than the hub said");
+}
+
+void events_told(struct run *run, struct guest *guest, const struct naive_frame *frame) {
+    uint64_t count = bit_number(naive_find(frame->body, "params.count"));
+    if (count == 0 || count > RECORDS_MAX || frame->fields.count)
+        oracle_fail(run, NOBODY, frame, "hub/dropped has the wrong form");
+    guest->hearing.told += (unsigned)count;
+    totals.missed += count;
+}
+
+// --- The hub answers
+
+static struct bit id_of(const struct record *record) {
+    return (struct bit){record->body.bytes + record->id_at, record->id_bytes};
+}
+
+// The hub says how many it reached. Which event is meant is not always clear: two may have had the same id.
+static void answered_event(struct run *run, struct guest *guest, const struct naive_frame *frame) {
+    struct bit id = naive_find(frame->body, "id");
+    struct record *meant = NULL;
+    bool twins = false;
+    for (unsigned tag = 0; tag < run->record_count; tag++) {
+        struct record *record = run->records[tag];
+        if (record->kind != RECORD_ASK || record->source != guest->index || record->to != TO_TOPIC ||
+            record->batched != run->in_array || !bit_equal(id_of(record), id))
+            continue;
+        twins |= meant != NULL;
+        if (!meant || meant->ended)
+            meant = record;
+    }
+    uint64_t reached = bit_number(naive_find(frame->body, "result.delivered"));
+    if (!meant || reached > run->guest_count)
+        oracle_fail(run, NOBODY, frame, "the hub counted an event that nobody sent, or wrongly");
+    oracle_end_once(run, meant, frame);
+    meant->guessed = twins;
+    if (!twins)
+        meant->reached = (int64_t)reached;
+    if (!twins && meant->delivered > reached)
+        oracle_fail(run, record_tag(run, meant), frame, "more heard of an event than the hub says");
+}
+
+void events_refused(struct run *run, struct record *record) {
+    record->refused = true;
+    for (unsigned tag = 0; tag < run->record_count; tag++) {
+        struct record *other = run->records[tag];
+        if (other == record || other->kind != RECORD_ASK || other->source != record->source ||
+            !bit_equal(id_of(other), id_of(record)))
+            continue;
+        record->refused = false;
+        record->sure = other->sure = 0;
+    }
+}
+
+// The list must be what was asked for, in its order; what an agent lists may be among it.
+static bool is_wish(const struct guest *guest, const struct wish *wish, struct bit list) {
+    struct naive_item item;
+    size_t at = 0;
+    unsigned next = 0;
+    while (naive_next(list, &at, &item)) {
+        char text[32];
+        bool listed = false;
+        for (unsigned pattern = PATTERNS_ASKED; pattern < PATTERNS; pattern++) {
+            snprintf(text, sizeof text, "\"%s\"", patterns[pattern]);
+            listed |= guest->hearing.listed >> pattern & 1 && bit_is(item.value, text);
+        }
+        if (listed)
+            continue;
+        if (next == wish->count)
+            return false;
+        snprintf(text, sizeof text, "\"%s\"", patterns[wish->patterns[next++]]);
+        if (!bit_is(item.value, text))
+            return false;
+    }
+    return next == wish->count;
+}
+
+static void answered_wish(struct run *run, struct guest *guest, const struct naive_frame *frame) {
+    struct hearing *hearing = &guest->hearing;
+    if (!hearing->due_count)
+        oracle_fail(run, NOBODY, frame, "the hub listed subscriptions that nobody asked for");
+    struct wish wish = hearing->due[0];
+    memmove(hearing->due, hearing->due + 1, --hearing->due_count * sizeof *hearing->due);
+    if (run->profile.counted && !is_wish(guest, &wish, naive_find(frame->body, "result.events")))
+        oracle_fail(run, NOBODY, frame, "the subscriptions in force aren't those that were asked for");
+    unsigned sure = bits_of(&wish), ever = sure;
+    for (unsigned index = 0; index < hearing->due_count; index++) {
+        sure &= bits_of(&hearing->due[index]);
+        ever |= bits_of(&hearing->due[index]);
+    }
+    hearing->sure = sure;
+    for (unsigned pattern = 0; pattern < PATTERNS_ASKED; pattern++)
+        if (!(ever >> pattern & 1) && hearing->until[pattern] > (int)run->record_count)
+            hearing->until[pattern] = (int)run->record_count;
+}
+
+// The request that a list of subscriptions answers, by its id alone: its content has been compared.
+static struct record *request_of(struct run *run, const struct guest *guest, struct bit id) {
+    struct record *meant = NULL;
+    for (unsigned tag = 0; tag < run->record_count; tag++) {
+        struct record *record = run->records[tag];
+        bool fits = record->kind == RECORD_ASK && record->source == guest->index && record->to == TO_HUB &&
+                    !record->ping && bit_equal(id_of(record), id);
+        if (fits && (!meant || meant->ended))
+            meant = record;
+    }
+    return meant;
+}
+
+bool events_answered(struct run *run, struct guest *guest, const struct naive_frame *frame) {
+    if (naive_find(frame->body, "result.delivered").bytes) {
+        answered_event(run, guest, frame);
+        return true;
+    }
+    if (!naive_find(frame->body, "result.events").bytes)
+        return false;
+    answered_wish(run, guest, frame);
+    struct record *request = request_of(run, guest, naive_find(frame->body, "id"));
+    if (!request)
+        oracle_fail(run, NOBODY, frame, "the hub listed subscriptions that nobody asked for");
+    oracle_end_once(run, request, frame);
+    request->guessed = true;
+    return true;
+}
+
+// --- The books
+
+// Whether all that the source sent has been dealt with.
+static bool has_settled(const struct guest *source) {
+    return !source->gone && !source->doomed && !source->ended_by_hub && source->out.at == source->out.count;
+}
+
+static bool stays(const struct guest *guest) {
+    return !guest->gone && !guest->leaving && !guest->ended_by_hub && !guest->doomed;
+}
+
+// What a guest hasn't heard of it has been told to have missed; no more, no less.
+static void check_missed(const struct run *run, const struct guest *guest) {
+    unsigned least = 0, most = 0;
+    uint64_t bit = UINT64_C(1) << guest->index;
+    int example = NOBODY;
+    for (unsigned tag = 0; tag < run->record_count; tag++) {
+        const struct record *record = run->records[tag];
+        if (record->to != TO_TOPIC || record->kind == RECORD_ANSWER || record->heard & bit ||
+            record->refused || !may_hear(guest, record, (int)tag))
+            continue;
+        bool sure = record->sure & bit && has_settled(run->guests[record->source]);
+        least += sure;
+        most++;
+        example = sure ? (int)tag : example;
+    }
+    if (guest->hearing.told >= least && guest->hearing.told <= most)
+        return;
+    fprintf(stderr, "  guest %d missed %u to %u events and was told of %u\n", guest->index, least, most,
+            guest->hearing.told);
+    oracle_fail(run, example, NULL, "events were missed in silence, or told without need");
+}
+
+// As many heard of an event as the hub says, but for those that left.
+static void check_reached(const struct run *run, int tag) {
+    const struct record *record = run->records[tag];
+    unsigned left = 0;
+    for (unsigned index = 0; index < run->guest_count; index++) {
+        const struct guest *guest = run->guests[index];
+        left += !stays(guest) && !(record->heard >> index & 1) && may_hear(guest, record, tag);
+    }
+    if (record->delivered + left < record->reached)
+        oracle_fail(run, tag, NULL, "fewer heard of an event than the hub says");
+}
+
+void events_rest(const struct run *run) {
+    for (unsigned index = 0; run->profile.counted && index < run->guest_count; index++)
+        if (stays(run->guests[index]) && run->guests[index]->name == NOBODY)
+            check_missed(run, run->guests[index]);
+        else if (stays(run->guests[index]) && !in_flux(run, run->guests[index]))
+            check_missed(run, run->guests[index]);
+    for (unsigned tag = 0; tag < run->record_count; tag++)
+        if (run->records[tag]->to == TO_TOPIC)
+            check_reached(run, (int)tag);
+}
