@@ -183,9 +183,10 @@ int client_receive(struct client *client, struct client_body *body) {
     return taken;
 }
 
-// Whether the body answers request `id`; fills *answer if so. An error with `id: null` counts too: the hub
-// says so of what it could not read, and this client has one request on the way at most.
-static bool answers(const struct client_body *body, uint64_t id, struct client_answer *answer) {
+// An error with `id: null` counts too: the hub says so of what it could not read, and this client has one
+// request on the way at most.
+bool client_answers(const struct client *client, const struct client_body *body,
+                    struct client_answer *answer) {
     struct lookup found;
     lookup_body(&found, body->bytes, body->count, CLIENT_ID_BYTES_MAX);
     bool refused = lookup_has(&found, KEY_ERROR);
@@ -195,7 +196,7 @@ static bool answers(const struct client_body *body, uint64_t id, struct client_a
     }
     uint64_t number = 0;
     bool ours = found.type[KEY_ID] == JSON_NUMBER &&
-                json_number_whole(body->bytes, found.value[KEY_ID], &number) && number == id;
+                json_number_whole(body->bytes, found.value[KEY_ID], &number) && number == client->id_last;
     if (!ours && !(refused && found.type[KEY_ID] == JSON_NULL)) {
         return false;
     }
@@ -220,16 +221,15 @@ static int send_message(struct client *client, uint64_t id, const char *method, 
     text_put(&body, "}");
     int error = body.failed ? -ENOMEM : client_send(client, fields, body.bytes, body.length);
     text_deinit(&body);
-    return error;
+    return error == -EPIPE || error == -ECONNRESET ? 0 : error;
 }
 
-int client_notify(struct client *client, const char *method, const char *params) {
-    return send_message(client, 0, method, params, NULL);
+int client_notify(struct client *client, const char *method, const char *params, const char *fields) {
+    return send_message(client, 0, method, params, fields);
 }
 
 int client_request(struct client *client, const char *method, const char *params, const char *fields) {
-    int error = send_message(client, ++client->id_last, method, params, fields);
-    return error == -EPIPE || error == -ECONNRESET ? 0 : error;
+    return send_message(client, ++client->id_last, method, params, fields);
 }
 
 int client_answer(struct client *client, struct client_answer *answer) {
@@ -239,16 +239,30 @@ int client_answer(struct client *client, struct client_answer *answer) {
         if (received <= 0) {
             return received == 0 ? -ECONNRESET : received;
         }
-        if (answers(&body, client->id_last, answer)) {
+        if (client_answers(client, &body, answer)) {
             return 0;
         }
     }
 }
 
+int client_finish(struct client *client, struct client_answer *answer) {
+    if (shutdown(client->socket, SHUT_WR) < 0 && errno != ENOTCONN) {
+        return -errno;
+    }
+    struct client_body body;
+    int received;
+    while ((received = client_receive(client, &body)) > 0) {
+        if (client_answers(client, &body, answer)) {
+            return 1;
+        }
+    }
+    return received;
+}
+
 int client_cancel(struct client *client) {
     char params[40];
     snprintf(params, sizeof params, "{\"id\":%" PRIu64 "}", client->id_last);
-    return client_notify(client, "$/cancelRequest", params);
+    return client_notify(client, "$/cancelRequest", params, NULL);
 }
 
 int client_call(struct client *client, const char *method, const char *params, struct client_answer *answer) {

@@ -2,6 +2,7 @@
 // wait can be ended early by a signal or a deadline.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
@@ -59,14 +60,21 @@ int client_take(struct client *client, struct client_body *body);
 // Waits for the next frame: 1; 0 when the hub has closed between two frames; -EPROTO or -errno.
 int client_receive(struct client *client, struct client_body *body);
 
-// Sends a message without an id; `params` is JSON text or NULL for none. Results as client_send's.
-int client_notify(struct client *client, const char *method, const char *params);
-// Sends a request, as client_notify and client_send say. What comes after the hub has closed counts as sent:
-// it may have said why, and client_answer finds that.
+// Sends a message without an id; `params` is JSON text or NULL for none, `fields` and results are as
+// client_send's. What is sent after the hub has closed counts as sent: the hub may have said why, and who
+// reads on finds that.
+int client_notify(struct client *client, const char *method, const char *params, const char *fields);
+// Sends a request, likewise.
 int client_request(struct client *client, const char *method, const char *params, const char *fields);
+// Whether the body answers the last request; fills *answer if so.
+bool client_answers(const struct client *client, const struct client_body *body,
+                    struct client_answer *answer);
 // Waits for the answer to the last request; other messages that come meanwhile are thrown away. 0,
 // -ECONNRESET when the hub closes first, -EPROTO or -errno. After -EINTR it may be called again.
 int client_answer(struct client *client, struct client_answer *answer);
+// Says that no more will be sent, and waits until the hub has dealt with all of it and closes: 0; 1 with
+// *answer when it answered something before (a message that it could not read, say); -EPROTO or -errno.
+int client_finish(struct client *client, struct client_answer *answer);
 // Asks that the last request be given up (LSP's $/cancelRequest). It is answered all the same.
 int client_cancel(struct client *client);
 // A request without header fields and the wait for its answer.

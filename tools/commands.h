@@ -11,6 +11,8 @@ enum status {
 
 enum status command_send(int argc, char **argv, const char *hub);
 enum status command_echo(int argc, char **argv, const char *hub);
+enum status command_events(int argc, char **argv, const char *hub);
+enum status command_publish(int argc, char **argv, const char *hub);
 enum status command_agents(int argc, char **argv, const char *hub);
 enum status command_stats(int argc, char **argv, const char *hub);
 enum status command_bench(int argc, char **argv, const char *hub);

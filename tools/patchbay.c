@@ -31,6 +31,13 @@ static const struct command {
      "on standard error, as JSON with its code, message and data.\n"},
     {"echo", command_echo, "AGENT-ID", "be an agent that answers {\"echo\": <the params>}",
      "Runs until it is interrupted.\n"},
+    {"events", command_events, "[PATTERN...] [--count N]", "print events as they come, one line of JSON each",
+     "A pattern is an event's name, or a prefix and *; without one, all events are printed.\n"
+     "  --count N           end after N events; else at an interrupt\n"},
+    {"publish", command_publish, "EVENT [DATA] [OPTION...]", "publish an event; prints how many got it",
+     "DATA is JSON, @FILE, or - for standard input.\n"
+     "  --notify            as a notification, to which there is no answer; prints nothing\n"
+     "  --header LINE       a header field, 'Name: value'; repeatable\n"},
     {"agents", command_agents, "[--json]", "list the agents",
      "  --json              the hub's answer as it is, on one line\n"},
     {"stats", command_stats, "[--json]", "print the hub's counters",

@@ -201,7 +201,8 @@ test('send: header fields that the hub would refuse are not sent; status 2', asy
 
 test('arguments that mean nothing: status 2 and how it is used', async () => {
   for (const args of [[], ['unknown'], ['send'], ['send', 'target'], ['send', 'a', 'b', 'c'], ['send', 'a', 'b', '--unknown'],
-    ['send', 'a', 'b', '--context'], ['echo'], ['echo', 'a', 'b'], ['agents', 'x'], ['stats', '--yaml']]) {
+    ['send', 'a', 'b', '--context'], ['events', '--count', '0'], ['events', '--count', 'x'], ['events', '--none'], ['publish'],
+    ['publish', 'a', '1', '2'], ['echo'], ['echo', 'a', 'b'], ['agents', 'x'], ['stats', '--yaml']]) {
     await refusesArguments(args, /^usage: patchbay/m);
   }
   for (const time of ['5', '0ms', '2h', '-1s', 'x']) await refusesArguments(['send', 'a', 'b', '--timeout', time], /from 1ms to 1h/);
@@ -214,7 +215,7 @@ test('arguments that mean nothing: status 2 and how it is used', async () => {
 test('every command has a help text', async () => {
   const all = await new Client('-', ['--help']).ended(0);
   const names = [...all.stdout.matchAll(/^  ([a-z]+) {2,}/gm)].map((line) => line[1]);
-  for (const name of ['send', 'echo', 'agents', 'stats', 'bench']) assert.ok(names.includes(name), all.stdout);
+  for (const name of ['send', 'echo', 'events', 'publish', 'agents', 'stats', 'bench']) assert.ok(names.includes(name), all.stdout);
   for (const name of names) {
     const one = await new Client('-', [name, '--help']).ended(0);
     assert.match(one.stdout, new RegExp(`^usage: patchbay .* ${name}`));
@@ -224,16 +225,18 @@ test('every command has a help text', async () => {
 });
 
 scenario('an unreachable hub, and one that goes away: status 3', {}, async (hub) => {
-  for (const args of [['send', 'a', 'b'], ['echo', 'a'], ['agents'], ['stats']]) {
+  for (const args of [['send', 'a', 'b'], ['echo', 'a'], ['events'], ['publish', 'e'], ['publish', 'e', '--notify'], ['agents'],
+    ['stats']]) {
     const lost = await new Client('unix:///nonexistent/hub.sock', args).ended(3);
     assert.match(lost.stderr, /^patchbay: unix:\/\/\/nonexistent\/hub\.sock: No such file/);
   }
-  const target = await hub.agent('target');
   const served = start(hub, ['echo', 'served']);
   await served.printed(/registered/, 'stderr');
-  target.drop();
+  const events = start(hub, ['events']);
+  await events.printed(/subscribed/, 'stderr');
   hub.process.kill('SIGTERM');
   await served.ended(3);
+  await events.ended(3);
 });
 
 test('a hub that closes without an answer, or speaks another protocol: status 3', async () => {
@@ -287,6 +290,66 @@ scenario('echo: an agent that answers what it is asked, until it is interrupted'
   assert.equal(JSON.parse((await run(hub, ['echo', 'parrot'], 1)).stderr.replace(/^echo: /, '')).code, -32053);
   echo.process.kill('SIGINT');
   await echo.ended(0);
+});
+
+scenario('events and publish: what is published is printed by all who want it, in order', EVERYWHERE, async (hub) => {
+  const builds = start(hub, ['events', 'build-*', 'x', '--count', '3']);
+  await builds.printed(/^events: subscribed at .*: \{"events":\["build-\*","x"\]\}$/m, 'stderr');
+  const all = start(hub, ['events']);
+  await all.printed(/\{"events":\["\*"\]\}$/m, 'stderr');
+  assert.equal((await run(hub, ['publish', 'build-done', '{"ok": true}'], 0)).stdout, '2\n');
+  assert.equal((await run(hub, ['publish', 'other', '[1,\n2]'], 0)).stdout, '1\n');
+  const unanswered = await run(hub, ['publish', 'x', '--notify'], 0);
+  assert.equal(unanswered.stdout + unanswered.stderr, '');
+  assert.equal((await run(hub, ['publish', 'build-done', '-'], 0, '"from input"')).stdout, '2\n');
+  assert.equal((await builds.ended(0)).stdout,
+    '{"event":"build-done","data":{"ok": true}}\n{"event":"x"}\n{"event":"build-done","data":"from input"}\n');
+  await all.printed(/(.*\n){4}/);
+  assert.equal(all.stdout.split('\n')[1], '{"event":"other","data":[1, 2]}');
+  all.process.kill('SIGINT');
+  await all.ended(0);
+  assert.equal((await run(hub, ['publish', 'nobody-listens'], 0)).stdout, '0\n');
+});
+
+scenario('events: what the hub dropped is told on standard error', ON_TCP, async (hub) => {
+  const publisher = await hub.peer();
+  const slow = start(hub, ['events']);
+  await slow.printed(/subscribed/, 'stderr');
+  slow.process.kill('SIGSTOP');
+  // Until the hub has dropped one: the sockets and the queue are full then.
+  const data = 'x'.repeat(500_000);
+  while ((await publisher.ask('event', { event: 'large', data })).result.delivered > 0);
+  slow.process.kill('SIGCONT');
+  await slow.printed(/^events: the hub dropped as many for this reader: 1$/m, 'stderr');
+  slow.process.kill('SIGTERM');
+  await slow.ended(0);
+});
+
+scenario('events and publish: refused by the hub, status 1', ON_TCP, async (hub) => {
+  assert.equal(JSON.parse((await run(hub, ['events', ''], 1)).stderr).code, -32602);
+  const level = ['publish', 'e', '--header', 'Governance-Level: loose'];
+  assert.equal(JSON.parse((await run(hub, level, 1)).stderr).code, -32602);
+});
+
+scenario('publish: a header field decides who may get it', ON_TCP, async (hub) => {
+  const events = start(hub, ['events']);
+  await events.printed(/subscribed/, 'stderr');
+  assert.equal((await run(hub, ['publish', 'e', '--header', 'Governance-Level: manual'], 0)).stdout, '0\n');
+  assert.equal((await run(hub, ['publish', 'e', '--header', 'Governance-Level: autonomous'], 0)).stdout, '1\n');
+  events.process.kill('SIGTERM');
+  await events.ended(0);
+});
+
+scenario('publish --notify: what the hub can not read is told', { ...ON_TCP, options: ['--max-frame', '1K'] }, async (hub) => {
+  const refused = await run(hub, ['publish', 'e', '--notify', JSON.stringify('x'.repeat(2000))], 1);
+  assert.equal(JSON.parse(refused.stderr).code, -32055);
+});
+
+test('publish: what is no JSON, and no header field, is not sent; status 2', async () => {
+  await refusesArguments(['publish', 'e', '{'], /DATA '\{': it must be valid JSON/);
+  await refusesArguments(['publish', 'e', '@/nonexistent'], /No such file/);
+  await refusesArguments(['publish', 'e', '-'], /valid JSON/, '1 2');
+  await refusesArguments(['publish', 'e', '--header', 'content-length: 1'], /may occur once/);
 });
 
 scenario('agents: a table, or the answer as it is', EVERYWHERE, async (hub) => {
