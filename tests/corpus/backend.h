@@ -13,7 +13,7 @@
 #define PATIENCE_NS UINT64_C(10000000000)
 
 struct setup {
-    const char *options; // of the hub, as on its command line
+    const char *options; // of the hub, as on its command line; <journal> is a path for a journal
     bool strict;
     uint32_t shard_count;
     uint32_t window_bytes; // simulated: what the kernel keeps for a peer that doesn't read
@@ -54,6 +54,9 @@ struct backend {
     void (*pass)(uint64_t ns);
     // By how much a counter of hub/stats has risen since the case began; UINT64_MAX: there is no such one.
     uint64_t (*count)(const char *name);
+    // What has been written to the audit journal since the case began, until the next call; NULL: there is
+    // none.
+    const char *(*journal)(size_t *count);
 };
 
 extern const struct backend backend_sim;

@@ -27,7 +27,10 @@ bool match_bytes(struct text *out, const char *text, const struct variables *var
 // which it takes.
 bool match_exactly(const char *pattern, struct bit bytes, struct variables *variables);
 
-// Whether the body is a JSON-RPC message that has in it all that the pattern has: members in any order and
-// among others, arrays element by element, anything else byte for byte. An error that the hub can send must
-// bear the name of its code.
-bool match_like(const char *pattern, struct bit body, struct variables *variables);
+// Whether the JSON text has in it all that the pattern has: members in any order and among others, arrays
+// element by element, anything else byte for byte.
+bool match_like(const char *pattern, struct bit text, struct variables *variables);
+
+// Whether the body is what the hub may say itself: a JSON-RPC 2.0 message, or an array of such, in which an
+// error bears the name of its code.
+bool match_hub_says(struct bit body);

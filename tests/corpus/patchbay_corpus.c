@@ -104,8 +104,10 @@ int main(int argc, char **argv) {
     signal(SIGABRT, name_the_case);
     qsort(cases, case_count, sizeof *cases, by_options);
     struct tally tally = {0, 0};
-    for (uint32_t shards = 1; shards <= SHARDS_TRIED; shards++)
+    for (uint32_t shards = 1; shards <= SHARDS_TRIED; shards++) {
         play_all(backend, shards, false, verbose, &tally);
+        play_all(backend, shards, true, verbose, &tally);
+    }
     struct text why;
     text_init(&why);
     bool stopped = backend->stop(&why);

@@ -10,7 +10,7 @@
 #include "tests/corpus/match.h"
 #include "tests/corpus/player.h"
 
-enum { PEERS_MAX = 24 };
+enum { PEERS_MAX = 24, JOURNAL_PAUSE_NS = 1000000 };
 
 struct play {
     const struct corpus_case *one;
@@ -19,7 +19,8 @@ struct play {
     unsigned peer_count;
     struct variables variables;
     unsigned pings;
-    struct text why; // it failed
+    size_t journal_at; // what has been read of it
+    struct text why;   // it failed
 };
 
 static char where[512];
@@ -160,7 +161,7 @@ static bool expect(struct play *play, struct player *peer, const char *pattern, 
     text_init(&fields);
     pattern = take_fields(pattern, &fields);
     bool good = expect_fields(play, &fields, &frame) &&
-                (by_members ? match_like(pattern, frame.body, &play->variables)
+                (by_members ? match_like(pattern, frame.body, &play->variables) && match_hub_says(frame.body)
                             : match_exactly(pattern, frame.body, &play->variables));
     text_deinit(&fields);
     if (!good)
@@ -294,6 +295,51 @@ static bool wait_line(struct play *play, const char *text) {
     return true;
 }
 
+// --- The journal
+
+static struct bit next_journal_line(struct play *play) {
+    size_t count = 0;
+    const char *bytes = play->backend->journal(&count);
+    if (!bytes || count <= play->journal_at)
+        return (struct bit){NULL, 0};
+    const char *line = bytes + play->journal_at;
+    const char *end = memchr(line, '\n', count - play->journal_at);
+    return (struct bit){(const uint8_t *)line, end ? (size_t)(end - line) : 0};
+}
+
+// The disk may take its time.
+static bool await_journal_line(struct play *play, struct bit *line) {
+    for (uint64_t waited_ns = 0; waited_ns < PATIENCE_NS; waited_ns += JOURNAL_PAUSE_NS) {
+        *line = next_journal_line(play);
+        if (line->count)
+            return true;
+        if (!ping_round(play))
+            return false;
+        play->backend->pass(JOURNAL_PAUSE_NS);
+    }
+    return fail(play, "the journal has no more lines");
+}
+
+static bool journal_line(struct play *play, const char *rest) {
+    struct bit line;
+    if (strcmp(rest, "nothing") == 0) {
+        if (!ping_rounds(play))
+            return false;
+        line = next_journal_line(play);
+        text_add(&play->why, line.bytes, line.count);
+        return !line.bytes || fail(play, "the journal should have no more lines: ");
+    }
+    if (strncmp(rest, "<~ ", 3) != 0)
+        return fail(play, "a journal's line is expected by <~");
+    if (!await_journal_line(play, &line))
+        return false;
+    play->journal_at += line.count + 1;
+    if (match_like(rest + 3, line, &play->variables))
+        return true;
+    text_add(&play->why, line.bytes, line.count);
+    return fail(play, "the journal reads instead: ");
+}
+
 // `count NAME NUMBER`
 static bool count_line(struct play *play, char *text) {
     char *words[2];
@@ -322,6 +368,8 @@ static bool play_line(struct play *play, char *text) {
         return add_agent(play, rest);
     if (strcmp(text, "wait") == 0)
         return wait_line(play, rest);
+    if (strcmp(text, "journal") == 0)
+        return journal_line(play, rest);
     if (strcmp(text, "count") == 0)
         return count_line(play, rest);
     return fail(play, "there is no such peer or word");

@@ -22,6 +22,17 @@ enum { PATIENCE_MS = 30000 };
 
 // --- Starting
 
+// The options, with the journal's path where they name it.
+static void put_options(const struct process *process, const char *options, char *out, size_t capacity) {
+    static const char name[] = "<journal>";
+    const char *at = strstr(options, name);
+    if (at)
+        snprintf(out, capacity, "%.*s%s/journal%s", (int)(at - options), options, process->directory,
+                 at + sizeof name - 1);
+    else
+        snprintf(out, capacity, "%s", options);
+}
+
 static void run_program(const struct process *process, const char *program, bool over_unix,
                         const struct setup *setup, int errors) {
     char uri[128], shards[16], options[512];
@@ -29,7 +40,7 @@ static void run_program(const struct process *process, const char *program, bool
     unsigned count = 5;
     snprintf(uri, sizeof uri, over_unix ? "unix://%s/hub.sock" : "tcp://127.0.0.1:0", process->directory);
     snprintf(shards, sizeof shards, "%u", setup->shard_count);
-    snprintf(options, sizeof options, "%s", setup->options);
+    put_options(process, setup->options, options, sizeof options);
     if (setup->strict) {
         arguments[count++] = "--validate";
         arguments[count++] = "strict";
@@ -119,6 +130,9 @@ bool process_stop(struct process *process, struct text *why) {
     if (!good)
         complain(process, "the hub ended badly", why);
     close(process->errors);
+    char journal[sizeof process->directory + 16];
+    snprintf(journal, sizeof journal, "%s/journal", process->directory);
+    unlink(journal);
     rmdir(process->directory);
     text_deinit(&process->said);
     process->pid = 0;

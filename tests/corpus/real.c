@@ -25,6 +25,9 @@ static bool over_unix;
 static char running[640]; // what it was started for
 static struct line control;
 static struct text before; // hub/stats as the case began
+static size_t journal_before;
+
+enum { JOURNAL_BYTES_MAX = 1 << 20 };
 
 void real_use(const char *program) {
     program_path = program;
@@ -167,6 +170,22 @@ static void close_line(struct line *line, bool wait) {
         wait_for("connections", connections - 1);
 }
 
+// --- The journal
+
+// All of the journal, of which what is there when a case begins is another one's.
+static const char *journal(size_t *count) {
+    static char bytes[JOURNAL_BYTES_MAX];
+    char path[sizeof process.directory + 16];
+    snprintf(path, sizeof path, "%s/journal", process.directory);
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return NULL;
+    size_t all = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    *count = all - journal_before;
+    return bytes + journal_before;
+}
+
 // --- Cases
 
 static bool open_control(struct text *why) {
@@ -199,6 +218,10 @@ static bool begin(const struct setup *setup, struct text *why) {
             return false;
         strcpy(running, wanted);
     }
+    size_t journal_bytes = 0;
+    journal_before = 0;
+    journal(&journal_bytes);
+    journal_before = journal_bytes;
     text_deinit(&before);
     text_init(&before);
     return ask_stats(&before);
@@ -229,7 +252,7 @@ static bool begin_unix(const struct setup *setup, struct text *why) {
     {                                                                                                        \
         .name = #scheme, .rounds = 4, .begin = begin_##scheme, .end = end, .stop = stop, .dial = dial,       \
         .write = write_all, .read = read_some, .quiet = quiet, .half_close = half_close, .reset = reset,     \
-        .close = close_line, .hub_closed = hub_closed, .pass = pass, .count = count_of,                      \
+        .close = close_line, .hub_closed = hub_closed, .pass = pass, .count = count_of, .journal = journal,  \
     }
 
 const struct backend backend_tcp = REAL_BACKEND(tcp);

@@ -132,6 +132,11 @@ static uint64_t count_of(const char *name) {
     return UINT64_MAX;
 }
 
+static const char *journal(size_t *count) {
+    size_t synced = 0;
+    return (const char *)disk_file(world.kernel, 0, count, &synced);
+}
+
 const struct backend backend_sim = {
     .name = "sim",
     .simulated = true,
@@ -149,4 +154,5 @@ const struct backend backend_sim = {
     .hub_closed = hub_closed,
     .pass = pass,
     .count = count_of,
+    .journal = journal,
 };
