@@ -45,6 +45,9 @@ enum {
     // Entries of the audit journal that one write gathers.
     JOURNAL_VECTORS_MAX = 1024,
 
+    // Events that go out together when they lie side by side.
+    EVENT_RUN_MAX = 128,
+
     // After a framing error the connection is half-closed and read for this long, so that the answer arrives.
     LINGER_MS = 1000,
 };

@@ -103,30 +103,41 @@ static size_t length_line(char *out, uint64_t body_bytes) {
     return count + 2;
 }
 
-static struct parcel *take_for(struct parcel_pool *pool, const struct frame *frame) {
+static struct parcel *take_for(struct parcel_pool *pool, struct buffer *buffer) {
     struct parcel *parcel = take(pool);
     if (parcel) {
-        buffer_hold(frame->buffer);
-        parcel->buffer = frame->buffer;
+        buffer_hold(buffer);
+        parcel->buffer = buffer;
     }
     return parcel;
 }
 
-// Whether the frame can go as it lies.
-static bool passes(const struct frame *frame) {
+struct parcel *parcel_stretch(struct parcel_pool *pool, struct buffer *buffer, struct span frames) {
+    struct parcel *parcel = take_for(pool, buffer);
+    if (parcel)
+        add(parcel, buffer->bytes + frames.at, frames.bytes);
+    return parcel;
+}
+
+void parcel_shorten(struct parcel *parcel, size_t bytes) {
+    assert(parcel->piece_count == 1 && parcel->bytes >= bytes);
+    parcel->bytes = parcel->pieces[0].count = bytes;
+}
+
+bool parcel_passes(const struct frame *frame) {
     const struct frame_scan *header = frame->header;
     return header->canonical && frame->body.at == frame->at + header->header_bytes &&
            frame->body.bytes == header->body_bytes;
 }
 
 struct parcel *parcel_forward(struct parcel_pool *pool, const struct frame *frame) {
-    if (!passes(frame)) {
+    if (!parcel_passes(frame)) {
         struct parcel *parcel = parcel_open(pool, frame, NULL, 0);
         if (parcel)
             parcel_fill(parcel, NULL); // no text, no memory
         return parcel;
     }
-    struct parcel *parcel = take_for(pool, frame);
+    struct parcel *parcel = take_for(pool, frame->buffer);
     if (!parcel)
         return NULL;
     parcel->head_bytes = frame->header->header_bytes;
@@ -138,7 +149,7 @@ struct parcel *parcel_forward(struct parcel_pool *pool, const struct frame *fram
 // is the length of the body without the values.
 struct parcel *parcel_open(struct parcel_pool *pool, const struct frame *frame, const struct span *values,
                            unsigned count) {
-    struct parcel *parcel = take_for(pool, frame);
+    struct parcel *parcel = take_for(pool, frame->buffer);
     if (!parcel)
         return NULL;
     assert(count <= PARCEL_HOLES_MAX);

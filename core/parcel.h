@@ -88,6 +88,10 @@ bool parcel_pool_full(const struct parcel_pool *pool);
 // The frame as it lies, but for a Content-Length line that isn't canonical. Takes a reference on its buffer.
 // NULL when memory is used up.
 struct parcel *parcel_forward(struct parcel_pool *pool, const struct frame *frame);
+// Whole canonical frames that lie side by side, as they lie: likewise. It can't be enclosed.
+struct parcel *parcel_stretch(struct parcel_pool *pool, struct buffer *buffer, struct span frames);
+// Whether parcel_forward would pass the frame as it lies.
+bool parcel_passes(const struct frame *frame);
 // The frame with values of its body to be replaced: a hole for each of `values`, which are stretches of the
 // body in rising order. parcel_fill must follow before it is sent; that may happen on another shard. NULL
 // when memory is used up.
@@ -106,6 +110,8 @@ struct parcel *parcel_copy_of(struct parcel_pool *pool, const struct parcel *par
 // A parcel of this pool with the pieces of `origin`, which stays until it has been let go as often as it was
 // shared, and once more. NULL when memory is used up.
 struct parcel *parcel_share(struct parcel_pool *pool, struct parcel *origin);
+// Shortens a share of a stretch to its first bytes.
+void parcel_shorten(struct parcel *parcel, size_t bytes);
 // Gives it back, on its owner's shard: the buffer's reference is dropped. Returns the origin that has been
 // shared once less now, or NULL.
 struct parcel *parcel_drop(struct parcel *parcel);

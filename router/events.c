@@ -18,8 +18,8 @@ struct copy {
     uint32_t shard;
 };
 
-// One event under way. It belongs to the source's shard; while copies are out, the others read what is
-// constant, and each writes to its copy.
+// One event under way, or a run of them. It belongs to the source's shard; while copies are out, the others
+// read what is constant, and each writes to its copy.
 struct publication {
     uint64_t source;          // connection; constant
     enum governance required; // constant
@@ -30,9 +30,23 @@ struct publication {
     struct batch *batch;
     char *id; // of a request, behind the copies
     uint32_t id_bytes;
-    uint32_t name_bytes; // constant
+    uint32_t count; // of events; constant, as all below
+    uint32_t *ends; // of a run's frames, behind the id
+    uint32_t name_bytes;
     char name[EVENT_BYTES_MAX];
     struct copy copies[];
+};
+
+// What a publication is made of: a message, or a run.
+struct event {
+    const struct message *message; // NULL: the run
+    const struct event_run *run;
+    uint64_t source;
+    enum governance required;
+    struct reply_to to; // of a request
+    uint32_t count;
+    uint32_t name_bytes;
+    const char *name;
 };
 
 // --- To the subscribers of one shard
@@ -51,35 +65,52 @@ static enum governance level_of(struct shard *shard, const struct peer *peer) {
     return level;
 }
 
-static void miss(struct shard *shard, struct peer *peer, enum counter counter) {
-    stats_count(&shard->stats, counter);
-    send_missed(shard, peer);
+static void miss(struct shard *shard, struct peer *peer, enum counter counter, uint32_t count) {
+    if (count == 0)
+        return;
+    stats_add(&shard->stats, counter, count);
+    send_missed(shard, peer, count);
 }
 
-// True when the event is in the subscriber's queue.
-static bool offer(struct shard *shard, const struct copy *copy, struct peer *peer) {
-    enum governance required = copy->publication->required;
+// How many events of the publication find room in the subscriber's queue, each while what waits before it is
+// under the bound, and how many bytes these are.
+static uint32_t fitting(const struct shard *shard, const struct peer *peer,
+                        const struct publication *publication, size_t *bytes) {
+    size_t waiting = peer->connection.outbox.bytes, max = shard_limits(shard)->queue_bytes_max;
+    uint32_t count = 0;
+    *bytes = 0;
+    if (publication->count == 1)
+        return waiting < max;
+    for (; count < publication->count && waiting + *bytes < max; count++)
+        *bytes = publication->ends[count];
+    return count;
+}
+
+// How many events are in the subscriber's queue now.
+static uint32_t offer(struct shard *shard, const struct copy *copy, struct peer *peer) {
+    const struct publication *publication = copy->publication;
     if (peer->connection.broken) {
-        stats_count(&shard->stats, COUNT_DROP_TARGET_GONE);
-        return false;
+        stats_add(&shard->stats, COUNT_DROP_TARGET_GONE, publication->count);
+        return 0;
     }
-    if (required > GOVERNANCE_AUTONOMOUS && required > level_of(shard, peer)) {
-        stats_count(&shard->stats, COUNT_DROP_EVENT_GOVERNANCE);
-        return false;
+    if (publication->required > GOVERNANCE_AUTONOMOUS && publication->required > level_of(shard, peer)) {
+        stats_add(&shard->stats, COUNT_DROP_EVENT_GOVERNANCE, publication->count);
+        return 0;
     }
-    if (!send_has_room(shard, peer)) {
-        miss(shard, peer, COUNT_DROP_EVENT_OVERLOADED);
-        return false;
+    size_t bytes;
+    uint32_t count = fitting(shard, peer, publication, &bytes);
+    struct parcel *share = count ? parcel_share(&shard->parcels, copy->parcel) : NULL;
+    if (share && count < publication->count)
+        parcel_shorten(share, bytes);
+    if (count && !(share && send_event(shard, peer, share))) {
+        if (share)
+            send_release(shard, share);
+        miss(shard, peer, COUNT_DROP_EVENT_NO_MEMORY, publication->count);
+        return 0;
     }
-    struct parcel *share = parcel_share(&shard->parcels, copy->parcel);
-    if (share && send_event(shard, peer, share)) {
-        stats_count(&shard->stats, COUNT_EVENTS_DELIVERED);
-        return true;
-    }
-    if (share)
-        send_release(shard, share);
-    miss(shard, peer, COUNT_DROP_EVENT_NO_MEMORY);
-    return false;
+    stats_add(&shard->stats, COUNT_EVENTS_DELIVERED, count);
+    miss(shard, peer, COUNT_DROP_EVENT_OVERLOADED, publication->count - count);
+    return count;
 }
 
 // Each subscriber once, however many of its patterns match.
@@ -140,13 +171,24 @@ static bool has_subscribers(const struct shard *shard, uint32_t index) {
     return atomic_load_explicit(&shard->hub->subscriptions[index], memory_order_acquire) != 0;
 }
 
+static struct parcel *parcel_of(struct shard *shard, const struct event *event) {
+    if (event->message)
+        return parcel_of_event(shard, event->message);
+    const struct event_run *run = event->run;
+    struct span frames = {run->at, run->ends[run->count - 1]};
+    struct parcel *parcel = parcel_stretch(&shard->parcels, run->buffer, frames);
+    if (parcel)
+        parcel->lane = run->lane;
+    return parcel;
+}
+
 // Adds a copy for each shard that has subscribers. False when memory is used up or a mailbox is full.
-static bool make_copies(struct shard *shard, const struct message *message, struct publication *publication) {
+static bool make_copies(struct shard *shard, const struct event *event, struct publication *publication) {
     for (uint32_t index = 0; index < shard->hub->settings.shard_count; index++) {
         if (!has_subscribers(shard, index))
             continue;
         bool crowded = index != shard->index && mailbox_crowded(hub_mailbox(shard->hub, shard->index, index));
-        struct parcel *parcel = crowded ? NULL : parcel_of_event(shard, message);
+        struct parcel *parcel = crowded ? NULL : parcel_of(shard, event);
         if (!parcel)
             return false;
         publication->copies[publication->copy_count++] =
@@ -155,23 +197,39 @@ static bool make_copies(struct shard *shard, const struct message *message, stru
     return true;
 }
 
-static struct publication *publication_make(struct shard *shard, const struct message *message) {
+static size_t ends_bytes(const struct event *event) {
+    return event->message ? 0 : event->count * sizeof *event->run->ends;
+}
+
+// Copies, frame ends and id lie one behind the other.
+static struct publication *publication_take(const struct shard *shard, const struct event *event) {
     size_t copies_bytes = shard->hub->settings.shard_count * sizeof(struct copy);
-    struct reply_to to = message_is_request(message) ? message_reply_to(message) : (struct reply_to){0};
-    struct publication *publication = memory_take(sizeof *publication + copies_bytes + to.id_bytes);
+    size_t bytes = sizeof(struct publication) + copies_bytes + ends_bytes(event) + event->to.id_bytes;
+    struct publication *publication = memory_take(bytes);
     if (!publication)
         return NULL;
-    publication->source = message->peer->name;
-    publication->required = message->frame->header->governance;
-    publication->is_request = message_is_request(message);
-    publication->delivered = 0;
-    publication->copy_count = 0;
-    publication->batch = message->batch;
-    publication->id = (char *)publication->copies + copies_bytes;
-    publication->id_bytes = to.id_bytes;
-    if (to.id_bytes)
-        memcpy(publication->id, to.id, to.id_bytes);
-    if (make_copies(shard, message, publication))
+    *publication = (struct publication){
+        .source = event->source,
+        .required = event->required,
+        .is_request = event->to.id != NULL,
+        .batch = event->to.batch,
+        .ends = (uint32_t *)((char *)publication->copies + copies_bytes),
+        .id = (char *)publication->copies + copies_bytes + ends_bytes(event),
+        .id_bytes = event->to.id_bytes,
+        .count = event->count,
+        .name_bytes = event->name_bytes,
+    };
+    memcpy(publication->name, event->name, event->name_bytes);
+    if (event->to.id_bytes)
+        memcpy(publication->id, event->to.id, event->to.id_bytes);
+    if (!event->message)
+        memcpy(publication->ends, event->run->ends, ends_bytes(event));
+    return publication;
+}
+
+static struct publication *publication_make(struct shard *shard, const struct event *event) {
+    struct publication *publication = publication_take(shard, event);
+    if (!publication || make_copies(shard, event, publication))
         return publication;
     while (publication->copy_count)
         send_release(shard, publication->copies[--publication->copy_count].parcel);
@@ -201,7 +259,7 @@ static void report(struct shard *shard, struct copy *copy) {
     if (--publication->awaited)
         return;
     if (publication->delivered == 0)
-        stats_count(&shard->stats, COUNT_EVENTS_UNHEARD);
+        stats_add(&shard->stats, COUNT_EVENTS_UNHEARD, publication->count);
     if (publication->is_request)
         answer(shard, peer_find(shard, publication->source), publication);
     shard->events_out--;
@@ -226,22 +284,99 @@ static void send_copies(struct shard *shard, struct publication *publication) {
     report(shard, &own);
 }
 
+// False when memory is used up or a mailbox is full.
+static bool publish(struct shard *shard, const struct event *event) {
+    struct publication *publication = publication_make(shard, event);
+    if (!publication)
+        return false;
+    shard->events_out++;
+    send_copies(shard, publication);
+    return true;
+}
+
+static void publish_alone(struct shard *shard, const struct message *message, const char *name,
+                          uint32_t name_bytes) {
+    struct event event = {
+        .message = message,
+        .source = message->peer->name,
+        .required = message->frame->header->governance,
+        .count = 1,
+        .name = name,
+        .name_bytes = name_bytes,
+    };
+    bool is_request = message_is_request(message);
+    if (is_request)
+        event.to = message_reply_to(message);
+    message->peer->awaited += is_request;
+    if (publish(shard, &event))
+        return;
+    message->peer->awaited -= is_request;
+    refuse(shard, message, ERROR_OVERLOADED, NULL);
+}
+
+// --- Runs
+
+void events_publish_run(struct shard *shard) {
+    struct event_run *run = &shard->run;
+    struct event event = {
+        .run = run,
+        .source = run->source,
+        .required = run->required,
+        .count = run->count,
+        .name = run->name,
+        .name_bytes = run->name_bytes,
+    };
+    if (!publish(shard, &event))
+        stats_add(&shard->stats, COUNT_DROP_OVERLOADED, run->count);
+    buffer_drop(run->buffer);
+    run->count = 0;
+}
+
+// Whether the event lies behind the run and goes the same way.
+static bool goes_on(const struct event_run *run, const struct message *message, const char *name,
+                    uint32_t name_bytes) {
+    const struct frame *frame = message->frame;
+    return run->count > 0 && run->count < EVENT_RUN_MAX && run->buffer == frame->buffer &&
+           run->at + run->ends[run->count - 1] == frame->at && run->source == message->peer->name &&
+           run->required == frame->header->governance && run->lane == forward_lane(message) &&
+           run->name_bytes == name_bytes && memcmp(run->name, name, name_bytes) == 0;
+}
+
+static void begin_run(struct shard *shard, const struct message *message, const char *name,
+                      uint32_t name_bytes) {
+    struct event_run *run = &shard->run;
+    events_flush(shard);
+    buffer_hold(message->frame->buffer);
+    run->buffer = message->frame->buffer;
+    run->source = message->peer->name;
+    run->at = message->frame->at;
+    run->required = message->frame->header->governance;
+    run->lane = (uint8_t)forward_lane(message);
+    run->name_bytes = name_bytes;
+    memcpy(run->name, name, name_bytes);
+}
+
+static void add_to_run(struct shard *shard, const struct message *message, const char *name,
+                       uint32_t name_bytes) {
+    struct event_run *run = &shard->run;
+    if (!goes_on(run, message, name, name_bytes))
+        begin_run(shard, message, name, name_bytes);
+    uint32_t before = run->count ? run->ends[run->count - 1] : 0;
+    run->ends[run->count++] = before + message->frame->header->header_bytes + message->frame->body.bytes;
+}
+
 void events_publish(struct shard *shard, const struct message *message) {
     char name[EVENT_BYTES_MAX];
     uint32_t name_bytes;
     stats_count(&shard->stats, COUNT_EVENTS_RECEIVED);
     if (!read_name(shard, message, name, &name_bytes))
         return;
-    struct publication *publication = publication_make(shard, message);
-    if (!publication) {
-        refuse(shard, message, ERROR_OVERLOADED, NULL);
+    if (!message_is_request(message) && parcel_passes(message->frame)) {
+        add_to_run(shard, message, name, name_bytes);
         return;
     }
-    publication->name_bytes = name_bytes;
-    memcpy(publication->name, name, name_bytes);
-    shard->events_out++;
-    message->peer->awaited += publication->is_request;
-    send_copies(shard, publication);
+    events_flush(shard);
+    publish_alone(shard, message, name, name_bytes);
 }
 
 void events_came_home(struct shard *shard, struct mail *mail) {

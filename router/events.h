@@ -7,15 +7,27 @@
 // reports how many got it. When all have, a request is answered {"delivered": N}; a source that has
 // half-closed stays until then.
 //
+// Events of one name that lie side by side in a receive buffer make a run, which goes out as if it were one:
+// a subscriber gets all of them as one stretch of that buffer. A run ends where another frame comes, at the
+// latest with what arrived.
+//
 // A subscriber whose queue is full misses the event, is counted, and is told how many it missed before the
 // next one that it gets, or when its queue has emptied (send.c). An event for which memory or the room in a
 // mailbox doesn't suffice goes to nobody: a request is refused, a notification counted.
 #pragma once
 
 #include "router/message.h"
+#include "router/shard.h"
 
+// Sends the run out.
+void events_publish_run(struct shard *shard);
 // A request or notification `event` without a targetAgent.
 void events_publish(struct shard *shard, const struct message *message);
+// Whatever isn't the next event of a run is about to happen: the run goes out.
+static inline void events_flush(struct shard *shard) {
+    if (shard->run.count)
+        events_publish_run(shard);
+}
 // MAIL_EVENT and MAIL_HEARD.
 void events_arrived(struct shard *shard, struct mail *mail);
 void events_came_home(struct shard *shard, struct mail *mail);

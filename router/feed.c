@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "router/events.h"
 #include "router/probe.h"
 #include "router/reply.h"
 #include "router/route.h"
@@ -131,6 +132,7 @@ static void feed_buffer(struct shard *shard, struct peer *peer, struct buffer *b
             break;
         }
     }
+    events_flush(shard);
 }
 
 static void feed_bytes(struct shard *shard, struct peer *peer, const struct io_event *event) {
@@ -145,6 +147,7 @@ static void feed_bytes(struct shard *shard, struct peer *peer, const struct io_e
     } else if (peer->state == PEER_OPEN) {
         peer->partial_bytes += count;
         partial_grown(shard, peer, scan_partial(shard, peer));
+        events_flush(shard);
     }
     if (peer->partial ? !had_partial || frames != peer->frames : had_partial)
         peer_watch(shard, peer);

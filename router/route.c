@@ -1,5 +1,7 @@
 #include "router/route.h"
 
+#include <string.h>
+
 #include "core/rules.h"
 #include "router/answer.h"
 #include "router/audit.h"
@@ -48,6 +50,7 @@ static void route_by_rules(struct shard *shard, const struct message *message) {
         events_publish(shard, message);
         return;
     }
+    events_flush(shard);
     if (!asked.target.given && progress_route(shard, message))
         return;
     struct rules_verdict verdict = rules_route(&shard->agents, &asked, hub_owed, shard->hub);
@@ -76,6 +79,8 @@ static void route_call(struct shard *shard, struct message *message) {
     struct span method = message->lookup.value[KEY_METHOD];
     size_t bytes = json_string_decode(message->body, method, message->method, sizeof message->method);
     message->method_bytes = bytes == SIZE_MAX ? 0 : bytes;
+    if (message->method_bytes != 5 || memcmp(message->method, "event", 5) != 0)
+        events_flush(shard);
     stats_count(&shard->stats,
                 message_is_request(message) ? COUNT_REQUESTS_RECEIVED : COUNT_NOTIFICATIONS_RECEIVED);
     if (refuse_header(shard, message) || methods_answer(shard, message))
@@ -161,6 +166,8 @@ static void look_up(struct shard *shard, struct message *message, const struct f
 static void route_message(struct shard *shard, struct message *message) {
     bool is_call = message->lookup.kind == BODY_REQUEST || message->lookup.kind == BODY_NOTIFICATION;
     bool is_good = message->lookup.verdict == LOOKUP_GOOD && is_call;
+    if (message->lookup.kind != BODY_NOTIFICATION)
+        events_flush(shard);
     PROBE(route, message->peer->name, message->frame->body.bytes, message->lookup.kind);
     if (message->lookup.kind == BODY_RESPONSE) {
         route_response(shard, message);

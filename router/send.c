@@ -108,8 +108,8 @@ static void look_after(struct shard *shard, struct peer *peer) {
         list_append(&shard->to_send, &peer->to_send);
 }
 
-void send_missed(struct shard *shard, struct peer *peer) {
-    peer->missed++;
+void send_missed(struct shard *shard, struct peer *peer, uint32_t count) {
+    peer->missed += count;
     look_after(shard, peer);
 }
 

@@ -23,7 +23,7 @@ void send_release(struct shard *shard, struct parcel *parcel);
 // hub/dropped {"count": N}. False when memory is used up; the parcel is then the caller's still.
 bool send_event(struct shard *shard, struct peer *peer, struct parcel *parcel);
 // An event couldn't be queued for a peer: it is told before the next one, or when its queue has emptied.
-void send_missed(struct shard *shard, struct peer *peer);
+void send_missed(struct shard *shard, struct peer *peer, uint32_t count);
 // Sends what is queued for a peer, as far as nothing is under way.
 void send_flush(struct shard *shard, struct peer *peer);
 // The same for every peer for which something was queued in this turn.

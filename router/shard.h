@@ -45,6 +45,19 @@ struct peer_slots {
     uint32_t count;
 };
 
+// Events that lie side by side and go to the same subscribers (events.c).
+struct event_run {
+    struct buffer *buffer;        // one reference
+    uint64_t source;              // connection
+    uint32_t at;                  // of the buffer
+    uint32_t count;               // of frames; 0: there is no run
+    uint32_t ends[EVENT_RUN_MAX]; // of the frames, from the first one's start
+    enum governance required;
+    uint8_t lane;
+    uint32_t name_bytes;
+    char name[EVENT_BYTES_MAX];
+};
+
 struct shard {
     uint32_t magic;
     uint32_t index;
@@ -63,6 +76,8 @@ struct shard {
     struct pending_table pending;
     struct wheel wheel;
     struct stats stats;
+
+    struct event_run run;
 
     struct list to_send; // struct peer.to_send
     struct list starved; // struct peer.starved

@@ -142,6 +142,40 @@ scenario('events keep their place among what else a source sends', EVERYWHERE, a
   for (let n = 0; n < 2000; n++) assert.equal((await target.next()).json.params.n, n);
 });
 
+scenario('events that lie side by side: other names, levels, priorities, forms and receivers between them', EVERYWHERE, async (hub) => {
+  const a = await subscriber(hub, 'a');
+  const b = await subscriber(hub, 'b*');
+  const all = await subscriber(hub, '*');
+  const manual = await hub.agent('manual', { events: ['a'], governanceLevel: 'manual' });
+  const source = await hub.peer();
+  const parts = [];
+  const sent = [];
+  for (let n = 0; n < 3000; n++) {
+    const event = n % 50 < 40 ? 'a' : n % 50 < 45 ? 'b1' : 'b2';
+    const fields = n % 97 === 0 ? ['Governance-Level: supervised'] : n % 31 === 0 ? ['Custom-A: b'] : [];
+    const text = JSON.stringify({ jsonrpc: '2.0', method: 'event', params: { event, n, ...(n % 301 === 0 ? { data: 'x'.repeat(20_000) } : {}) } });
+    const loose = n % 53 === 0; // a length line that isn't canonical
+    sent.push({ event, text, fields, supervised: n % 97 === 0 });
+    parts.push(loose ? Buffer.from(`content-length: ${text.length}\r\n${fields.map((one) => `${one}\r\n`).join('')}\r\n${text}`) : frame(text, ...fields));
+  }
+  source.write(Buffer.concat(parts));
+  const expect = async (peer, wanted) => {
+    for (const one of sent.filter(wanted)) {
+      const came = await peer.next();
+      assert.equal(came.text, one.text);
+      assert.deepEqual(came.fields.slice(1).map(([name, value]) => `${name}: ${value}`), one.fields);
+    }
+    await peer.silent('all of it');
+  };
+  await expect(a, (one) => one.event === 'a' && !one.supervised);
+  await expect(b, (one) => one.event !== 'a' && !one.supervised);
+  await expect(all, (one) => !one.supervised);
+  await expect(manual, (one) => one.event === 'a');
+  const stats = (await source.ask('hub/stats')).result;
+  assert.equal(stats.events_received, 3000);
+  assert.equal(stats.events_delivered, [(one) => one.event === 'a' && !one.supervised, (one) => one.event !== 'a' && !one.supervised, (one) => !one.supervised, (one) => one.event === 'a'].reduce((sum, wanted) => sum + sent.filter(wanted).length, 0));
+});
+
 scenario('the answer comes though the source has half-closed', EVERYWHERE, async (hub) => {
   const peers = [await subscriber(hub, 'e'), await subscriber(hub, 'e')];
   const source = await hub.peer();
@@ -340,6 +374,32 @@ scenario('a slow subscriber misses events and is told how many, where the gap is
   assert.equal(stats.dropped_events_overloaded, missed);
   assert.equal(stats.events_delivered, delivered + 2);
   assert.equal(stats.closed_slow_readers, 0);
+});
+
+scenario('of events that lie side by side a slow subscriber gets those that find room, to the frame', SLOW, async (hub) => {
+  const slow = await subscriber(hub, 'e');
+  slow.socket.pause();
+  const source = await hub.peer();
+  const total = 20_000;
+  const parts = [];
+  for (let n = 0; n < total; n++) parts.push(frame({ jsonrpc: '2.0', method: 'event', params: { event: 'e', n, pad: 'x'.repeat(n % 200) } }));
+  source.write(Buffer.concat(parts));
+  const missed = (await source.ask('hub/stats')).result.dropped_events_overloaded;
+  assert.ok(missed > 100, `${missed} missed`);
+  slow.socket.resume();
+  let next = 0;
+  for (let told = 0; told < missed;) {
+    const { method, params } = (await slow.next()).json;
+    if (method === 'event') {
+      assert.equal(params.n, next++);
+    } else {
+      assert.equal(method, 'hub/dropped');
+      told += params.count;
+      next += params.count;
+    }
+  }
+  while (next < total) assert.equal((await slow.next()).json.params.n, next++);
+  await slow.silent('all of it');
 });
 
 scenario('the gap is told before a later event if that comes first', SLOW, async (hub) => {
