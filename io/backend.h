@@ -36,6 +36,7 @@ struct io {
 };
 
 extern const struct io_verbs uring_verbs;
+extern const struct io_verbs epoll_verbs;
 
 static inline uint64_t io_clock_ns(void) {
     struct timespec now;

@@ -10,6 +10,7 @@
 
 static const struct io_verbs *const backends[] = {
     [IO_URING] = &uring_verbs,
+    [IO_EPOLL] = &epoll_verbs,
 };
 
 int io_open(struct io **out, const struct io_options *options, const char **why) {

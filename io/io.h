@@ -44,6 +44,7 @@ struct io_event {
 // Ways into a real kernel.
 enum io_backend {
     IO_URING, // io_uring, Linux 6.1
+    IO_EPOLL, // epoll and plain system calls
 };
 
 enum { IO_VECTORS_MAX = 1024 }; // of one send or write
@@ -119,7 +120,8 @@ int io_file_cut(struct io *io, struct io_file *file, uint64_t written);
 // Closes it, at once. Nothing may be under way.
 void io_file_close(struct io *io, struct io_file *file);
 
-// Makes another shard's io_run return, from this io's thread; takes effect at this io's next io_run.
+// Makes another shard's io_run return, from this io's thread; takes effect at this io's next io_run or
+// before.
 void io_wake(struct io *io, struct io *other);
 
 // Hands everything noted to the kernel, and waits until there is an event, io_wake was called on it, or the

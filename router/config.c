@@ -14,6 +14,7 @@ enum option_kind {
     OPTION_LISTEN,
     OPTION_VALIDATE,
     OPTION_AUDIT,
+    OPTION_IO,
     OPTION_FLAG,
     OPTION_COUNT,
     OPTION_SIZE,
@@ -41,6 +42,7 @@ static const struct option options[] = {
     {"validate", OPTION_VALIDATE, 0, 0, 0, 0,
      "lazy or strict: judge of a body what routing reads, or all of it (lazy)"},
     {"audit", OPTION_AUDIT, 0, 0, 0, 0, "FILE: keep an audit journal there"},
+    {"io", OPTION_IO, 0, 0, 0, 0, "uring, epoll, or auto: epoll where io_uring is refused (auto)"},
     {"takeover", OPTION_FLAG, FIELD(settings.takeover), 0, 1,
      "a registration may take an agentId from its holder"},
     {"require-initialize", OPTION_FLAG, FIELD(settings.require_initialize), 0, 1,
@@ -136,6 +138,13 @@ static bool set_listener(struct config *config, const char *uri) {
     return true;
 }
 
+static bool set_io(struct config *config, const char *text) {
+    config->io_fixed = strcmp(text, "auto") != 0;
+    config->settings.io = strcmp(text, "epoll") == 0 ? IO_EPOLL : IO_URING;
+    return !config->io_fixed || !strcmp(text, "uring") || !strcmp(text, "epoll") ||
+           complain("io", text, "uring, epoll or auto");
+}
+
 static bool read_file(struct config *config, const char *path);
 
 static bool set(struct config *config, const struct option *option, const char *text) {
@@ -148,6 +157,8 @@ static bool set(struct config *config, const struct option *option, const char *
                complain(option->name, text, "lazy or strict");
     case OPTION_AUDIT:
         return set_audit(config, text);
+    case OPTION_IO:
+        return set_io(config, text);
     case OPTION_FLAG:
         return set_flag(config, option, text);
     case OPTION_CONFIG:

@@ -13,6 +13,7 @@ struct config {
     struct address listeners[LISTENERS_MAX];
     uint32_t listener_count;
     char journal[PATH_MAX]; // where settings.journal points
+    bool io_fixed;          // settings.io was asked for by name
     bool insecure;          // serve TCP addresses that other machines can reach
 };
 

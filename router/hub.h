@@ -7,6 +7,7 @@
 
 #include "core/buffer.h"
 #include "core/limits.h"
+#include "io/io.h"
 #include "router/mailbox.h"
 
 struct shard;
@@ -33,6 +34,7 @@ struct hub_settings {
     uint64_t seed;          // random: of hash tables and session names
     int64_t wall_offset_ms; // what to add to io_now for the wall clock
     uint32_t process;
+    enum io_backend io; // what every shard opens
     // Reads the configuration again over *fresh; false when it can't be used, and that has been said. NULL:
     // there is none to read.
     bool (*read_again)(void *context, struct hub_settings *fresh);

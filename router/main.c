@@ -194,7 +194,9 @@ static void mention_fixed(const struct config *now, const struct config *fresh) 
     bool same = now->listener_count == fresh->listener_count &&
                 now->settings.shard_count == fresh->settings.shard_count &&
                 now->settings.limits.connections_max == fresh->settings.limits.connections_max &&
-                strcmp(now->journal, fresh->journal) == 0;
+                now->io_fixed == fresh->io_fixed && strcmp(now->journal, fresh->journal) == 0;
+    if (now->io_fixed)
+        same &= now->settings.io == fresh->settings.io;
     for (uint32_t index = 0; same && index < now->listener_count; index++) {
         char uri[160], fresh_uri[160];
         address_format(&now->listeners[index], uri, sizeof uri);
@@ -202,7 +204,8 @@ static void mention_fixed(const struct config *now, const struct config *fresh) 
         same = strcmp(uri, fresh_uri) == 0;
     }
     if (!same)
-        fputs("patchbayd: --listen, --shards, --audit and --max-connections take effect at the next start\n",
+        fputs("patchbayd: --listen, --shards, --io, --audit and --max-connections take effect at the next "
+              "start\n",
               stderr);
 }
 
@@ -226,9 +229,20 @@ static bool read_again(void *context, struct hub_settings *fresh) {
     return good;
 }
 
+// Containers often refuse io_uring: the hub says so and goes the other way, unless it was told not to.
+static void choose_io(struct config *config) {
+    const char *why = "";
+    int failed = config->io_fixed ? 0 : io_try(IO_URING, &why);
+    if (!failed)
+        return;
+    fprintf(stderr, "patchbayd: %s: %s; going on with epoll\n", why, strerror(-failed));
+    config->settings.io = IO_EPOLL;
+}
+
 static int serve(struct program *program, struct config *config) {
     config->settings.read_again = read_again;
     config->settings.read_context = program;
+    choose_io(config);
     config->settings.process = (uint32_t)getpid();
     config->settings.wall_offset_ms = wall_offset_ms();
     if (getrandom(&config->settings.seed, sizeof config->settings.seed, 0) != sizeof config->settings.seed ||

@@ -205,7 +205,9 @@ static void hub_stats(struct shard *shard, const struct message *message) {
     const struct hub *hub = shard->hub;
     struct text result;
     text_init(&result);
-    text_put(&result, "{\"version\":\"" PATCHBAY_VERSION "\"");
+    text_put(&result, "{\"version\":\"" PATCHBAY_VERSION "\",\"io\":\"");
+    text_put(&result, io_name(shard->io));
+    text_put(&result, "\"");
     put_number(&result, "pid", hub->settings.process);
     put_number(&result, "shards", hub->settings.shard_count);
     put_number(&result, "connections", hub_connection_count(hub));

@@ -12,6 +12,9 @@ import { Peer, within } from './peer.mjs';
 const program = process.env.PATCHBAYD;
 if (!program) throw new Error('PATCHBAYD must name the patchbayd to test');
 
+// Options for every hub, so that all tests can be run with them.
+const always = (process.env.PATCHBAY_HUB_OPTIONS ?? '').split(' ').filter((word) => word);
+
 // A test that fails may leave its hub; it must not outlive the tests.
 const running = new Set();
 after(() => running.forEach((one) => one.kill('SIGKILL')));
@@ -20,12 +23,12 @@ export class Hub {
   stderr = '';
   peers = [];
 
-  // Starts one with exactly these arguments, and waits for its `listening` lines or its end. `under` is a command that
+  // Starts one with these arguments, and waits for its `listening` lines or its end. `under` is a command that
   // becomes the hub: ['prlimit', '--nofile=40'].
   static async launch(args, environment = {}, under = []) {
     const hub = new Hub();
     const wanted = args.filter((arg) => arg === '--listen').length || 2;
-    const command = [...under, program, ...args];
+    const command = [...under, program, ...always, ...args];
     hub.process = spawn(command[0], command.slice(1), {
       stdio: ['ignore', 'ignore', 'pipe'],
       env: { ...process.env, ...environment },

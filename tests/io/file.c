@@ -1,5 +1,5 @@
-// The verbs on files, over io_uring and a real file system.
-#include "tests/io/uring_fixture.h"
+// The verbs on files, on a real file system.
+#include "tests/io/fixture.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -154,7 +154,8 @@ static void what_is_no_file_is_refused(void **state) {
 
 #define WITH_FILE(test) cmocka_unit_test_setup_teardown(test, set_up_file, tear_down_file)
 
-int main(void) {
+int main(int argc, char **argv) {
+    choose_backend(argc, argv);
     const struct CMUnitTest tests[] = {
         WITH_FILE(lines_are_appended_and_synced), WITH_FILE(a_thousand_vectors),
         WITH_FILE(what_was_appended_is_cut),      WITH_FILE(what_others_changed_is_not_cut),

@@ -1,4 +1,5 @@
-// A shard's io on real sockets, with a pool that must be full at the end.
+// A shard's io on real sockets, with a pool that must be full at the end. The program's argument names what
+// stands behind the seam.
 #pragma once
 
 #include <errno.h>
@@ -21,6 +22,18 @@ enum { LENT = 8 };
 #define SECOND_NS   UINT64_C(1000000000)
 #define PATIENCE_NS (10 * SECOND_NS)
 
+static enum io_backend backend;
+
+// By the name that is the program's argument.
+static inline void choose_backend(int argc, char **argv) {
+    if (argc == 2 && strcmp(argv[1], "epoll") == 0)
+        backend = IO_EPOLL;
+    else if (argc == 2 && strcmp(argv[1], "uring") == 0)
+        backend = IO_URING;
+    else
+        _exit(2);
+}
+
 struct fixture {
     struct buffer_budget budget;
     struct buffer_pool pool;
@@ -34,7 +47,7 @@ static inline struct fixture *fixture_open(uint64_t buffers) {
     fixture->budget.bytes_max = buffers * footprint;
     buffer_pool_init(&fixture->pool, &fixture->budget);
     const char *why = "";
-    struct io_options options = {.pool = &fixture->pool, .buffers_lent = LENT};
+    struct io_options options = {.pool = &fixture->pool, .buffers_lent = LENT, .backend = backend};
     if (io_open(&fixture->io, &options, &why) < 0)
         fail_msg("%s", why);
     return fixture;

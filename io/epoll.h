@@ -1,0 +1,69 @@
+// An epoll io from inside: its state, and what epoll.c (the verbs), epoll_carry.c (what was noted) and
+// epoll_turn.c (waiting, and events) share.
+#pragma once
+
+#include <sys/epoll.h>
+
+#include "io/backend.h"
+#include "io/epoll_socket.h"
+#include "io/epoll_worker.h"
+#include "io/signals.h"
+
+enum { EPOLL_MAGIC = 0x696f6570, EVENTS_MAX = 512 };
+
+// What epoll hands back: a slot's index, or one of these.
+enum { DATA_DOORBELL = 0, DATA_SIGNALS = UINT32_MAX };
+
+enum { ARRIVALS = EPOLLIN | EPOLLRDHUP | EPOLLPRI };
+
+struct epoll_io {
+    struct io io;
+    uint32_t magic;
+    int epoll;
+    int doorbell; // an eventfd that is never read: each write is an edge
+    bool woken;
+    bool passed_over; // the last turn had enough to do and didn't look at epoll
+    bool early_there;
+    struct io_event early; // the arrival that io_run found, to know that there is one
+    struct buffer_pool *pool;
+    uint32_t reads_max;
+    uint32_t reads_left; // in this turn
+    uint64_t entries;
+    struct signals signals;
+    struct list noted, ready, ended; // struct operation.link
+    struct list due;                 // what had ended when io_run returned
+    struct socket_table sockets;
+    struct worker worker;
+    struct epoll_event events[EVENTS_MAX];
+};
+
+static inline struct epoll_io *epoll_of(struct io *io) {
+    return (struct epoll_io *)io;
+}
+
+// Puts an operation into one of the lists, out of any other.
+static inline void operation_move(struct operation *operation, struct list *list,
+                                  enum operation_state state) {
+    list_remove(&operation->link);
+    list_append(list, &operation->link);
+    operation->state = state;
+}
+
+// Its event will be among those of the next turn.
+static inline void operation_end(struct epoll_io *io, struct operation *operation, int32_t result) {
+    operation->result = result;
+    operation_move(operation, &io->ended, STATE_ENDED);
+}
+
+// Carries out all that was noted.
+void epoll_carry_out(struct epoll_io *io);
+// Sends what the socket takes; what doesn't go waits until epoll tells of room.
+void epoll_go_on_sending(struct epoll_io *io, struct operation *operation);
+// Stops to be told of room to send.
+void epoll_unwatch_room(struct epoll_io *io, struct socket_slot *slot);
+// Forgets a descriptor, before its number means something else.
+void epoll_forget(struct epoll_io *io, struct socket_slot *slot);
+
+// The verbs io_run and io_next.
+void epoll_run(struct io *io, uint64_t deadline_ns);
+bool epoll_next(struct io *io, struct io_event *event);

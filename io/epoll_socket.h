@@ -1,0 +1,92 @@
+// What an epoll io knows of each descriptor: the operations under way on it, and what the kernel was asked to
+// tell of it. Known to io/epoll*.c only.
+//
+// The table has room for every descriptor that the process may have and is made at once, as address space
+// that the kernel fills when it is touched; so memory follows the number of connections, and nothing on the
+// way of a connection can fail for want of it.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "core/list.h"
+
+enum operation_kind {
+    OPERATION_ACCEPT,
+    OPERATION_RECEIVE, // into one buffer after the other
+    OPERATION_RECEIVE_ONCE,
+    OPERATION_RECEIVE_INTO, // the caller's memory
+    OPERATION_SEND,
+    OPERATION_WRITE,
+    OPERATION_SYNC,
+};
+
+enum operation_state {
+    STATE_NONE,    // no operation is under way
+    STATE_NOTED,   // in the list of what the next turn begins with
+    STATE_WAITING, // for the kernel; in no list (a write or sync: in the worker's)
+    STATE_READY,   // in the list of what can be read
+    STATE_ENDED,   // in a list of ends that the caller has yet to take
+};
+
+struct operation {
+    struct list link;
+    uint64_t token;
+    enum operation_kind kind;
+    enum operation_state state;
+    int socket;
+    int32_t result;
+    bool cancelled;
+    void *memory;                // of OPERATION_RECEIVE_INTO
+    const struct iovec *vectors; // of a send or write
+    unsigned count;
+    size_t bytes; // of the memory, or of all vectors
+    size_t sent;
+};
+
+struct socket_slot {
+    int socket;
+    uint32_t watched;         // the events that epoll tells of; 0: none
+    bool readable;            // a read may find something
+    bool doubtful;            // a read that brings less than was asked for doesn't mean that nothing is left
+    struct operation receive; // or accept
+    struct operation send;    // or write, or sync
+};
+
+struct socket_table {
+    struct socket_slot *slots; // the first is nobody's
+    uint32_t *slot_of;         // by descriptor; 0: none
+    uint32_t *free;            // a stack of slots that were used before
+    uint32_t free_count;
+    uint32_t used;
+    uint32_t capacity;
+};
+
+// Makes room for the descriptors that the process may have now. 0 or -ENOMEM.
+int socket_table_open(struct socket_table *table);
+void socket_table_close(struct socket_table *table);
+
+// Whether the table has room for a descriptor with this number.
+static inline bool socket_table_has_room(const struct socket_table *table, int socket) {
+    return (uint32_t)socket < table->capacity;
+}
+// What is known of the descriptor; a fresh slot the first time.
+struct socket_slot *socket_slot_of(struct socket_table *table, int socket);
+// The same, or NULL if nothing is.
+struct socket_slot *socket_slot_find(struct socket_table *table, int socket);
+// Forgets the descriptor. Nothing may be under way on it.
+void socket_slot_release(struct socket_table *table, struct socket_slot *slot);
+
+static inline uint32_t socket_slot_index(const struct socket_table *table, const struct socket_slot *slot) {
+    return (uint32_t)(slot - table->slots);
+}
+
+// Reads into memory without waiting: bytes, 0 at the end, -EAGAIN or another -errno. Keeps slot->readable.
+int32_t socket_read(struct socket_slot *slot, void *memory, size_t bytes);
+// Accepts without waiting: the socket, -EAGAIN or another -errno. Likewise.
+int socket_accept(struct socket_slot *slot);
+// Sends as much of the operation's vectors as goes without waiting: 0 when all has gone, -EAGAIN when the
+// socket is full, or another -errno; operation->sent says how much has gone. `entries` counts system calls.
+int socket_send(struct operation *operation, uint64_t *entries);

@@ -1,0 +1,235 @@
+// The seam on real sockets: streams that make a read or a send stop early.
+#include "tests/io/fixture.h"
+
+// Arms a receive whenever none is, takes arrivals until `count` bytes are there, and compares them.
+struct reading {
+    int socket;
+    uint64_t token;
+    bool armed;
+    size_t done;
+    uint8_t bytes[64 * 1024];
+};
+
+static void reading_arm(struct reading *reading, struct io *io) {
+    if (!reading->armed)
+        io_receive(io, reading->socket, reading->token, false);
+    reading->armed = true;
+}
+
+static void reading_take(struct reading *reading, const struct io_event *event) {
+    assert_int_equal(event->kind, IO_RECEIVED);
+    assert_int_equal(event->token, reading->token);
+    assert_true(event->result > 0);
+    assert_true(reading->done + (size_t)event->result <= sizeof reading->bytes);
+    memcpy(reading->bytes + reading->done, event->buffer->bytes, (size_t)event->result);
+    reading->done += (size_t)event->result;
+    reading->armed = event->more;
+    buffer_drop(event->buffer);
+}
+
+static void expect_bytes(struct io *io, struct reading *reading, const char *text) {
+    while (reading->done < strlen(text)) {
+        reading_arm(reading, io);
+        struct io_event event = wait_event(io);
+        reading_take(reading, &event);
+    }
+    assert_int_equal(reading->done, strlen(text));
+    assert_memory_equal(reading->bytes, text, strlen(text));
+    reading->done = 0;
+}
+
+static void finish(struct io *io, struct reading *reading, int peer) {
+    reading_arm(reading, io);
+    close(peer);
+    struct io_event event = wait_event(io);
+    assert_int_equal(event.result, 0);
+    assert_false(event.more);
+    io_close_socket(io, reading->socket);
+}
+
+static void pass_descriptor(int socket, const char *bytes) {
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct iovec vector = {.iov_base = (char *)bytes, .iov_len = strlen(bytes)};
+    struct msghdr message = {
+        .msg_iov = &vector, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control.space};
+    control.header = (struct cmsghdr){
+        .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+    memcpy(CMSG_DATA(&control.header), &socket, sizeof socket);
+    assert_int_equal(sendmsg(socket, &message, 0), strlen(bytes));
+}
+
+// A read stops behind bytes with which a descriptor came, though there are more.
+static void descriptors_among_the_bytes(void **state) {
+    struct io *io = ((struct fixture *)*state)->io;
+    struct reading reading = {.token = 1};
+    int pair[2];
+    unix_pair(pair);
+    reading.socket = pair[0];
+    reading_arm(&reading, io);
+    io_run(io, 0);
+    write_all(pair[1], "a", 1);
+    pass_descriptor(pair[1], "b");
+    write_all(pair[1], "c", 1);
+    pass_descriptor(pair[1], "d");
+    pass_descriptor(pair[1], "e");
+    write_all(pair[1], "f", 1);
+    expect_bytes(io, &reading, "abcdef");
+    finish(io, &reading, pair[1]);
+}
+
+// A read stops before urgent data, though there is more behind it.
+static void urgent_data_among_the_bytes(void **state) {
+    struct io *io = ((struct fixture *)*state)->io;
+    struct reading reading = {.token = 1};
+    int pair[2];
+    tcp_pair(pair);
+    reading.socket = pair[0];
+    reading_arm(&reading, io);
+    io_run(io, 0);
+    for (int round = 0; round < 3; round++) {
+        write_all(pair[1], "ab", 2);
+        assert_int_equal(send(pair[1], "!", 1, MSG_OOB), 1);
+        write_all(pair[1], "cd", 2);
+        expect_bytes(io, &reading, "abcd");
+    }
+    finish(io, &reading, pair[1]);
+}
+
+// Bytes and the end are there before the first read.
+static void the_end_right_behind_the_bytes(void **state) {
+    struct io *io = ((struct fixture *)*state)->io;
+    for (int round = 0; round < 4; round++) {
+        struct reading reading = {.token = 1};
+        int pair[2];
+        if (round % 2)
+            tcp_pair(pair);
+        else
+            unix_pair(pair);
+        reading.socket = pair[0];
+        if (round < 2) { // armed before anything comes
+            reading_arm(&reading, io);
+            io_run(io, 0);
+        }
+        write_all(pair[1], "abc", 3);
+        shutdown(pair[1], SHUT_WR);
+        expect_bytes(io, &reading, "abc");
+        finish(io, &reading, pair[1]);
+    }
+}
+
+// The number that was closed is another connection's at once. A copy of the old one lives on, as in a child
+// process, and what happens to it is nobody's business any more.
+static void a_number_used_again(void **state) {
+    struct io *io = ((struct fixture *)*state)->io;
+    int copies[50], peers[50], number = -1;
+    for (int round = 0; round < 50; round++) {
+        struct reading reading = {.token = (uint64_t)round};
+        int pair[2];
+        unix_pair(pair);
+        reading.socket = pair[0];
+        write_all(pair[1], "x", 1);
+        expect_bytes(io, &reading, "x");
+        copies[round] = dup(pair[0]);
+        peers[round] = dup(pair[1]);
+        shutdown(pair[1], SHUT_WR);
+        finish(io, &reading, pair[1]);
+        io_run(io, 0);
+        assert_true(round == 0 || number == pair[0]);
+        number = pair[0];
+        if (round > 0)
+            write_all(copies[round - 1], "z", 1);
+    }
+    for (int round = 0; round < 50; round++) {
+        close(copies[round]);
+        close(peers[round]);
+    }
+    assert_true(is_quiet(io));
+}
+
+static size_t drain(int socket) {
+    static char bytes[1 << 20];
+    size_t count = 0;
+    for (ssize_t part; (part = recv(socket, bytes, sizeof bytes, MSG_DONTWAIT)) > 0;)
+        count += (size_t)part;
+    return count;
+}
+
+// Again and again a send finds the socket full and the peer makes room; each time all of it arrives.
+static void room_comes_and_goes(void **state) {
+    struct io *io = ((struct fixture *)*state)->io;
+    enum { BYTES = 3 << 20 };
+    uint8_t *memory = test_calloc(1, BYTES);
+    for (int transport = 0; transport < 2; transport++) {
+        int pair[2];
+        if (transport)
+            tcp_pair(pair);
+        else
+            unix_pair(pair);
+        for (int round = 0; round < 10; round++) {
+            struct io_event event;
+            size_t arrived = 0;
+            io_send(io, pair[0], 1, &(struct iovec){memory, BYTES}, 1);
+            for (bool sent = false; !sent || arrived < BYTES;) {
+                io_run(io, io_now(io) + SECOND_NS / 1000);
+                while (io_next(io, &event)) {
+                    assert_int_equal(event.result, BYTES);
+                    assert_false(sent);
+                    sent = true;
+                }
+                arrived += drain(pair[1]);
+            }
+            assert_int_equal(arrived, BYTES);
+        }
+        io_close_socket(io, pair[0]);
+        close(pair[1]);
+    }
+    test_free(memory);
+}
+
+// The peer's reading is no reason to return.
+static void room_that_nobody_waits_for(void **state) {
+    struct io *io = ((struct fixture *)*state)->io;
+    enum { BYTES = 1 << 20 };
+    uint8_t *memory = test_calloc(1, BYTES);
+    int pair[2];
+    unix_pair(pair);
+    io_receive(io, pair[0], 2, false);
+    io_send(io, pair[0], 1, &(struct iovec){memory, BYTES}, 1);
+    assert_true(is_quiet(io));
+    struct io_event event;
+    for (size_t arrived = 0; arrived < BYTES;) {
+        arrived += drain(pair[1]);
+        io_run(io, io_now(io) + SECOND_NS / 1000);
+        while (io_next(io, &event))
+            assert_int_equal(event.result, BYTES);
+    }
+    for (int round = 0; round < 3; round++) {
+        io_send(io, pair[0], 1, &(struct iovec){memory, 1}, 1);
+        assert_int_equal(wait_event(io).result, 1);
+        assert_int_equal(drain(pair[1]), 1);
+        uint64_t deadline_ns = io_now(io) + SECOND_NS / 50;
+        io_run(io, deadline_ns);
+        assert_false(io_next(io, &event));
+        assert_true(io_now(io) >= deadline_ns);
+    }
+    close(pair[1]);
+    assert_int_equal(wait_event(io).result, 0);
+    io_close_socket(io, pair[0]);
+    test_free(memory);
+}
+
+int main(int argc, char **argv) {
+    choose_backend(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(descriptors_among_the_bytes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(urgent_data_among_the_bytes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_end_right_behind_the_bytes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_number_used_again, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(room_comes_and_goes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(room_that_nobody_waits_for, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
