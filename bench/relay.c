@@ -283,7 +283,7 @@ static void turn(struct relay *relay) {
 static void open_relay(struct relay *relay, const char *uri) {
     struct address address;
     const char *why = "no URI to listen on";
-    if (address_parse(&address, uri) < 0 || listener_open(&relay->listener, &address, &why) < 0) {
+    if (address_parse(&address, uri) < 0 || listener_open(&relay->listener, &address, false, &why) < 0) {
         die(uri, why);
     }
     struct rlimit limit;

@@ -48,6 +48,10 @@ enum {
     // Events that go out together when they lie side by side.
     EVENT_RUN_MAX = 128,
 
+    // A hub that steps aside goes on serving for this long before it drains: connections that the kernel had
+    // begun to give to it still come.
+    STEP_ASIDE_MS = 100,
+
     // After a framing error the connection is half-closed and read for this long, so that the answer arrives.
     LINGER_MS = 1000,
 };

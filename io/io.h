@@ -72,6 +72,10 @@ uint64_t io_now(const struct io *io);
 
 // Accepts connections on a listening socket until cancelled or until it fails: IO_ACCEPTED for each.
 void io_accept(struct io *io, int socket, uint64_t token);
+// From now on the kernel gives new connections to the other socket that listens on this one's address, if
+// there is one (listener_open, shared). Those that it has begun to give to this one still come. At once; no
+// event.
+void io_step_aside(struct io *io, int socket);
 // Receives into buffers of the pool until cancelled, the peer's end, or an error: IO_RECEIVED for each
 // arrival. Ends with -ENOBUFS when no buffer was there, and may end at any time without more (the last
 // arrival's event says so): the caller arms it again. With `once`, it ends with its first event.

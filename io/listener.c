@@ -11,6 +11,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -96,11 +97,30 @@ static int bind_private(int socket, const struct address *address) {
     return result;
 }
 
-static int bind_unix(struct listener *listener, const char **why) {
-    int result = is_default(&listener->address) ? make_directory(&listener->address, why) : 0;
-    if (result < 0)
-        return result;
-    result = bind_private(listener->socket, &listener->address);
+// Binds a file of another name beside the path and renames it over: whoever connects reaches the one hub or
+// the other, and never nobody. Only a socket is replaced.
+static int bind_over(int socket, const struct address *address) {
+    struct address aside = *address;
+    struct sockaddr_un *name = (struct sockaddr_un *)&aside.storage;
+    struct stat status;
+    size_t bytes = strlen(name->sun_path);
+    int count = snprintf(name->sun_path + bytes, sizeof name->sun_path - bytes, ".%d", (int)getpid());
+    if (count < 0 || (size_t)count >= sizeof name->sun_path - bytes)
+        return -ENAMETOOLONG;
+    aside.bytes = sizeof *name;
+    if (lstat(path_of(address), &status) == 0 && !S_ISSOCK(status.st_mode))
+        return -EEXIST;
+    unlink(name->sun_path); // left by a hub that had this process's number and was killed
+    int result = bind_private(socket, &aside);
+    if (result == 0 && rename(name->sun_path, path_of(address)) < 0) {
+        result = -errno;
+        unlink(name->sun_path);
+    }
+    return result;
+}
+
+static int bind_alone(struct listener *listener, const char **why) {
+    int result = bind_private(listener->socket, &listener->address);
     if (result == -EADDRINUSE) {
         result = check_abandoned(&listener->address, why);
         if (result < 0)
@@ -108,8 +128,21 @@ static int bind_unix(struct listener *listener, const char **why) {
         unlink(path_of(&listener->address));
         result = bind_private(listener->socket, &listener->address);
     }
+    if (result < 0)
+        *why = "the socket's file can't be made";
+    return result;
+}
+
+static int bind_unix(struct listener *listener, bool shared, const char **why) {
+    int result = is_default(&listener->address) ? make_directory(&listener->address, why) : 0;
+    if (result < 0)
+        return result;
+    *why = "the socket's file can't be made";
+    result = shared ? bind_over(listener->socket, &listener->address) : bind_alone(listener, why);
+    if (result < 0)
+        return result;
     struct stat status;
-    if (result == 0 && lstat(path_of(&listener->address), &status) < 0)
+    if (lstat(path_of(&listener->address), &status) < 0)
         result = -errno;
     if (result < 0) {
         *why = "the socket's file can't be made";
@@ -120,12 +153,13 @@ static int bind_unix(struct listener *listener, const char **why) {
     return 0;
 }
 
-static int bind_tcp(struct listener *listener, const char **why) {
+static int bind_tcp(struct listener *listener, bool shared, const char **why) {
     int on = 1;
     int socket = listener->socket;
     // An IPv6 address means IPv6 alone; the same port on IPv4 is an address of its own.
     bool set = setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
                setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0 &&
+               (!shared || setsockopt(socket, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) == 0) &&
                (listener->address.storage.ss_family != AF_INET6 ||
                 setsockopt(socket, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) == 0);
     if (!set) {
@@ -144,14 +178,14 @@ static int bind_tcp(struct listener *listener, const char **why) {
     return 0;
 }
 
-int listener_open(struct listener *listener, const struct address *address, const char **why) {
+int listener_open(struct listener *listener, const struct address *address, bool shared, const char **why) {
     *listener = (struct listener){.address = *address, .socket = -1};
     listener->socket = socket(address->storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (listener->socket < 0) {
         *why = "no socket can be made";
         return -errno;
     }
-    int result = is_unix(address) ? bind_unix(listener, why) : bind_tcp(listener, why);
+    int result = is_unix(address) ? bind_unix(listener, shared, why) : bind_tcp(listener, shared, why);
     if (result == 0 && listen(listener->socket, BACKLOG) < 0) {
         *why = "the socket can't listen";
         result = -errno;

@@ -1,6 +1,7 @@
 // Listening sockets: made at start, before any shard runs, with plain system calls.
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "io/address.h"
@@ -16,7 +17,11 @@ struct listener {
 // Binds and listens. TCP: SO_REUSEADDR, TCP_NODELAY (accepted sockets inherit it). Unix: makes the directory
 // if it is the default one (0700, its owner checked), takes away a socket file that nobody listens on, and
 // gives the new one mode 0600. 0 or -errno with *why set to static text.
-int listener_open(struct listener *listener, const struct address *address, const char **why);
+//
+// A `shared` one may listen where another hub of the same user does that was opened likewise: TCP by
+// SO_REUSEPORT, so that new connections go to either; Unix by a file that takes the other's place, so that
+// they go to the new one.
+int listener_open(struct listener *listener, const struct address *address, bool shared, const char **why);
 // Closes it; a Unix socket's file goes if it is still the one that was made.
 void listener_close(struct listener *listener);
 

@@ -47,6 +47,8 @@ static const struct option options[] = {
      "a registration may take an agentId from its holder"},
     {"require-initialize", OPTION_FLAG, FIELD(settings.require_initialize), 0, 1,
      "refuse requests before initialize"},
+    {"share-addresses", OPTION_FLAG, FIELD(settings.share_addresses), 0, 1,
+     "let another hub take over: it listens beside this one, which steps aside at SIGTERM"},
     {"insecure", OPTION_FLAG, FIELD(insecure), 0, 1, "allow TCP addresses that other machines can reach"},
     {"config", OPTION_CONFIG, 0, 0, 0, 0, "FILE: read options from an INI file"},
     {"max-frame", OPTION_SIZE, LIMIT(frame_bytes_max), 1, 1u << 30, "SIZE of a body (16M)"},

@@ -21,6 +21,16 @@ void drain_begin(struct shard *shard) {
         begin_phase(shard, HUB_DRAINING);
 }
 
+void drain_asked(struct shard *shard) {
+    bool stepping = timer_armed(&shard->drain_timer);
+    if (shard->hub->settings.share_addresses && shard->phase == HUB_SERVING && !stepping) {
+        shard_step_aside(shard);
+        wheel_arm(&shard->wheel, &shard->drain_timer, shard_now_ms(shard) + STEP_ASIDE_MS);
+        return;
+    }
+    drain_begin(shard);
+}
+
 // Half-closes, so that what was sent is read before the connection goes.
 static void close_all(struct shard *shard) {
     for (uint32_t slot = 0; slot < shard->peers.capacity; slot++)
@@ -90,6 +100,10 @@ void drain_report(struct shard *shard) {
 
 // The errors get a moment to be written; peers that don't read them are closed with them unread.
 void drain_timed_out(struct shard *shard) {
+    if (shard->phase == HUB_SERVING) {
+        drain_begin(shard);
+        return;
+    }
     if (shard->phase != HUB_DRAINING || shard->phase_done)
         return;
     if (shard->pending.count == 0) {

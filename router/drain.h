@@ -8,6 +8,9 @@
 
 #include "router/shard.h"
 
+// A signal asks the hub to end. With shared addresses it first steps aside for the one that takes over; asked
+// again, it doesn't wait any more.
+void drain_asked(struct shard *shard);
 // Begins to drain the whole hub, once; on any shard.
 void drain_begin(struct shard *shard);
 // Once a turn, before anything is sent: takes up a phase that the hub has entered.

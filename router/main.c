@@ -164,12 +164,13 @@ static int64_t wall_offset_ms(void) {
 
 // A hub that was killed leaves its sockets to the kernel, which takes a moment to tear its rings down: an
 // address in use may be free before a second is over.
-static int open_patiently(struct listener *listener, const struct address *address, const char **why) {
+static int open_patiently(struct listener *listener, const struct address *address, bool shared,
+                          const char **why) {
     const struct timespec pause = {.tv_nsec = 50000000};
-    int failed = listener_open(listener, address, why);
+    int failed = listener_open(listener, address, shared, why);
     for (int tries = 20; failed == -EADDRINUSE && tries > 0; tries--) {
         nanosleep(&pause, NULL);
-        failed = listener_open(listener, address, why);
+        failed = listener_open(listener, address, shared, why);
     }
     return failed;
 }
@@ -177,7 +178,8 @@ static int open_patiently(struct listener *listener, const struct address *addre
 static bool open_listeners(struct program *program, const struct config *config) {
     for (uint32_t index = 0; index < config->listener_count; index++) {
         const char *why = "";
-        int failed = open_patiently(&program->listeners[index], &config->listeners[index], &why);
+        int failed = open_patiently(&program->listeners[index], &config->listeners[index],
+                                    config->settings.share_addresses, &why);
         if (failed) {
             char uri[160];
             address_format(&config->listeners[index], uri, sizeof uri);

@@ -111,6 +111,11 @@ void shard_listen(struct shard *shard, const int *sockets, uint32_t count) {
     io_signals(shard->io, TOKEN_SIGNALS);
 }
 
+void shard_step_aside(struct shard *shard) {
+    for (uint32_t index = 0; index < shard->listener_count; index++)
+        io_step_aside(shard->io, shard->listeners[index]);
+}
+
 void shard_stop_listening(struct shard *shard) {
     for (uint32_t index = 0; index < shard->listener_count; index++) {
         io_shutdown(shard->io, shard->listeners[index], SHUT_RDWR);
@@ -180,7 +185,7 @@ static void read_again(struct shard *shard) {
 
 static void signalled(struct shard *shard, int number) {
     if (number == SIGTERM || number == SIGINT)
-        drain_begin(shard);
+        drain_asked(shard);
     else if (number == SIGHUP)
         read_again(shard);
 }

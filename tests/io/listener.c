@@ -50,14 +50,14 @@ static struct address parsed(const char *uri) {
 
 static void expect_open(struct listener *listener, const struct address *address) {
     const char *why = "";
-    if (listener_open(listener, address, &why) != 0)
+    if (listener_open(listener, address, false, &why) != 0)
         fail_msg("%s", why);
 }
 
 static void expect_refused(const struct address *address, int result) {
     struct listener listener;
     const char *why = NULL;
-    assert_int_equal(listener_open(&listener, address, &why), result);
+    assert_int_equal(listener_open(&listener, address, false, &why), result);
     assert_non_null(why);
     assert_int_equal(listener.socket, -1);
 }
