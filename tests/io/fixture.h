@@ -107,7 +107,7 @@ static inline struct listener listen_on(const char *uri) {
     struct listener listener;
     const char *why = "";
     assert_int_equal(address_parse(&address, uri), 0);
-    if (listener_open(&listener, &address, &why) < 0)
+    if (listener_open(&listener, &address, false, &why) < 0)
         fail_msg("%s", why);
     return listener;
 }
