@@ -64,7 +64,8 @@ bool player_send(struct player *peer, const struct backend *backend, const struc
 
 static bool read_more(struct player *peer, const struct backend *backend) {
     if (peer->capacity - peer->end < READ_BYTES) {
-        memmove(peer->bytes, peer->bytes + peer->at, peer->end - peer->at);
+        if (peer->end > peer->at)
+            memmove(peer->bytes, peer->bytes + peer->at, peer->end - peer->at);
         peer->end -= peer->at;
         peer->at = 0;
         peer->capacity = peer->end * 2 + READ_BYTES;

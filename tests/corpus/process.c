@@ -71,6 +71,8 @@ static bool has_said(const struct process *process, const char *words) {
 
 static bool find_address(struct process *process) {
     static const char word[] = "listening ";
+    if (!process->said.length)
+        return false;
     const char *line = memmem(process->said.bytes, process->said.length, word, sizeof word - 1);
     const char *end =
         line ? memchr(line, '\n', process->said.length - (size_t)(line - process->said.bytes)) : NULL;
