@@ -25,7 +25,10 @@ export function judge(aim, sides) {
   const of = spreadOf(sides[side], path);
   if (!aim.over) return { of, over: null, ratio: null, met: met(of) };
   const [otherSide, otherPath] = aim.over;
-  const pairs = sides[side].map((run, round) => valueAt(run, path) / valueAt(sides[otherSide][round], otherPath));
+  const pairs = sides[side].map((run, round) => {
+    const [one, other] = [valueAt(run, path), valueAt(sides[otherSide][round], otherPath)];
+    return one === null || other === null ? null : one / other; // null / 2 would be 0
+  });
   const ratio = spread(pairs);
   return { of, over: spreadOf(sides[otherSide], otherPath), ratio, met: met(ratio) };
 }
