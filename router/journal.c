@@ -53,22 +53,27 @@ void journal_submit(struct shard *shard, struct entry *entry) {
     assert(!entry->line.failed && entry->line.length);
     atomic_fetch_add_explicit(&shard->hub->journal_bytes, footprint(entry), memory_order_relaxed);
     shard->entries_out++;
-    if (shard->index == 0) {
-        journal_arrived(shard, entry);
-        return;
-    }
-    entry->mail.kind = MAIL_ENTRY;
-    mailbox_post(hub_mailbox(shard->hub, shard->index, 0), &entry->mail);
+    entry->next = NULL;
+    *shard->entries_last = entry;
+    shard->entries_last = &entry->next;
 }
 
-static void send_home(struct shard *shard, struct entry *entry) {
-    atomic_fetch_sub_explicit(&shard->hub->journal_bytes, footprint(entry), memory_order_relaxed);
-    if (entry->shard == shard->index) {
-        audit_settled(shard, entry);
+void journal_came_home(struct shard *shard, struct entry *chain) {
+    while (chain) {
+        struct entry *next = chain->next;
+        audit_settled(shard, chain);
+        chain = next;
+    }
+}
+
+// A chain is one piece of mail: thousands of entries must not crowd what else goes that way.
+static void send_home(struct shard *shard, struct entry *chain) {
+    if (chain->shard == shard->index) {
+        journal_came_home(shard, chain);
         return;
     }
-    entry->mail.kind = MAIL_ENTRY_SETTLED;
-    mailbox_post(hub_mailbox(shard->hub, shard->index, entry->shard), &entry->mail);
+    chain->mail.kind = MAIL_ENTRIES_SETTLED;
+    mailbox_post(hub_mailbox(shard->hub, shard->index, chain->shard), &chain->mail);
 }
 
 // --- Opening
@@ -127,17 +132,28 @@ void journal_reopen(struct shard *shard) {
 
 // --- The end of a group
 
+static void settle(struct shard *shard, struct entry *entry, int error) {
+    entry->fault = error;
+    atomic_fetch_sub_explicit(&shard->hub->journal_bytes, footprint(entry), memory_order_relaxed);
+    stats_count(&shard->stats, error ? COUNT_JOURNAL_FAILED : COUNT_JOURNAL_ENTRIES);
+}
+
 static void end_group(struct shard *shard, struct journal *journal, int error) {
-    struct entry *entry = journal->group;
+    struct entry *chains[SHARDS_MAX] = {0}, **ends[SHARDS_MAX];
+    for (struct entry *entry = journal->group, *next; entry; entry = next) {
+        next = entry->next;
+        settle(shard, entry, error);
+        if (!chains[entry->shard])
+            ends[entry->shard] = &chains[entry->shard];
+        *ends[entry->shard] = entry;
+        ends[entry->shard] = &entry->next;
+        entry->next = NULL;
+    }
     journal->group = NULL;
     stats_count(&shard->stats, COUNT_JOURNAL_GROUPS);
-    while (entry) {
-        struct entry *next = entry->next;
-        entry->fault = error;
-        stats_count(&shard->stats, error ? COUNT_JOURNAL_FAILED : COUNT_JOURNAL_ENTRIES);
-        send_home(shard, entry);
-        entry = next;
-    }
+    for (uint32_t index = 0; index < shard->hub->settings.shard_count; index++)
+        if (chains[index])
+            send_home(shard, chains[index]);
     if (journal->reopen)
         reopen(shard, journal);
 }
@@ -199,17 +215,28 @@ static void advance(struct journal *journal, size_t count) {
     }
 }
 
-void journal_arrived(struct shard *shard, struct entry *entry) {
+void journal_arrived(struct shard *shard, struct entry *chain) {
     struct journal *journal = shard->journal;
-    entry->next = NULL;
-    *journal->waiting_last = entry;
-    journal->waiting_last = &entry->next;
+    *journal->waiting_last = chain;
+    while (*journal->waiting_last)
+        journal->waiting_last = &(*journal->waiting_last)->next;
 }
 
-void journal_turn(struct shard *shard) {
-    struct journal *journal = shard->journal;
-    if (!journal || journal->group || !journal->waiting)
+static void send_on(struct shard *shard) {
+    struct entry *chain = shard->entries;
+    if (!chain)
         return;
+    shard->entries = NULL;
+    shard->entries_last = &shard->entries;
+    if (shard->index == 0) {
+        journal_arrived(shard, chain);
+        return;
+    }
+    chain->mail.kind = MAIL_ENTRIES;
+    mailbox_post(hub_mailbox(shard->hub, shard->index, 0), &chain->mail);
+}
+
+static void begin_group(struct shard *shard, struct journal *journal) {
     journal->group = journal->at = journal->waiting;
     journal->waiting = NULL;
     journal->waiting_last = &journal->waiting;
@@ -217,6 +244,13 @@ void journal_turn(struct shard *shard) {
     journal->written = 0;
     journal->break_due = journal->file.torn;
     write_on(shard, journal);
+}
+
+void journal_turn(struct shard *shard) {
+    struct journal *journal = shard->journal;
+    send_on(shard);
+    if (journal && !journal->group && journal->waiting)
+        begin_group(shard, journal);
 }
 
 void journal_event(struct shard *shard, const struct io_event *event) {

@@ -14,10 +14,10 @@
 
 // One line on its way to the file and back.
 struct entry {
-    struct mail mail; // mail.connection: whose it is
-    struct entry *next;
-    uint32_t shard; // where it was made
-    int32_t fault;  // 0: it is on disk; else why not, an errno
+    struct mail mail;   // mail.connection: whose it is
+    struct entry *next; // a chain of them travels as one piece of mail, that of the first
+    uint32_t shard;     // where it was made
+    int32_t fault;      // 0: it is on disk; else why not, an errno
     struct text line;
     // Of who waits for an answer: the request's id, memory of its own, or NULL, and its batch, or NULL.
     char *request_id;
@@ -37,6 +37,10 @@ static inline bool journal_is_on(const struct shard *shard) {
 bool journal_has_room(const struct shard *shard);
 // Hands in an entry of this shard's. It comes back through audit_settled, never before this call ends.
 void journal_submit(struct shard *shard, struct entry *entry);
+// Once a turn: sends on what was handed in, and on shard 0 begins a group with all that has come.
+void journal_turn(struct shard *shard);
+// Entries of this shard's came home.
+void journal_came_home(struct shard *shard, struct entry *chain);
 
 // --- Shard 0
 
@@ -44,10 +48,8 @@ void journal_submit(struct shard *shard, struct entry *entry);
 int journal_open(struct shard *shard);
 // Closes it, when every entry has gone home. Nothing happens where none is open.
 void journal_close(struct shard *shard);
-// An entry came from another shard.
-void journal_arrived(struct shard *shard, struct entry *entry);
-// Once a turn: begins a group with all that has come.
-void journal_turn(struct shard *shard);
+// Entries came from another shard.
+void journal_arrived(struct shard *shard, struct entry *chain);
 // An IO_WRITTEN or IO_SYNCED event came.
 void journal_event(struct shard *shard, const struct io_event *event);
 // Opens the file anew by its name, after the group that is under way: it may have been renamed. If that

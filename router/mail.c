@@ -3,9 +3,9 @@
 #include "core/list.h"
 #include "core/memory.h"
 #include "router/answer.h"
-#include "router/audit.h"
 #include "router/cancel.h"
 #include "router/events.h"
+#include "router/journal.h"
 #include "router/progress.h"
 #include "router/registry.h"
 #include "router/send.h"
@@ -87,11 +87,11 @@ static void take(struct shard *shard, struct mail *mail) {
     case MAIL_ORDER:
         mail_defer(shard, mail);
         break;
-    case MAIL_ENTRY:
+    case MAIL_ENTRIES:
         journal_arrived(shard, list_entry(mail, struct entry, mail));
         break;
-    case MAIL_ENTRY_SETTLED:
-        audit_settled(shard, list_entry(mail, struct entry, mail));
+    case MAIL_ENTRIES_SETTLED:
+        journal_came_home(shard, list_entry(mail, struct entry, mail));
         break;
     }
 }

@@ -19,8 +19,8 @@ enum mail_kind {
     MAIL_HEARD,     // it comes home, with how many got it
     MAIL_ADOPT,     // a socket for a new peer
     MAIL_ORDER,     // a change of the registry (registry.c)
-    MAIL_ENTRY,     // an entry of the journal, for shard 0
-    MAIL_ENTRY_SETTLED, // it comes home
+    MAIL_ENTRIES,   // a chain of entries of the journal, for shard 0
+    MAIL_ENTRIES_SETTLED, // they come home
 };
 
 // A socket on its way to its shard.

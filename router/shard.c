@@ -35,6 +35,7 @@ static void init_tables(struct shard *shard) {
     list_init(&shard->starved);
     list_init(&shard->closing);
     shard->orders_last = &shard->orders;
+    shard->entries_last = &shard->entries;
     timer_init(&shard->drain_timer, TIMER_DRAIN);
     timer_init(&shard->accept_timer, TIMER_ACCEPT);
     atomic_init(&shard->asleep, false);

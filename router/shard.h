@@ -85,10 +85,12 @@ struct shard {
     struct mail *orders; // deferred until the mail before them is read (mail.c)
     struct mail **orders_last;
 
-    enum hub_phase phase; // as this shard has seen it
-    bool phase_done;      // this shard has finished it
-    bool drain_over;      // its time for what is pending has passed
-    uint32_t orders_out;  // of this shard's orders, how many are under way
+    enum hub_phase phase;  // as this shard has seen it
+    bool phase_done;       // this shard has finished it
+    bool drain_over;       // its time for what is pending has passed
+    uint32_t orders_out;   // of this shard's orders, how many are under way
+    struct entry *entries; // for the journal, made in this turn
+    struct entry **entries_last;
     uint32_t entries_out; // of this shard's entries of the journal, likewise
     uint32_t events_out;  // of the events of its peers, those that not all shards have reported on
     struct timer drain_timer;
