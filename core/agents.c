@@ -53,7 +53,6 @@ static struct home *home_at(struct agents *agents, uint64_t connection) {
     if (!home)
         return NULL;
     home->connection = connection;
-    home->subscriber = NULL;
     list_init(&home->agents);
     list_init(&home->pending);
     list_append(chain_of(agents, connection), &home->link);
@@ -120,9 +119,8 @@ static struct agent *prepare(struct agents *agents, const struct agent_offer *of
     struct agent *agent = agent_make(offer);
     struct home *home = agent ? home_at(agents, offer->connection) : NULL;
     if (home) {
-        home->subscriber = offer->subscriber;
         agent->home = home;
-        if (topics_join(&agents->topics, agent))
+        if (topics_join(&agents->topics, agent, offer->subscriber))
             return agent;
         drop_home_if_idle(home);
     }
@@ -164,7 +162,6 @@ void agents_remove(struct agents *agents, struct agent *agent) {
 void agents_silence_home(struct agents *agents, struct home *home) {
     for (struct list *node = home->agents.next; node != &home->agents; node = node->next)
         topics_leave(&agents->topics, list_entry(node, struct agent, by_home));
-    home->subscriber = NULL;
 }
 
 void agents_remove_home(struct agents *agents, struct home *home) {

@@ -17,10 +17,9 @@
 
 struct home {
     uint64_t connection;
-    struct list agents;            // struct agent.by_home
-    struct list pending;           // struct pending.by_target: this shard's requests that it owes
-    struct list link;              // of the table's homes in one hash chain
-    struct subscriber *subscriber; // where the connection is this shard's and can take events; else NULL
+    struct list agents;  // struct agent.by_home
+    struct list pending; // struct pending.by_target: this shard's requests that it owes
+    struct list link;    // of the table's homes in one hash chain
 };
 
 struct agent {
@@ -53,7 +52,7 @@ struct agents {
 // What an agent brings with it. Texts are copied.
 struct agent_offer {
     uint64_t connection;
-    struct subscriber *subscriber; // as in struct home
+    struct subscriber *subscriber; // if the connection is this shard's and can take events; else NULL
     const char *id;
     size_t id_bytes;
     const char *capabilities; // a JSON object or array, BUFFER_SLACK_BYTES readable behind it

@@ -173,8 +173,7 @@ static size_t count_patterns(struct listing listing) {
     return count;
 }
 
-bool topics_join(struct topics *topics, struct agent *agent) {
-    struct subscriber *subscriber = agent->home->subscriber;
+bool topics_join(struct topics *topics, struct agent *agent, struct subscriber *subscriber) {
     struct listing listing;
     char pattern[EVENT_BYTES_MAX];
     if (!subscriber || !begin_events(agent, &listing))

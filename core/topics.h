@@ -80,9 +80,9 @@ void topics_let_go(struct topics *topics, struct subscription *subscription);
 // Takes all of a subscriber's out, which no agent lists any more.
 void topics_forget(struct topics *topics, struct subscriber *subscriber);
 
-// An agent's capabilities.events become reasons for subscriptions of its home's subscriber, where it has one;
-// false when memory is used up, and nothing has changed. Patterns that aren't valid are passed over.
-bool topics_join(struct topics *topics, struct agent *agent);
+// An agent's capabilities.events become reasons for subscriptions of this subscriber (NULL: none); false when
+// memory is used up, and nothing has changed. Patterns that aren't valid are passed over.
+bool topics_join(struct topics *topics, struct agent *agent, struct subscriber *subscriber);
 // Takes those reasons back. May be called again.
 void topics_leave(struct topics *topics, struct agent *agent);
 // How many subscriptions there would be if an agent's `events` (a list of a valid text, or NULL: none) took
