@@ -134,10 +134,23 @@ static void tools_and_approvers(void **state) {
     agents_deinit(&agents);
 }
 
+static void an_event_is_one_that_names_no_agent(void **state) {
+    (void)state;
+    struct rules_message message = {.method = "event", .method_bytes = 5};
+    assert_true(rules_is_event(&message));
+    message.target = field(STRING, "agent");
+    assert_false(rules_is_event(&message));
+    message.target = field(NOT_A_STRING, NULL);
+    assert_false(rules_is_event(&message));
+    message = (struct rules_message){.method = "events", .method_bytes = 6};
+    assert_false(rules_is_event(&message));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table),
         cmocka_unit_test(tools_and_approvers),
+        cmocka_unit_test(an_event_is_one_that_names_no_agent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 // Events: subscriptions by hub/subscribe and by capabilities.events, who gets what, what a slow subscriber is told.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { scenario } from './hub.mjs';
 import { assertError, frame } from './peer.mjs';
 
@@ -427,4 +428,34 @@ scenario('the gap is told before a later event if that comes first', SLOW, async
   })();
   await Promise.all([reader, last]);
   assert.equal(came + told - missedLast, count);
+});
+
+// --- Memory
+
+const residentBytes = (pid) => 1024 * Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))[1]);
+
+// Nobody reads, so that all of it waits in the hub: one body, and an entry in a queue for each.
+scenario('a large event to a thousand is one copy and a thousand entries', { transports: ['unix'] }, async (hub) => {
+  const count = 1000;
+  const bytes = 1 << 20;
+  const peers = await Promise.all(Array.from({ length: count }, () => subscriber(hub, 'large')));
+  for (const peer of peers) peer.socket.pause();
+  const source = await hub.peer();
+  const held = async () => (await source.ask('hub/stats')).result;
+  assert.equal(await reach(source, 'none'), 0);
+  const before = await held();
+  const residentBefore = residentBytes(before.pid);
+  assert.equal(await reach(source, 'large', { pad: 'x'.repeat(bytes) }), count);
+  const grown = (await held()).buffer_bytes - before.buffer_bytes;
+  const resident = residentBytes(before.pid) - residentBefore;
+  console.log(`# ${count} subscribers, one event of ${bytes} bytes: buffers grew by ${grown}, resident memory by ${resident}`);
+  assert.ok(grown > bytes && grown < 2 * bytes + count * 1024, `${grown} bytes`);
+  assert.ok(resident < 16 * bytes, `${resident} bytes resident`);
+  const readers = peers.splice(0, 10);
+  for (const peer of readers) peer.socket.resume();
+  for (const peer of readers) assert.equal((await peer.next()).json.params.pad.length, bytes);
+  for (const peer of peers) peer.drop();
+  let now = await held();
+  while (now.connections > readers.length + 1) now = await held();
+  assert.ok(now.buffer_bytes < before.buffer_bytes + count * 1024);
 });

@@ -141,6 +141,32 @@ static void slow_reader(struct scene *scene) {
     scene_settle(scene);
 }
 
+// A subscriber that reads nothing for a while beside one that does: events are missed, and told.
+static void slow_subscriber(struct scene *scene) {
+    struct party *slow = party_join(scene), *quick = party_join(scene);
+    struct party *source = join_as(scene, "source", ",\"capabilities\":{\"events\":[\"*\"]}");
+    party_ask(slow, "hub/subscribe", 0, "\"events\":[\"e\",\"e*\"]");
+    party_ask(quick, "hub/subscribe", 0, "\"events\":[\"e\"]");
+    scene_settle(scene);
+    if (slow)
+        slow->deaf = true;
+    for (unsigned step = 0; step < 10; step++) {
+        party_tell(source, "event", step == 4 ? LARGE_BYTES : 900, "\"event\":\"e\",\"priority\":\"%s\"",
+                   step % 2 ? "high" : "low");
+        scene_settle(scene);
+    }
+    party_ask(source, "event", 900, "\"event\":\"e\"");
+    scene_settle(scene);
+    if (slow)
+        slow->deaf = false;
+    scene_settle(scene);
+    party_ask(source, "event", 10, "\"event\":\"e\"");
+    party_ask(quick, "hub/unsubscribe", 0, "\"events\":[\"e\"]");
+    if (source) // the answer to the event is still due
+        wire_shut(source->wire);
+    scene_settle(scene);
+}
+
 // More connections than the first tables hold; all but a few leave again.
 static void crowd(struct scene *scene) {
     for (unsigned index = 0; index < 72; index++)
@@ -222,6 +248,7 @@ const struct act acts[] = {
     {"more methods", more_methods, 0, 0, NULL},
     {"endings", endings, 0, 0, NULL},
     {"slow reader", slow_reader, 200, 3000, NULL},
+    {"slow subscriber", slow_subscriber, 200, 3000, NULL},
     {"crowd", crowd, 0, 0, NULL},
     {"nonsense", nonsense, 0, 0, NULL},
     {"drain", drain, 0, 0, NULL},
