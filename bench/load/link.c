@@ -31,7 +31,11 @@ bool bytes_room(struct bytes *bytes, size_t more) {
 int links_open(struct links *links, const char **why) {
     *links = (struct links){.budget.bytes_max = UINT64_MAX};
     buffer_pool_init(&links->pool, &links->budget);
-    struct io_options options = {.pool = &links->pool, .buffers_lent = RECEIVE_BUFFERS_LENT};
+    struct io_options options = {
+        .pool = &links->pool,
+        .buffers_lent = RECEIVE_BUFFERS_LENT,
+        .backend = io_try(IO_URING, why) == 0 ? IO_URING : IO_EPOLL,
+    };
     return io_open(&links->io, &options, why);
 }
 
@@ -61,9 +65,7 @@ void link_wrote(struct links *links, struct link *link, size_t bytes) {
 }
 
 static void send_rest(struct links *links, struct link *link) {
-    struct bytes *out = &link->out[!link->filling];
-    struct iovec rest = {.iov_base = out->at + link->sent, .iov_len = out->count - link->sent};
-    io_send(links->io, link->socket, link->index, &rest, 1);
+    io_send(links->io, link->socket, link->index, &link->rest, 1);
 }
 
 void links_flush(struct links *links) {
@@ -71,7 +73,8 @@ void links_flush(struct links *links) {
         links->unsent = link->next;
         link->listed = false;
         link->sending = true;
-        link->sent = 0;
+        const struct bytes *out = &link->out[link->filling];
+        link->rest = (struct iovec){.iov_base = out->at, .iov_len = out->count};
         link->filling = !link->filling;
         send_rest(links, link);
     }
@@ -82,8 +85,9 @@ int link_sent(struct links *links, struct link *link, const struct io_event *eve
         link->sending = false;
         return event->result == 0 ? -ECONNRESET : event->result;
     }
-    link->sent += (size_t)event->result;
-    if (link->sent < link->out[!link->filling].count) {
+    link->rest.iov_base = (uint8_t *)link->rest.iov_base + event->result;
+    link->rest.iov_len -= (size_t)event->result;
+    if (link->rest.iov_len > 0) {
         send_rest(links, link);
         return 0;
     }
@@ -130,8 +134,7 @@ ssize_t link_received(struct links *links, struct link *link, const struct io_ev
     return (ssize_t)link->held.count;
 }
 
-bool link_taken(struct links *links, struct link *link, const struct io_event *event, size_t bytes) {
-    (void)links;
+bool link_taken(struct link *link, const struct io_event *event, size_t bytes) {
     bool kept = true;
     if (link->held.count > 0) {
         link->held.count -= bytes;

@@ -25,7 +25,7 @@ struct link {
     struct bytes out[2]; // one is being filled, the other one sent
     uint8_t filling;
     bool receiving, sending, listed;
-    size_t sent;       // of the one being sent
+    struct iovec rest; // of the one being sent
     struct link *next; // of those with something to send
 };
 
@@ -36,7 +36,7 @@ struct links {
     struct link *unsent;
 };
 
-// Opens the calling thread's io. 0, or -errno with *why set.
+// Opens the calling thread's io: io_uring, or epoll where that is refused. 0, or -errno with *why set.
 int links_open(struct links *links, const char **why);
 // Closes every link of the table and waits until the kernel has let go of them, then closes the io. `size` is
 // that of what the table holds, a link at the start of each.
@@ -56,4 +56,4 @@ int link_sent(struct links *links, struct link *link, const struct io_event *eve
 // -errno likewise. link_taken is due after it, with the number of bytes that were whole messages.
 ssize_t link_received(struct links *links, struct link *link, const struct io_event *event,
                       const uint8_t **in);
-bool link_taken(struct links *links, struct link *link, const struct io_event *event, size_t bytes);
+bool link_taken(struct link *link, const struct io_event *event, size_t bytes);

@@ -155,7 +155,7 @@ static void take_messages(struct load *load, struct load_link *link, const struc
                 (int)(bytes - at < SAMPLE_BYTES ? bytes - at : SAMPLE_BYTES), (const char *)in + at);
         load_fail(load, "a connection received what is no message, or one of unexpected size");
     }
-    if (!link_taken(&load->links, &link->link, event, at)) {
+    if (!link_taken(&link->link, event, at)) {
         load_fail(load, "no memory");
     }
 }

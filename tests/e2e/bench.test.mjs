@@ -8,6 +8,7 @@ import { scenario } from './hub.mjs';
 
 const program = process.env.PATCHBAY;
 if (!program) throw new Error('PATCHBAY must name the patchbay to test');
+const refuser = process.env.REFUSE;
 const relayProgram = process.env.BENCH_RELAY; // built where the benchmarks are
 
 const running = new Set();
@@ -15,8 +16,11 @@ after(() => running.forEach((one) => one.kill('SIGKILL')));
 
 // Runs the load to its end: {status, report, error}.
 function bench(before, load, ...options) {
-  const args = [...before, 'bench', ...load.map(String), '--warmup', '0.05', '--json', ...options];
-  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], timeout: 60000, killSignal: 'SIGKILL' });
+  return run([program, ...before, 'bench', ...load.map(String), '--warmup', '0.05', '--json', ...options]);
+}
+
+function run(command) {
+  const child = spawn(command[0], command.slice(1), { stdio: ['ignore', 'pipe', 'pipe'], timeout: 60000, killSignal: 'SIGKILL' });
   running.add(child);
   let out = '', error = '';
   child.stdout.on('data', (bytes) => (out += bytes));
@@ -71,6 +75,14 @@ scenario('two priorities are told apart', {}, async (hub) => {
 scenario('a rate that the hub can keep is kept', {}, async (hub) => {
   const report = await assertGood(bench(['--hub', hub.uri()], [4, 2, 64, 256, 1], '--rate', '500'));
   assert.ok(report.messages > 400 && report.messages < 600, `${report.messages} of 500`);
+});
+
+const ENOSYS = '38', IO_URING_SETUP = '425';
+scenario('where the kernel refuses io_uring, the load goes by epoll', {}, async (hub) => {
+  assert.ok(refuser, 'REFUSE must name the program that refuses system calls');
+  for (const options of [['4', '2', '16', '256', '0.1'], ['1', '10', '8', '65536', '0.1', '--events']]) {
+    await assertGood(run([refuser, ENOSYS, IO_URING_SETUP, program, '--hub', hub.uri(), 'bench', ...options, '--json']));
+  }
 });
 
 // --- Servers that do it wrong, in redis's protocol
