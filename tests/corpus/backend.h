@@ -16,6 +16,7 @@ struct setup {
     const char *options; // of the hub, as on its command line; <journal> is a path for a journal
     bool strict;
     uint32_t shard_count;
+    uint64_t rough;        // simulated: arrivals and sends are cut and late, as this seed has it; 0: smooth
     uint32_t window_bytes; // simulated: what the kernel keeps for a peer that doesn't read
 };
 

@@ -46,19 +46,31 @@ static int by_options(const void *left, const void *right) {
 
 // --- Playing
 
+// What the command line asks for.
+struct how {
+    const struct backend *backend;
+    uint64_t rough;
+    bool must_fail, verbose;
+};
+
 struct tally {
     unsigned played, failed;
 };
 
-static void play_all(const struct backend *backend, uint32_t shards, bool strict, bool verbose,
-                     struct tally *tally) {
+static bool plays(const struct how *how, const struct corpus_case *one, bool strict) {
+    if (!(strict ? one->strict : one->lazy) || (one->sim_only && !how->backend->simulated))
+        return false;
+    return !(how->rough && one->window_bytes); // who is slow, and when, is told there
+}
+
+static void play_all(const struct how *how, uint32_t shards, bool strict, struct tally *tally) {
     for (unsigned at = 0; at < case_count; at++) {
         const struct corpus_case *one = cases[at];
-        if (!(strict ? one->strict : one->lazy) || (one->sim_only && !backend->simulated))
+        if (!plays(how, one, strict))
             continue;
-        struct setup setup = {one->options, strict, shards, one->window_bytes};
-        bool good = play_case(one, backend, &setup);
-        if (verbose)
+        struct setup setup = {one->options, strict, shards, how->rough, one->window_bytes};
+        bool good = play_case(one, how->backend, &setup);
+        if (how->verbose)
             printf("%s %s, %u shards, %s\n", good ? "held  " : "FAILED", one->path, shards,
                    strict ? "strict" : "lazy");
         tally->played++;
@@ -75,47 +87,57 @@ static void name_the_case(int number) {
     raise(number);
 }
 
-static int usage(void) {
-    fputs("usage: patchbay_corpus (--sim | --tcp PATCHBAYD | --unix PATCHBAYD) [--must-fail] [--verbose] "
-          "FILE|FOLDER...\n",
-          stderr);
-    return 2;
-}
-
-int main(int argc, char **argv) {
-    const struct backend *backend = NULL;
-    bool must_fail = false, verbose = false;
+static bool read_arguments(struct how *how, int argc, char **argv) {
     for (int at = 1; at < argc; at++) {
-        if (!strcmp(argv[at], "--sim")) {
-            backend = &backend_sim;
-        } else if ((!strcmp(argv[at], "--tcp") || !strcmp(argv[at], "--unix")) && at + 1 < argc) {
-            backend = argv[at][2] == 't' ? &backend_tcp : &backend_unix;
+        const char *word = argv[at];
+        bool more = at + 1 < argc;
+        if (!strcmp(word, "--sim")) {
+            how->backend = &backend_sim;
+        } else if (more && (!strcmp(word, "--tcp") || !strcmp(word, "--unix"))) {
+            how->backend = word[2] == 't' ? &backend_tcp : &backend_unix;
             real_use(argv[++at]);
-        } else if (!strcmp(argv[at], "--must-fail")) {
-            must_fail = true;
-        } else if (!strcmp(argv[at], "--verbose")) {
-            verbose = true;
-        } else if (argv[at][0] == '-' || nftw(argv[at], add_file, FILES_OPEN_MAX, FTW_PHYS)) {
-            return usage();
+        } else if (more && !strcmp(word, "--rough")) {
+            how->rough = strtoull(argv[++at], NULL, 10);
+        } else if (!strcmp(word, "--must-fail")) {
+            how->must_fail = true;
+        } else if (!strcmp(word, "--verbose")) {
+            how->verbose = true;
+        } else if (word[0] == '-' || nftw(word, add_file, FILES_OPEN_MAX, FTW_PHYS)) {
+            return false;
         }
     }
-    if (!backend || !case_count)
-        return usage();
-    signal(SIGABRT, name_the_case);
-    qsort(cases, case_count, sizeof *cases, by_options);
-    struct tally tally = {0, 0};
-    for (uint32_t shards = 1; shards <= SHARDS_TRIED; shards++) {
-        play_all(backend, shards, false, verbose, &tally);
-        play_all(backend, shards, true, verbose, &tally);
-    }
+    return how->backend && case_count;
+}
+
+// False when the last hub ends badly.
+static bool stop(const struct backend *backend) {
     struct text why;
     text_init(&why);
     bool stopped = backend->stop(&why);
     if (!stopped)
         fprintf(stderr, "%.*s\n", (int)why.length, why.bytes);
     text_deinit(&why);
+    return stopped;
+}
+
+int main(int argc, char **argv) {
+    struct how how = {0};
+    struct tally tally = {0, 0};
+    if (!read_arguments(&how, argc, argv)) {
+        fputs("usage: patchbay_corpus (--sim [--rough SEED] | --tcp PATCHBAYD | --unix PATCHBAYD) "
+              "[--must-fail] [--verbose] FILE|FOLDER...\n",
+              stderr);
+        return 2;
+    }
+    signal(SIGABRT, name_the_case);
+    qsort(cases, case_count, sizeof *cases, by_options);
+    for (uint32_t shards = 1; shards <= SHARDS_TRIED; shards++) {
+        play_all(&how, shards, false, &tally);
+        play_all(&how, shards, true, &tally);
+    }
+    bool stopped = stop(how.backend);
     printf("%u cases; played %u times, failed %u times\n", case_count, tally.played, tally.failed);
     for (unsigned at = 0; at < case_count; at++)
         case_close(cases[at]);
-    return !broken && stopped && tally.failed == (must_fail ? tally.played : 0) ? 0 : 1;
+    return !broken && stopped && tally.failed == (how.must_fail ? tally.played : 0) ? 0 : 1;
 }

@@ -26,6 +26,17 @@ static bool read_options(const struct setup *setup, struct config *config, char 
     return config_read(config, (int)count, arguments, setup->shard_count) == CONFIG_RUN;
 }
 
+// What a network may do to bytes without losing any.
+static const struct sim_faults rough = {
+    .cut = 300,
+    .single_byte = 200,
+    .end_multishot = 100,
+    .no_buffer = 50,
+    .interrupt = 50,
+    .short_send = 300,
+    .late = 300,
+};
+
 static bool begin(const struct setup *setup, struct text *why) {
     struct config config;
     char options[512];
@@ -36,9 +47,11 @@ static bool begin(const struct setup *setup, struct text *why) {
         return false;
     }
     struct world_options world_options;
-    world_defaults(&world_options, 7, setup->shard_count);
+    world_defaults(&world_options, 7 + setup->rough, setup->shard_count);
     config.settings.limits.connections_max = world_options.limits.connections_max;
     world_options.settings = &config.settings;
+    if (setup->rough)
+        world_options.faults = rough;
     world_options.faults.window_bytes = setup->window_bytes;
     world_open(&world, &world_options);
     return true;
