@@ -14,6 +14,7 @@ struct copy {
     struct mail mail;
     struct publication *publication;
     struct parcel *parcel; // the subscribers' shares have it as their origin
+    uint32_t subscribers;  // other than the source
     uint32_t delivered;
     uint32_t shard;
 };
@@ -25,6 +26,7 @@ struct publication {
     enum governance required; // constant
     bool is_request;
     uint32_t awaited; // copies that have not come home
+    uint32_t subscribers;
     uint32_t delivered;
     uint32_t copy_count;
     struct batch *batch;
@@ -131,6 +133,7 @@ static void offer_all(struct shard *shard, struct copy *copy) {
             if (subscriber->stamp == stamp)
                 continue;
             subscriber->stamp = stamp;
+            copy->subscribers++;
             copy->delivered += offer(shard, copy, list_entry(subscriber, struct peer, subscriber));
         }
     }
@@ -255,10 +258,11 @@ static void answer(struct shard *shard, struct peer *source, const struct public
 // One copy has reached whom it could reach; with the last one the publication ends.
 static void report(struct shard *shard, struct copy *copy) {
     struct publication *publication = copy->publication;
+    publication->subscribers += copy->subscribers;
     publication->delivered += copy->delivered;
     if (--publication->awaited)
         return;
-    if (publication->delivered == 0)
+    if (publication->subscribers == 0)
         stats_add(&shard->stats, COUNT_EVENTS_UNHEARD, publication->count);
     if (publication->is_request)
         answer(shard, peer_find(shard, publication->source), publication);
@@ -266,22 +270,23 @@ static void report(struct shard *shard, struct copy *copy) {
     memory_give(publication);
 }
 
-// The source's own shard counts as one that is awaited, so that nothing ends in the middle.
+// The copy of the source's own shard is the last one to be reported, so that nothing ends in the middle;
+// where there is none, an empty one stands in for it.
 static void send_copies(struct shard *shard, struct publication *publication) {
-    struct copy own = {.publication = publication};
-    publication->awaited = publication->copy_count + 1;
+    struct copy nobody = {.publication = publication}, *own = &nobody;
     for (uint32_t index = 0; index < publication->copy_count; index++) {
         struct copy *copy = &publication->copies[index];
         if (copy->shard == shard->index) {
-            offer_all(shard, copy);
-            publication->awaited--;
-            publication->delivered += copy->delivered;
-        } else {
-            copy->mail.kind = MAIL_EVENT;
-            mailbox_post(hub_mailbox(shard->hub, shard->index, copy->shard), &copy->mail);
+            own = copy;
+            continue;
         }
+        copy->mail.kind = MAIL_EVENT;
+        mailbox_post(hub_mailbox(shard->hub, shard->index, copy->shard), &copy->mail);
     }
-    report(shard, &own);
+    publication->awaited = publication->copy_count + (own == &nobody);
+    if (own != &nobody)
+        offer_all(shard, own);
+    report(shard, own);
 }
 
 // False when memory is used up or a mailbox is full.

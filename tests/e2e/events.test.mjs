@@ -330,6 +330,8 @@ scenario('an event that requires more than a subscriber supports passes it by', 
   assert.equal(await reach(source, 'e', {}, level('supervised')), 1);
   const stats = (await source.ask('hub/stats')).result;
   assert.equal(stats.dropped_events_governance, 1 + 2 + 2 + 2);
+  assert.equal(await reach(source, 'e', {}, level('manual')), 0);
+  assert.equal((await source.ask('hub/stats')).result.events_without_subscriber, 0);
 });
 
 scenario('initialize says that there are events', {}, async (hub) => {
