@@ -63,8 +63,7 @@ static bool is_sure(const struct run *run, const struct guest *guest, const stru
     return record->governance <= level && any_matches(bits, record->name);
 }
 
-void events_compose(struct run *run, struct guest *guest, bool ask) {
-    int event = (int)random_below(run->random, EVENTS);
+static void compose_one(struct run *run, struct guest *guest, bool ask, int event) {
     const char *name = events[event];
     char extra[64];
     if (random_chance(run->random, 100))
@@ -79,6 +78,14 @@ void events_compose(struct run *run, struct guest *guest, bool ask) {
         if (is_sure(run, run->guests[index], record))
             record->sure |= UINT64_C(1) << index;
     totals.events++;
+}
+
+// One, or some of the same name in a row, which may travel together.
+void events_compose(struct run *run, struct guest *guest, bool ask) {
+    int event = (int)random_below(run->random, EVENTS);
+    unsigned count = !ask && random_chance(run->random, 300) ? 2 + random_below(run->random, 8) : 1;
+    for (; count > 0; count--)
+        compose_one(run, guest, ask, event);
 }
 
 static unsigned bits_of(const struct wish *wish) {

@@ -195,7 +195,7 @@ int record_tag(const struct run *run, const struct record *record);
 
 // Decides what the guest's agent lists; writes it as JSON for its capabilities.
 void events_list(struct run *run, struct guest *guest, char *out, size_t capacity);
-// Publishes one, as a request or not.
+// Publishes one, as a request or not, or several.
 void events_compose(struct run *run, struct guest *guest, bool ask);
 // Asks for some patterns, or takes some back.
 void events_change_wish(struct run *run, struct guest *guest);
