@@ -80,7 +80,10 @@ static void party_acts(struct play *play, uint8_t who, uint8_t what) {
         self->deaf = !self->deaf;
         break;
     case 13:
-        party_ask(self, "nothing", filler, "\"targetAgent\":\"a.n\"");
+        if (what & 0x10)
+            party_ask(self, "audit/log", filler, "\"action\":\"a\",\"actor\":\"b\",\"timestamp\":\"c\"");
+        else
+            party_ask(self, "nothing", filler, "\"targetAgent\":\"a.n\"");
         break;
     case 14:
         if (self->wire)
@@ -137,6 +140,15 @@ static void stranger_answers(struct play *play, uint8_t what) {
     stranger_says(play, index, what & 0x20 ? "Governance-Level: bad\r\n" : "", body, (size_t)count);
 }
 
+// What the audit journal takes.
+#define LOG(head, more)                                                                                      \
+    "{\"jsonrpc\":\"2.0\"," head                                                                             \
+    "\"method\":\"audit/log\",\"params\":{\"action\":\"a\",\"actor\":\"b\",\"timestamp\":\"c\"," more "}}"
+#define APPROVAL(head, approver)                                                                             \
+    "{\"jsonrpc\":\"2.0\"," head "\"method\":\"governance/"                                                  \
+    "approval\",\"params\":{\"checkpoint\":\"c\",\"artifact\":{},\"approver\":\"" approver                   \
+    "\",\"decision\":\"approved\"}}"
+
 static void stranger_calls(struct play *play, uint8_t what) {
     static const char *const bodies[] = {
         "{\"id\":1,\"method\":\"agent/register\",\"params\":{\"agentId\":\"a\",\"capabilities\":[\"x\"]}}",
@@ -149,9 +161,18 @@ static void stranger_calls(struct play *play, uint8_t what) {
         "ping\"},1]",
         "{\"method\":\"$/progress\",\"params\":{\"token\":1,\"value\":2}}",
         "{\"method\":\"exit\"}",
+        LOG("\"id\":1,", "\"x\":[1,\r\n2]"),
+        LOG("", "\"x\":\"\\n\\u000d\""),
+        LOG("\"id\":2,", "\"targetAgent\":\"a\""),
+        LOG("\"id\":2,", "\"x\":\"\n\""),
+        APPROVAL("\"id\":3,", "a"),
+        APPROVAL("", "b"),
+        APPROVAL("\"id\":3,", "nobody"),
+        "[" LOG("\"id\":1,", "\"x\":1") "," APPROVAL("\"id\":4,", "b") "," LOG("", "\"X\":1,\"ID\":2") "]",
     };
-    const char *body = bodies[what >> 2 & 7];
-    stranger_says(play, what % STRANGERS, "", body, strlen(body));
+    const char *body = bodies[what >> 2 & 15];
+    stranger_says(play, what % STRANGERS, what & 0x40 ? "Governance-Level: manual\r\n" : "", body,
+                  strlen(body));
 }
 
 static void stranger_moves(struct play *play, uint8_t what) {
@@ -245,6 +266,8 @@ static void open_play(struct play *play) {
         options.limits.queue_bytes_max = 2000;
     if (first & 64)
         options.limits.pending_max = 2;
+    if (first & 128)
+        options.journal = "journal"; // of which every line must be JSON in the end
     scene_open(&play->scene, &options);
     for (unsigned index = 0; index < PARTIES; index++)
         party_join(&play->scene)->wary = true;
