@@ -202,8 +202,12 @@ static bool refuse_invalid(struct shard *shard, struct message *message) {
 static void refuse_full(struct shard *shard, const struct message *message) {
     struct text data;
     text_init(&data);
-    reply_data_text(&data, "fault", "the journal's queue is full");
-    reply_data_number(&data, "limit", (int64_t)shard_limits(shard)->journal_bytes_max);
+    if (journal_has_room(shard)) {
+        reply_data_text(&data, "fault", "memory is used up");
+    } else {
+        reply_data_text(&data, "fault", "the journal's queue is full");
+        reply_data_number(&data, "limit", (int64_t)shard_limits(shard)->journal_bytes_max);
+    }
     stats_count(&shard->stats, COUNT_JOURNAL_REFUSED);
     refuse(shard, message, ERROR_AUDIT, &data);
 }

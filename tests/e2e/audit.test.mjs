@@ -381,6 +381,22 @@ test('a hub that is killed keeps what it has answered, and the next one begins o
   assert.equal(JSON.parse(after.at(-2)).entry.action, 'next');
 });
 
+// As when one takes over from another.
+test('two hubs may write to one file', async () => {
+  const path = join(directory, 'shared.jsonl');
+  const hubs = [await Hub.start(['--audit', path]), await Hub.start(['--audit', path])];
+  const sources = await Promise.all(hubs.map((hub) => hub.peer()));
+  for (let turn = 0; turn < 20; turn++) {
+    for (const source of sources) pour(source, turn * 100, 100);
+    for (const source of sources) for (let n = 0; n < 100; n++) assert.ok((await source.next()).json.result.logged);
+  }
+  for (const hub of hubs) await hub.stop();
+  const told = lines(path);
+  for (const name of new Set(told.map((entry) => entry.source.connection)))
+    assert.deepEqual(told.filter((entry) => entry.source.connection === name).map((entry) => entry.entry.details.n), [...Array(2000).keys()]);
+  assert.equal(told.length, 4000);
+});
+
 test('a journal that can not be opened ends the hub with one line and status 1', async () => {
   for (const [path, why] of [['/nowhere/at/all', 'No such file or directory'], [directory, 'Is a directory'], ['/dev/null', 'Operation not supported']]) {
     const hub = await Hub.launch(['--listen', 'tcp://127.0.0.1:0', '--audit', path]);
