@@ -12,7 +12,8 @@
 #define TO_TARGET      "\"method\":\"agent/request\",\"params\":{\"targetAgent\":\""
 #define TO_NONCE       ",\"task\":\"bench\",\"context\":{\"nonce\":\""
 #define TO_FILL        "\",\"fill\":\""
-#define PARAMS_END     "\"}}"
+#define TO_SOURCE      "\"},\"sourceAgent\":\""
+#define PARAMS_END     "\"}"
 #define ANSWER_HEAD    HEAD ID
 #define TO_RESULT      ",\"result\":\""
 #define ANSWER_END     "\"}"
@@ -27,14 +28,15 @@ enum {
     TO_TARGET_BYTES = sizeof TO_TARGET - 1,
     TO_NONCE_BYTES = sizeof TO_NONCE - 1,
     TO_FILL_BYTES = sizeof TO_FILL - 1,
+    TO_SOURCE_BYTES = sizeof TO_SOURCE - 1,
     PARAMS_END_BYTES = sizeof PARAMS_END - 1,
     ANSWER_HEAD_BYTES = sizeof ANSWER_HEAD - 1,
     TO_RESULT_BYTES = sizeof TO_RESULT - 1,
     ANSWER_END_BYTES = sizeof ANSWER_END - 1,
-    // A request without its name, id digits, priority and filler; with the comma beside the id and the
+    // A request without its names, id digits, priority and filler; with the comma beside the id and the
     // closing brace.
     REQUEST_FIXED_BYTES = HEAD_BYTES + ID_BYTES + TO_TARGET_BYTES + TO_NONCE_BYTES + LOAD_NONCE_BYTES +
-                          TO_FILL_BYTES + PARAMS_END_BYTES + 2,
+                          TO_FILL_BYTES + TO_SOURCE_BYTES + PARAMS_END_BYTES + 2,
     // An answer likewise, with room for an id of the usual length: its filler doesn't depend on the id, so
     // that its reader knows the length although a hub may have changed the id's on the way.
     ANSWER_FIXED_BYTES = ANSWER_HEAD_BYTES + TO_RESULT_BYTES + LOAD_NONCE_BYTES + ANSWER_END_BYTES,
@@ -78,7 +80,8 @@ static size_t between_bytes(const struct load_body *body) {
 
 // A request without its filler.
 static size_t request_least(const struct load_body *body, const struct load_request *request) {
-    return REQUEST_FIXED_BYTES + between_bytes(body) + request->target->bytes + digits_of(request->id);
+    return REQUEST_FIXED_BYTES + between_bytes(body) + request->target->bytes + request->source->bytes +
+           digits_of(request->id);
 }
 
 size_t load_request_bytes(const struct load_body *body, const struct load_request *request) {
@@ -101,7 +104,9 @@ void load_request_write(const struct load_body *body, const struct load_request 
     out = put(out, request->nonce, LOAD_NONCE_BYTES);
     out = put(out, TO_FILL, TO_FILL_BYTES);
     memset(out, 'x', fill);
-    out = put(out + fill, PARAMS_END, PARAMS_END_BYTES);
+    out = put(out + fill, TO_SOURCE, TO_SOURCE_BYTES);
+    out = put(out, request->source->text, request->source->bytes);
+    out = put(out, PARAMS_END, PARAMS_END_BYTES);
     if (body->id_last) {
         out = put(put(put(out, ",", 1), ID, ID_BYTES), digits, count);
     }

@@ -13,12 +13,15 @@
 static const char length_field[] = "Content-Length: ";
 enum { LENGTH_FIELD_BYTES = sizeof length_field - 1, HEADER_DIGITS_MAX = 10 };
 
-// What each role asks the hub for before it begins; a source of messages needs nothing.
+// What each role asks the hub for before it begins. Who asks registers too: its requests name it as their
+// sourceAgent, which strict validation looks up.
 static const char *first_request(const struct load_greeting *greeting, char *params, size_t capacity) {
     const char *name = greeting->name->text;
     switch (greeting->role) {
+    case LOAD_ASKS:
     case LOAD_ANSWERS:
-        snprintf(params, capacity, "{\"agentId\":\"%s\",\"capabilities\":{}}", name);
+        snprintf(params, capacity,
+                 "{\"agentId\":\"%s\",\"capabilities\":{},\"governanceLevel\":\"autonomous\"}", name);
         return "agent/register";
     case LOAD_SUBSCRIBES:
         snprintf(params, capacity, "{\"events\":[\"%s\"]}", name);
@@ -26,7 +29,6 @@ static const char *first_request(const struct load_greeting *greeting, char *par
     case LOAD_IDLES:
         snprintf(params, capacity, "{}");
         return "hub/ping";
-    case LOAD_ASKS:
     case LOAD_PUBLISHES:
         break;
     }
@@ -39,7 +41,7 @@ static int greet(const struct load_greeting *greeting) {
     if (error < 0) {
         return error;
     }
-    char params[LOAD_NAME_BYTES_MAX + 64];
+    char params[LOAD_NAME_BYTES_MAX + 96];
     const char *method = first_request(greeting, params, sizeof params);
     struct client_answer answer = {0};
     error = method == NULL ? 0 : client_call(&client, method, params, &answer);

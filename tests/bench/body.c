@@ -12,11 +12,12 @@
 
 #include "bench/load/body.h"
 
-static const struct load_name target = {"bench-target", 12};
+static const struct load_name target = {"bench-target", 12}, source = {"bench-source", 12};
 
 // Room of exactly the right size, so that a sanitizer sees what is written or read beside it.
 static uint8_t *write_request(const struct load_body *body, struct load_request *request, size_t *bytes) {
     request->target = &target;
+    request->source = &source;
     load_nonce(request->id, request->nonce);
     *bytes = load_request_bytes(body, request);
     uint8_t *text = malloc(*bytes);
@@ -59,7 +60,7 @@ static void a_request_has_the_size_that_was_asked_for(void **state) {
     (void)state;
     struct load_body body = {.bytes = 256};
     for (uint64_t id = 1; id < 1000000000; id *= 10) {
-        struct load_request request = {.target = &target, .id = id};
+        struct load_request request = {.source = &source, .target = &target, .id = id};
         assert_int_equal(load_request_bytes(&body, &request), 256);
     }
 }
