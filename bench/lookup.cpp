@@ -2,7 +2,9 @@
 // params.targetAgent, whether there is a result or an error) with one parser kept, the peer to beat.
 //
 // `ondemand` stops in params at targetAgent; `ondemand_guarded` looks at every key there, as lookup_body must
-// in order to refuse a key that comes twice.
+// in order to refuse a key that comes twice. `strict` is lookup_body_strict, which judges all of the
+// document; `dom` is simdjson's DOM parser, which does that too, but reads no field; `stage1` is its first
+// stage alone: UTF-8 and where the tokens are.
 //
 // Bodies differ in what fills `params`: many small members, one long string with escapes (code), or one
 // nested structure. /different takes 4,096 documents in turn (fewer where they would be more than 64 MiB),
@@ -13,6 +15,7 @@
 #include <simdjson.h>
 
 #include <cstdlib>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -134,6 +137,22 @@ bool read_lookup(const Document &one) {
     return found.verdict == LOOKUP_GOOD && lookup_has(&found, KEY_TARGET_AGENT);
 }
 
+bool read_strict(const Document &one) {
+    lookup found;
+    lookup_body_strict(&found, one.bytes.data(), one.length, 256);
+    benchmark::DoNotOptimize(found);
+    return found.verdict == LOOKUP_GOOD && lookup_has(&found, KEY_TARGET_AGENT);
+}
+
+bool read_dom(simdjson::dom::parser &parser, const Document &one) {
+    return parser.parse(one.bytes.data(), one.length, false).error() == simdjson::SUCCESS;
+}
+
+bool read_stage1(simdjson::dom::parser &parser, const Document &one) {
+    return parser.implementation->stage1(one.bytes.data(), one.length, simdjson::stage1_mode::regular) ==
+           simdjson::SUCCESS;
+}
+
 struct Fields {
     std::string_view method, id, target;
     bool answered = false;
@@ -228,30 +247,34 @@ bool read_ondemand_guarded(simdjson::ondemand::parser &parser, const Document &o
     return !fields.target.empty() && !fields.id.empty();
 }
 
-void add(const std::string &name, Fill fill, bool id_last, bool different) {
-    auto sizes = [](benchmark::internal::Benchmark *one) {
-        for (int64_t bytes : {200, 1024, 16 * 1024, 256 * 1024, 1024 * 1024})
-            one->Arg(bytes);
-    };
-    sizes(benchmark::RegisterBenchmark(("lookup" + name).c_str(), [=](benchmark::State &state) {
-        run(state, fill, id_last, different, read_lookup);
-    }));
-    sizes(benchmark::RegisterBenchmark(("ondemand" + name).c_str(), [=](benchmark::State &state) {
-        simdjson::ondemand::parser parser;
-        run(state, fill, id_last, different, [&](const Document &one) { return read_ondemand(parser, one); });
-    }));
-}
-
-// The keys of the two levels looked at one by one.
-void add_guarded(const std::string &name, Fill fill, bool id_last, bool different) {
-    auto *one =
-        benchmark::RegisterBenchmark(("ondemand_guarded" + name).c_str(), [=](benchmark::State &state) {
-            simdjson::ondemand::parser parser;
-            run(state, fill, id_last, different,
-                [&](const Document &read) { return read_ondemand_guarded(parser, read); });
-        });
+template <typename Make>
+void add(const char *who, const std::string &name, Fill fill, bool id_last, bool different, Make make) {
+    auto *one = benchmark::RegisterBenchmark(
+        (who + name).c_str(), [=](benchmark::State &state) { run(state, fill, id_last, different, make()); });
     for (int64_t bytes : {200, 1024, 16 * 1024, 256 * 1024, 1024 * 1024})
         one->Arg(bytes);
+}
+
+// A reader with an On-Demand parser of its own.
+template <bool (*Read)(simdjson::ondemand::parser &, const Document &)> auto with_ondemand() {
+    auto parser = std::make_shared<simdjson::ondemand::parser>();
+    return [parser](const Document &one) { return Read(*parser, one); };
+}
+
+template <bool (*Read)(simdjson::dom::parser &, const Document &)> auto with_dom() {
+    auto parser = std::make_shared<simdjson::dom::parser>();
+    if (parser->allocate(size_t{2} << 20))
+        std::abort();
+    return [parser](const Document &one) { return Read(*parser, one); };
+}
+
+void add_all(const std::string &name, Fill fill, bool id_last, bool different) {
+    add("lookup", name, fill, id_last, different, [] { return read_lookup; });
+    add("strict", name, fill, id_last, different, [] { return read_strict; });
+    add("ondemand", name, fill, id_last, different, with_ondemand<read_ondemand>);
+    add("ondemand_guarded", name, fill, id_last, different, with_ondemand<read_ondemand_guarded>);
+    add("dom", name, fill, id_last, different, with_dom<read_dom>);
+    add("stage1", name, fill, id_last, different, with_dom<read_stage1>);
 }
 
 } // namespace
@@ -269,8 +292,7 @@ int main(int argc, char **argv) {
                                                          : "/nested";
                 name += id_last ? "/id_last" : "/id_first";
                 name += different ? "/different" : "";
-                add(name, fill, id_last, different);
-                add_guarded(name, fill, id_last, different);
+                add_all(name, fill, id_last, different);
             }
     benchmark::Initialize(&argc, argv);
     benchmark::RunSpecifiedBenchmarks();
