@@ -27,9 +27,8 @@ enum container { ARRAY, OBJECT, OUTSIDE, CONTAINERS_COUNT };
 
 enum { STACK_SLACK = JSON_BLOCK_BYTES + 1 }; // a block's brackets may leave the stack on either side
 
-struct judge {
-    const uint8_t *text;
-    uint32_t end;
+// What goes from block to block, in registers if it can.
+struct carry {
     uint64_t inside;      // all ones: the block begins in a string
     uint64_t may_be_key;  // that string follows { [ or ,
     uint64_t escaped;     // the block's first byte is escaped
@@ -39,25 +38,29 @@ struct judge {
     uint64_t after_colon; // it was a colon
     uint64_t after_key;   // it was a string that may be a key
     uint64_t first;       // the block begins with the text's first token
+};
+
+// The containers that are open.
+struct stack {
     int32_t depth;
-    uint8_t stack[STACK_SLACK + JSON_GRAMMAR_DEPTH_MAX + STACK_SLACK]; // enum container, from STACK_SLACK on
+    uint8_t kinds[STACK_SLACK + JSON_GRAMMAR_DEPTH_MAX + STACK_SLACK]; // enum container, from STACK_SLACK on
 };
 
 // --- Strings.
 
 // The bytes behind a backslash that is not itself escaped. As simdjson finds them: the runs of backslashes
 // that begin at odd places are added to all, and the parity of where a run ends tells whether it escapes.
-JSON_INLINE uint64_t find_escaped(struct judge *judge, uint64_t backslash) {
+JSON_INLINE uint64_t find_escaped(struct carry *carry, uint64_t backslash) {
     const uint64_t even = UINT64_C(0x5555555555555555);
     if (__builtin_expect(backslash == 0, 1)) {
-        uint64_t escaped = judge->escaped;
-        judge->escaped = 0;
+        uint64_t escaped = carry->escaped;
+        carry->escaped = 0;
         return escaped;
     }
-    backslash &= ~judge->escaped;
-    uint64_t behind = backslash << 1 | judge->escaped;
+    backslash &= ~carry->escaped;
+    uint64_t behind = backslash << 1 | carry->escaped;
     uint64_t odd_starts = backslash & ~even & ~behind, sum;
-    judge->escaped = __builtin_add_overflow(odd_starts, backslash, &sum);
+    carry->escaped = __builtin_add_overflow(odd_starts, backslash, &sum);
     return (even ^ sum << 1) & behind;
 }
 
@@ -97,133 +100,130 @@ JSON_INLINE uint64_t ends_of(uint64_t quotes, uint64_t in_string, uint64_t *carr
 }
 
 // What may follow a scalar; any other byte belongs to it.
-static bool ends_scalar(uint8_t byte) {
-    switch (byte) {
-    case ' ':
-    case '\n':
-    case '\r':
-    case '\t':
-    case ',':
-    case ':':
-    case '"':
-    case '[':
-    case ']':
-    case '{':
-    case '}':
-        return true;
-    default:
-        return false;
-    }
+static const bool ends_scalar[256] = {
+    [' '] = true, ['\n'] = true, ['\r'] = true, ['\t'] = true, [','] = true, [':'] = true,
+    ['"'] = true, ['['] = true,  [']'] = true,  ['{'] = true,  ['}'] = true,
+};
+
+JSON_INLINE bool is_literal(const uint8_t *text, const char *literal) {
+    return memcmp(text, literal, 4) == 0;
 }
 
-static bool scalar_valid(const struct judge *judge, uint32_t at) {
+JSON_INLINE bool scalar_valid(const uint8_t *text, uint32_t at, uint32_t end) {
     enum json_type type;
-    uint32_t behind = json_skip_short_number(judge->text, at, judge->end);
-    if (behind == at)
-        behind = json_skip_scalar(judge->text, at, judge->end, &type);
-    return behind != UINT32_MAX && (behind == judge->end || ends_scalar(judge->text[behind]));
-}
-
-JSON_INLINE bool scalars_valid(const struct judge *judge, uint32_t block, uint64_t starts) {
-    for (; starts != 0; starts &= starts - 1)
-        if (!scalar_valid(judge, block + json_lowest(starts)))
-            return false;
-    return true;
+    uint32_t behind = json_skip_short_number(text, at, end);
+    if (behind == at) {
+        if (is_literal(text + at, "true") || is_literal(text + at, "null"))
+            behind = at + 4;
+        else if (is_literal(text + at, "fals") && text[at + 4] == 'e')
+            behind = at + 5;
+        else
+            behind = json_skip_scalar(text, at, end, &type);
+    }
+    return behind == end || (behind < end && ends_scalar[text[behind]]);
 }
 
 // Goes through the brackets of a block with the stack. `forbidden` says for each container what must not be
 // in it. All that is wrong is gathered, so that nothing here has to be guessed by the processor.
-JSON_INLINE bool brackets_valid(struct judge *judge, const uint8_t *block, uint64_t brackets,
+JSON_INLINE bool brackets_valid(struct stack *stack, const uint8_t *block, uint64_t brackets,
                                 const uint64_t forbidden[CONTAINERS_COUNT]) {
-    uint8_t *stack = judge->stack + STACK_SLACK;
-    int32_t depth = judge->depth, deepest = depth;
+    uint8_t *kinds = stack->kinds + STACK_SLACK;
+    int32_t depth = stack->depth, deepest = depth;
     uint64_t bad = 0, left = UINT64_MAX;
     for (; brackets != 0; brackets &= brackets - 1) {
         uint64_t passed = brackets ^ (brackets - 1); // up to this bracket and with it
         uint8_t byte = block[json_lowest(brackets)];
         uint8_t kind = byte >> 5 & 1; // enum container
         bool close = (byte & 4) != 0;
-        bad |= forbidden[stack[depth]] & passed & left;
-        bad |= close && kind != stack[depth];
+        bad |= forbidden[kinds[depth]] & passed & left;
+        bad |= close & (kind != kinds[depth]);
         left = ~passed;
-        stack[depth + !close] = kind;
+        kinds[depth + !close] = kind;
         depth += close ? -1 : 1;
         deepest = depth > deepest ? depth : deepest;
     }
-    bad |= forbidden[stack[depth]] & left;
-    judge->depth = depth;
+    bad |= forbidden[kinds[depth]] & left;
+    stack->depth = depth;
     return bad == 0 && deepest <= JSON_GRAMMAR_DEPTH_MAX;
 }
 
-JSON_INLINE bool tokens_valid(struct judge *judge, uint32_t block, uint64_t limit, uint64_t quotes,
-                              uint64_t in_string, const struct json_token_masks *masks) {
-    uint64_t outside = ~(in_string | quotes) & limit;
-    uint64_t open = masks->open & outside, close = masks->close & outside, colon = masks->colon & outside;
-    uint64_t comma = masks->comma & outside, space = (masks->space & outside) | ~limit;
+// What lies between the strings of a block.
+JSON_INLINE bool tokens_valid(struct carry *carry, struct stack *stack, json_token_masks_of *tokens_of,
+                              const uint8_t *text, uint32_t block, uint32_t end, uint64_t quotes,
+                              uint64_t in_string) {
+    struct json_token_masks masks = tokens_of(text + block);
+    uint64_t limit = json_bits_below(end - block), outside = ~(in_string | quotes) & limit;
+    uint64_t open = masks.open & outside, close = masks.close & outside, colon = masks.colon & outside;
+    uint64_t comma = masks.comma & outside, space = (masks.space & outside) | ~limit;
     uint64_t scalar = outside & ~(open | close | colon | comma | space);
-    uint64_t scalar_starts = scalar & ~(scalar << 1 | judge->scalar), string_starts = quotes & in_string;
-    judge->scalar = scalar >> 63;
+    uint64_t scalar_starts = scalar & ~(scalar << 1 | carry->scalar), string_starts = quotes & in_string;
+    carry->scalar = scalar >> 63;
 
     uint64_t value = string_starts | scalar_starts | open;
-    uint64_t behind_open = next_behind(open, space, &judge->after_open);
-    uint64_t behind_comma = next_behind(comma, space, &judge->after_comma);
-    uint64_t behind_colon = next_behind(colon, space, &judge->after_colon);
+    uint64_t behind_open = next_behind(open, space, &carry->after_open);
+    uint64_t behind_comma = next_behind(comma, space, &carry->after_comma);
+    uint64_t behind_colon = next_behind(colon, space, &carry->after_colon);
     uint64_t item =
         behind_open | behind_comma; // where an element or a key begins, or an empty container ends
-    uint64_t keys = ends_of(item & string_starts, in_string, &judge->may_be_key);
-    uint64_t behind_key = next_behind(keys, space, &judge->after_key);
+    uint64_t keys = ends_of(item & string_starts, in_string, &carry->may_be_key);
+    uint64_t behind_key = next_behind(keys, space, &carry->after_key);
 
-    uint64_t tokens = value | close | colon | comma;
-    uint64_t behind_value = tokens & ~(item | behind_colon | judge->first);
-    uint64_t bad = (behind_open & ~(value | close)) | ((behind_comma | behind_colon) & ~value) |
-                   (behind_value & ~(comma | close | colon)) | (colon & ~behind_key);
+    uint64_t bad = (value & ~(item | behind_colon | carry->first)) | (behind_open & (comma | colon)) |
+                   ((behind_comma | behind_colon) & ~value) | (colon & ~behind_key);
     const uint64_t forbidden[CONTAINERS_COUNT] = {
         [ARRAY] = colon,
         [OBJECT] = (item & (scalar_starts | open)) | (behind_key & ~colon),
-        [OUTSIDE] = tokens & ~judge->first,
+        [OUTSIDE] = (value | close | colon | comma) & ~carry->first,
     };
-    judge->first = 0;
-    return bad == 0 && brackets_valid(judge, judge->text + block, open | close, forbidden) &&
-           scalars_valid(judge, block, scalar_starts);
+    carry->first = 0;
+    if (bad != 0 || !brackets_valid(stack, text + block, open | close, forbidden))
+        return false;
+    for (; scalar_starts != 0; scalar_starts &= scalar_starts - 1)
+        if (!scalar_valid(text, block + json_lowest(scalar_starts), end))
+            return false;
+    return true;
 }
 
 // --- All.
 
-JSON_INLINE bool block_valid(struct judge *judge, json_string_masks_of *strings_of,
-                             json_token_masks_of *tokens_of, json_escape_of *escape_of,
-                             json_parity_of *parity_of, uint32_t block) {
-    const uint8_t *bytes = judge->text + block;
-    uint64_t limit = json_bits_below(judge->end - block);
-    struct json_string_masks strings = strings_of(bytes);
-    uint64_t escaped = find_escaped(judge, strings.backslash & limit) & limit;
-    if (escaped != 0 && ((escaped & ~escape_of(bytes)) != 0 || !hex_follows(bytes, escaped)))
-        return false;
-    uint64_t quotes = strings.quote & limit & ~escaped;
-    if (quotes == 0 && judge->inside != 0)
-        return (strings.control & limit) == 0;
-    uint64_t in_string = parity_of(quotes) ^ judge->inside;
-    judge->inside = (uint64_t)((int64_t)in_string >> 63);
-    if ((strings.control & in_string & limit) != 0)
-        return false;
-    struct json_token_masks masks = tokens_of(bytes);
-    return tokens_valid(judge, block, limit, quotes, in_string, &masks);
+// Over the blocks from here on that are all plain characters of a string.
+JSON_INLINE uint32_t skip_plain(json_string_masks_of *strings_of, const uint8_t *text, uint32_t block,
+                                uint32_t end) {
+    while (end - block >= JSON_BLOCK_BYTES) {
+        struct json_string_masks strings = strings_of(text + block);
+        if ((strings.quote | strings.backslash | strings.control) != 0)
+            break;
+        block += JSON_BLOCK_BYTES;
+    }
+    return block;
 }
 
 JSON_INLINE bool valid(json_string_masks_of *strings_of, json_token_masks_of *tokens_of,
                        json_escape_of *escape_of, json_parity_of *parity_of, const uint8_t *text, uint32_t at,
                        uint32_t end) {
-    struct judge judge;
-    judge.text = text;
-    judge.end = end;
-    judge.inside = judge.may_be_key = judge.escaped = judge.scalar = 0;
-    judge.after_open = judge.after_comma = judge.after_colon = judge.after_key = 0;
-    judge.first = 1;
-    judge.depth = 0;
-    memset(judge.stack, OUTSIDE, STACK_SLACK + 1);
-    for (uint64_t block = at; block < end; block += JSON_BLOCK_BYTES)
-        if (!block_valid(&judge, strings_of, tokens_of, escape_of, parity_of, (uint32_t)block))
+    struct carry carry = {.first = 1};
+    struct stack stack;
+    stack.depth = 0;
+    memset(stack.kinds, OUTSIDE, STACK_SLACK + 1);
+    while (at < end) {
+        uint64_t limit = json_bits_below(end - at);
+        struct json_string_masks strings = strings_of(text + at);
+        uint64_t escaped = find_escaped(&carry, strings.backslash & limit) & limit;
+        if (escaped != 0 && ((escaped & ~escape_of(text + at)) != 0 || !hex_follows(text + at, escaped)))
             return false;
-    return judge.depth == 0 && judge.inside == 0;
+        uint64_t quotes = strings.quote & limit & ~escaped;
+        uint64_t in_string = parity_of(quotes) ^ carry.inside;
+        bool within = quotes == 0 && carry.inside != 0; // a string that began before and goes on behind
+        carry.inside = (uint64_t)((int64_t)in_string >> 63);
+        if ((strings.control & in_string & limit) != 0)
+            return false;
+        if (!within && !tokens_valid(&carry, &stack, tokens_of, text, at, end, quotes, in_string))
+            return false;
+        at = end - at > JSON_BLOCK_BYTES ? at + JSON_BLOCK_BYTES : end;
+        if (carry.inside != 0 && carry.escaped == 0)
+            at = skip_plain(strings_of, text, at, end);
+    }
+    return stack.depth == 0 && carry.inside == 0;
 }
 
 static bool valid_portable(const uint8_t *text, uint32_t at, uint32_t end) {

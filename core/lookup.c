@@ -12,97 +12,12 @@
 
 #include "core/lookup.h"
 
-#include <string.h>
-
 #include "core/json_block.h"
-#include "core/lookup_case.h"
+#include "core/lookup_key.h"
 #include "core/simdjson.h"
-
-// --- Keys.
-
-enum {
-    KEY_TYPE = LOOKUP_KEYS_COUNT, // not guarded: that it is there tells an HCS frame
-    KEY_OTHER,
-    KEY_TEXT_BYTES = 24, // whole words, and zeros behind the longest name
-    LEVELS = 3,
-    SLOTS = 64,
-};
-
-static const char key_texts[KEY_TYPE + 1][KEY_TEXT_BYTES] = {
-#define X(name, level, text) text,
-    LOOKUP_KEYS(X)
-#undef X
-        "type"};
-
-static const struct {
-    uint8_t level;
-    uint8_t bytes;
-} key_shapes[KEY_TYPE + 1] = {
-#define X(name, level, text) {level, sizeof(text) - 1},
-    LOOKUP_KEYS(X)
-#undef X
-        {0, sizeof("type") - 1}};
 
 JSON_INLINE bool likely(bool condition) {
     return __builtin_expect(condition, true);
-}
-
-// A key's length and first two bytes, by which nearly all keys that the hub doesn't know are told at once.
-JSON_INLINE uint32_t key_head(const uint8_t *text, uint32_t bytes) {
-    uint16_t two;
-    memcpy(&two, text, sizeof two);
-    return two | bytes << 16;
-}
-
-// Where alone a level's key can be: no two of one level share a slot, which key_slots_fill makes sure of.
-static struct {
-    uint32_t heads[SLOTS];
-    uint8_t keys[SLOTS];
-} key_levels[LEVELS];
-
-JSON_INLINE unsigned key_slot(uint8_t first, uint32_t bytes) {
-    return (first + 4 * bytes) % SLOTS;
-}
-
-__attribute__((constructor)) static void key_slots_fill(void) {
-    for (unsigned key = 0; key <= KEY_TYPE; key++) {
-        const uint8_t *text = (const uint8_t *)key_texts[key];
-        unsigned level = key_shapes[key].level, slot = key_slot(text[0], key_shapes[key].bytes);
-        if (key_levels[level].heads[slot] != 0)
-            __builtin_trap();
-        key_levels[level].heads[slot] = key_head(text, key_shapes[key].bytes);
-        key_levels[level].keys[slot] = (uint8_t)key;
-    }
-}
-
-const char *lookup_key_text(enum lookup_key key) {
-    return key_texts[key];
-}
-
-// Whether the text is that of a name of so many bytes. Reads whole words of both: the text has slack.
-JSON_INLINE bool text_same(const uint8_t *text, const char *name, uint32_t bytes) {
-    uint64_t differ = 0;
-    for (uint32_t at = 0; at < bytes; at += 8)
-        differ |= (json_word_load(text + at) ^ json_word_load((const uint8_t *)name + at)) &
-                  json_bits_below(8 * (uint64_t)(bytes - at));
-    return differ == 0;
-}
-
-// Which key of the level is spelled by these bytes, fewer than a block's.
-JSON_INLINE unsigned key_find(unsigned level, const uint8_t *text, uint32_t bytes) {
-    unsigned slot = key_slot(text[0], bytes);
-    if (likely(key_levels[level].heads[slot] != key_head(text, bytes)))
-        return KEY_OTHER;
-    unsigned key = key_levels[level].keys[slot];
-    return text_same(text, key_texts[key], bytes) ? key : KEY_OTHER;
-}
-
-// The same of a key that may hold escapes.
-static unsigned key_find_escaped(unsigned level, const uint8_t *text, struct span string) {
-    for (unsigned key = 0; key <= KEY_TYPE; key++)
-        if (key_shapes[key].level == level && json_string_is(text, string, key_texts[key]))
-            return key;
-    return KEY_OTHER;
 }
 
 // --- The walk.
@@ -117,11 +32,11 @@ struct walk {
     uint32_t end;
     uint32_t seen; // bit k: key k came, if only its key
     unsigned level;
-    bool strict;
-    struct { // the objects of levels 1 and 2 that are open
+    struct span key; // the last one; in the strict depth alone
+    struct {         // the objects of levels 1 and 2 that are open
         uint32_t at;
         unsigned key;
-    } open[LEVELS];
+    } open[KEY_LEVELS];
 };
 
 // The masks of the block that was read last.
@@ -210,20 +125,23 @@ static uint32_t take_long_key(struct walk *walk, unsigned *key, uint32_t at) {
 }
 
 // A key that isn't known may be one that is but for its case.
-static void judge_case(struct walk *walk, struct span string) {
-    enum lookup_key key = lookup_key_but_case(walk->level, walk->text, string);
-    if (key != LOOKUP_KEYS_COUNT)
+JSON_INLINE void judge_case(struct walk *walk, bool is_short, struct span string) {
+    if (is_short && likely(!key_may_differ(walk->level, walk->text + string.at + 1, string.bytes - 2)))
+        return;
+    unsigned key = key_find_folded(walk->level, walk->text, string);
+    if (key != KEY_OTHER)
         ambiguous(walk, key, string.at);
 }
 
 // From a key to its value.
-JSON_INLINE uint32_t take_key(struct walk *walk, json_string_masks_of *masks_of, struct block *block,
-                              unsigned *key, uint32_t at) {
+JSON_INLINE uint32_t take_key(struct walk *walk, json_string_masks_of *masks_of, bool strict,
+                              struct block *block, unsigned *key, uint32_t at) {
     uint32_t begin = at;
     if (walk->text[begin] != '"')
         return fault(walk, begin);
     at = skip_short_string(walk, masks_of, block, begin);
-    if (likely(at != begin))
+    bool is_short = at != begin;
+    if (likely(is_short))
         *key = key_find(walk->level, walk->text + begin + 1, at - begin - 2);
     else
         at = take_long_key(walk, key, begin);
@@ -233,9 +151,11 @@ JSON_INLINE uint32_t take_key(struct walk *walk, json_string_masks_of *masks_of,
         if ((walk->seen >> *key & 1) != 0 && *key != KEY_TYPE)
             ambiguous(walk, *key, begin);
         walk->seen |= UINT32_C(1) << *key;
-    } else if (walk->strict) {
-        judge_case(walk, (struct span){begin, at - begin});
+    } else if (strict) {
+        judge_case(walk, is_short, (struct span){begin, at - begin});
     }
+    if (strict)
+        walk->key = (struct span){begin, at - begin};
     // At the end of a body this byte lies in the slack. If it is a colon there, the value behind it is
     // missing.
     if (!likely(walk->text[at] == ':')) {
@@ -264,16 +184,27 @@ JSON_INLINE void record(struct walk *walk, unsigned key, struct span value, enum
     lookup->type[key] = (uint8_t)type;
 }
 
-// Goes behind a value that is no object to be walked.
-JSON_INLINE uint32_t take_value(struct walk *walk, json_string_masks_of *masks_of, struct block *block,
-                                unsigned key, uint32_t at) {
+// Writes a member of params down whose key isn't guarded.
+JSON_INLINE void note(struct walk *walk, struct span value, enum json_type type) {
+    struct lookup *lookup = walk->lookup;
+    if (walk->level != 1)
+        return;
+    if (lookup->others < LOOKUP_OTHERS_MAX)
+        lookup->other[lookup->others] = (struct json_item){walk->key, value, type};
+    lookup->others++;
+}
+
+// Goes behind a value that is no object to be walked. Where all of the body is judged at the end, strings
+// needn't be judged here.
+JSON_INLINE uint32_t take_value(struct walk *walk, json_string_masks_of *masks_of, bool strict,
+                                struct block *block, unsigned key, uint32_t at) {
     uint8_t first = walk->text[at];
     enum json_type type = JSON_STRING;
     uint32_t behind;
     if (first == '"') {
         behind = skip_short_string(walk, masks_of, block, at);
         if (behind == at)
-            behind = skip_long_string(walk, at, key < LOOKUP_KEYS_COUNT);
+            behind = skip_long_string(walk, at, !strict && key < LOOKUP_KEYS_COUNT);
     } else if (first == '{' || first == '[') {
         type = first == '{' ? JSON_OBJECT : JSON_ARRAY;
         behind = json_skip_container(walk->text, at, walk->end);
@@ -282,8 +213,11 @@ JSON_INLINE uint32_t take_value(struct walk *walk, json_string_masks_of *masks_o
     } else {
         behind = skip_scalar(walk, &type, at);
     }
-    if (behind != BROKEN)
-        record(walk, key, (struct span){at, behind - at}, type);
+    if (behind == BROKEN)
+        return BROKEN;
+    record(walk, key, (struct span){at, behind - at}, type);
+    if (strict && key == KEY_OTHER)
+        note(walk, (struct span){at, behind - at}, type);
     return behind;
 }
 
@@ -313,7 +247,8 @@ JSON_INLINE bool enter(struct walk *walk, unsigned key, uint32_t at) {
 }
 
 // Walks the object that opens at `at`. The offset behind it, or BROKEN.
-JSON_INLINE uint32_t walk_object(struct walk *walk, json_string_masks_of *masks_of, uint32_t at) {
+JSON_INLINE uint32_t walk_object(struct walk *walk, json_string_masks_of *masks_of, bool strict,
+                                 uint32_t at) {
     struct block block = {0};
     unsigned key = KEY_OTHER;
     for (bool done = false, entered = true; at != BROKEN && !done;) {
@@ -324,13 +259,13 @@ JSON_INLINE uint32_t walk_object(struct walk *walk, json_string_masks_of *masks_
             continue;
         }
         if (at != BROKEN)
-            at = take_key(walk, masks_of, &block, &key, at);
+            at = take_key(walk, masks_of, strict, &block, &key, at);
         if (at == BROKEN)
             return BROKEN;
         entered = enter(walk, key, at);
         if (entered)
             continue;
-        at = take_value(walk, masks_of, &block, key, at);
+        at = take_value(walk, masks_of, strict, &block, key, at);
         // A comma in the slack is no comma: the next key is then missing.
         if (at != BROKEN && walk->text[at] != ',')
             at = take_closing(walk, &done, at);
@@ -338,31 +273,43 @@ JSON_INLINE uint32_t walk_object(struct walk *walk, json_string_masks_of *masks_
     return at;
 }
 
-static uint32_t walk_object_portable(struct walk *walk, uint32_t at) {
-    return walk_object(walk, json_string_masks_portable, at);
+// One of each level of vector code and depth.
+typedef uint32_t walk_object_of(struct walk *walk, uint32_t at);
+
+static uint32_t walk_lazy_portable(struct walk *walk, uint32_t at) {
+    return walk_object(walk, json_string_masks_portable, false, at);
+}
+static uint32_t walk_strict_portable(struct walk *walk, uint32_t at) {
+    return walk_object(walk, json_string_masks_portable, true, at);
 }
 #if defined(__x86_64__)
-JSON_TARGET_AVX2 static uint32_t walk_object_avx2(struct walk *walk, uint32_t at) {
-    return walk_object(walk, json_string_masks_avx2, at);
+JSON_TARGET_AVX2 static uint32_t walk_lazy_avx2(struct walk *walk, uint32_t at) {
+    return walk_object(walk, json_string_masks_avx2, false, at);
 }
-JSON_TARGET_AVX512 static uint32_t walk_object_avx512(struct walk *walk, uint32_t at) {
-    return walk_object(walk, json_string_masks_avx512, at);
+JSON_TARGET_AVX2 static uint32_t walk_strict_avx2(struct walk *walk, uint32_t at) {
+    return walk_object(walk, json_string_masks_avx2, true, at);
+}
+JSON_TARGET_AVX512 static uint32_t walk_lazy_avx512(struct walk *walk, uint32_t at) {
+    return walk_object(walk, json_string_masks_avx512, false, at);
+}
+JSON_TARGET_AVX512 static uint32_t walk_strict_avx512(struct walk *walk, uint32_t at) {
+    return walk_object(walk, json_string_masks_avx512, true, at);
 }
 #endif
 
-static uint32_t (*const walk_objects[JSON_LEVELS_COUNT])(struct walk *walk, uint32_t at) = {
-    walk_object_portable,
+static walk_object_of *const walk_objects[JSON_LEVELS_COUNT][2] = {
+    {walk_lazy_portable, walk_strict_portable},
 #if defined(__x86_64__)
-    walk_object_avx2,
-    walk_object_avx512,
+    {walk_lazy_avx2, walk_strict_avx2},
+    {walk_lazy_avx512, walk_strict_avx512},
 #endif
 };
 
 // Steps over the value that the body is. An array is a batch; a scalar is JSON, but no message.
-static uint32_t walk_body(struct walk *walk, uint32_t at) {
+static uint32_t walk_body(struct walk *walk, bool strict, uint32_t at) {
     enum json_type type;
     if (walk->text[at] == '{')
-        return walk_objects[json_level_in_use()](walk, at);
+        return walk_objects[json_level_in_use()][strict](walk, at);
     if (walk->text[at] == '"')
         return skip_long_string(walk, at, true);
     uint32_t behind = walk->text[at] == '[' ? json_skip_container(walk->text, at, walk->end)
@@ -408,11 +355,12 @@ JSON_INLINE void look(struct lookup *lookup, const uint8_t *body, uint32_t bytes
     lookup->fault_key = LOOKUP_KEYS_COUNT;
     lookup->fault_at = 0;
     lookup->present = 0;
-    struct walk walk = {.text = body, .lookup = lookup, .end = bytes, .strict = strict};
+    lookup->others = strict ? 0 : LOOKUP_OTHERS_MAX + 1;
+    struct walk walk = {.text = body, .lookup = lookup, .end = bytes};
     uint32_t at = to_token(&walk, 0);
     bool batch = at != BROKEN && body[at] == '[';
     if (at != BROKEN)
-        at = walk_body(&walk, at);
+        at = walk_body(&walk, strict, at);
     if (at != BROKEN) {
         at = json_skip_space(body, at, bytes);
         if (at < bytes)

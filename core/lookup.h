@@ -44,6 +44,8 @@ enum lookup_key {
         LOOKUP_KEYS_COUNT
 };
 
+enum { LOOKUP_OTHERS_MAX = 12 };
+
 enum body_kind {
     BODY_UNKNOWN, // broken before it could be told
     BODY_REQUEST,
@@ -73,6 +75,10 @@ struct lookup {
     uint32_t present;                     // bit k: key k was there; value and type are set for those alone
     struct span value[LOOKUP_KEYS_COUNT]; // of the body; a string with its quotes
     uint8_t type[LOOKUP_KEYS_COUNT];      // enum json_type
+    // The members of params whose keys are not guarded, as the strict lookup notes them; a count above the
+    // limit tells that they are not here, or not all of them.
+    uint32_t others;
+    struct json_item other[LOOKUP_OTHERS_MAX];
 };
 
 static inline bool lookup_has(const struct lookup *lookup, enum lookup_key key) {

@@ -1,5 +1,5 @@
-// One walk over the members of `params`, of those methods alone that the table names. Each member whose key
-// is a field of the method is judged; at the end a required field that didn't come is the fault.
+// Guarded fields are where the lookup has found them, the others among the members that it has noted, or if
+// those were too many in a walk over params. At the end a required field that wasn't met is the fault.
 
 #include "core/schema.h"
 
@@ -35,28 +35,31 @@ static const struct {
 // Optional fields that nothing is asked of are not in it. `capabilities` may be an array and `processId`
 // null, which is what clients of the Language Server Protocol send.
 
+// The last column is the key by which the lookup has found the field already.
 #define FIELDS(X)                                                                                            \
-    X("initialize", "processId", NUMBER_OR_NULL, true)                                                       \
-    X("initialize", "agentId", STRING, true)                                                                 \
-    X("initialize", "capabilities", OBJECT_OR_ARRAY, true)                                                   \
-    X("initialize", "governanceLevel", LEVEL, true)                                                          \
-    X("agent/register", "agentId", STRING, true)                                                             \
-    X("agent/register", "capabilities", OBJECT_OR_ARRAY, true)                                               \
-    X("agent/register", "governanceLevel", LEVEL, true)                                                      \
-    X("agent/request", "sourceAgent", STRING, true)                                                          \
-    X("agent/request", "targetAgent", STRING, true)                                                          \
-    X("agent/request", "task", STRING, true)                                                                 \
-    X("agent/request", "priority", PRIORITY, false)                                                          \
-    X("event", "event", STRING, true)                                                                        \
-    X("governance/approval", "checkpoint", STRING, true)                                                     \
-    X("governance/approval", "artifact", OBJECT, true)                                                       \
-    X("governance/approval", "approver", STRING, true)                                                       \
-    X("governance/approval", "decision", DECISION, true)                                                     \
-    X("tool/integration", "tool", STRING, true)                                                              \
-    X("tool/integration", "action", STRING, true)                                                            \
-    X("audit/log", "action", STRING, true)                                                                   \
-    X("audit/log", "actor", STRING, true)                                                                    \
-    X("audit/log", "timestamp", STRING, true)
+    X("initialize", "processId", NUMBER_OR_NULL, true, UNGUARDED)                                            \
+    X("initialize", "agentId", STRING, true, KEY_AGENT_ID)                                                   \
+    X("initialize", "capabilities", OBJECT_OR_ARRAY, true, UNGUARDED)                                        \
+    X("initialize", "governanceLevel", LEVEL, true, UNGUARDED)                                               \
+    X("agent/register", "agentId", STRING, true, KEY_AGENT_ID)                                               \
+    X("agent/register", "capabilities", OBJECT_OR_ARRAY, true, UNGUARDED)                                    \
+    X("agent/register", "governanceLevel", LEVEL, true, UNGUARDED)                                           \
+    X("agent/request", "sourceAgent", STRING, true, KEY_SOURCE_AGENT)                                        \
+    X("agent/request", "targetAgent", STRING, true, KEY_TARGET_AGENT)                                        \
+    X("agent/request", "task", STRING, true, UNGUARDED)                                                      \
+    X("agent/request", "priority", PRIORITY, false, KEY_PRIORITY)                                            \
+    X("event", "event", STRING, true, KEY_EVENT)                                                             \
+    X("governance/approval", "checkpoint", STRING, true, UNGUARDED)                                          \
+    X("governance/approval", "artifact", OBJECT, true, UNGUARDED)                                            \
+    X("governance/approval", "approver", STRING, true, KEY_APPROVER)                                         \
+    X("governance/approval", "decision", DECISION, true, UNGUARDED)                                          \
+    X("tool/integration", "tool", STRING, true, KEY_TOOL)                                                    \
+    X("tool/integration", "action", STRING, true, UNGUARDED)                                                 \
+    X("audit/log", "action", STRING, true, UNGUARDED)                                                        \
+    X("audit/log", "actor", STRING, true, UNGUARDED)                                                         \
+    X("audit/log", "timestamp", STRING, true, UNGUARDED)
+
+enum { UNGUARDED = LOOKUP_KEYS_COUNT };
 
 static const struct field {
     const char *method;
@@ -66,9 +69,10 @@ static const struct field {
     const char *path;
     enum kind kind;
     bool required;
+    unsigned key; // enum lookup_key or UNGUARDED
 } fields[] = {
-#define X(method, name, kind, required)                                                                      \
-    {method, sizeof(method) - 1, name, sizeof(name) - 1, "params." name, kind, required},
+#define X(method, name, kind, required, key)                                                                 \
+    {method, sizeof(method) - 1, name, sizeof(name) - 1, "params." name, kind, required, key},
     FIELDS(X)
 #undef X
 };
@@ -97,13 +101,13 @@ static struct rule rule_of(const char *method, size_t bytes) {
 
 // --- Judging.
 
-static bool key_is(const uint8_t *body, struct span key, const struct field *field) {
-    const uint8_t *inside = body + key.at + 1;
-    uint32_t bytes = key.bytes - 2;
-    if (bytes == field->name_bytes && memcmp(inside, field->name, bytes) == 0)
-        return true;
-    return bytes > field->name_bytes && memchr(inside, '\\', bytes) && json_string_is(body, key, field->name);
-}
+struct judge {
+    const struct rule *rule;
+    const uint8_t *body;
+    uint32_t met;             // bit i: the rule's field i was there, and was good
+    struct span capabilities; // bytes 0: none
+    const struct field *fault;
+};
 
 static bool fits(const uint8_t *body, enum json_type type, struct span value, enum kind kind) {
     if ((kinds[kind].types & TYPE(type)) == 0)
@@ -116,52 +120,76 @@ static bool fits(const uint8_t *body, enum json_type type, struct span value, en
     return *allowed != NULL;
 }
 
-static struct schema_fault fault_of(const struct field *field) {
-    return (struct schema_fault){field->path, kinds[field->kind].expected};
+static void meet(struct judge *judge, unsigned index, enum json_type type, struct span value) {
+    const struct field *field = &judge->rule->first[index];
+    if (!fits(judge->body, type, value, field->kind)) {
+        judge->fault = judge->fault ? judge->fault : field;
+        return;
+    }
+    judge->met |= 1u << index;
+    if (field->kind == OBJECT_OR_ARRAY)
+        judge->capabilities = value;
 }
 
-// The field of the rule that this key names, or the rule's count.
-static unsigned field_at(const struct rule *rule, const uint8_t *body, struct span key) {
-    unsigned index = 0;
-    while (index < rule->count && !key_is(body, key, &rule->first[index]))
-        index++;
-    return index;
+static bool key_is(const uint8_t *body, struct span key, const struct field *field) {
+    const uint8_t *inside = body + key.at + 1;
+    uint32_t bytes = key.bytes - 2;
+    if (bytes == field->name_bytes)
+        return memcmp(inside, field->name, bytes) == 0;
+    return bytes > field->name_bytes && memchr(inside, '\\', bytes) && json_string_is(body, key, field->name);
+}
+
+static void judge_other(struct judge *judge, const struct json_item *item) {
+    for (unsigned index = 0; index < judge->rule->count; index++)
+        if (judge->rule->first[index].key == UNGUARDED &&
+            key_is(judge->body, item->key, &judge->rule->first[index]))
+            meet(judge, index, item->type, item->value);
+}
+
+// Members that the lookup hasn't noted.
+static void judge_walked(struct judge *judge, struct span params) {
+    struct json_walk walk;
+    json_walk_begin(&walk, judge->body, params);
+    for (struct json_item item; json_next(&walk, &item) == JSON_ITEM;)
+        judge_other(judge, &item);
+}
+
+static void judge_params(struct judge *judge, const struct lookup *lookup) {
+    for (unsigned index = 0; index < judge->rule->count; index++) {
+        unsigned key = judge->rule->first[index].key;
+        if (key != UNGUARDED && lookup_has(lookup, (enum lookup_key)key))
+            meet(judge, index, (enum json_type)lookup->type[key], lookup->value[key]);
+    }
+    if (lookup->others > LOOKUP_OTHERS_MAX)
+        judge_walked(judge, lookup->value[KEY_PARAMS]);
+    else
+        for (uint32_t index = 0; index < lookup->others; index++)
+            judge_other(judge, &lookup->other[index]);
 }
 
 // A registration may name its level among its capabilities (HugAI v2 headers, the example of section 3).
-static bool level_stands_inside(const uint8_t *body, const struct field *field, struct span capabilities) {
+static bool level_stands_inside(const struct judge *judge, const struct field *field) {
     if (field->kind != LEVEL || strcmp(field->method, "agent/register") != 0)
         return false;
-    struct json_item level = json_member(body, capabilities, "governanceLevel");
-    return fits(body, level.type, level.value, LEVEL);
+    struct json_item level = json_member(judge->body, judge->capabilities, "governanceLevel");
+    return fits(judge->body, level.type, level.value, LEVEL);
 }
 
-static struct schema_fault check_params(const struct rule *rule, const uint8_t *body, struct span params) {
-    uint32_t met = 0;
-    struct span capabilities = {0};
-    struct json_walk walk;
-    json_walk_begin(&walk, body, params);
-    for (struct json_item item; json_next(&walk, &item) == JSON_ITEM;) {
-        unsigned index = field_at(rule, body, item.key);
-        if (index == rule->count)
-            continue;
-        const struct field *field = &rule->first[index];
-        if (!fits(body, item.type, item.value, field->kind))
-            return fault_of(field);
-        met |= 1u << index;
-        if (field->kind == OBJECT_OR_ARRAY)
-            capabilities = item.value;
+static const struct field *find_missing(const struct judge *judge) {
+    for (unsigned index = 0; index < judge->rule->count; index++) {
+        const struct field *field = &judge->rule->first[index];
+        if (field->required && (judge->met >> index & 1) == 0 && !level_stands_inside(judge, field))
+            return field;
     }
-    for (unsigned index = 0; index < rule->count; index++) {
-        const struct field *field = &rule->first[index];
-        if (field->required && (met >> index & 1) == 0 && !level_stands_inside(body, field, capabilities))
-            return fault_of(field);
-    }
-    return (struct schema_fault){0};
+    return NULL;
 }
 
 bool schema_version_served(const uint8_t *body, const struct lookup *lookup) {
-    return lookup_has(lookup, KEY_JSONRPC) && json_string_is(body, lookup->value[KEY_JSONRPC], "2.0");
+    struct span version = lookup->value[KEY_JSONRPC];
+    if (!lookup_has(lookup, KEY_JSONRPC))
+        return false;
+    return (version.bytes == 5 && memcmp(body + version.at, "\"2.0\"", 5) == 0) ||
+           json_string_is(body, version, "2.0");
 }
 
 struct schema_fault schema_check(const uint8_t *body, const struct lookup *lookup, const char *method,
@@ -173,5 +201,8 @@ struct schema_fault schema_check(const uint8_t *body, const struct lookup *looku
         return (struct schema_fault){0};
     if (!lookup_has(lookup, KEY_PARAMS) || lookup->type[KEY_PARAMS] != JSON_OBJECT)
         return (struct schema_fault){"params", "object"};
-    return check_params(&rule, body, lookup->value[KEY_PARAMS]);
+    struct judge judge = {.rule = &rule, .body = body};
+    judge_params(&judge, lookup);
+    const struct field *fault = judge.fault ? judge.fault : find_missing(&judge);
+    return fault ? (struct schema_fault){fault->path, kinds[fault->kind].expected} : (struct schema_fault){0};
 }

@@ -20,8 +20,8 @@ struct schema_fault {
 // Whether `jsonrpc` is there and means "2.0" (JSON-RPC 2.0, sections 4 and 5).
 bool schema_version_served(const uint8_t *body, const struct lookup *lookup);
 
-// Judges a request or notification that was looked up well. `method` is decoded. The fault is the version,
-// else the first field in the body that isn't what it should be, else the first that is missing. A field
-// that comes twice is judged twice.
+// Judges a request or notification that was looked up well, and all of which is JSON. `method` is decoded.
+// The fault is the version, else a field that isn't what it should be, else the first that is missing. A
+// field that comes twice is judged twice.
 struct schema_fault schema_check(const uint8_t *body, const struct lookup *lookup, const char *method,
                                  size_t method_bytes);

@@ -204,6 +204,26 @@ static void a_fault_is_found_wherever_it_stands(void **state) {
     }
 }
 
+// Strings of each length up to three blocks, as key and as value, that begin at each place of a block.
+static void long_strings_are_passed_wherever_they_lie(void **state) {
+    (void)state;
+    static const char *const frames[] = {
+        "{%*s\"%s\":1}", "{%*s\"%s\" 1}",      "[1,%*s\"%s\"]", "[1 %*s\"%s\"]", "{\"a\":%*s\"%s\",\"b\":2}",
+        "[%*s\"%s\":1]", "{\"a\":1,%*s\"%s\"}"};
+    for (size_t frame = 0; frame < sizeof frames / sizeof *frames; frame++)
+        for (int spaces = 0; spaces < 66; spaces++)
+            for (size_t length = 0; length<200; length += length % 64> 2 && length % 64 < 60 ? 7 : 1) {
+                char inside[201], text[400];
+                memset(inside, 'x', length);
+                inside[length] = '\0';
+                assert_same(text, (size_t)snprintf(text, sizeof text, frames[frame], spaces, "", inside));
+                if (length > 1) {
+                    memcpy(inside + length - 2, "\\\\", 2);
+                    assert_same(text, (size_t)snprintf(text, sizeof text, frames[frame], spaces, "", inside));
+                }
+            }
+}
+
 static void examples_are_judged_cut_and_changed(void **state) {
     (void)state;
     static const char changes[] = "\"\\{]:, 0\x01";
@@ -307,6 +327,7 @@ static int run_level(enum json_level level, const char *name) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_are_judged_at_each_place_of_a_block),
         cmocka_unit_test(a_fault_is_found_wherever_it_stands),
+        cmocka_unit_test(long_strings_are_passed_wherever_they_lie),
         cmocka_unit_test(examples_are_judged_cut_and_changed),
         cmocka_unit_test(random_texts_are_judged_alike),
         cmocka_unit_test(written_texts_are_judged_alike),

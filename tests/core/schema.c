@@ -23,7 +23,12 @@ static struct schema_fault judge(const char *body) {
     char method[100];
     size_t bytes = json_string_decode(text, lookup.value[KEY_METHOD], method, sizeof method);
     assert_true(bytes != SIZE_MAX);
-    return schema_check(text, &lookup, method, bytes);
+    struct schema_fault fault = schema_check(text, &lookup, method, bytes);
+    lookup_body(&lookup, text, (uint32_t)strlen(body), 255); // which notes no members
+    struct schema_fault walked = schema_check(text, &lookup, method, bytes);
+    assert_ptr_equal(fault.field, walked.field);
+    assert_ptr_equal(fault.expected, walked.expected);
+    return fault;
 }
 
 static void assert_fault(const char *body, const char *field, const char *expected) {
@@ -40,7 +45,7 @@ static void assert_fault(const char *body, const char *field, const char *expect
 }
 
 static void judge_call(const char *method, const char *params, const char *field, const char *expected) {
-    char body[600];
+    char body[1200];
     snprintf(body, sizeof body, "{\"jsonrpc\":\"2.0\",\"method\":\"%s\",\"params\":%s,\"id\":1}", method,
              params);
     assert_fault(body, field, expected);
@@ -209,6 +214,27 @@ static void a_field_that_comes_twice_is_judged_twice(void **state) {
     judge_call("tool/integration", "{\"tool\":\"t\",\"\\u0061ction\":\"a\"}", NULL, NULL);
 }
 
+// More of them than the lookup notes, before the fields and behind them.
+static void any_number_of_other_members_may_stand_around(void **state) {
+    (void)state;
+    for (unsigned count = 0; count < 3 * LOOKUP_OTHERS_MAX; count++)
+        for (unsigned behind = 0; behind < 2; behind++) {
+            char params[1000] = "{", others[700] = "";
+            for (unsigned index = 0; index < count; index++)
+                sprintf(others + strlen(others), "%s\"x%u\":[]", index > 0 ? "," : "", index);
+            const char *comma = count > 0 ? "," : "";
+            for (unsigned good = 0; good < 2; good++) {
+                snprintf(params, sizeof params,
+                         behind ? "{%1$s%2$s\"tool\":\"t\",\"action\":%3$s}"
+                                : "{\"tool\":\"t\",\"action\":%3$s%2$s%1$s}",
+                         others, comma, good ? "\"a\"" : "1");
+                judge_call("tool/integration", params, good ? NULL : "params.action", "string");
+            }
+            snprintf(params, sizeof params, "{\"tool\":\"t\"%s%s}", comma, others);
+            judge_call("tool/integration", params, "params.action", "string");
+        }
+}
+
 static void params_must_be_an_object(void **state) {
     (void)state;
     judge_call("event", "[\"e\"]", "params", "object");
@@ -253,6 +279,7 @@ int main(void) {
         cmocka_unit_test(allowed_values_are_those_of_the_table),
         cmocka_unit_test(where_a_level_may_stand),
         cmocka_unit_test(a_field_that_comes_twice_is_judged_twice),
+        cmocka_unit_test(any_number_of_other_members_may_stand_around),
         cmocka_unit_test(params_must_be_an_object),
         cmocka_unit_test(other_methods_require_nothing),
         cmocka_unit_test(the_version_is_required_of_all),

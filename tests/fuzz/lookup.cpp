@@ -1,7 +1,7 @@
 // Fuzzes the lookup. The first byte fills the slack behind the rest, which is the body. All levels of vector
 // code must find the same; and where simdjson's DOM parser, which judges everything, accepts the body, the
-// lookup must find what the tree holds. (It sees no spelling: of a body with a backslash it can't tell that
-// no guarded key was escaped.)
+// lookup must find what the tree holds; the strict lookup must find the same or refuse. (It sees no spelling:
+// of a body with a backslash it can't tell that no guarded key was escaped.)
 #define SIMDJSON_EXCEPTIONS 0
 #include <simdjson.h>
 
@@ -147,6 +147,23 @@ void require_same(const lookup &left, const lookup &right) {
         }
 }
 
+// The strict lookup finds what the lazy one does in a body that is valid in all its depth and has no key in
+// another case; any other body it refuses.
+void require_strict(const lookup &lazy, const uint8_t *text, uint32_t bytes) {
+    lookup strict;
+    lookup_body_strict(&strict, text, bytes, id_bytes_max);
+    bool good_text = lazy.verdict != LOOKUP_NOT_UTF8 && json_grammar_valid(text, bytes);
+    bool refused = strict.verdict == LOOKUP_NOT_JSON || strict.verdict == LOOKUP_NOT_UTF8 ||
+                   strict.verdict == LOOKUP_TOO_DEEP;
+    require(refused == !good_text);
+    require(strict.fault_at <= bytes);
+    if (!refused && strict.verdict != LOOKUP_AMBIGUOUS) {
+        require_same(lazy, strict);
+        for (uint32_t index = 0; index < strict.others && index < LOOKUP_OTHERS_MAX; index++)
+            require(json_string_valid(text, strict.other[index].key));
+    }
+}
+
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -167,6 +184,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             lookup_body(&other, text, bytes, id_bytes_max);
             require_same(found, other);
         }
+    for (json_level level : {JSON_LEVEL_PORTABLE, JSON_LEVEL_AVX2, JSON_LEVEL_AVX512})
+        if (json_level_use(level))
+            require_strict(found, text, bytes);
     bool utf8 = simdjson::validate_utf8(reinterpret_cast<const char *>(text), bytes);
     require((found.verdict == LOOKUP_NOT_UTF8) == !utf8);
     require(found.fault_at <= bytes);
