@@ -17,10 +17,23 @@ void buffer_pool_init(struct buffer_pool *pool, struct buffer_budget *budget) {
     *pool = (struct buffer_pool){.budget = budget};
 }
 
-static struct buffer *make(struct buffer_pool *pool, uint32_t capacity) {
+static uint64_t bytes_max(const struct buffer_budget *budget, bool large) {
+    uint64_t max = atomic_load_explicit(&budget->bytes_max, memory_order_relaxed);
+    return large ? max - max / 8 : max;
+}
+
+bool buffer_budget_tight(const struct buffer_budget *budget) {
+    return atomic_load_explicit(&budget->bytes, memory_order_relaxed) > bytes_max(budget, true);
+}
+
+static struct buffer *make(struct buffer_pool *pool, uint32_t capacity, bool large) {
     uint64_t bytes = footprint(capacity);
     uint64_t before = atomic_fetch_add_explicit(&pool->budget->bytes, bytes, memory_order_relaxed);
-    struct buffer *buffer = before + bytes <= pool->budget->bytes_max ? memory_take(bytes) : NULL;
+    uint64_t max = bytes_max(pool->budget, large);
+    bool fits = before + bytes <= max;
+    struct buffer *buffer = fits ? memory_take(bytes) : NULL;
+    if (!fits)
+        atomic_fetch_add_explicit(&pool->budget->refused, 1, memory_order_relaxed);
     if (!buffer) {
         atomic_fetch_sub_explicit(&pool->budget->bytes, bytes, memory_order_relaxed);
         return NULL;
@@ -39,14 +52,19 @@ static void unmake(struct buffer *buffer) {
     memory_give(buffer);
 }
 
-void buffer_pool_deinit(struct buffer_pool *pool) {
-    assert(buffer_pool_full(pool));
+void buffer_pool_trim(struct buffer_pool *pool) {
     while (pool->free) {
         struct buffer *buffer = pool->free;
         pool->free = buffer->next;
         unmake(buffer);
     }
-    pool->free_count = pool->made = 0;
+    pool->made -= pool->free_count;
+    pool->free_count = 0;
+}
+
+void buffer_pool_deinit(struct buffer_pool *pool) {
+    assert(buffer_pool_full(pool));
+    buffer_pool_trim(pool);
 }
 
 bool buffer_pool_full(const struct buffer_pool *pool) {
@@ -62,7 +80,7 @@ struct buffer *buffer_take(struct buffer_pool *pool) {
         buffer->references = 1;
         return buffer;
     }
-    buffer = make(pool, RECEIVE_BUFFER_BYTES);
+    buffer = make(pool, RECEIVE_BUFFER_BYTES, false);
     if (buffer)
         pool->made++;
     return buffer;
@@ -70,17 +88,29 @@ struct buffer *buffer_take(struct buffer_pool *pool) {
 
 bool buffer_pool_can_take(const struct buffer_pool *pool) {
     uint64_t bytes = atomic_load_explicit(&pool->budget->bytes, memory_order_relaxed);
-    return pool->free || bytes + footprint(RECEIVE_BUFFER_BYTES) <= pool->budget->bytes_max;
+    return pool->free || bytes + footprint(RECEIVE_BUFFER_BYTES) <= bytes_max(pool->budget, false);
 }
 
-struct buffer *buffer_take_sized(struct buffer_pool *pool, uint32_t capacity) {
+bool buffer_pool_could_take(const struct buffer_pool *pool, uint32_t capacity) {
+    return footprint(capacity) <= bytes_max(pool->budget, capacity > RECEIVE_BUFFER_BYTES);
+}
+
+static struct buffer *take_sized(struct buffer_pool *pool, uint32_t capacity, bool large) {
     // One that happens to have a receive buffer's size would be taken for one when it comes home.
     if (capacity == RECEIVE_BUFFER_BYTES)
         return buffer_take(pool);
-    struct buffer *buffer = make(pool, capacity);
+    struct buffer *buffer = make(pool, capacity, large);
     if (buffer)
         pool->out_large++;
     return buffer;
+}
+
+struct buffer *buffer_take_sized(struct buffer_pool *pool, uint32_t capacity) {
+    return take_sized(pool, capacity, false);
+}
+
+struct buffer *buffer_take_large(struct buffer_pool *pool, uint32_t capacity) {
+    return take_sized(pool, capacity, capacity > RECEIVE_BUFFER_BYTES);
 }
 
 static void come_home(struct buffer *buffer) {

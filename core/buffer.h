@@ -21,11 +21,17 @@ struct buffer {
     uint8_t bytes[];
 };
 
-// Bytes of user memory that the whole hub holds in buffers, and their bound. Shared by all shards' pools.
+// Bytes of user memory that the whole hub holds in buffers, parcels and their texts, and their bound. Shared
+// by all shards' pools. The last eighth isn't for large frames, and when it is begun, memory should be won
+// back.
 struct buffer_budget {
     _Atomic uint64_t bytes;
     _Atomic uint64_t bytes_max;
+    _Atomic uint64_t refused; // how often it had no room for a buffer
 };
+
+// Whether the last eighth has been begun.
+bool buffer_budget_tight(const struct buffer_budget *budget);
 
 struct buffer_pool {
     struct buffer *free; // receive buffers at rest
@@ -38,6 +44,8 @@ struct buffer_pool {
 void buffer_pool_init(struct buffer_pool *pool, struct buffer_budget *budget);
 // Gives the memory of the free buffers back. Every buffer must have come home (buffer_pool_full).
 void buffer_pool_deinit(struct buffer_pool *pool);
+// Gives the memory of the buffers at rest back.
+void buffer_pool_trim(struct buffer_pool *pool);
 // Whether every buffer that the pool made has come home.
 bool buffer_pool_full(const struct buffer_pool *pool);
 
@@ -46,6 +54,10 @@ struct buffer *buffer_take(struct buffer_pool *pool);
 // A buffer of `capacity` bytes with one reference, or NULL likewise.
 struct buffer *buffer_take_sized(struct buffer_pool *pool, uint32_t capacity);
 
+// The same for a large frame: one larger than a receive buffer gets nothing of the last eighth of the budget.
+struct buffer *buffer_take_large(struct buffer_pool *pool, uint32_t capacity);
+// Whether buffer_take_large would find room if nothing else were there.
+bool buffer_pool_could_take(const struct buffer_pool *pool, uint32_t capacity);
 // Whether buffer_take would find room within the budget now.
 bool buffer_pool_can_take(const struct buffer_pool *pool);
 

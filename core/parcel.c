@@ -22,8 +22,7 @@ static void unmake(struct parcel *parcel) {
     memory_give(parcel);
 }
 
-void parcel_pool_deinit(struct parcel_pool *pool) {
-    assert(parcel_pool_full(pool));
+void parcel_pool_trim(struct parcel_pool *pool) {
     while (pool->free) {
         struct parcel *parcel = pool->free;
         pool->free = parcel->next;
@@ -32,8 +31,28 @@ void parcel_pool_deinit(struct parcel_pool *pool) {
     pool->free_count = 0;
 }
 
+void parcel_pool_deinit(struct parcel_pool *pool) {
+    assert(parcel_pool_full(pool));
+    parcel_pool_trim(pool);
+}
+
 bool parcel_pool_full(const struct parcel_pool *pool) {
     return pool->free_count == pool->made;
+}
+
+// Text of the parcel's own is taken over, and counts. It is never refused: what the hub has to say is bounded
+// by the queues.
+static void own(struct parcel *parcel, char *text, size_t bytes) {
+    parcel->text = text;
+    parcel->text_bytes = bytes;
+    atomic_fetch_add_explicit(&parcel->pool->budget->bytes, bytes, memory_order_relaxed);
+}
+
+static void disown(struct parcel *parcel) {
+    if (parcel->text == parcel->inline_text)
+        return;
+    atomic_fetch_sub_explicit(&parcel->pool->budget->bytes, parcel->text_bytes, memory_order_relaxed);
+    memory_give(parcel->text);
 }
 
 static struct parcel *take(struct parcel_pool *pool) {
@@ -69,8 +88,7 @@ struct parcel *parcel_drop(struct parcel *parcel) {
     struct parcel *origin = parcel->origin;
     assert(parcel->shares == 0);
     buffer_drop(parcel->buffer);
-    if (parcel->text != parcel->inline_text)
-        memory_give(parcel->text);
+    disown(parcel);
     if (pool->free_count >= FREE_COUNT_MAX) {
         unmake(parcel);
         return origin;
@@ -177,10 +195,10 @@ bool parcel_fill(struct parcel *parcel, const struct piece *texts) {
     for (unsigned index = 0; index < parcel->hole_count; index++)
         sum += texts[index].count;
     if (sum > PARCEL_TEXT_BYTES - LENGTH_LINE_BYTES_MAX) {
-        char *own = memory_take(LENGTH_LINE_BYTES_MAX + sum);
-        if (!own)
+        char *text = memory_take(LENGTH_LINE_BYTES_MAX + sum);
+        if (!text)
             return false;
-        parcel->text = own;
+        own(parcel, text, LENGTH_LINE_BYTES_MAX + sum);
     }
     size_t line = length_line(parcel->text, parcel->pieces[0].count + sum);
     parcel->pieces[0] = (struct piece){.bytes = parcel->text, .count = line};
@@ -200,13 +218,18 @@ struct parcel *parcel_own(struct parcel_pool *pool, char *text, size_t count) {
     struct parcel *parcel = take(pool);
     if (!parcel)
         return NULL;
-    parcel->text = text;
+    own(parcel, text, count);
     add(parcel, (const uint8_t *)text, count);
     return parcel;
 }
 
+static bool has_room(const struct buffer_budget *budget, size_t bytes) {
+    return atomic_load_explicit(&budget->bytes, memory_order_relaxed) + bytes <=
+           atomic_load_explicit(&budget->bytes_max, memory_order_relaxed);
+}
+
 struct parcel *parcel_copy_of(struct parcel_pool *pool, const struct parcel *parcel) {
-    char *text = memory_take(parcel->bytes);
+    char *text = has_room(pool->budget, parcel->bytes) ? memory_take(parcel->bytes) : NULL;
     struct parcel *copy = text ? parcel_own(pool, text, parcel->bytes) : NULL;
     if (!copy) {
         memory_give(text);

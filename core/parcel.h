@@ -61,6 +61,7 @@ struct parcel {
     struct parcel *origin; // whose pieces these are, or NULL
     char *text;            // inline_text, or memory of its own
     uint64_t hub_id;       // of a forwarded request; else 0
+    size_t text_bytes;     // of the text, where it is memory of its own
     size_t bytes;          // of all pieces together
     size_t head_bytes;     // of them, in the header block
     uint32_t shares;       // parcels of which this is the origin, on the shard that has it
@@ -83,6 +84,8 @@ struct parcel_pool {
 
 void parcel_pool_init(struct parcel_pool *pool, struct buffer_budget *budget, uint32_t shard);
 void parcel_pool_deinit(struct parcel_pool *pool);
+// Gives the memory of the parcels at rest back.
+void parcel_pool_trim(struct parcel_pool *pool);
 bool parcel_pool_full(const struct parcel_pool *pool);
 
 // The frame as it lies, but for a Content-Length line that isn't canonical. Takes a reference on its buffer.
@@ -105,7 +108,7 @@ bool parcel_fill(struct parcel *parcel, const struct piece *texts);
 // used up; the text is then the caller's still.
 struct parcel *parcel_own(struct parcel_pool *pool, char *text, size_t count);
 // A parcel of this pool with all bytes of another one, in text of its own, so that it keeps no buffer. NULL
-// when memory is used up.
+// when memory or the budget is used up.
 struct parcel *parcel_copy_of(struct parcel_pool *pool, const struct parcel *parcel);
 // A parcel of this pool with the pieces of `origin`, which stays until it has been let go as often as it was
 // shared, and once more. NULL when memory is used up.
