@@ -66,10 +66,8 @@ void connection_want(struct connection *connection, uint8_t *memory, size_t byte
 void connection_receive(struct connection *connection, struct io *io) {
     if (connection->ended || connection->ending)
         return;
-    if (connection->receiving == RECEIVING_STREAM && connection->direct && !connection->cancelling) {
-        connection->cancelling = true;
-        io_cancel(io, connection->socket, connection->token);
-    }
+    if (connection->receiving == RECEIVING_STREAM && connection->direct)
+        connection_pause(connection, io);
     if (connection->receiving != RECEIVING_NOTHING)
         return;
     if (connection->direct) {
@@ -80,6 +78,13 @@ void connection_receive(struct connection *connection, struct io *io) {
     }
     connection->receiving = connection->large ? RECEIVING_ONCE : RECEIVING_STREAM;
     io_receive(io, connection->socket, connection->token, connection->large);
+}
+
+void connection_pause(struct connection *connection, struct io *io) {
+    if (connection->receiving == RECEIVING_NOTHING || connection->cancelling)
+        return;
+    connection->cancelling = true;
+    io_cancel(io, connection->socket, connection->token);
 }
 
 bool connection_received(struct connection *connection, const struct io_event *event) {
@@ -146,10 +151,7 @@ void connection_end(struct connection *connection, struct io *io) {
     if (connection->ending)
         return;
     connection->ending = true;
-    if (connection->receiving != RECEIVING_NOTHING && !connection->cancelling) {
-        connection->cancelling = true;
-        io_cancel(io, connection->socket, connection->token);
-    }
+    connection_pause(connection, io);
     if (connection->shipment)
         io_shutdown(io, connection->socket, SHUT_RDWR);
 }

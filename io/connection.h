@@ -49,6 +49,8 @@ void connection_open(struct connection *connection, int socket, uint64_t token);
 
 // Arms what should be received now, unless it is armed. Called after each change of what is wanted.
 void connection_receive(struct connection *connection, struct io *io);
+// Ends what is being received soon; what is on its way still comes. connection_receive arms it again.
+void connection_pause(struct connection *connection, struct io *io);
 // From now on the next `bytes` are wanted at `memory`; arrivals that are already on their way still come in
 // buffers. NULL takes that back.
 void connection_want(struct connection *connection, uint8_t *memory, size_t bytes);

@@ -34,15 +34,9 @@ static uint32_t frame_bytes(const struct frame_scan *scan) {
     return scan->header_bytes + scan->body_bytes;
 }
 
-// Makes the partial frame's memory at least `bytes` large. False when there is none.
-static bool make_room(struct shard *shard, struct peer *peer, uint32_t bytes) {
+// Moves the partial frame to other memory; false when that is NULL.
+static bool move_to(struct peer *peer, struct buffer *buffer) {
     struct buffer *old = peer->partial;
-    if (old && old->capacity >= bytes)
-        return true;
-    uint32_t capacity = bytes;
-    if (!peer->scan.header_bytes)
-        capacity = bytes < PARTIAL_BYTES_MIN ? PARTIAL_BYTES_MIN : bytes * 2;
-    struct buffer *buffer = buffer_take_sized(&shard->buffers, capacity);
     if (!buffer)
         return false;
     if (old)
@@ -50,6 +44,39 @@ static bool make_room(struct shard *shard, struct peer *peer, uint32_t bytes) {
     buffer_drop(old);
     peer->partial = buffer;
     return true;
+}
+
+static bool has_room(const struct peer *peer, uint32_t bytes) {
+    return peer->partial && peer->partial->capacity >= bytes;
+}
+
+// Room for all of the frame, whose header block is whole.
+static bool make_room_for_frame(struct shard *shard, struct peer *peer) {
+    uint32_t bytes = frame_bytes(&peer->scan);
+    return has_room(peer, bytes) || move_to(peer, buffer_take_large(&shard->buffers, bytes));
+}
+
+// Room for what has come of it.
+static bool make_room_for_part(struct shard *shard, struct peer *peer, uint32_t bytes) {
+    uint32_t capacity = bytes < PARTIAL_BYTES_MIN ? PARTIAL_BYTES_MIN : bytes * 2;
+    if (peer->scan.header_bytes && capacity > frame_bytes(&peer->scan))
+        capacity = frame_bytes(&peer->scan);
+    return has_room(peer, bytes) || move_to(peer, buffer_take_sized(&shard->buffers, capacity));
+}
+
+// A large frame waits until there is memory for it, if that can ever be; what has come of it is kept
+// meanwhile.
+static bool may_wait(const struct shard *shard, const struct peer *peer) {
+    uint32_t bytes = frame_bytes(&peer->scan);
+    return bytes > RECEIVE_BUFFER_BYTES && buffer_pool_could_take(&shard->buffers, bytes);
+}
+
+// Room for `bytes` of the frame, better for all of it.
+static bool make_room(struct shard *shard, struct peer *peer, uint32_t bytes) {
+    bool known = peer->scan.header_bytes != 0;
+    if (known && make_room_for_frame(shard, peer))
+        return true;
+    return (!known || may_wait(shard, peer)) && make_room_for_part(shard, peer, bytes);
 }
 
 // How many of `count` bytes may be taken in before the scanner must look: all that the frame lacks, or, as
@@ -91,8 +118,7 @@ static enum frame_result scan_partial(const struct shard *shard, struct peer *pe
 // was closed.
 static uint32_t take_in(struct shard *shard, struct peer *peer, const uint8_t *bytes, uint32_t count) {
     count = wanted(shard, peer, count);
-    uint32_t room = peer->scan.header_bytes ? frame_bytes(&peer->scan) : peer->partial_bytes + count;
-    if (!make_room(shard, peer, room)) {
+    if (!make_room(shard, peer, peer->partial_bytes + count)) {
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
         return 0;
     }
@@ -161,12 +187,29 @@ static void want_rest(struct shard *shard, struct peer *peer) {
         lacking = frame_bytes(&peer->scan) - peer->partial_bytes;
     bool direct = lacking > RECEIVE_BUFFER_BYTES ||
                   (lacking && peer->connection.receiving == RECEIVING_NOTHING && peer->connection.large);
-    if (direct && !make_room(shard, peer, frame_bytes(&peer->scan))) {
-        peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+    if ((direct || peer_lacks_room(peer)) && !make_room_for_frame(shard, peer)) {
+        if (!may_wait(shard, peer))
+            peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
         direct = false;
     }
     connection_want(&peer->connection, direct ? peer->partial->bytes + peer->partial_bytes : NULL,
                     direct ? lacking : 0);
+}
+
+static void starve(struct shard *shard, struct peer *peer) {
+    if (!list_empty(&peer->starved))
+        return;
+    stats_count(&shard->stats, COUNT_RECEIVE_STARVED);
+    list_append(&shard->starved, &peer->starved);
+}
+
+static void go_on(struct shard *shard, struct peer *peer) {
+    if (peer->state == PEER_OPEN && peer_lacks_room(peer)) {
+        connection_pause(&peer->connection, shard->io);
+        starve(shard, peer);
+        return;
+    }
+    connection_receive(&peer->connection, shard->io);
 }
 
 void feed_event(struct shard *shard, struct peer *peer, const struct io_event *event) {
@@ -175,21 +218,26 @@ void feed_event(struct shard *shard, struct peer *peer, const struct io_event *e
     buffer_drop(event->buffer);
     want_rest(shard, peer);
     if (event->result == -ENOBUFS && peer->state != PEER_CLOSING) {
-        stats_count(&shard->stats, COUNT_RECEIVE_STARVED);
-        if (list_empty(&peer->starved))
-            list_append(&shard->starved, &peer->starved);
+        starve(shard, peer);
         return;
     }
     if (peer->connection.ended && event->result < 0)
         peer_close(shard, peer, COUNTERS_COUNT);
     else if (peer->connection.ended)
         peer_ended(shard, peer);
-    connection_receive(&peer->connection, shard->io);
+    go_on(shard, peer);
 }
 
 void feed_starved(struct shard *shard) {
     if (list_empty(&shard->starved) || !buffer_pool_can_take(&shard->buffers))
         return;
+    struct list waited;
+    list_init(&waited);
     for (struct list *node; (node = list_take(&shard->starved));)
-        connection_receive(&list_entry(node, struct peer, starved)->connection, shard->io);
+        list_append(&waited, node);
+    for (struct list *node; (node = list_take(&waited));) {
+        struct peer *peer = list_entry(node, struct peer, starved);
+        want_rest(shard, peer);
+        go_on(shard, peer);
+    }
 }

@@ -205,7 +205,7 @@ void peer_timer(struct shard *shard, struct peer *peer) {
     if (peer->state == PEER_LINGERING)
         peer_close(shard, peer, COUNTERS_COUNT);
     else if (peer->partial && !arrives(shard, peer))
-        peer_close(shard, peer, COUNT_CLOSED_SLOW_SENDER);
+        peer_close(shard, peer, peer_lacks_room(peer) ? COUNT_CLOSED_NO_MEMORY : COUNT_CLOSED_SLOW_SENDER);
     else if (!peer->partial && shard_now_ms(shard) - peer->heard_ms >= idle_ms)
         peer_close(shard, peer, COUNT_CLOSED_IDLE);
     else if (!peer->partial)

@@ -36,6 +36,7 @@ struct peer {
     struct buffer *partial; // its bytes so far, when they don't lie in a receive buffer being read
     uint32_t partial_bytes;
     uint32_t partial_checked; // of them, when the timer last looked
+    uint64_t sending_ms;      // when the kernel last took something of what is being sent
     struct timer timer;       // frame timeout, idle timeout or linger, by state
     uint64_t heard_ms;        // when bytes last came
     uint32_t frames;          // that came, to tell one partial frame from the next
@@ -53,6 +54,13 @@ struct peer {
     struct list starved; // in shard.starved while it waits for a receive buffer
     struct list closing; // in shard.closing
 };
+
+// Whether it is in the middle of a frame whose memory isn't there yet: it isn't read until it is.
+static inline bool peer_lacks_room(const struct peer *peer) {
+    const struct frame_scan *scan = &peer->scan;
+    return peer->partial && scan->header_bytes &&
+           peer->partial->capacity < scan->header_bytes + scan->body_bytes;
+}
 
 // Takes a fresh socket in. On failure the socket is closed and counted.
 void peer_open(struct shard *shard, int socket);

@@ -135,6 +135,8 @@ void send_flush(struct shard *shard, struct peer *peer) {
         return;
     bool was_free = !peer->connection.shipment;
     enum sending sending = connection_send(&peer->connection, shard->io, &shard->sender, &done);
+    if (was_free)
+        peer->sending_ms = shard_now_ms(shard);
     release_all(shard, &done);
     if (sending == SENDING_FAILED) {
         peer_close(shard, peer, COUNTERS_COUNT);
@@ -155,6 +157,7 @@ void send_sent(struct shard *shard, struct peer *peer, int32_t result) {
     enum sending sending = connection_sent(&peer->connection, shard->io, &shard->sender, result, &done);
     release_all(shard, &done);
     PROBE(sent, peer->name, result, peer->connection.outbox.bytes);
+    peer->sending_ms = shard_now_ms(shard);
     if (result > 0)
         stats_add(&shard->stats, COUNT_BYTES_SENT, (uint64_t)result);
     if (sending == SENDING_FAILED) {

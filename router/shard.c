@@ -11,6 +11,7 @@
 #include "router/feed.h"
 #include "router/journal.h"
 #include "router/mail.h"
+#include "router/pressure.h"
 #include "router/send.h"
 
 enum { ACCEPT_PAUSE_MS = 100, STARVED_PAUSE_MS = 10 };
@@ -271,6 +272,7 @@ bool shard_turn(struct shard *shard) {
     expire(shard);
     drain_follow(shard);
     send_flush_all(shard);
+    pressure_relieve(shard);
     feed_starved(shard);
     peers_reap(shard);
     journal_turn(shard);

@@ -87,6 +87,8 @@ bool wire_write(struct wire *wire, const void *bytes, size_t count);
 size_t wire_read(struct wire *wire, void *out, size_t capacity);
 // How many bytes can be read.
 size_t wire_readable(const struct wire *wire);
+// How many bytes that were written the hub has not received.
+size_t wire_unread(const struct wire *wire);
 // Whether nothing will come any more, all that came has been read.
 bool wire_at_end(const struct wire *wire);
 // Whether the connection was reset under the peer, be it by the hub.

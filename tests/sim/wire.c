@@ -66,6 +66,10 @@ size_t wire_readable(const struct wire *wire) {
     return queue_count(&wire->to_peer);
 }
 
+size_t wire_unread(const struct wire *wire) {
+    return queue_count(&wire->to_hub);
+}
+
 bool wire_at_end(const struct wire *wire) {
     return !wire_readable(wire) && (wire->hub_closed || wire->hub_shut_write || wire->reset);
 }

@@ -1,0 +1,72 @@
+// It goes well: one reader that has taken nothing for a while, and for which most waits, is closed, its
+// memory comes home by the next look, and the others don't notice. It fails: nobody here is slow. Then the
+// other shards are asked, and meanwhile what fills the memory isn't read: large frames get none of the last
+// eighth and wait (feed.c), and when that is used up too, receives find no buffer.
+#include "router/pressure.h"
+
+#include "router/peer.h"
+#include "router/send.h"
+
+enum {
+    RELIEF_PAUSE_MS = 10,
+    SLOW_MS = 50,              // a reader that takes something within this time isn't slow
+    SLOW_BYTES_MIN = 64 * 1024 // one for which less waits isn't worth it
+};
+
+static size_t waiting_bytes(const struct peer *peer) {
+    const struct connection *connection = &peer->connection;
+    return connection->outbox.bytes + (connection->shipment ? connection->shipment->bytes : 0);
+}
+
+static bool is_slow(const struct shard *shard, const struct peer *peer) {
+    return peer->state != PEER_CLOSING && peer->connection.shipment &&
+           shard_now_ms(shard) - peer->sending_ms >= SLOW_MS && waiting_bytes(peer) >= SLOW_BYTES_MIN;
+}
+
+static struct peer *slowest(const struct shard *shard) {
+    struct peer *worst = NULL;
+    for (uint32_t slot = 0; slot < shard->peers.capacity; slot++) {
+        struct peer *peer = shard->peers.slots[slot];
+        if (peer && is_slow(shard, peer) && (!worst || waiting_bytes(peer) > waiting_bytes(worst)))
+            worst = peer;
+    }
+    return worst;
+}
+
+static void wake_others(struct shard *shard) {
+    for (uint32_t other = 0; other < shard->hub->settings.shard_count; other++)
+        if (other != shard->index)
+            shard_wake(shard, other);
+}
+
+static uint64_t used(const struct shard *shard) {
+    return atomic_load_explicit(&shard->hub->budget.bytes, memory_order_relaxed);
+}
+
+// Whether memory is short: the last eighth has been begun, or somebody was refused since the last look.
+static bool is_short(struct shard *shard) {
+    const struct buffer_budget *budget = &shard->hub->budget;
+    uint64_t refused = atomic_load_explicit(&budget->refused, memory_order_relaxed);
+    bool anew = refused != shard->refused;
+    shard->refused = refused;
+    return anew || buffer_budget_tight(budget);
+}
+
+// Gives back what lies at rest; whether that was worth it.
+static bool trim(struct shard *shard) {
+    uint64_t before = used(shard);
+    buffer_pool_trim(&shard->buffers);
+    parcel_pool_trim(&shard->parcels);
+    return used(shard) + shard_limits(shard)->memory_bytes_max / 16 <= before;
+}
+
+void pressure_relieve(struct shard *shard) {
+    if (shard_now_ms(shard) < shard->relief_ms || !is_short(shard))
+        return;
+    shard->relief_ms = shard_now_ms(shard) + RELIEF_PAUSE_MS;
+    struct peer *peer = trim(shard) ? NULL : slowest(shard);
+    if (peer)
+        peer_close(shard, peer, COUNT_CLOSED_SLOW_READER);
+    if (!list_empty(&shard->starved))
+        wake_others(shard);
+}

@@ -1,0 +1,173 @@
+// Near the bound of memory: slow readers go first, then large frames wait; who reads and says little is
+// served all along.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// cmocka.h needs the standard headers before it.
+#include <cmocka.h>
+
+#include "tests/sim/kernel.h"
+#include "tests/sim/party.h"
+
+enum { MEBIBYTE = 1 << 20, MILLISECOND = 1000000, MEMORY_BYTES = 16 * MEBIBYTE };
+
+static uint64_t counted(const struct scene *scene, enum counter counter) {
+    uint64_t sum = 0;
+    for (uint32_t index = 0; index < scene->world.shard_count; index++)
+        sum += stats_read(&scene->world.shards[index]->stats, counter);
+    return sum;
+}
+
+static uint64_t held(const struct scene *scene) {
+    return atomic_load(&scene->world.hub->budget.bytes);
+}
+
+static void open_small(struct scene *scene, uint32_t shards) {
+    struct world_options options;
+    world_defaults(&options, 3, shards);
+    options.limits.memory_bytes_max = MEMORY_BYTES;
+    options.limits.queue_bytes_max = 64 * MEBIBYTE;
+    scene_open(scene, &options);
+}
+
+static struct party *join_as(struct scene *scene, const char *agent_id) {
+    struct party *party = party_join(scene);
+    party_register(party, agent_id, "");
+    scene_settle(scene);
+    assert_int_equal(party->results, 1);
+    return party;
+}
+
+static void check_served(struct scene *scene, struct party *source) {
+    unsigned before = source->results;
+    party_ask(source, "work", 100, "\"targetAgent\":\"good\"");
+    scene_pass(scene, MILLISECOND);
+    assert_int_equal(source->results, before + 1);
+}
+
+// One agent reads nothing and is sent megabytes; another one reads, and isn't touched.
+static void the_slowest_reader_goes_first(void **state) {
+    (void)state;
+    static struct scene scene;
+    for (uint32_t shards = 1; shards <= 3; shards++) {
+        open_small(&scene, shards);
+        struct party *good = join_as(&scene, "good"), *deaf = join_as(&scene, "deaf");
+        struct party *worse = join_as(&scene, "worse"), *source = party_join(&scene),
+                     *other = party_join(&scene);
+        deaf->deaf = worse->deaf = true;
+        for (unsigned step = 0; step < 300; step++) {
+            party_ask(source, "work", 100000, "\"targetAgent\":\"%s\"", step % 3 ? "worse" : "deaf");
+            scene_pass(&scene, MILLISECOND);
+            if (step % 10 == 0)
+                check_served(&scene, other);
+            assert_true(held(&scene) <= MEMORY_BYTES);
+            assert_true(wire_hub_closed(worse->wire) || !wire_hub_closed(deaf->wire));
+        }
+        assert_true(wire_hub_closed(worse->wire));
+        assert_false(wire_hub_closed(good->wire));
+        assert_true(counted(&scene, COUNT_CLOSED_SLOW_READER) <= 2);
+        assert_int_equal(counted(&scene, COUNT_CLOSED_NO_MEMORY), 0);
+        party_leave(deaf);
+        party_leave(worse);
+        scene_pass(&scene, 100 * (uint64_t)MILLISECOND);
+        scene_check(&scene);
+        scene_close(&scene);
+    }
+}
+
+// What an unread queue holds is counted to the last byte, be it small frames that were copied or the hub's
+// own answers.
+static void answers_that_nobody_reads_count(void **state) {
+    (void)state;
+    static struct scene scene;
+    open_small(&scene, 1);
+    struct party *source = party_join(&scene), *idle = join_as(&scene, "good");
+    scene_settle(&scene);
+    uint64_t before = held(&scene);
+    source->deaf = true;
+    for (unsigned step = 0; step < 400; step++)
+        party_ask(source, "hub/ping", 20000, "%s", "\"x\":1");
+    scene_settle(&scene);
+    assert_true(held(&scene) - before > 400 * 20000 - 2 * 256 * 1024);
+    source->deaf = false;
+    scene_settle(&scene);
+    check_served(&scene, idle);
+    scene_check(&scene);
+    scene_close(&scene);
+}
+
+static void begin_frame(struct party *party, size_t bytes, size_t sent) {
+    static char filler[4 * MEBIBYTE];
+    char head[64];
+    memset(filler, ' ', sizeof filler);
+    int count = snprintf(head, sizeof head, "Content-Length: %zu\r\n\r\n", bytes);
+    party_write(party, head, (size_t)count);
+    party_write(party, filler, sent);
+}
+
+// Frames that have begun hold nearly all: the next large one isn't read until there is memory for it.
+static void a_large_frame_waits_for_memory(void **state) {
+    (void)state;
+    static struct scene scene;
+    for (uint32_t shards = 1; shards <= 2; shards++) {
+        open_small(&scene, shards);
+        struct party *holders[4], *good = join_as(&scene, "good"), *source = party_join(&scene);
+        for (unsigned index = 0; index < 4; index++) {
+            holders[index] = party_join(&scene);
+            begin_frame(holders[index], 2900 * 1024, 100000);
+            scene_settle(&scene);
+        }
+        party_ask(source, "work", 3 * MEBIBYTE, "\"targetAgent\":\"good\"");
+        struct party *other = party_join(&scene);
+        scene_pass(&scene, 500 * (uint64_t)MILLISECOND);
+        assert_int_equal(source->results, 0);
+        assert_false(wire_hub_closed(source->wire));
+        assert_true(wire_unread(source->wire) > 2 * MEBIBYTE);
+        check_served(&scene, other);
+        check_served(&scene, good);
+        for (unsigned index = 0; index < 2; index++)
+            party_leave(holders[index]);
+        scene_pass(&scene, 100 * (uint64_t)MILLISECOND);
+        assert_int_equal(source->results, 1);
+        assert_int_equal(counted(&scene, COUNT_CLOSED_NO_MEMORY), 0);
+        for (unsigned index = 2; index < 4; index++)
+            party_leave(holders[index]);
+        scene_check(&scene);
+        scene_close(&scene);
+    }
+}
+
+// One that waits longer than a frame may take is closed, as is one that could never fit.
+static void a_frame_does_not_wait_for_ever(void **state) {
+    (void)state;
+    static struct scene scene;
+    open_small(&scene, 1);
+    struct party *holders[4], *source = party_join(&scene), *huge = party_join(&scene);
+    for (unsigned index = 0; index < 4; index++) {
+        holders[index] = party_join(&scene);
+        begin_frame(holders[index], 2900 * 1024, 100000);
+        scene_settle(&scene);
+    }
+    begin_frame(huge, 15 * MEBIBYTE, 100000);
+    scene_settle(&scene);
+    assert_true(wire_hub_closed(huge->wire));
+    party_ask(source, "work", 3 * MEBIBYTE, "\"targetAgent\":\"good\"");
+    scene_pass(&scene, 11000 * (uint64_t)MILLISECOND);
+    assert_true(wire_hub_closed(source->wire));
+    scene_close(&scene);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_slowest_reader_goes_first),
+        cmocka_unit_test(answers_that_nobody_reads_count),
+        cmocka_unit_test(a_large_frame_waits_for_memory),
+        cmocka_unit_test(a_frame_does_not_wait_for_ever),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
