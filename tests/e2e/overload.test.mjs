@@ -1,0 +1,139 @@
+// Overload: whoever reads slowly suffers, and nobody else. The hub's memory stays within its bound, near which the slowest
+// readers are closed first; large frames wait when it is used up; and one full queue holds up no other.
+import assert from 'node:assert/strict';
+import { scenario } from './hub.mjs';
+import { assertError, frame, requestText } from './peer.mjs';
+
+const EVERYWHERE = { shards: [1, 2] };
+const BOUND = 32 << 20;
+const TIGHT = { ...EVERYWHERE, options: ['--max-memory', '32M', '--max-queue', '64M'] };
+
+// Lets this process read, too: a write that the kernel takes at once doesn't.
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+async function stats(peer) {
+  return (await peer.ask('hub/stats')).result;
+}
+
+// Texts of the hub's own and parcels are counted but never refused.
+function within_bound(now) {
+  assert.ok(now.buffer_bytes <= BOUND + BOUND / 8, `${now.buffer_bytes} bytes are held`);
+}
+
+// An agent that never reads.
+async function deaf_agent(hub, agentId) {
+  const agent = await hub.agent(agentId);
+  agent.socket.pause();
+  return agent;
+}
+
+scenario('near the memory bound the slowest readers are closed, the others served', TIGHT, async (hub) => {
+  (await hub.agent('good')).serve(() => 'good');
+  const deaf = await Promise.all(['deaf-1', 'deaf-2', 'deaf-3', 'deaf-4'].map((name) => deaf_agent(hub, name)));
+  const [witness, bystander, flooder] = [await hub.peer(), await hub.peer(), await hub.peer()];
+  const ended = { gone: 0, unknown: 0, full: 0 };
+  let asked = 0, stop = false;
+  const flood = (async () => {
+    while (!stop && !flooder.closed) {
+      const targetAgent = `deaf-${1 + ((asked >> 3) % 4)}`;
+      await flooder.write(Buffer.concat(Array.from({ length: 8 }, () =>
+        frame(requestText(asked++, 'm', { targetAgent, filler: 'x'.repeat(60_000) })))));
+      await turn();
+    }
+  })();
+  let rounds = 0, now;
+  do {
+    assert.equal((await bystander.ask('m', { targetAgent: 'good', n: rounds++ })).result, 'good');
+    now = await stats(witness);
+    within_bound(now);
+  } while (now.closed_slow_readers < 4 && rounds < 100_000);
+  stop = true;
+  await flood;
+  assert.equal(now.closed_slow_readers, 4, JSON.stringify(now));
+  assert.equal(now.closed_no_memory, 0);
+  for (let n = 0; n < asked; n++) {
+    const { error } = (await flooder.next(`the end of request ${n} of ${asked}`)).json;
+    ended[{ '-32050': 'gone', '-32010': 'unknown', '-32052': 'full' }[error.code]]++;
+  }
+  assert.equal(ended.gone + ended.unknown + ended.full, asked, JSON.stringify(ended));
+  for (const agent of deaf) {
+    agent.socket.resume();
+    await agent.gone('a slow reader to be closed');
+  }
+  assert.equal((await bystander.ask('m', { targetAgent: 'good' })).result, 'good');
+});
+
+scenario('sources that never read their answers are closed, the target and the others served', TIGHT, async (hub) => {
+  (await hub.agent('good')).serve((message) => message.params.filler ?? 'good');
+  const [witness, bystander] = [await hub.peer(), await hub.peer()];
+  const greedy = [await hub.peer(), await hub.peer()];
+  const bytes = Buffer.concat(Array.from({ length: 16 }, (_, n) =>
+    frame(requestText(n, 'm', { targetAgent: 'good', filler: 'x'.repeat(60_000) }))));
+  const floods = greedy.map(async (peer) => {
+    peer.socket.pause();
+    while (!peer.closed && !peer.socket.destroyed) {
+      await peer.write(bytes);
+      await turn();
+    }
+  });
+  let now;
+  do {
+    assert.equal((await bystander.ask('m', { targetAgent: 'good' })).result, 'good');
+    now = await stats(witness);
+    within_bound(now);
+  } while (now.closed_slow_readers < 2);
+  for (const peer of greedy) {
+    peer.socket.resume();
+    await peer.gone('a greedy source to be closed');
+    peer.drop();
+  }
+  await Promise.all(floods);
+  assert.equal((await bystander.ask('m', { targetAgent: 'good' })).result, 'good');
+});
+
+scenario('a full queue holds up no other target', { ...EVERYWHERE, options: ['--max-queue', '1M'] }, async (hub) => {
+  (await hub.agent('good')).serve((message) => message.params.n);
+  await deaf_agent(hub, 'deaf');
+  const source = await hub.peer();
+  const filler = 'x'.repeat(30_000);
+  const results = [], refused = [];
+  for (let n = 0; n < 600; n++) {
+    source.write(Buffer.concat([
+      frame(requestText(`deaf-${n}`, 'm', { targetAgent: 'deaf', filler })),
+      frame(requestText(n, 'm', { targetAgent: 'good', n })),
+    ]));
+  }
+  while (results.length < 600) {
+    const answer = (await source.next(`answer ${results.length}`)).json;
+    if (typeof answer.id === 'number') results.push(answer.result);
+    else refused.push(assertError(answer, -32052));
+  }
+  assert.deepEqual(results, Array.from({ length: 600 }, (_, n) => n));
+  assert.ok(refused.length > 100, `${refused.length} refused`);
+});
+
+scenario('large frames that stop half-way hold up large frames alone, until their time is up',
+  { ...EVERYWHERE, options: ['--max-memory', '32M', '--frame-timeout', '2s'] }, async (hub) => {
+    (await hub.agent('good')).serve(() => 'good');
+    const [witness, bystander] = [await hub.peer(), await hub.peer()];
+    const half = frame(requestText(1, 'm', { targetAgent: 'good', filler: 'x'.repeat(8_000_000) })).subarray(0, 100_000);
+    const holders = await Promise.all([1, 2, 3].map(() => hub.peer()));
+    for (const holder of holders) await holder.write(half);
+    await witness.ask('hub/ping');
+    const late = await hub.peer();
+    late.send(requestText('late', 'm', { targetAgent: 'good', filler: 'x'.repeat(8_000_000) }));
+    let now;
+    do {
+      assert.equal((await bystander.ask('m', { targetAgent: 'good' })).result, 'good');
+      now = await stats(witness);
+      within_bound(now);
+    } while (now.receives_without_buffer === 0 && late.frames.length === 0);
+    assert.equal(late.frames.length, 0, 'the large frame had to wait');
+    for (const holder of holders) await holder.gone('one that stopped half-way to be closed');
+    // It began to wait when the others had begun to hold: what is left of its own time is all there is.
+    const answer = await late.next('the answer to the large frame').catch(() => null);
+    assert.ok(answer === null || answer.json.result === 'good');
+    const again = await hub.peer();
+    again.send(requestText('again', 'm', { targetAgent: 'good', filler: 'x'.repeat(8_000_000) }));
+    assert.equal((await again.next()).json.result, 'good');
+  });
