@@ -35,6 +35,27 @@ static void numbers_are_judged(void **state) {
         assert_false(json_number_valid(put(bad[index]), all(bad[index])));
 }
 
+// Plain digits of every length, with every byte that is no digit at every place.
+static void plain_digits_mean_what_they_are(void **state) {
+    (void)state;
+    uint64_t random = 1;
+    for (unsigned round = 0; round < 20000; round++) {
+        char text[32];
+        uint64_t value;
+        random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+        int bytes = snprintf(text, sizeof text, "%llu", (unsigned long long)(random >> (round % 63)));
+        uint64_t number = strtoull(text, NULL, 10);
+        bool whole = number < UINT64_C(1) << 53;
+        assert_int_equal(json_number_whole(put(text), all(text), &value), whole);
+        assert_true(!whole || value == number);
+        text[round % (unsigned)bytes] = (char)(round / 7 % 256);
+        char spoiled = text[round % (unsigned)bytes];
+        if ((spoiled < '0' || spoiled > '9') && spoiled != '.' && spoiled != 'e' && spoiled != 'E' &&
+            spoiled != '-')
+            assert_false(json_number_whole(put(text), (struct span){0, (uint32_t)bytes}, &value));
+    }
+}
+
 static void whole_numbers_mean_what_they_are(void **state) {
     (void)state;
     static const struct {
@@ -445,6 +466,7 @@ static int run_level(enum json_level level, const char *name) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_judged),
         cmocka_unit_test(whole_numbers_mean_what_they_are),
+        cmocka_unit_test(plain_digits_mean_what_they_are),
         cmocka_unit_test(a_long_exponent_weighs_up_long_digits),
         cmocka_unit_test(strings_are_judged),
         cmocka_unit_test(a_fault_is_found_wherever_it_lies),
