@@ -29,11 +29,8 @@ static bool parse(const char *text, const struct unit *units, uint64_t *out) {
 
 bool units_time(const char *text, uint64_t *out_ns) {
     static const struct unit times[] = {
-        {"ms", UINT64_C(1000000)},
-        {"s", UINT64_C(1000000000)},
-        {"m", UINT64_C(60000000000)},
-        {"h", UINT64_C(3600000000000)},
-        {NULL, 0},
+        {"us", UINT64_C(1000)},       {"ms", UINT64_C(1000000)},      {"s", UINT64_C(1000000000)},
+        {"m", UINT64_C(60000000000)}, {"h", UINT64_C(3600000000000)}, {NULL, 0},
     };
     return parse(text, times, out_ns);
 }

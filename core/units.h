@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// A time in nanoseconds; the suffix (ms, s, m, h) is required.
+// A time in nanoseconds; the suffix (us, ms, s, m, h) is required.
 bool units_time(const char *text, uint64_t *out_ns);
 // A size in bytes; K, M and G are powers of 1,024.
 bool units_size(const char *text, uint64_t *out_bytes);

@@ -170,6 +170,7 @@ static int epoll_open(struct io **out, const struct io_options *options, const c
     io->magic = EPOLL_MAGIC;
     io->epoll = io->doorbell = -1;
     io->pool = options->pool;
+    io->spin.max_ns = options->spin_ns;
     io->reads_max = options->buffers_lent;
     signals_init(&io->signals);
     struct list *lists[] = {&io->noted, &io->ready, &io->ended, &io->due};

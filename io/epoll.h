@@ -8,6 +8,7 @@
 #include "io/epoll_socket.h"
 #include "io/epoll_worker.h"
 #include "io/signals.h"
+#include "io/spin.h"
 
 enum { EPOLL_MAGIC = 0x696f6570, EVENTS_MAX = 512 };
 
@@ -29,6 +30,7 @@ struct epoll_io {
     uint32_t reads_max;
     uint32_t reads_left; // in this turn
     uint64_t entries;
+    struct spin spin;
     struct signals signals;
     struct list noted, ready, ended; // struct operation.link
     struct list due;                 // what had ended when io_run returned

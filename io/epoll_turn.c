@@ -56,7 +56,8 @@ static int milliseconds_until(uint64_t deadline_ns) {
     return milliseconds > INT_MAX ? INT_MAX : (int)milliseconds;
 }
 
-static void look(struct epoll_io *io, uint64_t deadline_ns) {
+// Asks epoll once; whether it told of anything.
+static bool look(struct epoll_io *io, uint64_t deadline_ns) {
     io->entries++;
     int count = epoll_wait(io->epoll, io->events, EVENTS_MAX, milliseconds_until(deadline_ns));
     if (count < 0 && errno != EINTR) {
@@ -74,6 +75,7 @@ static void look(struct epoll_io *io, uint64_t deadline_ns) {
             handle(io, &io->sockets.slots[data], io->events[i].events);
         }
     }
+    return count > 0;
 }
 
 // --- Events
@@ -191,19 +193,35 @@ static bool gather(struct epoll_io *io) {
     return !list_empty(&io->due) || io->signals.ready || io->early_there;
 }
 
+// Looks at epoll until something is there: for a while without falling asleep, if that pays.
+static void wait(struct epoll_io *io, uint64_t deadline_ns) {
+    uint64_t now_ns = io->spin.max_ns ? io_clock_ns() : 0;
+    bool spins = spin_pays(&io->spin) && deadline_ns > now_ns;
+    uint64_t end_ns = spins ? spin_end(&io->spin, now_ns, deadline_ns) : 0;
+    for (uint64_t at_ns = now_ns; at_ns < end_ns; at_ns = io_clock_ns()) {
+        if (look(io, 0))
+            return;
+        spin_pause();
+    }
+    look(io, deadline_ns);
+}
+
 void epoll_run(struct io *base, uint64_t deadline_ns) {
     struct epoll_io *io = epoll_of(base);
     assert(io->magic == EPOLL_MAGIC && list_empty(&io->due) && !io->early_there);
     epoll_carry_out(io);
+    uint64_t began_ns = io->spin.max_ns ? io_clock_ns() : 0;
     io->reads_left = io->reads_max;
     // Sends that have gone are enough for a turn; the next one has to look again.
     io->passed_over = has_work(io) && !io->passed_over;
     if (!io->passed_over)
-        look(io, has_work(io) ? 0 : deadline_ns);
+        wait(io, has_work(io) ? 0 : deadline_ns);
     base->now_ns = io_clock_ns();
     while (!gather(io) && !io->woken && base->now_ns < deadline_ns) {
-        look(io, deadline_ns);
+        wait(io, deadline_ns);
         base->now_ns = io_clock_ns();
     }
+    if (io->spin.max_ns && !io->passed_over)
+        spin_learn(&io->spin, base->now_ns - began_ns);
     io->woken = false;
 }

@@ -53,6 +53,7 @@ struct io_options {
     struct buffer_pool *pool; // receive buffers are taken from here; outlives the io
     uint32_t buffers_lent;    // how many the kernel has at a time; a power of two
     enum io_backend backend;  // the same one for all shards of a process
+    uint64_t spin_ns;         // how long io_run may look again and again before it sleeps; 0: not at all
 };
 
 // Opens the calling thread's io. 0, or -errno with *why set to static text that says what was refused.

@@ -16,6 +16,7 @@
 #include "core/memory.h"
 #include "io/backend.h"
 #include "io/signals.h"
+#include "io/spin.h"
 #include "io/uring_lend.h"
 #include "io/uring_ring.h"
 
@@ -39,6 +40,7 @@ struct uring_io {
     uint32_t magic;
     unsigned gathered; // where the completions end that the last io_run saw
     bool woken;
+    struct spin spin;
     struct signals signals;
     struct ring ring;
     struct lend lend;
@@ -185,16 +187,41 @@ static uint64_t wait_until(uint64_t deadline_ns) {
     return deadline_ns > now_ns ? deadline_ns - now_ns : 0;
 }
 
+// Enters without waiting, once and then as often as something stirs. False when the time has passed without a
+// reason to return.
+static bool spin(struct uring_io *io, uint64_t until_ns) {
+    for (;;) {
+        ring_enter(&io->ring, 0);
+        io->io.now_ns = io_clock_ns();
+        if (skip_silent(io) || io->woken)
+            return true;
+        for (; !ring_stirs(&io->ring); io->io.now_ns = io_clock_ns()) {
+            if (io->io.now_ns >= until_ns)
+                return false;
+            spin_pause();
+        }
+    }
+}
+
+static void wait(struct uring_io *io, uint64_t deadline_ns) {
+    bool ready = skip_silent(io);
+    do {
+        ring_enter(&io->ring, ready || io->woken ? 0 : wait_until(deadline_ns));
+        io->io.now_ns = io_clock_ns();
+        ready = skip_silent(io);
+    } while (!ready && !io->woken && io->io.now_ns < deadline_ns);
+}
+
 static void uring_run(struct io *base, uint64_t deadline_ns) {
     struct uring_io *io = of(base);
     assert(io->magic == IO_MAGIC);
     lend_fill(&io->lend);
-    bool ready = skip_silent(io);
-    do {
-        ring_enter(&io->ring, ready || io->woken ? 0 : wait_until(deadline_ns));
-        base->now_ns = io_clock_ns();
-        ready = skip_silent(io);
-    } while (!ready && !io->woken && base->now_ns < deadline_ns);
+    uint64_t began_ns = io->spin.max_ns ? io_clock_ns() : 0;
+    bool spins = spin_pays(&io->spin) && deadline_ns > began_ns;
+    if (!spins || !spin(io, spin_end(&io->spin, began_ns, deadline_ns)))
+        wait(io, deadline_ns);
+    if (io->spin.max_ns)
+        spin_learn(&io->spin, base->now_ns - began_ns);
     io->woken = false;
     // A verb that finds the queue full submits, and what completes by that must wait for its turn: a handler
     // that keeps making events can't keep the loop from running.
@@ -304,7 +331,7 @@ static int try_out(struct uring_io *io, const char **why) {
 }
 
 static int open_rings(struct uring_io *io, const struct io_options *options, const char **why) {
-    int result = ring_open(&io->ring, why);
+    int result = ring_open(&io->ring, io->spin.max_ns > 0, why);
     if (result < 0)
         return result;
     result = lend_open(&io->lend, &io->ring.uring, options->pool, options->buffers_lent, why);
@@ -332,6 +359,7 @@ static int uring_open(struct io **out, const struct io_options *options, const c
     }
     io->io.verbs = &uring_verbs;
     io->magic = IO_MAGIC;
+    io->spin.max_ns = options->spin_ns;
     signals_init(&io->signals);
     int result = open_rings(io, options, why);
     if (result < 0) {

@@ -78,13 +78,15 @@ static int prepare(struct ring *ring, unsigned features, const char **why) {
     return 0;
 }
 
-int ring_open(struct ring *ring, const char **why) {
+int ring_open(struct ring *ring, bool polled, const char **why) {
     *ring = (struct ring){0};
     struct io_uring_params params = {
         .cq_entries = COMPLETIONS_MAX,
         .flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP | IORING_SETUP_SUBMIT_ALL |
                  IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN,
     };
+    if (polled)
+        params.flags |= IORING_SETUP_TASKRUN_FLAG;
     int result = io_uring_queue_init_params(SUBMISSIONS, &ring->uring, &params);
     if (result < 0) {
         *why = refusal(result);

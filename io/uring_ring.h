@@ -3,6 +3,7 @@
 #pragma once
 
 #include <liburing.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
@@ -13,8 +14,8 @@ struct ring {
     uint64_t entries; // into the kernel
 };
 
-// Opens the calling thread's ring. 0, or -errno with *why set to static text.
-int ring_open(struct ring *ring, const char **why);
+// Opens the calling thread's ring. 0, or -errno with *why set to static text. With `polled` ring_stirs works.
+int ring_open(struct ring *ring, bool polled, const char **why);
 void ring_close(struct ring *ring);
 
 // An empty submission; never NULL. When the queue is full, what is in it goes to the kernel first.
@@ -29,6 +30,12 @@ void ring_submit(struct ring *ring);
 // The same, lets the kernel post what has completed, and if nothing has, waits for up to wait_ns (0: not at
 // all, UINT64_MAX: without end). May return earlier, with nothing.
 void ring_enter(struct ring *ring, uint64_t wait_ns);
+
+// Whether something has completed, or would if the ring were entered. Enters nothing.
+static inline bool ring_stirs(const struct ring *ring) {
+    return IO_URING_READ_ONCE(*ring->uring.sq.kflags) & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW) ||
+           io_uring_smp_load_acquire(ring->uring.cq.ktail) != *ring->uring.cq.khead;
+}
 
 // The oldest completion before `tail`, or NULL.
 static inline const struct io_uring_cqe *ring_front(const struct ring *ring, unsigned tail) {

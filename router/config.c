@@ -15,6 +15,7 @@ enum option_kind {
     OPTION_VALIDATE,
     OPTION_AUDIT,
     OPTION_IO,
+    OPTION_SPIN,
     OPTION_FLAG,
     OPTION_COUNT,
     OPTION_SIZE,
@@ -43,6 +44,8 @@ static const struct option options[] = {
      "lazy or strict: judge of a body what routing reads, or all of it (lazy)"},
     {"audit", OPTION_AUDIT, 0, 0, 0, 0, "FILE: keep an audit journal there"},
     {"io", OPTION_IO, 0, 0, 0, 0, "uring, epoll, or auto: epoll where io_uring is refused (auto)"},
+    {"spin", OPTION_SPIN, FIELD(settings.spin_ns), 0, 10000000,
+     "TIME to look for work before sleeping, while the waits are that short, or off (off)"},
     {"takeover", OPTION_FLAG, FIELD(settings.takeover), 0, 1,
      "a registration may take an agentId from its holder"},
     {"require-initialize", OPTION_FLAG, FIELD(settings.require_initialize), 0, 1,
@@ -94,18 +97,19 @@ static bool complain(const char *name, const char *value, const char *expected) 
 }
 
 static bool set_number(struct config *config, const struct option *option, const char *text) {
-    bool (*read)(const char *text, uint64_t *out) = option->kind == OPTION_SIZE   ? units_size
-                                                    : option->kind == OPTION_TIME ? units_time
-                                                                                  : units_count;
+    bool time = option->kind == OPTION_TIME || option->kind == OPTION_SPIN;
+    bool (*read)(const char *text, uint64_t *out) = option->kind == OPTION_SIZE ? units_size
+                                                    : time                      ? units_time
+                                                                                : units_count;
     uint64_t value = 0;
-    bool off =
-        option->kind == OPTION_TIME && option->min == 0 && (!strcmp(text, "off") || !strcmp(text, "0"));
+    bool off = time && option->min == 0 && (!strcmp(text, "off") || !strcmp(text, "0"));
     if (!off && !read(text, &value))
         return complain(option->name, text,
-                        option->kind == OPTION_SIZE   ? "a size such as 64K, 16M or 1G"
-                        : option->kind == OPTION_TIME ? "a time such as 250ms, 5s or 10m"
-                                                      : "a number");
-    if (value < option->min || value > option->max)
+                        option->kind == OPTION_SIZE ? "a size such as 64K, 16M or 1G"
+                        : time                      ? "a time such as 250ms, 5s or 10m"
+                                                    : "a number");
+    bool whole = option->kind != OPTION_TIME || value % 1000000 == 0; // timers count milliseconds
+    if (value < option->min || value > option->max || !whole)
         return complain(option->name, text, "within its bounds");
     store(config, option, value);
     return true;

@@ -36,6 +36,7 @@ struct hub_settings {
     int64_t wall_offset_ms; // what to add to io_now for the wall clock
     uint32_t process;
     enum io_backend io; // what every shard opens
+    uint64_t spin_ns;   // as io_options
     // Reads the configuration again over *fresh; false when it can't be used, and that has been said. NULL:
     // there is none to read.
     bool (*read_again)(void *context, struct hub_settings *fresh);

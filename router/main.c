@@ -197,6 +197,7 @@ static void mention_fixed(const struct config *now, const struct config *fresh) 
                 now->settings.shard_count == fresh->settings.shard_count &&
                 now->settings.limits.connections_max == fresh->settings.limits.connections_max &&
                 now->io_fixed == fresh->io_fixed && strcmp(now->journal, fresh->journal) == 0;
+    same &= now->settings.spin_ns == fresh->settings.spin_ns;
     if (now->io_fixed)
         same &= now->settings.io == fresh->settings.io;
     for (uint32_t index = 0; same && index < now->listener_count; index++) {
@@ -206,8 +207,8 @@ static void mention_fixed(const struct config *now, const struct config *fresh) 
         same = strcmp(uri, fresh_uri) == 0;
     }
     if (!same)
-        fputs("patchbayd: --listen, --shards, --io, --audit and --max-connections take effect at the next "
-              "start\n",
+        fputs("patchbayd: --listen, --shards, --io, --spin, --audit and --max-connections "
+              "take effect at the next start\n",
               stderr);
 }
 

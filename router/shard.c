@@ -43,8 +43,10 @@ static void init_tables(struct shard *shard) {
 }
 
 static int open_io(struct shard *shard, const char **why) {
-    struct io_options options = {
-        .pool = &shard->buffers, .buffers_lent = RECEIVE_BUFFERS_LENT, .backend = shard->hub->settings.io};
+    struct io_options options = {.pool = &shard->buffers,
+                                 .buffers_lent = RECEIVE_BUFFERS_LENT,
+                                 .backend = shard->hub->settings.io,
+                                 .spin_ns = shard->hub->settings.spin_ns};
     int failed = io_open(&shard->io, &options, why);
     if (!failed)
         wheel_init(&shard->wheel, shard_now_ms(shard));

@@ -27,6 +27,7 @@ static void check_refused(reader *read, const char *text) {
 static void every_unit_has_its_factor(void **state) {
     (void)state;
     check(units_time, "0ms", 0);
+    check(units_time, "50us", 50000);
     check(units_time, "250ms", 250000000);
     check(units_time, "5s", UINT64_C(5000000000));
     check(units_time, "10m", UINT64_C(600000000000));

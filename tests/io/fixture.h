@@ -23,15 +23,19 @@ enum { LENT = 8 };
 #define PATIENCE_NS (10 * SECOND_NS)
 
 static enum io_backend backend;
+static uint64_t spin_ns;
 
 // By the name that is the program's argument.
 static inline void choose_backend(int argc, char **argv) {
-    if (argc == 2 && strcmp(argv[1], "epoll") == 0)
+    const char *name = argc == 2 ? argv[1] : "";
+    if (strncmp(name, "epoll", 5) == 0)
         backend = IO_EPOLL;
-    else if (argc == 2 && strcmp(argv[1], "uring") == 0)
+    else if (strncmp(name, "uring", 5) == 0)
         backend = IO_URING;
     else
         _exit(2);
+    if (strcmp(name + 5, "-spin") == 0)
+        spin_ns = 200000;
 }
 
 struct fixture {
@@ -47,7 +51,8 @@ static inline struct fixture *fixture_open(uint64_t buffers) {
     fixture->budget.bytes_max = buffers * footprint;
     buffer_pool_init(&fixture->pool, &fixture->budget);
     const char *why = "";
-    struct io_options options = {.pool = &fixture->pool, .buffers_lent = LENT, .backend = backend};
+    struct io_options options = {
+        .pool = &fixture->pool, .buffers_lent = LENT, .backend = backend, .spin_ns = spin_ns};
     if (io_open(&fixture->io, &options, &why) < 0)
         fail_msg("%s", why);
     return fixture;

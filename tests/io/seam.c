@@ -327,10 +327,12 @@ static void the_deadline_is_kept(void **state) {
     io_run(fixture->io, deadline_ns);
     assert_true(io_now(fixture->io) >= deadline_ns);
     uint64_t submitting = backend == IO_EPOLL ? 1 : 0;
-    assert_int_equal(io_entries(fixture->io) - entries, 1 + submitting);
+    if (!spin_ns)
+        assert_int_equal(io_entries(fixture->io) - entries, 1 + submitting);
     assert_false(io_next(fixture->io, &event));
     io_run(fixture->io, 1); // long past
-    assert_int_equal(io_entries(fixture->io) - entries, 2 + submitting);
+    if (!spin_ns)
+        assert_int_equal(io_entries(fixture->io) - entries, 2 + submitting);
     io_cancel(fixture->io, pair[0], 99); // what completes in silence is no event
     deadline_ns = io_now(fixture->io) + SECOND_NS / 20;
     io_run(fixture->io, deadline_ns);
@@ -338,6 +340,33 @@ static void the_deadline_is_kept(void **state) {
     close(pair[1]);
     assert_int_equal(wait_event(fixture->io).result, 0);
     io_close_socket(fixture->io, pair[0]);
+}
+
+// A turn that has something to do at once, again and again, and then nothing for long: the deadline is kept,
+// and what comes while it looks and while it sleeps is there.
+static void short_waits_and_a_long_one(void **state) {
+    struct fixture *fixture = *state;
+    struct io *io = fixture->io;
+    char byte;
+    int pair[2];
+    unix_pair(pair);
+    for (int round = 0; round < 20; round++) {
+        io_receive_into(io, pair[0], 1, &byte, 1);
+        write_all(pair[1], "x", 1);
+        assert_int_equal(wait_event(io).result, 1);
+    }
+    for (int round = 0; round < 2; round++) {
+        uint64_t deadline_ns = io_now(io) + SECOND_NS / (round ? 10000 : 100);
+        struct io_event event;
+        io_run(io, deadline_ns);
+        assert_true(io_now(io) >= deadline_ns);
+        assert_false(io_next(io, &event));
+    }
+    io_receive_into(io, pair[0], 1, &byte, 1);
+    assert_true(is_quiet(io));
+    close(pair[1]);
+    assert_int_equal(wait_event(io).result, 0);
+    io_close_socket(io, pair[0]);
 }
 
 int main(int argc, char **argv) {
@@ -353,6 +382,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(two_shards_wake_each_other),
         cmocka_unit_test_setup_teardown(signals_are_events, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_deadline_is_kept, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(short_waits_and_a_long_one, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,39 @@
+// Whether looking again and again for a while is better than falling asleep at once: a core that sleeps takes
+// 10 to 25 µs to wake, but one that looks burns its time. It pays while the waits are short, so the last few
+// must have ended within the time that would be spent; one that didn't puts an end to it until they do again.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SPIN_SHORT_WAITS = 4 };
+
+struct spin {
+    uint64_t max_ns; // 0: never
+    uint32_t short_waits;
+};
+
+static inline bool spin_pays(const struct spin *spin) {
+    return spin->max_ns && spin->short_waits >= SPIN_SHORT_WAITS;
+}
+
+// Notes how long a turn had to wait, spinning or asleep.
+static inline void spin_learn(struct spin *spin, uint64_t waited_ns) {
+    if (waited_ns > spin->max_ns)
+        spin->short_waits = 0;
+    else if (spin->short_waits < SPIN_SHORT_WAITS)
+        spin->short_waits++;
+}
+
+// Until when to look, if the caller waits until deadline_ns.
+static inline uint64_t spin_end(const struct spin *spin, uint64_t now_ns, uint64_t deadline_ns) {
+    return deadline_ns - now_ns < spin->max_ns ? deadline_ns : now_ns + spin->max_ns;
+}
+
+static inline void spin_pause(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
