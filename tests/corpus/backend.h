@@ -27,8 +27,8 @@ enum line_state { LINE_OPEN, LINE_ENDED, LINE_RESET };
 struct backend {
     const char *name;
     bool simulated;
-    // Rounds of pings after which whatever was caused before has arrived: messages may take some hops from
-    // shard to shard, and a ping is a hop at least.
+    // Rounds of pings after which whatever was caused before has arrived: with several shards, messages may
+    // take some hops from one to another, and a ping is a hop at least.
     unsigned rounds;
 
     // Gets a hub that nobody is connected to. False, with the reason appended to `why`.

@@ -151,23 +151,25 @@ static uint64_t count_of(const char *name) {
     return first == UINT64_MAX ? first : ask_number(name) - first;
 }
 
-// Until a number of hub/stats is at most that.
-static bool wait_for(const char *name, uint64_t most) {
-    uint64_t until_ns = now_ns() + PATIENCE_NS;
-    while (ask_number(name) > most) {
-        if (now_ns() > until_ns)
-            return false;
-        sched_yield();
-    }
-    return true;
-}
-
 static void close_line(struct line *line, bool wait) {
     uint64_t connections = wait ? ask_number("connections") : 0;
     close(line->fd);
     free(line);
-    if (wait)
-        wait_for("connections", connections - 1);
+    for (uint64_t until_ns = now_ns() + PATIENCE_NS; wait && now_ns() < until_ns; sched_yield())
+        wait = ask_number("connections") >= connections;
+}
+
+// Until all connections but the runner's have gone, and every agent; what hub/stats then says is kept.
+static bool wait_until_idle(void) {
+    for (uint64_t until_ns = now_ns() + PATIENCE_NS; now_ns() < until_ns; sched_yield()) {
+        text_deinit(&before);
+        text_init(&before);
+        if (!ask_stats(&before))
+            return false;
+        if (number_of(&before, "connections") == 1 && number_of(&before, "agents") == 0)
+            return true;
+    }
+    return false;
 }
 
 // --- The journal
@@ -209,12 +211,17 @@ static bool stop(struct text *why) {
     return process_stop(&process, why);
 }
 
+static bool start(const struct setup *setup, struct text *why) {
+    return stop(why) && process_start(&process, program_path, over_unix, setup, why) && open_control(why) &&
+           wait_until_idle();
+}
+
 static bool begin(const struct setup *setup, struct text *why) {
     char wanted[sizeof running];
     snprintf(wanted, sizeof wanted, "%d %u %s %s", over_unix, setup->shard_count,
              setup->strict ? "strict" : "lazy", setup->options);
     if (strcmp(wanted, running) != 0) {
-        if (!stop(why) || !process_start(&process, program_path, over_unix, setup, why) || !open_control(why))
+        if (!start(setup, why))
             return false;
         strcpy(running, wanted);
     }
@@ -222,16 +229,13 @@ static bool begin(const struct setup *setup, struct text *why) {
     journal_before = 0;
     journal(&journal_bytes);
     journal_before = journal_bytes;
-    text_deinit(&before);
-    text_init(&before);
-    return ask_stats(&before);
+    return true;
 }
 
 static bool end(bool failed, struct text *why) {
     if (failed)
         return stop(why);
-    bool good = wait_for("connections", 1) && wait_for("agents", 0);
-    if (good)
+    if (wait_until_idle())
         return true;
     text_put(why, "the hub doesn't let go of the case's connections or agents");
     stop(why);

@@ -153,7 +153,7 @@ static const char *journal(size_t *count) {
 const struct backend backend_sim = {
     .name = "sim",
     .simulated = true,
-    .rounds = 2,
+    .rounds = 1,
     .begin = begin,
     .end = end,
     .stop = stop,
