@@ -12,9 +12,12 @@ const START_MS = 10000;
 const STOP_MS = 10000;
 const RELAY_WRAP_BYTES = 24; // bench/load/relay.h
 
-// However the suite ends, no server outlives it.
-const running = new Set();
-process.once('exit', () => running.forEach((child) => child.kill('SIGKILL')));
+// However the suite ends, no server outlives it, and none of its files.
+const running = new Map(); // to its directory
+process.once('exit', () => running.forEach((directory, child) => {
+  child.kill('SIGKILL');
+  rmSync(directory, { recursive: true, force: true });
+}));
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(1));
 
 // A TCP port that nobody listens on.
@@ -106,7 +109,7 @@ export async function start(kind, settings) {
   const directory = mkdtempSync(join(tmpdir(), 'patchbay-bench-'));
   const plan = await kinds[kind]({ ...settings, directory });
   const child = spawn('taskset', ['-c', settings.cpus, ...plan.command], { stdio: ['ignore', 'ignore', 'pipe'], cwd: directory });
-  running.add(child);
+  running.set(child, directory);
   child.once('exit', () => running.delete(child));
   const seen = { text: '' };
   child.stderr.on('data', (bytes) => (seen.text = (seen.text + bytes).slice(-4096)));
