@@ -75,6 +75,7 @@ static struct parcel *take(struct parcel_pool *pool) {
     parcel->hub_id = 0;
     parcel->bytes = 0;
     parcel->head_bytes = 0;
+    parcel->frames = 1;
     parcel->shares = 0;
     parcel->lane = LANE_NORMAL;
     parcel->piece_count = 0;
@@ -130,16 +131,20 @@ static struct parcel *take_for(struct parcel_pool *pool, struct buffer *buffer) 
     return parcel;
 }
 
-struct parcel *parcel_stretch(struct parcel_pool *pool, struct buffer *buffer, struct span frames) {
+struct parcel *parcel_stretch(struct parcel_pool *pool, struct buffer *buffer, struct span frames,
+                              uint32_t count) {
     struct parcel *parcel = take_for(pool, buffer);
-    if (parcel)
+    if (parcel) {
+        parcel->frames = count;
         add(parcel, buffer->bytes + frames.at, frames.bytes);
+    }
     return parcel;
 }
 
-void parcel_shorten(struct parcel *parcel, size_t bytes) {
+void parcel_shorten(struct parcel *parcel, size_t bytes, uint32_t frames) {
     assert(parcel->piece_count == 1 && parcel->bytes >= bytes);
     parcel->bytes = parcel->pieces[0].count = bytes;
+    parcel->frames = frames;
 }
 
 bool parcel_passes(const struct frame *frame) {
@@ -239,6 +244,7 @@ struct parcel *parcel_copy_of(struct parcel_pool *pool, const struct parcel *par
     copy->hub_id = parcel->hub_id;
     copy->lane = parcel->lane;
     copy->head_bytes = parcel->head_bytes;
+    copy->frames = parcel->frames;
     copy->unfinished = parcel->unfinished;
     return copy;
 }
@@ -252,6 +258,7 @@ struct parcel *parcel_share(struct parcel_pool *pool, struct parcel *origin) {
     parcel->origin = origin;
     parcel->bytes = origin->bytes;
     parcel->head_bytes = origin->head_bytes;
+    parcel->frames = origin->frames;
     parcel->lane = origin->lane;
     parcel->piece_count = origin->piece_count;
     memcpy(parcel->pieces, origin->pieces, origin->piece_count * sizeof *origin->pieces);

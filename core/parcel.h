@@ -64,6 +64,7 @@ struct parcel {
     size_t text_bytes;     // of the text, where it is memory of its own
     size_t bytes;          // of all pieces together
     size_t head_bytes;     // of them, in the header block
+    uint32_t frames;       // that these bytes are: more than one of a stretch, none of a chain's first part
     uint32_t shares;       // parcels of which this is the origin, on the shard that has it
     uint8_t lane;
     uint8_t piece_count;
@@ -92,7 +93,8 @@ bool parcel_pool_full(const struct parcel_pool *pool);
 // NULL when memory is used up.
 struct parcel *parcel_forward(struct parcel_pool *pool, const struct frame *frame);
 // Whole canonical frames that lie side by side, as they lie: likewise. It can't be enclosed.
-struct parcel *parcel_stretch(struct parcel_pool *pool, struct buffer *buffer, struct span frames);
+struct parcel *parcel_stretch(struct parcel_pool *pool, struct buffer *buffer, struct span frames,
+                              uint32_t count);
 // Whether parcel_forward would pass the frame as it lies.
 bool parcel_passes(const struct frame *frame);
 // The frame with values of its body to be replaced: a hole for each of `values`, which are stretches of the
@@ -113,8 +115,8 @@ struct parcel *parcel_copy_of(struct parcel_pool *pool, const struct parcel *par
 // A parcel of this pool with the pieces of `origin`, which stays until it has been let go as often as it was
 // shared, and once more. NULL when memory is used up.
 struct parcel *parcel_share(struct parcel_pool *pool, struct parcel *origin);
-// Shortens a share of a stretch to its first bytes.
-void parcel_shorten(struct parcel *parcel, size_t bytes);
+// Shortens a share of a stretch to its first frames.
+void parcel_shorten(struct parcel *parcel, size_t bytes, uint32_t frames);
 // Gives it back, on its owner's shard: the buffer's reference is dropped. Returns the origin that has been
 // shared once less now, or NULL.
 struct parcel *parcel_drop(struct parcel *parcel);

@@ -4,6 +4,7 @@
 #include "router/audit.h"
 #include "router/batch.h"
 #include "router/cancel.h"
+#include "router/drop.h"
 #include "router/reply.h"
 #include "router/send.h"
 
@@ -13,44 +14,44 @@ static void end(struct shard *shard, struct pending *pending) {
 }
 
 // The request that a connection may end, or NULL: then the response counts as dropped.
-static struct pending *claim(struct shard *shard, uint64_t hub_id, uint64_t from) {
+static struct pending *claim(struct shard *shard, uint64_t hub_id, uint64_t from, size_t bytes) {
     struct pending *pending = pending_find(&shard->pending, hub_id);
     if (!pending) {
-        stats_count(&shard->stats, COUNT_DROP_RESPONSE_UNKNOWN);
+        drop_one(shard, COUNT_DROP_RESPONSE_UNKNOWN, from, bytes);
         return NULL;
     }
     if (pending->target != from) {
-        stats_count(&shard->stats, COUNT_DROP_RESPONSE_FOREIGN);
+        drop_one(shard, COUNT_DROP_RESPONSE_FOREIGN, from, bytes);
         return NULL;
     }
     return pending;
 }
 
 // An array of answers has its bound: what doesn't fit is answered with an error.
-static void answer_without_room(struct shard *shard, struct pending *pending) {
+static void answer_without_room(struct shard *shard, struct pending *pending, size_t bytes) {
     struct text data;
     text_init(&data);
     reply_data_number(&data, "limit", shard_limits(shard)->frame_bytes_max);
-    stats_count(&shard->stats, COUNT_DROP_RESPONSE_TOO_LARGE);
+    drop_one(shard, COUNT_DROP_RESPONSE_TOO_LARGE, pending->source, bytes);
     answer_error(shard, pending, ERROR_FRAME_TOO_LARGE, &data);
 }
 
 void answer_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, struct parcel *parcel) {
-    struct pending *pending = claim(shard, hub_id, from);
+    struct pending *pending = claim(shard, hub_id, from, parcel->bytes);
     if (!pending) {
         send_release(shard, parcel);
         return;
     }
     if (!parcel_fill(parcel, &(struct piece){pending->id, pending->id_bytes})) {
-        stats_count(&shard->stats, COUNT_DROP_NO_MEMORY);
+        drop_one(shard, COUNT_DROP_NO_MEMORY, pending->source, parcel->bytes);
         send_release(shard, parcel);
         answer_error(shard, pending, ERROR_INTERNAL, NULL);
         return;
     }
     struct batch *batch = pending->batch;
     if (batch && !batch_has_room(shard, batch, parcel->bytes - parcel->head_bytes)) {
+        answer_without_room(shard, pending, parcel->bytes);
         send_release(shard, parcel);
-        answer_without_room(shard, pending);
         return;
     }
     struct peer *source = peer_find(shard, pending->source);
@@ -75,7 +76,7 @@ void answer_error(struct shard *shard, struct pending *pending, enum error error
 }
 
 void answer_broken(struct shard *shard, uint64_t hub_id, uint64_t from) {
-    struct pending *pending = claim(shard, hub_id, from);
+    struct pending *pending = claim(shard, hub_id, from, 0);
     if (!pending)
         return;
     struct text data;

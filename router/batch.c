@@ -2,6 +2,7 @@
 
 #include "core/memory.h"
 #include "core/text.h"
+#include "router/drop.h"
 #include "router/send.h"
 
 struct batch {
@@ -38,17 +39,19 @@ static struct parcel *head(struct shard *shard, const struct batch *batch) {
     text_number(&text, (int64_t)(batch->bytes + batch->count + 1));
     text_put(&text, "\r\n\r\n");
     struct parcel *parcel = text.failed ? NULL : parcel_own(&shard->parcels, text.bytes, text.length);
-    if (!parcel)
+    if (!parcel) {
         text_deinit(&text);
-    else
-        parcel->unfinished = true;
+        return NULL;
+    }
+    parcel->unfinished = true;
+    parcel->frames = 0;
     return parcel;
 }
 
 static void send_array(struct shard *shard, struct peer *peer, struct batch *batch) {
     struct parcel *first = head(shard, batch);
     if (!first) {
-        stats_count(&shard->stats, COUNT_DROP_NO_MEMORY);
+        drop_several(shard, COUNT_DROP_NO_MEMORY, peer->name, batch->bytes, batch->count);
         release_answers(shard, batch);
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
         return;

@@ -4,6 +4,7 @@
 
 #include "core/memory.h"
 #include "router/answer.h"
+#include "router/drop.h"
 #include "router/mail.h"
 #include "router/refuse.h"
 #include "router/send.h"
@@ -52,7 +53,7 @@ static void forward(struct shard *shard, const struct message *message, struct s
     if (!parcel || !parcel_fill(parcel, &(struct piece){digits, count})) {
         if (parcel)
             parcel_drop(parcel);
-        stats_count(&shard->stats, COUNT_DROP_NO_MEMORY);
+        drop_one(shard, COUNT_DROP_NO_MEMORY, pending->target, message->frame->body.bytes);
         return;
     }
     dispatch(shard, pending, parcel, true);
@@ -114,7 +115,7 @@ void cancel_downstream(struct shard *shard, struct pending *pending) {
         return;
     }
     text_deinit(&frame);
-    stats_count(&shard->stats, COUNT_DROP_NO_MEMORY);
+    drop_one(shard, COUNT_DROP_NO_MEMORY, pending->target, 0);
 }
 
 void cancel_came_home(struct shard *shard, struct parcel *parcel) {

@@ -4,6 +4,7 @@
 
 #include "core/memory.h"
 #include "router/batch.h"
+#include "router/drop.h"
 #include "router/forward.h"
 #include "router/mail.h"
 #include "router/refuse.h"
@@ -67,22 +68,24 @@ static enum governance level_of(struct shard *shard, const struct peer *peer) {
     return level;
 }
 
-static void miss(struct shard *shard, struct peer *peer, enum counter counter, uint32_t count) {
+static void miss(struct shard *shard, struct peer *peer, enum counter counter, size_t bytes, uint32_t count) {
     if (count == 0)
         return;
-    stats_add(&shard->stats, counter, count);
+    drop_several(shard, counter, peer->name, bytes, count);
     send_missed(shard, peer, count);
 }
 
 // How many events of the publication find room in the subscriber's queue, each while what waits before it is
 // under the bound, and how many bytes these are.
 static uint32_t fitting(const struct shard *shard, const struct peer *peer,
-                        const struct publication *publication, size_t *bytes) {
+                        const struct publication *publication, size_t parcel_bytes, size_t *bytes) {
     size_t waiting = peer->connection.outbox.bytes, max = shard_limits(shard)->queue_bytes_max;
     uint32_t count = 0;
     *bytes = 0;
-    if (publication->count == 1)
+    if (publication->count == 1) {
+        *bytes = waiting < max ? parcel_bytes : 0;
         return waiting < max;
+    }
     for (; count < publication->count && waiting + *bytes < max; count++)
         *bytes = publication->ends[count];
     return count;
@@ -92,26 +95,26 @@ static uint32_t fitting(const struct shard *shard, const struct peer *peer,
 static uint32_t offer(struct shard *shard, const struct copy *copy, struct peer *peer) {
     const struct publication *publication = copy->publication;
     if (peer->connection.broken) {
-        stats_add(&shard->stats, COUNT_DROP_TARGET_GONE, publication->count);
+        drop_several(shard, COUNT_DROP_TARGET_GONE, peer->name, copy->parcel->bytes, publication->count);
         return 0;
     }
     if (publication->required > GOVERNANCE_AUTONOMOUS && publication->required > level_of(shard, peer)) {
-        stats_add(&shard->stats, COUNT_DROP_EVENT_GOVERNANCE, publication->count);
+        drop_several(shard, COUNT_DROP_EVENT_GOVERNANCE, peer->name, copy->parcel->bytes, publication->count);
         return 0;
     }
     size_t bytes;
-    uint32_t count = fitting(shard, peer, publication, &bytes);
+    uint32_t count = fitting(shard, peer, publication, copy->parcel->bytes, &bytes);
     struct parcel *share = count ? parcel_share(&shard->parcels, copy->parcel) : NULL;
     if (share && count < publication->count)
-        parcel_shorten(share, bytes);
+        parcel_shorten(share, bytes, count);
     if (count && !(share && send_event(shard, peer, share))) {
         if (share)
             send_release(shard, share);
-        miss(shard, peer, COUNT_DROP_EVENT_NO_MEMORY, publication->count);
+        miss(shard, peer, COUNT_DROP_EVENT_NO_MEMORY, copy->parcel->bytes, publication->count);
         return 0;
     }
     stats_add(&shard->stats, COUNT_EVENTS_DELIVERED, count);
-    miss(shard, peer, COUNT_DROP_EVENT_OVERLOADED, publication->count - count);
+    miss(shard, peer, COUNT_DROP_EVENT_OVERLOADED, copy->parcel->bytes - bytes, publication->count - count);
     return count;
 }
 
@@ -179,7 +182,7 @@ static struct parcel *parcel_of(struct shard *shard, const struct event *event) 
         return parcel_of_event(shard, event->message);
     const struct event_run *run = event->run;
     struct span frames = {run->at, run->ends[run->count - 1]};
-    struct parcel *parcel = parcel_stretch(&shard->parcels, run->buffer, frames);
+    struct parcel *parcel = parcel_stretch(&shard->parcels, run->buffer, frames, run->count);
     if (parcel)
         parcel->lane = run->lane;
     return parcel;
@@ -332,7 +335,7 @@ void events_publish_run(struct shard *shard) {
         .name_bytes = run->name_bytes,
     };
     if (!publish(shard, &event))
-        stats_add(&shard->stats, COUNT_DROP_OVERLOADED, run->count);
+        drop_several(shard, COUNT_DROP_OVERLOADED, run->source, run->ends[run->count - 1], run->count);
     buffer_drop(run->buffer);
     run->count = 0;
 }

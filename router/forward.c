@@ -1,6 +1,7 @@
 #include "router/forward.h"
 
 #include "router/audit.h"
+#include "router/drop.h"
 #include "router/mail.h"
 #include "router/progress.h"
 #include "router/refuse.h"
@@ -55,7 +56,7 @@ static struct parcel *parcel_without_id(struct shard *shard, const struct messag
 void forward_notification(struct shard *shard, const struct message *message, struct agent *agent) {
     struct parcel *parcel = parcel_without_id(shard, message);
     if (!parcel) {
-        stats_count(&shard->stats, COUNT_DROP_NO_MEMORY);
+        drop_one(shard, COUNT_DROP_NO_MEMORY, agent->home->connection, message->frame->body.bytes);
         return;
     }
     if (!audit_approval(shard, message, agent, NULL)) {

@@ -4,6 +4,7 @@
 #include "core/memory.h"
 #include "router/answer.h"
 #include "router/cancel.h"
+#include "router/drop.h"
 #include "router/events.h"
 #include "router/journal.h"
 #include "router/progress.h"
@@ -25,14 +26,14 @@ static void send_back_refused(struct shard *shard, struct parcel *parcel) {
 static void take_delivery(struct shard *shard, struct parcel *parcel) {
     struct peer *peer = peer_find(shard, parcel->mail.connection);
     if (!peer) {
-        stats_count(&shard->stats, COUNT_DROP_TARGET_GONE);
+        drop_one(shard, COUNT_DROP_TARGET_GONE, parcel->mail.connection, parcel->bytes);
         send_release(shard, parcel);
     } else if (send_has_room(shard, peer)) {
         send_queue(shard, peer, parcel);
     } else if (parcel->hub_id) {
         send_back_refused(shard, parcel);
     } else {
-        stats_count(&shard->stats, COUNT_DROP_OVERLOADED);
+        drop_one(shard, COUNT_DROP_OVERLOADED, peer->name, parcel->bytes);
         send_release(shard, parcel);
     }
 }

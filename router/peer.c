@@ -4,6 +4,7 @@
 
 #include "core/memory.h"
 #include "router/answer.h"
+#include "router/drop.h"
 #include "router/registry.h"
 #include "router/send.h"
 #include "router/subscribe.h"
@@ -155,7 +156,7 @@ void peer_close(struct shard *shard, struct peer *peer, int counter) {
     list_remove(&peer->to_send);
     list_remove(&peer->starved);
     for (struct parcel *parcel; (parcel = outbox_take(&peer->connection.outbox));) {
-        stats_count(&shard->stats, COUNT_DROP_TARGET_GONE);
+        drop_several(shard, COUNT_DROP_TARGET_GONE, peer->name, parcel->bytes, parcel->frames);
         send_release(shard, parcel);
     }
     connection_end(&peer->connection, shard->io);

@@ -1,5 +1,7 @@
 #include "router/progress.h"
 
+#include "router/drop.h"
+
 #include <string.h>
 
 #include "router/forward.h"
@@ -66,8 +68,8 @@ static bool read_token(const uint8_t *body, struct span value, uint64_t *hub_id,
            json_number_whole(body, digits, hub_id);
 }
 
-static void drop(struct shard *shard, struct parcel *parcel, enum counter counter) {
-    stats_count(&shard->stats, counter);
+static void drop(struct shard *shard, struct parcel *parcel, enum counter counter, uint64_t from) {
+    drop_one(shard, counter, from, parcel->bytes);
     send_release(shard, parcel);
 }
 
@@ -82,11 +84,11 @@ static void deliver(struct shard *shard, uint64_t hub_id, enum pending_token whi
     token.count = bytes;
     struct peer *source = token.bytes ? peer_find(shard, pending->source) : NULL;
     if (!source) {
-        drop(shard, parcel, COUNT_DROP_PROGRESS_UNKNOWN);
+        drop(shard, parcel, COUNT_DROP_PROGRESS_UNKNOWN, from);
     } else if (!send_has_room(shard, source)) {
-        drop(shard, parcel, COUNT_DROP_OVERLOADED);
+        drop(shard, parcel, COUNT_DROP_OVERLOADED, from);
     } else if (!parcel_fill(parcel, &token)) {
-        drop(shard, parcel, COUNT_DROP_NO_MEMORY);
+        drop(shard, parcel, COUNT_DROP_NO_MEMORY, from);
     } else {
         parcel->hub_id = 0;
         stats_count(&shard->stats, COUNT_PROGRESS_FORWARDED);
@@ -113,8 +115,9 @@ bool progress_route(struct shard *shard, const struct message *message) {
     if (to < shard->hub->settings.shard_count)
         parcel = parcel_open(&shard->parcels, message->frame, &lookup->value[key], 1);
     if (!parcel) {
-        stats_count(&shard->stats, to < shard->hub->settings.shard_count ? COUNT_DROP_NO_MEMORY
-                                                                         : COUNT_DROP_PROGRESS_UNKNOWN);
+        drop_one(shard,
+                 to < shard->hub->settings.shard_count ? COUNT_DROP_NO_MEMORY : COUNT_DROP_PROGRESS_UNKNOWN,
+                 message->peer->name, message->frame->body.bytes);
         return true;
     }
     parcel->lane = (uint8_t)forward_lane(message);

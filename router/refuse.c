@@ -1,6 +1,7 @@
 #include "router/refuse.h"
 
 #include "router/audit.h"
+#include "router/drop.h"
 
 void refuse(struct shard *shard, const struct message *message, enum error error, struct text *data) {
     audit_refused(shard, message, error);
@@ -14,7 +15,7 @@ void refuse(struct shard *shard, const struct message *message, enum error error
         : error == ERROR_OVERLOADED          ? COUNT_DROP_OVERLOADED
         : error == ERROR_TARGET_DISCONNECTED ? COUNT_DROP_TARGET_GONE
                                              : COUNT_DROP_REFUSED;
-    stats_count(&shard->stats, counter);
+    drop_one(shard, counter, message->peer->name, message->frame->body.bytes);
     if (data)
         text_deinit(data);
 }

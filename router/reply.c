@@ -4,6 +4,7 @@
 
 #include "core/memory.h"
 #include "router/batch.h"
+#include "router/drop.h"
 #include "router/send.h"
 
 // --- Error data
@@ -59,7 +60,7 @@ static bool queue_body(struct shard *shard, struct peer *peer, struct text *body
 }
 
 static void close_without_memory(struct shard *shard, struct peer *peer) {
-    stats_count(&shard->stats, COUNT_DROP_NO_MEMORY);
+    drop_one(shard, COUNT_DROP_NO_MEMORY, peer->name, 0);
     peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
 }
 

@@ -6,6 +6,7 @@
 #include "router/answer.h"
 #include "router/audit.h"
 #include "router/batch.h"
+#include "router/drop.h"
 #include "router/events.h"
 #include "router/forward.h"
 #include "router/mail.h"
@@ -139,10 +140,10 @@ static void route_response(struct shard *shard, const struct message *message) {
     stats_count(&shard->stats, COUNT_RESPONSES_RECEIVED);
     bool usable = response_usable(shard, message);
     if (!usable)
-        stats_count(&shard->stats, COUNT_DROP_RESPONSE_BROKEN);
+        drop_one(shard, COUNT_DROP_RESPONSE_BROKEN, message->peer->name, message->frame->body.bytes);
     uint64_t hub_id = response_hub_id(shard, message);
     if (!hub_id) {
-        stats_count(&shard->stats, COUNT_DROP_RESPONSE_UNKNOWN);
+        drop_one(shard, COUNT_DROP_RESPONSE_UNKNOWN, message->peer->name, message->frame->body.bytes);
         return;
     }
     struct parcel *parcel = parcel_open(&shard->parcels, message->frame, &message->lookup.value[KEY_ID], 1);

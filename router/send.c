@@ -1,6 +1,7 @@
 #include "router/send.h"
 
 #include "core/text.h"
+#include "router/drop.h"
 #include "router/mail.h"
 #include "router/probe.h"
 
@@ -35,7 +36,7 @@ struct parcel *send_detach(struct shard *shard, struct parcel *parcel) {
 
 void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel) {
     if (peer->state == PEER_CLOSING || peer->shut || peer->connection.broken) {
-        stats_count(&shard->stats, COUNT_DROP_TARGET_GONE);
+        drop_several(shard, COUNT_DROP_TARGET_GONE, peer->name, parcel->bytes, parcel->frames);
         send_release(shard, parcel);
         return;
     }
