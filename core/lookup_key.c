@@ -27,8 +27,10 @@ __attribute__((constructor)) static void key_levels_fill(void) {
             __builtin_trap();
         level->heads[slot] = key_head(text, shapes[key].bytes);
         level->keys[slot] = (uint8_t)key;
-        if (key < LOOKUP_KEYS_COUNT)
-            level->firsts[shapes[key].bytes] |= key_first_bit(text[0]);
+        if (key == KEY_TYPE)
+            continue;
+        level->firsts[shapes[key].bytes] |= key_letter_bit(text[0]);
+        level->lasts[shapes[key].bytes] |= key_letter_bit(text[shapes[key].bytes - 1]);
     }
 }
 

@@ -21,8 +21,10 @@ struct key_level {
     // Where alone a level's key can be, by key_slot.
     uint32_t heads[KEY_SLOTS];
     uint8_t keys[KEY_SLOTS];
-    // Of each length: the first letters of the level's keys, as bits that both cases of a letter share.
+    // Of each length: the first and last letters of the level's keys, as bits that both cases of a letter
+    // share.
     uint32_t firsts[KEY_TEXT_BYTES + 1];
+    uint32_t lasts[KEY_TEXT_BYTES + 1];
 };
 extern struct key_level key_levels[KEY_LEVELS];
 extern const char key_texts[KEY_TYPE + 1][KEY_TEXT_BYTES];
@@ -38,8 +40,8 @@ JSON_INLINE unsigned key_slot(uint8_t first, uint32_t bytes) {
     return (first + 4 * bytes) % KEY_SLOTS;
 }
 
-JSON_INLINE uint32_t key_first_bit(uint8_t first) {
-    return UINT32_C(1) << (first & 31);
+JSON_INLINE uint32_t key_letter_bit(uint8_t letter) {
+    return UINT32_C(1) << (letter & 31);
 }
 
 // Whether the text is that of a name of so many bytes. Reads whole words of both: the text has slack.
@@ -62,7 +64,7 @@ JSON_INLINE unsigned key_find(unsigned level, const uint8_t *text, uint32_t byte
 }
 
 // Whether a key without escapes, fewer bytes than a block's, may be a guarded one of the level but for its
-// case: by length and first letter, or because it isn't ASCII.
+// case: by length, first and last letter, or because it isn't ASCII.
 JSON_INLINE bool key_may_differ(unsigned level, const uint8_t *text, uint32_t bytes) {
     if (bytes > KEY_TEXT_BYTES * KEY_CHARACTER_BYTES_MAX)
         return false;
@@ -71,7 +73,9 @@ JSON_INLINE bool key_may_differ(unsigned level, const uint8_t *text, uint32_t by
         high |= json_word_load(text + at) & json_bits_below(8 * (uint64_t)(bytes - at));
     if ((high & UINT64_C(0x8080808080808080)) != 0)
         return true;
-    return bytes <= KEY_TEXT_BYTES && (key_levels[level].firsts[bytes] & key_first_bit(text[0])) != 0;
+    const struct key_level *keys = &key_levels[level];
+    return bytes > 0 && bytes <= KEY_TEXT_BYTES && (keys->firsts[bytes] & key_letter_bit(text[0])) != 0 &&
+           (keys->lasts[bytes] & key_letter_bit(text[bytes - 1])) != 0;
 }
 
 // Which key of the level a valid JSON string means.
