@@ -66,15 +66,15 @@ JSON_INLINE unsigned key_find(unsigned level, const uint8_t *text, uint32_t byte
 // Whether a key without escapes, fewer bytes than a block's, may be a guarded one of the level but for its
 // case: by length, first and last letter, or because it isn't ASCII.
 JSON_INLINE bool key_may_differ(unsigned level, const uint8_t *text, uint32_t bytes) {
-    if (bytes > KEY_TEXT_BYTES * KEY_CHARACTER_BYTES_MAX)
-        return false;
+    if (__builtin_expect(bytes > KEY_TEXT_BYTES, false))
+        return bytes <= KEY_TEXT_BYTES * KEY_CHARACTER_BYTES_MAX;
     uint64_t high = 0;
-    for (uint32_t at = 0; at < bytes; at += 8)
-        high |= json_word_load(text + at) & json_bits_below(8 * (uint64_t)(bytes - at));
+    for (uint32_t at = 0; at < KEY_TEXT_BYTES; at += 8) // as often for each key, so that nothing is guessed
+        high |= json_word_load(text + at) & json_bits_below(bytes > at ? 8 * (uint64_t)(bytes - at) : 0);
     if ((high & UINT64_C(0x8080808080808080)) != 0)
         return true;
     const struct key_level *keys = &key_levels[level];
-    return bytes > 0 && bytes <= KEY_TEXT_BYTES && (keys->firsts[bytes] & key_letter_bit(text[0])) != 0 &&
+    return bytes > 0 && (keys->firsts[bytes] & key_letter_bit(text[0])) != 0 &&
            (keys->lasts[bytes] & key_letter_bit(text[bytes - 1])) != 0;
 }
 
