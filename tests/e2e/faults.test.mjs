@@ -52,7 +52,9 @@ scenario('agents killed in the middle of a frame, deaf, or in full flood', EVERY
   const ended = new Set();
   while (ended.size < 3) {
     const answer = (await source.next('the end of what a killed agent owed')).json;
-    assert.ok([-32050, -32052].includes(answer.error?.code), JSON.stringify(answer));
+    // One that floods itself and reads too little is closed by the hub, perhaps before it is killed.
+    const codes = answer.id === 2 ? [-32050, -32052, -32010] : [-32050, -32052];
+    assert.ok(codes.includes(answer.error?.code), JSON.stringify(answer));
     ended.add(answer.id);
   }
   await until(source, (now) => now.connections === 2 && now.agents === 1, 'the dead are gone');
