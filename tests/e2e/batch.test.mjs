@@ -147,6 +147,7 @@ scenario('a source that leaves takes its batch along', { ...EVERYWHERE, transpor
   await target.next();
   target.reply(first.id, 'one');
   await target.silent('an answer');
+  await source.silent('a part of a batch'); // now the answer has come to the source's shard too
   source.socket.resetAndDestroy();
   const cancel = (await target.find((one) => one.json.method === '$/cancelRequest', 'the cancel')).json;
   assert.notEqual(cancel.params.id, first.id);
