@@ -127,11 +127,14 @@ static int open_descriptors(struct epoll_io *io, const char **why) {
     return 0;
 }
 
-static int try_pool(struct epoll_io *io, const char **why) {
-    struct buffer *buffer = buffer_take(io->pool);
+static int open_reserve(struct epoll_io *io, const char **why) {
+    *why = "out of memory";
+    io->reserve = memory_take_zeroed(io->reads_max, sizeof(struct buffer *));
+    if (!io->reserve)
+        return -ENOMEM;
+    epoll_fill_reserve(io);
     *why = "the memory bound leaves no receive buffer";
-    buffer_drop(buffer);
-    return buffer ? 0 : -ENOMEM;
+    return io->reserve_count ? 0 : -ENOMEM;
 }
 
 static void release(struct epoll_io *io) {
@@ -141,6 +144,9 @@ static void release(struct epoll_io *io) {
         close(io->doorbell);
     signals_unroute(&io->signals);
     socket_table_close(&io->sockets);
+    while (io->reserve_count)
+        buffer_drop(io->reserve[--io->reserve_count]);
+    memory_give(io->reserve);
     io->magic = 0;
     memory_give(io);
 }
@@ -157,7 +163,7 @@ static int open_parts(struct epoll_io *io, const char **why) {
     int result = socket_table_open(&io->sockets);
     if (result == 0)
         result = open_descriptors(io, why);
-    return result < 0 ? result : try_pool(io, why);
+    return result < 0 ? result : open_reserve(io, why);
 }
 
 static int epoll_open(struct io **out, const struct io_options *options, const char **why) {

@@ -27,6 +27,8 @@ struct epoll_io {
     bool early_there;
     struct io_event early; // the arrival that io_run found, to know that there is one
     struct buffer_pool *pool;
+    struct buffer **reserve; // for arrivals that find the memory bound reached; as many as reads_max
+    uint32_t reserve_count;
     uint32_t reads_max;
     uint32_t reads_left; // in this turn
     uint64_t entries;
@@ -65,6 +67,9 @@ void epoll_go_on_sending(struct epoll_io *io, struct operation *operation);
 void epoll_unwatch_room(struct epoll_io *io, struct socket_slot *slot);
 // Forgets a descriptor, before its number means something else.
 void epoll_forget(struct epoll_io *io, struct socket_slot *slot);
+
+// Fills the reserve as far as the pool goes.
+void epoll_fill_reserve(struct epoll_io *io);
 
 // The verbs io_run and io_next.
 void epoll_run(struct io *io, uint64_t deadline_ns);

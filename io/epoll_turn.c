@@ -111,10 +111,27 @@ static int32_t accept_one(struct epoll_io *io, struct socket_slot *slot) {
     return -EMFILE;
 }
 
+void epoll_fill_reserve(struct epoll_io *io) {
+    while (io->reserve_count < io->reads_max) {
+        struct buffer *buffer = buffer_take(io->pool);
+        if (!buffer)
+            return;
+        io->reserve[io->reserve_count++] = buffer;
+    }
+}
+
+// The one that came home last if there is one, since it is in the cache.
+static struct buffer *take_buffer(struct epoll_io *io) {
+    struct buffer *buffer = buffer_take(io->pool);
+    if (!buffer && io->reserve_count)
+        buffer = io->reserve[--io->reserve_count];
+    return buffer;
+}
+
 static int32_t receive_one(struct epoll_io *io, struct socket_slot *slot, struct buffer **buffer) {
     if (slot->receive.kind == OPERATION_RECEIVE_INTO)
         return socket_read(slot, slot->receive.memory, slot->receive.bytes);
-    *buffer = buffer_take(io->pool);
+    *buffer = take_buffer(io);
     if (!*buffer)
         return -ENOBUFS;
     int32_t result = socket_read(slot, (*buffer)->bytes, (*buffer)->capacity);
@@ -209,6 +226,7 @@ static void wait(struct epoll_io *io, uint64_t deadline_ns) {
 void epoll_run(struct io *base, uint64_t deadline_ns) {
     struct epoll_io *io = epoll_of(base);
     assert(io->magic == EPOLL_MAGIC && list_empty(&io->due) && !io->early_there);
+    epoll_fill_reserve(io);
     epoll_carry_out(io);
     uint64_t began_ns = io->spin.max_ns ? io_clock_ns() : 0;
     io->reads_left = io->reads_max;
