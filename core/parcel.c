@@ -7,7 +7,7 @@
 #include "core/text.h"
 
 // Parcels at rest beyond this many go back to the allocator.
-enum { FREE_COUNT_MAX = 16 * 1024 };
+enum { FREE_COUNT_MAX = 16 * 1024, UNSETTLED_MAX = 64 * 1024 };
 
 static const char length_name[] = "Content-Length: ";
 enum { LENGTH_NAME_BYTES = sizeof length_name - 1, LENGTH_LINE_BYTES_MAX = LENGTH_NAME_BYTES + 10 + 2 };
@@ -22,6 +22,18 @@ static void unmake(struct parcel *parcel) {
     memory_give(parcel);
 }
 
+static void settle(struct parcel_pool *pool) {
+    atomic_fetch_add_explicit(&pool->budget->bytes, (uint64_t)pool->unsettled, memory_order_relaxed);
+    pool->unsettled = 0;
+}
+
+// The budget is shared by all shards, so that it costs more than most texts: it is told of many at a time.
+static void count_text(struct parcel_pool *pool, int64_t bytes) {
+    pool->unsettled += bytes;
+    if (pool->unsettled > UNSETTLED_MAX || pool->unsettled < -UNSETTLED_MAX)
+        settle(pool);
+}
+
 void parcel_pool_trim(struct parcel_pool *pool) {
     while (pool->free) {
         struct parcel *parcel = pool->free;
@@ -34,24 +46,24 @@ void parcel_pool_trim(struct parcel_pool *pool) {
 void parcel_pool_deinit(struct parcel_pool *pool) {
     assert(parcel_pool_full(pool));
     parcel_pool_trim(pool);
+    settle(pool);
 }
 
 bool parcel_pool_full(const struct parcel_pool *pool) {
     return pool->free_count == pool->made;
 }
 
-// Text of the parcel's own is taken over, and counts. It is never refused: what the hub has to say is bounded
-// by the queues.
+// Text of the parcel's own is taken over. It is never refused: what the hub has to say is bounded by the
+// queues.
 static void own(struct parcel *parcel, char *text, size_t bytes) {
     parcel->text = text;
     parcel->text_bytes = bytes;
-    atomic_fetch_add_explicit(&parcel->pool->budget->bytes, bytes, memory_order_relaxed);
 }
 
 static void disown(struct parcel *parcel) {
     if (parcel->text == parcel->inline_text)
         return;
-    atomic_fetch_sub_explicit(&parcel->pool->budget->bytes, parcel->text_bytes, memory_order_relaxed);
+    count_text(parcel->pool, -(int64_t)parcel->text_bytes);
     memory_give(parcel->text);
 }
 
@@ -204,6 +216,8 @@ bool parcel_fill(struct parcel *parcel, const struct piece *texts) {
         if (!text)
             return false;
         own(parcel, text, LENGTH_LINE_BYTES_MAX + sum);
+        // Perhaps on another shard than the pool's.
+        atomic_fetch_add_explicit(&parcel->pool->budget->bytes, parcel->text_bytes, memory_order_relaxed);
     }
     size_t line = length_line(parcel->text, parcel->pieces[0].count + sum);
     parcel->pieces[0] = (struct piece){.bytes = parcel->text, .count = line};
@@ -224,6 +238,7 @@ struct parcel *parcel_own(struct parcel_pool *pool, char *text, size_t count) {
     if (!parcel)
         return NULL;
     own(parcel, text, count);
+    count_text(pool, (int64_t)count);
     add(parcel, (const uint8_t *)text, count);
     return parcel;
 }

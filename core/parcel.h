@@ -81,6 +81,7 @@ struct parcel_pool {
     uint32_t made;
     uint32_t shard; // whose it is; constant
     struct buffer_budget *budget;
+    int64_t unsettled; // bytes of texts that the budget doesn't count yet
 };
 
 void parcel_pool_init(struct parcel_pool *pool, struct buffer_budget *budget, uint32_t shard);
