@@ -184,8 +184,8 @@ scenario('a stale answer does not end the request that has its slot now', EVERYW
 scenario('an answer to a request that ended otherwise ends no other', EVERYWHERE, async (hub) => {
   const target = await hub.agent('target');
   const source = await hub.peer();
-  for (let round = 0; round < 10; round++) {
-    source.send(requestText('slow', 'm', { targetAgent: 'target' }), 'Custom-Timeout-Ms: 30');
+  for (let round = 0; round < 4; round++) {
+    source.send(requestText('slow', 'm', { targetAgent: 'target' }), 'Custom-Timeout-Ms: 250');
     const late = (await target.find(isRequest, 'a request')).json.id;
     assertError((await source.next()).json, -32051);
     source.send(requestText('next', 'm', { targetAgent: 'target' }));
