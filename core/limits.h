@@ -17,7 +17,7 @@ enum {
 
     // A frame up to this size is copied together with its neighbours on the way out; a larger one is sent
     // from where it lies. An iovec entry costs more than copying this much (bench/send measures it).
-    COPY_BYTES_MAX = 1024,
+    COPY_BYTES_MAX = 2048,
     // Vectors of one gathering send.
     SEND_VECTORS_MAX = 64,
 
