@@ -1,11 +1,14 @@
-// patchbay_sim [--seed N] [--runs N] [--clean] [--trace]: runs seeds N, N + 1, ... through the simulation.
-// The first one that fails is printed, and the status is 1. --clean: without faults. --trace: each seed
-// twice, and the two must be the same to the last event.
+// patchbay_sim [--seed N | --fresh] [--runs N] [--clean] [--trace]: runs seeds N, N + 1, ... through the
+// simulation. The first one that fails is printed with the commit that it was built from, and the status
+// is 1.
+// --fresh: seeds that nobody has seen. --clean: without faults. --trace: each seed twice, and the two must be
+// the same to the last event.
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "tests/sim/run.h"
@@ -14,9 +17,10 @@ static uint64_t current_seed;
 static bool clean;
 
 static void say_seed(void) {
-    char line[96];
-    int count = snprintf(line, sizeof line, "failing seed: patchbay_sim --seed %" PRIu64 "%s\n", current_seed,
-                         clean ? " --clean" : "");
+    char line[128];
+    int count = snprintf(line, sizeof line,
+                         "failing seed, at " PATCHBAY_COMMIT ": patchbay_sim --seed %" PRIu64 "%s\n",
+                         current_seed, clean ? " --clean" : "");
     if (write(STDERR_FILENO, line, (size_t)count) < 0)
         _exit(1);
 }
@@ -44,8 +48,16 @@ void __ubsan_on_report(void) {
 }
 
 static int usage(void) {
-    fputs("usage: patchbay_sim [--seed N] [--runs N] [--clean] [--trace]\n", stderr);
+    fputs("usage: patchbay_sim [--seed N | --fresh] [--runs N] [--clean] [--trace]\n", stderr);
     return 2;
+}
+
+// Short enough to be typed.
+static uint64_t fresh_seed(void) {
+    uint32_t seed = 0;
+    if (getrandom(&seed, sizeof seed, 0) != sizeof seed)
+        exit(1);
+    return seed;
 }
 
 int main(int argc, char **argv) {
@@ -55,6 +67,8 @@ int main(int argc, char **argv) {
         bool more = index + 1 < argc;
         if (strcmp(argv[index], "--seed") == 0 && more)
             first = strtoull(argv[++index], NULL, 10);
+        else if (strcmp(argv[index], "--fresh") == 0)
+            first = fresh_seed();
         else if (strcmp(argv[index], "--runs") == 0 && more)
             runs = strtoull(argv[++index], NULL, 10);
         else if (strcmp(argv[index], "--clean") == 0)
