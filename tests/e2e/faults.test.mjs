@@ -146,3 +146,47 @@ scenario('a hub that stands still for a while has lost nothing', EVERYWHERE, asy
     peer.drop();
   }
 });
+
+// The clock leaps while the hub doesn't run, as it does for one that was suspended: all that is due is due at once.
+scenario('the clock leaps', { shards: [1, 2], transports: ['tcp'], options: ['--request-timeout', '200ms', '--frame-timeout', '200ms'] }, async (hub) => {
+  const target = await hub.agent('target');
+  const sources = await Promise.all(Array.from({ length: 10 }, () => hub.peer()));
+  for (const source of sources) {
+    for (let n = 0; n < 100; n++) source.send(requestText(n, 'm', { targetAgent: 'target', n }));
+  }
+  const half = await hub.peer();
+  half.write('Content-Length: 10\r\n\r\n{');
+  await target.next('a request');
+  hub.process.kill('SIGSTOP');
+  const stopped = Date.now();
+  await within(new Promise((resolve) => {
+    const look = () => (Date.now() - stopped > 1000 ? resolve() : setImmediate(look));
+    look();
+  }), 'a second to pass');
+  hub.process.kill('SIGCONT');
+  for (const source of sources) {
+    for (let n = 0; n < 100; n++) assertError((await source.next()).json, -32051);
+    await source.silent('all of them');
+  }
+  await half.gone();
+  const ended = (await stats(sources[0])).requests_timed_out;
+  assert.equal(ended, 1000);
+});
+
+// More arrivals at once than the ring has room for completions (16,384): what doesn't fit is kept by the kernel and comes
+// later. The hub stands still until all of them are there.
+scenario('more arrivals at once than there are completions', { shards: [1], transports: ['unix'] }, async (hub) => {
+  const count = 17_000;
+  const watcher = await hub.peer();
+  const peers = [];
+  while (peers.length < count) {
+    const some = Math.min(500, count - peers.length);
+    peers.push(...await Promise.all(Array.from({ length: some }, () => hub.peer())));
+  }
+  await until(watcher, (now) => now.connections === count + 1, 'all are there');
+  hub.process.kill('SIGSTOP');
+  await Promise.all(peers.map((peer, n) => peer.send(requestText(n, 'hub/ping', n))));
+  hub.process.kill('SIGCONT');
+  for (const [n, peer] of peers.entries()) assert.equal((await peer.next()).json.result, n);
+  await watcher.silent('all of it');
+});
