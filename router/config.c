@@ -59,7 +59,7 @@ static const struct option options[] = {
     {"max-queue", OPTION_SIZE, LIMIT(queue_bytes_max), 1, UINT64_C(1) << 40,
      "SIZE of what waits for one reader (4M)"},
     {"max-memory", OPTION_SIZE, LIMIT(memory_bytes_max), 1u << 24, UINT64_C(1) << 44,
-     "SIZE of all buffers (1G)"},
+     "SIZE of all buffers (1G); 4M a shard at least"},
     {"max-connections", OPTION_COUNT, LIMIT(connections_max), 1, 1u << 20, "N (65536)"},
     {"max-pending", OPTION_COUNT, LIMIT(pending_max), 1, 1u << 22, "N requests owed by one target (65536)"},
     {"max-batch", OPTION_COUNT, LIMIT(batch_members_max), 1, 1u << 20, "N members of one batch (1000)"},
@@ -251,6 +251,17 @@ static bool check_listeners(struct config *config) {
     return true;
 }
 
+// What a shard lends to the kernel must leave as much for the frames themselves.
+static bool check_memory(const struct config *config) {
+    uint64_t lent = (uint64_t)RECEIVE_BUFFERS_LENT * RECEIVE_BUFFER_BYTES;
+    uint64_t least = 2 * lent * config->settings.shard_count;
+    if (config->settings.limits.memory_bytes_max >= least)
+        return true;
+    fprintf(stderr, "patchbayd: --max-memory: %u shards need %lluM at least\n", config->settings.shard_count,
+            (unsigned long long)(least >> 20));
+    return false;
+}
+
 enum config_result config_read(struct config *config, int argc, char **argv, uint32_t cores) {
     *config = (struct config){.settings.shard_count = cores < SHARDS_MAX ? cores : SHARDS_MAX};
     limits_defaults(&config->settings.limits);
@@ -266,5 +277,5 @@ enum config_result config_read(struct config *config, int argc, char **argv, uin
         if (!take_option(config, argc, argv, &at))
             return CONFIG_BAD;
     }
-    return check_listeners(config) ? CONFIG_RUN : CONFIG_BAD;
+    return check_memory(config) && check_listeners(config) ? CONFIG_RUN : CONFIG_BAD;
 }
