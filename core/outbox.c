@@ -130,6 +130,7 @@ void outbox_gather(struct outbox *outbox, struct stage *stage, struct shipment *
                    struct parcel_list *copied) {
     shipment->first = shipment->count = shipment->stage_count = 0;
     shipment->bytes = 0;
+    shipment->cut = NULL;
     parcel_list_init(&shipment->carried);
     for (struct parcel_list *lane; (lane = first_lane(outbox));) {
         struct parcel *parcel = lane->first;
@@ -147,8 +148,28 @@ void outbox_gather(struct outbox *outbox, struct stage *stage, struct shipment *
     }
 }
 
+unsigned shipment_part(struct shipment *shipment, size_t bytes_max) {
+    assert(!shipment->cut);
+    if (shipment->bytes <= bytes_max)
+        return shipment->count - shipment->first;
+    unsigned end = shipment->first;
+    size_t bytes = 0;
+    while (bytes < bytes_max)
+        bytes += shipment->vectors[end++].iov_len;
+    if (bytes > bytes_max) {
+        shipment->cut = &shipment->vectors[end - 1];
+        shipment->cut_bytes = bytes - bytes_max;
+        shipment->cut->iov_len -= shipment->cut_bytes;
+    }
+    return end - shipment->first;
+}
+
 bool shipment_advance(struct shipment *shipment, size_t bytes) {
     assert(bytes <= shipment->bytes);
+    if (shipment->cut) {
+        shipment->cut->iov_len += shipment->cut_bytes;
+        shipment->cut = NULL;
+    }
     shipment->bytes -= bytes;
     while (bytes) {
         struct iovec *vector = &shipment->vectors[shipment->first];

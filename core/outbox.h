@@ -79,6 +79,8 @@ struct shipment {
     unsigned first; // the vectors before it have been sent
     unsigned count;
     size_t bytes;               // still to be sent
+    struct iovec *cut;          // the last vector of the part under way, if it is cut short; else NULL
+    size_t cut_bytes;           // by how much
     struct parcel_list carried; // go home when all is sent
     struct buffer *stages[SHIPMENT_STAGES_MAX];
     unsigned stage_count;
@@ -88,7 +90,10 @@ struct shipment {
 // least one parcel is taken, even where no memory is left to copy to.
 void outbox_gather(struct outbox *outbox, struct stage *stage, struct shipment *shipment,
                    struct parcel_list *copied);
-// Notes that `bytes` more were sent; false while some are left.
+// The next part to send, of up to bytes_max: that many vectors from `first` on, until the next
+// shipment_advance.
+unsigned shipment_part(struct shipment *shipment, size_t bytes_max);
+// Notes that `bytes` more were sent, no more than the part had; false while some are left.
 bool shipment_advance(struct shipment *shipment, size_t bytes);
 // Lets go of the stages and moves the carried parcels to *done.
 void shipment_clear(struct shipment *shipment, struct parcel_list *done);

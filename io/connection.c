@@ -106,8 +106,8 @@ bool connection_received(struct connection *connection, const struct io_event *e
 
 static void ship(struct connection *connection, struct io *io) {
     struct shipment *shipment = connection->shipment;
-    io_send(io, connection->socket, connection->token, shipment->vectors + shipment->first,
-            shipment->count - shipment->first);
+    unsigned count = shipment_part(shipment, SEND_BYTES_MAX);
+    io_send(io, connection->socket, connection->token, shipment->vectors + shipment->first, count);
 }
 
 enum sending connection_send(struct connection *connection, struct io *io, struct sender *sender,

@@ -56,8 +56,26 @@ static void add(struct fixture *fixture, char fill, size_t bytes, enum parcel_la
     outbox_add(&fixture->outbox, parcel);
 }
 
-// Sends all, `step` bytes at a time, and writes down what went.
-static size_t send_all(struct fixture *fixture, size_t step, char *out) {
+static size_t bytes_of(const struct iovec *vectors, unsigned count) {
+    size_t bytes = 0;
+    while (count--)
+        bytes += vectors[count].iov_len;
+    return bytes;
+}
+
+// The kernel takes up to `most` bytes of a part.
+static size_t take(const struct iovec *vectors, unsigned count, size_t most, char *out) {
+    size_t taken = 0;
+    for (unsigned at = 0; at < count && taken < most; at++) {
+        size_t bytes = vectors[at].iov_len < most - taken ? vectors[at].iov_len : most - taken;
+        memcpy(out + taken, vectors[at].iov_base, bytes);
+        taken += bytes;
+    }
+    return taken;
+}
+
+// Sends all, `step` bytes at a time out of parts of at most `part`, and writes down what went.
+static size_t send_all(struct fixture *fixture, size_t part, size_t step, char *out) {
     size_t sent = 0;
     while (!outbox_empty(&fixture->outbox)) {
         struct shipment *shipment = &fixture->shipment;
@@ -65,11 +83,12 @@ static size_t send_all(struct fixture *fixture, size_t step, char *out) {
         assert_in_range(shipment->count, 1, SEND_VECTORS_MAX);
         drop_done(fixture); // what was copied is free to go before it is sent
         for (bool whole = false; !whole;) {
-            const struct iovec *vector = &shipment->vectors[shipment->first];
-            size_t count = vector->iov_len < step ? vector->iov_len : step;
-            memcpy(out + sent, vector->iov_base, count);
-            sent += count;
-            whole = shipment_advance(shipment, count);
+            size_t due = shipment->bytes < part ? shipment->bytes : part;
+            unsigned first = shipment->first, count = shipment_part(shipment, part);
+            assert_int_equal(bytes_of(shipment->vectors + first, count), due);
+            size_t taken = take(shipment->vectors + first, count, step, out + sent);
+            sent += taken;
+            whole = shipment_advance(shipment, taken);
         }
         assert_int_equal(shipment->first, shipment->count);
         shipment_clear(shipment, &fixture->done);
@@ -94,15 +113,14 @@ static void urgent_goes_first_and_lanes_keep_their_order(void **state) {
     struct parcel *first = outbox_take(&fixture.outbox);
     assert_int_equal(first->text[0], 'a');
     parcel_drop(first);
-    assert_int_equal(send_all(&fixture, 100, out), 5);
+    assert_int_equal(send_all(&fixture, 100, 100, out), 5);
     assert_memory_equal(out, "bcdef", 5);
     assert_int_equal(fixture.outbox.bytes, 0);
     assert_null(outbox_take(&fixture.outbox));
     tear_down(&fixture);
 }
 
-static void all_bytes_go_in_order_whatever_the_sizes_and_steps(void **state) {
-    (void)state;
+static void all_bytes_go_in_order(size_t part) {
     static const size_t sizes[] = {1, 300, COPY_BYTES_MAX, COPY_BYTES_MAX + 1, 5000, 40000, 17, 1024,
                                    2, 9000};
     static char out[OUT_BYTES];
@@ -115,12 +133,19 @@ static void all_bytes_go_in_order_whatever_the_sizes_and_steps(void **state) {
             expected += sizes[index * 7 % 10];
         }
         assert_int_equal(fixture.outbox.bytes, expected);
-        assert_int_equal(send_all(&fixture, step, out), expected);
+        assert_int_equal(send_all(&fixture, part, step, out), expected);
         for (size_t index = 0; index < PARCELS_MAX; index++)
             for (size_t byte = 0; byte < sizes[index * 7 % 10]; byte++)
                 assert_int_equal(out[at++], 'a' + index % 26);
         tear_down(&fixture);
     }
+}
+
+static void all_bytes_go_in_order_whatever_the_sizes_parts_and_steps(void **state) {
+    (void)state;
+    static const size_t parts[] = {1, 100, 5001, 100000, SIZE_MAX};
+    for (unsigned index = 0; index < sizeof parts / sizeof *parts; index++)
+        all_bytes_go_in_order(parts[index]);
 }
 
 static void small_neighbours_become_one_vector_and_large_ones_are_not_copied(void **state) {
@@ -171,7 +196,7 @@ static void without_memory_to_copy_to_it_is_sent_from_where_it_lies(void **state
     fixture.budget.bytes_max = 1000;
     for (char fill = 'a'; fill < 'd'; fill++)
         add(&fixture, fill, 100, LANE_NORMAL);
-    assert_int_equal(send_all(&fixture, 1000, out), 300);
+    assert_int_equal(send_all(&fixture, 1000, 1000, out), 300);
     for (size_t byte = 0; byte < 300; byte++)
         assert_int_equal(out[byte], 'a' + byte / 100);
     tear_down(&fixture);
@@ -196,7 +221,7 @@ static void a_frame_of_several_parcels_is_not_cut(void **state) {
     assert_true(shipment_advance(&fixture.shipment, fixture.shipment.bytes));
     shipment_clear(&fixture.shipment, &fixture.done);
     add(&fixture, 'u', 1, LANE_URGENT);
-    size_t sent = send_all(&fixture, SIZE_MAX, out);
+    size_t sent = send_all(&fixture, SIZE_MAX, SIZE_MAX, out);
     assert_int_equal(sent, (100 - SEND_VECTORS_MAX) * (COPY_BYTES_MAX + 1) + 1);
     assert_int_equal(out[sent - 1], 'u');
     tear_down(&fixture);
@@ -221,7 +246,7 @@ static void a_request_is_taken_out(void **state) {
         if (taken)
             parcel_drop(taken);
         add(&fixture, '9', 1, LANE_NORMAL);
-        size_t count = send_all(&fixture, 1, sent);
+        size_t count = send_all(&fixture, 1, 1, sent);
         static const char *const left[] = {"", "4239", "4139", "4129", "1239", "41239"};
         assert_int_equal(count, strlen(left[out]));
         assert_memory_equal(sent, left[out], count);
@@ -234,7 +259,7 @@ int main(void) {
         cmocka_unit_test(a_frame_of_several_parcels_is_not_cut),
         cmocka_unit_test(a_request_is_taken_out),
         cmocka_unit_test(urgent_goes_first_and_lanes_keep_their_order),
-        cmocka_unit_test(all_bytes_go_in_order_whatever_the_sizes_and_steps),
+        cmocka_unit_test(all_bytes_go_in_order_whatever_the_sizes_parts_and_steps),
         cmocka_unit_test(small_neighbours_become_one_vector_and_large_ones_are_not_copied),
         cmocka_unit_test(a_stage_in_use_is_not_overwritten),
         cmocka_unit_test(without_memory_to_copy_to_it_is_sent_from_where_it_lies),
