@@ -17,23 +17,34 @@ void buffer_pool_init(struct buffer_pool *pool, struct buffer_budget *budget) {
     *pool = (struct buffer_pool){.budget = budget};
 }
 
-static uint64_t bytes_max(const struct buffer_budget *budget, bool large) {
+// How many sixteenths of the budget a buffer's use may not touch.
+enum use { USE_PART = 0, USE_RECEIVING = 2, USE_LARGE = 3 };
+
+static uint64_t bytes_max(const struct buffer_budget *budget, enum use use) {
     uint64_t max = atomic_load_explicit(&budget->bytes_max, memory_order_relaxed);
-    return large ? max - max / 8 : max;
+    return max - max / 16 * use;
+}
+
+static bool has_room(const struct buffer_budget *budget, uint64_t bytes, enum use use) {
+    return atomic_load_explicit(&budget->bytes, memory_order_relaxed) + bytes <= bytes_max(budget, use);
 }
 
 bool buffer_budget_tight(const struct buffer_budget *budget) {
-    return atomic_load_explicit(&budget->bytes, memory_order_relaxed) > bytes_max(budget, true);
+    return !has_room(budget, 0, USE_LARGE);
 }
 
-static struct buffer *make(struct buffer_pool *pool, uint32_t capacity, bool large) {
+static void note_refused(struct buffer_pool *pool) {
+    atomic_fetch_add_explicit(&pool->budget->refused, 1, memory_order_relaxed);
+}
+
+static struct buffer *make(struct buffer_pool *pool, uint32_t capacity, enum use use) {
     uint64_t bytes = footprint(capacity);
     uint64_t before = atomic_fetch_add_explicit(&pool->budget->bytes, bytes, memory_order_relaxed);
-    uint64_t max = bytes_max(pool->budget, large);
+    uint64_t max = bytes_max(pool->budget, use);
     bool fits = before + bytes <= max;
     struct buffer *buffer = fits ? memory_take(bytes) : NULL;
     if (!fits)
-        atomic_fetch_add_explicit(&pool->budget->refused, 1, memory_order_relaxed);
+        note_refused(pool);
     if (!buffer) {
         atomic_fetch_sub_explicit(&pool->budget->bytes, bytes, memory_order_relaxed);
         return NULL;
@@ -71,8 +82,12 @@ bool buffer_pool_full(const struct buffer_pool *pool) {
     return pool->free_count == pool->made && pool->out_large == 0;
 }
 
-struct buffer *buffer_take(struct buffer_pool *pool) {
+static struct buffer *take_receive_buffer(struct buffer_pool *pool, enum use use) {
     struct buffer *buffer = pool->free;
+    if (buffer && !has_room(pool->budget, 0, use)) {
+        note_refused(pool);
+        return NULL;
+    }
     if (buffer) {
         pool->free = buffer->next;
         pool->free_count--;
@@ -80,37 +95,44 @@ struct buffer *buffer_take(struct buffer_pool *pool) {
         buffer->references = 1;
         return buffer;
     }
-    buffer = make(pool, RECEIVE_BUFFER_BYTES, false);
+    buffer = make(pool, RECEIVE_BUFFER_BYTES, use);
     if (buffer)
         pool->made++;
     return buffer;
 }
 
-bool buffer_pool_can_take(const struct buffer_pool *pool) {
-    uint64_t bytes = atomic_load_explicit(&pool->budget->bytes, memory_order_relaxed);
-    return pool->free || bytes + footprint(RECEIVE_BUFFER_BYTES) <= bytes_max(pool->budget, false);
-}
-
-bool buffer_pool_could_take(const struct buffer_pool *pool, uint32_t capacity) {
-    return footprint(capacity) <= bytes_max(pool->budget, capacity > RECEIVE_BUFFER_BYTES);
-}
-
-static struct buffer *take_sized(struct buffer_pool *pool, uint32_t capacity, bool large) {
+static struct buffer *take(struct buffer_pool *pool, uint32_t capacity, enum use use) {
     // One that happens to have a receive buffer's size would be taken for one when it comes home.
     if (capacity == RECEIVE_BUFFER_BYTES)
-        return buffer_take(pool);
-    struct buffer *buffer = make(pool, capacity, large);
+        return take_receive_buffer(pool, use);
+    struct buffer *buffer = make(pool, capacity, use);
     if (buffer)
         pool->out_large++;
     return buffer;
 }
 
+struct buffer *buffer_take(struct buffer_pool *pool) {
+    return take_receive_buffer(pool, USE_RECEIVING);
+}
+
 struct buffer *buffer_take_sized(struct buffer_pool *pool, uint32_t capacity) {
-    return take_sized(pool, capacity, false);
+    return take(pool, capacity, USE_PART);
+}
+
+static enum use use_for_whole(uint32_t capacity) {
+    return capacity > RECEIVE_BUFFER_BYTES ? USE_LARGE : USE_PART;
 }
 
 struct buffer *buffer_take_large(struct buffer_pool *pool, uint32_t capacity) {
-    return take_sized(pool, capacity, capacity > RECEIVE_BUFFER_BYTES);
+    return take(pool, capacity, use_for_whole(capacity));
+}
+
+bool buffer_pool_can_take(const struct buffer_pool *pool) {
+    return has_room(pool->budget, pool->free ? 0 : footprint(RECEIVE_BUFFER_BYTES), USE_RECEIVING);
+}
+
+bool buffer_pool_could_take(const struct buffer_pool *pool, uint32_t capacity) {
+    return footprint(capacity) <= bytes_max(pool->budget, use_for_whole(capacity));
 }
 
 static void come_home(struct buffer *buffer) {

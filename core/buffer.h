@@ -22,15 +22,17 @@ struct buffer {
 };
 
 // Bytes of user memory that the whole hub holds in buffers, parcels and their texts, and their bound. Shared
-// by all shards' pools. The last eighth isn't for large frames, and when it is begun, memory should be won
-// back.
+// by all shards' pools. The last three sixteenths aren't for large frames, and when they are begun, memory
+// should be won back. The last eighth isn't for receiving either, not even into buffers at rest: it is left
+// for what has been received already and ends in a part of a frame. That is no more than what the shards lend
+// to the kernel.
 struct buffer_budget {
     _Atomic uint64_t bytes;
     _Atomic uint64_t bytes_max;
     _Atomic uint64_t refused; // how often it had no room for a buffer
 };
 
-// Whether the last eighth has been begun.
+// Whether the last three sixteenths have been begun.
 bool buffer_budget_tight(const struct buffer_budget *budget);
 
 struct buffer_pool {
@@ -49,12 +51,12 @@ void buffer_pool_trim(struct buffer_pool *pool);
 // Whether every buffer that the pool made has come home.
 bool buffer_pool_full(const struct buffer_pool *pool);
 
-// A receive buffer (RECEIVE_BUFFER_BYTES) with one reference, or NULL when the budget or memory is used up.
+// A receive buffer (RECEIVE_BUFFER_BYTES) with one reference, or NULL when its share of the budget, or
+// memory, is used up.
 struct buffer *buffer_take(struct buffer_pool *pool);
-// A buffer of `capacity` bytes with one reference, or NULL likewise.
+// A buffer of `capacity` bytes with one reference, for a part of a frame, or NULL likewise.
 struct buffer *buffer_take_sized(struct buffer_pool *pool, uint32_t capacity);
-
-// The same for a large frame: one larger than a receive buffer gets nothing of the last eighth of the budget.
+// The same for a whole frame: one larger than a receive buffer gets nothing of the last three sixteenths.
 struct buffer *buffer_take_large(struct buffer_pool *pool, uint32_t capacity);
 // Whether buffer_take_large would find room if nothing else were there.
 bool buffer_pool_could_take(const struct buffer_pool *pool, uint32_t capacity);

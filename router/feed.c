@@ -56,11 +56,11 @@ static bool make_room_for_frame(struct shard *shard, struct peer *peer) {
     return has_room(peer, bytes) || move_to(peer, buffer_take_large(&shard->buffers, bytes));
 }
 
-// Room for what has come of it.
+// Room for what has come of it, and for some of the rest of a header block.
 static bool make_room_for_part(struct shard *shard, struct peer *peer, uint32_t bytes) {
     uint32_t capacity = bytes < PARTIAL_BYTES_MIN ? PARTIAL_BYTES_MIN : bytes * 2;
-    if (peer->scan.header_bytes && capacity > frame_bytes(&peer->scan))
-        capacity = frame_bytes(&peer->scan);
+    if (peer->scan.header_bytes)
+        capacity = bytes;
     return has_room(peer, bytes) || move_to(peer, buffer_take_sized(&shard->buffers, capacity));
 }
 

@@ -1,7 +1,7 @@
-// It goes well: one reader that has taken nothing for a while, and for which most waits, is closed, its
+// It goes well: the reader that has taken nothing for longest, and for which much waits, is closed, its
 // memory comes home by the next look, and the others don't notice. It fails: nobody here is slow. Then the
-// other shards are asked, and meanwhile what fills the memory isn't read: large frames get none of the last
-// eighth and wait (feed.c), and when that is used up too, receives find no buffer.
+// other shards are asked, and meanwhile what fills the memory isn't read: large frames find no room
+// and wait (feed.c), then receives find no buffer; what is left is for what has come already.
 #include "router/pressure.h"
 
 #include "router/peer.h"
@@ -9,7 +9,7 @@
 
 enum {
     RELIEF_PAUSE_MS = 10,
-    SLOW_MS = 50,              // a reader that takes something within this time isn't slow
+    SLOW_MS = 200,             // a reader that takes something within this time isn't slow
     SLOW_BYTES_MIN = 64 * 1024 // one for which less waits isn't worth it
 };
 
@@ -27,7 +27,7 @@ static struct peer *slowest(const struct shard *shard) {
     struct peer *worst = NULL;
     for (uint32_t slot = 0; slot < shard->peers.capacity; slot++) {
         struct peer *peer = shard->peers.slots[slot];
-        if (peer && is_slow(shard, peer) && (!worst || waiting_bytes(peer) > waiting_bytes(worst)))
+        if (peer && is_slow(shard, peer) && (!worst || peer->sending_ms < worst->sending_ms))
             worst = peer;
     }
     return worst;
@@ -43,7 +43,7 @@ static uint64_t used(const struct shard *shard) {
     return atomic_load_explicit(&shard->hub->budget.bytes, memory_order_relaxed);
 }
 
-// Whether memory is short: the last eighth has been begun, or somebody was refused since the last look.
+// Whether memory is short: little is left, or somebody was refused since the last look.
 static bool is_short(struct shard *shard) {
     const struct buffer_budget *budget = &shard->hub->budget;
     uint64_t refused = atomic_load_explicit(&budget->refused, memory_order_relaxed);

@@ -53,7 +53,7 @@ static void all_sizes_come_home(void **state) {
 
 static void the_budget_is_shared_and_not_passed(void **state) {
     (void)state;
-    struct buffer_budget budget = {.bytes_max = 2 * (RECEIVE_BUFFER_BYTES + 256)};
+    struct buffer_budget budget = {.bytes_max = 2 * (RECEIVE_BUFFER_BYTES + 256) * 16 / 14};
     struct buffer_pool pools[2];
     for (unsigned index = 0; index < 2; index++)
         buffer_pool_init(&pools[index], &budget);
@@ -70,6 +70,39 @@ static void the_budget_is_shared_and_not_passed(void **state) {
     buffer_drop(second);
     for (unsigned index = 0; index < 2; index++)
         buffer_pool_deinit(&pools[index]);
+    assert_int_equal(budget.bytes, 0);
+}
+
+static void large_frames_find_no_room_first_and_parts_of_frames_last(void **state) {
+    (void)state;
+    const uint32_t sixteenth = 4 * RECEIVE_BUFFER_BYTES;
+    struct buffer_budget budget = {.bytes_max = 16 * sixteenth};
+    struct buffer_pool pool;
+    buffer_pool_init(&pool, &budget);
+    struct buffer *most = buffer_take_sized(&pool, 12 * sixteenth), *received[9], *parts[9];
+    assert_null(buffer_take_large(&pool, sixteenth));
+    assert_false(buffer_budget_tight(&budget));
+    unsigned receives = 0, part_count = 0;
+    while ((received[receives] = buffer_take(&pool)))
+        receives++;
+    assert_int_equal(receives, 7); // of eight, for what else a buffer holds
+    assert_true(buffer_budget_tight(&budget));
+    assert_false(buffer_pool_can_take(&pool));
+    while ((parts[part_count] = buffer_take_sized(&pool, RECEIVE_BUFFER_BYTES)))
+        part_count++;
+    assert_int_equal(part_count, 8);
+    assert_null(buffer_take_sized(&pool, sixteenth));
+    buffer_drop(received[--receives]);
+    assert_false(buffer_pool_can_take(&pool)); // though one is at rest
+    assert_null(buffer_take(&pool));
+    received[receives++] = buffer_take_sized(&pool, RECEIVE_BUFFER_BYTES);
+    assert_non_null(received[receives - 1]);
+    while (receives)
+        buffer_drop(received[--receives]);
+    while (part_count)
+        buffer_drop(parts[--part_count]);
+    buffer_drop(most);
+    buffer_pool_deinit(&pool);
     assert_int_equal(budget.bytes, 0);
 }
 
@@ -109,6 +142,7 @@ int main(void) {
         cmocka_unit_test(the_last_reference_brings_it_home),
         cmocka_unit_test(all_sizes_come_home),
         cmocka_unit_test(the_budget_is_shared_and_not_passed),
+        cmocka_unit_test(large_frames_find_no_room_first_and_parts_of_frames_last),
         cmocka_unit_test(without_memory_the_budget_is_given_back),
         cmocka_unit_test(a_burst_is_not_kept_for_ever),
     };

@@ -76,12 +76,13 @@ scenario('sources that never read their answers are closed, the target and the o
       await turn();
     }
   });
-  let now;
+  let rounds = 0, now;
   do {
     assert.equal((await bystander.ask('m', { targetAgent: 'good' })).result, 'good');
     now = await stats(witness);
     within_bound(now);
-  } while (now.closed_slow_readers < 2);
+  } while (now.closed_slow_readers < 2 && rounds++ < 100_000);
+  assert.equal(now.closed_slow_readers, 2, JSON.stringify(now));
   for (const peer of greedy) {
     peer.socket.resume();
     await peer.gone('a greedy source to be closed');
