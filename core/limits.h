@@ -8,8 +8,8 @@
 
 enum {
     // A receive buffer. Many connections share a shard's; a frame that doesn't fit, or that a buffer's end
-    // cuts, is moved to memory of its own. At twice 16 KiB half as many frames of that size are cut (a tenth less
-    // CPU for them, measured); at four times, the buffers of a busy turn outgrow the cache.
+    // cuts, is moved to memory of its own. At twice 16 KiB half as many frames of that size are cut (a tenth
+    // less CPU for them, measured); at four times, the buffers of a busy turn outgrow the cache.
     RECEIVE_BUFFER_BYTES = 32 * 1024,
     // How many of them a shard lends to the kernel at a time, and so the most arrivals of one turn. With half
     // as many a thousand sources of one small request each cost a fifth more.
@@ -22,8 +22,8 @@ enum {
     COPY_BYTES_MAX = 2048,
     // Vectors of one gathering send.
     SEND_VECTORS_MAX = 64,
-    // Bytes handed to the kernel at a time: its end is how a reader that takes something is told from one that
-    // takes nothing, however much waits for it.
+    // Bytes handed to the kernel at a time: its end is how a reader that takes something is told from one
+    // that takes nothing, however much waits for it.
     SEND_BYTES_MAX = 512 * 1024,
 
     // A hub id is shard, slot and generation, together a whole number below 2^53.

@@ -1,6 +1,6 @@
-// It goes well: the reader that has taken nothing for longest, and for which much waits, is closed, its
-// memory comes home by the next look, and the others don't notice. It fails: nobody here is slow. Then the
-// other shards are asked, and meanwhile what fills the memory isn't read: large frames find no room
+// It goes well: a reader that has taken nothing for longest, and of those the one for which most waits, is
+// closed, its memory comes home by the next look, and the others don't notice. It fails: nobody here is slow.
+// Then the other shards are asked, and meanwhile what fills the memory isn't read: large frames find no room
 // and wait (feed.c), then receives find no buffer; what is left is for what has come already.
 #include "router/pressure.h"
 
@@ -18,16 +18,27 @@ static size_t waiting_bytes(const struct peer *peer) {
     return connection->outbox.bytes + (connection->shipment ? connection->shipment->bytes : 0);
 }
 
+static uint64_t still_ms(const struct shard *shard, const struct peer *peer) {
+    return shard_now_ms(shard) - peer->sending_ms;
+}
+
 static bool is_slow(const struct shard *shard, const struct peer *peer) {
-    return peer->state != PEER_CLOSING && peer->connection.shipment &&
-           shard_now_ms(shard) - peer->sending_ms >= SLOW_MS && waiting_bytes(peer) >= SLOW_BYTES_MIN;
+    return peer->state != PEER_CLOSING && peer->connection.shipment && still_ms(shard, peer) >= SLOW_MS &&
+           waiting_bytes(peer) >= SLOW_BYTES_MIN;
+}
+
+// Of two that are slow. Times within a factor of two are alike: what waits for a target that only just fell
+// behind may be more than what waits for a source that never reads.
+static bool is_slower(const struct shard *shard, const struct peer *peer, const struct peer *other) {
+    int longer = __builtin_clzll(still_ms(shard, other)) - __builtin_clzll(still_ms(shard, peer));
+    return longer > 0 || (longer == 0 && waiting_bytes(peer) > waiting_bytes(other));
 }
 
 static struct peer *slowest(const struct shard *shard) {
     struct peer *worst = NULL;
     for (uint32_t slot = 0; slot < shard->peers.capacity; slot++) {
         struct peer *peer = shard->peers.slots[slot];
-        if (peer && is_slow(shard, peer) && (!worst || peer->sending_ms < worst->sending_ms))
+        if (peer && is_slow(shard, peer) && (!worst || is_slower(shard, peer, worst)))
             worst = peer;
     }
     return worst;

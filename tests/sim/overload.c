@@ -61,7 +61,7 @@ static void the_slowest_reader_goes_first(void **state) {
                      *other = party_join(&scene);
         deaf->deaf = worse->deaf = true;
         for (unsigned step = 0; step < 300; step++) {
-            party_ask(source, "work", 100000, "\"targetAgent\":\"%s\"", step % 3 ? "worse" : "deaf");
+            party_ask(source, "work", 100000, "\"targetAgent\":\"%s\"", step % 3 < 2 ? "worse" : "deaf");
             scene_pass(&scene, MILLISECOND);
             if (step % 10 == 0)
                 check_served(&scene, other);
@@ -119,7 +119,7 @@ static void a_large_frame_waits_for_memory(void **state) {
         struct party *holders[4], *good = join_as(&scene, "good"), *source = party_join(&scene);
         for (unsigned index = 0; index < 4; index++) {
             holders[index] = party_join(&scene);
-            begin_frame(holders[index], 2900 * 1024, 100000);
+            begin_frame(holders[index], 2400 * 1024, 100000);
             scene_settle(&scene);
         }
         party_ask(source, "work", 3 * MEBIBYTE, "\"targetAgent\":\"good\"");
@@ -151,7 +151,7 @@ static void a_frame_does_not_wait_for_ever(void **state) {
     struct party *holders[4], *source = party_join(&scene), *huge = party_join(&scene);
     for (unsigned index = 0; index < 4; index++) {
         holders[index] = party_join(&scene);
-        begin_frame(holders[index], 2900 * 1024, 100000);
+        begin_frame(holders[index], 2400 * 1024, 100000);
         scene_settle(&scene);
     }
     begin_frame(huge, 15 * MEBIBYTE, 100000);
