@@ -165,14 +165,14 @@ static void cut_blocks(struct relay *relay, struct end *from, struct buffer *buf
     while (at < end) {
         size_t missing = relay->block_bytes - from->begun_bytes;
         if (end - at < missing) {
-            begin_block(from, buffer, buffer->bytes + at, end - at);
+            begin_block(from, buffer, buffer_arrival(buffer) + at, end - at);
             return;
         }
         if (from->begun_bytes > 0) {
-            begin_block(from, buffer, buffer->bytes + at, missing);
+            begin_block(from, buffer, buffer_arrival(buffer) + at, missing);
             end_block(relay, from);
         } else {
-            pass(relay, destination(relay, from), buffer, buffer->bytes + at, missing);
+            pass(relay, destination(relay, from), buffer, buffer_arrival(buffer) + at, missing);
         }
         at += missing;
     }
@@ -181,12 +181,12 @@ static void cut_blocks(struct relay *relay, struct end *from, struct buffer *buf
 // --- Connections
 
 static void greet(struct relay *relay, struct end *end, struct buffer *buffer) {
-    end->side = (char)buffer->bytes[0];
+    end->side = (char)buffer_arrival(buffer)[0];
     if (end->side == RELAY_TARGET) {
         relay->targets = more(relay->targets, relay->targets_count + 1, sizeof *relay->targets);
         relay->targets[relay->targets_count++] = end;
     }
-    pass(relay, end, buffer, buffer->bytes, 1);
+    pass(relay, end, buffer, buffer_arrival(buffer), 1);
 }
 
 static void accepted(struct relay *relay, const struct io_event *event) {

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/limits.h"
+
 struct buffer_pool;
 
 struct buffer {
@@ -62,6 +64,11 @@ struct buffer *buffer_take_large(struct buffer_pool *pool, uint32_t capacity);
 bool buffer_pool_could_take(const struct buffer_pool *pool, uint32_t capacity);
 // Whether buffer_take would find room within the budget now.
 bool buffer_pool_can_take(const struct buffer_pool *pool);
+
+// Where an arrival is put in a receive buffer: up to ARRIVAL_BYTES_MAX.
+static inline uint8_t *buffer_arrival(struct buffer *buffer) {
+    return buffer->bytes + RECEIVE_HEAD_BYTES;
+}
 
 // One more reference, on the owner's shard.
 static inline void buffer_hold(struct buffer *buffer) {

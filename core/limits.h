@@ -7,10 +7,15 @@
 #include <stdint.h>
 
 enum {
-    // A receive buffer. Many connections share a shard's; a frame that doesn't fit, or that a buffer's end
-    // cuts, is moved to memory of its own. At twice 16 KiB half as many frames of that size are cut (a tenth
-    // less CPU for them, measured); at four times, the buffers of a busy turn outgrow the cache.
-    RECEIVE_BUFFER_BYTES = 32 * 1024,
+    // The most that one arrival brings. At twice 16 KiB half as many frames of that size are cut by its end (a
+    // tenth less CPU for them, measured); at four times, the buffers of a busy turn outgrow the cache.
+    ARRIVAL_BYTES_MAX = 32 * 1024,
+    // Room before and behind an arrival, in its buffer: a frame that lies in two arrivals is put together
+    // where the smaller part has to move (feed.c).
+    RECEIVE_HEAD_BYTES = 4 * 1024,
+    RECEIVE_TAIL_BYTES = 12 * 1024,
+    // A receive buffer. Many connections share a shard's.
+    RECEIVE_BUFFER_BYTES = RECEIVE_HEAD_BYTES + ARRIVAL_BYTES_MAX + RECEIVE_TAIL_BYTES,
     // How many of them a shard lends to the kernel at a time, and so the most arrivals of one turn. With half
     // as many a thousand sources of one small request each cost a fifth more.
     RECEIVE_BUFFERS_LENT = 64,

@@ -134,7 +134,7 @@ static int32_t receive_one(struct epoll_io *io, struct socket_slot *slot, struct
     *buffer = take_buffer(io);
     if (!*buffer)
         return -ENOBUFS;
-    int32_t result = socket_read(slot, (*buffer)->bytes, (*buffer)->capacity);
+    int32_t result = socket_read(slot, buffer_arrival(*buffer), ARRIVAL_BYTES_MAX);
     if (result > 0)
         return result;
     buffer_drop(*buffer);

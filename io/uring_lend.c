@@ -69,7 +69,7 @@ void lend_fill(struct lend *lend) {
             break;
         uint16_t id = lend->free_ids[--lend->free_count];
         lend->lent[id] = buffer;
-        io_uring_buf_ring_add(lend->ring, buffer->bytes, buffer->capacity, id,
+        io_uring_buf_ring_add(lend->ring, buffer_arrival(buffer), ARRIVAL_BYTES_MAX, id,
                               io_uring_buf_ring_mask(lend->count), added++);
     }
     if (added > 0)

@@ -40,14 +40,15 @@ static bool move_to(struct peer *peer, struct buffer *buffer) {
     if (!buffer)
         return false;
     if (old)
-        memcpy(buffer->bytes, old->bytes, peer->partial_bytes);
+        memcpy(buffer->bytes, old->bytes + peer->partial_at, peer->partial_bytes);
     buffer_drop(old);
     peer->partial = buffer;
+    peer->partial_at = 0;
     return true;
 }
 
 static bool has_room(const struct peer *peer, uint32_t bytes) {
-    return peer->partial && peer->partial->capacity >= bytes;
+    return peer->partial && peer->partial->capacity - peer->partial_at >= bytes;
 }
 
 // Room for all of the frame, whose header block is whole.
@@ -106,12 +107,13 @@ static void partial_grown(struct shard *shard, struct peer *peer, enum frame_res
     struct buffer *whole = peer->partial;
     peer->partial = NULL;
     peer->partial_bytes = 0;
-    hand_on(shard, peer, whole, 0);
+    hand_on(shard, peer, whole, peer->partial_at);
     buffer_drop(whole);
 }
 
 static enum frame_result scan_partial(const struct shard *shard, struct peer *peer) {
-    return frame_scan(&peer->scan, peer->partial->bytes, peer->partial_bytes, &shard->frame_limits);
+    return frame_scan(&peer->scan, peer->partial->bytes + peer->partial_at, peer->partial_bytes,
+                      &shard->frame_limits);
 }
 
 // Takes bytes in as the rest of the partial frame, or as the begin of one; returns how many, 0 when the peer
@@ -122,7 +124,7 @@ static uint32_t take_in(struct shard *shard, struct peer *peer, const uint8_t *b
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
         return 0;
     }
-    memcpy(peer->partial->bytes + peer->partial_bytes, bytes, count);
+    memcpy(peer->partial->bytes + peer->partial_at + peer->partial_bytes, bytes, count);
     peer->partial_bytes += count;
     enum frame_result result = scan_partial(shard, peer);
     // While the header block wasn't whole, more may have been taken than belongs to this frame.
@@ -134,10 +136,47 @@ static uint32_t take_in(struct shard *shard, struct peer *peer, const uint8_t *b
     return count;
 }
 
+// --- Frames that lie in two arrivals
+
+// The later part lies at `from`, in room that has the earlier one's size before it.
+static uint32_t prepend(struct peer *peer, struct buffer *buffer, uint32_t from) {
+    uint32_t at = from - peer->partial_bytes;
+    memcpy(buffer->bytes + at, peer->partial->bytes + peer->partial_at, peer->partial_bytes);
+    buffer_drop(peer->partial);
+    peer->partial = NULL;
+    peer->partial_bytes = 0;
+    return at;
+}
+
+// Whether the frame's begin is what should move: it is small, and the rest has come.
+static bool should_prepend(const struct peer *peer, uint32_t count) {
+    if (!peer->partial || peer->partial_bytes > RECEIVE_HEAD_BYTES || !peer->scan.header_bytes)
+        return false;
+    uint32_t lacking = frame_bytes(&peer->scan) - peer->partial_bytes;
+    return peer->partial_bytes <= lacking && lacking <= count;
+}
+
+// Whether the frame's end is what should move, when it comes: as much as is there is worth the room that the
+// buffer takes meanwhile.
+static bool should_stay(const struct shard *shard, const struct peer *peer, const struct buffer *buffer,
+                        uint32_t at, uint32_t end) {
+    return end - at > RECEIVE_HEAD_BYTES && peer->scan.header_bytes &&
+           frame_bytes(&peer->scan) <= buffer->capacity - at && !buffer_budget_tight(shard->buffers.budget);
+}
+
+static void stay(struct peer *peer, struct buffer *buffer, uint32_t at, uint32_t end) {
+    buffer_hold(buffer);
+    peer->partial = buffer;
+    peer->partial_at = at;
+    peer->partial_bytes = end - at;
+}
+
 // --- Arrivals
 
-static void feed_buffer(struct shard *shard, struct peer *peer, struct buffer *buffer, uint32_t end) {
-    uint32_t at = 0;
+static void feed_buffer(struct shard *shard, struct peer *peer, struct buffer *buffer, uint32_t count) {
+    uint32_t at = RECEIVE_HEAD_BYTES, end = at + count;
+    if (should_prepend(peer, count))
+        at = prepend(peer, buffer, at);
     while (at < end && peer->state == PEER_OPEN) {
         if (peer->partial) {
             at += take_in(shard, peer, buffer->bytes + at, end - at);
@@ -151,7 +190,12 @@ static void feed_buffer(struct shard *shard, struct peer *peer, struct buffer *b
             break;
         }
         case FRAME_PARTIAL:
-            at += take_in(shard, peer, buffer->bytes + at, end - at);
+            if (should_stay(shard, peer, buffer, at, end)) {
+                stay(peer, buffer, at, end);
+                at = end;
+            } else {
+                at += take_in(shard, peer, buffer->bytes + at, end - at);
+            }
             break;
         case FRAME_BAD:
             refuse_framing(shard, peer);
@@ -185,14 +229,15 @@ static void want_rest(struct shard *shard, struct peer *peer) {
     uint32_t lacking = 0;
     if (peer->state == PEER_OPEN && peer->partial && peer->scan.header_bytes)
         lacking = frame_bytes(&peer->scan) - peer->partial_bytes;
-    bool direct = lacking > RECEIVE_BUFFER_BYTES ||
+    bool direct = lacking > ARRIVAL_BYTES_MAX ||
                   (lacking && peer->connection.receiving == RECEIVING_NOTHING && peer->connection.large);
     if ((direct || peer_lacks_room(peer)) && !make_room_for_frame(shard, peer)) {
         if (!may_wait(shard, peer))
             peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
         direct = false;
     }
-    connection_want(&peer->connection, direct ? peer->partial->bytes + peer->partial_bytes : NULL,
+    connection_want(&peer->connection,
+                    direct ? peer->partial->bytes + peer->partial_at + peer->partial_bytes : NULL,
                     direct ? lacking : 0);
 }
 

@@ -33,7 +33,8 @@ struct peer {
 
     // The frame that is coming in (feed.c).
     struct frame_scan scan;
-    struct buffer *partial; // its bytes so far, when they don't lie in a receive buffer being read
+    struct buffer *partial; // what holds its bytes so far, when no arrival is being read
+    uint32_t partial_at;    // where they are there
     uint32_t partial_bytes;
     uint32_t partial_checked; // of them, when the timer last looked
     uint64_t sending_ms;      // when the kernel last took something of what is being sent
@@ -59,7 +60,7 @@ struct peer {
 static inline bool peer_lacks_room(const struct peer *peer) {
     const struct frame_scan *scan = &peer->scan;
     return peer->partial && scan->header_bytes &&
-           peer->partial->capacity < scan->header_bytes + scan->body_bytes;
+           peer->partial->capacity - peer->partial_at < scan->header_bytes + scan->body_bytes;
 }
 
 // Takes a fresh socket in. On failure the socket is closed and counted.

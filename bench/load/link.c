@@ -123,10 +123,10 @@ ssize_t link_received(struct links *links, struct link *link, const struct io_ev
         link_receive(links, link);
     }
     if (link->held.count == 0) {
-        *in = event->buffer->bytes;
+        *in = buffer_arrival(event->buffer);
         return event->result;
     }
-    if (!hold(link, event->buffer->bytes, (size_t)event->result)) {
+    if (!hold(link, buffer_arrival(event->buffer), (size_t)event->result)) {
         buffer_drop(event->buffer);
         return -ENOMEM;
     }
@@ -140,7 +140,7 @@ bool link_taken(struct link *link, const struct io_event *event, size_t bytes) {
         link->held.count -= bytes;
         memmove(link->held.at, link->held.at + bytes, link->held.count);
     } else if (event->result > 0 && (size_t)event->result > bytes) {
-        kept = hold(link, event->buffer->bytes + bytes, (size_t)event->result - bytes);
+        kept = hold(link, buffer_arrival(event->buffer) + bytes, (size_t)event->result - bytes);
     }
     buffer_drop(event->buffer);
     return kept;

@@ -2,7 +2,7 @@
 // fields are carried with their values and in their order, Content-Length first and canonical.
 import assert from 'node:assert/strict';
 import { scenario } from './hub.mjs';
-import { assertError, requestText } from './peer.mjs';
+import { assertError, frame, requestText } from './peer.mjs';
 
 const EVERYWHERE = { shards: [1, 2] };
 
@@ -146,6 +146,35 @@ scenario('header fields are carried in order, values byte for byte', EVERYWHERE,
       const answer = await source.next();
       assert.equal(answer.text, '{"id":1,"result":1}');
       assert.deepEqual(otherFields(answer), [['x-answer', 'yes'], ['request-id', 'abc']]);
+    }
+  }
+});
+
+// Where a frame may be cut, and which part of it then moves, depends on the sizes of both parts: each near the bounds of
+// both, with a whole frame before and behind it in the same arrivals.
+scenario('frames that two arrivals share, cut anywhere', { shards: [1, 2] }, async (hub) => {
+  (await hub.agent('echo')).serve((message) => message.params.filler);
+  const source = await hub.peer(), witness = await hub.peer();
+  let id = 0;
+  const request = (bytes) => {
+    const filler = 'abcdefghij'.repeat(bytes / 10);
+    return { id, filler, bytes: frame(requestText(id++, 'm', { targetAgent: 'echo', filler })) };
+  };
+  for (const bytes of [300, 4000, 9000, 16_400, 30_000, 45_000]) {
+    const cuts = [1, 20, 30, 4095, 4096, 4097, bytes >> 1, bytes - 12_288, bytes - 4097, bytes - 4096, bytes - 30, bytes];
+    for (const cut of cuts.filter((one) => one > 0 && one <= bytes)) {
+      for (const before of [0, 500, 5000]) {
+        const [first, middle, last] = [request(before + 200), request(bytes), request(250)];
+        const at = (before ? first.bytes.length : 0) + cut;
+        const all = Buffer.concat([...(before ? [first.bytes] : []), middle.bytes, last.bytes]);
+        await source.write(all.subarray(0, at));
+        await witness.ask('hub/ping'); // the first part has been looked at
+        await source.write(all.subarray(at));
+        for (const one of before ? [first, middle, last] : [middle, last]) {
+          const answer = (await source.find((message) => message.json.id === one.id, `the answer to ${one.id}`)).json;
+          assert.equal(answer.result, one.filler, `${bytes} bytes cut at ${cut} behind ${before}`);
+        }
+      }
     }
   }
 });

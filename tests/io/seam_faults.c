@@ -42,7 +42,7 @@ static void no_buffer_left_and_back_again(void **state) {
     io_receive(fixture->io, pair[0], 1, false);
     struct io_event event = wait_event(fixture->io);
     assert_int_equal(event.result, 1);
-    assert_int_equal(event.buffer->bytes[0], 'z');
+    assert_int_equal(buffer_arrival(event.buffer)[0], 'z');
     for (int i = 1; i < LENT; i++)
         buffer_drop(held[i]);
     buffer_drop(event.buffer);

@@ -21,7 +21,7 @@ static void reading_take(struct reading *reading, const struct io_event *event) 
     assert_int_equal(event->token, reading->token);
     assert_true(event->result > 0);
     assert_true(reading->done + (size_t)event->result <= sizeof reading->bytes);
-    memcpy(reading->bytes + reading->done, event->buffer->bytes, (size_t)event->result);
+    memcpy(reading->bytes + reading->done, buffer_arrival(event->buffer), (size_t)event->result);
     reading->done += (size_t)event->result;
     reading->armed = event->more;
     buffer_drop(event->buffer);

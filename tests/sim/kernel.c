@@ -197,8 +197,8 @@ static void receive_bytes(struct kernel *kernel, struct wire *wire) {
         end(operation, IO_RECEIVED, -ENOBUFS, NULL, false);
         return;
     }
-    size_t count = arrival_bytes(kernel, wire, buffer->capacity);
-    queue_take(&wire->to_hub, buffer->bytes, count);
+    size_t count = arrival_bytes(kernel, wire, ARRIVAL_BYTES_MAX);
+    queue_take(&wire->to_hub, buffer_arrival(buffer), count);
     bool more = !operation->once && !random_chance(kernel->random, kernel->faults.end_multishot);
     end(operation, IO_RECEIVED, (int32_t)count, buffer, more);
 }
