@@ -37,7 +37,7 @@ static void no_buffer_left_and_back_again(void **state) {
     write_all(pair[1], "z", 1);
     expect_end(fixture->io, 1, -ENOBUFS);
     for (int i = 0; i < LENT; i++)
-        assert_int_equal(held[i]->bytes[0], 'a' + i);
+        assert_int_equal(buffer_arrival(held[i])[0], 'a' + i);
     buffer_drop(held[0]);
     io_receive(fixture->io, pair[0], 1, false);
     struct io_event event = wait_event(fixture->io);

@@ -14,7 +14,7 @@
 #include "tests/sim/kernel.h"
 #include "tests/sim/party.h"
 
-enum { MEBIBYTE = 1 << 20, MILLISECOND = 1000000, MEMORY_BYTES = 16 * MEBIBYTE };
+enum { MEBIBYTE = 1 << 20, MILLISECOND = 1000000, MEMORY_BYTES = 24 * MEBIBYTE };
 
 static uint64_t counted(const struct scene *scene, enum counter counter) {
     uint64_t sum = 0;
@@ -32,6 +32,7 @@ static void open_small(struct scene *scene, uint32_t shards) {
     world_defaults(&options, 3, shards);
     options.limits.memory_bytes_max = MEMORY_BYTES;
     options.limits.queue_bytes_max = 64 * MEBIBYTE;
+    options.limits.frame_bytes_max = 64 * MEBIBYTE;
     scene_open(scene, &options);
 }
 
@@ -60,7 +61,7 @@ static void the_slowest_reader_goes_first(void **state) {
         struct party *worse = join_as(&scene, "worse"), *source = party_join(&scene),
                      *other = party_join(&scene);
         deaf->deaf = worse->deaf = true;
-        for (unsigned step = 0; step < 300; step++) {
+        for (unsigned step = 0; step < 400; step++) {
             party_ask(source, "work", 100000, "\"targetAgent\":\"%s\"", step % 3 < 2 ? "worse" : "deaf");
             scene_pass(&scene, MILLISECOND);
             if (step % 10 == 0)
@@ -119,7 +120,7 @@ static void a_large_frame_waits_for_memory(void **state) {
         struct party *holders[4], *good = join_as(&scene, "good"), *source = party_join(&scene);
         for (unsigned index = 0; index < 4; index++) {
             holders[index] = party_join(&scene);
-            begin_frame(holders[index], 2400 * 1024, 100000);
+            begin_frame(holders[index], 4000 * 1024, 100000);
             scene_settle(&scene);
         }
         party_ask(source, "work", 3 * MEBIBYTE, "\"targetAgent\":\"good\"");
@@ -151,10 +152,10 @@ static void a_frame_does_not_wait_for_ever(void **state) {
     struct party *holders[4], *source = party_join(&scene), *huge = party_join(&scene);
     for (unsigned index = 0; index < 4; index++) {
         holders[index] = party_join(&scene);
-        begin_frame(holders[index], 2400 * 1024, 100000);
+        begin_frame(holders[index], 4000 * 1024, 100000);
         scene_settle(&scene);
     }
-    begin_frame(huge, 15 * MEBIBYTE, 100000);
+    begin_frame(huge, 20 * MEBIBYTE, 100000);
     scene_settle(&scene);
     assert_true(wire_hub_closed(huge->wire));
     party_ask(source, "work", 3 * MEBIBYTE, "\"targetAgent\":\"good\"");
