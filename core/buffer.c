@@ -63,14 +63,25 @@ static void unmake(struct buffer *buffer) {
     memory_give(buffer);
 }
 
-void buffer_pool_trim(struct buffer_pool *pool) {
-    while (pool->free) {
-        struct buffer *buffer = pool->free;
-        pool->free = buffer->next;
+// Keeps the `count` that came home last, which are in the cache.
+static void keep(struct buffer_pool *pool, uint32_t count) {
+    struct buffer **rest = &pool->free;
+    for (uint32_t index = 0; index < count; index++)
+        rest = &(*rest)->next;
+    for (struct buffer *buffer; (buffer = *rest);) {
+        *rest = buffer->next;
         unmake(buffer);
     }
-    pool->made -= pool->free_count;
-    pool->free_count = 0;
+    pool->made -= pool->free_count - count;
+    pool->idle_count = pool->free_count = count;
+}
+
+void buffer_pool_trim(struct buffer_pool *pool) {
+    keep(pool, 0);
+}
+
+void buffer_pool_shrink(struct buffer_pool *pool) {
+    keep(pool, pool->free_count - pool->idle_count);
 }
 
 void buffer_pool_deinit(struct buffer_pool *pool) {
@@ -90,7 +101,8 @@ static struct buffer *take_receive_buffer(struct buffer_pool *pool, enum use use
     }
     if (buffer) {
         pool->free = buffer->next;
-        pool->free_count--;
+        if (--pool->free_count < pool->idle_count)
+            pool->idle_count = pool->free_count;
         buffer->next = NULL;
         buffer->references = 1;
         return buffer;

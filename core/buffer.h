@@ -40,8 +40,9 @@ bool buffer_budget_tight(const struct buffer_budget *budget);
 struct buffer_pool {
     struct buffer *free; // receive buffers at rest
     uint32_t free_count;
-    uint32_t made;      // receive buffers in being, at rest or not
-    uint32_t out_large; // other buffers in being
+    uint32_t idle_count; // of them, how many weren't needed since buffer_pool_shrink
+    uint32_t made;       // receive buffers in being, at rest or not
+    uint32_t out_large;  // other buffers in being
     struct buffer_budget *budget;
 };
 
@@ -50,6 +51,8 @@ void buffer_pool_init(struct buffer_pool *pool, struct buffer_budget *budget);
 void buffer_pool_deinit(struct buffer_pool *pool);
 // Gives the memory of the buffers at rest back.
 void buffer_pool_trim(struct buffer_pool *pool);
+// The same for those that have been at rest since the last call.
+void buffer_pool_shrink(struct buffer_pool *pool);
 // Whether every buffer that the pool made has come home.
 bool buffer_pool_full(const struct buffer_pool *pool);
 

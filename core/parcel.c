@@ -34,13 +34,23 @@ static void count_text(struct parcel_pool *pool, int64_t bytes) {
         settle(pool);
 }
 
-void parcel_pool_trim(struct parcel_pool *pool) {
-    while (pool->free) {
-        struct parcel *parcel = pool->free;
-        pool->free = parcel->next;
+static void keep(struct parcel_pool *pool, uint32_t count) {
+    struct parcel **rest = &pool->free;
+    for (uint32_t index = 0; index < count; index++)
+        rest = &(*rest)->next;
+    for (struct parcel *parcel; (parcel = *rest);) {
+        *rest = parcel->next;
         unmake(parcel);
     }
-    pool->free_count = 0;
+    pool->idle_count = pool->free_count = count;
+}
+
+void parcel_pool_trim(struct parcel_pool *pool) {
+    keep(pool, 0);
+}
+
+void parcel_pool_shrink(struct parcel_pool *pool) {
+    keep(pool, pool->free_count - pool->idle_count);
 }
 
 void parcel_pool_deinit(struct parcel_pool *pool) {
@@ -71,7 +81,8 @@ static struct parcel *take(struct parcel_pool *pool) {
     struct parcel *parcel = pool->free;
     if (parcel) {
         pool->free = parcel->next;
-        pool->free_count--;
+        if (--pool->free_count < pool->idle_count)
+            pool->idle_count = pool->free_count;
     } else {
         parcel = memory_take(sizeof *parcel);
         if (!parcel)

@@ -78,6 +78,7 @@ struct parcel {
 struct parcel_pool {
     struct parcel *free;
     uint32_t free_count;
+    uint32_t idle_count; // of those, how many weren't needed since parcel_pool_shrink
     uint32_t made;
     uint32_t shard; // whose it is; constant
     struct buffer_budget *budget;
@@ -88,6 +89,8 @@ void parcel_pool_init(struct parcel_pool *pool, struct buffer_budget *budget, ui
 void parcel_pool_deinit(struct parcel_pool *pool);
 // Gives the memory of the parcels at rest back.
 void parcel_pool_trim(struct parcel_pool *pool);
+// The same for those that have been at rest since the last call.
+void parcel_pool_shrink(struct parcel_pool *pool);
 bool parcel_pool_full(const struct parcel_pool *pool);
 
 // The frame as it lies, but for a Content-Length line that isn't canonical. Takes a reference on its buffer.

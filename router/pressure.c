@@ -9,6 +9,7 @@
 
 enum {
     RELIEF_PAUSE_MS = 10,
+    SHRINK_PAUSE_MS = 1000,
     SLOW_MS = 200,             // a reader that takes something within this time isn't slow
     SLOW_BYTES_MIN = 64 * 1024 // one for which less waits isn't worth it
 };
@@ -71,7 +72,17 @@ static bool trim(struct shard *shard) {
     return used(shard) + shard_limits(shard)->memory_bytes_max / 16 <= before;
 }
 
+// What a burst needed isn't kept for long, nor given back between two bursts that follow each other.
+static void shrink(struct shard *shard) {
+    if (shard_now_ms(shard) < shard->shrink_ms)
+        return;
+    shard->shrink_ms = shard_now_ms(shard) + SHRINK_PAUSE_MS;
+    buffer_pool_shrink(&shard->buffers);
+    parcel_pool_shrink(&shard->parcels);
+}
+
 void pressure_relieve(struct shard *shard) {
+    shrink(shard);
     if (shard_now_ms(shard) < shard->relief_ms || !is_short(shard))
         return;
     shard->relief_ms = shard_now_ms(shard) + RELIEF_PAUSE_MS;

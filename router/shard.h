@@ -83,6 +83,7 @@ struct shard {
     struct list starved; // struct peer.starved
     struct list closing; // struct peer.closing
     uint64_t relief_ms;  // when memory may be won back again (pressure.c)
+    uint64_t shrink_ms;  // when what lies at rest is looked at again (pressure.c)
     uint64_t refused;    // of the budget's refusals, how many were known then
     struct mail *orders; // deferred until the mail before them is read (mail.c)
     struct mail **orders_last;

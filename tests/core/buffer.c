@@ -137,6 +137,35 @@ static void a_burst_is_not_kept_for_ever(void **state) {
     assert_int_equal(budget.bytes, 0);
 }
 
+static void what_is_not_needed_for_a_while_goes(void **state) {
+    (void)state;
+    struct buffer_budget budget = {.bytes_max = UINT64_MAX / 2};
+    struct buffer_pool pool;
+    struct buffer *taken[8];
+    buffer_pool_init(&pool, &budget);
+    for (size_t index = 0; index < 8; index++)
+        taken[index] = buffer_take(&pool);
+    uint64_t eight = budget.bytes;
+    for (size_t index = 8; index-- > 0;)
+        buffer_drop(taken[index]);
+    buffer_pool_shrink(&pool); // all eight were needed in that time
+    assert_int_equal(budget.bytes, eight);
+    for (size_t index = 0; index < 3; index++)
+        assert_ptr_equal(buffer_take(&pool), taken[index]); // the last that came home
+    for (size_t index = 3; index-- > 0;)
+        buffer_drop(taken[index]);
+    buffer_pool_shrink(&pool);
+    assert_int_equal(budget.bytes, eight / 8 * 3);
+    for (size_t index = 0; index < 3; index++)
+        assert_ptr_equal(buffer_take(&pool), taken[index]);
+    for (size_t index = 0; index < 3; index++)
+        buffer_drop(taken[index]);
+    buffer_pool_shrink(&pool);
+    buffer_pool_shrink(&pool);
+    assert_int_equal(budget.bytes, 0);
+    buffer_pool_deinit(&pool);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_last_reference_brings_it_home),
@@ -145,6 +174,7 @@ int main(void) {
         cmocka_unit_test(large_frames_find_no_room_first_and_parts_of_frames_last),
         cmocka_unit_test(without_memory_the_budget_is_given_back),
         cmocka_unit_test(a_burst_is_not_kept_for_ever),
+        cmocka_unit_test(what_is_not_needed_for_a_while_goes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
