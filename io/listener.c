@@ -153,6 +153,12 @@ static int bind_unix(struct listener *listener, bool shared, const char **why) {
     return 0;
 }
 
+// The way to this machine itself has no bandwidth to find out. Reno, which every kernel has, leaves it alone;
+// BBR, where it is the machine's choice, paces each send by a clock. Refused, the machine's choice stays.
+static void choose_congestion_control(int socket) {
+    (void)setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, "reno", strlen("reno"));
+}
+
 static int bind_tcp(struct listener *listener, bool shared, const char **why) {
     int on = 1;
     int socket = listener->socket;
@@ -166,6 +172,8 @@ static int bind_tcp(struct listener *listener, bool shared, const char **why) {
         *why = "a socket option was refused";
         return -errno;
     }
+    if (address_is_local(&listener->address))
+        choose_congestion_control(socket);
     if (bind(socket, sockaddr_of(&listener->address), listener->address.bytes) < 0) {
         *why = "the address can't be bound";
         return -errno;

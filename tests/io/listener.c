@@ -114,6 +114,33 @@ static void accepted_sockets_send_at_once(void **state) {
     listener_close(&listener);
 }
 
+static void congestion_control_of(int socket, char name[16]) {
+    socklen_t bytes = 16;
+    memset(name, 0, 16);
+    assert_int_equal(getsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, name, &bytes), 0);
+}
+
+// Only what never leaves the machine has another one than the machine's choice.
+static void accepted_sockets_are_not_paced_on_loopback(void **state) {
+    (void)state;
+    static const char *URIS[] = {"tcp://127.0.0.1:0", "tcp://[::1]:0", "tcp://0.0.0.0:0", "tcp://[::]:0"};
+    for (int i = 0; i < 4; i++) {
+        struct address address = parsed(URIS[i]);
+        struct listener listener;
+        char want[16] = "reno", have[16];
+        expect_open(&listener, &address);
+        int there = listener_dial(&listener.address);
+        int here = accept(listener.socket, NULL, NULL);
+        if (i >= 2)
+            congestion_control_of(there, want);
+        congestion_control_of(here, have);
+        assert_string_equal(have, want);
+        close(here);
+        close(there);
+        listener_close(&listener);
+    }
+}
+
 static void ipv6_leaves_ipv4_alone(void **state) {
     (void)state;
     struct address address = parsed("tcp://[::]:0");
@@ -252,6 +279,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tcp_port_0_is_picked),
         cmocka_unit_test(accepted_sockets_send_at_once),
+        cmocka_unit_test(accepted_sockets_are_not_paced_on_loopback),
         cmocka_unit_test(ipv6_leaves_ipv4_alone),
         cmocka_unit_test_setup_teardown(a_unix_socket_is_private_and_goes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_abandoned_socket_is_replaced, set_up, tear_down),
