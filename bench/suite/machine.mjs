@@ -21,13 +21,21 @@ function system() {
   }
 }
 
+function congestionControl() {
+  try {
+    return readFileSync('/proc/sys/net/ipv4/tcp_congestion_control', 'utf8').trim();
+  } catch {
+    return 'unknown';
+  }
+}
+
 export function describe(build, root) {
   const version = /\d+(\.\d+)+/;
   const versionOf = (...command) => version.exec(firstLine(...command))?.[0] ?? 'unknown';
   return {
     processors: `${cpus().length} x ${cpus()[0]?.model ?? 'unknown'} (${arch()})`,
     memory: `${Math.round(totalmem() / 2 ** 30)} GiB`,
-    system: `${system()}, Linux ${release()}`,
+    system: `${system()}, Linux ${release()}, TCP by ${congestionControl()}`,
     compiler: firstLine('cc', '--version'),
     versions: {
       patchbay: `${versionOf(join(build, 'router/patchbayd'), '--version')} (${firstLine('git', '-C', root, 'describe', '--always', '--dirty')})`,
