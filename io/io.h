@@ -77,9 +77,10 @@ void io_accept(struct io *io, int socket, uint64_t token);
 // there is one (listener_open, shared). Those that it has begun to give to this one still come. At once; no
 // event.
 void io_step_aside(struct io *io, int socket);
-// Receives into buffers of the pool (buffer_arrival) until cancelled, the peer's end, or an error: IO_RECEIVED for each
-// arrival. Ends with -ENOBUFS when no buffer was there, and may end at any time without more (the last
-// arrival's event says so): the caller arms it again. With `once`, it ends with its first event.
+// Receives into buffers of the pool (buffer_arrival) until cancelled, the peer's end, or an error:
+// IO_RECEIVED for each arrival. Ends with -ENOBUFS when no buffer was there, and may end at any time without
+// more (the last arrival's event says so): the caller arms it again. With `once`, it ends with its first
+// event.
 void io_receive(struct io *io, int socket, uint64_t token, bool once);
 // Receives once, up to `bytes`, straight into the caller's memory, which must stay until the event.
 void io_receive_into(struct io *io, int socket, uint64_t token, void *memory, size_t bytes);

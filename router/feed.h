@@ -1,9 +1,9 @@
 // The first step of a frame's way: bytes that arrived become frames.
 //
 // Frames that lie whole in a receive buffer are handed on where they lie. Of one that two arrivals share, the
-// smaller part moves, into room that the other one's buffer has for it. What is larger, or comes in more parts,
-// moves once to memory of its own size; if what is missing is more than an arrival brings, it is received
-// straight into that.
+// smaller part moves, into room that the other one's buffer has for it. What is larger, or comes in more
+// parts, moves once to memory of its own size; if what is missing is more than an arrival brings, it is
+// received straight into that.
 #pragma once
 
 #include "io/io.h"
