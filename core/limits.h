@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 enum {
-    // The most that one arrival brings. At twice 16 KiB half as many frames of that size are cut by its end (a
-    // tenth less CPU for them, measured); at four times, the buffers of a busy turn outgrow the cache.
+    // The most that one arrival brings. At twice 16 KiB half as many frames of that size are cut by its end
+    // (a tenth less CPU for them, measured); at four times, the buffers of a busy turn outgrow the cache.
     ARRIVAL_BYTES_MAX = 32 * 1024,
     // Room before and behind an arrival, in its buffer: a frame that lies in two arrivals is put together
     // where the smaller part has to move (feed.c).
