@@ -38,7 +38,14 @@ static void close_all(struct shard *shard) {
             peer_linger(shard, shard->peers.slots[slot]);
 }
 
+// No phase is over before all mail has been read.
+static void press_mail(struct shard *shard) {
+    for (uint32_t to = 0; to < shard->hub->settings.shard_count; to++)
+        mailbox_press(hub_mailbox(shard->hub, shard->index, to));
+}
+
 static void enter(struct shard *shard, enum hub_phase phase) {
+    press_mail(shard);
     shard->phase = phase;
     shard->phase_done = false;
     if (phase == HUB_DRAINING) {

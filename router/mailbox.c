@@ -7,6 +7,7 @@ enum { MASK = MAILBOX_MESSAGES - 1 };
 void mailbox_init(struct mailbox *mailbox) {
     mailbox->next = mailbox->head_seen = 0;
     mailbox->waiting = NULL;
+    mailbox->pressing = false;
     mailbox->waiting_last = &mailbox->waiting;
     atomic_init(&mailbox->tail, 0);
     atomic_init(&mailbox->head, 0);
@@ -31,6 +32,11 @@ static void refill(struct mailbox *mailbox) {
 }
 
 void mailbox_post(struct mailbox *mailbox, struct mail *mail) {
+    mailbox->pressing = true;
+    mailbox_post_idle(mailbox, mail);
+}
+
+void mailbox_post_idle(struct mailbox *mailbox, struct mail *mail) {
     if (mailbox->waiting)
         refill(mailbox);
     if (!mailbox->waiting && !full(mailbox)) {
@@ -42,12 +48,19 @@ void mailbox_post(struct mailbox *mailbox, struct mail *mail) {
     mailbox->waiting_last = &mail->next;
 }
 
+void mailbox_press(struct mailbox *mailbox) {
+    mailbox->pressing = true;
+}
+
 bool mailbox_publish(struct mailbox *mailbox) {
     refill(mailbox);
-    if (atomic_load_explicit(&mailbox->tail, memory_order_relaxed) == mailbox->next)
-        return false;
-    atomic_store(&mailbox->tail, mailbox->next);
-    return true;
+    bool fresh = atomic_load_explicit(&mailbox->tail, memory_order_relaxed) != mailbox->next;
+    if (fresh)
+        atomic_store(&mailbox->tail, mailbox->next);
+    bool pressing = mailbox->pressing;
+    mailbox->pressing = pressing && mailbox->waiting;
+    uint32_t head = atomic_load_explicit(&mailbox->head, memory_order_relaxed);
+    return pressing || (fresh && mailbox->next - head >= MAILBOX_IDLE_MAX);
 }
 
 struct mail *mailbox_take(struct mailbox *mailbox) {

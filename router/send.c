@@ -9,6 +9,16 @@ bool send_has_room(const struct shard *shard, const struct peer *peer) {
     return peer->connection.outbox.bytes < shard_limits(shard)->queue_bytes_max;
 }
 
+// Nobody waits for a small one; a large one's memory may be wanted.
+static void send_home(struct shard *shard, struct parcel *parcel) {
+    struct mailbox *mailbox = hub_mailbox(shard->hub, shard->index, parcel->pool->shard);
+    parcel->mail.kind = MAIL_RETURN;
+    if (parcel->bytes <= COPY_BYTES_MAX && shard->phase == HUB_SERVING)
+        mailbox_post_idle(mailbox, &parcel->mail);
+    else
+        mailbox_post(mailbox, &parcel->mail);
+}
+
 void send_release(struct shard *shard, struct parcel *parcel) {
     if (parcel->shares) {
         parcel->shares--;
@@ -20,8 +30,7 @@ void send_release(struct shard *shard, struct parcel *parcel) {
             send_release(shard, origin);
         return;
     }
-    parcel->mail.kind = MAIL_RETURN;
-    mailbox_post(hub_mailbox(shard->hub, shard->index, parcel->pool->shard), &parcel->mail);
+    send_home(shard, parcel);
 }
 
 struct parcel *send_detach(struct shard *shard, struct parcel *parcel) {

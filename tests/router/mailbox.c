@@ -70,6 +70,40 @@ static void nobody_overtakes_those_who_wait(void **state) {
     assert_null(mailbox_take(&mailbox));
 }
 
+static void nobody_is_woken_for_what_is_idle(void **state) {
+    (void)state;
+    mailbox_init(&mailbox);
+    for (size_t index = 0; index < MAILBOX_IDLE_MAX - 1; index++) {
+        mailbox_post_idle(&mailbox, &pieces[index]);
+        assert_false(mailbox_publish(&mailbox));
+        assert_false(mailbox_quiet(&mailbox));
+    }
+    mailbox_post_idle(&mailbox, &pieces[MAILBOX_IDLE_MAX - 1]);
+    assert_true(mailbox_publish(&mailbox)); // so many may not lie there
+    for (size_t index = 0; index < MAILBOX_IDLE_MAX; index++)
+        assert_ptr_equal(mailbox_take(&mailbox), &pieces[index]);
+    mailbox_post(&mailbox, &pieces[0]);
+    mailbox_post_idle(&mailbox, &pieces[1]);
+    assert_true(mailbox_publish(&mailbox));
+    mailbox_post_idle(&mailbox, &pieces[2]);
+    assert_false(mailbox_publish(&mailbox));
+    mailbox_press(&mailbox);
+    assert_true(mailbox_publish(&mailbox));
+    assert_false(mailbox_publish(&mailbox));
+}
+
+static void what_found_no_room_wakes_when_it_is_shown(void **state) {
+    (void)state;
+    mailbox_init(&mailbox);
+    for (size_t index = 0; index <= MAILBOX_MESSAGES; index++)
+        mailbox_post(&mailbox, &pieces[index]);
+    assert_true(mailbox_publish(&mailbox));
+    for (size_t index = 0; index < MAILBOX_MESSAGES; index++)
+        assert_ptr_equal(mailbox_take(&mailbox), &pieces[index]);
+    assert_true(mailbox_publish(&mailbox)); // the consumer may have fallen asleep meanwhile
+    assert_ptr_equal(mailbox_take(&mailbox), &pieces[MAILBOX_MESSAGES]);
+}
+
 static void indices_wrap(void **state) {
     (void)state;
     mailbox_init(&mailbox);
@@ -195,6 +229,8 @@ int main(void) {
         cmocka_unit_test(what_is_posted_shows_when_published),
         cmocka_unit_test(what_finds_no_room_waits_its_turn),
         cmocka_unit_test(nobody_overtakes_those_who_wait),
+        cmocka_unit_test(nobody_is_woken_for_what_is_idle),
+        cmocka_unit_test(what_found_no_room_wakes_when_it_is_shown),
         cmocka_unit_test(indices_wrap),
         cmocka_unit_test(two_threads_keep_the_order),
         cmocka_unit_test(no_wake_is_lost),
