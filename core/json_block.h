@@ -55,6 +55,9 @@ typedef struct json_token_masks json_token_masks_of(const uint8_t *block);
 typedef uint64_t json_escape_of(const uint8_t *block);
 // The bytes from 0x80 up.
 typedef uint64_t json_high_of(const uint8_t *block);
+// Whether one of four blocks has such a byte.
+enum { JSON_HIGH_BYTES = 4 * JSON_BLOCK_BYTES };
+typedef bool json_any_high_of(const uint8_t *blocks);
 // Bit i of the result is the parity of the bits 0 to i.
 typedef uint64_t json_parity_of(uint64_t bits);
 
@@ -196,6 +199,13 @@ JSON_INLINE uint64_t json_high_portable(const uint8_t *block) {
     return high;
 }
 
+JSON_INLINE bool json_any_high_portable(const uint8_t *blocks) {
+    uint64_t all = 0;
+    for (unsigned at = 0; at < JSON_HIGH_BYTES; at += 8)
+        all |= json_word_load(blocks + at);
+    return (all & UINT64_C(0x8080808080808080)) != 0;
+}
+
 JSON_INLINE uint64_t json_parity_portable(uint64_t bits) {
     for (unsigned shift = 1; shift < 64; shift <<= 1)
         bits ^= bits << shift;
@@ -283,6 +293,13 @@ JSON_TARGET_AVX2 JSON_INLINE uint64_t json_high_avx2(const uint8_t *block) {
                           _mm256_loadu_si256((const __m256i *)(block + 32)));
 }
 
+JSON_TARGET_AVX2 JSON_INLINE bool json_any_high_avx2(const uint8_t *blocks) {
+    __m256i all = _mm256_setzero_si256();
+    for (unsigned at = 0; at < JSON_HIGH_BYTES; at += 32)
+        all = _mm256_or_si256(all, _mm256_loadu_si256((const __m256i *)(blocks + at)));
+    return _mm256_movemask_epi8(all) != 0;
+}
+
 // A product without carries by all ones sums each bit into all above it.
 JSON_TARGET_AVX2 JSON_INLINE uint64_t json_parity_avx2(uint64_t bits) {
     __m128i product = _mm_clmulepi64_si128(_mm_set_epi64x(0, (int64_t)bits), _mm_set1_epi8(-1), 0);
@@ -338,6 +355,13 @@ JSON_TARGET_AVX512 JSON_INLINE uint64_t json_escape_avx512(const uint8_t *block)
 
 JSON_TARGET_AVX512 JSON_INLINE uint64_t json_high_avx512(const uint8_t *block) {
     return _mm512_movepi8_mask(_mm512_loadu_si512(block));
+}
+
+JSON_TARGET_AVX512 JSON_INLINE bool json_any_high_avx512(const uint8_t *blocks) {
+    __m512i all = _mm512_or_si512(_mm512_loadu_si512(blocks), _mm512_loadu_si512(blocks + JSON_BLOCK_BYTES));
+    __m512i more = _mm512_or_si512(_mm512_loadu_si512(blocks + 2 * JSON_BLOCK_BYTES),
+                                   _mm512_loadu_si512(blocks + 3 * JSON_BLOCK_BYTES));
+    return _mm512_movepi8_mask(_mm512_or_si512(all, more)) != 0;
 }
 
 JSON_TARGET_AVX512 JSON_INLINE uint64_t json_parity_avx512(uint64_t bits) {

@@ -117,12 +117,12 @@ JSON_INLINE bool inside_valid(json_string_masks_of *masks_of, const uint8_t *tex
     return true;
 }
 
-// Four blocks between looks: a body is nearly always all ASCII.
-JSON_INLINE bool ascii(json_high_of *high_of, const uint8_t *text, uint32_t end) {
+// A body is nearly always all ASCII.
+JSON_INLINE bool ascii(json_high_of *high_of, json_any_high_of *any_high_of, const uint8_t *text,
+                       uint32_t end) {
     uint32_t at = 0;
-    for (; end - at >= 4 * JSON_BLOCK_BYTES; at += 4 * JSON_BLOCK_BYTES)
-        if ((high_of(text + at) | high_of(text + at + JSON_BLOCK_BYTES) |
-             high_of(text + at + 2 * JSON_BLOCK_BYTES) | high_of(text + at + 3 * JSON_BLOCK_BYTES)) != 0)
+    for (; end - at >= JSON_HIGH_BYTES; at += JSON_HIGH_BYTES)
+        if (any_high_of(text + at))
             return false;
     uint64_t high = 0;
     for (; end - at >= JSON_BLOCK_BYTES; at += JSON_BLOCK_BYTES)
@@ -149,7 +149,7 @@ static bool inside_valid_portable(const uint8_t *text, uint32_t at, uint32_t end
     return inside_valid(json_string_masks_portable, text, at, end);
 }
 static bool ascii_portable(const uint8_t *text, uint32_t end) {
-    return ascii(json_high_portable, text, end);
+    return ascii(json_high_portable, json_any_high_portable, text, end);
 }
 
 #if defined(__x86_64__)
@@ -164,7 +164,7 @@ JSON_TARGET_AVX2 static bool inside_valid_avx2(const uint8_t *text, uint32_t at,
     return inside_valid(json_string_masks_avx2, text, at, end);
 }
 JSON_TARGET_AVX2 static bool ascii_avx2(const uint8_t *text, uint32_t end) {
-    return ascii(json_high_avx2, text, end);
+    return ascii(json_high_avx2, json_any_high_avx2, text, end);
 }
 JSON_TARGET_AVX512 static uint32_t string_end_avx512(const uint8_t *text, uint32_t at, uint32_t end,
                                                      bool *escaped) {
@@ -177,7 +177,7 @@ JSON_TARGET_AVX512 static bool inside_valid_avx512(const uint8_t *text, uint32_t
     return inside_valid(json_string_masks_avx512, text, at, end);
 }
 JSON_TARGET_AVX512 static bool ascii_avx512(const uint8_t *text, uint32_t end) {
-    return ascii(json_high_avx512, text, end);
+    return ascii(json_high_avx512, json_any_high_avx512, text, end);
 }
 #endif
 
