@@ -103,6 +103,15 @@ JSON_INLINE uint64_t json_quotes(const uint8_t *text, uint64_t block, uint64_t f
     return quote & ~one;
 }
 
+// The tokens that come next behind these, white space between them passed. *carry: into this block, out of
+// it.
+JSON_INLINE uint64_t json_next_behind(uint64_t tokens, uint64_t space, uint64_t *carry) {
+    uint64_t starts = tokens << 1 | *carry, sum;
+    bool over = __builtin_add_overflow(starts & space, space, &sum);
+    *carry = tokens >> 63 | over;
+    return (starts | sum) & ~space;
+}
+
 // --- Portable: eight bytes at a time in a word.
 
 JSON_INLINE uint64_t json_word_load(const uint8_t *bytes) {

@@ -81,15 +81,6 @@ static __attribute__((noinline)) bool hex_follows(const uint8_t *block, uint64_t
 
 // --- Between strings.
 
-// The tokens that come next behind these, white space between them passed. *carry: into this block, out of
-// it.
-JSON_INLINE uint64_t next_behind(uint64_t tokens, uint64_t space, uint64_t *carry) {
-    uint64_t starts = tokens << 1 | *carry, sum;
-    bool over = __builtin_add_overflow(starts & space, space, &sum);
-    *carry = tokens >> 63 | over;
-    return (starts | sum) & ~space;
-}
-
 // Where the strings end that begin at these quotes.
 JSON_INLINE uint64_t ends_of(uint64_t quotes, uint64_t in_string, uint64_t *carry) {
     uint64_t with_carry, sum;
@@ -160,13 +151,13 @@ JSON_INLINE bool tokens_valid(struct carry *carry, struct stack *stack, json_tok
     carry->scalar = scalar >> 63;
 
     uint64_t value = string_starts | scalar_starts | open;
-    uint64_t behind_open = next_behind(open, space, &carry->after_open);
-    uint64_t behind_comma = next_behind(comma, space, &carry->after_comma);
-    uint64_t behind_colon = next_behind(colon, space, &carry->after_colon);
+    uint64_t behind_open = json_next_behind(open, space, &carry->after_open);
+    uint64_t behind_comma = json_next_behind(comma, space, &carry->after_comma);
+    uint64_t behind_colon = json_next_behind(colon, space, &carry->after_colon);
     uint64_t item =
         behind_open | behind_comma; // where an element or a key begins, or an empty container ends
     uint64_t keys = ends_of(item & string_starts, in_string, &carry->may_be_key);
-    uint64_t behind_key = next_behind(keys, space, &carry->after_key);
+    uint64_t behind_key = json_next_behind(keys, space, &carry->after_key);
 
     uint64_t bad = (value & ~(item | behind_colon | carry->first)) | (behind_open & (comma | colon)) |
                    ((behind_comma | behind_colon) & ~value) | (colon & ~behind_key);

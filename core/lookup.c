@@ -14,6 +14,7 @@
 
 #include "core/json_block.h"
 #include "core/lookup_key.h"
+#include "core/lookup_members.h"
 #include "core/simdjson.h"
 
 JSON_INLINE bool likely(bool condition) {
@@ -32,8 +33,9 @@ struct walk {
     uint32_t end;
     uint32_t seen; // bit k: key k came, if only its key
     unsigned level;
-    struct span key; // the last one; in the strict depth alone
-    struct {         // the objects of levels 1 and 2 that are open
+    const struct key_level *keys; // of the level
+    struct span key;              // the last one; in the strict depth alone
+    struct {                      // the objects of levels 1 and 2 that are open
         uint32_t at;
         unsigned key;
     } open[KEY_LEVELS];
@@ -142,7 +144,7 @@ JSON_INLINE uint32_t take_key(struct walk *walk, json_string_masks_of *masks_of,
     at = skip_short_string(walk, masks_of, block, begin);
     bool is_short = at != begin;
     if (likely(is_short))
-        *key = key_find(walk->level, walk->text + begin + 1, at - begin - 2);
+        *key = key_find(walk->keys, walk->text + begin + 1, at - begin - 2);
     else
         at = take_long_key(walk, key, begin);
     if (at == BROKEN)
@@ -232,6 +234,7 @@ static uint32_t take_closing(struct walk *walk, bool *done, uint32_t at) {
         uint32_t begin = walk->open[walk->level].at;
         record(walk, walk->open[walk->level].key, (struct span){begin, at - begin}, JSON_OBJECT);
         walk->level--;
+        walk->keys--;
     }
     return at == BROKEN || walk->text[at] == ',' ? at : fault(walk, at);
 }
@@ -241,15 +244,22 @@ JSON_INLINE bool enter(struct walk *walk, unsigned key, uint32_t at) {
     if ((key != KEY_PARAMS && key != KEY_META) || walk->text[at] != '{')
         return false;
     walk->level++;
+    walk->keys++;
     walk->open[walk->level].at = at;
     walk->open[walk->level].key = key;
     return true;
+}
+
+// Whether a value is such as members_skip steps over, and no long string.
+JSON_INLINE bool is_small(const struct walk *walk, uint32_t begin, uint32_t behind) {
+    return (walk->text[begin] | 0x20) != '{' && behind - begin <= JSON_BLOCK_BYTES;
 }
 
 // Walks the object that opens at `at`. The offset behind it, or BROKEN.
 JSON_INLINE uint32_t walk_object(struct walk *walk, json_string_masks_of *masks_of, bool strict,
                                  uint32_t at) {
     struct block block = {0};
+    struct members_row row = {.wanted = MEMBERS_ROW_BEGINS};
     unsigned key = KEY_OTHER;
     for (bool done = false, entered = true; at != BROKEN && !done;) {
         at = to_token(walk, at + 1); // behind an opening bracket or a comma
@@ -265,10 +275,15 @@ JSON_INLINE uint32_t walk_object(struct walk *walk, json_string_masks_of *masks_
         entered = enter(walk, key, at);
         if (entered)
             continue;
+        uint32_t begin = at;
         at = take_value(walk, masks_of, strict, &block, key, at);
+        if (at == BROKEN)
+            return BROKEN;
         // A comma in the slack is no comma: the next key is then missing.
-        if (at != BROKEN && walk->text[at] != ',')
+        if (walk->text[at] != ',')
             at = take_closing(walk, &done, at);
+        else if (!strict && key == KEY_OTHER)
+            at = members_row(&row, is_small(walk, begin, at), walk->text, at, walk->end, walk->level);
     }
     return at;
 }
@@ -356,7 +371,7 @@ JSON_INLINE void look(struct lookup *lookup, const uint8_t *body, uint32_t bytes
     lookup->fault_at = 0;
     lookup->present = 0;
     lookup->others = strict ? 0 : LOOKUP_OTHERS_MAX + 1;
-    struct walk walk = {.text = body, .lookup = lookup, .end = bytes};
+    struct walk walk = {.text = body, .lookup = lookup, .end = bytes, .keys = key_levels};
     uint32_t at = to_token(&walk, 0);
     bool batch = at != BROKEN && body[at] == '[';
     if (at != BROKEN)

@@ -17,7 +17,24 @@ static const struct {
 #undef X
         {0, sizeof("type") - 1}};
 
-// No two keys of one level share a slot; a table in which they do ends the program.
+static uint8_t letter_bit(struct key_level *level, uint8_t letter) {
+    for (unsigned bit = 0; bit < 8; bit++)
+        if (level->letters[bit] == 0 || level->letters[bit] == letter) {
+            level->letters[bit] = letter;
+            return (uint8_t)(1u << bit);
+        }
+    __builtin_trap();
+}
+
+static void letters_add(struct key_level *level, const uint8_t *text) {
+    uint8_t bit = letter_bit(level, text[0]);
+    level->first_low[text[0] & 15] |= bit;
+    level->first_high[text[0] >> 4] |= bit;
+    level->second_low[text[1] & 15] |= bit;
+}
+
+// No two keys of one level share a slot, and all of them have at most eight first letters; a table in which
+// it isn't so ends the program.
 __attribute__((constructor)) static void key_levels_fill(void) {
     for (unsigned key = 0; key <= KEY_TYPE; key++) {
         const uint8_t *text = (const uint8_t *)key_texts[key];
@@ -27,6 +44,7 @@ __attribute__((constructor)) static void key_levels_fill(void) {
             __builtin_trap();
         level->heads[slot] = key_head(text, shapes[key].bytes);
         level->keys[slot] = (uint8_t)key;
+        letters_add(level, text);
         if (key == KEY_TYPE)
             continue;
         level->firsts[shapes[key].bytes] |= key_letter_bit(text[0]);

@@ -25,6 +25,12 @@ struct key_level {
     // share.
     uint32_t firsts[KEY_TEXT_BYTES + 1];
     uint32_t lasts[KEY_TEXT_BYTES + 1];
+    // Each first letter of the level has a bit of its own. It is in both tables of halves of a first byte,
+    // and in that of the low half of a second byte which may come behind it.
+    uint8_t letters[8];
+    uint8_t first_low[16];
+    uint8_t first_high[16];
+    uint8_t second_low[16];
 };
 extern struct key_level key_levels[KEY_LEVELS];
 extern const char key_texts[KEY_TYPE + 1][KEY_TEXT_BYTES];
@@ -54,8 +60,7 @@ JSON_INLINE bool key_is(const uint8_t *text, const char *name, uint32_t bytes) {
 }
 
 // Which key of the level is spelled by these bytes, fewer than a block's.
-JSON_INLINE unsigned key_find(unsigned level, const uint8_t *text, uint32_t bytes) {
-    const struct key_level *keys = &key_levels[level];
+JSON_INLINE unsigned key_find(const struct key_level *keys, const uint8_t *text, uint32_t bytes) {
     unsigned slot = key_slot(text[0], bytes);
     if (__builtin_expect(keys->heads[slot] != key_head(text, bytes), true))
         return KEY_OTHER;
