@@ -186,18 +186,28 @@ bool read_ondemand(simdjson::ondemand::parser &parser, const Document &one) {
     return !fields.target.empty() && !fields.id.empty();
 }
 
-// Whether this key of the level came before.
-bool repeated(simdjson::ondemand::raw_json_string key, unsigned level, uint32_t &seen) {
-    static constexpr struct {
-        unsigned level;
-        std::string_view text;
-    } guarded[] = {
-#define X(name, level, text) {level, text},
+// The guarded keys of each level by their first byte, so that nearly all others cost one look into a table.
+struct Guards {
+    std::string_view text[LOOKUP_KEYS_COUNT];
+    uint32_t by_first[3][256] = {};
+
+    Guards() {
+        unsigned index = 0;
+#define X(name, level, spelled)                                                                              \
+    text[index] = spelled;                                                                                   \
+    by_first[level][static_cast<uint8_t>(spelled[0])] |= 1u << index++;
         LOOKUP_KEYS(X)
 #undef X
-    };
-    for (unsigned index = 0; index < LOOKUP_KEYS_COUNT; index++) {
-        if (guarded[index].level != level || !key.unsafe_is_equal(guarded[index].text))
+    }
+};
+const Guards guards;
+
+// Whether this key of the level came before.
+bool repeated(simdjson::ondemand::raw_json_string key, unsigned level, uint32_t &seen) {
+    uint32_t candidates = guards.by_first[level][static_cast<uint8_t>(key.raw()[0])];
+    for (; candidates != 0; candidates &= candidates - 1) {
+        unsigned index = static_cast<unsigned>(__builtin_ctz(candidates));
+        if (!key.unsafe_is_equal(guards.text[index]))
             continue;
         bool twice = (seen >> index & 1) != 0;
         seen |= UINT32_C(1) << index;
