@@ -104,13 +104,13 @@ scenario('a full queue holds up no other target', { ...EVERYWHERE, options: ['--
       frame(requestText(n, 'm', { targetAgent: 'good', n })),
     ]));
   }
-  while (results.length < 600) {
+  // The refusals come from the other shard, maybe later.
+  while (results.length < 600 || refused.length <= 100) {
     const answer = (await source.next(`answer ${results.length}`)).json;
     if (typeof answer.id === 'number') results.push(answer.result);
     else refused.push(assertError(answer, -32052));
   }
   assert.deepEqual(results, Array.from({ length: 600 }, (_, n) => n));
-  assert.ok(refused.length > 100, `${refused.length} refused`);
 });
 
 scenario('large frames that stop half-way hold up large frames alone, until their time is up',
