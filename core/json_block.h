@@ -303,9 +303,10 @@ JSON_TARGET_AVX2 JSON_INLINE uint64_t json_high_avx2(const uint8_t *block) {
 }
 
 JSON_TARGET_AVX2 JSON_INLINE bool json_any_high_avx2(const uint8_t *blocks) {
-    __m256i all = _mm256_setzero_si256();
-    for (unsigned at = 0; at < JSON_HIGH_BYTES; at += 32)
-        all = _mm256_or_si256(all, _mm256_loadu_si256((const __m256i *)(blocks + at)));
+    const __m256i_u *bytes = (const __m256i_u *)blocks; // in pairs, so that none waits for the one before
+    __m256i first = _mm256_or_si256(bytes[0], bytes[1]), second = _mm256_or_si256(bytes[2], bytes[3]);
+    __m256i third = _mm256_or_si256(bytes[4], bytes[5]), fourth = _mm256_or_si256(bytes[6], bytes[7]);
+    __m256i all = _mm256_or_si256(_mm256_or_si256(first, second), _mm256_or_si256(third, fourth));
     return _mm256_movemask_epi8(all) != 0;
 }
 
