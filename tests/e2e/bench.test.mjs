@@ -49,13 +49,13 @@ async function assertGood(result) {
 const loads = {
   'requests': [[4, 2, 16, 256, 0.1]],
   'an id behind the params': [[4, 2, 16, 1024, 0.1], '--id-last'],
-  'large bodies': [[2, 2, 2, 262144, 0.1]],
+  'large bodies': [[2, 2, 2, 262144, 0.5]],
   'bodies smaller than can be': [[4, 2, 16, 1, 0.1]],
   'few in flight at many': [[40, 2, 4, 256, 0.1], '--in-flight', '8'],
   'a rate': [[10, 2, 64, 256, 0.2], '--rate', '2000'],
   'connections that idle': [[2, 2, 4, 256, 0.1], '--idle', '50'],
   'events': [[1, 20, 8, 256, 0.1], '--events'],
-  'large events at a rate': [[1, 5, 8, 65536, 0.2], '--events', '--rate', '200'],
+  'large events at a rate': [[1, 5, 8, 65536, 0.5], '--events', '--rate', '200'],
   'a subscriber that never reads': [[1, 5, 8, 1024, 0.1], '--events', '--slow', '1'],
 };
 
