@@ -19,3 +19,18 @@ void limits_defaults(struct limits *limits) {
         .drain_timeout_ns = 5 * SECOND_NS,
     };
 }
+
+static uint64_t memory_for(uint32_t lent, uint32_t shard_count) {
+    return (uint64_t)8 * lent * RECEIVE_BUFFER_BYTES * shard_count;
+}
+
+uint32_t limits_buffers_lent(uint64_t memory_bytes_max, uint32_t shard_count) {
+    uint32_t lent = RECEIVE_BUFFERS_LENT;
+    while (lent > RECEIVE_BUFFERS_LENT_MIN && memory_for(lent, shard_count) > memory_bytes_max)
+        lent /= 2;
+    return lent;
+}
+
+uint64_t limits_memory_bytes_least(uint32_t shard_count) {
+    return memory_for(RECEIVE_BUFFERS_LENT_MIN, shard_count);
+}

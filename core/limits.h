@@ -19,6 +19,7 @@ enum {
     // How many of them a shard lends to the kernel at a time, and so the most arrivals of one turn. With half
     // as many a thousand sources of one small request each cost a fifth more.
     RECEIVE_BUFFERS_LENT = 64,
+    RECEIVE_BUFFERS_LENT_MIN = 8,
     // Readable bytes behind each buffer's end, so that a vector load that begins inside never faults.
     BUFFER_SLACK_BYTES = 64,
 
@@ -94,3 +95,9 @@ struct limits {
 
 // Fills *limits with the documented defaults.
 void limits_defaults(struct limits *limits);
+
+// How many receive buffers a shard lends to the kernel: a power of two up to RECEIVE_BUFFERS_LENT, so that
+// all shards' together take an eighth of the memory at most.
+uint32_t limits_buffers_lent(uint64_t memory_bytes_max, uint32_t shard_count);
+// The least memory for which that can be RECEIVE_BUFFERS_LENT_MIN.
+uint64_t limits_memory_bytes_least(uint32_t shard_count);

@@ -1,16 +1,18 @@
 #include "core/memory.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #ifdef PATCHBAY_MIMALLOC
 #include <mimalloc.h>
 #else
-#define mi_malloc        malloc
-#define mi_calloc        calloc
-#define mi_realloc       realloc
-#define mi_free          free
-#define mi_aligned_alloc aligned_alloc
+#define mi_malloc         malloc
+#define mi_calloc         calloc
+#define mi_realloc        realloc
+#define mi_free           free
+#define mi_aligned_alloc  aligned_alloc
+#define mi_collect(force) ((void)(force))
 #endif
 
 static _Thread_local uint64_t allocations_left = UINT64_MAX;
@@ -47,6 +49,10 @@ void *memory_resize(void *memory, size_t bytes) {
 
 void memory_give(void *memory) {
     mi_free(memory);
+}
+
+void memory_collect(void) {
+    mi_collect(true);
 }
 
 uint64_t memory_fail(uint64_t after, uint64_t count) {

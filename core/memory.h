@@ -15,6 +15,9 @@ __attribute__((malloc, warn_unused_result)) void *memory_take_aligned(size_t ali
 __attribute__((warn_unused_result)) void *memory_resize(void *memory, size_t bytes);
 // Takes back what memory_take gave, on any thread. NULL is allowed.
 void memory_give(void *memory);
+// Has the allocator give what the calling thread has freed back to the system, as far as whole pages of it
+// are free.
+void memory_collect(void);
 
 // For tests: after `after` more allocations on this thread the `count` next ones fail. How many were left
 // before the first failure of the call before this one; UINT64_MAX: none was to fail, or all that were have

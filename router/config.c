@@ -59,7 +59,7 @@ static const struct option options[] = {
     {"max-queue", OPTION_SIZE, LIMIT(queue_bytes_max), 1, UINT64_C(1) << 40,
      "SIZE of what waits for one reader (4M)"},
     {"max-memory", OPTION_SIZE, LIMIT(memory_bytes_max), 1u << 24, UINT64_C(1) << 44,
-     "SIZE of all buffers (1G); 6M a shard at least"},
+     "SIZE of all buffers (1G); 3M a shard at least"},
     {"max-connections", OPTION_COUNT, LIMIT(connections_max), 1, 1u << 20, "N (65536)"},
     {"max-pending", OPTION_COUNT, LIMIT(pending_max), 1, 1u << 22, "N requests owed by one target (65536)"},
     {"max-batch", OPTION_COUNT, LIMIT(batch_members_max), 1, 1u << 20, "N members of one batch (1000)"},
@@ -253,8 +253,7 @@ static bool check_listeners(struct config *config) {
 
 // What a shard lends to the kernel must leave as much for the frames themselves.
 static bool check_memory(const struct config *config) {
-    uint64_t lent = (uint64_t)RECEIVE_BUFFERS_LENT * RECEIVE_BUFFER_BYTES;
-    uint64_t least = 2 * lent * config->settings.shard_count;
+    uint64_t least = limits_memory_bytes_least(config->settings.shard_count);
     if (config->settings.limits.memory_bytes_max >= least)
         return true;
     fprintf(stderr, "patchbayd: --max-memory: %u shards need %lluM at least\n", config->settings.shard_count,

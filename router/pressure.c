@@ -1,17 +1,21 @@
 // It goes well: a reader that has taken nothing for longest, and of those the one for which most waits, is
 // closed, its memory comes home by the next look, and the others don't notice. It fails: nobody here is slow.
 // Then the other shards are asked, and meanwhile what fills the memory isn't read: large frames find no room
-// and wait (feed.c), then receives find no buffer; what is left is for what has come already.
+// and wait (feed.c), then receives find no buffer; what is left is for what has come already. If frames that
+// wait have taken all that by themselves, nobody would be served until their time is up: then the largest go.
 #include "router/pressure.h"
 
+#include "core/memory.h"
 #include "router/peer.h"
 #include "router/send.h"
 
 enum {
     RELIEF_PAUSE_MS = 10,
     SHRINK_PAUSE_MS = 1000,
-    SLOW_MS = 200,             // a reader that takes something within this time isn't slow
-    SLOW_BYTES_MIN = 64 * 1024 // one for which less waits isn't worth it
+    SLOW_MS = 200,              // a reader that takes something within this time isn't slow
+    SLOW_BYTES_MIN = 64 * 1024, // one for which less waits isn't worth it
+    WAIT_MS =
+        1000 // so long a large frame may wait for memory while nobody can receive: slow readers go first
 };
 
 static size_t waiting_bytes(const struct peer *peer) {
@@ -45,6 +49,18 @@ static struct peer *slowest(const struct shard *shard) {
     return worst;
 }
 
+// Of the large frames that wait for memory, the one of which most has come.
+static struct peer *largest_waiting(const struct shard *shard) {
+    struct peer *largest = NULL;
+    for (struct list *node = shard->starved.next; node != &shard->starved; node = node->next) {
+        struct peer *peer = list_entry(node, struct peer, starved);
+        if (peer_lacks_room(peer) && shard_now_ms(shard) - peer->heard_ms >= WAIT_MS &&
+            (!largest || peer->partial_bytes > largest->partial_bytes))
+            largest = peer;
+    }
+    return largest;
+}
+
 static void wake_others(struct shard *shard) {
     for (uint32_t other = 0; other < shard->hub->settings.shard_count; other++)
         if (other != shard->index)
@@ -72,6 +88,14 @@ static bool trim(struct shard *shard) {
     return used(shard) + shard_limits(shard)->memory_bytes_max / 16 <= before;
 }
 
+static void close_one(struct shard *shard) {
+    struct peer *slow = slowest(shard), *waiting = largest_waiting(shard);
+    if (slow)
+        peer_close(shard, slow, COUNT_CLOSED_SLOW_READER);
+    else if (waiting && !buffer_pool_can_take(&shard->buffers))
+        peer_close(shard, waiting, COUNT_CLOSED_NO_MEMORY);
+}
+
 // What a burst needed isn't kept for long, nor given back between two bursts that follow each other.
 static void shrink(struct shard *shard) {
     if (shard_now_ms(shard) < shard->shrink_ms)
@@ -79,6 +103,7 @@ static void shrink(struct shard *shard) {
     shard->shrink_ms = shard_now_ms(shard) + SHRINK_PAUSE_MS;
     buffer_pool_shrink(&shard->buffers);
     parcel_pool_shrink(&shard->parcels);
+    memory_collect();
 }
 
 void pressure_relieve(struct shard *shard) {
@@ -86,9 +111,8 @@ void pressure_relieve(struct shard *shard) {
     if (shard_now_ms(shard) < shard->relief_ms || !is_short(shard))
         return;
     shard->relief_ms = shard_now_ms(shard) + RELIEF_PAUSE_MS;
-    struct peer *peer = trim(shard) ? NULL : slowest(shard);
-    if (peer)
-        peer_close(shard, peer, COUNT_CLOSED_SLOW_READER);
+    if (!trim(shard))
+        close_one(shard);
     if (!list_empty(&shard->starved))
         wake_others(shard);
 }

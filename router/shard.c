@@ -43,10 +43,12 @@ static void init_tables(struct shard *shard) {
 }
 
 static int open_io(struct shard *shard, const char **why) {
-    struct io_options options = {.pool = &shard->buffers,
-                                 .buffers_lent = RECEIVE_BUFFERS_LENT,
-                                 .backend = shard->hub->settings.io,
-                                 .spin_ns = shard->hub->settings.spin_ns};
+    const struct hub_settings *settings = &shard->hub->settings;
+    struct io_options options = {
+        .pool = &shard->buffers,
+        .buffers_lent = limits_buffers_lent(settings->limits.memory_bytes_max, settings->shard_count),
+        .backend = settings->io,
+        .spin_ns = settings->spin_ns};
     int failed = io_open(&shard->io, &options, why);
     if (!failed)
         wheel_init(&shard->wheel, shard_now_ms(shard));

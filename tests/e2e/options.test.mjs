@@ -177,8 +177,8 @@ test('--require-initialize: any other request gets -32054 before it', async () =
 });
 
 test('--max-memory must suffice for what the shards lend to the kernel', async () => {
-  await refuses(['--listen', ANY, '--max-memory', '16M', '--shards', '5'], /--max-memory: 5 shards need 30M at least/);
-  const hub = await Hub.launch(['--listen', ANY, '--max-memory', '16M', '--shards', '2']);
+  await refuses(['--listen', ANY, '--max-memory', '16M', '--shards', '6'], /--max-memory: 6 shards need 18M at least/);
+  const hub = await Hub.launch(['--listen', ANY, '--max-memory', '16M', '--shards', '5']);
   await pings(hub.uris[0]);
   await hub.stop();
 });

@@ -138,3 +138,21 @@ scenario('large frames that stop half-way hold up large frames alone, until thei
     again.send(requestText('again', 'm', { targetAgent: 'good', filler: 'x'.repeat(8_000_000) }));
     assert.equal((await again.next()).json.result, 'good');
   });
+
+scenario('large frames that wait until nobody can be served are given up',
+  { ...EVERYWHERE, options: ['--max-memory', '16M', '--frame-timeout', '60s'] }, async (hub) => {
+    (await hub.agent('good')).serve(() => 'good');
+    const source = await hub.peer();
+    const half = frame(requestText(1, 'm', { targetAgent: 'good', filler: 'x'.repeat(3_900_000) })).subarray(0, 2_000_000);
+    const holders = await Promise.all(Array.from({ length: 40 }, () => hub.peer()));
+    for (const holder of holders) holder.write(half);
+    let now;
+    do {
+      assert.equal((await source.ask('m', { targetAgent: 'good' })).result, 'good');
+      now = await stats(source);
+      assert.ok(now.buffer_bytes <= 18 << 20, `${now.buffer_bytes} bytes are held`);
+    } while (now.closed_no_memory === 0);
+    assert.ok(now.receives_without_buffer > 0);
+    for (const holder of holders) holder.drop();
+    assert.equal((await source.ask('m', { targetAgent: 'good' })).result, 'good');
+  });

@@ -63,7 +63,7 @@ static void the_slowest_reader_goes_first(void **state) {
         deaf->deaf = worse->deaf = true;
         for (unsigned step = 0; step < 400; step++) {
             party_ask(source, "work", 100000, "\"targetAgent\":\"%s\"", step % 3 < 2 ? "worse" : "deaf");
-            scene_pass(&scene, MILLISECOND);
+            scene_pass(&scene, 2 * MILLISECOND);
             if (step % 10 == 0)
                 check_served(&scene, other);
             assert_true(held(&scene) <= MEMORY_BYTES);

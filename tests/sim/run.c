@@ -41,9 +41,7 @@ static void choose_losses(struct random *random, struct profile *profile, struct
     if (random_chance(random, 300))
         limits->queue_bytes_max = 1000 + random_below(random, 100000);
     if (random_chance(random, 300)) {
-        uint32_t lent = options->faults.lent_max ? options->faults.lent_max : RECEIVE_BUFFERS_LENT;
-        // The least that the hub lets be set.
-        uint64_t least = UINT64_C(2) * options->shard_count * lent * RECEIVE_BUFFER_BYTES;
+        uint64_t least = limits_memory_bytes_least(options->shard_count);
         limits->memory_bytes_max = least + random_below(random, 400000);
     }
     if (random_chance(random, 200))
