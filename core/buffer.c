@@ -9,6 +9,9 @@
 // Receive buffers at rest beyond this many go back to the allocator: a burst's memory is not kept for ever.
 enum { FREE_COUNT_MAX = 4 * RECEIVE_BUFFERS_LENT };
 
+// What is smaller isn't worth pages of its own.
+enum { WHOLE_BYTES_MIN = 32 * 1024 };
+
 static size_t footprint(uint32_t capacity) {
     return sizeof(struct buffer) + capacity + BUFFER_SLACK_BYTES;
 }
@@ -42,7 +45,9 @@ static struct buffer *make(struct buffer_pool *pool, uint32_t capacity, enum use
     uint64_t before = atomic_fetch_add_explicit(&pool->budget->bytes, bytes, memory_order_relaxed);
     uint64_t max = bytes_max(pool->budget, use);
     bool fits = before + bytes <= max;
-    struct buffer *buffer = fits ? memory_take(bytes) : NULL;
+    struct buffer *buffer = NULL;
+    if (fits)
+        buffer = capacity < WHOLE_BYTES_MIN ? memory_take(bytes) : memory_take_whole(bytes);
     if (!fits)
         note_refused(pool);
     if (!buffer) {

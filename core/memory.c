@@ -34,6 +34,13 @@ void *memory_take(size_t bytes) {
     return fails() ? NULL : mi_malloc(bytes);
 }
 
+// mimalloc lays blocks of up to 128 KiB side by side, and keeps their pages while one of them is in use. The
+// rest of a larger one is address space: nobody touches it.
+void *memory_take_whole(size_t bytes) {
+    enum { SIDE_BY_SIDE_BYTES_MAX = 128 * 1024 };
+    return memory_take(bytes > SIDE_BY_SIDE_BYTES_MAX ? bytes : SIDE_BY_SIDE_BYTES_MAX + 1);
+}
+
 void *memory_take_zeroed(size_t count, size_t bytes) {
     return fails() ? NULL : mi_calloc(count, bytes);
 }
