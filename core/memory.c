@@ -6,6 +6,8 @@
 
 #ifdef PATCHBAY_MIMALLOC
 #include <mimalloc.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #else
 #define mi_malloc         malloc
 #define mi_calloc         calloc
@@ -34,12 +36,31 @@ void *memory_take(size_t bytes) {
     return fails() ? NULL : mi_malloc(bytes);
 }
 
-// mimalloc lays blocks of up to 128 KiB side by side, and keeps their pages while one of them is in use. The
-// rest of a larger one is address space: nobody touches it.
+#ifdef PATCHBAY_MIMALLOC
+// Gives the whole pages between the two back to the system. If that fails, memory is lost until the block
+// goes.
+static void forget(uint8_t *from, uint8_t *to) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    uint8_t *first = from + (page - (uintptr_t)from % page) % page, *last = to - (uintptr_t)to % page;
+    if (first < last)
+        madvise(first, (size_t)(last - first), MADV_DONTNEED);
+}
+
+// mimalloc lays blocks of up to 128 KiB side by side, and keeps their pages while one of them is in use. A
+// larger one has pages of its own, but some of them may have been another's before, and what that touched
+// beyond `bytes` would stay resident for as long as the new one lives.
 void *memory_take_whole(size_t bytes) {
     enum { SIDE_BY_SIDE_BYTES_MAX = 128 * 1024 };
-    return memory_take(bytes > SIDE_BY_SIDE_BYTES_MAX ? bytes : SIDE_BY_SIDE_BYTES_MAX + 1);
+    uint8_t *memory = memory_take(bytes > SIDE_BY_SIDE_BYTES_MAX ? bytes : SIDE_BY_SIDE_BYTES_MAX + 1);
+    if (memory)
+        forget(memory + bytes, memory + mi_usable_size(memory));
+    return memory;
 }
+#else
+void *memory_take_whole(size_t bytes) {
+    return memory_take(bytes); // so that the sanitizer sees where it ends
+}
+#endif
 
 void *memory_take_zeroed(size_t count, size_t bytes) {
     return fails() ? NULL : mi_calloc(count, bytes);
