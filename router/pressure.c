@@ -96,18 +96,27 @@ static void close_one(struct shard *shard) {
         peer_close(shard, waiting, COUNT_CLOSED_NO_MEMORY);
 }
 
-// What a burst needed isn't kept for long, nor given back between two bursts that follow each other.
-static void shrink(struct shard *shard) {
-    if (shard_now_ms(shard) < shard->shrink_ms)
-        return;
-    shard->shrink_ms = shard_now_ms(shard) + SHRINK_PAUSE_MS;
+static bool has_rest(const struct shard *shard) {
+    return shard->buffers.free_count || shard->parcels.free_count;
+}
+
+static void shrink_later(struct shard *shard) {
+    wheel_arm(&shard->wheel, &shard->shrink_timer, shard_now_ms(shard) + SHRINK_PAUSE_MS);
+}
+
+// What a burst needed isn't kept for long, nor given back between two bursts that follow each other. The
+// allocator keeps what comes back to it for a moment: a last look comes after the last that gave anything.
+void pressure_shrink(struct shard *shard) {
+    if (has_rest(shard))
+        shrink_later(shard);
     buffer_pool_shrink(&shard->buffers);
     parcel_pool_shrink(&shard->parcels);
     memory_collect();
 }
 
 void pressure_relieve(struct shard *shard) {
-    shrink(shard);
+    if (has_rest(shard) && !timer_armed(&shard->shrink_timer))
+        shrink_later(shard);
     if (shard_now_ms(shard) < shard->relief_ms || !is_short(shard))
         return;
     shard->relief_ms = shard_now_ms(shard) + RELIEF_PAUSE_MS;

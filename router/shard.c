@@ -39,6 +39,7 @@ static void init_tables(struct shard *shard) {
     shard->entries_last = &shard->entries;
     timer_init(&shard->drain_timer, TIMER_DRAIN);
     timer_init(&shard->accept_timer, TIMER_ACCEPT);
+    timer_init(&shard->shrink_timer, TIMER_SHRINK);
     atomic_init(&shard->asleep, false);
 }
 
@@ -232,6 +233,9 @@ static void expire(struct shard *shard) {
             break;
         case TIMER_DRAIN:
             drain_timed_out(shard);
+            break;
+        case TIMER_SHRINK:
+            pressure_shrink(shard);
             break;
         }
     }

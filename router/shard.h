@@ -27,7 +27,7 @@
 enum { SHARD_MAGIC = 0x70627368 };
 
 // Timers tell by kind what they lie in.
-enum timer_kind { TIMER_PENDING, TIMER_PEER, TIMER_ACCEPT, TIMER_DRAIN };
+enum timer_kind { TIMER_PENDING, TIMER_PEER, TIMER_ACCEPT, TIMER_DRAIN, TIMER_SHRINK };
 
 // Tokens: a peer's is its slot; these lie above all slots.
 #define TOKEN_LISTENER (UINT64_C(1) << 40)
@@ -79,13 +79,13 @@ struct shard {
 
     struct event_run run;
 
-    struct list to_send; // struct peer.to_send
-    struct list starved; // struct peer.starved
-    struct list closing; // struct peer.closing
-    uint64_t relief_ms;  // when memory may be won back again (pressure.c)
-    uint64_t shrink_ms;  // when what lies at rest is looked at again (pressure.c)
-    uint64_t refused;    // of the budget's refusals, how many were known then
-    struct mail *orders; // deferred until the mail before them is read (mail.c)
+    struct list to_send;       // struct peer.to_send
+    struct list starved;       // struct peer.starved
+    struct list closing;       // struct peer.closing
+    uint64_t relief_ms;        // when memory may be won back again (pressure.c)
+    struct timer shrink_timer; // armed while memory lies at rest (pressure.c)
+    uint64_t refused;          // of the budget's refusals, how many were known then
+    struct mail *orders;       // deferred until the mail before them is read (mail.c)
     struct mail **orders_last;
 
     enum hub_phase phase;  // as this shard has seen it

@@ -156,3 +156,23 @@ scenario('large frames that wait until nobody can be served are given up',
     for (const holder of holders) holder.drop();
     assert.equal((await source.ask('m', { targetAgent: 'good' })).result, 'good');
   });
+
+scenario('what a burst needed goes back, though nobody has anything to do afterwards', EVERYWHERE, async (hub) => {
+  const witness = await hub.peer();
+  const rest = (await stats(witness)).buffer_bytes;
+  const [reader, ...sources] = await Promise.all(Array.from({ length: 4 }, () => hub.peer()));
+  await reader.register('reader', { events: ['burst'] });
+  reader.socket.pause();
+  const event = frame({ method: 'event', params: { event: 'burst', filler: 'x'.repeat(16_000) } });
+  for (const peer of sources) await peer.write(Buffer.concat(Array.from({ length: 60 }, () => event)));
+  while ((await stats(witness)).events_received < 180) await turn();
+  assert.ok((await stats(witness)).buffer_bytes > rest + (1 << 20));
+  reader.socket.resume();
+  for (let n = 0; n < 180; n++) await reader.next('an event');
+  // The witness keeps one shard alone awake.
+  const until = Date.now() + 10_000;
+  let now;
+  do now = (await stats(witness)).buffer_bytes;
+  while (now > rest + (256 << 10) && Date.now() < until);
+  assert.ok(now <= rest + (256 << 10), `${now} bytes are held, and ${rest} were before`);
+});
