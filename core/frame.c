@@ -19,6 +19,7 @@
 #include <emmintrin.h>
 #endif
 
+#include "core/field_text.h"
 #include "core/media_type.h"
 
 // What the next byte is. A fresh scan is all zeros, so the start of a line comes first; states from IN_BODY
@@ -32,12 +33,6 @@ enum { LENGTH_DIGITS_MAX = 10, TIMEOUT_MS_MAX = 3600 * 1000 };
 
 static const char length_prefix[] = "Content-Length: ";
 enum { LENGTH_PREFIX_BYTES = sizeof length_prefix - 1 };
-
-// A piece of the header block, without the white space around it.
-struct span {
-    const uint8_t *start;
-    const uint8_t *end;
-};
 
 // Token characters (RFC 9110 section 5.6.2).
 static const bool token[256] = {
@@ -55,10 +50,6 @@ static void refuse(struct frame_scan *scan, enum frame_fault fault, uint32_t at)
 
 static bool is_digit(uint8_t byte) {
     return (uint8_t)(byte - '0') < 10;
-}
-
-static bool is_blank(uint8_t byte) {
-    return byte == ' ' || byte == '\t';
 }
 
 // Anything printable, tab, and bytes from 0x80 on (RFC 9110 section 5.5, obs-text).
@@ -121,14 +112,6 @@ static uint32_t skip_value(const uint8_t *frame, uint32_t at, uint32_t end) {
     return at;
 }
 
-static struct span trim(struct span span) {
-    while (span.start < span.end && is_blank(*span.start))
-        span.start++;
-    while (span.start < span.end && is_blank(span.end[-1]))
-        span.end--;
-    return span;
-}
-
 // Eight bytes with the bit set that tells lower case from upper.
 static uint64_t lower_8(const void *bytes) {
     uint64_t word;
@@ -165,7 +148,7 @@ static enum field field_of(const uint8_t *name, uint32_t bytes) {
 }
 
 // Reads 1 to 10 digits and nothing else; ten of them fit 64 bits with room to spare.
-static bool read_decimal(struct span text, uint64_t *value) {
+static bool read_decimal(struct field_text text, uint64_t *value) {
     if (text.start == text.end || text.end - text.start > LENGTH_DIGITS_MAX)
         return false;
     *value = 0;
@@ -177,7 +160,7 @@ static bool read_decimal(struct span text, uint64_t *value) {
     return true;
 }
 
-static enum frame_fault judge_length(struct frame_scan *scan, struct span value,
+static enum frame_fault judge_length(struct frame_scan *scan, struct field_text value,
                                      const struct frame_limits *limits) {
     uint64_t bytes;
     if (!read_decimal(value, &bytes))
@@ -191,7 +174,7 @@ static enum frame_fault judge_length(struct frame_scan *scan, struct span value,
 }
 
 // Keeps where the Content-Length line lies, its value being good, and whether it may leave the hub as it is.
-static void keep_length_line(struct frame_scan *scan, const uint8_t *frame, struct span value,
+static void keep_length_line(struct frame_scan *scan, const uint8_t *frame, struct field_text value,
                              uint32_t line_end) {
     scan->length_line_at = scan->line_at;
     scan->length_line_bytes = line_end - scan->line_at;
@@ -200,13 +183,13 @@ static void keep_length_line(struct frame_scan *scan, const uint8_t *frame, stru
                       value.end == frame + line_end - 2;
 }
 
-static void judge_version(struct frame_scan *scan, struct span value) {
+static void judge_version(struct frame_scan *scan, struct field_text value) {
     bool major_2 = value.start < value.end && value.start[0] == '2' &&
                    (value.end - value.start == 1 || value.start[1] == '.');
     scan->version = major_2 ? FRAME_VERSION_SERVED : FRAME_VERSION_OTHER;
 }
 
-static void judge_governance(struct frame_scan *scan, struct span value) {
+static void judge_governance(struct frame_scan *scan, struct field_text value) {
     enum governance level = governance_parse((const char *)value.start, (size_t)(value.end - value.start));
     scan->governance_given = true;
     scan->governance_bad = level == GOVERNANCE_COUNT;
@@ -214,7 +197,7 @@ static void judge_governance(struct frame_scan *scan, struct span value) {
         scan->governance = level;
 }
 
-static void judge_timeout(struct frame_scan *scan, struct span value) {
+static void judge_timeout(struct frame_scan *scan, struct field_text value) {
     uint64_t ms;
     scan->timeout_given = true;
     scan->timeout_bad = !read_decimal(value, &ms) || ms == 0 || ms > TIMEOUT_MS_MAX;
@@ -222,7 +205,7 @@ static void judge_timeout(struct frame_scan *scan, struct span value) {
         scan->timeout_ms = (uint32_t)ms;
 }
 
-static enum frame_fault judge_value(struct frame_scan *scan, enum field field, struct span value,
+static enum frame_fault judge_value(struct frame_scan *scan, enum field field, struct field_text value,
                                     const struct frame_limits *limits) {
     switch (field) {
     case FIELD_LENGTH:
@@ -256,7 +239,8 @@ static void judge_line(struct frame_scan *scan, const uint8_t *frame, uint32_t l
         return;
     }
     scan->seen |= (uint8_t)(1u << field);
-    struct span value = trim((struct span){frame + scan->colon_at + 1, frame + line_end - 2});
+    struct field_text value =
+        field_text_trim((struct field_text){frame + scan->colon_at + 1, frame + line_end - 2});
     enum frame_fault fault = judge_value(scan, field, value, limits);
     if (fault != FRAME_FAULT_NONE)
         refuse(scan, fault, (uint32_t)(value.start - frame));

@@ -6,22 +6,7 @@
 
 #include <string.h>
 
-struct span {
-    const uint8_t *start;
-    const uint8_t *end;
-};
-
-static bool is_blank(uint8_t byte) {
-    return byte == ' ' || byte == '\t';
-}
-
-static struct span trim(struct span span) {
-    while (span.start < span.end && is_blank(*span.start))
-        span.start++;
-    while (span.start < span.end && is_blank(span.end[-1]))
-        span.end--;
-    return span;
-}
+#include "core/field_text.h"
 
 static uint8_t lower(uint8_t byte) {
     return byte >= 'A' && byte <= 'Z' ? byte | 0x20 : byte;
@@ -29,7 +14,7 @@ static uint8_t lower(uint8_t byte) {
 
 // The next byte inside a quoted string, with the backslash of a quoted pair taken off (RFC 9110
 // section 5.6.4).
-static uint8_t take_quoted(struct span *text) {
+static uint8_t take_quoted(struct field_text *text) {
     if (*text->start == '\\' && text->start + 1 < text->end)
         text->start++;
     return *text->start++;
@@ -37,8 +22,8 @@ static uint8_t take_quoted(struct span *text) {
 
 // The end of the parameter value at the start of `rest`: the next semicolon outside a quoted string, or the
 // end of all. Null for a quoted string that nothing closes.
-static const uint8_t *parameter_end(struct span rest) {
-    while (rest.start < rest.end && is_blank(*rest.start))
+static const uint8_t *parameter_end(struct field_text rest) {
+    while (rest.start < rest.end && field_text_is_blank(*rest.start))
         rest.start++;
     if (rest.start < rest.end && *rest.start == '"') {
         rest.start++;
@@ -52,7 +37,7 @@ static const uint8_t *parameter_end(struct span rest) {
     return rest.start;
 }
 
-static bool names_charset(struct span name) {
+static bool names_charset(struct field_text name) {
     static const char charset[] = "charset";
     size_t bytes = sizeof charset - 1;
     if ((size_t)(name.end - name.start) != bytes)
@@ -63,7 +48,7 @@ static bool names_charset(struct span name) {
     return true;
 }
 
-static bool names_utf8(struct span value) {
+static bool names_utf8(struct field_text value) {
     uint8_t name[8]; // longer than either name, so what is cut off here is neither
     size_t bytes = 0;
     bool quoted = value.end - value.start >= 2 && *value.start == '"' && value.end[-1] == '"';
@@ -83,10 +68,10 @@ bool media_type_is_utf8(const uint8_t *value, size_t bytes) {
         const uint8_t *name = ++at;
         while (at < end && *at != '=' && *at != ';')
             at++;
-        bool charset = names_charset(trim((struct span){name, at}));
+        bool charset = names_charset(field_text_trim((struct field_text){name, at}));
         const uint8_t *text = at < end && *at == '=' ? at + 1 : at;
-        at = parameter_end((struct span){text, end});
-        if (!at || (charset && !names_utf8(trim((struct span){text, at}))))
+        at = parameter_end((struct field_text){text, end});
+        if (!at || (charset && !names_utf8(field_text_trim((struct field_text){text, at}))))
             return false;
     }
     return true;
