@@ -13,6 +13,7 @@
 
 #include "core/json.h"
 #include "core/simdjson.h"
+#include "tests/core/levels.h"
 #include "tests/core/placed.h"
 
 static struct span all(const char *text) {
@@ -462,8 +463,8 @@ static void utf8_is_judged(void **state) {
         assert_false(simdjson_utf8(put(bad[index]), strlen(bad[index])));
 }
 
-static int run_level(enum json_level level, const char *name) {
-    static const struct CMUnitTest tests[] = {
+int main(void) {
+    const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_judged),
         cmocka_unit_test(whole_numbers_mean_what_they_are),
         cmocka_unit_test(plain_digits_mean_what_they_are),
@@ -483,14 +484,5 @@ static int run_level(enum json_level level, const char *name) {
         cmocka_unit_test(depth_has_a_bound_in_the_strict_judge),
         cmocka_unit_test(utf8_is_judged),
     };
-    if (!json_level_use(level)) {
-        printf("%s: not on this processor\n", name);
-        return 0;
-    }
-    return cmocka_run_group_tests_name(name, tests, placed_map, placed_unmap);
-}
-
-int main(void) {
-    return run_level(JSON_LEVEL_PORTABLE, "portable") + run_level(JSON_LEVEL_AVX2, "avx2") +
-           run_level(JSON_LEVEL_AVX512, "avx512");
+    return levels_run_group_tests(tests, placed_map, placed_unmap);
 }

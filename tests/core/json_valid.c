@@ -14,6 +14,7 @@
 
 #include "core/json.h"
 #include "core/simdjson.h"
+#include "tests/core/levels.h"
 #include "tests/core/lookup_examples.h"
 #include "tests/core/placed.h"
 
@@ -323,8 +324,8 @@ static void a_fault_has_its_offset(void **state) {
     }
 }
 
-static int run_level(enum json_level level, const char *name) {
-    static const struct CMUnitTest tests[] = {
+int main(void) {
+    const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_are_judged_at_each_place_of_a_block),
         cmocka_unit_test(a_fault_is_found_wherever_it_stands),
         cmocka_unit_test(long_strings_are_passed_wherever_they_lie),
@@ -334,20 +335,10 @@ static int run_level(enum json_level level, const char *name) {
         cmocka_unit_test(depth_has_the_same_bound),
         cmocka_unit_test(a_fault_has_its_offset),
     };
-    if (!json_level_use(level)) {
-        print_message("%s: this processor lacks it\n", name);
-        return 0;
-    }
-    return cmocka_run_group_tests_name(name, tests, placed_map, placed_unmap);
-}
-
-int main(void) {
     parser = simdjson_create();
     if (!parser)
         return 1;
-    int failed = run_level(JSON_LEVEL_PORTABLE, "json_valid, portable");
-    failed += run_level(JSON_LEVEL_AVX2, "json_valid, AVX2");
-    failed += run_level(JSON_LEVEL_AVX512, "json_valid, AVX-512");
+    int failed = levels_run_group_tests(tests, placed_map, placed_unmap);
     simdjson_destroy(parser);
     return failed;
 }

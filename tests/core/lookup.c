@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "core/lookup.h"
+#include "tests/core/levels.h"
 #include "tests/core/lookup_examples.h"
 #include "tests/core/placed.h"
 
@@ -518,8 +519,8 @@ static void deep_and_large_bodies_are_stepped_over(void **state) {
     free(body);
 }
 
-static int run_level(enum json_level level, const char *name) {
-    static const struct CMUnitTest tests[] = {
+int main(void) {
+    const struct CMUnitTest tests[] = {
         cmocka_unit_test(examples_are_good),
         cmocka_unit_test(the_id_goes_with_one_comma),
         cmocka_unit_test(a_cut_body_is_never_good),
@@ -542,14 +543,5 @@ static int run_level(enum json_level level, const char *name) {
         cmocka_unit_test(every_token_may_lie_on_an_edge),
         cmocka_unit_test(deep_and_large_bodies_are_stepped_over),
     };
-    if (!json_level_use(level)) {
-        printf("%s: not on this processor\n", name);
-        return 0;
-    }
-    return cmocka_run_group_tests_name(name, tests, placed_map, placed_unmap);
-}
-
-int main(void) {
-    return run_level(JSON_LEVEL_PORTABLE, "portable") + run_level(JSON_LEVEL_AVX2, "avx2") +
-           run_level(JSON_LEVEL_AVX512, "avx512");
+    return levels_run_group_tests(tests, placed_map, placed_unmap);
 }

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "core/lookup.h"
+#include "tests/core/levels.h"
 #include "tests/core/placed.h"
 
 enum { ID_BYTES_MAX = 16, BODY_BYTES_MAX = 2048, PADS_COUNT = 70 };
@@ -250,25 +251,16 @@ static void a_guarded_key_in_a_row_occurs_once(void **state) {
         }
 }
 
-static int run_level(enum json_level level, const char *name) {
-    static const struct CMUnitTest tests[] = {
+int main(void) {
+    const struct CMUnitTest at_each_level[] = {
         cmocka_unit_test(a_guarded_key_is_found_in_a_row),
         cmocka_unit_test(a_guarded_key_in_a_row_occurs_once),
     };
-    if (!json_level_use(level)) {
-        printf("%s: not on this processor\n", name);
-        return 0;
-    }
-    return cmocka_run_group_tests_name(name, tests, placed_map, placed_unmap);
-}
-
-int main(void) {
-    static const struct CMUnitTest tests[] = {
+    const struct CMUnitTest between_levels[] = {
         cmocka_unit_test(levels_agree_wherever_it_lies),
         cmocka_unit_test(levels_agree_wherever_it_is_cut),
         cmocka_unit_test(levels_agree_whatever_is_changed),
     };
-    return cmocka_run_group_tests(tests, placed_map, placed_unmap) +
-           run_level(JSON_LEVEL_PORTABLE, "portable") + run_level(JSON_LEVEL_AVX2, "avx2") +
-           run_level(JSON_LEVEL_AVX512, "avx512");
+    return levels_run_group_tests(at_each_level, placed_map, placed_unmap) +
+           cmocka_run_group_tests(between_levels, placed_map, placed_unmap);
 }

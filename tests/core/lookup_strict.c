@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "core/lookup.h"
+#include "tests/core/levels.h"
 #include "tests/core/lookup_examples.h"
 #include "tests/core/placed.h"
 
@@ -209,8 +210,8 @@ static void depth_is_bounded(void **state) {
     }
 }
 
-static int run_level(enum json_level level, const char *name) {
-    static const struct CMUnitTest tests[] = {
+int main(void) {
+    const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_other_case_is_ambiguous),
         cmocka_unit_test(one_letter_in_the_other_case_is_ambiguous),
         cmocka_unit_test(characters_that_fold_into_ascii_are_case),
@@ -222,14 +223,5 @@ static int run_level(enum json_level level, const char *name) {
         cmocka_unit_test(good_bodies_are_good),
         cmocka_unit_test(depth_is_bounded),
     };
-    if (!json_level_use(level)) {
-        printf("%s: not on this processor\n", name);
-        return 0;
-    }
-    return cmocka_run_group_tests_name(name, tests, placed_map, placed_unmap);
-}
-
-int main(void) {
-    return run_level(JSON_LEVEL_PORTABLE, "portable") + run_level(JSON_LEVEL_AVX2, "avx2") +
-           run_level(JSON_LEVEL_AVX512, "avx512");
+    return levels_run_group_tests(tests, placed_map, placed_unmap);
 }
