@@ -305,20 +305,44 @@ bool json_string_is(const uint8_t *text, struct span string, const char *literal
     return left == 0;
 }
 
+// A string's meaning, byte for byte: what one string escapes may lie plain in another, and an escape means up
+// to 4 bytes.
+struct meaning {
+    const uint8_t *text;
+    uint32_t at, end;
+    unsigned read, bytes; // of the unit
+    char unit[4];
+};
+
+enum { MEANING_END = -1, MEANING_BROKEN = -2 };
+
+static struct meaning meaning_of(const uint8_t *text, struct span string) {
+    return (struct meaning){.text = text, .at = string.at + 1, .end = string.at + string.bytes - 1};
+}
+
+static int meaning_next(struct meaning *meaning) {
+    if (meaning->read == meaning->bytes) {
+        if (meaning->at == meaning->end)
+            return MEANING_END;
+        meaning->at =
+            string_decode_next(meaning->text, meaning->at, meaning->end, meaning->unit, &meaning->bytes);
+        meaning->read = 0;
+        if (meaning->at == UINT32_MAX)
+            return MEANING_BROKEN;
+    }
+    return (uint8_t)meaning->unit[meaning->read++];
+}
+
 static bool strings_same(const uint8_t *text, struct span value, const uint8_t *other_text,
                          struct span other) {
-    uint32_t at = value.at + 1, end = value.at + value.bytes - 1;
-    uint32_t other_at = other.at + 1, other_end = other.at + other.bytes - 1;
-    while (at < end && other_at < other_end) {
-        char unit[4], other_unit[4];
-        unsigned bytes, other_bytes;
-        at = string_decode_next(text, at, end, unit, &bytes);
-        other_at = string_decode_next(other_text, other_at, other_end, other_unit, &other_bytes);
-        if (at == UINT32_MAX || other_at == UINT32_MAX || bytes != other_bytes ||
-            memcmp(unit, other_unit, bytes) != 0)
+    struct meaning one = meaning_of(text, value), another = meaning_of(other_text, other);
+    int next;
+    do {
+        next = meaning_next(&one);
+        if (next == MEANING_BROKEN || next != meaning_next(&another))
             return false;
-    }
-    return at == end && other_at == other_end;
+    } while (next != MEANING_END);
+    return true;
 }
 
 bool json_same(const uint8_t *text, struct span value, const uint8_t *other_text, struct span other) {

@@ -217,6 +217,11 @@ static void ids_are_the_same_by_meaning(void **state) {
         {"-1", "1", false},
         {"1.5", "1.50", false},
         {"\"\"", "\"\"", true},
+        {"\"\\u00e9x\"", "\"\xc3\xa9x\"", true},
+        {"\"\xf0\x9f\x98\x80\"", "\"\\ud83d\\ude00\"", true},
+        {"\"\xc3\xa9\"", "\"\\u00e8\"", false},
+        {"\"\xc3\"", "\"\\u00e9\"", false},
+        {"\"\\u00e9\"", "\"\xc3\"", false},
     };
     for (size_t index = 0; index < sizeof table / sizeof *table; index++) {
         uint8_t other[128] = {0};
