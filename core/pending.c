@@ -75,6 +75,7 @@ struct pending *pending_add(struct pending_table *table, const void *id, uint32_
     pending->outcome = NULL;
     timer_init(&pending->timer, 0);
     list_init(&pending->by_source);
+    list_init(&pending->by_id);
     list_init(&pending->by_target);
     return pending;
 }
@@ -128,6 +129,7 @@ void pending_end(struct pending_table *table, struct pending *pending) {
     assert(pending->used && !pending->outcome);
     wheel_disarm(&pending->timer);
     list_remove(&pending->by_source);
+    list_remove(&pending->by_id);
     list_remove(&pending->by_target);
     if (pending->id != pending->inline_id)
         memory_give(pending->id);

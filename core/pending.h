@@ -27,6 +27,7 @@ struct batch;
 struct pending {
     struct timer timer;    // its timeout
     struct list by_source; // in the list of what one source asked
+    struct list by_id;     // in the table of that list, if it has one (asked.h)
     struct list by_target; // in the list of what one target owes
     uint64_t source;       // connection
     uint64_t target;       // connection, the only one that may answer
@@ -41,7 +42,7 @@ struct pending {
     uint32_t generation;
     uint32_t timeout_ms;
     bool used;
-    bool cancelled; // a cancel is on its way to the target, or has been there
+    bool cancelled; // a cancel is on its way to the target, or has been there (asked_cancel)
     char inline_id[PENDING_ID_INLINE];
 };
 

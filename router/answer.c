@@ -124,8 +124,9 @@ void answer_target_left(struct shard *shard, struct home *home) {
 }
 
 void answer_abandon_all(struct shard *shard, struct peer *source) {
-    while (!list_empty(&source->asked)) {
-        struct pending *pending = list_entry(source->asked.next, struct pending, by_source);
+    struct list *requests = &source->asked.requests;
+    while (!list_empty(requests)) {
+        struct pending *pending = list_entry(requests->next, struct pending, by_source);
         stats_count(&shard->stats, COUNT_REQUESTS_ABANDONED);
         list_remove(&pending->by_source);
         cancel_downstream(shard, pending);
@@ -140,8 +141,8 @@ void answer_abandon_all(struct shard *shard, struct peer *source) {
 void answer_end_all(struct shard *shard) {
     for (uint32_t slot = 0; slot < shard->peers.capacity; slot++) {
         struct peer *peer = shard->peers.slots[slot];
-        while (peer && !list_empty(&peer->asked))
-            answer_error(shard, list_entry(peer->asked.next, struct pending, by_source),
+        while (peer && !list_empty(&peer->asked.requests))
+            answer_error(shard, list_entry(peer->asked.requests.next, struct pending, by_source),
                          ERROR_TARGET_DISCONNECTED, NULL);
     }
 }

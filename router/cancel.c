@@ -1,7 +1,5 @@
 #include "router/cancel.h"
 
-#include <string.h>
-
 #include "core/memory.h"
 #include "router/answer.h"
 #include "router/drop.h"
@@ -16,7 +14,7 @@
 static void dispatch(struct shard *shard, struct pending *pending, struct parcel *parcel, bool answer) {
     uint64_t target = pending->target;
     uint32_t to = connection_shard(target);
-    pending->cancelled = true;
+    asked_cancel(pending);
     parcel->hub_id = pending_hub_id(&shard->pending, pending);
     parcel->lane = LANE_URGENT;
     parcel->mail.kind = MAIL_CANCEL;
@@ -26,23 +24,6 @@ static void dispatch(struct shard *shard, struct pending *pending, struct parcel
         cancel_arrived(shard, parcel);
     else
         mailbox_post(hub_mailbox(shard->hub, shard->index, to), &parcel->mail);
-}
-
-// The latest request of this peer that isn't being cancelled and whose id means what `id`, a value of the
-// body, means. What the table keeps has no slack behind it, which reading JSON wants.
-static struct pending *find_asked(const struct message *message, struct span id) {
-    uint8_t kept[512];
-    struct list *asked = &message->peer->asked;
-    for (struct list *node = asked->prev; node != asked; node = node->prev) {
-        struct pending *pending = list_entry(node, struct pending, by_source);
-        if (pending->cancelled || pending->id_bytes + BUFFER_SLACK_BYTES > sizeof kept)
-            continue;
-        memcpy(kept, pending->id, pending->id_bytes);
-        memset(kept + pending->id_bytes, 0, BUFFER_SLACK_BYTES);
-        if (json_same(message->body, id, kept, (struct span){0, pending->id_bytes}))
-            return pending;
-    }
-    return NULL;
 }
 
 static void forward(struct shard *shard, const struct message *message, struct span id,
@@ -91,7 +72,8 @@ void cancel_request(struct shard *shard, const struct message *message) {
                      "a string or a number, once");
         return;
     }
-    struct pending *pending = find_asked(message, id.value);
+    struct pending *pending =
+        asked_find(&message->peer->asked, message->body, id.value, shard->hub->settings.seed);
     if (pending)
         forward(shard, message, id.value, pending);
     if (message_is_request(message))

@@ -79,7 +79,7 @@ static void peer_init(struct shard *shard, struct peer *peer, uint32_t slot, int
     peer->name = hub_connection(shard->index, slot, shard->peers.generations[slot]);
     peer->heard_ms = shard_now_ms(shard);
     timer_init(&peer->timer, TIMER_PEER);
-    list_init(&peer->asked);
+    asked_init(&peer->asked);
     subscriber_init(&peer->subscriber);
     list_init(&peer->to_send);
     list_init(&peer->starved);
@@ -136,7 +136,8 @@ void peer_linger(struct shard *shard, struct peer *peer) {
 }
 
 void peer_settle(struct shard *shard, struct peer *peer) {
-    if (peer->state == PEER_ENDED && list_empty(&peer->asked) && peer->awaited == 0 && all_sent(peer))
+    if (peer->state == PEER_ENDED && list_empty(&peer->asked.requests) && peer->awaited == 0 &&
+        all_sent(peer))
         peer_close(shard, peer, COUNTERS_COUNT);
     if (peer->state == PEER_LINGERING && !peer->shut && all_sent(peer)) {
         peer->shut = true;
@@ -174,6 +175,7 @@ void peers_reap(struct shard *shard) {
         list_remove(&peer->closing);
         io_close_socket(shard->io, peer->connection.socket);
         buffer_drop(peer->partial);
+        asked_deinit(&peer->asked);
         stats_count(&shard->stats, COUNT_CONNECTIONS_CLOSED);
         slot_give(shard, slot_of(peer->name));
         memory_give(peer);

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/asked.h"
 #include "core/frame.h"
 #include "core/governance.h"
 #include "core/list.h"
@@ -42,7 +43,7 @@ struct peer {
     uint64_t heard_ms;        // when bytes last came
     uint32_t frames;          // that came, to tell one partial frame from the next
 
-    struct list asked;      // struct pending.by_source
+    struct asked asked;     // its requests under way
     struct order *farewell; // made with the first registration, so that leaving needs no memory
     uint32_t awaited;       // orders and the like under way, whose answer this peer waits for
     uint32_t batches;       // of its own, not answered yet (batch.c)

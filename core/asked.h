@@ -1,0 +1,36 @@
+// Which of the requests that a source has under way an id means.
+//
+// They lie in the source's list, oldest first, and a cancel means the latest whose id has the value that it
+// names. A short list is looked through. For a long one, a table by the ids' values is made when it is first
+// asked for, and kept until the list is short again: a source that doesn't cancel pays nothing for it, and
+// one that does, with as many requests as it likes under way, takes no more of its shard's time than others.
+// Without memory for the table the list is looked through.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/json.h"
+#include "core/list.h"
+
+struct pending;
+
+struct asked {
+    struct list requests; // struct pending.by_source, oldest first
+    struct list *buckets; // of struct pending.by_id, the latest first; NULL: there is no table
+    size_t bucket_count;  // a power of two
+    size_t filed;         // since the table was made
+};
+
+void asked_init(struct asked *asked);
+// Gives the table back. What is under way is the list's owner's.
+void asked_deinit(struct asked *asked);
+
+// Puts in a new request, which is in no source's list. pending_end takes it out.
+void asked_add(struct asked *asked, struct pending *pending, uint64_t seed);
+// The latest that isn't cancelled and whose id means what `id`, a value of `text`, means (json_same); or
+// NULL. `seed` is a secret, and always the same.
+struct pending *asked_find(struct asked *asked, const uint8_t *text, struct span id, uint64_t seed);
+// Marks one as cancelled: it isn't found again.
+void asked_cancel(struct pending *pending);
