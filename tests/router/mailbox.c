@@ -175,55 +175,6 @@ static void two_threads_keep_the_order(void **state) {
     assert_true(in_order);
 }
 
-// The doorbell's promise: of a producer that publishes and then looks whether the other sleeps, and a
-// consumer that says that it sleeps and then looks for mail, one always sees the other.
-enum { NAPS = 50000, SPINS = 100 };
-static _Atomic bool asleep;
-static _Atomic unsigned nap_begun, nap_ended, lost;
-
-// Waits closely, so that both threads go on at the same moment where there are two cores.
-static void wait_for(_Atomic unsigned *counter, unsigned value) {
-    for (unsigned spins = 0; atomic_load(counter) < value; spins++)
-        if (spins % SPINS == SPINS - 1)
-            sched_yield();
-}
-
-static void *nap(void *context) {
-    (void)context;
-    for (unsigned round = 1; round <= NAPS; round++) {
-        wait_for(&nap_begun, round);
-        atomic_store(&asleep, true);
-        bool quiet = mailbox_quiet(&mailbox);
-        wait_for(&nap_ended, 2 * round - 1);
-        if (quiet && atomic_load(&lost) == round)
-            atomic_store(&lost, UINT32_MAX);
-        mailbox_take(&mailbox);
-        atomic_store(&asleep, false);
-        atomic_store(&nap_ended, 2 * round);
-    }
-    return NULL;
-}
-
-static void no_wake_is_lost(void **state) {
-    (void)state;
-    pthread_t sleeper;
-    mailbox_init(&mailbox);
-    assert_int_equal(pthread_create(&sleeper, NULL, nap, NULL), 0);
-    for (unsigned round = 1; round <= NAPS; round++) {
-        mailbox_post(&mailbox, &pieces[0]);
-        atomic_store(&nap_begun, round);
-        for (volatile unsigned delay = round % 128; delay;) // the sleeper takes as long to begin
-            delay = delay - 1;
-        mailbox_publish(&mailbox);
-        if (!atomic_load(&asleep))
-            atomic_store(&lost, round); // no doorbell: the sleeper must have seen the mail
-        atomic_store(&nap_ended, 2 * round - 1);
-        wait_for(&nap_ended, 2 * round);
-    }
-    assert_int_equal(pthread_join(sleeper, NULL), 0);
-    assert_int_not_equal(atomic_load(&lost), UINT32_MAX);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_posted_shows_when_published),
@@ -233,7 +184,6 @@ int main(void) {
         cmocka_unit_test(what_found_no_room_wakes_when_it_is_shown),
         cmocka_unit_test(indices_wrap),
         cmocka_unit_test(two_threads_keep_the_order),
-        cmocka_unit_test(no_wake_is_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
