@@ -97,7 +97,12 @@ void batch_close(struct shard *shard, struct batch *batch) {
 }
 
 bool batch_has_room(const struct shard *shard, const struct batch *batch, size_t bytes) {
-    return batch->bytes + bytes <= shard_limits(shard)->frame_bytes_max;
+    return bytes <= batch_room(shard, batch);
+}
+
+size_t batch_room(const struct shard *shard, const struct batch *batch) {
+    size_t bytes_max = shard_limits(shard)->frame_bytes_max;
+    return batch->bytes < bytes_max ? bytes_max - batch->bytes : 0;
 }
 
 void batch_answer(struct shard *shard, struct batch *batch, struct parcel *parcel) {

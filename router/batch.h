@@ -24,6 +24,8 @@ void batch_expect(struct batch *batch);
 // Whether an answer of so many bytes still fits the array, which may be as large as a frame that comes in.
 // What is due can always be answered with an error.
 bool batch_has_room(const struct shard *shard, const struct batch *batch, size_t bytes);
+// How many bytes that are.
+size_t batch_room(const struct shard *shard, const struct batch *batch);
 // An answer that was due came: a parcel that is taken, header block or not.
 void batch_answer(struct shard *shard, struct batch *batch, struct parcel *parcel);
 // An answer that was due won't come.

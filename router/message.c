@@ -1,9 +1,15 @@
 #include "router/message.h"
 
+#include "router/batch.h"
+
 struct json_item message_param(const struct message *message, const char *key) {
     if (!lookup_has(&message->lookup, KEY_PARAMS) || message->lookup.type[KEY_PARAMS] != JSON_OBJECT)
         return (struct json_item){0};
     return json_member(message->body, message->lookup.value[KEY_PARAMS], key);
+}
+
+size_t message_room(const struct shard *shard, const struct message *message) {
+    return message->batch ? batch_room(shard, message->batch) : shard_limits(shard)->frame_bytes_max;
 }
 
 void message_answer(struct shard *shard, const struct message *message, struct text *result) {

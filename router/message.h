@@ -32,6 +32,8 @@ static inline struct reply_to message_reply_to(const struct message *message) {
 
 // A member of params; type JSON_NONE when there is none.
 struct json_item message_param(const struct message *message, const char *key);
+// How many bytes the result of a request may have: what a frame can, or what is left of its batch's.
+size_t message_room(const struct shard *shard, const struct message *message);
 // Answers with a result, JSON, which is taken over: a request gets it, a notification doesn't. Without memory
 // for it the peer is closed.
 void message_answer(struct shard *shard, const struct message *message, struct text *result);

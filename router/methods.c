@@ -159,26 +159,57 @@ static void put_agent(struct text *out, const struct shard *shard, const struct 
     text_put(out, "}");
 }
 
-static void hub_agents(struct shard *shard, const struct message *message) {
+// What `hub/agents` asks for.
+struct wanted {
     char capability[METHOD_BYTES_MAX];
-    size_t capability_bytes = 0; // 0: all agents are wanted
-    if (!offer_read_capability(shard, message, capability, sizeof capability, &capability_bytes))
+    size_t capability_bytes; // 0: all agents are
+};
+
+static bool is_wanted(const struct shard *shard, const struct wanted *wanted, const struct agent *agent) {
+    return wanted->capability_bytes == 0 || groups_has(&shard->agents.groups, GROUP_CAPABILITY,
+                                                       wanted->capability, wanted->capability_bytes, agent);
+}
+
+static const struct agent *next_agent(const struct shard *shard, const struct wanted *wanted,
+                                      const struct agent *agent) {
+    const struct list *all = &shard->agents.all, *node = agent ? agent->link.next : all->next;
+    while (node != all && !is_wanted(shard, wanted, list_entry(node, struct agent, link)))
+        node = node->next;
+    return node == all ? NULL : list_entry(node, struct agent, link);
+}
+
+// Less than the list will have, and found out without writing it.
+static bool fits(const struct shard *shard, const struct wanted *wanted, size_t room) {
+    size_t bytes = 0;
+    for (const struct agent *agent = NULL; bytes <= room && (agent = next_agent(shard, wanted, agent));)
+        bytes += agent->id_bytes + agent->capabilities_bytes;
+    return bytes <= room;
+}
+
+// Agents may have made of themselves what no frame holds.
+static void hub_agents(struct shard *shard, const struct message *message) {
+    struct wanted wanted = {.capability_bytes = 0};
+    if (!offer_read_capability(shard, message, wanted.capability, sizeof wanted.capability,
+                               &wanted.capability_bytes) ||
+        !message_is_request(message))
         return;
     struct text result;
     text_init(&result);
     text_put(&result, "{\"agents\":[");
-    bool first = true;
-    for (struct list *node = shard->agents.all.next; node != &shard->agents.all; node = node->next) {
-        const struct agent *agent = list_entry(node, struct agent, link);
-        if (capability_bytes &&
-            !groups_has(&shard->agents.groups, GROUP_CAPABILITY, capability, capability_bytes, agent))
-            continue;
-        text_put(&result, first ? "" : ",");
+    size_t room = message_room(shard, message);
+    bool fit = fits(shard, &wanted, room);
+    for (const struct agent *agent = NULL; fit && (agent = next_agent(shard, &wanted, agent));) {
+        text_put(&result, result.bytes && result.bytes[result.length - 1] == '}' ? "," : "");
         put_agent(&result, shard, agent);
-        first = false;
+        fit = result.length <= room;
     }
     text_put(&result, "]}");
-    message_answer(shard, message, &result);
+    if (fit) {
+        message_answer(shard, message, &result);
+        return;
+    }
+    text_deinit(&result);
+    reply_too_large(shard, message->peer, message_reply_to(message));
 }
 
 // --- The hub

@@ -92,7 +92,7 @@ static void begin(struct text *body, struct reply_to to) {
         text_put(body, "null");
 }
 
-static void refuse_room(struct shard *shard, struct peer *peer, struct reply_to to) {
+void reply_too_large(struct shard *shard, struct peer *peer, struct reply_to to) {
     struct text data;
     text_init(&data);
     reply_data_number(&data, "limit", shard_limits(shard)->frame_bytes_max);
@@ -102,7 +102,7 @@ static void refuse_room(struct shard *shard, struct peer *peer, struct reply_to 
 void reply_result(struct shard *shard, struct peer *peer, struct reply_to to, const void *result,
                   size_t bytes) {
     if (to.batch && !batch_has_room(shard, to.batch, bytes)) {
-        refuse_room(shard, peer, to);
+        reply_too_large(shard, peer, to);
         return;
     }
     struct text body;

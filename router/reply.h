@@ -18,6 +18,8 @@ struct reply_to {
 // Sends {"jsonrpc":"2.0","id":…,"result":…}. `result` is JSON.
 void reply_result(struct shard *shard, struct peer *peer, struct reply_to to, const void *result,
                   size_t bytes);
+// Sends an error in place of a result that a frame, or what is left of its batch's, has no room for.
+void reply_too_large(struct shard *shard, struct peer *peer, struct reply_to to);
 // No memory is left to answer: the peer is closed.
 void reply_failed(struct shard *shard, struct peer *peer, struct reply_to to);
 // Sends an error; `data` is a JSON object that the call takes over, or NULL for an empty one.

@@ -65,6 +65,8 @@ void subscribe_refuse_count(struct shard *shard, const struct message *message, 
 }
 
 static void answer_in_force(struct shard *shard, const struct message *message) {
+    if (!message_is_request(message))
+        return;
     const struct list *all = &message->peer->subscriber.subscriptions;
     struct text result;
     text_init(&result);
