@@ -153,13 +153,11 @@ void groups_leave(struct groups *groups, struct agent *agent) {
 
 // --- Asking
 
-bool groups_has(const struct groups *groups, enum group_kind kind, const char *name, size_t bytes,
-                const struct agent *agent) {
+struct agent *const *groups_members(const struct groups *groups, enum group_kind kind, const char *name,
+                                    size_t bytes, size_t *count) {
     const struct group *group = named(groups, kind, name, bytes);
-    for (size_t index = 0; group && index < agent->group_count; index++)
-        if (agent->groups[index] == group)
-            return true;
-    return false;
+    *count = group ? group->count : 0;
+    return group ? group->members : NULL;
 }
 
 struct agent *groups_choose(struct groups *groups, enum group_kind kind, const char *name, size_t bytes,
@@ -179,6 +177,8 @@ struct agent *groups_choose(struct groups *groups, enum group_kind kind, const c
             best_load = owed;
             best_index = index;
         }
+        if (best_load == 0) // there is none that owes less
+            break;
     }
     if (best)
         group->turn = best_index + 1;

@@ -34,9 +34,10 @@ void groups_deinit(struct groups *groups);
 // be a member of some.
 bool groups_join(struct groups *groups, struct agent *agent);
 void groups_leave(struct groups *groups, struct agent *agent);
-// Whether an agent is a member of the group of this name.
-bool groups_has(const struct groups *groups, enum group_kind kind, const char *name, size_t bytes,
-                const struct agent *agent);
+// The members of the group of this name, longest there first, until one joins or leaves; count 0: there is
+// none.
+struct agent *const *groups_members(const struct groups *groups, enum group_kind kind, const char *name,
+                                    size_t bytes, size_t *count);
 
 // How many requests a connection's agents owe, over all shards.
 typedef uint32_t groups_load(const void *context, uint64_t connection);

@@ -159,52 +159,65 @@ static void put_agent(struct text *out, const struct shard *shard, const struct 
     text_put(out, "}");
 }
 
-// What `hub/agents` asks for.
+// The agents that hub/agents asks for: all, or the members of one group; and how far they have been gone
+// through.
 struct wanted {
-    char capability[METHOD_BYTES_MAX];
-    size_t capability_bytes; // 0: all agents are
+    const struct list *all;
+    const struct list *node;
+    bool is_group;
+    struct agent *const *members;
+    size_t count;
+    size_t next;
 };
 
-static bool is_wanted(const struct shard *shard, const struct wanted *wanted, const struct agent *agent) {
-    return wanted->capability_bytes == 0 || groups_has(&shard->agents.groups, GROUP_CAPABILITY,
-                                                       wanted->capability, wanted->capability_bytes, agent);
+static bool read_wanted(struct shard *shard, const struct message *message, struct wanted *wanted) {
+    char capability[METHOD_BYTES_MAX];
+    size_t bytes; // 0: all agents are
+    if (!offer_read_capability(shard, message, capability, sizeof capability, &bytes))
+        return false;
+    const struct list *all = &shard->agents.all;
+    *wanted = (struct wanted){.all = all, .node = all->next, .is_group = bytes > 0};
+    if (wanted->is_group)
+        wanted->members =
+            groups_members(&shard->agents.groups, GROUP_CAPABILITY, capability, bytes, &wanted->count);
+    return true;
 }
 
-static const struct agent *next_agent(const struct shard *shard, const struct wanted *wanted,
-                                      const struct agent *agent) {
-    const struct list *all = &shard->agents.all, *node = agent ? agent->link.next : all->next;
-    while (node != all && !is_wanted(shard, wanted, list_entry(node, struct agent, link)))
-        node = node->next;
-    return node == all ? NULL : list_entry(node, struct agent, link);
+static const struct agent *next_agent(struct wanted *wanted) {
+    if (wanted->is_group)
+        return wanted->next < wanted->count ? wanted->members[wanted->next++] : NULL;
+    const struct list *node = wanted->node;
+    if (node == wanted->all)
+        return NULL;
+    wanted->node = node->next;
+    return list_entry(node, struct agent, link);
 }
 
-// Less than the list will have, and found out without writing it.
-static bool fits(const struct shard *shard, const struct wanted *wanted, size_t room) {
+// Whether a list of them may have that many bytes, as far as it shows without writing it.
+static bool may_fit(struct wanted wanted, size_t room) {
     size_t bytes = 0;
-    for (const struct agent *agent = NULL; bytes <= room && (agent = next_agent(shard, wanted, agent));)
+    for (const struct agent *agent; bytes <= room && (agent = next_agent(&wanted));)
         bytes += agent->id_bytes + agent->capabilities_bytes;
     return bytes <= room;
 }
 
 // Agents may have made of themselves what no frame holds.
 static void hub_agents(struct shard *shard, const struct message *message) {
-    struct wanted wanted = {.capability_bytes = 0};
-    if (!offer_read_capability(shard, message, wanted.capability, sizeof wanted.capability,
-                               &wanted.capability_bytes) ||
-        !message_is_request(message))
+    struct wanted wanted;
+    if (!read_wanted(shard, message, &wanted) || !message_is_request(message))
         return;
     struct text result;
     text_init(&result);
-    text_put(&result, "{\"agents\":[");
     size_t room = message_room(shard, message);
-    bool fit = fits(shard, &wanted, room);
-    for (const struct agent *agent = NULL; fit && (agent = next_agent(shard, &wanted, agent));) {
-        text_put(&result, result.bytes && result.bytes[result.length - 1] == '}' ? "," : "");
+    bool fits = may_fit(wanted, room);
+    const char *before = "{\"agents\":[";
+    for (const struct agent *agent; fits && (agent = next_agent(&wanted)); before = ",") {
+        text_put(&result, before);
         put_agent(&result, shard, agent);
-        fit = result.length <= room;
+        fits = result.length <= room;
     }
-    text_put(&result, "]}");
-    if (fit) {
+    text_put(&result, result.length ? "]}" : "{\"agents\":[]}");
+    if (fits) {
         message_answer(shard, message, &result);
         return;
     }
