@@ -5,6 +5,7 @@
 // a tag; the tag is in the body, so that whoever receives the message finds the record and compares.
 #pragma once
 
+#include "tests/sim/draft.h"
 #include "tests/sim/naive.h"
 #include "tests/sim/world.h"
 
@@ -66,12 +67,6 @@ struct record {
 struct duty {
     int tag;
     char id[24];
-};
-
-// Text that grows.
-struct draft {
-    char *bytes;
-    size_t count, capacity;
 };
 
 // A batch that a guest is putting together: the first member's header fields are all members'.

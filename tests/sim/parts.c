@@ -1,0 +1,210 @@
+#include "tests/sim/parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const parts_level_names[] = {"autonomous", "supervised", "human-in-the-loop", "manual"};
+
+// --- Text
+
+void parts_put_space(struct run *run, struct draft *draft) {
+    static const char *const spaces[] = {"", "", "", " ", "\n", "\t ", " \r\n  "};
+    draft_put(draft, "%s", spaces[random_below(run->random, 7)]);
+}
+
+void parts_next_id(struct run *run, struct guest *guest, char *id) {
+    bool twin = guest->ids && random_chance(run->random, 50);
+    unsigned number = twin ? guest->ids : ++guest->ids;
+    static const char *const forms[] = {
+        "%u",
+        "\"%u\"",
+        "%u.0",
+        "%ue3",
+        "-%u",
+        "\"s-%u\"",
+        "\"\xc3\xa9\\u00e9\\\"%u\"",
+        "90071992547409%u",
+        "%u.5e-1",
+    };
+    if (number % 10 == 9) {
+        int bytes = snprintf(id, ID_BYTES_MAX, "\"%u", number);
+        size_t count = (size_t)bytes + 20 + number * 7 % 200;
+        memset(id + bytes, 'x', count - (size_t)bytes);
+        snprintf(id + count, ID_BYTES_MAX - count, "\"");
+    } else {
+        snprintf(id, ID_BYTES_MAX, forms[number % 10], number);
+    }
+}
+
+static size_t filler_bytes(struct run *run) {
+    uint32_t dice = random_below(run->random, 100);
+    if (dice < 70)
+        return random_below(run->random, 300);
+    if (dice < 88)
+        return random_below(run->random, 3000);
+    if (dice < 97)
+        return random_below(run->random, 40000);
+    return random_below(run->random, run->profile.big_bytes_max);
+}
+
+void parts_put_filler(struct run *run, struct draft *draft) {
+    static const char *const parts[] = {
+        "{\"id\":7,\"method\":\"no\",\"params\":{\"targetAgent\":\"nobody\"}}",
+        "\"}{][\\\"\"",
+        "-1.5e+3",
+        "[[],{}]",
+        "\"\\\\\"",
+        "null",
+        "\"Content-Length: 2\\r\\n\\r\\n{}\"",
+        "\"\xe2\x82\xac\xf0\x9f\x98\x80\"",
+        "\"plain text of some length, so that the block is not all brackets\"",
+        "true"};
+    size_t until = draft->count + filler_bytes(run);
+    draft_put(draft, "\"filler\":[0");
+    while (draft->count < until) {
+        draft_put(draft, ",%s", parts[random_below(run->random, 10)]);
+        parts_put_space(run, draft);
+    }
+    draft_put(draft, "]");
+}
+
+static void put_fields_of(struct run *run, struct record *record, struct draft *draft) {
+    if (random_chance(run->random, 250))
+        draft_put(draft, "Content-Type: application/vscode-jsonrpc; charset=utf-8\r\n");
+    if (random_chance(run->random, 150))
+        draft_put(draft, "HugAI-Version: 2.%u.0\r\n", random_below(run->random, 3));
+    if (random_chance(run->random, 250))
+        draft_put(draft, "Request-Id: r-%d\r\n", record_tag(run, record));
+    if (random_chance(run->random, 150))
+        draft_put(draft, "Custom-Anything:\t a  b%s\r\n", random_chance(run->random, 500) ? " \t" : "");
+    if (record->kind == RECORD_ANSWER)
+        return;
+    if (random_chance(run->random, 100)) {
+        record->governance = (int)random_below(run->random, 4);
+        draft_put(draft, "Governance-Level: %s\r\n", parts_level_names[record->governance]);
+    }
+    if (record->kind == RECORD_ASK && random_chance(run->random, run->profile.silent ? 300 : 0)) {
+        record->short_timeout = true;
+        draft_put(draft, "Custom-Timeout-Ms: %u\r\n", 1 + random_below(run->random, 500));
+    }
+}
+
+void parts_put_fields(struct run *run, const struct guest *guest, struct record *record,
+                      struct draft *draft) {
+    const struct gathering *gathering = &guest->gathering;
+    if (!gathering->open || gathering->count == 0) {
+        put_fields_of(run, record, draft);
+        return;
+    }
+    draft_add(draft, gathering->fields.bytes, gathering->fields.count);
+    record->governance = record->kind == RECORD_ANSWER ? 0 : gathering->governance;
+    record->short_timeout = record->kind == RECORD_ASK && gathering->short_timeout;
+}
+
+// --- Batches
+
+void compose_batch_begin(struct guest *guest) {
+    guest->gathering.open = true;
+}
+
+static void gather(struct run *run, struct guest *guest, const struct record *record) {
+    struct gathering *gathering = &guest->gathering;
+    if (gathering->count++ == 0) {
+        draft_add(&gathering->fields, record->fields.bytes, record->fields.count);
+        gathering->governance = record->governance;
+        gathering->short_timeout = record->short_timeout;
+    } else {
+        draft_put(&gathering->members, ",");
+    }
+    parts_put_space(run, &gathering->members);
+    draft_add(&gathering->members, record->body.bytes, record->body.count);
+    parts_put_space(run, &gathering->members);
+    if (run->profile.rude && random_chance(run->random, 100)) {
+        draft_put(&gathering->members, ",[7]");
+        guest->null_errors_due++;
+    }
+}
+
+void compose_batch_end(struct guest *guest) {
+    struct gathering *gathering = &guest->gathering;
+    char line[64];
+    if (gathering->count) {
+        int bytes = snprintf(line, sizeof line, "Content-Length: %zu\r\n", gathering->members.count + 2);
+        queue_bytes_add(&guest->out, line, (size_t)bytes);
+        queue_bytes_add(&guest->out, gathering->fields.bytes, gathering->fields.count);
+        queue_bytes_add(&guest->out, "\r\n[", 3);
+        queue_bytes_add(&guest->out, gathering->members.bytes, gathering->members.count);
+        queue_bytes_add(&guest->out, "]", 1);
+    }
+    draft_deinit(&gathering->fields);
+    draft_deinit(&gathering->members);
+    *gathering = (struct gathering){0};
+}
+
+// Writes the frame to the guest's queue, its length line first or last and more or less canonical.
+static void queue_frame(struct run *run, struct guest *guest, const struct record *record) {
+    static const char *const lengths[] = {"Content-Length: %zu\r\n", "content-length:%zu\r\n",
+                                          "Content-Length: 00%zu\r\n", "CONTENT-LENGTH: \t%zu \r\n"};
+    char line[64];
+    uint32_t form = random_chance(run->random, 700) ? 0 : random_below(run->random, 4);
+    int bytes = snprintf(line, sizeof line, lengths[form], record->body.count);
+    bool first = random_chance(run->random, 700);
+    if (first)
+        queue_bytes_add(&guest->out, line, (size_t)bytes);
+    queue_bytes_add(&guest->out, record->fields.bytes, record->fields.count);
+    if (!first)
+        queue_bytes_add(&guest->out, line, (size_t)bytes);
+    queue_bytes_add(&guest->out, "\r\n", 2);
+    queue_bytes_add(&guest->out, record->body.bytes, record->body.count);
+}
+
+// --- Records
+
+struct record *parts_record(struct run *run, struct guest *guest, enum record_kind kind) {
+    if (run->record_count == RECORDS_MAX)
+        return NULL;
+    struct record *record = calloc(1, sizeof *record);
+    if (!record)
+        abort();
+    record->kind = kind;
+    record->source = guest->index;
+    record->expect = record->delivered_to = record->answers = NOBODY;
+    record->reached = -1;
+    record->while_draining = run->draining;
+    run->records[run->record_count++] = record;
+    return record;
+}
+
+int record_tag(const struct run *run, const struct record *record) {
+    for (unsigned tag = run->record_count; tag-- > 0;)
+        if (run->records[tag] == record)
+            return (int)tag;
+    abort();
+}
+
+void parts_seal(struct run *run, struct guest *guest, struct record *record, struct parts *parts) {
+    size_t fields = parts->fields.count, body = parts->body.count;
+    record->memory = malloc(fields + body + 1);
+    if (!record->memory)
+        abort();
+    if (fields)
+        memcpy(record->memory, parts->fields.bytes, fields);
+    memcpy(record->memory + fields, parts->body.bytes, body);
+    record->fields = (struct bit){record->memory, fields};
+    record->body = (struct bit){record->memory + fields, body};
+    draft_deinit(&parts->fields);
+    draft_deinit(&parts->body);
+    record->batched = guest->gathering.open;
+    if (record->batched)
+        gather(run, guest, record);
+    else
+        queue_frame(run, guest, record);
+}
+
+void parts_put_id(struct record *record, struct parts *parts) {
+    draft_put(&parts->body, "\"id\":");
+    record->id_at = parts->body.count;
+    record->id_bytes = strlen(parts->id);
+    draft_add(&parts->body, parts->id, record->id_bytes);
+}
