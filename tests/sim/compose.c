@@ -5,53 +5,71 @@
 
 #include "tests/sim/parts.h"
 
-static void put_params(struct run *run, struct record *record, struct parts *parts, const char *extra) {
-    struct draft *body = &parts->body;
-    draft_put(body, "\"params\":{");
-    bool tag_last = random_chance(run->random, 400);
-    if (!tag_last)
-        draft_put(body, "\"tag\":%d,", record_tag(run, record));
+#define NO_MESSAGE "{\"fault\":\"the body is neither a request, a notification nor a response\"}"
+
+static void put_target(struct run *run, const struct record *record, struct draft *body) {
     if (record->to == TO_NAME)
         draft_put(body, "\"targetAgent\":\"agent%s%d\",", random_chance(run->random, 100) ? "\\u002d" : "-",
                   record->name);
     if (record->to == TO_NOBODY && random_chance(run->random, 500))
         draft_put(body, "\"targetAgent\":\"nobody\",");
+}
+
+static void put_params(struct run *run, struct record *record, struct parts *parts, const struct call *call) {
+    struct draft *body = &parts->body;
+    if (parts_put_flaw(parts, FLAW_WHOLE, "", ""))
+        return;
+    draft_put(body, "\"params\":{");
+    bool tag_last = random_chance(run->random, 400);
+    if (!tag_last)
+        draft_put(body, "\"tag\":%d,", record_tag(run, record));
+    if (!call->targetless)
+        put_target(run, record, body);
+    if (!parts_put_flaw(parts, FLAW_PARAMS, "", ","))
+        parts_put_flaw(parts, FLAW_SOURCE, "", ",");
     if (record->lane == 0)
         draft_put(body, "\"priority\":\"%s\",", random_chance(run->random, 500) ? "high" : "critical");
-    draft_put(body, "%s", extra);
-    parts_put_filler(run, body);
+    if (call->extra)
+        draft_add(body, call->extra, strlen(call->extra));
+    parts_put_filler(run, parts);
     if (tag_last)
         draft_put(body, ",\"tag\":%d", record_tag(run, record));
     draft_put(body, "}");
 }
 
+static void put_version(struct parts *parts) {
+    if (!parts_put_flaw(parts, FLAW_VERSION, "", ""))
+        draft_put(&parts->body, "\"jsonrpc\":\"2.0\"");
+}
+
 // The members of a request or notification, in any order.
-static void put_call(struct run *run, struct record *record, struct parts *parts, const char *method,
-                     const char *extra) {
+static void put_call(struct run *run, struct record *record, struct parts *parts, const struct call *call) {
     unsigned start = random_below(run->random, 4), stride = random_chance(run->random, 500) ? 1 : 3;
     bool alone = !run->guests[record->source]->gathering.open; // else the space around it is the batch's
     if (alone)
         parts_put_space(run, &parts->body);
     draft_put(&parts->body, "{");
-    bool comma = false;
+    unsigned members = 0, odd_behind = parts->flaw ? 1 + random_below(run->random, 3) : 0;
     for (unsigned step = 0; step < 4; step++) {
         unsigned which = (start + step * stride) % 4;
         if (which == 1 && record->kind != RECORD_ASK)
             continue;
-        draft_put(&parts->body, comma ? "," : "");
-        comma = true;
+        draft_put(&parts->body, members++ ? "," : "");
         parts_put_space(run, &parts->body);
         if (which == 0)
-            draft_put(&parts->body, "\"jsonrpc\":\"2.0\"");
+            put_version(parts);
         else if (which == 1)
             parts_put_id(record, parts);
         else if (which == 2)
-            draft_put(&parts->body, "\"method\" : \"%s\"", method);
+            draft_put(&parts->body, "\"method\" : \"%s\"", call->method);
         else
-            put_params(run, record, parts, extra);
+            put_params(run, record, parts, call);
+        if (members == odd_behind)
+            parts_put_flaw(parts, FLAW_TOP, ",", "");
         parts_put_space(run, &parts->body);
     }
     draft_put(&parts->body, "}");
+    parts_put_flaw(parts, FLAW_BEHIND, "", "");
     if (alone)
         parts_put_space(run, &parts->body);
 }
@@ -69,29 +87,48 @@ static int expected(const struct run *run, const struct record *record) {
     return NOBODY;
 }
 
-struct record *compose_call(struct run *run, struct guest *guest, enum record_kind kind, enum address_kind to,
-                            int name, const char *method, const char *extra) {
-    struct record *record = parts_record(run, guest, kind);
+const struct flaw *compose_flaw(struct run *run, const struct guest *guest, unsigned in) {
+    const struct gathering *gathering = &guest->gathering;
+    if (!random_chance(run->random, run->profile.flaws) || guest->dues.count + GUESTS_MAX > DUES_MAX)
+        return NULL;
+    const struct flaw *flaw = flaw_choose(run->random, in);
+    if (flaw->voids && flaw->strict && !run->profile.strict)
+        return NULL; // lazily it goes its way, but the oracle couldn't read it
+    if (flaw->voids && gathering->open && (gathering->is_void || !random_chance(run->random, 200)))
+        return NULL;
+    return flaw;
+}
+
+struct record *compose_call(struct run *run, struct guest *guest, const struct call *call) {
+    struct record *record = parts_record(run, guest, call->kind);
     if (!record)
         return NULL;
-    struct parts parts = {0};
-    record->to = to;
-    record->name = name;
-    record->lane = random_chance(run->random, 850) || to == TO_HUB;
+    struct parts parts = {.flaw = call->flaw, .levels = 3 + guest->gathering.open};
+    record->to = call->to;
+    record->name = call->name;
+    record->lane = random_chance(run->random, 850) || call->to == TO_HUB || call->plain;
     record->expect = expected(run, record);
-    if (kind == RECORD_ASK)
+    if (call->kind == RECORD_ASK)
         parts_next_id(run, guest, parts.id);
+    if (call->flaw && call->flaw->place == FLAW_ID)
+        snprintf(parts.id, sizeof parts.id, "%s", call->flaw->text);
     parts_put_fields(run, guest, record, &parts.fields);
-    put_call(run, record, &parts, method, extra);
+    put_call(run, record, &parts, call);
     parts_seal(run, guest, record, &parts);
     return record;
+}
+
+static unsigned bit_of(enum record_kind kind) {
+    return kind == RECORD_ASK ? FLAW_IN_ASK : FLAW_IN_TELL;
 }
 
 static struct record *routed(struct run *run, struct guest *guest, enum record_kind kind,
                              enum address_kind to, int name) {
     char method[32];
     snprintf(method, sizeof method, to == TO_METHOD ? "work/%d" : "any/%d", name);
-    struct record *record = compose_call(run, guest, kind, to, name, method, "");
+    const struct flaw *flaw = compose_flaw(run, guest, bit_of(kind));
+    struct record *record = compose_call(
+        run, guest, &(struct call){.kind = kind, .to = to, .name = name, .method = method, .flaw = flaw});
     if (record && kind == RECORD_TELL)
         totals.told++;
     else if (record)
@@ -108,14 +145,18 @@ struct record *compose_tell(struct run *run, struct guest *guest, enum address_k
 }
 
 struct record *compose_ping(struct run *run, struct guest *guest) {
-    struct record *record = compose_call(run, guest, RECORD_ASK, TO_HUB, NOBODY, "hub/ping", "");
+    const struct flaw *flaw = compose_flaw(run, guest, FLAW_IN_ASK);
+    struct record *record = compose_call(
+        run, guest,
+        &(struct call){.kind = RECORD_ASK, .to = TO_HUB, .name = NOBODY, .method = "hub/ping", .flaw = flaw});
     if (record)
         record->ping = true;
     return record;
 }
 
 struct record *compose_simple(struct run *run, struct guest *guest, const char *method) {
-    return compose_call(run, guest, RECORD_ASK, TO_HUB, NOBODY, method, "");
+    return compose_call(run, guest,
+                        &(struct call){.kind = RECORD_ASK, .to = TO_HUB, .name = NOBODY, .method = method});
 }
 
 struct record *compose_register(struct run *run, struct guest *guest) {
@@ -133,7 +174,12 @@ struct record *compose_register(struct run *run, struct guest *guest) {
         comma = ",";
     }
     snprintf(extra + count, sizeof extra - (size_t)count, "],\"events\":%s},", events);
-    return compose_call(run, guest, RECORD_ASK, TO_HUB, guest->name, "agent/register", extra);
+    return compose_call(run, guest,
+                        &(struct call){.kind = RECORD_ASK,
+                                       .to = TO_HUB,
+                                       .name = guest->name,
+                                       .method = "agent/register",
+                                       .extra = extra});
 }
 
 // --- Answers
@@ -148,48 +194,67 @@ static void put_answer_id(struct run *run, struct parts *parts, const char *id) 
              id);
 }
 
-static struct record *answer(struct run *run, struct guest *guest, const char *id, const char *extra) {
-    struct record *record = parts_record(run, guest, RECORD_ANSWER);
-    if (!record)
-        return NULL;
-    struct parts parts = {0};
-    put_answer_id(run, &parts, id);
-    parts_put_fields(run, guest, record, &parts.fields);
-    bool id_first = random_chance(run->random, 500), error = random_chance(run->random, 200);
-    draft_put(&parts.body, "{");
-    if (id_first) {
-        parts_put_id(record, &parts);
-        draft_put(&parts.body, " ,");
-    }
-    draft_put(&parts.body,
+static void put_outcome(struct run *run, struct record *record, struct parts *parts) {
+    struct draft *body = &parts->body;
+    bool error = random_chance(run->random, 200);
+    parts->levels += error;
+    draft_put(body,
               error ? "\"error\":{\"code\":-1,\"message\":\"no\",\"data\":{\"tag\":%d,"
                     : "\"result\":{\"tag\":%d,",
               record_tag(run, record));
-    parts_put_filler(run, &parts.body);
-    draft_put(&parts.body, error ? "}}%s" : "}%s", extra);
-    if (!id_first) {
-        draft_put(&parts.body, ", ");
-        parts_put_id(record, &parts);
+    parts_put_filler(run, parts);
+    draft_put(body, error ? "}}" : "}");
+    parts_put_flaw(parts, FLAW_TOP, ",", "");
+}
+
+static void put_answer(struct run *run, struct record *record, struct parts *parts) {
+    struct draft *body = &parts->body;
+    unsigned start = random_below(run->random, 3);
+    bool version = run->profile.strict || parts->flaw || random_chance(run->random, 500), comma = false;
+    draft_put(body, "{");
+    for (unsigned step = 0; step < 3; step++) {
+        unsigned which = (start + step) % 3;
+        if (which == 0 && !version)
+            continue;
+        draft_put(body, comma ? " ," : "");
+        comma = true;
+        if (which == 0)
+            put_version(parts);
+        else if (which == 1)
+            parts_put_id(record, parts);
+        else
+            put_outcome(run, record, parts);
     }
-    draft_put(&parts.body, "}");
+    draft_put(body, "}");
+    parts_put_flaw(parts, FLAW_BEHIND, "", "");
+}
+
+static struct record *answer(struct run *run, struct guest *guest, const char *id) {
+    struct record *record = parts_record(run, guest, RECORD_ANSWER);
+    if (!record)
+        return NULL;
+    struct parts parts = {.flaw = compose_flaw(run, guest, FLAW_IN_ANSWER),
+                          .levels = 3 + guest->gathering.open};
+    put_answer_id(run, &parts, id);
+    parts_put_fields(run, guest, record, &parts.fields);
+    put_answer(run, record, &parts);
     parts_seal(run, guest, record, &parts);
     return record;
 }
 
-struct record *compose_answer(struct run *run, struct guest *guest, const struct duty *duty, bool broken) {
-    struct record *record = answer(run, guest, duty->id, broken ? ",\"error\":1,\"error\":2" : "");
+struct record *compose_answer(struct run *run, struct guest *guest, const struct duty *duty) {
+    struct record *record = answer(run, guest, duty->id);
     if (!record)
         return NULL;
     record->answers = duty->tag;
-    record->never = broken || run->records[duty->tag]->broken_answer;
-    run->records[duty->tag]->broken_answer |= broken;
+    run->records[duty->tag]->broken_answer |= record->flawed;
     return record;
 }
 
 struct record *compose_spoof(struct run *run, struct guest *guest, uint64_t id) {
     char text[32];
     snprintf(text, sizeof text, "%llu", (unsigned long long)id);
-    struct record *record = answer(run, guest, text, "");
+    struct record *record = answer(run, guest, text);
     if (record)
         record->never = true;
     return record;
@@ -219,14 +284,19 @@ void compose_junk(struct run *run, struct guest *guest, bool framing) {
                                          "Content-Length: 99999999999\r\n\r\n{}",
                                          "X-Y: z\r\n\r\n{}",
                                          "Content-Length: 4000000000\r\n\r\n{}"};
-    static const char *const bodies[] = {"{",
-                                         "{\"id\":null,\"method\":\"x\"}",
-                                         "[]",
-                                         "{\"id\":1,\"id\":1,\"method\":\"x\"}",
-                                         "\"text\"",
-                                         "{\"id\":{},\"method\":\"work/1\"}",
-                                         "{\"method\":\"x\xff\"}",
-                                         "{\"jsonrpc\":\"2.0\"}"};
+    static const struct {
+        const char *text;
+        struct due due;
+    } bodies[] = {
+        {"{", {.code = -32700, .data = "{}"}},
+        {"{\"id\":null,\"method\":\"x\"}", {.code = -32600, .data = "{\"limit\":256}"}},
+        {"[]", {.code = -32600, .data = "{\"limit\":1000}"}},
+        {"{\"id\":1,\"id\":1,\"method\":\"x\"}", {.code = -32600, .data = "{\"key\":\"id\"}"}},
+        {"\"text\"", {.code = -32600, .data = NO_MESSAGE}},
+        {"{\"id\":{},\"method\":\"work/1\"}", {.code = -32600, .data = "{\"limit\":256}"}},
+        {"{\"method\":\"x\xff\"}", {.code = -32600, .data = "{\"fault\":\"the body is not UTF-8\"}"}},
+        {"{\"jsonrpc\":\"2.0\"}", {.code = -32600, .data = NO_MESSAGE}},
+    };
     uint32_t which = random_below(run->random, 8);
     if (framing) {
         queue_bytes_add(&guest->out, blocks[which], strlen(blocks[which]));
@@ -234,8 +304,8 @@ void compose_junk(struct run *run, struct guest *guest, bool framing) {
         return;
     }
     char text[128];
-    int count =
-        snprintf(text, sizeof text, "Content-Length: %zu\r\n\r\n%s", strlen(bodies[which]), bodies[which]);
+    int count = snprintf(text, sizeof text, "Content-Length: %zu\r\n\r\n%s", strlen(bodies[which].text),
+                         bodies[which].text);
     queue_bytes_add(&guest->out, text, (size_t)count);
-    guest->null_errors_due++;
+    dues_add(&guest->dues, bodies[which].due);
 }

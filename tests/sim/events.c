@@ -70,8 +70,14 @@ static void compose_one(struct run *run, struct guest *guest, bool ask, int even
         snprintf(extra, sizeof extra, "\"event\":\"\\u00%02x%s\",", name[0], name + 1);
     else
         snprintf(extra, sizeof extra, "\"event\":\"%s\",", name);
-    struct record *record =
-        compose_call(run, guest, ask ? RECORD_ASK : RECORD_TELL, TO_TOPIC, event, "event", extra);
+    const struct flaw *flaw = compose_flaw(run, guest, ask ? FLAW_IN_ASK : FLAW_IN_TELL);
+    struct record *record = compose_call(run, guest,
+                                         &(struct call){.kind = ask ? RECORD_ASK : RECORD_TELL,
+                                                        .to = TO_TOPIC,
+                                                        .name = event,
+                                                        .method = "event",
+                                                        .extra = extra,
+                                                        .flaw = flaw});
     if (!record)
         return;
     for (unsigned index = 0; index < run->guest_count; index++)
@@ -132,8 +138,12 @@ void events_change_wish(struct run *run, struct guest *guest) {
         if (want)
             hearing->until[pattern] = RECORDS_MAX;
     }
-    if (!compose_call(run, guest, RECORD_ASK, TO_HUB, NOBODY, want ? "hub/subscribe" : "hub/unsubscribe",
-                      extra))
+    struct call call = {.kind = RECORD_ASK,
+                        .to = TO_HUB,
+                        .name = NOBODY,
+                        .method = want ? "hub/subscribe" : "hub/unsubscribe",
+                        .extra = extra};
+    if (!compose_call(run, guest, &call))
         return;
     hearing->wish = wish;
     hearing->due[hearing->due_count++] = wish;
@@ -228,7 +238,7 @@ static void answered_event(struct run *run, struct guest *guest, const struct na
     for (unsigned tag = 0; tag < run->record_count; tag++) {
         struct record *record = run->records[tag];
         if (record->kind != RECORD_ASK || record->source != guest->index || record->to != TO_TOPIC ||
-            record->batched != run->in_array || !bit_equal(id_of(record), id))
+            record->batched != run->in_array || record->never || !bit_equal(id_of(record), id))
             continue;
         twins |= meant != NULL;
         if (!meant || meant->ended)
@@ -247,6 +257,8 @@ static void answered_event(struct run *run, struct guest *guest, const struct na
 
 void events_refused(struct run *run, struct record *record) {
     record->refused = true;
+    if (record->refusal)
+        return; // no other one ends so
     for (unsigned tag = 0; tag < run->record_count; tag++) {
         struct record *other = run->records[tag];
         if (other == record || other->kind != RECORD_ASK || other->source != record->source ||
@@ -305,7 +317,7 @@ static struct record *request_of(struct run *run, const struct guest *guest, str
     for (unsigned tag = 0; tag < run->record_count; tag++) {
         struct record *record = run->records[tag];
         bool fits = record->kind == RECORD_ASK && record->source == guest->index && record->to == TO_HUB &&
-                    !record->ping && bit_equal(id_of(record), id);
+                    !record->ping && !record->never && bit_equal(id_of(record), id);
         if (fits && (!meant || meant->ended))
             meant = record;
     }

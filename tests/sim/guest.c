@@ -123,7 +123,7 @@ static bool answer_one(struct run *run, struct guest *guest) {
     unsigned which = random_below(run->random, guest->duty_count);
     struct duty duty = guest->duties[which];
     guest->duties[which] = guest->duties[--guest->duty_count];
-    compose_answer(run, guest, &duty, run->profile.rude && random_chance(run->random, 60));
+    compose_answer(run, guest, &duty);
     if (run->profile.rude && random_chance(run->random, 50))
         compose_spoof(run, guest, strtoull(duty.id, NULL, 10)); // it has answered already
     return true;
@@ -217,13 +217,13 @@ static void cancel_something(struct run *run, struct guest *guest) {
     if (!run->record_count)
         return;
     const struct record *record = run->records[random_below(run->random, run->record_count)];
-    if (record->kind == RECORD_ASK && record->source == guest->index)
+    if (record->kind == RECORD_ASK && record->source == guest->index && !record->never)
         compose_cancel(run, guest, record);
 }
 
 // Several things at once, answers among them.
 static void send_batch(struct run *run, struct guest *guest) {
-    compose_batch_begin(guest);
+    compose_batch_begin(run, guest);
     for (unsigned count = 1 + random_below(run->random, 6); count > 0; count--) {
         uint32_t dice = random_below(run->random, 10);
         if (dice < 2)
@@ -233,7 +233,7 @@ static void send_batch(struct run *run, struct guest *guest) {
         else
             call_somebody(run, guest);
     }
-    compose_batch_end(guest);
+    compose_batch_end(run, guest);
 }
 
 static bool do_one(struct run *run, struct guest *guest) {

@@ -63,6 +63,8 @@ struct text {
     size_t at;
 };
 
+enum { DEPTH_MAX = 1100 };
+
 static bool value(struct text *text, unsigned depth);
 
 static int peek(const struct text *text) {
@@ -170,7 +172,7 @@ static bool value(struct text *text, unsigned depth) {
     switch (peek(text)) {
     case '{':
     case '[':
-        return depth < 64 && container(text, peek(text) == '{', depth);
+        return depth < DEPTH_MAX && container(text, peek(text) == '{', depth);
     case '"':
         return string(text);
     case 't':

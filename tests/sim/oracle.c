@@ -167,8 +167,9 @@ static struct bit id_of(const struct record *record) {
 static struct record *twin_of(struct run *run, const struct record *record) {
     for (unsigned tag = 0; tag < run->record_count; tag++) {
         struct record *other = run->records[tag];
-        if (other != record && other->kind == RECORD_ASK && other->source == record->source &&
-            !other->ended && other->batched == record->batched && bit_equal(id_of(other), id_of(record)))
+        if (other != record && !other->endless && other->kind == RECORD_ASK &&
+            other->source == record->source && !other->ended && other->batched == record->batched &&
+            bit_equal(id_of(other), id_of(record)))
             return other;
     }
     return NULL;
@@ -221,7 +222,10 @@ static bool somebody_forbids(const struct run *run, const struct record *record)
     return false;
 }
 
-static bool code_allowed(const struct run *run, const struct record *record, int64_t code) {
+static bool code_allowed(const struct run *run, const struct record *record, int64_t code,
+                         const struct naive_frame *frame) {
+    if (record->refusal)
+        return code == record->refusal && dues_data_fits(frame, record->data);
     bool loose = run->profile.lossy || run->draining || run->guests[record->source]->doomed;
     if (record->to == TO_TOPIC && code != -32055)
         return code == -32052 && loose;
@@ -234,7 +238,7 @@ static bool code_allowed(const struct run *run, const struct record *record, int
     case -32050:
         return loose || (somebody_left(run, record) && !record->secured);
     case -32051:
-        return record->short_timeout || record->ignored || loose || record->broken_answer;
+        return record->short_timeout || record->ignored || loose;
     case -32052:
         return loose || run->profile.tight;
     case -32053:
@@ -250,16 +254,24 @@ static bool code_allowed(const struct run *run, const struct record *record, int
     }
 }
 
+// Whether the hub's result is one for this request.
+static bool is_result(const struct record *record, const struct naive_frame *frame) {
+    if (record->to != TO_HUB || record->ping || record->never)
+        return false;
+    bool registered = bit_is(naive_find(frame->body, "result.registered"), "true");
+    return registered == (record->name != NOBODY);
+}
+
 // A request of the guest's with this id that may end so: an open one; or one that was taken for another with
 // the same id, whose end this then is.
-static struct record *fitting_request(struct run *run, const struct guest *guest, struct bit id,
-                                      int64_t code) {
+static struct record *fitting_request(struct run *run, const struct guest *guest, struct bit id, int64_t code,
+                                      const struct naive_frame *frame) {
     struct record *mistaken = NULL;
     for (unsigned tag = 0; tag < run->record_count; tag++) {
         struct record *record = run->records[tag];
         if (record->kind != RECORD_ASK || record->source != guest->index || !bit_equal(id_of(record), id) ||
-            record->batched != run->in_array ||
-            !(code ? code_allowed(run, record, code) : record->to == TO_HUB && !record->ping))
+            record->batched != run->in_array || record->endless ||
+            !(code ? code_allowed(run, record, code, frame) : is_result(record, frame)))
             continue;
         if (!record->ended)
             return record;
@@ -275,15 +287,12 @@ static void check_hub_answer(struct run *run, struct guest *guest, const struct 
     if (frame->fields.count || (code_text.bytes && !naive_find(frame->body, "error.data").bytes))
         oracle_fail(run, NOBODY, frame, "the hub's own answer has the wrong form");
     if (bit_is(id, "null")) {
-        if (code != -32700 && code != -32600 && code != -32055)
-            oracle_fail(run, NOBODY, frame, "an error without an id has the wrong code");
-        guest->null_errors++;
-        totals.null_errors++;
+        dues_check(run, guest, frame, code);
         return;
     }
     if (!code && events_answered(run, guest, frame))
         return;
-    struct record *record = fitting_request(run, guest, id, code);
+    struct record *record = fitting_request(run, guest, id, code, frame);
     if (!record)
         oracle_fail(run, NOBODY, frame, "the hub answered what wasn't asked, or in a way that can't be");
     oracle_end_once(run, record, frame);
@@ -351,7 +360,7 @@ bool oracle_frame(struct run *run, struct guest *guest, const struct naive_frame
 static void check_all_ended(const struct run *run, const struct guest *guest, const char *what) {
     for (unsigned tag = 0; tag < run->record_count; tag++) {
         const struct record *record = run->records[tag];
-        bool due = !record->while_draining && (!run->draining || record->delivered);
+        bool due = !record->endless && !record->while_draining && (!run->draining || record->delivered);
         if (record->kind == RECORD_ASK && record->source == guest->index && due && record->ended != 1)
             oracle_fail(run, (int)tag, NULL, what);
     }
@@ -376,10 +385,12 @@ void oracle_end(struct run *run, struct guest *guest) {
 
 static void check_clean(const struct run *run, int tag) {
     const struct record *record = run->records[tag];
+    if (record->never)
+        return;
     if (record->kind == RECORD_TELL && record->expect != NOBODY && record->to != TO_HUB &&
         !record->delivered && !record->governance)
         oracle_fail(run, tag, NULL, "a notification was lost");
-    if (record->kind == RECORD_ANSWER && !record->never && !record->delivered)
+    if (record->kind == RECORD_ANSWER && !record->delivered)
         oracle_fail(run, tag, NULL, "an answer was lost");
     if (record->kind == RECORD_ASK && record->expect != NOBODY && !record->governance && !record->delivered)
         oracle_fail(run, tag, NULL, "a request was refused for no reason");
@@ -391,11 +402,11 @@ void oracle_rest(struct run *run, bool stopped) {
         if (guest->gone || guest->ended_by_hub || stopped)
             continue;
         check_all_ended(run, guest, "a request never ended");
-        if (guest->null_errors != guest->null_errors_due && !guest->doomed)
-            oracle_fail(run, NOBODY, NULL, "what isn't right was not answered, or twice");
     }
     if (!stopped)
         events_rest(run);
+    if (!stopped)
+        dues_rest(run);
     for (unsigned tag = 0; run->profile.clean && !stopped && tag < run->record_count; tag++)
         check_clean(run, (int)tag);
 }

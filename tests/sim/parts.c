@@ -4,6 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SPACE_BYTES_MAX = 16 }; // more than parts_put_space puts, on both sides of a member
+
+#define NOT_SERVED "{\"fault\":\"messages of this kind are not served\"}"
+
 const char *const parts_level_names[] = {"autonomous", "supervised", "human-in-the-loop", "manual"};
 
 // --- Text
@@ -48,8 +52,35 @@ static size_t filler_bytes(struct run *run) {
     return random_below(run->random, run->profile.big_bytes_max);
 }
 
-void parts_put_filler(struct run *run, struct draft *draft) {
-    static const char *const parts[] = {
+bool parts_put_flaw(struct parts *parts, enum flaw_place place, const char *before, const char *behind) {
+    struct draft *body = &parts->body;
+    if (!parts->flaw || parts->flaw->place != place)
+        return false;
+    draft_put(body, "%s", before);
+    parts->flaw_at = body->count;
+    draft_put(body, "%s", parts->flaw->text);
+    parts->flaw_end = body->count;
+    draft_put(body, "%s", behind);
+    return true;
+}
+
+// Arrays in arrays, down to the deepest level that is allowed, or one deeper.
+static void put_nest(struct parts *parts) {
+    unsigned levels = FLAW_LEVELS_MAX - parts->levels + (parts->flaw->code != 0);
+    draft_put(&parts->body, ",");
+    for (unsigned level = 0; level < levels; level++)
+        draft_add(&parts->body, "[", 1);
+    for (unsigned level = 0; level < levels; level++)
+        draft_add(&parts->body, "]", 1);
+}
+
+static void put_odd_value(struct parts *parts) {
+    if (!parts_put_flaw(parts, FLAW_DEEP, ",", "") && parts->flaw && parts->flaw->place == FLAW_NEST)
+        put_nest(parts);
+}
+
+void parts_put_filler(struct run *run, struct parts *parts) {
+    static const char *const values[] = {
         "{\"id\":7,\"method\":\"no\",\"params\":{\"targetAgent\":\"nobody\"}}",
         "\"}{][\\\"\"",
         "-1.5e+3",
@@ -60,11 +91,19 @@ void parts_put_filler(struct run *run, struct draft *draft) {
         "\"\xe2\x82\xac\xf0\x9f\x98\x80\"",
         "\"plain text of some length, so that the block is not all brackets\"",
         "true"};
-    size_t until = draft->count + filler_bytes(run);
+    struct draft *draft = &parts->body;
+    size_t bytes = filler_bytes(run), until = draft->count + bytes;
+    size_t odd_from = draft->count + (parts->flaw ? random_below(run->random, (uint32_t)bytes + 1) : 0);
     draft_put(draft, "\"filler\":[0");
-    while (draft->count < until) {
-        draft_put(draft, ",%s", parts[random_below(run->random, 10)]);
-        parts_put_space(run, draft);
+    for (bool odd = true; odd || draft->count < until;) {
+        if (draft->count < until) {
+            draft_put(draft, ",%s", values[random_below(run->random, 10)]);
+            parts_put_space(run, draft);
+        }
+        if (odd && draft->count >= odd_from) {
+            put_odd_value(parts);
+            odd = false;
+        }
     }
     draft_put(draft, "]");
 }
@@ -104,11 +143,37 @@ void parts_put_fields(struct run *run, const struct guest *guest, struct record 
 
 // --- Batches
 
-void compose_batch_begin(struct guest *guest) {
+void compose_batch_begin(const struct run *run, struct guest *guest) {
     guest->gathering.open = true;
+    guest->gathering.first = run->record_count;
 }
 
-static void gather(struct run *run, struct guest *guest, const struct record *record) {
+// The error for a flawed message, which stands so far behind the frame's start; an answer has none, but where
+// it makes a batch void.
+static struct due due_for(const struct parts *parts, size_t at) {
+    struct due due = {.code = parts->flaw->code, .data = parts->flaw->data};
+    if (due.code == -32700) {
+        due.offset_least = at + parts->flaw_at;
+        due.offset = at + parts->flaw_end + SPACE_BYTES_MAX;
+    }
+    return due;
+}
+
+static void gather_due(struct gathering *gathering, const struct record *record, const struct parts *parts) {
+    struct due due = due_for(parts, gathering->members.count);
+    if (parts->flaw->place == FLAW_BEHIND)
+        due.offset = 0; // a bracket too many may be found anywhere from the array's begin on
+    if (parts->flaw->voids) {
+        gathering->is_void = true;
+        gathering->void_due = due;
+    } else if (record->endless) {
+        due.batched = true;
+        dues_add(&gathering->dues, due);
+    }
+}
+
+static void gather(struct run *run, struct guest *guest, const struct record *record,
+                   const struct parts *parts) {
     struct gathering *gathering = &guest->gathering;
     if (gathering->count++ == 0) {
         draft_add(&gathering->fields, record->fields.bytes, record->fields.count);
@@ -118,15 +183,46 @@ static void gather(struct run *run, struct guest *guest, const struct record *re
         draft_put(&gathering->members, ",");
     }
     parts_put_space(run, &gathering->members);
+    if (record->flawed)
+        gather_due(gathering, record, parts);
     draft_add(&gathering->members, record->body.bytes, record->body.count);
     parts_put_space(run, &gathering->members);
     if (run->profile.rude && random_chance(run->random, 100)) {
         draft_put(&gathering->members, ",[7]");
-        guest->null_errors_due++;
+        dues_add(&gathering->dues, (struct due){-32600, NOT_SERVED, 0, 0, true});
     }
 }
 
-void compose_batch_end(struct guest *guest) {
+// Nothing of the batch is routed.
+static void void_records(struct run *run, const struct guest *guest) {
+    for (unsigned tag = guest->gathering.first; tag < run->record_count; tag++) {
+        struct record *record = run->records[tag];
+        if (record->source != guest->index)
+            continue;
+        record->never = record->refused = record->voided = true;
+        record->endless = record->kind == RECORD_ASK;
+        if (record->answers != NOBODY)
+            run->records[record->answers]->ignored = true;
+    }
+}
+
+static void settle_dues(struct run *run, struct guest *guest, size_t head_bytes) {
+    struct gathering *gathering = &guest->gathering;
+    if (!gathering->is_void) {
+        for (unsigned index = 0; index < gathering->dues.count; index++)
+            dues_add(&guest->dues, gathering->dues.list[index]);
+        return;
+    }
+    struct due due = gathering->void_due;
+    if (due.offset) {
+        due.offset_least += head_bytes;
+        due.offset += head_bytes;
+    }
+    dues_add(&guest->dues, due);
+    void_records(run, guest);
+}
+
+void compose_batch_end(struct run *run, struct guest *guest) {
     struct gathering *gathering = &guest->gathering;
     char line[64];
     if (gathering->count) {
@@ -136,6 +232,7 @@ void compose_batch_end(struct guest *guest) {
         queue_bytes_add(&guest->out, "\r\n[", 3);
         queue_bytes_add(&guest->out, gathering->members.bytes, gathering->members.count);
         queue_bytes_add(&guest->out, "]", 1);
+        settle_dues(run, guest, (size_t)bytes + gathering->fields.count + 3);
     }
     draft_deinit(&gathering->fields);
     draft_deinit(&gathering->members);
@@ -143,7 +240,8 @@ void compose_batch_end(struct guest *guest) {
 }
 
 // Writes the frame to the guest's queue, its length line first or last and more or less canonical.
-static void queue_frame(struct run *run, struct guest *guest, const struct record *record) {
+static void queue_frame(struct run *run, struct guest *guest, const struct record *record,
+                        const struct parts *parts) {
     static const char *const lengths[] = {"Content-Length: %zu\r\n", "content-length:%zu\r\n",
                                           "Content-Length: 00%zu\r\n", "CONTENT-LENGTH: \t%zu \r\n"};
     char line[64];
@@ -157,6 +255,8 @@ static void queue_frame(struct run *run, struct guest *guest, const struct recor
         queue_bytes_add(&guest->out, line, (size_t)bytes);
     queue_bytes_add(&guest->out, "\r\n", 2);
     queue_bytes_add(&guest->out, record->body.bytes, record->body.count);
+    if (record->endless)
+        dues_add(&guest->dues, due_for(parts, (size_t)bytes + record->fields.count + 2));
 }
 
 // --- Records
@@ -183,6 +283,17 @@ int record_tag(const struct run *run, const struct record *record) {
     abort();
 }
 
+// The hub must not pass it on.
+static void condemn(struct record *record, const struct flaw *flaw) {
+    record->flawed = record->never = record->refused = true;
+    totals.flawed++;
+    if (record->kind == RECORD_ANSWER)
+        return;
+    record->endless = !flaw_has_id(flaw->code);
+    record->refusal = record->endless ? 0 : flaw->code;
+    record->data = flaw->data;
+}
+
 void parts_seal(struct run *run, struct guest *guest, struct record *record, struct parts *parts) {
     size_t fields = parts->fields.count, body = parts->body.count;
     record->memory = malloc(fields + body + 1);
@@ -196,10 +307,12 @@ void parts_seal(struct run *run, struct guest *guest, struct record *record, str
     draft_deinit(&parts->fields);
     draft_deinit(&parts->body);
     record->batched = guest->gathering.open;
+    if (flaw_counts(parts->flaw, run->profile.strict))
+        condemn(record, parts->flaw);
     if (record->batched)
-        gather(run, guest, record);
+        gather(run, guest, record, parts);
     else
-        queue_frame(run, guest, record);
+        queue_frame(run, guest, record, parts);
 }
 
 void parts_put_id(struct record *record, struct parts *parts) {

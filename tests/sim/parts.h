@@ -11,6 +11,9 @@ extern const char *const parts_level_names[];
 struct parts {
     struct draft fields, body;
     char id[ID_BYTES_MAX];
+    const struct flaw *flaw; // NULL: none
+    size_t flaw_at, flaw_end;
+    unsigned levels; // that are open where the filler's values stand
 };
 
 // A record for what is being written; NULL when the run has enough of them.
@@ -19,8 +22,10 @@ struct record *parts_record(struct run *run, struct guest *guest, enum record_ki
 // An id of the guest's: its k-th is spelled as every other guest's k-th, so that ids collide.
 void parts_next_id(struct run *run, struct guest *guest, char *id);
 void parts_put_space(struct run *run, struct draft *draft);
-// The member "filler": what a careless reader would stumble over.
-void parts_put_filler(struct run *run, struct draft *draft);
+// The member "filler": what a careless reader would stumble over, and what flaws there are for it.
+void parts_put_filler(struct run *run, struct parts *parts);
+// The flaw, with what goes before and behind it, if there is one for this place; false if there is none.
+bool parts_put_flaw(struct parts *parts, enum flaw_place place, const char *before, const char *behind);
 // The member "id"; the record learns where it stands.
 void parts_put_id(struct record *record, struct parts *parts);
 // Header fields, those of the batch if one is being gathered.

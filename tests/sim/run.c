@@ -58,6 +58,8 @@ static void choose(uint64_t seed, bool clean, struct profile *profile, struct wo
     world_defaults(options, seed, random_between(&random, 1, WORLD_SHARDS_MAX));
     options->limits.connections_max = 2 * GUESTS_MAX;
     *profile = (struct profile){.clean = clean, .counted = true, .big_bytes_max = 200000};
+    profile->strict = options->strict = random_chance(&random, 400);
+    profile->flaws = profile->strict ? 120 : 0;
     if (clean)
         return;
     choose_faults(&random, &options->faults);
@@ -66,6 +68,7 @@ static void choose(uint64_t seed, bool clean, struct profile *profile, struct wo
     profile->rude = random_chance(&random, 600);
     profile->silent = random_chance(&random, 400);
     profile->drain_early = random_chance(&random, 250);
+    profile->flaws = profile->rude ? 120 : profile->flaws;
     options->takeover = random_chance(&random, 300);
     if (profile->silent)
         options->limits.request_timeout_ns = (uint64_t)SECOND * (1 + random_below(&random, 5));
@@ -192,6 +195,7 @@ uint64_t run_seed(uint64_t seed, bool clean) {
     forget_all(&run);
     world_close(&run.world);
     totals.runs++;
+    totals.strict += run.profile.strict;
     return trace;
 }
 
@@ -199,7 +203,8 @@ void run_print_totals(void) {
     printf("%" PRIu64 " runs: %" PRIu64 " requests asked, %" PRIu64 " answered, %" PRIu64
            " ended by the hub, %" PRIu64 " notifications, %" PRIu64 " messages delivered, %" PRIu64
            " faulty bodies answered, %" PRIu64 " connections lost; %" PRIu64 " events, heard %" PRIu64
-           " times, %" PRIu64 " missed and told\n",
+           " times, %" PRIu64 " missed and told; %" PRIu64 " runs strict, %" PRIu64 " messages flawed\n",
            totals.runs, totals.asked, totals.answered, totals.refused, totals.told, totals.delivered,
-           totals.null_errors, totals.lost, totals.events, totals.heard, totals.missed);
+           totals.null_errors, totals.lost, totals.events, totals.heard, totals.missed, totals.strict,
+           totals.flawed);
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "tests/sim/draft.h"
+#include "tests/sim/flaws.h"
 #include "tests/sim/naive.h"
 #include "tests/sim/world.h"
 
@@ -15,6 +16,7 @@ enum {
     METHODS_MAX = 3,
     RECORDS_MAX = 4096,
     DUTIES_MAX = 256,
+    DUES_MAX = 512,
     ID_BYTES_MAX = 260,
     SIM_LANES = 2,
     PATTERNS_MAX = 16,
@@ -38,8 +40,12 @@ struct record {
     struct bit fields; // as they must arrive
     struct bit body;   // as sent
     size_t id_at, id_bytes;
-    int governance;  // required level
-    int32_t refusal; // the one error that this must end with, or 0
+    int governance;   // required level
+    bool flawed;      // the hub must refuse it, or not use it
+    int32_t refusal;  // the one error that a flawed request must end with; 0: one that bears no id
+    const char *data; // members that the data of that error has
+    bool voided;      // a member of a batch of which nothing is routed
+    bool endless;     // no end bears its id
     uint8_t lane;
     bool short_timeout;
     bool while_draining;
@@ -69,6 +75,19 @@ struct duty {
     char id[24];
 };
 
+// An error without an id that a guest must get (dues.c).
+struct due {
+    int32_t code;
+    const char *data; // members that its data has
+    size_t offset_least,
+        offset;   // and where in the frame its data says the fault is, if it says so; 0: nowhere
+    bool batched; // in an array
+};
+struct dues {
+    struct due list[DUES_MAX];
+    unsigned count;
+};
+
 // A batch that a guest is putting together: the first member's header fields are all members'.
 struct gathering {
     bool open;
@@ -76,6 +95,10 @@ struct gathering {
     struct draft fields, members;
     int governance;
     bool short_timeout;
+    unsigned first;   // record
+    struct dues dues; // of members
+    bool is_void;     // instead of them this one
+    struct due void_due;
 };
 
 // The patterns that a guest has asked for, in their order.
@@ -119,17 +142,20 @@ struct guest {
     struct duty duties[DUTIES_MAX];
     unsigned duty_count;
     unsigned ids;
-    unsigned null_errors, null_errors_due;
+    unsigned null_errors;
+    struct dues dues;
     bool cancels; // has cancelled something
     int last_tag[GUESTS_MAX][SIM_LANES];
 };
 
 // What kind of run it is.
 struct profile {
-    bool clean;   // no faults, nobody leaves or misbehaves
-    bool lossy;   // connections may be lost to the network or to limits
-    bool tight;   // limits may refuse requests
-    bool counted; // no event is lost without being counted at its subscriber
+    bool clean;     // no faults, nobody leaves
+    bool strict;    // the hub judges all of a body
+    uint32_t flaws; // in thousandths: how many messages have a flaw, or what looks like one
+    bool lossy;     // connections may be lost to the network or to limits
+    bool tight;     // limits may refuse requests
+    bool counted;   // no event is lost without being counted at its subscriber
     bool drain_early;
     bool leavers; // guests leave, half-close, return
     bool rude;    // guests send what isn't right
@@ -169,19 +195,30 @@ struct record *compose_tell(struct run *run, struct guest *guest, enum address_k
 struct record *compose_ping(struct run *run, struct guest *guest);
 struct record *compose_register(struct run *run, struct guest *guest);
 struct record *compose_simple(struct run *run, struct guest *guest, const char *method);
-// Answers a duty. `broken`: so that the hub must end the request with an error of its own.
-struct record *compose_answer(struct run *run, struct guest *guest, const struct duty *duty, bool broken);
+// Answers a duty, perhaps so that the hub must end the request with an error of its own.
+struct record *compose_answer(struct run *run, struct guest *guest, const struct duty *duty);
 // An answer to an id that this guest was never asked with.
 struct record *compose_spoof(struct run *run, struct guest *guest, uint64_t id);
 // Something that isn't a message: answered with an error without an id, or (`framing`) the end of the
 // connection.
 void compose_junk(struct run *run, struct guest *guest, bool framing);
-// A message of any kind; `extra` goes into params, with a comma behind it.
-struct record *compose_call(struct run *run, struct guest *guest, enum record_kind kind, enum address_kind to,
-                            int name, const char *method, const char *extra);
+// A request or notification of any kind.
+struct call {
+    enum record_kind kind;
+    enum address_kind to;
+    int name;
+    const char *method;
+    const char *extra;       // goes into params, with a comma behind it; NULL: nothing
+    const struct flaw *flaw; // NULL: none
+    bool targetless;         // params.targetAgent doesn't tell where it goes
+    bool plain;              // no priority is added
+};
+struct record *compose_call(struct run *run, struct guest *guest, const struct call *call);
+// A flaw, by chance, for a message of this guest's of the kind that the bit tells; mostly NULL.
+const struct flaw *compose_flaw(struct run *run, const struct guest *guest, unsigned in);
 // From now on all that this guest composes goes into one batch, until that is ended.
-void compose_batch_begin(struct guest *guest);
-void compose_batch_end(struct guest *guest);
+void compose_batch_begin(const struct run *run, struct guest *guest);
+void compose_batch_end(struct run *run, struct guest *guest);
 // Cancels something that this guest has asked.
 void compose_cancel(struct run *run, struct guest *guest, const struct record *record);
 int record_tag(const struct run *run, const struct record *record);
@@ -206,6 +243,16 @@ void events_told(struct run *run, struct guest *guest, const struct naive_frame 
 // All has come to rest: the books must balance.
 void events_rest(const struct run *run);
 
+// --- dues.c: errors without an id, and what is counted
+
+void dues_add(struct dues *dues, struct due due);
+// An error without an id has come.
+void dues_check(const struct run *run, struct guest *guest, const struct naive_frame *frame, int64_t code);
+// Whether the data of an error has all of these members, an object.
+bool dues_data_fits(const struct naive_frame *frame, const char *members);
+// All has come to rest: none is still due, and the hub has counted what it dropped.
+void dues_rest(const struct run *run);
+
 // --- guest.c: behaviour
 
 struct guest *guest_arrive(struct run *run, int name);
@@ -218,6 +265,7 @@ void queue_bytes_add(struct queue_bytes *queue, const void *bytes, size_t count)
 
 struct totals {
     uint64_t asked, answered, refused, told, delivered, null_errors, lost, runs, events, heard, missed;
+    uint64_t strict, flawed; // runs; messages
 };
 extern struct totals totals;
 

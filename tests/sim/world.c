@@ -49,8 +49,10 @@ void world_open(struct world *world, const struct world_options *options) {
     kernel_set_faults(world->kernel, &options->faults);
     kernel_use(world->kernel);
     world->listener = kernel_listen(world->kernel);
-    struct hub_settings settings = {
-        .limits = options->limits, .takeover = options->takeover, .journal = options->journal};
+    struct hub_settings settings = {.limits = options->limits,
+                                    .takeover = options->takeover,
+                                    .strict = options->strict,
+                                    .journal = options->journal};
     if (options->settings)
         settings = *options->settings;
     settings.shard_count = options->shard_count;

@@ -13,8 +13,9 @@ struct world_options {
     uint32_t shard_count;
     struct limits limits;
     bool takeover;
+    bool strict;                         // validation
     const char *journal;                 // its file's name, or NULL
-    const struct hub_settings *settings; // instead of limits and takeover, when given
+    const struct hub_settings *settings; // instead of limits, takeover and strict, when given
     uint16_t no_memory; // of a shard's turns, in thousandths, those in which an allocation fails
     struct sim_faults faults;
 };
