@@ -2,8 +2,6 @@
 
 #include <stddef.h>
 
-enum { MASK = MAILBOX_MESSAGES - 1 };
-
 void mailbox_init(struct mailbox *mailbox) {
     mailbox->next = mailbox->head_seen = 0;
     mailbox->waiting = NULL;
@@ -27,7 +25,7 @@ static void refill(struct mailbox *mailbox) {
         mailbox->waiting = mail->next;
         if (!mailbox->waiting)
             mailbox->waiting_last = &mailbox->waiting;
-        mailbox->ring[mailbox->next++ & MASK] = mail;
+        mailbox->ring[mailbox->next++ % MAILBOX_MESSAGES] = mail;
     }
 }
 
@@ -40,7 +38,7 @@ void mailbox_post_idle(struct mailbox *mailbox, struct mail *mail) {
     if (mailbox->waiting)
         refill(mailbox);
     if (!mailbox->waiting && !full(mailbox)) {
-        mailbox->ring[mailbox->next++ & MASK] = mail;
+        mailbox->ring[mailbox->next++ % MAILBOX_MESSAGES] = mail;
         return;
     }
     mail->next = NULL;
@@ -67,7 +65,7 @@ struct mail *mailbox_take(struct mailbox *mailbox) {
     uint32_t head = atomic_load_explicit(&mailbox->head, memory_order_relaxed);
     if (atomic_load_explicit(&mailbox->tail, memory_order_acquire) == head)
         return NULL;
-    struct mail *mail = mailbox->ring[head & MASK];
+    struct mail *mail = mailbox->ring[head % MAILBOX_MESSAGES];
     atomic_store_explicit(&mailbox->head, head + 1, memory_order_release);
     return mail;
 }
