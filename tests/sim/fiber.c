@@ -95,6 +95,10 @@ void fiber_yield(void) {
     arrived(fiber->fake_stack, &fiber->resumer_stack, &fiber->resumer_stack_bytes);
 }
 
+bool fiber_runs(void) {
+    return current != NULL;
+}
+
 bool fiber_ended(const struct fiber *fiber) {
     return fiber->ended;
 }

@@ -50,6 +50,8 @@ static void choose_losses(struct random *random, struct profile *profile, struct
         limits->connections_max = 5 + random_below(random, 10);
     if (random_chance(random, 300))
         limits->idle_timeout_ns = (uint64_t)SECOND * (1 + random_below(random, 5));
+    if (random_chance(random, 500))
+        options->mailbox_room = 4U << random_below(random, 5);
 }
 
 static void choose(uint64_t seed, bool clean, struct profile *profile, struct world_options *options) {
@@ -82,6 +84,7 @@ static void choose(uint64_t seed, bool clean, struct profile *profile, struct wo
         profile->lossy = true; // slow readers of answers may be closed
         options->limits.queue_bytes_max = 1000 + random_below(&random, 50000);
     }
+    options->faults.preempt = sometimes(&random, 500, 300);
 }
 
 // --- The run
@@ -131,7 +134,6 @@ static bool pass(struct run *run) {
     uint64_t next_ns = world_next_ns(&run->world);
     if (next_ns == UINT64_MAX)
         return false;
-    world_check_awake(&run->world);
     kernel_advance(run->world.kernel, next_ns);
     return true;
 }

@@ -1,4 +1,6 @@
 // Scenarios told step by step on the simulated kernel, without faults: what happens is the same every time.
+#include <signal.h>
+
 #include "tests/sim/tell.h"
 
 static const char ask[] =
@@ -168,6 +170,42 @@ static void a_full_agent_that_is_replaced_is_closed_once(void **state) {
     finish(&world, &heir, 1);
 }
 
+// Two shards, and a third that has nothing to do; SIGTERM comes at any moment while notifications go from the
+// one to the other and their parcels come home.
+static void play_drain(uint64_t seed) {
+    static const char tell[] = "{\"method\":\"note\",\"params\":{\"targetAgent\":\"agent\"}}";
+    struct world_options options;
+    struct world world;
+    char text[4096];
+    world_defaults(&options, seed, 3);
+    options.faults.preempt = 200;
+    world_open(&world, &options);
+    struct wire *wires[] = {join(&world, NULL), join(&world, "agent")};
+    for (unsigned count = 0; count < 8; count++) {
+        say(wires[0], tell);
+        for (uint32_t steps = random_below(&world.random, 20); steps; steps--)
+            world_step(&world);
+    }
+    kernel_signal(world.kernel, SIGTERM);
+    world_settle(&world);
+    for (unsigned index = 0; index < 2; index++) {
+        while (wire_read(wires[index], text, sizeof text))
+            continue;
+        assert_true(wire_at_end(wires[index]));
+        wire_close(wires[index]);
+    }
+    world_stop(&world);
+    world_close(&world);
+}
+
+// No mail is left to a shard that sleeps once the hub drains: a shard that has taken up the drain gets none
+// later on for which it isn't woken.
+static void parcels_come_home_while_a_drain_begins(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 400; seed++)
+        play_drain(seed);
+}
+
 // --- Every split
 
 // What arrives at the agent and, after its answer, at the source, when the request comes cut at `cut`; byte
@@ -230,6 +268,7 @@ int main(void) {
         cmocka_unit_test(framing_error_is_told_and_ends_one_connection),
         cmocka_unit_test(a_full_agent_that_owes_itself_is_closed_once),
         cmocka_unit_test(a_full_agent_that_is_replaced_is_closed_once),
+        cmocka_unit_test(parcels_come_home_while_a_drain_begins),
         cmocka_unit_test(every_split_delivers_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

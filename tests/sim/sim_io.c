@@ -18,6 +18,11 @@ void kernel_use(struct kernel *kernel) {
     used = kernel;
 }
 
+void sim_preempt(void) {
+    if (fiber_runs() && random_chance(used->random, used->faults.preempt))
+        fiber_yield();
+}
+
 // --- Buffers
 
 // What a stale reference finds in a buffer that is lent: bytes that mean something in JSON and in a header
@@ -161,6 +166,7 @@ void io_close_socket(struct io *io, int socket) {
 void io_wake(struct io *io, struct io *other) {
     if (io == other)
         kernel_fail("an io woke itself");
+    sim_preempt();
     note(io, NOTE_WAKE, -1, 0)->other = other;
 }
 
@@ -268,6 +274,14 @@ void io_event(struct io *io, const struct io_event *event) {
 bool sim_io_ready(const struct io *io) {
     return !io->waiting || io->event_at != io->event_end || io->woken ||
            io->deadline_ns <= io->kernel->now_ns;
+}
+
+bool sim_io_waits(const struct io *io) {
+    return io->waiting;
+}
+
+bool sim_io_sleeps(const struct io *io) {
+    return !sim_io_ready(io) && !io->waking;
 }
 
 uint64_t sim_io_deadline(const struct io *io) {

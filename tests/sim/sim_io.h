@@ -27,6 +27,7 @@ struct sim_faults {
     uint16_t file_short;     // a write to a file takes only a part
     uint16_t file_error;     // a write or a sync of a file fails
     uint16_t file_stuck;     // a file can't be cut back
+    uint16_t preempt;        // a shard loses its core in the middle of a turn
     uint32_t lent_max;       // buffers lent at a time; 0: as many as the hub offers
     uint32_t window_bytes;   // what the kernel keeps for a peer that hasn't read yet
 };
@@ -78,6 +79,13 @@ uint32_t kernel_sockets(const struct kernel *kernel);
 // Whether the io's io_run may return now, and when it must.
 bool sim_io_ready(const struct io *io);
 uint64_t sim_io_deadline(const struct io *io);
+// Whether all it noted has been handed over, and it has not been given the thread again since.
+bool sim_io_waits(const struct io *io);
+// Whether nothing but a wake, an end of an operation or its deadline will ever make it return, and no wake is
+// on its way.
+bool sim_io_sleeps(const struct io *io);
+// A place where the calling shard may lose its core to the others for a while.
+void sim_preempt(void);
 
 // Connects. NULL when nobody listens.
 struct wire *wire_dial(struct kernel *kernel, int listener);

@@ -12,6 +12,7 @@
 #include "router/mail.h"
 #include "tests/sim/fiber.h"
 #include "tests/sim/kernel.h"
+#include "tests/sim/mailbox.h"
 
 enum { STEPS_MAX = 3000000 };
 
@@ -48,6 +49,7 @@ void world_open(struct world *world, const struct world_options *options) {
     world->kernel = kernel_create(&world->random);
     kernel_set_faults(world->kernel, &options->faults);
     kernel_use(world->kernel);
+    sim_mailbox_room(options->mailbox_room ? options->mailbox_room : MAILBOX_MESSAGES);
     world->listener = kernel_listen(world->kernel);
     struct hub_settings settings = {.limits = options->limits,
                                     .takeover = options->takeover,
@@ -60,6 +62,47 @@ void world_open(struct world *world, const struct world_options *options) {
     if (hub_create(&world->hub, &settings))
         kernel_fail("out of memory");
     open_shards(world);
+}
+
+// --- Sleep. A shard sleeps when it has looked that nothing is there to be done; whoever makes something for
+// it to do after that wakes it when handing its own work to the kernel, and no later.
+
+static bool sleeps(const struct world *world, uint32_t index) {
+    return !fiber_ended(world->fibers[index]) && sim_io_sleeps(world->shards[index]->io);
+}
+
+// The sender has handed its work to the kernel.
+static void check_mail(const struct world *world, uint32_t from) {
+    for (uint32_t to = 0; to < world->shard_count; to++) {
+        const struct mailbox *mailbox = hub_mailbox(world->hub, from, to);
+        if (sleeps(world, to) && !sim_mailbox_may_lie(mailbox, world->shards[from]->phase))
+            kernel_fail("shard %u sleeps though there is mail", to);
+        if (sleeps(world, from) && mailbox->waiting)
+            kernel_fail("shard %u sleeps though its mail waits for room", from);
+    }
+}
+
+static void check_phase(const struct world *world, uint32_t index) {
+    const struct hub *hub = world->hub;
+    if (!sleeps(world, index))
+        return;
+    if (hub_phase(hub) == HUB_STOPPED && atomic_load(&hub->phase_waiting) == 0)
+        kernel_fail("shard %u sleeps though the hub has ended", index);
+    if (hub_phase(hub) != world->shards[index]->phase || world->shards[index]->orders)
+        kernel_fail("shard %u sleeps though the phase is another one or an order is left", index);
+}
+
+// Fails when a shard sleeps that nobody will wake.
+static void check_sleep(const struct world *world) {
+    bool somebody_runs = false;
+    for (uint32_t from = 0; from < world->shard_count; from++) {
+        bool waits = fiber_ended(world->fibers[from]) || sim_io_waits(world->shards[from]->io);
+        if (waits)
+            check_mail(world, from);
+        somebody_runs |= !waits;
+    }
+    for (uint32_t index = 0; index < world->shard_count && !somebody_runs; index++)
+        check_phase(world, index);
 }
 
 // --- Steps
@@ -76,6 +119,7 @@ static void run(struct world *world, uint32_t index) {
     fiber_resume(world->fibers[index]);
     if (fails)
         memory_fail_after(UINT64_MAX);
+    check_sleep(world);
 }
 
 static bool run_one(struct world *world) {
@@ -132,29 +176,6 @@ struct wire *world_dial(struct world *world) {
 
 // --- The end
 
-// While the hub serves, a few parcels that come home may lie there: nobody is woken for those.
-static bool may_lie(const struct hub *hub, const struct mailbox *mailbox) {
-    uint32_t head = atomic_load(&mailbox->head), tail = atomic_load(&mailbox->tail);
-    for (uint32_t at = head; at != tail; at++)
-        if (mailbox->ring[at % MAILBOX_MESSAGES]->kind != MAIL_RETURN)
-            return false;
-    return head == tail || (hub_phase(hub) == HUB_SERVING && tail - head < MAILBOX_IDLE_MAX);
-}
-
-void world_check_awake(const struct world *world) {
-    struct hub *hub = world->hub;
-    bool over = hub_phase(hub) == HUB_STOPPED && atomic_load(&hub->phase_waiting) == 0;
-    for (uint32_t to = 0; to < world->shard_count; to++) {
-        if (fiber_ended(world->fibers[to]))
-            continue;
-        if (over)
-            kernel_fail("shard %u sleeps though the hub has ended", to);
-        for (uint32_t from = 0; from < world->shard_count; from++)
-            if (!may_lie(hub, hub_mailbox(hub, from, to)))
-                kernel_fail("shard %u sleeps though there is mail", to);
-    }
-}
-
 bool world_stopped(const struct world *world) {
     for (uint32_t index = 0; index < world->shard_count; index++)
         if (!fiber_ended(world->fibers[index]))
@@ -170,7 +191,6 @@ void world_stop(struct world *world) {
         if (next_ns == UINT64_MAX || rounds == 10000)
             kernel_fail("the hub doesn't stop: phase %u, %u shards are not done", hub_phase(world->hub),
                         atomic_load(&world->hub->phase_waiting));
-        world_check_awake(world);
         kernel_advance(world->kernel, next_ns);
         world_settle(world);
     }

@@ -16,7 +16,8 @@ struct world_options {
     bool strict;                         // validation
     const char *journal;                 // its file's name, or NULL
     const struct hub_settings *settings; // instead of limits, takeover and strict, when given
-    uint16_t no_memory; // of a shard's turns, in thousandths, those in which an allocation fails
+    uint16_t no_memory;    // of a shard's turns, in thousandths, those in which an allocation fails
+    uint32_t mailbox_room; // a power of two, from 4 to MAILBOX_MESSAGES; 0: that
     struct sim_faults faults;
 };
 
@@ -46,9 +47,6 @@ void world_pass(struct world *world, uint64_t ns);
 // When the next shard has something to do by the clock; UINT64_MAX: never.
 uint64_t world_next_ns(const struct world *world);
 struct wire *world_dial(struct world *world);
-// Fails when a shard sleeps that nobody will wake: there is mail for it, or all have finished and it hasn't
-// seen that.
-void world_check_awake(const struct world *world);
 // Whether all shards have had their last turn.
 bool world_stopped(const struct world *world);
 // Drains the hub as SIGTERM does and runs it to its end; a hub that doesn't end fails. Peers that wait for

@@ -1,0 +1,13 @@
+// The mailboxes of simulated shards: the router's own code (mailbox.c), but that a shard may lose its core to
+// another one before and behind each look at what both share, and that few pieces may fill the ring.
+#pragma once
+
+#include "router/hub.h"
+#include "router/mailbox.h"
+
+// How many pieces fill a ring from now on: a power of two, from 4 to MAILBOX_MESSAGES. Mailboxes must be
+// empty.
+void sim_mailbox_room(uint32_t room);
+// Whether what lies there may be left to a consumer that sleeps: nothing, or, while its producer serves, a
+// few parcels that come home.
+bool sim_mailbox_may_lie(const struct mailbox *mailbox, enum hub_phase producer);
