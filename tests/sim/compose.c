@@ -7,12 +7,14 @@
 
 #define NO_MESSAGE "{\"fault\":\"the body is neither a request, a notification nor a response\"}"
 
-static void put_target(struct run *run, const struct record *record, struct draft *body) {
+static void put_target(struct run *run, struct record *record, struct draft *body) {
     if (record->to == TO_NAME)
         draft_put(body, "\"targetAgent\":\"agent%s%d\",", random_chance(run->random, 100) ? "\\u002d" : "-",
                   record->name);
-    if (record->to == TO_NOBODY && random_chance(run->random, 500))
+    if (record->to == TO_NOBODY && random_chance(run->random, 500)) {
         draft_put(body, "\"targetAgent\":\"nobody\",");
+        record->unroutable = -32010;
+    }
 }
 
 static void put_params(struct run *run, struct record *record, struct parts *parts, const struct call *call) {
@@ -108,6 +110,9 @@ struct record *compose_call(struct run *run, struct guest *guest, const struct c
     record->name = call->name;
     record->lane = random_chance(run->random, 850) || call->to == TO_HUB || call->plain;
     record->expect = expected(run, record);
+    record->unroutable = call->unroutable                           ? call->unroutable
+                         : call->to == TO_NAME && !call->targetless ? -32010
+                                                                    : -32601;
     if (call->kind == RECORD_ASK)
         parts_next_id(run, guest, parts.id);
     if (call->flaw && call->flaw->place == FLAW_ID)
@@ -174,12 +179,12 @@ struct record *compose_register(struct run *run, struct guest *guest) {
         comma = ",";
     }
     snprintf(extra + count, sizeof extra - (size_t)count, "],\"events\":%s},", events);
-    return compose_call(run, guest,
-                        &(struct call){.kind = RECORD_ASK,
-                                       .to = TO_HUB,
-                                       .name = guest->name,
-                                       .method = "agent/register",
-                                       .extra = extra});
+    struct call call = {
+        .kind = RECORD_ASK, .to = TO_HUB, .name = guest->name, .method = "agent/register", .extra = extra};
+    struct record *record = compose_call(run, guest, &call);
+    if (record)
+        record->result = (struct hub_result){"registered", "true"};
+    return record;
 }
 
 // --- Answers

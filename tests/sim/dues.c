@@ -104,7 +104,7 @@ static void check_refused(const struct run *run) {
         if (record->kind != RECORD_TELL || record->voided || record->delivered)
             continue;
         least += record->refusal && has_settled(run->guests[record->source]);
-        most += record->refusal || record->governance;
+        most += record->refusal || record->governance || record->own_source || record->journaled;
     }
     check_count(run, COUNT_DROP_REFUSED, least, most, "refused notifications were not counted, or others");
 }

@@ -15,6 +15,9 @@ static const char *const patterns[] = {"news/0", "news/1", "news/*", "new*", "*"
                                        "other",  "n*",     "o*",     "o",    "news/1/x"};
 enum { PATTERNS = sizeof patterns / sizeof *patterns, PATTERNS_ASKED = 7 };
 
+// The hub lists what is in force; what exactly is judged here.
+static const struct hub_result subscriptions = {"events", ""};
+
 static bool matches(unsigned pattern, int event) {
     const char *text = patterns[pattern];
     size_t bytes = strlen(text);
@@ -143,8 +146,10 @@ void events_change_wish(struct run *run, struct guest *guest) {
                         .name = NOBODY,
                         .method = want ? "hub/subscribe" : "hub/unsubscribe",
                         .extra = extra};
-    if (!compose_call(run, guest, &call))
+    struct record *record = compose_call(run, guest, &call);
+    if (!record)
         return;
+    record->result = subscriptions;
     hearing->wish = wish;
     hearing->due[hearing->due_count++] = wish;
     hearing->sure &= bits_of(&wish);
@@ -317,7 +322,7 @@ static struct record *request_of(struct run *run, const struct guest *guest, str
     for (unsigned tag = 0; tag < run->record_count; tag++) {
         struct record *record = run->records[tag];
         bool fits = record->kind == RECORD_ASK && record->source == guest->index && record->to == TO_HUB &&
-                    !record->ping && !record->never && bit_equal(id_of(record), id);
+                    record->result.path == subscriptions.path && bit_equal(id_of(record), id);
         if (fits && (!meant || meant->ended))
             meant = record;
     }

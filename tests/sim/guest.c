@@ -156,6 +156,10 @@ static void call_somebody(struct run *run, struct guest *guest) {
         events_compose(run, guest, random_chance(run->random, 400));
         return;
     }
+    if (run->profile.strict && random_chance(run->random, 300)) {
+        hugai_compose(run, guest, ask, choose_name(run));
+        return;
+    }
     enum address_kind to = dice < 75 ? TO_NAME : dice < 92 ? TO_METHOD : TO_NOBODY;
     int name = to == TO_METHOD ? (int)random_below(run->random, METHODS_MAX) : choose_name(run);
     if (ask)

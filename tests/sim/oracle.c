@@ -226,13 +226,19 @@ static bool code_allowed(const struct run *run, const struct record *record, int
                          const struct naive_frame *frame) {
     if (record->refusal)
         return code == record->refusal && dues_data_fits(frame, record->data);
-    bool loose = run->profile.lossy || run->draining || run->guests[record->source]->doomed;
+    const struct guest *source = run->guests[record->source];
+    bool loose = run->profile.lossy || run->draining || source->doomed;
     if (record->to == TO_TOPIC && code != -32055)
         return code == -32052 && loose;
     switch (code) {
+    case -32001:
+        return record->own_source && (source->leaving || contended(run, source));
+    case -32003:
+        return record->journaled && !run->profile.clean;
+    case -32002:
     case -32010:
     case -32601:
-        return record->to != TO_HUB && (loose || somebody_left(run, record));
+        return code == record->unroutable && record->to != TO_HUB && (loose || somebody_left(run, record));
     case -32011:
         return somebody_forbids(run, record);
     case -32050:
@@ -244,7 +250,7 @@ static bool code_allowed(const struct run *run, const struct record *record, int
     case -32053:
         return record->to == TO_HUB && record->name != NOBODY;
     case -32800:
-        return record->to != TO_HUB && run->guests[record->source]->cancels;
+        return record->to != TO_HUB && source->cancels;
     case -32055:
         return record->batched;
     case -32603:
@@ -258,8 +264,9 @@ static bool code_allowed(const struct run *run, const struct record *record, int
 static bool is_result(const struct record *record, const struct naive_frame *frame) {
     if (record->to != TO_HUB || record->ping || record->never)
         return false;
-    bool registered = bit_is(naive_find(frame->body, "result.registered"), "true");
-    return registered == (record->name != NOBODY);
+    struct bit result = naive_find(frame->body, "result");
+    return record->result.path ? bit_is(naive_find(result, record->result.path), record->result.value)
+                               : bit_is(result, "null");
 }
 
 // A request of the guest's with this id that may end so: an open one; or one that was taken for another with

@@ -291,7 +291,7 @@ static void condemn(struct record *record, const struct flaw *flaw) {
         return;
     record->endless = !flaw_has_id(flaw->code);
     record->refusal = record->endless ? 0 : flaw->code;
-    record->data = flaw->data;
+    snprintf(record->data, sizeof record->data, "%s", flaw->data);
 }
 
 void parts_seal(struct run *run, struct guest *guest, struct record *record, struct parts *parts) {

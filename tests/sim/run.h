@@ -17,6 +17,7 @@ enum {
     RECORDS_MAX = 4096,
     DUTIES_MAX = 256,
     DUES_MAX = 512,
+    RECORD_DATA_BYTES_MAX = 160,
     ID_BYTES_MAX = 260,
     SIM_LANES = 2,
     PATTERNS_MAX = 16,
@@ -29,6 +30,12 @@ enum record_kind { RECORD_ASK, RECORD_TELL, RECORD_ANSWER };
 // Where a request or notification is meant to go.
 enum address_kind { TO_HUB, TO_NAME, TO_METHOD, TO_NOBODY, TO_TOPIC };
 
+// The member by which a result of the hub's tells what it answers.
+struct hub_result {
+    const char *path; // NULL: the result is null
+    const char *value;
+};
+
 struct record {
     enum record_kind kind;
     enum address_kind to;
@@ -40,17 +47,21 @@ struct record {
     struct bit fields; // as they must arrive
     struct bit body;   // as sent
     size_t id_at, id_bytes;
-    int governance;   // required level
-    bool flawed;      // the hub must refuse it, or not use it
-    int32_t refusal;  // the one error that a flawed request must end with; 0: one that bears no id
-    const char *data; // members that the data of that error has
-    bool voided;      // a member of a batch of which nothing is routed
-    bool endless;     // no end bears its id
+    int governance;  // required level
+    bool flawed;     // the hub must refuse it, or not use it
+    int32_t refusal; // the one error that a flawed request must end with; 0: one that bears no id
+    char data[RECORD_DATA_BYTES_MAX]; // members that the data of that error has
+    bool voided;                      // a member of a batch of which nothing is routed
+    bool endless;                     // no end bears its id
     uint8_t lane;
     bool short_timeout;
     bool while_draining;
     bool never; // must not be delivered
     bool ping;
+    bool own_source;    // it says that it comes from the agent that its guest is
+    bool journaled;     // if it is right it goes into the journal
+    int32_t unroutable; // the error that it ends with where nobody is there for it
+    struct hub_result result;
     bool batched; // sent as a member of a batch
 
     unsigned ended, delivered;
@@ -212,6 +223,7 @@ struct call {
     const struct flaw *flaw; // NULL: none
     bool targetless;         // params.targetAgent doesn't tell where it goes
     bool plain;              // no priority is added
+    int32_t unroutable;      // 0: as is usual for where it goes
 };
 struct record *compose_call(struct run *run, struct guest *guest, const struct call *call);
 // A flaw, by chance, for a message of this guest's of the kind that the bit tells; mostly NULL.
@@ -242,6 +254,11 @@ void events_refused(struct run *run, struct record *record);
 void events_told(struct run *run, struct guest *guest, const struct naive_frame *frame);
 // All has come to rest: the books must balance.
 void events_rest(const struct run *run);
+
+// --- hugai.c: the methods of HugAI v2
+
+// One of them, right or with a field that is wrong; one that goes to an agent goes to this one.
+void hugai_compose(struct run *run, struct guest *guest, bool ask, int name);
 
 // --- dues.c: errors without an id, and what is counted
 
