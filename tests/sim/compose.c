@@ -31,6 +31,8 @@ static void put_params(struct run *run, struct record *record, struct parts *par
         parts_put_flaw(parts, FLAW_SOURCE, "", ",");
     if (record->lane == 0)
         draft_put(body, "\"priority\":\"%s\",", random_chance(run->random, 500) ? "high" : "critical");
+    if (call->to == TO_NAME || call->to == TO_METHOD)
+        reports_put_tokens(run, parts);
     if (call->extra)
         draft_add(body, call->extra, strlen(call->extra));
     parts_put_filler(run, parts);

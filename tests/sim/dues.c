@@ -120,6 +120,20 @@ static void check_broken(const struct run *run) {
     check_count(run, COUNT_DROP_RESPONSE_BROKEN, least, most, "broken responses were not counted, or others");
 }
 
+// Reports on what has ended or was asked of somebody else.
+static void check_reports(const struct run *run) {
+    uint64_t least = 0, most = 0;
+    for (unsigned tag = 0; tag < run->record_count; tag++) {
+        const struct record *record = run->records[tag];
+        if (record->to != TO_ASKER || record->flawed || record->voided || record->delivered)
+            continue;
+        least += record->never && !run->profile.lossy && has_settled(run->guests[record->source]);
+        most++;
+    }
+    check_count(run, COUNT_DROP_PROGRESS_UNKNOWN, least, most,
+                "reports of progress were not counted, or others");
+}
+
 void dues_rest(const struct run *run) {
     for (unsigned index = 0; index < run->guest_count; index++) {
         const struct guest *guest = run->guests[index];
@@ -128,4 +142,5 @@ void dues_rest(const struct run *run) {
     }
     check_refused(run);
     check_broken(run);
+    check_reports(run);
 }

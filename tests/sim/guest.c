@@ -115,6 +115,14 @@ static bool write_some(struct run *run, struct guest *guest) {
 
 // --- Doing
 
+// On what it has answered. If the answer made its batch void, there is none.
+static void report_late(struct run *run, struct guest *guest, int tag) {
+    if (run->records[tag]->ignored)
+        reports_compose(run, guest, tag);
+    else
+        reports_spoof(run, guest, tag);
+}
+
 static bool answer_one(struct run *run, struct guest *guest) {
     if (!guest->duty_count || guest->shut || guest->ended_by_hub)
         return false;
@@ -122,11 +130,23 @@ static bool answer_one(struct run *run, struct guest *guest) {
         return true;
     unsigned which = random_below(run->random, guest->duty_count);
     struct duty duty = guest->duties[which];
+    if (random_chance(run->random, 500) && reports_compose(run, guest, duty.tag))
+        return true;
     guest->duties[which] = guest->duties[--guest->duty_count];
     compose_answer(run, guest, &duty);
     if (run->profile.rude && random_chance(run->random, 50))
         compose_spoof(run, guest, strtoull(duty.id, NULL, 10)); // it has answered already
+    if (!guest->gathering.open && random_chance(run->random, 50))
+        report_late(run, guest, duty.tag);
     return true;
+}
+
+// Reports on what somebody else was asked.
+static void spoof_report(struct run *run, struct guest *guest) {
+    int tag = (int)random_below(run->random, run->record_count);
+    const struct record *record = run->records[tag];
+    if (record->kind == RECORD_ASK && record->delivered && record->delivered_to != guest->index)
+        reports_spoof(run, guest, tag);
 }
 
 static void spoof(struct run *run, struct guest *guest) {
@@ -170,8 +190,10 @@ static void call_somebody(struct run *run, struct guest *guest) {
 
 static void be_rude(struct run *run, struct guest *guest) {
     uint32_t dice = random_below(run->random, 10);
-    if (dice < 5)
+    if (dice < 3)
         spoof(run, guest);
+    else if (dice < 5)
+        spoof_report(run, guest);
     else
         compose_junk(run, guest, dice == 9);
 }

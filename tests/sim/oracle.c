@@ -44,22 +44,15 @@ static void check_form(const struct run *run, const struct record *request, cons
                     "an answer came in an array that wasn't due there, or the other way round");
 }
 
-// The frame is what was sent, with `id` where its id was.
 static bool same_but_id(const struct run *run, const struct record *record, const struct naive_frame *frame,
                         struct bit id) {
-    struct bit head = {record->body.bytes, record->id_at};
-    size_t tail_at = record->id_at + record->id_bytes;
-    struct bit tail = {record->body.bytes + tail_at, record->body.count - tail_at};
-    const uint8_t *body = frame->body.bytes;
     struct bit fields = run->in_array ? (struct bit){0} : record->fields;
-    if (frame->body.count != head.count + id.count + tail.count || !bit_equal(frame->fields, fields))
-        return false;
-    return bit_equal(head, (struct bit){body, head.count}) &&
-           bit_equal(id, (struct bit){body + head.count, id.count}) &&
-           bit_equal(tail, (struct bit){body + head.count + id.count, tail.count});
+    return bit_equal(frame->fields, fields) && reports_same(record, frame->body, id);
 }
 
-static bool meant_for(const struct guest *guest, const struct record *record) {
+static bool meant_for(const struct run *run, const struct guest *guest, const struct record *record) {
+    if (record->to == TO_ASKER)
+        return guest->index == run->records[record->name]->source;
     if (record->to == TO_NAME)
         return guest->name == record->name;
     return record->to == TO_METHOD && guest->methods >> record->name & 1 && guest->index != record->source;
@@ -77,7 +70,7 @@ static bool contended(const struct run *run, const struct guest *guest) {
 static bool somebody_left(const struct run *run, const struct record *record) {
     for (unsigned index = 0; index < run->guest_count; index++) {
         const struct guest *guest = run->guests[index];
-        if (meant_for(guest, record) && (guest->leaving || guest->gone || contended(run, guest)))
+        if (meant_for(run, guest, record) && (guest->leaving || guest->gone || contended(run, guest)))
             return true;
     }
     return record->expect == NOBODY;
@@ -91,6 +84,15 @@ void oracle_order(struct run *run, struct guest *guest, const struct record *rec
     if (tag < *last)
         oracle_fail(run, tag, frame, "a message was overtaken by a later one of its source");
     *last = tag;
+}
+
+// A report comes as long as its request lasts. Returns the token that it must bear.
+static struct bit check_report(const struct run *run, const struct record *report, int tag,
+                               const struct naive_frame *frame) {
+    const struct record *request = run->records[report->name];
+    if (request->ended && !request->guessed)
+        oracle_fail(run, tag, frame, "a report came on a request that had ended");
+    return reports_token(run, report);
 }
 
 static bool check_call(struct run *run, struct guest *guest, const struct naive_frame *frame) {
@@ -107,9 +109,11 @@ static bool check_call(struct run *run, struct guest *guest, const struct naive_
         oracle_fail(run, tag, frame, "a call came with an id too many or too few");
     if (record->never || record->delivered++)
         oracle_fail(run, tag, frame, "a call was delivered that must not be, or twice");
-    if (!meant_for(guest, record))
+    if (!meant_for(run, guest, record))
         oracle_fail(run, tag, frame, "a call came to somebody else");
-    if (record->governance > guest->level)
+    if (record->to == TO_ASKER)
+        id = check_report(run, record, tag, frame);
+    else if (record->governance > guest->level)
         oracle_fail(run, tag, frame, "a call passed a governance level that forbids it");
     if (!same_but_id(run, record, frame, id))
         oracle_fail(run, tag, frame, "a call was changed on its way");
@@ -122,6 +126,7 @@ static bool check_call(struct run *run, struct guest *guest, const struct naive_
     if (!hub_id || hub_id >= UINT64_C(1) << 53)
         oracle_fail(run, tag, frame, "a hub id isn't a whole number below 2^53");
     record->hub_id = hub_id;
+    reports_note(record, frame);
     run->seen[run->seen_count % 64].id = hub_id;
     run->seen[run->seen_count++ % 64].guest = guest->index;
     if (guest->duty_count == DUTIES_MAX) {
@@ -217,7 +222,7 @@ static void check_pong(struct run *run, struct guest *guest, struct record *ping
 
 static bool somebody_forbids(const struct run *run, const struct record *record) {
     for (unsigned index = 0; index < run->guest_count; index++)
-        if (meant_for(run->guests[index], record) && run->guests[index]->level < record->governance)
+        if (meant_for(run, run->guests[index], record) && run->guests[index]->level < record->governance)
             return true;
     return false;
 }

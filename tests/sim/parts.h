@@ -30,6 +30,8 @@ bool parts_put_flaw(struct parts *parts, enum flaw_place place, const char *befo
 void parts_put_id(struct record *record, struct parts *parts);
 // Header fields, those of the batch if one is being gathered.
 void parts_put_fields(struct run *run, const struct guest *guest, struct record *record, struct draft *draft);
+// Progress tokens, by chance, each with a comma behind it (reports.c).
+void reports_put_tokens(struct run *run, struct parts *parts);
 // The message is written: it goes into the batch that is being gathered, else into a frame of its own. Takes
 // the drafts over.
 void parts_seal(struct run *run, struct guest *guest, struct record *record, struct parts *parts);

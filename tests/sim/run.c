@@ -63,6 +63,7 @@ static void choose(uint64_t seed, bool clean, struct profile *profile, struct wo
     *profile = (struct profile){.clean = clean, .counted = true, .big_bytes_max = 200000};
     profile->strict = options->strict = random_chance(&random, 400);
     profile->flaws = profile->strict ? 120 : 0;
+    profile->tokens = random_chance(&random, 500) ? 600 : 0;
     if (clean)
         return;
     choose_faults(&random, &options->faults);
@@ -206,8 +207,9 @@ void run_print_totals(void) {
     printf("%" PRIu64 " runs: %" PRIu64 " requests asked, %" PRIu64 " answered, %" PRIu64
            " ended by the hub, %" PRIu64 " notifications, %" PRIu64 " messages delivered, %" PRIu64
            " faulty bodies answered, %" PRIu64 " connections lost; %" PRIu64 " events, heard %" PRIu64
-           " times, %" PRIu64 " missed and told; %" PRIu64 " runs strict, %" PRIu64 " messages flawed\n",
+           " times, %" PRIu64 " missed and told; %" PRIu64 " runs strict, %" PRIu64
+           " messages flawed; %" PRIu64 " reports of progress\n",
            totals.runs, totals.asked, totals.answered, totals.refused, totals.told, totals.delivered,
            totals.null_errors, totals.lost, totals.events, totals.heard, totals.missed, totals.strict,
-           totals.flawed);
+           totals.flawed, totals.reports);
 }

@@ -18,6 +18,8 @@ enum {
     DUTIES_MAX = 256,
     DUES_MAX = 512,
     RECORD_DATA_BYTES_MAX = 160,
+    PROGRESS_TOKENS = 3,
+    GIVEN_BYTES_MAX = 40,
     ID_BYTES_MAX = 260,
     SIM_LANES = 2,
     PATTERNS_MAX = 16,
@@ -28,7 +30,7 @@ enum {
 enum record_kind { RECORD_ASK, RECORD_TELL, RECORD_ANSWER };
 
 // Where a request or notification is meant to go.
-enum address_kind { TO_HUB, TO_NAME, TO_METHOD, TO_NOBODY, TO_TOPIC };
+enum address_kind { TO_HUB, TO_NAME, TO_METHOD, TO_NOBODY, TO_TOPIC, TO_ASKER };
 
 // The member by which a result of the hub's tells what it answers.
 struct hub_result {
@@ -40,7 +42,7 @@ struct record {
     enum record_kind kind;
     enum address_kind to;
     int source; // guest
-    int name;   // index of the agent's name, of the method, or of the event
+    int name;   // index of the agent's name, of the method, or of the event; a report's request
     int expect; // the guest that had read that it holds the name (or offers the method) when this was sent,
                 // or NOBODY
     uint8_t *memory;
@@ -62,7 +64,9 @@ struct record {
     bool journaled;     // if it is right it goes into the journal
     int32_t unroutable; // the error that it ends with where nobody is there for it
     struct hub_result result;
-    bool batched; // sent as a member of a batch
+    char given[PROGRESS_TOKENS][GIVEN_BYTES_MAX]; // its progress tokens, as its target got them
+    unsigned token;                               // of its request: under which it reports
+    bool batched;                                 // sent as a member of a batch
 
     unsigned ended, delivered;
     int delivered_to;
@@ -161,12 +165,13 @@ struct guest {
 
 // What kind of run it is.
 struct profile {
-    bool clean;     // no faults, nobody leaves
-    bool strict;    // the hub judges all of a body
-    uint32_t flaws; // in thousandths: how many messages have a flaw, or what looks like one
-    bool lossy;     // connections may be lost to the network or to limits
-    bool tight;     // limits may refuse requests
-    bool counted;   // no event is lost without being counted at its subscriber
+    bool clean;      // no faults, nobody leaves
+    bool strict;     // the hub judges all of a body
+    uint32_t tokens; // in thousandths: how many calls carry progress tokens
+    uint32_t flaws;  // in thousandths: how many messages have a flaw, or what looks like one
+    bool lossy;      // connections may be lost to the network or to limits
+    bool tight;      // limits may refuse requests
+    bool counted;    // no event is lost without being counted at its subscriber
     bool drain_early;
     bool leavers; // guests leave, half-close, return
     bool rude;    // guests send what isn't right
@@ -260,6 +265,20 @@ void events_rest(const struct run *run);
 // One of them, right or with a field that is wrong; one that goes to an agent goes to this one.
 void hugai_compose(struct run *run, struct guest *guest, bool ask, int name);
 
+// --- reports.c: progress tokens and reports
+
+// Whether a call or an answer has arrived as it was sent, with `id` where its id was, and others for its
+// progress tokens. A report's id is its token.
+bool reports_same(const struct record *record, struct bit body, struct bit id);
+// Keeps the tokens that a request has arrived with.
+void reports_note(struct record *record, const struct naive_frame *frame);
+// The token under which a report must arrive: the one that its request was sent with.
+struct bit reports_token(const struct run *run, const struct record *report);
+// The guest, which was asked this, reports; false when there is nothing to report under.
+bool reports_compose(struct run *run, struct guest *guest, int tag);
+// It reports on what it has answered, or wasn't asked.
+void reports_spoof(struct run *run, struct guest *guest, int tag);
+
 // --- dues.c: errors without an id, and what is counted
 
 void dues_add(struct dues *dues, struct due due);
@@ -282,7 +301,7 @@ void queue_bytes_add(struct queue_bytes *queue, const void *bytes, size_t count)
 
 struct totals {
     uint64_t asked, answered, refused, told, delivered, null_errors, lost, runs, events, heard, missed;
-    uint64_t strict, flawed; // runs; messages
+    uint64_t strict, flawed, reports; // runs; messages
 };
 extern struct totals totals;
 
