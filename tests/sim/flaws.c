@@ -3,6 +3,12 @@
 #define CALL (FLAW_IN_ASK | FLAW_IN_TELL)
 #define ANY  (CALL | FLAW_IN_ANSWER)
 
+// Blocks of 64 bytes, whatever it begins at.
+#define LONG                                                                                                 \
+    "more plain text than the hub looks at in one step, and than it looks at in the next one, too, since "   \
+    "it "                                                                                                    \
+    "is meant to meet those steps that find nothing to do"
+
 #define VERSION(text)                                                                                        \
     { FLAW_VERSION, ANY, text, -32602, "{\"field\":\"jsonrpc\",\"expected\":\"2.0\"}", true, false }
 #define KEY(place, in, text, key, strict)                                                                    \
@@ -116,6 +122,11 @@ static const struct flaw flaws[] = {
     BROKEN("\"\\ud83\""),
     BROKEN("\"a\x01\""),
     BROKEN("\"\t\""),
+    BROKEN("\"" LONG "\n" LONG "\""),
+    BROKEN("\"" LONG "\\" LONG "\""),
+    BROKEN("{\"" LONG "\" 1}"),
+    BROKEN("[{]}"),
+    BROKEN("{\"a\":[1}]"),
     BROKEN("'a'"),
     FINE(FLAW_DEEP, ANY, "\"\\ud83d\""),
     FINE(FLAW_DEEP, ANY, "1E400"),
@@ -124,6 +135,8 @@ static const struct flaw flaws[] = {
     FINE(FLAW_DEEP, ANY, "{\"\":{\"a\":1,\"a\":2},\"\\u0000\":[[[]],{}]}"),
 
     NO_UTF8("\"\xff\""),
+    NO_UTF8("\"" LONG "\xff" LONG "\""),
+    NO_UTF8("\"" LONG LONG "\xe2\x82 " LONG "\""),
     NO_UTF8("\"\x80\""),
     NO_UTF8("\"\xc0\xaf\""),
     NO_UTF8("\"\xe2\x82\""),
