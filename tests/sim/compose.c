@@ -169,10 +169,11 @@ struct record *compose_simple(struct run *run, struct guest *guest, const char *
 struct record *compose_register(struct run *run, struct guest *guest) {
     char extra[512], events[256];
     events_list(run, guest, events, sizeof events);
-    int count =
-        snprintf(extra, sizeof extra,
-                 "\"agentId\":\"agent-%d\",\"governanceLevel\":\"%s\",\"capabilities\":{\"methods\":[",
-                 guest->name, parts_level_names[guest->level]);
+    const char *form =
+        random_chance(run->random, 300)
+            ? "\"agentId\":\"agent-%d\",\"capabilities\":{\"governanceLevel\":\"%s\",\"methods\":["
+            : "\"agentId\":\"agent-%d\",\"governanceLevel\":\"%s\",\"capabilities\":{\"methods\":[";
+    int count = snprintf(extra, sizeof extra, form, guest->name, parts_level_names[guest->level]);
     const char *comma = "";
     for (int method = 0; method < METHODS_MAX; method++) {
         if (!(guest->methods >> method & 1))

@@ -1,5 +1,7 @@
 #include "tests/sim/flaws.h"
 
+#include <limits.h>
+
 #define CALL (FLAW_IN_ASK | FLAW_IN_TELL)
 #define ANY  (CALL | FLAW_IN_ANSWER)
 
@@ -157,15 +159,23 @@ static const struct flaw flaws[] = {
 
 enum { FLAWS = sizeof flaws / sizeof *flaws };
 
+// The n-th of those that may stand in `in` at this place; NULL when there are no more than n, which *count
+// tells.
+static const struct flaw *nth(enum flaw_place place, unsigned in, unsigned n, unsigned *count) {
+    *count = 0;
+    for (unsigned index = 0; index < FLAWS; index++)
+        if (flaws[index].place == place && flaws[index].in & in && (*count)++ == n)
+            return &flaws[index];
+    return NULL;
+}
+
 // First the place, so that each is met as often.
 const struct flaw *flaw_choose(struct random *random, unsigned in) {
-    for (;;) {
-        enum flaw_place place = random_below(random, FLAW_FIELD);
-        unsigned first = random_below(random, FLAWS);
-        for (unsigned step = 0; step < FLAWS; step++) {
-            const struct flaw *flaw = &flaws[(first + step) % FLAWS];
-            if (flaw->place == place && flaw->in & in)
-                return flaw;
-        }
+    unsigned count = 0;
+    enum flaw_place place = FLAW_VERSION;
+    while (count == 0) {
+        place = random_below(random, FLAW_FIELD);
+        nth(place, in, UINT_MAX, &count);
     }
+    return nth(place, in, random_below(random, count), &count);
 }

@@ -31,7 +31,13 @@ struct method {
     { "\"t\"", "\"\"", "\"\\u0074\\n\"", "\"\xc3\xa9\"" }
 #define CAPABILITIES                                                                                         \
     {                                                                                                        \
-        "capabilities", "object or array", {"{}", "[]", "{\"a\":[1]}", "[\"a\"]"},                           \
+        "capabilities", "object or array",                                                                   \
+            {"{}",                                                                                           \
+             "[]",                                                                                           \
+             "{\"a\":[1]}",                                                                                  \
+             "[\"a\"]",                                                                                      \
+             "{\"governanceLevel\":\"strict\"}",                                                             \
+             "{\"governanceLevel\":[\"manual\"]}"},                                                          \
             {"\"x\"", "null", "7", "false"}, false, false                                                    \
     }
 
