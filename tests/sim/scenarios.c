@@ -170,16 +170,60 @@ static void a_full_agent_that_is_replaced_is_closed_once(void **state) {
     finish(&world, &heir, 1);
 }
 
+// --- Shards that lose their core in the middle of a turn
+
+static void open_busy_world(struct world *world, uint64_t seed) {
+    struct world_options options;
+    world_defaults(&options, seed, 3);
+    options.faults.preempt = 200;
+    options.faults.single_byte = 500;
+    world_open(world, &options);
+}
+
+// One peer on each shard: an agent that answers and leaves, a source that must hear the answer, and both it
+// and the third one keep their shards awake.
+static void play_last_words(uint64_t seed, unsigned agent, unsigned source) {
+    struct world world;
+    struct wire *wires[3];
+    char text[4096];
+    open_busy_world(&world, seed);
+    for (unsigned shard = 0; shard < 3; shard++)
+        wires[shard] = join(&world, shard == agent ? "agent" : NULL);
+    say(wires[source], ask);
+    world_settle(&world);
+    struct bit id = of(hear(wires[agent]), "id");
+    snprintf(text, sizeof text, "{\"id\":%.*s,\"result\":0}", (int)id.count, (const char *)id.bytes);
+    say(wires[agent], text);
+    wire_shut(wires[agent]);
+    for (unsigned shard = 0; shard < 3; shard++)
+        if (shard != agent)
+            say(wires[shard], "{\"id\":1,\"method\":\"hub/ping\"}");
+    world_settle(&world);
+    text[wire_read(wires[source], text, sizeof text - 1)] = '\0';
+    assert_non_null(strstr(text, "{\"id\":\"mine\",\"result\":0}"));
+    assert_true(wire_at_end(wires[agent]));
+    for (unsigned shard = 0; shard < 3; shard++)
+        wire_close(wires[shard]);
+    world_stop(&world);
+    world_close(&world);
+}
+
+// The news goes from the agent's shard to the first one and from there upwards, the answer straight.
+static void news_of_a_leaver_do_not_overtake_its_answer(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 400; seed++) {
+        play_last_words(seed, 2, 1);
+        play_last_words(seed, 0, 2);
+    }
+}
+
 // Two shards, and a third that has nothing to do; SIGTERM comes at any moment while notifications go from the
 // one to the other and their parcels come home.
 static void play_drain(uint64_t seed) {
     static const char tell[] = "{\"method\":\"note\",\"params\":{\"targetAgent\":\"agent\"}}";
-    struct world_options options;
     struct world world;
     char text[4096];
-    world_defaults(&options, seed, 3);
-    options.faults.preempt = 200;
-    world_open(&world, &options);
+    open_busy_world(&world, seed);
     struct wire *wires[] = {join(&world, NULL), join(&world, "agent")};
     for (unsigned count = 0; count < 8; count++) {
         say(wires[0], tell);
@@ -268,6 +312,7 @@ int main(void) {
         cmocka_unit_test(framing_error_is_told_and_ends_one_connection),
         cmocka_unit_test(a_full_agent_that_owes_itself_is_closed_once),
         cmocka_unit_test(a_full_agent_that_is_replaced_is_closed_once),
+        cmocka_unit_test(news_of_a_leaver_do_not_overtake_its_answer),
         cmocka_unit_test(parcels_come_home_while_a_drain_begins),
         cmocka_unit_test(every_split_delivers_the_same),
     };

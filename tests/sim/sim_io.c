@@ -12,14 +12,19 @@
 #include "tests/sim/fiber.h"
 #include "tests/sim/kernel.h"
 
+enum { LONG_PER_MILLE = 100, LONG_STEPS = 64 };
+
 static struct kernel *used;
 
 void kernel_use(struct kernel *kernel) {
     used = kernel;
 }
 
+// Mostly for a step or so, now and then for long: others take many turns meanwhile.
 void sim_preempt(void) {
-    if (fiber_runs() && random_chance(used->random, used->faults.preempt))
+    if (!fiber_runs() || !random_chance(used->random, used->faults.preempt))
+        return;
+    for (uint32_t steps = random_chance(used->random, LONG_PER_MILLE) ? LONG_STEPS : 1; steps; steps--)
         fiber_yield();
 }
 
@@ -99,6 +104,7 @@ void io_close(struct io *io) {
 // --- Verbs
 
 static struct note *note(struct io *io, enum note_kind kind, int socket, uint64_t token) {
+    sim_preempt();
     if (io->note_count == NOTES_MAX)
         kernel_fail("too many notes in one turn");
     if (token >> 56)
@@ -166,7 +172,6 @@ void io_close_socket(struct io *io, int socket) {
 void io_wake(struct io *io, struct io *other) {
     if (io == other)
         kernel_fail("an io woke itself");
-    sim_preempt();
     note(io, NOTE_WAKE, -1, 0)->other = other;
 }
 
