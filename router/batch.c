@@ -6,6 +6,8 @@
 #include "router/send.h"
 
 struct batch {
+    struct list link; // in shard.batches, oldest first
+    uint64_t opened_ms;
     uint64_t connection;        // whose it is
     struct parcel_list answers; // whole frames, or bodies alone
     size_t bytes;               // of their bodies
@@ -13,11 +15,12 @@ struct batch {
     uint32_t due; // and one while members are still being routed
 };
 
-struct batch *batch_open(struct peer *peer) {
+struct batch *batch_open(struct shard *shard, struct peer *peer) {
     struct batch *batch = memory_take(sizeof *batch);
     if (!batch)
         return NULL;
-    *batch = (struct batch){.connection = peer->name, .due = 1};
+    *batch = (struct batch){.connection = peer->name, .due = 1, .opened_ms = shard_now_ms(shard)};
+    list_append(&shard->batches, &batch->link);
     parcel_list_init(&batch->answers);
     peer->batches++;
     return batch;
@@ -70,10 +73,12 @@ static void send_array(struct shard *shard, struct peer *peer, struct batch *bat
 
 static void end(struct shard *shard, struct batch *batch) {
     struct peer *peer = peer_find(shard, batch->connection);
+    list_remove(&batch->link);
     if (!peer) {
         release_answers(shard, batch);
     } else {
         peer->batches--;
+        peer->batch_bytes -= batch->bytes;
         if (batch->count)
             send_array(shard, peer, batch);
         peer_settle(shard, peer);
@@ -107,8 +112,24 @@ size_t batch_room(const struct shard *shard, const struct batch *batch) {
 
 void batch_answer(struct shard *shard, struct batch *batch, struct parcel *parcel) {
     parcel = send_detach(shard, parcel);
+    struct peer *peer = peer_find(shard, batch->connection);
+    if (peer)
+        peer->batch_bytes += parcel->bytes - parcel->head_bytes;
     batch->bytes += parcel->bytes - parcel->head_bytes;
     batch->count++;
     parcel_list_append(&batch->answers, parcel);
     batch_miss(shard, batch);
+}
+
+struct peer *batch_holder(const struct shard *shard, uint64_t opened_ms, uint64_t bytes_min) {
+    struct peer *holder = NULL;
+    for (struct list *node = shard->batches.next; node != &shard->batches; node = node->next) {
+        const struct batch *batch = list_entry(node, struct batch, link);
+        if (batch->opened_ms > opened_ms)
+            break;
+        struct peer *peer = batch->bytes ? peer_find(shard, batch->connection) : NULL;
+        if (peer && peer->batch_bytes >= bytes_min && (!holder || peer->batch_bytes > holder->batch_bytes))
+            holder = peer;
+    }
+    return holder;
 }

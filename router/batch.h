@@ -15,7 +15,7 @@ struct batch;
 
 // Opens one for what a peer sent; NULL when memory is used up. The peer isn't closed in good order before it
 // has ended.
-struct batch *batch_open(struct peer *peer);
+struct batch *batch_open(struct shard *shard, struct peer *peer);
 // All members have been routed.
 void batch_close(struct shard *shard, struct batch *batch);
 
@@ -30,3 +30,7 @@ size_t batch_room(const struct shard *shard, const struct batch *batch);
 void batch_answer(struct shard *shard, struct batch *batch, struct parcel *parcel);
 // An answer that was due won't come.
 void batch_miss(struct shard *shard, struct batch *batch);
+
+// Of the peers that have a batch since `opened_ms` or before, the one whose batches' answers hold most, and
+// `bytes_min` at least; NULL when there is none.
+struct peer *batch_holder(const struct shard *shard, uint64_t opened_ms, uint64_t bytes_min);

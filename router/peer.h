@@ -47,6 +47,7 @@ struct peer {
     struct order *farewell; // made with the first registration, so that leaving needs no memory
     uint32_t awaited;       // orders and the like under way, whose answer this peer waits for
     uint32_t batches;       // of its own, not answered yet (batch.c)
+    uint64_t batch_bytes;   // that their answers hold
 
     struct subscriber subscriber;
     enum governance governance; // of its initialize

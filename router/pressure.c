@@ -1,11 +1,15 @@
 // It goes well: a reader that has taken nothing for longest, and of those the one for which most waits, is
-// closed, its memory comes home by the next look, and the others don't notice. It fails: nobody here is slow.
-// Then the other shards are asked, and meanwhile what fills the memory isn't read: large frames find no room
-// and wait (feed.c), then receives find no buffer; what is left is for what has come already. If frames that
-// wait have taken all that by themselves, nobody would be served until their time is up: then the largest go.
+// closed, its memory comes home by the next look, and the others don't notice. Answers lie in batches, too,
+// and wait for the last one, for as long as its target likes: a source for which they hold much for long is
+// closed likewise. It fails: nobody here is slow. Then the other shards are asked, and meanwhile what fills
+// the memory isn't read: large frames find no room and wait (feed.c), then receives find no buffer; what is
+// left is for what has come already. If frames that wait have taken all that by themselves, nobody would be
+// served until their time is up: then the largest go. And if many readers and sources hold a little each,
+// they go too.
 #include "router/pressure.h"
 
 #include "core/memory.h"
+#include "router/batch.h"
 #include "router/peer.h"
 #include "router/send.h"
 
@@ -13,7 +17,7 @@ enum {
     RELIEF_PAUSE_MS = 10,
     SHRINK_PAUSE_MS = 1000,
     SLOW_MS = 200,              // a reader that takes something within this time isn't slow
-    SLOW_BYTES_MIN = 64 * 1024, // one for which less waits isn't worth it
+    HELD_BYTES_MIN = 64 * 1024, // who holds less isn't worth it, as long as anybody can be served
     WAIT_MS =
         1000 // so long a large frame may wait for memory while nobody can receive: slow readers go first
 };
@@ -27,9 +31,9 @@ static uint64_t still_ms(const struct shard *shard, const struct peer *peer) {
     return shard_now_ms(shard) - peer->sending_ms;
 }
 
-static bool is_slow(const struct shard *shard, const struct peer *peer) {
+static bool is_slow(const struct shard *shard, const struct peer *peer, size_t bytes_min) {
     return peer->state != PEER_CLOSING && peer->connection.shipment && still_ms(shard, peer) >= SLOW_MS &&
-           waiting_bytes(peer) >= SLOW_BYTES_MIN;
+           waiting_bytes(peer) >= bytes_min;
 }
 
 // Of two that are slow. Times within a factor of two are alike: what waits for a target that only just fell
@@ -39,11 +43,11 @@ static bool is_slower(const struct shard *shard, const struct peer *peer, const 
     return longer > 0 || (longer == 0 && waiting_bytes(peer) > waiting_bytes(other));
 }
 
-static struct peer *slowest(const struct shard *shard) {
+static struct peer *slowest(const struct shard *shard, size_t bytes_min) {
     struct peer *worst = NULL;
     for (uint32_t slot = 0; slot < shard->peers.capacity; slot++) {
         struct peer *peer = shard->peers.slots[slot];
-        if (peer && is_slow(shard, peer) && (!worst || is_slower(shard, peer, worst)))
+        if (peer && is_slow(shard, peer, bytes_min) && (!worst || is_slower(shard, peer, worst)))
             worst = peer;
     }
     return worst;
@@ -88,12 +92,25 @@ static bool trim(struct shard *shard) {
     return used(shard) + shard_limits(shard)->memory_bytes_max / 16 <= before;
 }
 
-static void close_one(struct shard *shard) {
-    struct peer *slow = slowest(shard), *waiting = largest_waiting(shard);
+// Closes a reader that is slow, or a source whose batches hold much for long; whether there was one.
+static bool close_holder(struct shard *shard, size_t bytes_min) {
+    struct peer *slow = slowest(shard, bytes_min);
+    struct peer *holder = slow ? NULL : batch_holder(shard, shard_now_ms(shard) - WAIT_MS, bytes_min);
     if (slow)
         peer_close(shard, slow, COUNT_CLOSED_SLOW_READER);
-    else if (waiting && !buffer_pool_can_take(&shard->buffers))
+    else if (holder)
+        peer_close(shard, holder, COUNT_CLOSED_NO_MEMORY);
+    return slow || holder;
+}
+
+static void close_one(struct shard *shard) {
+    if (close_holder(shard, HELD_BYTES_MIN) || buffer_pool_can_take(&shard->buffers))
+        return;
+    struct peer *waiting = largest_waiting(shard);
+    if (waiting)
         peer_close(shard, waiting, COUNT_CLOSED_NO_MEMORY);
+    else
+        close_holder(shard, 1);
 }
 
 static bool has_rest(const struct shard *shard) {

@@ -222,7 +222,7 @@ static void route_batch(struct shard *shard, const struct message *whole) {
         refuse_batch_size(shard, whole);
         return;
     }
-    struct batch *batch = batch_open(whole->peer);
+    struct batch *batch = batch_open(shard, whole->peer);
     if (!batch) {
         peer_close(shard, whole->peer, COUNT_CLOSED_NO_MEMORY);
         return;

@@ -82,6 +82,7 @@ struct shard {
     struct list to_send;       // struct peer.to_send
     struct list starved;       // struct peer.starved
     struct list closing;       // struct peer.closing
+    struct list batches;       // struct batch.link
     uint64_t relief_ms;        // when memory may be won back again (pressure.c)
     struct timer shrink_timer; // armed while memory lies at rest (pressure.c)
     uint64_t refused;          // of the budget's refusals, how many were known then

@@ -157,6 +157,29 @@ scenario('large frames that wait until nobody can be served are given up',
     assert.equal((await source.ask('m', { targetAgent: 'good' })).result, 'good');
   });
 
+scenario('answers that wait in batches for one that does not come are given up near the memory bound, and the others served',
+  { ...EVERYWHERE, options: ['--max-memory', '16M'] }, async (hub) => {
+    const silent = await hub.agent('silent');
+    (await hub.agent('good')).serve(() => 'good');
+    const witness = await hub.peer();
+    const member = (id, method, params) => requestText(id, method, params);
+    const batch = frame(`[${member(1, 'm', { targetAgent: 'silent' })},${member(2, 'hub/ping', ['x'.repeat(900_000)])}]`);
+    const little = frame(`[${member(1, 'm', { targetAgent: 'silent' })},${member(2, 'hub/ping', ['x'.repeat(9_000)])}]`);
+    const holders = await Promise.all(Array.from({ length: 60 }, () => hub.peer()));
+    // The last ones hold much in many batches.
+    holders.forEach((holder, n) => holder.write(n < 50 ? batch : Buffer.concat(Array(100).fill(little))));
+    let now;
+    do {
+      const answer = await witness.ask('m', { targetAgent: 'good', filler: 'x'.repeat(100_000) });
+      assert.equal(answer.result, 'good');
+      now = await stats(witness);
+      assert.ok(now.buffer_bytes <= 18 << 20, `${now.buffer_bytes} bytes are held`);
+    } while (now.closed_no_memory < 40);
+    for (const holder of holders) holder.drop();
+    silent.drop();
+    assert.equal((await witness.ask('m', { targetAgent: 'good' })).result, 'good');
+  });
+
 scenario('what a burst needed goes back, though nobody has anything to do afterwards', EVERYWHERE, async (hub) => {
   const witness = await hub.peer();
   const rest = (await stats(witness)).buffer_bytes;
