@@ -91,9 +91,9 @@ static int expected(const struct run *run, const struct record *record) {
     return NOBODY;
 }
 
-const struct flaw *compose_flaw(struct run *run, const struct guest *guest, unsigned in) {
+const struct flaw *compose_flaw(struct run *run, const struct guest *guest, unsigned in, uint32_t per_mille) {
     const struct gathering *gathering = &guest->gathering;
-    if (!random_chance(run->random, run->profile.flaws) || guest->dues.count + GUESTS_MAX > DUES_MAX)
+    if (!random_chance(run->random, per_mille) || guest->dues.count + GUESTS_MAX > DUES_MAX)
         return NULL;
     const struct flaw *flaw = flaw_choose(run->random, in);
     if (flaw->voids && flaw->strict && !run->profile.strict)
@@ -107,7 +107,9 @@ struct record *compose_call(struct run *run, struct guest *guest, const struct c
     struct record *record = parts_record(run, guest, call->kind);
     if (!record)
         return NULL;
-    struct parts parts = {.flaw = call->flaw, .levels = 3 + guest->gathering.open};
+    struct parts parts = {.flaw = call->flaw,
+                          .judged = run->profile.strict || call->judged,
+                          .levels = 3 + guest->gathering.open};
     record->to = call->to;
     record->name = call->name;
     record->lane = random_chance(run->random, 850) || call->to == TO_HUB || call->plain;
@@ -133,7 +135,7 @@ static struct record *routed(struct run *run, struct guest *guest, enum record_k
                              enum address_kind to, int name) {
     char method[32];
     snprintf(method, sizeof method, to == TO_METHOD ? "work/%d" : "any/%d", name);
-    const struct flaw *flaw = compose_flaw(run, guest, bit_of(kind));
+    const struct flaw *flaw = compose_flaw(run, guest, bit_of(kind), run->profile.flaws);
     struct record *record = compose_call(
         run, guest, &(struct call){.kind = kind, .to = to, .name = name, .method = method, .flaw = flaw});
     if (record && kind == RECORD_TELL)
@@ -152,7 +154,7 @@ struct record *compose_tell(struct run *run, struct guest *guest, enum address_k
 }
 
 struct record *compose_ping(struct run *run, struct guest *guest) {
-    const struct flaw *flaw = compose_flaw(run, guest, FLAW_IN_ASK);
+    const struct flaw *flaw = compose_flaw(run, guest, FLAW_IN_ASK, run->profile.flaws);
     struct record *record = compose_call(
         run, guest,
         &(struct call){.kind = RECORD_ASK, .to = TO_HUB, .name = NOBODY, .method = "hub/ping", .flaw = flaw});
@@ -241,7 +243,8 @@ static struct record *answer(struct run *run, struct guest *guest, const char *i
     struct record *record = parts_record(run, guest, RECORD_ANSWER);
     if (!record)
         return NULL;
-    struct parts parts = {.flaw = compose_flaw(run, guest, FLAW_IN_ANSWER),
+    struct parts parts = {.flaw = compose_flaw(run, guest, FLAW_IN_ANSWER, run->profile.flaws),
+                          .judged = run->profile.strict,
                           .levels = 3 + guest->gathering.open};
     put_answer_id(run, &parts, id);
     parts_put_fields(run, guest, record, &parts.fields);

@@ -73,7 +73,7 @@ static void compose_one(struct run *run, struct guest *guest, bool ask, int even
         snprintf(extra, sizeof extra, "\"event\":\"\\u00%02x%s\",", name[0], name + 1);
     else
         snprintf(extra, sizeof extra, "\"event\":\"%s\",", name);
-    const struct flaw *flaw = compose_flaw(run, guest, ask ? FLAW_IN_ASK : FLAW_IN_TELL);
+    const struct flaw *flaw = compose_flaw(run, guest, ask ? FLAW_IN_ASK : FLAW_IN_TELL, run->profile.flaws);
     struct record *record = compose_call(run, guest,
                                          &(struct call){.kind = ask ? RECORD_ASK : RECORD_TELL,
                                                         .to = TO_TOPIC,

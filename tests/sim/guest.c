@@ -176,7 +176,7 @@ static void call_somebody(struct run *run, struct guest *guest) {
         events_compose(run, guest, random_chance(run->random, 400));
         return;
     }
-    if (run->profile.strict && random_chance(run->random, 300)) {
+    if (hugai_spoken(run) && random_chance(run->random, run->profile.strict ? 300 : 200)) {
         hugai_compose(run, guest, ask, choose_name(run));
         return;
     }

@@ -124,6 +124,11 @@ static const struct field *find_field(const struct method *method, const char *n
     return NULL;
 }
 
+static bool is_journaled(const struct run *run, const struct method *method) {
+    bool is_kept = strcmp(method->name, "audit/log") == 0 || strcmp(method->name, "governance/approval") == 0;
+    return is_kept && run->world.hub->settings.journal;
+}
+
 // Whether the connection surely holds the guest's name, but for what others may do to it.
 static bool has_name(const struct guest *guest) {
     return guest->name != NOBODY && guest->registered && !guest->leaving;
@@ -181,7 +186,7 @@ static void choose_flaw(struct run *run, struct guest *guest, struct plan *plan)
         twist_whole(run, plan);
     } else if (dice < 60) {
         plan->call.flaw =
-            compose_flaw(run, guest, plan->call.kind == RECORD_ASK ? FLAW_IN_ASK : FLAW_IN_TELL);
+            compose_flaw(run, guest, plan->call.kind == RECORD_ASK ? FLAW_IN_ASK : FLAW_IN_TELL, 1000);
         if (sourced && plan->call.flaw && plan->call.flaw->place == FLAW_SOURCE)
             plan->call.flaw = NULL;
     }
@@ -286,20 +291,34 @@ static void note(const struct run *run, const struct plan *plan, struct record *
     totals.told += record->kind == RECORD_TELL;
     totals.asked += record->kind == RECORD_ASK;
     record->own_source = plan->own_source;
-    record->journaled = run->world.hub->settings.journal &&
-                        (is_for(plan, "audit/log") || is_for(plan, "governance/approval"));
+    record->journaled = is_journaled(run, plan->method);
     if (is_for(plan, "initialize"))
         record->result = (struct hub_result){"capabilities.validation", "\"strict\""};
     else if (is_for(plan, "audit/log") && plan->call.to == TO_HUB)
         record->result = (struct hub_result){"logged", "true"};
 }
 
+// A lazy hub judges strictly what enters its journal, but when it drains it doesn't come to that.
+bool hugai_spoken(const struct run *run) {
+    const struct profile *profile = &run->profile;
+    return profile->strict || (run->world.hub->settings.journal && !profile->drain_early);
+}
+
+static const struct method *choose_method(struct run *run) {
+    const struct method *method;
+    do
+        method = &methods[random_below(run->random, METHODS)];
+    while (!run->profile.strict && !is_journaled(run, method));
+    return method;
+}
+
 void hugai_compose(struct run *run, struct guest *guest, bool ask, int name) {
-    struct plan plan = {.method = &methods[random_below(run->random, METHODS)]};
+    struct plan plan = {.method = choose_method(run)};
     plan.call = (struct call){.kind = ask ? RECORD_ASK : RECORD_TELL,
                               .name = name,
                               .method = plan.method->name,
-                              .plain = find_field(plan.method, "priority") != NULL};
+                              .plain = find_field(plan.method, "priority") != NULL,
+                              .judged = is_journaled(run, plan.method)};
     choose_flaw(run, guest, &plan);
     if (is_for(&plan, "agent/register") && !flaw_counts(plan.call.flaw, true))
         twist_field(run, &plan); // else there would be a ghost

@@ -307,7 +307,7 @@ void parts_seal(struct run *run, struct guest *guest, struct record *record, str
     draft_deinit(&parts->fields);
     draft_deinit(&parts->body);
     record->batched = guest->gathering.open;
-    if (flaw_counts(parts->flaw, run->profile.strict))
+    if (flaw_counts(parts->flaw, parts->judged))
         condemn(record, parts->flaw);
     if (record->batched)
         gather(run, guest, record, parts);

@@ -13,6 +13,7 @@ struct parts {
     char id[ID_BYTES_MAX];
     const struct flaw *flaw; // NULL: none
     size_t flaw_at, flaw_end;
+    bool judged;     // strictly
     unsigned levels; // that are open where the filler's values stand
 };
 

@@ -148,7 +148,7 @@ static struct record *report(struct run *run, struct guest *guest, int tag) {
                         .name = tag,
                         .method = mcp ? "notifications/progress" : "$/progress",
                         .extra = extra,
-                        .flaw = compose_flaw(run, guest, FLAW_IN_TELL)};
+                        .flaw = compose_flaw(run, guest, FLAW_IN_TELL, run->profile.flaws)};
     struct record *record = compose_call(run, guest, &call);
     if (!record)
         return NULL;

@@ -228,11 +228,13 @@ struct call {
     const struct flaw *flaw; // NULL: none
     bool targetless;         // params.targetAgent doesn't tell where it goes
     bool plain;              // no priority is added
+    bool judged;             // strictly, whatever the hub's depth is
     int32_t unroutable;      // 0: as is usual for where it goes
 };
 struct record *compose_call(struct run *run, struct guest *guest, const struct call *call);
-// A flaw, by chance, for a message of this guest's of the kind that the bit tells; mostly NULL.
-const struct flaw *compose_flaw(struct run *run, const struct guest *guest, unsigned in);
+// A flaw, in so many thousandths of all cases, for a message of this guest's of the kind that the bit tells;
+// else NULL.
+const struct flaw *compose_flaw(struct run *run, const struct guest *guest, unsigned in, uint32_t per_mille);
 // From now on all that this guest composes goes into one batch, until that is ended.
 void compose_batch_begin(const struct run *run, struct guest *guest);
 void compose_batch_end(struct run *run, struct guest *guest);
@@ -262,6 +264,8 @@ void events_rest(const struct run *run);
 
 // --- hugai.c: the methods of HugAI v2
 
+// Whether guests of this run speak them: to a strict hub, and to a lazy one what it puts into its journal.
+bool hugai_spoken(const struct run *run);
 // One of them, right or with a field that is wrong; one that goes to an agent goes to this one.
 void hugai_compose(struct run *run, struct guest *guest, bool ask, int name);
 
