@@ -31,9 +31,9 @@ bool dues_data_fits(const struct naive_frame *frame, const char *members) {
 static bool offset_fits(const struct run *run, const struct due *due, const struct naive_frame *frame) {
     struct bit text = naive_find(frame->body, "error.data.offset");
     uint64_t offset = bit_number(text);
-    if (due->offset == 0 || (!text.bytes && !run->profile.strict))
+    if (due->offset_most == 0 || (!text.bytes && !run->profile.strict))
         return true;
-    return offset >= due->offset_least && offset <= due->offset;
+    return offset >= due->offset_least && offset <= due->offset_most;
 }
 
 // Those that come by themselves come in the order in which they became due, those in arrays in any.
@@ -55,7 +55,7 @@ static void fail_undue(const struct run *run, const struct guest *guest, const s
     for (unsigned index = 0; index < guest->dues.count; index++) {
         const struct due *due = &guest->dues.list[index];
         fprintf(stderr, "  due: %d %s, offset %zu to %zu%s\n", due->code, due->data, due->offset_least,
-                due->offset, due->batched ? ", in an array" : "");
+                due->offset_most, due->batched ? ", in an array" : "");
     }
     oracle_fail(run, NOBODY, frame, "an error without an id came that wasn't due, or says what isn't so");
 }

@@ -154,7 +154,7 @@ static struct due due_for(const struct parts *parts, size_t at) {
     struct due due = {.code = parts->flaw->code, .data = parts->flaw->data};
     if (due.code == -32700) {
         due.offset_least = at + parts->flaw_at;
-        due.offset = at + parts->flaw_end + SPACE_BYTES_MAX;
+        due.offset_most = at + parts->flaw_end + SPACE_BYTES_MAX;
     }
     return due;
 }
@@ -162,7 +162,7 @@ static struct due due_for(const struct parts *parts, size_t at) {
 static void gather_due(struct gathering *gathering, const struct record *record, const struct parts *parts) {
     struct due due = due_for(parts, gathering->members.count);
     if (parts->flaw->place == FLAW_BEHIND)
-        due.offset = 0; // a bracket too many may be found anywhere from the array's begin on
+        due.offset_most = 0; // a bracket too many may be found anywhere from the array's begin on
     if (parts->flaw->voids) {
         gathering->is_void = true;
         gathering->void_due = due;
@@ -214,9 +214,9 @@ static void settle_dues(struct run *run, struct guest *guest, size_t head_bytes)
         return;
     }
     struct due due = gathering->void_due;
-    if (due.offset) {
+    if (due.offset_most) {
         due.offset_least += head_bytes;
-        due.offset += head_bytes;
+        due.offset_most += head_bytes;
     }
     dues_add(&guest->dues, due);
     void_records(run, guest);

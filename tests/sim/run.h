@@ -93,10 +93,9 @@ struct duty {
 // An error without an id that a guest must get (dues.c).
 struct due {
     int32_t code;
-    const char *data; // members that its data has
-    size_t offset_least,
-        offset;   // and where in the frame its data says the fault is, if it says so; 0: nowhere
-    bool batched; // in an array
+    const char *data;                 // members that its data has
+    size_t offset_least, offset_most; // where in the frame its data says that the fault is; 0: anywhere
+    bool batched;                     // in an array
 };
 struct dues {
     struct due list[DUES_MAX];
