@@ -57,8 +57,13 @@ const char *lookup_key_text(enum lookup_key key) {
 }
 
 unsigned key_find_escaped(unsigned level, const uint8_t *text, struct span string) {
+    char decoded[KEY_TEXT_BYTES];
+    size_t bytes = json_string_decode(text, string, decoded, sizeof decoded);
+    if (bytes == SIZE_MAX) // too long for any
+        return KEY_OTHER;
     for (unsigned key = 0; key <= KEY_TYPE; key++)
-        if (shapes[key].level == level && json_string_is(text, string, key_texts[key]))
+        if (shapes[key].level == level && shapes[key].bytes == bytes &&
+            memcmp(decoded, key_texts[key], bytes) == 0)
             return key;
     return KEY_OTHER;
 }
