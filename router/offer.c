@@ -106,7 +106,7 @@ static bool read_capabilities(struct shard *shard, const struct message *message
     if (item.value.bytes > CAPABILITIES_BYTES_MAX)
         return refuse_capabilities_size(shard, message);
     if ((item.type != JSON_OBJECT && item.type != JSON_ARRAY) ||
-        simdjson_judge(shard->parser, message->body + item.value.at, item.value.bytes) != SIMDJSON_VALID) {
+        !json_valid(message->body + item.value.at, item.value.bytes)) {
         refuse_field(shard, message, "params.capabilities", "a valid object or array");
         return false;
     }

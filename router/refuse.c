@@ -56,30 +56,13 @@ void refuse_body(struct shard *shard, const struct message *message) {
     reply_error(shard, message->peer, (struct reply_to){.batch = message->batch}, error, &data);
 }
 
-static void refuse_without_id(struct shard *shard, const struct message *message, enum error error,
-                              const char *fault, uint32_t limit) {
+void refuse_batch_size(struct shard *shard, const struct message *message) {
     struct text data;
     text_init(&data);
-    reply_data_text(&data, "fault", fault);
-    if (limit)
-        reply_data_number(&data, "limit", limit);
-    reply_error(shard, message->peer, (struct reply_to){.batch = message->batch}, error, &data);
-}
-
-void refuse_judged(struct shard *shard, const struct message *message, enum simdjson_verdict verdict) {
-    if (verdict == SIMDJSON_TOO_DEEP)
-        refuse_without_id(shard, message, ERROR_INVALID_REQUEST, "the body is nested too deeply",
-                          JSON_GRAMMAR_DEPTH_MAX);
-    else if (verdict == SIMDJSON_NO_MEMORY)
-        refuse_without_id(shard, message, ERROR_OVERLOADED, "memory is used up", 0);
-    else
-        refuse_without_id(shard, message, ERROR_PARSE, "the body is not JSON", 0);
-}
-
-void refuse_batch_size(struct shard *shard, const struct message *message) {
-    refuse_without_id(shard, message, ERROR_INVALID_REQUEST,
-                      "a batch has one member or more, up to the limit",
-                      shard_limits(shard)->batch_members_max);
+    reply_data_text(&data, "fault", "a batch has one member or more, up to the limit");
+    reply_data_number(&data, "limit", shard_limits(shard)->batch_members_max);
+    reply_error(shard, message->peer, (struct reply_to){.batch = message->batch}, ERROR_INVALID_REQUEST,
+                &data);
 }
 
 bool refuse_header(struct shard *shard, const struct message *message) {

@@ -20,8 +20,6 @@ void refuse_route(struct shard *shard, const struct message *message, const stru
 // Refuses a body that is no message, or one that two readers could understand differently: always answered,
 // without an id, since that can't be relied on.
 void refuse_body(struct shard *shard, const struct message *message);
-// Refuses a body that isn't JSON as a whole, or is more deeply nested than can be judged: likewise.
-void refuse_judged(struct shard *shard, const struct message *message, enum simdjson_verdict verdict);
 // Refuses a batch that is empty or has too many members: likewise.
 void refuse_batch_size(struct shard *shard, const struct message *message);
 // Header fields that are well formed but can't be served. True when the message was refused for one.

@@ -209,15 +209,24 @@ static void route_members(struct shard *shard, const struct message *whole, stru
     }
 }
 
+// Whether all of a batch is JSON; if not, its lookup says so.
+static bool judge_batch(struct message *whole) {
+    bool too_deep;
+    if (json_valid(whole->body, whole->frame->body.bytes))
+        return true;
+    whole->lookup.fault_at = json_grammar_fault(whole->body, whole->frame->body.bytes, &too_deep);
+    whole->lookup.verdict = too_deep ? LOOKUP_TOO_DEEP : LOOKUP_NOT_JSON;
+    return false;
+}
+
 // Nothing of a batch is routed unless all of it is JSON.
-static void route_batch(struct shard *shard, const struct message *whole) {
+static void route_batch(struct shard *shard, struct message *whole) {
     stats_count(&shard->stats, COUNT_BATCHES_RECEIVED);
-    enum simdjson_verdict verdict = simdjson_judge(shard->parser, whole->body, whole->frame->body.bytes);
-    uint32_t count = verdict == SIMDJSON_VALID ? count_members(whole) : 0;
-    if (verdict != SIMDJSON_VALID) {
-        refuse_judged(shard, whole, verdict);
+    if (!shard->settings->strict && !judge_batch(whole)) {
+        refuse_body(shard, whole);
         return;
     }
+    uint32_t count = count_members(whole);
     if (count == 0 || count > shard_limits(shard)->batch_members_max) {
         refuse_batch_size(shard, whole);
         return;

@@ -59,22 +59,16 @@ static int open_io(struct shard *shard, const char **why) {
 
 int shard_open(struct shard **out, struct hub *hub, uint32_t index, const char **why) {
     struct shard *shard = memory_take_aligned(alignof(struct shard), sizeof *shard);
-    struct simdjson_parser *parser = simdjson_create();
-    if (!shard || !parser) {
-        memory_give(shard);
-        if (parser)
-            simdjson_destroy(parser);
+    if (!shard) {
         *why = "memory is used up";
         return -ENOMEM;
     }
     shard->magic = SHARD_MAGIC;
     shard->index = index;
     shard->hub = hub;
-    shard->parser = parser;
     init_tables(shard);
     int failed = open_io(shard, why);
     if (failed) {
-        simdjson_destroy(parser);
         memory_give(shard);
         return failed;
     }
@@ -91,7 +85,6 @@ void shard_close(struct shard *shard) {
     agents_deinit(&shard->agents);
     parcel_pool_deinit(&shard->parcels);
     buffer_pool_deinit(&shard->buffers);
-    simdjson_destroy(shard->parser);
     memory_give(shard->peers.slots);
     memory_give(shard->peers.generations);
     memory_give(shard->peers.free);

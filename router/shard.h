@@ -15,7 +15,6 @@
 #include "core/frame.h"
 #include "core/parcel.h"
 #include "core/pending.h"
-#include "core/simdjson.h"
 #include "core/wheel.h"
 #include "io/connection.h"
 #include "io/io.h"
@@ -69,7 +68,6 @@ struct shard {
     struct buffer_pool buffers;
     struct parcel_pool parcels;
     struct sender sender;
-    struct simdjson_parser *parser;
 
     struct peer_slots peers;
     struct agents agents;

@@ -1,6 +1,7 @@
 // Overload: whoever reads slowly suffers, and nobody else. The hub's memory stays within its bound, near which the slowest
 // readers are closed first; large frames wait when it is used up; and one full queue holds up no other.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { scenario } from './hub.mjs';
 import { assertError, frame, requestText } from './peer.mjs';
 
@@ -198,4 +199,14 @@ scenario('what a burst needed goes back, though nobody has anything to do afterw
   do now = (await stats(witness)).buffer_bytes;
   while (now > rest + (256 << 10) && Date.now() < until);
   assert.ok(now <= rest + (256 << 10), `${now} bytes are held, and ${rest} were before`);
+});
+
+scenario('a large batch takes no memory but its own', EVERYWHERE, async (hub) => {
+  const resident = () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${hub.process.pid}/status`, 'latin1'))[1]) << 10;
+  const peer = await hub.peer();
+  await peer.silent('nothing');
+  const before = resident();
+  peer.send(`[${'1,'.repeat(8_000_000)}1]`);
+  assertError((await peer.next('the refusal of a large batch')).json, -32600);
+  assert.ok(resident() < before + (64 << 20), `${resident()} bytes are resident, and ${before} were before`);
 });
