@@ -18,8 +18,9 @@ enum {
     SHRINK_PAUSE_MS = 1000,
     SLOW_MS = 200,              // a reader that takes something within this time isn't slow
     HELD_BYTES_MIN = 64 * 1024, // who holds less isn't worth it, as long as anybody can be served
-    WAIT_MS =
-        1000 // so long a large frame may wait for memory while nobody can receive: slow readers go first
+    // So long a large frame may wait for memory while nobody can receive, and answers in a batch near the
+    // bound: slow readers go first.
+    WAIT_MS = 1000
 };
 
 static size_t waiting_bytes(const struct peer *peer) {
@@ -94,8 +95,9 @@ static bool trim(struct shard *shard) {
 
 // Closes a reader that is slow, or a source whose batches hold much for long; whether there was one.
 static bool close_holder(struct shard *shard, size_t bytes_min) {
+    uint64_t now_ms = shard_now_ms(shard), since_ms = now_ms > WAIT_MS ? now_ms - WAIT_MS : 0;
     struct peer *slow = slowest(shard, bytes_min);
-    struct peer *holder = slow ? NULL : batch_holder(shard, shard_now_ms(shard) - WAIT_MS, bytes_min);
+    struct peer *holder = slow ? NULL : batch_holder(shard, since_ms, bytes_min);
     if (slow)
         peer_close(shard, slow, COUNT_CLOSED_SLOW_READER);
     else if (holder)
