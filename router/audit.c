@@ -150,8 +150,8 @@ static void settle_for_peer(struct shard *shard, const struct entry *entry) {
         peer->awaited--;
         answer(shard, peer, entry);
         peer_settle(shard, peer);
-    } else if (entry->batch) {
-        batch_miss(shard, entry->batch);
+    } else {
+        reply_missed(shard, entry->mail.connection, (struct reply_to){.batch = entry->batch});
     }
 }
 

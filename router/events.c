@@ -253,8 +253,8 @@ static void answer(struct shard *shard, struct peer *source, const struct public
         reply_result(shard, source, to, result, bytes);
         source->awaited--;
         peer_settle(shard, source);
-    } else if (to.batch) {
-        batch_miss(shard, to.batch);
+    } else {
+        reply_missed(shard, publication->source, to);
     }
 }
 

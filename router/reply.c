@@ -70,6 +70,12 @@ void reply_failed(struct shard *shard, struct peer *peer, struct reply_to to) {
         batch_miss(shard, to.batch);
 }
 
+void reply_missed(struct shard *shard, uint64_t connection, struct reply_to to) {
+    drop_one(shard, COUNT_DROP_ANSWER_SOURCE_GONE, connection, 0);
+    if (to.batch)
+        batch_miss(shard, to.batch);
+}
+
 static void answer(struct shard *shard, struct peer *peer, struct reply_to to, struct text *body) {
     if (!to.batch) {
         if (!queue_body(shard, peer, body))
@@ -163,8 +169,7 @@ void reply_order(struct shard *shard, const struct order *order) {
     struct peer *peer = peer_find(shard, order->mail.connection);
     struct reply_to to = {order->request_id, order->request_id_bytes, order->batch};
     if (!peer) {
-        if (to.batch)
-            batch_miss(shard, to.batch);
+        reply_missed(shard, order->mail.connection, to);
         return;
     }
     if (!order->error) {

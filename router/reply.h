@@ -25,6 +25,8 @@ void reply_failed(struct shard *shard, struct peer *peer, struct reply_to to);
 // Sends an error; `data` is a JSON object that the call takes over, or NULL for an empty one.
 void reply_error(struct shard *shard, struct peer *peer, struct reply_to to, enum error error,
                  struct text *data);
+// The peer that asked has gone, and an answer of the hub's own with it.
+void reply_missed(struct shard *shard, uint64_t connection, struct reply_to to);
 // Answers the request behind an order that has been settled.
 void reply_order(struct shard *shard, const struct order *order);
 // Tells a peer that another one has taken its agentId over: hub/replaced.

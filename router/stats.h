@@ -38,6 +38,7 @@
     X(COUNT_DROP_REFUSED, "dropped_notifications_refused")                                                   \
     X(COUNT_DROP_OVERLOADED, "dropped_notifications_overloaded")                                             \
     X(COUNT_DROP_TARGET_GONE, "dropped_frames_target_gone")                                                  \
+    X(COUNT_DROP_ANSWER_SOURCE_GONE, "dropped_answers_source_gone")                                          \
     X(COUNT_DROP_RESPONSE_UNKNOWN, "dropped_responses_unknown_id")                                           \
     X(COUNT_DROP_RESPONSE_FOREIGN, "dropped_responses_from_another_connection")                              \
     X(COUNT_DROP_RESPONSE_BROKEN, "dropped_responses_broken")                                                \

@@ -2,7 +2,7 @@
 // only from the connection that was asked, and only once. A peer that half-closes still gets its answers.
 import assert from 'node:assert/strict';
 import { scenario } from './hub.mjs';
-import { assertError, requestText } from './peer.mjs';
+import { assertError, frame, requestText } from './peer.mjs';
 
 const EVERYWHERE = { shards: [1, 2] };
 
@@ -165,3 +165,24 @@ scenario('--max-pending: a target that owes as much gets -32052 for the next', {
     target.serve(() => 'yes');
     assert.equal((await source.ask('m', { targetAgent: 'target' })).result, 'yes');
   });
+
+scenario('a source that leaves before the hub answers is counted', { shards: [2] }, async (hub) => {
+  const witness = await hub.peer();
+  const missed = 'dropped_answers_source_gone';
+  // A hub/stats isn't answered yet when it counts; a framing error is answered, but is nobody's request.
+  const ended = (now) => now.answered_by_hub + now.errors_by_hub - now.framing_errors + now[missed] + 1;
+  let now, rounds = 0;
+  do {
+    const sources = await Promise.all(Array.from({ length: 20 }, () => hub.peer()));
+    for (const [n, source] of sources.entries()) {
+      await source.write(frame(requestText(1, 'agent/register', { agentId: `a-${n}` })));
+      if (source.socket.resetAndDestroy && hub.transport === 'tcp') source.socket.resetAndDestroy();
+      else source.write('no field\r\n').then(() => source.drop()); // the hub gives up what it asked
+    }
+    const until = Date.now() + 10_000;
+    do now = (await witness.ask('hub/stats')).result;
+    while ((now.connections > 1 || now.requests_received !== ended(now)) && Date.now() < until);
+    assert.equal(now.requests_received, ended(now), JSON.stringify(now));
+  } while (now[missed] === 0 && ++rounds < 500);
+  assert.ok(now[missed] > 0, JSON.stringify(now));
+});
