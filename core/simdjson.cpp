@@ -1,6 +1,6 @@
 // The shim around simdjson: UTF-8, and the judgement of a whole text by its DOM parser, whose tree is thrown
-// away. The hub judges whole texts by json_valid, which needs no memory; the parser's judgement is what tests
-// hold it against.
+// away. The hub judges whole texts by json_valid, which needs no memory; the client judges by the parser what
+// it was given, and tests hold json_valid against it.
 //
 // simdjson refuses numbers that no machine type holds (1e400, a whole number of thirty digits) and lone
 // surrogates, which the grammar of RFC 8259 allows; what it refuses for these is judged again by
