@@ -81,13 +81,15 @@ static void reset(struct line *line) {
     setsockopt(line->fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
 }
 
-// Only a peer that writes learns that the other end of a half-closed TCP connection is gone.
+// Only a peer that writes learns that the other end of a half-closed TCP connection is gone: the answer to
+// what it wrote says so. While there is none the hub still reads, and is asked again.
 static bool hub_closed(struct line *line) {
-    const struct timespec pause = {.tv_nsec = 2000000};
+    enum { ASK_AGAIN_MS = 2 };
+    struct pollfd broken = {.fd = line->fd}; // a reset is always told
     for (uint64_t until_ns = now_ns() + PATIENCE_NS; now_ns() < until_ns;) {
         if (send(line->fd, "x", 1, MSG_NOSIGNAL) < 0)
             return errno == EPIPE || errno == ECONNRESET;
-        nanosleep(&pause, NULL);
+        poll(&broken, 1, ASK_AGAIN_MS);
     }
     return false;
 }
