@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -152,6 +153,29 @@ static void what_counts_as_a_capability(void **state) {
     }
 }
 
+static uint32_t count_asked(const void *context, uint64_t connection) {
+    unsigned *asked = *(unsigned *const *)context;
+    ++*asked;
+    return connection < 4 ? 1 : 0;
+}
+
+// A group may have very many members, and most of the time most of them owe nothing.
+static void a_choice_ends_at_one_that_owes_nothing(void **state) {
+    (void)state;
+    struct agents agents;
+    agents_init(&agents, 1);
+    for (unsigned connection = 1; connection <= 100; connection++) {
+        char id[16];
+        snprintf(id, sizeof id, "a%u", connection);
+        put(&agents, id, connection, "{\"methods\":[\"m\"]}");
+    }
+    unsigned asked = 0, *count = &asked;
+    struct agent *agent = groups_choose(&agents.groups, GROUP_METHOD, "m", 1, 0, count_asked, &count);
+    assert_int_equal(agent->home->connection, 4);
+    assert_int_equal(asked, 4);
+    agents_deinit(&agents);
+}
+
 // However far memory reaches, a put is done wholly or not at all; a failed update may cost the old one.
 static void without_memory_nothing_is_left_half_done(void **state) {
     (void)state;
@@ -193,6 +217,7 @@ int main(void) {
         cmocka_unit_test(the_one_that_owes_least_is_chosen),
         cmocka_unit_test(nobody_is_chosen_for_its_own_request),
         cmocka_unit_test(what_counts_as_a_capability),
+        cmocka_unit_test(a_choice_ends_at_one_that_owes_nothing),
         cmocka_unit_test(without_memory_nothing_is_left_half_done),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
