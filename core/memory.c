@@ -79,9 +79,22 @@ void memory_give(void *memory) {
     mi_free(memory);
 }
 
+#if defined PATCHBAY_MIMALLOC && MI_MALLOC_VERSION < 210
+// Up to 2.0, mimalloc gives pages back only when others are taken or freed in their segment, and not before
+// some milliseconds have passed since the last time; at rest that would be never. So a block is taken and
+// freed, and no time is asked for meanwhile.
+void memory_collect(void) {
+    enum { DELAY_MS = 25, BLOCK_BYTES = 128 * 1024 + 1 }; // the delay is mimalloc's default
+    mi_option_set(mi_option_decommit_delay, 0);
+    mi_collect(true);
+    mi_free(mi_malloc(BLOCK_BYTES));
+    mi_option_set(mi_option_decommit_delay, DELAY_MS);
+}
+#else
 void memory_collect(void) {
     mi_collect(true);
 }
+#endif
 
 uint64_t memory_fail(uint64_t after, uint64_t count) {
     uint64_t left = allocations_left;

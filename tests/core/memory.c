@@ -1,4 +1,4 @@
-// Memory in pages of its own: what a former block touched beyond the new one's end isn't resident.
+// Which pages are resident: what a former block touched beyond a new one's end isn't, nor what was given.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/memory.h"
@@ -45,6 +46,34 @@ static void nothing_is_left_of_a_former_block(void **state) {
     for (size_t index = 0; index < WHOLE_MAX; index++)
         memory_give(whole[index]);
 }
+
+static size_t all_resident_pages(uint8_t *const blocks[WHOLE_MAX], size_t page) {
+    size_t count = 0;
+    for (size_t index = 0; index < WHOLE_MAX; index++)
+        count += resident_pages(blocks[index] + page, page);
+    return count;
+}
+
+// The allocator waits for some milliseconds: it is asked until they are over.
+static void what_was_given_goes_back_to_the_system(void **state) {
+    (void)state;
+    enum { SECONDS = 5 };
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), before;
+    uint8_t *whole[WHOLE_MAX];
+    for (size_t index = 0; index < WHOLE_MAX; index++) {
+        whole[index] = memory_take_whole(WHOLE_BYTES);
+        memset(whole[index], 3, WHOLE_BYTES);
+    }
+    before = all_resident_pages(whole, page);
+    assert_true(before >= WHOLE_MAX * (WHOLE_BYTES / page - 1));
+    for (size_t index = 1; index < WHOLE_MAX; index++) // the first one keeps the place in use
+        memory_give(whole[index]);
+    for (time_t until = time(NULL) + SECONDS; all_resident_pages(whole, page) > before / 4;) {
+        assert_true(time(NULL) < until);
+        memory_collect();
+    }
+    memory_give(whole[0]);
+}
 #endif
 
 static void a_failure_is_told(void **state) {
@@ -61,6 +90,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
 #ifdef PATCHBAY_MIMALLOC
         cmocka_unit_test(nothing_is_left_of_a_former_block),
+        cmocka_unit_test(what_was_given_goes_back_to_the_system),
 #endif
         cmocka_unit_test(a_failure_is_told),
     };
