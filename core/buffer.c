@@ -63,6 +63,7 @@ static struct buffer *make(struct buffer_pool *pool, uint32_t capacity, enum use
 }
 
 static void unmake(struct buffer *buffer) {
+    buffer->pool->given_back++;
     atomic_fetch_sub_explicit(&buffer->pool->budget->bytes, footprint(buffer->capacity),
                               memory_order_relaxed);
     memory_give(buffer);
@@ -86,6 +87,7 @@ void buffer_pool_trim(struct buffer_pool *pool) {
 }
 
 void buffer_pool_shrink(struct buffer_pool *pool) {
+    pool->given_back = 0;
     keep(pool, pool->free_count - pool->idle_count);
 }
 

@@ -115,8 +115,9 @@ static void close_one(struct shard *shard) {
         close_holder(shard, 1);
 }
 
+// Whether anything could go back to the system: what lies at rest, or what the allocator has only just got.
 static bool has_rest(const struct shard *shard) {
-    return shard->buffers.free_count || shard->parcels.free_count;
+    return shard->buffers.free_count || shard->buffers.given_back || shard->parcels.free_count;
 }
 
 static void shrink_later(struct shard *shard) {
@@ -126,11 +127,11 @@ static void shrink_later(struct shard *shard) {
 // What a burst needed isn't kept for long, nor given back between two bursts that follow each other. The
 // allocator keeps what comes back to it for a moment: a last look comes after the last that gave anything.
 void pressure_shrink(struct shard *shard) {
-    if (has_rest(shard))
-        shrink_later(shard);
     buffer_pool_shrink(&shard->buffers);
     parcel_pool_shrink(&shard->parcels);
     memory_collect();
+    if (has_rest(shard))
+        shrink_later(shard);
 }
 
 void pressure_relieve(struct shard *shard) {

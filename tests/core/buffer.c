@@ -166,6 +166,24 @@ static void what_is_not_needed_for_a_while_goes(void **state) {
     buffer_pool_deinit(&pool);
 }
 
+static void what_the_allocator_got_is_counted(void **state) {
+    (void)state;
+    struct buffer_budget budget = {.bytes_max = UINT64_MAX / 2};
+    struct buffer_pool pool;
+    buffer_pool_init(&pool, &budget);
+    buffer_drop(buffer_take(&pool));
+    assert_int_equal(pool.given_back, 0); // it is at rest
+    buffer_drop(buffer_take_large(&pool, 2 * RECEIVE_BUFFER_BYTES));
+    assert_int_equal(pool.given_back, 1);
+    buffer_pool_shrink(&pool);
+    assert_int_equal(pool.given_back, 0);
+    buffer_pool_shrink(&pool);
+    assert_int_equal(pool.given_back, 1); // what was at rest
+    buffer_pool_shrink(&pool);
+    assert_int_equal(pool.given_back, 0);
+    buffer_pool_deinit(&pool);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_last_reference_brings_it_home),
@@ -175,6 +193,7 @@ int main(void) {
         cmocka_unit_test(without_memory_the_budget_is_given_back),
         cmocka_unit_test(a_burst_is_not_kept_for_ever),
         cmocka_unit_test(what_is_not_needed_for_a_while_goes),
+        cmocka_unit_test(what_the_allocator_got_is_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
