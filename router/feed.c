@@ -35,10 +35,11 @@ static uint32_t frame_bytes(const struct frame_scan *scan) {
 }
 
 // Moves the partial frame to other memory; false when that is NULL.
-static bool move_to(struct peer *peer, struct buffer *buffer) {
+static bool move_to(const struct shard *shard, struct peer *peer, struct buffer *buffer) {
     struct buffer *old = peer->partial;
     if (!buffer)
         return false;
+    peer->partial_ms = (uint32_t)shard_now_ms(shard);
     if (old)
         memcpy(buffer->bytes, old->bytes + peer->partial_at, peer->partial_bytes);
     buffer_drop(old);
@@ -54,7 +55,7 @@ static bool has_room(const struct peer *peer, uint32_t bytes) {
 // Room for all of the frame, whose header block is whole.
 static bool make_room_for_frame(struct shard *shard, struct peer *peer) {
     uint32_t bytes = frame_bytes(&peer->scan);
-    return has_room(peer, bytes) || move_to(peer, buffer_take_large(&shard->buffers, bytes));
+    return has_room(peer, bytes) || move_to(shard, peer, buffer_take_large(&shard->buffers, bytes));
 }
 
 // Room for what has come of it, and for some of the rest of a header block.
@@ -62,7 +63,7 @@ static bool make_room_for_part(struct shard *shard, struct peer *peer, uint32_t 
     uint32_t capacity = bytes < PARTIAL_BYTES_MIN ? PARTIAL_BYTES_MIN : bytes * 2;
     if (peer->scan.header_bytes)
         capacity = bytes;
-    return has_room(peer, bytes) || move_to(peer, buffer_take_sized(&shard->buffers, capacity));
+    return has_room(peer, bytes) || move_to(shard, peer, buffer_take_sized(&shard->buffers, capacity));
 }
 
 // A large frame waits until there is memory for it, if that can ever be; what has come of it is kept

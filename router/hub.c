@@ -8,13 +8,14 @@ static bool make_counters(struct hub *hub) {
     uint32_t count = hub->settings.shard_count;
     hub->connections = memory_take_zeroed(count, sizeof *hub->connections);
     hub->subscriptions = memory_take_zeroed(count, sizeof *hub->subscriptions);
+    hub->slowest = memory_take_zeroed(count, sizeof *hub->slowest);
     hub->owed = memory_take_zeroed(count, sizeof *hub->owed);
     for (uint32_t shard = 0; hub->owed && shard < count; shard++) {
         hub->owed[shard] = memory_take_zeroed(hub->settings.limits.connections_max, sizeof **hub->owed);
         if (!hub->owed[shard])
             return false;
     }
-    return hub->connections && hub->subscriptions && hub->owed;
+    return hub->connections && hub->subscriptions && hub->slowest && hub->owed;
 }
 
 static bool make(struct hub *hub) {
@@ -73,6 +74,7 @@ void hub_destroy(struct hub *hub) {
     memory_give((void *)hub->owed);
     memory_give((void *)hub->connections);
     memory_give((void *)hub->subscriptions);
+    memory_give((void *)hub->slowest);
     memory_give(hub->mailboxes);
     memory_give(hub->shards);
     memory_give(hub);

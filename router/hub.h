@@ -61,8 +61,12 @@ struct hub {
     _Atomic uint32_t **owed; // of [shard][slot]: requests that this connection owes, counted by all shards
     _Atomic uint32_t *connections;   // of [shard]: counted up by the acceptor, down by the shard
     _Atomic uint32_t *subscriptions; // of [shard]: entries in its table of topics, set by the shard
-    _Atomic uint32_t phase;          // enum hub_phase
-    _Atomic uint32_t phase_waiting;  // shards that have not finished this phase
+    // Of large frames near the bound of memory (pressure.c).
+    _Atomic uint64_t *slowest;      // of [shard]: the rank of its slowest sender, set by the shard
+    _Atomic uint64_t waiting_ms;    // when a shard last saw that a frame had waited for long
+    _Atomic uint64_t give_way_ms;   // when a slow sender may be closed for it
+    _Atomic uint32_t phase;         // enum hub_phase
+    _Atomic uint32_t phase_waiting; // shards that have not finished this phase
 };
 
 // Makes a hub; its settings are copied. 0 or -ENOMEM.

@@ -38,6 +38,7 @@ struct peer {
     uint32_t partial_at;    // where they are there
     uint32_t partial_bytes;
     uint32_t partial_checked; // of them, when the timer last looked
+    uint32_t partial_ms;      // when its memory was taken: the low bits of shard_now_ms
     uint64_t sending_ms;      // when the kernel last took something of what is being sent
     struct timer timer;       // frame timeout, idle timeout or linger, by state
     uint64_t heard_ms;        // when bytes last came

@@ -3,9 +3,9 @@
 // and wait for the last one, for as long as its target likes: a source for which they hold much for long is
 // closed likewise. It fails: nobody here is slow. Then the other shards are asked, and meanwhile what fills
 // the memory isn't read: large frames find no room and wait (feed.c), then receives find no buffer; what is
-// left is for what has come already. If frames that wait have taken all that by themselves, nobody would be
-// served until their time is up: then the largest go. And if many readers and sources hold a little each,
-// they go too.
+// left is for what has come already. Whose large frame has room and only trickles in makes all others wait:
+// the slowest goes. If frames that wait have taken all that by themselves, nobody would be served until their
+// time is up: then the largest go. And if many readers and sources hold a little each, they go too.
 #include "router/pressure.h"
 
 #include "core/memory.h"
@@ -18,9 +18,10 @@ enum {
     SHRINK_PAUSE_MS = 1000,
     SLOW_MS = 200,              // a reader that takes something within this time isn't slow
     HELD_BYTES_MIN = 64 * 1024, // who holds less isn't worth it, as long as anybody can be served
-    // So long a large frame may wait for memory while nobody can receive, and answers in a batch near the
-    // bound: slow readers go first.
-    WAIT_MS = 1000
+    // So long a large frame may wait for memory, and answers in a batch near the bound: slow readers go
+    // first.
+    WAIT_MS = 1000,
+    NEWS_MS = 100 // so long may pass until shards know of each other what follows
 };
 
 static size_t waiting_bytes(const struct peer *peer) {
@@ -54,7 +55,7 @@ static struct peer *slowest(const struct shard *shard, size_t bytes_min) {
     return worst;
 }
 
-// Of the large frames that wait for memory, the one of which most has come.
+// Of the large frames that have waited long for memory, the one of which most has come.
 static struct peer *largest_waiting(const struct shard *shard) {
     struct peer *largest = NULL;
     for (struct list *node = shard->starved.next; node != &shard->starved; node = node->next) {
@@ -65,6 +66,83 @@ static struct peer *largest_waiting(const struct shard *shard) {
     }
     return largest;
 }
+
+// --- Large frames that trickle in
+
+// Whether a large frame has waited long, here or on another shard.
+static bool somebody_waits(struct shard *shard) {
+    uint64_t now_ms = shard_now_ms(shard);
+    if (largest_waiting(shard))
+        atomic_store_explicit(&shard->hub->waiting_ms, now_ms, memory_order_relaxed);
+    return now_ms < atomic_load_explicit(&shard->hub->waiting_ms, memory_order_relaxed) + NEWS_MS;
+}
+
+// For how long a peer has had the room for its frame.
+static uint32_t had_room_ms(const struct shard *shard, const struct peer *peer) {
+    return (uint32_t)shard_now_ms(shard) - peer->partial_ms;
+}
+
+// How long a large frame takes in all at the pace at which it has come since it has room; 0 where that can't
+// be told yet.
+static uint64_t pace_ms(const struct shard *shard, const struct peer *peer) {
+    const struct buffer *partial = peer->partial;
+    bool large = peer->state == PEER_OPEN && partial && partial->capacity > RECEIVE_BUFFER_BYTES;
+    if (!large || peer_lacks_room(peer) || had_room_ms(shard, peer) < WAIT_MS)
+        return 0;
+    return (uint64_t)had_room_ms(shard, peer) * partial->capacity / peer->partial_bytes;
+}
+
+// Who ranks higher is to go first; 0: nobody has to, since it is done within the time that a header block may
+// take. Paces within a factor of two are alike: senders that share a link are, and if any of them went, none
+// might ever come to an end. Of those it is the one of which least has come.
+static uint64_t sender_rank(const struct shard *shard, const struct peer *peer) {
+    uint64_t ms = pace_ms(shard, peer);
+    if (ms <= shard_limits(shard)->frame_timeout_ns / 1000000)
+        return 0;
+    return (uint64_t)(64 - __builtin_clzll(ms)) << 32 | (UINT32_MAX - peer->partial_bytes);
+}
+
+static struct peer *slowest_sender(const struct shard *shard, uint64_t *rank) {
+    struct peer *worst = NULL;
+    *rank = 0;
+    for (uint32_t slot = 0; slot < shard->peers.capacity; slot++) {
+        struct peer *peer = shard->peers.slots[slot];
+        uint64_t its = peer ? sender_rank(shard, peer) : 0;
+        if (its > *rank) {
+            *rank = its;
+            worst = peer;
+        }
+    }
+    return worst;
+}
+
+static bool is_highest(const struct hub *hub, uint64_t rank) {
+    for (uint32_t shard = 0; shard < hub->settings.shard_count; shard++)
+        if (atomic_load_explicit(&hub->slowest[shard], memory_order_relaxed) > rank)
+            return false;
+    return true;
+}
+
+// Closes the slowest sender of a large frame if others have waited long and no other shard has a slower one,
+// as far as these have said; whether it did. Room for the largest frame is made once in that time: what one
+// gains by another one's loss shouldn't be lost to the next.
+static bool close_slow_sender(struct shard *shard) {
+    uint64_t rank, now_ms = shard_now_ms(shard);
+    struct peer *slow = slowest_sender(shard, &rank);
+    atomic_store_explicit(&shard->hub->slowest[shard->index], rank, memory_order_relaxed);
+    uint64_t due_ms = atomic_load_explicit(&shard->hub->give_way_ms, memory_order_relaxed);
+    if (!somebody_waits(shard) || !slow || had_room_ms(shard, slow) < WAIT_MS + NEWS_MS || now_ms < due_ms ||
+        !is_highest(shard->hub, rank))
+        return false;
+    uint64_t pause_ms = (uint64_t)WAIT_MS * slow->partial->capacity / shard_limits(shard)->frame_bytes_max;
+    uint64_t next_ms = now_ms + (pause_ms > NEWS_MS ? pause_ms : NEWS_MS);
+    if (!atomic_compare_exchange_strong(&shard->hub->give_way_ms, &due_ms, next_ms))
+        return false; // another shard just did
+    peer_close(shard, slow, COUNT_CLOSED_NO_MEMORY);
+    return true;
+}
+
+// --- Relief
 
 static void wake_others(struct shard *shard) {
     for (uint32_t other = 0; other < shard->hub->settings.shard_count; other++)
@@ -106,7 +184,8 @@ static bool close_holder(struct shard *shard, size_t bytes_min) {
 }
 
 static void close_one(struct shard *shard) {
-    if (close_holder(shard, HELD_BYTES_MIN) || buffer_pool_can_take(&shard->buffers))
+    if (close_holder(shard, HELD_BYTES_MIN) || close_slow_sender(shard) ||
+        buffer_pool_can_take(&shard->buffers))
         return;
     struct peer *waiting = largest_waiting(shard);
     if (waiting)

@@ -143,31 +143,114 @@ static void a_large_frame_waits_for_memory(void **state) {
     }
 }
 
+// Sends more of a frame that has begun; what it sends is never the last of it.
+static void go_on(struct party *party, size_t bytes) {
+    static const char more[MEBIBYTE];
+    party_write(party, more, bytes);
+}
+
 // One that waits longer than a frame may take is closed, as is one that could never fit. What came of it
-// before it had to wait may count as progress once.
+// before it had to wait may count as progress once. Those who hold the memory meanwhile go on at a good pace:
+// a frame each takes 4 s, and the next one begins in the same write.
 static void a_frame_does_not_wait_for_ever(void **state) {
     (void)state;
     static struct scene scene;
-    open_small(&scene, 1);
-    struct party *holders[4], *source = party_join(&scene), *huge = party_join(&scene);
-    for (unsigned index = 0; index < 4; index++) {
-        holders[index] = party_join(&scene);
-        begin_frame(holders[index], 4000 * 1024, 100000);
+    for (uint32_t shards = 1; shards <= 2; shards++) {
+        open_small(&scene, shards);
+        struct party *holders[4], *source = party_join(&scene), *huge = party_join(&scene);
+        for (unsigned index = 0; index < 4; index++) {
+            holders[index] = party_join(&scene);
+            holders[index]->rude = true;
+            begin_frame(holders[index], 4000 * 1000, 100000 + index * 1000000);
+            scene_settle(&scene);
+        }
+        begin_frame(huge, 20 * MEBIBYTE, 100000);
         scene_settle(&scene);
-    }
-    begin_frame(huge, 20 * MEBIBYTE, 100000);
-    scene_settle(&scene);
-    assert_true(wire_hub_closed(huge->wire));
-    party_ask(source, "work", 3 * MEBIBYTE, "\"targetAgent\":\"good\"");
-    for (unsigned second = 0; second < 21; second++) {
-        static const char more[20000]; // who holds the memory goes on slowly
+        assert_true(wire_hub_closed(huge->wire));
+        party_ask(source, "work", 11 * MEBIBYTE, "\"targetAgent\":\"good\"");
+        for (unsigned tenth = 9; tenth < 210; tenth++) {
+            for (unsigned index = 0; index < 4; index++) {
+                go_on(holders[index], 100000);
+                if ((tenth + index * 10) % 40 == 7)
+                    begin_frame(holders[index], 4000 * 1000, 0);
+            }
+            scene_pass(&scene, 100 * (uint64_t)MILLISECOND);
+        }
+        assert_true(wire_hub_closed(source->wire));
         for (unsigned index = 0; index < 4; index++)
-            party_write(holders[index], more, sizeof more);
-        scene_pass(&scene, 1000 * (uint64_t)MILLISECOND);
+            assert_false(wire_hub_closed(holders[index]->wire));
+        assert_int_equal(counted(&scene, COUNT_CLOSED_NO_MEMORY), 2);
+        scene_close(&scene);
     }
-    assert_true(wire_hub_closed(source->wire));
-    for (unsigned index = 0; index < 4; index++)
-        assert_false(wire_hub_closed(holders[index]->wire));
+}
+
+// Frames that trickle in hold what another one waits for: the slowest gives way, whichever shard it is on,
+// and nobody who sends at a good pace, however little of it has come.
+static void a_frame_that_trickles_gives_way(void **state) {
+    (void)state;
+    static struct scene scene;
+    for (uint32_t shards = 1; shards <= 3; shards++)
+        for (unsigned slowest = 0; slowest < 3; slowest++) {
+            open_small(&scene, shards);
+            struct party *good = join_as(&scene, "good"), *source = party_join(&scene), *holders[4];
+            for (unsigned index = 0; index < 4; index++) {
+                holders[index] = party_join(&scene);
+                begin_frame(holders[index], 4000 * 1024, 5000);
+                scene_settle(&scene);
+            }
+            party_ask(source, "work", 3 * MEBIBYTE, "\"targetAgent\":\"good\"");
+            for (unsigned tenth = 0; tenth < 30; tenth++) {
+                for (unsigned index = 0; index < 3; index++)
+                    go_on(holders[index], index == slowest ? 100 : 10000);
+                go_on(holders[3], 100000);
+                scene_pass(&scene, 100 * (uint64_t)MILLISECOND);
+                assert_true(tenth > 8 || source->results == 0);
+            }
+            assert_int_equal(source->results, 1);
+            assert_int_equal(counted(&scene, COUNT_CLOSED_NO_MEMORY), 1);
+            assert_true(wire_hub_closed(holders[slowest]->wire));
+            assert_false(wire_hub_closed(good->wire));
+            for (unsigned index = 0; index < 4; index++)
+                party_leave(holders[index]);
+            scene_check(&scene);
+            scene_close(&scene);
+        }
+}
+
+// All share a slow link, and more of them are there than have room: who has come far isn't closed for one
+// that would not come further, so frames come to their end.
+static void senders_of_one_pace_come_to_an_end(void **state) {
+    (void)state;
+    static struct scene scene;
+    struct world_options options;
+    enum { SENDERS = 6, BYTES = 4000 * 1000, STEP = 15000 };
+    world_defaults(&options, 3, 1);
+    options.limits.memory_bytes_max = MEMORY_BYTES;
+    options.limits.frame_bytes_max = 4 * MEBIBYTE;
+    scene_open(&scene, &options);
+    struct party *senders[SENDERS] = {0};
+    unsigned ended = 0, lacking[SENDERS] = {0};
+    for (unsigned tenth = 0; tenth < 450; tenth++) {
+        for (unsigned index = 0; index < SENDERS; index++) {
+            if (senders[index] && wire_hub_closed(senders[index]->wire))
+                party_leave(senders[index]);
+            if (!senders[index] || !senders[index]->wire) {
+                senders[index] = party_join(&scene);
+                senders[index]->rude = true;
+                begin_frame(senders[index], BYTES, STEP);
+                lacking[index] = BYTES - STEP;
+            } else if (lacking[index] && wire_unread(senders[index]->wire) < STEP) {
+                unsigned bytes = lacking[index] < STEP ? lacking[index] : STEP;
+                go_on(senders[index], bytes);
+                lacking[index] -= bytes;
+                ended += lacking[index] == 0;
+            }
+        }
+        scene_pass(&scene, 100 * (uint64_t)MILLISECOND);
+    }
+    assert_int_equal(ended, 2);
+    assert_int_equal(counted(&scene, COUNT_FRAMES_RECEIVED), ended);
+    assert_true(counted(&scene, COUNT_CLOSED_NO_MEMORY) > 10);
     scene_close(&scene);
 }
 
@@ -177,6 +260,8 @@ int main(void) {
         cmocka_unit_test(answers_that_nobody_reads_count),
         cmocka_unit_test(a_large_frame_waits_for_memory),
         cmocka_unit_test(a_frame_does_not_wait_for_ever),
+        cmocka_unit_test(a_frame_that_trickles_gives_way),
+        cmocka_unit_test(senders_of_one_pace_come_to_an_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
