@@ -258,6 +258,14 @@ static void go_on(struct shard *shard, struct peer *peer) {
     connection_receive(&peer->connection, shard->io);
 }
 
+// Nothing comes any more, and nothing is being received: the rest of a frame neither. Its sender may stay for
+// long, for answers.
+static void forget_partial(struct peer *peer) {
+    buffer_drop(peer->partial);
+    peer->partial = NULL;
+    peer->partial_bytes = 0;
+}
+
 void feed_event(struct shard *shard, struct peer *peer, const struct io_event *event) {
     if (connection_received(&peer->connection, event))
         feed_bytes(shard, peer, event);
@@ -271,6 +279,8 @@ void feed_event(struct shard *shard, struct peer *peer, const struct io_event *e
         peer_close(shard, peer, COUNTERS_COUNT);
     else if (peer->connection.ended)
         peer_ended(shard, peer);
+    if (peer->connection.ended)
+        forget_partial(peer);
     go_on(shard, peer);
 }
 

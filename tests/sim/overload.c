@@ -217,6 +217,31 @@ static void a_frame_that_trickles_gives_way(void **state) {
         }
 }
 
+// A frame that can't become whole any more, because its sender has closed its direction, keeps no memory
+// while the sender waits for answers.
+static void a_frame_whose_rest_never_comes_is_let_go(void **state) {
+    (void)state;
+    static struct scene scene;
+    open_small(&scene, 2);
+    struct party *silent = join_as(&scene, "silent"), *source = party_join(&scene);
+    silent->silent = true;
+    party_ask(source, "work", 100, "\"targetAgent\":\"silent\"");
+    scene_settle(&scene);
+    uint64_t before = held(&scene);
+    begin_frame(source, 4 * MEBIBYTE, MEBIBYTE);
+    scene_settle(&scene);
+    assert_true(held(&scene) - before > 4 * MEBIBYTE);
+    wire_shut(source->wire);
+    scene_settle(&scene);
+    assert_false(wire_hub_closed(source->wire));
+    assert_true(held(&scene) < before + MEBIBYTE);
+    party_leave(silent);
+    scene_settle(&scene);
+    assert_int_equal(source->errors, 1);
+    scene_check(&scene);
+    scene_close(&scene);
+}
+
 // All share a slow link, and more of them are there than have room: who has come far isn't closed for one
 // that would not come further, so frames come to their end.
 static void senders_of_one_pace_come_to_an_end(void **state) {
@@ -262,6 +287,7 @@ int main(void) {
         cmocka_unit_test(a_frame_does_not_wait_for_ever),
         cmocka_unit_test(a_frame_that_trickles_gives_way),
         cmocka_unit_test(senders_of_one_pace_come_to_an_end),
+        cmocka_unit_test(a_frame_whose_rest_never_comes_is_let_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
