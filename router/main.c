@@ -198,6 +198,7 @@ static void mention_fixed(const struct config *now, const struct config *fresh) 
                 now->settings.limits.connections_max == fresh->settings.limits.connections_max &&
                 now->io_fixed == fresh->io_fixed && strcmp(now->journal, fresh->journal) == 0;
     same &= now->settings.spin_ns == fresh->settings.spin_ns;
+    same &= now->settings.share_addresses == fresh->settings.share_addresses;
     if (now->io_fixed)
         same &= now->settings.io == fresh->settings.io;
     for (uint32_t index = 0; same && index < now->listener_count; index++) {
@@ -207,7 +208,7 @@ static void mention_fixed(const struct config *now, const struct config *fresh) 
         same = strcmp(uri, fresh_uri) == 0;
     }
     if (!same)
-        fputs("patchbayd: --listen, --shards, --io, --spin, --audit and --max-connections "
+        fputs("patchbayd: --listen, --share-addresses, --shards, --io, --spin, --audit and --max-connections "
               "take effect at the next start\n",
               stderr);
 }

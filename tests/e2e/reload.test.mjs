@@ -84,6 +84,26 @@ for (const shards of [1, 2]) {
   }));
 }
 
+// Tables and sockets are as large and as many as they were at the start.
+test('what only the next start can change is said, and stays', () => configured(1, 'max-connections = 3\n', async (hub, load) => {
+  const said = () => (hub.stderr.match(/take effect at the next start/g) ?? []).length;
+  const [peer, , third] = await peers(hub, 3);
+  let count = 0;
+  for (const line of ['max-connections = 9', 'listen = tcp://127.0.0.1:0', 'shards = 2', 'io = epoll', 'spin = 50us',
+    'audit = journal', 'share-addresses = yes']) {
+    const kept = line.startsWith('max-connections') ? '' : 'max-connections = 3\n';
+    await load(`${kept}${line}\nmax-batch = 5\n`);
+    assert.equal(said(), ++count, line);
+  }
+  await load('max-connections = 3\nmax-batch = 6\n');
+  assert.equal(said(), count);
+  const now = (await peer.ask('hub/stats')).result;
+  assert.equal(now.connections, 3);
+  const fourth = await dial(hub.uris[0]);
+  await fourth.gone('one connection too many to be closed');
+  assert.equal((await third.ask('hub/stats')).result.connections_refused, 1);
+}));
+
 test('reading it again under load loses nothing', () => configured(2, '', async (hub, load) => {
   const [target, ...sources] = await peers(hub, 5);
   (await target.register('target')).serve(({ params }) => params.n);
