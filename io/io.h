@@ -78,9 +78,9 @@ void io_accept(struct io *io, int socket, uint64_t token);
 // event.
 void io_step_aside(struct io *io, int socket);
 // Receives into buffers of the pool (buffer_arrival) until cancelled, the peer's end, or an error:
-// IO_RECEIVED for each arrival. Ends with -ENOBUFS when no buffer was there, and may end at any time without
-// more (the last arrival's event says so): the caller arms it again. With `once`, it ends with its first
-// event.
+// IO_RECEIVED for each arrival. Ends with -ENOBUFS when no buffer was there (Linux 6.1 looks for the next one
+// before anything arrives), and may end at any time without more (the last arrival's event says so): the
+// caller arms it again. With `once`, it ends with its first event.
 void io_receive(struct io *io, int socket, uint64_t token, bool once);
 // Receives once, up to `bytes`, straight into the caller's memory, which must stay until the event.
 void io_receive_into(struct io *io, int socket, uint64_t token, void *memory, size_t bytes);

@@ -47,7 +47,13 @@ static void no_buffer_left_and_back_again(void **state) {
         buffer_drop(held[i]);
     buffer_drop(event.buffer);
     close(pair[1]);
-    expect_end(fixture->io, 1, 0);
+    event = wait_event(fixture->io);
+    if (event.result == -ENOBUFS) { // it looked for one while the only one was held
+        io_receive(fixture->io, pair[0], 1, false);
+        event = wait_event(fixture->io);
+    }
+    assert_int_equal(event.result, 0);
+    assert_false(event.more);
     io_close_socket(fixture->io, pair[0]);
     fixture_close(fixture);
 }
