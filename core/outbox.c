@@ -3,18 +3,63 @@
 #include <assert.h>
 #include <string.h>
 
+enum { SCAN_MAX = 64 }; // as many are looked through without a table
+
 void outbox_init(struct outbox *outbox) {
     for (unsigned lane = 0; lane < LANES_COUNT; lane++)
         parcel_list_init(&outbox->lanes[lane]);
     outbox->begun = NULL;
+    outbox->waiting = NULL;
     outbox->bytes = 0;
     outbox->count = 0;
 }
+
+// --- The table of waiting requests
+
+// Makes the table anew, with room for all that waits; false without memory: what is there stays.
+static bool make_table(struct outbox *outbox) {
+    struct waiting *waiting = waiting_create(outbox->count);
+    if (!waiting)
+        return false;
+    waiting_destroy(outbox->waiting);
+    outbox->waiting = waiting;
+    for (unsigned lane = 0; lane < LANES_COUNT; lane++)
+        for (struct parcel *parcel = outbox->lanes[lane].first; parcel; parcel = parcel->next)
+            if (parcel->hub_id)
+                waiting_put(waiting, parcel);
+    return true;
+}
+
+static void file(struct outbox *outbox, struct parcel *parcel) {
+    if (outbox->waiting->count < waiting_room(outbox->waiting) || !make_table(outbox))
+        waiting_put(outbox->waiting, parcel);
+}
+
+static void unfile(struct outbox *outbox, struct parcel *parcel) {
+    if (parcel->hub_id)
+        waiting_take_out(outbox->waiting, parcel);
+    if (outbox->count > 0)
+        return;
+    waiting_destroy(outbox->waiting);
+    outbox->waiting = NULL;
+}
+
+// --- What waits
 
 void outbox_add(struct outbox *outbox, struct parcel *parcel) {
     parcel_list_append(&outbox->lanes[parcel->lane], parcel);
     outbox->bytes += parcel->bytes;
     outbox->count++;
+    if (outbox->waiting && parcel->hub_id)
+        file(outbox, parcel);
+}
+
+static void take_out(struct outbox *outbox, struct parcel_list *lane, struct parcel *parcel) {
+    parcel_list_remove(lane, parcel);
+    outbox->bytes -= parcel->bytes;
+    outbox->count--;
+    if (outbox->waiting)
+        unfile(outbox, parcel);
 }
 
 static struct parcel_list *first_lane(struct outbox *outbox) {
@@ -27,10 +72,9 @@ static struct parcel_list *first_lane(struct outbox *outbox) {
 }
 
 static struct parcel *take_from(struct outbox *outbox, struct parcel_list *lane) {
-    struct parcel *parcel = parcel_list_take(lane);
+    struct parcel *parcel = lane->first;
+    take_out(outbox, lane, parcel);
     outbox->begun = parcel->unfinished ? lane : NULL;
-    outbox->bytes -= parcel->bytes;
-    outbox->count--;
     return parcel;
 }
 
@@ -39,30 +83,25 @@ struct parcel *outbox_take(struct outbox *outbox) {
     return lane ? take_from(outbox, lane) : NULL;
 }
 
-static struct parcel *remove_from(struct outbox *outbox, struct parcel_list *lane, uint64_t hub_id) {
-    for (struct parcel **link = &lane->first; *link; link = &(*link)->next) {
-        struct parcel *parcel = *link;
-        if (parcel->hub_id != hub_id)
-            continue;
-        *link = parcel->next;
-        if (lane->last == &parcel->next)
-            lane->last = link;
-        parcel->next = NULL;
-        outbox->bytes -= parcel->bytes;
-        outbox->count--;
-        return parcel;
-    }
+static struct parcel *look_through(const struct outbox *outbox, uint64_t hub_id) {
+    for (unsigned lane = 0; lane < LANES_COUNT; lane++)
+        for (struct parcel *parcel = outbox->lanes[lane].first; parcel; parcel = parcel->next)
+            if (parcel->hub_id == hub_id)
+                return parcel;
     return NULL;
 }
 
 struct parcel *outbox_remove(struct outbox *outbox, uint64_t hub_id) {
-    for (unsigned lane = 0; lane < LANES_COUNT; lane++) {
-        struct parcel *parcel = remove_from(outbox, &outbox->lanes[lane], hub_id);
-        if (parcel)
-            return parcel;
-    }
-    return NULL;
+    if (!outbox->waiting && outbox->count > SCAN_MAX)
+        make_table(outbox);
+    struct parcel *parcel =
+        outbox->waiting ? waiting_find(outbox->waiting, hub_id) : look_through(outbox, hub_id);
+    if (parcel)
+        take_out(outbox, &outbox->lanes[parcel->lane], parcel);
+    return parcel;
 }
+
+// --- Memory to copy to
 
 void stage_init(struct stage *stage, struct buffer_pool *pool) {
     *stage = (struct stage){.pool = pool};

@@ -14,6 +14,7 @@
 #include "core/buffer.h"
 #include "core/limits.h"
 #include "core/parcel.h"
+#include "core/waiting.h"
 
 struct parcel_list {
     struct parcel *first;
@@ -26,23 +27,30 @@ static inline void parcel_list_init(struct parcel_list *list) {
 }
 static inline void parcel_list_append(struct parcel_list *list, struct parcel *parcel) {
     parcel->next = NULL;
+    parcel->link = list->last;
     *list->last = parcel;
     list->last = &parcel->next;
 }
+// Takes out a parcel that is in the list.
+static inline void parcel_list_remove(struct parcel_list *list, struct parcel *parcel) {
+    *parcel->link = parcel->next;
+    if (parcel->next)
+        parcel->next->link = parcel->link;
+    else
+        list->last = parcel->link;
+    parcel->next = NULL;
+}
 static inline struct parcel *parcel_list_take(struct parcel_list *list) {
     struct parcel *parcel = list->first;
-    if (parcel) {
-        list->first = parcel->next;
-        if (!list->first)
-            list->last = &list->first;
-        parcel->next = NULL;
-    }
+    if (parcel)
+        parcel_list_remove(list, parcel);
     return parcel;
 }
 
 struct outbox {
     struct parcel_list lanes[LANES_COUNT];
     struct parcel_list *begun; // the lane that has the rest of a frame whose begin is out; else NULL
+    struct waiting *waiting;   // all that have a hub id, or NULL
     size_t bytes;              // of all parcels that wait
     uint32_t count;
 };
@@ -57,7 +65,8 @@ void outbox_add(struct outbox *outbox, struct parcel *parcel);
 // The first parcel that waits, taken out, or NULL.
 struct parcel *outbox_take(struct outbox *outbox);
 
-// Takes out the request that waits under this hub id; NULL when none does. The oldest are looked at first.
+// Takes out the request that waits under this hub id; NULL when none does. Peers decide how many wait and how
+// many are cancelled, so a long queue isn't walked for each: it gets a table. Without memory for that it is.
 struct parcel *outbox_remove(struct outbox *outbox, uint64_t hub_id);
 
 // Memory that small parcels are copied to, shared by all sends of a turn: a receive buffer at a time.

@@ -54,18 +54,20 @@ struct piece {
 };
 
 struct parcel {
-    struct mail mail;    // while it travels between shards
-    struct parcel *next; // in the one list that it is in
+    struct mail mail;     // while it travels between shards
+    struct parcel *next;  // in the one list that it is in
+    struct parcel **link; // what points at it there
     struct parcel_pool *pool;
-    struct buffer *buffer; // one reference, or NULL
-    struct parcel *origin; // whose pieces these are, or NULL
-    char *text;            // inline_text, or memory of its own
-    uint64_t hub_id;       // of a forwarded request; else 0
-    size_t text_bytes;     // of the text, where it is memory of its own
-    size_t bytes;          // of all pieces together
-    size_t head_bytes;     // of them, in the header block
-    uint32_t frames;       // that these bytes are: more than one of a stretch, none of a chain's first part
-    uint32_t shares;       // parcels of which this is the origin, on the shard that has it
+    struct buffer *buffer;      // one reference, or NULL
+    struct parcel *origin;      // whose pieces these are, or NULL
+    struct parcel *same_bucket; // of the outbox's table of waiting requests
+    char *text;                 // inline_text, or memory of its own
+    uint64_t hub_id;            // of a forwarded request; else 0
+    size_t text_bytes;          // of the text, where it is memory of its own
+    size_t bytes;               // of all pieces together
+    size_t head_bytes;          // of them, in the header block
+    uint32_t frames; // that these bytes are: more than one of a stretch, none of a chain's first part
+    uint32_t shares; // parcels of which this is the origin, on the shard that has it
     uint8_t lane;
     uint8_t piece_count;
     uint8_t hole_count;              // still to be filled

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "core/list.h"
+#include "core/memory.h"
 #include "core/outbox.h"
 
 enum { PARCELS_MAX = 200, OUT_BYTES = 1 << 21 };
@@ -202,8 +203,6 @@ static void without_memory_to_copy_to_it_is_sent_from_where_it_lies(void **state
     tear_down(&fixture);
 }
 
-// Wherever a request waits it is found and taken out, the rest stays in order, and the lane's end is still
-// its end.
 // What waits in an earlier lane goes before a frame of several parcels or behind it, never between.
 static void a_frame_of_several_parcels_is_not_cut(void **state) {
     (void)state;
@@ -227,6 +226,8 @@ static void a_frame_of_several_parcels_is_not_cut(void **state) {
     tear_down(&fixture);
 }
 
+// Wherever a request waits it is found and taken out, the rest stays in order, and the lane's end is still
+// its end.
 static void a_request_is_taken_out(void **state) {
     (void)state;
     for (uint64_t out = 1; out <= 5; out++) {
@@ -254,8 +255,103 @@ static void a_request_is_taken_out(void **state) {
     }
 }
 
+// --- Very many requests
+
+enum { LONG = 80000 };
+
+// One that waits under `hub_id`, which is also its text.
+static void add_request(struct fixture *fixture, uint64_t hub_id) {
+    char *text = malloc(sizeof hub_id);
+    memcpy(text, &hub_id, sizeof hub_id);
+    struct parcel *parcel = parcel_own(&fixture->parcels, text, sizeof hub_id);
+    parcel->lane = hub_id % 5 ? LANE_NORMAL : LANE_HIGH;
+    parcel->hub_id = hub_id;
+    outbox_add(&fixture->outbox, parcel);
+}
+
+static uint64_t random_below(uint64_t *seed, uint64_t bound) {
+    *seed = *seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+    return (*seed >> 33) % bound;
+}
+
+static void remove_one(struct fixture *fixture, bool waits[], uint64_t hub_id) {
+    struct parcel *parcel = outbox_remove(&fixture->outbox, hub_id);
+    assert_int_equal(parcel != NULL, waits[hub_id]);
+    if (!parcel)
+        return;
+    assert_int_equal(parcel->hub_id, hub_id);
+    waits[hub_id] = false;
+    parcel_drop(parcel);
+}
+
+static void take_one(struct fixture *fixture, bool waits[], uint64_t last[LANES_COUNT]) {
+    struct parcel *parcel = outbox_take(&fixture->outbox);
+    if (!parcel)
+        return;
+    assert_true(waits[parcel->hub_id] && parcel->hub_id > last[parcel->lane]);
+    last[parcel->lane] = parcel->hub_id;
+    waits[parcel->hub_id] = false;
+    parcel_drop(parcel);
+}
+
+// What is taken out one way isn't found another way, and the order holds; also without memory for the table,
+// or for a larger one than there is.
+static void requests_come_and_go(void **state) {
+    (void)state;
+    enum { IDS = 4000, STEPS = 12000 };
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        static bool waits[IDS + 1];
+        uint64_t random = seed, next = 1, last[LANES_COUNT] = {0};
+        struct fixture fixture;
+        set_up(&fixture);
+        memset(waits, 0, sizeof waits);
+        for (unsigned step = 0; step < STEPS; step++) {
+            bool fails = seed % 4 == 0 || (seed % 4 == 1 && next > 500);
+            uint64_t choice = random_below(&random, step < STEPS / 2 ? 5 : 9);
+            if (choice < 3 && next <= IDS) {
+                waits[next] = true;
+                add_request(&fixture, next++);
+            } else if (choice < 5) {
+                memory_fail_after(fails ? 0 : UINT64_MAX);
+                remove_one(&fixture, waits, 1 + random_below(&random, IDS));
+                memory_fail_after(UINT64_MAX);
+            } else {
+                take_one(&fixture, waits, last);
+            }
+        }
+        for (uint64_t hub_id = 1; hub_id <= IDS; hub_id++)
+            remove_one(&fixture, waits, hub_id);
+        assert_true(outbox_empty(&fixture.outbox) && !fixture.outbox.waiting && fixture.outbox.bytes == 0);
+        tear_down(&fixture);
+    }
+}
+
+// Gone through one by one, each of these would take tenths of a millisecond.
+static void a_long_queue_is_not_gone_through(void **state) {
+    (void)state;
+    struct fixture fixture;
+    set_up(&fixture);
+    for (uint64_t hub_id = 1; hub_id <= LONG; hub_id++)
+        add_request(&fixture, hub_id);
+    for (unsigned turn = 0; turn < 10; turn++)
+        for (uint64_t hub_id = LONG; hub_id > 0; hub_id--)
+            assert_null(outbox_remove(&fixture.outbox, LONG + hub_id));
+    for (uint64_t hub_id = LONG; hub_id > 0; hub_id--)
+        parcel_drop(outbox_remove(&fixture.outbox, hub_id));
+    for (unsigned count = 0; count < LONG; count++) { // as cancels that found nothing
+        assert_null(outbox_remove(&fixture.outbox, count + 1));
+        add(&fixture, 'c', 1, LANE_URGENT);
+    }
+    for (struct parcel *parcel; (parcel = outbox_take(&fixture.outbox));)
+        parcel_drop(parcel);
+    assert_null(fixture.outbox.waiting);
+    tear_down(&fixture);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(requests_come_and_go),
+        cmocka_unit_test(a_long_queue_is_not_gone_through),
         cmocka_unit_test(a_frame_of_several_parcels_is_not_cut),
         cmocka_unit_test(a_request_is_taken_out),
         cmocka_unit_test(urgent_goes_first_and_lanes_keep_their_order),

@@ -1,0 +1,26 @@
+// The requests that wait in an outbox, by their hub ids: a cancel takes one out in the same time however many
+// wait. The outbox makes it when a cancel comes to a long queue, and drops it when the queue is empty.
+#pragma once
+
+#include <stdint.h>
+
+struct parcel;
+
+struct waiting {
+    uint32_t bits;            // there are 2^bits buckets
+    uint32_t count;           // of the requests in them
+    struct parcel *buckets[]; // chained by parcel.same_bucket
+};
+
+// An empty one with room for `requests`; NULL when memory is used up.
+struct waiting *waiting_create(uint32_t requests);
+void waiting_destroy(struct waiting *waiting);
+static inline uint64_t waiting_room(const struct waiting *waiting) {
+    return UINT64_C(2) << waiting->bits;
+}
+// Puts in a parcel that has a hub id.
+void waiting_put(struct waiting *waiting, struct parcel *parcel);
+// Takes out what is in it.
+void waiting_take_out(struct waiting *waiting, struct parcel *parcel);
+// NULL when no request waits under this hub id.
+struct parcel *waiting_find(const struct waiting *waiting, uint64_t hub_id);
