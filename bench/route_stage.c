@@ -15,6 +15,7 @@ enum { ID_AT_ROOM = 17, FIELDS_BYTES_MAX = 64 };
 
 struct route_stage {
     struct buffer_budget budget;
+    struct kept kept;
     struct buffer_pool buffers;
     struct parcel_pool parcels;
     struct stage stage;
@@ -83,7 +84,8 @@ struct route_stage *route_stage_open(uint32_t body_bytes, uint32_t batch, int id
     outbox_init(&stage->to_agent);
     outbox_init(&stage->to_source);
     pending_table_init(&stage->pending, 0);
-    agents_init(&stage->agents, 1);
+    kept_init(&stage->kept, &stage->budget);
+    agents_init(&stage->agents, 1, &stage->kept);
     wheel_init(&stage->wheel, 0);
     list_init(&stage->asked);
     agents_put(&stage->agents, &(struct agent_offer){.connection = 1,

@@ -9,6 +9,8 @@
 enum { NAME_BYTES_MAX = 64, SEED = 7 };
 
 struct topics_stage {
+    struct buffer_budget budget;
+    struct kept kept;
     struct topics topics;
     struct subscriber subscriber;
 };
@@ -25,7 +27,9 @@ size_t topics_stage_name(uint32_t index, char *name, size_t capacity) {
 struct topics_stage *topics_stage_open(uint32_t exact, uint32_t prefixes) {
     struct topics_stage *stage = calloc(1, sizeof *stage);
     char name[NAME_BYTES_MAX];
-    topics_init(&stage->topics, SEED);
+    stage->budget.bytes_max = UINT64_C(1) << 32;
+    kept_init(&stage->kept, &stage->budget);
+    topics_init(&stage->topics, SEED, &stage->kept);
     subscriber_init(&stage->subscriber);
     for (uint32_t index = 0; index < exact; index++)
         ask(stage, name, topics_stage_name(index, name, sizeof name));

@@ -4,13 +4,12 @@
 #include <string.h>
 
 #include "core/limits.h"
-#include "core/memory.h"
 
-void agents_init(struct agents *agents, uint64_t seed) {
-    *agents = (struct agents){0};
-    names_init(&agents->by_id, seed);
-    groups_init(&agents->groups, seed);
-    topics_init(&agents->topics, seed);
+void agents_init(struct agents *agents, uint64_t seed, struct kept *kept) {
+    *agents = (struct agents){.kept = kept};
+    names_init(&agents->by_id, seed, kept);
+    groups_init(&agents->groups, seed, kept);
+    topics_init(&agents->topics, seed, kept);
     list_init(&agents->all);
     for (size_t chain = 0; chain < HOME_CHAINS; chain++)
         list_init(&agents->homes[chain]);
@@ -49,9 +48,10 @@ static struct home *home_at(struct agents *agents, uint64_t connection) {
     struct home *home = agents_home(agents, connection);
     if (home)
         return home;
-    home = memory_take(sizeof *home);
+    home = kept_take(agents->kept, sizeof *home);
     if (!home)
         return NULL;
+    home->kept_bytes = 0;
     home->connection = connection;
     list_init(&home->agents);
     list_init(&home->pending);
@@ -63,16 +63,17 @@ static struct home *home_at(struct agents *agents, uint64_t connection) {
 
 static void agent_free(struct agents *agents, struct agent *agent) {
     topics_leave(&agents->topics, agent);
-    memory_give(agent->capabilities);
-    memory_give(agent);
+    groups_leave(&agents->groups, agent);
+    kept_give(agents->kept, agent->capabilities);
+    kept_give(agents->kept, agent);
 }
 
-static struct agent *agent_make(const struct agent_offer *offer) {
-    struct agent *agent = memory_take_zeroed(1, sizeof *agent + offer->id_bytes);
-    char *capabilities = memory_take_zeroed(1, offer->capabilities_bytes + BUFFER_SLACK_BYTES);
+static struct agent *agent_make(struct agents *agents, const struct agent_offer *offer) {
+    struct agent *agent = kept_take_zeroed(agents->kept, 1, sizeof *agent + offer->id_bytes);
+    char *capabilities = kept_take_zeroed(agents->kept, 1, offer->capabilities_bytes + BUFFER_SLACK_BYTES);
     if (!agent || !capabilities) {
-        memory_give(agent);
-        memory_give(capabilities);
+        kept_give(agents->kept, agent);
+        kept_give(agents->kept, capabilities);
         return NULL;
     }
     memcpy(capabilities, offer->capabilities, offer->capabilities_bytes);
@@ -87,76 +88,90 @@ static struct agent *agent_make(const struct agent_offer *offer) {
     return agent;
 }
 
-static void unlink_agent(struct agents *agents, struct agent *agent) {
-    groups_leave(&agents->groups, agent);
+static void take_out(struct agents *agents, struct agent *agent) {
     names_remove(&agents->by_id, agent->id, agent->id_bytes);
     list_remove(&agent->by_home);
     list_remove(&agent->link);
+    agent->home->kept_bytes -= agent->kept_bytes;
     agents->count--;
+    agent_free(agents, agent);
 }
 
-static bool link_agent(struct agents *agents, struct agent *agent, struct home *home) {
-    if (!names_add(&agents->by_id, agent->id, agent->id_bytes, agent))
-        return false;
-    list_append(&home->agents, &agent->by_home);
-    list_append(&agents->all, &agent->link);
-    agents->count++;
-    if (groups_join(&agents->groups, agent))
-        return true;
-    unlink_agent(agents, agent);
-    return false;
+// Gives back what the tables don't need any more.
+static void shrink(struct agents *agents) {
+    names_shrink(&agents->by_id);
+    groups_shrink(&agents->groups);
 }
 
-static void drop_home_if_idle(struct home *home) {
+static void drop_home_if_idle(struct agents *agents, struct home *home) {
     if (!list_empty(&home->agents) || !list_empty(&home->pending))
         return;
     list_remove(&home->link);
-    memory_give(home);
+    kept_give(agents->kept, home);
 }
 
-// A new agent with its subscriptions, but not to be found yet.
-static struct agent *prepare(struct agents *agents, const struct agent_offer *offer) {
-    struct agent *agent = agent_make(offer);
-    struct home *home = agent ? home_at(agents, offer->connection) : NULL;
-    if (home) {
-        agent->home = home;
-        if (topics_join(&agents->topics, agent, offer->subscriber))
-            return agent;
-        drop_home_if_idle(home);
-    }
-    if (agent)
-        agent_free(agents, agent);
-    return NULL;
+// There is room for its id.
+static void take_place(struct agents *agents, struct agent *agent, struct agent *old) {
+    if (old && old->home == agent->home)
+        agent->connected_since_ms = old->connected_since_ms;
+    if (old)
+        take_out(agents, old);
+    names_add(&agents->by_id, agent->id, agent->id_bytes, agent);
+    list_append(&agent->home->agents, &agent->by_home);
+    list_append(&agents->all, &agent->link);
+    agent->home->kept_bytes += agent->kept_bytes;
+    agents->count++;
 }
 
-// The new one is whole before the old one goes, so that a subscription that both list stays; if the new one
-// can't be linked, the old one is put back, for which the memory is there since it has just been given back.
+// What it has taken here will be taken on each of the shards that come after this one.
+static bool is_within_bounds(struct agents *agents, struct agent *agent, const struct agent *old,
+                             uint32_t shards, int64_t taken) {
+    uint64_t here = taken > 0 ? (uint64_t)taken : 0;
+    agent->kept_bytes = here * shards + agent->capabilities_bytes;
+    uint64_t home_bytes = agent->home->kept_bytes + agent->kept_bytes;
+    if (old && old->home == agent->home)
+        home_bytes -= old->kept_bytes;
+    uint64_t others = here * (shards - 1);
+    if (others <= kept_bytes_left(agents->kept) && kept_is_fair(agents->kept, home_bytes + others))
+        return true;
+    agents->kept->refused++;
+    return false;
+}
+
+// All of a new agent, but not to be found yet. False when a part of it has no room.
+static bool fill(struct agents *agents, struct agent *agent, struct agent *old,
+                 const struct agent_offer *offer, int64_t before) {
+    if (!topics_join(&agents->topics, agent, offer->subscriber) || !groups_join(&agents->groups, agent) ||
+        !names_reserve(&agents->by_id))
+        return false;
+    return !offer->judged_for ||
+           is_within_bounds(agents, agent, old, offer->judged_for, agents->kept->used - before);
+}
+
+// The new one is whole before the old one goes: a subscription or a group that both list stays, and without
+// room for the new one the old one has lost nothing.
 struct agent *agents_put(struct agents *agents, const struct agent_offer *offer) {
-    struct agent *agent = prepare(agents, offer);
+    int64_t before = agents->kept->used;
+    struct agent *agent = agent_make(agents, offer);
     if (!agent)
         return NULL;
-    struct home *home = agent->home;
+    agent->home = home_at(agents, offer->connection);
     struct agent *old = agents_find(agents, offer->id, offer->id_bytes);
-    assert(!old || old->home == home);
-    if (old) {
-        agent->connected_since_ms = old->connected_since_ms;
-        unlink_agent(agents, old);
-    }
-    if (link_agent(agents, agent, home)) {
-        if (old)
-            agent_free(agents, old);
+    if (agent->home && fill(agents, agent, old, offer, before)) {
+        take_place(agents, agent, old);
         return agent;
     }
+    struct home *home = agent->home;
     agent_free(agents, agent);
-    if (old && !link_agent(agents, old, home))
-        agent_free(agents, old);
-    drop_home_if_idle(home);
+    if (home)
+        drop_home_if_idle(agents, home);
+    shrink(agents);
     return NULL;
 }
 
 void agents_remove(struct agents *agents, struct agent *agent) {
-    unlink_agent(agents, agent);
-    agent_free(agents, agent);
+    take_out(agents, agent);
+    shrink(agents);
 }
 
 void agents_silence_home(struct agents *agents, struct home *home) {
@@ -169,5 +184,5 @@ void agents_remove_home(struct agents *agents, struct home *home) {
     while (!list_empty(&home->agents))
         agents_remove(agents, list_entry(home->agents.next, struct agent, by_home));
     list_remove(&home->link);
-    memory_give(home);
+    kept_give(agents->kept, home);
 }

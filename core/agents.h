@@ -11,6 +11,7 @@
 
 #include "core/governance.h"
 #include "core/groups.h"
+#include "core/kept.h"
 #include "core/list.h"
 #include "core/names.h"
 #include "core/topics.h"
@@ -20,6 +21,7 @@ struct home {
     struct list agents;  // struct agent.by_home
     struct list pending; // struct pending.by_target: this shard's requests that it owes
     struct list link;    // of the table's homes in one hash chain
+    uint64_t kept_bytes; // of its agents
 };
 
 struct agent {
@@ -34,6 +36,7 @@ struct agent {
     size_t group_count;
     struct subscription **subscriptions; // that its capabilities are a reason for
     size_t subscription_count;
+    uint64_t kept_bytes; // what it takes, on all shards for which it was judged
     size_t id_bytes;
     char id[];
 };
@@ -47,6 +50,7 @@ struct agents {
     struct list all;
     struct list homes[HOME_CHAINS]; // by connection
     size_t count;
+    struct kept *kept; // the account that they are kept on
 };
 
 // What an agent brings with it. Texts are copied.
@@ -59,15 +63,17 @@ struct agent_offer {
     size_t capabilities_bytes;
     enum governance governance;
     uint64_t connected_since_ms;
+    // For so many shards, which will keep the same, it is judged whether there is room, and whether the
+    // connection takes no more than its share. 0: that was done where it was put first.
+    uint32_t judged_for;
 };
 
-void agents_init(struct agents *agents, uint64_t seed);
+void agents_init(struct agents *agents, uint64_t seed, struct kept *kept);
 void agents_deinit(struct agents *agents);
 
 struct agent *agents_find(const struct agents *agents, const char *id, size_t id_bytes);
-// Adds an agent, or updates it if the same connection holds the id already. NULL when memory is used up
-// (a new one is then not there in any part; an old one may have gone with it). The id isn't another
-// connection's: the caller has looked.
+// Adds an agent, or puts it in the place of the one that has its id, on whichever connection. NULL when
+// memory, or the bound of what is kept, is used up: then nothing has changed.
 struct agent *agents_put(struct agents *agents, const struct agent_offer *offer);
 void agents_remove(struct agents *agents, struct agent *agent);
 

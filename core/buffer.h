@@ -23,15 +23,16 @@ struct buffer {
     uint8_t bytes[];
 };
 
-// Bytes of user memory that the whole hub holds in buffers, parcels and their texts, and their bound. Shared
-// by all shards' pools. The last three sixteenths aren't for large frames, and when they are begun, memory
-// should be won back. The last eighth isn't for receiving either, not even into buffers at rest: it is left
-// for what has been received already and ends in a part of a frame. That is no more than what the shards lend
-// to the kernel.
+// Bytes of user memory that the whole hub holds in buffers, parcels and their texts and in what peers have it
+// keep (kept.h), and their bound. Shared by all shards' pools. The last three sixteenths aren't for large
+// frames, and when they are begun, memory should be won back. The last eighth isn't for receiving either, not
+// even into buffers at rest: it is left for what has been received already and ends in a part of a frame.
+// That is no more than what the shards lend to the kernel.
 struct buffer_budget {
     _Atomic uint64_t bytes;
     _Atomic uint64_t bytes_max;
-    _Atomic uint64_t refused; // how often it had no room for a buffer
+    _Atomic uint64_t kept;    // of the bytes, those that the accounts of kept.h have
+    _Atomic uint64_t refused; // how often it had no room for more
 };
 
 // Whether the last three sixteenths have been begun.

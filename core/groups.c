@@ -7,7 +7,6 @@
 #include "core/json.h"
 #include "core/limits.h"
 #include "core/listing.h"
-#include "core/memory.h"
 
 struct group {
     enum group_kind kind;
@@ -19,9 +18,10 @@ struct group {
     char name[];
 };
 
-void groups_init(struct groups *groups, uint64_t seed) {
+void groups_init(struct groups *groups, uint64_t seed, struct kept *kept) {
+    groups->kept = kept;
     for (unsigned kind = 0; kind < GROUP_KINDS; kind++)
-        names_init(&groups->by_name[kind], seed);
+        names_init(&groups->by_name[kind], seed, kept);
 }
 
 void groups_deinit(struct groups *groups) {
@@ -39,7 +39,7 @@ static struct group *named(const struct groups *groups, enum group_kind kind, co
 }
 
 static struct group *make(struct groups *groups, enum group_kind kind, const char *name, size_t bytes) {
-    struct group *group = memory_take_zeroed(1, sizeof *group + bytes);
+    struct group *group = kept_take_zeroed(groups->kept, 1, sizeof *group + bytes);
     if (!group)
         return NULL;
     group->kind = kind;
@@ -47,7 +47,7 @@ static struct group *make(struct groups *groups, enum group_kind kind, const cha
     memcpy(group->name, name, bytes);
     if (names_add(&groups->by_name[kind], group->name, bytes, group))
         return group;
-    memory_give(group);
+    kept_give(groups->kept, group);
     return NULL;
 }
 
@@ -55,19 +55,20 @@ static void drop_if_empty(struct groups *groups, struct group *group) {
     if (group->count)
         return;
     names_remove(&groups->by_name[group->kind], group->name, group->name_bytes);
-    memory_give(group->members);
-    memory_give(group);
+    kept_give(groups->kept, group->members);
+    kept_give(groups->kept, group);
 }
 
-static bool make_room(struct group *group, struct agent *agent) {
-    struct group **groups = memory_resize(agent->groups, (agent->group_count + 1) * sizeof(struct group *));
-    if (!groups)
+static bool make_room(struct groups *groups, struct group *group, struct agent *agent) {
+    struct group **joined =
+        kept_resize(groups->kept, agent->groups, (agent->group_count + 1) * sizeof(struct group *));
+    if (!joined)
         return false;
-    agent->groups = groups;
+    agent->groups = joined;
     if (group->count < group->capacity)
         return true;
     size_t capacity = group->capacity ? group->capacity * 2 : 4;
-    struct agent **members = memory_resize(group->members, capacity * sizeof(struct agent *));
+    struct agent **members = kept_resize(groups->kept, group->members, capacity * sizeof(struct agent *));
     if (!members)
         return false;
     group->members = members;
@@ -85,7 +86,7 @@ static bool join(struct groups *groups, struct agent *agent, enum group_kind kin
     // An agent joins all of its groups in one go: if it is a member already, it is the last.
     if (group->count && group->members[group->count - 1] == agent)
         return true;
-    if (!make_room(group, agent)) {
+    if (!make_room(groups, group, agent)) {
         drop_if_empty(groups, group);
         return false;
     }
@@ -146,9 +147,14 @@ bool groups_join(struct groups *groups, struct agent *agent) {
 void groups_leave(struct groups *groups, struct agent *agent) {
     for (size_t index = 0; index < agent->group_count; index++)
         leave(groups, agent->groups[index], agent);
-    memory_give(agent->groups);
+    kept_give(groups->kept, agent->groups);
     agent->groups = NULL;
     agent->group_count = 0;
+}
+
+void groups_shrink(struct groups *groups) {
+    for (unsigned kind = 0; kind < GROUP_KINDS; kind++)
+        names_shrink(&groups->by_name[kind]);
 }
 
 // --- Asking

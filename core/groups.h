@@ -24,16 +24,19 @@ enum group_kind {
 
 struct groups {
     struct names by_name[GROUP_KINDS]; // name → struct group
+    struct kept *kept;                 // the account that they are kept on
 };
 
-void groups_init(struct groups *groups, uint64_t seed);
+void groups_init(struct groups *groups, uint64_t seed, struct kept *kept);
 // Every agent must have left.
 void groups_deinit(struct groups *groups);
 
-// Makes an agent a member of all groups that its capabilities name. False when memory is used up: it may then
-// be a member of some.
+// Makes an agent a member of all groups that its capabilities name. False when memory, or the bound of what
+// is kept, is used up: it may then be a member of some.
 bool groups_join(struct groups *groups, struct agent *agent);
 void groups_leave(struct groups *groups, struct agent *agent);
+// Gives back what the tables of names don't need any more.
+void groups_shrink(struct groups *groups);
 // The members of the group of this name, longest there first, until one joins or leaves; count 0: there is
 // none.
 struct agent *const *groups_members(const struct groups *groups, enum group_kind kind, const char *name,

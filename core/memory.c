@@ -9,12 +9,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #else
-#define mi_malloc         malloc
-#define mi_calloc         calloc
-#define mi_realloc        realloc
-#define mi_free           free
-#define mi_aligned_alloc  aligned_alloc
-#define mi_collect(force) ((void)(force))
+#include <malloc.h>
+#define mi_malloc              malloc
+#define mi_calloc              calloc
+#define mi_realloc             realloc
+#define mi_free                free
+#define mi_aligned_alloc       aligned_alloc
+#define mi_collect(force)      ((void)(force))
+#define mi_good_size(bytes)    (bytes)
+#define mi_usable_size(memory) malloc_usable_size((void *)(uintptr_t)(memory))
 #endif
 
 static _Thread_local uint64_t allocations_left = UINT64_MAX;
@@ -77,6 +80,14 @@ void *memory_resize(void *memory, size_t bytes) {
 
 void memory_give(void *memory) {
     mi_free(memory);
+}
+
+size_t memory_bytes(const void *memory) {
+    return mi_usable_size(memory);
+}
+
+size_t memory_bytes_for(size_t bytes) {
+    return mi_good_size(bytes);
 }
 
 #if defined PATCHBAY_MIMALLOC && MI_MALLOC_VERSION < 210

@@ -17,6 +17,9 @@ __attribute__((malloc, warn_unused_result)) void *memory_take_aligned(size_t ali
 __attribute__((warn_unused_result)) void *memory_resize(void *memory, size_t bytes);
 // Takes back what memory_take gave, on any thread. NULL is allowed.
 void memory_give(void *memory);
+// How many bytes of memory that takes, as the allocator says; and how many `bytes` would take.
+size_t memory_bytes(const void *memory);
+size_t memory_bytes_for(size_t bytes);
 // Has the allocator give what the calling thread has freed back to the system, as far as whole pages of it
 // are free.
 void memory_collect(void);

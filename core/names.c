@@ -8,15 +8,15 @@
 #include <xxhash.h>
 #pragma GCC diagnostic pop
 
-#include "core/memory.h"
+enum { CAPACITY_MIN = 16 };
 
-void names_init(struct names *names, uint64_t seed) {
-    *names = (struct names){.seed = seed};
+void names_init(struct names *names, uint64_t seed, struct kept *kept) {
+    *names = (struct names){.seed = seed, .kept = kept};
 }
 
 void names_deinit(struct names *names) {
-    memory_give(names->entries);
-    names_init(names, names->seed);
+    kept_give(names->kept, names->entries);
+    names_init(names, names->seed, names->kept);
 }
 
 // The key's entry, or the free one where it would go. There is always a free one.
@@ -43,24 +43,47 @@ void *names_get(const struct names *names, const char *key, size_t key_bytes) {
     return entry ? entry->value : NULL;
 }
 
-static bool grow(struct names *names) {
-    struct names larger = {.capacity = names->capacity ? names->capacity * 2 : 16, .seed = names->seed};
-    larger.entries = memory_take_zeroed(larger.capacity, sizeof *larger.entries);
-    if (!larger.entries)
+static bool rehash(struct names *names, size_t capacity) {
+    struct names other = {
+        .capacity = capacity, .count = names->count, .seed = names->seed, .kept = names->kept};
+    other.entries = kept_take_zeroed(names->kept, capacity, sizeof *other.entries);
+    if (!other.entries)
         return false;
     for (size_t index = 0; index < names->capacity; index++) {
         struct name_entry *entry = &names->entries[index];
         if (entry->key)
-            *probe(&larger, entry->hash, entry->key, entry->key_bytes) = *entry;
+            *probe(&other, entry->hash, entry->key, entry->key_bytes) = *entry;
     }
-    larger.count = names->count;
-    memory_give(names->entries);
-    *names = larger;
+    kept_give(names->kept, names->entries);
+    *names = other;
     return true;
 }
 
+static bool grow(struct names *names) {
+    return rehash(names, names->capacity ? names->capacity * 2 : CAPACITY_MIN);
+}
+
+void names_shrink(struct names *names) {
+    size_t capacity = names->capacity;
+    if (names->count >= capacity / 8)
+        return;
+    while (capacity > CAPACITY_MIN && names->count < capacity / 4)
+        capacity /= 2;
+    if (names->count > 0 && capacity < names->capacity) {
+        (void)rehash(names, capacity);
+    } else if (names->count == 0) {
+        kept_give(names->kept, names->entries);
+        names->entries = NULL;
+        names->capacity = 0;
+    }
+}
+
+bool names_reserve(struct names *names) {
+    return names->count + 1 <= names->capacity / 4 * 3 || grow(names);
+}
+
 bool names_add(struct names *names, const char *key, size_t key_bytes, void *value) {
-    if (names->count + 1 > names->capacity / 4 * 3 && !grow(names))
+    if (!names_reserve(names))
         return false;
     uint64_t hash = XXH3_64bits_withSeed(key, key_bytes, names->seed);
     *probe(names, hash, key, key_bytes) =

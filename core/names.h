@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/kept.h"
+
 struct name_entry {
     uint64_t hash;
     const char *key; // NULL: free
@@ -19,13 +21,19 @@ struct names {
     size_t capacity; // a power of two, or 0
     size_t count;
     uint64_t seed;
+    struct kept *kept; // the account that it is kept on
 };
 
-void names_init(struct names *names, uint64_t seed);
+void names_init(struct names *names, uint64_t seed, struct kept *kept);
 void names_deinit(struct names *names);
 // What the key leads to, or NULL.
 void *names_get(const struct names *names, const char *key, size_t key_bytes);
-// Adds a key that isn't there yet. False when memory is used up.
+// Makes room for one more key, so that adding it can't fail. False when memory, or the bound of what is kept,
+// is used up.
+bool names_reserve(struct names *names);
+// Adds a key that isn't there yet. False as names_reserve.
 bool names_add(struct names *names, const char *key, size_t key_bytes, void *value);
 // Takes a key out, if it is there.
 void names_remove(struct names *names, const char *key, size_t key_bytes);
+// Gives back what a table of which little is used any more doesn't need, if there is memory for another one.
+void names_shrink(struct names *names);

@@ -5,15 +5,14 @@
 
 #include "core/agents.h"
 #include "core/listing.h"
-#include "core/memory.h"
 
 static_assert(sizeof((struct subscription *)0)->key == 2 * sizeof(void *), "a key is compared by its bytes");
 
-void topics_init(struct topics *topics, uint64_t seed) {
-    *topics = (struct topics){0};
-    names_init(&topics->exact, seed);
-    names_init(&topics->prefixes, seed);
-    names_init(&topics->pairs, seed);
+void topics_init(struct topics *topics, uint64_t seed, struct kept *kept) {
+    *topics = (struct topics){.kept = kept};
+    names_init(&topics->exact, seed, kept);
+    names_init(&topics->prefixes, seed, kept);
+    names_init(&topics->pairs, seed, kept);
 }
 
 void topics_deinit(struct topics *topics) {
@@ -44,7 +43,7 @@ static struct topic *named(const struct topics *topics, const char *pattern, siz
 }
 
 static struct topic *topic_make(struct topics *topics, const char *pattern, size_t bytes) {
-    struct topic *topic = memory_take(sizeof *topic + bytes);
+    struct topic *topic = kept_take(topics->kept, sizeof *topic + bytes);
     if (!topic)
         return NULL;
     list_init(&topic->subscriptions);
@@ -53,7 +52,7 @@ static struct topic *topic_make(struct topics *topics, const char *pattern, size
     memcpy(topic->name, pattern, bytes);
     struct names *names = topic->prefix ? &topics->prefixes : &topics->exact;
     if (!names_add(names, topic->name, bytes - topic->prefix, topic)) {
-        memory_give(topic);
+        kept_give(topics->kept, topic);
         return NULL;
     }
     if (topic->prefix)
@@ -66,9 +65,10 @@ static void drop_if_empty(struct topics *topics, struct topic *topic) {
         return;
     if (topic->prefix)
         topics->prefix_count[topic->bytes - 1]--;
-    names_remove(topic->prefix ? &topics->prefixes : &topics->exact, topic->name,
-                 topic->bytes - topic->prefix);
-    memory_give(topic);
+    struct names *names = topic->prefix ? &topics->prefixes : &topics->exact;
+    names_remove(names, topic->name, topic->bytes - topic->prefix);
+    names_shrink(names);
+    kept_give(topics->kept, topic);
 }
 
 // --- Subscriptions
@@ -87,14 +87,14 @@ struct subscription *topics_find(const struct topics *topics, const struct subsc
 
 static struct subscription *subscription_make(struct topics *topics, struct topic *topic,
                                               struct subscriber *subscriber) {
-    struct subscription *subscription = memory_take_zeroed(1, sizeof *subscription);
+    struct subscription *subscription = kept_take_zeroed(topics->kept, 1, sizeof *subscription);
     if (!subscription)
         return NULL;
     subscription->key.topic = topic;
     subscription->key.subscriber = subscriber;
     if (!names_add(&topics->pairs, (const char *)&subscription->key, sizeof subscription->key,
                    subscription)) {
-        memory_give(subscription);
+        kept_give(topics->kept, subscription);
         return NULL;
     }
     list_append(&topic->subscriptions, &subscription->by_topic);
@@ -125,11 +125,12 @@ void topics_let_go(struct topics *topics, struct subscription *subscription) {
         return;
     struct topic *topic = subscription->key.topic;
     names_remove(&topics->pairs, (const char *)&subscription->key, sizeof subscription->key);
+    names_shrink(&topics->pairs);
     list_remove(&subscription->by_topic);
     list_remove(&subscription->by_subscriber);
     subscription->key.subscriber->count--;
     topics->count--;
-    memory_give(subscription);
+    kept_give(topics->kept, subscription);
     drop_if_empty(topics, topic);
 }
 
@@ -181,7 +182,7 @@ bool topics_join(struct topics *topics, struct agent *agent, struct subscriber *
     size_t count = count_patterns(listing);
     if (count == 0)
         return true;
-    agent->subscriptions = memory_take(count * sizeof(struct subscription *));
+    agent->subscriptions = kept_take(topics->kept, count * sizeof(struct subscription *));
     if (!agent->subscriptions)
         return false;
     topics->mark++;
@@ -205,7 +206,7 @@ void topics_leave(struct topics *topics, struct agent *agent) {
         agent->subscriptions[index]->agents--;
         topics_let_go(topics, agent->subscriptions[index]);
     }
-    memory_give(agent->subscriptions);
+    kept_give(topics->kept, agent->subscriptions);
     agent->subscriptions = NULL;
     agent->subscription_count = 0;
 }

@@ -54,10 +54,11 @@ struct topics {
     uint32_t prefix_count[EVENT_BYTES_MAX]; // of topics, by the length of the prefix
     uint32_t count;                         // of subscriptions
     uint64_t mark;
-    uint64_t stamp; // of the last event: whoever offers it to subscribers counts up
+    uint64_t stamp;    // of the last event: whoever offers it to subscribers counts up
+    struct kept *kept; // the account that they are kept on
 };
 
-void topics_init(struct topics *topics, uint64_t seed);
+void topics_init(struct topics *topics, uint64_t seed, struct kept *kept);
 // Every subscription must have gone.
 void topics_deinit(struct topics *topics);
 

@@ -256,7 +256,10 @@ static void hub_stats(struct shard *shard, const struct message *message) {
     put_number(&result, "shards", hub->settings.shard_count);
     put_number(&result, "connections", hub_connection_count(hub));
     put_number(&result, "agents", shard->agents.count);
-    put_number(&result, "buffer_bytes", atomic_load_explicit(&hub->budget.bytes, memory_order_relaxed));
+    uint64_t kept = atomic_load_explicit(&hub->budget.kept, memory_order_relaxed);
+    uint64_t held = atomic_load_explicit(&hub->budget.bytes, memory_order_relaxed);
+    put_number(&result, "buffer_bytes", held > kept ? held - kept : 0);
+    put_number(&result, "kept_bytes", kept);
     for (enum counter counter = 0; counter < COUNTERS_COUNT; counter++) {
         uint64_t sum = 0;
         for (uint32_t index = 0; index < hub->settings.shard_count; index++)

@@ -29,6 +29,13 @@ void refuse_field(struct shard *shard, const struct message *message, const char
     refuse(shard, message, ERROR_INVALID_PARAMS, &data);
 }
 
+void refuse_keeping(struct shard *shard, const struct message *message) {
+    struct text data;
+    text_init(&data);
+    reply_data_number(&data, "limit", (int64_t)kept_bytes_max(&shard->kept));
+    refuse(shard, message, ERROR_OVERLOADED, &data);
+}
+
 void refuse_body(struct shard *shard, const struct message *message) {
     static const char *const faults[] = {
         [LOOKUP_NOT_JSON] = "the body is not JSON",

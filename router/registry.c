@@ -30,14 +30,12 @@ static struct agent *find(struct shard *shard, const struct order *order) {
     return agents_find(&shard->agents, order->agent_id, order->agent_id_bytes);
 }
 
-// The old holder of an agentId that was taken over is told, by its own shard.
-static void replace(struct shard *shard, struct agent *agent) {
-    struct peer *holder = connection_shard(agent->home->connection) == shard->index
-                              ? peer_find(shard, agent->home->connection)
-                              : NULL;
-    if (holder)
-        reply_replaced(shard, holder, agent->id, agent->id_bytes);
-    agents_remove(&shard->agents, agent);
+// The old holder of an agentId that it lost to another connection is told, by its own shard.
+static void tell_replaced(struct shard *shard, uint64_t holder, const struct order *order) {
+    bool here = holder != order->mail.connection && connection_shard(holder) == shard->index;
+    struct peer *peer = here ? peer_find(shard, holder) : NULL;
+    if (peer)
+        reply_replaced(shard, peer, order->agent_id, order->agent_id_bytes);
 }
 
 // What a connection of this shard subscribes with, as long as it can take events; else NULL.
@@ -53,10 +51,11 @@ static void turn_back(struct order *order, enum error error) {
     order->kind = ORDER_UNREGISTER;
 }
 
+// Shard 0 judges for all.
 static void apply_register(struct shard *shard, struct order *order) {
-    struct agent *agent = find(shard, order);
-    if (agent && agent->home->connection != order->mail.connection)
-        replace(shard, agent);
+    const struct agent *old = find(shard, order);
+    uint64_t holder = old ? old->home->connection : order->mail.connection;
+    uint64_t refused = shard->kept.refused;
     struct agent_offer offer = {
         .connection = order->mail.connection,
         .subscriber = subscriber_of_order(shard, order),
@@ -66,17 +65,28 @@ static void apply_register(struct shard *shard, struct order *order) {
         .capabilities_bytes = order->capabilities_bytes,
         .governance = order->governance,
         .connected_since_ms = order->connected_since_ms,
+        .judged_for = shard->index == 0 ? shard->hub->settings.shard_count : 0,
     };
-    if (!agents_put(&shard->agents, &offer))
-        turn_back(order, ERROR_INTERNAL);
-    else if (offer.subscriber && offer.subscriber->count > SUBSCRIPTIONS_PER_CONNECTION_MAX)
+    if (!agents_put(&shard->agents, &offer)) {
+        bool bounded = shard->kept.refused != refused;
+        order->limit = bounded ? kept_bytes_max(&shard->kept) : 0;
+        turn_back(order, bounded ? ERROR_OVERLOADED : ERROR_INTERNAL);
+        return;
+    }
+    tell_replaced(shard, holder, order);
+    if (offer.subscriber && offer.subscriber->count > SUBSCRIPTIONS_PER_CONNECTION_MAX)
         turn_back(order, ERROR_INVALID_PARAMS); // together with others that were on their way
 }
 
+// One that was turned back takes the id from whoever has it here: where the order hadn't come yet, that may
+// be the one that lost it elsewhere.
 static void apply_unregister(struct shard *shard, struct order *order) {
     struct agent *agent = find(shard, order);
-    if (agent && agent->home->connection == order->mail.connection)
-        agents_remove(&shard->agents, agent);
+    uint64_t holder = agent ? agent->home->connection : 0;
+    if (!agent || (holder != order->mail.connection && !order->error))
+        return;
+    agents_remove(&shard->agents, agent);
+    tell_replaced(shard, holder, order);
 }
 
 static void apply_resign(struct shard *shard, struct order *order) {
@@ -122,15 +132,17 @@ static size_t agents_at(struct shard *shard, uint64_t connection) {
     return count;
 }
 
-static enum error decide(struct shard *shard, const struct order *order) {
+static enum error decide(struct shard *shard, struct order *order) {
     const struct agent *agent = find(shard, order);
     bool own = agent && agent->home->connection == order->mail.connection;
     switch (order->kind) {
     case ORDER_REGISTER:
         if (agent && !own && !shard->settings->takeover)
             return ERROR_AGENT_ID_TAKEN;
-        if (!own && agents_at(shard, order->mail.connection) >= AGENTS_PER_CONNECTION_MAX)
+        if (!own && agents_at(shard, order->mail.connection) >= AGENTS_PER_CONNECTION_MAX) {
+            order->limit = AGENTS_PER_CONNECTION_MAX;
             return ERROR_OVERLOADED;
+        }
         return ERROR_NONE;
     case ORDER_UNREGISTER:
         return own ? ERROR_NONE : ERROR_AGENT_NOT_FOUND;
@@ -153,10 +165,24 @@ static void settle(struct shard *shard, struct order *order) {
     pass_on(shard, order, connection_shard(order->mail.connection));
 }
 
+// Whether shard 0 need not undo what was turned back: nothing has come of it, or somebody has registered the
+// id since, which all shards apply after it.
+static bool is_undone(struct shard *shard, const struct order *order) {
+    const struct agent *agent = find(shard, order);
+    return agent && agent->home->connection != order->mail.connection;
+}
+
 static void apply_here(struct shard *shard, struct order *order) {
     enum error before = order->error;
+    if (before && shard->index == 0 && is_undone(shard, order)) {
+        settle(shard, order);
+        return;
+    }
     apply(shard, order);
-    if (order->error != before) { // no memory here: undo it everywhere
+    bool nothing_done = shard->index == 0 && order->error != ERROR_INVALID_PARAMS;
+    if (order->error != before && nothing_done) {
+        settle(shard, order);
+    } else if (order->error != before) { // undo it everywhere
         order->stage = ORDER_APPLIED;
         pass_on(shard, order, 0);
     } else if (shard->index + 1 < shard->hub->settings.shard_count) {

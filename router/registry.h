@@ -3,9 +3,11 @@
 // A change is an order. Shard 0 puts orders into sequence: it decides an order, applies it, and hands it to
 // shard 1, that one to shard 2, and so on; the last one hands it back to the shard it came from, which
 // answers the peer. Mail between two shards stays in order, so every shard applies all orders in the same
-// sequence, and an agent is reachable from everywhere when it reads its answer. A shard that has no memory to
-// apply an order turns it into its opposite and sends it round once more; so does the connection's own shard
-// when its agents together would subscribe to too many events.
+// sequence, and an agent is reachable from everywhere when it reads its answer. Whether there is
+// room for what all shards would keep is judged by shard 0 (core/agents.h), where a registration that has
+// none ends without having changed anything. Another shard that has no memory to apply an order turns it into
+// its opposite and sends it round once more; so does the connection's own shard when its agents together
+// would subscribe to too many events.
 #pragma once
 
 #include "core/agent_id.h"
@@ -27,6 +29,7 @@ struct order {
     enum order_kind kind;
     enum order_stage stage;
     enum error error; // ERROR_NONE while all is well
+    uint64_t limit;   // that the error is about; 0: none
     enum governance governance;
     uint64_t connected_since_ms;
     char *capabilities; // memory of its own, with slack behind it, or NULL

@@ -179,8 +179,8 @@ void reply_order(struct shard *shard, const struct order *order) {
     struct text data;
     text_init(&data);
     reply_data_string(&data, "agent", order->agent_id, order->agent_id_bytes);
-    if (order->error == ERROR_OVERLOADED)
-        reply_data_number(&data, "limit", AGENTS_PER_CONNECTION_MAX);
+    if (order->limit)
+        reply_data_number(&data, "limit", (int64_t)order->limit);
     if (order->error == ERROR_INVALID_PARAMS) {
         reply_data_text(&data, "field", "params.capabilities.events");
         reply_data_number(&data, "limit", SUBSCRIPTIONS_PER_CONNECTION_MAX);

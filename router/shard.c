@@ -30,7 +30,8 @@ static void init_tables(struct shard *shard) {
     buffer_pool_init(&shard->buffers, &hub->budget);
     parcel_pool_init(&shard->parcels, &hub->budget, shard->index);
     sender_init(&shard->sender, &shard->buffers);
-    agents_init(&shard->agents, hub->settings.seed);
+    kept_init(&shard->kept, &hub->budget);
+    agents_init(&shard->agents, hub->settings.seed, &shard->kept);
     pending_table_init(&shard->pending, shard->index);
     list_init(&shard->to_send);
     list_init(&shard->starved);
@@ -83,6 +84,7 @@ void shard_close(struct shard *shard) {
     sender_deinit(&shard->sender);
     pending_table_deinit(&shard->pending);
     agents_deinit(&shard->agents);
+    kept_deinit(&shard->kept);
     parcel_pool_deinit(&shard->parcels);
     buffer_pool_deinit(&shard->buffers);
     memory_give(shard->peers.slots);

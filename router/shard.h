@@ -13,6 +13,7 @@
 #include "core/agents.h"
 #include "core/buffer.h"
 #include "core/frame.h"
+#include "core/kept.h"
 #include "core/parcel.h"
 #include "core/pending.h"
 #include "core/wheel.h"
@@ -65,6 +66,7 @@ struct shard {
     const struct hub_settings *settings; // those in effect in this turn
     struct frame_limits frame_limits;
 
+    struct kept kept;
     struct buffer_pool buffers;
     struct parcel_pool parcels;
     struct sender sender;

@@ -82,8 +82,15 @@ static void answer_in_force(struct shard *shard, const struct message *message) 
 
 // --- Subscribing
 
-// Makes an entry for each pattern; none of them has a reason yet. False when memory or the connection's limit
-// doesn't suffice; they are then taken out again: they are the last ones.
+// Whether a connection may have so many subscriptions, by what one to a pattern of some length takes, if
+// nobody else has that pattern.
+static bool is_fair(const struct shard *shard, uint32_t count) {
+    enum { SUBSCRIPTION_BYTES = 512 };
+    return kept_is_fair(&shard->kept, (uint64_t)count * SUBSCRIPTION_BYTES);
+}
+
+// Makes an entry for each pattern; none of them has a reason yet. False when memory, the connection's limit
+// or its share of what is kept doesn't suffice; they are then taken out again: they are the last ones.
 static bool make_entries(struct shard *shard, const struct message *message, struct span list) {
     struct topics *topics = &shard->agents.topics;
     struct subscriber *subscriber = &message->peer->subscriber;
@@ -95,14 +102,14 @@ static bool make_entries(struct shard *shard, const struct message *message, str
     listing_begin(&listing, message->body, list);
     for (struct span name; made && listing_next(&listing, &name);)
         made = decode(message, name, pattern, &bytes) && topics_hold(topics, subscriber, pattern, bytes) &&
-               subscriber->count <= SUBSCRIPTIONS_PER_CONNECTION_MAX;
+               subscriber->count <= SUBSCRIPTIONS_PER_CONNECTION_MAX && is_fair(shard, subscriber->count);
     bool crowded = subscriber->count > SUBSCRIPTIONS_PER_CONNECTION_MAX;
     while (!made && subscriber->count > before)
         topics_let_go(topics, list_entry(subscriber->subscriptions.prev, struct subscription, by_subscriber));
     if (!made && crowded)
         subscribe_refuse_count(shard, message, "params.events");
     else if (!made)
-        refuse(shard, message, ERROR_OVERLOADED, NULL);
+        refuse_keeping(shard, message);
     return made;
 }
 

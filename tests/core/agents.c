@@ -13,6 +13,7 @@
 #include "core/agents.h"
 #include "core/limits.h"
 #include "core/memory.h"
+#include "tests/core/account.h"
 
 static struct agent *put(struct agents *agents, const char *id, uint64_t connection,
                          const char *capabilities) {
@@ -46,7 +47,7 @@ static const char *choose(struct agents *agents, const char *method, uint64_t bu
 static void an_agent_is_found_until_it_is_removed(void **state) {
     (void)state;
     struct agents agents;
-    agents_init(&agents, 1);
+    agents_init(&agents, 1, account());
     struct agent *one = put(&agents, "one", 5, "{}"), *two = put(&agents, "two", 5, "[]");
     assert_ptr_equal(agents_find(&agents, "one", 3), one);
     assert_ptr_equal(one->home, two->home);
@@ -67,7 +68,7 @@ static void registering_again_replaces_what_it_offers(void **state) {
     (void)state;
     static const uint32_t owed[4] = {0};
     struct agents agents;
-    agents_init(&agents, 1);
+    agents_init(&agents, 1, account());
     put(&agents, "a", 1, "{\"methods\":[\"old\",\"both\"]}");
     put(&agents, "a", 1, "{\"methods\":[\"new\",\"both\",\"both\",7]}");
     assert_int_equal(agents.count, 1);
@@ -85,7 +86,7 @@ static void the_one_that_owes_least_is_chosen(void **state) {
     uint32_t owed[5] = {0, 3, 1, 2, 1};
     static const char *const ids[] = {"a1", "a2", "a3", "a4"};
     struct agents agents;
-    agents_init(&agents, 1);
+    agents_init(&agents, 1, account());
     for (uint64_t connection = 1; connection <= 4; connection++)
         put(&agents, ids[connection - 1], connection, "{\"methods\":[\"m\"]}");
     // Ties in turn, and never the one that asks.
@@ -106,7 +107,7 @@ static void nobody_is_chosen_for_its_own_request(void **state) {
     (void)state;
     static const uint32_t owed[3] = {0};
     struct agents agents;
-    agents_init(&agents, 1);
+    agents_init(&agents, 1, account());
     put(&agents, "a", 1, "{\"methods\":[\"m\"]}");
     put(&agents, "b", 1, "{\"methods\":[\"m\"]}");
     assert_string_equal(choose(&agents, "m", 1, owed), "nobody");
@@ -143,7 +144,7 @@ static void what_counts_as_a_capability(void **state) {
     };
     for (size_t index = 0; index < sizeof table / sizeof *table; index++) {
         struct agents agents;
-        agents_init(&agents, 1);
+        agents_init(&agents, 1, account());
         const struct agent *agent = put(&agents, "a", 1, table[index].capabilities);
         size_t count;
         struct agent *const *members = groups_members(&agents.groups, GROUP_CAPABILITY, "hcs", 3, &count);
@@ -163,7 +164,7 @@ static uint32_t count_asked(const void *context, uint64_t connection) {
 static void a_choice_ends_at_one_that_owes_nothing(void **state) {
     (void)state;
     struct agents agents;
-    agents_init(&agents, 1);
+    agents_init(&agents, 1, account());
     for (unsigned connection = 1; connection <= 100; connection++) {
         char id[16];
         snprintf(id, sizeof id, "a%u", connection);
@@ -176,12 +177,12 @@ static void a_choice_ends_at_one_that_owes_nothing(void **state) {
     agents_deinit(&agents);
 }
 
-// However far memory reaches, a put is done wholly or not at all; a failed update may cost the old one.
+// However far memory reaches, a put is done wholly or not at all.
 static void without_memory_nothing_is_left_half_done(void **state) {
     (void)state;
     static const uint32_t owed[4] = {0};
     struct agents agents;
-    agents_init(&agents, 1);
+    agents_init(&agents, 1, account());
     put(&agents, "a", 1, "{\"methods\":[\"old\"]}");
     bool done = false;
     for (uint64_t left = 0; !done; left++) {
@@ -193,21 +194,125 @@ static void without_memory_nothing_is_left_half_done(void **state) {
             assert_null(agents_home(&agents, 2));
         }
         memory_fail_after(left);
-        done = put(&agents, "a", 1, "{\"methods\":[\"new\",\"newer\"]}") != NULL && new_done;
+        bool updated = put(&agents, "a", 1, "{\"methods\":[\"new\",\"newer\"]}") != NULL;
         memory_fail_after(UINT64_MAX);
+        done = updated && new_done;
         if (new_done)
             agents_remove_home(&agents, agents_home(&agents, 2));
         assert_string_equal(choose(&agents, "m", 0, owed), "nobody");
-        if (!agents_find(&agents, "a", 1)) {
-            assert_int_equal(agents.count, 0);
-            assert_null(agents_home(&agents, 1));
-            assert_string_equal(choose(&agents, "old", 0, owed), "nobody");
-            put(&agents, "a", 1, "{\"methods\":[\"old\"]}");
-        }
+        assert_string_equal(choose(&agents, "old", 0, owed), updated ? "nobody" : "a");
+        assert_string_equal(choose(&agents, "newer", 0, owed), updated ? "a" : "nobody");
+        put(&agents, "a", 1, "{\"methods\":[\"old\"]}");
     }
-    assert_string_equal(choose(&agents, "new", 0, owed), "a");
-    assert_string_equal(choose(&agents, "old", 0, owed), "nobody");
     agents_deinit(&agents);
+    assert_int_equal(account()->used, 0);
+}
+
+// --- What is kept
+
+enum { NAMES = 1000, SHARDS = 2 };
+
+struct small_hub {
+    struct buffer_budget budget;
+    struct kept kept;
+    struct agents agents;
+};
+
+static void small_open(struct small_hub *hub, uint64_t memory_bytes) {
+    *hub = (struct small_hub){.budget = {.bytes_max = memory_bytes}};
+    kept_init(&hub->kept, &hub->budget);
+    agents_init(&hub->agents, 1, &hub->kept);
+}
+
+// All that was kept has been given back.
+static void small_close(struct small_hub *hub) {
+    assert_int_equal(hub->kept.used, 0);
+    agents_deinit(&hub->agents);
+    kept_deinit(&hub->kept);
+    assert_int_equal(atomic_load(&hub->budget.kept), 0);
+}
+
+// An agent with many methods of its own.
+static struct agent *put_large(struct small_hub *hub, const char *id, uint64_t connection) {
+    static char text[NAMES * 24 + BUFFER_SLACK_BYTES];
+    size_t bytes = 0;
+    for (unsigned index = 0; index < NAMES; index++)
+        bytes += (size_t)snprintf(text + bytes, 24, "%s\"%s-%u\"", index ? "," : "{\"methods\":[", id, index);
+    bytes += (size_t)snprintf(text + bytes, 24, "]}");
+    struct agent_offer offer = {.connection = connection,
+                                .id = id,
+                                .id_bytes = strlen(id),
+                                .capabilities = text,
+                                .capabilities_bytes = bytes,
+                                .judged_for = SHARDS};
+    return agents_put(&hub->agents, &offer);
+}
+
+// A connection gets no more than it leaves to all others, and who comes later still finds room. What doesn't
+// fit leaves no trace, and all is given back with those who go.
+static void agents_take_no_more_than_their_share(void **state) {
+    (void)state;
+    struct small_hub hub;
+    small_open(&hub, 64 << 20);
+    char id[16];
+    unsigned counts[3] = {0};
+    for (unsigned connection = 0; connection < 3; connection++)
+        for (unsigned number = 0;; number++) {
+            int64_t used = hub.kept.used;
+            snprintf(id, sizeof id, "%u.%u", connection, number);
+            if (!put_large(&hub, id, connection + 1)) {
+                assert_true(hub.kept.used <= used + used / 2); // a table may have grown
+                assert_null(agents_find(&hub.agents, id, strlen(id)));
+                break;
+            }
+            counts[connection]++;
+        }
+    assert_true(counts[0] > 20 && counts[1] > 0 && counts[2] > 0);
+    assert_int_equal(hub.kept.refused, 3);
+    assert_non_null(put(&hub.agents, "small", 9, "{\"methods\":[\"m\"]}"));
+    assert_true(atomic_load(&hub.budget.kept) <= kept_bytes_max(&hub.kept));
+    for (uint64_t connection = 1; connection <= 3; connection++)
+        agents_remove_home(&hub.agents, agents_home(&hub.agents, connection));
+    kept_settle(&hub.kept);
+    assert_true(hub.kept.used < 8192); // of what was much, nothing is left but for the small one
+    assert_non_null(put_large(&hub, "again", 1));
+    agents_remove_home(&hub.agents, agents_home(&hub.agents, 1));
+    agents_remove_home(&hub.agents, agents_home(&hub.agents, 9));
+    small_close(&hub);
+}
+
+static void an_update_without_room_leaves_the_old_one(void **state) {
+    (void)state;
+    static const uint32_t owed[3] = {0};
+    struct small_hub hub;
+    small_open(&hub, 1 << 20);
+    assert_non_null(put(&hub.agents, "a", 1, "{\"methods\":[\"old\"]}"));
+    assert_null(put_large(&hub, "a", 1));
+    assert_string_equal(choose(&hub.agents, "old", 0, owed), "a");
+    assert_string_equal(choose(&hub.agents, "a-1", 0, owed), "nobody");
+    assert_null(put_large(&hub, "a", 2)); // nor does it change hands
+    assert_int_equal(agents_find(&hub.agents, "a", 1)->home->connection, 1);
+    assert_null(agents_home(&hub.agents, 2));
+    agents_remove_home(&hub.agents, agents_home(&hub.agents, 1));
+    small_close(&hub);
+}
+
+static void an_agent_may_change_hands(void **state) {
+    (void)state;
+    static const uint32_t owed[3] = {0};
+    struct agents agents;
+    agents_init(&agents, 1, account());
+    put(&agents, "a", 1, "{\"methods\":[\"old\"]}");
+    struct agent *agent = put(&agents, "a", 2, "{\"methods\":[\"new\"]}");
+    assert_ptr_equal(agents_find(&agents, "a", 1), agent);
+    assert_int_equal(agent->home->connection, 2);
+    assert_int_equal(agents.count, 1);
+    assert_string_equal(choose(&agents, "old", 0, owed), "nobody");
+    assert_string_equal(choose(&agents, "new", 0, owed), "a");
+    agents_remove_home(&agents, agents_home(&agents, 1));
+    assert_ptr_equal(agents_find(&agents, "a", 1), agent);
+    agents_deinit(&agents);
+    assert_int_equal(account()->used, 0);
 }
 
 int main(void) {
@@ -219,6 +324,9 @@ int main(void) {
         cmocka_unit_test(what_counts_as_a_capability),
         cmocka_unit_test(a_choice_ends_at_one_that_owes_nothing),
         cmocka_unit_test(without_memory_nothing_is_left_half_done),
+        cmocka_unit_test(agents_take_no_more_than_their_share),
+        cmocka_unit_test(an_update_without_room_leaves_the_old_one),
+        cmocka_unit_test(an_agent_may_change_hands),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

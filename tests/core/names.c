@@ -13,6 +13,7 @@
 
 #include "core/memory.h"
 #include "core/names.h"
+#include "tests/core/account.h"
 
 enum { KEYS = 500 };
 
@@ -29,7 +30,7 @@ static void any_sequence_agrees_with_a_table(void **state) {
         struct names names;
         bool there[KEYS] = {false};
         uint32_t number = 12345;
-        names_init(&names, seed);
+        names_init(&names, seed, account());
         for (unsigned round = 0; round < 5000; round++) {
             number = number * 1664525 + 1013904223;
             size_t index = (number >> 8) % KEYS, bytes = key(index);
@@ -38,6 +39,13 @@ static void any_sequence_agrees_with_a_table(void **state) {
             else
                 assert_true(names_add(&names, keys[index], bytes, &keys[index]));
             there[index] = !there[index];
+            if (round % 1000 > 900 && there[index]) { // fewer again
+                names_remove(&names, keys[index], bytes);
+                there[index] = false;
+            }
+            if (round % 7 == 0)
+                names_shrink(&names);
+            assert_true(names.capacity <= 1024);
             if (round % 50)
                 continue;
             for (size_t other = 0; other < KEYS; other++) {
@@ -54,7 +62,7 @@ static void a_name_is_all_its_bytes(void **state) {
     (void)state;
     struct names names;
     int value;
-    names_init(&names, 1);
+    names_init(&names, 1, account());
     assert_null(names_get(&names, "a", 1));
     names_remove(&names, "a", 1);
     assert_true(names_add(&names, "a\0b", 3, &value));
@@ -68,7 +76,7 @@ static void without_memory_a_full_table_stays_as_it_is(void **state) {
     (void)state;
     struct names names;
     size_t count = 0;
-    names_init(&names, 1);
+    names_init(&names, 1, account());
     assert_true(names_add(&names, keys[0], key(0), &keys[0]));
     memory_fail_after(0);
     while (++count < KEYS && names_add(&names, keys[count], key(count), &keys[count]))

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "core/rules.h"
+#include "tests/core/account.h"
 
 static uint32_t nothing_owed(const void *context, uint64_t connection) {
     (void)context, (void)connection;
@@ -70,7 +71,7 @@ static void the_table(void **state) {
         {"anything", STRING, "loose", GOVERNANCE_SUPERVISED, 9, ERROR_NONE, "loose"},
     };
     struct agents agents;
-    agents_init(&agents, 1);
+    agents_init(&agents, 1, account());
     put(&agents, "loose", 1, GOVERNANCE_SUPERVISED);
     put(&agents, "strict", 2, GOVERNANCE_MANUAL);
     for (size_t index = 0; index < sizeof table / sizeof *table; index++) {
@@ -111,7 +112,7 @@ static void tools_and_approvers(void **state) {
         {"governance/approval", ABSENT, NULL, ERROR_NONE, "only"},
     };
     struct agents agents;
-    agents_init(&agents, 1);
+    agents_init(&agents, 1, account());
     put(&agents, "only", 1, GOVERNANCE_MANUAL);
     struct agent_offer human = {.connection = 2, .id = "human", .id_bytes = 5, .capabilities_bytes = 2};
     char none[2 + 64] = "{}";

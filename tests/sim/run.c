@@ -80,6 +80,11 @@ static void choose(uint64_t seed, bool clean, struct profile *profile, struct wo
         profile->tight = true;
         options->limits.pending_max = 1 + random_below(&random, 4);
     }
+    if (random_chance(&random, 200)) {
+        profile->tight = true;
+        profile->counted = false; // subscriptions may be refused
+        options->kept_room = 1 + random_below(&random, random_chance(&random, 500) ? 300000 : 30000);
+    }
     if (random_chance(&random, 400)) {
         choose_losses(&random, profile, options);
     } else if (random_chance(&random, 300)) {

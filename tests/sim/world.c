@@ -41,6 +41,13 @@ static void open_shards(struct world *world) {
     shard_listen(world->shards[0], &world->listener, 1);
 }
 
+static void fill_kept(struct world *world, uint32_t room) {
+    uint64_t max = atomic_load(&world->hub->budget.bytes_max) / 4;
+    world->kept_bytes = room && room < max ? max - room : 0;
+    atomic_fetch_add(&world->hub->budget.kept, world->kept_bytes);
+    atomic_fetch_add(&world->hub->budget.bytes, world->kept_bytes);
+}
+
 void world_open(struct world *world, const struct world_options *options) {
     *world = (struct world){.shard_count = options->shard_count,
                             .no_memory = options->no_memory,
@@ -61,6 +68,7 @@ void world_open(struct world *world, const struct world_options *options) {
     settings.seed = random_next(&world->random);
     if (hub_create(&world->hub, &settings))
         kernel_fail("out of memory");
+    fill_kept(world, options->kept_room);
     open_shards(world);
 }
 
@@ -213,10 +221,17 @@ static void check_shard(const struct shard *shard) {
                     shard->parcels.made - shard->parcels.free_count);
 }
 
+// What others would have the hub keep.
+static void empty_kept(struct world *world) {
+    atomic_fetch_sub(&world->hub->budget.kept, world->kept_bytes);
+    atomic_fetch_sub(&world->hub->budget.bytes, world->kept_bytes);
+}
+
 static void check_hub(const struct hub *hub) {
-    if (atomic_load(&hub->budget.bytes))
-        kernel_fail("%llu bytes are still counted as held",
-                    (unsigned long long)atomic_load(&hub->budget.bytes));
+    if (atomic_load(&hub->budget.bytes) || atomic_load(&hub->budget.kept))
+        kernel_fail("%llu bytes are still counted as held, %llu of them as kept",
+                    (unsigned long long)atomic_load(&hub->budget.bytes),
+                    (unsigned long long)atomic_load(&hub->budget.kept));
     for (uint32_t shard = 0; shard < hub->settings.shard_count; shard++) {
         if (atomic_load(&hub->connections[shard]))
             kernel_fail("shard %u still counts connections", shard);
@@ -272,6 +287,7 @@ void world_close(struct world *world) {
         shard_close(world->shards[index]);
         fiber_destroy(world->fibers[index]);
     }
+    empty_kept(world);
     check_hub(world->hub);
     hub_destroy(world->hub);
     kernel_destroy(world->kernel);

@@ -17,6 +17,7 @@ struct world_options {
     const char *journal;                 // its file's name, or NULL
     const struct hub_settings *settings; // instead of limits, takeover and strict, when given
     uint16_t no_memory;    // of a shard's turns, in thousandths, those in which an allocation fails
+    uint32_t kept_room;    // of what may be kept, what is left; 0: all of it
     uint32_t mailbox_room; // a power of two, from 4 to MAILBOX_MESSAGES; 0: that
     struct sim_faults faults;
 };
@@ -29,7 +30,8 @@ struct world {
     struct fiber *fibers[WORLD_SHARDS_MAX];
     uint32_t shard_count;
     uint16_t no_memory;
-    bool stuck; // files may not be cut back, so that torn lines stay
+    uint64_t kept_bytes; // that no shard has taken: others' (world_options.kept_room)
+    bool stuck;          // files may not be cut back, so that torn lines stay
     int listener;
 };
 
