@@ -105,9 +105,10 @@ bool batch_has_room(const struct shard *shard, const struct batch *batch, size_t
     return bytes <= batch_room(shard, batch);
 }
 
+// With one more answer there are two brackets, and a comma less than there are answers.
 size_t batch_room(const struct shard *shard, const struct batch *batch) {
-    size_t bytes_max = shard_limits(shard)->frame_bytes_max;
-    return batch->bytes < bytes_max ? bytes_max - batch->bytes : 0;
+    size_t bytes_max = shard_limits(shard)->frame_bytes_max, bytes = batch->bytes + batch->count + 2;
+    return bytes < bytes_max ? bytes_max - bytes : 0;
 }
 
 void batch_answer(struct shard *shard, struct batch *batch, struct parcel *parcel) {

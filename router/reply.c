@@ -89,9 +89,17 @@ static void answer(struct shard *shard, struct peer *peer, struct reply_to to, s
         reply_failed(shard, peer, to);
 }
 
+static const char opening[] = "{\"jsonrpc\":\"2.0\",\"id\":", result_member[] = ",\"result\":";
+
+// The body's, around a result of so many bytes.
+static size_t result_body_bytes(struct reply_to to, size_t bytes) {
+    size_t id_bytes = to.id_bytes ? to.id_bytes : sizeof "null" - 1;
+    return sizeof opening - 1 + id_bytes + sizeof result_member - 1 + bytes + sizeof "}" - 1;
+}
+
 static void begin(struct text *body, struct reply_to to) {
     text_init(body);
-    text_put(body, "{\"jsonrpc\":\"2.0\",\"id\":");
+    text_put(body, opening);
     if (to.id_bytes)
         text_add(body, to.id, to.id_bytes);
     else
@@ -107,13 +115,13 @@ void reply_too_large(struct shard *shard, struct peer *peer, struct reply_to to)
 
 void reply_result(struct shard *shard, struct peer *peer, struct reply_to to, const void *result,
                   size_t bytes) {
-    if (to.batch && !batch_has_room(shard, to.batch, bytes)) {
+    if (to.batch && !batch_has_room(shard, to.batch, result_body_bytes(to, bytes))) {
         reply_too_large(shard, peer, to);
         return;
     }
     struct text body;
     begin(&body, to);
-    text_put(&body, ",\"result\":");
+    text_put(&body, result_member);
     text_add(&body, result, bytes);
     text_put(&body, "}");
     stats_count(&shard->stats, COUNT_ANSWERED_BY_HUB);
