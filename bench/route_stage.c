@@ -76,7 +76,6 @@ static void fill(struct route_stage *stage, uint32_t body_bytes, int id_last) {
 
 struct route_stage *route_stage_open(uint32_t body_bytes, uint32_t batch, int id_last) {
     struct route_stage *stage = calloc(1, sizeof *stage);
-    char capabilities[BUFFER_SLACK_BYTES + 2] = "{}";
     stage->budget.bytes_max = UINT64_C(1) << 32;
     buffer_pool_init(&stage->buffers, &stage->budget);
     parcel_pool_init(&stage->parcels, &stage->budget, 0);
@@ -88,11 +87,10 @@ struct route_stage *route_stage_open(uint32_t body_bytes, uint32_t batch, int id
     agents_init(&stage->agents, 1, &stage->kept);
     wheel_init(&stage->wheel, 0);
     list_init(&stage->asked);
-    agents_put(&stage->agents, &(struct agent_offer){.connection = 1,
-                                                     .id = "agent",
-                                                     .id_bytes = 5,
-                                                     .capabilities = capabilities,
-                                                     .capabilities_bytes = 2});
+    struct capabilities *nothing = capabilities_create(&stage->kept, "{}", 2);
+    agents_put(&stage->agents,
+               &(struct agent_offer){.connection = 1, .id = "agent", .id_bytes = 5, .capabilities = nothing});
+    capabilities_drop(&stage->kept, nothing);
     stage->batch = batch;
     stage->hub_ids = calloc(batch, sizeof *stage->hub_ids);
     fill(stage, body_bytes, id_last);

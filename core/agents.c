@@ -64,21 +64,15 @@ static struct home *home_at(struct agents *agents, uint64_t connection) {
 static void agent_free(struct agents *agents, struct agent *agent) {
     topics_leave(&agents->topics, agent);
     groups_leave(&agents->groups, agent);
-    kept_give(agents->kept, agent->capabilities);
+    capabilities_drop(agents->kept, agent->capabilities);
     kept_give(agents->kept, agent);
 }
 
 static struct agent *agent_make(struct agents *agents, const struct agent_offer *offer) {
     struct agent *agent = kept_take_zeroed(agents->kept, 1, sizeof *agent + offer->id_bytes);
-    char *capabilities = kept_take_zeroed(agents->kept, 1, offer->capabilities_bytes + BUFFER_SLACK_BYTES);
-    if (!agent || !capabilities) {
-        kept_give(agents->kept, agent);
-        kept_give(agents->kept, capabilities);
+    if (!agent)
         return NULL;
-    }
-    memcpy(capabilities, offer->capabilities, offer->capabilities_bytes);
-    agent->capabilities = capabilities;
-    agent->capabilities_bytes = offer->capabilities_bytes;
+    agent->capabilities = capabilities_hold(offer->capabilities);
     agent->governance = offer->governance;
     agent->connected_since_ms = offer->connected_since_ms;
     agent->id_bytes = offer->id_bytes;
@@ -127,7 +121,7 @@ static void take_place(struct agents *agents, struct agent *agent, struct agent 
 static bool is_within_bounds(struct agents *agents, struct agent *agent, const struct agent *old,
                              uint32_t shards, int64_t taken) {
     uint64_t here = taken > 0 ? (uint64_t)taken : 0;
-    agent->kept_bytes = here * shards + agent->capabilities_bytes;
+    agent->kept_bytes = here * shards + agent->capabilities->bytes;
     uint64_t home_bytes = agent->home->kept_bytes + agent->kept_bytes;
     if (old && old->home == agent->home)
         home_bytes -= old->kept_bytes;

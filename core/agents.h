@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/capabilities.h"
 #include "core/governance.h"
 #include "core/groups.h"
 #include "core/kept.h"
@@ -29,10 +30,9 @@ struct agent {
     struct list by_home;
     struct list link; // in the table, by the order of registration
     enum governance governance;
-    uint64_t connected_since_ms; // of the wall clock
-    char *capabilities;          // JSON text, memory of its own
-    size_t capabilities_bytes;
-    struct group **groups; // that it is a member of
+    uint64_t connected_since_ms;       // of the wall clock
+    struct capabilities *capabilities; // one reference
+    struct group **groups;             // that it is a member of
     size_t group_count;
     struct subscription **subscriptions; // that its capabilities are a reason for
     size_t subscription_count;
@@ -53,14 +53,13 @@ struct agents {
     struct kept *kept; // the account that they are kept on
 };
 
-// What an agent brings with it. Texts are copied.
+// What an agent brings with it. The id is copied.
 struct agent_offer {
     uint64_t connection;
     struct subscriber *subscriber; // if the connection is this shard's and can take events; else NULL
     const char *id;
     size_t id_bytes;
-    const char *capabilities; // a JSON object or array, BUFFER_SLACK_BYTES readable behind it
-    size_t capabilities_bytes;
+    struct capabilities *capabilities; // the agent takes a reference of its own
     enum governance governance;
     uint64_t connected_since_ms;
     // For so many shards, which will keep the same, it is judged whether there is room, and whether the

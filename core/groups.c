@@ -110,14 +110,14 @@ static void leave(struct groups *groups, struct group *group, const struct agent
 static bool join_string(struct groups *groups, struct agent *agent, enum group_kind kind,
                         struct span string) {
     char name[METHOD_BYTES_MAX];
-    size_t bytes = json_string_decode((const uint8_t *)agent->capabilities, string, name, sizeof name);
+    size_t bytes = json_string_decode(agent->capabilities->text, string, name, sizeof name);
     return bytes == SIZE_MAX || join(groups, agent, kind, name, bytes);
 }
 
 // Joins a group for each name that is listed.
 static bool join_listed(struct groups *groups, struct agent *agent, enum group_kind kind, struct span list) {
     struct listing listing;
-    listing_begin(&listing, (const uint8_t *)agent->capabilities, list);
+    listing_begin(&listing, agent->capabilities->text, list);
     for (struct span name; listing_next(&listing, &name);)
         if (!join_string(groups, agent, kind, name))
             return false;
@@ -131,8 +131,8 @@ bool groups_join(struct groups *groups, struct agent *agent) {
         bool object; // an object lists too
     } lists[] = {
         {"methods", GROUP_METHOD, true}, {"tools", GROUP_TOOL, true}, {"tasks", GROUP_CAPABILITY, false}};
-    const uint8_t *text = (const uint8_t *)agent->capabilities;
-    struct span all = {0, (uint32_t)agent->capabilities_bytes};
+    const uint8_t *text = agent->capabilities->text;
+    struct span all = capabilities_span(agent->capabilities);
     if (!join_listed(groups, agent, GROUP_CAPABILITY, all))
         return false;
     for (size_t index = 0; index < sizeof lists / sizeof *lists; index++) {

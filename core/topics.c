@@ -157,9 +157,8 @@ static size_t next_pattern(struct listing *listing, char pattern[EVENT_BYTES_MAX
 }
 
 static bool begin_events(const struct agent *agent, struct listing *listing) {
-    const uint8_t *text = (const uint8_t *)agent->capabilities;
-    struct json_item events =
-        json_member(text, (struct span){0, (uint32_t)agent->capabilities_bytes}, "events");
+    const uint8_t *text = agent->capabilities->text;
+    struct json_item events = json_member(text, capabilities_span(agent->capabilities), "events");
     if (events.type != JSON_ARRAY && events.type != JSON_OBJECT)
         return false;
     listing_begin(listing, text, events.value);

@@ -76,11 +76,11 @@ static void leave(struct shard *shard, const struct message *message) {
     peer_linger(shard, message->peer);
 }
 
-static bool keep_request_id(struct order *order, const struct message *message) {
+static bool keep_request_id(struct shard *shard, struct order *order, const struct message *message) {
     struct reply_to to = message_reply_to(message);
     if (!message_is_request(message))
         return true;
-    order->request_id = memory_take(to.id_bytes);
+    order->request_id = kept_take(&shard->kept, to.id_bytes);
     if (!order->request_id)
         return false;
     memcpy(order->request_id, to.id, to.id_bytes);
@@ -91,12 +91,12 @@ static bool keep_request_id(struct order *order, const struct message *message) 
 
 // An order with the request's id in it; without memory for it the message is refused.
 static struct order *order_for(struct shard *shard, const struct message *message, enum order_kind kind) {
-    struct order *order = order_create(kind, message->peer->name);
-    if (order && keep_request_id(order, message))
+    struct order *order = order_create(shard, kind, message->peer->name);
+    if (order && keep_request_id(shard, order, message))
         return order;
     if (order)
-        order_destroy(order);
-    refuse(shard, message, ERROR_OVERLOADED, NULL);
+        order_destroy(shard, order);
+    refuse_keeping(shard, message);
     return NULL;
 }
 
@@ -108,9 +108,9 @@ static void shutdown_session(struct shard *shard, const struct message *message)
 
 // --- Agents
 
-static bool prepare_farewell(struct peer *peer) {
+static bool prepare_farewell(struct shard *shard, struct peer *peer) {
     if (!peer->farewell)
-        peer->farewell = order_create(ORDER_LEAVE, peer->name);
+        peer->farewell = order_create(shard, ORDER_LEAVE, peer->name);
     return peer->farewell != NULL;
 }
 
@@ -118,16 +118,20 @@ static void agent_register(struct shard *shard, const struct message *message) {
     struct offer offer;
     if (!offer_read_agent(shard, message, &offer))
         return;
-    if (message->peer->state != PEER_OPEN || !prepare_farewell(message->peer)) {
+    if (message->peer->state != PEER_OPEN) {
         refuse(shard, message, ERROR_OVERLOADED, NULL);
+        return;
+    }
+    if (!prepare_farewell(shard, message->peer)) {
+        refuse_keeping(shard, message);
         return;
     }
     struct order *order = order_for(shard, message, ORDER_REGISTER);
     if (!order)
         return;
-    if (!offer_fill_order(&offer, message, order)) {
-        order_destroy(order);
-        refuse(shard, message, ERROR_OVERLOADED, NULL);
+    if (!offer_fill_order(shard, &offer, message, order)) {
+        order_destroy(shard, order);
+        refuse_keeping(shard, message);
         return;
     }
     order->connected_since_ms = shard_wall_ms(shard);
@@ -149,7 +153,7 @@ static void put_agent(struct text *out, const struct shard *shard, const struct 
     text_put(out, "{\"agentId\":");
     text_string(out, agent->id, agent->id_bytes);
     text_put(out, ",\"capabilities\":");
-    text_add(out, agent->capabilities, agent->capabilities_bytes);
+    text_add(out, agent->capabilities->text, agent->capabilities->bytes);
     text_put(out, ",\"governanceLevel\":\"");
     text_put(out, governance_text(agent->governance));
     text_put(out, "\",\"connectedSince\":");
@@ -197,7 +201,7 @@ static const struct agent *next_agent(struct wanted *wanted) {
 static bool may_fit(struct wanted wanted, size_t room) {
     size_t bytes = 0;
     for (const struct agent *agent; bytes <= room && (agent = next_agent(&wanted));)
-        bytes += agent->id_bytes + agent->capabilities_bytes;
+        bytes += agent->id_bytes + agent->capabilities->bytes;
     return bytes <= room;
 }
 

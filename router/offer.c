@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "core/memory.h"
 #include "router/methods.h"
 #include "router/refuse.h"
 #include "router/subscribe.h"
@@ -160,17 +159,14 @@ void offer_fill_agent_id(const struct offer *offer, struct order *order) {
     order->agent_id_bytes = (uint32_t)offer->agent_id_bytes;
 }
 
-bool offer_fill_order(const struct offer *offer, const struct message *message, struct order *order) {
+bool offer_fill_order(struct shard *shard, const struct offer *offer, const struct message *message,
+                      struct order *order) {
+    static const char nothing[] = "{}";
+    const void *text =
+        offer->capabilities.bytes ? message->body + offer->capabilities.at : (const uint8_t *)nothing;
+    size_t bytes = offer->capabilities.bytes ? offer->capabilities.bytes : sizeof nothing - 1;
     offer_fill_agent_id(offer, order);
     order->governance = offer->governance;
-    size_t bytes = offer->capabilities.bytes ? offer->capabilities.bytes : 2;
-    order->capabilities = memory_take_zeroed(1, bytes + BUFFER_SLACK_BYTES);
-    if (!order->capabilities)
-        return false;
-    order->capabilities_bytes = bytes;
-    if (offer->capabilities.bytes)
-        memcpy(order->capabilities, message->body + offer->capabilities.at, bytes);
-    else
-        memcpy(order->capabilities, "{}", 2);
-    return true;
+    order->capabilities = capabilities_create(&shard->kept, text, bytes);
+    return order->capabilities != NULL;
 }

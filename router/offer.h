@@ -25,6 +25,7 @@ bool offer_read_agent_id(struct shard *shard, const struct message *message, str
 bool offer_read_capability(struct shard *shard, const struct message *message, char *out, size_t capacity,
                            size_t *bytes);
 
-// Copies the agentId into an order; and all the rest, for which memory may be used up: then false.
+// Copies the agentId into an order; and all the rest, for which there may be no room: then false.
 void offer_fill_agent_id(const struct offer *offer, struct order *order);
-bool offer_fill_order(const struct offer *offer, const struct message *message, struct order *order);
+bool offer_fill_order(struct shard *shard, const struct offer *offer, const struct message *message,
+                      struct order *order);

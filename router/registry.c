@@ -2,14 +2,13 @@
 
 #include <string.h>
 
-#include "core/memory.h"
 #include "router/answer.h"
 #include "router/mail.h"
 #include "router/reply.h"
 #include "router/subscribe.h"
 
-struct order *order_create(enum order_kind kind, uint64_t connection) {
-    struct order *order = memory_take_zeroed(1, sizeof *order);
+struct order *order_create(struct shard *shard, enum order_kind kind, uint64_t connection) {
+    struct order *order = kept_take_zeroed(&shard->kept, 1, sizeof *order);
     if (!order)
         return NULL;
     order->kind = kind;
@@ -18,10 +17,10 @@ struct order *order_create(enum order_kind kind, uint64_t connection) {
     return order;
 }
 
-void order_destroy(struct order *order) {
-    memory_give(order->capabilities);
-    memory_give(order->request_id);
-    memory_give(order);
+void order_destroy(struct shard *shard, struct order *order) {
+    capabilities_drop(&shard->kept, order->capabilities);
+    kept_give(&shard->kept, order->request_id);
+    kept_give(&shard->kept, order);
 }
 
 // --- Applying
@@ -62,7 +61,6 @@ static void apply_register(struct shard *shard, struct order *order) {
         .id = order->agent_id,
         .id_bytes = order->agent_id_bytes,
         .capabilities = order->capabilities,
-        .capabilities_bytes = order->capabilities_bytes,
         .governance = order->governance,
         .connected_since_ms = order->connected_since_ms,
         .judged_for = shard->index == 0 ? shard->hub->settings.shard_count : 0,
@@ -231,7 +229,7 @@ void registry_step(struct shard *shard, struct order *order) {
         shard->orders_out--;
         reply_order(shard, order);
         count_for_peer(shard, order, -1);
-        order_destroy(order);
+        order_destroy(shard, order);
         break;
     }
 }

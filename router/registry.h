@@ -32,18 +32,18 @@ struct order {
     uint64_t limit;   // that the error is about; 0: none
     enum governance governance;
     uint64_t connected_since_ms;
-    char *capabilities; // memory of its own, with slack behind it, or NULL
-    size_t capabilities_bytes;
-    char *request_id; // memory of its own; NULL: nobody waits for an answer
+    struct capabilities *capabilities; // one reference, or NULL
+    char *request_id;                  // memory of its own; NULL: nobody waits for an answer
     uint32_t request_id_bytes;
     struct batch *batch; // that the answer belongs to, or NULL
     uint32_t agent_id_bytes;
     char agent_id[AGENT_ID_BYTES_MAX + 1];
 };
 
-// A new order about a connection, or NULL when memory is used up.
-struct order *order_create(enum order_kind kind, uint64_t connection);
-void order_destroy(struct order *order);
+// A new order about a connection of this shard, or NULL when memory, or the bound of what is kept, is used
+// up.
+struct order *order_create(struct shard *shard, enum order_kind kind, uint64_t connection);
+void order_destroy(struct shard *shard, struct order *order);
 // Sends an order on its way; the registry has it from now on.
 void registry_submit(struct shard *shard, struct order *order);
 // Takes the next step of an order that came by mail.

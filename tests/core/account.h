@@ -1,7 +1,7 @@
-// An account of kept memory without a bound that anybody reaches.
+// An account of kept memory without a bound that anybody reaches, and agents on it.
 #pragma once
 
-#include "core/kept.h"
+#include "core/agents.h"
 
 static inline struct kept *account(void) {
     static struct buffer_budget budget = {.bytes_max = UINT64_C(1) << 40};
@@ -9,4 +9,13 @@ static inline struct kept *account(void) {
     if (!kept.budget)
         kept_init(&kept, &budget);
     return &kept;
+}
+
+// Puts an agent whose capabilities are this text.
+static inline struct agent *put_offer(struct agents *agents, struct agent_offer *offer, const char *text,
+                                      size_t bytes) {
+    offer->capabilities = capabilities_create(agents->kept, text, bytes);
+    struct agent *agent = offer->capabilities ? agents_put(agents, offer) : NULL;
+    capabilities_drop(agents->kept, offer->capabilities);
+    return agent;
 }

@@ -11,20 +11,13 @@
 #include <cmocka.h>
 
 #include "core/agents.h"
-#include "core/limits.h"
 #include "core/memory.h"
 #include "tests/core/account.h"
 
 static struct agent *put(struct agents *agents, const char *id, uint64_t connection,
                          const char *capabilities) {
-    char text[512] = {0};
-    memcpy(text, capabilities, strlen(capabilities));
-    struct agent_offer offer = {.connection = connection,
-                                .id = id,
-                                .id_bytes = strlen(id),
-                                .capabilities = text,
-                                .capabilities_bytes = strlen(capabilities)};
-    return agents_put(agents, &offer);
+    struct agent_offer offer = {.connection = connection, .id = id, .id_bytes = strlen(id)};
+    return put_offer(agents, &offer, capabilities, strlen(capabilities));
 }
 
 static uint32_t owed_by_connection(const void *context, uint64_t connection) {
@@ -234,18 +227,14 @@ static void small_close(struct small_hub *hub) {
 
 // An agent with many methods of its own.
 static struct agent *put_large(struct small_hub *hub, const char *id, uint64_t connection) {
-    static char text[NAMES * 24 + BUFFER_SLACK_BYTES];
+    static char text[NAMES * 24];
     size_t bytes = 0;
     for (unsigned index = 0; index < NAMES; index++)
         bytes += (size_t)snprintf(text + bytes, 24, "%s\"%s-%u\"", index ? "," : "{\"methods\":[", id, index);
     bytes += (size_t)snprintf(text + bytes, 24, "]}");
-    struct agent_offer offer = {.connection = connection,
-                                .id = id,
-                                .id_bytes = strlen(id),
-                                .capabilities = text,
-                                .capabilities_bytes = bytes,
-                                .judged_for = SHARDS};
-    return agents_put(&hub->agents, &offer);
+    struct agent_offer offer = {
+        .connection = connection, .id = id, .id_bytes = strlen(id), .judged_for = SHARDS};
+    return put_offer(&hub->agents, &offer, text, bytes);
 }
 
 // A connection gets no more than it leaves to all others, and who comes later still finds room. What doesn't
@@ -297,6 +286,38 @@ static void an_update_without_room_leaves_the_old_one(void **state) {
     small_close(&hub);
 }
 
+// The text is there once, and goes with the last table that has it, which may be another one than it came
+// with.
+static void capabilities_are_shared_by_all_shards(void **state) {
+    (void)state;
+    enum { TEXT_BYTES = 60000 };
+    static char text[TEXT_BYTES];
+    memset(text, ' ', sizeof text);
+    text[0] = '{', text[TEXT_BYTES - 1] = '}';
+    struct small_hub hub;
+    struct kept other_kept;
+    struct agents other;
+    small_open(&hub, 64 << 20);
+    kept_init(&other_kept, &hub.budget);
+    agents_init(&other, 1, &other_kept);
+    struct agent_offer offer = {.connection = 1, .id = "a", .id_bytes = 1};
+    offer.capabilities = capabilities_create(&hub.kept, text, sizeof text);
+    assert_ptr_equal(agents_put(&hub.agents, &offer)->capabilities, offer.capabilities);
+    assert_ptr_equal(agents_put(&other, &offer)->capabilities, offer.capabilities);
+    capabilities_drop(&hub.kept, offer.capabilities);
+    assert_true(hub.kept.used + other_kept.used < 2 * TEXT_BYTES);
+    agents_remove_home(&hub.agents, agents_home(&hub.agents, 1));
+    assert_memory_equal(agents_find(&other, "a", 1)->capabilities->text, text, sizeof text);
+    agents_remove_home(&other, agents_home(&other, 1));
+    assert_true(hub.kept.used >= TEXT_BYTES); // the one took it, the other one gave it back
+    assert_int_equal(hub.kept.used + other_kept.used, 0);
+    agents_deinit(&hub.agents);
+    agents_deinit(&other);
+    kept_deinit(&hub.kept);
+    kept_deinit(&other_kept);
+    assert_int_equal(atomic_load(&hub.budget.kept), 0);
+}
+
 static void an_agent_may_change_hands(void **state) {
     (void)state;
     static const uint32_t owed[3] = {0};
@@ -327,6 +348,7 @@ int main(void) {
         cmocka_unit_test(agents_take_no_more_than_their_share),
         cmocka_unit_test(an_update_without_room_leaves_the_old_one),
         cmocka_unit_test(an_agent_may_change_hands),
+        cmocka_unit_test(capabilities_are_shared_by_all_shards),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,15 +18,11 @@ static uint32_t nothing_owed(const void *context, uint64_t connection) {
 }
 
 static void put(struct agents *agents, const char *id, uint64_t connection, enum governance governance) {
-    char capabilities[256] =
+    static const char capabilities[] =
         "{\"methods\":[\"work\",\"governance/approval\"],\"tools\":[\"ci\"],\"review\":true}";
-    struct agent_offer offer = {.connection = connection,
-                                .id = id,
-                                .id_bytes = strlen(id),
-                                .capabilities = capabilities,
-                                .capabilities_bytes = strlen(capabilities),
-                                .governance = governance};
-    assert_non_null(agents_put(agents, &offer));
+    struct agent_offer offer = {
+        .connection = connection, .id = id, .id_bytes = strlen(id), .governance = governance};
+    assert_non_null(put_offer(agents, &offer, capabilities, sizeof capabilities - 1));
 }
 
 enum target { ABSENT, STRING, TOO_LONG, NOT_A_STRING };
@@ -114,10 +110,8 @@ static void tools_and_approvers(void **state) {
     struct agents agents;
     agents_init(&agents, 1, account());
     put(&agents, "only", 1, GOVERNANCE_MANUAL);
-    struct agent_offer human = {.connection = 2, .id = "human", .id_bytes = 5, .capabilities_bytes = 2};
-    char none[2 + 64] = "{}";
-    human.capabilities = none;
-    assert_non_null(agents_put(&agents, &human));
+    struct agent_offer human = {.connection = 2, .id = "human", .id_bytes = 5};
+    assert_non_null(put_offer(&agents, &human, "{}", 2));
     for (size_t index = 0; index < sizeof table / sizeof *table; index++) {
         struct rules_message message = {
             .method = table[index].method, .method_bytes = strlen(table[index].method), .source = 9};

@@ -155,15 +155,10 @@ static void any_sequence_agrees_with_a_naive_matcher(void **state) {
 // --- Reasons
 
 static bool put(struct agents *agents, struct subscriber *subscriber, const char *id, const char *events) {
-    char text[512] = {0};
-    size_t bytes = (size_t)snprintf(text, sizeof text - BUFFER_SLACK_BYTES, "{\"events\":%s}", events);
-    struct agent_offer offer = {.connection = 5,
-                                .subscriber = subscriber,
-                                .id = id,
-                                .id_bytes = strlen(id),
-                                .capabilities = text,
-                                .capabilities_bytes = bytes};
-    return agents_put(agents, &offer) != NULL;
+    char text[512];
+    size_t bytes = (size_t)snprintf(text, sizeof text, "{\"events\":%s}", events);
+    struct agent_offer offer = {.connection = 5, .subscriber = subscriber, .id = id, .id_bytes = strlen(id)};
+    return put_offer(agents, &offer, text, bytes) != NULL;
 }
 
 // The patterns in force, in their order, with commas.
