@@ -14,7 +14,11 @@
 #include "router/pressure.h"
 #include "router/send.h"
 
-enum { ACCEPT_PAUSE_MS = 100, STARVED_PAUSE_MS = 10 };
+enum {
+    ACCEPT_PAUSE_MS = 100,
+    STARVED_PAUSE_MS = 10,
+    EXPIRED_A_TURN_MAX = 1024, // the others are due at once in the next one
+};
 
 // --- Opening and closing
 
@@ -214,9 +218,12 @@ static void handle(struct shard *shard, const struct io_event *event) {
     }
 }
 
+// Peers choose how many of their requests time out together, and nobody else waits for all of them.
 static void expire(struct shard *shard) {
     uint64_t now_ms = shard_now_ms(shard);
-    for (struct timer *timer; (timer = wheel_expire(&shard->wheel, now_ms));) {
+    struct timer *timer;
+    for (unsigned left = EXPIRED_A_TURN_MAX; left > 0 && (timer = wheel_expire(&shard->wheel, now_ms));
+         left--) {
         switch ((enum timer_kind)timer->kind) {
         case TIMER_PENDING:
             answer_timed_out(shard, list_entry(timer, struct pending, timer));

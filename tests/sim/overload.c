@@ -279,8 +279,48 @@ static void senders_of_one_pace_come_to_an_end(void **state) {
     scene_close(&scene);
 }
 
+// --- Many requests
+
+// All that sources may ask, asked of one agent at one time.
+static unsigned ask_very_much(struct scene *scene, struct party *sources[], unsigned count) {
+    for (unsigned index = 0; index < count; index++) {
+        sources[index] = party_join(scene);
+        for (unsigned number = 0; number < PARTY_ASKS_MAX; number++)
+            party_ask(sources[index], "work", 0, "\"targetAgent\":\"good\"");
+    }
+    scene_settle(scene);
+    return count * PARTY_ASKS_MAX;
+}
+
+// They are ended in several turns, so that others have theirs between.
+static void what_times_out_together_is_not_ended_at_once(void **state) {
+    (void)state;
+    static struct scene scene;
+    struct party *sources[8];
+    open_small(&scene, 1);
+    struct party *agent = join_as(&scene, "good");
+    agent->silent = true;
+    unsigned asked = ask_very_much(&scene, sources, 8);
+    uint64_t ended = 0, most = 0;
+    kernel_advance(scene.world.kernel, kernel_now(scene.world.kernel) + 300000 * (uint64_t)MILLISECOND);
+    while (world_step(&scene.world)) {
+        uint64_t before = ended;
+        ended = counted(&scene, COUNT_REQUESTS_TIMED_OUT);
+        if (ended - before > most)
+            most = ended - before;
+    }
+    assert_int_equal(ended, asked);
+    assert_in_range(most, 1, asked / 3);
+    scene_settle(&scene);
+    for (unsigned index = 0; index < 8; index++)
+        assert_int_equal(sources[index]->errors, PARTY_ASKS_MAX);
+    scene_check(&scene);
+    scene_close(&scene);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_times_out_together_is_not_ended_at_once),
         cmocka_unit_test(the_slowest_reader_goes_first),
         cmocka_unit_test(answers_that_nobody_reads_count),
         cmocka_unit_test(a_large_frame_waits_for_memory),
