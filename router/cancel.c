@@ -80,24 +80,30 @@ void cancel_request(struct shard *shard, const struct message *message) {
         reply_result(shard, message->peer, message_reply_to(message), "null", 4);
 }
 
-void cancel_downstream(struct shard *shard, struct pending *pending) {
+// One of the hub's own, or NULL.
+static struct parcel *own_cancel(struct shard *shard, uint64_t hub_id) {
     struct text body, frame;
-    if (pending->cancelled)
-        return;
     text_init(&body);
     text_init(&frame);
     text_put(&body, "{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\",\"params\":{\"id\":");
-    text_number(&body, (int64_t)pending_hub_id(&shard->pending, pending));
+    text_number(&body, (int64_t)hub_id);
     text_put(&body, "}}");
     reply_frame(&frame, &body);
     text_deinit(&body);
     struct parcel *parcel = frame.failed ? NULL : parcel_own(&shard->parcels, frame.bytes, frame.length);
-    if (parcel) {
-        dispatch(shard, pending, parcel, false);
+    if (!parcel)
+        text_deinit(&frame);
+    return parcel;
+}
+
+void cancel_downstream(struct shard *shard, struct pending *pending) {
+    if (pending->cancelled)
         return;
-    }
-    text_deinit(&frame);
-    drop_one(shard, COUNT_DROP_NO_MEMORY, pending->target, 0);
+    struct parcel *parcel = own_cancel(shard, pending_hub_id(&shard->pending, pending));
+    if (parcel)
+        dispatch(shard, pending, parcel, false);
+    else
+        drop_one(shard, COUNT_DROP_NO_MEMORY, pending->target, 0);
 }
 
 void cancel_came_home(struct shard *shard, struct parcel *parcel) {
@@ -120,6 +126,18 @@ static void send_home(struct shard *shard, struct parcel *parcel) {
         mailbox_post(hub_mailbox(shard->hub, shard->index, to), &parcel->mail);
 }
 
+// A cancel is taken past the queue's bound, but not with whatever else its source put into it: then the hub
+// cancels in its own words. NULL without memory for them.
+static struct parcel *shorten(struct shard *shard, struct parcel *parcel) {
+    struct parcel *own = own_cancel(shard, parcel->hub_id);
+    if (own)
+        own->lane = LANE_URGENT;
+    else
+        drop_one(shard, COUNT_DROP_NO_MEMORY, parcel->mail.connection, parcel->bytes);
+    send_release(shard, parcel);
+    return own;
+}
+
 void cancel_arrived(struct shard *shard, struct parcel *parcel) {
     struct peer *peer = peer_find(shard, parcel->mail.connection);
     if (!peer) { // what it owed ends with its leaving
@@ -135,6 +153,8 @@ void cancel_arrived(struct shard *shard, struct parcel *parcel) {
             send_release(shard, parcel);
         return;
     }
+    if (parcel->bytes > COPY_BYTES_MAX && !send_has_room(shard, peer) && !(parcel = shorten(shard, parcel)))
+        return;
     parcel->hub_id = 0; // it is no request
     stats_count(&shard->stats, COUNT_CANCELS_FORWARDED);
     send_queue(shard, peer, parcel);

@@ -318,9 +318,52 @@ static void what_times_out_together_is_not_ended_at_once(void **state) {
     scene_close(&scene);
 }
 
+// What a source puts into its cancels doesn't wait beside a queue that is full, and costs the target nothing;
+// each cancel comes.
+static void cancels_are_short_where_the_queue_is_full(void **state) {
+    (void)state;
+    static struct scene scene;
+    enum { ASKED = 50, QUEUE_BYTES = 64 * 1024 };
+    for (uint32_t shards = 1; shards <= 2; shards++) {
+        struct world_options options;
+        world_defaults(&options, 3, shards);
+        options.limits.queue_bytes_max = QUEUE_BYTES;
+        scene_open(&scene, &options);
+        struct party *agent = join_as(&scene, "good"), *source = party_join(&scene);
+        agent->silent = true;
+        for (unsigned number = 0; number < ASKED; number++)
+            party_ask(source, "work", 0, "\"targetAgent\":\"good\"");
+        scene_settle(&scene);
+        assert_int_equal(agent->heard, ASKED);
+        agent->deaf = true;
+        for (unsigned number = 0; number < 4; number++) // what the kernel takes, and more than the queue does
+            party_tell(source, "work", MEBIBYTE, "\"targetAgent\":\"good\"");
+        scene_settle(&scene);
+        assert_true(counted(&scene, COUNT_DROP_OVERLOADED) > 0);
+        uint64_t before = held(&scene);
+        for (unsigned number = 0; number < ASKED; number++) {
+            char id[128];
+            party_id(id, sizeof id, number);
+            party_tell(source, "$/cancelRequest", 100 * 1000, "\"id\":%s", id);
+            scene_settle(&scene);
+        }
+        assert_in_range(held(&scene), before, before + 200 * 1000);
+        assert_int_equal(counted(&scene, COUNT_CANCELS_FORWARDED), ASKED);
+        unsigned heard = agent->heard + 4 - (unsigned)counted(&scene, COUNT_DROP_OVERLOADED);
+        agent->deaf = false;
+        scene_settle(&scene);
+        assert_int_equal(agent->heard, heard + ASKED);
+        party_leave(agent);
+        scene_settle(&scene);
+        scene_check(&scene);
+        scene_close(&scene);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_times_out_together_is_not_ended_at_once),
+        cmocka_unit_test(cancels_are_short_where_the_queue_is_full),
         cmocka_unit_test(the_slowest_reader_goes_first),
         cmocka_unit_test(answers_that_nobody_reads_count),
         cmocka_unit_test(a_large_frame_waits_for_memory),
