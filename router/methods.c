@@ -197,15 +197,25 @@ static const struct agent *next_agent(struct wanted *wanted) {
     return list_entry(node, struct agent, link);
 }
 
-// Whether a list of them may have that many bytes, as far as it shows without writing it.
-static bool may_fit(struct wanted wanted, size_t room) {
-    size_t bytes = 0;
+// How many bytes put_agent writes.
+static size_t agent_bytes(const struct shard *shard, const struct agent *agent) {
+    static const char fixed[] =
+        "{\"agentId\":\"\",\"capabilities\":,\"governanceLevel\":\"\",\"connectedSince\":,\"pending\":}";
+    char digits[20];
+    return sizeof fixed - 1 + agent->id_bytes + agent->capabilities->bytes +
+           strlen(governance_text(agent->governance)) + text_digits(digits, agent->connected_since_ms) +
+           text_digits(digits, (uint64_t)hub_owed(shard->hub, agent->home->connection));
+}
+
+// Whether a list of them has room, so that none is written in vain: a batch may ask for a thousand.
+static bool has_room(const struct shard *shard, struct wanted wanted, size_t room) {
+    size_t bytes = sizeof "{\"agents\":[}" - 1; // each agent has a comma or the closing bracket behind it
     for (const struct agent *agent; bytes <= room && (agent = next_agent(&wanted));)
-        bytes += agent->id_bytes + agent->capabilities->bytes;
+        bytes += agent_bytes(shard, agent) + 1;
     return bytes <= room;
 }
 
-// Agents may have made of themselves what no frame holds.
+// Agents may have made of themselves what no frame holds; what they owe may grow meanwhile.
 static void hub_agents(struct shard *shard, const struct message *message) {
     struct wanted wanted;
     if (!read_wanted(shard, message, &wanted) || !message_is_request(message))
@@ -213,7 +223,7 @@ static void hub_agents(struct shard *shard, const struct message *message) {
     struct text result;
     text_init(&result);
     size_t room = message_room(shard, message);
-    bool fits = may_fit(wanted, room);
+    bool fits = has_room(shard, wanted, room);
     const char *before = "{\"agents\":[";
     for (const struct agent *agent; fits && (agent = next_agent(&wanted)); before = ",") {
         text_put(&result, before);

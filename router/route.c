@@ -187,11 +187,12 @@ static void walk_members(struct json_walk *walk, const struct message *whole) {
     json_walk_begin(walk, whole->body, (struct span){at, bytes - at});
 }
 
-static uint32_t count_members(const struct message *whole) {
+// How many there are, as far as `max` and one more.
+static uint32_t count_members(const struct message *whole, uint32_t max) {
     struct json_walk walk;
     uint32_t count = 0;
     walk_members(&walk, whole);
-    for (struct json_item item; json_next(&walk, &item) == JSON_ITEM;)
+    for (struct json_item item; count <= max && json_next(&walk, &item) == JSON_ITEM;)
         count++;
     return count;
 }
@@ -226,8 +227,8 @@ static void route_batch(struct shard *shard, struct message *whole) {
         refuse_body(shard, whole);
         return;
     }
-    uint32_t count = count_members(whole);
-    if (count == 0 || count > shard_limits(shard)->batch_members_max) {
+    uint32_t max = shard_limits(shard)->batch_members_max, count = count_members(whole, max);
+    if (count == 0 || count > max) {
         refuse_batch_size(shard, whole);
         return;
     }

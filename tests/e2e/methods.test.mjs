@@ -92,6 +92,17 @@ scenario('hub/agents tells of every agent on every shard', EVERYWHERE, async (hu
   await asker.next();
 });
 
+scenario('hub/agents tells as much as a frame may hold, and no byte more', { options: ['--max-frame', '2000'] }, async (hub) => {
+  const peer = await hub.peer();
+  await peer.register('one', { note: '' });
+  await peer.register('two', {}, { governanceLevel: 'human-in-the-loop' });
+  const bytes = JSON.stringify((await peer.ask('hub/agents')).result).length;
+  await peer.register('one', { note: 'x'.repeat(2000 - bytes) });
+  assert.equal(JSON.stringify((await peer.ask('hub/agents')).result).length, 2000);
+  await peer.register('one', { note: 'x'.repeat(2001 - bytes) });
+  assertError(await peer.ask('hub/agents'), -32055);
+});
+
 scenario('hub/agents filters by capability', EVERYWHERE, async (hub) => {
   await hub.agent('object', { review: true, design: false });
   await hub.agent('array', ['review']);
