@@ -36,6 +36,7 @@ bool subscribe_judge(const struct message *message, struct span list) {
 }
 
 // params.events: an array of patterns and nothing else, walked to its end, so that what follows can't fail.
+// It has no more of them than can be in force, so that naming one very often is no work.
 static bool read_list(struct shard *shard, const struct message *message, struct span *list) {
     struct json_item events = message_param(message, "events");
     char pattern[EVENT_BYTES_MAX];
@@ -46,8 +47,14 @@ static bool read_list(struct shard *shard, const struct message *message, struct
     *list = events.value;
     if (good)
         json_walk_begin(&walk, message->body, *list);
-    for (struct json_item item; good && (step = json_next(&walk, &item)) == JSON_ITEM;)
+    uint32_t count = 0;
+    for (struct json_item item; good && (step = json_next(&walk, &item)) == JSON_ITEM;) {
+        if (++count > SUBSCRIPTIONS_PER_CONNECTION_MAX) {
+            subscribe_refuse_count(shard, message, "params.events");
+            return false;
+        }
         good = item.type == JSON_STRING && decode(message, item.value, pattern, &bytes);
+    }
     if (good && step == JSON_END)
         return true;
     refuse_field(shard, message, "params.events", "an array of " SUBSCRIBE_EXPECTED);

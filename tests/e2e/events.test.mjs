@@ -224,6 +224,11 @@ scenario('1,024 patterns a connection, whole or not at all', EVERYWHERE, async (
   assert.equal(error.data.limit, 1024);
   assert.equal((await peer.ask('hub/subscribe', { events: ['e0', 'e7', 'last'] })).result.events.length, 1024);
   assertError(await peer.ask('hub/subscribe', { events: ['one-more'] }), -32602);
+  assert.equal((await peer.ask('hub/subscribe', { events: Array(1024).fill('e0') })).result.events.length, 1024);
+  for (const method of ['hub/subscribe', 'hub/unsubscribe']) {
+    const often = await peer.ask(method, { events: Array(1025).fill('e0') });
+    assert.equal(assertError(often, -32602).data.limit, 1024);
+  }
   assert.equal((await peer.ask('hub/subscribe', { events: names(0, 1023) })).result.events.length, 1024);
   const refused = await peer.ask('agent/register', { agentId: 'a', capabilities: { events: ['one-more'] } });
   assert.equal(assertError(refused, -32602).data.limit, 1024);
