@@ -1,66 +1,7 @@
-// The audit journal on the simulated disk: what is answered is on disk, what fails is not, and no line is
-// torn.
-#include "tests/sim/tell.h"
+// The audit journal on the simulated disk: what enters it, what is answered and when, and how approvals end.
+#include "tests/sim/journaled.h"
 
 #include <signal.h>
-
-static const char *const FIELDS = "\"actor\":\"me\",\"timestamp\":\"now\"";
-
-static void open_hub(struct world *world, uint32_t shard_count, const struct sim_faults *faults) {
-    struct world_options options;
-    world_defaults(&options, 7, shard_count);
-    options.journal = "journal";
-    if (faults)
-        options.faults = *faults;
-    world_open(world, &options);
-}
-
-static void log_as(struct wire *wire, const char *id, const char *action) {
-    char body[512];
-    snprintf(body, sizeof body,
-             "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"audit/log\",\"params\":{\"action\":\"%s\",%s}}", id,
-             action, FIELDS);
-    say(wire, body);
-}
-
-static void hear_logged(struct wire *wire, const char *id) {
-    const char *answer = hear(wire);
-    assert_true(bit_is(of(answer, "id"), id));
-    assert_true(bit_is(of(answer, "result.logged"), "true"));
-}
-
-static void hear_failed(struct wire *wire, const char *id, const char *fault) {
-    const char *answer = hear(wire);
-    assert_true(bit_is(of(answer, "id"), id));
-    assert_int_equal(bit_integer(of(answer, "error.code")), -32003);
-    assert_true(bit_is(of(answer, "error.data.fault"), fault));
-}
-
-static uint64_t counted(const struct world *world, enum counter counter) {
-    uint64_t sum = 0;
-    for (uint32_t shard = 0; shard < world->shard_count; shard++)
-        sum += stats_read(&world->shards[shard]->stats, counter);
-    return sum;
-}
-
-// The n-th line of a file; no line: `bytes` is NULL.
-static struct bit line_of(const struct world *world, uint32_t file, unsigned number) {
-    size_t count = 0, synced;
-    const uint8_t *bytes = disk_file(world->kernel, file, &count, &synced), *end = bytes + count;
-    for (; bytes && bytes < end; number--) {
-        const uint8_t *line_end = memchr(bytes, '\n', (size_t)(end - bytes));
-        line_end = line_end ? line_end : end;
-        if (number == 0)
-            return (struct bit){bytes, (size_t)(line_end - bytes)};
-        bytes = line_end + 1;
-    }
-    return (struct bit){0};
-}
-
-static bool line_is(const struct world *world, uint32_t file, unsigned number, const char *path,
-                    const char *value) {
-    return bit_is(naive_find(line_of(world, file, number), path), value);
-}
 
 static void an_answer_means_that_it_is_on_disk(void **state) {
     (void)state;
@@ -120,99 +61,6 @@ static void what_waits_is_one_group(void **state) {
             snprintf(text, sizeof text, "%u", step);
             hear_logged(wires[index], text);
         }
-    finish(&world, wires, 2);
-}
-
-// A full disk takes a part of a group; that part goes again.
-static void a_full_disk_fails_the_group_and_no_more(void **state) {
-    (void)state;
-    struct world world;
-    open_hub(&world, 2, NULL);
-    struct wire *wires[] = {join(&world, NULL), join(&world, NULL)};
-    log_as(wires[0], "1", "good");
-    world_settle(&world);
-    hear_logged(wires[0], "1");
-    size_t line, synced;
-    disk_file(world.kernel, 0, &line, &synced);
-    disk_hold(world.kernel, true);
-    log_as(wires[0], "2", "good");
-    world_settle(&world);
-    log_as(wires[0], "3", "bad!");
-    log_as(wires[1], "4", "bad!");
-    world_settle(&world);
-    disk_hold(world.kernel, false);
-    disk_room(world.kernel, line + line / 2);
-    world_settle(&world);
-    hear_logged(wires[0], "2");
-    hear_failed(wires[0], "3", "\"No space left on device\"");
-    hear_failed(wires[1], "4", "\"No space left on device\"");
-    assert_null(line_of(&world, 0, 2).bytes);
-    disk_room(world.kernel, SIZE_MAX);
-    log_as(wires[1], "\"5\"", "good again");
-    world_settle(&world);
-    hear_logged(wires[1], "\"5\"");
-    assert_true(line_is(&world, 0, 2, "entry.action", "\"good again\""));
-    assert_int_equal(counted(&world, COUNT_JOURNAL_ENTRIES), 3);
-    assert_int_equal(counted(&world, COUNT_JOURNAL_FAILED), 2);
-    finish(&world, wires, 2);
-}
-
-// Where what was written can't be taken back, the next line begins on a new one.
-static void no_line_is_glued_to_a_torn_one(void **state) {
-    (void)state;
-    struct world world;
-    open_hub(&world, 1, &(struct sim_faults){.file_stuck = 1000});
-    struct wire *wire = join(&world, NULL);
-    disk_room(world.kernel, 20);
-    log_as(wire, "1", "torn");
-    world_settle(&world);
-    hear_failed(wire, "1", "\"No space left on device\"");
-    assert_int_equal(line_of(&world, 0, 0).count, 20);
-    disk_room(world.kernel, SIZE_MAX);
-    log_as(wire, "2", "whole");
-    log_as(wire, "3", "whole");
-    world_settle(&world);
-    hear_logged(wire, "2");
-    hear_logged(wire, "3");
-    assert_int_equal(counted(&world, COUNT_JOURNAL_CUT_FAILED), 1);
-    assert_int_equal(line_of(&world, 0, 0).count, 20);
-    for (unsigned line = 1; line < 3; line++)
-        assert_true(line_is(&world, 0, line, "entry.action", "\"whole\""));
-    assert_null(line_of(&world, 0, 3).bytes);
-    finish(&world, &wire, 1);
-}
-
-static void a_renamed_file_gets_no_more(void **state) {
-    (void)state;
-    struct world world;
-    open_hub(&world, 2, NULL);
-    struct wire *wires[] = {join(&world, NULL), join(&world, NULL)};
-    disk_hold(world.kernel, true);
-    log_as(wires[0], "1", "old");
-    world_settle(&world);
-    disk_rename(world.kernel);
-    kernel_signal(world.kernel, SIGHUP);
-    world_settle(&world);
-    log_as(wires[1], "2", "new");
-    world_settle(&world);
-    disk_hold(world.kernel, false);
-    world_settle(&world);
-    hear_logged(wires[0], "1");
-    hear_logged(wires[1], "2");
-    assert_true(line_is(&world, 0, 0, "entry.action", "\"old\""));
-    assert_true(line_is(&world, 1, 0, "entry.action", "\"new\""));
-    assert_null(line_of(&world, 0, 1).bytes);
-    assert_null(line_of(&world, 1, 1).bytes);
-    // With nothing under way it is done at once; where it can't be done, the old file goes on.
-    disk_refuse(world.kernel, true);
-    kernel_signal(world.kernel, SIGHUP);
-    world_settle(&world);
-    log_as(wires[0], "3", "still");
-    world_settle(&world);
-    hear_logged(wires[0], "3");
-    assert_true(line_is(&world, 1, 1, "entry.action", "\"still\""));
-    assert_int_equal(counted(&world, COUNT_JOURNAL_REOPENED), 1);
-    assert_int_equal(counted(&world, COUNT_JOURNAL_REOPEN_FAILED), 1);
     finish(&world, wires, 2);
 }
 
@@ -396,87 +244,16 @@ static void each_end_of_an_approval_is_told(void **state) {
     }
 }
 
-// --- Faults
-
-enum { SOURCES = 5, ENTRIES = 60 };
-
-// Which entries are in the files; none is there twice.
-static void read_entries(const struct world *world, bool found[SOURCES][ENTRIES]) {
-    for (uint32_t file = 0; file < 2; file++) {
-        size_t count = 0, synced;
-        const uint8_t *at = disk_file(world->kernel, file, &count, &synced), *end = at + count;
-        while (at && at < end) {
-            const uint8_t *line_end = memchr(at, '\n', (size_t)(end - at));
-            unsigned source, entry;
-            struct bit action = naive_find((struct bit){at, (size_t)(line_end - at)}, "entry.action");
-            assert_int_equal(sscanf((const char *)action.bytes, "\"%u-%u\"", &source, &entry), 2);
-            assert_false(found[source][entry]);
-            found[source][entry] = true;
-            at = line_end + 1;
-        }
-    }
-}
-
-// Whatever the disk does: an entry is on disk exactly when its source was told so.
-static void play(uint64_t seed) {
-    struct world_options options;
-    struct world world;
-    world_defaults(&options, seed, 1 + (uint32_t)(seed % WORLD_SHARDS_MAX));
-    options.journal = "journal";
-    options.faults.file_short = seed % 2 ? 300 : 0;
-    options.faults.file_error = 30 * (uint16_t)(seed % 4);
-    options.faults.interrupt = seed % 3 ? 0 : 100;
-    options.faults.late = 200;
-    world_open(&world, &options);
-    struct wire *wires[SOURCES];
-    for (unsigned source = 0; source < SOURCES; source++)
-        wires[source] = join(&world, NULL);
-    for (unsigned entry = 0; entry < ENTRIES; entry++) {
-        char action[32], id[32];
-        snprintf(id, sizeof id, "%u", entry);
-        for (unsigned source = 0; source < SOURCES; source++) {
-            snprintf(action, sizeof action, "%u-%u", source, entry);
-            log_as(wires[source], id, action);
-        }
-        if (entry == 30) {
-            disk_rename(world.kernel);
-            kernel_signal(world.kernel, SIGHUP);
-        }
-        for (unsigned step = random_below(&world.random, 60); step > 0; step--)
-            world_step(&world);
-    }
-    world_settle(&world);
-    bool found[SOURCES][ENTRIES] = {0};
-    read_entries(&world, found);
-    for (unsigned source = 0; source < SOURCES; source++)
-        for (unsigned entry = 0; entry < ENTRIES; entry++) {
-            const char *answer = hear(wires[source]);
-            assert_int_equal(bit_number(of(answer, "id")), entry);
-            assert_int_equal(bit_is(of(answer, "result.logged"), "true"), found[source][entry]);
-        }
-    finish(&world, wires, SOURCES);
-}
-
-static void answers_tell_the_truth_whatever_the_disk_does(void **state) {
-    (void)state;
-    for (uint64_t seed = 1; seed <= 40; seed++)
-        play(seed);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_answer_means_that_it_is_on_disk),
         cmocka_unit_test(what_waits_is_one_group),
-        cmocka_unit_test(a_full_disk_fails_the_group_and_no_more),
-        cmocka_unit_test(no_line_is_glued_to_a_torn_one),
-        cmocka_unit_test(a_renamed_file_gets_no_more),
         cmocka_unit_test(half_closed_source_hears_of_its_entry),
         cmocka_unit_test(a_drain_waits_for_the_disk),
         cmocka_unit_test(a_source_that_has_gone_is_still_on_record),
         cmocka_unit_test(past_the_bound_it_is_refused),
         cmocka_unit_test(a_batch_is_answered_as_one),
         cmocka_unit_test(each_end_of_an_approval_is_told),
-        cmocka_unit_test(answers_tell_the_truth_whatever_the_disk_does),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
