@@ -32,8 +32,8 @@ struct agent {
     enum governance governance;
     uint64_t connected_since_ms;       // of the wall clock
     struct capabilities *capabilities; // one reference
-    struct group **groups;             // that it is a member of
-    size_t group_count;
+    struct membership *memberships;    // in groups
+    size_t membership_count;
     struct subscription **subscriptions; // that its capabilities are a reason for
     size_t subscription_count;
     uint64_t kept_bytes; // what it takes, on all shards for which it was judged

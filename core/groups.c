@@ -8,10 +8,16 @@
 #include "core/limits.h"
 #include "core/listing.h"
 
+struct member {
+    struct agent *agent; // NULL: it has left
+    size_t membership;   // which of the agent's this is
+};
+
 struct group {
     enum group_kind kind;
-    struct agent **members;
-    size_t count;
+    struct member *members; // by the order in which they joined
+    size_t count;           // of those who are there
+    size_t used;            // of `members`
     size_t capacity;
     size_t turn; // where the next choice begins, so that ties go in turn
     size_t name_bytes;
@@ -60,15 +66,15 @@ static void drop_if_empty(struct groups *groups, struct group *group) {
 }
 
 static bool make_room(struct groups *groups, struct group *group, struct agent *agent) {
-    struct group **joined =
-        kept_resize(groups->kept, agent->groups, (agent->group_count + 1) * sizeof(struct group *));
-    if (!joined)
+    struct membership *memberships =
+        kept_resize(groups->kept, agent->memberships, (agent->membership_count + 1) * sizeof *memberships);
+    if (!memberships)
         return false;
-    agent->groups = joined;
-    if (group->count < group->capacity)
+    agent->memberships = memberships;
+    if (group->used < group->capacity)
         return true;
     size_t capacity = group->capacity ? group->capacity * 2 : 4;
-    struct agent **members = kept_resize(groups->kept, group->members, capacity * sizeof(struct agent *));
+    struct member *members = kept_resize(groups->kept, group->members, capacity * sizeof *members);
     if (!members)
         return false;
     group->members = members;
@@ -84,23 +90,41 @@ static bool join(struct groups *groups, struct agent *agent, enum group_kind kin
     if (!group)
         return false;
     // An agent joins all of its groups in one go: if it is a member already, it is the last.
-    if (group->count && group->members[group->count - 1] == agent)
+    if (group->used && group->members[group->used - 1].agent == agent)
         return true;
     if (!make_room(groups, group, agent)) {
         drop_if_empty(groups, group);
         return false;
     }
-    agent->groups[agent->group_count++] = group;
-    group->members[group->count++] = agent;
+    group->members[group->used] = (struct member){agent, agent->membership_count};
+    agent->memberships[agent->membership_count++] = (struct membership){group, group->used++};
+    group->count++;
     return true;
 }
 
-static void leave(struct groups *groups, struct group *group, const struct agent *agent) {
-    size_t index = 0;
-    while (group->members[index] != agent)
-        index++;
-    memmove(&group->members[index], &group->members[index + 1],
-            (--group->count - index) * sizeof(struct agent *));
+// Closes the gaps that members have left.
+static void close_gaps(struct group *group) {
+    size_t to = 0, turn = 0;
+    for (size_t from = 0; from < group->used; from++) {
+        struct member member = group->members[from];
+        if (!member.agent)
+            continue;
+        member.agent->memberships[member.membership].at = to;
+        group->members[to++] = member;
+        turn += from < group->turn;
+    }
+    group->used = to;
+    group->turn = turn;
+}
+
+// Who leaves leaves a gap, until there are more of them than members: so leaving a large group costs no more
+// than a small one, and neither order nor turn change for those who stay.
+static void leave(struct groups *groups, const struct membership *membership) {
+    struct group *group = membership->group;
+    group->members[membership->at].agent = NULL;
+    group->count--;
+    if (group->used - group->count > group->count)
+        close_gaps(group);
     drop_if_empty(groups, group);
 }
 
@@ -145,11 +169,11 @@ bool groups_join(struct groups *groups, struct agent *agent) {
 }
 
 void groups_leave(struct groups *groups, struct agent *agent) {
-    for (size_t index = 0; index < agent->group_count; index++)
-        leave(groups, agent->groups[index], agent);
-    kept_give(groups->kept, agent->groups);
-    agent->groups = NULL;
-    agent->group_count = 0;
+    for (size_t index = 0; index < agent->membership_count; index++)
+        leave(groups, &agent->memberships[index]);
+    kept_give(groups->kept, agent->memberships);
+    agent->memberships = NULL;
+    agent->membership_count = 0;
 }
 
 void groups_shrink(struct groups *groups) {
@@ -159,11 +183,16 @@ void groups_shrink(struct groups *groups) {
 
 // --- Asking
 
-struct agent *const *groups_members(const struct groups *groups, enum group_kind kind, const char *name,
-                                    size_t bytes, size_t *count) {
-    const struct group *group = named(groups, kind, name, bytes);
-    *count = group ? group->count : 0;
-    return group ? group->members : NULL;
+const struct group *groups_find(const struct groups *groups, enum group_kind kind, const char *name,
+                                size_t bytes) {
+    return named(groups, kind, name, bytes);
+}
+
+const struct agent *group_next(const struct group *group, size_t *at) {
+    const struct agent *agent = NULL;
+    while (!agent && *at < group->used)
+        agent = group->members[(*at)++].agent;
+    return agent;
 }
 
 struct agent *groups_choose(struct groups *groups, enum group_kind kind, const char *name, size_t bytes,
@@ -172,10 +201,10 @@ struct agent *groups_choose(struct groups *groups, enum group_kind kind, const c
     struct agent *best = NULL;
     uint32_t best_load = UINT32_MAX;
     size_t best_index = 0;
-    for (size_t step = 0; group && step < group->count; step++) {
-        size_t index = (group->turn + step) % group->count;
-        struct agent *agent = group->members[index];
-        if (agent->home->connection == but)
+    for (size_t step = 0; group && step < group->used; step++) {
+        size_t index = (group->turn + step) % group->used;
+        struct agent *agent = group->members[index].agent;
+        if (!agent || agent->home->connection == but)
             continue;
         uint32_t owed = load(context, agent->home->connection);
         if (!best || owed < best_load) {

@@ -13,6 +13,11 @@
 struct agent;
 struct group;
 
+struct membership {
+    struct group *group;
+    size_t at; // among its members
+};
+
 // What agents can have in common:
 enum group_kind {
     GROUP_METHOD, // `methods` lists it: an element of an array, or a member of an object that isn't false,
@@ -37,10 +42,11 @@ bool groups_join(struct groups *groups, struct agent *agent);
 void groups_leave(struct groups *groups, struct agent *agent);
 // Gives back what the tables of names don't need any more.
 void groups_shrink(struct groups *groups);
-// The members of the group of this name, longest there first, until one joins or leaves; count 0: there is
-// none.
-struct agent *const *groups_members(const struct groups *groups, enum group_kind kind, const char *name,
-                                    size_t bytes, size_t *count);
+// The group of this name, until an agent joins or leaves; NULL: there is none.
+const struct group *groups_find(const struct groups *groups, enum group_kind kind, const char *name,
+                                size_t bytes);
+// Its next member, longest there first, and NULL at the end; *at begins as 0.
+const struct agent *group_next(const struct group *group, size_t *at);
 
 // How many requests a connection's agents owe, over all shards.
 typedef uint32_t groups_load(const void *context, uint64_t connection);

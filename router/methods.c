@@ -169,8 +169,7 @@ struct wanted {
     const struct list *all;
     const struct list *node;
     bool is_group;
-    struct agent *const *members;
-    size_t count;
+    const struct group *group; // or NULL
     size_t next;
 };
 
@@ -182,14 +181,13 @@ static bool read_wanted(struct shard *shard, const struct message *message, stru
     const struct list *all = &shard->agents.all;
     *wanted = (struct wanted){.all = all, .node = all->next, .is_group = bytes > 0};
     if (wanted->is_group)
-        wanted->members =
-            groups_members(&shard->agents.groups, GROUP_CAPABILITY, capability, bytes, &wanted->count);
+        wanted->group = groups_find(&shard->agents.groups, GROUP_CAPABILITY, capability, bytes);
     return true;
 }
 
 static const struct agent *next_agent(struct wanted *wanted) {
     if (wanted->is_group)
-        return wanted->next < wanted->count ? wanted->members[wanted->next++] : NULL;
+        return wanted->group ? group_next(wanted->group, &wanted->next) : NULL;
     const struct list *node = wanted->node;
     if (node == wanted->all)
         return NULL;

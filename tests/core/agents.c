@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 // cmocka.h needs the standard headers before it.
 #include <cmocka.h>
@@ -13,6 +14,26 @@
 #include "core/agents.h"
 #include "core/memory.h"
 #include "tests/core/account.h"
+
+struct small_hub {
+    struct buffer_budget budget;
+    struct kept kept;
+    struct agents agents;
+};
+
+static void small_open(struct small_hub *hub, uint64_t memory_bytes) {
+    *hub = (struct small_hub){.budget = {.bytes_max = memory_bytes}};
+    kept_init(&hub->kept, &hub->budget);
+    agents_init(&hub->agents, 1, &hub->kept);
+}
+
+// All that was kept has been given back.
+static void small_close(struct small_hub *hub) {
+    assert_int_equal(hub->kept.used, 0);
+    agents_deinit(&hub->agents);
+    kept_deinit(&hub->kept);
+    assert_int_equal(atomic_load(&hub->budget.kept), 0);
+}
 
 static struct agent *put(struct agents *agents, const char *id, uint64_t connection,
                          const char *capabilities) {
@@ -139,10 +160,10 @@ static void what_counts_as_a_capability(void **state) {
         struct agents agents;
         agents_init(&agents, 1, account());
         const struct agent *agent = put(&agents, "a", 1, table[index].capabilities);
-        size_t count;
-        struct agent *const *members = groups_members(&agents.groups, GROUP_CAPABILITY, "hcs", 3, &count);
-        assert_int_equal(count, table[index].has);
-        assert_true(count == 0 || members[0] == agent);
+        const struct group *group = groups_find(&agents.groups, GROUP_CAPABILITY, "hcs", 3);
+        size_t at = 0;
+        assert_int_equal(group != NULL, table[index].has);
+        assert_true(!group || (group_next(group, &at) == agent && !group_next(group, &at)));
         agents_deinit(&agents);
     }
 }
@@ -168,6 +189,61 @@ static void a_choice_ends_at_one_that_owes_nothing(void **state) {
     assert_int_equal(agent->home->connection, 4);
     assert_int_equal(asked, 4);
     agents_deinit(&agents);
+}
+
+// Whoever leaves: those who stay have their turn in the same order, and are listed so.
+static void who_stays_keeps_its_turn(void **state) {
+    (void)state;
+    static const uint32_t owed[10] = {0};
+    static const char *const stay[] = {"a4", "a8", "a2"};
+    static const uint64_t leave[] = {1, 3, 5, 6, 7};
+    struct agents agents;
+    agents_init(&agents, 1, account());
+    char id[] = "a1";
+    for (uint64_t connection = 1; connection <= 8; connection++, id[1]++)
+        put(&agents, id, connection, "{\"methods\":[\"m\"]}");
+    assert_string_equal(choose(&agents, "m", 0, owed), "a1");
+    assert_string_equal(choose(&agents, "m", 0, owed), "a2");
+    for (unsigned gone = 0; gone < 5; gone++) {
+        agents_remove_home(&agents, agents_home(&agents, leave[gone]));
+        assert_non_null(groups_find(&agents.groups, GROUP_METHOD, "m", 1));
+    }
+    for (unsigned turn = 0; turn < 6; turn++)
+        assert_string_equal(choose(&agents, "m", 0, owed), stay[turn % 3]);
+    put(&agents, "a9", 9, "{\"methods\":[\"m\"]}");
+    const struct group *group = groups_find(&agents.groups, GROUP_METHOD, "m", 1);
+    size_t at = 0;
+    for (const char *next = "2489"; *next; next++)
+        assert_int_equal(group_next(group, &at)->id[1], *next);
+    assert_null(group_next(group, &at));
+    for (const char *next = "4892"; *next; next++)
+        assert_int_equal(choose(&agents, "m", 0, owed)[1], *next);
+    agents_deinit(&agents);
+}
+
+// All agents of a large group leave, those in its middle first: that takes no longer than it took them to
+// come.
+static void leaving_a_large_group_costs_no_more(void **state) {
+    (void)state;
+    enum { AGENTS = 100000 };
+    static struct agent *all[AGENTS];
+    struct small_hub hub;
+    small_open(&hub, UINT64_C(1) << 30);
+    clock_t begin = clock();
+    for (unsigned number = 0; number < AGENTS; number++) {
+        char id[16];
+        snprintf(id, sizeof id, "a%u", number);
+        all[number] = put(&hub.agents, id, 1, "{\"methods\":[\"m\"]}");
+        assert_non_null(all[number]);
+    }
+    clock_t came = clock();
+    for (unsigned number = 0; number < AGENTS; number++)
+        agents_remove(&hub.agents, all[(number + AGENTS / 2) % AGENTS]);
+    clock_t left = clock();
+    assert_null(groups_find(&hub.agents.groups, GROUP_METHOD, "m", 1));
+    assert_true(left - came < 5 * (came - begin));
+    agents_remove_home(&hub.agents, agents_home(&hub.agents, 1));
+    small_close(&hub);
 }
 
 // However far memory reaches, a put is done wholly or not at all.
@@ -204,26 +280,6 @@ static void without_memory_nothing_is_left_half_done(void **state) {
 // --- What is kept
 
 enum { NAMES = 1000, SHARDS = 2 };
-
-struct small_hub {
-    struct buffer_budget budget;
-    struct kept kept;
-    struct agents agents;
-};
-
-static void small_open(struct small_hub *hub, uint64_t memory_bytes) {
-    *hub = (struct small_hub){.budget = {.bytes_max = memory_bytes}};
-    kept_init(&hub->kept, &hub->budget);
-    agents_init(&hub->agents, 1, &hub->kept);
-}
-
-// All that was kept has been given back.
-static void small_close(struct small_hub *hub) {
-    assert_int_equal(hub->kept.used, 0);
-    agents_deinit(&hub->agents);
-    kept_deinit(&hub->kept);
-    assert_int_equal(atomic_load(&hub->budget.kept), 0);
-}
 
 // An agent with many methods of its own.
 static struct agent *put_large(struct small_hub *hub, const char *id, uint64_t connection) {
@@ -344,6 +400,8 @@ int main(void) {
         cmocka_unit_test(nobody_is_chosen_for_its_own_request),
         cmocka_unit_test(what_counts_as_a_capability),
         cmocka_unit_test(a_choice_ends_at_one_that_owes_nothing),
+        cmocka_unit_test(who_stays_keeps_its_turn),
+        cmocka_unit_test(leaving_a_large_group_costs_no_more),
         cmocka_unit_test(without_memory_nothing_is_left_half_done),
         cmocka_unit_test(agents_take_no_more_than_their_share),
         cmocka_unit_test(an_update_without_room_leaves_the_old_one),
