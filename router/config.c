@@ -1,5 +1,6 @@
 #include "router/config.h"
 
+#include <errno.h>
 #include <ini.h>
 #include <stdio.h>
 #include <string.h>
@@ -186,15 +187,33 @@ static int set_key(void *context, const char *section, const char *name, const c
     return 0;
 }
 
+// Gives inih a line without the blanks before it, for which inih would take it to go on with the value above.
+// One that doesn't end in its room, or has a NUL, can't be used, unless it is a comment.
+static char *read_line(char *line, int capacity, void *file) {
+    if (!fgets(line, capacity, file))
+        return NULL;
+    bool whole = strchr(line, '\n') || feof(file);
+    size_t blanks = strspn(line, " \t");
+    memmove(line, line + blanks, strlen(line + blanks) + 1);
+    if (whole)
+        return line;
+    if (strlen(line) + blanks + 1 == (size_t)capacity)
+        for (int byte = 0; byte != '\n' && byte != EOF;)
+            byte = fgetc(file);
+    return *line == '#' || *line == ';' ? line : strcpy(line, "?");
+}
+
 static bool read_file(struct config *config, const char *path) {
-    int line = ini_parse(path, set_key, config);
-    if (line == 0)
-        return true;
-    if (line < 0)
-        fprintf(stderr, "patchbayd: can't read %s\n", path);
-    else
+    FILE *file = fopen(path, "re");
+    int line = file ? ini_parse_stream(read_line, file, set_key, config) : 0;
+    bool unread = !file || ferror(file);
+    if (unread)
+        fprintf(stderr, "patchbayd: can't read %s: %s\n", path, strerror(errno));
+    else if (line != 0)
         fprintf(stderr, "patchbayd: %s:%d can't be used\n", path, line);
-    return false;
+    if (file)
+        fclose(file);
+    return !unread && line == 0;
 }
 
 // --- The command line

@@ -1,6 +1,6 @@
 // SIGHUP: the configuration is read again, and no connection notices but by what has changed.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -29,8 +29,10 @@ async function configured(shards, first, run) {
     hub.process.kill('SIGHUP');
     await says(hub, /was read again/g, ++loads);
   };
-  const loadBad = async (text) => {
-    writeFileSync(file, text);
+  const loadBad = async (text) => { // null: a directory in the file's place
+    rmSync(file);
+    if (text === null) mkdirSync(file);
+    else writeFileSync(file, text);
     hub.process.kill('SIGHUP');
     await says(hub, /goes on as before/g, ++failures);
   };
@@ -72,17 +74,26 @@ for (const shards of [1, 2]) {
 
   test(`a configuration that can't be used changes nothing (--shards ${shards})`, () => configured(shards, 'max-frame = 2K\n', async (hub, load, loadBad) => {
     const [peer] = await peers(hub, 1);
-    for (const bad of ['max-frame = many\n', 'no-such = 1\n', 'max-frame\n', 'max-frame = 0\n']) {
+    const long = `max-batch = ${'0'.repeat(500)}5\n`;
+    for (const bad of ['max-frame = many\n', 'no-such = 1\n', 'max-frame\n', 'max-frame = 0\n', 'max-batch = 5\0\n', long]) {
       await loadBad(bad);
       assert.equal((await peer.ask('initialize', {})).result.capabilities.maxFrame, 2048);
     }
-    assert.equal((await peer.ask('hub/stats')).result.reloads_failed, 4);
-    await load('max-frame = 3K\nshards = 5\n');
+    assert.equal((await peer.ask('hub/stats')).result.reloads_failed, 6);
+    await load(`# ${'x'.repeat(500)} = 1\n[limits]\n  max-frame = 3K\n\tshards = 5\n`);
     assert.match(hub.stderr, /take effect at the next start/);
     assert.equal((await peer.ask('initialize', {})).result.capabilities.maxFrame, 3072);
     assert.equal((await peer.ask('hub/stats')).result.shards, shards);
   }));
 }
+
+// An empty configuration would be none: the defaults for all that was set.
+test('what can be opened but not read is no configuration', () => configured(1, 'max-frame = 2K\n', async (hub, load, loadBad) => {
+  const [peer] = await peers(hub, 1);
+  await loadBad(null);
+  assert.match(hub.stderr, /can't read .*: Is a directory/);
+  assert.equal((await peer.ask('initialize', {})).result.capabilities.maxFrame, 2048);
+}));
 
 // Tables and sockets are as large and as many as they were at the start.
 test('what only the next start can change is said, and stays', () => configured(1, 'max-connections = 3\n', async (hub, load) => {
