@@ -82,8 +82,8 @@ struct route_stage *route_stage_open(uint32_t body_bytes, uint32_t batch, int id
     stage_init(&stage->stage, &stage->buffers);
     outbox_init(&stage->to_agent);
     outbox_init(&stage->to_source);
-    pending_table_init(&stage->pending, 0);
     kept_init(&stage->kept, &stage->budget);
+    pending_table_init(&stage->pending, 0, &stage->kept);
     agents_init(&stage->agents, 1, &stage->kept);
     wheel_init(&stage->wheel, 0);
     list_init(&stage->asked);

@@ -9,7 +9,6 @@
 #pragma GCC diagnostic pop
 
 #include "core/limits.h"
-#include "core/memory.h"
 #include "core/pending.h"
 
 enum {
@@ -22,18 +21,18 @@ void asked_init(struct asked *asked) {
     list_init(&asked->requests);
 }
 
-static void drop_table(struct asked *asked) {
+static void drop_table(struct asked *asked, struct kept *kept) {
     if (!asked->buckets)
         return;
     for (size_t index = 0; index < asked->bucket_count; index++)
         while (list_take(&asked->buckets[index])) {
         }
-    memory_give(asked->buckets);
+    kept_give(kept, asked->buckets);
     asked->buckets = NULL;
 }
 
-void asked_deinit(struct asked *asked) {
-    drop_table(asked);
+void asked_deinit(struct asked *asked, struct kept *kept) {
+    drop_table(asked, kept);
 }
 
 // --- Ids
@@ -93,19 +92,19 @@ static size_t count(const struct asked *asked) {
 
 // Makes the table anew, as large as what is under way wants it; none for a short list. Without memory a table
 // that is there stays.
-static void make_table(struct asked *asked, uint64_t seed) {
+static void make_table(struct asked *asked, uint64_t seed, struct kept *kept) {
     size_t requests = count(asked), bucket_count = SCAN_MAX;
     asked->filed = 0;
     if (requests <= SCAN_MAX) {
-        drop_table(asked);
+        drop_table(asked, kept);
         return;
     }
     while (bucket_count < requests)
         bucket_count *= 2;
-    struct list *buckets = memory_take(bucket_count * sizeof *buckets);
+    struct list *buckets = kept_take(kept, bucket_count * sizeof *buckets);
     if (!buckets)
         return;
-    drop_table(asked);
+    drop_table(asked, kept);
     asked->buckets = buckets;
     asked->bucket_count = bucket_count;
     for (size_t index = 0; index < bucket_count; index++)
@@ -116,12 +115,14 @@ static void make_table(struct asked *asked, uint64_t seed) {
 
 // --- Asking
 
-void asked_add(struct asked *asked, struct pending *pending, uint64_t seed) {
+void asked_add(struct asked *asked, struct pending *pending, uint64_t seed, struct kept *kept) {
+    asked->kept_bytes += pending->bytes;
+    pending->source_bytes = &asked->kept_bytes;
     list_append(&asked->requests, &pending->by_source);
     if (!asked->buckets)
         return;
     if (asked->filed >= 2 * asked->bucket_count)
-        make_table(asked, seed);
+        make_table(asked, seed, kept);
     else
         file(asked, pending, seed);
 }
@@ -133,9 +134,10 @@ static bool is_long(const struct list *list) {
     return node != list;
 }
 
-struct pending *asked_find(struct asked *asked, const uint8_t *text, struct span id, uint64_t seed) {
+struct pending *asked_find(struct asked *asked, const uint8_t *text, struct span id, uint64_t seed,
+                           struct kept *kept) {
     if (!asked->buckets && is_long(&asked->requests))
-        make_table(asked, seed);
+        make_table(asked, seed, kept);
     if (asked->buckets) {
         struct list *bucket = &asked->buckets[hash_of(text, id, seed) & (asked->bucket_count - 1)];
         for (struct list *node = bucket->next; node != bucket; node = node->next)

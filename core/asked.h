@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "core/json.h"
+#include "core/kept.h"
 #include "core/list.h"
 
 struct pending;
@@ -21,16 +22,19 @@ struct asked {
     struct list *buckets; // of struct pending.by_id, the latest first; NULL: there is no table
     size_t bucket_count;  // a power of two
     size_t filed;         // since the table was made
+    uint64_t kept_bytes;  // for the requests
 };
 
 void asked_init(struct asked *asked);
-// Gives the table back. What is under way is the list's owner's.
-void asked_deinit(struct asked *asked);
+// Gives the table back, on the account that it was taken on. What is under way is the list's owner's.
+void asked_deinit(struct asked *asked, struct kept *kept);
 
-// Puts in a new request, which is in no source's list. pending_end takes it out.
-void asked_add(struct asked *asked, struct pending *pending, uint64_t seed);
+// Puts in a new request, which is in no source's list. pending_end takes it out. A table is taken on the
+// account `kept`.
+void asked_add(struct asked *asked, struct pending *pending, uint64_t seed, struct kept *kept);
 // The latest that isn't cancelled and whose id means what `id`, a value of `text`, means (json_same); or
 // NULL. `seed` is a secret, and always the same.
-struct pending *asked_find(struct asked *asked, const uint8_t *text, struct span id, uint64_t seed);
+struct pending *asked_find(struct asked *asked, const uint8_t *text, struct span id, uint64_t seed,
+                           struct kept *kept);
 // Marks one as cancelled: it isn't found again.
 void asked_cancel(struct pending *pending);

@@ -39,23 +39,28 @@ static bool draw(struct kept *kept, uint64_t bytes) {
     return fits && all_fits;
 }
 
+static int64_t spare(const struct kept *kept) {
+    return kept->granted - kept->used;
+}
+
 // Near the bound only what is wanted.
-static bool make_room(struct kept *kept, size_t bytes) {
-    int64_t lack = kept->used + (int64_t)bytes - kept->granted;
+static bool draw_for(struct kept *kept, size_t bytes) {
+    int64_t lack = kept->used + (int64_t)memory_bytes_for(bytes) - kept->granted;
     if (lack <= 0 || draw(kept, (uint64_t)lack + KEPT_GRANT_BYTES) || draw(kept, (uint64_t)lack))
         return true;
     kept->refused++;
     return false;
 }
 
-static int64_t spare(const struct kept *kept) {
-    return kept->granted - kept->used;
+// The allocator, which may take more than it is asked for, is asked how much when that could matter.
+static inline bool make_room(struct kept *kept, size_t bytes) {
+    return spare(kept) >= (int64_t)(2 * bytes) + 64 || draw_for(kept, bytes);
 }
 
 // One grant stays, so that what goes to and fro doesn't reach the hub's account.
 static void use(struct kept *kept, int64_t bytes) {
     kept->used += bytes;
-    if (kept->used > kept->granted) // the allocator took more than it had said
+    if (kept->used > kept->granted)
         add(kept, kept->used - kept->granted);
     if (spare(kept) > 2 * KEPT_GRANT_BYTES)
         add(kept, KEPT_GRANT_BYTES - spare(kept));
@@ -72,21 +77,25 @@ void kept_deinit(struct kept *kept) {
 
 // --- Memory
 
-void *kept_take(struct kept *kept, size_t bytes) {
-    void *memory = make_room(kept, memory_bytes_for(bytes)) ? memory_take(bytes) : NULL;
+void *kept_take_anyway(struct kept *kept, size_t bytes) {
+    void *memory = memory_take(bytes);
     use(kept, memory ? (int64_t)memory_bytes(memory) : 0);
     return memory;
 }
 
+void *kept_take(struct kept *kept, size_t bytes) {
+    return make_room(kept, bytes) ? kept_take_anyway(kept, bytes) : NULL;
+}
+
 void *kept_take_zeroed(struct kept *kept, size_t count, size_t bytes) {
-    void *memory = make_room(kept, memory_bytes_for(count * bytes)) ? memory_take_zeroed(count, bytes) : NULL;
+    void *memory = make_room(kept, count * bytes) ? memory_take_zeroed(count, bytes) : NULL;
     use(kept, memory ? (int64_t)memory_bytes(memory) : 0);
     return memory;
 }
 
 void *kept_resize(struct kept *kept, void *memory, size_t bytes) {
-    size_t before = memory ? memory_bytes(memory) : 0, after = memory_bytes_for(bytes);
-    bool has_room = after <= before || make_room(kept, after - before);
+    size_t before = memory ? memory_bytes(memory) : 0;
+    bool has_room = bytes <= before || make_room(kept, memory_bytes_for(bytes) - before);
     void *resized = has_room ? memory_resize(memory, bytes) : NULL;
     use(kept, resized ? (int64_t)memory_bytes(resized) - (int64_t)before : 0);
     return resized;

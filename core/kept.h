@@ -35,6 +35,9 @@ __attribute__((malloc, warn_unused_result)) void *kept_take(struct kept *kept, s
 __attribute__((malloc, warn_unused_result)) void *kept_take_zeroed(struct kept *kept, size_t count,
                                                                    size_t bytes);
 __attribute__((warn_unused_result)) void *kept_resize(struct kept *kept, void *memory, size_t bytes);
+// The same, but the bound refuses nothing: for what is little and goes at once unless something else is kept
+// for it.
+__attribute__((malloc, warn_unused_result)) void *kept_take_anyway(struct kept *kept, size_t bytes);
 // NULL is allowed.
 void kept_give(struct kept *kept, void *memory);
 // Hands back what it was granted and doesn't use.

@@ -1,6 +1,5 @@
 #include "router/batch.h"
 
-#include "core/memory.h"
 #include "core/text.h"
 #include "router/drop.h"
 #include "router/send.h"
@@ -15,8 +14,9 @@ struct batch {
     uint32_t due; // and one while members are still being routed
 };
 
+// It lasts no longer than its members, which the bound may refuse.
 struct batch *batch_open(struct shard *shard, struct peer *peer) {
-    struct batch *batch = memory_take(sizeof *batch);
+    struct batch *batch = kept_take_anyway(&shard->kept, sizeof *batch);
     if (!batch)
         return NULL;
     *batch = (struct batch){.connection = peer->name, .due = 1, .opened_ms = shard_now_ms(shard)};
@@ -83,7 +83,7 @@ static void end(struct shard *shard, struct batch *batch) {
             send_array(shard, peer, batch);
         peer_settle(shard, peer);
     }
-    memory_give(batch);
+    kept_give(&shard->kept, batch);
 }
 
 // --- What is due

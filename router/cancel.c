@@ -73,7 +73,7 @@ void cancel_request(struct shard *shard, const struct message *message) {
         return;
     }
     struct pending *pending =
-        asked_find(&message->peer->asked, message->body, id.value, shard->hub->settings.seed);
+        asked_find(&message->peer->asked, message->body, id.value, shard->hub->settings.seed, &shard->kept);
     if (pending)
         forward(shard, message, id.value, pending);
     if (message_is_request(message))

@@ -112,7 +112,7 @@ static struct parcel *parcel_with_splices(struct shard *shard, const struct mess
     return parcel;
 }
 
-static bool keep_tokens(struct pending *pending, const struct message *message,
+static bool keep_tokens(struct shard *shard, struct pending *pending, const struct message *message,
                         const struct progress_tokens *tokens) {
     const void *texts[TOKENS_COUNT];
     uint32_t bytes[TOKENS_COUNT];
@@ -120,7 +120,7 @@ static bool keep_tokens(struct pending *pending, const struct message *message,
         texts[which] = message->body + tokens->values[which].at;
         bytes[which] = tokens->values[which].bytes;
     }
-    return tokens->count == 0 || pending_keep_tokens(pending, texts, bytes);
+    return tokens->count == 0 || pending_keep_tokens(&shard->pending, pending, texts, bytes);
 }
 
 static void bind(struct shard *shard, struct pending *pending, const struct message *message,
@@ -130,29 +130,40 @@ static void bind(struct shard *shard, struct pending *pending, const struct mess
     pending->target = home->connection;
     pending->timeout_ms = timeout_ms(shard, message);
     pending->timer.kind = TIMER_PENDING;
-    asked_add(&message->peer->asked, pending, shard->hub->settings.seed);
+    asked_add(&message->peer->asked, pending, shard->hub->settings.seed, &shard->kept);
     list_append(&home->pending, &pending->by_target);
     wheel_arm(&shard->wheel, &pending->timer, shard_now_ms(shard) + pending->timeout_ms);
     hub_owe(shard->hub, home->connection, 1);
 }
 
-void forward_request(struct shard *shard, const struct message *message, struct agent *agent) {
+// Enters a request into the table; NULL where the hub has no room to keep it, and it was refused.
+static struct pending *enter(struct shard *shard, const struct message *message, const struct agent *agent,
+                             const struct progress_tokens *tokens) {
     struct reply_to to = message_reply_to(message);
+    bool fair = kept_is_fair(&shard->kept, message->peer->asked.kept_bytes);
+    struct pending *pending = fair ? pending_add(&shard->pending, to.id, to.id_bytes) : NULL;
+    if (pending && keep_tokens(shard, pending, message, tokens))
+        return pending;
+    if (pending)
+        pending_end(&shard->pending, pending);
+    refuse_keeping(shard, message, agent);
+    return NULL;
+}
+
+void forward_request(struct shard *shard, const struct message *message, struct agent *agent) {
     struct progress_tokens tokens;
     if (!progress_read(shard, message, &tokens))
         return;
-    struct pending *pending = pending_add(&shard->pending, to.id, to.id_bytes);
-    uint64_t hub_id = pending ? pending_hub_id(&shard->pending, pending) : 0;
-    struct parcel *parcel = NULL;
-    if (pending && keep_tokens(pending, message, &tokens))
-        parcel = parcel_with_splices(shard, message, &tokens, hub_id);
-    bool noted = parcel && audit_approval(shard, message, agent, pending);
-    if (!noted) {
+    struct pending *pending = enter(shard, message, agent, &tokens);
+    if (!pending)
+        return;
+    uint64_t hub_id = pending_hub_id(&shard->pending, pending);
+    struct parcel *parcel = parcel_with_splices(shard, message, &tokens, hub_id);
+    if (!parcel || !audit_approval(shard, message, agent, pending)) {
         enum error error = parcel ? ERROR_AUDIT : ERROR_OVERLOADED;
         if (parcel)
             parcel_drop(parcel);
-        if (pending)
-            pending_end(&shard->pending, pending);
+        pending_end(&shard->pending, pending);
         refuse_at(shard, message, agent, error);
         return;
     }

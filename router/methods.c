@@ -96,7 +96,7 @@ static struct order *order_for(struct shard *shard, const struct message *messag
         return order;
     if (order)
         order_destroy(shard, order);
-    refuse_keeping(shard, message);
+    refuse_keeping(shard, message, NULL);
     return NULL;
 }
 
@@ -123,7 +123,7 @@ static void agent_register(struct shard *shard, const struct message *message) {
         return;
     }
     if (!prepare_farewell(shard, message->peer)) {
-        refuse_keeping(shard, message);
+        refuse_keeping(shard, message, NULL);
         return;
     }
     struct order *order = order_for(shard, message, ORDER_REGISTER);
@@ -131,7 +131,7 @@ static void agent_register(struct shard *shard, const struct message *message) {
         return;
     if (!offer_fill_order(shard, &offer, message, order)) {
         order_destroy(shard, order);
-        refuse_keeping(shard, message);
+        refuse_keeping(shard, message, NULL);
         return;
     }
     order->connected_since_ms = shard_wall_ms(shard);

@@ -175,7 +175,7 @@ void peers_reap(struct shard *shard) {
         list_remove(&peer->closing);
         io_close_socket(shard->io, peer->connection.socket);
         buffer_drop(peer->partial);
-        asked_deinit(&peer->asked);
+        asked_deinit(&peer->asked, &shard->kept);
         stats_count(&shard->stats, COUNT_CONNECTIONS_CLOSED);
         slot_give(shard, slot_of(peer->name));
         memory_give(peer);

@@ -29,9 +29,11 @@ void refuse_field(struct shard *shard, const struct message *message, const char
     refuse(shard, message, ERROR_INVALID_PARAMS, &data);
 }
 
-void refuse_keeping(struct shard *shard, const struct message *message) {
+void refuse_keeping(struct shard *shard, const struct message *message, const struct agent *agent) {
     struct text data;
     text_init(&data);
+    if (agent)
+        reply_data_string(&data, "agent", agent->id, agent->id_bytes);
     reply_data_number(&data, "limit", (int64_t)kept_bytes_max(&shard->kept));
     refuse(shard, message, ERROR_OVERLOADED, &data);
 }

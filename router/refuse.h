@@ -14,8 +14,8 @@ void refuse_field(struct shard *shard, const struct message *message, const char
 // The same where the agent is known, but the message can't go there.
 void refuse_at(struct shard *shard, const struct message *message, const struct agent *agent,
                enum error error);
-// The same for what the hub would have to keep, for which it has no room.
-void refuse_keeping(struct shard *shard, const struct message *message);
+// The same for what the hub would have to keep, for which it has no room; the agent may be NULL.
+void refuse_keeping(struct shard *shard, const struct message *message, const struct agent *agent);
 // The same for what the rules found.
 void refuse_route(struct shard *shard, const struct message *message, const struct rules_message *asked,
                   const struct rules_verdict *verdict);

@@ -36,7 +36,7 @@ static void init_tables(struct shard *shard) {
     sender_init(&shard->sender, &shard->buffers);
     kept_init(&shard->kept, &hub->budget);
     agents_init(&shard->agents, hub->settings.seed, &shard->kept);
-    pending_table_init(&shard->pending, shard->index);
+    pending_table_init(&shard->pending, shard->index, &shard->kept);
     list_init(&shard->to_send);
     list_init(&shard->starved);
     list_init(&shard->closing);

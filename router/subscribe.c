@@ -116,7 +116,7 @@ static bool make_entries(struct shard *shard, const struct message *message, str
     if (!made && crowded)
         subscribe_refuse_count(shard, message, "params.events");
     else if (!made)
-        refuse_keeping(shard, message);
+        refuse_keeping(shard, message, NULL);
     return made;
 }
 

@@ -15,6 +15,7 @@
 #include "core/limits.h"
 #include "core/memory.h"
 #include "core/pending.h"
+#include "tests/core/account.h"
 
 enum { SEED = 17, LONG = 50000 };
 
@@ -24,21 +25,21 @@ struct source {
 };
 
 static void source_init(struct source *source) {
-    pending_table_init(&source->table, 0);
+    pending_table_init(&source->table, 0, account());
     asked_init(&source->asked);
 }
 
 static void source_deinit(struct source *source) {
     while (!list_empty(&source->asked.requests))
         pending_end(&source->table, list_entry(source->asked.requests.next, struct pending, by_source));
-    asked_deinit(&source->asked);
+    asked_deinit(&source->asked, account());
     pending_table_deinit(&source->table);
 }
 
 static struct pending *ask(struct source *source, const char *id) {
     struct pending *pending = pending_add(&source->table, id, (uint32_t)strlen(id));
     assert_non_null(pending);
-    asked_add(&source->asked, pending, SEED);
+    asked_add(&source->asked, pending, SEED, account());
     return pending;
 }
 
@@ -55,7 +56,7 @@ static struct pending *find(struct source *source, const char *id) {
     size_t bytes = strlen(id);
     assert_true(bytes + BUFFER_SLACK_BYTES <= sizeof text);
     memcpy(text, id, bytes);
-    return asked_find(&source->asked, text, (struct span){0, (uint32_t)bytes}, SEED);
+    return asked_find(&source->asked, text, (struct span){0, (uint32_t)bytes}, SEED, account());
 }
 
 static void meanings(struct source *source) {
@@ -176,7 +177,7 @@ static void without_memory_for_a_table_requests_are_found(void **state) {
         others[index] = pending_add(&source.table, "\"other\"", 7);
     memory_fail_after(0);
     for (size_t index = 0; index < sizeof others / sizeof *others; index++)
-        asked_add(&source.asked, others[index], SEED);
+        asked_add(&source.asked, others[index], SEED, account());
     memory_fail_after(UINT64_MAX);
     assert_ptr_equal(find(&source, "\"other\""), others[2 * LONG - 1]);
     char id[16];
