@@ -165,8 +165,10 @@ static bool should_stay(const struct shard *shard, const struct peer *peer, cons
            frame_bytes(&peer->scan) <= buffer->capacity - at && !buffer_budget_tight(shard->buffers.budget);
 }
 
-static void stay(struct peer *peer, struct buffer *buffer, uint32_t at, uint32_t end) {
+static void stay(const struct shard *shard, struct peer *peer, struct buffer *buffer, uint32_t at,
+                 uint32_t end) {
     buffer_hold(buffer);
+    peer->partial_ms = (uint32_t)shard_now_ms(shard);
     peer->partial = buffer;
     peer->partial_at = at;
     peer->partial_bytes = end - at;
@@ -192,7 +194,7 @@ static void feed_buffer(struct shard *shard, struct peer *peer, struct buffer *b
         }
         case FRAME_PARTIAL:
             if (should_stay(shard, peer, buffer, at, end)) {
-                stay(peer, buffer, at, end);
+                stay(shard, peer, buffer, at, end);
                 at = end;
             } else {
                 at += take_in(shard, peer, buffer->bytes + at, end - at);

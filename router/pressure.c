@@ -3,8 +3,8 @@
 // and wait for the last one, for as long as its target likes: a source for which they hold much for long is
 // closed likewise. It fails: nobody here is slow. Then the other shards are asked, and meanwhile what fills
 // the memory isn't read: large frames find no room and wait (feed.c), then receives find no buffer; what is
-// left is for what has come already. Whose large frame has room and only trickles in makes all others wait:
-// the slowest goes. If frames that wait have taken all that by themselves, nobody would be served until their
+// left is for what has come already. Whose frame has room and only trickles in makes all others wait: the
+// slowest goes. If frames that wait have taken all that by themselves, nobody would be served until their
 // time is up: then the largest go. And if many readers and sources hold a little each, they go too.
 #include "router/pressure.h"
 
@@ -67,7 +67,7 @@ static struct peer *largest_waiting(const struct shard *shard) {
     return largest;
 }
 
-// --- Large frames that trickle in
+// --- Frames that trickle in
 
 // Whether a large frame has waited long, here or on another shard.
 static bool somebody_waits(struct shard *shard) {
@@ -82,38 +82,64 @@ static uint32_t had_room_ms(const struct shard *shard, const struct peer *peer) 
     return (uint32_t)shard_now_ms(shard) - peer->partial_ms;
 }
 
-// How long a large frame takes in all at the pace at which it has come since it has room; 0 where that can't
-// be told yet.
+// How long a frame takes in all at the pace at which it has come since it has room; 0 where that can't be
+// told yet.
 static uint64_t pace_ms(const struct shard *shard, const struct peer *peer) {
-    const struct buffer *partial = peer->partial;
-    bool large = peer->state == PEER_OPEN && partial && partial->capacity > RECEIVE_BUFFER_BYTES;
-    if (!large || peer_lacks_room(peer) || had_room_ms(shard, peer) < WAIT_MS)
+    const struct frame_scan *scan = &peer->scan;
+    if (peer->state != PEER_OPEN || !peer->partial || peer_lacks_room(peer) ||
+        had_room_ms(shard, peer) < WAIT_MS)
         return 0;
-    return (uint64_t)had_room_ms(shard, peer) * partial->capacity / peer->partial_bytes;
+    uint32_t bytes = scan->header_bytes ? scan->header_bytes + scan->body_bytes : peer->partial->capacity;
+    return (uint64_t)had_room_ms(shard, peer) * bytes / peer->partial_bytes;
 }
 
-// Who ranks higher is to go first; 0: nobody has to, since it is done within the time that a header block may
-// take. Paces within a factor of two are alike: senders that share a link are, and if any of them went, none
-// might ever come to an end. Of those it is the one of which least has come.
-static uint64_t sender_rank(const struct shard *shard, const struct peer *peer) {
-    uint64_t ms = pace_ms(shard, peer);
-    if (ms <= shard_limits(shard)->frame_timeout_ns / 1000000)
-        return 0;
-    return (uint64_t)(64 - __builtin_clzll(ms)) << 32 | (UINT32_MAX - peer->partial_bytes);
+// Senders whose frames would take longer than a header block may. Of each kind the one that ranks highest is
+// to go first.
+struct slow_senders {
+    struct peer *large, *small; // the frame is one that waits for memory, or not
+    uint64_t large_rank, small_rank;
+    uint64_t small_bytes; // that all of the small ones hold
+};
+
+static uint64_t doublings(uint64_t number) {
+    return 64 - (uint64_t)__builtin_clzll(number);
 }
 
-static struct peer *slowest_sender(const struct shard *shard, uint64_t *rank) {
-    struct peer *worst = NULL;
-    *rank = 0;
+// Paces within a factor of two are alike: those of senders that share a link are, and if any of them went,
+// none might ever come to an end. Of those it is the one of which least has come.
+static void consider_large(struct slow_senders *slow, struct peer *peer, uint64_t pace) {
+    uint64_t rank = doublings(pace) << 32 | (UINT32_MAX - peer->partial_bytes);
+    if (rank <= slow->large_rank)
+        return;
+    slow->large_rank = rank;
+    slow->large = peer;
+}
+
+// The slowest of those that hold about the most.
+static void consider_small(struct slow_senders *slow, struct peer *peer, uint64_t pace) {
+    uint32_t capacity = peer->partial->capacity;
+    uint64_t rank = doublings(capacity) << 32 | (pace < UINT32_MAX ? pace : UINT32_MAX);
+    slow->small_bytes += capacity;
+    if (rank <= slow->small_rank)
+        return;
+    slow->small_rank = rank;
+    slow->small = peer;
+}
+
+static struct slow_senders slow_senders(const struct shard *shard) {
+    uint64_t good_ms = shard_limits(shard)->frame_timeout_ns / 1000000;
+    struct slow_senders slow = {0};
     for (uint32_t slot = 0; slot < shard->peers.capacity; slot++) {
         struct peer *peer = shard->peers.slots[slot];
-        uint64_t its = peer ? sender_rank(shard, peer) : 0;
-        if (its > *rank) {
-            *rank = its;
-            worst = peer;
-        }
+        uint64_t pace = peer ? pace_ms(shard, peer) : 0;
+        if (pace <= good_ms)
+            continue;
+        if (peer->partial->capacity > RECEIVE_BUFFER_BYTES)
+            consider_large(&slow, peer, pace);
+        else
+            consider_small(&slow, peer, pace);
     }
-    return worst;
+    return slow;
 }
 
 static bool is_highest(const struct hub *hub, uint64_t rank) {
@@ -126,9 +152,9 @@ static bool is_highest(const struct hub *hub, uint64_t rank) {
 // Closes the slowest sender of a large frame if others have waited long and no other shard has a slower one,
 // as far as these have said; whether it did. Room for the largest frame is made once in that time: what one
 // gains by another one's loss shouldn't be lost to the next.
-static bool close_slow_sender(struct shard *shard) {
-    uint64_t rank, now_ms = shard_now_ms(shard);
-    struct peer *slow = slowest_sender(shard, &rank);
+static bool close_large_sender(struct shard *shard, const struct slow_senders *senders) {
+    uint64_t now_ms = shard_now_ms(shard), rank = senders->large_rank;
+    struct peer *slow = senders->large;
     atomic_store_explicit(&shard->hub->slowest[shard->index], rank, memory_order_relaxed);
     uint64_t due_ms = atomic_load_explicit(&shard->hub->give_way_ms, memory_order_relaxed);
     if (!somebody_waits(shard) || !slow || had_room_ms(shard, slow) < WAIT_MS + NEWS_MS || now_ms < due_ms ||
@@ -140,6 +166,21 @@ static bool close_slow_sender(struct shard *shard) {
         return false; // another shard just did
     peer_close(shard, slow, COUNT_CLOSED_NO_MEMORY);
     return true;
+}
+
+// Smaller frames don't wait, so they could take what is left for receiving: when they hold as much as that
+// is, they make way at once.
+static bool close_small_sender(struct shard *shard, const struct slow_senders *senders) {
+    uint64_t share = shard_limits(shard)->memory_bytes_max / 16 / shard->hub->settings.shard_count;
+    if (!senders->small || senders->small_bytes < share || !buffer_budget_tight(&shard->hub->budget))
+        return false;
+    peer_close(shard, senders->small, COUNT_CLOSED_NO_MEMORY);
+    return true;
+}
+
+static bool close_slow_sender(struct shard *shard) {
+    struct slow_senders senders = slow_senders(shard);
+    return close_large_sender(shard, &senders) || close_small_sender(shard, &senders);
 }
 
 // --- Relief

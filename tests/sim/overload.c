@@ -185,7 +185,7 @@ static void a_frame_does_not_wait_for_ever(void **state) {
 }
 
 // Frames that trickle in hold what another one waits for: the slowest gives way, whichever shard it is on,
-// and nobody who sends at a good pace, however little of it has come.
+// and nobody who sends at a good pace, however little of it has come, nor whose frame is small.
 static void a_frame_that_trickles_gives_way(void **state) {
     (void)state;
     static struct scene scene;
@@ -198,8 +198,11 @@ static void a_frame_that_trickles_gives_way(void **state) {
                 begin_frame(holders[index], 4000 * 1024, 5000);
                 scene_settle(&scene);
             }
+            struct party *small = party_join(&scene);
+            begin_frame(small, 40000, 100);
             party_ask(source, "work", 3 * MEBIBYTE, "\"targetAgent\":\"good\"");
             for (unsigned tenth = 0; tenth < 30; tenth++) {
+                go_on(small, 100);
                 for (unsigned index = 0; index < 3; index++)
                     go_on(holders[index], index == slowest ? 100 : 10000);
                 go_on(holders[3], 100000);
@@ -209,9 +212,10 @@ static void a_frame_that_trickles_gives_way(void **state) {
             assert_int_equal(source->results, 1);
             assert_int_equal(counted(&scene, COUNT_CLOSED_NO_MEMORY), 1);
             assert_true(wire_hub_closed(holders[slowest]->wire));
-            assert_false(wire_hub_closed(good->wire));
+            assert_false(wire_hub_closed(good->wire) || wire_hub_closed(small->wire));
             for (unsigned index = 0; index < 4; index++)
                 party_leave(holders[index]);
+            party_leave(small);
             scene_check(&scene);
             scene_close(&scene);
         }
@@ -239,6 +243,45 @@ static void a_frame_whose_rest_never_comes_is_let_go(void **state) {
     scene_settle(&scene);
     assert_int_equal(source->errors, 1);
     scene_check(&scene);
+    scene_close(&scene);
+}
+
+// Many frames of middle size that trickle in hold so much that nobody can receive any more: some of them make
+// way, and whoever says little is served, or sends a frame of that size at a good pace.
+static void frames_that_trickle_do_not_stop_the_hub(void **state) {
+    (void)state;
+    static struct scene scene;
+    enum { HOLDERS = 80, SLOWEST = 40 };
+    struct world_options options;
+    world_defaults(&options, 3, 1);
+    options.limits.memory_bytes_max = 4 * MEBIBYTE;
+    scene_open(&scene, &options);
+    join_as(&scene, "good");
+    struct party *source = party_join(&scene), *holders[HOLDERS];
+    for (unsigned index = 0; index < HOLDERS; index++) {
+        holders[index] = party_join(&scene);
+        begin_frame(holders[index], 48000, index == SLOWEST ? 300 : 600);
+    }
+    struct party *steady = party_join(&scene);
+    steady->rude = true;
+    begin_frame(steady, 40600, 600);
+    scene_settle(&scene);
+    for (unsigned second = 0; second < 10; second++) {
+        party_ask(source, "work", 100, "\"targetAgent\":\"good\"");
+        for (unsigned tenth = 0; tenth < 10; tenth++) {
+            for (unsigned index = 0; index < HOLDERS; index++)
+                if (!wire_hub_closed(holders[index]->wire))
+                    go_on(holders[index], 150);
+            if (second < 4)
+                go_on(steady, 1000);
+            scene_pass(&scene, 100 * (uint64_t)MILLISECOND);
+        }
+    }
+    assert_int_equal(source->results, 10);
+    assert_true(wire_hub_closed(holders[SLOWEST]->wire));
+    assert_false(wire_hub_closed(steady->wire));
+    assert_int_equal(counted(&scene, COUNT_FRAMES_RECEIVED), 22); // that, and what good and source sent
+    assert_in_range(counted(&scene, COUNT_CLOSED_NO_MEMORY), 1, HOLDERS / 2);
     scene_close(&scene);
 }
 
@@ -369,6 +412,7 @@ int main(void) {
         cmocka_unit_test(a_large_frame_waits_for_memory),
         cmocka_unit_test(a_frame_does_not_wait_for_ever),
         cmocka_unit_test(a_frame_that_trickles_gives_way),
+        cmocka_unit_test(frames_that_trickle_do_not_stop_the_hub),
         cmocka_unit_test(senders_of_one_pace_come_to_an_end),
         cmocka_unit_test(a_frame_whose_rest_never_comes_is_let_go),
     };
