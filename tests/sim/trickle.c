@@ -137,6 +137,42 @@ static void frames_that_trickle_do_not_stop_the_hub(void **state) {
     scene_close(&scene);
 }
 
+// As if so many sixteenths of the memory were held by what can't be closed.
+static void hold_elsewhere(struct scene *scene, int64_t *more, unsigned sixteenths) {
+    int64_t before = *more;
+    *more = sixteenths ? (int64_t)MEMORY_BYTES / 16 * sixteenths - ((int64_t)held(scene) - before) : 0;
+    atomic_fetch_add(&scene->world.hub->budget.bytes, (uint64_t)(*more - before));
+}
+
+// A few of them are nobody's trouble, and many neither, as long as there is enough.
+static void small_frames_that_trickle_may_stay(void **state) {
+    (void)state;
+    static struct scene scene;
+    enum { MANY = 60, FEW = 5 };
+    static const struct { unsigned holders, sixteenths; } rows[] = {{FEW, 14}, {MANY, 12}};
+    for (unsigned row = 0; row < 2; row++) {
+        open_small(&scene, 1);
+        struct party *holders[MANY], *source = party_join(&scene);
+        int64_t more = 0;
+        for (unsigned index = 0; index < rows[row].holders; index++) {
+            holders[index] = party_join(&scene);
+            begin_frame(holders[index], 48000, 600);
+        }
+        scene_settle(&scene);
+        hold_elsewhere(&scene, &more, rows[row].sixteenths);
+        begin_frame(source, 8 * MEBIBYTE, 1000); // has the hub look for memory in vain
+        for (unsigned tenth = 0; tenth < 30; tenth++) {
+            for (unsigned index = 0; index < rows[row].holders; index++)
+                go_on(holders[index], 150);
+            scene_pass(&scene, 100 * (uint64_t)MILLISECOND);
+        }
+        for (unsigned index = 0; index < rows[row].holders; index++)
+            assert_false(wire_hub_closed(holders[index]->wire));
+        hold_elsewhere(&scene, &more, 0);
+        scene_close(&scene);
+    }
+}
+
 // All share a slow link, and more of them are there than have room: who has come far isn't closed for one
 // that would not come further, so frames come to their end.
 static void senders_of_one_pace_come_to_an_end(void **state) {
@@ -179,6 +215,7 @@ int main(void) {
         cmocka_unit_test(a_frame_does_not_wait_for_ever),
         cmocka_unit_test(a_frame_that_trickles_gives_way),
         cmocka_unit_test(frames_that_trickle_do_not_stop_the_hub),
+        cmocka_unit_test(small_frames_that_trickle_may_stay),
         cmocka_unit_test(senders_of_one_pace_come_to_an_end),
         cmocka_unit_test(a_frame_whose_rest_never_comes_is_let_go),
     };
