@@ -94,11 +94,13 @@ export class Hub {
     assert.doesNotMatch(this.stderr, /Sanitizer|runtime error|Assertion/, this.stderr);
   }
 
+  // What the hub wrote in no canonical form fails the test also where nobody waited for it.
   async stop() {
     for (const peer of this.peers) peer.drop();
     this.process.kill('SIGTERM');
     try {
       await this.ended();
+      for (const { fault } of this.peers) assert.ifError(fault);
     } finally {
       this.clean();
     }
