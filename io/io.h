@@ -95,6 +95,10 @@ void io_cancel(struct io *io, int socket, uint64_t token);
 // Shuts one or both directions down, as shutdown(2) with SHUT_WR or SHUT_RDWR, at once and after what was
 // noted before; what is under way ends. No event.
 void io_shutdown(struct io *io, int socket, int how);
+// Whether nothing that is sent could reach the peer any more, as far as the kernel knows, at once: of a Unix
+// socket it knows when the peer has closed it; over TCP that looks as if the peer had shut its direction
+// down, until its answer to what is sent is a reset.
+bool io_peer_gone(struct io *io, int socket);
 // Closes a socket on which no operation is under way. No event.
 void io_close_socket(struct io *io, int socket);
 // Reports arrivals of the signals that the process has blocked and routed here (SIGTERM, SIGINT, SIGHUP):

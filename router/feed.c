@@ -277,7 +277,7 @@ void feed_event(struct shard *shard, struct peer *peer, const struct io_event *e
         starve(shard, peer);
         return;
     }
-    if (peer->connection.ended && event->result < 0)
+    if (peer->connection.ended && (event->result < 0 || io_peer_gone(shard->io, peer->connection.socket)))
         peer_close(shard, peer, COUNTERS_COUNT);
     else if (peer->connection.ended)
         peer_ended(shard, peer);

@@ -77,6 +77,15 @@ scenario('a source that leaves cancels what it asked', EVERYWHERE, async (hub) =
   assert.deepEqual(cancel, { jsonrpc: '2.0', method: '$/cancelRequest', params: { id: hubId } });
 });
 
+// That a connection was closed shows at once where it is a Unix socket, or where TCP says so by a reset.
+scenario('a source that closes its connection cancels what it asked', EVERYWHERE, async (hub) => {
+  const { target, source, hubId } = await asked(hub, '1');
+  if (hub.transport === 'tcp') source.socket.resetAndDestroy();
+  else source.drop();
+  assert.deepEqual((await target.next('the cancel')).json.params, { id: hubId });
+  assert.equal((await target.ask('hub/stats')).result.requests_abandoned_by_source, 1);
+});
+
 scenario('a request that times out is cancelled', EVERYWHERE, async (hub) => {
   const target = await hub.agent('target');
   const source = await hub.peer();

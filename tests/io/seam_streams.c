@@ -120,6 +120,33 @@ static void the_end_right_behind_the_bytes(void **state) {
     }
 }
 
+// A peer that shuts its direction down still reads, one that closes doesn't; TCP alone can't tell them apart.
+static void who_has_gone(void **state) {
+    struct io *io = ((struct fixture *)*state)->io;
+    for (int way = 0; way < 3; way++) {
+        int pair[2];
+        if (way < 2)
+            unix_pair(pair);
+        else
+            tcp_pair(pair);
+        assert_false(io_peer_gone(io, pair[0]));
+        shutdown(pair[1], SHUT_WR);
+        struct reading reading = {.socket = pair[0]};
+        reading_arm(&reading, io);
+        assert_int_equal(wait_event(io).result, 0);
+        assert_false(io_peer_gone(io, pair[0]));
+        if (way == 1)
+            shutdown(pair[1], SHUT_RDWR);
+        else
+            close(pair[1]);
+        assert_int_equal(io_peer_gone(io, pair[0]), way < 2);
+        io_close_socket(io, pair[0]);
+        if (way == 1)
+            close(pair[1]);
+        io_run(io, 0);
+    }
+}
+
 // The number that was closed is another connection's at once. A copy of the old one lives on, as in a child
 // process, and what happens to it is nobody's business any more.
 static void a_number_used_again(void **state) {
@@ -227,6 +254,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup_teardown(descriptors_among_the_bytes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(urgent_data_among_the_bytes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_end_right_behind_the_bytes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(who_has_gone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_number_used_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(room_comes_and_goes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(room_that_nobody_waits_for, set_up, tear_down),

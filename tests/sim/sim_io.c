@@ -262,6 +262,12 @@ void io_shutdown(struct io *io, int socket, int how) {
     entry->wire->hub_shut_read |= how == SHUT_RD || how == SHUT_RDWR;
 }
 
+// Every other connection is by a Unix socket.
+bool io_peer_gone(struct io *io, int socket) {
+    const struct wire *wire = kernel_socket(io->kernel, socket)->wire;
+    return wire->reset || (socket % 2 && wire->peer_closed);
+}
+
 // --- Running
 
 void io_event(struct io *io, const struct io_event *event) {
