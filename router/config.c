@@ -60,7 +60,7 @@ static const struct option options[] = {
     {"max-queue", OPTION_SIZE, LIMIT(queue_bytes_max), 1, UINT64_C(1) << 40,
      "SIZE of what waits for one reader (4M)"},
     {"max-memory", OPTION_SIZE, LIMIT(memory_bytes_max), 1u << 24, UINT64_C(1) << 44,
-     "SIZE of all buffers (1G); 3M a shard at least"},
+     "SIZE of all buffers and of what peers have it keep, a quarter at most (1G); 3M a shard at least"},
     {"max-connections", OPTION_COUNT, LIMIT(connections_max), 1, 1u << 20, "N (65536)"},
     {"max-pending", OPTION_COUNT, LIMIT(pending_max), 1, 1u << 22, "N requests owed by one target (65536)"},
     {"max-batch", OPTION_COUNT, LIMIT(batch_members_max), 1, 1u << 20, "N members of one batch (1000)"},

@@ -1,0 +1,138 @@
+// What peers have the hub keep (registrations, subscriptions, requests under way) is bounded by a quarter of
+// --max-memory: past that it is -32052, nobody else is held up, and all of it goes with those who had it kept.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { scenario } from './hub.mjs';
+import { assertError, frame, requestText } from './peer.mjs';
+
+const SMALL = { shards: [1, 2], options: ['--max-memory', '32M'] };
+const BOUND = 8 << 20;
+const REST = 320 << 10; // what stays of a shard's first requests, and what shards have drawn and don't use
+
+const stats = async (peer) => (await peer.ask('hub/stats')).result;
+const about = (hub, what) => readFileSync(`/proc/${hub.process.pid}/${what}`, 'latin1');
+// A sanitizer holds on to what the hub has given back.
+const resident = (hub) =>
+  /lib[at]san/.test(about(hub, 'maps')) ? 0 : Number(/VmRSS:\s+(\d+)/.exec(about(hub, 'status'))[1]) << 10;
+
+// Someone who is served all along, and what was kept and resident before the others came.
+async function prepare(hub) {
+  (await hub.agent('good')).serve(() => 'good');
+  const bystander = await hub.peer();
+  await served(bystander);
+  const { kept_bytes } = await stats(bystander);
+  return { bystander, kept: kept_bytes, resident: resident(hub) };
+}
+
+async function served(bystander) {
+  const answer = await bystander.ask('m', { targetAgent: 'good' });
+  assert.equal(answer.result, 'good', JSON.stringify(answer));
+}
+
+async function within_bound(hub, before) {
+  await served(before.bystander);
+  const { kept_bytes } = await stats(before.bystander);
+  assert.ok(kept_bytes <= BOUND, `${kept_bytes} bytes are kept`);
+  const grown = resident(hub) - before.resident;
+  assert.ok(grown < 32 << 20, `${grown} bytes more are resident`);
+}
+
+async function all_is_given_back({ bystander, kept }) {
+  const until = Date.now() + 15_000;
+  let now;
+  do now = (await stats(bystander)).kept_bytes;
+  while (now > kept + REST && Date.now() < until);
+  assert.ok(now <= kept + REST, `${now} bytes are kept, and ${kept} were before`);
+}
+
+function assert_bounded(answer) {
+  assert.equal(assertError(answer, -32052).data.limit, BOUND);
+}
+
+scenario('registrations', SMALL, async (hub) => {
+  const before = await prepare(hub);
+  const holders = [];
+  let registered = 0;
+  // Names that nobody else has, and as many as 64 KiB hold.
+  const offer = (agentId) => ({ methods: Array.from({ length: 4000 }, (_, n) => `${agentId}.${n}`), filler: 'x'.repeat(8000) });
+  while (holders.length < 4) {
+    const holder = await hub.peer();
+    holders.push(holder);
+    let number = 0, answer;
+    do {
+      const agentId = `h${holders.length}.${number++}`;
+      answer = await holder.ask('agent/register', { agentId, capabilities: offer(agentId) });
+      registered += 'result' in answer;
+    } while ('result' in answer && number < 64);
+    assert_bounded(answer);
+    await within_bound(hub, before);
+  }
+  assert.ok(registered >= 2, `${registered} were registered`);
+  // What was refused isn't there, what came before is, and an update that doesn't fit leaves the old one.
+  const { result } = await before.bystander.ask('hub/agents', { capability: 'nobody' });
+  assert.deepEqual(result, { agents: [] });
+  const late = await hub.agent('late', { methods: ['late/old'] });
+  assert_bounded(await late.ask('agent/register', { agentId: 'late', capabilities: offer('late') }));
+  late.serve(({ method }) => method);
+  assert.equal((await before.bystander.ask('late/old')).result, 'late/old');
+  assertError(await before.bystander.ask('late.1'), -32601);
+  assertError(await before.bystander.ask('m', { targetAgent: 'h1.63' }), -32010);
+  for (const holder of holders) holder.drop();
+  await all_is_given_back(before);
+  await hub.agent('h1.0', offer('h1.0'));
+});
+
+scenario('subscriptions', SMALL, async (hub) => {
+  const before = await prepare(hub);
+  const holders = [];
+  let answer;
+  do {
+    const holder = await hub.peer();
+    holders.push(holder);
+    const events = Array.from({ length: 1000 }, (_, n) => `${holders.length}-${n}-`.padEnd(255, 'x'));
+    answer = await holder.ask('hub/subscribe', { events });
+    await within_bound(hub, before);
+  } while ('result' in answer && holders.length < 64);
+  assert_bounded(answer);
+  const refused = holders.at(-1);
+  assert.deepEqual((await refused.ask('hub/unsubscribe', { events: [] })).result, { events: [] });
+  // Who asks for little gets it.
+  assert.deepEqual((await refused.ask('hub/subscribe', { events: ['little'] })).result, { events: ['little'] });
+  await before.bystander.notify('event', { event: 'little' });
+  assert.equal((await refused.next('an event')).json.params.event, 'little');
+  for (const holder of holders) holder.drop();
+  await all_is_given_back(before);
+});
+
+scenario('requests under way', SMALL, async (hub) => {
+  const before = await prepare(hub);
+  const silent = await hub.agent('silent');
+  const sources = [];
+  const token = (n) => `${n}`.padEnd(254, 't');
+  const request = (n) => frame(requestText(`${n}`.padEnd(254, 'i'), 'm', {
+    targetAgent: 'silent', workDoneToken: token(n), partialResultToken: token(n), _meta: { progressToken: token(n) } }));
+  let taken = 0;
+  while (sources.length < 3) {
+    const source = await hub.peer();
+    sources.push(source);
+    let sent = 0;
+    // One that is refused is the first to be answered.
+    const refused = source.next('a refusal');
+    let answer = null;
+    refused.then((one) => { answer = one.json; }, () => {});
+    while (!answer && sent < 65_536) {
+      await source.write(Buffer.concat(Array.from({ length: 64 }, () => request(sent++))));
+      await within_bound(hub, before);
+    }
+    await refused;
+    assert_bounded(answer);
+    assert.equal(answer.error.data.agent, 'silent');
+    taken += sent;
+  }
+  assert.ok(taken > 4000, `${taken} requests were sent`);
+  for (const peer of [...sources, silent]) peer.drop();
+  await all_is_given_back(before);
+  const again = await hub.agent('silent');
+  await before.bystander.write(request(1));
+  await again.next('a request that is taken again');
+});
