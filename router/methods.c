@@ -80,7 +80,7 @@ static bool keep_request_id(struct shard *shard, struct order *order, const stru
     struct reply_to to = message_reply_to(message);
     if (!message_is_request(message))
         return true;
-    order->request_id = kept_take(&shard->kept, to.id_bytes);
+    order->request_id = kept_take_anyway(&shard->kept, to.id_bytes);
     if (!order->request_id)
         return false;
     memcpy(order->request_id, to.id, to.id_bytes);

@@ -7,13 +7,14 @@
 #include "router/reply.h"
 #include "router/subscribe.h"
 
+// What gives back what is kept isn't refused for what is kept.
 struct order *order_create(struct shard *shard, enum order_kind kind, uint64_t connection) {
-    struct order *order = kept_take_zeroed(&shard->kept, 1, sizeof *order);
+    bool gives_back = kind == ORDER_UNREGISTER || kind == ORDER_RESIGN;
+    struct order *order =
+        gives_back ? kept_take_anyway(&shard->kept, sizeof *order) : kept_take(&shard->kept, sizeof *order);
     if (!order)
         return NULL;
-    order->kind = kind;
-    order->mail.kind = MAIL_ORDER;
-    order->mail.connection = connection;
+    *order = (struct order){.kind = kind, .mail = {.kind = MAIL_ORDER, .connection = connection}};
     return order;
 }
 

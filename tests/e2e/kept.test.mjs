@@ -74,6 +74,9 @@ scenario('registrations', SMALL, async (hub) => {
   const late = await hub.agent('late', { methods: ['late/old'] });
   assert_bounded(await late.ask('agent/register', { agentId: 'late', capabilities: offer('late') }));
   late.serve(({ method }) => method);
+  // Who has as much as can be may give it back.
+  const answer = await holders[0].ask('agent/unregister', { agentId: 'h1.0' });
+  assert.deepEqual(answer.result, { agentId: 'h1.0', registered: false }, JSON.stringify(answer));
   assert.equal((await before.bystander.ask('late/old')).result, 'late/old');
   assertError(await before.bystander.ask('late.1'), -32601);
   assertError(await before.bystander.ask('m', { targetAgent: 'h1.63' }), -32010);

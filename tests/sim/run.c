@@ -163,6 +163,7 @@ static void serve(struct run *run) {
             continue;
         }
         oracle_rest(run, false);
+        world_check_agents(&run->world);
         begin_to_drain(run);
     }
 }

@@ -221,6 +221,23 @@ static void check_shard(const struct shard *shard) {
                     shard->parcels.made - shard->parcels.free_count);
 }
 
+void world_check_agents(const struct world *world) {
+    const struct agents *first = &world->shards[0]->agents;
+    for (uint32_t index = 1; index < world->shard_count; index++) {
+        const struct agents *other = &world->shards[index]->agents;
+        if (other->count != first->count)
+            kernel_fail("shard %u has %zu agents, and shard 0 has %zu", index, other->count, first->count);
+        for (struct list *node = first->all.next; node != &first->all; node = node->next) {
+            const struct agent *agent = list_entry(node, struct agent, link);
+            const struct agent *same = agents_find(other, agent->id, agent->id_bytes);
+            if (!same || same->home->connection != agent->home->connection ||
+                same->capabilities != agent->capabilities || same->governance != agent->governance)
+                kernel_fail("shard %u knows another agent %.*s than shard 0", index, (int)agent->id_bytes,
+                            agent->id);
+        }
+    }
+}
+
 // What others would have the hub keep.
 static void empty_kept(struct world *world) {
     atomic_fetch_sub(&world->hub->budget.kept, world->kept_bytes);

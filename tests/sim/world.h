@@ -49,6 +49,8 @@ void world_pass(struct world *world, uint64_t ns);
 // When the next shard has something to do by the clock; UINT64_MAX: never.
 uint64_t world_next_ns(const struct world *world);
 struct wire *world_dial(struct world *world);
+// While nothing is on its way: fails where one shard's agents aren't the others'.
+void world_check_agents(const struct world *world);
 // Whether all shards have had their last turn.
 bool world_stopped(const struct world *world);
 // Drains the hub as SIGTERM does and runs it to its end; a hub that doesn't end fails. Peers that wait for
