@@ -332,7 +332,9 @@ static void an_update_without_room_leaves_the_old_one(void **state) {
     struct small_hub hub;
     small_open(&hub, 1 << 20);
     assert_non_null(put(&hub.agents, "a", 1, "{\"methods\":[\"old\"]}"));
+    int64_t used = hub.kept.used;
     assert_null(put_large(&hub, "a", 1));
+    assert_true(hub.kept.used < used + 4096); // nothing of it is left in the tables of names
     assert_string_equal(choose(&hub.agents, "old", 0, owed), "a");
     assert_string_equal(choose(&hub.agents, "a-1", 0, owed), "nobody");
     assert_null(put_large(&hub, "a", 2)); // nor does it change hands

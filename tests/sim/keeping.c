@@ -117,6 +117,39 @@ static void what_a_shard_has_no_room_for_is_undone_on_all(void **state) {
         }
 }
 
+// Near the bound a source with many requests under way gets no more, and who has few goes on.
+static void a_source_with_much_under_way_leaves_room_for_others(void **state) {
+    (void)state;
+    enum { LEFT_BYTES = 60 * 1024 };
+    static struct scene scene;
+    open_hub(&scene);
+    struct party *agent = join_as(&scene, "agent");
+    agent->silent = true;
+    struct party *parties[2 * SHARDS];
+    for (unsigned index = 0; index < 2 * SHARDS; index++) { // two on each shard
+        parties[index] = party_join(&scene);
+        party_ask(parties[index], "work", 0, "\"targetAgent\":\"agent\"");
+        scene_settle(&scene);
+    }
+    uint64_t filled = fill(&scene);
+    empty(&scene, LEFT_BYTES);
+    for (unsigned index = 0; index < SHARDS; index++) {
+        for (unsigned number = 1; number < PARTY_ASKS_MAX; number++)
+            party_ask(parties[index], "work", 0, "\"targetAgent\":\"agent\"");
+        scene_settle(&scene);
+        assert_in_range(parties[index]->errors, 100, PARTY_ASKS_MAX - 100);
+    }
+    for (unsigned index = SHARDS; index < 2 * SHARDS; index++) {
+        for (unsigned number = 1; number < 20; number++)
+            party_ask(parties[index], "work", 0, "\"targetAgent\":\"agent\"");
+        scene_settle(&scene);
+        assert_int_equal(parties[index]->errors, 0);
+    }
+    empty(&scene, filled - LEFT_BYTES);
+    scene_settle(&scene);
+    scene_close(&scene);
+}
+
 // The slots of requests that have ended go back within seconds, and the shards sleep then.
 static void slots_of_a_burst_go_back(void **state) {
     (void)state;
@@ -148,6 +181,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_room_nothing_changes),
         cmocka_unit_test(what_a_shard_has_no_room_for_is_undone_on_all),
+        cmocka_unit_test(a_source_with_much_under_way_leaves_room_for_others),
         cmocka_unit_test(slots_of_a_burst_go_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
