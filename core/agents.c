@@ -117,19 +117,21 @@ static void take_place(struct agents *agents, struct agent *agent, struct agent 
     agents->count++;
 }
 
-// What it has taken here will be taken on each of the shards that come after this one.
+// What it has taken here will be taken on each of the shards that come after this one, and is set aside for
+// them.
 static bool is_within_bounds(struct agents *agents, struct agent *agent, const struct agent *old,
-                             uint32_t shards, int64_t taken) {
-    uint64_t here = taken > 0 ? (uint64_t)taken : 0;
-    agent->kept_bytes = here * shards + agent->capabilities->bytes;
+                             const struct agent_offer *offer, int64_t taken) {
+    uint64_t here = taken > 0 ? (uint64_t)taken : 0, others = here * (offer->judged_for - 1);
+    agent->kept_bytes = here + others + agent->capabilities->bytes;
     uint64_t home_bytes = agent->home->kept_bytes + agent->kept_bytes;
     if (old && old->home == agent->home)
         home_bytes -= old->kept_bytes;
-    uint64_t others = here * (shards - 1);
-    if (others <= kept_bytes_left(agents->kept) && kept_is_fair(agents->kept, home_bytes + others))
-        return true;
-    agents->kept->refused++;
-    return false;
+    if (!kept_is_fair(agents->kept, home_bytes + others) || !kept_set_aside(agents->kept, others)) {
+        agents->kept->refused++;
+        return false;
+    }
+    *offer->set_aside = others;
+    return true;
 }
 
 // All of a new agent, but not to be found yet. False when a part of it has no room.
@@ -138,8 +140,7 @@ static bool fill(struct agents *agents, struct agent *agent, struct agent *old,
     if (!topics_join(&agents->topics, agent, offer->subscriber) || !groups_join(&agents->groups, agent) ||
         !names_reserve(&agents->by_id))
         return false;
-    return !offer->judged_for ||
-           is_within_bounds(agents, agent, old, offer->judged_for, agents->kept->used - before);
+    return !offer->judged_for || is_within_bounds(agents, agent, old, offer, agents->kept->used - before);
 }
 
 // The new one is whole before the old one goes: a subscription or a group that both list stays, and without

@@ -65,6 +65,7 @@ struct agent_offer {
     // For so many shards, which will keep the same, it is judged whether there is room, and whether the
     // connection takes no more than its share. 0: that was done where it was put first.
     uint32_t judged_for;
+    uint64_t *set_aside; // on the account's bound, for those other shards: each accepts its part (kept.h)
 };
 
 void agents_init(struct agents *agents, uint64_t seed, struct kept *kept);

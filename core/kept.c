@@ -66,6 +66,18 @@ static void use(struct kept *kept, int64_t bytes) {
         add(kept, KEPT_GRANT_BYTES - spare(kept));
 }
 
+bool kept_set_aside(struct kept *kept, uint64_t bytes) {
+    if (bytes && !draw(kept, bytes))
+        return false;
+    kept->granted -= (int64_t)bytes;
+    return true;
+}
+
+// What isn't used goes on to the hub's account with what is given back next.
+void kept_accept(struct kept *kept, uint64_t bytes) {
+    kept->granted += (int64_t)bytes;
+}
+
 void kept_settle(struct kept *kept) {
     if (spare(kept))
         add(kept, -spare(kept));

@@ -43,6 +43,11 @@ void kept_give(struct kept *kept, void *memory);
 // Hands back what it was granted and doesn't use.
 void kept_settle(struct kept *kept);
 
+// Takes room out of the bound for what other accounts will take, which each of them then accepts a part of.
+// False where there is none; then nothing was set aside.
+bool kept_set_aside(struct kept *kept, uint64_t bytes);
+void kept_accept(struct kept *kept, uint64_t bytes);
+
 // How much may be kept in all, now.
 uint64_t kept_bytes_max(const struct kept *kept);
 // How much of that no account has been granted.

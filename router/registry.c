@@ -46,9 +46,18 @@ static struct subscriber *subscriber_of_order(const struct shard *shard, const s
 }
 
 // It becomes its opposite.
-static void turn_back(struct order *order, enum error error) {
+static void turn_back(struct shard *shard, struct order *order, enum error error) {
     order->error = error;
     order->kind = ORDER_UNREGISTER;
+    kept_accept(&shard->kept, order->set_aside);
+    order->set_aside = 0;
+}
+
+// What shard 0 has set aside for this one.
+static void accept_share(struct shard *shard, struct order *order) {
+    uint64_t share = shard->index ? order->set_aside / (shard->hub->settings.shard_count - shard->index) : 0;
+    kept_accept(&shard->kept, share);
+    order->set_aside -= share;
 }
 
 // Shard 0 judges for all.
@@ -56,6 +65,7 @@ static void apply_register(struct shard *shard, struct order *order) {
     const struct agent *old = find(shard, order);
     uint64_t holder = old ? old->home->connection : order->mail.connection;
     uint64_t refused = shard->kept.refused;
+    accept_share(shard, order);
     struct agent_offer offer = {
         .connection = order->mail.connection,
         .subscriber = subscriber_of_order(shard, order),
@@ -65,16 +75,17 @@ static void apply_register(struct shard *shard, struct order *order) {
         .governance = order->governance,
         .connected_since_ms = order->connected_since_ms,
         .judged_for = shard->index == 0 ? shard->hub->settings.shard_count : 0,
+        .set_aside = &order->set_aside,
     };
     if (!agents_put(&shard->agents, &offer)) {
         bool bounded = shard->kept.refused != refused;
         order->limit = bounded ? kept_bytes_max(&shard->kept) : 0;
-        turn_back(order, bounded ? ERROR_OVERLOADED : ERROR_INTERNAL);
+        turn_back(shard, order, bounded ? ERROR_OVERLOADED : ERROR_INTERNAL);
         return;
     }
     tell_replaced(shard, holder, order);
     if (offer.subscriber && offer.subscriber->count > SUBSCRIPTIONS_PER_CONNECTION_MAX)
-        turn_back(order, ERROR_INVALID_PARAMS); // together with others that were on their way
+        turn_back(shard, order, ERROR_INVALID_PARAMS); // together with others that were on their way
 }
 
 // One that was turned back takes the id from whoever has it here: where the order hadn't come yet, that may

@@ -28,8 +28,9 @@ struct order {
     struct mail mail; // mail.connection: whose it is
     enum order_kind kind;
     enum order_stage stage;
-    enum error error; // ERROR_NONE while all is well
-    uint64_t limit;   // that the error is about; 0: none
+    enum error error;   // ERROR_NONE while all is well
+    uint64_t limit;     // that the error is about; 0: none
+    uint64_t set_aside; // room for what the shards still keep of it that it hasn't come to
     enum governance governance;
     uint64_t connected_since_ms;
     struct capabilities *capabilities; // one reference, or NULL

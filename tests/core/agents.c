@@ -284,13 +284,19 @@ enum { NAMES = 1000, SHARDS = 2 };
 // An agent with many methods of its own.
 static struct agent *put_large(struct small_hub *hub, const char *id, uint64_t connection) {
     static char text[NAMES * 24];
+    uint64_t set_aside = 0;
     size_t bytes = 0;
     for (unsigned index = 0; index < NAMES; index++)
         bytes += (size_t)snprintf(text + bytes, 24, "%s\"%s-%u\"", index ? "," : "{\"methods\":[", id, index);
     bytes += (size_t)snprintf(text + bytes, 24, "]}");
-    struct agent_offer offer = {
-        .connection = connection, .id = id, .id_bytes = strlen(id), .judged_for = SHARDS};
-    return put_offer(&hub->agents, &offer, text, bytes);
+    struct agent_offer offer = {.connection = connection,
+                                .id = id,
+                                .id_bytes = strlen(id),
+                                .judged_for = SHARDS,
+                                .set_aside = &set_aside};
+    struct agent *agent = put_offer(&hub->agents, &offer, text, bytes);
+    kept_accept(&hub->kept, set_aside); // there is no other shard
+    return agent;
 }
 
 // A connection gets no more than it leaves to all others, and who comes later still finds room. What doesn't

@@ -144,6 +144,30 @@ static void grants_spare_the_hubs_account(void **state) {
     kept_deinit(&kept);
 }
 
+static void what_is_set_aside_is_there_for_who_accepts_it(void **state) {
+    (void)state;
+    static void *blocks[BLOCKS_MAX];
+    struct buffer_budget budget = {.bytes_max = MEMORY_BYTES};
+    struct kept first, second;
+    kept_init(&first, &budget);
+    kept_init(&second, &budget);
+    assert_false(kept_set_aside(&first, BOUND + 1));
+    assert_int_equal(held(&budget), 0);
+    assert_true(kept_set_aside(&first, 100 * KIBIBYTE));
+    unsigned count = take_all(&first, blocks, 1000);
+    assert_true(count > 100 && count <= (BOUND - 100 * KIBIBYTE) / 1000);
+    assert_null(kept_take(&second, 90 * KIBIBYTE));
+    kept_accept(&second, 100 * KIBIBYTE);
+    void *block = kept_take(&second, 90 * KIBIBYTE);
+    assert_non_null(block);
+    kept_give(&second, block);
+    while (count)
+        kept_give(&first, blocks[--count]);
+    kept_deinit(&first);
+    kept_deinit(&second);
+    assert_int_equal(held(&budget), 0);
+}
+
 static void without_memory_nothing_counts(void **state) {
     (void)state;
     struct buffer_budget budget = {.bytes_max = MEMORY_BYTES};
@@ -201,6 +225,7 @@ int main(void) {
         cmocka_unit_test(messages_and_what_is_kept_share_the_bound),
         cmocka_unit_test(what_one_account_took_another_one_may_give_back),
         cmocka_unit_test(grants_spare_the_hubs_account),
+        cmocka_unit_test(what_is_set_aside_is_there_for_who_accepts_it),
         cmocka_unit_test(without_memory_nothing_counts),
         cmocka_unit_test(a_share_is_what_is_left),
     };

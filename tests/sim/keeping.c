@@ -10,6 +10,7 @@
 // cmocka.h needs the standard headers before it.
 #include <cmocka.h>
 
+#include "core/memory.h"
 #include "tests/sim/kernel.h"
 #include "tests/sim/party.h"
 
@@ -90,8 +91,28 @@ static void without_room_nothing_changes(void **state) {
     scene_close(&scene);
 }
 
-// Shard 0 found room for all, but it was gone when another shard took it.
-static void what_a_shard_has_no_room_for_is_undone_on_all(void **state) {
+// What shard 0 found room for has it on the others, too, though that is gone by then.
+static void what_was_judged_to_have_room_has_it_everywhere(void **state) {
+    (void)state;
+    static struct scene scene;
+    for (uint32_t shard = 0; shard + 1 < SHARDS; shard++) {
+        open_hub(&scene);
+        struct party *other = party_join(&scene);
+        scene_settle(&scene);
+        party_register(other, "name", "");
+        step_until_changed(&scene, shard, "name");
+        uint64_t filled = fill(&scene);
+        scene_settle(&scene);
+        assert_int_equal(other->results, 1);
+        world_check_agents(&scene.world);
+        assert_non_null(agent_at(&scene, 0, "name"));
+        empty(&scene, filled);
+        scene_check(&scene);
+        scene_close(&scene);
+    }
+}
+
+static void what_a_shard_has_no_memory_for_is_undone_on_all(void **state) {
     (void)state;
     static struct scene scene;
     for (uint32_t shard = 0; shard + 1 < SHARDS; shard++)
@@ -102,12 +123,12 @@ static void what_a_shard_has_no_room_for_is_undone_on_all(void **state) {
             scene_settle(&scene);
             party_register(other, "name", "");
             step_until_changed(&scene, shard, "name");
-            uint64_t filled = fill(&scene);
+            memory_fail(0, 1);
             scene_settle(&scene);
+            assert_int_equal(memory_fail(0, 0), UINT64_MAX); // it has failed
             assert_int_equal(other->errors, 1);
             world_check_agents(&scene.world);
             assert_null(agent_at(&scene, 0, "name"));
-            empty(&scene, filled);
             party_register(holder, "name", "");
             scene_settle(&scene);
             assert_int_equal(holder->results, 1 + held);
@@ -180,7 +201,8 @@ static void slots_of_a_burst_go_back(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_room_nothing_changes),
-        cmocka_unit_test(what_a_shard_has_no_room_for_is_undone_on_all),
+        cmocka_unit_test(what_was_judged_to_have_room_has_it_everywhere),
+        cmocka_unit_test(what_a_shard_has_no_memory_for_is_undone_on_all),
         cmocka_unit_test(a_source_with_much_under_way_leaves_room_for_others),
         cmocka_unit_test(slots_of_a_burst_go_back),
     };
