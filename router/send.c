@@ -153,6 +153,8 @@ void send_flush(struct shard *shard, struct peer *peer) {
     } else if (sending == SENDING_BUSY && was_free) {
         PROBE(send, peer->name, peer->connection.shipment->bytes, peer->connection.shipment->count);
         stats_count(&shard->stats, COUNT_SENDS);
+    } else if (sending == SENDING_IDLE) { // what waited was taken back
+        peer_settle(shard, peer);
     }
 }
 

@@ -100,6 +100,17 @@ static void check_phase(const struct world *world, uint32_t index) {
         kernel_fail("shard %u sleeps though the phase is another one or an order is left", index);
 }
 
+// Fails when a peer is still there that has half-closed and that nothing is owed: nothing will close it.
+static void check_settled(const struct shard *shard) {
+    for (uint32_t slot = 0; slot < shard->peers.capacity; slot++) {
+        const struct peer *peer = shard->peers.slots[slot];
+        if (peer && peer->state == PEER_ENDED && list_empty(&peer->asked.requests) && !peer->awaited &&
+            !peer->batches && outbox_empty(&peer->connection.outbox) && !peer->connection.shipment)
+            kernel_fail("shard %u keeps connection %llx, which is owed nothing", shard->index,
+                        (unsigned long long)peer->name);
+    }
+}
+
 // Fails when a shard sleeps that nobody will wake.
 static void check_sleep(const struct world *world) {
     bool somebody_runs = false;
@@ -107,6 +118,8 @@ static void check_sleep(const struct world *world) {
         bool waits = fiber_ended(world->fibers[from]) || sim_io_waits(world->shards[from]->io);
         if (waits)
             check_mail(world, from);
+        if (waits && !fiber_ended(world->fibers[from]))
+            check_settled(world->shards[from]);
         somebody_runs |= !waits;
     }
     for (uint32_t index = 0; index < world->shard_count && !somebody_runs; index++)
