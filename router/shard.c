@@ -184,10 +184,12 @@ static void accepted(struct shard *shard, const struct io_event *event) {
 
 // --- A turn
 
+// It holds for the rest of this turn, too: whoever has seen the hub say so may have sent something since.
 static void read_again(struct shard *shard) {
     journal_reopen(shard);
     if (!hub_reload(shard->hub))
         stats_count(&shard->stats, COUNT_RELOADS_FAILED);
+    take_settings(shard);
 }
 
 static void signalled(struct shard *shard, int number) {
