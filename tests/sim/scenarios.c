@@ -1,6 +1,7 @@
 // Scenarios told step by step on the simulated kernel, without faults: what happens is the same every time.
 #include <signal.h>
 
+#include "tests/sim/sim_io.h"
 #include "tests/sim/tell.h"
 
 static const char ask[] =
@@ -302,8 +303,39 @@ static void every_split_delivers_the_same(void **state) {
     }
 }
 
+static bool allow_takeover(void *context, struct hub_settings *fresh) {
+    (void)context;
+    fresh->takeover = true;
+    return true;
+}
+
+// What comes behind the signal in one turn is judged by what was read.
+static void a_configuration_holds_from_where_it_was_read(void **state) {
+    (void)state;
+    static const char name[] =
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"agent/register\",\"params\":{\"agentId\":\"a\"}}";
+    struct world world;
+    struct world_options options;
+    struct hub_settings settings = {.read_again = allow_takeover};
+    limits_defaults(&settings.limits);
+    settings.limits.connections_max = 256;
+    world_defaults(&options, 1, 1);
+    options.settings = &settings;
+    world_open(&world, &options);
+    struct wire *wires[] = {join(&world, "a"), join(&world, NULL)};
+    kernel_signal(world.kernel, SIGHUP);
+    say(wires[1], name);
+    while (kernel_step(world.kernel)) {
+    }
+    world_settle(&world);
+    assert_true(bit_is(of(hear(wires[1]), "result.registered"), "true"));
+    (void)hear(wires[0]); // that it was replaced
+    finish(&world, wires, 2);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_configuration_holds_from_where_it_was_read),
         cmocka_unit_test(agent_and_source_on_two_shards),
         cmocka_unit_test(target_leaves_on_another_shard),
         cmocka_unit_test(silent_target_times_out),
