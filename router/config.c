@@ -39,7 +39,7 @@ struct option {
 
 static const struct option options[] = {
     {"listen", OPTION_LISTEN, 0, 0, 0, 0,
-     "URI: tcp://HOST:PORT or unix:///PATH; repeatable, replaces the defaults"},
+     "URI: tcp://HOST:PORT or unix:///PATH; repeatable, replaces the defaults and those of --config"},
     {"shards", OPTION_COUNT, FIELD(settings.shard_count), 1, SHARDS_MAX, "N: threads (default: one a core)"},
     {"validate", OPTION_VALIDATE, 0, 0, 0, 0,
      "lazy or strict: judge of a body what routing reads, or all of it (lazy)"},
@@ -136,7 +136,11 @@ static bool set_audit(struct config *config, const char *path) {
     return true;
 }
 
+// One source may name several, which replace what another one named before.
 static bool set_listener(struct config *config, const char *uri) {
+    if (config->listeners_from != config->source)
+        config->listener_count = 0;
+    config->listeners_from = config->source;
     if (config->listener_count == LISTENERS_MAX)
         return complain("listen", uri, "one of 16 at most");
     if (address_parse(&config->listeners[config->listener_count], uri))
@@ -205,7 +209,9 @@ static char *read_line(char *line, int capacity, void *file) {
 
 static bool read_file(struct config *config, const char *path) {
     FILE *file = fopen(path, "re");
+    config->source = ++config->files;
     int line = file ? ini_parse_stream(read_line, file, set_key, config) : 0;
+    config->source = 0;
     bool unread = !file || ferror(file);
     if (unread)
         fprintf(stderr, "patchbayd: can't read %s: %s\n", path, strerror(errno));

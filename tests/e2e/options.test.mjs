@@ -49,6 +49,29 @@ test('every --listen is served and named, in order, port 0 with the port that wa
   assert.equal(hub.stderr.match(/^listening /gm).length, 3);
 }));
 
+// Each source names a socket of its own; which of them are served is in the order of their names.
+test('of the command line and the files it names, the last that names listeners names all of them', () => inDirectory(async (directory) => {
+  const uri = (name) => `unix://${directory}/${name}`;
+  const file = (name, ...lines) => {
+    writeFileSync(join(directory, name), lines.map((line) => `${line}\n`).join(''));
+    return ['--config', join(directory, name)];
+  };
+  const two = file('two.ini', `listen = ${uri('c1')}`, 'max-frame = 1M', `listen = ${uri('c2')}`);
+  const other = file('other.ini', `listen = ${uri('d')}`, `listen = ${uri('e')}`);
+  const none = file('none.ini', 'max-frame = 1M');
+  for (const [args, served] of [
+    [[...two, '--listen', uri('a')], ['a']],
+    [[...two, '--listen', uri('a'), '--listen', uri('b')], ['a', 'b']],
+    [['--listen', uri('a'), ...two], ['c1', 'c2']],
+    [[...two, ...other], ['d', 'e']],
+    [['--listen', uri('a'), ...none, '--listen', uri('b')], ['a', 'b']],
+  ]) {
+    const hub = await Hub.launch(args);
+    await hub.stop();
+    assert.deepEqual(hub.stderr.match(/(?<=^listening ).*/gm), served.map(uri), args.join(' '));
+  }
+}));
+
 test('peers over different transports meet', () => inDirectory(async (directory) => {
   const hub = await Hub.launch(['--listen', ANY, '--listen', `unix://${directory}/a.sock`, '--shards', '2']);
   const target = await dial(hub.uris[0]);
