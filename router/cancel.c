@@ -26,14 +26,35 @@ static void dispatch(struct shard *shard, struct pending *pending, struct parcel
         mailbox_post(hub_mailbox(shard->hub, shard->index, to), &parcel->mail);
 }
 
-static void forward(struct shard *shard, const struct message *message, struct span id,
-                    struct pending *pending) {
+// The cancel with the hub's id for what it names, and without an id of its own: towards the target it is a
+// notification, and there its source's id would be some request of the hub's. NULL without memory.
+static struct parcel *translate(struct shard *shard, const struct message *message, struct span named,
+                                uint64_t hub_id) {
     char digits[HUB_ID_DIGITS_MAX + 4];
-    size_t count = text_digits(digits, pending_hub_id(&shard->pending, pending));
-    struct parcel *parcel = parcel_open(&shard->parcels, message->frame, &id, 1);
-    if (!parcel || !parcel_fill(parcel, &(struct piece){digits, count})) {
-        if (parcel)
-            parcel_drop(parcel);
+    struct span values[2] = {named};
+    struct piece texts[2] = {{digits, text_digits(digits, hub_id)}};
+    unsigned count = 1;
+    if (message_is_request(message)) {
+        struct span own = lookup_id_member(&message->lookup, message->body);
+        unsigned at = own.at < named.at ? 0 : 1;
+        values[1 - at] = values[0];
+        texts[1 - at] = texts[0];
+        values[at] = own;
+        texts[at] = (struct piece){"", 0};
+        count++;
+    }
+    struct parcel *parcel = parcel_open(&shard->parcels, message->frame, values, count);
+    if (parcel && !parcel_fill(parcel, texts)) {
+        parcel_drop(parcel);
+        parcel = NULL;
+    }
+    return parcel;
+}
+
+static void forward(struct shard *shard, const struct message *message, struct span named,
+                    struct pending *pending) {
+    struct parcel *parcel = translate(shard, message, named, pending_hub_id(&shard->pending, pending));
+    if (!parcel) {
         drop_one(shard, COUNT_DROP_NO_MEMORY, pending->target, message->frame->body.bytes);
         return;
     }
