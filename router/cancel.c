@@ -165,6 +165,10 @@ void cancel_arrived(struct shard *shard, struct parcel *parcel) {
         send_release(shard, parcel);
         return;
     }
+    if (untaken_has(&shard->untaken, parcel->hub_id)) { // it is answered, and the target never saw it
+        send_release(shard, parcel);
+        return;
+    }
     struct parcel *request = outbox_remove(&peer->connection.outbox, parcel->hub_id);
     if (request) {
         send_release(shard, request);

@@ -16,9 +16,18 @@ static struct parcel *parcel_of(struct mail *mail) {
 }
 
 static void send_back_refused(struct shard *shard, struct parcel *parcel) {
+    untaken_put(&shard->untaken, parcel);
     parcel->mail.kind = MAIL_REFUSED;
     parcel->mail.detail = ERROR_OVERLOADED;
     mailbox_post(hub_mailbox(shard->hub, shard->index, parcel->pool->shard), &parcel->mail);
+}
+
+// What is posted behind this can't mean the request any more.
+static void take_refused(struct shard *shard, struct parcel *parcel) {
+    uint32_t from = connection_shard(parcel->mail.connection);
+    answer_refused(shard, parcel->hub_id, (enum error)parcel->mail.detail);
+    parcel->mail.kind = MAIL_KNOWN;
+    mailbox_post(hub_mailbox(shard->hub, shard->index, from), &parcel->mail);
 }
 
 // A request or notification for a peer of this shard. If the peer is gone, what was asked of it ends when
@@ -61,8 +70,11 @@ static void take(struct shard *shard, struct mail *mail) {
         progress_arrived(shard, parcel);
         break;
     case MAIL_REFUSED:
-        answer_refused(shard, parcel->hub_id, (enum error)mail->detail);
-        parcel_drop(parcel);
+        take_refused(shard, parcel);
+        break;
+    case MAIL_KNOWN:
+        untaken_remove(&shard->untaken, parcel);
+        send_release(shard, parcel);
         break;
     case MAIL_RETURN:
         parcel_drop(parcel);

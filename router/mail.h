@@ -11,7 +11,9 @@ enum mail_kind {
     MAIL_PROGRESS,  // a parcel with a hole: progress of hub_id under its token mail.detail, from
                     // mail.connection
     MAIL_RETURN,    // a parcel comes home
-    MAIL_REFUSED,   // likewise, and the request hub_id was refused: mail.detail is the error
+    MAIL_REFUSED,   // likewise, and the request hub_id was refused: mail.detail is the error. From there it
+                    // goes back once more
+    MAIL_KNOWN,     // a refused request is back: the shard that asked says nothing more of it
     MAIL_CANCEL,    // a cancel of request hub_id, for mail.connection; mail.detail: the source waits for an
                     // answer
     MAIL_CANCELLED, // it comes home: the request hub_id was taken out of the queue

@@ -41,6 +41,7 @@ static void init_tables(struct shard *shard) {
     list_init(&shard->starved);
     list_init(&shard->closing);
     list_init(&shard->batches);
+    untaken_init(&shard->untaken);
     shard->orders_last = &shard->orders;
     shard->entries_last = &shard->entries;
     timer_init(&shard->drain_timer, TIMER_DRAIN);

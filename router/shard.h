@@ -23,6 +23,7 @@
 #include "router/mailbox.h"
 #include "router/peer.h"
 #include "router/stats.h"
+#include "router/untaken.h"
 
 enum { SHARD_MAGIC = 0x70627368 };
 
@@ -78,6 +79,7 @@ struct shard {
     struct stats stats;
 
     struct event_run run;
+    struct untaken untaken;
 
     struct list to_send;       // struct peer.to_send
     struct list starved;       // struct peer.starved

@@ -1,0 +1,142 @@
+// Cancels on the simulated kernel, told step by step: a target is told to cancel only what it has got.
+#include "tests/sim/tell.h"
+
+enum {
+    QUEUE_BYTES = 60000,
+    WINDOW_BYTES = 2000,
+    NOTE_BYTES = 40000,
+    REFUSED = 300,
+    HEARD_BYTES_MAX = 1 << 20
+};
+
+// An agent that doesn't read, with a full queue, and a source, each on a shard of its own.
+static void open_full(struct world *world, struct wire *wires[2]) {
+    struct world_options options;
+    world_defaults(&options, 7, 2);
+    options.limits.queue_bytes_max = QUEUE_BYTES;
+    options.faults.window_bytes = WINDOW_BYTES;
+    world_open(world, &options);
+    wires[0] = join(world, "agent");
+    wires[1] = join(world, NULL);
+    static char note[TEXT_BYTES_MAX], filler[NOTE_BYTES];
+    memset(filler, 'x', sizeof filler);
+    snprintf(
+        note, sizeof note,
+        "{\"jsonrpc\":\"2.0\",\"method\":\"note\",\"params\":{\"targetAgent\":\"agent\",\"x\":\"%.*s\"}}",
+        (int)sizeof filler, filler);
+    for (unsigned count = 0; count < 3; count++) { // one fills the window, the others wait
+        say(wires[1], note);
+        world_settle(world);
+    }
+}
+
+static size_t put_ask(char *out, unsigned id) {
+    char body[256];
+    snprintf(body, sizeof body,
+             "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"work\",\"params\":{\"targetAgent\":\"agent\"}}",
+             id);
+    return frame_of(out, "", body);
+}
+
+static size_t put_cancel(char *out, unsigned id) {
+    char body[256];
+    snprintf(body, sizeof body, "{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\",\"params\":{\"id\":%u}}",
+             id);
+    return frame_of(out, "", body);
+}
+
+// Reads all that comes for a peer, and takes the next frame of it.
+struct hearing {
+    uint8_t bytes[HEARD_BYTES_MAX];
+    size_t count, at;
+};
+
+static void hear_all(struct hearing *hearing, struct world *world, struct wire *wire) {
+    hearing->count = hearing->at = 0;
+    for (size_t more;
+         (more = wire_read(wire, hearing->bytes + hearing->count, sizeof hearing->bytes - hearing->count));
+         hearing->count += more)
+        world_settle(world);
+}
+
+static bool next_body(struct hearing *hearing, struct bit *body) {
+    struct naive_frame frame;
+    if (hearing->at == hearing->count)
+        return false;
+    enum naive_result result =
+        naive_frame(&frame, hearing->bytes + hearing->at, hearing->count - hearing->at);
+    assert_int_equal(result, NAIVE_WHOLE);
+    hearing->at += frame.bytes;
+    *body = frame.body;
+    return true;
+}
+
+// The agent reads on, and hears nothing but the notes.
+static void hears_notes_alone(struct world *world, struct wire *agent) {
+    static struct hearing hearing;
+    struct bit body;
+    hear_all(&hearing, world, agent);
+    assert_true(hearing.count > 0);
+    while (next_body(&hearing, &body))
+        assert_true(bit_is(naive_find(body, "method"), "\"note\""));
+}
+
+// That each of its requests was refused is all that the source hears.
+static void hears_refusals(struct world *world, struct wire *source, unsigned count) {
+    static struct hearing hearing;
+    struct bit body;
+    hear_all(&hearing, world, source);
+    for (; count > 0; count--) {
+        assert_true(next_body(&hearing, &body));
+        assert_int_equal(bit_integer(naive_find(body, "error.code")), -32052);
+    }
+    assert_false(next_body(&hearing, &body));
+}
+
+// Request and cancel come in one read: the cancel is on its way before the refusal can be.
+static void what_a_full_queue_did_not_take_is_not_cancelled(void **state) {
+    (void)state;
+    static char text[2 * REFUSED * 256];
+    struct world world;
+    struct wire *wires[2];
+    open_full(&world, wires);
+    for (unsigned round = 0; round < 3; round++) {
+        size_t bytes = 0;
+        for (unsigned id = 0; id < REFUSED; id++) {
+            bytes += put_ask(text + bytes, id);
+            if (id % 3 != round)
+                bytes += put_cancel(text + bytes, id);
+        }
+        assert_true(wire_write(wires[1], text, bytes));
+        world_settle(&world);
+        hears_refusals(&world, wires[1], REFUSED);
+    }
+    assert_int_equal(world.shards[0]->untaken.count, 0);
+    hears_notes_alone(&world, wires[0]);
+    finish(&world, wires, 2);
+}
+
+// The same, where the hub cancels for a source that left.
+static void what_a_leaver_asked_of_a_full_queue_is_not_cancelled(void **state) {
+    (void)state;
+    struct world world;
+    struct wire *wires[2];
+    char text[1024];
+    open_full(&world, wires);
+    size_t bytes = put_ask(text, 1);
+    bytes += frame_of(text + bytes, "", "{\"jsonrpc\":\"2.0\",\"method\":\"exit\"}");
+    assert_true(wire_write(wires[1], text, bytes));
+    world_settle(&world);
+    assert_true(wire_at_end(wires[1]));
+    wire_close(wires[1]);
+    hears_notes_alone(&world, wires[0]);
+    finish(&world, wires, 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_a_full_queue_did_not_take_is_not_cancelled),
+        cmocka_unit_test(what_a_leaver_asked_of_a_full_queue_is_not_cancelled),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
