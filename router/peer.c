@@ -184,16 +184,43 @@ void peers_reap(struct shard *shard) {
 
 // --- Time
 
-void peer_watch(struct shard *shard, struct peer *peer) {
+// When it last sent something, or took something of what is sent to it.
+static uint64_t active_ms(const struct peer *peer) {
+    return peer->heard_ms > peer->sending_ms ? peer->heard_ms : peer->sending_ms;
+}
+
+// When it will have taken too long, unless something comes before; UINT64_MAX: never. One that has
+// half-closed can't send, so it is idle only while something waits that it doesn't take: not while it waits
+// for an answer.
+static uint64_t due_ms(const struct shard *shard, const struct peer *peer) {
     const struct limits *limits = shard_limits(shard);
-    uint64_t wait_ns = peer->partial ? limits->frame_timeout_ns : limits->idle_timeout_ns;
-    if (peer->state != PEER_OPEN || wait_ns == 0) {
-        if (peer->state == PEER_OPEN || peer->state == PEER_ENDED)
-            wheel_disarm(&peer->timer);
+    bool open = peer->state == PEER_OPEN;
+    if (open && peer->partial)
+        return peer->checked_ms + limits->frame_timeout_ns / 1000000;
+    bool may_idle = limits->idle_timeout_ns == 0 || !(open || peer->connection.shipment);
+    return may_idle ? UINT64_MAX : active_ms(peer) + limits->idle_timeout_ns / 1000000;
+}
+
+static void arm(struct shard *shard, struct peer *peer) {
+    if (peer->state != PEER_OPEN && peer->state != PEER_ENDED)
         return;
-    }
+    uint64_t at_ms = due_ms(shard, peer);
+    if (at_ms == UINT64_MAX)
+        wheel_disarm(&peer->timer);
+    else
+        wheel_arm(&shard->wheel, &peer->timer, at_ms);
+}
+
+void peer_watch(struct shard *shard, struct peer *peer) {
     peer->partial_checked = peer->partial_bytes;
-    wheel_arm(&shard->wheel, &peer->timer, shard_now_ms(shard) + wait_ns / 1000000);
+    peer->checked_ms = shard_now_ms(shard);
+    arm(shard, peer);
+}
+
+void peers_rewatch(struct shard *shard) {
+    for (uint32_t slot = 0; slot < shard->peers.capacity; slot++)
+        if (shard->peers.slots[slot])
+            arm(shard, shard->peers.slots[slot]);
 }
 
 // A body that goes on arriving at 1 KiB a second or more may take as long as it likes.
@@ -204,15 +231,15 @@ static bool arrives(const struct shard *shard, const struct peer *peer) {
 }
 
 void peer_timer(struct shard *shard, struct peer *peer) {
-    uint64_t idle_ms = shard_limits(shard)->idle_timeout_ns / 1000000;
+    bool partial = peer->state == PEER_OPEN && peer->partial;
     if (peer->state == PEER_LINGERING)
         peer_close(shard, peer, COUNTERS_COUNT);
-    else if (peer->partial && !arrives(shard, peer))
+    else if (partial && !arrives(shard, peer))
         peer_close(shard, peer, peer_lacks_room(peer) ? COUNT_CLOSED_NO_MEMORY : COUNT_CLOSED_SLOW_SENDER);
-    else if (!peer->partial && shard_now_ms(shard) - peer->heard_ms >= idle_ms)
-        peer_close(shard, peer, COUNT_CLOSED_IDLE);
-    else if (!peer->partial)
-        wheel_arm(&shard->wheel, &peer->timer, peer->heard_ms + idle_ms);
-    else
+    else if (partial)
         peer_watch(shard, peer);
+    else if (due_ms(shard, peer) <= shard_now_ms(shard))
+        peer_close(shard, peer, COUNT_CLOSED_IDLE);
+    else
+        arm(shard, peer);
 }

@@ -37,7 +37,8 @@ struct peer {
     struct buffer *partial; // what holds its bytes so far, when no arrival is being read
     uint32_t partial_at;    // where they are there
     uint32_t partial_bytes;
-    uint32_t partial_checked; // of them, when the timer last looked
+    uint32_t partial_checked; // of them, when its sender was last judged
+    uint64_t checked_ms;      // when that was
     uint32_t partial_ms;      // when its memory was taken: the low bits of shard_now_ms
     uint64_t sending_ms;      // when the kernel last took something of what is being sent
     struct timer timer;       // frame timeout, idle timeout or linger, by state
@@ -84,5 +85,8 @@ void peer_settle(struct shard *shard, struct peer *peer);
 void peers_reap(struct shard *shard);
 // Its timer went off.
 void peer_timer(struct shard *shard, struct peer *peer);
-// Arms the timer for what it has to watch now.
+// Arms the timer for what it has to watch from now on.
 void peer_watch(struct shard *shard, struct peer *peer);
+// Arms the timers of all peers anew, after the times that these may take have changed: how long each of them
+// has taken already counts.
+void peers_rewatch(struct shard *shard);

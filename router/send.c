@@ -137,6 +137,13 @@ static void release_all(struct shard *shard, struct parcel_list *done) {
         send_release(shard, parcel);
 }
 
+// From now on it has something to take, and so can be idle though it sends nothing any more.
+static void begun(struct shard *shard, struct peer *peer) {
+    peer->sending_ms = shard_now_ms(shard);
+    if (peer->state == PEER_ENDED)
+        peer_watch(shard, peer);
+}
+
 void send_flush(struct shard *shard, struct peer *peer) {
     struct parcel_list done;
     parcel_list_init(&done);
@@ -145,12 +152,11 @@ void send_flush(struct shard *shard, struct peer *peer) {
         return;
     bool was_free = !peer->connection.shipment;
     enum sending sending = connection_send(&peer->connection, shard->io, &shard->sender, &done);
-    if (was_free)
-        peer->sending_ms = shard_now_ms(shard);
     release_all(shard, &done);
     if (sending == SENDING_FAILED) {
         peer_close(shard, peer, COUNTERS_COUNT);
     } else if (sending == SENDING_BUSY && was_free) {
+        begun(shard, peer);
         PROBE(send, peer->name, peer->connection.shipment->bytes, peer->connection.shipment->count);
         stats_count(&shard->stats, COUNT_SENDS);
     } else if (sending == SENDING_IDLE) { // what waited was taken back

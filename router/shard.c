@@ -22,10 +22,21 @@ enum {
 
 // --- Opening and closing
 
+static bool same_times(const struct limits *limits, const struct limits *others) {
+    return limits->idle_timeout_ns == others->idle_timeout_ns &&
+           limits->frame_timeout_ns == others->frame_timeout_ns;
+}
+
+// Other times hold for the connections that are open, too, from now on.
 static void take_settings(struct shard *shard) {
-    shard->settings = hub_settings(shard->hub);
-    const struct limits *limits = &shard->settings->limits;
+    const struct hub_settings *before = shard->settings, *settings = hub_settings(shard->hub);
+    if (settings == before)
+        return;
+    const struct limits *limits = &settings->limits;
+    shard->settings = settings;
     shard->frame_limits = (struct frame_limits){limits->header_bytes_max, limits->frame_bytes_max};
+    if (before && !same_times(limits, &before->limits))
+        peers_rewatch(shard);
 }
 
 static void init_tables(struct shard *shard) {
@@ -191,6 +202,9 @@ static void read_again(struct shard *shard) {
     if (!hub_reload(shard->hub))
         stats_count(&shard->stats, COUNT_RELOADS_FAILED);
     take_settings(shard);
+    for (uint32_t other = 0; other < shard->hub->settings.shard_count; other++)
+        if (other != shard->index)
+            shard_wake(shard, other);
 }
 
 static void signalled(struct shard *shard, int number) {
@@ -265,11 +279,12 @@ static bool is_over(const struct shard *shard) {
 }
 
 // Hands all that was noted to the kernel and waits. First says that this shard sleeps, then looks once more
-// for what others have posted or ended: whoever does so later sees that it sleeps.
+// for what others have posted, ended or read again: whoever does so later sees that it sleeps.
 static void run(struct shard *shard) {
     uint64_t deadline = deadline_ns(shard);
     atomic_store(&shard->asleep, true);
-    if (!mail_quiet(shard) || atomic_load(&shard->hub->phase) != shard->phase || is_over(shard))
+    if (!mail_quiet(shard) || atomic_load(&shard->hub->phase) != shard->phase || is_over(shard) ||
+        &atomic_load(&shard->hub->edition)->settings != shard->settings)
         deadline = 0;
     io_run(shard->io, deadline);
     atomic_store_explicit(&shard->asleep, false, memory_order_relaxed);

@@ -96,6 +96,8 @@ static void check_phase(const struct world *world, uint32_t index) {
         return;
     if (hub_phase(hub) == HUB_STOPPED && atomic_load(&hub->phase_waiting) == 0)
         kernel_fail("shard %u sleeps though the hub has ended", index);
+    if (hub_settings(hub) != world->shards[index]->settings)
+        kernel_fail("shard %u sleeps though the configuration was read again", index);
     if (hub_phase(hub) != world->shards[index]->phase || world->shards[index]->orders)
         kernel_fail("shard %u sleeps though the phase is another one or an order is left", index);
 }

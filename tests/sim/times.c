@@ -1,0 +1,142 @@
+// How long peers may take: to send, to read, to complete a frame; and what a configuration that is read again
+// makes of those who are waiting.
+#include <signal.h>
+
+#include "tests/sim/scarce.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+
+// What the hub reads with each SIGHUP; tests change it.
+static struct hub_settings file;
+
+static bool read_file(void *context, struct hub_settings *fresh) {
+    (void)context;
+    fresh->limits = file.limits;
+    return true;
+}
+
+static void open_timed(struct scene *scene, uint32_t shards, uint64_t idle_ns, uint64_t frame_ns) {
+    struct world_options options;
+    world_defaults(&options, 3, shards);
+    file = (struct hub_settings){.limits = options.limits, .read_again = read_file};
+    file.limits.idle_timeout_ns = idle_ns;
+    file.limits.frame_timeout_ns = frame_ns;
+    options.settings = &file;
+    scene_open(scene, &options);
+}
+
+static void reload(struct scene *scene, uint64_t idle_ns, uint64_t frame_ns) {
+    file.limits.idle_timeout_ns = idle_ns;
+    file.limits.frame_timeout_ns = frame_ns;
+    kernel_signal(scene->world.kernel, SIGHUP);
+    scene_settle(scene);
+}
+
+// Of `count` parties, how many the hub has closed.
+static unsigned closed(struct party **parties, unsigned count) {
+    unsigned sum = 0;
+    for (unsigned index = 0; index < count; index++)
+        sum += wire_hub_closed(parties[index]->wire);
+    return sum;
+}
+
+enum { PEERS = 5 };
+
+static void idle_is_what_the_configuration_says_now(void **state) {
+    (void)state;
+    static struct scene scene;
+    static const struct {
+        unsigned before, after, silent;
+        bool closes;
+    } rows[] = {
+        // In seconds; how long they have been silent when it is read.
+        {2, 0, 1, false}, {0, 1, 5, true}, {0, 2, 1, true}, {3600, 1, 5, true}, {2, 4, 1, false},
+    };
+    for (unsigned row = 0; row < sizeof rows / sizeof *rows; row++)
+        for (uint32_t shards = 1; shards <= 3; shards++) {
+            open_timed(&scene, shards, rows[row].before * SECOND_NS, 10 * SECOND_NS);
+            struct party *peers[PEERS];
+            for (unsigned index = 0; index < PEERS; index++)
+                party_ask(peers[index] = party_join(&scene), "hub/ping", 0, "%s", "");
+            scene_pass(&scene, rows[row].silent * SECOND_NS);
+            assert_int_equal(closed(peers, PEERS), 0);
+            reload(&scene, rows[row].after * SECOND_NS, 10 * SECOND_NS);
+            scene_pass(&scene, 2 * SECOND_NS - SECOND_NS / 2 * (rows[row].silent == 1));
+            assert_int_equal(closed(peers, PEERS), rows[row].closes ? PEERS : 0);
+            assert_int_equal(counted(&scene, COUNT_CLOSED_IDLE), closed(peers, PEERS));
+            scene_close(&scene);
+        }
+}
+
+// At 10 KB/s, whose window is made longer and shorter on the way.
+static void a_frame_is_judged_by_the_time_that_holds_now(void **state) {
+    (void)state;
+    static struct scene scene;
+    enum { STEP = 1000, BYTES = 100 * STEP };
+    open_timed(&scene, 2, 0, 2 * SECOND_NS);
+    struct party *good = party_join(&scene), *stalled = party_join(&scene), *block = party_join(&scene);
+    good->rude = true;
+    begin_frame(good, BYTES, 0);
+    begin_frame(stalled, BYTES, 10);
+    party_write(block, "Content-", 8);
+    scene_settle(&scene);
+    for (unsigned tenth = 0; tenth < BYTES / STEP; tenth++) {
+        scene_pass(&scene, SECOND_NS / 10);
+        go_on(good, STEP);
+        if (tenth == 10)
+            reload(&scene, 0, 60 * SECOND_NS);
+        if (tenth == 80)
+            reload(&scene, 0, 5 * SECOND_NS);
+        assert_false(wire_hub_closed(good->wire));
+        assert_int_equal(wire_hub_closed(stalled->wire), tenth >= 80);
+        assert_int_equal(wire_hub_closed(block->wire), tenth >= 80);
+    }
+    assert_int_equal(counted(&scene, COUNT_CLOSED_SLOW_SENDER), 2);
+    scene_close(&scene);
+}
+
+// Who reads what comes isn't idle, though it sends nothing; who doesn't read is, also when it has
+// half-closed; but not who waits for an answer.
+static void idle_is_who_neither_sends_nor_reads(void **state) {
+    (void)state;
+    static struct scene scene;
+    enum { LARGE = 1000 * 1000 };
+    for (uint32_t shards = 1; shards <= 3; shards++) {
+        open_timed(&scene, shards, 2 * SECOND_NS, 10 * SECOND_NS);
+        struct party *target = join_as(&scene, "target"), *subscriber = party_join(&scene);
+        struct party *deaf = party_join(&scene), *shut = party_join(&scene), *patient = party_join(&scene);
+        target->silent = true;
+        party_ask(subscriber, "hub/subscribe", 0, "\"events\":[\"e\"]");
+        party_ask(patient, "work", 0, "\"targetAgent\":\"target\"");
+        deaf->deaf = shut->deaf = true;
+        scene_settle(&scene);
+        party_ask(deaf, "hub/ping", LARGE, "%s", "");
+        party_ask(shut, "hub/ping", LARGE, "%s", "");
+        wire_shut(shut->wire);
+        wire_shut(patient->wire);
+        scene_settle(&scene);
+        for (unsigned half = 1; half < 20; half++) {
+            scene_pass(&scene, SECOND_NS / 2);
+            party_tell(target, "event", 10, "\"event\":\"e\"");
+            scene_settle(&scene);
+            assert_int_equal(wire_hub_closed(deaf->wire), half >= 4);
+            assert_int_equal(wire_hub_closed(shut->wire), half >= 4);
+            assert_false(wire_hub_closed(patient->wire) || wire_hub_closed(subscriber->wire));
+        }
+        assert_int_equal(subscriber->heard, 19);
+        assert_int_equal(counted(&scene, COUNT_CLOSED_IDLE), 2);
+        party_leave(target);
+        scene_settle(&scene);
+        assert_int_equal(patient->errors, 1);
+        scene_close(&scene);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(idle_is_what_the_configuration_says_now),
+        cmocka_unit_test(a_frame_is_judged_by_the_time_that_holds_now),
+        cmocka_unit_test(idle_is_who_neither_sends_nor_reads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
