@@ -57,7 +57,7 @@ static bool means(const struct pending *pending, const uint8_t *text, struct spa
     return !pending->cancelled && read_kept(&kept, pending) && json_same(text, id, kept.text, kept.span);
 }
 
-// The same for all ids that are json_same. A string longer than any id that is kept hashes as it is written.
+// The same for all ids that are json_same. What is longer than any id that is kept hashes as it is written.
 static uint64_t hash_of(const uint8_t *text, struct span id, uint64_t seed) {
     char decoded[ID_BYTES_MAX];
     size_t bytes = json_string_decode(text, id, decoded, sizeof decoded);
@@ -66,6 +66,9 @@ static uint64_t hash_of(const uint8_t *text, struct span id, uint64_t seed) {
         return XXH3_64bits_withSeed(decoded, bytes, seed);
     if (json_number_whole(text, id, &number))
         return XXH3_64bits_withSeed(&number, sizeof number, seed);
+    bytes = json_number_decode(text, id, decoded, sizeof decoded);
+    if (bytes != SIZE_MAX)
+        return XXH3_64bits_withSeed(decoded, bytes, seed);
     return XXH3_64bits_withSeed(text + id.at, id.bytes, seed);
 }
 

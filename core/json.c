@@ -74,102 +74,6 @@ bool json_number_valid(const uint8_t *text, struct span number) {
            number_end(text, number.at, number.at + number.bytes) == number.at + number.bytes;
 }
 
-// A number token taken apart: its value is `digits`, without zeros at either end, times ten to `exponent`.
-struct decimal {
-    uint64_t digits; // meaningful while count is at most DECIMAL_DIGITS_MAX
-    uint64_t count;
-    int64_t exponent;
-};
-
-enum {
-    DECIMAL_DIGITS_MAX = 16, // 2^53 - 1 has sixteen
-};
-// An exponent is cut about here: past what the digits of any token can weigh up, and far from overflow.
-#define EXPONENT_BOUND (INT64_C(1) << 40)
-
-// Takes one more digit. Zeros are kept back until another digit follows, so the last ones never count.
-static void decimal_take(struct decimal *decimal, uint64_t *zeros, uint8_t byte) {
-    if (byte == '0') {
-        *zeros += decimal->count > 0;
-        return;
-    }
-    for (decimal->count += *zeros + 1; *zeros > 0; --*zeros)
-        decimal->digits *= 10; // wraps beyond sixteen digits, where it means nothing any more
-    decimal->digits = decimal->digits * 10 + (uint64_t)(byte - '0');
-}
-
-static int64_t exponent_read(const uint8_t *text, uint32_t at, uint32_t end) {
-    bool negative = text[at] == '-';
-    int64_t exponent = 0;
-    for (at += text[at] == '-' || text[at] == '+'; at < end; at++)
-        if (exponent < EXPONENT_BOUND)
-            exponent = exponent * 10 + (text[at] - '0');
-    return negative ? -exponent : exponent;
-}
-
-static struct decimal decimal_read(const uint8_t *text, uint32_t at, uint32_t end) {
-    struct decimal decimal = {0};
-    uint64_t zeros = 0;
-    int64_t fraction = 0;
-    bool point = false;
-    for (; at < end && (text[at] | 0x20) != 'e'; at++) {
-        if (text[at] == '.') {
-            point = true;
-        } else {
-            decimal_take(&decimal, &zeros, text[at]);
-            fraction += point;
-        }
-    }
-    decimal.exponent = (int64_t)zeros - fraction + (at < end ? exponent_read(text, at + 1, end) : 0);
-    return decimal;
-}
-
-// The value of up to eight ASCII digits, of which the first is in the lowest byte: pairs of digits become
-// bytes, pairs of these the whole, all at once. UINT64_MAX when one of them is no digit.
-static uint64_t digits_value(uint64_t word, uint32_t count) {
-    uint64_t digits = word ^ UINT64_C(0x3030303030303030);
-    uint64_t beyond = ((digits + UINT64_C(0x7676767676767676)) | digits) & UINT64_C(0x8080808080808080);
-    if (beyond & json_bits_below(8 * (uint64_t)count))
-        return UINT64_MAX;
-    digits <<= 64 - 8 * count; // zeros come before
-    digits = digits * 10 + (digits >> 8);
-    uint64_t low = digits & UINT64_C(0x000000ff000000ff), high = digits >> 16 & UINT64_C(0x000000ff000000ff);
-    return (low * UINT64_C(0x000f424000000064) + high * UINT64_C(0x0000271000000001)) >> 32;
-}
-
-// What nearly all are, the hub's own ids among them: 1 to 16 digits and nothing else. UINT64_MAX for all
-// others.
-static uint64_t plain_value(const uint8_t *text, struct span number) {
-    const uint8_t *first = text + number.at;
-    if (number.bytes == 0 || number.bytes > 16 || (*first == '0' && number.bytes > 1))
-        return UINT64_MAX;
-    if (number.bytes <= 8)
-        return digits_value(json_word_load(first), number.bytes);
-    uint64_t high = digits_value(json_word_load(first), number.bytes - 8);
-    uint64_t low = digits_value(json_word_load(first + number.bytes - 8), 8);
-    return high == UINT64_MAX || low == UINT64_MAX ? UINT64_MAX : high * 100000000 + low;
-}
-
-bool json_number_whole(const uint8_t *text, struct span number, uint64_t *out) {
-    *out = plain_value(text, number);
-    if (*out != UINT64_MAX)
-        return *out < UINT64_C(1) << 53;
-    if (!json_number_valid(text, number))
-        return false;
-    bool negative = text[number.at] == '-';
-    struct decimal decimal = decimal_read(text, number.at + negative, number.at + number.bytes);
-    *out = 0;
-    if (decimal.count == 0) // zero, and minus zero, which is the same number
-        return true;
-    if (negative || decimal.exponent < 0 || decimal.exponent > DECIMAL_DIGITS_MAX ||
-        decimal.count + (uint64_t)decimal.exponent > DECIMAL_DIGITS_MAX)
-        return false;
-    *out = decimal.digits;
-    for (; decimal.exponent > 0; decimal.exponent--)
-        *out *= 10;
-    return *out < UINT64_C(1) << 53;
-}
-
 // --- Strings.
 
 static uint32_t hex4(const uint8_t *text, uint32_t at, uint32_t end) {
@@ -345,15 +249,30 @@ static bool strings_same(const uint8_t *text, struct span value, const uint8_t *
     return true;
 }
 
+enum { NUMBER_BYTES_MAX = 512 }; // more than an id may have
+
+static bool numbers_same(const uint8_t *text, struct span value, const uint8_t *other_text,
+                         struct span other) {
+    uint64_t whole, other_whole;
+    char decoded[NUMBER_BYTES_MAX], other_decoded[NUMBER_BYTES_MAX];
+    bool is_whole = json_number_whole(text, value, &whole);
+    if (is_whole != json_number_whole(other_text, other, &other_whole))
+        return false;
+    if (is_whole)
+        return whole == other_whole;
+    size_t bytes = json_number_decode(text, value, decoded, sizeof decoded);
+    return bytes != SIZE_MAX &&
+           bytes == json_number_decode(other_text, other, other_decoded, sizeof other_decoded) &&
+           memcmp(decoded, other_decoded, bytes) == 0;
+}
+
 bool json_same(const uint8_t *text, struct span value, const uint8_t *other_text, struct span other) {
     if (value.bytes == other.bytes && memcmp(text + value.at, other_text + other.at, value.bytes) == 0)
         return true;
     bool string = string_quoted(text, value), other_string = string_quoted(other_text, other);
     if (string || other_string)
         return string && other_string && strings_same(text, value, other_text, other);
-    uint64_t number, other_number;
-    return json_number_whole(text, value, &number) && json_number_whole(other_text, other, &other_number) &&
-           number == other_number;
+    return numbers_same(text, value, other_text, other);
 }
 
 // --- The walk.

@@ -61,8 +61,8 @@ size_t json_string_decode(const uint8_t *text, struct span string, char *out, si
 // Whether a string means `literal`.
 bool json_string_is(const uint8_t *text, struct span string, const char *literal);
 
-// Whether two scalars of different texts mean the same: strings by what they mean, numbers by value where
-// they are whole, all else by their bytes.
+// Whether two scalars of different texts mean the same: strings by what they mean, numbers by value (exactly;
+// those that json_number_decode can't write, by their bytes), all else by their bytes.
 bool json_same(const uint8_t *text, struct span value, const uint8_t *other_text, struct span other);
 
 // --- What the lookup and the walk are built on. `at` and `end` are offsets into `text`.
@@ -102,6 +102,10 @@ bool json_grammar_valid(const uint8_t *text, uint32_t bytes);
 // The value of a JSON number token that is a whole number from 0 to 2^53 - 1 however it is written (7, 7.0,
 // 70e-1). False when it is anything else.
 bool json_number_whole(const uint8_t *text, struct span number, uint64_t *out);
+// Writes the value of a JSON number token in the one form that all tokens of this value have, so that equal
+// numbers become equal bytes: -1.50 and -15e-1 become -15e-1. Returns their number; SIZE_MAX when it is no
+// such token, takes more than `capacity` bytes, or is too large or too small to be told from others.
+size_t json_number_decode(const uint8_t *text, struct span number, char *out, size_t capacity);
 
 // --- The vector code: the same results at every level. The best that the processor has is found before main.
 
