@@ -147,8 +147,8 @@ static void send_home(struct shard *shard, struct parcel *parcel) {
         mailbox_post(hub_mailbox(shard->hub, shard->index, to), &parcel->mail);
 }
 
-// A cancel is taken past the queue's bound, but not with whatever else its source put into it: then the hub
-// cancels in its own words. NULL without memory for them.
+// What passes a full queue isn't as long as its source likes: then the hub cancels in its own words. NULL
+// without memory for them.
 static struct parcel *shorten(struct shard *shard, struct parcel *parcel) {
     struct parcel *own = own_cancel(shard, parcel->hub_id);
     if (own)
@@ -157,6 +157,19 @@ static struct parcel *shorten(struct shard *shard, struct parcel *parcel) {
         drop_one(shard, COUNT_DROP_NO_MEMORY, parcel->mail.connection, parcel->bytes);
     send_release(shard, parcel);
     return own;
+}
+
+// A cancel passes a full queue, but a target that reads nothing could be told to cancel all that it owes, and
+// all that it ever owed to those who left: past twice the bound it is dropped. NULL when it was.
+static struct parcel *fit(struct shard *shard, const struct peer *peer, struct parcel *parcel) {
+    if (send_has_room(shard, peer))
+        return parcel;
+    if (!send_has_grace(shard, peer)) {
+        drop_one(shard, COUNT_DROP_OVERLOADED, peer->name, parcel->bytes);
+        send_release(shard, parcel);
+        return NULL;
+    }
+    return parcel->bytes > COPY_BYTES_MAX ? shorten(shard, parcel) : parcel;
 }
 
 void cancel_arrived(struct shard *shard, struct parcel *parcel) {
@@ -178,7 +191,8 @@ void cancel_arrived(struct shard *shard, struct parcel *parcel) {
             send_release(shard, parcel);
         return;
     }
-    if (parcel->bytes > COPY_BYTES_MAX && !send_has_room(shard, peer) && !(parcel = shorten(shard, parcel)))
+    parcel = fit(shard, peer, parcel);
+    if (!parcel)
         return;
     parcel->hub_id = 0; // it is no request
     stats_count(&shard->stats, COUNT_CANCELS_FORWARDED);

@@ -61,6 +61,10 @@ static bool is_past_grace(const struct shard *shard, const struct peer *peer) {
     return peer->connection.outbox.bytes >= 2 * shard_limits(shard)->queue_bytes_max;
 }
 
+bool send_has_grace(const struct shard *shard, const struct peer *peer) {
+    return !is_past_grace(shard, peer);
+}
+
 void send_queue_owed(struct shard *shard, struct peer *peer, struct parcel *parcel) {
     bool over = is_past_grace(shard, peer);
     send_queue(shard, peer, parcel);

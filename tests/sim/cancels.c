@@ -6,18 +6,23 @@ enum {
     WINDOW_BYTES = 2000,
     NOTE_BYTES = 40000,
     REFUSED = 300,
+    TOLD = 1500,
     HEARD_BYTES_MAX = 1 << 20
 };
 
-// An agent that doesn't read, with a full queue, and a source, each on a shard of its own.
-static void open_full(struct world *world, struct wire *wires[2]) {
+// An agent and a source, on a shard each if there are two.
+static void open_small(struct world *world, uint32_t shards, struct wire *wires[2]) {
     struct world_options options;
-    world_defaults(&options, 7, 2);
+    world_defaults(&options, 7, shards);
     options.limits.queue_bytes_max = QUEUE_BYTES;
     options.faults.window_bytes = WINDOW_BYTES;
     world_open(world, &options);
     wires[0] = join(world, "agent");
     wires[1] = join(world, NULL);
+}
+
+// More than the queue of the agent, which doesn't read, can take.
+static void fill_queue(struct world *world, struct wire *wires[2]) {
     static char note[TEXT_BYTES_MAX], filler[NOTE_BYTES];
     memset(filler, 'x', sizeof filler);
     snprintf(
@@ -53,6 +58,7 @@ struct hearing {
 
 static void hear_all(struct hearing *hearing, struct world *world, struct wire *wire) {
     hearing->count = hearing->at = 0;
+    world_settle(world);
     for (size_t more;
          (more = wire_read(wire, hearing->bytes + hearing->count, sizeof hearing->bytes - hearing->count));
          hearing->count += more)
@@ -81,14 +87,14 @@ static void hears_notes_alone(struct world *world, struct wire *agent) {
         assert_true(bit_is(naive_find(body, "method"), "\"note\""));
 }
 
-// That each of its requests was refused is all that the source hears.
-static void hears_refusals(struct world *world, struct wire *source, unsigned count) {
+// That each of its requests ended so is all that the source hears.
+static void hears_errors(struct world *world, struct wire *source, unsigned count, int64_t code) {
     static struct hearing hearing;
     struct bit body;
     hear_all(&hearing, world, source);
     for (; count > 0; count--) {
         assert_true(next_body(&hearing, &body));
-        assert_int_equal(bit_integer(naive_find(body, "error.code")), -32052);
+        assert_int_equal(bit_integer(naive_find(body, "error.code")), code);
     }
     assert_false(next_body(&hearing, &body));
 }
@@ -99,7 +105,8 @@ static void what_a_full_queue_did_not_take_is_not_cancelled(void **state) {
     static char text[2 * REFUSED * 256];
     struct world world;
     struct wire *wires[2];
-    open_full(&world, wires);
+    open_small(&world, 2, wires);
+    fill_queue(&world, wires);
     for (unsigned round = 0; round < 3; round++) {
         size_t bytes = 0;
         for (unsigned id = 0; id < REFUSED; id++) {
@@ -109,7 +116,7 @@ static void what_a_full_queue_did_not_take_is_not_cancelled(void **state) {
         }
         assert_true(wire_write(wires[1], text, bytes));
         world_settle(&world);
-        hears_refusals(&world, wires[1], REFUSED);
+        hears_errors(&world, wires[1], REFUSED, -32052);
     }
     assert_int_equal(world.shards[0]->untaken.count, 0);
     hears_notes_alone(&world, wires[0]);
@@ -122,7 +129,8 @@ static void what_a_leaver_asked_of_a_full_queue_is_not_cancelled(void **state) {
     struct world world;
     struct wire *wires[2];
     char text[1024];
-    open_full(&world, wires);
+    open_small(&world, 2, wires);
+    fill_queue(&world, wires);
     size_t bytes = put_ask(text, 1);
     bytes += frame_of(text + bytes, "", "{\"jsonrpc\":\"2.0\",\"method\":\"exit\"}");
     assert_true(wire_write(wires[1], text, bytes));
@@ -133,10 +141,49 @@ static void what_a_leaver_asked_of_a_full_queue_is_not_cancelled(void **state) {
     finish(&world, wires, 1);
 }
 
+// The agent owes much, reads nothing, and all of it is cancelled, for one that asked and one that leaves.
+static void play_many_cancels(uint32_t shards, bool leaves) {
+    static char text[TOLD * 256];
+    static struct hearing hearing;
+    struct world world;
+    struct wire *wires[2];
+    open_small(&world, shards, wires);
+    for (unsigned id = 0; id < TOLD; id++) {
+        assert_true(wire_write(wires[1], text, put_ask(text, id)));
+        hear_all(&hearing, &world, wires[0]);
+    }
+    fill_queue(&world, wires);
+    size_t bytes = leaves ? frame_of(text, "", "{\"jsonrpc\":\"2.0\",\"method\":\"exit\"}") : 0;
+    for (unsigned id = 0; id < TOLD && !leaves; id++)
+        bytes += put_cancel(text + bytes, id);
+    assert_true(wire_write(wires[1], text, bytes));
+    world_settle(&world);
+    const struct stats *stats = &world.shards[0]->stats;
+    uint64_t forwarded = stats_read(stats, COUNT_CANCELS_FORWARDED), told = 0;
+    assert_in_range(forwarded, 100, TOLD - 100);
+    assert_true(stats_read(stats, COUNT_DROP_OVERLOADED) >= TOLD - forwarded);
+    hear_all(&hearing, &world, wires[0]);
+    for (struct bit body; next_body(&hearing, &body);)
+        told += bit_is(naive_find(body, "method"), "\"$/cancelRequest\"");
+    assert_int_equal(told, forwarded);
+    wire_close(wires[1]);
+    wire_close(wires[0]);
+    finish(&world, NULL, 0);
+}
+
+static void cancels_do_not_fill_a_queue_without_bound(void **state) {
+    (void)state;
+    for (uint32_t shards = 1; shards <= 2; shards++) {
+        play_many_cancels(shards, false);
+        play_many_cancels(shards, true);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_full_queue_did_not_take_is_not_cancelled),
         cmocka_unit_test(what_a_leaver_asked_of_a_full_queue_is_not_cancelled),
+        cmocka_unit_test(cancels_do_not_fill_a_queue_without_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
