@@ -74,6 +74,7 @@ static struct agent *agent_make(struct agents *agents, const struct agent_offer 
         return NULL;
     agent->capabilities = capabilities_hold(offer->capabilities);
     agent->governance = offer->governance;
+    agent->serial = offer->serial;
     agent->connected_since_ms = offer->connected_since_ms;
     agent->id_bytes = offer->id_bytes;
     memcpy(agent->id, offer->id, offer->id_bytes);

@@ -30,6 +30,7 @@ struct agent {
     struct list by_home;
     struct list link; // in the table, by the order of registration
     enum governance governance;
+    uint64_t serial;                   // of its registration
     uint64_t connected_since_ms;       // of the wall clock
     struct capabilities *capabilities; // one reference
     struct membership *memberships;    // in groups
@@ -50,6 +51,7 @@ struct agents {
     struct list all;
     struct list homes[HOME_CHAINS]; // by connection
     size_t count;
+    uint64_t serials;  // of registrations, that whoever counts them has given out
     struct kept *kept; // the account that they are kept on
 };
 
@@ -62,6 +64,7 @@ struct agent_offer {
     struct capabilities *capabilities; // the agent takes a reference of its own
     enum governance governance;
     uint64_t connected_since_ms;
+    uint64_t serial;
     // For so many shards, which will keep the same, it is judged whether there is room, and whether the
     // connection takes no more than its share. 0: that was done where it was put first.
     uint32_t judged_for;

@@ -74,6 +74,7 @@ static void apply_register(struct shard *shard, struct order *order) {
         .capabilities = order->capabilities,
         .governance = order->governance,
         .connected_since_ms = order->connected_since_ms,
+        .serial = order->serial,
         .judged_for = shard->index == 0 ? shard->hub->settings.shard_count : 0,
         .set_aside = &order->set_aside,
     };
@@ -175,11 +176,11 @@ static void settle(struct shard *shard, struct order *order) {
     pass_on(shard, order, connection_shard(order->mail.connection));
 }
 
-// Whether shard 0 need not undo what was turned back: nothing has come of it, or somebody has registered the
+// Whether shard 0 need not undo what was turned back: somebody, be it the same connection, has registered the
 // id since, which all shards apply after it.
 static bool is_undone(struct shard *shard, const struct order *order) {
     const struct agent *agent = find(shard, order);
-    return agent && agent->home->connection != order->mail.connection;
+    return agent && agent->serial != order->serial;
 }
 
 static void apply_here(struct shard *shard, struct order *order) {
@@ -231,6 +232,7 @@ void registry_step(struct shard *shard, struct order *order) {
             settle(shard, order);
             break;
         }
+        order->serial = ++shard->agents.serials;
         order->stage = ORDER_APPLIED;
         apply_here(shard, order);
         break;

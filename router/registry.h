@@ -33,6 +33,7 @@ struct order {
     uint64_t set_aside; // room for what the shards still keep of it that it hasn't come to
     enum governance governance;
     uint64_t connected_since_ms;
+    uint64_t serial; // of a registration: shard 0 counts them
     struct capabilities *capabilities; // one reference, or NULL
     char *request_id;                  // memory of its own; NULL: nobody waits for an answer
     uint32_t request_id_bytes;

@@ -138,6 +138,29 @@ static void what_a_shard_has_no_memory_for_is_undone_on_all(void **state) {
         }
 }
 
+// The undoing of a registration that failed on another shard leaves a newer one of the same connection alone.
+static void undoing_leaves_a_newer_registration(void **state) {
+    (void)state;
+    static struct scene scene;
+    for (uint32_t shard = 0; shard + 1 < SHARDS; shard++) {
+        open_hub(&scene);
+        struct party *party = party_join(&scene);
+        scene_settle(&scene);
+        party_register(party, "name", "");
+        party_register(party, "name", ",\"capabilities\":[\"newer\"]");
+        step_until_changed(&scene, shard, "name");
+        memory_fail(0, 1);
+        scene_settle(&scene);
+        assert_int_equal(memory_fail(0, 0), UINT64_MAX); // it has failed
+        assert_int_equal(party->errors, 1);
+        assert_int_equal(party->results, 1);
+        world_check_agents(&scene.world);
+        assert_int_equal(agent_at(&scene, 0, "name")->capabilities->bytes, strlen("[\"newer\"]"));
+        scene_check(&scene);
+        scene_close(&scene);
+    }
+}
+
 // Near the bound a source with many requests under way gets no more, and who has few goes on.
 static void a_source_with_much_under_way_leaves_room_for_others(void **state) {
     (void)state;
@@ -203,6 +226,7 @@ int main(void) {
         cmocka_unit_test(without_room_nothing_changes),
         cmocka_unit_test(what_was_judged_to_have_room_has_it_everywhere),
         cmocka_unit_test(what_a_shard_has_no_memory_for_is_undone_on_all),
+        cmocka_unit_test(undoing_leaves_a_newer_registration),
         cmocka_unit_test(a_source_with_much_under_way_leaves_room_for_others),
         cmocka_unit_test(slots_of_a_burst_go_back),
     };
