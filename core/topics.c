@@ -156,13 +156,16 @@ static size_t next_pattern(struct listing *listing, char pattern[EVENT_BYTES_MAX
     return 0;
 }
 
-static bool begin_events(const struct agent *agent, struct listing *listing) {
-    const uint8_t *text = agent->capabilities->text;
-    struct json_item events = json_member(text, capabilities_span(agent->capabilities), "events");
-    if (events.type != JSON_ARRAY && events.type != JSON_OBJECT)
-        return false;
-    listing_begin(listing, text, events.value);
-    return true;
+struct span topics_list(const struct capabilities *capabilities) {
+    struct json_item events = json_member(capabilities->text, capabilities_span(capabilities), "events");
+    return events.type == JSON_ARRAY || events.type == JSON_OBJECT ? events.value : (struct span){0};
+}
+
+static bool begin_events(const struct capabilities *capabilities, struct listing *listing) {
+    struct span list = topics_list(capabilities);
+    if (list.bytes)
+        listing_begin(listing, capabilities->text, list);
+    return list.bytes != 0;
 }
 
 static size_t count_patterns(struct listing listing) {
@@ -173,10 +176,15 @@ static size_t count_patterns(struct listing listing) {
     return count;
 }
 
+size_t topics_listed(const struct capabilities *capabilities) {
+    struct listing listing;
+    return begin_events(capabilities, &listing) ? count_patterns(listing) : 0;
+}
+
 bool topics_join(struct topics *topics, struct agent *agent, struct subscriber *subscriber) {
     struct listing listing;
     char pattern[EVENT_BYTES_MAX];
-    if (!subscriber || !begin_events(agent, &listing))
+    if (!subscriber || !begin_events(agent->capabilities, &listing))
         return true;
     size_t count = count_patterns(listing);
     if (count == 0)

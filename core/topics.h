@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/capabilities.h"
 #include "core/json.h"
 #include "core/limits.h"
 #include "core/list.h"
@@ -81,6 +82,10 @@ void topics_let_go(struct topics *topics, struct subscription *subscription);
 // Takes all of a subscriber's out, which no agent lists any more.
 void topics_forget(struct topics *topics, struct subscriber *subscriber);
 
+// The patterns that capabilities list; bytes 0: they list none.
+struct span topics_list(const struct capabilities *capabilities);
+// How many of them are valid; one that is listed twice counts twice.
+size_t topics_listed(const struct capabilities *capabilities);
 // An agent's capabilities.events become reasons for subscriptions of this subscriber (NULL: none); false when
 // memory is used up, and nothing has changed. Patterns that aren't valid are passed over.
 bool topics_join(struct topics *topics, struct agent *agent, struct subscriber *subscriber);

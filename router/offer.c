@@ -76,10 +76,9 @@ static bool refuse_capabilities_size(struct shard *shard, const struct message *
     return false;
 }
 
-// The events that an agent wants to get: patterns, and with those of the connection's other reasons not too
-// many.
-static bool read_events(struct shard *shard, const struct message *message, struct span capabilities,
-                        const struct offer *offer) {
+// The events that an agent wants to get: patterns. Whether there is room for so many is judged later
+// (admit.h).
+static bool read_events(struct shard *shard, const struct message *message, struct span capabilities) {
     struct json_item events = json_member(message->body, capabilities, "events");
     bool listing_events = events.type == JSON_ARRAY || events.type == JSON_OBJECT;
     struct span list = listing_events ? events.value : (struct span){0};
@@ -87,14 +86,7 @@ static bool read_events(struct shard *shard, const struct message *message, stru
         refuse_field(shard, message, "params.capabilities.events", SUBSCRIBE_EXPECTED);
         return false;
     }
-    const struct agent *old = agents_find(&shard->agents, offer->agent_id, offer->agent_id_bytes);
-    if (old && old->home->connection != message->peer->name)
-        old = NULL;
-    if (topics_foresee(&shard->agents.topics, &message->peer->subscriber, old, message->body, list) <=
-        SUBSCRIPTIONS_PER_CONNECTION_MAX)
-        return true;
-    subscribe_refuse_count(shard, message, "params.capabilities.events");
-    return false;
+    return true;
 }
 
 static bool read_capabilities(struct shard *shard, const struct message *message, struct offer *offer) {
@@ -114,7 +106,7 @@ static bool read_capabilities(struct shard *shard, const struct message *message
                      "methods that are not the hub's own, 4096 at most");
         return false;
     }
-    return read_events(shard, message, item.value, offer);
+    return read_events(shard, message, item.value);
 }
 
 // The level stands beside the capabilities or in them (HugAI v2 messages 3.2; HugAI v2 headers, the example

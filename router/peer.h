@@ -19,8 +19,8 @@
 #include "core/topics.h"
 #include "core/wheel.h"
 #include "io/connection.h"
+#include "router/admit.h"
 
-struct order;
 struct shard;
 
 enum peer_state { PEER_OPEN, PEER_ENDED, PEER_LINGERING, PEER_CLOSING };
@@ -45,11 +45,12 @@ struct peer {
     uint64_t heard_ms;        // when bytes last came
     uint32_t frames;          // that came, to tell one partial frame from the next
 
-    struct asked asked;     // its requests under way
-    struct order *farewell; // made with the first registration, so that leaving needs no memory
-    uint32_t awaited;       // orders and the like under way, whose answer this peer waits for
-    uint32_t batches;       // of its own, not answered yet (batch.c)
-    uint64_t batch_bytes;   // that their answers hold
+    struct asked asked;         // its requests under way
+    struct order *farewell;     // made with the first registration, so that leaving needs no memory
+    struct admission admission; // of its orders to the registry
+    uint32_t awaited;           // orders and the like under way, whose answer this peer waits for
+    uint32_t batches;           // of its own, not answered yet (batch.c)
+    uint64_t batch_bytes;       // that their answers hold
 
     struct subscriber subscriber;
     enum governance governance; // of its initialize

@@ -9,15 +9,19 @@ void refuse(struct shard *shard, const struct message *message, enum error error
         reply_error(shard, message->peer, message_reply_to(message), error, data);
         return;
     }
+    refuse_untold(shard, message->peer->name, error, message->frame->body.bytes);
+    if (data)
+        text_deinit(data);
+}
+
+void refuse_untold(struct shard *shard, uint64_t source, enum error error, size_t bytes) {
     enum counter counter =
         error == ERROR_METHOD_NOT_FOUND || error == ERROR_AGENT_NOT_FOUND || error == ERROR_TOOL
             ? COUNT_DROP_NO_ROUTE
         : error == ERROR_OVERLOADED          ? COUNT_DROP_OVERLOADED
         : error == ERROR_TARGET_DISCONNECTED ? COUNT_DROP_TARGET_GONE
                                              : COUNT_DROP_REFUSED;
-    drop_one(shard, counter, message->peer->name, message->frame->body.bytes);
-    if (data)
-        text_deinit(data);
+    drop_one(shard, counter, source, bytes);
 }
 
 void refuse_field(struct shard *shard, const struct message *message, const char *field,

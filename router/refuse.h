@@ -8,7 +8,9 @@
 
 // Refuses a message: a request is answered, a notification counted. Takes `data` over, which may be NULL.
 void refuse(struct shard *shard, const struct message *message, enum error error, struct text *data);
-// The same for a value that isn't what it should be.
+// Counts a notification from this connection that is refused where the message isn't at hand any more.
+void refuse_untold(struct shard *shard, uint64_t source, enum error error, size_t bytes);
+// As refuse for a value that isn't what it should be.
 void refuse_field(struct shard *shard, const struct message *message, const char *field,
                   const char *expected);
 // The same where the agent is known, but the message can't go there.

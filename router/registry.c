@@ -1,9 +1,12 @@
 #include "router/registry.h"
 
+#include <assert.h>
 #include <string.h>
 
+#include "router/admit.h"
 #include "router/answer.h"
 #include "router/mail.h"
+#include "router/refuse.h"
 #include "router/reply.h"
 #include "router/subscribe.h"
 
@@ -45,7 +48,7 @@ static struct subscriber *subscriber_of_order(const struct shard *shard, const s
     return peer && peer->state == PEER_OPEN ? &peer->subscriber : NULL;
 }
 
-// It becomes its opposite.
+// It becomes its opposite, for lack of memory.
 static void turn_back(struct shard *shard, struct order *order, enum error error) {
     order->error = error;
     order->kind = ORDER_UNREGISTER;
@@ -78,15 +81,16 @@ static void apply_register(struct shard *shard, struct order *order) {
         .judged_for = shard->index == 0 ? shard->hub->settings.shard_count : 0,
         .set_aside = &order->set_aside,
     };
-    if (!agents_put(&shard->agents, &offer)) {
+    bool put = agents_put(&shard->agents, &offer);
+    admit_applied(shard, order);
+    if (!put) {
         bool bounded = shard->kept.refused != refused;
         order->limit = bounded ? kept_bytes_max(&shard->kept) : 0;
         turn_back(shard, order, bounded ? ERROR_OVERLOADED : ERROR_INTERNAL);
         return;
     }
+    assert(!offer.subscriber || offer.subscriber->count <= SUBSCRIPTIONS_PER_CONNECTION_MAX);
     tell_replaced(shard, holder, order);
-    if (offer.subscriber && offer.subscriber->count > SUBSCRIPTIONS_PER_CONNECTION_MAX)
-        turn_back(shard, order, ERROR_INVALID_PARAMS); // together with others that were on their way
 }
 
 // One that was turned back takes the id from whoever has it here: where the order hadn't come yet, that may
@@ -190,8 +194,7 @@ static void apply_here(struct shard *shard, struct order *order) {
         return;
     }
     apply(shard, order);
-    bool nothing_done = shard->index == 0 && order->error != ERROR_INVALID_PARAMS;
-    if (order->error != before && nothing_done) {
+    if (order->error != before && shard->index == 0) { // nothing has come of it
         settle(shard, order);
     } else if (order->error != before) { // undo it everywhere
         order->stage = ORDER_APPLIED;
@@ -217,6 +220,10 @@ void registry_submit(struct shard *shard, struct order *order) {
     order->stage = ORDER_ASKED;
     count_for_peer(shard, order, 1);
     shard->orders_out++;
+    admit(shard, order);
+}
+
+void registry_send(struct shard *shard, struct order *order) {
     // Never at once: whoever submits may be in the middle of what the order takes away.
     if (shard->index == 0)
         mail_defer(shard, &order->mail);
@@ -241,7 +248,10 @@ void registry_step(struct shard *shard, struct order *order) {
         break;
     case ORDER_SETTLED:
         shard->orders_out--;
+        if (order->error && !order->request_id)
+            refuse_untold(shard, order->mail.connection, order->error, 0);
         reply_order(shard, order);
+        admit_settled(shard, order);
         count_for_peer(shard, order, -1);
         order_destroy(shard, order);
         break;
@@ -251,6 +261,7 @@ void registry_step(struct shard *shard, struct order *order) {
 void registry_leave(struct shard *shard, struct peer *peer) {
     struct order *farewell = peer->farewell;
     peer->farewell = NULL;
+    admit_leave(shard, peer);
     if (farewell)
         registry_submit(shard, farewell);
 }

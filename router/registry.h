@@ -4,10 +4,10 @@
 // shard 1, that one to shard 2, and so on; the last one hands it back to the shard it came from, which
 // answers the peer. Mail between two shards stays in order, so every shard applies all orders in the same
 // sequence, and an agent is reachable from everywhere when it reads its answer. Whether there is
-// room for what all shards would keep is judged by shard 0 (core/agents.h), where a registration that has
-// none ends without having changed anything. Another shard that has no memory to apply an order turns it into
-// its opposite and sends it round once more; so does the connection's own shard when its agents together
-// would subscribe to too many events.
+// room for what all shards would keep is judged by shard 0 (core/agents.h), and whether the connection's
+// agents together would list too many patterns of events by its own shard, before the order goes out
+// (admit.h): what is refused ends without having changed anything. Another shard that has no memory to apply
+// an order turns it into its opposite and sends it round once more.
 #pragma once
 
 #include "core/agent_id.h"
@@ -33,7 +33,9 @@ struct order {
     uint64_t set_aside; // room for what the shards still keep of it that it hasn't come to
     enum governance governance;
     uint64_t connected_since_ms;
-    uint64_t serial; // of a registration: shard 0 counts them
+    uint64_t serial;                   // of a registration: shard 0 counts them
+    uint32_t patterns;                 // that it lists, until they are in force, or it has come back
+    bool under_way;                    // it counts among its peer's (admit.h)
     struct capabilities *capabilities; // one reference, or NULL
     char *request_id;                  // memory of its own; NULL: nobody waits for an answer
     uint32_t request_id_bytes;
@@ -48,6 +50,8 @@ struct order *order_create(struct shard *shard, enum order_kind kind, uint64_t c
 void order_destroy(struct shard *shard, struct order *order);
 // Sends an order on its way; the registry has it from now on.
 void registry_submit(struct shard *shard, struct order *order);
+// Sends on an order that was admitted, to shard 0.
+void registry_send(struct shard *shard, struct order *order);
 // Takes the next step of an order that came by mail.
 void registry_step(struct shard *shard, struct order *order);
 // The agents of a peer that can't answer any more leave: at most once a peer.

@@ -96,6 +96,11 @@ static bool is_fair(const struct shard *shard, uint32_t count) {
     return kept_is_fair(&shard->kept, (uint64_t)count * SUBSCRIPTION_BYTES);
 }
 
+// Whether a connection may have so many, with what registrations under way list.
+static bool is_few(const struct peer *peer, uint32_t count) {
+    return count + peer->admission.patterns <= SUBSCRIPTIONS_PER_CONNECTION_MAX;
+}
+
 // Makes an entry for each pattern; none of them has a reason yet. False when memory, the connection's limit
 // or its share of what is kept doesn't suffice; they are then taken out again: they are the last ones.
 static bool make_entries(struct shard *shard, const struct message *message, struct span list) {
@@ -109,8 +114,9 @@ static bool make_entries(struct shard *shard, const struct message *message, str
     listing_begin(&listing, message->body, list);
     for (struct span name; made && listing_next(&listing, &name);)
         made = decode(message, name, pattern, &bytes) && topics_hold(topics, subscriber, pattern, bytes) &&
-               subscriber->count <= SUBSCRIPTIONS_PER_CONNECTION_MAX && is_fair(shard, subscriber->count);
-    bool crowded = subscriber->count > SUBSCRIPTIONS_PER_CONNECTION_MAX;
+               (subscriber->count == before ||
+                (is_few(message->peer, subscriber->count) && is_fair(shard, subscriber->count)));
+    bool crowded = subscriber->count > before && !is_few(message->peer, subscriber->count);
     while (!made && subscriber->count > before)
         topics_let_go(topics, list_entry(subscriber->subscriptions.prev, struct subscription, by_subscriber));
     if (!made && crowded)

@@ -1,0 +1,202 @@
+// Registrations that are refused change nothing, whatever else of their connection is under way: on each
+// number of shards, and with the connection on each of them.
+#include "tests/sim/tell.h"
+
+#include "router/shard.h"
+
+enum { SHARDS = 3, HALF = 600 };
+
+static const char taken[] = "{\"agentId\":\"x\",\"capabilities\":{\"methods\":[\"m\"]}}";
+
+// A list of patterns, all of them others than those of another prefix.
+static void put_patterns(char *out, char prefix, unsigned count) {
+    for (unsigned number = 0; number < count; number++)
+        out += sprintf(out, "%s\"%c%u\"", number ? "," : "", prefix, number);
+}
+
+static void ask_for(struct wire *wire, const char *id, const char *method, const char *params) {
+    static char body[TEXT_BYTES_MAX];
+    sprintf(body, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"%s\",\"params\":%s}", id, method, params);
+    say(wire, body);
+}
+
+static void enter(struct wire *wire, const char *id, const char *agent_id, char prefix, unsigned count) {
+    static char params[TEXT_BYTES_MAX / 2], patterns[TEXT_BYTES_MAX / 4];
+    *patterns = '\0';
+    put_patterns(patterns, prefix, count);
+    snprintf(params, sizeof params, "{\"agentId\":\"%s\",\"capabilities\":{\"events\":[%s]}}", agent_id,
+             patterns);
+    ask_for(wire, id, "agent/register", params);
+}
+
+static void want(struct world *world, struct wire *wire, const char *id, const char *code) {
+    world_settle(world);
+    const char *answer = hear(wire);
+    assert_true(bit_is(of(answer, "id"), id));
+    if (code)
+        assert_true(bit_is(of(answer, "error.code"), code));
+    else
+        assert_true(of(answer, "result").bytes != NULL);
+}
+
+static void want_too_many(struct world *world, struct wire *wire, const char *id) {
+    world_settle(world);
+    const char *answer = hear(wire);
+    assert_true(bit_is(of(answer, "id"), id) && bit_is(of(answer, "error.code"), "-32602"));
+    assert_true(bit_is(of(answer, "error.data.field"), "\"params.capabilities.events\""));
+    assert_true(bit_is(of(answer, "error.data.limit"), "1024"));
+}
+
+// Who has the name, on all shards; its capabilities.
+static const struct agent *stands(const struct world *world, const char *agent_id) {
+    world_check_agents(world);
+    return agents_find(&world->shards[0]->agents, agent_id, strlen(agent_id));
+}
+
+static uint32_t subscriptions(const struct world *world) {
+    uint32_t count = 0;
+    for (uint32_t shard = 0; shard < world->shard_count; shard++)
+        count += world->shards[shard]->agents.topics.count;
+    return count;
+}
+
+struct setting {
+    struct world world;
+    struct wire *wires[SHARDS + 1], *wire, *holder;
+    unsigned count;
+};
+
+// `wire` is a peer of the shard, `holder` one of the same or of the next.
+static void open_stage(struct setting *stage, uint32_t shards, uint32_t shard) {
+    struct world_options options;
+    world_defaults(&options, 7, shards);
+    options.takeover = true;
+    world_open(&stage->world, &options);
+    stage->count = shards + 1;
+    for (unsigned index = 0; index < stage->count; index++)
+        stage->wires[index] = join(&stage->world, NULL);
+    stage->wire = stage->wires[shard];
+    stage->holder = stage->wires[shard + 1];
+}
+
+static void close_stage(struct setting *stage) {
+    finish(&stage->world, stage->wires, stage->count);
+}
+
+// Two registrations that pass the bound only together, the second of a name that is there already.
+static void play_refused(uint32_t shards, uint32_t shard, bool own) {
+    static struct setting stage;
+    open_stage(&stage, shards, shard);
+    struct wire *holder = own ? stage.wire : stage.holder;
+    ask_for(holder, "0", "agent/register", taken);
+    want(&stage.world, holder, "0", NULL);
+    const struct capabilities *before = stands(&stage.world, "x")->capabilities;
+    enter(stage.wire, "1", "y", 'a', HALF);
+    enter(stage.wire, "2", "x", 'b', HALF);
+    want(&stage.world, stage.wire, "1", NULL);
+    want_too_many(&stage.world, stage.wire, "2");
+    assert_int_equal(wire_readable(stage.holder), 0); // nobody was told that anything was replaced
+    assert_ptr_equal(stands(&stage.world, "x")->capabilities, before);
+    assert_int_equal(subscriptions(&stage.world), HALF);
+    close_stage(&stage);
+}
+
+static void a_refused_registration_changes_nothing(void **state) {
+    (void)state;
+    for (uint32_t shards = 1; shards <= SHARDS; shards++)
+        for (uint32_t shard = 0; shard < shards; shard++) {
+            play_refused(shards, shard, true);
+            play_refused(shards, shard, false);
+        }
+}
+
+// What takes the place of what is under way, or comes behind what gives its room back, isn't too much.
+static void what_waits_for_room_finds_it(void **state) {
+    (void)state;
+    for (uint32_t shard = 0; shard < SHARDS; shard++) {
+        static struct setting stage;
+        open_stage(&stage, SHARDS, shard);
+        enter(stage.wire, "1", "x", 'a', HALF);
+        enter(stage.wire, "2", "x", 'b', HALF); // in the place of the first
+        ask_for(stage.wire, "3", "agent/unregister", "{\"agentId\":\"x\"}");
+        enter(stage.wire, "4", "y", 'c', HALF);
+        enter(stage.wire, "5", "z", 'd', HALF);
+        ask_for(stage.wire, "6", "agent/unregister", "{\"agentId\":\"z\"}");
+        enter(stage.wire, "7", "z", 'c', HALF); // the same ones as y
+        for (char id[] = "1"; *id <= '4'; ++*id)
+            want(&stage.world, stage.wire, id, NULL);
+        want_too_many(&stage.world, stage.wire, "5");
+        want(&stage.world, stage.wire, "6", "-32010");
+        want(&stage.world, stage.wire, "7", NULL);
+        assert_null(stands(&stage.world, "x"));
+        assert_non_null(stands(&stage.world, "y"));
+        assert_non_null(stands(&stage.world, "z"));
+        assert_int_equal(subscriptions(&stage.world), HALF);
+        close_stage(&stage);
+    }
+}
+
+// A registration keeps the room that it was given from what the connection asks for meanwhile.
+static void subscriptions_leave_room_for_what_is_under_way(void **state) {
+    (void)state;
+    static char events[TEXT_BYTES_MAX / 2], patterns[TEXT_BYTES_MAX / 4];
+    put_patterns(patterns, 's', HALF);
+    snprintf(events, sizeof events, "{\"events\":[%s]}", patterns);
+    for (uint32_t shard = 0; shard < SHARDS; shard++) {
+        static struct setting stage;
+        open_stage(&stage, SHARDS, shard);
+        ask_for(stage.wire, "0", "hub/subscribe", "{\"events\":[\"s1\"]}");
+        want(&stage.world, stage.wire, "0", NULL);
+        enter(stage.wire, "1", "x", 'a', 1023);
+        ask_for(stage.wire, "2", "hub/subscribe", "{\"events\":[\"s1\"]}"); // which is there
+        ask_for(stage.wire, "3", "hub/subscribe", "{\"events\":[\"s2\"]}");
+        want(&stage.world, stage.wire, "2", NULL);
+        want(&stage.world, stage.wire, "3", "-32602");
+        want(&stage.world, stage.wire, "1", NULL);
+        enter(stage.wire, "4", "x", 'a', 1);
+        want(&stage.world, stage.wire, "4", NULL);
+        ask_for(stage.wire, "5", "hub/subscribe", events);
+        want(&stage.world, stage.wire, "5", NULL);
+        assert_int_equal(subscriptions(&stage.world), HALF + 1);
+        close_stage(&stage);
+    }
+}
+
+// Who half-closes is no agent any more: what still waits then takes nothing from anybody.
+static void what_waits_when_its_peer_leaves_is_refused(void **state) {
+    (void)state;
+    for (uint32_t shard = 0; shard < SHARDS; shard++) {
+        static struct setting stage;
+        open_stage(&stage, SHARDS, shard);
+        ask_for(stage.holder, "0", "agent/register", taken);
+        want(&stage.world, stage.holder, "0", NULL);
+        enter(stage.wire, "1", "y", 'a', HALF);
+        enter(stage.wire, "2", "x", 'b', HALF);
+        ask_for(stage.wire, "3", "shutdown", "null");
+        wire_shut(stage.wire);
+        world_settle(&stage.world);
+        unsigned seen = 0;
+        for (unsigned answer = 0; answer < 3; answer++) {
+            const char *body = hear(stage.wire);
+            uint64_t id = bit_number(of(body, "id"));
+            assert_true(id != 2 || bit_is(of(body, "error.code"), "-32052"));
+            assert_true(id == 2 || of(body, "result").bytes);
+            seen |= 1U << id;
+        }
+        assert_int_equal(seen, 14);
+        assert_int_equal(wire_readable(stage.holder), 0);
+        assert_non_null(stands(&stage.world, "x"));
+        assert_null(stands(&stage.world, "y"));
+        close_stage(&stage);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_refused_registration_changes_nothing),
+        cmocka_unit_test(what_waits_for_room_finds_it),
+        cmocka_unit_test(subscriptions_leave_room_for_what_is_under_way),
+        cmocka_unit_test(what_waits_when_its_peer_leaves_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
