@@ -17,6 +17,8 @@ struct io_verbs {
     void (*receive_into)(struct io *io, int socket, uint64_t token, void *memory, size_t bytes);
     void (*send)(struct io *io, int socket, uint64_t token, const struct iovec *vectors, unsigned count);
     void (*cancel)(struct io *io, int socket, uint64_t token);
+    void (*watch)(struct io *io, int socket, uint64_t token);
+    void (*unwatch)(struct io *io, int socket, uint64_t token);
     void (*shutdown)(struct io *io, int socket, int how);
     void (*close_socket)(struct io *io, int socket);
     void (*file_write)(struct io *io, const struct io_file *file, uint64_t token, const struct iovec *vectors,

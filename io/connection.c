@@ -102,6 +102,20 @@ bool connection_received(struct connection *connection, const struct io_event *e
     return false;
 }
 
+void connection_watch(struct connection *connection, struct io *io) {
+    if (connection->watching || connection->ending)
+        return;
+    connection->watching = true;
+    io_watch(io, connection->socket, connection->token);
+}
+
+bool connection_watched(struct connection *connection, struct io *io, const struct io_event *event) {
+    connection->watching = event->more;
+    if (event->result == -EAGAIN)
+        connection_watch(connection, io);
+    return event->result == 0;
+}
+
 // --- Sending
 
 static void ship(struct connection *connection, struct io *io) {
@@ -152,10 +166,12 @@ void connection_end(struct connection *connection, struct io *io) {
         return;
     connection->ending = true;
     connection_pause(connection, io);
+    if (connection->watching)
+        io_unwatch(io, connection->socket, connection->token);
     if (connection->shipment)
         io_shutdown(io, connection->socket, SHUT_RDWR);
 }
 
 bool connection_at_rest(const struct connection *connection) {
-    return connection->receiving == RECEIVING_NOTHING && !connection->shipment;
+    return connection->receiving == RECEIVING_NOTHING && !connection->watching && !connection->shipment;
 }

@@ -39,6 +39,7 @@ struct connection {
     bool cancelling; // its end has been asked for
     bool large;      // the last frame had memory of its own
     bool ended;      // nothing more comes: the peer's end, or an error
+    bool watching;   // for the peer to go altogether
     bool broken;     // nothing more can be sent
     bool ending;     // connection_end was called
     uint8_t *direct; // where the rest of a large frame goes, or NULL
@@ -57,6 +58,11 @@ void connection_want(struct connection *connection, uint8_t *memory, size_t byte
 // Notes an IO_RECEIVED event. True when it brought bytes: in event->buffer, or straight where they were
 // wanted.
 bool connection_received(struct connection *connection, const struct io_event *event);
+
+// After the peer's end has come: from now on an IO_GONE event tells when the peer goes altogether.
+void connection_watch(struct connection *connection, struct io *io);
+// Notes an IO_GONE event. True when the peer has gone.
+bool connection_watched(struct connection *connection, struct io *io, const struct io_event *event);
 
 enum sending {
     SENDING_IDLE,   // nothing waits

@@ -45,6 +45,10 @@ static void epoll_receive_into(struct io *io, int socket, uint64_t token, void *
     operation->bytes = bytes;
 }
 
+static void epoll_watch(struct io *io, int socket, uint64_t token) {
+    note_receive(io, socket, OPERATION_WATCH, token);
+}
+
 static struct operation *note_vectors(struct io *io, int descriptor, enum operation_kind kind, uint64_t token,
                                       const struct iovec *vectors, unsigned count) {
     struct operation *operation =
@@ -206,6 +210,8 @@ const struct io_verbs epoll_verbs = {
     .receive_into = epoll_receive_into,
     .send = epoll_send,
     .cancel = epoll_cancel,
+    .watch = epoll_watch,
+    .unwatch = epoll_cancel,
     .shutdown = epoll_shutdown,
     .close_socket = epoll_close_socket,
     .file_write = epoll_file_write,

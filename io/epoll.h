@@ -63,6 +63,8 @@ static inline void operation_end(struct epoll_io *io, struct operation *operatio
 void epoll_carry_out(struct epoll_io *io);
 // Sends what the socket takes; what doesn't go waits until epoll tells of room.
 void epoll_go_on_sending(struct epoll_io *io, struct operation *operation);
+// Ends a watch if the peer has gone; else it waits until epoll tells of a change.
+void epoll_look_whether_gone(struct epoll_io *io, struct operation *operation);
 // Stops to be told of room to send.
 void epoll_unwatch_room(struct epoll_io *io, struct socket_slot *slot);
 // Forgets a descriptor, before its number means something else.

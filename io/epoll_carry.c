@@ -68,11 +68,22 @@ static int watch_arrivals(struct epoll_io *io, struct socket_slot *slot) {
     return result < 0 ? result : watch(io, slot, ARRIVALS);
 }
 
+// The change may have been told of before anybody waited for it, and others are told of likewise: so this
+// looks.
+void epoll_look_whether_gone(struct epoll_io *io, struct operation *operation) {
+    operation->state = STATE_WAITING;
+    io->entries++;
+    if (io_peer_gone(&io->io, operation->socket))
+        operation_end(io, operation, 0);
+}
+
 static void begin_receiving(struct epoll_io *io, struct operation *operation) {
     struct socket_slot *slot = socket_slot_of(&io->sockets, operation->socket);
     int result = operation->cancelled ? -ECANCELED : watch_arrivals(io, slot);
     if (result < 0)
         operation_end(io, operation, result);
+    else if (operation->kind == OPERATION_WATCH)
+        epoll_look_whether_gone(io, operation);
     else if (slot->readable)
         operation_move(operation, &io->ready, STATE_READY);
     else

@@ -18,6 +18,7 @@ enum operation_kind {
     OPERATION_RECEIVE, // into one buffer after the other
     OPERATION_RECEIVE_ONCE,
     OPERATION_RECEIVE_INTO, // the caller's memory
+    OPERATION_WATCH,        // for the peer to go
     OPERATION_SEND,
     OPERATION_WRITE,
     OPERATION_SYNC,

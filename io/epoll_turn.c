@@ -35,7 +35,9 @@ static void handle(struct epoll_io *io, struct socket_slot *slot, uint32_t event
     if (events & (ARRIVALS | DOUBTS)) {
         slot->readable = true;
         slot->doubtful |= (events & DOUBTS) != 0;
-        if (slot->receive.state == STATE_WAITING)
+        if (slot->receive.state == STATE_WAITING && slot->receive.kind == OPERATION_WATCH)
+            epoll_look_whether_gone(io, &slot->receive);
+        else if (slot->receive.state == STATE_WAITING)
             operation_move(&slot->receive, &io->ready, STATE_READY);
     }
     if (slot->send.state == STATE_WAITING && events & (EPOLLOUT | EPOLLHUP | EPOLLERR))
@@ -88,6 +90,7 @@ static void report(struct epoll_io *io, struct operation *operation, int32_t res
         [OPERATION_RECEIVE] = IO_RECEIVED,
         [OPERATION_RECEIVE_ONCE] = IO_RECEIVED,
         [OPERATION_RECEIVE_INTO] = IO_RECEIVED,
+        [OPERATION_WATCH] = IO_GONE,
         [OPERATION_SEND] = IO_SENT,
         [OPERATION_WRITE] = IO_WRITTEN,
         [OPERATION_SYNC] = IO_SYNCED,

@@ -1,10 +1,14 @@
 // The seam where there is a real kernel: each verb goes to the implementation that its io was opened with.
 //
-// It goes well or fails as that implementation does; this file adds nothing but the choice.
+// It goes well or fails as that implementation does; this file adds the choice, and
+// that a peer that is watched is probed.
 #include "io/io.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include "io/backend.h"
 
@@ -66,6 +70,23 @@ void io_send(struct io *io, int socket, uint64_t token, const struct iovec *vect
 
 void io_cancel(struct io *io, int socket, uint64_t token) {
     io->verbs->cancel(io, socket, token);
+}
+
+// A Unix socket takes none of it and needs none.
+static void probe(int socket) {
+    int on = 1, seconds = PROBE_S;
+    if (setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof seconds) == 0 &&
+        setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof seconds) == 0)
+        (void)setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+}
+
+void io_watch(struct io *io, int socket, uint64_t token) {
+    probe(socket);
+    io->verbs->watch(io, socket, token);
+}
+
+void io_unwatch(struct io *io, int socket, uint64_t token) {
+    io->verbs->unwatch(io, socket, token);
 }
 
 void io_shutdown(struct io *io, int socket, int how) {

@@ -27,6 +27,7 @@ enum io_event_kind {
     IO_SIGNAL,   // result: the signal's number
     IO_WRITTEN,  // result: bytes, or -errno
     IO_SYNCED,   // result: 0 or -errno
+    IO_GONE,     // result: 0: the peer has gone; or -errno: nobody looks any more
 };
 
 struct io_event {
@@ -99,6 +100,13 @@ void io_shutdown(struct io *io, int socket, int how);
 // socket it knows when the peer has closed it; over TCP that looks as if the peer had shut its direction
 // down, until its answer to what is sent is a reset.
 bool io_peer_gone(struct io *io, int socket);
+// Watches a socket whose peer's end was received, in place of a receive: IO_GONE once the peer has gone
+// altogether, as above. Over TCP the kernel asks the peer every PROBE_S seconds from now on, so that one that
+// has gone is told from one that is silent. May end at any time with -EAGAIN: the caller watches again.
+enum { PROBE_S = 10 };
+void io_watch(struct io *io, int socket, uint64_t token);
+// Ends that soon, with -ECANCELED if nothing else comes first. Nothing happens if it has ended.
+void io_unwatch(struct io *io, int socket, uint64_t token);
 // Closes a socket on which no operation is under way. No event.
 void io_close_socket(struct io *io, int socket);
 // Reports arrivals of the signals that the process has blocked and routed here (SIGTERM, SIGINT, SIGHUP):

@@ -14,6 +14,7 @@
 enum option_kind {
     OPTION_LISTEN,
     OPTION_VALIDATE,
+    OPTION_HALF_CLOSE,
     OPTION_AUDIT,
     OPTION_IO,
     OPTION_SPIN,
@@ -47,6 +48,8 @@ static const struct option options[] = {
     {"io", OPTION_IO, 0, 0, 0, 0, "uring, epoll, or auto: epoll where io_uring is refused (auto)"},
     {"spin", OPTION_SPIN, FIELD(settings.spin_ns), 0, 10000000,
      "TIME to look for work before sleeping, while the waits are that short, or off (off)"},
+    {"half-close", OPTION_HALF_CLOSE, 0, 0, 0, 0,
+     "answer or leave: a peer that ends its stream still gets its answers, or has left (answer)"},
     {"takeover", OPTION_FLAG, FIELD(settings.takeover), 0, 1,
      "a registration may take an agentId from its holder"},
     {"require-initialize", OPTION_FLAG, FIELD(settings.require_initialize), 0, 1,
@@ -166,6 +169,10 @@ static bool set(struct config *config, const struct option *option, const char *
         config->settings.strict = !strcmp(text, "strict");
         return config->settings.strict || !strcmp(text, "lazy") ||
                complain(option->name, text, "lazy or strict");
+    case OPTION_HALF_CLOSE:
+        config->settings.half_close_leaves = !strcmp(text, "leave");
+        return config->settings.half_close_leaves || !strcmp(text, "answer") ||
+               complain(option->name, text, "answer or leave");
     case OPTION_AUDIT:
         return set_audit(config, text);
     case OPTION_IO:

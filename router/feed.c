@@ -268,6 +268,18 @@ static void forget_partial(struct peer *peer) {
     peer->partial_bytes = 0;
 }
 
+// All that it has sent before has been read by now.
+static void end(struct shard *shard, struct peer *peer, const struct io_event *event) {
+    bool left = peer->state == PEER_OPEN && shard->settings->half_close_leaves;
+    if (left || event->result < 0 || io_peer_gone(shard->io, peer->connection.socket))
+        peer_close(shard, peer, COUNTERS_COUNT);
+    else
+        peer_ended(shard, peer);
+    forget_partial(peer);
+    if (peer->state != PEER_CLOSING)
+        connection_watch(&peer->connection, shard->io);
+}
+
 void feed_event(struct shard *shard, struct peer *peer, const struct io_event *event) {
     if (connection_received(&peer->connection, event))
         feed_bytes(shard, peer, event);
@@ -277,13 +289,10 @@ void feed_event(struct shard *shard, struct peer *peer, const struct io_event *e
         starve(shard, peer);
         return;
     }
-    if (peer->connection.ended && (event->result < 0 || io_peer_gone(shard->io, peer->connection.socket)))
-        peer_close(shard, peer, COUNTERS_COUNT);
-    else if (peer->connection.ended)
-        peer_ended(shard, peer);
     if (peer->connection.ended)
-        forget_partial(peer);
-    go_on(shard, peer);
+        end(shard, peer, event);
+    else
+        go_on(shard, peer);
 }
 
 void feed_starved(struct shard *shard) {

@@ -26,7 +26,8 @@ struct hub_settings {
     struct limits limits;
     bool require_initialize;
     bool takeover;
-    bool strict; // of the two depths of validation (validate.h)
+    bool strict;            // of the two depths of validation (validate.h)
+    bool half_close_leaves; // a peer's end means that it has left, and not only that it asks no more
 
     // These stay.
     uint32_t shard_count;

@@ -225,6 +225,7 @@ static bool read_again(void *context, struct hub_settings *fresh) {
         fresh->takeover = config->settings.takeover;
         fresh->require_initialize = config->settings.require_initialize;
         fresh->strict = config->settings.strict;
+        fresh->half_close_leaves = config->settings.half_close_leaves;
     }
     fputs(good ? "patchbayd: the configuration was read again\n"
                : "patchbayd: the configuration can't be used; the hub goes on as before\n",

@@ -125,6 +125,12 @@ void peer_ended(struct shard *shard, struct peer *peer) {
     peer_settle(shard, peer);
 }
 
+// Nobody is left to be answered.
+void peer_watched(struct shard *shard, struct peer *peer, const struct io_event *event) {
+    if (connection_watched(&peer->connection, shard->io, event))
+        peer_close(shard, peer, COUNTERS_COUNT);
+}
+
 void peer_linger(struct shard *shard, struct peer *peer) {
     if (peer->state == PEER_LINGERING || peer->state == PEER_CLOSING)
         return;

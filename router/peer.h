@@ -75,6 +75,8 @@ struct peer *peer_find(const struct shard *shard, uint64_t connection);
 
 // The peer's end came: agents leave, answers that are due are still delivered.
 void peer_ended(struct shard *shard, struct peer *peer);
+// Something came of watching whether it goes altogether after its end.
+void peer_watched(struct shard *shard, struct peer *peer, const struct io_event *event);
 // Answers what is queued, then half-closes, throws away what comes in, and closes.
 void peer_linger(struct shard *shard, struct peer *peer);
 // Ends it now. What is queued for it is dropped. `counter` tells why; COUNTERS_COUNT when that is counted

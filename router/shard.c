@@ -228,6 +228,9 @@ static void handle(struct shard *shard, const struct io_event *event) {
     case IO_SIGNAL:
         signalled(shard, event->result);
         break;
+    case IO_GONE:
+        peer_watched(shard, shard->peers.slots[event->token], event);
+        break;
     case IO_WRITTEN:
     case IO_SYNCED:
         journal_event(shard, event);

@@ -123,6 +123,31 @@ scenario('a peer that half-closes gets its answers, then the hub closes', EVERYW
   assert.equal(await source.gone(), 'end');
 });
 
+scenario('who goes after a half-close has left, and what it asked is cancelled', EVERYWHERE, async (hub) => {
+  const target = await hub.agent('target');
+  const source = await hub.peer();
+  source.send(requestText(1, 'm', { targetAgent: 'target' }));
+  const { id } = (await target.next()).json;
+  await source.finish();
+  await target.silent('the half-close alone');
+  if (source.socket.remotePort) source.socket.resetAndDestroy();
+  else source.drop(); // a Unix socket's close shows as it is
+  assert.deepEqual((await target.next()).json, { jsonrpc: '2.0', method: '$/cancelRequest', params: { id } });
+});
+
+scenario('with --half-close leave the end is the leaving', { ...EVERYWHERE, options: ['--half-close', 'leave'] }, async (hub) => {
+  const target = await hub.agent('target');
+  const source = await hub.peer();
+  source.send(requestText(1, 'm', { targetAgent: 'target' }));
+  const { id } = (await target.next()).json;
+  source.send('{"jsonrpc":"2.0","method":"last","params":{"targetAgent":"target"}}');
+  await source.finish();
+  const came = [(await target.next()).json, (await target.next()).json]; // a cancel may pass what waits
+  assert.ok(came.some(({ method }) => method === 'last'));
+  assert.deepEqual(came.find(({ method }) => method !== 'last'), { jsonrpc: '2.0', method: '$/cancelRequest', params: { id } });
+  await source.gone();
+});
+
 scenario('a half-close with nothing owed closes at once', EVERYWHERE, async (hub) => {
   const idle = await hub.peer();
   await idle.finish();

@@ -149,7 +149,7 @@ const BAD = [
   ['--shards', '1000000'], ['--shards'], ['--max-frame', 'big'], ['--max-frame', '0'], ['--max-frame', '16X'],
   ['--max-frame', '-1K'], ['--max-frame', '99999999999999999999G'], ['--max-queue', ''], ['--request-timeout', '5'],
   ['--request-timeout', '5 s'], ['--request-timeout', 'soon'], ['--request-timeout', '-5s'], ['--request-timeout', '1500us'], ['--spin', '1s'], ['--spin', 'on'], ['--drain-timeout', '1d2h'],
-  ['--validate', 'sometimes'], ['--max-pending', '1.5'], ['--max-connections', 'x'],
+  ['--validate', 'sometimes'], ['--half-close', 'stay'], ['--max-pending', '1.5'], ['--max-connections', 'x'],
 ];
 
 for (const args of BAD) {
@@ -161,7 +161,8 @@ for (const args of BAD) {
 
 test('sizes and times have their units', async () => {
   const good = [['--max-frame', '64K'], ['--max-frame', '1M'], ['--max-queue', '1G'], ['--request-timeout', '250ms'],
-    ['--request-timeout', '5s'], ['--request-timeout', '10m'], ['--spin', '50us'], ['--spin', 'off'], ['--validate', 'lazy'], ['--validate', 'strict'], ['--max-pending', '10']];
+    ['--request-timeout', '5s'], ['--request-timeout', '10m'], ['--spin', '50us'], ['--spin', 'off'], ['--validate', 'lazy'], ['--validate', 'strict'],
+    ['--half-close', 'answer'], ['--half-close', 'leave'], ['--max-pending', '10']];
   for (const args of good) {
     const hub = await Hub.launch(['--listen', ANY, ...args]);
     assert.equal(hub.uris?.length, 1, `${args.join(' ')}: ${hub.stderr}`);

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { dial, Hub } from './hub.mjs';
-import { assertError, within } from './peer.mjs';
+import { assertError, requestText, within } from './peer.mjs';
 
 // Waits for the hub to say something that matches, once more than before.
 async function says(hub, pattern, count) {
@@ -86,6 +86,23 @@ for (const shards of [1, 2]) {
     assert.equal((await peer.ask('hub/stats')).result.shards, shards);
   }));
 }
+
+test('what the end of a stream means is judged by what holds then', () => configured(2, '', async (hub, load) => {
+  const [target, before, after] = await peers(hub, 3);
+  await target.register('target');
+  for (const source of [before, after]) source.send(requestText(1, 'm', { targetAgent: 'target' }));
+  const ids = [(await target.next()).json.id, (await target.next()).json.id];
+  await before.finish();
+  await target.silent('the end of one that is still answered');
+  await load('half-close = leave\n');
+  await target.silent('the reload'); // its shard, and by the next line the other one, have it
+  assert.equal((await after.ask('hub/ping', 1)).result, 1);
+  await after.finish();
+  const { method, params } = (await target.next()).json;
+  assert.equal(method, '$/cancelRequest');
+  for (const id of ids) if (id !== params.id) target.reply(id, 'yes');
+  assert.equal((await before.next()).json.result, 'yes');
+}));
 
 // An empty configuration would be none: the defaults for all that was set.
 test('what can be opened but not read is no configuration', () => configured(1, 'max-frame = 2K\n', async (hub, load, loadBad) => {

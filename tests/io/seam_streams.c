@@ -1,6 +1,9 @@
 // The seam on real sockets: streams that make a read or a send stop early.
 #include "tests/io/fixture.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
 // Arms a receive whenever none is, takes arrivals until `count` bytes are there, and compares them.
 struct reading {
     int socket;
@@ -147,6 +150,84 @@ static void who_has_gone(void **state) {
     }
 }
 
+static int option_of(int socket, int level, int name) {
+    int value = 0;
+    socklen_t bytes = sizeof value;
+    assert_int_equal(getsockopt(socket, level, name, &value, &bytes), 0);
+    return value;
+}
+
+// Receives the peer's end, watches, and closes what is watched after what came of it.
+static void watch_ended(struct io *io, int socket, uint64_t token) {
+    struct reading reading = {.socket = socket, .token = token};
+    reading_arm(&reading, io);
+    assert_int_equal(wait_event(io).result, 0);
+    io_watch(io, socket, token);
+}
+
+static void end_watch(struct io *io, int socket, uint64_t token, bool more) {
+    if (more) {
+        io_unwatch(io, socket, token);
+        struct io_event event = wait_event(io);
+        assert_true(event.kind == IO_GONE && event.token == token && !event.more && event.result < 0);
+    }
+    io_close_socket(io, socket);
+    io_run(io, 0);
+}
+
+// Who has ended its direction isn't gone until it is: a Unix socket by its close, TCP by a reset, before it
+// is watched or after.
+static void who_goes_after_the_end(void **state) {
+    struct io *io = ((struct fixture *)*state)->io;
+    for (uint64_t way = 0; way < 4; way++) {
+        bool tcp = way % 2, early = way / 2;
+        struct linger reset = {.l_onoff = 1};
+        int pair[2];
+        (tcp ? tcp_pair : unix_pair)(pair);
+        shutdown(pair[1], SHUT_WR);
+        assert_int_equal(setsockopt(pair[1], SOL_SOCKET, SO_LINGER, &reset, sizeof reset), 0);
+        if (!early) {
+            watch_ended(io, pair[0], way);
+            assert_true(is_quiet(io));
+            write_all(pair[0], "answer", 6);
+            char bytes[6];
+            assert_int_equal(read_all(pair[1], bytes, 6), 0);
+            assert_true(is_quiet(io));
+            close(pair[1]);
+        } else {
+            struct reading reading = {.socket = pair[0], .token = way};
+            reading_arm(&reading, io);
+            assert_int_equal(wait_event(io).result, 0);
+            close(pair[1]);
+            assert_true(is_quiet(io));
+            io_watch(io, pair[0], way);
+        }
+        struct io_event event = wait_event(io);
+        assert_true(event.kind == IO_GONE && event.token == way && event.result == 0);
+        end_watch(io, pair[0], way, event.more);
+        assert_true(is_quiet(io));
+    }
+}
+
+static void a_watch_is_ended(void **state) {
+    struct io *io = ((struct fixture *)*state)->io;
+    for (uint64_t way = 0; way < 2; way++) {
+        int pair[2];
+        (way ? tcp_pair : unix_pair)(pair);
+        shutdown(pair[1], SHUT_WR);
+        watch_ended(io, pair[0], way);
+        assert_true(is_quiet(io));
+        if (way) { // or nobody would ever tell that the other machine has gone
+            assert_int_equal(option_of(pair[0], SOL_SOCKET, SO_KEEPALIVE), 1);
+            assert_int_equal(option_of(pair[0], IPPROTO_TCP, TCP_KEEPIDLE), PROBE_S);
+            assert_int_equal(option_of(pair[0], IPPROTO_TCP, TCP_KEEPINTVL), PROBE_S);
+        }
+        end_watch(io, pair[0], way, true);
+        close(pair[1]);
+        assert_true(is_quiet(io));
+    }
+}
+
 // The number that was closed is another connection's at once. A copy of the old one lives on, as in a child
 // process, and what happens to it is nobody's business any more.
 static void a_number_used_again(void **state) {
@@ -255,6 +336,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup_teardown(urgent_data_among_the_bytes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_end_right_behind_the_bytes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(who_has_gone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(who_goes_after_the_end, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_watch_is_ended, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_number_used_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(room_comes_and_goes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(room_that_nobody_waits_for, set_up, tear_down),

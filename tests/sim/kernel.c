@@ -76,6 +76,8 @@ uint64_t kernel_now(const struct kernel *kernel) {
 void kernel_advance(struct kernel *kernel, uint64_t to_ns) {
     if (to_ns > kernel->now_ns)
         kernel->now_ns = to_ns;
+    for (uint32_t index = 0; index < kernel->wire_count; index++)
+        wire_probe(kernel->wires[index]);
     kernel_trace(kernel, kernel->now_ns);
 }
 
@@ -116,9 +118,11 @@ static int lowest_free(const struct kernel *kernel) {
     kernel_fail("out of sockets");
 }
 
+// Every other connection is by a Unix socket.
 int kernel_number(struct kernel *kernel, struct wire *wire) {
     int number = lowest_free(kernel);
     kernel->sockets[number].wire = wire;
+    wire->local = number % 2;
     return number;
 }
 
@@ -287,6 +291,26 @@ static void do_send(struct kernel *kernel, struct wire *wire) {
         end(operation, IO_SENT, (int32_t)operation->sent, NULL, false);
 }
 
+// --- Watches
+
+static bool can_watch(const struct wire *wire) {
+    return wire->watch.armed &&
+           (wire->watch.cancelled || wire->watch_tires || (wire_peer_gone(wire) && !wire->watch_told));
+}
+
+static void do_watch(struct kernel *kernel, struct wire *wire) {
+    struct operation *operation = &wire->watch;
+    bool gone = wire_peer_gone(wire) && !wire->watch_told;
+    if (refused(kernel, operation, IO_GONE))
+        return;
+    if (gone && (!operation->cancelled || random_chance(kernel->random, 500))) {
+        wire->watch_told = true;
+        end(operation, IO_GONE, 0, NULL, random_chance(kernel->random, 500));
+    } else {
+        end(operation, IO_GONE, operation->cancelled ? -ECANCELED : -EAGAIN, NULL, false);
+    }
+}
+
 // --- Accepts, wakes, signals
 
 static bool can_accept(const struct listener_socket *listener) {
@@ -330,7 +354,7 @@ static void do_wake(struct kernel *kernel, struct io *io) {
 
 // --- One piece of work
 
-enum work_kind { WORK_RECEIVE, WORK_SEND, WORK_ACCEPT, WORK_WAKE, WORK_FILE };
+enum work_kind { WORK_RECEIVE, WORK_SEND, WORK_WATCH, WORK_ACCEPT, WORK_WAKE, WORK_FILE };
 
 struct work {
     enum work_kind kind;
@@ -345,6 +369,8 @@ static uint32_t find_work(struct kernel *kernel, struct work *works) {
             works[count++] = (struct work){WORK_RECEIVE, wire};
         if (can_send(wire))
             works[count++] = (struct work){WORK_SEND, wire};
+        if (can_watch(wire))
+            works[count++] = (struct work){WORK_WATCH, wire};
     }
     for (int number = 0; number < SOCKETS_MAX && number < 4; number++)
         if (kernel->sockets[number].listener && can_accept(kernel->sockets[number].listener))
@@ -359,7 +385,7 @@ static uint32_t find_work(struct kernel *kernel, struct work *works) {
 }
 
 bool kernel_step(struct kernel *kernel) {
-    struct work works[2 * WIRES_MAX + 16 + FILES_MAX];
+    struct work works[3 * WIRES_MAX + 16 + FILES_MAX];
     uint32_t count = find_work(kernel, works);
     if (!count)
         return false;
@@ -374,6 +400,9 @@ bool kernel_step(struct kernel *kernel) {
         break;
     case WORK_SEND:
         do_send(kernel, work->object);
+        break;
+    case WORK_WATCH:
+        do_watch(kernel, work->object);
         break;
     case WORK_ACCEPT:
         do_accept(kernel, work->object);

@@ -6,6 +6,8 @@
 
 enum { SOCKETS_MAX = 256, WIRES_MAX = 512, NOTES_MAX = 1024, IOS_MAX = 8, SIGNALS_MAX = 8, FILES_MAX = 16 };
 
+#define PROBE_NS (PROBE_S * UINT64_C(1000000000))
+
 // Bytes under way in one direction, first in, first out.
 struct queue {
     uint8_t *bytes;
@@ -36,8 +38,12 @@ struct operation {
 struct wire {
     struct kernel *kernel;
     struct queue to_hub, to_peer;
-    struct operation receive, send;
-    bool hub_closed; // or never accepted it
+    struct operation receive, send, watch;
+    bool watch_told, watch_tires; // of the watch: that the peer has gone; it ends early
+    bool local;                   // a Unix socket
+    uint64_t probe_ns;            // when the kernel asks next whether the peer is there; 0: never
+    uint64_t orphan_until_ns;     // so long the kernel of a peer that has closed still answers for it
+    bool hub_closed;              // or never accepted it
     bool hub_shut_read, hub_shut_write;
     bool peer_shut, peer_closed;
     bool reset;
@@ -98,6 +104,8 @@ enum note_kind {
     NOTE_RECEIVE,
     NOTE_SEND,
     NOTE_CANCEL,
+    NOTE_WATCH,
+    NOTE_UNWATCH,
     NOTE_CLOSE,
     NOTE_WAKE,
     NOTE_WRITE,
@@ -137,8 +145,15 @@ struct socket_entry *kernel_socket(struct kernel *kernel, int number);
 int kernel_number(struct kernel *kernel, struct wire *wire);
 // Resets the connections that nobody has accepted.
 void listener_refuse_all(struct listener_socket *listener);
+// What the hub's kernel finds out by the time that it is now, where it watches the peer.
+void wire_probe(struct wire *wire);
 // Frees a wire that neither side holds.
 void wire_settle(struct wire *wire);
+
+// As far as a kernel knows without asking.
+static inline bool wire_peer_gone(const struct wire *wire) {
+    return wire->reset || (wire->local && wire->peer_closed);
+}
 
 // Whether the operation that is about to be carried out is one that fails by kernel_refuse.
 bool kernel_refused(struct kernel *kernel);

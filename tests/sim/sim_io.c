@@ -90,7 +90,8 @@ void io_close(struct io *io) {
             kernel_fail("an io was closed with an event of kind %d left", io->events[at].kind);
     for (uint32_t index = 0; index < io->kernel->wire_count; index++) {
         struct wire *wire = io->kernel->wires[index];
-        if ((wire->receive.armed && wire->receive.io == io) || (wire->send.armed && wire->send.io == io))
+        if ((wire->receive.armed && wire->receive.io == io) || (wire->send.armed && wire->send.io == io) ||
+            (wire->watch.armed && wire->watch.io == io))
             kernel_fail("an io was closed with an operation under way");
     }
     while (io->lent_count)
@@ -165,6 +166,14 @@ void io_cancel(struct io *io, int socket, uint64_t token) {
     note(io, NOTE_CANCEL, socket, token);
 }
 
+void io_watch(struct io *io, int socket, uint64_t token) {
+    note(io, NOTE_WATCH, socket, token);
+}
+
+void io_unwatch(struct io *io, int socket, uint64_t token) {
+    note(io, NOTE_UNWATCH, socket, token);
+}
+
 void io_close_socket(struct io *io, int socket) {
     note(io, NOTE_CLOSE, socket, 0);
 }
@@ -198,9 +207,23 @@ static void cancel(struct kernel *kernel, const struct note *noted) {
         operation->cancelled = true;
 }
 
+static void watch(struct kernel *kernel, struct wire *wire, const struct operation *noted) {
+    if (wire->receive.armed)
+        kernel_fail("a peer is watched whose end hasn't come");
+    arm(&wire->watch, noted);
+    wire->watch_told = false;
+    wire->watch_tires = random_chance(kernel->random, kernel->faults.end_multishot);
+    wire->probe_ns = wire->local ? 0 : kernel->now_ns + PROBE_NS;
+}
+
+static void unwatch(struct wire *wire, const struct operation *noted) {
+    if (wire->watch.armed && wire->watch.io == noted->io && wire->watch.token == noted->token)
+        wire->watch.cancelled = true;
+}
+
 static void close_socket(struct kernel *kernel, int number) {
     struct wire *wire = kernel_socket(kernel, number)->wire;
-    if (!wire || wire->receive.armed || wire->send.armed)
+    if (!wire || wire->watch.armed || wire->receive.armed || wire->send.armed)
         kernel_fail("socket %d was closed with an operation under way", number);
     if (queue_count(&wire->to_hub) && !wire->reset)
         wire->reset = true; // TCP tells the peer that its bytes were not read
@@ -223,6 +246,12 @@ static void carry_out(struct io *io, const struct note *noted) {
         break;
     case NOTE_CANCEL:
         cancel(kernel, noted);
+        break;
+    case NOTE_WATCH:
+        watch(kernel, kernel_socket(kernel, noted->socket)->wire, &noted->operation);
+        break;
+    case NOTE_UNWATCH:
+        unwatch(kernel_socket(kernel, noted->socket)->wire, &noted->operation);
         break;
     case NOTE_CLOSE:
         close_socket(kernel, noted->socket);
@@ -262,10 +291,8 @@ void io_shutdown(struct io *io, int socket, int how) {
     entry->wire->hub_shut_read |= how == SHUT_RD || how == SHUT_RDWR;
 }
 
-// Every other connection is by a Unix socket.
 bool io_peer_gone(struct io *io, int socket) {
-    const struct wire *wire = kernel_socket(io->kernel, socket)->wire;
-    return wire->reset || (socket % 2 && wire->peer_closed);
+    return wire_peer_gone(kernel_socket(io->kernel, socket)->wire);
 }
 
 // --- Running

@@ -45,6 +45,8 @@ void kernel_use(struct kernel *kernel);
 
 uint64_t kernel_now(const struct kernel *kernel);
 void kernel_advance(struct kernel *kernel, uint64_t to_ns);
+// When it has something to do by the clock; UINT64_MAX: never.
+uint64_t kernel_next_ns(const struct kernel *kernel);
 // One piece of work, chosen by chance; false when there is none.
 bool kernel_step(struct kernel *kernel);
 // Notes something in the trace; what has been noted so far, as a number.

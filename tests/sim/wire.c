@@ -4,6 +4,9 @@
 
 #include "tests/sim/kernel.h"
 
+enum { ORPHAN_S = 60 };
+#define SECOND_NS UINT64_C(1000000000)
+
 void queue_add(struct queue *queue, const void *bytes, size_t count) {
     if (queue->at == queue->end)
         queue->at = queue->end = 0;
@@ -94,5 +97,27 @@ void wire_close(struct wire *wire) {
     if (wire_readable(wire))
         wire->reset = true;
     wire->peer_shut = wire->peer_closed = true;
+    wire->orphan_until_ns =
+        wire->kernel->now_ns + random_below(wire->kernel->random, ORPHAN_S + 1) * SECOND_NS;
     wire_settle(wire);
+}
+
+// A TCP peer that is silent is asked every PROBE_S seconds. While its kernel remembers the connection it
+// answers though nobody is there; then it resets.
+void wire_probe(struct wire *wire) {
+    for (; wire->probe_ns && wire->probe_ns <= wire->kernel->now_ns; wire->probe_ns += PROBE_NS)
+        if (wire->peer_closed && wire->probe_ns >= wire->orphan_until_ns)
+            wire->reset = true;
+    if (wire->reset)
+        wire->probe_ns = 0;
+}
+
+uint64_t kernel_next_ns(const struct kernel *kernel) {
+    uint64_t next_ns = UINT64_MAX;
+    for (uint32_t index = 0; index < kernel->wire_count; index++) {
+        const struct wire *wire = kernel->wires[index];
+        if (wire->probe_ns && wire->peer_closed && wire->probe_ns < next_ns)
+            next_ns = wire->probe_ns;
+    }
+    return next_ns;
 }

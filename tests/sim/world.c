@@ -171,7 +171,7 @@ void world_settle(struct world *world) {
 }
 
 uint64_t world_next_ns(const struct world *world) {
-    uint64_t next_ns = UINT64_MAX;
+    uint64_t next_ns = kernel_next_ns(world->kernel);
     for (uint32_t index = 0; index < world->shard_count; index++) {
         if (fiber_ended(world->fibers[index]))
             continue;

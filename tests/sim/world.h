@@ -46,7 +46,7 @@ bool world_step(struct world *world);
 void world_settle(struct world *world);
 // Lets time pass, in the steps in which something is due.
 void world_pass(struct world *world, uint64_t ns);
-// When the next shard has something to do by the clock; UINT64_MAX: never.
+// When the next shard, or the kernel, has something to do by the clock; UINT64_MAX: never.
 uint64_t world_next_ns(const struct world *world);
 struct wire *world_dial(struct world *world);
 // While nothing is on its way: fails where one shard's agents aren't the others'.

@@ -1,0 +1,74 @@
+// An io_uring io from inside: its state, and what uring.c (the verbs), uring_turn.c (waiting, and events) and
+// uring_watch.c share.
+#pragma once
+
+#include <assert.h>
+
+#include "io/backend.h"
+#include "io/signals.h"
+#include "io/spin.h"
+#include "io/uring_lend.h"
+#include "io/uring_ring.h"
+
+// What a completion belongs to: the top 8 bits of its user data. One token may have a receive and a send
+// under way.
+enum kind {
+    KIND_ACCEPT = 1,
+    KIND_RECEIVE,
+    KIND_SEND,
+    KIND_SIGNAL,
+    KIND_WRITE,
+    KIND_SYNC,
+    KIND_GONE,
+    KIND_WAKE,   // another shard's io_wake
+    KIND_SILENT, // of nobody's interest
+};
+
+enum { TOKEN_BITS = 56, IO_MAGIC = 0x696f7572 };
+
+struct uring_io {
+    struct io io;
+    uint32_t magic;
+    unsigned gathered; // where the completions end that the last io_run saw
+    bool woken;
+    struct spin spin;
+    struct signals signals;
+    struct ring ring;
+    struct lend lend;
+};
+
+static inline struct uring_io *uring_of(struct io *io) {
+    return (struct uring_io *)io;
+}
+
+static inline uint64_t uring_data(enum kind kind, uint64_t token) {
+    assert(token >> TOKEN_BITS == 0);
+    return (uint64_t)kind << TOKEN_BITS | token;
+}
+
+// Notes an operation; what else it needs is the caller's to fill in.
+static inline struct io_uring_sqe *uring_note(struct uring_io *io, int operation, int socket, uint64_t data) {
+    struct io_uring_sqe *sqe = ring_note(&io->ring);
+    io_uring_prep_rw(operation, sqe, socket, NULL, 0, 0);
+    sqe->user_data = data;
+    return sqe;
+}
+
+// One whose end is nobody's interest, unless it fails.
+static inline struct io_uring_sqe *uring_note_silent(struct uring_io *io, int operation, int socket) {
+    struct io_uring_sqe *sqe = uring_note(io, operation, socket, uring_data(KIND_SILENT, 0));
+    sqe->flags = IOSQE_CQE_SKIP_SUCCESS;
+    return sqe;
+}
+
+// Asks to be told of signals, once or from now on.
+void uring_watch_signals(struct uring_io *io);
+
+// The verbs io_run and io_next.
+void uring_run(struct io *io, uint64_t deadline_ns);
+bool uring_next(struct io *io, struct io_event *event);
+// The verbs io_watch and io_unwatch.
+void uring_watch(struct io *io, int socket, uint64_t token);
+void uring_unwatch(struct io *io, int socket, uint64_t token);
+// Whether a completion of what they noted is an event; then fills in its result.
+bool uring_gone(const struct io_uring_cqe *cqe, struct io_event *event);
