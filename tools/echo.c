@@ -13,6 +13,7 @@
 #include "core/text.h"
 #include "tools/client.h"
 #include "tools/commands.h"
+#include "tools/output.h"
 #include "tools/signals.h"
 
 struct echo {
@@ -57,7 +58,8 @@ static void answer_request(struct echo *echo, const uint8_t *body, const struct 
 static void take_response(struct echo *echo, const uint8_t *body, const struct lookup *response) {
     if (lookup_has(response, KEY_ERROR)) {
         struct span error = response->value[KEY_ERROR];
-        fprintf(stderr, "echo: %.*s\n", (int)error.bytes, (const char *)body + error.at);
+        fputs("echo: ", stderr);
+        output_line(stderr, body + error.at, error.bytes);
         end(echo, STATUS_REFUSED);
     } else if (!echo->registered) {
         echo->registered = true;

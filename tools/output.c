@@ -1,8 +1,54 @@
 #include "tools/output.h"
 
+#include <stdbool.h>
+
+#include "core/simdjson.h"
+
+enum { REPLACEMENT = 0xfffd };
+
+// The character at the text's start and how many bytes it takes. Of what is no UTF-8 each byte is a
+// U+FFFD. Only the number of a control is told, any other character as the space.
+static size_t next(const uint8_t *text, size_t bytes, unsigned *character) {
+    uint8_t lead = text[0];
+    size_t length = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    *character = ' ';
+    if (length > bytes || !simdjson_utf8(text, length)) {
+        *character = REPLACEMENT;
+        return 1;
+    }
+    if (lead < 0x20 || lead == 0x7f) {
+        *character = lead;
+    } else if (lead == 0xc2 && text[1] < 0xa0) {
+        *character = text[1];
+    }
+    return length;
+}
+
 void output_line(FILE *out, const uint8_t *text, size_t bytes) {
-    for (size_t i = 0; i < bytes; i++) {
-        putc(text[i] < 0x20 ? ' ' : text[i], out);
+    unsigned character;
+    for (size_t at = 0, length; at < bytes; at += length) {
+        length = next(text + at, bytes - at, &character);
+        if (character > 0x20) {
+            fprintf(out, "\\u%04x", character);
+        } else if (character < 0x20) {
+            putc(' ', out);
+        } else {
+            fwrite(text + at, 1, length, out);
+        }
     }
     putc('\n', out);
+}
+
+size_t output_text(FILE *out, const uint8_t *text, size_t bytes) {
+    unsigned character;
+    size_t count = 0;
+    for (size_t at = 0, length; at < bytes; at += length, count++) {
+        length = next(text + at, bytes - at, &character);
+        if (character == ' ') {
+            fwrite(text + at, 1, length, out);
+        } else {
+            putc('?', out);
+        }
+    }
+    return count;
 }

@@ -1,11 +1,14 @@
-// What commands print of JSON that others wrote.
+// What commands print of what others wrote, in which nothing steers the terminal: neither U+0000 to U+001F
+// nor U+007F to U+009F get there, nor what is no UTF-8.
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
-// The text on one line. Line breaks between tokens are legal in JSON and become spaces; so does every other
-// control character, which JSON can't hold but a hub that judges lazily lets through, so that no peer steers
-// the terminal.
+// A JSON text on one line, which means the same and is valid if the text is. Line breaks between tokens are
+// legal in JSON and become spaces; so does every other control below U+0020, which JSON can't hold but a hub
+// that judges lazily lets through. The others become escapes.
 void output_line(FILE *out, const uint8_t *text, size_t bytes);
+// Any other text; '?' stands for each control. Returns how many characters it has.
+size_t output_text(FILE *out, const uint8_t *text, size_t bytes);

@@ -1,6 +1,6 @@
 // `patchbay agents` and `patchbay stats`: one question to the hub, its answer as a table, or with --json as
-// it came. It goes well: status 0. It fails: the hub's error is one line on standard error (status 1); an
-// answer of another shape than expected is printed as far as it has it.
+// it came, on one line. It goes well: status 0. It fails: the hub's error is one line on standard error
+// (status 1); an answer of another shape than expected is printed as far as it has it.
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -11,13 +11,9 @@
 
 enum { SHOW_TEXT_BYTES_MAX = 512, SHOW_NAME_BYTES_MAX = 1024 };
 
-// Prints at least `width` columns. What another peer chose must not steer the terminal: control characters
-// become '?'.
+// Prints at least `width` columns.
 static void print_padded(const char *text, size_t bytes, size_t width) {
-    for (size_t i = 0; i < bytes; i++) {
-        putchar((unsigned char)text[i] < 0x20 || text[i] == 0x7f ? '?' : text[i]);
-    }
-    for (size_t i = bytes; i < width; i++) {
+    for (size_t i = output_text(stdout, (const uint8_t *)text, bytes); i < width; i++) {
         putchar(' ');
     }
 }

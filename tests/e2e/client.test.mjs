@@ -364,10 +364,61 @@ scenario('agents: a table, or the answer as it is', EVERYWHERE, async (hub) => {
   agent.drop();
 });
 
+// U+007F to U+009F are controls as U+0000 to U+001F are. À has the byte of one, U+0080, in it.
+const STEERING = '\u0080\u009b31mRED\u009d0;title\u009c\u007f\u0085À';
+const ESCAPED = '"\\u0080\\u009b31mRED\\u009d0;title\\u009c\\u007f\\u0085À"';
+
+function harmless(client) {
+  for (const text of [client.stdout, client.stderr]) assert.doesNotMatch(text, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
+}
+
 scenario('agents: what peers wrote does not steer the terminal', ON_TCP, async (hub) => {
-  await hub.agent('worker', { note: 'a\u001b[2Jb\u007f' });
-  const { stdout } = await run(hub, ['agents'], 0);
-  assert.doesNotMatch(stdout, /[\u0000-\u0009\u000b-\u001f\u007f]/);
+  await hub.agent('worker', { note: 'a\u001b[2Jb', other: STEERING });
+  const table = await run(hub, ['agents'], 0);
+  harmless(table);
+  assert.match(table.stdout, /31mRED.*À/);
+  const raw = await run(hub, ['agents', '--json'], 0);
+  harmless(raw);
+  assert.ok(raw.stdout.includes(ESCAPED), raw.stdout);
+  assert.equal(JSON.parse(raw.stdout).agents[0].capabilities.other, STEERING);
+});
+
+scenario('send, events: what others wrote does not steer the terminal', ON_TCP, async (hub) => {
+  const target = await hub.agent('target');
+  for (const [member, status, stream] of [['result', 0, 'stdout'], ['error', 1, 'stderr']]) {
+    const client = start(hub, ['send', 'target', 'x']);
+    const value = member === 'result' ? STEERING : { code: 1, message: STEERING, data: STEERING };
+    target.send({ jsonrpc: '2.0', id: (await target.next()).json.id, [member]: value });
+    await client.ended(status);
+    harmless(client);
+    assert.ok(client[stream].includes(ESCAPED), client[stream]);
+    assert.deepEqual(JSON.parse(client[stream]), value);
+  }
+  const events = start(hub, ['events', '--count', '1']);
+  await events.printed(/subscribed/, 'stderr');
+  target.notify('event', { event: 'e', data: STEERING });
+  await events.ended(0);
+  harmless(events);
+  assert.deepEqual(JSON.parse(events.stdout), { event: 'e', data: STEERING });
+});
+
+// As what is no hub may send it: with bytes that are no UTF-8, which `echo` alone takes for no message.
+test('no error that a hub sends steers the terminal', async () => {
+  const refusal = (...more) => frame(Buffer.concat([
+    Buffer.from(`{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"${STEERING} `), Buffer.from(more), Buffer.from('"}}')]));
+  const other = net.createServer((socket) => socket.once('data', (text) =>
+    socket.end(text.includes('agent/register') ? refusal() : refusal(0x9b, 0xc2))).on('error', () => {}));
+  await new Promise((resolve) => other.listen(0, '127.0.0.1', resolve));
+  try {
+    for (const args of [['send', 'a', 'b'], ['echo', 'a'], ['events'], ['publish', 'e'], ['agents'], ['agents', '--json'], ['stats']]) {
+      const client = await new Client(`tcp://127.0.0.1:${other.address().port}`, args).ended(1);
+      harmless(client);
+      assert.equal(JSON.parse(client.stderr.slice(client.stderr.indexOf('{'))).message,
+        `${STEERING} ${args[0] === 'echo' ? '' : '\ufffd\ufffd'}`, args[0]);
+    }
+  } finally {
+    other.close();
+  }
 });
 
 scenario('stats: a counter a line, or the answer as it is', EVERYWHERE, async (hub) => {
