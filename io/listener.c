@@ -4,6 +4,11 @@
 // left behind. A Unix socket's file that an earlier hub left is taken away once a connection to it is
 // refused; one that somebody listens on, or that is no socket, stays. The default socket's directory must be
 // this user's alone, or another user could put a hub of their own in its place.
+//
+// From the look whether somebody listens on a Unix socket until this one does, and where its file is taken
+// away, the file's directory is locked: of two hubs that start at a time one serves the path. The lock is
+// flock's, on the directory itself, so that it leaves no file behind and holds for whoever shares the
+// directory.
 #include "io/listener.h"
 
 #include <errno.h>
@@ -13,11 +18,13 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { BACKLOG = 4096, URI_BYTES_MAX = 256 };
+enum { BACKLOG = 4096, URI_BYTES_MAX = 256, LOCK_TRIES = 500, LOCK_PAUSE_NS = 10000000 };
 
 static const char *path_of(const struct address *address) {
     return ((const struct sockaddr_un *)&address->storage)->sun_path;
@@ -43,6 +50,26 @@ static void directory_of(const struct address *address, char out[URI_BYTES_MAX])
     size_t bytes = (size_t)(strrchr(path, '/') - path);
     memcpy(out, path, bytes);
     out[bytes] = '\0';
+}
+
+// Locks the directory of a Unix socket; waits for whoever has it, 5 s at most: in a shared directory that can
+// be anyone. A descriptor, whose closing unlocks, or -errno.
+static int lock_directory(const struct address *address) {
+    const struct timespec pause = {.tv_nsec = LOCK_PAUSE_NS};
+    char directory[URI_BYTES_MAX];
+    directory_of(address, directory);
+    int lock = open(directory[0] ? directory : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (lock < 0)
+        return -errno;
+    int result = flock(lock, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
+    for (int tries = LOCK_TRIES; (result == -EWOULDBLOCK || result == -EINTR) && tries > 0; tries--) {
+        nanosleep(&pause, NULL);
+        result = flock(lock, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
+    }
+    if (result == 0)
+        return lock;
+    close(lock);
+    return result;
 }
 
 // Not through a symbolic link: in /tmp anyone can make one.
@@ -133,24 +160,41 @@ static int bind_alone(struct listener *listener, const char **why) {
     return result;
 }
 
-static int bind_unix(struct listener *listener, bool shared, const char **why) {
-    int result = is_default(&listener->address) ? make_directory(&listener->address, why) : 0;
-    if (result < 0)
-        return result;
-    *why = "the socket's file can't be made";
-    result = shared ? bind_over(listener->socket, &listener->address) : bind_alone(listener, why);
-    if (result < 0)
-        return result;
+static int listen_at(struct listener *listener, const char **why) {
+    if (listen(listener->socket, BACKLOG) == 0)
+        return 0;
+    *why = "the socket can't listen";
+    return -errno;
+}
+
+// The directory is locked.
+static int bind_and_listen_unix(struct listener *listener, bool shared, const char **why) {
     struct stat status;
-    if (lstat(path_of(&listener->address), &status) < 0)
-        result = -errno;
-    if (result < 0) {
-        *why = "the socket's file can't be made";
+    *why = "the socket's file can't be made";
+    int result = shared ? bind_over(listener->socket, &listener->address) : bind_alone(listener, why);
+    if (result < 0)
         return result;
+    if (lstat(path_of(&listener->address), &status) < 0) {
+        *why = "the socket's file can't be made";
+        return -errno;
     }
     listener->file_device = status.st_dev;
     listener->file_number = status.st_ino;
-    return 0;
+    return listen_at(listener, why);
+}
+
+static int open_unix(struct listener *listener, bool shared, const char **why) {
+    int result = is_default(&listener->address) ? make_directory(&listener->address, why) : 0;
+    if (result < 0)
+        return result;
+    int lock = lock_directory(&listener->address);
+    if (lock < 0) {
+        *why = "the socket's directory can't be locked";
+        return lock;
+    }
+    result = bind_and_listen_unix(listener, shared, why);
+    close(lock);
+    return result;
 }
 
 // The way to this machine itself has no bandwidth to find out. Reno, which every kernel has, leaves it alone;
@@ -159,7 +203,7 @@ static void choose_congestion_control(int socket) {
     (void)setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, "reno", strlen("reno"));
 }
 
-static int bind_tcp(struct listener *listener, bool shared, const char **why) {
+static int open_tcp(struct listener *listener, bool shared, const char **why) {
     int on = 1;
     int socket = listener->socket;
     // An IPv6 address means IPv6 alone; the same port on IPv4 is an address of its own.
@@ -183,7 +227,7 @@ static int bind_tcp(struct listener *listener, bool shared, const char **why) {
         *why = "the bound address can't be read";
         return -errno;
     }
-    return 0;
+    return listen_at(listener, why);
 }
 
 int listener_open(struct listener *listener, const struct address *address, bool shared, const char **why) {
@@ -193,25 +237,31 @@ int listener_open(struct listener *listener, const struct address *address, bool
         *why = "no socket can be made";
         return -errno;
     }
-    int result = is_unix(address) ? bind_unix(listener, shared, why) : bind_tcp(listener, shared, why);
-    if (result == 0 && listen(listener->socket, BACKLOG) < 0) {
-        *why = "the socket can't listen";
-        result = -errno;
-    }
+    int result = is_unix(address) ? open_unix(listener, shared, why) : open_tcp(listener, shared, why);
     if (result < 0)
         listener_close(listener);
     return result;
+}
+
+// Takes the file away, if it is still the one that was made. Without the lock it stays, which is what a hub
+// that was killed leaves.
+static void remove_file(const struct listener *listener) {
+    struct stat status;
+    int lock = lock_directory(&listener->address);
+    if (lock < 0)
+        return;
+    if (lstat(path_of(&listener->address), &status) == 0 && status.st_dev == listener->file_device &&
+        status.st_ino == listener->file_number)
+        unlink(path_of(&listener->address));
+    close(lock);
 }
 
 void listener_close(struct listener *listener) {
     if (listener->socket < 0)
         return;
     // Before the close: as long as the socket is open, no other file can get its file's number.
-    struct stat status;
-    if (is_unix(&listener->address) && listener->file_number != 0 &&
-        lstat(path_of(&listener->address), &status) == 0 && status.st_dev == listener->file_device &&
-        status.st_ino == listener->file_number)
-        unlink(path_of(&listener->address));
+    if (is_unix(&listener->address) && listener->file_number != 0)
+        remove_file(listener);
     close(listener->socket);
     listener->socket = -1;
 }

@@ -17,7 +17,8 @@ struct listener {
 // Binds and listens. TCP: SO_REUSEADDR, TCP_NODELAY, and on a loopback address the congestion control that
 // costs least (accepted sockets inherit the last two). Unix: makes the directory if it is the default one
 // (0700, its owner checked), takes away a socket file that nobody listens on, and gives the new one mode
-// 0600. 0 or -errno with *why set to static text.
+// 0600; its directory, which must be readable, is locked meanwhile, so that of several processes that do this
+// one gets the path. 0 or -errno with *why set to static text.
 //
 // A `shared` one may listen where another hub of the same user does that was opened likewise: TCP by
 // SO_REUSEPORT, so that new connections go to either; Unix by a file that takes the other's place, so that

@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -11,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -181,6 +184,62 @@ static void an_abandoned_socket_is_replaced(void **state) {
     listener_close(&second);
 }
 
+// --- Two at a time
+
+// While `racer` is set, the first unlink of a process comes as late as it can: only when another thread,
+// which opens the same address, has either done so or begins to wait for this one.
+static struct racer {
+    const struct address *address;
+    struct listener listener;
+    pthread_t thread;
+    sem_t goes_on;
+    int result;
+} * racer;
+
+static void *open_too(void *context) {
+    struct racer *mine = context;
+    const char *why;
+    mine->result = listener_open(&mine->listener, mine->address, false, &why);
+    sem_post(&mine->goes_on);
+    return NULL;
+}
+
+// Stand before the C library's.
+int unlink(const char *path) {
+    static bool is_late;
+    if (racer && !is_late) {
+        is_late = true;
+        assert_int_equal(pthread_create(&racer->thread, NULL, open_too, racer), 0);
+        sem_wait(&racer->goes_on);
+    }
+    return unlinkat(AT_FDCWD, path, 0);
+}
+
+int nanosleep(const struct timespec *time, struct timespec *left) {
+    if (racer)
+        sem_post(&racer->goes_on);
+    return -clock_nanosleep(CLOCK_MONOTONIC, 0, time, left);
+}
+
+static void of_two_that_replace_one_serves(void **state) {
+    struct place *place = *state;
+    struct racer other = {.address = &place->address};
+    struct listener abandoned, listener;
+    const char *why = "";
+    expect_open(&abandoned, &place->address);
+    close(abandoned.socket);
+    assert_int_equal(sem_init(&other.goes_on, 0, 0), 0);
+    racer = &other;
+    assert_int_equal(listener_open(&listener, &place->address, false, &why), 0);
+    assert_int_equal(pthread_join(other.thread, NULL), 0);
+    racer = NULL;
+    assert_int_equal(other.result, -EADDRINUSE);
+    close(accept(listener.socket, NULL, NULL)); // the other's look whether somebody listens
+    expect_talk(&listener);
+    listener_close(&listener);
+    sem_destroy(&other.goes_on);
+}
+
 static void a_used_socket_stays(void **state) {
     struct place *place = *state;
     struct listener listener;
@@ -283,6 +342,7 @@ int main(void) {
         cmocka_unit_test(ipv6_leaves_ipv4_alone),
         cmocka_unit_test_setup_teardown(a_unix_socket_is_private_and_goes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_abandoned_socket_is_replaced, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(of_two_that_replace_one_serves, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_used_socket_stays, set_up, tear_down),
         cmocka_unit_test_setup_teardown(another_file_stays, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_socket_of_another_type_stays, set_up, tear_down),
