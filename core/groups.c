@@ -196,16 +196,21 @@ const struct agent *group_next(const struct group *group, size_t *at) {
 }
 
 struct agent *groups_choose(struct groups *groups, enum group_kind kind, const char *name, size_t bytes,
-                            uint64_t but, groups_load *load, const void *context) {
+                            const struct wanted_member *wanted, groups_load *load, const void *context) {
     struct group *group = named(groups, kind, name, bytes);
-    struct agent *best = NULL;
+    struct agent *best = NULL, *nearest = NULL;
     uint32_t best_load = UINT32_MAX;
     size_t best_index = 0;
     for (size_t step = 0; group && step < group->used; step++) {
         size_t index = (group->turn + step) % group->used;
         struct agent *agent = group->members[index].agent;
-        if (!agent || agent->home->connection == but)
+        if (!agent || agent->home->connection == wanted->but)
             continue;
+        if (agent->governance < wanted->level) {
+            if (!nearest || agent->governance > nearest->governance)
+                nearest = agent;
+            continue;
+        }
         uint32_t owed = load(context, agent->home->connection);
         if (!best || owed < best_load) {
             best = agent;
@@ -217,5 +222,5 @@ struct agent *groups_choose(struct groups *groups, enum group_kind kind, const c
     }
     if (best)
         group->turn = best_index + 1;
-    return best;
+    return best ? best : nearest;
 }

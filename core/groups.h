@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/governance.h"
 #include "core/names.h"
 
 struct agent;
@@ -50,6 +51,12 @@ const struct agent *group_next(const struct group *group, size_t *at);
 
 // How many requests a connection's agents owe, over all shards.
 typedef uint32_t groups_load(const void *context, uint64_t connection);
-// The member that owes least, ties in turn, but none on the connection `but`; NULL when there is none.
+// Who is asked for: members that aren't on the connection `but` and support the level.
+struct wanted_member {
+    uint64_t but;
+    enum governance level;
+};
+// The one of those that owes least, ties in turn. If none supports the level, the one that comes nearest to
+// it; NULL when there is none at all.
 struct agent *groups_choose(struct groups *groups, enum group_kind kind, const char *name, size_t bytes,
-                            uint64_t but, groups_load *load, const void *context);
+                            const struct wanted_member *wanted, groups_load *load, const void *context);

@@ -12,8 +12,8 @@ struct asking {
 
 static struct agent *choose(const struct asking *asking, enum group_kind kind, const char *name,
                             size_t bytes) {
-    return groups_choose(&asking->agents->groups, kind, name, bytes, asking->message->source, asking->load,
-                         asking->context);
+    struct wanted_member wanted = {asking->message->source, asking->message->required};
+    return groups_choose(&asking->agents->groups, kind, name, bytes, &wanted, asking->load, asking->context);
 }
 
 static struct rules_verdict give(struct agent *agent, enum error none) {
@@ -65,7 +65,7 @@ static struct rules_verdict by_method(const struct asking *asking) {
     struct agent *agent = NULL;
     if (rules_read_approver(message) && approver->text)
         agent = agents_find(asking->agents, approver->text, approver->bytes);
-    if (!agent)
+    if (!agent && message->method)
         agent = choose(asking, GROUP_METHOD, message->method, message->method_bytes);
     return give(agent, ERROR_METHOD_NOT_FOUND);
 }

@@ -7,8 +7,9 @@
 //   4. governance/approval → the agent that params.approver names, if there is one; else rule 5
 //   5. any other method → one of the agents whose capabilities.methods lists it; none: method not found
 //
-// "One of" is the one that owes least, ties in turn, and never one on the source's own connection. An agent
-// whose governance level is below what the message requires doesn't get it.
+// "One of" is, of those that support the governance level that the message requires, the one that owes least,
+// ties in turn, and never one on the source's own connection. An agent that supports less doesn't get it:
+// where there is no other one that is a violation.
 #pragma once
 
 #include "core/agents.h"
@@ -23,7 +24,7 @@ struct rules_field {
 };
 
 struct rules_message {
-    const char *method; // decoded
+    const char *method; // decoded; NULL: longer than any name can be, so nobody's
     size_t method_bytes;
     struct rules_field target;
     struct rules_field tool;     // read for tool/integration alone

@@ -46,8 +46,8 @@ static uint32_t owed_by_connection(const void *context, uint64_t connection) {
 }
 
 static const char *choose(struct agents *agents, const char *method, uint64_t but, const uint32_t *owed) {
-    const struct agent *agent =
-        groups_choose(&agents->groups, GROUP_METHOD, method, strlen(method), but, owed_by_connection, owed);
+    const struct agent *agent = groups_choose(&agents->groups, GROUP_METHOD, method, strlen(method),
+                                              &(struct wanted_member){.but = but}, owed_by_connection, owed);
     static char ids[4][16]; // an agent's id has no terminating zero
     static unsigned turn;
     if (!agent)
@@ -185,7 +185,8 @@ static void a_choice_ends_at_one_that_owes_nothing(void **state) {
         put(&agents, id, connection, "{\"methods\":[\"m\"]}");
     }
     unsigned asked = 0, *count = &asked;
-    struct agent *agent = groups_choose(&agents.groups, GROUP_METHOD, "m", 1, 0, count_asked, &count);
+    struct agent *agent =
+        groups_choose(&agents.groups, GROUP_METHOD, "m", 1, &(struct wanted_member){0}, count_asked, &count);
     assert_int_equal(agent->home->connection, 4);
     assert_int_equal(asked, 4);
     agents_deinit(&agents);

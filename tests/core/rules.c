@@ -61,9 +61,16 @@ static void the_table(void **state) {
         {"work", ABSENT, NULL, GOVERNANCE_AUTONOMOUS, 1, ERROR_NONE, "strict"}, // not itself
         {"work", ABSENT, NULL, GOVERNANCE_AUTONOMOUS, 2, ERROR_NONE, "loose"},
         {"play", ABSENT, NULL, GOVERNANCE_AUTONOMOUS, 9, ERROR_METHOD_NOT_FOUND, NULL},
+        {NULL, ABSENT, NULL, GOVERNANCE_AUTONOMOUS, 9, ERROR_METHOD_NOT_FOUND, NULL},
+        {NULL, STRING, "loose", GOVERNANCE_AUTONOMOUS, 9, ERROR_NONE, "loose"},
         {"", ABSENT, NULL, GOVERNANCE_AUTONOMOUS, 9, ERROR_METHOD_NOT_FOUND, NULL},
         {"anything", STRING, "loose", GOVERNANCE_HUMAN, 9, ERROR_GOVERNANCE_VIOLATION, "loose"},
         {"work", ABSENT, NULL, GOVERNANCE_MANUAL, 2, ERROR_GOVERNANCE_VIOLATION, "loose"},
+        {"work", ABSENT, NULL, GOVERNANCE_HUMAN, 9, ERROR_NONE, "strict"}, // the only one that may
+        {"work", ABSENT, NULL, GOVERNANCE_HUMAN, 9, ERROR_NONE, "strict"}, // it isn't the other's turn
+        {"work", STRING, "@review", GOVERNANCE_MANUAL, 9, ERROR_NONE, "strict"},
+        {"work", STRING, "@review", GOVERNANCE_MANUAL, 9, ERROR_NONE, "strict"},
+        {"work", STRING, "@review", GOVERNANCE_MANUAL, 2, ERROR_GOVERNANCE_VIOLATION, "loose"},
         {"anything", STRING, "loose", GOVERNANCE_SUPERVISED, 9, ERROR_NONE, "loose"},
     };
     struct agents agents;
@@ -72,7 +79,7 @@ static void the_table(void **state) {
     put(&agents, "strict", 2, GOVERNANCE_MANUAL);
     for (size_t index = 0; index < sizeof table / sizeof *table; index++) {
         struct rules_message message = {.method = table[index].method,
-                                        .method_bytes = strlen(table[index].method),
+                                        .method_bytes = table[index].method ? strlen(table[index].method) : 0,
                                         .target = field(table[index].given, table[index].target),
                                         .required = table[index].required,
                                         .source = table[index].source};
