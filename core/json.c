@@ -193,20 +193,27 @@ size_t json_string_decode(const uint8_t *text, struct span string, char *out, si
     return written;
 }
 
-bool json_string_is(const uint8_t *text, struct span string, const char *literal) {
-    if (!string_quoted(text, string))
-        return false;
-    size_t left = strlen(literal);
-    for (uint32_t at = string.at + 1, end = string.at + string.bytes - 1; at < end;) {
+// Where in a string the literal has been met; UINT32_MAX: it is something else.
+static uint32_t meet(const uint8_t *text, struct span string, const char *literal) {
+    uint32_t at = string.at + 1, end = string.at + string.bytes - 1;
+    for (size_t left = strlen(literal); left > 0;) {
         char unit[4];
         unsigned bytes;
-        at = string_decode_next(text, at, end, unit, &bytes);
+        at = at < end ? string_decode_next(text, at, end, unit, &bytes) : UINT32_MAX;
         if (at == UINT32_MAX || left < bytes || memcmp(literal, unit, bytes) != 0)
-            return false;
+            return UINT32_MAX;
         literal += bytes;
         left -= bytes;
     }
-    return left == 0;
+    return at;
+}
+
+bool json_string_is(const uint8_t *text, struct span string, const char *literal) {
+    return string_quoted(text, string) && meet(text, string, literal) == string.at + string.bytes - 1;
+}
+
+bool json_string_begins(const uint8_t *text, struct span string, const char *literal) {
+    return string_quoted(text, string) && meet(text, string, literal) != UINT32_MAX;
 }
 
 // A string's meaning, byte for byte: what one string escapes may lie plain in another, and an escape means up

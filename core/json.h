@@ -58,8 +58,9 @@ struct json_item json_member(const uint8_t *text, struct span value, const char 
 // `capacity` bytes and no zero byte. Returns the number of bytes, or SIZE_MAX when it would be more than
 // capacity or is no JSON string.
 size_t json_string_decode(const uint8_t *text, struct span string, char *out, size_t capacity);
-// Whether a string means `literal`.
+// Whether a string means `literal`, or begins with what that means.
 bool json_string_is(const uint8_t *text, struct span string, const char *literal);
+bool json_string_begins(const uint8_t *text, struct span string, const char *literal);
 
 // Whether two scalars of different texts mean the same: strings by what they mean, numbers by value (exactly;
 // those that json_number_decode can't write, by their bytes), all else by their bytes.

@@ -315,7 +315,8 @@ void audit_refusal(struct shard *shard, const struct message *message, enum erro
         return;
     struct entry *entry = begin(shard, message, "refusal", agent);
     if (entry) {
-        journal_line_string(&entry->line, "method", message->method, message->method_bytes);
+        journal_line_string(&entry->line, "method", message->method_long ? NULL : message->method,
+                            message->method_bytes);
         journal_line_number(&entry->line, "code", error_code(error));
         put_members(&entry->line, data);
         entry = finish(entry);

@@ -18,7 +18,8 @@ struct message {
     struct lookup lookup;
     enum message_audit audit;
     size_t method_bytes;
-    char method[METHOD_BYTES_MAX]; // decoded; a longer one is none that anybody offers, and its bytes are 0
+    bool method_long;              // longer than any name that could be offered: it isn't in `method`
+    char method[METHOD_BYTES_MAX]; // decoded
 };
 
 static inline bool message_is_request(const struct message *message) {

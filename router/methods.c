@@ -304,6 +304,7 @@ static const struct method {
     {"hub/stats", sizeof "hub/stats" - 1, hub_stats, false},
     {"hub/ping", sizeof "hub/ping" - 1, hub_ping, false},
 };
+#define HUB_PREFIX "hub/"
 enum { METHODS_COUNT = sizeof methods / sizeof *methods };
 
 static const struct method *find(const char *name, size_t bytes) {
@@ -313,8 +314,19 @@ static const struct method *find(const char *name, size_t bytes) {
     return NULL;
 }
 
+static bool begins(const char *text, size_t bytes, const char *prefix) {
+    return bytes >= strlen(prefix) && memcmp(text, prefix, strlen(prefix)) == 0;
+}
+
+// Whoever gets a message with such a name may rely on it that the hub has sent it.
+static bool is_of_the_hub(const struct message *message) {
+    if (message->method_long)
+        return json_string_begins(message->body, message->lookup.value[KEY_METHOD], HUB_PREFIX);
+    return begins(message->method, message->method_bytes, HUB_PREFIX);
+}
+
 bool methods_answer(struct shard *shard, const struct message *message) {
-    const struct method *method = find(message->method, message->method_bytes);
+    const struct method *method = message->method_long ? NULL : find(message->method, message->method_bytes);
     bool open = message->peer->initialized || !shard->settings->require_initialize;
     if (!open && !(method && method->before_initialize)) {
         refuse(shard, message, ERROR_NOT_INITIALIZED, NULL);
@@ -324,14 +336,14 @@ bool methods_answer(struct shard *shard, const struct message *message) {
         return true;
     if (method)
         method->answer(shard, message);
-    return method != NULL;
-}
-
-static bool begins(const char *text, size_t bytes, const char *prefix) {
-    return bytes >= strlen(prefix) && memcmp(text, prefix, strlen(prefix)) == 0;
+    else if (is_of_the_hub(message))
+        refuse_method(shard, message);
+    else
+        return false;
+    return true;
 }
 
 bool methods_may_be_offered(const char *method, size_t bytes) {
-    return !find(method, bytes) && !begins(method, bytes, "hub/") && !begins(method, bytes, "$/") &&
-           !begins(method, bytes, "rpc.");
+    return bytes && !find(method, bytes) && !begins(method, bytes, HUB_PREFIX) &&
+           !begins(method, bytes, "$/") && !begins(method, bytes, "rpc.");
 }

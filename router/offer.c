@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "core/listing.h"
 #include "router/methods.h"
 #include "router/refuse.h"
 #include "router/subscribe.h"
@@ -67,6 +68,33 @@ static bool may_offer(const struct message *message, struct span capabilities) {
     return true;
 }
 
+// Whether a list has the empty name among its names.
+static bool lists_nothing(const struct message *message, struct span list) {
+    struct listing listing;
+    listing_begin(&listing, message->body, list);
+    for (struct span name; listing_next(&listing, &name);)
+        if (name.bytes == 2)
+            return true;
+    return false;
+}
+
+// Nobody can mean the empty name: it is a slip. (Methods and events are judged by themselves.)
+static bool refuse_nothing(struct shard *shard, const struct message *message, struct span capabilities) {
+    static const struct {
+        const char *member, *field;
+    } lists[] = {{"tools", "params.capabilities.tools"}, {"tasks", "params.capabilities.tasks"}};
+    const char *field = lists_nothing(message, capabilities) ? "params.capabilities" : NULL;
+    for (size_t index = 0; index < sizeof lists / sizeof *lists; index++) {
+        struct json_item list = json_member(message->body, capabilities, lists[index].member);
+        bool listing = list.type == JSON_ARRAY || list.type == JSON_OBJECT;
+        if (!field && listing && lists_nothing(message, list.value))
+            field = lists[index].field;
+    }
+    if (field)
+        refuse_field(shard, message, field, "names that are not empty");
+    return field != NULL;
+}
+
 static bool refuse_capabilities_size(struct shard *shard, const struct message *message) {
     struct text data;
     text_init(&data);
@@ -106,6 +134,8 @@ static bool read_capabilities(struct shard *shard, const struct message *message
                      "methods that are not the hub's own, 4096 at most");
         return false;
     }
+    if (refuse_nothing(shard, message, item.value))
+        return false;
     return read_events(shard, message, item.value);
 }
 

@@ -108,14 +108,25 @@ static void put_name(struct text *data, const char *key, const struct rules_fiel
         reply_data_number(data, "limit", limit);
 }
 
+static void put_method(struct text *data, const struct message *message) {
+    struct rules_field method = {.text = message->method_long ? NULL : message->method,
+                                 .bytes = message->method_bytes};
+    put_name(data, "method", &method, METHOD_BYTES_MAX);
+}
+
+void refuse_method(struct shard *shard, const struct message *message) {
+    struct text data;
+    text_init(&data);
+    put_method(&data, message);
+    refuse(shard, message, ERROR_METHOD_NOT_FOUND, &data);
+}
+
 void refuse_route(struct shard *shard, const struct message *message, const struct rules_message *asked,
                   const struct rules_verdict *verdict) {
     struct text data;
     text_init(&data);
     if (verdict->error == ERROR_METHOD_NOT_FOUND) {
-        bool read = message->method_bytes || message->lookup.value[KEY_METHOD].bytes == 2;
-        struct rules_field method = {.text = read ? message->method : NULL, .bytes = message->method_bytes};
-        put_name(&data, "method", &method, METHOD_BYTES_MAX);
+        put_method(&data, message);
     } else if (verdict->error == ERROR_INVALID_PARAMS) {
         reply_data_text(&data, "field", verdict->field);
         reply_data_text(&data, "expected", "string");

@@ -18,6 +18,8 @@ void refuse_at(struct shard *shard, const struct message *message, const struct 
                enum error error);
 // The same for what the hub would have to keep, for which it has no room; the agent may be NULL.
 void refuse_keeping(struct shard *shard, const struct message *message, const struct agent *agent);
+// The same for a method that there isn't.
+void refuse_method(struct shard *shard, const struct message *message);
 // The same for what the rules found.
 void refuse_route(struct shard *shard, const struct message *message, const struct rules_message *asked,
                   const struct rules_verdict *verdict);

@@ -37,7 +37,7 @@ static struct rules_field read_field(const struct message *message, enum lookup_
 static void route_by_rules(struct shard *shard, const struct message *message) {
     char target[METHOD_BYTES_MAX + 1], other[METHOD_BYTES_MAX];
     struct rules_message asked = {
-        .method = message->method,
+        .method = message->method_long ? NULL : message->method,
         .method_bytes = message->method_bytes,
         .target = read_field(message, KEY_TARGET_AGENT, target, sizeof target),
         .required = message->frame->header->governance,
@@ -79,7 +79,8 @@ static void route_kept(struct shard *shard, const struct message *message) {
 static void route_call(struct shard *shard, struct message *message) {
     struct span method = message->lookup.value[KEY_METHOD];
     size_t bytes = json_string_decode(message->body, method, message->method, sizeof message->method);
-    message->method_bytes = bytes == SIZE_MAX ? 0 : bytes;
+    message->method_long = bytes == SIZE_MAX;
+    message->method_bytes = message->method_long ? 0 : bytes;
     if (message->method_bytes != 5 || memcmp(message->method, "event", 5) != 0)
         events_flush(shard);
     stats_count(&shard->stats,
