@@ -67,6 +67,8 @@ enum {
     // begun to give to it still come.
     STEP_ASIDE_MS = 100,
 
+    // Who takes nothing of what waits for it for so long is a slow reader.
+    SLOW_READER_MS = 200,
     // After a framing error the connection is half-closed and read for this long, so that the answer arrives.
     LINGER_MS = 1000,
 };

@@ -107,6 +107,9 @@ enum { PROBE_S = 10 };
 void io_watch(struct io *io, int socket, uint64_t token);
 // Ends that soon, with -ECANCELED if nothing else comes first. Nothing happens if it has ended.
 void io_unwatch(struct io *io, int socket, uint64_t token);
+// A number that is another one when the peer has taken something of what was sent, as far as the kernel
+// knows, at once. A Unix socket's may be the same again once more was sent.
+uint32_t io_taken(struct io *io, int socket);
 // Closes a socket on which no operation is under way. No event.
 void io_close_socket(struct io *io, int socket);
 // Reports arrivals of the signals that the process has blocked and routed here (SIGTERM, SIGINT, SIGHUP):

@@ -4,6 +4,7 @@
 
 #include "core/memory.h"
 #include "router/answer.h"
+#include "router/behind.h"
 #include "router/drop.h"
 #include "router/registry.h"
 #include "router/send.h"
@@ -83,7 +84,7 @@ static void peer_init(struct shard *shard, struct peer *peer, uint32_t slot, int
     subscriber_init(&peer->subscriber);
     list_init(&peer->to_send);
     list_init(&peer->starved);
-    list_init(&peer->closing);
+    list_init(&peer->standing);
 }
 
 void peer_open(struct shard *shard, int socket) {
@@ -131,14 +132,27 @@ void peer_watched(struct shard *shard, struct peer *peer, const struct io_event 
         peer_close(shard, peer, COUNTERS_COUNT);
 }
 
+static void give_a_second(struct shard *shard, struct peer *peer) {
+    if (!timer_armed(&peer->timer))
+        wheel_arm(&shard->wheel, &peer->timer, shard_now_ms(shard) + LINGER_MS);
+}
+
 void peer_linger(struct shard *shard, struct peer *peer) {
-    if (peer->state == PEER_LINGERING || peer->state == PEER_CLOSING)
+    if (peer->state == PEER_CLOSING)
+        return;
+    bool lingers = peer->state == PEER_LINGERING;
+    if (!lingers)
+        wheel_disarm(&peer->timer);
+    if (shard->phase != HUB_SERVING && shard->phase != HUB_DRAINING)
+        give_a_second(shard, peer);
+    if (lingers)
         return;
     peer->state = PEER_LINGERING;
-    wheel_arm(&shard->wheel, &peer->timer, shard_now_ms(shard) + LINGER_MS);
     answer_abandon_all(shard, peer);
     leave(shard, peer);
     peer_settle(shard, peer);
+    if (!peer->shut)
+        behind_watch(shard, peer);
 }
 
 void peer_settle(struct shard *shard, struct peer *peer) {
@@ -147,6 +161,7 @@ void peer_settle(struct shard *shard, struct peer *peer) {
         peer_close(shard, peer, COUNTERS_COUNT);
     if (peer->state == PEER_LINGERING && !peer->shut && all_sent(peer)) {
         peer->shut = true;
+        give_a_second(shard, peer);
         io_shutdown(shard->io, peer->connection.socket, SHUT_WR);
         if (peer->connection.ended)
             peer_close(shard, peer, COUNTERS_COUNT);
@@ -167,7 +182,8 @@ void peer_close(struct shard *shard, struct peer *peer, int counter) {
         send_release(shard, parcel);
     }
     connection_end(&peer->connection, shard->io);
-    list_append(&shard->closing, &peer->closing);
+    list_remove(&peer->standing);
+    list_append(&shard->closing, &peer->standing);
     answer_abandon_all(shard, peer);
     leave(shard, peer);
 }
@@ -175,10 +191,10 @@ void peer_close(struct shard *shard, struct peer *peer, int counter) {
 void peers_reap(struct shard *shard) {
     for (struct list *node = shard->closing.next, *next; node != &shard->closing; node = next) {
         next = node->next;
-        struct peer *peer = list_entry(node, struct peer, closing);
+        struct peer *peer = list_entry(node, struct peer, standing);
         if (!connection_at_rest(&peer->connection))
             continue;
-        list_remove(&peer->closing);
+        list_remove(&peer->standing);
         io_close_socket(shard->io, peer->connection.socket);
         buffer_drop(peer->partial);
         asked_deinit(&peer->asked, &shard->kept);

@@ -3,7 +3,7 @@
 //
 //     OPEN ──peer's end──▶ ENDED ──last answer sent──▶ CLOSING ──kernel let go──▶ gone
 //       │ framing error, exit                             ▲
-//       └──────────────▶ LINGERING ──answer read, or 1 s──┘
+//       └────────▶ LINGERING ──all sent, and read, or 1 s──┘
 //
 // An error of the socket, a limit, or the hub's end lead from everywhere to CLOSING. Agents of a connection
 // leave as soon as it isn't OPEN any more, because nothing can be answered from there.
@@ -44,6 +44,7 @@ struct peer {
     struct timer timer;       // frame timeout, idle timeout or linger, by state
     uint64_t heard_ms;        // when bytes last came
     uint32_t frames;          // that came, to tell one partial frame from the next
+    uint32_t taken;           // io_taken, when the kernel was last asked (behind.c)
 
     struct asked asked;         // its requests under way
     struct order *farewell;     // made with the first registration, so that leaving needs no memory
@@ -56,9 +57,9 @@ struct peer {
     enum governance governance; // of its initialize
     uint32_t missed;            // events that it could not take and hasn't been told of (send.c)
 
-    struct list to_send; // in shard.to_send while its outbox is to be looked at
-    struct list starved; // in shard.starved while it waits for a receive buffer
-    struct list closing; // in shard.closing
+    struct list to_send;  // in shard.to_send while its outbox is to be looked at
+    struct list starved;  // in shard.starved while it waits for a receive buffer
+    struct list standing; // in shard.behind while it is waited for, in shard.closing once it is closing
 };
 
 // Whether it is in the middle of a frame whose memory isn't there yet: it isn't read until it is.
@@ -77,7 +78,8 @@ struct peer *peer_find(const struct shard *shard, uint64_t connection);
 void peer_ended(struct shard *shard, struct peer *peer);
 // Something came of watching whether it goes altogether after its end.
 void peer_watched(struct shard *shard, struct peer *peer, const struct io_event *event);
-// Answers what is queued, then half-closes, throws away what comes in, and closes.
+// Sends what is queued, as long as the peer takes some of it within 1 s, then half-closes, throws away what
+// comes in for 1 s more, and closes. When the hub ends, all of it takes 1 s.
 void peer_linger(struct shard *shard, struct peer *peer);
 // Ends it now. What is queued for it is dropped. `counter` tells why; COUNTERS_COUNT when that is counted
 // elsewhere.

@@ -16,7 +16,6 @@
 enum {
     RELIEF_PAUSE_MS = 10,
     SHRINK_PAUSE_MS = 1000,
-    SLOW_MS = 200,              // a reader that takes something within this time isn't slow
     HELD_BYTES_MIN = 64 * 1024, // who holds less isn't worth it, as long as anybody can be served
     // So long a large frame may wait for memory, and answers in a batch near the bound: slow readers go
     // first.
@@ -34,8 +33,8 @@ static uint64_t still_ms(const struct shard *shard, const struct peer *peer) {
 }
 
 static bool is_slow(const struct shard *shard, const struct peer *peer, size_t bytes_min) {
-    return peer->state != PEER_CLOSING && peer->connection.shipment && still_ms(shard, peer) >= SLOW_MS &&
-           waiting_bytes(peer) >= bytes_min;
+    return peer->state != PEER_CLOSING && peer->connection.shipment &&
+           still_ms(shard, peer) >= SLOW_READER_MS && waiting_bytes(peer) >= bytes_min;
 }
 
 // Of two that are slow. Times within a factor of two are alike: what waits for a target that only just fell

@@ -1,6 +1,7 @@
 #include "router/send.h"
 
 #include "core/text.h"
+#include "router/behind.h"
 #include "router/drop.h"
 #include "router/mail.h"
 #include "router/probe.h"
@@ -69,7 +70,7 @@ void send_queue_owed(struct shard *shard, struct peer *peer, struct parcel *parc
     bool over = is_past_grace(shard, peer);
     send_queue(shard, peer, parcel);
     if (over)
-        peer_close(shard, peer, COUNT_CLOSED_SLOW_READER);
+        behind_watch(shard, peer);
 }
 
 void send_queue_chain(struct shard *shard, struct peer *peer, struct parcel_list *frame) {
@@ -77,7 +78,7 @@ void send_queue_chain(struct shard *shard, struct peer *peer, struct parcel_list
     for (struct parcel *parcel; (parcel = parcel_list_take(frame));)
         send_queue(shard, peer, parcel);
     if (over)
-        peer_close(shard, peer, COUNT_CLOSED_SLOW_READER);
+        behind_watch(shard, peer);
 }
 
 // --- Events that were missed

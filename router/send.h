@@ -13,7 +13,7 @@ bool send_has_grace(const struct shard *shard, const struct peer *peer);
 void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel);
 // The parcels of one frame, in their order: as send_queue_owed.
 void send_queue_chain(struct shard *shard, struct peer *peer, struct parcel_list *frame);
-// As send_queue, for what can't be refused: past twice the bound the peer that doesn't read is closed.
+// As send_queue, for what can't be refused: past twice the bound a peer must go on reading (behind.c).
 void send_queue_owed(struct shard *shard, struct peer *peer, struct parcel *parcel);
 // A parcel that must wait, without the receive buffer that it lies in: a small one is copied, so that a slow
 // reader holds its own bytes and not other peers' buffers. Takes the parcel and gives one back: the same

@@ -7,6 +7,7 @@
 
 #include "core/memory.h"
 #include "router/answer.h"
+#include "router/behind.h"
 #include "router/drain.h"
 #include "router/feed.h"
 #include "router/journal.h"
@@ -50,6 +51,7 @@ static void init_tables(struct shard *shard) {
     pending_table_init(&shard->pending, shard->index, &shard->kept);
     list_init(&shard->to_send);
     list_init(&shard->starved);
+    list_init(&shard->behind);
     list_init(&shard->closing);
     list_init(&shard->batches);
     untaken_init(&shard->untaken);
@@ -58,6 +60,7 @@ static void init_tables(struct shard *shard) {
     timer_init(&shard->drain_timer, TIMER_DRAIN);
     timer_init(&shard->accept_timer, TIMER_ACCEPT);
     timer_init(&shard->shrink_timer, TIMER_SHRINK);
+    timer_init(&shard->behind_timer, TIMER_BEHIND);
     atomic_init(&shard->asleep, false);
 }
 
@@ -259,6 +262,9 @@ static void expire(struct shard *shard) {
             break;
         case TIMER_SHRINK:
             pressure_shrink(shard);
+            break;
+        case TIMER_BEHIND:
+            behind_look(shard);
             break;
         }
     }

@@ -28,7 +28,7 @@
 enum { SHARD_MAGIC = 0x70627368 };
 
 // Timers tell by kind what they lie in.
-enum timer_kind { TIMER_PENDING, TIMER_PEER, TIMER_ACCEPT, TIMER_DRAIN, TIMER_SHRINK };
+enum timer_kind { TIMER_PENDING, TIMER_PEER, TIMER_ACCEPT, TIMER_DRAIN, TIMER_SHRINK, TIMER_BEHIND };
 
 // Tokens: a peer's is its slot; these lie above all slots.
 #define TOKEN_LISTENER (UINT64_C(1) << 40)
@@ -83,10 +83,12 @@ struct shard {
 
     struct list to_send;       // struct peer.to_send
     struct list starved;       // struct peer.starved
-    struct list closing;       // struct peer.closing
+    struct list behind;        // struct peer.standing
+    struct list closing;       // struct peer.standing
     struct list batches;       // struct batch.link
     uint64_t relief_ms;        // when memory may be won back again (pressure.c)
     struct timer shrink_timer; // armed while memory lies at rest (pressure.c)
+    struct timer behind_timer; // armed while anybody is waited for (behind.c)
     uint64_t refused;          // of the budget's refusals, how many were known then
     struct mail *orders;       // deferred until the mail before them is read (mail.c)
     struct mail **orders_last;

@@ -123,6 +123,36 @@ static void the_end_right_behind_the_bytes(void **state) {
     }
 }
 
+// What the peer takes shows before the kernel has room for more.
+static void what_is_taken_shows(void **state) {
+    struct io *io = ((struct fixture *)*state)->io;
+    for (int way = 0; way < 2; way++) {
+        int pair[2];
+        static uint8_t bytes[8 * 1024 * 1024], out[32 * 1024];
+        if (way == 0)
+            unix_pair(pair);
+        else
+            tcp_pair(pair);
+        struct iovec vector = {.iov_base = bytes, .iov_len = sizeof bytes};
+        io_send(io, pair[0], 5, &vector, 1);
+        uint32_t before;
+        do {
+            before = io_taken(io, pair[0]);
+            assert_true(is_quiet(io));
+        } while (io_taken(io, pair[0]) != before);
+        for (size_t taken = 0; io_taken(io, pair[0]) == before;) {
+            ssize_t count = read(pair[1], out, sizeof out);
+            assert_true(count > 0 && (taken += (size_t)count) < sizeof bytes);
+            io_run(io, 0);
+        }
+        io_shutdown(io, pair[0], SHUT_RDWR);
+        wait_event(io);
+        io_close_socket(io, pair[0]);
+        close(pair[1]);
+        io_run(io, 0);
+    }
+}
+
 // A peer that shuts its direction down still reads, one that closes doesn't; TCP alone can't tell them apart.
 static void who_has_gone(void **state) {
     struct io *io = ((struct fixture *)*state)->io;
@@ -338,6 +368,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup_teardown(who_has_gone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(who_goes_after_the_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_watch_is_ended, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_taken_shows, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_number_used_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(room_comes_and_goes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(room_that_nobody_waits_for, set_up, tear_down),

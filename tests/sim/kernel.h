@@ -47,6 +47,7 @@ struct wire {
     bool hub_shut_read, hub_shut_write;
     bool peer_shut, peer_closed;
     bool reset;
+    uint32_t taken; // bytes that the peer has read
 };
 
 struct listener_socket {

@@ -122,8 +122,8 @@ static void framing_error_is_told_and_ends_one_connection(void **state) {
     finish(&world, wires, 1);
 }
 
-// A hub of one shard whose queues hold next to nothing, and an agent whose queue is past twice the bound: the
-// next thing that it is told closes it.
+// A hub of one shard whose queues hold next to nothing, and an agent whose queue is past twice the bound:
+// with the next thing that it is told it must begin to read.
 static struct wire *open_with_a_full_agent(struct world *world) {
     struct world_options options;
     world_defaults(&options, 7, 1);
@@ -144,8 +144,8 @@ static struct wire *open_with_a_full_agent(struct world *world) {
     return wire;
 }
 
-// It owes itself an answer: the error that ends its request closes it, which ends what it owes, which is that
-// request.
+// It owes itself an answer: the error that ends its request makes it be closed, and what it owes, which is
+// that request, has ended.
 static void a_full_agent_that_owes_itself_is_closed_once(void **state) {
     (void)state;
     struct world world;
@@ -156,8 +156,7 @@ static void a_full_agent_that_owes_itself_is_closed_once(void **state) {
     finish(&world, NULL, 0);
 }
 
-// Told that its name is another's now, it is closed, and its agents leave while one of them is being
-// replaced.
+// Told that its name is another's now, it is closed, and the name stays the other's.
 static void a_full_agent_that_is_replaced_is_closed_once(void **state) {
     (void)state;
     struct world world;
@@ -165,6 +164,7 @@ static void a_full_agent_that_is_replaced_is_closed_once(void **state) {
     say(heir, "{\"id\":1,\"method\":\"agent/register\",\"params\":{\"agentId\":\"agent\"}}");
     world_settle(&world);
     assert_true(bit_is(of(hear(heir), "result.registered"), "true"));
+    world_pass(&world, SECOND / 4);
     assert_true(wire_hub_closed(old));
     wire_close(old);
     assert_int_equal(world.shards[0]->agents.count, 1);

@@ -295,6 +295,10 @@ bool io_peer_gone(struct io *io, int socket) {
     return wire_peer_gone(kernel_socket(io->kernel, socket)->wire);
 }
 
+uint32_t io_taken(struct io *io, int socket) {
+    return kernel_socket(io->kernel, socket)->wire->taken;
+}
+
 // --- Running
 
 void io_event(struct io *io, const struct io_event *event) {

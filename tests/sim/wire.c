@@ -62,7 +62,9 @@ bool wire_write(struct wire *wire, const void *bytes, size_t count) {
 }
 
 size_t wire_read(struct wire *wire, void *out, size_t capacity) {
-    return queue_take(&wire->to_peer, out, capacity);
+    size_t count = queue_take(&wire->to_peer, out, capacity);
+    wire->taken += (uint32_t)count;
+    return count;
 }
 
 size_t wire_readable(const struct wire *wire) {

@@ -1,0 +1,177 @@
+// Peers that read slowly get all that is due to them, as long as they go on; those that take nothing don't.
+#include "tests/sim/tell.h"
+
+enum { MS = 1000000, QUEUE_BYTES = 1000, PADDING = 3000 };
+
+static void open_narrow(struct world *world, uint32_t shards) {
+    struct world_options options;
+    world_defaults(&options, 7, shards);
+    options.limits.queue_bytes_max = QUEUE_BYTES;
+    options.faults.window_bytes = 1000;
+    world_open(world, &options);
+}
+
+// Asks for an answer of a little more than PADDING bytes.
+static void ask_back(struct wire *wire, unsigned id) {
+    char body[PADDING + 200], filler[PADDING];
+    memset(filler, 'x', sizeof filler);
+    snprintf(body, sizeof body, "{\"id\":%u,\"method\":\"hub/ping\",\"params\":{\"x\":\"%.*s\"}}", id,
+             PADDING, filler);
+    say(wire, body);
+}
+
+static void ask_much(struct world *world, struct wire *wire, unsigned count) {
+    for (unsigned id = 1; id <= count; id++)
+        ask_back(wire, id);
+    world_settle(world);
+}
+
+static uint64_t slow_readers(const struct world *world) {
+    uint64_t sum = 0;
+    for (uint32_t shard = 0; shard < world->shard_count; shard++)
+        sum += stats_read(&world->shards[shard]->stats, COUNT_CLOSED_SLOW_READER);
+    return sum;
+}
+
+// Reads so many bytes each `pause_ms` until nothing comes any more; how many came, of whole frames alone.
+static unsigned read_steadily(struct world *world, struct wire *wire, size_t piece, uint64_t pause_ms) {
+    static uint8_t bytes[1024 * 1024];
+    size_t count = 0, got;
+    for (; (got = wire_read(wire, bytes + count, piece)); world_pass(world, pause_ms * MS)) {
+        count += got;
+        assert_true(count + piece <= sizeof bytes);
+    }
+    unsigned frames = 0;
+    struct naive_frame frame;
+    for (size_t at = 0; at < count; at += frame.bytes, frames++)
+        assert_int_equal(naive_frame(&frame, bytes + at, count - at), NAIVE_WHOLE);
+    return frames;
+}
+
+static void who_goes_on_reading_is_waited_for(void **state) {
+    (void)state;
+    for (uint32_t shards = 1; shards <= 2; shards++) {
+        struct world world;
+        open_narrow(&world, shards);
+        struct wire *wire = join(&world, NULL);
+        ask_much(&world, wire, 20);
+        assert_int_equal(read_steadily(&world, wire, 200, 100), 20);
+        assert_int_equal(slow_readers(&world), 0);
+        finish(&world, &wire, 1);
+    }
+}
+
+// Nothing comes for it meanwhile that could make the hub look.
+static void who_stops_reading_is_closed(void **state) {
+    (void)state;
+    struct world world;
+    char bytes[200];
+    open_narrow(&world, 1);
+    struct wire *wire = join(&world, NULL), *other = join(&world, NULL);
+    ask_much(&world, wire, 20);
+    for (unsigned turn = 0; turn < 10; turn++) {
+        assert_int_equal(wire_read(wire, bytes, sizeof bytes), sizeof bytes);
+        world_pass(&world, 150 * MS);
+    }
+    assert_false(wire_hub_closed(wire));
+    world_pass(&world, 150 * MS);
+    assert_true(wire_hub_closed(wire));
+    assert_int_equal(slow_readers(&world), 1);
+    wire_close(wire);
+    finish(&world, &other, 1);
+}
+
+// Under twice the bound nobody is in a hurry.
+static void who_has_little_waiting_may_rest(void **state) {
+    (void)state;
+    struct world world;
+    open_narrow(&world, 1);
+    struct wire *wire = join(&world, NULL);
+    ask_much(&world, wire, 1);
+    world_pass(&world, 5 * (uint64_t)SECOND);
+    assert_int_equal(read_steadily(&world, wire, 200, 100), 1);
+    finish(&world, &wire, 1);
+}
+
+static const char leave[] = "{\"method\":\"exit\"}";
+
+static void exit_sends_all_to_who_reads(void **state) {
+    (void)state;
+    for (uint32_t shards = 1; shards <= 2; shards++) {
+        struct world world;
+        open_narrow(&world, shards);
+        struct wire *wire = join(&world, NULL), *other = join(&world, NULL);
+        ask_much(&world, wire, 5);
+        say(wire, leave);
+        world_settle(&world);
+        assert_int_equal(read_steadily(&world, wire, 200, 100), 5);
+        assert_true(wire_at_end(wire) && !wire_was_reset(wire));
+        assert_int_equal(slow_readers(&world), 0);
+        wire_close(wire);
+        finish(&world, &other, 1);
+    }
+}
+
+static void exit_does_not_wait_for_who_takes_nothing(void **state) {
+    (void)state;
+    struct world world;
+    open_narrow(&world, 1);
+    struct wire *wire = join(&world, NULL), *other = join(&world, NULL);
+    ask_much(&world, wire, 1);
+    world_pass(&world, SECOND);
+    say(wire, leave);
+    world_pass(&world, 900 * MS);
+    assert_false(wire_hub_closed(wire));
+    world_pass(&world, 200 * MS);
+    assert_true(wire_hub_closed(wire));
+    assert_int_equal(slow_readers(&world), 1);
+    wire_close(wire);
+    finish(&world, &other, 1);
+}
+
+// When the hub ends, one who has said exit before gets no more time than others.
+static void the_end_of_the_hub_waits_for_nobody(void **state) {
+    (void)state;
+    struct world world;
+    char bytes[10];
+    open_narrow(&world, 1);
+    struct wire *wire = join(&world, NULL);
+    ask_much(&world, wire, 5);
+    say(wire, leave);
+    world_settle(&world);
+    kernel_signal(world.kernel, 15);
+    for (unsigned tenth = 0; tenth < 70; tenth++) {
+        wire_read(wire, bytes, sizeof bytes);
+        world_pass(&world, 100 * MS);
+    }
+    assert_true(world_stopped(&world));
+    wire_close(wire);
+    world_close(&world);
+}
+
+static void half_closed_readers_get_all(void **state) {
+    (void)state;
+    struct world world;
+    open_narrow(&world, 2);
+    struct wire *wire = join(&world, NULL), *other = join(&world, NULL);
+    ask_much(&world, wire, 20);
+    wire_shut(wire);
+    world_settle(&world);
+    assert_int_equal(read_steadily(&world, wire, 200, 100), 20);
+    assert_true(wire_at_end(wire) && !wire_was_reset(wire));
+    wire_close(wire);
+    finish(&world, &other, 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_goes_on_reading_is_waited_for),
+        cmocka_unit_test(who_stops_reading_is_closed),
+        cmocka_unit_test(who_has_little_waiting_may_rest),
+        cmocka_unit_test(exit_sends_all_to_who_reads),
+        cmocka_unit_test(exit_does_not_wait_for_who_takes_nothing),
+        cmocka_unit_test(the_end_of_the_hub_waits_for_nobody),
+        cmocka_unit_test(half_closed_readers_get_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
