@@ -46,6 +46,13 @@ uint64_t io_now(const struct io *io) {
     return io->now_ns;
 }
 
+uint64_t io_wall_ms(const struct io *io) {
+    struct timespec now;
+    (void)io; // every kernel's clock is the same one
+    clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec < 0 ? 0 : (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
 uint64_t io_entries(const struct io *io) {
     return io->verbs->entries(io);
 }

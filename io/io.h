@@ -71,6 +71,9 @@ const char *io_name(const struct io *io);
 
 // Nanoseconds of a clock that never steps back, as read by the last io_run (or by io_open).
 uint64_t io_now(const struct io *io);
+// Milliseconds since the beginning of 1970 by the wall clock as it is at the call; somebody may set it
+// forward or back, and it goes on while the machine sleeps. 0 before 1970.
+uint64_t io_wall_ms(const struct io *io);
 
 // Accepts connections on a listening socket until cancelled or until it fails: IO_ACCEPTED for each.
 void io_accept(struct io *io, int socket, uint64_t token);

@@ -69,7 +69,7 @@ static struct entry *begin(struct shard *shard, const struct message *message, c
     struct entry *entry = entry_create(shard, message->peer->name);
     if (!entry)
         return NULL;
-    journal_line_begin(&entry->line, shard_wall_ms(shard), kind);
+    journal_line_begin(&entry->line, io_wall_ms(shard->io), kind);
     put_source(shard, &entry->line, message->peer->name);
     put_target(&entry->line, message, agent);
     return entry;
@@ -289,7 +289,7 @@ void audit_ended(struct shard *shard, struct pending *pending, enum audit_outcom
         return;
     struct entry *entry = list_entry(pending->outcome, struct entry, mail);
     pending->outcome = NULL;
-    journal_line_stamp(&entry->line, shard_wall_ms(shard));
+    journal_line_stamp(&entry->line, io_wall_ms(shard->io));
     put_outcome(&entry->line, texts[outcome], error);
     journal_line_end(&entry->line);
     journal_submit(shard, entry);

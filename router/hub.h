@@ -31,10 +31,9 @@ struct hub_settings {
 
     // These stay.
     uint32_t shard_count;
-    bool share_addresses;   // with a hub that takes over: SIGTERM steps aside before it drains
-    const char *journal;    // the audit journal's path; NULL: none is kept
-    uint64_t seed;          // random: of hash tables and session names
-    int64_t wall_offset_ms; // what to add to io_now for the wall clock
+    bool share_addresses; // with a hub that takes over: SIGTERM steps aside before it drains
+    const char *journal;  // the audit journal's path; NULL: none is kept
+    uint64_t seed;        // random: of hash tables and session names
     uint32_t process;
     enum io_backend io; // what every shard opens
     uint64_t spin_ns;   // as io_options

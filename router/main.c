@@ -155,13 +155,6 @@ static void raise_descriptors(void) {
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static int64_t wall_offset_ms(void) {
-    struct timespec wall, steady;
-    clock_gettime(CLOCK_REALTIME, &wall);
-    clock_gettime(CLOCK_MONOTONIC, &steady);
-    return ((int64_t)wall.tv_sec - steady.tv_sec) * 1000 + (wall.tv_nsec - steady.tv_nsec) / 1000000;
-}
-
 // A hub that was killed leaves its sockets to the kernel, which takes a moment to tear its rings down: an
 // address in use may be free before a second is over.
 static int open_patiently(struct listener *listener, const struct address *address, bool shared,
@@ -249,7 +242,6 @@ static int serve(struct program *program, struct config *config) {
     config->settings.read_context = program;
     choose_io(config);
     config->settings.process = (uint32_t)getpid();
-    config->settings.wall_offset_ms = wall_offset_ms();
     if (getrandom(&config->settings.seed, sizeof config->settings.seed, 0) != sizeof config->settings.seed ||
         hub_create(&program->hub, &config->settings)) {
         fputs("patchbayd: memory is used up\n", stderr);

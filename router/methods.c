@@ -134,7 +134,7 @@ static void agent_register(struct shard *shard, const struct message *message) {
         refuse_keeping(shard, message, NULL);
         return;
     }
-    order->connected_since_ms = shard_wall_ms(shard);
+    order->connected_since_ms = io_wall_ms(shard->io);
     registry_submit(shard, order);
 }
 

@@ -134,9 +134,6 @@ bool shard_is_listening(const struct shard *shard);
 static inline uint64_t shard_now_ms(const struct shard *shard) {
     return io_now(shard->io) / 1000000;
 }
-static inline uint64_t shard_wall_ms(const struct shard *shard) {
-    return shard_now_ms(shard) + (uint64_t)shard->hub->settings.wall_offset_ms;
-}
 static inline const struct limits *shard_limits(const struct shard *shard) {
     return &shard->settings->limits;
 }

@@ -29,6 +29,7 @@ struct kernel *kernel_create(struct random *random) {
         abort();
     kernel->random = random;
     kernel->now_ns = UINT64_C(1000000000);
+    kernel->wall_ahead_ms = WALL_AHEAD_MS;
     kernel->faults.window_bytes = WINDOW_BYTES;
     kernel->disk.room = SIZE_MAX;
     kernel->refuse_after = UINT64_MAX;
@@ -67,6 +68,15 @@ void kernel_destroy(struct kernel *kernel) {
         kernel_fail("%u io and %u wires are left", kernel->io_count, kernel->wire_count);
     disk_forget(kernel);
     free(kernel);
+}
+
+uint64_t kernel_wall_ms(const struct kernel *kernel) {
+    return kernel->now_ns / 1000000 + kernel->wall_ahead_ms;
+}
+
+void kernel_step_wall(struct kernel *kernel, int64_t by_ms) {
+    kernel->wall_ahead_ms += (uint64_t)by_ms;
+    kernel_trace(kernel, kernel->wall_ahead_ms);
 }
 
 uint64_t kernel_now(const struct kernel *kernel) {

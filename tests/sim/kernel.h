@@ -6,7 +6,9 @@
 
 enum { SOCKETS_MAX = 256, WIRES_MAX = 512, NOTES_MAX = 1024, IOS_MAX = 8, SIGNALS_MAX = 8, FILES_MAX = 16 };
 
-#define PROBE_NS (PROBE_S * UINT64_C(1000000000))
+// The wall clock's at first is in the year 2020.
+#define WALL_AHEAD_MS UINT64_C(1577836800000)
+#define PROBE_NS      (PROBE_S * UINT64_C(1000000000))
 
 // Bytes under way in one direction, first in, first out.
 struct queue {
@@ -84,6 +86,7 @@ struct kernel {
     struct random *random;
     struct sim_faults faults;
     uint64_t now_ns;
+    uint64_t wall_ahead_ms; // of now_ns, for the wall clock
     uint64_t trace;
     struct socket_entry sockets[SOCKETS_MAX];
     struct wire *wires[WIRES_MAX];

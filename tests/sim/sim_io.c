@@ -365,6 +365,10 @@ uint64_t io_now(const struct io *io) {
     return io->now_ns;
 }
 
+uint64_t io_wall_ms(const struct io *io) {
+    return kernel_wall_ms(io->kernel);
+}
+
 uint64_t io_entries(const struct io *io) {
     return io->entries;
 }

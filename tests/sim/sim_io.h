@@ -45,6 +45,11 @@ void kernel_use(struct kernel *kernel);
 
 uint64_t kernel_now(const struct kernel *kernel);
 void kernel_advance(struct kernel *kernel, uint64_t to_ns);
+// The wall clock, in milliseconds since 1970.
+uint64_t kernel_wall_ms(const struct kernel *kernel);
+// Somebody sets it, or the machine has slept: it goes by so many milliseconds, forward or back, and the other
+// clock doesn't.
+void kernel_step_wall(struct kernel *kernel, int64_t by_ms);
 // When it has something to do by the clock; UINT64_MAX: never.
 uint64_t kernel_next_ns(const struct kernel *kernel);
 // One piece of work, chosen by chance; false when there is none.
