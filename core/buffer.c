@@ -20,38 +20,50 @@ void buffer_pool_init(struct buffer_pool *pool, struct buffer_budget *budget) {
     *pool = (struct buffer_pool){.budget = budget};
 }
 
-// How many sixteenths of the budget a buffer's use may not touch.
-enum use { USE_PART = 0, USE_RECEIVING = 2, USE_LARGE = 3 };
-
-static uint64_t bytes_max(const struct buffer_budget *budget, enum use use) {
+static uint64_t bytes_max(const struct buffer_budget *budget, enum budget_use use) {
     uint64_t max = atomic_load_explicit(&budget->bytes_max, memory_order_relaxed);
-    return max - max / 16 * use;
+    return max - max / 64 * use;
 }
 
-static bool has_room(const struct buffer_budget *budget, uint64_t bytes, enum use use) {
+static bool has_room(const struct buffer_budget *budget, uint64_t bytes, enum budget_use use) {
     return atomic_load_explicit(&budget->bytes, memory_order_relaxed) + bytes <= bytes_max(budget, use);
 }
 
 bool buffer_budget_tight(const struct buffer_budget *budget) {
-    return !has_room(budget, 0, USE_LARGE);
+    return !has_room(budget, 0, BUDGET_PLENTY);
 }
 
-static void note_refused(struct buffer_pool *pool) {
-    atomic_fetch_add_explicit(&pool->budget->refused, 1, memory_order_relaxed);
+static void note_refused(struct buffer_budget *budget) {
+    atomic_fetch_add_explicit(&budget->refused, 1, memory_order_relaxed);
 }
 
-static struct buffer *make(struct buffer_pool *pool, uint32_t capacity, enum use use) {
-    uint64_t bytes = footprint(capacity);
-    uint64_t before = atomic_fetch_add_explicit(&pool->budget->bytes, bytes, memory_order_relaxed);
-    uint64_t max = bytes_max(pool->budget, use);
-    bool fits = before + bytes <= max;
-    struct buffer *buffer = NULL;
-    if (fits)
-        buffer = capacity < WHOLE_BYTES_MIN ? memory_take(bytes) : memory_take_whole(bytes);
+bool buffer_budget_take(struct buffer_budget *budget, uint64_t bytes, enum budget_use use) {
+    uint64_t before = atomic_fetch_add_explicit(&budget->bytes, bytes, memory_order_relaxed);
+    if (before + bytes <= bytes_max(budget, use))
+        return true;
+    buffer_budget_give(budget, bytes);
+    note_refused(budget);
+    return false;
+}
+
+void buffer_budget_give(struct buffer_budget *budget, uint64_t bytes) {
+    atomic_fetch_sub_explicit(&budget->bytes, bytes, memory_order_relaxed);
+}
+
+bool buffer_budget_has_room(struct buffer_budget *budget, uint64_t bytes, enum budget_use use) {
+    bool fits = has_room(budget, bytes, use);
     if (!fits)
-        note_refused(pool);
+        note_refused(budget);
+    return fits;
+}
+
+static struct buffer *make(struct buffer_pool *pool, uint32_t capacity, enum budget_use use) {
+    uint64_t bytes = footprint(capacity);
+    if (!buffer_budget_take(pool->budget, bytes, use))
+        return NULL;
+    struct buffer *buffer = capacity < WHOLE_BYTES_MIN ? memory_take(bytes) : memory_take_whole(bytes);
     if (!buffer) {
-        atomic_fetch_sub_explicit(&pool->budget->bytes, bytes, memory_order_relaxed);
+        buffer_budget_give(pool->budget, bytes);
         return NULL;
     }
     buffer->next = NULL;
@@ -64,8 +76,7 @@ static struct buffer *make(struct buffer_pool *pool, uint32_t capacity, enum use
 
 static void unmake(struct buffer *buffer) {
     buffer->pool->given_back++;
-    atomic_fetch_sub_explicit(&buffer->pool->budget->bytes, footprint(buffer->capacity),
-                              memory_order_relaxed);
+    buffer_budget_give(buffer->pool->budget, footprint(buffer->capacity));
     memory_give(buffer);
 }
 
@@ -100,10 +111,10 @@ bool buffer_pool_full(const struct buffer_pool *pool) {
     return pool->free_count == pool->made && pool->out_large == 0;
 }
 
-static struct buffer *take_receive_buffer(struct buffer_pool *pool, enum use use) {
+static struct buffer *take_receive_buffer(struct buffer_pool *pool, enum budget_use use) {
     struct buffer *buffer = pool->free;
     if (buffer && !has_room(pool->budget, 0, use)) {
-        note_refused(pool);
+        note_refused(pool->budget);
         return NULL;
     }
     if (buffer) {
@@ -120,7 +131,7 @@ static struct buffer *take_receive_buffer(struct buffer_pool *pool, enum use use
     return buffer;
 }
 
-static struct buffer *take(struct buffer_pool *pool, uint32_t capacity, enum use use) {
+static struct buffer *take(struct buffer_pool *pool, uint32_t capacity, enum budget_use use) {
     // One that happens to have a receive buffer's size would be taken for one when it comes home.
     if (capacity == RECEIVE_BUFFER_BYTES)
         return take_receive_buffer(pool, use);
@@ -131,15 +142,15 @@ static struct buffer *take(struct buffer_pool *pool, uint32_t capacity, enum use
 }
 
 struct buffer *buffer_take(struct buffer_pool *pool) {
-    return take_receive_buffer(pool, USE_RECEIVING);
+    return take_receive_buffer(pool, BUDGET_RECEIVING);
 }
 
 struct buffer *buffer_take_sized(struct buffer_pool *pool, uint32_t capacity) {
-    return take(pool, capacity, USE_PART);
+    return take(pool, capacity, BUDGET_PART);
 }
 
-static enum use use_for_whole(uint32_t capacity) {
-    return capacity > RECEIVE_BUFFER_BYTES ? USE_LARGE : USE_PART;
+static enum budget_use use_for_whole(uint32_t capacity) {
+    return capacity > RECEIVE_BUFFER_BYTES ? BUDGET_PLENTY : BUDGET_PART;
 }
 
 struct buffer *buffer_take_large(struct buffer_pool *pool, uint32_t capacity) {
@@ -147,7 +158,7 @@ struct buffer *buffer_take_large(struct buffer_pool *pool, uint32_t capacity) {
 }
 
 bool buffer_pool_can_take(const struct buffer_pool *pool) {
-    return has_room(pool->budget, pool->free ? 0 : footprint(RECEIVE_BUFFER_BYTES), USE_RECEIVING);
+    return has_room(pool->budget, pool->free ? 0 : footprint(RECEIVE_BUFFER_BYTES), BUDGET_RECEIVING);
 }
 
 bool buffer_pool_could_take(const struct buffer_pool *pool, uint32_t capacity) {

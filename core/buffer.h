@@ -25,9 +25,10 @@ struct buffer {
 
 // Bytes of user memory that the whole hub holds in buffers, parcels and their texts and in what peers have it
 // keep (kept.h), and their bound. Shared by all shards' pools. The last three sixteenths aren't for large
-// frames, and when they are begun, memory should be won back. The last eighth isn't for receiving either, not
-// even into buffers at rest: it is left for what has been received already and ends in a part of a frame.
-// That is no more than what the shards lend to the kernel.
+// frames nor for events, and when they are begun, memory should be won back. The last eighth isn't for
+// receiving either, not even into buffers at rest: it is left for what has been received already, which ends
+// in a part of a frame or is messages to be sent. That is about what the shards lend to the kernel. The very
+// last of it is left for what is owed: answers.
 struct buffer_budget {
     _Atomic uint64_t bytes;
     _Atomic uint64_t bytes_max;
@@ -35,6 +36,20 @@ struct buffer_budget {
     _Atomic uint64_t refused; // how often it had no room for more
 };
 
+// How many parts in 64 of the budget, at its end, a use may not touch.
+enum budget_use {
+    BUDGET_OWED = 0,      // answers, by whomever: without one, a connection ends
+    BUDGET_MESSAGE = 1,   // requests and notifications, which can be refused
+    BUDGET_PART = 2,      // parts of frames
+    BUDGET_RECEIVING = 8, // which can stop
+    BUDGET_PLENTY = 12,   // large frames, which can wait, and events, which can be missed
+};
+
+// Counts so many bytes in; false when that use of the budget has no room for them: it has been noted then.
+bool buffer_budget_take(struct buffer_budget *budget, uint64_t bytes, enum budget_use use);
+void buffer_budget_give(struct buffer_budget *budget, uint64_t bytes);
+// The same question, without counting anything.
+bool buffer_budget_has_room(struct buffer_budget *budget, uint64_t bytes, enum budget_use use);
 // Whether the last three sixteenths have been begun.
 bool buffer_budget_tight(const struct buffer_budget *budget);
 

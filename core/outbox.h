@@ -55,6 +55,11 @@ struct outbox {
     uint32_t count;
 };
 
+// All that waits, with what it takes besides its bytes: of small frames that is most.
+static inline size_t outbox_footprint(const struct outbox *outbox) {
+    return outbox->bytes + outbox->count * sizeof(struct parcel);
+}
+
 void outbox_init(struct outbox *outbox);
 static inline bool outbox_empty(const struct outbox *outbox) {
     return outbox->count == 0;

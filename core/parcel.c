@@ -17,7 +17,7 @@ void parcel_pool_init(struct parcel_pool *pool, struct buffer_budget *budget, ui
 }
 
 static void unmake(struct parcel *parcel) {
-    atomic_fetch_sub_explicit(&parcel->pool->budget->bytes, sizeof *parcel, memory_order_relaxed);
+    buffer_budget_give(parcel->pool->budget, memory_bytes_for(sizeof *parcel));
     parcel->pool->made--;
     memory_give(parcel);
 }
@@ -63,8 +63,7 @@ bool parcel_pool_full(const struct parcel_pool *pool) {
     return pool->free_count == pool->made;
 }
 
-// Text of the parcel's own is taken over. It is never refused: what the hub has to say is bounded by the
-// queues.
+// Text of the parcel's own is taken over.
 static void own(struct parcel *parcel, char *text, size_t bytes) {
     parcel->text = text;
     parcel->text_bytes = bytes;
@@ -77,19 +76,31 @@ static void disown(struct parcel *parcel) {
     memory_give(parcel->text);
 }
 
-static struct parcel *take(struct parcel_pool *pool) {
+static struct parcel *make(struct parcel_pool *pool, enum budget_use use) {
+    size_t bytes = memory_bytes_for(sizeof(struct parcel));
+    if (!buffer_budget_take(pool->budget, bytes, use))
+        return NULL;
+    struct parcel *parcel = memory_take(sizeof *parcel);
+    if (!parcel) {
+        buffer_budget_give(pool->budget, bytes);
+        return NULL;
+    }
+    parcel->pool = pool;
+    pool->made++;
+    return parcel;
+}
+
+// One at rest is counted already.
+static struct parcel *take(struct parcel_pool *pool, enum budget_use use) {
     struct parcel *parcel = pool->free;
     if (parcel) {
         pool->free = parcel->next;
         if (--pool->free_count < pool->idle_count)
             pool->idle_count = pool->free_count;
     } else {
-        parcel = memory_take(sizeof *parcel);
+        parcel = make(pool, use);
         if (!parcel)
             return NULL;
-        parcel->pool = pool;
-        pool->made++;
-        atomic_fetch_add_explicit(&pool->budget->bytes, sizeof *parcel, memory_order_relaxed);
     }
     parcel->next = NULL;
     parcel->buffer = NULL;
@@ -145,8 +156,8 @@ static size_t length_line(char *out, uint64_t body_bytes) {
     return count + 2;
 }
 
-static struct parcel *take_for(struct parcel_pool *pool, struct buffer *buffer) {
-    struct parcel *parcel = take(pool);
+static struct parcel *take_for(struct parcel_pool *pool, struct buffer *buffer, enum budget_use use) {
+    struct parcel *parcel = take(pool, use);
     if (parcel) {
         buffer_hold(buffer);
         parcel->buffer = buffer;
@@ -156,7 +167,7 @@ static struct parcel *take_for(struct parcel_pool *pool, struct buffer *buffer) 
 
 struct parcel *parcel_stretch(struct parcel_pool *pool, struct buffer *buffer, struct span frames,
                               uint32_t count) {
-    struct parcel *parcel = take_for(pool, buffer);
+    struct parcel *parcel = take_for(pool, buffer, BUDGET_MESSAGE);
     if (parcel) {
         parcel->frames = count;
         add(parcel, buffer->bytes + frames.at, frames.bytes);
@@ -183,7 +194,7 @@ struct parcel *parcel_forward(struct parcel_pool *pool, const struct frame *fram
             parcel_fill(parcel, NULL); // no text, no memory
         return parcel;
     }
-    struct parcel *parcel = take_for(pool, frame->buffer);
+    struct parcel *parcel = take_for(pool, frame->buffer, BUDGET_MESSAGE);
     if (!parcel)
         return NULL;
     parcel->head_bytes = frame->header->header_bytes;
@@ -193,9 +204,9 @@ struct parcel *parcel_forward(struct parcel_pool *pool, const struct frame *fram
 
 // The Content-Length line and the values are text that parcel_fill writes; until then the first piece's count
 // is the length of the body without the values.
-struct parcel *parcel_open(struct parcel_pool *pool, const struct frame *frame, const struct span *values,
-                           unsigned count) {
-    struct parcel *parcel = take_for(pool, frame->buffer);
+static struct parcel *open(struct parcel_pool *pool, const struct frame *frame, const struct span *values,
+                           unsigned count, enum budget_use use) {
+    struct parcel *parcel = take_for(pool, frame->buffer, use);
     if (!parcel)
         return NULL;
     assert(count <= PARCEL_HOLES_MAX);
@@ -218,18 +229,36 @@ struct parcel *parcel_open(struct parcel_pool *pool, const struct frame *frame, 
     return parcel;
 }
 
+struct parcel *parcel_open(struct parcel_pool *pool, const struct frame *frame, const struct span *values,
+                           unsigned count) {
+    return open(pool, frame, values, count, BUDGET_MESSAGE);
+}
+
+struct parcel *parcel_open_answer(struct parcel_pool *pool, const struct frame *frame,
+                                  const struct span *id) {
+    return open(pool, frame, id, 1, BUDGET_OWED);
+}
+
+// Perhaps on another shard than the pool's, so that the budget is told at once.
+static bool make_text(struct parcel *parcel, size_t bytes) {
+    struct buffer_budget *budget = parcel->pool->budget;
+    size_t counted = memory_bytes_for(bytes);
+    if (!buffer_budget_take(budget, counted, BUDGET_OWED))
+        return false;
+    char *text = memory_take(bytes);
+    if (text)
+        own(parcel, text, counted);
+    else
+        buffer_budget_give(budget, counted);
+    return text != NULL;
+}
+
 bool parcel_fill(struct parcel *parcel, const struct piece *texts) {
     size_t sum = 0;
     for (unsigned index = 0; index < parcel->hole_count; index++)
         sum += texts[index].count;
-    if (sum > PARCEL_TEXT_BYTES - LENGTH_LINE_BYTES_MAX) {
-        char *text = memory_take(LENGTH_LINE_BYTES_MAX + sum);
-        if (!text)
-            return false;
-        own(parcel, text, LENGTH_LINE_BYTES_MAX + sum);
-        // Perhaps on another shard than the pool's.
-        atomic_fetch_add_explicit(&parcel->pool->budget->bytes, parcel->text_bytes, memory_order_relaxed);
-    }
+    if (sum > PARCEL_TEXT_BYTES - LENGTH_LINE_BYTES_MAX && !make_text(parcel, LENGTH_LINE_BYTES_MAX + sum))
+        return false;
     size_t line = length_line(parcel->text, parcel->pieces[0].count + sum);
     parcel->pieces[0] = (struct piece){.bytes = parcel->text, .count = line};
     char *to = parcel->text + line;
@@ -245,22 +274,23 @@ bool parcel_fill(struct parcel *parcel, const struct piece *texts) {
 }
 
 struct parcel *parcel_own(struct parcel_pool *pool, char *text, size_t count) {
-    struct parcel *parcel = take(pool);
+    struct parcel *parcel = take(pool, BUDGET_OWED);
     if (!parcel)
         return NULL;
-    own(parcel, text, count);
-    count_text(pool, (int64_t)count);
+    size_t bytes = memory_bytes(text);
+    if (!buffer_budget_has_room(pool->budget, bytes, BUDGET_OWED)) {
+        parcel_drop(parcel);
+        return NULL;
+    }
+    own(parcel, text, bytes);
+    count_text(pool, (int64_t)bytes);
     add(parcel, (const uint8_t *)text, count);
     return parcel;
 }
 
-static bool has_room(const struct buffer_budget *budget, size_t bytes) {
-    return atomic_load_explicit(&budget->bytes, memory_order_relaxed) + bytes <=
-           atomic_load_explicit(&budget->bytes_max, memory_order_relaxed);
-}
-
 struct parcel *parcel_copy_of(struct parcel_pool *pool, const struct parcel *parcel) {
-    char *text = has_room(pool->budget, parcel->bytes) ? memory_take(parcel->bytes) : NULL;
+    bool fits = buffer_budget_has_room(pool->budget, parcel->bytes + sizeof *parcel, BUDGET_MESSAGE);
+    char *text = fits ? memory_take(parcel->bytes) : NULL;
     struct parcel *copy = text ? parcel_own(pool, text, parcel->bytes) : NULL;
     if (!copy) {
         memory_give(text);
@@ -276,7 +306,7 @@ struct parcel *parcel_copy_of(struct parcel_pool *pool, const struct parcel *par
 }
 
 struct parcel *parcel_share(struct parcel_pool *pool, struct parcel *origin) {
-    struct parcel *parcel = take(pool);
+    struct parcel *parcel = take(pool, BUDGET_PLENTY);
     if (!parcel)
         return NULL;
     assert(origin->hole_count == 0 && !origin->origin);

@@ -95,8 +95,11 @@ void parcel_pool_trim(struct parcel_pool *pool);
 void parcel_pool_shrink(struct parcel_pool *pool);
 bool parcel_pool_full(const struct parcel_pool *pool);
 
+// Each takes room in the budget for what the parcel takes itself, and finds none where its use of the budget
+// has none (buffer.h).
+
 // The frame as it lies, but for a Content-Length line that isn't canonical. Takes a reference on its buffer.
-// NULL when memory is used up.
+// NULL when memory or the budget is used up, as below.
 struct parcel *parcel_forward(struct parcel_pool *pool, const struct frame *frame);
 // Whole canonical frames that lie side by side, as they lie: likewise. It can't be enclosed.
 struct parcel *parcel_stretch(struct parcel_pool *pool, struct buffer *buffer, struct span frames,
@@ -108,18 +111,20 @@ bool parcel_passes(const struct frame *frame);
 // when memory is used up.
 struct parcel *parcel_open(struct parcel_pool *pool, const struct frame *frame, const struct span *values,
                            unsigned count);
+// The same for an answer, whose id is to be replaced. It may take the last of the budget.
+struct parcel *parcel_open_answer(struct parcel_pool *pool, const struct frame *frame, const struct span *id);
 // Fills the holes in their order with `texts`, as many as there are holes, and writes the Content-Length that
 // follows from them. An empty text leaves nothing. False when memory is used up; the parcel is then as
 // before.
 bool parcel_fill(struct parcel *parcel, const struct piece *texts);
-// A frame of the hub's own, header block and all: takes `text`, which memory_take gave. NULL when memory is
-// used up; the text is then the caller's still.
+// A frame of the hub's own, header block and all: takes `text`, which memory_take gave. It may take the last
+// of the budget. NULL when memory or the budget is used up; the text is then the caller's still.
 struct parcel *parcel_own(struct parcel_pool *pool, char *text, size_t count);
 // A parcel of this pool with all bytes of another one, in text of its own, so that it keeps no buffer. NULL
 // when memory or the budget is used up.
 struct parcel *parcel_copy_of(struct parcel_pool *pool, const struct parcel *parcel);
 // A parcel of this pool with the pieces of `origin`, which stays until it has been let go as often as it was
-// shared, and once more. NULL when memory is used up.
+// shared, and once more. NULL when memory is used up, or the part of the budget that events may take.
 struct parcel *parcel_share(struct parcel_pool *pool, struct parcel *origin);
 // Shortens a share of a stretch to its first frames.
 void parcel_shorten(struct parcel *parcel, size_t bytes, uint32_t frames);

@@ -14,9 +14,9 @@ bool text_reserve(struct text *text, size_t count) {
         return false;
     if (text->capacity - text->length >= count)
         return true;
-    size_t capacity = text->capacity ? text->capacity : 256;
-    while (capacity - text->length < count)
-        capacity *= 2;
+    size_t capacity = text->capacity ? text->capacity * 2 : 256;
+    if (capacity - text->length < count) // what is large is often all that comes
+        capacity = text->length + count;
     char *bytes = memory_resize(text->bytes, capacity);
     if (!bytes) {
         text->failed = true;

@@ -14,7 +14,7 @@
 struct copy {
     struct mail mail;
     struct publication *publication;
-    struct parcel *parcel; // the subscribers' shares have it as their origin
+    struct parcel *parcel; // the subscribers' shares have it as their origin; NULL: it found no memory
     uint32_t subscribers;  // other than the source
     uint32_t delivered;
     uint32_t shard;
@@ -52,6 +52,11 @@ struct event {
     const char *name;
 };
 
+static void release(struct shard *shard, const struct copy *copy) {
+    if (copy->parcel)
+        send_release(shard, copy->parcel);
+}
+
 // --- To the subscribers of one shard
 
 // The strictest level of the agents that live at a connection; without agents that of its session.
@@ -79,7 +84,7 @@ static void miss(struct shard *shard, struct peer *peer, enum counter counter, s
 // under the bound, and how many bytes these are.
 static uint32_t fitting(const struct shard *shard, const struct peer *peer,
                         const struct publication *publication, size_t parcel_bytes, size_t *bytes) {
-    size_t waiting = peer->connection.outbox.bytes, max = shard_limits(shard)->queue_bytes_max;
+    size_t waiting = outbox_footprint(&peer->connection.outbox), max = shard_limits(shard)->queue_bytes_max;
     uint32_t count = 0;
     *bytes = 0;
     if (publication->count == 1) {
@@ -94,27 +99,27 @@ static uint32_t fitting(const struct shard *shard, const struct peer *peer,
 // How many events are in the subscriber's queue now.
 static uint32_t offer(struct shard *shard, const struct copy *copy, struct peer *peer) {
     const struct publication *publication = copy->publication;
+    size_t all = copy->parcel ? copy->parcel->bytes : 0, bytes;
     if (peer->connection.broken) {
-        drop_several(shard, COUNT_DROP_TARGET_GONE, peer->name, copy->parcel->bytes, publication->count);
+        drop_several(shard, COUNT_DROP_TARGET_GONE, peer->name, all, publication->count);
         return 0;
     }
     if (publication->required > GOVERNANCE_AUTONOMOUS && publication->required > level_of(shard, peer)) {
-        drop_several(shard, COUNT_DROP_EVENT_GOVERNANCE, peer->name, copy->parcel->bytes, publication->count);
+        drop_several(shard, COUNT_DROP_EVENT_GOVERNANCE, peer->name, all, publication->count);
         return 0;
     }
-    size_t bytes;
-    uint32_t count = fitting(shard, peer, publication, copy->parcel->bytes, &bytes);
-    struct parcel *share = count ? parcel_share(&shard->parcels, copy->parcel) : NULL;
+    uint32_t count = fitting(shard, peer, publication, all, &bytes);
+    struct parcel *share = count && copy->parcel ? parcel_share(&shard->parcels, copy->parcel) : NULL;
     if (share && count < publication->count)
         parcel_shorten(share, bytes, count);
     if (count && !(share && send_event(shard, peer, share))) {
         if (share)
             send_release(shard, share);
-        miss(shard, peer, COUNT_DROP_EVENT_NO_MEMORY, copy->parcel->bytes, publication->count);
+        miss(shard, peer, COUNT_DROP_EVENT_NO_MEMORY, all, publication->count);
         return 0;
     }
     stats_add(&shard->stats, COUNT_EVENTS_DELIVERED, count);
-    miss(shard, peer, COUNT_DROP_EVENT_OVERLOADED, copy->parcel->bytes - bytes, publication->count - count);
+    miss(shard, peer, COUNT_DROP_EVENT_OVERLOADED, all - bytes, publication->count - count);
     return count;
 }
 
@@ -140,7 +145,7 @@ static void offer_all(struct shard *shard, struct copy *copy) {
             copy->delivered += offer(shard, copy, list_entry(subscriber, struct peer, subscriber));
         }
     }
-    send_release(shard, copy->parcel);
+    release(shard, copy);
 }
 
 // --- The source's shard
@@ -188,14 +193,15 @@ static struct parcel *parcel_of(struct shard *shard, const struct event *event) 
     return parcel;
 }
 
-// Adds a copy for each shard that has subscribers. False when memory is used up or a mailbox is full.
+// Adds a copy for each shard that has subscribers. Where memory is used up their shard tells them that they
+// missed what is no request. False when it is one, or a mailbox is full.
 static bool make_copies(struct shard *shard, const struct event *event, struct publication *publication) {
     for (uint32_t index = 0; index < shard->hub->settings.shard_count; index++) {
         if (!has_subscribers(shard, index))
             continue;
         bool crowded = index != shard->index && mailbox_crowded(hub_mailbox(shard->hub, shard->index, index));
         struct parcel *parcel = crowded ? NULL : parcel_of(shard, event);
-        if (!parcel)
+        if (!parcel && (crowded || publication->is_request))
             return false;
         publication->copies[publication->copy_count++] =
             (struct copy){.publication = publication, .parcel = parcel, .shard = index};
@@ -238,7 +244,7 @@ static struct publication *publication_make(struct shard *shard, const struct ev
     if (!publication || make_copies(shard, event, publication))
         return publication;
     while (publication->copy_count)
-        send_release(shard, publication->copies[--publication->copy_count].parcel);
+        release(shard, &publication->copies[--publication->copy_count]);
     memory_give(publication);
     return NULL;
 }

@@ -11,9 +11,10 @@
 // a subscriber gets all of them as one stretch of that buffer. A run ends where another frame comes, at the
 // latest with what arrived.
 //
-// A subscriber whose queue is full misses the event, is counted, and is told how many it missed before the
-// next one that it gets, or when its queue has emptied (send.c). An event for which memory or the room in a
-// mailbox doesn't suffice goes to nobody: a request is refused, a notification counted.
+// A subscriber whose queue is full, or for whose entry in it there is no memory, misses the event, is
+// counted, and is told how many it missed before the next one that it gets, or when its queue has emptied
+// (send.c). A request for which there is no memory at all is refused, and so is one for which a mailbox has
+// no room; a notification goes to nobody then, and is counted.
 #pragma once
 
 #include "router/message.h"

@@ -25,7 +25,7 @@ enum {
 
 static size_t waiting_bytes(const struct peer *peer) {
     const struct connection *connection = &peer->connection;
-    return connection->outbox.bytes + (connection->shipment ? connection->shipment->bytes : 0);
+    return outbox_footprint(&connection->outbox) + (connection->shipment ? connection->shipment->bytes : 0);
 }
 
 static uint64_t still_ms(const struct shard *shard, const struct peer *peer) {

@@ -113,14 +113,31 @@ void reply_too_large(struct shard *shard, struct peer *peer, struct reply_to to)
     reply_error(shard, peer, to, ERROR_FRAME_TOO_LARGE, &data);
 }
 
+static void reply_without_room(struct shard *shard, struct peer *peer, struct reply_to to) {
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "fault", "there is no memory for the result");
+    reply_error(shard, peer, to, ERROR_OVERLOADED, &data);
+}
+
+// Body and frame are there at a time. What is small is answered as long as an error could be.
+static bool has_memory(struct shard *shard, size_t bytes) {
+    return bytes <= COPY_BYTES_MAX || buffer_budget_has_room(&shard->hub->budget, 2 * bytes, BUDGET_MESSAGE);
+}
+
 void reply_result(struct shard *shard, struct peer *peer, struct reply_to to, const void *result,
                   size_t bytes) {
     if (to.batch && !batch_has_room(shard, to.batch, result_body_bytes(to, bytes))) {
         reply_too_large(shard, peer, to);
         return;
     }
+    if (!has_memory(shard, bytes)) {
+        reply_without_room(shard, peer, to);
+        return;
+    }
     struct text body;
     begin(&body, to);
+    text_reserve(&body, result_body_bytes(to, bytes) - body.length);
     text_put(&body, result_member);
     text_add(&body, result, bytes);
     text_put(&body, "}");

@@ -147,7 +147,8 @@ static void route_response(struct shard *shard, const struct message *message) {
         drop_one(shard, COUNT_DROP_RESPONSE_UNKNOWN, message->peer->name, message->frame->body.bytes);
         return;
     }
-    struct parcel *parcel = parcel_open(&shard->parcels, message->frame, &message->lookup.value[KEY_ID], 1);
+    struct parcel *parcel =
+        parcel_open_answer(&shard->parcels, message->frame, &message->lookup.value[KEY_ID]);
     if (parcel)
         parcel->mail.detail = is_error(message);
     if (parcel)

@@ -7,7 +7,7 @@
 #include "router/probe.h"
 
 bool send_has_room(const struct shard *shard, const struct peer *peer) {
-    return peer->connection.outbox.bytes < shard_limits(shard)->queue_bytes_max;
+    return outbox_footprint(&peer->connection.outbox) < shard_limits(shard)->queue_bytes_max;
 }
 
 // Nobody waits for a small one; a large one's memory may be wanted.
@@ -59,7 +59,7 @@ void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel) {
 }
 
 static bool is_past_grace(const struct shard *shard, const struct peer *peer) {
-    return peer->connection.outbox.bytes >= 2 * shard_limits(shard)->queue_bytes_max;
+    return outbox_footprint(&peer->connection.outbox) >= 2 * shard_limits(shard)->queue_bytes_max;
 }
 
 bool send_has_grace(const struct shard *shard, const struct peer *peer) {

@@ -194,9 +194,9 @@ static void without_memory_to_copy_to_it_is_sent_from_where_it_lies(void **state
     struct fixture fixture;
     char out[300];
     set_up(&fixture);
-    fixture.budget.bytes_max = 1000;
     for (char fill = 'a'; fill < 'd'; fill++)
         add(&fixture, fill, 100, LANE_NORMAL);
+    fixture.budget.bytes_max = 1000;
     assert_int_equal(send_all(&fixture, 1000, 1000, out), 300);
     for (size_t byte = 0; byte < 300; byte++)
         assert_int_equal(out[byte], 'a' + byte / 100);

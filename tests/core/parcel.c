@@ -278,6 +278,68 @@ static void without_memory_nothing_is_kept(void **state) {
     tear_down(&fixture);
 }
 
+// Events find no room first, then other messages, answers last; what lies at rest is counted already.
+static void the_budget_bounds_each_use(void **state) {
+    (void)state;
+    struct fixture fixture;
+    struct parcel *kept = NULL, *parcel;
+    struct span id = {6, 1};
+    uint64_t counts[3] = {0};
+    set_up(&fixture, "Content-Length: 8\r\n\r\n{\"id\":1}");
+    struct buffer_budget *budget = &fixture.budget;
+    struct parcel *origin = parcel_forward(&fixture.parcels, &fixture.frame);
+    uint64_t max = budget->bytes_max = budget->bytes + (1 << 20);
+    for (unsigned use = 0; use < 3; use++) {
+        while ((parcel = use == 0   ? parcel_share(&fixture.parcels, origin)
+                         : use == 1 ? parcel_open(&fixture.parcels, &fixture.frame, &id, 1)
+                                    : parcel_open_answer(&fixture.parcels, &fixture.frame, &id))) {
+            parcel->next = kept;
+            kept = parcel;
+            counts[use]++;
+        }
+        assert_true(budget->bytes <= max);
+        assert_int_equal(budget->refused, use + 1);
+    }
+    assert_in_range(counts[0] * sizeof *parcel, max / 2, max - max / 16 * 3);
+    assert_true(counts[1] > counts[2] && counts[2] > 0);
+    assert_null(parcel_own(&fixture.parcels, NULL, 0));
+    assert_null(parcel_copy_of(&fixture.parcels, kept));
+    for (uint64_t left = counts[0] + counts[1] + counts[2]; left > 0; left--) {
+        parcel = kept;
+        kept = kept->next;
+        parcel_drop(parcel);
+    }
+    origin->shares = 0;
+    parcel = parcel_share(&fixture.parcels, origin);
+    assert_non_null(parcel);
+    parcel_drop(parcel);
+    origin->shares = 0;
+    parcel_drop(origin);
+    tear_down(&fixture);
+}
+
+// A text that doesn't fit into the parcel itself, and one of the hub's own.
+static void texts_are_within_the_budget(void **state) {
+    (void)state;
+    struct fixture fixture;
+    static const char id[10000];
+    set_up(&fixture, "Content-Length: 8\r\n\r\n{\"id\":1}");
+    struct parcel *parcel = parcel_open_answer(&fixture.parcels, &fixture.frame, &(struct span){6, 1});
+    char *text = memory_take(sizeof id);
+    parcel_drop(parcel_own(&fixture.parcels, memory_take(1), 1)); // one is at rest
+    uint64_t before = fixture.budget.bytes;
+    fixture.budget.bytes_max = before + sizeof id - 1;
+    assert_false(parcel_fill(parcel, &(struct piece){id, sizeof id}));
+    assert_null(parcel_own(&fixture.parcels, text, sizeof id));
+    assert_int_equal(fixture.budget.bytes, before);
+    fixture.budget.bytes_max = 1 << 24;
+    assert_true(parcel_fill(parcel, &(struct piece){id, sizeof id}));
+    assert_true(fixture.budget.bytes >= before + sizeof id);
+    parcel_drop(parcel);
+    parcel_drop(parcel_own(&fixture.parcels, text, sizeof id));
+    tear_down(&fixture);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_frame_is_forwarded_as_it_lies),
@@ -289,6 +351,8 @@ int main(void) {
         cmocka_unit_test(a_member_of_a_batch_is_a_frame),
         cmocka_unit_test(a_forwarded_body_is_enclosed),
         cmocka_unit_test(shares_keep_their_origin),
+        cmocka_unit_test(the_budget_bounds_each_use),
+        cmocka_unit_test(texts_are_within_the_budget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

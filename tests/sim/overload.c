@@ -129,7 +129,7 @@ static void what_times_out_together_is_not_ended_at_once(void **state) {
 static void cancels_are_short_where_the_queue_is_full(void **state) {
     (void)state;
     static struct scene scene;
-    enum { ASKED = 50, QUEUE_BYTES = 64 * 1024 };
+    enum { ASKED = 50, QUEUE_BYTES = 1024 * 1024, FILL_BYTES = 1500 * 1000 };
     for (uint32_t shards = 1; shards <= 2; shards++) {
         struct world_options options;
         world_defaults(&options, 3, shards);
@@ -143,7 +143,7 @@ static void cancels_are_short_where_the_queue_is_full(void **state) {
         assert_int_equal(agent->heard, ASKED);
         agent->deaf = true;
         for (unsigned number = 0; number < 4; number++) // what the kernel takes, and more than the queue does
-            party_tell(source, "work", MEBIBYTE, "\"targetAgent\":\"good\"");
+            party_tell(source, "work", FILL_BYTES, "\"targetAgent\":\"good\"");
         scene_settle(&scene);
         assert_true(counted(&scene, COUNT_DROP_OVERLOADED) > 0);
         uint64_t before = held(&scene);
