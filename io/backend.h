@@ -12,6 +12,7 @@ struct io_verbs {
     const char *name;
     int (*open)(struct io **out, const struct io_options *options, const char **why);
     void (*close)(struct io *io);
+    void (*lend)(struct io *io, uint32_t buffers);
     void (*accept)(struct io *io, int socket, uint64_t token);
     void (*receive)(struct io *io, int socket, uint64_t token, bool once);
     void (*receive_into)(struct io *io, int socket, uint64_t token, void *memory, size_t bytes);

@@ -170,6 +170,13 @@ static int open_parts(struct epoll_io *io, const char **why) {
     return result < 0 ? result : open_reserve(io, why);
 }
 
+static void epoll_lend(struct io *base, uint32_t buffers) {
+    struct epoll_io *io = epoll_of(base);
+    io->reads_max = buffers < io->opened_for ? buffers : io->opened_for;
+    while (io->reserve_count > io->reads_max)
+        buffer_drop(io->reserve[--io->reserve_count]);
+}
+
 static int epoll_open(struct io **out, const struct io_options *options, const char **why) {
     struct epoll_io *io = memory_take_zeroed(1, sizeof *io);
     if (!io) {
@@ -181,7 +188,7 @@ static int epoll_open(struct io **out, const struct io_options *options, const c
     io->epoll = io->doorbell = -1;
     io->pool = options->pool;
     io->spin.max_ns = options->spin_ns;
-    io->reads_max = options->buffers_lent;
+    io->reads_max = io->opened_for = options->buffers_lent;
     signals_init(&io->signals);
     struct list *lists[] = {&io->noted, &io->ready, &io->ended, &io->due};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
@@ -205,6 +212,7 @@ const struct io_verbs epoll_verbs = {
     .name = "epoll",
     .open = epoll_open,
     .close = epoll_close,
+    .lend = epoll_lend,
     .accept = epoll_accept,
     .receive = epoll_receive,
     .receive_into = epoll_receive_into,

@@ -29,7 +29,8 @@ struct epoll_io {
     struct buffer_pool *pool;
     struct buffer **reserve; // for arrivals that find the memory bound reached; as many as reads_max
     uint32_t reserve_count;
-    uint32_t reads_max;
+    uint32_t reads_max;  // in a turn
+    uint32_t opened_for; // what that is at most
     uint32_t reads_left; // in this turn
     uint64_t entries;
     struct spin spin;

@@ -57,6 +57,11 @@ uint64_t io_entries(const struct io *io) {
     return io->verbs->entries(io);
 }
 
+void io_lend(struct io *io, uint32_t buffers) {
+    assert(buffers > 0);
+    io->verbs->lend(io, buffers);
+}
+
 void io_accept(struct io *io, int socket, uint64_t token) {
     io->verbs->accept(io, socket, token);
 }

@@ -69,6 +69,10 @@ int io_try(enum io_backend backend, const char **why);
 // What stands behind the seam, in a word: static text.
 const char *io_name(const struct io *io);
 
+// From now on at most so many buffers are lent at a time, and no more than io_open was told. What is lent
+// beyond that goes back to the pool, at once where the kernel lets it go.
+void io_lend(struct io *io, uint32_t buffers);
+
 // Nanoseconds of a clock that never steps back, as read by the last io_run (or by io_open).
 uint64_t io_now(const struct io *io);
 // Milliseconds since the beginning of 1970 by the wall clock as it is at the call; somebody may set it

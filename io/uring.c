@@ -15,6 +15,10 @@
 
 #include "core/memory.h"
 
+static void uring_lend(struct io *io, uint32_t buffers) {
+    lend_limit(&uring_of(io)->lend, &uring_of(io)->ring, buffers);
+}
+
 static void uring_accept(struct io *io, int socket, uint64_t token) {
     struct io_uring_sqe *sqe =
         uring_note(uring_of(io), IORING_OP_ACCEPT, socket, uring_data(KIND_ACCEPT, token));
@@ -131,7 +135,7 @@ static bool multishot_works(struct io *io) {
 }
 
 static int try_out(struct uring_io *io, const char **why) {
-    lend_fill(&io->lend);
+    lend_fill(&io->lend, &io->ring);
     if (io->lend.free_count == io->lend.count) {
         *why = "the memory bound leaves no receive buffer";
         return -ENOMEM;
@@ -193,6 +197,7 @@ const struct io_verbs uring_verbs = {
     .name = "uring",
     .open = uring_open,
     .close = uring_close,
+    .lend = uring_lend,
     .accept = uring_accept,
     .receive = uring_receive,
     .receive_into = uring_receive_into,

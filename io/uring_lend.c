@@ -3,6 +3,11 @@
 // It goes well: lend_fill puts a buffer behind every free id; a receive completes with the id of the one that
 // it filled; lend_return hands that buffer out and frees its id for the next lend_fill.
 //
+// Single buffers can't be taken back: the kernel alone knows which it has used. So the ring is taken away and
+// given anew; nothing is used meanwhile, since the kernel does this ring's work only when this thread enters
+// it, and what it used before has completed. Receives that are under way look the ring up at their next
+// arrival.
+//
 // It fails: when the pool has reached its bound, ids stay free, and receives that find no buffer end with
 // -ENOBUFS.
 #include "io/uring_lend.h"
@@ -30,10 +35,17 @@ static struct io_uring_buf_ring *map_ring(size_t bytes) {
     return memory == MAP_FAILED ? NULL : memory;
 }
 
+// Has the kernel take buffers from the ring.
+static int list_ring(struct lend *lend, struct io_uring *uring) {
+    struct io_uring_buf_reg registration = {
+        .ring_addr = (uintptr_t)lend->ring, .ring_entries = lend->count, .bgid = LEND_GROUP};
+    return io_uring_register_buf_ring(uring, &registration, 0);
+}
+
 int lend_open(struct lend *lend, struct io_uring *uring, struct buffer_pool *pool, uint32_t count,
               const char **why) {
     assert(count > 0 && count <= 32768 && (count & (count - 1)) == 0);
-    *lend = (struct lend){.pool = pool, .free_count = count, .count = count};
+    *lend = (struct lend){.pool = pool, .free_count = count, .count = count, .max = count};
     lend->ring = map_ring(ring_bytes(lend));
     lend->lent = memory_take_zeroed(count, sizeof(struct buffer *));
     lend->free_ids = memory_take_zeroed(count, sizeof *lend->free_ids);
@@ -44,9 +56,7 @@ int lend_open(struct lend *lend, struct io_uring *uring, struct buffer_pool *poo
     }
     for (uint32_t i = 0; i < count; i++)
         lend->free_ids[i] = (uint16_t)i;
-    struct io_uring_buf_reg registration = {
-        .ring_addr = (uintptr_t)lend->ring, .ring_entries = count, .bgid = LEND_GROUP};
-    int result = io_uring_register_buf_ring(uring, &registration, 0);
+    int result = list_ring(lend, uring);
     if (result < 0) {
         *why = "the kernel refused io_uring's ring of provided buffers";
         release(lend);
@@ -61,25 +71,84 @@ void lend_close(struct lend *lend, struct io_uring *uring) {
     release(lend);
 }
 
-void lend_fill(struct lend *lend) {
+static void show(struct lend *lend, uint32_t id, int at) {
+    io_uring_buf_ring_add(lend->ring, buffer_arrival(lend->lent[id]), ARRIVAL_BYTES_MAX, (uint16_t)id,
+                          io_uring_buf_ring_mask(lend->count), at);
+}
+
+static uint32_t lent_count(const struct lend *lend) {
+    return lend->count - lend->free_count;
+}
+
+static void free_id(struct lend *lend, uint32_t id) {
+    lend->lent[id] = NULL;
+    lend->free_ids[lend->free_count++] = (uint16_t)id;
+}
+
+// Whether a completion that nobody has read yet brings this buffer.
+static bool is_used(const struct ring *ring, uint32_t id) {
+    const struct io_uring_cq *cq = &ring->uring.cq;
+    for (unsigned at = *cq->khead, tail = ring_tail(ring); at != tail; at++) {
+        uint32_t flags = cq->cqes[at & cq->ring_mask].flags;
+        if (flags & IORING_CQE_F_BUFFER && flags >> IORING_CQE_BUFFER_SHIFT == id)
+            return true;
+    }
+    return false;
+}
+
+// Drops those that are too many; the others are shown to the kernel again, in a ring that it doesn't know.
+static void sort_out(struct lend *lend, const struct ring *ring) {
+    int shown = 0;
+    for (uint32_t id = 0; id < lend->count; id++) {
+        if (!lend->lent[id] || is_used(ring, id))
+            continue;
+        if ((uint32_t)shown < lend->max) {
+            show(lend, id, shown++);
+            continue;
+        }
+        buffer_drop(lend->lent[id]);
+        free_id(lend, id);
+    }
+    io_uring_buf_ring_advance(lend->ring, shown);
+}
+
+// Not while completions are hidden: they may bring buffers. lend_fill tries again.
+static void take_back(struct lend *lend, struct ring *ring) {
+    struct io_uring *uring = &ring->uring;
+    if (IO_URING_READ_ONCE(*uring->sq.kflags) & IORING_SQ_CQ_OVERFLOW)
+        return;
+    if (!lend->unlisted && io_uring_unregister_buf_ring(uring, LEND_GROUP) < 0)
+        return;
+    io_uring_buf_ring_init(lend->ring);
+    sort_out(lend, ring);
+    lend->unlisted = list_ring(lend, uring) < 0;
+}
+
+void lend_fill(struct lend *lend, struct ring *ring) {
     int added = 0;
-    while (lend->free_count > 0) {
+    if (lend->unlisted || lent_count(lend) > lend->max)
+        take_back(lend, ring);
+    while (lent_count(lend) < lend->max) {
         struct buffer *buffer = buffer_take(lend->pool);
         if (!buffer)
             break;
         uint16_t id = lend->free_ids[--lend->free_count];
         lend->lent[id] = buffer;
-        io_uring_buf_ring_add(lend->ring, buffer_arrival(buffer), ARRIVAL_BYTES_MAX, id,
-                              io_uring_buf_ring_mask(lend->count), added++);
+        show(lend, id, added++);
     }
     if (added > 0)
         io_uring_buf_ring_advance(lend->ring, added);
 }
 
+void lend_limit(struct lend *lend, struct ring *ring, uint32_t max) {
+    lend->max = max < lend->count ? max : lend->count;
+    if (lent_count(lend) > lend->max)
+        take_back(lend, ring);
+}
+
 struct buffer *lend_return(struct lend *lend, uint32_t id) {
     assert(id < lend->count && lend->lent[id]);
     struct buffer *buffer = lend->lent[id];
-    lend->lent[id] = NULL;
-    lend->free_ids[lend->free_count++] = (uint16_t)id;
+    free_id(lend, id);
     return buffer;
 }

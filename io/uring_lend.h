@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "core/buffer.h"
+#include "io/uring_ring.h"
 
 enum { LEND_GROUP = 0 }; // the one buffer group of a ring
 
@@ -16,6 +17,8 @@ struct lend {
     uint16_t *free_ids;             // the last one freed is used first
     uint32_t free_count;
     uint32_t count;
+    uint32_t max;  // of them, how many may be lent
+    bool unlisted; // the kernel has no ring: it could not be registered again
 };
 
 // Registers room for `count` (a power of two) buffers, none of them lent yet. 0, or -errno with *why set.
@@ -24,7 +27,10 @@ int lend_open(struct lend *lend, struct io_uring *uring, struct buffer_pool *poo
 // Takes the room and all buffers back. No receive may be under way.
 void lend_close(struct lend *lend, struct io_uring *uring);
 
-// Lends a buffer for each free id, as far as the pool goes.
-void lend_fill(struct lend *lend);
+// Lends buffers up to the limit, as far as the pool goes.
+void lend_fill(struct lend *lend, struct ring *ring);
+// From now on at most so many are lent. Of those beyond that, what the kernel has not used goes back to the
+// pool.
+void lend_limit(struct lend *lend, struct ring *ring, uint32_t max);
 // The kernel has used this one: the reference is the caller's.
 struct buffer *lend_return(struct lend *lend, uint32_t id);

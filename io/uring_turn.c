@@ -71,7 +71,7 @@ static void wait(struct uring_io *io, uint64_t deadline_ns) {
 void uring_run(struct io *base, uint64_t deadline_ns) {
     struct uring_io *io = uring_of(base);
     assert(io->magic == IO_MAGIC);
-    lend_fill(&io->lend);
+    lend_fill(&io->lend, &io->ring);
     uint64_t began_ns = io->spin.max_ns ? io_clock_ns() : 0;
     bool spins = spin_pays(&io->spin) && deadline_ns > began_ns;
     if (!spins || !spin(io, spin_end(&io->spin, began_ns, deadline_ns)))

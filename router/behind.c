@@ -12,7 +12,7 @@ static bool lingers(const struct peer *peer) {
 // What is being sent counts, too: it waits for the same reader.
 static size_t waiting_bytes(const struct peer *peer) {
     const struct shipment *shipment = peer->connection.shipment;
-    return peer->connection.outbox.bytes + (shipment ? shipment->bytes : 0);
+    return outbox_footprint(&peer->connection.outbox) + (shipment ? shipment->bytes : 0);
 }
 
 static void look_later(struct shard *shard) {

@@ -35,7 +35,7 @@ static bool put_into_effect(struct hub *hub, const struct hub_settings *settings
         return false;
     edition->settings = *settings;
     edition->before = atomic_load_explicit(&hub->edition, memory_order_relaxed);
-    atomic_store(&hub->edition, edition);
+    atomic_store(&hub->edition, edition); // before it is seen who sleeps
     atomic_store_explicit(&hub->budget.bytes_max, settings->limits.memory_bytes_max, memory_order_relaxed);
     return true;
 }

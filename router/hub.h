@@ -82,7 +82,7 @@ static inline struct mailbox *hub_mailbox(struct hub *hub, uint32_t from, uint32
 }
 // The settings in effect.
 static inline const struct hub_settings *hub_settings(const struct hub *hub) {
-    return &atomic_load_explicit(&hub->edition, memory_order_acquire)->settings;
+    return &atomic_load(&hub->edition)->settings;
 }
 static inline enum hub_phase hub_phase(const struct hub *hub) {
     return (enum hub_phase)atomic_load_explicit(&hub->phase, memory_order_acquire);

@@ -40,6 +40,22 @@ static void take_settings(struct shard *shard) {
         peers_rewatch(shard);
 }
 
+static uint32_t buffers_lent(const struct shard *shard) {
+    return limits_buffers_lent(shard->settings->limits.memory_bytes_max, shard->hub->settings.shard_count);
+}
+
+// What is lent to the kernel, or lies at rest, was right for the bound before: where nothing arrives, nobody
+// else would win it back.
+static void follow_settings(struct shard *shard) {
+    const struct hub_settings *before = shard->settings;
+    take_settings(shard);
+    if (shard->settings == before)
+        return;
+    io_lend(shard->io, buffers_lent(shard));
+    buffer_pool_trim(&shard->buffers);
+    parcel_pool_trim(&shard->parcels);
+}
+
 static void init_tables(struct shard *shard) {
     struct hub *hub = shard->hub;
     take_settings(shard);
@@ -66,11 +82,10 @@ static void init_tables(struct shard *shard) {
 
 static int open_io(struct shard *shard, const char **why) {
     const struct hub_settings *settings = &shard->hub->settings;
-    struct io_options options = {
-        .pool = &shard->buffers,
-        .buffers_lent = limits_buffers_lent(settings->limits.memory_bytes_max, settings->shard_count),
-        .backend = settings->io,
-        .spin_ns = settings->spin_ns};
+    struct io_options options = {.pool = &shard->buffers,
+                                 .buffers_lent = buffers_lent(shard),
+                                 .backend = settings->io,
+                                 .spin_ns = settings->spin_ns};
     int failed = io_open(&shard->io, &options, why);
     if (!failed)
         wheel_init(&shard->wheel, shard_now_ms(shard));
@@ -204,7 +219,7 @@ static void read_again(struct shard *shard) {
     journal_reopen(shard);
     if (!hub_reload(shard->hub))
         stats_count(&shard->stats, COUNT_RELOADS_FAILED);
-    take_settings(shard);
+    follow_settings(shard);
     for (uint32_t other = 0; other < shard->hub->settings.shard_count; other++)
         if (other != shard->index)
             shard_wake(shard, other);
@@ -287,13 +302,19 @@ static bool is_over(const struct shard *shard) {
     return shard->phase == HUB_STOPPED && shard->phase_done && atomic_load(&shard->hub->phase_waiting) == 0;
 }
 
+// Whether others have posted, ended or changed anything that this shard has not seen.
+static bool has_news(struct shard *shard) {
+    const struct hub *hub = shard->hub;
+    return !mail_quiet(shard) || atomic_load(&hub->phase) != shard->phase ||
+           hub_settings(hub) != shard->settings || is_over(shard);
+}
+
 // Hands all that was noted to the kernel and waits. First says that this shard sleeps, then looks once more
-// for what others have posted, ended or read again: whoever does so later sees that it sleeps.
+// for news: whoever makes some later sees that it sleeps.
 static void run(struct shard *shard) {
     uint64_t deadline = deadline_ns(shard);
     atomic_store(&shard->asleep, true);
-    if (!mail_quiet(shard) || atomic_load(&shard->hub->phase) != shard->phase || is_over(shard) ||
-        &atomic_load(&shard->hub->edition)->settings != shard->settings)
+    if (has_news(shard))
         deadline = 0;
     io_run(shard->io, deadline);
     atomic_store_explicit(&shard->asleep, false, memory_order_relaxed);
@@ -301,7 +322,7 @@ static void run(struct shard *shard) {
 
 bool shard_turn(struct shard *shard) {
     run(shard);
-    take_settings(shard);
+    follow_settings(shard);
     stats_count(&shard->stats, COUNT_TURNS);
     stats_set(&shard->stats, COUNT_KERNEL_ENTRIES, io_entries(shard->io));
     for (struct io_event event; io_next(shard->io, &event);)

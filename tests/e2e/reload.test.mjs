@@ -104,6 +104,17 @@ test('what the end of a stream means is judged by what holds then', () => config
   assert.equal((await before.next()).json.result, 'yes');
 }));
 
+// At the start more is lent to the kernel than the new bound allows in all.
+for (const io of ['auto', 'epoll']) {
+  test(`the bound of memory can be lowered, and all shards go on serving (--io ${io})`, () => configured(8, `max-memory = 1G\nio = ${io}\n`, async (hub, load) => {
+    const all = await peers(hub, 16);
+    for (const size of ['24M', '1G', '24M']) {
+      await load(`max-memory = ${size}\nio = ${io}\n`);
+      for (const peer of [...Array(300).fill(all[0]), ...all]) assert.equal((await peer.ask('hub/ping', size)).result, size);
+    }
+  }));
+}
+
 // An empty configuration would be none: the defaults for all that was set.
 test('what can be opened but not read is no configuration', () => configured(1, 'max-frame = 2K\n', async (hub, load, loadBad) => {
   const [peer] = await peers(hub, 1);

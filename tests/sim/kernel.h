@@ -127,7 +127,7 @@ struct io {
     struct kernel *kernel;
     struct buffer_pool *pool;
     struct buffer **lent;
-    uint32_t lent_count, lent_max;
+    uint32_t lent_count, lent_max, opened_for;
     struct io_event *events;
     uint32_t event_at, event_end, event_capacity, gathered;
     struct note notes[NOTES_MAX];

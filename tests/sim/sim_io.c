@@ -49,6 +49,20 @@ static void lend(struct io *io) {
     }
 }
 
+// As many as it is told, or chance allows.
+static uint32_t lent_max(const struct io *io, uint32_t buffers) {
+    uint32_t most = io->kernel->faults.lent_max;
+    return most && most < buffers ? most : buffers;
+}
+
+void io_lend(struct io *io, uint32_t buffers) {
+    if (!buffers)
+        kernel_fail("no buffer may be lent");
+    io->lent_max = lent_max(io, buffers < io->opened_for ? buffers : io->opened_for);
+    while (io->lent_count > io->lent_max)
+        buffer_drop(io_buffer(io));
+}
+
 struct buffer *io_buffer(struct io *io) {
     return io->lent_count ? io->lent[--io->lent_count] : NULL;
 }
@@ -61,8 +75,8 @@ int io_open(struct io **out, const struct io_options *options, const char **why)
         kernel_fail("no room for another io");
     io->kernel = used;
     io->pool = options->pool;
-    uint32_t lent_max = used->faults.lent_max;
-    io->lent_max = lent_max && lent_max < options->buffers_lent ? lent_max : options->buffers_lent;
+    io->opened_for = options->buffers_lent;
+    io->lent_max = lent_max(io, io->opened_for);
     io->lent = calloc(io->lent_max, sizeof(struct buffer *));
     io->now_ns = used->now_ns;
     used->ios[used->io_count++] = io;

@@ -1,0 +1,103 @@
+// The seam on real sockets: how much is lent may change while receives are under way.
+#include "tests/io/fixture.h"
+
+enum { STREAMS = 5, ROUNDS = 20 };
+
+struct streams {
+    struct fixture *fixture;
+    int pairs[STREAMS][2];
+};
+
+static void streams_open(struct streams *streams) {
+    streams->fixture = fixture_open(100);
+    for (unsigned index = 0; index < STREAMS; index++) {
+        unix_pair(streams->pairs[index]);
+        io_receive(streams->fixture->io, streams->pairs[index][0], index, false);
+    }
+    assert_true(is_quiet(streams->fixture->io));
+}
+
+static void streams_close(struct streams *streams) {
+    for (unsigned index = 0; index < STREAMS; index++) {
+        close(streams->pairs[index][1]);
+        struct io_event event = wait_event(streams->fixture->io);
+        while (event.result == -ENOBUFS) {
+            io_receive(streams->fixture->io, streams->pairs[index][0], index, false);
+            event = wait_event(streams->fixture->io);
+        }
+        assert_true(event.result == 0 && event.token == index);
+        io_close_socket(streams->fixture->io, streams->pairs[index][0]);
+    }
+    fixture_close(streams->fixture);
+}
+
+static void write_to_all(const struct streams *streams, unsigned round) {
+    for (unsigned index = 0; index < STREAMS; index++)
+        write_all(streams->pairs[index][1], &(char){(char)(round * STREAMS + index)}, 1);
+}
+
+// Each stream's byte comes as it was written.
+static void hear_all(const struct streams *streams, unsigned round) {
+    for (unsigned heard = 0; heard < STREAMS;) {
+        struct io_event event = wait_event(streams->fixture->io);
+        unsigned index = (unsigned)event.token;
+        assert_true(event.result == 1 || event.result == -ENOBUFS);
+        if (event.result == 1) {
+            assert_int_equal(buffer_arrival(event.buffer)[0], (uint8_t)(round * STREAMS + index));
+            heard++;
+        }
+        buffer_drop(event.buffer);
+        if (!event.more)
+            io_receive(streams->fixture->io, streams->pairs[index][0], index, false);
+    }
+}
+
+// While nobody else has any.
+static void expect_lent(const struct streams *streams, uint32_t count) {
+    const struct buffer_pool *pool = &streams->fixture->pool;
+    assert_int_equal(pool->made - pool->free_count, count);
+}
+
+static void what_is_lent_is_taken_back_and_lent_again(void **state) {
+    (void)state;
+    static const uint32_t counts[] = {2, 1, LENT / 2, 2 * LENT, 1, LENT};
+    struct streams streams;
+    unsigned round = 0;
+    streams_open(&streams);
+    for (unsigned step = 0; step < sizeof counts / sizeof *counts; step++) {
+        io_lend(streams.fixture->io, counts[step]);
+        assert_true(is_quiet(streams.fixture->io));
+        expect_lent(&streams, counts[step] < LENT ? counts[step] : LENT);
+        for (unsigned end = round + ROUNDS; round < end; round++) {
+            write_to_all(&streams, round);
+            hear_all(&streams, round);
+        }
+    }
+    streams_close(&streams);
+}
+
+// What has come already and nobody has looked at comes as it was.
+static void what_has_arrived_stays(void **state) {
+    (void)state;
+    struct streams streams;
+    streams_open(&streams);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        write_to_all(&streams, round);
+        io_run(streams.fixture->io, io_now(streams.fixture->io) + PATIENCE_NS);
+        io_lend(streams.fixture->io, 1);
+        hear_all(&streams, round);
+        io_lend(streams.fixture->io, LENT);
+        assert_true(is_quiet(streams.fixture->io));
+        expect_lent(&streams, LENT);
+    }
+    streams_close(&streams);
+}
+
+int main(int argc, char **argv) {
+    choose_backend(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_lent_is_taken_back_and_lent_again),
+        cmocka_unit_test(what_has_arrived_stays),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
