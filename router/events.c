@@ -5,6 +5,7 @@
 #include "core/memory.h"
 #include "router/batch.h"
 #include "router/drop.h"
+#include "router/event_run.h"
 #include "router/forward.h"
 #include "router/mail.h"
 #include "router/refuse.h"
@@ -346,39 +347,6 @@ void events_publish_run(struct shard *shard) {
     run->count = 0;
 }
 
-// Whether the event lies behind the run and goes the same way.
-static bool goes_on(const struct event_run *run, const struct message *message, const char *name,
-                    uint32_t name_bytes) {
-    const struct frame *frame = message->frame;
-    return run->count > 0 && run->count < EVENT_RUN_MAX && run->buffer == frame->buffer &&
-           run->at + run->ends[run->count - 1] == frame->at && run->source == message->peer->name &&
-           run->required == frame->header->governance && run->lane == forward_lane(message) &&
-           run->name_bytes == name_bytes && memcmp(run->name, name, name_bytes) == 0;
-}
-
-static void begin_run(struct shard *shard, const struct message *message, const char *name,
-                      uint32_t name_bytes) {
-    struct event_run *run = &shard->run;
-    events_flush(shard);
-    buffer_hold(message->frame->buffer);
-    run->buffer = message->frame->buffer;
-    run->source = message->peer->name;
-    run->at = message->frame->at;
-    run->required = message->frame->header->governance;
-    run->lane = (uint8_t)forward_lane(message);
-    run->name_bytes = name_bytes;
-    memcpy(run->name, name, name_bytes);
-}
-
-static void add_to_run(struct shard *shard, const struct message *message, const char *name,
-                       uint32_t name_bytes) {
-    struct event_run *run = &shard->run;
-    if (!goes_on(run, message, name, name_bytes))
-        begin_run(shard, message, name, name_bytes);
-    uint32_t before = run->count ? run->ends[run->count - 1] : 0;
-    run->ends[run->count++] = before + message->frame->header->header_bytes + message->frame->body.bytes;
-}
-
 void events_publish(struct shard *shard, const struct message *message) {
     char name[EVENT_BYTES_MAX];
     uint32_t name_bytes;
@@ -386,7 +354,7 @@ void events_publish(struct shard *shard, const struct message *message) {
     if (!read_name(shard, message, name, &name_bytes))
         return;
     if (!message_is_request(message) && parcel_passes(message->frame)) {
-        add_to_run(shard, message, name, name_bytes);
+        event_run_add(shard, message, name, name_bytes);
         return;
     }
     events_flush(shard);
