@@ -192,6 +192,38 @@ bool schema_version_served(const uint8_t *body, const struct lookup *lookup) {
            json_string_is(body, version, "2.0");
 }
 
+// 1.0 and 10e-1 are integers, too.
+static bool is_integer(const uint8_t *body, const struct json_item *item) {
+    enum { CODE_BYTES_MAX = 64 };
+    char decoded[CODE_BYTES_MAX];
+    if (item->type != JSON_NUMBER)
+        return false;
+    size_t bytes = json_number_decode(body, item->value, decoded, sizeof decoded);
+    return bytes != SIZE_MAX && !memmem(decoded, bytes, "e-", 2);
+}
+
+static bool error_fits(const uint8_t *body, struct span error) {
+    bool has_code = false, has_message = false, fits = true;
+    struct json_walk walk;
+    json_walk_begin(&walk, body, error);
+    for (struct json_item item; fits && json_next(&walk, &item) == JSON_ITEM;) {
+        bool code = json_string_is(body, item.key, "code"),
+             message = json_string_is(body, item.key, "message");
+        has_code |= code;
+        has_message |= message;
+        fits = (!code || is_integer(body, &item)) && (!message || item.type == JSON_STRING);
+    }
+    return fits && has_code && has_message;
+}
+
+bool schema_outcome_fits(const uint8_t *body, const struct lookup *lookup) {
+    bool has_error = lookup_has(lookup, KEY_ERROR);
+    if (lookup_has(lookup, KEY_RESULT) == has_error)
+        return false;
+    return !has_error ||
+           (lookup->type[KEY_ERROR] == JSON_OBJECT && error_fits(body, lookup->value[KEY_ERROR]));
+}
+
 struct schema_fault schema_check(const uint8_t *body, const struct lookup *lookup, const char *method,
                                  size_t method_bytes) {
     if (!schema_version_served(body, lookup))

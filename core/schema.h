@@ -20,6 +20,11 @@ struct schema_fault {
 // Whether `jsonrpc` is there and means "2.0" (JSON-RPC 2.0, sections 4 and 5).
 bool schema_version_served(const uint8_t *body, const struct lookup *lookup);
 
+// Whether a response that was looked up well, and all of which is JSON, says how its request ended in one way
+// only: it has either a result or an error, and that is an object with an integer `code`, however that is
+// written, and a string `message` (JSON-RPC 2.0, section 5). Of a member that comes twice both are judged.
+bool schema_outcome_fits(const uint8_t *body, const struct lookup *lookup);
+
 // Judges a request or notification that was looked up well, and all of which is JSON. `method` is decoded.
 // The fault is the version, else a field that isn't what it should be, else the first that is missing. A
 // field that comes twice is judged twice.

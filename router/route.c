@@ -137,6 +137,16 @@ static void hand_to_source(struct shard *shard, uint64_t hub_id, struct parcel *
     }
 }
 
+// Strictly, what bears the id of a request that this connection may owe is a response, if only a broken one,
+// also where it has neither a result nor an error.
+static bool is_response(const struct shard *shard, const struct message *message) {
+    const struct lookup *lookup = &message->lookup;
+    if (lookup->kind == BODY_RESPONSE)
+        return true;
+    return shard->settings->strict && lookup->kind == BODY_UNKNOWN && lookup->verdict == LOOKUP_NOT_MESSAGE &&
+           response_hub_id(shard, message) && hub_owed(shard->hub, message->peer->name);
+}
+
 static void route_response(struct shard *shard, const struct message *message) {
     stats_count(&shard->stats, COUNT_RESPONSES_RECEIVED);
     bool usable = response_usable(shard, message);
@@ -172,7 +182,7 @@ static void route_message(struct shard *shard, struct message *message) {
     if (message->lookup.kind != BODY_NOTIFICATION)
         events_flush(shard);
     PROBE(route, message->peer->name, message->frame->body.bytes, message->lookup.kind);
-    if (message->lookup.kind == BODY_RESPONSE) {
+    if (is_response(shard, message)) {
         route_response(shard, message);
         return;
     }

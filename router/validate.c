@@ -55,5 +55,6 @@ bool validate_refuse_strictly(struct shard *shard, const struct message *message
 }
 
 bool validate_response(const struct shard *shard, const struct message *message) {
-    return !shard->settings->strict || schema_version_served(message->body, &message->lookup);
+    return !shard->settings->strict || (schema_version_served(message->body, &message->lookup) &&
+                                        schema_outcome_fits(message->body, &message->lookup));
 }
