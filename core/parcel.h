@@ -62,6 +62,7 @@ struct parcel {
     struct parcel *origin;      // whose pieces these are, or NULL
     struct parcel *same_bucket; // of the outbox's table of waiting requests
     char *text;                 // inline_text, or memory of its own
+    struct span body;           // of the buffer: of a response, as it came
     uint64_t hub_id;            // of a forwarded request; else 0
     size_t text_bytes;          // of the text, where it is memory of its own
     size_t bytes;               // of all pieces together

@@ -9,7 +9,7 @@ void text_deinit(struct text *text) {
     text_init(text);
 }
 
-bool text_reserve(struct text *text, size_t count) {
+bool text_try_reserve(struct text *text, size_t count) {
     if (text->failed)
         return false;
     if (text->capacity - text->length >= count)
@@ -18,13 +18,17 @@ bool text_reserve(struct text *text, size_t count) {
     if (capacity - text->length < count) // what is large is often all that comes
         capacity = text->length + count;
     char *bytes = memory_resize(text->bytes, capacity);
-    if (!bytes) {
-        text->failed = true;
+    if (!bytes)
         return false;
-    }
     text->bytes = bytes;
     text->capacity = capacity;
     return true;
+}
+
+bool text_reserve(struct text *text, size_t count) {
+    if (!text_try_reserve(text, count))
+        text->failed = true;
+    return !text->failed;
 }
 
 void text_add(struct text *text, const void *bytes, size_t count) {

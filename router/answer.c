@@ -56,7 +56,7 @@ void answer_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, struct 
     }
     struct peer *source = peer_find(shard, pending->source);
     parcel->hub_id = 0;
-    audit_ended(shard, pending, parcel->mail.detail ? AUDIT_ERROR : AUDIT_RESULT, ERROR_NONE);
+    audit_answered(shard, pending, parcel);
     end(shard, pending);
     stats_count(&shard->stats, COUNT_RESPONSES_FORWARDED);
     if (batch)
@@ -69,7 +69,7 @@ void answer_error(struct shard *shard, struct pending *pending, enum error error
     struct peer *source = peer_find(shard, pending->source);
     // A reply may close the source, which abandons all that it asked: but not this one any more.
     list_remove(&pending->by_source);
-    audit_ended(shard, pending, AUDIT_FAILED, error);
+    audit_ended(shard, pending, error);
     reply_error(shard, source, (struct reply_to){pending->id, pending->id_bytes, pending->batch}, error,
                 data);
     end(shard, pending);
@@ -131,7 +131,7 @@ void answer_abandon_all(struct shard *shard, struct peer *source) {
         list_remove(&pending->by_source);
         cancel_downstream(shard, pending);
         struct batch *batch = pending->batch;
-        audit_ended(shard, pending, AUDIT_SOURCE_LEFT, ERROR_NONE);
+        audit_ended(shard, pending, ERROR_NONE);
         end(shard, pending);
         if (batch)
             batch_miss(shard, batch);

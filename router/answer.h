@@ -7,7 +7,8 @@
 #include "router/shard.h"
 
 // A response came from connection `from`: the parcel, with a hole where its id was, goes to whoever asked,
-// with the asker's own id; parcel->mail.detail tells whether it is an error. A response that nobody waits
+// with the asker's own id; parcel->mail.detail tells whether it is an error, and
+// parcel->body how it came. A response that nobody waits
 // for, or that comes from a connection that wasn't asked, is dropped.
 void answer_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, struct parcel *parcel);
 // Such a response came, but it is broken: the request ends with an internal error.

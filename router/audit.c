@@ -4,6 +4,7 @@
 
 #include "core/journal_line.h"
 #include "core/memory.h"
+#include "core/schema.h"
 #include "router/batch.h"
 #include "router/refuse.h"
 #include "router/validate.h"
@@ -228,11 +229,12 @@ bool audit_begin(struct shard *shard, struct message *message) {
 
 // --- governance/approval
 
+enum { OUTCOME_BYTES_MAX = 128 };
+
 // The line that will tell how a request ended, made in advance, so that no end goes untold. There is room in
 // it for what is still to come.
 static struct mail *outcome_entry(struct shard *shard, const struct message *message,
                                   const struct agent *agent, uint64_t hub_id) {
-    enum { OUTCOME_BYTES_MAX = 64 };
     struct entry *entry = begin(shard, message, "outcome", agent);
     if (!entry)
         return NULL;
@@ -278,21 +280,61 @@ bool audit_approval(struct shard *shard, const struct message *message, const st
     return true;
 }
 
-void audit_ended(struct shard *shard, struct pending *pending, enum audit_outcome outcome, enum error error) {
-    static const char *const texts[] = {
-        [AUDIT_RESULT] = "result",
-        [AUDIT_ERROR] = "error",
-        [AUDIT_FAILED] = "failed",
-        [AUDIT_SOURCE_LEFT] = "source left",
-    };
+// The line that tells how the request ended, or NULL where nobody need know.
+static struct entry *take_outcome(struct shard *shard, struct pending *pending) {
     if (!pending->outcome)
-        return;
+        return NULL;
     struct entry *entry = list_entry(pending->outcome, struct entry, mail);
     pending->outcome = NULL;
     journal_line_stamp(&entry->line, io_wall_ms(shard->io));
-    put_outcome(&entry->line, texts[outcome], error);
+    return entry;
+}
+
+static void submit_outcome(struct shard *shard, struct entry *entry) {
     journal_line_end(&entry->line);
     journal_submit(shard, entry);
+}
+
+// Why an answer isn't written; NULL: it is. Its line must not fail for it, nor pass the bound of what waits.
+static const char *fault_of(const struct shard *shard, struct entry *entry, const struct parcel *answer,
+                            struct span *value) {
+    const uint8_t *body = answer->buffer->bytes + answer->body.at;
+    struct lookup judged;
+    lookup_body_strict(&judged, body, answer->body.bytes, shard_limits(shard)->id_bytes_max);
+    if (judged.verdict != LOOKUP_GOOD || !schema_outcome_fits(body, &judged))
+        return "not what strict validation lets pass";
+    *value = judged.value[lookup_has(&judged, KEY_ERROR) ? KEY_ERROR : KEY_RESULT];
+    if (value->bytes > JOURNAL_ANSWER_BYTES_MAX)
+        return "too large";
+    if (!journal_has_room(shard))
+        return "the journal's queue is full";
+    return text_try_reserve(&entry->line, value->bytes + OUTCOME_BYTES_MAX) ? NULL : "memory is used up";
+}
+
+void audit_answered(struct shard *shard, struct pending *pending, const struct parcel *parcel) {
+    struct entry *entry = take_outcome(shard, pending);
+    if (!entry)
+        return;
+    const char *name = parcel->mail.detail ? "error" : "result";
+    struct span value;
+    const char *fault = fault_of(shard, entry, parcel, &value);
+    put_outcome(&entry->line, name, ERROR_NONE);
+    if (!fault) {
+        journal_line_json(&entry->line, name, parcel->buffer->bytes + parcel->body.at + value.at,
+                          value.bytes);
+    } else {
+        journal_line_string(&entry->line, "fault", fault, strlen(fault));
+        journal_line_number(&entry->line, "bytes", parcel->body.bytes);
+    }
+    submit_outcome(shard, entry);
+}
+
+void audit_ended(struct shard *shard, struct pending *pending, enum error error) {
+    struct entry *entry = take_outcome(shard, pending);
+    if (!entry)
+        return;
+    put_outcome(&entry->line, error ? "failed" : "source left", error);
+    submit_outcome(shard, entry);
 }
 
 // --- Refusals

@@ -5,7 +5,9 @@
 //     kind      besides "time", "source" and "target"
 //     audit     "entry": the params
 //     approval  "entry": the params; "request": the hub's id of the request, or "outcome" where it is known
-//     outcome   "request", "outcome", and "code" where the hub ended it
+//     outcome   "request", "outcome", and of an answer "result" or "error", or why it isn't there ("fault",
+//     and
+//               "bytes" it has); "code" where the hub ended it
 //     refusal   "method", "code", and what the source was told
 //
 // Where the hub keeps no journal, nothing here does anything.
@@ -33,9 +35,11 @@ void audit_refused(struct shard *shard, const struct message *message, enum erro
 void audit_refusal(struct shard *shard, const struct message *message, enum error error,
                    const struct agent *agent, const struct text *data);
 
-// How a governance/approval ended. With AUDIT_FAILED, `error` says why.
-enum audit_outcome { AUDIT_RESULT, AUDIT_ERROR, AUDIT_FAILED, AUDIT_SOURCE_LEFT };
-void audit_ended(struct shard *shard, struct pending *pending, enum audit_outcome outcome, enum error error);
+// A governance/approval was answered by its target: what it says is noted as it came, up to
+// JOURNAL_ANSWER_BYTES_MAX and if strict validation would let it pass, whatever the depth; else why it isn't.
+void audit_answered(struct shard *shard, struct pending *pending, const struct parcel *parcel);
+// It ended without an answer: by `error`, or for ERROR_NONE because its source left.
+void audit_ended(struct shard *shard, struct pending *pending, enum error error);
 
 // An entry of this shard's is on disk, or failed: whoever waits for that is answered.
 void audit_settled(struct shard *shard, struct entry *entry);

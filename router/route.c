@@ -159,8 +159,10 @@ static void route_response(struct shard *shard, const struct message *message) {
     }
     struct parcel *parcel =
         parcel_open_answer(&shard->parcels, message->frame, &message->lookup.value[KEY_ID]);
-    if (parcel)
+    if (parcel) {
         parcel->mail.detail = is_error(message);
+        parcel->body = message->frame->body;
+    }
     if (parcel)
         hand_to_source(shard, hub_id, parcel, message->peer->name, usable);
     else // what it owes ends when the connection goes

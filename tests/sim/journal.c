@@ -211,11 +211,14 @@ static void each_end_of_an_approval_is_told(void **state) {
         answer_with(human, "\"result\":{},\"error\":null");
         world_settle(&world);
         ends(&world, 0, "\"result\"", NULL);
+        assert_null(naive_find(line_of(&world, 0, 1), "result").bytes); // it says both
+        assert_true(naive_find(line_of(&world, 0, 1), "fault").bytes != NULL);
         approve(source, "\"human\"", "\"id\":2,");
         world_settle(&world);
         answer_with(human, "\"error\":{\"code\":-1,\"message\":\"no\"}");
         world_settle(&world);
         ends(&world, 2, "\"error\"", NULL);
+        assert_true(bit_is(naive_find(line_of(&world, 0, 3), "error"), "{\"code\":-1,\"message\":\"no\"}"));
         approve(source, "\"human\"", "\"id\":3,");
         world_pass(&world, SECOND);
         ends(&world, 4, "\"failed\"", "-32051");
@@ -244,6 +247,35 @@ static void each_end_of_an_approval_is_told(void **state) {
     }
 }
 
+// The outcomes of what was let in can't be refused; where the queue is full they come without the answer.
+static void past_the_bound_an_outcome_has_no_answer(void **state) {
+    (void)state;
+    struct world world;
+    struct world_options options;
+    world_defaults(&options, 7, 2);
+    options.journal = "journal";
+    options.limits.journal_bytes_max = 1;
+    world_open(&world, &options);
+    struct wire *human = join(&world, "human"), *source = join(&world, NULL);
+    approve(source, "\"human\"", "\"id\":1,");
+    world_settle(&world);
+    disk_hold(world.kernel, true);
+    log_as(source, "2", "fills it");
+    world_settle(&world);
+    answer_with(human, "\"result\":{\"big\":[1,2,3]}");
+    world_settle(&world);
+    hear(source);
+    disk_hold(world.kernel, false);
+    world_settle(&world);
+    hear_logged(source, "2");
+    struct bit line = line_of(&world, 0, 2);
+    assert_true(bit_is(naive_find(line, "outcome"), "\"result\""));
+    assert_true(bit_is(naive_find(line, "fault"), "\"the journal's queue is full\""));
+    assert_true(bit_number(naive_find(line, "bytes")) > strlen("{\"big\":[1,2,3]}"));
+    assert_null(naive_find(line, "result").bytes);
+    finish(&world, (struct wire *[]){human, source}, 2);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_answer_means_that_it_is_on_disk),
@@ -253,6 +285,7 @@ int main(void) {
         cmocka_unit_test(a_source_that_has_gone_is_still_on_record),
         cmocka_unit_test(past_the_bound_it_is_refused),
         cmocka_unit_test(a_batch_is_answered_as_one),
+        cmocka_unit_test(past_the_bound_an_outcome_has_no_answer),
         cmocka_unit_test(each_end_of_an_approval_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
