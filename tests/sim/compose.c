@@ -98,7 +98,8 @@ const struct flaw *compose_flaw(struct run *run, const struct guest *guest, unsi
     const struct flaw *flaw = flaw_choose(run->random, in);
     if (flaw->voids && flaw->strict && !run->profile.strict)
         return NULL; // lazily it goes its way, but the oracle couldn't read it
-    if (flaw->voids && gathering->open && (gathering->is_void || !random_chance(run->random, 200)))
+    if (flaw->voids && gathering->open &&
+        (gathering->is_void || gathering->stateful || !random_chance(run->random, 200)))
         return NULL;
     return flaw;
 }
@@ -163,11 +164,6 @@ struct record *compose_ping(struct run *run, struct guest *guest) {
     return record;
 }
 
-struct record *compose_simple(struct run *run, struct guest *guest, const char *method) {
-    return compose_call(run, guest,
-                        &(struct call){.kind = RECORD_ASK, .to = TO_HUB, .name = NOBODY, .method = method});
-}
-
 struct record *compose_register(struct run *run, struct guest *guest) {
     char extra[512], events[256];
     events_list(run, guest, events, sizeof events);
@@ -183,6 +179,8 @@ struct record *compose_register(struct run *run, struct guest *guest) {
         count += snprintf(extra + count, sizeof extra - (size_t)count, "%s\"work/%d\"", comma, method);
         comma = ",";
     }
+    if (guest->logs)
+        count += snprintf(extra + count, sizeof extra - (size_t)count, "%s\"audit/log\"", comma);
     snprintf(extra + count, sizeof extra - (size_t)count, "],\"events\":%s},", events);
     struct call call = {
         .kind = RECORD_ASK, .to = TO_HUB, .name = guest->name, .method = "agent/register", .extra = extra};
@@ -269,19 +267,6 @@ struct record *compose_spoof(struct run *run, struct guest *guest, uint64_t id) 
     if (record)
         record->never = true;
     return record;
-}
-
-void compose_cancel(struct run *run, struct guest *guest, const struct record *record) {
-    bool mcp = random_chance(run->random, 300);
-    char text[512];
-    int body = snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"method\":\"%s\",\"params\":{\"%s\":%.*s}}",
-                        mcp ? "notifications/cancelled" : "$/cancelRequest", mcp ? "requestId" : "id",
-                        (int)record->id_bytes, (const char *)record->body.bytes + record->id_at);
-    char head[48];
-    int count = snprintf(head, sizeof head, "Content-Length: %d\r\n\r\n", body);
-    queue_bytes_add(&guest->out, head, (size_t)count);
-    queue_bytes_add(&guest->out, text, (size_t)body);
-    guest->cancels = true;
 }
 
 // --- What isn't right

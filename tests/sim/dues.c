@@ -101,9 +101,10 @@ static void check_refused(const struct run *run) {
     uint64_t least = 0, most = 0;
     for (unsigned tag = 0; tag < run->record_count; tag++) {
         const struct record *record = run->records[tag];
-        if (record->kind != RECORD_TELL || record->voided || record->delivered)
+        bool told = record->kind == RECORD_TELL || record->copied;
+        if (!told || record->voided || record->delivered)
             continue;
-        least += record->refusal && has_settled(run->guests[record->source]);
+        least += record->kind == RECORD_TELL && record->refusal && has_settled(run->guests[record->source]);
         most += record->refusal || record->governance || record->own_source || record->journaled;
     }
     check_count(run, COUNT_DROP_REFUSED, least, most, "refused notifications were not counted, or others");

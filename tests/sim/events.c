@@ -125,10 +125,23 @@ static void revise(struct run *run, const struct guest *guest) {
             run->records[tag]->sure &= ~(UINT64_C(1) << guest->index);
 }
 
+// Asked for by the request with this tag, or by a notification.
+static void note_wish(struct hearing *hearing, const struct wish *wish, int tag) {
+    unsigned bits = bits_of(wish);
+    hearing->wish = *wish;
+    hearing->ever |= bits;
+    hearing->always &= bits;
+    hearing->sure &= bits;
+    if (tag == NOBODY)
+        return;
+    hearing->due[hearing->due_count++] = (struct wish_due){tag, *wish, hearing->ever, hearing->always};
+    hearing->ever = hearing->always = bits;
+}
+
 void events_change_wish(struct run *run, struct guest *guest) {
     struct hearing *hearing = &guest->hearing;
-    bool want = random_chance(run->random, 650);
-    if (hearing->due_count == WISHES_MAX || guest->leaving)
+    bool want = random_chance(run->random, 650), ask = random_chance(run->random, 700);
+    if (hearing->due_count == WISHES_MAX || guest->leaving || guest->gathering.is_void)
         return;
     char extra[128] = "\"events\":[";
     size_t count = strlen(extra);
@@ -141,7 +154,7 @@ void events_change_wish(struct run *run, struct guest *guest) {
         if (want)
             hearing->until[pattern] = RECORDS_MAX;
     }
-    struct call call = {.kind = RECORD_ASK,
+    struct call call = {.kind = ask ? RECORD_ASK : RECORD_TELL,
                         .to = TO_HUB,
                         .name = NOBODY,
                         .method = want ? "hub/subscribe" : "hub/unsubscribe",
@@ -150,45 +163,12 @@ void events_change_wish(struct run *run, struct guest *guest) {
     if (!record)
         return;
     record->result = subscriptions;
-    hearing->wish = wish;
-    hearing->due[hearing->due_count++] = wish;
-    hearing->sure &= bits_of(&wish);
+    guest->gathering.stateful = guest->gathering.open;
+    note_wish(hearing, &wish, ask ? record_tag(run, record) : NOBODY);
     revise(run, guest);
 }
 
 // --- Events arrive
-
-static bool is_space(uint8_t byte) {
-    return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
-}
-
-// What is sent of a request: all but the id's member and the comma behind it or else before it.
-static void cut(const struct record *record, struct bit *head, struct bit *tail) {
-    const uint8_t *body = record->body.bytes;
-    size_t begin = record->id_at, end = record->id_at + record->id_bytes, comma = end;
-    if (record->kind == RECORD_ASK) {
-        begin -= strlen("\"id\":");
-        while (is_space(body[comma]))
-            comma++;
-        if (body[comma] == ',') {
-            end = comma + 1;
-        } else {
-            for (comma = begin; is_space(body[comma - 1]);)
-                comma--;
-            begin = body[comma - 1] == ',' ? comma - 1 : begin;
-        }
-    }
-    *head = (struct bit){body, begin};
-    *tail = (struct bit){body + end, record->body.count - end};
-}
-
-static bool is_same(const struct record *record, const struct naive_frame *frame) {
-    struct bit head, tail;
-    cut(record, &head, &tail);
-    return bit_equal(frame->fields, record->fields) && frame->body.count == head.count + tail.count &&
-           bit_equal(head, (struct bit){frame->body.bytes, head.count}) &&
-           bit_equal(tail, (struct bit){frame->body.bytes + head.count, tail.count});
-}
 
 // Whether the guest may hear of the event: it wants it, or did when it was sent.
 static bool may_hear(const struct guest *guest, const struct record *record, int tag) {
@@ -211,7 +191,7 @@ void events_check(struct run *run, struct guest *guest, struct record *record, i
         oracle_fail(run, tag, frame, "an event came twice");
     if (!may_hear(guest, record, tag))
         oracle_fail(run, tag, frame, "an event came to somebody who doesn't want it, or must not get it");
-    if (!is_same(record, frame))
+    if (!splices_told(record, frame))
         oracle_fail(run, tag, frame, "an event was changed on its way");
     oracle_order(run, guest, record, tag, frame);
     record->heard |= UINT64_C(1) << guest->index;
@@ -297,18 +277,31 @@ static bool is_wish(const struct guest *guest, const struct wish *wish, struct b
     return next == wish->count;
 }
 
-static void answered_wish(struct run *run, struct guest *guest, const struct naive_frame *frame) {
+// The change that a list of subscriptions answers: of those whose request had this id, the first that asked
+// for such a list. Those in batches are answered when the batch is, and so in any order.
+static struct wish_due *due_of(const struct run *run, struct guest *guest, const struct naive_frame *frame) {
+    struct bit id = naive_find(frame->body, "id"), list = naive_find(frame->body, "result.events");
+    for (unsigned index = 0; index < guest->hearing.due_count; index++) {
+        struct wish_due *due = &guest->hearing.due[index];
+        const struct record *record = run->records[due->tag];
+        if (record->batched == run->in_array && bit_equal(id_of(record), id) &&
+            (!run->profile.counted || is_wish(guest, &due->wish, list)))
+            return due;
+    }
+    oracle_fail(run, NOBODY, frame, "the subscriptions in force aren't those that were asked for");
+}
+
+// This and what was composed before it is in force now; what was composed later may be.
+static void answered_wish(const struct run *run, struct guest *guest, const struct wish_due *answered) {
     struct hearing *hearing = &guest->hearing;
-    if (!hearing->due_count)
-        oracle_fail(run, NOBODY, frame, "the hub listed subscriptions that nobody asked for");
-    struct wish wish = hearing->due[0];
-    memmove(hearing->due, hearing->due + 1, --hearing->due_count * sizeof *hearing->due);
-    if (run->profile.counted && !is_wish(guest, &wish, naive_find(frame->body, "result.events")))
-        oracle_fail(run, NOBODY, frame, "the subscriptions in force aren't those that were asked for");
-    unsigned sure = bits_of(&wish), ever = sure;
+    unsigned sure = bits_of(&answered->wish) & hearing->always,
+             ever = bits_of(&answered->wish) | hearing->ever;
+    hearing->answered = answered->tag;
     for (unsigned index = 0; index < hearing->due_count; index++) {
-        sure &= bits_of(&hearing->due[index]);
-        ever |= bits_of(&hearing->due[index]);
+        if (hearing->due[index].tag <= answered->tag)
+            continue;
+        sure &= hearing->due[index].always;
+        ever |= hearing->due[index].ever;
     }
     hearing->sure = sure;
     for (unsigned pattern = 0; pattern < PATTERNS_ASKED; pattern++)
@@ -316,30 +309,19 @@ static void answered_wish(struct run *run, struct guest *guest, const struct nai
             hearing->until[pattern] = (int)run->record_count;
 }
 
-// The request that a list of subscriptions answers, by its id alone: its content has been compared.
-static struct record *request_of(struct run *run, const struct guest *guest, struct bit id) {
-    struct record *meant = NULL;
-    for (unsigned tag = 0; tag < run->record_count; tag++) {
-        struct record *record = run->records[tag];
-        bool fits = record->kind == RECORD_ASK && record->source == guest->index && record->to == TO_HUB &&
-                    record->result.path == subscriptions.path && bit_equal(id_of(record), id);
-        if (fits && (!meant || meant->ended))
-            meant = record;
-    }
-    return meant;
-}
-
 bool events_answered(struct run *run, struct guest *guest, const struct naive_frame *frame) {
+    struct hearing *hearing = &guest->hearing;
     if (naive_find(frame->body, "result.delivered").bytes) {
         answered_event(run, guest, frame);
         return true;
     }
     if (!naive_find(frame->body, "result.events").bytes)
         return false;
-    answered_wish(run, guest, frame);
-    struct record *request = request_of(run, guest, naive_find(frame->body, "id"));
-    if (!request)
-        oracle_fail(run, NOBODY, frame, "the hub listed subscriptions that nobody asked for");
+    struct wish_due *due = due_of(run, guest, frame);
+    struct record *request = run->records[due->tag];
+    if (due->tag > hearing->answered)
+        answered_wish(run, guest, due);
+    memmove(due, due + 1, (size_t)(&hearing->due[--hearing->due_count] - due) * sizeof *due);
     oracle_end_once(run, request, frame);
     request->guessed = true;
     return true;

@@ -35,6 +35,7 @@ struct guest *guest_arrive(struct run *run, int name) {
     if (name != NOBODY) {
         guest->level = random_chance(run->random, 700) ? 3 : (int)random_below(run->random, 4);
         guest->methods = random_below(run->random, 1 << METHODS_MAX);
+        guest->logs = run->world.hub->settings.journal && random_chance(run->random, 400);
     }
     run->guests[run->guest_count++] = guest;
     if (name != NOBODY)
@@ -169,6 +170,13 @@ static int choose_name(struct run *run) {
     return (int)random_below(run->random, 8);
 }
 
+// At once, so that the cancel may be on its way before the request has arrived.
+static void regret(struct run *run, struct guest *guest) {
+    const struct record *record = run->records[run->record_count - 1];
+    if (!run->profile.clean && !record->never && random_chance(run->random, 60))
+        cancelling_compose(run, guest, record);
+}
+
 static void call_somebody(struct run *run, struct guest *guest) {
     bool ask = random_chance(run->random, 700);
     uint32_t dice = random_below(run->random, 100);
@@ -182,10 +190,10 @@ static void call_somebody(struct run *run, struct guest *guest) {
     }
     enum address_kind to = dice < 75 ? TO_NAME : dice < 92 ? TO_METHOD : TO_NOBODY;
     int name = to == TO_METHOD ? (int)random_below(run->random, METHODS_MAX) : choose_name(run);
-    if (ask)
-        compose_ask(run, guest, to, name);
-    else
+    if (!ask)
         compose_tell(run, guest, to, name);
+    else if (compose_ask(run, guest, to, name))
+        regret(run, guest);
 }
 
 static void be_rude(struct run *run, struct guest *guest) {
@@ -224,9 +232,9 @@ static void move_out(struct run *run, struct guest *guest) {
         half_close(run, guest);
     } else if (dice < 4) {
         guest->leaving = true;
-        compose_simple(run, guest, "shutdown");
+        forms_leave(run, guest, "shutdown");
     } else if (dice < 5) {
-        compose_simple(run, guest, "exit");
+        forms_leave(run, guest, "exit");
         guest->doomed = guest->leaving = true;
         guest->null_errors++; // is answered with a result; no error is due
     } else if (dice < 7) {
@@ -239,23 +247,39 @@ static void move_out(struct run *run, struct guest *guest) {
         guest_arrive(run, name);
 }
 
+// Something that it has asked; if there is any, what has reached its target and isn't answered.
 static void cancel_something(struct run *run, struct guest *guest) {
-    if (!run->record_count)
-        return;
-    const struct record *record = run->records[random_below(run->random, run->record_count)];
-    if (record->kind == RECORD_ASK && record->source == guest->index && !record->never)
-        compose_cancel(run, guest, record);
+    const struct record *chosen = NULL;
+    unsigned first = run->record_count ? random_below(run->random, run->record_count) : 0;
+    for (unsigned step = 0; step < run->record_count; step++) {
+        const struct record *record = run->records[(first + step) % run->record_count];
+        if (record->kind != RECORD_ASK || record->source != guest->index || record->never)
+            continue;
+        chosen = record;
+        if (record->delivered && !record->ended)
+            break;
+    }
+    if (chosen)
+        cancelling_compose(run, guest, chosen);
 }
 
 // Several things at once, answers among them.
 static void send_batch(struct run *run, struct guest *guest) {
     compose_batch_begin(run, guest);
     for (unsigned count = 1 + random_below(run->random, 6); count > 0; count--) {
-        uint32_t dice = random_below(run->random, 10);
-        if (dice < 2)
+        uint32_t dice = random_below(run->random, 100);
+        if (dice < 15)
             compose_ping(run, guest);
-        else if (dice < 4)
+        else if (dice < 35)
             answer_one(run, guest);
+        else if (dice < 45)
+            forms_compose(run, guest);
+        else if (dice < 50)
+            forms_name(run, guest);
+        else if (dice < 55)
+            events_change_wish(run, guest);
+        else if (dice < 60 && !run->profile.clean)
+            cancel_something(run, guest);
         else
             call_somebody(run, guest);
     }
@@ -282,8 +306,12 @@ static bool do_one(struct run *run, struct guest *guest) {
         be_rude(run, guest);
     else if (dice < 19 && run->profile.leavers)
         move_out(run, guest);
-    else if (dice < 26 && run->profile.silent)
+    else if (dice < 23 && !run->profile.clean)
         cancel_something(run, guest);
+    else if (dice < 30)
+        forms_compose(run, guest);
+    else if (dice < 34)
+        forms_name(run, guest);
     else
         call_somebody(run, guest);
     return true;

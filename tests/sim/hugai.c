@@ -296,6 +296,7 @@ static void note(const struct run *run, const struct plan *plan, struct record *
         record->result = (struct hub_result){"capabilities.validation", "\"strict\""};
     else if (is_for(plan, "audit/log") && plan->call.to == TO_HUB)
         record->result = (struct hub_result){"logged", "true"};
+    record->copied = is_for(plan, "audit/log") && plan->call.to == TO_HUB;
 }
 
 // A lazy hub judges strictly what enters its journal, but when it drains it doesn't come to that.

@@ -95,6 +95,34 @@ static struct bit check_report(const struct run *run, const struct record *repor
     return reports_token(run, report);
 }
 
+// Whoever gets an id may answer it, and then that request ends: so it is a request that was sent to an agent
+// (and not to the hub, to subscribers or to whoever asked), under an id that no other one has had.
+static void check_asked(struct run *run, const struct naive_frame *frame) {
+    int tag;
+    struct bit id = naive_find(frame->body, "id");
+    const struct record *record = record_at(run, frame, "params.tag", &tag);
+    if (!id.bytes)
+        return;
+    if (!record || record->kind != RECORD_ASK || (record->to != TO_NAME && record->to != TO_METHOD))
+        oracle_fail(run, tag, frame, "a notification came with an id");
+    for (unsigned other = 0; other < run->record_count; other++)
+        if (run->records[other]->hub_id == bit_number(id))
+            oracle_fail(run, tag, frame, "two requests came with one id");
+}
+
+// What the journal keeps, told to somebody who lists its method.
+static void check_copy(struct run *run, struct guest *guest, struct record *record, int tag,
+                       const struct naive_frame *frame) {
+    if (record->never || record->delivered++ || !guest->logs || record->governance > guest->level ||
+        guest->index == record->source)
+        oracle_fail(run, tag, frame,
+                    "an entry of the journal was told to somebody who must not get it, or twice");
+    if (!splices_told(record, frame))
+        oracle_fail(run, tag, frame, "an entry of the journal was changed on its way");
+    oracle_order(run, guest, record, tag, frame);
+    totals.delivered++;
+}
+
 static bool check_call(struct run *run, struct guest *guest, const struct naive_frame *frame) {
     int tag;
     struct record *record = record_at(run, frame, "params.tag", &tag);
@@ -103,6 +131,10 @@ static bool check_call(struct run *run, struct guest *guest, const struct naive_
         oracle_fail(run, tag, frame, "a call came that nobody sent");
     if (record->to == TO_TOPIC) {
         events_check(run, guest, record, tag, frame);
+        return false;
+    }
+    if (record->copied) {
+        check_copy(run, guest, record, tag, frame);
         return false;
     }
     if ((record->kind == RECORD_ASK) != (id.bytes != NULL))
@@ -137,29 +169,6 @@ static bool check_call(struct run *run, struct guest *guest, const struct naive_
     duty->tag = tag;
     snprintf(duty->id, sizeof duty->id, "%llu", (unsigned long long)hub_id);
     return true;
-}
-
-// A cancel names what this guest was asked, and comes for a reason: the source wants it, has gone, or has
-// been told that it took too long.
-static bool check_cancel(struct run *run, struct guest *guest, const struct naive_frame *frame) {
-    struct bit id = naive_find(frame->body, "params.id");
-    uint64_t hub_id = bit_number(id.bytes ? id : naive_find(frame->body, "params.requestId"));
-    for (unsigned tag = 0; tag < run->record_count; tag++) {
-        struct record *record = run->records[tag];
-        if (record->kind != RECORD_ASK || record->delivered_to != guest->index || record->hub_id != hub_id)
-            continue;
-        const struct guest *source = run->guests[record->source];
-        bool reason = source->cancels || source->gone || source->leaving || source->doomed || record->ended ||
-                      record->short_timeout || record->ignored || run->profile.lossy || run->draining;
-        if (!reason || record->cancelled)
-            oracle_fail(run, (int)tag, frame, "a cancel came that nobody wanted, or twice");
-        record->cancelled = true;
-        return false;
-    }
-    if (!run->profile.tight &&
-        !run->profile.lossy) // a request that was refused here may be cancelled before that is known
-        oracle_fail(run, NOBODY, frame, "a cancel came for what was never asked here");
-    return false;
 }
 
 // --- Answers arrive
@@ -227,6 +236,12 @@ static bool somebody_forbids(const struct run *run, const struct record *record)
     return false;
 }
 
+// Whether a change of names may have been refused, or overtaken by its guest's leaving.
+static bool unsure(const struct run *run, const struct record *record) {
+    const struct guest *source = run->guests[record->source];
+    return run->profile.lossy || run->profile.tight || run->draining || source->leaving || source->doomed;
+}
+
 static bool code_allowed(const struct run *run, const struct record *record, int64_t code,
                          const struct naive_frame *frame) {
     if (record->refusal)
@@ -235,6 +250,8 @@ static bool code_allowed(const struct run *run, const struct record *record, int
     bool loose = run->profile.lossy || run->draining || source->doomed;
     if (record->to == TO_TOPIC && code != -32055)
         return code == -32052 && loose;
+    if (code == -32010 && record->to == TO_HUB)
+        return record->result.path && (record->absent || unsure(run, record));
     switch (code) {
     case -32001:
         return record->own_source && (source->leaving || contended(run, source));
@@ -266,12 +283,15 @@ static bool code_allowed(const struct run *run, const struct record *record, int
 }
 
 // Whether the hub's result is one for this request.
-static bool is_result(const struct record *record, const struct naive_frame *frame) {
-    if (record->to != TO_HUB || record->ping || record->never)
+static bool is_result(const struct run *run, const struct record *record, const struct naive_frame *frame) {
+    if (record->to != TO_HUB || record->ping || record->never || (record->absent && !unsure(run, record)))
         return false;
-    struct bit result = naive_find(frame->body, "result");
-    return record->result.path ? bit_is(naive_find(result, record->result.path), record->result.value)
-                               : bit_is(result, "null");
+    struct bit result = naive_find(frame->body, "result"), value = result;
+    if (record->result.path)
+        value = naive_find(result, record->result.path);
+    return record->result.path && !record->result.value
+               ? value.bytes != NULL
+               : bit_is(value, record->result.path ? record->result.value : "null");
 }
 
 // A request of the guest's with this id that may end so: an open one; or one that was taken for another with
@@ -283,7 +303,7 @@ static struct record *fitting_request(struct run *run, const struct guest *guest
         struct record *record = run->records[tag];
         if (record->kind != RECORD_ASK || record->source != guest->index || !bit_equal(id_of(record), id) ||
             record->batched != run->in_array || record->endless ||
-            !(code ? code_allowed(run, record, code, frame) : is_result(record, frame)))
+            !(code ? code_allowed(run, record, code, frame) : is_result(run, record, frame)))
             continue;
         if (!record->ended)
             return record;
@@ -343,6 +363,8 @@ bool oracle_frame(struct run *run, struct guest *guest, const struct naive_frame
     }
     struct bit method = naive_find(frame->body, "method");
     int tag;
+    if (method.bytes)
+        check_asked(run, frame);
     if (bit_is(method, "\"hub/replaced\"")) {
         guest->leaving = true;
         return false;
@@ -351,8 +373,10 @@ bool oracle_frame(struct run *run, struct guest *guest, const struct naive_frame
         events_told(run, guest, frame);
         return false;
     }
-    if (bit_is(method, "\"$/cancelRequest\"") || bit_is(method, "\"notifications/cancelled\""))
-        return check_cancel(run, guest, frame);
+    if (bit_is(method, "\"$/cancelRequest\"") || bit_is(method, "\"notifications/cancelled\"")) {
+        cancelling_check(run, guest, frame);
+        return false;
+    }
     if (method.bytes)
         return check_call(run, guest, frame);
     struct record *record = record_at(run, frame, "result.tag", &tag);

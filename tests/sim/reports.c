@@ -132,8 +132,9 @@ static unsigned choose_token(struct run *run, const struct record *request) {
     return first;
 }
 
-// A report by this guest on a request, by one of its tokens; NULL when it has none.
-static struct record *report(struct run *run, struct guest *guest, int tag) {
+// A report by this guest on a request, by one of its tokens; NULL when it has none. Sent as a request it is
+// none: it goes where other requests of that method would, which nobody offers.
+static struct record *report(struct run *run, struct guest *guest, int tag, bool ask) {
     const struct record *request = run->records[tag];
     unsigned which = choose_token(run, request);
     bool mcp = random_chance(run->random, 300);
@@ -143,15 +144,18 @@ static struct record *report(struct run *run, struct guest *guest, int tag) {
     char extra[96], path[32];
     snprintf(extra, sizeof extra, "\"%s\":%s,", key, request->given[which]);
     snprintf(path, sizeof path, "params.%s", key);
-    struct call call = {.kind = RECORD_TELL,
-                        .to = TO_ASKER,
+    struct call call = {.kind = ask ? RECORD_ASK : RECORD_TELL,
+                        .to = ask ? TO_NOBODY : TO_ASKER,
                         .name = tag,
+                        .targetless = true,
+                        .unroutable = -32601,
                         .method = mcp ? "notifications/progress" : "$/progress",
                         .extra = extra,
-                        .flaw = compose_flaw(run, guest, FLAW_IN_TELL, run->profile.flaws)};
+                        .flaw =
+                            compose_flaw(run, guest, ask ? FLAW_IN_ASK : FLAW_IN_TELL, run->profile.flaws)};
     struct record *record = compose_call(run, guest, &call);
-    if (!record)
-        return NULL;
+    if (!record || ask)
+        return record;
     record->token = which;
     record->expect = request->source;
     struct bit token = naive_find(record->body, path);
@@ -164,11 +168,11 @@ static struct record *report(struct run *run, struct guest *guest, int tag) {
 }
 
 bool reports_compose(struct run *run, struct guest *guest, int tag) {
-    return report(run, guest, tag) != NULL;
+    return report(run, guest, tag, random_chance(run->random, 100)) != NULL;
 }
 
 void reports_spoof(struct run *run, struct guest *guest, int tag) {
-    struct record *record = report(run, guest, tag);
+    struct record *record = report(run, guest, tag, false);
     if (record)
         record->never = true;
 }

@@ -34,8 +34,8 @@ enum address_kind { TO_HUB, TO_NAME, TO_METHOD, TO_NOBODY, TO_TOPIC, TO_ASKER };
 
 // The member by which a result of the hub's tells what it answers.
 struct hub_result {
-    const char *path; // NULL: the result is null
-    const char *value;
+    const char *path;  // NULL: the result is null
+    const char *value; // NULL: any
 };
 
 struct record {
@@ -77,6 +77,9 @@ struct record {
     bool broken_answer;
     bool secured; // its answer was wholly written before the agent half-closed: it must arrive
     int answers;  // the tag of the request
+    int cancels;  // likewise, of a cancel; else NOBODY
+    bool absent;  // it takes back a name that its guest hasn't
+    bool copied;  // who lists the journal's method is told of it
 
     // Of an event; guests as bits.
     uint64_t sure;   // had read that they subscribe to it when it was sent, and meant to go on
@@ -111,6 +114,7 @@ struct gathering {
     bool short_timeout;
     unsigned first;   // record
     struct dues dues; // of members
+    bool stateful;    // what a member changes is known: it isn't made void
     bool is_void;     // instead of them this one
     struct due void_due;
 };
@@ -121,12 +125,22 @@ struct wish {
     uint8_t patterns[PATTERNS_MAX];
 };
 
+// An answer that is due to a change of them: what it must say. What was asked for by notifications since the
+// change before this one may or may not be in force meanwhile.
+struct wish_due {
+    int tag; // of the request
+    struct wish wish;
+    unsigned ever, always; // bits: asked for at some time since then, and all the time
+};
+
 // What a guest wants to hear of (events.c).
 struct hearing {
-    unsigned listed;             // bits: patterns that its agent lists
-    struct wish wish;            // when all that it composed is done
-    struct wish due[WISHES_MAX]; // what the answers that are due must say, the next one first
+    unsigned listed;                 // bits: patterns that its agent lists
+    struct wish wish;                // when all that it composed is done
+    unsigned ever, always;           // as in a due, since the last of them
+    struct wish_due due[WISHES_MAX]; // in the order in which they were composed
     unsigned due_count;
+    int answered;            // the latest request that was
     unsigned sure;           // bits: asked for, confirmed, and not to be taken back
     int until[PATTERNS_MAX]; // events with this tag and later ones don't come by this pattern
     unsigned told;           // how many events the hub said that it missed
@@ -159,6 +173,8 @@ struct guest {
     unsigned null_errors;
     struct dues dues;
     bool cancels; // has cancelled something
+    bool more;    // has another name, if all that it composed is done
+    bool logs;    // its agent lists the journal's method
     int last_tag[GUESTS_MAX][SIM_LANES];
 };
 
@@ -209,7 +225,6 @@ struct record *compose_ask(struct run *run, struct guest *guest, enum address_ki
 struct record *compose_tell(struct run *run, struct guest *guest, enum address_kind to, int name);
 struct record *compose_ping(struct run *run, struct guest *guest);
 struct record *compose_register(struct run *run, struct guest *guest);
-struct record *compose_simple(struct run *run, struct guest *guest, const char *method);
 // Answers a duty, perhaps so that the hub must end the request with an error of its own.
 struct record *compose_answer(struct run *run, struct guest *guest, const struct duty *duty);
 // An answer to an id that this guest was never asked with.
@@ -237,9 +252,37 @@ const struct flaw *compose_flaw(struct run *run, const struct guest *guest, unsi
 // From now on all that this guest composes goes into one batch, until that is ended.
 void compose_batch_begin(const struct run *run, struct guest *guest);
 void compose_batch_end(struct run *run, struct guest *guest);
-// Cancels something that this guest has asked.
-void compose_cancel(struct run *run, struct guest *guest, const struct record *record);
 int record_tag(const struct run *run, const struct record *record);
+
+// --- forms.c: the hub's methods in every form
+
+// One that says nothing of what the guest is or wants; as a request or a notification, alone or in a batch.
+void forms_compose(struct run *run, struct guest *guest);
+// Takes another name, or takes it back.
+void forms_name(struct run *run, struct guest *guest);
+// "exit" or "shutdown".
+void forms_leave(struct run *run, struct guest *guest, const char *method);
+
+// --- cancelling.c: cancels
+
+// Cancels something that this guest has asked, in some form.
+void cancelling_compose(struct run *run, struct guest *guest, const struct record *record);
+// A cancel has come.
+void cancelling_check(struct run *run, struct guest *guest, const struct naive_frame *frame);
+
+// --- splices.c: what arrives of a body that isn't passed as it was sent
+
+// A stretch of what was sent, in whose place this arrives.
+struct splice {
+    size_t at, bytes;
+    struct bit value;
+};
+bool splices_same(struct bit sent, const struct splice *splices, unsigned count, struct bit came);
+// Of a request that arrives as a notification: its id's member, and the comma behind it or else before it,
+// are cut out. Of a notification nothing.
+struct splice splices_id_member(const struct record *record);
+// Whether it arrives as a notification, with nothing else changed.
+bool splices_told(const struct record *record, const struct naive_frame *frame);
 
 // --- events.c: events and who hears of them
 
@@ -247,7 +290,7 @@ int record_tag(const struct run *run, const struct record *record);
 void events_list(struct run *run, struct guest *guest, char *out, size_t capacity);
 // Publishes one, as a request or not, or several.
 void events_compose(struct run *run, struct guest *guest, bool ask);
-// Asks for some patterns, or takes some back.
+// Asks for some patterns, or takes some back, by a request or a notification.
 void events_change_wish(struct run *run, struct guest *guest);
 // An event has come.
 void events_check(struct run *run, struct guest *guest, struct record *record, int tag,
@@ -304,7 +347,7 @@ void queue_bytes_add(struct queue_bytes *queue, const void *bytes, size_t count)
 
 struct totals {
     uint64_t asked, answered, refused, told, delivered, null_errors, lost, runs, events, heard, missed;
-    uint64_t strict, flawed, reports; // runs; messages
+    uint64_t strict, flawed, reports, cancels, forms; // runs; messages
 };
 extern struct totals totals;
 

@@ -1,0 +1,50 @@
+// What arrives of a body in which the hub replaces something, or out of which it cuts something.
+#include <string.h>
+
+#include "tests/sim/run.h"
+
+static bool is_space(uint8_t byte) {
+    return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
+}
+
+// Takes what it is compared with off the front.
+static bool begins(struct bit *came, struct bit with) {
+    if (came->count < with.count || !bit_equal((struct bit){came->bytes, with.count}, with))
+        return false;
+    came->bytes += with.count;
+    came->count -= with.count;
+    return true;
+}
+
+bool splices_same(struct bit sent, const struct splice *splices, unsigned count, struct bit came) {
+    size_t at = 0;
+    for (unsigned index = 0; index < count; index++) {
+        const struct splice *splice = &splices[index];
+        if (!begins(&came, (struct bit){sent.bytes + at, splice->at - at}) || !begins(&came, splice->value))
+            return false;
+        at = splice->at + splice->bytes;
+    }
+    return bit_equal(came, (struct bit){sent.bytes + at, sent.count - at});
+}
+
+struct splice splices_id_member(const struct record *record) {
+    if (record->kind != RECORD_ASK)
+        return (struct splice){0};
+    const uint8_t *body = record->body.bytes;
+    size_t begin = record->id_at - strlen("\"id\":"), end = record->id_at + record->id_bytes, comma = end;
+    while (is_space(body[comma]))
+        comma++;
+    if (body[comma] == ',') {
+        end = comma + 1;
+    } else {
+        for (comma = begin; is_space(body[comma - 1]);)
+            comma--;
+        begin = body[comma - 1] == ',' ? comma - 1 : begin;
+    }
+    return (struct splice){begin, end - begin, {0}};
+}
+
+bool splices_told(const struct record *record, const struct naive_frame *frame) {
+    struct splice id = splices_id_member(record);
+    return bit_equal(frame->fields, record->fields) && splices_same(record->body, &id, 1, frame->body);
+}
