@@ -10,7 +10,7 @@ void outbox_init(struct outbox *outbox) {
         parcel_list_init(&outbox->lanes[lane]);
     outbox->begun = NULL;
     outbox->waiting = NULL;
-    outbox->bytes = 0;
+    outbox->bytes = outbox->urgent_bytes = 0;
     outbox->count = 0;
 }
 
@@ -46,9 +46,14 @@ static void unfile(struct outbox *outbox, struct parcel *parcel) {
 
 // --- What waits
 
+static size_t urgent_bytes(const struct parcel *parcel) {
+    return parcel->lane == LANE_URGENT ? parcel->bytes + sizeof *parcel : 0;
+}
+
 void outbox_add(struct outbox *outbox, struct parcel *parcel) {
     parcel_list_append(&outbox->lanes[parcel->lane], parcel);
     outbox->bytes += parcel->bytes;
+    outbox->urgent_bytes += urgent_bytes(parcel);
     outbox->count++;
     if (outbox->waiting && parcel->hub_id)
         file(outbox, parcel);
@@ -57,6 +62,7 @@ void outbox_add(struct outbox *outbox, struct parcel *parcel) {
 static void take_out(struct outbox *outbox, struct parcel_list *lane, struct parcel *parcel) {
     parcel_list_remove(lane, parcel);
     outbox->bytes -= parcel->bytes;
+    outbox->urgent_bytes -= urgent_bytes(parcel);
     outbox->count--;
     if (outbox->waiting)
         unfile(outbox, parcel);

@@ -160,16 +160,16 @@ static struct parcel *shorten(struct shard *shard, struct parcel *parcel) {
 }
 
 // A cancel passes a full queue, but a target that reads nothing could be told to cancel all that it owes, and
-// all that it ever owed to those who left: past twice the bound it is dropped. NULL when it was.
+// all that it ever owed to those who left: where cancels alone are as much as a queue may hold, it is
+// dropped. NULL when it was.
 static struct parcel *fit(struct shard *shard, const struct peer *peer, struct parcel *parcel) {
-    if (send_has_room(shard, peer))
-        return parcel;
-    if (!send_has_grace(shard, peer)) {
+    if (!send_has_room_for_urgent(shard, peer)) {
         drop_one(shard, COUNT_DROP_OVERLOADED, peer->name, parcel->bytes);
         send_release(shard, parcel);
         return NULL;
     }
-    return parcel->bytes > COPY_BYTES_MAX ? shorten(shard, parcel) : parcel;
+    bool is_long = parcel->bytes > COPY_BYTES_MAX && !send_has_room(shard, peer);
+    return is_long ? shorten(shard, parcel) : parcel;
 }
 
 void cancel_arrived(struct shard *shard, struct parcel *parcel) {

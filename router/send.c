@@ -10,6 +10,10 @@ bool send_has_room(const struct shard *shard, const struct peer *peer) {
     return outbox_footprint(&peer->connection.outbox) < shard_limits(shard)->queue_bytes_max;
 }
 
+bool send_has_room_for_urgent(const struct shard *shard, const struct peer *peer) {
+    return peer->connection.outbox.urgent_bytes < shard_limits(shard)->queue_bytes_max;
+}
+
 // Nobody waits for a small one; a large one's memory may be wanted.
 static void send_home(struct shard *shard, struct parcel *parcel) {
     struct mailbox *mailbox = hub_mailbox(shard->hub, shard->index, parcel->pool->shard);
@@ -60,10 +64,6 @@ void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel) {
 
 static bool is_past_grace(const struct shard *shard, const struct peer *peer) {
     return outbox_footprint(&peer->connection.outbox) >= 2 * shard_limits(shard)->queue_bytes_max;
-}
-
-bool send_has_grace(const struct shard *shard, const struct peer *peer) {
-    return !is_past_grace(shard, peer);
 }
 
 void send_queue_owed(struct shard *shard, struct peer *peer, struct parcel *parcel) {

@@ -7,8 +7,8 @@
 
 // Whether a request or notification may still be queued for this peer.
 bool send_has_room(const struct shard *shard, const struct peer *peer);
-// Whether it takes what passes a full queue: while less than twice the bound waits.
-bool send_has_grace(const struct shard *shard, const struct peer *peer);
+// Whether it takes what passes a full queue: while less than the bound waits of that.
+bool send_has_room_for_urgent(const struct shard *shard, const struct peer *peer);
 // Queues a parcel for a peer of this shard; takes the parcel in any case.
 void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel);
 // The parcels of one frame, in their order: as send_queue_owed.

@@ -321,7 +321,8 @@ static void requests_come_and_go(void **state) {
         }
         for (uint64_t hub_id = 1; hub_id <= IDS; hub_id++)
             remove_one(&fixture, waits, hub_id);
-        assert_true(outbox_empty(&fixture.outbox) && !fixture.outbox.waiting && fixture.outbox.bytes == 0);
+        assert_true(outbox_empty(&fixture.outbox) && !fixture.outbox.waiting && fixture.outbox.bytes == 0 &&
+                    fixture.outbox.urgent_bytes == 0);
         tear_down(&fixture);
     }
 }
