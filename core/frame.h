@@ -19,7 +19,8 @@ enum frame_result {
     FRAME_BAD,     // fault and fault_at tell; the connection can't be used any more
 };
 
-// The one table of framing faults. The text is what a peer reads in the error's data.
+// The one table of framing faults. The text is what a peer reads in the error's data. That a frame is late is
+// for its reader to say.
 #define FRAME_FAULTS(X)                                                                                      \
     X(FRAME_FAULT_NAME, "a field name must be one or more token characters, followed by a colon")            \
     X(FRAME_FAULT_VALUE, "a field value holds a control character")                                          \
@@ -30,7 +31,8 @@ enum frame_result {
     X(FRAME_FAULT_REPEATED, "this field may occur once only")                                                \
     X(FRAME_FAULT_CHARSET, "the charset must be utf-8")                                                      \
     X(FRAME_FAULT_HEADER_TOO_LARGE, "the header block is over the limit")                                    \
-    X(FRAME_FAULT_BODY_TOO_LARGE, "the body is over the limit")
+    X(FRAME_FAULT_BODY_TOO_LARGE, "the body is over the limit")                                              \
+    X(FRAME_FAULT_LATE, "the frame was not whole in time")
 
 enum frame_fault {
     FRAME_FAULT_NONE,

@@ -7,12 +7,15 @@
 #include "router/probe.h"
 #include "router/reply.h"
 #include "router/route.h"
+#include "router/send.h"
 
 enum { PARTIAL_BYTES_MIN = 512 };
 
 // --- Framing errors
 
-static void refuse_framing(struct shard *shard, struct peer *peer) {
+// Says what is wrong with the frame that is coming in. What is queued by now still comes before that, nothing
+// comes after it.
+static void refuse(struct shard *shard, struct peer *peer) {
     enum frame_fault fault = peer->scan.fault;
     struct text data;
     text_init(&data);
@@ -22,10 +25,16 @@ static void refuse_framing(struct shard *shard, struct peer *peer) {
         reply_data_number(&data, "limit", shard->frame_limits.header_bytes_max);
     if (fault == FRAME_FAULT_BODY_TOO_LARGE)
         reply_data_number(&data, "limit", shard->frame_limits.body_bytes_max);
-    stats_count(&shard->stats, COUNT_FRAMING_ERRORS);
+    send_missed_before_end(shard, peer);
     reply_error(shard, peer, (struct reply_to){0},
                 frame_fault_is_limit(fault) ? ERROR_FRAME_TOO_LARGE : ERROR_PARSE, &data);
+    peer->silenced = true;
     peer_linger(shard, peer);
+}
+
+static void refuse_framing(struct shard *shard, struct peer *peer) {
+    stats_count(&shard->stats, COUNT_FRAMING_ERRORS);
+    refuse(shard, peer);
 }
 
 // --- Frames of which the end has not come
@@ -260,12 +269,29 @@ static void go_on(struct shard *shard, struct peer *peer) {
     connection_receive(&peer->connection, shard->io);
 }
 
-// Nothing comes any more, and nothing is being received: the rest of a frame neither. Its sender may stay for
-// long, for answers.
+// Nothing comes any more that counts, and nothing is being received into it: the rest of a frame neither. Its
+// sender may stay for long, for answers.
 static void forget_partial(struct peer *peer) {
     buffer_drop(peer->partial);
     peer->partial = NULL;
     peer->partial_bytes = 0;
+}
+
+static void forget_unless_direct(struct peer *peer) {
+    if (peer->connection.receiving != RECEIVING_DIRECT)
+        forget_partial(peer);
+}
+
+// What is received straight into the frame comes to its end first.
+void feed_cut_off(struct shard *shard, struct peer *peer) {
+    peer->scan.fault = FRAME_FAULT_LATE;
+    peer->scan.fault_at = peer->partial_bytes;
+    stats_count(&shard->stats, COUNT_CLOSED_SLOW_SENDER);
+    refuse(shard, peer);
+    connection_want(&peer->connection, NULL, 0);
+    if (peer->connection.receiving == RECEIVING_DIRECT)
+        connection_pause(&peer->connection, shard->io);
+    forget_unless_direct(peer);
 }
 
 // All that it has sent before has been read by now.
@@ -284,6 +310,8 @@ void feed_event(struct shard *shard, struct peer *peer, const struct io_event *e
     if (connection_received(&peer->connection, event))
         feed_bytes(shard, peer, event);
     buffer_drop(event->buffer);
+    if (peer->state != PEER_OPEN)
+        forget_unless_direct(peer);
     want_rest(shard, peer);
     if (event->result == -ENOBUFS && peer->state != PEER_CLOSING) {
         starve(shard, peer);

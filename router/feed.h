@@ -11,5 +11,7 @@
 
 // An IO_RECEIVED event came for this peer.
 void feed_event(struct shard *shard, struct peer *peer, const struct io_event *event);
+// The frame that is coming in has taken too long: its sender is told, and that is the last thing it is told.
+void feed_cut_off(struct shard *shard, struct peer *peer);
 // Peers whose receives found no buffer are armed again, if there are some now.
 void feed_starved(struct shard *shard);

@@ -6,6 +6,7 @@
 #include "router/answer.h"
 #include "router/behind.h"
 #include "router/drop.h"
+#include "router/feed.h"
 #include "router/registry.h"
 #include "router/send.h"
 #include "router/subscribe.h"
@@ -110,7 +111,8 @@ static void leave(struct shard *shard, struct peer *peer) {
 }
 
 static bool all_sent(const struct peer *peer) {
-    return outbox_empty(&peer->connection.outbox) && !peer->connection.shipment && peer->batches == 0;
+    return outbox_empty(&peer->connection.outbox) && !peer->connection.shipment &&
+           (peer->batches == 0 || peer->silenced);
 }
 
 void peer_ended(struct shard *shard, struct peer *peer) {
@@ -256,8 +258,10 @@ void peer_timer(struct shard *shard, struct peer *peer) {
     bool partial = peer->state == PEER_OPEN && peer->partial;
     if (peer->state == PEER_LINGERING)
         peer_close(shard, peer, COUNTERS_COUNT);
+    else if (partial && !arrives(shard, peer) && peer_lacks_room(peer))
+        peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
     else if (partial && !arrives(shard, peer))
-        peer_close(shard, peer, peer_lacks_room(peer) ? COUNT_CLOSED_NO_MEMORY : COUNT_CLOSED_SLOW_SENDER);
+        feed_cut_off(shard, peer);
     else if (partial)
         peer_watch(shard, peer);
     else if (due_ms(shard, peer) <= shard_now_ms(shard))

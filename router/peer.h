@@ -30,7 +30,8 @@ struct peer {
     uint64_t name; // of the connection in the whole hub; constant
     enum peer_state state;
     bool initialized;
-    bool shut; // half-closed by the hub
+    bool silenced; // the answer to a framing error is queued: nothing may follow it
+    bool shut;     // half-closed by the hub
 
     // The frame that is coming in (feed.c).
     struct frame_scan scan;

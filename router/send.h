@@ -26,6 +26,9 @@ void send_release(struct shard *shard, struct parcel *parcel);
 bool send_event(struct shard *shard, struct peer *peer, struct parcel *parcel);
 // An event couldn't be queued for a peer: it is told before the next one, or when its queue has emptied.
 void send_missed(struct shard *shard, struct peer *peer, uint32_t count);
+// What the peer missed is told now, as far as there is memory: nothing will be queued for it any more but one
+// last frame.
+void send_missed_before_end(struct shard *shard, struct peer *peer);
 // Sends what is queued for a peer, as far as nothing is under way.
 void send_flush(struct shard *shard, struct peer *peer);
 // The same for every peer for which something was queued in this turn.
