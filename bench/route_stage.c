@@ -84,7 +84,7 @@ struct route_stage *route_stage_open(uint32_t body_bytes, uint32_t batch, int id
     outbox_init(&stage->to_source);
     kept_init(&stage->kept, &stage->budget);
     pending_table_init(&stage->pending, 0, &stage->kept);
-    agents_init(&stage->agents, 1, &stage->kept);
+    agents_init(&stage->agents, &(struct siphash_key){{1, 1}}, &stage->kept);
     wheel_init(&stage->wheel, 0);
     list_init(&stage->asked);
     struct capabilities *nothing = capabilities_create(&stage->kept, "{}", 2);

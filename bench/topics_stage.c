@@ -6,7 +6,9 @@
 #include "bench/stage.h"
 #include "core/topics.h"
 
-enum { NAME_BYTES_MAX = 64, SEED = 7 };
+enum { NAME_BYTES_MAX = 64 };
+
+static const struct siphash_key KEY = {{7, 7}};
 
 struct topics_stage {
     struct buffer_budget budget;
@@ -29,7 +31,7 @@ struct topics_stage *topics_stage_open(uint32_t exact, uint32_t prefixes) {
     char name[NAME_BYTES_MAX];
     stage->budget.bytes_max = UINT64_C(1) << 32;
     kept_init(&stage->kept, &stage->budget);
-    topics_init(&stage->topics, SEED, &stage->kept);
+    topics_init(&stage->topics, &KEY, &stage->kept);
     subscriber_init(&stage->subscriber);
     for (uint32_t index = 0; index < exact; index++)
         ask(stage, name, topics_stage_name(index, name, sizeof name));

@@ -5,11 +5,11 @@
 
 #include "core/limits.h"
 
-void agents_init(struct agents *agents, uint64_t seed, struct kept *kept) {
-    *agents = (struct agents){.kept = kept};
-    names_init(&agents->by_id, seed, kept);
-    groups_init(&agents->groups, seed, kept);
-    topics_init(&agents->topics, seed, kept);
+void agents_init(struct agents *agents, const struct siphash_key *key, struct kept *kept) {
+    *agents = (struct agents){.kept = kept, .multiplier = siphash_table(key, "homes", 5) | 1};
+    names_init(&agents->by_id, key, kept);
+    groups_init(&agents->groups, key, kept);
+    topics_init(&agents->topics, key, kept);
     list_init(&agents->all);
     for (size_t chain = 0; chain < HOME_CHAINS; chain++)
         list_init(&agents->homes[chain]);
@@ -29,9 +29,10 @@ struct agent *agents_find(const struct agents *agents, const char *id, size_t id
     return names_get(&agents->by_id, id, id_bytes);
 }
 
-// Fibonacci hashing: the top bits of the product.
+// The top bits of the product with an odd number that nobody knows: who connects anew until it has a number
+// that it likes can't tell which share a chain (Dietzfelbinger and others, 1997).
 static struct list *chain_of(struct agents *agents, uint64_t connection) {
-    return &agents->homes[(connection * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - HOME_CHAIN_BITS)];
+    return &agents->homes[(connection * agents->multiplier) >> (64 - HOME_CHAIN_BITS)];
 }
 
 struct home *agents_home(struct agents *agents, uint64_t connection) {

@@ -50,6 +50,7 @@ struct agents {
     struct topics topics; // what this shard's own connections subscribe to
     struct list all;
     struct list homes[HOME_CHAINS]; // by connection
+    uint64_t multiplier;            // secret: of their hash
     size_t count;
     uint64_t serials;  // of registrations, that whoever counts them has given out
     struct kept *kept; // the account that they are kept on
@@ -71,7 +72,7 @@ struct agent_offer {
     uint64_t *set_aside; // on the account's bound, for those other shards: each accepts its part (kept.h)
 };
 
-void agents_init(struct agents *agents, uint64_t seed, struct kept *kept);
+void agents_init(struct agents *agents, const struct siphash_key *key, struct kept *kept);
 void agents_deinit(struct agents *agents);
 
 struct agent *agents_find(const struct agents *agents, const char *id, size_t id_bytes);

@@ -2,14 +2,9 @@
 
 #include <string.h>
 
-#define XXH_INLINE_ALL
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wconversion"
-#include <xxhash.h>
-#pragma GCC diagnostic pop
-
 #include "core/limits.h"
 #include "core/pending.h"
+#include "core/siphash.h"
 
 enum {
     ID_BYTES_MAX = 512, // with room for the slack that reading JSON wants
@@ -58,18 +53,18 @@ static bool means(const struct pending *pending, const uint8_t *text, struct spa
 }
 
 // The same for all ids that are json_same. What is longer than any id that is kept hashes as it is written.
-static uint64_t hash_of(const uint8_t *text, struct span id, uint64_t seed) {
+static uint64_t hash_of(const uint8_t *text, struct span id, const struct siphash_key *key) {
     char decoded[ID_BYTES_MAX];
     size_t bytes = json_string_decode(text, id, decoded, sizeof decoded);
     uint64_t number;
     if (bytes != SIZE_MAX)
-        return XXH3_64bits_withSeed(decoded, bytes, seed);
+        return siphash_table(key, decoded, bytes);
     if (json_number_whole(text, id, &number))
-        return XXH3_64bits_withSeed(&number, sizeof number, seed);
+        return siphash_table(key, &number, sizeof number);
     bytes = json_number_decode(text, id, decoded, sizeof decoded);
     if (bytes != SIZE_MAX)
-        return XXH3_64bits_withSeed(decoded, bytes, seed);
-    return XXH3_64bits_withSeed(text + id.at, id.bytes, seed);
+        return siphash_table(key, decoded, bytes);
+    return siphash_table(key, text + id.at, id.bytes);
 }
 
 // --- The table
@@ -78,11 +73,11 @@ static void push(struct list *bucket, struct list *node) {
     list_append(bucket->next, node); // before the first is behind the head
 }
 
-static void file(struct asked *asked, struct pending *pending, uint64_t seed) {
+static void file(struct asked *asked, struct pending *pending, const struct siphash_key *key) {
     struct kept_id id;
     if (pending->cancelled || !read_kept(&id, pending))
         return;
-    push(&asked->buckets[hash_of(id.text, id.span, seed) & (asked->bucket_count - 1)], &pending->by_id);
+    push(&asked->buckets[hash_of(id.text, id.span, key) & (asked->bucket_count - 1)], &pending->by_id);
     asked->filed++;
 }
 
@@ -95,7 +90,7 @@ static size_t count(const struct asked *asked) {
 
 // Makes the table anew, as large as what is under way wants it; none for a short list. Without memory a table
 // that is there stays.
-static void make_table(struct asked *asked, uint64_t seed, struct kept *kept) {
+static void make_table(struct asked *asked, const struct siphash_key *key, struct kept *kept) {
     size_t requests = count(asked), bucket_count = SCAN_MAX;
     asked->filed = 0;
     if (requests <= SCAN_MAX) {
@@ -113,21 +108,22 @@ static void make_table(struct asked *asked, uint64_t seed, struct kept *kept) {
     for (size_t index = 0; index < bucket_count; index++)
         list_init(&buckets[index]);
     for (struct list *node = asked->requests.next; node != &asked->requests; node = node->next)
-        file(asked, list_entry(node, struct pending, by_source), seed);
+        file(asked, list_entry(node, struct pending, by_source), key);
 }
 
 // --- Asking
 
-void asked_add(struct asked *asked, struct pending *pending, uint64_t seed, struct kept *kept) {
+void asked_add(struct asked *asked, struct pending *pending, const struct siphash_key *key,
+               struct kept *kept) {
     asked->kept_bytes += pending->bytes;
     pending->source_bytes = &asked->kept_bytes;
     list_append(&asked->requests, &pending->by_source);
     if (!asked->buckets)
         return;
     if (asked->filed >= 2 * asked->bucket_count)
-        make_table(asked, seed, kept);
+        make_table(asked, key, kept);
     else
-        file(asked, pending, seed);
+        file(asked, pending, key);
 }
 
 static bool is_long(const struct list *list) {
@@ -137,12 +133,12 @@ static bool is_long(const struct list *list) {
     return node != list;
 }
 
-struct pending *asked_find(struct asked *asked, const uint8_t *text, struct span id, uint64_t seed,
-                           struct kept *kept) {
+struct pending *asked_find(struct asked *asked, const uint8_t *text, struct span id,
+                           const struct siphash_key *key, struct kept *kept) {
     if (!asked->buckets && is_long(&asked->requests))
-        make_table(asked, seed, kept);
+        make_table(asked, key, kept);
     if (asked->buckets) {
-        struct list *bucket = &asked->buckets[hash_of(text, id, seed) & (asked->bucket_count - 1)];
+        struct list *bucket = &asked->buckets[hash_of(text, id, key) & (asked->bucket_count - 1)];
         for (struct list *node = bucket->next; node != bucket; node = node->next)
             if (means(list_entry(node, struct pending, by_id), text, id))
                 return list_entry(node, struct pending, by_id);

@@ -16,6 +16,7 @@
 #include "core/list.h"
 
 struct pending;
+struct siphash_key;
 
 struct asked {
     struct list requests; // struct pending.by_source, oldest first
@@ -31,10 +32,11 @@ void asked_deinit(struct asked *asked, struct kept *kept);
 
 // Puts in a new request, which is in no source's list. pending_end takes it out. A table is taken on the
 // account `kept`.
-void asked_add(struct asked *asked, struct pending *pending, uint64_t seed, struct kept *kept);
+void asked_add(struct asked *asked, struct pending *pending, const struct siphash_key *key,
+               struct kept *kept);
 // The latest that isn't cancelled and whose id means what `id`, a value of `text`, means (json_same); or
-// NULL. `seed` is a secret, and always the same.
-struct pending *asked_find(struct asked *asked, const uint8_t *text, struct span id, uint64_t seed,
-                           struct kept *kept);
+// NULL. `key` is a secret, and always the same.
+struct pending *asked_find(struct asked *asked, const uint8_t *text, struct span id,
+                           const struct siphash_key *key, struct kept *kept);
 // Marks one as cancelled: it isn't found again.
 void asked_cancel(struct pending *pending);

@@ -24,10 +24,10 @@ struct group {
     char name[];
 };
 
-void groups_init(struct groups *groups, uint64_t seed, struct kept *kept) {
+void groups_init(struct groups *groups, const struct siphash_key *key, struct kept *kept) {
     groups->kept = kept;
     for (unsigned kind = 0; kind < GROUP_KINDS; kind++)
-        names_init(&groups->by_name[kind], seed, kept);
+        names_init(&groups->by_name[kind], key, kept);
 }
 
 void groups_deinit(struct groups *groups) {

@@ -33,7 +33,7 @@ struct groups {
     struct kept *kept;                 // the account that they are kept on
 };
 
-void groups_init(struct groups *groups, uint64_t seed, struct kept *kept);
+void groups_init(struct groups *groups, const struct siphash_key *key, struct kept *kept);
 // Every agent must have left.
 void groups_deinit(struct groups *groups);
 

@@ -2,21 +2,15 @@
 
 #include <string.h>
 
-#define XXH_INLINE_ALL
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wconversion"
-#include <xxhash.h>
-#pragma GCC diagnostic pop
-
 enum { CAPACITY_MIN = 16 };
 
-void names_init(struct names *names, uint64_t seed, struct kept *kept) {
-    *names = (struct names){.seed = seed, .kept = kept};
+void names_init(struct names *names, const struct siphash_key *hash_key, struct kept *kept) {
+    *names = (struct names){.hash_key = *hash_key, .kept = kept};
 }
 
 void names_deinit(struct names *names) {
     kept_give(names->kept, names->entries);
-    names_init(names, names->seed, names->kept);
+    *names = (struct names){.hash_key = names->hash_key, .kept = names->kept};
 }
 
 // The key's entry, or the free one where it would go. There is always a free one.
@@ -33,8 +27,7 @@ static struct name_entry *probe(const struct names *names, uint64_t hash, const 
 static struct name_entry *find(const struct names *names, const char *key, size_t key_bytes) {
     if (names->count == 0)
         return NULL;
-    struct name_entry *entry =
-        probe(names, XXH3_64bits_withSeed(key, key_bytes, names->seed), key, key_bytes);
+    struct name_entry *entry = probe(names, siphash_table(&names->hash_key, key, key_bytes), key, key_bytes);
     return entry->key ? entry : NULL;
 }
 
@@ -45,7 +38,7 @@ void *names_get(const struct names *names, const char *key, size_t key_bytes) {
 
 static bool rehash(struct names *names, size_t capacity) {
     struct names other = {
-        .capacity = capacity, .count = names->count, .seed = names->seed, .kept = names->kept};
+        .capacity = capacity, .count = names->count, .hash_key = names->hash_key, .kept = names->kept};
     other.entries = kept_take_zeroed(names->kept, capacity, sizeof *other.entries);
     if (!other.entries)
         return false;
@@ -85,7 +78,7 @@ bool names_reserve(struct names *names) {
 bool names_add(struct names *names, const char *key, size_t key_bytes, void *value) {
     if (!names_reserve(names))
         return false;
-    uint64_t hash = XXH3_64bits_withSeed(key, key_bytes, names->seed);
+    uint64_t hash = siphash_table(&names->hash_key, key, key_bytes);
     *probe(names, hash, key, key_bytes) =
         (struct name_entry){.hash = hash, .key = key, .key_bytes = key_bytes, .value = value};
     names->count++;

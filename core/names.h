@@ -1,6 +1,6 @@
 // A hash table from strings to pointers, for agentIds and for the names of groups. Keys are not copied: they
-// belong to what the pointer leads to. The seed comes from outside, so that no peer can choose names that
-// collide.
+// belong to what the pointer leads to. They are hashed under a secret key, which comes from outside, so that
+// no peer can choose names that collide.
 #pragma once
 
 #include <stdbool.h>
@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "core/kept.h"
+#include "core/siphash.h"
 
 struct name_entry {
     uint64_t hash;
@@ -20,11 +21,11 @@ struct names {
     struct name_entry *entries;
     size_t capacity; // a power of two, or 0
     size_t count;
-    uint64_t seed;
+    struct siphash_key hash_key;
     struct kept *kept; // the account that it is kept on
 };
 
-void names_init(struct names *names, uint64_t seed, struct kept *kept);
+void names_init(struct names *names, const struct siphash_key *hash_key, struct kept *kept);
 void names_deinit(struct names *names);
 // What the key leads to, or NULL.
 void *names_get(const struct names *names, const char *key, size_t key_bytes);

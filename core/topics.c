@@ -8,11 +8,11 @@
 
 static_assert(sizeof((struct subscription *)0)->key == 2 * sizeof(void *), "a key is compared by its bytes");
 
-void topics_init(struct topics *topics, uint64_t seed, struct kept *kept) {
+void topics_init(struct topics *topics, const struct siphash_key *key, struct kept *kept) {
     *topics = (struct topics){.kept = kept};
-    names_init(&topics->exact, seed, kept);
-    names_init(&topics->prefixes, seed, kept);
-    names_init(&topics->pairs, seed, kept);
+    names_init(&topics->exact, key, kept);
+    names_init(&topics->prefixes, key, kept);
+    names_init(&topics->pairs, key, kept);
 }
 
 void topics_deinit(struct topics *topics) {

@@ -59,7 +59,7 @@ struct topics {
     struct kept *kept; // the account that they are kept on
 };
 
-void topics_init(struct topics *topics, uint64_t seed, struct kept *kept);
+void topics_init(struct topics *topics, const struct siphash_key *key, struct kept *kept);
 // Every subscription must have gone.
 void topics_deinit(struct topics *topics);
 

@@ -93,8 +93,8 @@ void cancel_request(struct shard *shard, const struct message *message) {
                      "a string or a number, once");
         return;
     }
-    struct pending *pending =
-        asked_find(&message->peer->asked, message->body, id.value, shard->hub->settings.seed, &shard->kept);
+    struct pending *pending = asked_find(&message->peer->asked, message->body, id.value,
+                                         &shard->hub->settings.secrets.tables, &shard->kept);
     if (pending)
         forward(shard, message, id.value, pending);
     if (message_is_request(message))

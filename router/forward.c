@@ -130,7 +130,7 @@ static void bind(struct shard *shard, struct pending *pending, const struct mess
     pending->target = home->connection;
     pending->timeout_ms = timeout_ms(shard, message);
     pending->timer.kind = TIMER_PENDING;
-    asked_add(&message->peer->asked, pending, shard->hub->settings.seed, &shard->kept);
+    asked_add(&message->peer->asked, pending, &shard->hub->settings.secrets.tables, &shard->kept);
     list_append(&home->pending, &pending->by_target);
     wheel_arm(&shard->wheel, &pending->timer, shard_now_ms(shard) + pending->timeout_ms);
     hub_owe(shard->hub, home->connection, 1);

@@ -80,13 +80,11 @@ void hub_destroy(struct hub *hub) {
     memory_give(hub);
 }
 
-// The seed is the hub's secret.
 void hub_session(const struct hub *hub, uint64_t connection, char *out) {
-    uint64_t mixed = (connection ^ hub->settings.seed) * UINT64_C(0x9e3779b97f4a7c15);
-    mixed = (mixed ^ mixed >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
-    mixed ^= mixed >> 32;
-    for (unsigned digit = HUB_SESSION_BYTES; digit-- > 0; mixed >>= 4)
-        out[digit] = "0123456789abcdef"[mixed & 15];
+    uint8_t hash[SIPHASH_BYTES];
+    siphash_name(&hub->settings.secrets.sessions, &connection, sizeof connection, hash);
+    for (unsigned digit = 0; digit < HUB_SESSION_BYTES; digit++)
+        out[digit] = "0123456789abcdef"[hash[digit / 2] >> (digit % 2 ? 0 : 4) & 15];
 }
 
 uint32_t hub_owed(const void *context, uint64_t connection) {

@@ -7,6 +7,7 @@
 
 #include "core/buffer.h"
 #include "core/limits.h"
+#include "core/siphash.h"
 #include "io/io.h"
 #include "router/mailbox.h"
 
@@ -21,6 +22,12 @@ enum hub_phase {
     HUB_STOPPED,  // what was lent between shards has come home
 };
 
+// Random, each by itself: what is published under the one tells nothing of the other.
+struct hub_secrets {
+    struct siphash_key tables;   // of hash tables
+    struct siphash_key sessions; // of the names under which connections are known
+};
+
 struct hub_settings {
     // These may be read again while the hub runs (hub_reload), but for limits.connections_max.
     struct limits limits;
@@ -33,7 +40,7 @@ struct hub_settings {
     uint32_t shard_count;
     bool share_addresses; // with a hub that takes over: SIGTERM steps aside before it drains
     const char *journal;  // the audit journal's path; NULL: none is kept
-    uint64_t seed;        // random: of hash tables and session names
+    struct hub_secrets secrets;
     uint32_t process;
     enum io_backend io; // what every shard opens
     uint64_t spin_ns;   // as io_options
@@ -99,9 +106,9 @@ static inline uint32_t connection_slot(uint64_t connection) {
     return (uint32_t)(connection >> 32) & 0xffffff;
 }
 
-// The name under which peers and the journal know a connection, in hexadecimal digits: nobody can guess it
-// from another one's.
-enum { HUB_SESSION_BYTES = 16 };
+// The name under which peers and the journal know a connection, in hexadecimal digits: no two have the same,
+// and nobody can tell from it another one's, or anything of the hub.
+enum { HUB_SESSION_BYTES = 2 * SIPHASH_BYTES };
 void hub_session(const struct hub *hub, uint64_t connection, char *out);
 
 // How many requests a connection owes: as groups_load, with the hub as context.

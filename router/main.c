@@ -242,8 +242,12 @@ static int serve(struct program *program, struct config *config) {
     config->settings.read_context = program;
     choose_io(config);
     config->settings.process = (uint32_t)getpid();
-    if (getrandom(&config->settings.seed, sizeof config->settings.seed, 0) != sizeof config->settings.seed ||
-        hub_create(&program->hub, &config->settings)) {
+    struct hub_secrets *secrets = &config->settings.secrets;
+    if (getrandom(secrets, sizeof *secrets, 0) != sizeof *secrets) {
+        fputs("patchbayd: the system has no random numbers\n", stderr);
+        return 1;
+    }
+    if (hub_create(&program->hub, &config->settings)) {
         fputs("patchbayd: memory is used up\n", stderr);
         return 1;
     }

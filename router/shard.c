@@ -63,7 +63,7 @@ static void init_tables(struct shard *shard) {
     parcel_pool_init(&shard->parcels, &hub->budget, shard->index);
     sender_init(&shard->sender, &shard->buffers);
     kept_init(&shard->kept, &hub->budget);
-    agents_init(&shard->agents, hub->settings.seed, &shard->kept);
+    agents_init(&shard->agents, &hub->settings.secrets.tables, &shard->kept);
     pending_table_init(&shard->pending, shard->index, &shard->kept);
     list_init(&shard->to_send);
     list_init(&shard->starved);

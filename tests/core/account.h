@@ -1,7 +1,9 @@
-// An account of kept memory without a bound that anybody reaches, and agents on it.
+// A key of hash tables; an account of kept memory without a bound that anybody reaches, and agents on it.
 #pragma once
 
 #include "core/agents.h"
+
+static const struct siphash_key TABLE_KEY = {{17, 4}};
 
 static inline struct kept *account(void) {
     static struct buffer_budget budget = {.bytes_max = UINT64_C(1) << 40};

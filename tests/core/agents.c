@@ -24,7 +24,7 @@ struct small_hub {
 static void small_open(struct small_hub *hub, uint64_t memory_bytes) {
     *hub = (struct small_hub){.budget = {.bytes_max = memory_bytes}};
     kept_init(&hub->kept, &hub->budget);
-    agents_init(&hub->agents, 1, &hub->kept);
+    agents_init(&hub->agents, &TABLE_KEY, &hub->kept);
 }
 
 // All that was kept has been given back.
@@ -61,7 +61,7 @@ static const char *choose(struct agents *agents, const char *method, uint64_t bu
 static void an_agent_is_found_until_it_is_removed(void **state) {
     (void)state;
     struct agents agents;
-    agents_init(&agents, 1, account());
+    agents_init(&agents, &TABLE_KEY, account());
     struct agent *one = put(&agents, "one", 5, "{}"), *two = put(&agents, "two", 5, "[]");
     assert_ptr_equal(agents_find(&agents, "one", 3), one);
     assert_ptr_equal(one->home, two->home);
@@ -82,7 +82,7 @@ static void registering_again_replaces_what_it_offers(void **state) {
     (void)state;
     static const uint32_t owed[4] = {0};
     struct agents agents;
-    agents_init(&agents, 1, account());
+    agents_init(&agents, &TABLE_KEY, account());
     put(&agents, "a", 1, "{\"methods\":[\"old\",\"both\"]}");
     put(&agents, "a", 1, "{\"methods\":[\"new\",\"both\",\"both\",7]}");
     assert_int_equal(agents.count, 1);
@@ -100,7 +100,7 @@ static void the_one_that_owes_least_is_chosen(void **state) {
     uint32_t owed[5] = {0, 3, 1, 2, 1};
     static const char *const ids[] = {"a1", "a2", "a3", "a4"};
     struct agents agents;
-    agents_init(&agents, 1, account());
+    agents_init(&agents, &TABLE_KEY, account());
     for (uint64_t connection = 1; connection <= 4; connection++)
         put(&agents, ids[connection - 1], connection, "{\"methods\":[\"m\"]}");
     // Ties in turn, and never the one that asks.
@@ -121,7 +121,7 @@ static void nobody_is_chosen_for_its_own_request(void **state) {
     (void)state;
     static const uint32_t owed[3] = {0};
     struct agents agents;
-    agents_init(&agents, 1, account());
+    agents_init(&agents, &TABLE_KEY, account());
     put(&agents, "a", 1, "{\"methods\":[\"m\"]}");
     put(&agents, "b", 1, "{\"methods\":[\"m\"]}");
     assert_string_equal(choose(&agents, "m", 1, owed), "nobody");
@@ -158,7 +158,7 @@ static void what_counts_as_a_capability(void **state) {
     };
     for (size_t index = 0; index < sizeof table / sizeof *table; index++) {
         struct agents agents;
-        agents_init(&agents, 1, account());
+        agents_init(&agents, &TABLE_KEY, account());
         const struct agent *agent = put(&agents, "a", 1, table[index].capabilities);
         const struct group *group = groups_find(&agents.groups, GROUP_CAPABILITY, "hcs", 3);
         size_t at = 0;
@@ -178,7 +178,7 @@ static uint32_t count_asked(const void *context, uint64_t connection) {
 static void a_choice_ends_at_one_that_owes_nothing(void **state) {
     (void)state;
     struct agents agents;
-    agents_init(&agents, 1, account());
+    agents_init(&agents, &TABLE_KEY, account());
     for (unsigned connection = 1; connection <= 100; connection++) {
         char id[16];
         snprintf(id, sizeof id, "a%u", connection);
@@ -199,7 +199,7 @@ static void who_stays_keeps_its_turn(void **state) {
     static const char *const stay[] = {"a4", "a8", "a2"};
     static const uint64_t leave[] = {1, 3, 5, 6, 7};
     struct agents agents;
-    agents_init(&agents, 1, account());
+    agents_init(&agents, &TABLE_KEY, account());
     char id[] = "a1";
     for (uint64_t connection = 1; connection <= 8; connection++, id[1]++)
         put(&agents, id, connection, "{\"methods\":[\"m\"]}");
@@ -252,7 +252,7 @@ static void without_memory_nothing_is_left_half_done(void **state) {
     (void)state;
     static const uint32_t owed[4] = {0};
     struct agents agents;
-    agents_init(&agents, 1, account());
+    agents_init(&agents, &TABLE_KEY, account());
     put(&agents, "a", 1, "{\"methods\":[\"old\"]}");
     bool done = false;
     for (uint64_t left = 0; !done; left++) {
@@ -364,7 +364,7 @@ static void capabilities_are_shared_by_all_shards(void **state) {
     struct agents other;
     small_open(&hub, 64 << 20);
     kept_init(&other_kept, &hub.budget);
-    agents_init(&other, 1, &other_kept);
+    agents_init(&other, &TABLE_KEY, &other_kept);
     struct agent_offer offer = {.connection = 1, .id = "a", .id_bytes = 1};
     offer.capabilities = capabilities_create(&hub.kept, text, sizeof text);
     assert_ptr_equal(agents_put(&hub.agents, &offer)->capabilities, offer.capabilities);
@@ -387,7 +387,7 @@ static void an_agent_may_change_hands(void **state) {
     (void)state;
     static const uint32_t owed[3] = {0};
     struct agents agents;
-    agents_init(&agents, 1, account());
+    agents_init(&agents, &TABLE_KEY, account());
     put(&agents, "a", 1, "{\"methods\":[\"old\"]}");
     struct agent *agent = put(&agents, "a", 2, "{\"methods\":[\"new\"]}");
     assert_ptr_equal(agents_find(&agents, "a", 1), agent);

@@ -17,7 +17,7 @@
 #include "core/pending.h"
 #include "tests/core/account.h"
 
-enum { SEED = 17, LONG = 50000 };
+enum { LONG = 50000 };
 
 struct source {
     struct pending_table table;
@@ -39,7 +39,7 @@ static void source_deinit(struct source *source) {
 static struct pending *ask(struct source *source, const char *id) {
     struct pending *pending = pending_add(&source->table, id, (uint32_t)strlen(id));
     assert_non_null(pending);
-    asked_add(&source->asked, pending, SEED, account());
+    asked_add(&source->asked, pending, &TABLE_KEY, account());
     return pending;
 }
 
@@ -56,7 +56,7 @@ static struct pending *find(struct source *source, const char *id) {
     size_t bytes = strlen(id);
     assert_true(bytes + BUFFER_SLACK_BYTES <= sizeof text);
     memcpy(text, id, bytes);
-    return asked_find(&source->asked, text, (struct span){0, (uint32_t)bytes}, SEED, account());
+    return asked_find(&source->asked, text, (struct span){0, (uint32_t)bytes}, &TABLE_KEY, account());
 }
 
 static void meanings(struct source *source) {
@@ -182,7 +182,7 @@ static void without_memory_for_a_table_requests_are_found(void **state) {
         others[index] = pending_add(&source.table, "\"other\"", 7);
     memory_fail_after(0);
     for (size_t index = 0; index < sizeof others / sizeof *others; index++)
-        asked_add(&source.asked, others[index], SEED, account());
+        asked_add(&source.asked, others[index], &TABLE_KEY, account());
     memory_fail_after(UINT64_MAX);
     assert_ptr_equal(find(&source, "\"other\""), others[2 * LONG - 1]);
     char id[16];

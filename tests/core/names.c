@@ -30,7 +30,7 @@ static void any_sequence_agrees_with_a_table(void **state) {
         struct names names;
         bool there[KEYS] = {false};
         uint32_t number = 12345;
-        names_init(&names, seed, account());
+        names_init(&names, &(struct siphash_key){{seed, 7}}, account());
         for (unsigned round = 0; round < 5000; round++) {
             number = number * 1664525 + 1013904223;
             size_t index = (number >> 8) % KEYS, bytes = key(index);
@@ -62,7 +62,7 @@ static void a_name_is_all_its_bytes(void **state) {
     (void)state;
     struct names names;
     int value;
-    names_init(&names, 1, account());
+    names_init(&names, &TABLE_KEY, account());
     assert_null(names_get(&names, "a", 1));
     names_remove(&names, "a", 1);
     assert_true(names_add(&names, "a\0b", 3, &value));
@@ -76,7 +76,7 @@ static void without_memory_a_full_table_stays_as_it_is(void **state) {
     (void)state;
     struct names names;
     size_t count = 0;
-    names_init(&names, 1, account());
+    names_init(&names, &TABLE_KEY, account());
     assert_true(names_add(&names, keys[0], key(0), &keys[0]));
     memory_fail_after(0);
     while (++count < KEYS && names_add(&names, keys[count], key(count), &keys[count]))
@@ -90,8 +90,30 @@ static void without_memory_a_full_table_stays_as_it_is(void **state) {
     names_deinit(&names);
 }
 
+// Where a name lies depends on each bit of the key: who knows the rest of it can't tell.
+static void each_bit_of_the_key_moves_the_names(void **state) {
+    (void)state;
+    for (unsigned bit = 0; bit < 128; bit++) {
+        struct siphash_key hash_keys[2] = {{{1, 2}}, {{1, 2}}};
+        struct names names[2];
+        unsigned same = 0;
+        hash_keys[1].words[bit / 64] ^= UINT64_C(1) << bit % 64;
+        for (unsigned which = 0; which < 2; which++) {
+            names_init(&names[which], &hash_keys[which], account());
+            for (size_t index = 0; index < KEYS; index++)
+                assert_true(names_add(&names[which], keys[index], key(index), &keys[index]));
+        }
+        for (size_t slot = 0; slot < names[0].capacity; slot++)
+            same += names[0].entries[slot].key && names[0].entries[slot].key == names[1].entries[slot].key;
+        assert_in_range(same, 0, KEYS / 20); // by chance, one or so
+        for (unsigned which = 0; which < 2; which++)
+            names_deinit(&names[which]);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_bit_of_the_key_moves_the_names),
         cmocka_unit_test(any_sequence_agrees_with_a_table),
         cmocka_unit_test(a_name_is_all_its_bytes),
         cmocka_unit_test(without_memory_a_full_table_stays_as_it_is),

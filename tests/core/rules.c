@@ -74,7 +74,7 @@ static void the_table(void **state) {
         {"anything", STRING, "loose", GOVERNANCE_SUPERVISED, 9, ERROR_NONE, "loose"},
     };
     struct agents agents;
-    agents_init(&agents, 1, account());
+    agents_init(&agents, &TABLE_KEY, account());
     put(&agents, "loose", 1, GOVERNANCE_SUPERVISED);
     put(&agents, "strict", 2, GOVERNANCE_MANUAL);
     for (size_t index = 0; index < sizeof table / sizeof *table; index++) {
@@ -115,7 +115,7 @@ static void tools_and_approvers(void **state) {
         {"governance/approval", ABSENT, NULL, ERROR_NONE, "only"},
     };
     struct agents agents;
-    agents_init(&agents, 1, account());
+    agents_init(&agents, &TABLE_KEY, account());
     put(&agents, "only", 1, GOVERNANCE_MANUAL);
     struct agent_offer human = {.connection = 2, .id = "human", .id_bytes = 5};
     assert_non_null(put_offer(&agents, &human, "{}", 2));

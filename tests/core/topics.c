@@ -73,7 +73,7 @@ static void the_longest_pattern_and_the_longest_name_meet(void **state) {
     memset(pattern, 'x', EVENT_BYTES_MAX);
     memset(name, 'x', EVENT_BYTES_MAX);
     pattern[EVENT_BYTES_MAX - 1] = '*';
-    topics_init(&topics, 3, account());
+    topics_init(&topics, &TABLE_KEY, account());
     subscriber_init(&subscriber);
     assert_non_null(ask(&topics, &subscriber, pattern));
     assert_non_null(ask(&topics, &subscriber, name));
@@ -115,7 +115,7 @@ static void any_sequence_agrees_with_a_naive_matcher(void **state) {
     char patterns[PATTERNS][16];
     bool there[SUBSCRIBERS][PATTERNS] = {{false}};
     number = 99;
-    topics_init(&topics, 5, account());
+    topics_init(&topics, &TABLE_KEY, account());
     for (unsigned index = 0; index < PATTERNS; index++)
         make_name(patterns[index], true);
     for (unsigned index = 0; index < SUBSCRIBERS; index++)
@@ -182,7 +182,7 @@ static void a_subscription_goes_with_its_last_reason(void **state) {
     (void)state;
     struct agents agents;
     struct subscriber subscriber;
-    agents_init(&agents, 1, account());
+    agents_init(&agents, &TABLE_KEY, account());
     subscriber_init(&subscriber);
     assert_true(put(&agents, &subscriber, "one", "[\"a\",\"b*\",\"a\",7,\"x*y\",\"\"]"));
     assert_string_equal(in_force(&subscriber), "a,b*");
@@ -203,7 +203,7 @@ static void registering_again_replaces_and_keeps_the_place_of_what_stays(void **
     (void)state;
     struct agents agents;
     struct subscriber subscriber;
-    agents_init(&agents, 1, account());
+    agents_init(&agents, &TABLE_KEY, account());
     subscriber_init(&subscriber);
     assert_true(put(&agents, &subscriber, "one", "[\"a\",\"b\",\"c\"]"));
     assert_true(put(&agents, &subscriber, "one", "[\"d\",\"b\"]"));
@@ -228,7 +228,7 @@ static void what_a_registration_will_hold_is_foreseen(void **state) {
     (void)state;
     struct agents agents;
     struct subscriber subscriber;
-    agents_init(&agents, 1, account());
+    agents_init(&agents, &TABLE_KEY, account());
     subscriber_init(&subscriber);
     assert_true(put(&agents, &subscriber, "one", "[\"a\",\"b\",\"c\"]"));
     assert_true(put(&agents, &subscriber, "two", "[\"c\",\"d\"]"));
@@ -248,7 +248,7 @@ static void without_memory_nothing_changes(void **state) {
     for (uint64_t left = 0;; left++) {
         struct agents agents;
         struct subscriber subscriber;
-        agents_init(&agents, 1, account());
+        agents_init(&agents, &TABLE_KEY, account());
         subscriber_init(&subscriber);
         assert_non_null(ask(&agents.topics, &subscriber, "z*"));
         memory_fail_after(left);

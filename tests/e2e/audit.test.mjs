@@ -23,7 +23,7 @@ function lines(path) {
   return text.split('\n').slice(0, -1).map((line) => {
     const entry = JSON.parse(line);
     assert.match(entry.time, /^2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
-    assert.match(entry.source.connection, /^[0-9a-f]{16}$/);
+    assert.match(entry.source.connection, /^[0-9a-f]{32}$/);
     assert.ok(Array.isArray(entry.source.agents) && 'target' in entry, line);
     return entry;
   });

@@ -65,7 +65,9 @@ void world_open(struct world *world, const struct world_options *options) {
     if (options->settings)
         settings = *options->settings;
     settings.shard_count = options->shard_count;
-    settings.seed = random_next(&world->random);
+    struct siphash_key *keys[] = {&settings.secrets.tables, &settings.secrets.sessions};
+    for (unsigned index = 0; index < 4; index++)
+        keys[index / 2]->words[index % 2] = random_next(&world->random);
     if (hub_create(&world->hub, &settings))
         kernel_fail("out of memory");
     fill_kept(world, options->kept_room);
