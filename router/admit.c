@@ -1,7 +1,7 @@
 #include "router/admit.h"
 
 #include "router/mail.h"
-#include "router/registry.h"
+#include "router/orders.h"
 
 static void refuse(struct shard *shard, struct order *order, enum error error) {
     order->error = error;
@@ -13,7 +13,7 @@ static void send_out(struct shard *shard, struct peer *peer, struct order *order
     order->under_way = true;
     peer->admission.orders++;
     peer->admission.patterns += order->patterns;
-    registry_send(shard, order);
+    order_send(shard, order);
 }
 
 // Whether there is room for what it lists, whatever becomes of the orders under way.
@@ -49,7 +49,7 @@ void admit(struct shard *shard, struct order *order) {
     if (order->kind == ORDER_REGISTER)
         order->patterns = (uint32_t)topics_listed(order->capabilities);
     if (!peer)
-        registry_send(shard, order);
+        order_send(shard, order);
     else if (peer->state != PEER_OPEN || (!peer->admission.waiting && has_room(shard, peer, order)))
         send_out(shard, peer, order);
     else if (peer->admission.orders)

@@ -95,6 +95,11 @@ void answer_refused(struct shard *shard, uint64_t hub_id, enum error error) {
     answer_error(shard, pending, error, &data);
 }
 
+void answer_cancelled(struct shard *shard, struct pending *pending) {
+    stats_count(&shard->stats, COUNT_CANCELLED_IN_QUEUE);
+    answer_error(shard, pending, ERROR_CANCELLED, NULL);
+}
+
 void answer_timed_out(struct shard *shard, struct pending *pending) {
     stats_count(&shard->stats, COUNT_REQUESTS_TIMED_OUT);
     struct text data;

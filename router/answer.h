@@ -17,6 +17,8 @@ void answer_broken(struct shard *shard, uint64_t hub_id, uint64_t from);
 void answer_refused(struct shard *shard, uint64_t hub_id, enum error error);
 // The request ends with an error. `data` as for reply_error.
 void answer_error(struct shard *shard, struct pending *pending, enum error error, struct text *data);
+// It was cancelled while it waited in its target's queue.
+void answer_cancelled(struct shard *shard, struct pending *pending);
 // Its time is up.
 void answer_timed_out(struct shard *shard, struct pending *pending);
 // A connection with agents is gone: all that this shard's peers asked of it ends.

@@ -4,13 +4,13 @@
 // out, the hub cancels by itself.
 #pragma once
 
-#include "router/message.h"
+#include "router/shard.h"
 
-// A peer cancels what it has asked. Ids that aren't pending are ignored: the answer may be on its way.
-void cancel_request(struct shard *shard, const struct message *message);
+// Sends a cancel on its way to the target of a request, once a request; takes the parcel. `answer`: its
+// source waits for an answer, and if the request was found in the target's queue it is to be answered
+// `cancelled`: by the caller where this returns true, else by MAIL_CANCELLED, which brings the parcel home.
+bool cancel_dispatch(struct shard *shard, struct pending *pending, struct parcel *parcel, bool answer);
 // Cancels a request at its target because nobody waits for it any more. The caller ends it.
 void cancel_downstream(struct shard *shard, struct pending *pending);
-// A cancel has come to the target's shard; takes the parcel.
-void cancel_arrived(struct shard *shard, struct parcel *parcel);
-// It took the request out of the queue and is back at the source's shard; takes the parcel.
-void cancel_came_home(struct shard *shard, struct parcel *parcel);
+// A cancel has come to the target's shard; takes the parcel. True as cancel_dispatch.
+bool cancel_arrived(struct shard *shard, struct parcel *parcel);

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "router/events.h"
-#include "router/forward.h"
 
 // Whether the event lies behind the run and goes the same way.
 static bool goes_on(const struct event_run *run, const struct message *message, const char *name,
@@ -11,7 +10,7 @@ static bool goes_on(const struct event_run *run, const struct message *message, 
     const struct frame *frame = message->frame;
     return run->count > 0 && run->count < EVENT_RUN_MAX && run->buffer == frame->buffer &&
            run->at + run->ends[run->count - 1] == frame->at && run->source == message->peer->name &&
-           run->required == frame->header->governance && run->lane == forward_lane(message) &&
+           run->required == frame->header->governance && run->lane == message_lane(message) &&
            run->name_bytes == name_bytes && memcmp(run->name, name, name_bytes) == 0;
 }
 
@@ -24,7 +23,7 @@ static void begin_run(struct shard *shard, const struct message *message, const 
     run->source = message->peer->name;
     run->at = message->frame->at;
     run->required = message->frame->header->governance;
-    run->lane = (uint8_t)forward_lane(message);
+    run->lane = (uint8_t)message_lane(message);
     run->name_bytes = name_bytes;
     memcpy(run->name, name, name_bytes);
 }

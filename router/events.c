@@ -6,7 +6,6 @@
 #include "router/batch.h"
 #include "router/drop.h"
 #include "router/event_run.h"
-#include "router/forward.h"
 #include "router/mail.h"
 #include "router/refuse.h"
 #include "router/send.h"
@@ -163,7 +162,7 @@ static struct parcel *parcel_of_event(struct shard *shard, const struct message 
         parcel = parcel_forward(&shard->parcels, message->frame);
     }
     if (parcel)
-        parcel->lane = (uint8_t)forward_lane(message);
+        parcel->lane = (uint8_t)message_lane(message);
     return parcel;
 }
 

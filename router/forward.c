@@ -7,15 +7,6 @@
 #include "router/refuse.h"
 #include "router/send.h"
 
-enum parcel_lane forward_lane(const struct message *message) {
-    if (!lookup_has(&message->lookup, KEY_PRIORITY) || message->lookup.type[KEY_PRIORITY] != JSON_STRING)
-        return LANE_NORMAL;
-    struct span priority = message->lookup.value[KEY_PRIORITY];
-    bool high = json_string_is(message->body, priority, "high") ||
-                json_string_is(message->body, priority, "critical");
-    return high ? LANE_HIGH : LANE_NORMAL;
-}
-
 // One that has gone may still be in the registry: its leaving goes round.
 enum error forward_fault(struct shard *shard, const struct message *message, uint64_t target) {
     uint32_t to = connection_shard(target);
@@ -64,7 +55,7 @@ void forward_notification(struct shard *shard, const struct message *message, st
         refuse_at(shard, message, agent, ERROR_AUDIT);
         return;
     }
-    parcel->lane = (uint8_t)forward_lane(message);
+    parcel->lane = (uint8_t)message_lane(message);
     stats_count(&shard->stats, COUNT_NOTIFICATIONS_FORWARDED);
     deliver(shard, agent->home->connection, parcel);
 }
@@ -169,7 +160,7 @@ void forward_request(struct shard *shard, const struct message *message, struct 
     }
     bind(shard, pending, message, agent->home);
     parcel->hub_id = hub_id;
-    parcel->lane = (uint8_t)forward_lane(message);
+    parcel->lane = (uint8_t)message_lane(message);
     stats_count(&shard->stats, COUNT_REQUESTS_FORWARDED);
     deliver(shard, agent->home->connection, parcel);
 }

@@ -7,8 +7,6 @@
 // What keeps a target, a connection, from taking one more message now, as far as this shard knows; ERROR_NONE
 // when nothing does.
 enum error forward_fault(struct shard *shard, const struct message *message, uint64_t target);
-// By params.priority.
-enum parcel_lane forward_lane(const struct message *message);
 // Hands a request to an agent, and remembers who asked; without memory for that it is refused.
 void forward_request(struct shard *shard, const struct message *message, struct agent *agent);
 // Hands a notification to an agent, or counts it as dropped. One that was made out of a request loses its id.

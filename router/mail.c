@@ -47,6 +47,13 @@ static void take_delivery(struct shard *shard, struct parcel *parcel) {
     }
 }
 
+static void take_cancelled(struct shard *shard, struct parcel *parcel) {
+    struct pending *pending = pending_find(&shard->pending, parcel->hub_id);
+    parcel_drop(parcel);
+    if (pending)
+        answer_cancelled(shard, pending);
+}
+
 void mail_defer(struct shard *shard, struct mail *mail) {
     mail->next = NULL;
     *shard->orders_last = mail;
@@ -83,7 +90,7 @@ static void take(struct shard *shard, struct mail *mail) {
         cancel_arrived(shard, parcel);
         break;
     case MAIL_CANCELLED:
-        cancel_came_home(shard, parcel);
+        take_cancelled(shard, parcel);
         break;
     case MAIL_EVENT:
         events_arrived(shard, mail);

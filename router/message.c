@@ -20,3 +20,12 @@ void message_answer(struct shard *shard, const struct message *message, struct t
         reply_result(shard, message->peer, to, result->bytes, result->length);
     text_deinit(result);
 }
+
+enum parcel_lane message_lane(const struct message *message) {
+    if (!lookup_has(&message->lookup, KEY_PRIORITY) || message->lookup.type[KEY_PRIORITY] != JSON_STRING)
+        return LANE_NORMAL;
+    struct span priority = message->lookup.value[KEY_PRIORITY];
+    bool high = json_string_is(message->body, priority, "high") ||
+                json_string_is(message->body, priority, "critical");
+    return high ? LANE_HIGH : LANE_NORMAL;
+}

@@ -38,3 +38,5 @@ size_t message_room(const struct shard *shard, const struct message *message);
 // Answers with a result, JSON, which is taken over: a request gets it, a notification doesn't. Without memory
 // for it the peer is closed.
 void message_answer(struct shard *shard, const struct message *message, struct text *result);
+// By params.priority.
+enum parcel_lane message_lane(const struct message *message);

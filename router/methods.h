@@ -1,4 +1,4 @@
-// The methods that the hub answers itself.
+// The methods that the hub answers itself: those of names.h.
 #pragma once
 
 #include "router/message.h"
@@ -6,6 +6,3 @@
 // Answers a message whose method is one of the hub's, or refuses it because the session isn't open yet or the
 // hub has no such method under hub/. False when it is to be routed.
 bool methods_answer(struct shard *shard, const struct message *message);
-// Whether an agent may offer this method: not the hub's own, nor what begins with hub/, $/ or rpc., nor
-// the empty name.
-bool methods_may_be_offered(const char *method, size_t bytes);

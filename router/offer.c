@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/listing.h"
-#include "router/methods.h"
+#include "router/names.h"
 #include "router/refuse.h"
 #include "router/subscribe.h"
 
@@ -62,7 +62,7 @@ static bool may_offer(const struct message *message, struct span capabilities) {
         size_t bytes = SIZE_MAX;
         if (methods.type == JSON_OBJECT || item.type == JSON_STRING)
             bytes = json_string_decode(message->body, method, name, sizeof name);
-        if (++count > METHODS_PER_AGENT_MAX || (bytes != SIZE_MAX && !methods_may_be_offered(name, bytes)))
+        if (++count > METHODS_PER_AGENT_MAX || (bytes != SIZE_MAX && !names_may_be_offered(name, bytes)))
             return false;
     }
     return true;

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "router/forward.h"
 #include "router/mail.h"
 #include "router/refuse.h"
 #include "router/send.h"
@@ -120,7 +119,7 @@ bool progress_route(struct shard *shard, const struct message *message) {
                  message->peer->name, message->frame->body.bytes);
         return true;
     }
-    parcel->lane = (uint8_t)forward_lane(message);
+    parcel->lane = (uint8_t)message_lane(message);
     if (to == shard->index) {
         deliver(shard, hub_id, (enum pending_token)which, message->peer->name, parcel);
         return true;

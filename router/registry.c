@@ -10,27 +10,19 @@
 #include "router/reply.h"
 #include "router/subscribe.h"
 
-// What gives back what is kept isn't refused for what is kept.
-struct order *order_create(struct shard *shard, enum order_kind kind, uint64_t connection) {
-    bool gives_back = kind == ORDER_UNREGISTER || kind == ORDER_RESIGN;
-    struct order *order =
-        gives_back ? kept_take_anyway(&shard->kept, sizeof *order) : kept_take(&shard->kept, sizeof *order);
-    if (!order)
-        return NULL;
-    *order = (struct order){.kind = kind, .mail = {.kind = MAIL_ORDER, .connection = connection}};
-    return order;
-}
-
-void order_destroy(struct shard *shard, struct order *order) {
-    capabilities_drop(&shard->kept, order->capabilities);
-    kept_give(&shard->kept, order->request_id);
-    kept_give(&shard->kept, order);
-}
-
 // --- Applying
 
 static struct agent *find(struct shard *shard, const struct order *order) {
     return agents_find(&shard->agents, order->agent_id, order->agent_id_bytes);
+}
+
+static void notify_replaced(struct shard *shard, struct peer *peer, const struct order *order) {
+    struct text body;
+    text_init(&body);
+    text_put(&body, "{\"jsonrpc\":\"2.0\",\"method\":\"hub/replaced\",\"params\":{\"agentId\":");
+    text_string(&body, order->agent_id, order->agent_id_bytes);
+    text_put(&body, "}}");
+    reply_notify(shard, peer, &body);
 }
 
 // The old holder of an agentId that it lost to another connection is told, by its own shard.
@@ -38,7 +30,7 @@ static void tell_replaced(struct shard *shard, uint64_t holder, const struct ord
     bool here = holder != order->mail.connection && connection_shard(holder) == shard->index;
     struct peer *peer = here ? peer_find(shard, holder) : NULL;
     if (peer)
-        reply_replaced(shard, peer, order->agent_id, order->agent_id_bytes);
+        notify_replaced(shard, peer, order);
 }
 
 // What a connection of this shard subscribes with, as long as it can take events; else NULL.
@@ -223,14 +215,6 @@ void registry_submit(struct shard *shard, struct order *order) {
     admit(shard, order);
 }
 
-void registry_send(struct shard *shard, struct order *order) {
-    // Never at once: whoever submits may be in the middle of what the order takes away.
-    if (shard->index == 0)
-        mail_defer(shard, &order->mail);
-    else
-        pass_on(shard, order, 0);
-}
-
 void registry_step(struct shard *shard, struct order *order) {
     switch (order->stage) {
     case ORDER_ASKED:
@@ -250,7 +234,7 @@ void registry_step(struct shard *shard, struct order *order) {
         shard->orders_out--;
         if (order->error && !order->request_id)
             refuse_untold(shard, order->mail.connection, order->error, 0);
-        reply_order(shard, order);
+        order_answer(shard, order);
         admit_settled(shard, order);
         count_for_peer(shard, order, -1);
         order_destroy(shard, order);

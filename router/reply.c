@@ -167,58 +167,7 @@ void reply_error(struct shard *shard, struct peer *peer, struct reply_to to, enu
     answer(shard, peer, to, &body);
 }
 
-// --- Orders
-
-static void order_result(struct shard *shard, struct peer *peer, const struct order *order,
-                         struct reply_to to) {
-    struct text result;
-    text_init(&result);
-    if (order->kind == ORDER_RESIGN) {
-        text_put(&result, "null");
-    } else {
-        text_put(&result, "{\"agentId\":");
-        text_string(&result, order->agent_id, order->agent_id_bytes);
-        text_put(&result, ",\"registered\":");
-        text_put(&result, order->kind == ORDER_REGISTER ? "true}" : "false}");
-    }
-    if (result.failed)
-        reply_failed(shard, peer, to);
-    else
-        reply_result(shard, peer, to, result.bytes, result.length);
-    text_deinit(&result);
-}
-
-void reply_order(struct shard *shard, const struct order *order) {
-    if (!order->request_id)
-        return;
-    struct peer *peer = peer_find(shard, order->mail.connection);
-    struct reply_to to = {order->request_id, order->request_id_bytes, order->batch};
-    if (!peer) {
-        reply_missed(shard, order->mail.connection, to);
-        return;
-    }
-    if (!order->error) {
-        order_result(shard, peer, order, to);
-        return;
-    }
-    struct text data;
-    text_init(&data);
-    reply_data_string(&data, "agent", order->agent_id, order->agent_id_bytes);
-    if (order->limit)
-        reply_data_number(&data, "limit", (int64_t)order->limit);
-    if (order->error == ERROR_INVALID_PARAMS) {
-        reply_data_text(&data, "field", "params.capabilities.events");
-        reply_data_number(&data, "limit", SUBSCRIPTIONS_PER_CONNECTION_MAX);
-    }
-    reply_error(shard, peer, to, order->error, &data);
-}
-
-void reply_replaced(struct shard *shard, struct peer *peer, const char *agent_id, size_t bytes) {
-    struct text body;
-    text_init(&body);
-    text_put(&body, "{\"jsonrpc\":\"2.0\",\"method\":\"hub/replaced\",\"params\":{\"agentId\":");
-    text_string(&body, agent_id, bytes);
-    text_put(&body, "}}");
-    if (!queue_body(shard, peer, &body))
+void reply_notify(struct shard *shard, struct peer *peer, struct text *body) {
+    if (!queue_body(shard, peer, body))
         close_without_memory(shard, peer);
 }

@@ -4,7 +4,6 @@
 
 #include "core/errors.h"
 #include "core/text.h"
-#include "router/registry.h"
 #include "router/shard.h"
 
 // Where an answer goes: the request's id as its source wrote it (count 0: null), and the batch that it came
@@ -27,10 +26,8 @@ void reply_error(struct shard *shard, struct peer *peer, struct reply_to to, enu
                  struct text *data);
 // The peer that asked has gone, and an answer of the hub's own with it.
 void reply_missed(struct shard *shard, uint64_t connection, struct reply_to to);
-// Answers the request behind an order that has been settled.
-void reply_order(struct shard *shard, const struct order *order);
-// Tells a peer that another one has taken its agentId over: hub/replaced.
-void reply_replaced(struct shard *shard, struct peer *peer, const char *agent_id, size_t bytes);
+// Sends a notification of the hub's own; takes the body over. Without memory for it the peer is closed.
+void reply_notify(struct shard *shard, struct peer *peer, struct text *body);
 
 // Writes a frame of the hub's own: a header block and this body. Fails as texts do, also when the body has
 // failed.
