@@ -1,12 +1,12 @@
 #include "router/admit.h"
 
-#include "router/mail.h"
 #include "router/orders.h"
+#include "router/post.h"
 
 static void refuse(struct shard *shard, struct order *order, enum error error) {
     order->error = error;
     order->stage = ORDER_SETTLED;
-    mail_defer(shard, &order->mail);
+    post_defer(shard, &order->mail);
 }
 
 static void send_out(struct shard *shard, struct peer *peer, struct order *order) {

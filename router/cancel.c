@@ -1,7 +1,7 @@
 #include "router/cancel.h"
 
 #include "router/drop.h"
-#include "router/mail.h"
+#include "router/post.h"
 #include "router/reply.h"
 #include "router/send.h"
 

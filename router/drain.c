@@ -1,19 +1,13 @@
 #include "router/drain.h"
 
 #include "router/answer.h"
-#include "router/mail.h"
-
-static void wake_all(struct shard *shard) {
-    for (uint32_t to = 0; to < shard->hub->settings.shard_count; to++)
-        if (to != shard->index)
-            shard_wake(shard, to);
-}
+#include "router/post.h"
 
 static void begin_phase(struct shard *shard, enum hub_phase phase) {
     struct hub *hub = shard->hub;
     atomic_store_explicit(&hub->phase_waiting, hub->settings.shard_count, memory_order_relaxed);
     atomic_store(&hub->phase, phase);
-    wake_all(shard);
+    shard_wake_others(shard);
 }
 
 void drain_begin(struct shard *shard) {
@@ -72,12 +66,12 @@ static bool finished(struct shard *shard) {
     switch (shard->phase) {
     case HUB_DRAINING:
         return shard->drain_over || (shard->pending.count == 0 && shard->entries_out == 0 &&
-                                     shard->events_out == 0 && mail_quiet(shard) && all_sent(shard));
+                                     shard->events_out == 0 && post_quiet(shard) && all_sent(shard));
     case HUB_CLOSING:
         return shard->peers.count == 0 && !shard_is_listening(shard);
     case HUB_STOPPED:
         return parcel_pool_full(&shard->parcels) && shard->orders_out == 0 && shard->entries_out == 0 &&
-               shard->events_out == 0 && mail_quiet(shard);
+               shard->events_out == 0 && post_quiet(shard);
     default:
         return false;
     }
@@ -89,7 +83,7 @@ static void report(struct shard *shard) {
     if (atomic_fetch_sub(&hub->phase_waiting, 1) != 1)
         return;
     if (shard->phase == HUB_STOPPED)
-        wake_all(shard);
+        shard_wake_others(shard);
     else
         begin_phase(shard, shard->phase + 1);
 }

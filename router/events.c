@@ -6,7 +6,7 @@
 #include "router/batch.h"
 #include "router/drop.h"
 #include "router/event_run.h"
-#include "router/mail.h"
+#include "router/post.h"
 #include "router/refuse.h"
 #include "router/send.h"
 

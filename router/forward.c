@@ -2,7 +2,7 @@
 
 #include "router/audit.h"
 #include "router/drop.h"
-#include "router/mail.h"
+#include "router/post.h"
 #include "router/progress.h"
 #include "router/refuse.h"
 #include "router/send.h"

@@ -7,7 +7,7 @@
 
 #include "core/memory.h"
 #include "router/audit.h"
-#include "router/mail.h"
+#include "router/post.h"
 
 struct journal {
     struct io_file file; // bytes: its length without the group under way

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "router/mail.h"
+#include "router/post.h"
 #include "router/refuse.h"
 
 // What gives back what is kept isn't refused for what is kept.
@@ -48,7 +48,7 @@ struct order *order_for_message(struct shard *shard, const struct message *messa
 void order_send(struct shard *shard, struct order *order) {
     // Never at once: whoever submits may be in the middle of what the order takes away.
     if (shard->index == 0)
-        mail_defer(shard, &order->mail);
+        post_defer(shard, &order->mail);
     else
         mailbox_post(hub_mailbox(shard->hub, shard->index, 0), &order->mail);
 }

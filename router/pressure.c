@@ -184,12 +184,6 @@ static bool close_slow_sender(struct shard *shard) {
 
 // --- Relief
 
-static void wake_others(struct shard *shard) {
-    for (uint32_t other = 0; other < shard->hub->settings.shard_count; other++)
-        if (other != shard->index)
-            shard_wake(shard, other);
-}
-
 static uint64_t used(const struct shard *shard) {
     return atomic_load_explicit(&shard->hub->budget.bytes, memory_order_relaxed);
 }
@@ -264,5 +258,5 @@ void pressure_relieve(struct shard *shard) {
     if (!trim(shard))
         close_one(shard);
     if (!list_empty(&shard->starved))
-        wake_others(shard);
+        shard_wake_others(shard);
 }

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "router/mail.h"
+#include "router/post.h"
 #include "router/refuse.h"
 #include "router/send.h"
 

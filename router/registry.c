@@ -5,7 +5,7 @@
 
 #include "router/admit.h"
 #include "router/answer.h"
-#include "router/mail.h"
+#include "router/post.h"
 #include "router/refuse.h"
 #include "router/reply.h"
 #include "router/subscribe.h"

@@ -3,7 +3,7 @@
 #include "core/text.h"
 #include "router/behind.h"
 #include "router/drop.h"
-#include "router/mail.h"
+#include "router/post.h"
 #include "router/probe.h"
 
 bool send_has_room(const struct shard *shard, const struct peer *peer) {

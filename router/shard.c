@@ -10,8 +10,9 @@
 #include "router/behind.h"
 #include "router/drain.h"
 #include "router/feed.h"
+#include "router/inbox.h"
 #include "router/journal.h"
-#include "router/mail.h"
+#include "router/post.h"
 #include "router/pressure.h"
 #include "router/send.h"
 
@@ -220,9 +221,7 @@ static void read_again(struct shard *shard) {
     if (!hub_reload(shard->hub))
         stats_count(&shard->stats, COUNT_RELOADS_FAILED);
     follow_settings(shard);
-    for (uint32_t other = 0; other < shard->hub->settings.shard_count; other++)
-        if (other != shard->index)
-            shard_wake(shard, other);
+    shard_wake_others(shard);
 }
 
 static void signalled(struct shard *shard, int number) {
@@ -298,6 +297,12 @@ void shard_wake(struct shard *shard, uint32_t other) {
         io_wake(shard->io, sleeper->io);
 }
 
+void shard_wake_others(struct shard *shard) {
+    for (uint32_t other = 0; other < shard->hub->settings.shard_count; other++)
+        if (other != shard->index)
+            shard_wake(shard, other);
+}
+
 static bool is_over(const struct shard *shard) {
     return shard->phase == HUB_STOPPED && shard->phase_done && atomic_load(&shard->hub->phase_waiting) == 0;
 }
@@ -305,7 +310,7 @@ static bool is_over(const struct shard *shard) {
 // Whether others have posted, ended or changed anything that this shard has not seen.
 static bool has_news(struct shard *shard) {
     const struct hub *hub = shard->hub;
-    return !mail_quiet(shard) || atomic_load(&hub->phase) != shard->phase ||
+    return !post_quiet(shard) || atomic_load(&hub->phase) != shard->phase ||
            hub_settings(hub) != shard->settings || is_over(shard);
 }
 
@@ -327,7 +332,7 @@ bool shard_turn(struct shard *shard) {
     stats_set(&shard->stats, COUNT_KERNEL_ENTRIES, io_entries(shard->io));
     for (struct io_event event; io_next(shard->io, &event);)
         handle(shard, &event);
-    mail_read(shard);
+    inbox_read(shard);
     expire(shard);
     drain_follow(shard);
     send_flush_all(shard);
@@ -336,7 +341,7 @@ bool shard_turn(struct shard *shard) {
     peers_reap(shard);
     journal_turn(shard);
     drain_report(shard);
-    mail_publish(shard);
+    post_publish(shard);
     bool over = is_over(shard);
     if (over)
         io_run(shard->io, 0); // others may have to be woken for their last turn

@@ -125,6 +125,8 @@ bool shard_turn(struct shard *shard);
 
 // Wakes another shard if it sleeps; takes effect when this one hands its work to the kernel.
 void shard_wake(struct shard *shard, uint32_t other);
+// The same for all others.
+void shard_wake_others(struct shard *shard);
 // Leaves new connections to the hub that listens beside this one.
 void shard_step_aside(struct shard *shard);
 // Ends accepting; what arrives from now on is refused by the kernel.

@@ -20,7 +20,7 @@
 
 #include "router/drain.h"
 #include "router/hub.h"
-#include "router/mail.h"
+#include "router/post.h"
 #include "router/shard.h"
 #include "tests/sim/sim_io.h"
 
@@ -166,7 +166,7 @@ static void nothing(struct shard *waker) {
 
 static void a_shard_that_falls_asleep_has_no_mail(void **state) {
     (void)state;
-    play(post, mail_publish);
+    play(post, post_publish);
 }
 
 static void a_shard_that_falls_asleep_misses_no_phase(void **state) {

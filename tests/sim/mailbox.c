@@ -5,7 +5,7 @@
 #define mailbox_quiet   router_mailbox_quiet
 #include "tests/sim/mailbox.h"
 
-#include "router/mail.h"
+#include "router/post.h"
 #include "tests/sim/sim_io.h"
 
 enum { IDLE_SHARE = MAILBOX_MESSAGES / MAILBOX_IDLE_MAX, IDLE_SHARE_SMALL = 4 };

@@ -9,7 +9,7 @@
 #include "core/json.h"
 #include "core/memory.h"
 #include "router/journal.h"
-#include "router/mail.h"
+#include "router/post.h"
 #include "tests/sim/fiber.h"
 #include "tests/sim/kernel.h"
 #include "tests/sim/mailbox.h"

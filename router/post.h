@@ -1,4 +1,4 @@
-// What travels between shards, and what the receiver does with it.
+// What travels between shards. What the receiver does with it is the inbox's affair (inbox.c).
 #pragma once
 
 #include "router/shard.h"
@@ -25,18 +25,9 @@ enum mail_kind {
     MAIL_ENTRIES_SETTLED, // they come home
 };
 
-// A socket on its way to its shard.
-struct adoption {
-    struct mail mail;
-    int socket;
-};
-
-// Reads all mail that has come. Changes of the registry are held back until everything that was posted before
-// them has been read: a response that was on its way when its sender left still counts.
-void mail_read(struct shard *shard);
-// Holds an order of this shard's own back in the same way.
-void mail_defer(struct shard *shard, struct mail *order);
+// Holds an order of this shard's own back, as those of other shards are (inbox.h).
+void post_defer(struct shard *shard, struct mail *order);
 // Shows what was posted in this turn, and wakes shards that sleep.
-void mail_publish(struct shard *shard);
+void post_publish(struct shard *shard);
 // Whether no mail has come. Said after `asleep` was set, this makes it safe to sleep.
-bool mail_quiet(struct shard *shard);
+bool post_quiet(struct shard *shard);

@@ -1,4 +1,4 @@
-#include "router/mail.h"
+#include "router/inbox.h"
 
 #include "core/list.h"
 #include "core/memory.h"
@@ -7,6 +7,7 @@
 #include "router/drop.h"
 #include "router/events.h"
 #include "router/journal.h"
+#include "router/post.h"
 #include "router/progress.h"
 #include "router/registry.h"
 #include "router/send.h"
@@ -54,12 +55,6 @@ static void take_cancelled(struct shard *shard, struct parcel *parcel) {
         answer_cancelled(shard, pending);
 }
 
-void mail_defer(struct shard *shard, struct mail *mail) {
-    mail->next = NULL;
-    *shard->orders_last = mail;
-    shard->orders_last = &mail->next;
-}
-
 static void take(struct shard *shard, struct mail *mail) {
     struct parcel *parcel = parcel_of(mail);
     switch ((enum mail_kind)mail->kind) {
@@ -105,7 +100,7 @@ static void take(struct shard *shard, struct mail *mail) {
         break;
     }
     case MAIL_ORDER:
-        mail_defer(shard, mail);
+        post_defer(shard, mail);
         break;
     case MAIL_ENTRIES:
         journal_arrived(shard, list_entry(mail, struct entry, mail));
@@ -141,29 +136,8 @@ static void carry_out_orders(struct shard *shard) {
     }
 }
 
-void mail_read(struct shard *shard) {
+void inbox_read(struct shard *shard) {
     read_all(shard);
     if (shard->orders)
         carry_out_orders(shard);
-}
-
-// An order goes to shard 0 and from there upwards, so the highest mailbox is shown first: no order can arrive
-// anywhere before what this shard posted there ahead of it.
-void mail_publish(struct shard *shard) {
-    for (uint32_t to = shard->hub->settings.shard_count; to-- > 0;) {
-        struct mailbox *mailbox = hub_mailbox(shard->hub, shard->index, to);
-        if (to != shard->index && mailbox_publish(mailbox))
-            shard_wake(shard, to);
-    }
-}
-
-// Mail of this shard's own that found no room must be posted again without waiting for anybody.
-bool mail_quiet(struct shard *shard) {
-    if (shard->orders)
-        return false;
-    for (uint32_t other = 0; other < shard->hub->settings.shard_count; other++)
-        if (!mailbox_quiet(hub_mailbox(shard->hub, other, shard->index)) ||
-            mailbox_crowded(hub_mailbox(shard->hub, shard->index, other)))
-            return false;
-    return true;
 }
