@@ -56,7 +56,8 @@ static void check_reason(const struct run *run, const struct record *request,
                          const struct naive_frame *frame) {
     const struct guest *source = run->guests[request->source];
     bool reason = source->cancels || source->gone || source->leaving || source->doomed || request->ended ||
-                  request->short_timeout || request->ignored || run->profile.lossy || run->draining;
+                  request->short_timeout || request->ignored || run->profile.lossy || run->late ||
+                  run->draining;
     if (!reason || request->cancelled)
         oracle_fail(run, record_tag(run, request), frame, "a cancel came that nobody wanted, or twice");
 }

@@ -271,15 +271,25 @@ struct record *compose_spoof(struct run *run, struct guest *guest, uint64_t id) 
 
 // --- What isn't right
 
+#define BAD_LENGTH "{\"fault\":\"Content-Length must be 1 to 10 decimal digits\"}"
+
 void compose_junk(struct run *run, struct guest *guest, bool framing) {
-    static const char *const blocks[] = {"Content-Length: +3\r\n\r\n{} ",
-                                         "Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}",
-                                         "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
-                                         "Content-Length: 2\n\n{}",
-                                         "Content-Length: 0\r\n\r\n",
-                                         "Content-Length: 99999999999\r\n\r\n{}",
-                                         "X-Y: z\r\n\r\n{}",
-                                         "Content-Length: 4000000000\r\n\r\n{}"};
+    static const struct {
+        const char *text;
+        struct due due;
+    } blocks[] = {
+        {"Content-Length: +3\r\n\r\n{} ", {.code = -32700, .data = BAD_LENGTH}},
+        {"Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}",
+         {.code = -32700, .data = "{\"fault\":\"this field may occur once only\"}"}},
+        {"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", {.code = -32700, .data = "{\"offset\":3}"}},
+        {"Content-Length: 2\n\n{}", {.code = -32700, .data = "{\"fault\":\"lines end in CR LF\"}"}},
+        {"Content-Length: 0\r\n\r\n",
+         {.code = -32700, .data = "{\"fault\":\"Content-Length must not be zero\"}"}},
+        {"Content-Length: 99999999999\r\n\r\n{}", {.code = -32700, .data = BAD_LENGTH}},
+        {"X-Y: z\r\n\r\n{}", {.code = -32700, .data = "{\"fault\":\"Content-Length is missing\"}"}},
+        {"Content-Length: 4000000000\r\n\r\n{}",
+         {.code = -32055, .data = "{\"fault\":\"the body is over the limit\"}"}},
+    };
     static const struct {
         const char *text;
         struct due due;
@@ -295,8 +305,11 @@ void compose_junk(struct run *run, struct guest *guest, bool framing) {
     };
     uint32_t which = random_below(run->random, 8);
     if (framing) {
-        queue_bytes_add(&guest->out, blocks[which], strlen(blocks[which]));
-        guest->doomed = guest->leaving = true;
+        struct due due = blocks[which].due;
+        due.last = true;
+        queue_bytes_add(&guest->out, blocks[which].text, strlen(blocks[which].text));
+        dues_add(&guest->dues, due);
+        guest->breaks = guest->doomed = guest->leaving = true;
         return;
     }
     char text[128];

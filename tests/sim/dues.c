@@ -62,13 +62,13 @@ static void fail_undue(const struct run *run, const struct guest *guest, const s
 
 void dues_check(const struct run *run, struct guest *guest, const struct naive_frame *frame, int64_t code) {
     struct due *due = find_due(run, guest, frame, code);
-    bool framing = guest->doomed && (code == -32700 || code == -32055);
     bool too_large = run->profile.lossy && code == -32055;
     guest->null_errors++;
     totals.null_errors++;
+    guest->silenced = due ? due->last : too_large && naive_find(frame->body, "error.data.offset").bytes;
     if (due)
         memmove(due, due + 1, (size_t)(&guest->dues.list[--guest->dues.count] - due) * sizeof *due);
-    else if (run->in_array || (!framing && !too_large))
+    else if (run->in_array || !too_large)
         fail_undue(run, guest, frame);
 }
 

@@ -37,6 +37,7 @@ struct guest *guest_arrive(struct run *run, int name) {
         guest->methods = random_below(run->random, 1 << METHODS_MAX);
         guest->logs = run->world.hub->settings.journal && random_chance(run->random, 400);
     }
+    pace_choose(run, guest);
     run->guests[run->guest_count++] = guest;
     if (name != NOBODY)
         compose_register(run, guest);
@@ -83,10 +84,16 @@ static bool read_some(struct run *run, struct guest *guest) {
     bool readable = wire_readable(guest->wire) != 0;
     if (!readable && (!wire_at_end(guest->wire) || guest->ended_by_hub))
         return false;
+    if (readable && pace_rests(run, guest))
+        return false;
     if (!random_chance(run->random, guest->reads))
         return true;
     if (readable) {
         size_t most = random_chance(run->random, 800) ? sizeof bytes : 1 + random_below(run->random, 300);
+        if (guest->piece) {
+            most = guest->piece;
+            pace_has_read(run, guest);
+        }
         queue_bytes_add(&guest->in, bytes, wire_read(guest->wire, bytes, most));
         read_frames(run, guest);
         return true;
@@ -125,7 +132,7 @@ static void report_late(struct run *run, struct guest *guest, int tag) {
 }
 
 static bool answer_one(struct run *run, struct guest *guest) {
-    if (!guest->duty_count || guest->shut || guest->ended_by_hub)
+    if (!guest->duty_count || guest->shut || guest->ended_by_hub || guest->stalled)
         return false;
     if (!random_chance(run->random, 300))
         return true;
@@ -198,7 +205,9 @@ static void call_somebody(struct run *run, struct guest *guest) {
 
 static void be_rude(struct run *run, struct guest *guest) {
     uint32_t dice = random_below(run->random, 10);
-    if (dice < 3)
+    if (random_chance(run->random, 60))
+        pace_stall(run, guest);
+    else if (dice < 3)
         spoof(run, guest);
     else if (dice < 5)
         spoof_report(run, guest);
@@ -234,9 +243,7 @@ static void move_out(struct run *run, struct guest *guest) {
         guest->leaving = true;
         forms_leave(run, guest, "shutdown");
     } else if (dice < 5) {
-        forms_leave(run, guest, "exit");
-        guest->doomed = guest->leaving = true;
-        guest->null_errors++; // is answered with a result; no error is due
+        pace_exit(run, guest);
     } else if (dice < 7) {
         wire_reset(guest->wire);
         guest_leave(guest);

@@ -266,7 +266,7 @@ static bool code_allowed(const struct run *run, const struct record *record, int
     case -32050:
         return loose || (somebody_left(run, record) && !record->secured);
     case -32051:
-        return record->short_timeout || record->ignored || loose;
+        return record->short_timeout || record->ignored || loose || run->late;
     case -32052:
         return loose || run->profile.tight;
     case -32053:
@@ -355,6 +355,8 @@ static void check_array(struct run *run, struct guest *guest, const struct naive
 }
 
 bool oracle_frame(struct run *run, struct guest *guest, const struct naive_frame *frame) {
+    if (guest->silenced)
+        oracle_fail(run, NOBODY, frame, "something came behind the answer to a framing error");
     if (!naive_valid(frame->body))
         oracle_fail(run, NOBODY, frame, "a body isn't JSON");
     if (frame->body.bytes[0] == '[') {
@@ -407,6 +409,8 @@ void oracle_end(struct run *run, struct guest *guest) {
     totals.lost += !guest->shut && !guest->doomed && !run->draining;
     if (run->profile.lossy)
         return;
+    if (!run->draining)
+        pace_check_end(run, guest);
     if (guest->doomed) {
         if (!guest->null_errors && !run->draining)
             oracle_fail(run, NOBODY, NULL, "a connection was ended without a word");

@@ -189,7 +189,7 @@ static void gather(struct run *run, struct guest *guest, const struct record *re
     parts_put_space(run, &gathering->members);
     if (run->profile.rude && random_chance(run->random, 100)) {
         draft_put(&gathering->members, ",[7]");
-        dues_add(&gathering->dues, (struct due){-32600, NOT_SERVED, 0, 0, true});
+        dues_add(&gathering->dues, (struct due){.code = -32600, .data = NOT_SERVED, .batched = true});
     }
 }
 

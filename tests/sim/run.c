@@ -88,8 +88,10 @@ static void choose(uint64_t seed, bool clean, struct profile *profile, struct wo
     if (random_chance(&random, 400)) {
         choose_losses(&random, profile, options);
     } else if (random_chance(&random, 300)) {
-        profile->lossy = true; // slow readers of answers may be closed
-        options->limits.queue_bytes_max = 1000 + random_below(&random, 50000);
+        profile->steady = profile->tight = true;
+        profile->big_bytes_max = 20000;
+        options->limits.queue_bytes_max = 1000 + random_below(&random, 20000);
+        options->faults.window_bytes = 200 + random_below(&random, 2000);
     }
     options->faults.preempt = sometimes(&random, 500, 300);
 }
@@ -112,6 +114,8 @@ static bool anybody_acts(struct run *run) {
 // and again) comes within seconds.
 static bool may_go_on(const struct run *run) {
     uint64_t next_ns = world_next_ns(&run->world);
+    if (pace_next_ns(run) != UINT64_MAX)
+        return true;
     return next_ns != UINT64_MAX && next_ns < run->acted_ns + 20 * (uint64_t)SECOND;
 }
 
@@ -131,14 +135,18 @@ static bool step(struct run *run) {
 
 static void begin_to_drain(struct run *run) {
     run->draining = true;
-    for (unsigned index = 0; index < run->guest_count; index++)
+    for (unsigned index = 0; index < run->guest_count; index++) {
         run->guests[index]->reads = 1000;
+        run->guests[index]->piece = 0;
+    }
     kernel_signal(run->world.kernel, SIGTERM);
 }
 
 // Lets time pass to what is due next; false when nothing ever is.
 static bool pass(struct run *run) {
-    uint64_t next_ns = world_next_ns(&run->world);
+    uint64_t next_ns = world_next_ns(&run->world), reads_ns = pace_next_ns(run);
+    if (reads_ns < next_ns)
+        next_ns = reads_ns;
     if (next_ns == UINT64_MAX)
         return false;
     kernel_advance(run->world.kernel, next_ns);
@@ -198,6 +206,7 @@ uint64_t run_seed(uint64_t seed, bool clean) {
     choose(seed, clean, &run.profile, &options);
     world_open(&run.world, &options);
     run.random = &run.world.random;
+    run.late = run.profile.steady;
     arrive_all(&run);
     serve(&run);
     oracle_rest(&run, true);

@@ -99,6 +99,7 @@ struct due {
     const char *data;                 // members that its data has
     size_t offset_least, offset_most; // where in the frame its data says that the fault is; 0: anywhere
     bool batched;                     // in an array
+    bool last;                        // nothing comes after it: it is for a framing error
 };
 struct dues {
     struct due list[DUES_MAX];
@@ -161,6 +162,12 @@ struct guest {
     bool ended_by_hub;
     unsigned plan;  // things still to do
     uint32_t reads; // in thousandths: how eagerly
+    size_t piece;   // how much it reads at a time; 0: it doesn't read by time
+    uint64_t reads_at_ns;
+    bool breaks;   // its framing
+    bool stalled;  // in the middle of a frame
+    bool exits;    // has said so
+    bool silenced; // has read the answer to its framing error
     struct queue_bytes {
         uint8_t *bytes;
         size_t at, count, capacity;
@@ -191,6 +198,7 @@ struct profile {
     bool leavers; // guests leave, half-close, return
     bool rude;    // guests send what isn't right
     bool silent;  // agents that don't answer
+    bool steady;  // queues are narrow, and guests read slowly, but read
     uint32_t big_bytes_max;
 };
 
@@ -208,6 +216,7 @@ struct run {
     } seen[64];
     unsigned seen_count;
     bool draining;
+    bool late;         // requests may time out: guests are slow, or have stalled
     bool in_array;     // what the oracle looks at came in one
     bool settled;      // somebody has been registered
     uint64_t acted_ns; // when a guest last did something
@@ -324,6 +333,22 @@ struct bit reports_token(const struct run *run, const struct record *report);
 bool reports_compose(struct run *run, struct guest *guest, int tag);
 // It reports on what it has answered, or wasn't asked.
 void reports_spoof(struct run *run, struct guest *guest, int tag);
+
+// --- pace.c: reading by time, and ends
+
+// Decides whether a guest that has come reads by time.
+void pace_choose(const struct run *run, struct guest *guest);
+// Whether it doesn't read yet; that it has read.
+bool pace_rests(const struct run *run, const struct guest *guest);
+void pace_has_read(const struct run *run, struct guest *guest);
+// When the next one reads that has something to read; UINT64_MAX: there is none.
+uint64_t pace_next_ns(const struct run *run);
+// The guest begins a frame that never ends.
+void pace_stall(struct run *run, struct guest *guest);
+// It exits, with much still due.
+void pace_exit(struct run *run, struct guest *guest);
+// Its connection has come to its end: what was due before must have come.
+void pace_check_end(const struct run *run, const struct guest *guest);
 
 // --- dues.c: errors without an id, and what is counted
 
