@@ -46,6 +46,12 @@ static void put_version(struct parts *parts) {
         draft_put(&parts->body, "\"jsonrpc\":\"2.0\"");
 }
 
+static void put_method(struct draft *body, const char *method) {
+    draft_put(body, "\"method\" : \"");
+    draft_add(body, method, strlen(method));
+    draft_put(body, "\"");
+}
+
 // The members of a request or notification, in any order.
 static void put_call(struct run *run, struct record *record, struct parts *parts, const struct call *call) {
     unsigned start = random_below(run->random, 4), stride = random_chance(run->random, 500) ? 1 : 3;
@@ -65,7 +71,7 @@ static void put_call(struct run *run, struct record *record, struct parts *parts
         else if (which == 1)
             parts_put_id(record, parts);
         else if (which == 2)
-            draft_put(&parts->body, "\"method\" : \"%s\"", call->method);
+            put_method(&parts->body, call->method);
         else
             put_params(run, record, parts, call);
         if (members == odd_behind)
@@ -91,12 +97,26 @@ static int expected(const struct run *run, const struct record *record) {
     return NOBODY;
 }
 
+// Who of a group, of those, supports the level.
+static int find_able(const struct run *run, const struct record *record) {
+    for (unsigned index = 0; index < run->guest_count; index++) {
+        const struct guest *guest = run->guests[index];
+        if (guest->methods >> record->name & 1 && guest->index != record->source && guest->registered &&
+            !guest->leaving && !guest->gone && guest->level >= record->governance)
+            return guest->index;
+    }
+    return NOBODY;
+}
+
 const struct flaw *compose_flaw(struct run *run, const struct guest *guest, unsigned in, uint32_t per_mille) {
     const struct gathering *gathering = &guest->gathering;
     if (!random_chance(run->random, per_mille) || guest->dues.count + GUESTS_MAX > DUES_MAX)
         return NULL;
     const struct flaw *flaw = flaw_choose(run->random, in);
-    if (flaw->voids && flaw->strict && !run->profile.strict)
+    bool none = flaw->place == FLAW_NO_OUTCOME, whole = none || flaw->place == FLAW_OUTCOME || flaw->voids;
+    if (none && !run->profile.clean)
+        return NULL; // the request may end otherwise before that comes
+    if (whole && flaw->strict && !run->profile.strict)
         return NULL; // lazily it goes its way, but the oracle couldn't read it
     if (flaw->voids && gathering->open &&
         (gathering->is_void || gathering->stateful || !random_chance(run->random, 200)))
@@ -123,6 +143,7 @@ struct record *compose_call(struct run *run, struct guest *guest, const struct c
     if (call->flaw && call->flaw->place == FLAW_ID)
         snprintf(parts.id, sizeof parts.id, "%s", call->flaw->text);
     parts_put_fields(run, guest, record, &parts.fields);
+    record->able = record->to == TO_METHOD ? find_able(run, record) : NOBODY;
     put_call(run, record, &parts, call);
     parts_seal(run, guest, record, &parts);
     return record;
@@ -185,8 +206,10 @@ struct record *compose_register(struct run *run, struct guest *guest) {
     struct call call = {
         .kind = RECORD_ASK, .to = TO_HUB, .name = guest->name, .method = "agent/register", .extra = extra};
     struct record *record = compose_call(run, guest, &call);
-    if (record)
+    if (record) {
         record->result = (struct hub_result){"registered", "true"};
+        guest->registration = record_tag(run, record);
+    }
     return record;
 }
 
@@ -204,6 +227,8 @@ static void put_answer_id(struct run *run, struct parts *parts, const char *id) 
 
 static void put_outcome(struct run *run, struct record *record, struct parts *parts) {
     struct draft *body = &parts->body;
+    if (parts_put_flaw(parts, FLAW_OUTCOME, "", "") || parts_put_flaw(parts, FLAW_NO_OUTCOME, "", ""))
+        return;
     bool error = random_chance(run->random, 200);
     parts->levels += error;
     draft_put(body,

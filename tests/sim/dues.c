@@ -104,10 +104,25 @@ static void check_refused(const struct run *run) {
         bool told = record->kind == RECORD_TELL || record->copied;
         if (!told || record->voided || record->delivered)
             continue;
+        if (record->refusal == -32601)
+            continue; // is counted as without a route
         least += record->kind == RECORD_TELL && record->refusal && has_settled(run->guests[record->source]);
         most += record->refusal || record->governance || record->own_source || record->journaled;
     }
     check_count(run, COUNT_DROP_REFUSED, least, most, "refused notifications were not counted, or others");
+}
+
+// Under a name that is nobody's; others may find nobody, too.
+static void check_unknown(const struct run *run) {
+    uint64_t least = 0, most = 0;
+    for (unsigned tag = 0; tag < run->record_count; tag++) {
+        const struct record *record = run->records[tag];
+        if (record->kind != RECORD_TELL || record->voided || record->delivered)
+            continue;
+        least += record->refusal == -32601 && has_settled(run->guests[record->source]);
+        most++;
+    }
+    check_count(run, COUNT_DROP_NO_ROUTE, least, most, "notifications to nobody were not counted, or others");
 }
 
 static void check_broken(const struct run *run) {
@@ -142,6 +157,7 @@ void dues_rest(const struct run *run) {
             oracle_fail(run, NOBODY, NULL, "what can't be read was not answered");
     }
     check_refused(run);
+    check_unknown(run);
     check_broken(run);
     check_reports(run);
 }

@@ -23,6 +23,8 @@
     }
 #define BROKEN(text)                                                                                         \
     { FLAW_DEEP, ANY, text, -32700, "{\"fault\":\"the body is not JSON\"}", true, true }
+#define OUTCOME(text)                                                                                        \
+    { FLAW_OUTCOME, FLAW_IN_ANSWER, text, -32603, "{}", true, false }
 #define NO_UTF8(text)                                                                                        \
     { FLAW_DEEP, ANY, text, -32600, "{\"fault\":\"the body is not UTF-8\"}", false, true }
 #define BEHIND(text)                                                                                         \
@@ -90,6 +92,20 @@ static const struct flaw flaws[] = {
      "{\"field\":\"params.sourceAgent\",\"expected\":\"string\"}", true, false},
     {FLAW_SOURCE, CALL, "\"sourceAgent\":[\"a\"]", -32602,
      "{\"field\":\"params.sourceAgent\",\"expected\":\"string\"}", true, false},
+
+    OUTCOME("\"result\":{\"a\":1},\"error\":{\"code\":-1,\"message\":\"no\"}"),
+    OUTCOME("\"result\":1,\"error\":null"),
+    {FLAW_NO_OUTCOME, FLAW_IN_ANSWER, "\"x\":1", -32603, "{}", true, false},
+    OUTCOME("\"error\":null"),
+    OUTCOME("\"error\":{}"),
+    OUTCOME("\"error\":[{\"code\":1,\"message\":\"m\"}]"),
+    OUTCOME("\"error\":\"no\""),
+    OUTCOME("\"error\":{\"code\":1}"),
+    OUTCOME("\"error\":{\"message\":\"m\"}"),
+    OUTCOME("\"error\":{\"code\":\"1\",\"message\":\"m\"}"),
+    OUTCOME("\"error\":{\"code\":-1.5,\"message\":\"m\"}"),
+    OUTCOME("\"error\":{\"code\":1,\"message\":7}"),
+    OUTCOME("\"error\":{\"code\":1,\"message\":\"m\",\"c\\u006fde\":null}"),
 
     BROKEN("[1,]"),
     BROKEN("[,1]"),

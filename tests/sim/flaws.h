@@ -10,16 +10,18 @@
 #include "tests/sim/random.h"
 
 enum flaw_place {
-    FLAW_VERSION, // instead of the member jsonrpc
-    FLAW_TOP,     // one member more at the top
-    FLAW_ID,      // instead of a request's id
-    FLAW_WHOLE,   // instead of the member params
-    FLAW_PARAMS,  // one member more in params
-    FLAW_SOURCE,  // the same, in a message without a sourceAgent
-    FLAW_DEEP,    // one value more in the filler
-    FLAW_NEST,    // there, arrays in arrays to the deepest level that is allowed, or one deeper
-    FLAW_BEHIND,  // behind the body
-    FLAW_FIELD,   // the fields of a method (hugai.c)
+    FLAW_VERSION,    // instead of the member jsonrpc
+    FLAW_TOP,        // one member more at the top
+    FLAW_ID,         // instead of a request's id
+    FLAW_WHOLE,      // instead of the member params
+    FLAW_PARAMS,     // one member more in params
+    FLAW_OUTCOME,    // instead of an answer's result or error
+    FLAW_NO_OUTCOME, // there is none: a flaw as long as the answer is owed
+    FLAW_SOURCE,     // the same, in a message without a sourceAgent
+    FLAW_DEEP,       // one value more in the filler
+    FLAW_NEST,       // there, arrays in arrays to the deepest level that is allowed, or one deeper
+    FLAW_BEHIND,     // behind the body
+    FLAW_FIELD,      // the fields of a method (hugai.c)
 };
 
 // Where a flaw may stand.

@@ -195,6 +195,10 @@ static void call_somebody(struct run *run, struct guest *guest) {
         hugai_compose(run, guest, ask, choose_name(run));
         return;
     }
+    if (random_chance(run->random, 40)) {
+        trials_compose(run, guest, choose_name(run));
+        return;
+    }
     enum address_kind to = dice < 75 ? TO_NAME : dice < 92 ? TO_METHOD : TO_NOBODY;
     int name = to == TO_METHOD ? (int)random_below(run->random, METHODS_MAX) : choose_name(run);
     if (!ask)

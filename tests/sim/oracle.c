@@ -242,8 +242,18 @@ static bool unsure(const struct run *run, const struct record *record) {
     return run->profile.lossy || run->profile.tight || run->draining || source->leaving || source->doomed;
 }
 
+// Whether one of the group surely could have taken it.
+static bool somebody_able(const struct run *run, const struct record *record) {
+    const struct guest *able = record->able == NOBODY ? NULL : run->guests[record->able];
+    return able && !able->leaving && !able->gone && !able->doomed && !able->ended_by_hub &&
+           !contended(run, able);
+}
+
 static bool code_allowed(const struct run *run, const struct record *record, int64_t code,
                          const struct naive_frame *frame) {
+    bool leaves = record->trial && run->guests[record->source]->leaving;
+    if (code == -32052 && (leaves || (record->refusal == -32601 && run->draining)))
+        return true;
     if (record->refusal)
         return code == record->refusal && dues_data_fits(frame, record->data);
     const struct guest *source = run->guests[record->source];
@@ -262,7 +272,7 @@ static bool code_allowed(const struct run *run, const struct record *record, int
     case -32601:
         return code == record->unroutable && record->to != TO_HUB && (loose || somebody_left(run, record));
     case -32011:
-        return somebody_forbids(run, record);
+        return somebody_forbids(run, record) && (loose || !somebody_able(run, record));
     case -32050:
         return loose || (somebody_left(run, record) && !record->secured);
     case -32051:
@@ -368,6 +378,8 @@ bool oracle_frame(struct run *run, struct guest *guest, const struct naive_frame
     if (method.bytes)
         check_asked(run, frame);
     if (bit_is(method, "\"hub/replaced\"")) {
+        if (!contended(run, guest) || !run->world.hub->settings.takeover || frame->fields.count)
+            oracle_fail(run, NOBODY, frame, "a guest was told that it was replaced, by nobody");
         guest->leaving = true;
         return false;
     }
@@ -447,6 +459,8 @@ void oracle_rest(struct run *run, bool stopped) {
         events_rest(run);
     if (!stopped)
         dues_rest(run);
+    if (!stopped)
+        trials_rest(run);
     for (unsigned tag = 0; run->profile.clean && !stopped && tag < run->record_count; tag++)
         check_clean(run, (int)tag);
 }

@@ -269,7 +269,7 @@ struct record *parts_record(struct run *run, struct guest *guest, enum record_ki
         abort();
     record->kind = kind;
     record->source = guest->index;
-    record->expect = record->delivered_to = record->answers = record->cancels = NOBODY;
+    record->expect = record->delivered_to = record->answers = record->cancels = record->able = NOBODY;
     record->reached = -1;
     record->while_draining = run->draining;
     run->records[run->record_count++] = record;

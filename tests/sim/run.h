@@ -60,6 +60,8 @@ struct record {
     bool while_draining;
     bool never; // must not be delivered
     bool ping;
+    bool trial;         // a registration that may have to wait for others of its guest
+    int able;           // of a group, who had read that it is in it and supports the level, or NOBODY
     bool own_source;    // it says that it comes from the agent that its guest is
     bool journaled;     // if it is right it goes into the journal
     int32_t unroutable; // the error that it ends with where nobody is there for it
@@ -153,6 +155,7 @@ struct guest {
     int name; // NOBODY: it registers nothing
     int level;
     unsigned methods; // bits
+    int registration; // the record by which it registers, or NOBODY
     bool registered;  // has read that it is
     bool leaving;     // has begun to leave, or to lose its name
     bool doomed;      // has said what must end the connection
@@ -349,6 +352,13 @@ void pace_stall(struct run *run, struct guest *guest);
 void pace_exit(struct run *run, struct guest *guest);
 // Its connection has come to its end: what was due before must have come.
 void pace_check_end(const struct run *run, const struct guest *guest);
+
+// --- trials.c: what is refused as a whole
+
+// Tries something that the hub must refuse; what needs somebody is addressed to this name.
+void trials_compose(struct run *run, struct guest *guest, int name);
+// All has come to rest: what was registered, and what nothing has ended, is there on all shards.
+void trials_rest(const struct run *run);
 
 // --- dues.c: errors without an id, and what is counted
 
