@@ -1,5 +1,6 @@
 #include "router/drain.h"
 
+#include "router/accept.h"
 #include "router/answer.h"
 #include "router/post.h"
 
@@ -18,7 +19,7 @@ void drain_begin(struct shard *shard) {
 void drain_asked(struct shard *shard) {
     bool stepping = timer_armed(&shard->drain_timer);
     if (shard->hub->settings.share_addresses && shard->phase == HUB_SERVING && !stepping) {
-        shard_step_aside(shard);
+        accept_step_aside(shard);
         wheel_arm(&shard->wheel, &shard->drain_timer, shard_now_ms(shard) + STEP_ASIDE_MS);
         return;
     }
@@ -43,7 +44,7 @@ static void enter(struct shard *shard, enum hub_phase phase) {
     shard->phase = phase;
     shard->phase_done = false;
     if (phase == HUB_DRAINING) {
-        shard_stop_listening(shard);
+        accept_stop(shard);
         wheel_arm(&shard->wheel, &shard->drain_timer,
                   shard_now_ms(shard) + shard_limits(shard)->drain_timeout_ns / 1000000);
     } else if (phase == HUB_CLOSING) {
@@ -68,7 +69,7 @@ static bool finished(struct shard *shard) {
         return shard->drain_over || (shard->pending.count == 0 && shard->entries_out == 0 &&
                                      shard->events_out == 0 && post_quiet(shard) && all_sent(shard));
     case HUB_CLOSING:
-        return shard->peers.count == 0 && !shard_is_listening(shard);
+        return shard->peers.count == 0 && !accept_is_listening(shard);
     case HUB_STOPPED:
         return parcel_pool_full(&shard->parcels) && shard->orders_out == 0 && shard->entries_out == 0 &&
                shard->events_out == 0 && post_quiet(shard);

@@ -1,7 +1,7 @@
 #include "router/inbox.h"
 
 #include "core/list.h"
-#include "core/memory.h"
+#include "router/accept.h"
 #include "router/answer.h"
 #include "router/cancel.h"
 #include "router/drop.h"
@@ -93,12 +93,9 @@ static void take(struct shard *shard, struct mail *mail) {
     case MAIL_HEARD:
         events_came_home(shard, mail);
         break;
-    case MAIL_ADOPT: {
-        struct adoption *adoption = list_entry(mail, struct adoption, mail);
-        peer_open(shard, adoption->socket);
-        memory_give(adoption);
+    case MAIL_ADOPT:
+        accept_adopt(shard, mail);
         break;
-    }
     case MAIL_ORDER:
         post_defer(shard, mail);
         break;

@@ -3,12 +3,6 @@
 
 #include "router/post.h"
 
-// A socket on its way to its shard.
-struct adoption {
-    struct mail mail;
-    int socket;
-};
-
 // Reads all mail that has come. Changes of the registry are held back until everything that was posted before
 // them has been read: a response that was on its way when its sender left still counts.
 void inbox_read(struct shard *shard);

@@ -17,9 +17,11 @@
 
 #include "core/memory.h"
 #include "io/listener.h"
+#include "router/accept.h"
 #include "router/config.h"
 #include "router/journal.h"
 #include "router/shard.h"
+#include "router/turn.h"
 
 // What the threads of the hub share while it starts and ends.
 struct program {
@@ -75,7 +77,7 @@ static void listen_on(const struct program *program, struct shard *shard) {
     int sockets[LISTENERS_MAX];
     for (uint32_t index = 0; index < program->listener_count; index++)
         sockets[index] = program->listeners[index].socket;
-    shard_listen(shard, sockets, program->listener_count);
+    accept_listen(shard, sockets, program->listener_count);
     announce(program);
 }
 
@@ -99,12 +101,14 @@ static void run_shard(struct program *program, uint32_t index) {
     if (atomic_load(&program->failures) == 0) {
         if (index == 0)
             listen_on(program, shard);
-        while (shard_turn(shard))
+        while (turn_take(shard))
             continue;
         pthread_barrier_wait(&program->barrier);
     }
-    if (shard)
+    if (shard) {
+        journal_close(shard);
         shard_close(shard);
+    }
 }
 
 static void *shard_thread(void *context) {

@@ -1,9 +1,5 @@
 // One core's share of the hub: a thread, a ring, memory and tables of its own. Nothing on a frame's way takes
 // a lock.
-//
-// A turn: harvest all that the kernel has → handle each event (feed → frame → lookup → route) → mail from
-// other shards → timers → one send for each destination → publish mail → hand all of it to the kernel and
-// wait.
 #pragma once
 
 #include <stdalign.h>
@@ -116,22 +112,18 @@ struct shard {
 
 // Opens a shard on the calling thread, with an io of its own. 0 or -errno, with *why set to static text.
 int shard_open(struct shard **out, struct hub *hub, uint32_t index, const char **why);
-// Closes it after the last turn of all shards, on its own thread; asserts that all memory has come home.
+// Closes it after the last turn of all shards and when its journal is closed, on its own thread; asserts that
+// all memory has come home.
 void shard_close(struct shard *shard);
-// Makes shard 0 accept on these listening sockets and take the process's signals.
-void shard_listen(struct shard *shard, const int *sockets, uint32_t count);
-// One turn. False when the hub has stopped and this shard has nothing left to do.
-bool shard_turn(struct shard *shard);
+// Takes up the settings that are in effect now; false when it had them already.
+bool shard_take_settings(struct shard *shard);
+// How many buffers it lends to the kernel, by the settings.
+uint32_t shard_buffers_lent(const struct shard *shard);
 
 // Wakes another shard if it sleeps; takes effect when this one hands its work to the kernel.
 void shard_wake(struct shard *shard, uint32_t other);
 // The same for all others.
 void shard_wake_others(struct shard *shard);
-// Leaves new connections to the hub that listens beside this one.
-void shard_step_aside(struct shard *shard);
-// Ends accepting; what arrives from now on is refused by the kernel.
-void shard_stop_listening(struct shard *shard);
-bool shard_is_listening(const struct shard *shard);
 
 static inline uint64_t shard_now_ms(const struct shard *shard) {
     return io_now(shard->io) / 1000000;

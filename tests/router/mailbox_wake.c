@@ -22,6 +22,7 @@
 #include "router/hub.h"
 #include "router/post.h"
 #include "router/shard.h"
+#include "router/turn.h"
 #include "tests/sim/sim_io.h"
 
 enum { ROUNDS_MAX = 2000000, TIME_MS = 1500, SPINS = 2000, DELAYS = 32, LATE_MAX = 300 };
@@ -113,7 +114,7 @@ static void *fall_asleep(void *context) {
         look();
         meet(SLEEPER);
         dawdle(-waker_late, &random);
-        shard_turn(hub->shards[SLEEPER]);
+        turn_take(hub->shards[SLEEPER]);
     }
 }
 

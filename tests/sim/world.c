@@ -8,8 +8,10 @@
 
 #include "core/json.h"
 #include "core/memory.h"
+#include "router/accept.h"
 #include "router/journal.h"
 #include "router/post.h"
+#include "router/turn.h"
 #include "tests/sim/fiber.h"
 #include "tests/sim/kernel.h"
 #include "tests/sim/mailbox.h"
@@ -24,7 +26,7 @@ void world_defaults(struct world_options *options, uint64_t seed, uint32_t shard
 
 static void live(void *context) {
     struct shard *shard = context;
-    while (shard_turn(shard))
+    while (turn_take(shard))
         fiber_yield(); // another shard may run between two turns as well as inside one's io_run
 }
 
@@ -38,7 +40,7 @@ static void open_shards(struct world *world) {
     }
     if (world->hub->settings.journal && journal_open(world->shards[0]))
         kernel_fail("the journal can't be opened");
-    shard_listen(world->shards[0], &world->listener, 1);
+    accept_listen(world->shards[0], &world->listener, 1);
 }
 
 static void fill_kept(struct world *world, uint32_t room) {
@@ -318,6 +320,7 @@ void world_close(struct world *world) {
     if (kernel_sockets(world->kernel))
         kernel_fail("%u sockets are still open", kernel_sockets(world->kernel));
     for (uint32_t index = 0; index < world->shard_count; index++) {
+        journal_close(world->shards[index]);
         shard_close(world->shards[index]);
         fiber_destroy(world->fibers[index]);
     }
