@@ -185,6 +185,19 @@ struct record *compose_ping(struct run *run, struct guest *guest) {
     return record;
 }
 
+void compose_question(struct run *run, struct guest *guest) {
+    struct call call = {.kind = RECORD_ASK, .to = TO_HUB, .name = NOBODY, .method = "hub/agents"};
+    bool who = random_chance(run->random, 500);
+    if (who) {
+        call.method = "initialize";
+        call.extra =
+            "\"processId\":null,\"agentId\":\"me\",\"capabilities\":{},\"governanceLevel\":\"autonomous\",";
+    }
+    struct record *record = compose_call(run, guest, &call);
+    if (record)
+        record->result = (struct hub_result){who ? "sessionId" : "agents", NULL};
+}
+
 struct record *compose_register(struct run *run, struct guest *guest) {
     char extra[512], events[256];
     events_list(run, guest, events, sizeof events);

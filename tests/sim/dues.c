@@ -107,7 +107,8 @@ static void check_refused(const struct run *run) {
         if (record->refusal == -32601)
             continue; // is counted as without a route
         least += record->kind == RECORD_TELL && record->refusal && has_settled(run->guests[record->source]);
-        most += record->refusal || record->governance || record->own_source || record->journaled;
+        bool unmade = record->to == TO_HUB && run->profile.lossy; // memory was used up
+        most += record->refusal || record->governance || record->own_source || record->journaled || unmade;
     }
     check_count(run, COUNT_DROP_REFUSED, least, most, "refused notifications were not counted, or others");
 }

@@ -29,6 +29,7 @@ struct guest *guest_arrive(struct run *run, int name) {
     guest->index = (int)run->guest_count;
     guest->wire = wire;
     guest->name = name;
+    guest->arrived = witness_now(run);
     guest->plan = 4 + random_below(run->random, 24);
     guest->reads = random_chance(run->random, 700) ? 1000 : 1 + random_below(run->random, 400);
     guest->stubborn = !run->profile.clean && random_chance(run->random, 100);
@@ -307,7 +308,9 @@ static bool do_one(struct run *run, struct guest *guest) {
         return true;
     guest->plan--;
     uint32_t dice = random_below(run->random, 100);
-    if (dice < 8)
+    if (dice < 4)
+        compose_question(run, guest);
+    else if (dice < 8)
         compose_ping(run, guest);
     else if (dice >= 90)
         send_batch(run, guest);

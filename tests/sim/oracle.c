@@ -341,9 +341,14 @@ static void check_hub_answer(struct run *run, struct guest *guest, const struct 
     record->guessed = true;
     if (code)
         events_refused(run, record);
+    else
+        witness_answer(run, guest, frame);
     totals.refused += code != 0;
-    if (!code && record->to == TO_HUB && record->name != NOBODY && !guest->leaving)
+    if (!code && record->to == TO_HUB && record->name != NOBODY && !guest->leaving) {
+        if (!guest->registered)
+            guest->heard_registered = witness_now(run);
         guest->registered = run->settled = true;
+    }
 }
 
 static void check_array(struct run *run, struct guest *guest, const struct naive_frame *frame) {

@@ -271,6 +271,7 @@ struct record *parts_record(struct run *run, struct guest *guest, enum record_ki
     record->source = guest->index;
     record->expect = record->delivered_to = record->answers = record->cancels = record->able = NOBODY;
     record->reached = -1;
+    record->composed = witness_now(run);
     record->while_draining = run->draining;
     run->records[run->record_count++] = record;
     return record;

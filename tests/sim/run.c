@@ -163,6 +163,8 @@ static void serve(struct run *run) {
         if (random_chance(run->random, 20))
             kernel_advance(run->world.kernel,
                            kernel_now(run->world.kernel) + random_below(run->random, 50000));
+        if (random_chance(run->random, 2))
+            witness_set_clock(run);
         if (step(run))
             continue;
         if (run->draining || hub_owes(run) || may_go_on(run)) {
@@ -199,17 +201,20 @@ static void forget_all(struct run *run) {
     }
 }
 
-uint64_t run_seed(uint64_t seed, bool clean) {
+uint64_t run_seed(uint64_t seed, bool clean, uint64_t table_secret) {
     static struct run run;
     struct world_options options;
     run = (struct run){0};
     choose(seed, clean, &run.profile, &options);
+    options.table_secret = table_secret;
     world_open(&run.world, &options);
     run.random = &run.world.random;
     run.late = run.profile.steady;
+    witness_begin(&run);
     arrive_all(&run);
     serve(&run);
     oracle_rest(&run, true);
+    witness_journal(&run);
     uint64_t trace = kernel_traced(run.world.kernel);
     forget_all(&run);
     world_close(&run.world);
@@ -224,8 +229,8 @@ void run_print_totals(void) {
            " faulty bodies answered, %" PRIu64 " connections lost; %" PRIu64 " events, heard %" PRIu64
            " times, %" PRIu64 " missed and told; %" PRIu64 " runs strict, %" PRIu64
            " messages flawed; %" PRIu64 " reports of progress, %" PRIu64 " cancels; %" PRIu64
-           " times a method of the hub\n",
+           " times a method of the hub, %" PRIu64 " lines of journals\n",
            totals.runs, totals.asked, totals.answered, totals.refused, totals.told, totals.delivered,
            totals.null_errors, totals.lost, totals.events, totals.heard, totals.missed, totals.strict,
-           totals.flawed, totals.reports, totals.cancels, totals.forms);
+           totals.flawed, totals.reports, totals.cancels, totals.forms, totals.witnessed);
 }

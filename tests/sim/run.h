@@ -25,12 +25,20 @@ enum {
     PATTERNS_MAX = 16,
     WISHES_MAX = 16,
     NOBODY = -1,
+    WALL_STEPS_MAX = 64,
+    JOURNALS_MAX = 16,
 };
 
 enum record_kind { RECORD_ASK, RECORD_TELL, RECORD_ANSWER };
 
 // Where a request or notification is meant to go.
 enum address_kind { TO_HUB, TO_NAME, TO_METHOD, TO_NOBODY, TO_TOPIC, TO_ASKER };
+
+// A point in time, by the wall clock and how often that has been set before.
+struct moment {
+    unsigned step;
+    uint64_t ms;
+};
 
 // The member by which a result of the hub's tells what it answers.
 struct hub_result {
@@ -48,6 +56,7 @@ struct record {
     uint8_t *memory;
     struct bit fields; // as they must arrive
     struct bit body;   // as sent
+    struct moment composed;
     size_t id_at, id_bytes;
     int governance;  // required level
     bool flawed;     // the hub must refuse it, or not use it
@@ -157,6 +166,8 @@ struct guest {
     unsigned methods; // bits
     int registration; // the record by which it registers, or NOBODY
     bool registered;  // has read that it is
+    struct moment arrived, heard_registered;
+    char session[40]; // its sessionId with quotes, if it was told
     bool leaving;     // has begun to leave, or to lose its name
     bool doomed;      // has said what must end the connection
     bool shut;        // has half-closed
@@ -205,7 +216,15 @@ struct profile {
     uint32_t big_bytes_max;
 };
 
+// The wall clock between one time when it was set and the next, and the journal's files.
+struct wall {
+    unsigned steps;
+    uint64_t begun_ms[WALL_STEPS_MAX], ended_ms[WALL_STEPS_MAX];
+    size_t journal_checked[JOURNALS_MAX]; // bytes
+};
+
 struct run {
+    struct wall wall;
     struct world world;
     struct profile profile;
     struct random *random; // the world's
@@ -225,8 +244,9 @@ struct run {
     uint64_t acted_ns; // when a guest last did something
 };
 
-// Runs one seed; ends the program when the oracle finds something wrong. Returns the trace.
-uint64_t run_seed(uint64_t seed, bool clean);
+// Runs one seed; ends the program when the oracle finds something wrong. Returns the trace, in which the
+// table secret (world_options) doesn't show.
+uint64_t run_seed(uint64_t seed, bool clean, uint64_t table_secret);
 // What happened in all runs so far, for a person to see that the runs did something.
 void run_print_totals(void);
 
@@ -235,6 +255,8 @@ void run_print_totals(void);
 // A record of a message by this guest, queued to be written; NULL when the run has enough of them.
 struct record *compose_ask(struct run *run, struct guest *guest, enum address_kind to, int name);
 struct record *compose_tell(struct run *run, struct guest *guest, enum address_kind to, int name);
+// Asks who is here, or who it is itself.
+void compose_question(struct run *run, struct guest *guest);
 struct record *compose_ping(struct run *run, struct guest *guest);
 struct record *compose_register(struct run *run, struct guest *guest);
 // Answers a duty, perhaps so that the hub must end the request with an error of its own.
@@ -370,6 +392,17 @@ bool dues_data_fits(const struct naive_frame *frame, const char *members);
 // All has come to rest: none is still due, and the hub has counted what it dropped.
 void dues_rest(const struct run *run);
 
+// --- witness.c: times and the names of connections
+
+void witness_begin(struct run *run);
+struct moment witness_now(const struct run *run);
+// Sets the wall clock, forward or back.
+void witness_set_clock(struct run *run);
+// The hub has answered something with a result of its own.
+void witness_answer(struct run *run, struct guest *guest, const struct naive_frame *frame);
+// Looks at the lines that have come to the journal.
+void witness_journal(struct run *run);
+
 // --- guest.c: behaviour
 
 struct guest *guest_arrive(struct run *run, int name);
@@ -383,6 +416,7 @@ void queue_bytes_add(struct queue_bytes *queue, const void *bytes, size_t count)
 struct totals {
     uint64_t asked, answered, refused, told, delivered, null_errors, lost, runs, events, heard, missed;
     uint64_t strict, flawed, reports, cancels, forms; // runs; messages
+    uint64_t witnessed;                               // lines of journals
 };
 extern struct totals totals;
 

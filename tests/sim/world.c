@@ -70,6 +70,7 @@ void world_open(struct world *world, const struct world_options *options) {
     struct siphash_key *keys[] = {&settings.secrets.tables, &settings.secrets.sessions};
     for (unsigned index = 0; index < 4; index++)
         keys[index / 2]->words[index % 2] = random_next(&world->random);
+    settings.secrets.tables.words[0] ^= options->table_secret;
     if (hub_create(&world->hub, &settings))
         kernel_fail("out of memory");
     fill_kept(world, options->kept_room);

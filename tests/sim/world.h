@@ -10,6 +10,7 @@ enum { WORLD_SHARDS_MAX = 3 };
 
 struct world_options {
     uint64_t seed;
+    uint64_t table_secret; // changes the key of the hash tables, and nothing else
     uint32_t shard_count;
     struct limits limits;
     bool takeover;
