@@ -15,8 +15,9 @@
 #include "tests/sim/fiber.h"
 #include "tests/sim/kernel.h"
 #include "tests/sim/mailbox.h"
+#include "tests/sim/memory.h"
 
-enum { STEPS_MAX = 3000000 };
+enum { STEPS_MAX = 3000000, KIBIBYTE = 1 << 10, MEBIBYTE = 1 << 20 };
 
 void world_defaults(struct world_options *options, uint64_t seed, uint32_t shard_count) {
     *options = (struct world_options){.seed = seed, .shard_count = shard_count};
@@ -50,20 +51,38 @@ static void fill_kept(struct world *world, uint32_t room) {
     atomic_fetch_add(&world->hub->budget.bytes, world->kept_bytes);
 }
 
+static bool read_again(void *context, struct hub_settings *fresh) {
+    const struct world *world = context;
+    fresh->limits = world->limits;
+    return true;
+}
+
+static void begin_to_count(struct world *world) {
+    const struct buffer_budget *budget = &world->hub->budget;
+    struct resident *resident = &world->resident;
+    sim_memory_peak();
+    resident->bound = atomic_load(&budget->bytes_max);
+    resident->base = sim_memory_held() + world->kept_bytes - resident->before - atomic_load(&budget->bytes);
+}
+
 void world_open(struct world *world, const struct world_options *options) {
     *world = (struct world){.shard_count = options->shard_count,
                             .no_memory = options->no_memory,
                             .stuck = options->faults.file_stuck != 0};
     random_init(&world->random, options->seed);
+    world->limits = options->limits;
     world->kernel = kernel_create(&world->random);
     kernel_set_faults(world->kernel, &options->faults);
     kernel_use(world->kernel);
     sim_mailbox_room(options->mailbox_room ? options->mailbox_room : MAILBOX_MESSAGES);
     world->listener = kernel_listen(world->kernel);
+    world->resident.before = sim_memory_held();
     struct hub_settings settings = {.limits = options->limits,
                                     .takeover = options->takeover,
                                     .strict = options->strict,
-                                    .journal = options->journal};
+                                    .journal = options->journal,
+                                    .read_again = read_again,
+                                    .read_context = world};
     if (options->settings)
         settings = *options->settings;
     settings.shard_count = options->shard_count;
@@ -75,6 +94,42 @@ void world_open(struct world *world, const struct world_options *options) {
         kernel_fail("out of memory");
     fill_kept(world, options->kept_room);
     open_shards(world);
+    begin_to_count(world);
+}
+
+void world_reload(struct world *world, const struct limits *limits) {
+    world->limits = *limits;
+    kernel_signal(world->kernel, SIGHUP);
+}
+
+// --- Memory
+
+enum {
+    SLACK_BYTES = MEBIBYTE,          // replies that are being put together, mail, events under way
+    CONNECTION_BYTES = 4 * KIBIBYTE, // a peer, a shipment, their places in tables
+};
+
+// A bound that was lowered may be passed for as long as what was there goes, but not by anything new.
+static void check_memory(struct world *world) {
+    struct resident *resident = &world->resident;
+    const struct hub *hub = world->hub;
+    uint64_t without = resident->before + resident->base, bound = atomic_load(&hub->budget.bytes_max);
+    uint64_t held = sim_memory_held(), peak = sim_memory_peak(), most = resident->bound;
+    held = held > without ? held - without : 0;
+    peak = peak > without ? peak - without : 0;
+    if (most < bound)
+        most = bound;
+    if (most < resident->above)
+        most = resident->above;
+    most += SLACK_BYTES + (uint64_t)hub_connection_count(hub) * CONNECTION_BYTES +
+            atomic_load(&hub->journal_bytes);
+    if (peak > most)
+        kernel_fail("the hub had %llu bytes, of which the budget counts %llu, with a bound of %llu",
+                    (unsigned long long)peak, (unsigned long long)atomic_load(&hub->budget.bytes),
+                    (unsigned long long)bound);
+    if (bound < resident->bound || held < resident->above)
+        resident->above = held;
+    resident->bound = bound;
 }
 
 // --- Sleep. A shard sleeps when it has looked that nothing is there to be done; whoever makes something for
@@ -148,6 +203,7 @@ static void run(struct world *world, uint32_t index) {
     if (fails)
         memory_fail_after(UINT64_MAX);
     check_sleep(world);
+    check_memory(world);
 }
 
 static bool run_one(struct world *world) {

@@ -23,6 +23,15 @@ struct world_options {
     struct sim_faults faults;
 };
 
+// What the hub may have at each step: as much as it had once it was open and idle, the bound, and a slack for
+// what no bound counts, because it goes with connections and with steps that are under way.
+struct resident {
+    size_t before; // the world was opened
+    size_t base;   // when it was, but for what the budget counts
+    uint64_t bound;
+    uint64_t above; // the least that there was since the bound was lowered
+};
+
 struct world {
     struct random random;
     struct kernel *kernel;
@@ -34,6 +43,8 @@ struct world {
     uint64_t kept_bytes; // that no shard has taken: others' (world_options.kept_room)
     bool stuck;          // files may not be cut back, so that torn lines stay
     int listener;
+    struct limits limits; // that world_reload has the hub read
+    struct resident resident;
 };
 
 // Options without faults, with the documented limits.
@@ -49,6 +60,8 @@ void world_settle(struct world *world);
 void world_pass(struct world *world, uint64_t ns);
 // When the next shard, or the kernel, has something to do by the clock; UINT64_MAX: never.
 uint64_t world_next_ns(const struct world *world);
+// Has the hub read its configuration again, and find these limits; not with world_options.settings.
+void world_reload(struct world *world, const struct limits *limits);
 struct wire *world_dial(struct world *world);
 // While nothing is on its way: fails where one shard's agents aren't the others'.
 void world_check_agents(const struct world *world);
