@@ -1,6 +1,7 @@
 #include "router/hub.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "core/memory.h"
 
@@ -40,6 +41,19 @@ static bool put_into_effect(struct hub *hub, const struct hub_settings *settings
     return true;
 }
 
+// What is kept goes when those leave for whom it is: under a bound of which it takes more than half, nothing
+// might be received any more for good.
+static bool leaves_room(const struct hub *hub, uint64_t memory_bytes_max) {
+    uint64_t kept = atomic_load_explicit(&hub->budget.kept, memory_order_relaxed);
+    if (kept <= memory_bytes_max / 2)
+        return true;
+    fprintf(stderr,
+            "patchbayd: --max-memory: what peers have the hub keep takes %lluK, which is more than half; the "
+            "hub goes on as before\n",
+            (unsigned long long)(kept >> 10));
+    return false;
+}
+
 bool hub_reload(struct hub *hub) {
     struct hub_settings fresh = hub->settings;
     if (!hub->settings.read_again)
@@ -47,7 +61,7 @@ bool hub_reload(struct hub *hub) {
     if (!hub->settings.read_again(hub->settings.read_context, &fresh))
         return false;
     fresh.limits.connections_max = hub->settings.limits.connections_max; // tables have that size
-    return put_into_effect(hub, &fresh);
+    return leaves_room(hub, fresh.limits.memory_bytes_max) && put_into_effect(hub, &fresh);
 }
 
 int hub_create(struct hub **out, const struct hub_settings *settings) {
