@@ -108,10 +108,11 @@ static bool is_over(const struct shard *shard) {
     return shard->phase == HUB_STOPPED && shard->phase_done && atomic_load(&shard->hub->phase_waiting) == 0;
 }
 
-// Whether others have posted, ended or changed anything that this shard has not seen.
+// Whether others have posted, ended or changed anything that this shard has not seen, or it has itself queued
+// something behind the sends of its turn: who is closed for memory's sake had asked others.
 static bool has_news(struct shard *shard) {
     const struct hub *hub = shard->hub;
-    return !post_quiet(shard) || atomic_load(&hub->phase) != shard->phase ||
+    return !post_quiet(shard) || !list_empty(&shard->to_send) || atomic_load(&hub->phase) != shard->phase ||
            hub_settings(hub) != shard->settings || is_over(shard);
 }
 

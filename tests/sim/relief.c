@@ -1,7 +1,39 @@
-// What the hub does when its bound of memory changes.
+// What the hub does behind the sends of a turn, and when its bound of memory changes.
 #include <signal.h>
 
 #include "tests/sim/scarce.h"
+
+// As if so many sixteenths of the memory were held by what can't be closed.
+static void hold_elsewhere(struct scene *scene, int64_t *more, unsigned sixteenths) {
+    int64_t before = *more;
+    *more = sixteenths ? (int64_t)MEMORY_BYTES / 16 * sixteenths - ((int64_t)held(scene) - before) : 0;
+    atomic_fetch_add(&scene->world.hub->budget.bytes, (uint64_t)(*more - before));
+}
+
+// A source is closed because its frame has waited for memory in vain, when nothing else happens: what it
+// asked is cancelled then and there, and not when something arrives the next time.
+static void what_relief_queues_is_sent_at_once(void **state) {
+    (void)state;
+    static struct scene scene;
+    int64_t more = 0;
+    open_small(&scene, 1);
+    struct party *agent = join_as(&scene, "good"), *source = party_join(&scene);
+    agent->silent = true;
+    party_ask(source, "work", 0, "\"targetAgent\":\"good\"");
+    scene_settle(&scene);
+    assert_int_equal(agent->heard, 1);
+    hold_elsewhere(&scene, &more, 10);
+    begin_frame(source, 8 * MEBIBYTE, 1000);
+    scene_settle(&scene);
+    hold_elsewhere(&scene, &more, 15);
+    for (unsigned tenth = 0; tenth < 30 && !wire_hub_closed(source->wire); tenth++)
+        scene_pass(&scene, 100 * (uint64_t)MILLISECOND);
+    assert_true(wire_hub_closed(source->wire));
+    assert_int_equal(agent->heard, 2);
+    hold_elsewhere(&scene, &more, 0);
+    scene_check(&scene);
+    scene_close(&scene);
+}
 
 static void reload(struct scene *scene, uint64_t memory_bytes_max) {
     struct limits limits = scene->world.limits;
@@ -57,6 +89,7 @@ static void a_lower_bound_is_kept_by_idle_shards(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_relief_queues_is_sent_at_once),
         cmocka_unit_test(what_is_kept_has_room_under_a_lower_bound),
         cmocka_unit_test(a_lower_bound_is_kept_by_idle_shards),
     };
