@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/sim/flood.h"
 #include "tests/sim/kernel.h"
 
 // The bound is some seconds: bodies of 200,000 bytes through a window of one take millions of steps.
@@ -94,20 +95,28 @@ static void choose(uint64_t seed, bool clean, struct profile *profile, struct wo
         options->faults.window_bytes = 200 + random_below(&random, 2000);
     }
     options->faults.preempt = sometimes(&random, 500, 300);
+    if (!profile->steady && random_chance(&random, 150))
+        flood_choose(&random, profile, options);
 }
 
 // --- The run
 
-static bool anybody_acts(struct run *run) {
+static bool acts(struct run *run) {
     if (!run->guest_count)
         return false;
     unsigned first = random_below(run->random, run->guest_count), count = run->guest_count;
     for (unsigned step = 0; step < count; step++)
-        if (guest_act(run, run->guests[(first + step) % count])) {
-            run->acted_ns = kernel_now(run->world.kernel);
+        if (guest_act(run, run->guests[(first + step) % count]))
             return true;
-        }
     return false;
+}
+
+static bool anybody_acts(struct run *run) {
+    bool any = flood_act(run);
+    any |= acts(run);
+    if (any)
+        run->acted_ns = kernel_now(run->world.kernel);
+    return any;
 }
 
 // Whether anything may come yet: what the hub puts off (a receive without a buffer, an accept that fails time
@@ -173,6 +182,7 @@ static void serve(struct run *run) {
             continue;
         }
         oracle_rest(run, false);
+        flood_rest(run);
         world_check_agents(&run->world);
         begin_to_drain(run);
     }
@@ -212,11 +222,13 @@ uint64_t run_seed(uint64_t seed, bool clean, uint64_t table_secret) {
     run.late = run.profile.steady;
     witness_begin(&run);
     arrive_all(&run);
+    flood_open(&run, &options);
     serve(&run);
     oracle_rest(&run, true);
     witness_journal(&run);
     uint64_t trace = kernel_traced(run.world.kernel);
     forget_all(&run);
+    flood_close();
     world_close(&run.world);
     totals.runs++;
     totals.strict += run.profile.strict;

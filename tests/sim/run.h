@@ -213,6 +213,7 @@ struct profile {
     bool rude;    // guests send what isn't right
     bool silent;  // agents that don't answer
     bool steady;  // queues are narrow, and guests read slowly, but read
+    bool flood;   // of tiny events (flood.c)
     uint32_t big_bytes_max;
 };
 

@@ -1,0 +1,246 @@
+#include "tests/sim/flood.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/kernel.h"
+
+enum {
+    CROWD_MAX = 24,
+    AT_ONCE_MAX = 64,
+    RELOADS_MAX = 6,
+    PINGS_MAX = 60,
+    MEBIBYTE = 1 << 20,
+    WAIT_SECONDS = 30, // for an answer: all that takes memory for good is given up long before
+};
+#define SECOND_NS UINT64_C(1000000000)
+
+// Neighbours have two names: of one name they would be one entry of a queue.
+static const char *const event_texts[] = {
+    "Content-Length: 63\r\n\r\n{\"jsonrpc\":\"2.0\",\"method\":\"event\",\"params\":{\"event\":\"flood/0\"}}",
+    "Content-Length: 63\r\n\r\n{\"jsonrpc\":\"2.0\",\"method\":\"event\",\"params\":{\"event\":\"flood/1\"}}",
+};
+static const char subscribe_text[] = "Content-Length: "
+                                     "81\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"hub/"
+                                     "subscribe\",\"params\":{\"events\":[\"flood/*\"]}}";
+static const char ping_text[] =
+    "Content-Length: 44\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hub/ping\"}";
+
+// One of the crowd.
+struct one {
+    struct wire *wire; // NULL: it has gone
+    struct queue_bytes in;
+    bool subscribed; // has read that it is
+    uint64_t heard, told;
+};
+
+static struct {
+    bool on;
+    struct limits limits; // as at the start
+    struct one listeners[CROWD_MAX], publisher, pinger;
+    unsigned listener_count, to_publish, published, reloads, pings;
+    bool awake; // listeners read
+    bool sure;  // no fault of this run loses events untold
+    bool waits; // for the answer to a ping
+    uint64_t since_ns;
+} flood;
+
+void flood_choose(struct random *random, struct profile *profile, struct world_options *options) {
+    struct limits *limits = &options->limits;
+    profile->flood = profile->lossy = true;
+    profile->counted = false;
+    profile->big_bytes_max = 20000;
+    limits->connections_max = 2 * GUESTS_MAX + CROWD_MAX + 8;
+    uint64_t least = limits_memory_bytes_least(options->shard_count);
+    limits->memory_bytes_max =
+        random_chance(random, 400) ? 64 * MEBIBYTE : least + random_below(random, 2 * MEBIBYTE);
+    if (random_chance(random, 500))
+        limits->queue_bytes_max = 1000 + random_below(random, 400000);
+    options->faults.window_bytes = 2000 + random_below(random, 20000);
+}
+
+// --- The crowd
+
+static void hear(struct one *one, const struct naive_frame *frame) {
+    if (flood_is(frame))
+        one->heard++;
+    else if (bit_is(naive_find(frame->body, "method"), "\"hub/dropped\""))
+        one->told += bit_number(naive_find(frame->body, "params.count"));
+    else if (naive_find(frame->body, "result.events").bytes)
+        one->subscribed = true;
+    else if (bit_is(naive_find(frame->body, "id"), "1"))
+        flood.waits = false;
+}
+
+static void leave(struct one *one) {
+    if (one->wire)
+        wire_close(one->wire);
+    one->wire = NULL;
+    one->in.at = one->in.count = 0;
+}
+
+// Reads what has come; false when there was nothing.
+static bool read_all(struct one *one) {
+    uint8_t bytes[16384];
+    struct naive_frame frame;
+    size_t count = one->wire ? wire_read(one->wire, bytes, sizeof bytes) : 0;
+    if (!count) {
+        bool ended = one->wire && wire_at_end(one->wire);
+        if (ended)
+            leave(one);
+        return ended;
+    }
+    queue_bytes_add(&one->in, bytes, count);
+    while (one->in.at < one->in.count) {
+        enum naive_result result =
+            naive_frame(&frame, one->in.bytes + one->in.at, one->in.count - one->in.at);
+        if (result == NAIVE_BAD)
+            kernel_fail("the hub sent what is no frame");
+        if (result == NAIVE_PARTIAL)
+            break;
+        one->in.at += frame.bytes;
+        hear(one, &frame);
+    }
+    return true;
+}
+
+bool flood_is(const struct naive_frame *frame) {
+    struct bit name = naive_find(frame->body, "params.event");
+    return bit_is(name, "\"flood/0\"") || bit_is(name, "\"flood/1\"");
+}
+
+void flood_open(struct run *run, const struct world_options *options) {
+    memset(&flood, 0, sizeof flood);
+    flood.on = run->profile.flood;
+    if (!flood.on)
+        return;
+    flood.limits = options->limits;
+    flood.sure = !options->no_memory && !options->faults.reset && !options->mailbox_room;
+    flood.listener_count = 4 + random_below(run->random, CROWD_MAX - 4);
+    flood.to_publish = 100 + random_below(run->random, 1500);
+    for (unsigned index = 0; index < flood.listener_count; index++) {
+        flood.listeners[index].wire = world_dial(&run->world);
+        wire_write(flood.listeners[index].wire, subscribe_text, sizeof subscribe_text - 1);
+    }
+    flood.publisher.wire = world_dial(&run->world);
+}
+
+// --- What happens
+
+// Other bounds, lower or higher, that the options allow.
+static bool reload(struct run *run) {
+    if (flood.reloads == RELOADS_MAX || !random_chance(run->random, 5))
+        return false;
+    struct limits limits = flood.limits;
+    uint64_t least = limits_memory_bytes_least(run->world.shard_count);
+    flood.reloads++;
+    limits.memory_bytes_max =
+        random_chance(run->random, 300) ? 64 * MEBIBYTE : least + random_below(run->random, MEBIBYTE);
+    if (random_chance(run->random, 500))
+        limits.queue_bytes_max = 1000 + random_below(run->random, 1000000);
+    world_reload(&run->world, &limits);
+    if (flood.pings > PINGS_MAX / 2)
+        flood.pings = PINGS_MAX / 2;
+    return true;
+}
+
+// One that was lost with its connection is sent again, and is as late as it was.
+static bool ping(struct run *run) {
+    uint64_t now_ns = kernel_now(run->world.kernel);
+    bool came = read_all(&flood.pinger);
+    if (flood.waits && now_ns - flood.since_ns > WAIT_SECONDS * SECOND_NS)
+        kernel_fail("a ping wasn't answered for %d s", WAIT_SECONDS);
+    if (flood.pinger.wire && flood.waits)
+        return came;
+    if (!flood.waits && (flood.pings == PINGS_MAX || random_chance(run->random, 900)))
+        return came;
+    if (!flood.pinger.wire)
+        flood.pinger.wire = world_dial(&run->world);
+    if (!flood.pinger.wire)
+        return came; // nobody listens any more
+    if (!flood.waits)
+        flood.since_ns = now_ns;
+    flood.pings += !flood.waits;
+    flood.waits = true;
+    wire_write(flood.pinger.wire, ping_text, sizeof ping_text - 1);
+    return true;
+}
+
+static bool publish(struct run *run) {
+    struct one *publisher = &flood.publisher;
+    read_all(publisher);
+    if (!publisher->wire || flood.published == flood.to_publish || wire_unread(publisher->wire) > 65536)
+        return false;
+    for (unsigned left = 1 + random_below(run->random, AT_ONCE_MAX); left > 0; left--) {
+        if (flood.published == flood.to_publish)
+            break;
+        const char *text = event_texts[flood.published++ % 2];
+        wire_write(publisher->wire, text, strlen(text));
+    }
+    return true;
+}
+
+// Listeners read the answer to their subscription, and then nothing until they wake.
+static bool listen(struct run *run) {
+    bool any = false, all = true;
+    for (unsigned index = 0; index < flood.listener_count; index++) {
+        struct one *one = &flood.listeners[index];
+        all &= one->subscribed || !one->wire;
+        if (flood.awake || !one->subscribed)
+            any |= read_all(one);
+    }
+    if (all)
+        any |= publish(run);
+    bool done = all && (flood.published == flood.to_publish || !flood.publisher.wire);
+    if (done && !flood.awake && random_chance(run->random, 20))
+        return flood.awake = true;
+    return any;
+}
+
+bool flood_act(struct run *run) {
+    if (!flood.on)
+        return false;
+    if (run->draining) {
+        flood.awake = true;
+        flood.waits = false;
+        flood.pings = PINGS_MAX;
+        flood.reloads = RELOADS_MAX;
+        return listen(run) | read_all(&flood.pinger);
+    }
+    bool acted = reload(run);
+    acted |= ping(run);
+    return listen(run) || acted;
+}
+
+// --- The end
+
+void flood_rest(const struct run *run) {
+    if (!flood.on)
+        return;
+    if (flood.waits)
+        kernel_fail("a ping is never answered");
+    const struct wire *publisher = flood.publisher.wire;
+    bool all_read = publisher && wire_unread(publisher) == 0 && flood.awake;
+    for (unsigned index = 0; index < flood.listener_count; index++) {
+        const struct one *one = &flood.listeners[index];
+        uint64_t known = one->heard + one->told;
+        if (known > flood.published || (one->wire && one->subscribed && all_read && flood.sure &&
+                                        !run->profile.drain_early && known != flood.published))
+            kernel_fail("of %u events a listener heard %llu and was told that it missed %llu",
+                        flood.published, (unsigned long long)one->heard, (unsigned long long)one->told);
+    }
+}
+
+void flood_close(void) {
+    leave(&flood.publisher);
+    leave(&flood.pinger);
+    free(flood.publisher.in.bytes);
+    free(flood.pinger.in.bytes);
+    for (unsigned index = 0; index < flood.listener_count; index++) {
+        leave(&flood.listeners[index]);
+        free(flood.listeners[index].in.bytes);
+    }
+    memset(&flood, 0, sizeof flood);
+}
