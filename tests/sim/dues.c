@@ -62,13 +62,15 @@ static void fail_undue(const struct run *run, const struct guest *guest, const s
 
 void dues_check(const struct run *run, struct guest *guest, const struct naive_frame *frame, int64_t code) {
     struct due *due = find_due(run, guest, frame, code);
+    bool cut_off = guest->halted && code == -32700;
     bool too_large = run->profile.lossy && code == -32055;
     guest->null_errors++;
     totals.null_errors++;
-    guest->silenced = due ? due->last : too_large && naive_find(frame->body, "error.data.offset").bytes;
+    guest->silenced =
+        due ? due->last : cut_off || (too_large && naive_find(frame->body, "error.data.offset").bytes);
     if (due)
         memmove(due, due + 1, (size_t)(&guest->dues.list[--guest->dues.count] - due) * sizeof *due);
-    else if (run->in_array || !too_large)
+    else if (run->in_array || (!too_large && !cut_off))
         fail_undue(run, guest, frame);
 }
 
@@ -83,7 +85,8 @@ static uint64_t counted(const struct run *run, enum counter counter) {
 
 // Whether all that the guest sent has been dealt with.
 static bool has_settled(const struct guest *guest) {
-    return !guest->gone && !guest->doomed && !guest->ended_by_hub && guest->out.at == guest->out.count;
+    return !guest->gone && !guest->doomed && !guest->ended_by_hub && !guest->deaf &&
+           guest->out.at == guest->out.count;
 }
 
 static void check_count(const struct run *run, enum counter counter, uint64_t least, uint64_t most,
@@ -154,7 +157,8 @@ static void check_reports(const struct run *run) {
 void dues_rest(const struct run *run) {
     for (unsigned index = 0; index < run->guest_count; index++) {
         const struct guest *guest = run->guests[index];
-        if (!guest->gone && !guest->ended_by_hub && !guest->doomed && guest->dues.count)
+        bool here = !guest->gone && !guest->ended_by_hub && !guest->doomed && !guest->deaf && !guest->halted;
+        if (here && guest->dues.count)
             oracle_fail(run, NOBODY, NULL, "what can't be read was not answered");
     }
     check_refused(run);

@@ -331,11 +331,12 @@ bool events_answered(struct run *run, struct guest *guest, const struct naive_fr
 
 // Whether all that the source sent has been dealt with.
 static bool has_settled(const struct guest *source) {
-    return !source->gone && !source->doomed && !source->ended_by_hub && source->out.at == source->out.count;
+    return !source->gone && !source->doomed && !source->ended_by_hub && !source->deaf &&
+           source->out.at == source->out.count;
 }
 
 static bool stays(const struct guest *guest) {
-    return !guest->gone && !guest->leaving && !guest->ended_by_hub && !guest->doomed;
+    return !guest->gone && !guest->leaving && !guest->ended_by_hub && !guest->doomed && !guest->deaf;
 }
 
 // What a guest hasn't heard of it has been told to have missed; no more, no less.

@@ -39,6 +39,7 @@ struct guest *guest_arrive(struct run *run, int name) {
         guest->logs = run->world.hub->settings.journal && random_chance(run->random, 400);
     }
     pace_choose(run, guest);
+    patience_begin(run, guest);
     run->guests[run->guest_count++] = guest;
     if (name != NOBODY)
         compose_register(run, guest);
@@ -47,9 +48,10 @@ struct guest *guest_arrive(struct run *run, int name) {
     return guest;
 }
 
-void guest_leave(struct guest *guest) {
+void guest_leave(const struct run *run, struct guest *guest) {
     if (guest->gone)
         return;
+    patience_left(run, guest);
     guest->gone = guest->leaving = true;
     guest->plan = 0;
     guest->out.at = guest->out.count;
@@ -83,6 +85,8 @@ static void read_frames(struct run *run, struct guest *guest) {
 static bool read_some(struct run *run, struct guest *guest) {
     uint8_t bytes[16384];
     bool readable = wire_readable(guest->wire) != 0;
+    if (!patience_reads(guest))
+        return false;
     if (!readable && (!wire_at_end(guest->wire) || guest->ended_by_hub))
         return false;
     if (readable && pace_rests(run, guest))
@@ -102,7 +106,7 @@ static bool read_some(struct run *run, struct guest *guest) {
     oracle_end(run, guest);
     guest->leaving = true;
     if (!guest->stubborn)
-        guest_leave(guest);
+        guest_leave(run, guest);
     return true;
 }
 
@@ -115,6 +119,9 @@ static bool write_some(struct run *run, struct guest *guest) {
     size_t piece = left;
     if (!random_chance(run->random, 600))
         piece = 1 + random_below(run->random, left < 5000 ? (uint32_t)left : 5000);
+    piece = patience_piece(run, guest, piece);
+    if (!piece)
+        return false;
     if (wire_write(guest->wire, guest->out.bytes + guest->out.at, piece))
         guest->out.at += piece;
     else
@@ -229,21 +236,23 @@ static void secure_answers(struct run *run, const struct guest *guest) {
     }
 }
 
-static void half_close(struct run *run, struct guest *guest) {
-    guest->leaving = true;
-    if (guest->out.at == guest->out.count) {
-        secure_answers(run, guest);
-        wire_shut(guest->wire);
-        guest->shut = true;
-        guest->plan = 0;
-    }
+// As soon as all is written that it had to say; true when it did.
+static bool half_close(struct run *run, struct guest *guest) {
+    if (!guest->shutting || guest->shut || guest->ended_by_hub || guest->out.at != guest->out.count)
+        return false;
+    secure_answers(run, guest);
+    wire_shut(guest->wire);
+    guest->shut = true;
+    patience_shut(run, guest);
+    return true;
 }
 
 static void move_out(struct run *run, struct guest *guest) {
     int name = guest->name;
     uint32_t dice = random_below(run->random, 10);
     if (dice < 3) {
-        half_close(run, guest);
+        guest->shutting = guest->leaving = true;
+        guest->plan = 0;
     } else if (dice < 4) {
         guest->leaving = true;
         forms_leave(run, guest, "shutdown");
@@ -251,9 +260,9 @@ static void move_out(struct run *run, struct guest *guest) {
         pace_exit(run, guest);
     } else if (dice < 7) {
         wire_reset(guest->wire);
-        guest_leave(guest);
+        guest_leave(run, guest);
     } else {
-        guest_leave(guest); // perhaps in the middle of a frame
+        guest_leave(run, guest); // perhaps in the middle of a frame
     }
     if (guest->gone && random_chance(run->random, 700))
         guest_arrive(run, name);
@@ -334,6 +343,8 @@ static bool do_one(struct run *run, struct guest *guest) {
 bool guest_act(struct run *run, struct guest *guest) {
     if (guest->gone)
         return false;
+    if (half_close(run, guest) || patience_goes(run, guest))
+        return true;
     switch (random_below(run->random, 4)) {
     case 0:
         if (do_one(run, guest))

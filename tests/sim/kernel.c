@@ -133,6 +133,7 @@ int kernel_number(struct kernel *kernel, struct wire *wire) {
     int number = lowest_free(kernel);
     kernel->sockets[number].wire = wire;
     wire->local = number % 2;
+    wire->heard_ns = kernel->now_ns;
     return number;
 }
 
@@ -199,6 +200,7 @@ static size_t arrival_bytes(struct kernel *kernel, const struct wire *wire, size
 
 static void receive_bytes(struct kernel *kernel, struct wire *wire) {
     struct operation *operation = &wire->receive;
+    wire->heard_ns = kernel->now_ns;
     if (operation->memory) {
         size_t count = arrival_bytes(kernel, wire, operation->bytes);
         queue_take(&wire->to_hub, operation->memory, count);
@@ -297,8 +299,10 @@ static void do_send(struct kernel *kernel, struct wire *wire) {
     if (random_chance(kernel->random, kernel->faults.cut))
         room = 1 + random_below(kernel->random, (uint32_t)room);
     bool whole = move_on(kernel, wire, room);
-    if (whole || random_chance(kernel->random, kernel->faults.short_send))
-        end(operation, IO_SENT, (int32_t)operation->sent, NULL, false);
+    if (!whole && !random_chance(kernel->random, kernel->faults.short_send))
+        return;
+    wire->taken_ns = kernel->now_ns;
+    end(operation, IO_SENT, (int32_t)operation->sent, NULL, false);
 }
 
 // --- Watches

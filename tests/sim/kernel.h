@@ -9,6 +9,8 @@ enum { SOCKETS_MAX = 256, WIRES_MAX = 512, NOTES_MAX = 1024, IOS_MAX = 8, SIGNAL
 // The wall clock's at first is in the year 2020.
 #define WALL_AHEAD_MS UINT64_C(1577836800000)
 #define PROBE_NS      (PROBE_S * UINT64_C(1000000000))
+// So long at most a kernel answers for a TCP connection that its process has closed.
+enum { ORPHAN_S = 60 };
 
 // Bytes under way in one direction, first in, first out.
 struct queue {
@@ -50,6 +52,9 @@ struct wire {
     bool peer_shut, peer_closed;
     bool reset;
     uint32_t taken; // bytes that the peer has read
+    uint64_t heard_ns,
+        taken_ns;       // when the hub last received something, or accepted it; when a send began or ended
+    uint64_t closed_ns; // when the hub closed it
 };
 
 struct listener_socket {

@@ -255,7 +255,8 @@ static bool code_allowed(const struct run *run, const struct record *record, int
     if (code == -32052 && (leaves || (record->refusal == -32601 && run->draining)))
         return true;
     if (record->refusal)
-        return code == record->refusal && dues_data_fits(frame, record->data);
+        return (code == record->refusal && dues_data_fits(frame, record->data)) ||
+               (code == -32052 && run->draining); // it was read too late to be judged
     const struct guest *source = run->guests[record->source];
     bool loose = run->profile.lossy || run->draining || source->doomed;
     if (record->to == TO_TOPIC && code != -32055)
@@ -426,7 +427,9 @@ static void check_all_ended(const struct run *run, const struct guest *guest, co
 void oracle_end(struct run *run, struct guest *guest) {
     guest->ended_by_hub = true;
     totals.lost += !guest->shut && !guest->doomed && !run->draining;
-    if (run->profile.lossy)
+    patience_closed(run, guest);
+    bool left = guest->shut && run->profile.leave; // it is cut off where it is
+    if (left || (run->profile.lossy && !patience_is_answered(run, guest)))
         return;
     if (!run->draining)
         pace_check_end(run, guest);
@@ -458,7 +461,7 @@ static void check_clean(const struct run *run, int tag) {
 void oracle_rest(struct run *run, bool stopped) {
     for (unsigned index = 0; index < run->guest_count; index++) {
         struct guest *guest = run->guests[index];
-        if (guest->gone || guest->ended_by_hub || stopped)
+        if (guest->gone || guest->ended_by_hub || guest->deaf || guest->halted || stopped)
             continue;
         check_all_ended(run, guest, "a request never ended");
     }

@@ -66,7 +66,7 @@ static void check_pings(const struct run *run, const struct guest *guest) {
 }
 
 void pace_check_end(const struct run *run, const struct guest *guest) {
-    if (guest->in.at != guest->in.count)
+    if (guest->in.at != guest->in.count && !run->profile.timed) // who is idle is cut off where it is
         oracle_fail(run, NOBODY, NULL, "a connection was ended in the middle of a frame");
     if (guest->breaks && !guest->silenced)
         oracle_fail(run, NOBODY, NULL, "a framing error was not answered");

@@ -34,6 +34,18 @@ static void choose_faults(struct random *random, struct sim_faults *faults) {
     faults->window_bytes = random_chance(random, 400) ? 1 + random_below(random, 20000) : 0;
 }
 
+// Nothing but its time closes a connection.
+static void choose_times(struct random *random, struct profile *profile, struct world_options *options) {
+    profile->timed = profile->lossy = true;
+    profile->counted = false;
+    if (random_chance(random, 600))
+        options->faults.window_bytes = 500 + random_below(random, 3000);
+    if (random_chance(random, 200)) {
+        profile->small_queue = true;
+        options->limits.queue_bytes_max = 1000 + random_below(random, 100000);
+    }
+}
+
 static void choose_losses(struct random *random, struct profile *profile, struct world_options *options) {
     struct limits *limits = &options->limits;
     profile->lossy = true;
@@ -50,8 +62,6 @@ static void choose_losses(struct random *random, struct profile *profile, struct
         limits->frame_bytes_max = 20000 + random_below(random, 100000);
     if (random_chance(random, 100))
         limits->connections_max = 5 + random_below(random, 10);
-    if (random_chance(random, 300))
-        limits->idle_timeout_ns = (uint64_t)SECOND * (1 + random_below(random, 5));
     if (random_chance(random, 500))
         options->mailbox_room = 4U << random_below(random, 5);
 }
@@ -76,7 +86,8 @@ static void choose(uint64_t seed, bool clean, struct profile *profile, struct wo
     profile->flaws = profile->rude ? 120 : profile->flaws;
     options->takeover = random_chance(&random, 300);
     if (profile->silent)
-        options->limits.request_timeout_ns = (uint64_t)SECOND * (1 + random_below(&random, 5));
+        options->limits.request_timeout_ns =
+            (uint64_t)SECOND * (1 + random_below(&random, random_chance(&random, 500) ? 5 : 300));
     if (random_chance(&random, 200)) {
         profile->tight = true;
         options->limits.pending_max = 1 + random_below(&random, 4);
@@ -86,7 +97,10 @@ static void choose(uint64_t seed, bool clean, struct profile *profile, struct wo
         profile->counted = false; // subscriptions may be refused
         options->kept_room = 1 + random_below(&random, random_chance(&random, 500) ? 300000 : 30000);
     }
-    if (random_chance(&random, 400)) {
+    profile->leave = random_chance(&random, 250);
+    if (random_chance(&random, 250)) {
+        choose_times(&random, profile, options);
+    } else if (random_chance(&random, 400)) {
         choose_losses(&random, profile, options);
     } else if (random_chance(&random, 300)) {
         profile->steady = profile->tight = true;
@@ -95,8 +109,13 @@ static void choose(uint64_t seed, bool clean, struct profile *profile, struct wo
         options->faults.window_bytes = 200 + random_below(&random, 2000);
     }
     options->faults.preempt = sometimes(&random, 500, 300);
-    if (!profile->steady && random_chance(&random, 150))
+    if (!profile->steady && !profile->timed && random_chance(&random, 150))
         flood_choose(&random, profile, options);
+    struct limits defaults;
+    limits_defaults(&defaults);
+    profile->sure_cancels = !options->no_memory && !options->kept_room &&
+                            options->limits.queue_bytes_max == defaults.queue_bytes_max &&
+                            options->limits.memory_bytes_max == defaults.memory_bytes_max;
 }
 
 // --- The run
@@ -119,10 +138,17 @@ static bool anybody_acts(struct run *run) {
     return any;
 }
 
+static uint64_t next_of(const struct run *run) {
+    uint64_t next_ns = world_next_ns(&run->world), other_ns = patience_next_ns(run),
+             reads_ns = pace_next_ns(run);
+    other_ns = reads_ns < other_ns ? reads_ns : other_ns;
+    return next_ns < other_ns ? next_ns : other_ns;
+}
+
 // Whether anything may come yet: what the hub puts off (a receive without a buffer, an accept that fails time
 // and again) comes within seconds.
 static bool may_go_on(const struct run *run) {
-    uint64_t next_ns = world_next_ns(&run->world);
+    uint64_t next_ns = next_of(run);
     if (pace_next_ns(run) != UINT64_MAX)
         return true;
     return next_ns != UINT64_MAX && next_ns < run->acted_ns + 20 * (uint64_t)SECOND;
@@ -147,15 +173,15 @@ static void begin_to_drain(struct run *run) {
     for (unsigned index = 0; index < run->guest_count; index++) {
         run->guests[index]->reads = 1000;
         run->guests[index]->piece = 0;
+        patience_end(run->guests[index]);
     }
     kernel_signal(run->world.kernel, SIGTERM);
 }
 
 // Lets time pass to what is due next; false when nothing ever is.
 static bool pass(struct run *run) {
-    uint64_t next_ns = world_next_ns(&run->world), reads_ns = pace_next_ns(run);
-    if (reads_ns < next_ns)
-        next_ns = reads_ns;
+    uint64_t next_ns = next_of(run);
+    patience_check(run, next_ns);
     if (next_ns == UINT64_MAX)
         return false;
     kernel_advance(run->world.kernel, next_ns);
@@ -176,11 +202,15 @@ static void serve(struct run *run) {
             witness_set_clock(run);
         if (step(run))
             continue;
+        patience_reload(run);
+        if (step(run))
+            continue;
         if (run->draining || hub_owes(run) || may_go_on(run)) {
             if (!pass(run))
                 kernel_fail("nothing will ever happen again, but the hub owes something");
             continue;
         }
+        patience_check(run, next_of(run));
         oracle_rest(run, false);
         flood_rest(run);
         world_check_agents(&run->world);
@@ -200,7 +230,7 @@ static void arrive_all(struct run *run) {
 
 static void forget_all(struct run *run) {
     for (unsigned index = 0; index < run->guest_count; index++) {
-        guest_leave(run->guests[index]);
+        guest_leave(run, run->guests[index]);
         free(run->guests[index]->in.bytes);
         free(run->guests[index]->out.bytes);
         free(run->guests[index]);
@@ -217,6 +247,7 @@ uint64_t run_seed(uint64_t seed, bool clean, uint64_t table_secret) {
     run = (struct run){0};
     choose(seed, clean, &run.profile, &options);
     options.table_secret = table_secret;
+    patience_choose(&run, seed, &options);
     world_open(&run.world, &options);
     run.random = &run.world.random;
     run.late = run.profile.steady;

@@ -24,6 +24,7 @@ enum {
     SIM_LANES = 2,
     PATTERNS_MAX = 16,
     WISHES_MAX = 16,
+    TIMES_MAX = 16,
     NOBODY = -1,
     WALL_STEPS_MAX = 64,
     JOURNALS_MAX = 16,
@@ -170,6 +171,7 @@ struct guest {
     char session[40]; // its sessionId with quotes, if it was told
     bool leaving;     // has begun to leave, or to lose its name
     bool doomed;      // has said what must end the connection
+    bool shutting;    // will half-close
     bool shut;        // has half-closed
     bool gone;        // has closed, or was closed
     bool stubborn;    // doesn't close when the hub half-closes
@@ -196,6 +198,16 @@ struct guest {
     bool cancels; // has cancelled something
     bool more;    // has another name, if all that it composed is done
     bool logs;    // its agent lists the journal's method
+    // patience.c
+    unsigned deaf_after; // so many looks it stops reading; 0: it doesn't
+    bool deaf;
+    bool halts, halted; // stops in the middle of what it has to say; has done so
+    bool slow;          // sends at a pace that is just good enough
+    uint64_t writes_ns; // when it goes on, if it is slow
+    bool goes;          // goes altogether after it has half-closed
+    bool judged;        // that the hub closed it
+    uint64_t shut_ns;   // when it half-closed
+    uint64_t gone_ns;   // when the hub can know at last that it has gone
     int last_tag[GUESTS_MAX][SIM_LANES];
 };
 
@@ -215,6 +227,15 @@ struct profile {
     bool steady;  // queues are narrow, and guests read slowly, but read
     bool flood;   // of tiny events (flood.c)
     uint32_t big_bytes_max;
+    bool timed;        // the configuration's times are short, and change; nothing else closes connections
+    bool leave;        // who half-closes has left
+    bool small_queue;  // slow readers may be closed
+    bool sure_cancels; // no cancel is lost for want of memory or room
+};
+
+// What the configuration says from some time on.
+struct times {
+    uint64_t since_ns, idle_ns, frame_ns;
 };
 
 // The wall clock between one time when it was set and the next, and the journal's files.
@@ -238,6 +259,9 @@ struct run {
         int guest;
     } seen[64];
     unsigned seen_count;
+    struct limits limits; // as the configuration's file has them
+    struct times times[TIMES_MAX];
+    unsigned time_count;
     bool draining;
     bool late;         // requests may time out: guests are slow, or have stalled
     bool in_array;     // what the oracle looks at came in one
@@ -409,8 +433,35 @@ void witness_journal(struct run *run);
 struct guest *guest_arrive(struct run *run, int name);
 // Does something; false when there is nothing to do.
 bool guest_act(struct run *run, struct guest *guest);
-void guest_leave(struct guest *guest);
+void guest_leave(const struct run *run, struct guest *guest);
 void queue_bytes_add(struct queue_bytes *queue, const void *bytes, size_t count);
+
+// --- patience.c: guests that take their time, and the configuration's times
+
+// Draws the times that hold at first.
+void patience_choose(struct run *run, uint64_t seed, struct world_options *options);
+// Perhaps changes them.
+void patience_reload(struct run *run);
+// Draws how patient a guest is; from now on it is as others are.
+void patience_begin(struct run *run, struct guest *guest);
+void patience_end(struct guest *guest);
+// Whether it reads still.
+bool patience_reads(struct guest *guest);
+// Of a piece that it would write, how much it writes now.
+size_t patience_piece(struct run *run, struct guest *guest, size_t piece);
+// It has half-closed; perhaps it goes altogether (true: it will, or did); it is about to close.
+void patience_shut(struct run *run, struct guest *guest);
+bool patience_goes(struct run *run, struct guest *guest);
+void patience_left(const struct run *run, struct guest *guest);
+// When a guest goes on by itself; UINT64_MAX: never.
+uint64_t patience_next_ns(const struct run *run);
+// A guest sees that the hub has closed its connection.
+void patience_closed(const struct run *run, struct guest *guest);
+// Whether a guest that has half-closed, and whose connection the hub has ended, must have all its answers
+// though others may lose theirs.
+bool patience_is_answered(const struct run *run, const struct guest *guest);
+// Nothing more happens before next_ns: what must have happened by then has.
+void patience_check(const struct run *run, uint64_t next_ns);
 
 // --- oracle.c: judgement
 

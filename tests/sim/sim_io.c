@@ -242,6 +242,7 @@ static void close_socket(struct kernel *kernel, int number) {
     if (queue_count(&wire->to_hub) && !wire->reset)
         wire->reset = true; // TCP tells the peer that its bytes were not read
     wire->hub_closed = true;
+    wire->closed_ns = kernel->now_ns;
     kernel->sockets[number] = (struct socket_entry){0};
     wire_settle(wire);
 }
@@ -257,6 +258,7 @@ static void carry_out(struct io *io, const struct note *noted) {
         break;
     case NOTE_SEND:
         arm(&kernel_socket(kernel, noted->socket)->wire->send, &noted->operation);
+        kernel_socket(kernel, noted->socket)->wire->taken_ns = kernel->now_ns;
         break;
     case NOTE_CANCEL:
         cancel(kernel, noted);

@@ -168,7 +168,7 @@ void trials_compose(struct run *run, struct guest *guest, int name) {
 
 static bool is_sure(const struct run *run, const struct guest *guest) {
     bool stays = guest->name != NOBODY && guest->registered && !guest->leaving && !guest->gone &&
-                 !guest->doomed && !guest->ended_by_hub;
+                 !guest->doomed && !guest->ended_by_hub && !guest->deaf;
     for (unsigned index = 0; stays && index < run->guest_count; index++)
         stays = (int)index == guest->index || run->guests[index]->name != guest->name;
     return stays;

@@ -4,7 +4,6 @@
 
 #include "tests/sim/kernel.h"
 
-enum { ORPHAN_S = 60 };
 #define SECOND_NS UINT64_C(1000000000)
 
 void queue_add(struct queue *queue, const void *bytes, size_t count) {

@@ -80,6 +80,7 @@ void world_open(struct world *world, const struct world_options *options) {
     struct hub_settings settings = {.limits = options->limits,
                                     .takeover = options->takeover,
                                     .strict = options->strict,
+                                    .half_close_leaves = options->half_close_leaves,
                                     .journal = options->journal,
                                     .read_again = read_again,
                                     .read_context = world};

@@ -14,9 +14,10 @@ struct world_options {
     uint32_t shard_count;
     struct limits limits;
     bool takeover;
-    bool strict;                         // validation
-    const char *journal;                 // its file's name, or NULL
-    const struct hub_settings *settings; // instead of limits, takeover and strict, when given
+    bool strict;         // validation
+    const char *journal; // its file's name, or NULL
+    bool half_close_leaves;
+    const struct hub_settings *settings; // instead of all these, when given
     uint16_t no_memory;    // of a shard's turns, in thousandths, those in which an allocation fails
     uint32_t kept_room;    // of what may be kept, what is left; 0: all of it
     uint32_t mailbox_room; // a power of two, from 4 to MAILBOX_MESSAGES; 0: that
