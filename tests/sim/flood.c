@@ -13,7 +13,8 @@ enum {
     RELOADS_MAX = 6,
     PINGS_MAX = 60,
     MEBIBYTE = 1 << 20,
-    WAIT_SECONDS = 30, // for an answer: all that takes memory for good is given up long before
+    LARGE_BYTES = 256 * MEBIBYTE, // with it shards lend as much as they ever do
+    WAIT_SECONDS = 30,            // for an answer: all that takes memory for good is given up long before
 };
 #define SECOND_NS UINT64_C(1000000000)
 
@@ -55,7 +56,7 @@ void flood_choose(struct random *random, struct profile *profile, struct world_o
     limits->connections_max = 2 * GUESTS_MAX + CROWD_MAX + 8;
     uint64_t least = limits_memory_bytes_least(options->shard_count);
     limits->memory_bytes_max =
-        random_chance(random, 400) ? 64 * MEBIBYTE : least + random_below(random, 2 * MEBIBYTE);
+        random_chance(random, 400) ? LARGE_BYTES : least + random_below(random, 2 * MEBIBYTE);
     if (random_chance(random, 500))
         limits->queue_bytes_max = 1000 + random_below(random, 400000);
     options->faults.window_bytes = 2000 + random_below(random, 20000);
@@ -137,7 +138,7 @@ static bool reload(struct run *run) {
     uint64_t least = limits_memory_bytes_least(run->world.shard_count);
     flood.reloads++;
     limits.memory_bytes_max =
-        random_chance(run->random, 300) ? 64 * MEBIBYTE : least + random_below(run->random, MEBIBYTE);
+        random_chance(run->random, 300) ? LARGE_BYTES : least + random_below(run->random, MEBIBYTE);
     if (random_chance(run->random, 500))
         limits.queue_bytes_max = 1000 + random_below(run->random, 1000000);
     world_reload(&run->world, &limits);
