@@ -13,10 +13,11 @@ static void end(struct shard *shard, struct pending *pending) {
     pending_end(&shard->pending, pending);
 }
 
-// The request that a connection may end, or NULL: then the response counts as dropped.
+// The request that a connection may end, or NULL: then the response counts as dropped. One whose source is
+// among the endings is as good as abandoned.
 static struct pending *claim(struct shard *shard, uint64_t hub_id, uint64_t from, size_t bytes) {
     struct pending *pending = pending_find(&shard->pending, hub_id);
-    if (!pending) {
+    if (!pending || !peer_find(shard, pending->source)) {
         drop_one(shard, COUNT_DROP_RESPONSE_UNKNOWN, from, bytes);
         return NULL;
     }
@@ -65,10 +66,25 @@ void answer_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, struct 
         send_queue_owed(shard, source, parcel);
 }
 
+// Nobody waits for it any more. Its target is told, and a batch isn't kept waiting.
+static void abandon(struct shard *shard, struct pending *pending) {
+    struct batch *batch = pending->batch;
+    stats_count(&shard->stats, COUNT_REQUESTS_ABANDONED);
+    cancel_downstream(shard, pending);
+    audit_ended(shard, pending, ERROR_NONE);
+    end(shard, pending);
+    if (batch)
+        batch_miss(shard, batch);
+}
+
 void answer_error(struct shard *shard, struct pending *pending, enum error error, struct text *data) {
     struct peer *source = peer_find(shard, pending->source);
-    // A reply may close the source, which abandons all that it asked: but not this one any more.
-    list_remove(&pending->by_source);
+    if (!source) { // it is among the endings
+        if (data)
+            text_deinit(data);
+        abandon(shard, pending);
+        return;
+    }
     audit_ended(shard, pending, error);
     reply_error(shard, source, (struct reply_to){pending->id, pending->id_bytes, pending->batch}, error,
                 data);
@@ -130,17 +146,8 @@ void answer_target_left(struct shard *shard, struct home *home) {
 
 void answer_abandon_all(struct shard *shard, struct peer *source) {
     struct list *requests = &source->asked.requests;
-    while (!list_empty(requests)) {
-        struct pending *pending = list_entry(requests->next, struct pending, by_source);
-        stats_count(&shard->stats, COUNT_REQUESTS_ABANDONED);
-        list_remove(&pending->by_source);
-        cancel_downstream(shard, pending);
-        struct batch *batch = pending->batch;
-        audit_ended(shard, pending, ERROR_NONE);
-        end(shard, pending);
-        if (batch)
-            batch_miss(shard, batch);
-    }
+    while (!list_empty(requests))
+        abandon(shard, list_entry(requests->next, struct pending, by_source));
 }
 
 void answer_end_all(struct shard *shard) {

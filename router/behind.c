@@ -3,11 +3,9 @@
 // taken, and only for the peers that are behind.
 #include "router/behind.h"
 
-enum { LOOK_MS = SLOW_READER_MS / 4 };
+#include <assert.h>
 
-static bool lingers(const struct peer *peer) {
-    return peer->state == PEER_LINGERING && !peer->shut;
-}
+enum { LOOK_MS = SLOW_READER_MS / 4 };
 
 // What is being sent counts, too: it waits for the same reader.
 static size_t waiting_bytes(const struct peer *peer) {
@@ -33,7 +31,8 @@ void behind_watch(struct shard *shard, struct peer *peer) {
 static void look_at(struct shard *shard, struct peer *peer) {
     size_t waiting = waiting_bytes(peer);
     bool over = waiting >= 2 * shard_limits(shard)->queue_bytes_max;
-    if (!over && !lingers(peer))
+    assert(peer->state != PEER_CLOSING);
+    if (!over && !peer_lingers(peer))
         return;
     list_append(&shard->behind, &peer->standing);
     uint64_t now_ms = shard_now_ms(shard);
@@ -42,11 +41,10 @@ static void look_at(struct shard *shard, struct peer *peer) {
         peer->taken = taken;
         peer->sending_ms = now_ms;
     }
-    if (now_ms - peer->sending_ms >= (lingers(peer) ? LINGER_MS : SLOW_READER_MS))
+    if (now_ms - peer->sending_ms >= (peer_lingers(peer) ? LINGER_MS : SLOW_READER_MS))
         peer_close(shard, peer, waiting ? COUNT_CLOSED_SLOW_READER : COUNTERS_COUNT);
 }
 
-// Closing one may close others that wait to be looked at: they leave the list, too.
 void behind_look(struct shard *shard) {
     struct list looked_at;
     list_init(&looked_at);

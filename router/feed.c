@@ -28,8 +28,7 @@ static void refuse(struct shard *shard, struct peer *peer) {
     send_missed_before_end(shard, peer);
     reply_error(shard, peer, (struct reply_to){0},
                 frame_fault_is_limit(fault) ? ERROR_FRAME_TOO_LARGE : ERROR_PARSE, &data);
-    peer->silenced = true;
-    peer_linger(shard, peer);
+    peer_silence(shard, peer);
 }
 
 static void refuse_framing(struct shard *shard, struct peer *peer) {
@@ -261,6 +260,8 @@ static void starve(struct shard *shard, struct peer *peer) {
 }
 
 static void go_on(struct shard *shard, struct peer *peer) {
+    if (peer->state == PEER_CLOSING)
+        return;
     if (peer->state == PEER_OPEN && peer_lacks_room(peer)) {
         connection_pause(&peer->connection, shard->io);
         starve(shard, peer);
@@ -304,6 +305,12 @@ static void end(struct shard *shard, struct peer *peer, const struct io_event *e
     forget_partial(peer);
     if (peer->state != PEER_CLOSING)
         connection_watch(&peer->connection, shard->io);
+}
+
+// Nobody is left to be answered.
+void feed_watched(struct shard *shard, struct peer *peer, const struct io_event *event) {
+    if (connection_watched(&peer->connection, shard->io, event))
+        peer_close(shard, peer, COUNTERS_COUNT);
 }
 
 void feed_event(struct shard *shard, struct peer *peer, const struct io_event *event) {

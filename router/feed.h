@@ -15,3 +15,5 @@ void feed_event(struct shard *shard, struct peer *peer, const struct io_event *e
 void feed_cut_off(struct shard *shard, struct peer *peer);
 // Peers whose receives found no buffer are armed again, if there are some now.
 void feed_starved(struct shard *shard);
+// Something came of watching whether a peer goes altogether after its end.
+void feed_watched(struct shard *shard, struct peer *peer, const struct io_event *event);

@@ -5,6 +5,7 @@
 #include "router/answer.h"
 #include "router/cancel.h"
 #include "router/drop.h"
+#include "router/endings.h"
 #include "router/events.h"
 #include "router/journal.h"
 #include "router/post.h"
@@ -106,6 +107,7 @@ static void take(struct shard *shard, struct mail *mail) {
         journal_came_home(shard, list_entry(mail, struct entry, mail));
         break;
     }
+    endings_carry_out(shard);
 }
 
 static void read_all(struct shard *shard) {
@@ -129,6 +131,7 @@ static void carry_out_orders(struct shard *shard) {
     while (order) {
         struct mail *next = order->next;
         registry_step(shard, list_entry(order, struct order, mail));
+        endings_carry_out(shard);
         order = next;
     }
 }

@@ -1,15 +1,10 @@
 #include "router/peer.h"
 
+#include <assert.h>
 #include <sys/socket.h>
 
 #include "core/memory.h"
-#include "router/answer.h"
-#include "router/behind.h"
-#include "router/drop.h"
-#include "router/feed.h"
-#include "router/registry.h"
-#include "router/send.h"
-#include "router/subscribe.h"
+#include "router/shard.h"
 
 static uint32_t slot_of(uint64_t connection) {
     return connection_slot(connection);
@@ -105,33 +100,35 @@ void peer_open(struct shard *shard, int socket) {
 
 // --- Ending
 
-static void leave(struct shard *shard, struct peer *peer) {
-    subscribe_leave(shard, peer);
-    registry_leave(shard, peer);
+static const struct {
+    bool heard, addressed;
+    unsigned next;
+} states[PEER_STATES_COUNT] = {
+#define X(state, heard, addressed, next) [state] = {heard, addressed, next},
+    PEER_STATES(X)
+#undef X
+};
+
+bool peer_is_deaf(const struct peer *peer) {
+    return !states[peer->state].addressed || peer->connection.broken;
 }
 
-static bool all_sent(const struct peer *peer) {
-    return outbox_empty(&peer->connection.outbox) && !peer->connection.shipment &&
-           (peer->batches == 0 || peer->silenced);
+// It is among the endings once, with the state that it has when they are carried out.
+static void move(struct shard *shard, struct peer *peer, enum peer_state state) {
+    assert(states[peer->state].next & PEER_MOVE(state));
+    peer->state = state;
+    if (peer->ending)
+        return;
+    peer->ending = peer; // the last one points at itself
+    *shard->endings_last = peer;
+    shard->endings_last = &peer->ending;
 }
 
 void peer_ended(struct shard *shard, struct peer *peer) {
-    if (peer->state == PEER_LINGERING && peer->shut) { // else peer_settle closes, once all is sent
+    if (peer->state == PEER_SHUT) // who lingers still is closed by peer_settle, once all is sent
         peer_close(shard, peer, COUNTERS_COUNT);
-        return;
-    }
-    if (peer->state != PEER_OPEN)
-        return;
-    peer->state = PEER_ENDED;
-    peer_watch(shard, peer);
-    leave(shard, peer);
-    peer_settle(shard, peer);
-}
-
-// Nobody is left to be answered.
-void peer_watched(struct shard *shard, struct peer *peer, const struct io_event *event) {
-    if (connection_watched(&peer->connection, shard->io, event))
-        peer_close(shard, peer, COUNTERS_COUNT);
+    else if (peer->state == PEER_OPEN)
+        move(shard, peer, PEER_ENDED);
 }
 
 static void give_a_second(struct shard *shard, struct peer *peer) {
@@ -139,71 +136,61 @@ static void give_a_second(struct shard *shard, struct peer *peer) {
         wheel_arm(&shard->wheel, &peer->timer, shard_now_ms(shard) + LINGER_MS);
 }
 
-void peer_linger(struct shard *shard, struct peer *peer) {
+static void linger(struct shard *shard, struct peer *peer, enum peer_state state) {
+    bool lingers = peer_lingers(peer) || peer->state == PEER_SHUT;
     if (peer->state == PEER_CLOSING)
         return;
-    bool lingers = peer->state == PEER_LINGERING;
     if (!lingers)
         wheel_disarm(&peer->timer);
     if (shard->phase != HUB_SERVING && shard->phase != HUB_DRAINING)
         give_a_second(shard, peer);
-    if (lingers)
-        return;
-    peer->state = PEER_LINGERING;
-    answer_abandon_all(shard, peer);
-    leave(shard, peer);
-    peer_settle(shard, peer);
-    if (!peer->shut)
-        behind_watch(shard, peer);
+    if (!lingers)
+        move(shard, peer, state);
+}
+
+void peer_linger(struct shard *shard, struct peer *peer) {
+    linger(shard, peer, PEER_LINGERING);
+}
+
+void peer_silence(struct shard *shard, struct peer *peer) {
+    linger(shard, peer, PEER_SILENCED);
+}
+
+static bool all_sent(const struct peer *peer) {
+    return outbox_empty(&peer->connection.outbox) && !peer->connection.shipment &&
+           (peer->batches == 0 || peer->state == PEER_SILENCED);
 }
 
 void peer_settle(struct shard *shard, struct peer *peer) {
     if (peer->state == PEER_ENDED && list_empty(&peer->asked.requests) && peer->awaited == 0 &&
         all_sent(peer))
         peer_close(shard, peer, COUNTERS_COUNT);
-    if (peer->state == PEER_LINGERING && !peer->shut && all_sent(peer)) {
-        peer->shut = true;
-        give_a_second(shard, peer);
-        io_shutdown(shard->io, peer->connection.socket, SHUT_WR);
-        if (peer->connection.ended)
-            peer_close(shard, peer, COUNTERS_COUNT);
-    }
+    if (!peer_lingers(peer) || !all_sent(peer))
+        return;
+    move(shard, peer, PEER_SHUT);
+    give_a_second(shard, peer);
+    io_shutdown(shard->io, peer->connection.socket, SHUT_WR);
+    if (peer->connection.ended)
+        peer_close(shard, peer, COUNTERS_COUNT);
 }
 
 void peer_close(struct shard *shard, struct peer *peer, int counter) {
     if (peer->state == PEER_CLOSING)
         return;
-    peer->state = PEER_CLOSING;
+    move(shard, peer, PEER_CLOSING);
     if (counter != COUNTERS_COUNT)
         stats_count(&shard->stats, (enum counter)counter);
-    wheel_disarm(&peer->timer);
-    list_remove(&peer->to_send);
-    list_remove(&peer->starved);
-    for (struct parcel *parcel; (parcel = outbox_take(&peer->connection.outbox));) {
-        drop_several(shard, COUNT_DROP_TARGET_GONE, peer->name, parcel->bytes, parcel->frames);
-        send_release(shard, parcel);
-    }
-    connection_end(&peer->connection, shard->io);
-    list_remove(&peer->standing);
-    list_append(&shard->closing, &peer->standing);
-    answer_abandon_all(shard, peer);
-    leave(shard, peer);
 }
 
-void peers_reap(struct shard *shard) {
-    for (struct list *node = shard->closing.next, *next; node != &shard->closing; node = next) {
-        next = node->next;
-        struct peer *peer = list_entry(node, struct peer, standing);
-        if (!connection_at_rest(&peer->connection))
-            continue;
-        list_remove(&peer->standing);
-        io_close_socket(shard->io, peer->connection.socket);
-        buffer_drop(peer->partial);
-        asked_deinit(&peer->asked, &shard->kept);
-        stats_count(&shard->stats, COUNT_CONNECTIONS_CLOSED);
-        slot_give(shard, slot_of(peer->name));
-        memory_give(peer);
-    }
+void peer_free(struct shard *shard, struct peer *peer) {
+    assert(peer->state == PEER_CLOSING && !peer->ending && connection_at_rest(&peer->connection));
+    list_remove(&peer->standing);
+    io_close_socket(shard->io, peer->connection.socket);
+    buffer_drop(peer->partial);
+    asked_deinit(&peer->asked, &shard->kept);
+    stats_count(&shard->stats, COUNT_CONNECTIONS_CLOSED);
+    slot_give(shard, slot_of(peer->name));
+    memory_give(peer);
 }
 
 // --- Time
@@ -213,10 +200,9 @@ static uint64_t active_ms(const struct peer *peer) {
     return peer->heard_ms > peer->sending_ms ? peer->heard_ms : peer->sending_ms;
 }
 
-// When it will have taken too long, unless something comes before; UINT64_MAX: never. One that has
-// half-closed can't send, so it is idle only while something waits that it doesn't take: not while it waits
-// for an answer.
-static uint64_t due_ms(const struct shard *shard, const struct peer *peer) {
+// One that has half-closed can't send, so it is idle only while something waits that it doesn't take: not
+// while it waits for an answer.
+uint64_t peer_due_ms(const struct shard *shard, const struct peer *peer) {
     const struct limits *limits = shard_limits(shard);
     bool open = peer->state == PEER_OPEN;
     if (open && peer->partial)
@@ -225,10 +211,10 @@ static uint64_t due_ms(const struct shard *shard, const struct peer *peer) {
     return may_idle ? UINT64_MAX : active_ms(peer) + limits->idle_timeout_ns / 1000000;
 }
 
-static void arm(struct shard *shard, struct peer *peer) {
+void peer_rewatch(struct shard *shard, struct peer *peer) {
     if (peer->state != PEER_OPEN && peer->state != PEER_ENDED)
         return;
-    uint64_t at_ms = due_ms(shard, peer);
+    uint64_t at_ms = peer_due_ms(shard, peer);
     if (at_ms == UINT64_MAX)
         wheel_disarm(&peer->timer);
     else
@@ -238,34 +224,11 @@ static void arm(struct shard *shard, struct peer *peer) {
 void peer_watch(struct shard *shard, struct peer *peer) {
     peer->partial_checked = peer->partial_bytes;
     peer->checked_ms = shard_now_ms(shard);
-    arm(shard, peer);
+    peer_rewatch(shard, peer);
 }
 
 void peers_rewatch(struct shard *shard) {
     for (uint32_t slot = 0; slot < shard->peers.capacity; slot++)
         if (shard->peers.slots[slot])
-            arm(shard, shard->peers.slots[slot]);
-}
-
-// A body that goes on arriving at 1 KiB a second or more may take as long as it likes.
-static bool arrives(const struct shard *shard, const struct peer *peer) {
-    uint64_t window_ms = shard_limits(shard)->frame_timeout_ns / 1000000;
-    uint64_t arrived = peer->partial_bytes - peer->partial_checked;
-    return peer->scan.header_bytes && arrived * 1000 >= window_ms * 1024;
-}
-
-void peer_timer(struct shard *shard, struct peer *peer) {
-    bool partial = peer->state == PEER_OPEN && peer->partial;
-    if (peer->state == PEER_LINGERING)
-        peer_close(shard, peer, COUNTERS_COUNT);
-    else if (partial && !arrives(shard, peer) && peer_lacks_room(peer))
-        peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
-    else if (partial && !arrives(shard, peer))
-        feed_cut_off(shard, peer);
-    else if (partial)
-        peer_watch(shard, peer);
-    else if (due_ms(shard, peer) <= shard_now_ms(shard))
-        peer_close(shard, peer, COUNT_CLOSED_IDLE);
-    else
-        arm(shard, peer);
+            peer_rewatch(shard, shard->peers.slots[slot]);
 }

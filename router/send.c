@@ -48,13 +48,8 @@ struct parcel *send_detach(struct shard *shard, struct parcel *parcel) {
     return copy;
 }
 
-// Whether nothing reaches it any more.
-static bool is_deaf(const struct peer *peer) {
-    return peer->state == PEER_CLOSING || peer->shut || peer->silenced || peer->connection.broken;
-}
-
 void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel) {
-    if (is_deaf(peer)) {
+    if (peer_is_deaf(peer)) {
         drop_several(shard, COUNT_DROP_TARGET_GONE, peer->name, parcel->bytes, parcel->frames);
         send_release(shard, parcel);
         return;
@@ -117,14 +112,14 @@ static bool tell_missed(struct shard *shard, struct peer *peer, uint8_t lane) {
 }
 
 bool send_event(struct shard *shard, struct peer *peer, struct parcel *parcel) {
-    if (peer->missed && !is_deaf(peer) && !tell_missed(shard, peer, parcel->lane))
+    if (peer->missed && !peer_is_deaf(peer) && !tell_missed(shard, peer, parcel->lane))
         return false;
     send_queue(shard, peer, parcel);
     return true;
 }
 
 void send_missed_before_end(struct shard *shard, struct peer *peer) {
-    if (peer->missed && !is_deaf(peer))
+    if (peer->missed && !peer_is_deaf(peer))
         tell_missed(shard, peer, LANE_NORMAL);
 }
 
@@ -141,7 +136,7 @@ void send_missed(struct shard *shard, struct peer *peer, uint32_t count) {
 // A queue that has emptied is the last place where what was missed can be told.
 static void tell_when_emptied(struct shard *shard, struct peer *peer) {
     bool emptied = !peer->connection.shipment && outbox_empty(&peer->connection.outbox);
-    if (peer->missed && emptied && !is_deaf(peer) && !tell_missed(shard, peer, LANE_NORMAL))
+    if (peer->missed && emptied && !peer_is_deaf(peer) && !tell_missed(shard, peer, LANE_NORMAL))
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
 }
 
@@ -162,7 +157,8 @@ static void begun(struct shard *shard, struct peer *peer) {
 void send_flush(struct shard *shard, struct peer *peer) {
     struct parcel_list done;
     parcel_list_init(&done);
-    tell_when_emptied(shard, peer);
+    if (peer->state != PEER_CLOSING)
+        tell_when_emptied(shard, peer);
     if (peer->state == PEER_CLOSING)
         return;
     bool was_free = !peer->connection.shipment;

@@ -42,6 +42,7 @@ static void init_tables(struct shard *shard) {
     list_init(&shard->starved);
     list_init(&shard->behind);
     list_init(&shard->closing);
+    shard->endings_last = &shard->endings;
     list_init(&shard->batches);
     untaken_init(&shard->untaken);
     shard->orders_last = &shard->orders;

@@ -77,16 +77,17 @@ struct shard {
     struct event_run run;
     struct untaken untaken;
 
-    struct list to_send;       // struct peer.to_send
-    struct list starved;       // struct peer.starved
-    struct list behind;        // struct peer.standing
-    struct list closing;       // struct peer.standing
-    struct list batches;       // struct batch.link
-    uint64_t relief_ms;        // when memory may be won back again (pressure.c)
-    struct timer shrink_timer; // armed while memory lies at rest (pressure.c)
-    struct timer behind_timer; // armed while anybody is waited for (behind.c)
-    uint64_t refused;          // of the budget's refusals, how many were known then
-    struct mail *orders;       // deferred until the mail before them is read (mail.c)
+    struct list to_send;                  // struct peer.to_send
+    struct list starved;                  // struct peer.starved
+    struct list behind;                   // struct peer.standing
+    struct list closing;                  // struct peer.standing
+    struct peer *endings, **endings_last; // marked; linked by peer.ending (endings.h)
+    struct list batches;                  // struct batch.link
+    uint64_t relief_ms;                   // when memory may be won back again (pressure.c)
+    struct timer shrink_timer;            // armed while memory lies at rest (pressure.c)
+    struct timer behind_timer;            // armed while anybody is waited for (behind.c)
+    uint64_t refused;                     // of the budget's refusals, how many were known then
+    struct mail *orders;                  // deferred until the mail before them is read (mail.c)
     struct mail **orders_last;
 
     enum hub_phase phase;  // as this shard has seen it

@@ -6,12 +6,14 @@
 #include "router/answer.h"
 #include "router/behind.h"
 #include "router/drain.h"
+#include "router/endings.h"
 #include "router/feed.h"
 #include "router/inbox.h"
 #include "router/journal.h"
 #include "router/post.h"
 #include "router/pressure.h"
 #include "router/send.h"
+#include "router/timing.h"
 
 enum {
     STARVED_PAUSE_MS = 10,
@@ -59,13 +61,14 @@ static void handle(struct shard *shard, const struct io_event *event) {
         signalled(shard, event->result);
         break;
     case IO_GONE:
-        peer_watched(shard, shard->peers.slots[event->token], event);
+        feed_watched(shard, shard->peers.slots[event->token], event);
         break;
     case IO_WRITTEN:
     case IO_SYNCED:
         journal_event(shard, event);
         break;
     }
+    endings_carry_out(shard);
 }
 
 // Peers choose how many of their requests time out together, and nobody else waits for all of them.
@@ -79,7 +82,7 @@ static void expire(struct shard *shard) {
             answer_timed_out(shard, list_entry(timer, struct pending, timer));
             break;
         case TIMER_PEER:
-            peer_timer(shard, list_entry(timer, struct peer, timer));
+            timing_expired(shard, list_entry(timer, struct peer, timer));
             break;
         case TIMER_ACCEPT:
             accept_arm(shard);
@@ -94,6 +97,7 @@ static void expire(struct shard *shard) {
             behind_look(shard);
             break;
         }
+        endings_carry_out(shard);
     }
 }
 
@@ -137,10 +141,14 @@ bool turn_take(struct shard *shard) {
     inbox_read(shard);
     expire(shard);
     drain_follow(shard);
+    endings_carry_out(shard);
     send_flush_all(shard);
+    endings_carry_out(shard);
     pressure_relieve(shard);
+    endings_carry_out(shard);
     feed_starved(shard);
-    peers_reap(shard);
+    endings_carry_out(shard);
+    endings_reap(shard);
     journal_turn(shard);
     drain_report(shard);
     post_publish(shard);
