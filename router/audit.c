@@ -3,13 +3,7 @@
 #include <string.h>
 
 #include "core/journal_line.h"
-#include "core/memory.h"
 #include "core/schema.h"
-#include "router/batch.h"
-#include "router/refuse.h"
-#include "router/validate.h"
-
-static const char log_method[] = "audit/log", approval_method[] = "governance/approval";
 
 // --- Lines
 
@@ -41,7 +35,7 @@ static void put_target(struct text *line, const struct message *message, const s
         journal_line_string(line, "target", NULL, 0);
 }
 
-static void put_entry(struct text *line, const struct message *message) {
+void audit_put_entry(struct text *line, const struct message *message) {
     struct span params = message->lookup.value[KEY_PARAMS];
     if (lookup_has(&message->lookup, KEY_PARAMS))
         journal_line_json(line, "entry", message->body + params.at, params.bytes);
@@ -64,9 +58,8 @@ static void put_members(struct text *line, const struct text *data) {
         text_add(line, data->bytes + 1, data->length - 1);
 }
 
-// An entry about a message whose line has begun, or NULL.
-static struct entry *begin(struct shard *shard, const struct message *message, const char *kind,
-                           const struct agent *agent) {
+struct entry *audit_entry(struct shard *shard, const struct message *message, const char *kind,
+                          const struct agent *agent) {
     struct entry *entry = entry_create(shard, message->peer->name);
     if (!entry)
         return NULL;
@@ -76,8 +69,7 @@ static struct entry *begin(struct shard *shard, const struct message *message, c
     return entry;
 }
 
-// Ends a line. Without memory for all of it the entry is none.
-static struct entry *finish(struct entry *entry) {
+struct entry *audit_finish(struct entry *entry) {
     journal_line_end(&entry->line);
     if (!entry->line.failed)
         return entry;
@@ -95,138 +87,6 @@ static void submit_or_count(struct shard *shard, struct entry *entry) {
     stats_count(&shard->stats, COUNT_JOURNAL_REFUSED);
 }
 
-// --- audit/log
-
-static bool keep_reply_to(struct entry *entry, const struct message *message) {
-    struct reply_to to = message_reply_to(message);
-    if (!message_is_request(message) || lookup_has(&message->lookup, KEY_TARGET_AGENT))
-        return true;
-    entry->request_id = memory_take(to.id_bytes);
-    if (!entry->request_id)
-        return false;
-    memcpy(entry->request_id, to.id, to.id_bytes);
-    entry->request_id_bytes = to.id_bytes;
-    entry->batch = to.batch;
-    return true;
-}
-
-static struct entry *log_entry(struct shard *shard, const struct message *message) {
-    struct entry *entry = begin(shard, message, "audit", NULL);
-    if (!entry)
-        return NULL;
-    put_entry(&entry->line, message);
-    if (keep_reply_to(entry, message))
-        return finish(entry);
-    entry_destroy(entry);
-    return NULL;
-}
-
-static bool hand_in_log(struct shard *shard, const struct message *message) {
-    struct entry *entry = log_entry(shard, message);
-    if (!entry)
-        return false;
-    if (entry->request_id)
-        message->peer->awaited++;
-    journal_submit(shard, entry);
-    return true;
-}
-
-static void answer(struct shard *shard, struct peer *peer, const struct entry *entry) {
-    static const char logged[] = "{\"logged\":true}";
-    struct reply_to to = {entry->request_id, entry->request_id_bytes, entry->batch};
-    if (!entry->fault) {
-        reply_result(shard, peer, to, logged, sizeof logged - 1);
-        return;
-    }
-    struct text data;
-    text_init(&data);
-    reply_data_text(&data, "fault", audit_fault_text(entry->fault));
-    reply_error(shard, peer, to, ERROR_AUDIT, &data);
-}
-
-// A peer that has half-closed stays until its entries have been answered.
-static void settle_for_peer(struct shard *shard, const struct entry *entry) {
-    struct peer *peer = peer_find(shard, entry->mail.connection);
-    if (peer) {
-        peer->awaited--;
-        answer(shard, peer, entry);
-        peer_settle(shard, peer);
-    } else {
-        reply_missed(shard, entry->mail.connection, (struct reply_to){.batch = entry->batch});
-    }
-}
-
-void audit_settled(struct shard *shard, struct entry *entry) {
-    shard->entries_out--;
-    if (entry->request_id)
-        settle_for_peer(shard, entry);
-    entry_destroy(entry);
-}
-
-const char *audit_fault_text(int error) {
-    const char *text = strerrordesc_np(error);
-    return text ? text : "the journal could not be written";
-}
-
-// --- Judging
-
-static bool is_method(const struct message *message, const char *name, size_t bytes) {
-    return message->method_bytes == bytes && memcmp(message->method, name, bytes) == 0;
-}
-
-static enum message_audit audit_of(const struct message *message) {
-    if (is_method(message, log_method, sizeof log_method - 1))
-        return MESSAGE_AUDIT_LOG;
-    return is_method(message, approval_method, sizeof approval_method - 1) ? MESSAGE_APPROVAL : MESSAGE_PLAIN;
-}
-
-// A batch owes an answer to a member that can't be read, be it a notification.
-static void refuse_unreadable(struct shard *shard, struct message *message, const struct lookup *judged) {
-    if (message->batch && !message_is_request(message))
-        batch_expect(message->batch);
-    message->lookup = *judged;
-    refuse_body(shard, message);
-}
-
-// A strict hub has judged it already.
-static bool refuse_invalid(struct shard *shard, struct message *message) {
-    struct lookup judged;
-    if (shard->settings->strict)
-        return false;
-    lookup_body_strict(&judged, message->body, message->frame->body.bytes, shard_limits(shard)->id_bytes_max);
-    if (judged.verdict == LOOKUP_GOOD)
-        return validate_refuse_strictly(shard, message);
-    refuse_unreadable(shard, message, &judged);
-    return true;
-}
-
-static void refuse_full(struct shard *shard, const struct message *message) {
-    struct text data;
-    text_init(&data);
-    if (journal_has_room(shard)) {
-        reply_data_text(&data, "fault", "memory is used up");
-    } else {
-        reply_data_text(&data, "fault", "the journal's queue is full");
-        reply_data_number(&data, "limit", (int64_t)shard_limits(shard)->journal_bytes_max);
-    }
-    stats_count(&shard->stats, COUNT_JOURNAL_REFUSED);
-    refuse(shard, message, ERROR_AUDIT, &data);
-}
-
-bool audit_begin(struct shard *shard, struct message *message) {
-    enum message_audit audit = journal_is_on(shard) ? audit_of(message) : MESSAGE_PLAIN;
-    if (audit == MESSAGE_PLAIN)
-        return true;
-    if (refuse_invalid(shard, message))
-        return false;
-    if (!journal_has_room(shard) || (audit == MESSAGE_AUDIT_LOG && !hand_in_log(shard, message))) {
-        refuse_full(shard, message);
-        return false;
-    }
-    message->audit = audit;
-    return true;
-}
-
 // --- governance/approval
 
 enum { OUTCOME_BYTES_MAX = 128 };
@@ -235,7 +95,7 @@ enum { OUTCOME_BYTES_MAX = 128 };
 // it for what is still to come.
 static struct mail *outcome_entry(struct shard *shard, const struct message *message,
                                   const struct agent *agent, uint64_t hub_id) {
-    struct entry *entry = begin(shard, message, "outcome", agent);
+    struct entry *entry = audit_entry(shard, message, "outcome", agent);
     if (!entry)
         return NULL;
     journal_line_number(&entry->line, "request", (int64_t)hub_id);
@@ -248,15 +108,15 @@ static struct mail *outcome_entry(struct shard *shard, const struct message *mes
 
 static struct entry *approval_entry(struct shard *shard, const struct message *message,
                                     const struct agent *agent, uint64_t hub_id) {
-    struct entry *entry = begin(shard, message, "approval", agent);
+    struct entry *entry = audit_entry(shard, message, "approval", agent);
     if (!entry)
         return NULL;
     if (hub_id)
         journal_line_number(&entry->line, "request", (int64_t)hub_id);
     else
         put_outcome(&entry->line, "forwarded", ERROR_NONE);
-    put_entry(&entry->line, message);
-    return finish(entry);
+    audit_put_entry(&entry->line, message);
+    return audit_finish(entry);
 }
 
 bool audit_approval(struct shard *shard, const struct message *message, const struct agent *agent,
@@ -342,11 +202,11 @@ void audit_ended(struct shard *shard, struct pending *pending, enum error error)
 void audit_refused(struct shard *shard, const struct message *message, enum error error) {
     if (message->audit != MESSAGE_APPROVAL)
         return;
-    struct entry *entry = begin(shard, message, "approval", NULL);
+    struct entry *entry = audit_entry(shard, message, "approval", NULL);
     if (entry) {
         put_outcome(&entry->line, "refused", error);
-        put_entry(&entry->line, message);
-        entry = finish(entry);
+        audit_put_entry(&entry->line, message);
+        entry = audit_finish(entry);
     }
     submit_or_count(shard, entry);
 }
@@ -355,13 +215,13 @@ void audit_refusal(struct shard *shard, const struct message *message, enum erro
                    const struct agent *agent, const struct text *data) {
     if (!journal_is_on(shard))
         return;
-    struct entry *entry = begin(shard, message, "refusal", agent);
+    struct entry *entry = audit_entry(shard, message, "refusal", agent);
     if (entry) {
         journal_line_string(&entry->line, "method", message->method_long ? NULL : message->method,
                             message->method_bytes);
         journal_line_number(&entry->line, "code", error_code(error));
         put_members(&entry->line, data);
-        entry = finish(entry);
+        entry = audit_finish(entry);
     }
     submit_or_count(shard, entry);
 }

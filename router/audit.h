@@ -1,6 +1,6 @@
 // What enters the audit journal: every audit/log, every governance/approval with its outcome, and every
 // refusal for governance or authorization (HugAI v2 messages 3.6 and 3.8). Here, on the source's shard, lines
-// are made, and here it is learnt whether they are on disk; journal.c is about the file.
+// are made; journal.c is about the file, and audit_log.c about who waits for it.
 //
 //     kind      besides "time", "source" and "target"
 //     audit     "entry": the params
@@ -20,10 +20,13 @@
 #include "router/journal.h"
 #include "router/message.h"
 
-// Judges a message that the journal takes as strict validation does, and hands an audit/log in; the answer to
-// one without a target comes when it is on disk. False when the message was refused instead: it isn't valid,
-// or the journal has no room for it.
-bool audit_begin(struct shard *shard, struct message *message);
+// An entry about a message whose line has begun, or NULL.
+struct entry *audit_entry(struct shard *shard, const struct message *message, const char *kind,
+                          const struct agent *agent);
+// Adds the params of a message to a line, as `entry`.
+void audit_put_entry(struct text *line, const struct message *message);
+// Ends an entry's line. Without memory for all of it the entry goes, and the result is NULL.
+struct entry *audit_finish(struct entry *entry);
 
 // Notes a governance/approval that is about to go to an agent; `pending` is a request's, NULL for a
 // notification. False when there is no memory to note it: then it must not go.
@@ -40,8 +43,3 @@ void audit_refusal(struct shard *shard, const struct message *message, enum erro
 void audit_answered(struct shard *shard, struct pending *pending, const struct parcel *parcel);
 // It ended without an answer: by `error`, or for ERROR_NONE because its source left.
 void audit_ended(struct shard *shard, struct pending *pending, enum error error);
-
-// An entry of this shard's is on disk, or failed: whoever waits for that is answered.
-void audit_settled(struct shard *shard, struct entry *entry);
-// What an errno means; static.
-const char *audit_fault_text(int error);

@@ -5,7 +5,6 @@
 #include "core/memory.h"
 #include "router/batch.h"
 #include "router/drop.h"
-#include "router/event_run.h"
 #include "router/post.h"
 #include "router/refuse.h"
 #include "router/send.h"
@@ -346,6 +345,23 @@ void events_publish_run(struct shard *shard) {
     run->count = 0;
 }
 
+static void gather(struct shard *shard, const struct message *message, const char *name,
+                   uint32_t name_bytes) {
+    struct event_place event = {
+        .frame = message->frame,
+        .source = message->peer->name,
+        .required = message->frame->header->governance,
+        .lane = (uint8_t)message_lane(message),
+        .name = name,
+        .name_bytes = name_bytes,
+    };
+    if (!event_run_goes_on(&shard->run, &event)) {
+        events_flush(shard);
+        event_run_begin(&shard->run, &event);
+    }
+    event_run_add(&shard->run, &event);
+}
+
 void events_publish(struct shard *shard, const struct message *message) {
     char name[EVENT_BYTES_MAX];
     uint32_t name_bytes;
@@ -353,7 +369,7 @@ void events_publish(struct shard *shard, const struct message *message) {
     if (!read_name(shard, message, name, &name_bytes))
         return;
     if (!message_is_request(message) && parcel_passes(message->frame)) {
-        event_run_add(shard, message, name, name_bytes);
+        gather(shard, message, name, name_bytes);
         return;
     }
     events_flush(shard);

@@ -3,6 +3,7 @@
 #include "core/list.h"
 #include "router/accept.h"
 #include "router/answer.h"
+#include "router/audit_log.h"
 #include "router/cancel.h"
 #include "router/drop.h"
 #include "router/endings.h"
@@ -105,6 +106,7 @@ static void take(struct shard *shard, struct mail *mail) {
         break;
     case MAIL_ENTRIES_SETTLED:
         journal_came_home(shard, list_entry(mail, struct entry, mail));
+        audit_log_settle(shard);
         break;
     }
     endings_carry_out(shard);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "router/audit.h"
 #include "router/post.h"
 
 struct journal {
@@ -59,11 +58,10 @@ void journal_submit(struct shard *shard, struct entry *entry) {
 }
 
 void journal_came_home(struct shard *shard, struct entry *chain) {
-    while (chain) {
-        struct entry *next = chain->next;
-        audit_settled(shard, chain);
-        chain = next;
-    }
+    struct entry **last = &shard->settled;
+    while (*last)
+        last = &(*last)->next;
+    *last = chain;
 }
 
 // A chain is one piece of mail: thousands of entries must not crowd what else goes that way.
@@ -101,9 +99,14 @@ void journal_close(struct shard *shard) {
     shard->journal = NULL;
 }
 
+const char *journal_fault_text(int error) {
+    const char *text = strerrordesc_np(error);
+    return text ? text : "the journal could not be written";
+}
+
 static void complain(const struct shard *shard, const char *what, int error) {
     fprintf(stderr, "patchbayd: the journal %s %s: %s\n", shard->hub->settings.journal, what,
-            audit_fault_text(error));
+            journal_fault_text(error));
 }
 
 static void reopen(struct shard *shard, struct journal *journal) {

@@ -35,11 +35,11 @@ static inline bool journal_is_on(const struct shard *shard) {
 // Whether one more entry may be handed in: what waits is bounded in the whole hub. An entry that can't be
 // refused (how something ended that was let in) is handed in all the same.
 bool journal_has_room(const struct shard *shard);
-// Hands in an entry of this shard's. It comes back through audit_settled, never before this call ends.
+// Hands in an entry of this shard's. It comes back in shard->settled.
 void journal_submit(struct shard *shard, struct entry *entry);
 // Once a turn: sends on what was handed in, and on shard 0 begins a group with all that has come.
 void journal_turn(struct shard *shard);
-// Entries of this shard's came home.
+// Entries of this shard's came home: they are added to shard->settled.
 void journal_came_home(struct shard *shard, struct entry *chain);
 
 // --- Shard 0
@@ -55,3 +55,6 @@ void journal_event(struct shard *shard, const struct io_event *event);
 // Opens the file anew by its name, after the group that is under way: it may have been renamed. If that
 // fails the old one goes on.
 void journal_reopen(struct shard *shard);
+
+// What an errno means; static.
+const char *journal_fault_text(int error);

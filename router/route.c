@@ -4,7 +4,7 @@
 
 #include "core/rules.h"
 #include "router/answer.h"
-#include "router/audit.h"
+#include "router/audit_log.h"
 #include "router/batch.h"
 #include "router/drop.h"
 #include "router/events.h"
@@ -89,7 +89,7 @@ static void route_call(struct shard *shard, struct message *message) {
         return;
     if (message_is_request(message) && shard->phase != HUB_SERVING)
         refuse(shard, message, ERROR_OVERLOADED, NULL);
-    else if (!audit_begin(shard, message))
+    else if (!audit_log_begin(shard, message))
         return;
     else if (message->audit == MESSAGE_AUDIT_LOG && !lookup_has(&message->lookup, KEY_TARGET_AGENT))
         route_kept(shard, message);

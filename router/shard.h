@@ -8,6 +8,7 @@
 
 #include "core/agents.h"
 #include "core/buffer.h"
+#include "core/event_run.h"
 #include "core/frame.h"
 #include "core/kept.h"
 #include "core/parcel.h"
@@ -40,19 +41,6 @@ struct peer_slots {
     uint32_t free_count;
     uint32_t capacity; // grows by doubling up to the limit of connections
     uint32_t count;
-};
-
-// Events that lie side by side and go to the same subscribers (events.c).
-struct event_run {
-    struct buffer *buffer;        // one reference
-    uint64_t source;              // connection
-    uint32_t at;                  // of the buffer
-    uint32_t count;               // of frames; 0: there is no run
-    uint32_t ends[EVENT_RUN_MAX]; // of the frames, from the first one's start
-    enum governance required;
-    uint8_t lane;
-    uint32_t name_bytes;
-    char name[EVENT_BYTES_MAX];
 };
 
 struct shard {
@@ -96,8 +84,9 @@ struct shard {
     uint32_t orders_out;   // of this shard's orders, how many are under way
     struct entry *entries; // for the journal, made in this turn
     struct entry **entries_last;
-    uint32_t entries_out; // of this shard's entries of the journal, likewise
-    uint32_t events_out;  // of the events of its peers, those that not all shards have reported on
+    struct entry *settled; // that have come home, and nobody has been told yet
+    uint32_t entries_out;  // of this shard's entries of the journal, likewise
+    uint32_t events_out;   // of the events of its peers, those that not all shards have reported on
     struct timer drain_timer;
 
     // The acceptor's alone (shard 0).

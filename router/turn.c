@@ -4,6 +4,7 @@
 
 #include "router/accept.h"
 #include "router/answer.h"
+#include "router/audit_log.h"
 #include "router/behind.h"
 #include "router/drain.h"
 #include "router/endings.h"
@@ -66,6 +67,7 @@ static void handle(struct shard *shard, const struct io_event *event) {
     case IO_WRITTEN:
     case IO_SYNCED:
         journal_event(shard, event);
+        audit_log_settle(shard);
         break;
     }
     endings_carry_out(shard);
