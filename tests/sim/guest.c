@@ -74,7 +74,8 @@ static void read_frames(struct run *run, struct guest *guest) {
         if (!oracle_frame(run, guest, &frame))
             continue;
         struct duty *duty = &guest->duties[guest->duty_count - 1];
-        if (run->profile.silent && random_chance(run->random, 100)) {
+        bool leaves = run->guests[run->records[duty->tag]->source]->shutting;
+        if (run->profile.silent && random_chance(run->random, leaves ? 700 : 100)) {
             run->records[duty->tag]->ignored = true;
             guest->duty_count--;
         }
@@ -251,6 +252,7 @@ static void move_out(struct run *run, struct guest *guest) {
     int name = guest->name;
     uint32_t dice = random_below(run->random, 10);
     if (dice < 3) {
+        compose_ask(run, guest, TO_NAME, choose_name(run)); // something is under way when it goes
         guest->shutting = guest->leaving = true;
         guest->plan = 0;
     } else if (dice < 4) {
