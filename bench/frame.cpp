@@ -13,7 +13,7 @@
 #pragma GCC diagnostic ignored "-Wshadow"
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 extern "C" {
-#include "core/frame.h"
+#include "core/wire/frame.h"
 }
 #pragma GCC diagnostic pop
 

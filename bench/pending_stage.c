@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "bench/stage.h"
-#include "core/pending.h"
+#include "core/requests/pending.h"
 
 enum { TIMEOUT_MS = 300000, ID_BYTES_MAX = 256 };
 

@@ -19,7 +19,7 @@
 
 #include "bench/load/relay.h"
 #include "bench/relay_queue.h"
-#include "core/limits.h"
+#include "core/base/limits.h"
 #include "io/listener.h"
 
 enum { BLOCK_BYTES_MAX = 1 << 24 };

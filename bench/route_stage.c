@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "bench/stage.h"
-#include "core/lookup.h"
-#include "core/outbox.h"
-#include "core/pending.h"
-#include "core/rules.h"
-#include "core/text.h"
+#include "core/agents/rules.h"
+#include "core/base/text.h"
+#include "core/lookup/lookup.h"
+#include "core/requests/pending.h"
+#include "core/send/outbox.h"
 
 enum { ID_AT_ROOM = 17, FIELDS_BYTES_MAX = 64 };
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "bench/stage.h"
-#include "core/outbox.h"
+#include "core/send/outbox.h"
 
 enum { LINE_BYTES = 21, ID_BYTES = 16, HEAD_BYTES = 20 };
 

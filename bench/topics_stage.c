@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "bench/stage.h"
-#include "core/topics.h"
+#include "core/agents/topics.h"
 
 enum { NAME_BYTES_MAX = 64 };
 

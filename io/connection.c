@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 
 // Shipments at rest beyond this many go back to the allocator.
 enum { FREE_COUNT_MAX = 256 };

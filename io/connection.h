@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/outbox.h"
+#include "core/send/outbox.h"
 #include "io/io.h"
 
 // What a shard needs to send: memory that its connections share.

@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 
 // --- Verbs
 

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#include "core/list.h"
+#include "core/base/list.h"
 
 enum operation_kind {
     OPERATION_ACCEPT,

@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#include "core/buffer.h"
+#include "core/base/buffer.h"
 
 struct io;
 

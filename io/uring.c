@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 
 static void uring_lend(struct io *io, uint32_t buffers) {
     lend_limit(&uring_of(io)->lend, &uring_of(io)->ring, buffers);

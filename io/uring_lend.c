@@ -16,7 +16,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 
 static size_t ring_bytes(const struct lend *lend) {
     return lend->count * sizeof(struct io_uring_buf);

@@ -5,7 +5,7 @@
 #include <liburing.h>
 #include <stdint.h>
 
-#include "core/buffer.h"
+#include "core/base/buffer.h"
 #include "io/uring_ring.h"
 
 enum { LEND_GROUP = 0 }; // the one buffer group of a ring

@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/limits.h"
-#include "core/memory.h"
+#include "core/base/limits.h"
+#include "core/base/memory.h"
 
 // Small, so that the slots stay in the cache: a full queue costs one more kernel entry for this many
 // operations.

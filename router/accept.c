@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <sys/socket.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 #include "router/post.h"
 
 enum { ACCEPT_PAUSE_MS = 100 };

@@ -1,6 +1,6 @@
 #include "router/answer.h"
 
-#include "core/text.h"
+#include "core/base/text.h"
 #include "router/audit.h"
 #include "router/batch.h"
 #include "router/cancel.h"

@@ -2,8 +2,8 @@
 // the hub's.
 #pragma once
 
-#include "core/errors.h"
-#include "core/text.h"
+#include "core/base/errors.h"
+#include "core/base/text.h"
 #include "router/shard.h"
 
 // A response came from connection `from`: the parcel, with a hole where its id was, goes to whoever asked,

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "core/journal_line.h"
-#include "core/schema.h"
+#include "core/lookup/schema.h"
+#include "core/requests/journal_line.h"
 
 // --- Lines
 

@@ -13,10 +13,10 @@
 // Where the hub keeps no journal, nothing here does anything.
 #pragma once
 
-#include "core/agents.h"
-#include "core/errors.h"
-#include "core/pending.h"
-#include "core/text.h"
+#include "core/agents/agents.h"
+#include "core/base/errors.h"
+#include "core/base/text.h"
+#include "core/requests/pending.h"
 #include "router/journal.h"
 #include "router/message.h"
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 #include "router/audit.h"
 #include "router/batch.h"
 #include "router/refuse.h"

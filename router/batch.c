@@ -1,6 +1,6 @@
 #include "router/batch.h"
 
-#include "core/text.h"
+#include "core/base/text.h"
 #include "router/drop.h"
 #include "router/send.h"
 

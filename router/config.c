@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/units.h"
+#include "core/base/units.h"
 
 #define DEFAULT_TCP "tcp://127.0.0.1:7411"
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 #include "router/batch.h"
 #include "router/drop.h"
 #include "router/post.h"

@@ -1,7 +1,7 @@
 // A message on its way to an agent: under an id of the hub's own if it is a request.
 #pragma once
 
-#include "core/errors.h"
+#include "core/base/errors.h"
 #include "router/message.h"
 
 // What keeps a target, a connection, from taking one more message now, as far as this shard knows; ERROR_NONE

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 
 static bool make_counters(struct hub *hub) {
     uint32_t count = hub->settings.shard_count;

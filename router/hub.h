@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/buffer.h"
-#include "core/limits.h"
-#include "core/siphash.h"
+#include "core/base/buffer.h"
+#include "core/base/limits.h"
+#include "core/base/siphash.h"
 #include "io/io.h"
 #include "router/mailbox.h"
 

@@ -1,6 +1,6 @@
 #include "router/inbox.h"
 
-#include "core/list.h"
+#include "core/base/list.h"
 #include "router/accept.h"
 #include "router/answer.h"
 #include "router/audit_log.h"

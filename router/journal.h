@@ -9,7 +9,7 @@
 // The next group is tried as if nothing had happened.
 #pragma once
 
-#include "core/text.h"
+#include "core/base/text.h"
 #include "router/shard.h"
 
 // One line on its way to the file and back.

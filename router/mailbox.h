@@ -17,8 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/limits.h"
-#include "core/mail.h"
+#include "core/base/limits.h"
+#include "core/base/mail.h"
 
 enum { CACHE_LINE_BYTES = 64 };
 

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 #include "io/listener.h"
 #include "router/accept.h"
 #include "router/config.h"

@@ -1,9 +1,9 @@
 // One message under way, on the stack of route_frame: a request, notification or response as it lies.
 #pragma once
 
-#include "core/limits.h"
-#include "core/lookup.h"
-#include "core/parcel.h"
+#include "core/base/limits.h"
+#include "core/lookup/lookup.h"
+#include "core/send/parcel.h"
 #include "router/reply.h"
 #include "router/shard.h"
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "core/listing.h"
+#include "core/json/listing.h"
 #include "router/names.h"
 #include "router/refuse.h"
 #include "router/subscribe.h"

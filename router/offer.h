@@ -3,7 +3,7 @@
 // be, and then returns false.
 #pragma once
 
-#include "core/governance.h"
+#include "core/base/governance.h"
 #include "router/message.h"
 #include "router/registry.h"
 

@@ -1,9 +1,9 @@
 // Orders: changes of the registry (registry.h) under way.
 #pragma once
 
-#include "core/agent_id.h"
-#include "core/errors.h"
-#include "core/governance.h"
+#include "core/agents/agent_id.h"
+#include "core/base/errors.h"
+#include "core/base/governance.h"
 #include "router/message.h"
 
 enum order_kind {

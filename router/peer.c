@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <sys/socket.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 #include "router/shard.h"
 
 static uint32_t slot_of(uint64_t connection) {

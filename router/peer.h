@@ -17,12 +17,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/asked.h"
-#include "core/frame.h"
-#include "core/governance.h"
-#include "core/list.h"
-#include "core/topics.h"
-#include "core/wheel.h"
+#include "core/agents/topics.h"
+#include "core/base/governance.h"
+#include "core/base/list.h"
+#include "core/base/wheel.h"
+#include "core/requests/asked.h"
+#include "core/wire/frame.h"
 #include "io/connection.h"
 #include "router/admit.h"
 

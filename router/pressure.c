@@ -8,7 +8,7 @@
 // time is up: then the largest go. And if many readers and sources hold a little each, they go too.
 #include "router/pressure.h"
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 #include "router/batch.h"
 #include "router/peer.h"
 #include "router/send.h"

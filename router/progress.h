@@ -4,7 +4,7 @@
 // string that names the request and which of its tokens it is; it is good until the request ends.
 #pragma once
 
-#include "core/pending.h"
+#include "core/requests/pending.h"
 #include "router/message.h"
 
 // A request's tokens, those that are strings or numbers.

@@ -1,9 +1,9 @@
 // What isn't routed: each refusal is an answer to a request, and a count for a notification.
 #pragma once
 
-#include "core/errors.h"
-#include "core/rules.h"
-#include "core/text.h"
+#include "core/agents/rules.h"
+#include "core/base/errors.h"
+#include "core/base/text.h"
 #include "router/message.h"
 
 // Refuses a message: a request is answered, a notification counted. Takes `data` over, which may be NULL.

@@ -2,8 +2,8 @@
 // closes the peer: an answer or a close, never silence.
 #pragma once
 
-#include "core/errors.h"
-#include "core/text.h"
+#include "core/base/errors.h"
+#include "core/base/text.h"
 #include "router/shard.h"
 
 // Where an answer goes: the request's id as its source wrote it (count 0: null), and the batch that it came

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "core/rules.h"
+#include "core/agents/rules.h"
 #include "router/answer.h"
 #include "router/audit_log.h"
 #include "router/batch.h"

@@ -1,7 +1,7 @@
 // The middle of a frame's way: what is it, and where does it go? lookup tells the first, rules the second.
 #pragma once
 
-#include "core/parcel.h"
+#include "core/send/parcel.h"
 #include "router/shard.h"
 
 // Routes a whole frame that came from this peer. References that are needed longer are taken.

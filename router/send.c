@@ -1,6 +1,6 @@
 #include "router/send.h"
 
-#include "core/text.h"
+#include "core/base/text.h"
 #include "router/behind.h"
 #include "router/drop.h"
 #include "router/post.h"

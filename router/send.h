@@ -2,7 +2,7 @@
 // turn.
 #pragma once
 
-#include "core/parcel.h"
+#include "core/send/parcel.h"
 #include "router/shard.h"
 
 // Whether a request or notification may still be queued for this peer.

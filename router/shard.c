@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 
 // --- Opening and closing
 

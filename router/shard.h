@@ -6,14 +6,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/agents.h"
-#include "core/buffer.h"
-#include "core/event_run.h"
-#include "core/frame.h"
-#include "core/kept.h"
-#include "core/parcel.h"
-#include "core/pending.h"
-#include "core/wheel.h"
+#include "core/agents/agents.h"
+#include "core/base/buffer.h"
+#include "core/base/kept.h"
+#include "core/base/wheel.h"
+#include "core/requests/pending.h"
+#include "core/send/event_run.h"
+#include "core/send/parcel.h"
+#include "core/wire/frame.h"
 #include "io/connection.h"
 #include "io/io.h"
 #include "router/hub.h"

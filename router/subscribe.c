@@ -1,6 +1,6 @@
 #include "router/subscribe.h"
 
-#include "core/listing.h"
+#include "core/json/listing.h"
 #include "router/refuse.h"
 
 void subscribe_note(struct shard *shard) {

@@ -16,7 +16,7 @@ void subscribe(struct shard *shard, const struct message *message);
 // are.
 void unsubscribe(struct shard *shard, const struct message *message);
 
-// Whether all names that a list of the body holds, as core/listing.h reads it, are patterns.
+// Whether all names that a list of the body holds, as core/json/listing.h reads it, are patterns.
 bool subscribe_judge(const struct message *message, struct span list);
 // Refuses a message for too many subscriptions.
 void subscribe_refuse_count(struct shard *shard, const struct message *message, const char *field);

@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#include "core/limits.h"
+#include "core/base/limits.h"
 
 void untaken_init(struct untaken *untaken) {
     untaken->count = 0;

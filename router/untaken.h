@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/outbox.h"
+#include "core/send/outbox.h"
 
 enum { UNTAKEN_CHAINS = 256 };
 

@@ -1,6 +1,6 @@
 #include "router/validate.h"
 
-#include "core/schema.h"
+#include "core/lookup/schema.h"
 #include "router/audit.h"
 #include "router/refuse.h"
 

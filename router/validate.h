@@ -1,6 +1,6 @@
 // The two depths of validation. Lazily, a body is judged as far as routing reads it, and passes. Strictly,
 // all of it must be JSON, and a message must be what JSON-RPC 2.0 and HugAI v2 say: the version, the fields
-// of core/schema.h, and a sourceAgent that is an agent of the connection which sends it.
+// of core/lookup/schema.h, and a sourceAgent that is an agent of the connection which sends it.
 #pragma once
 
 #include "router/message.h"

@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/limits.h"
-#include "core/text.h"
+#include "core/base/limits.h"
+#include "core/base/text.h"
 #include "io/address.h"
 #include "io/listener.h"
 

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#include "core/frame.h"
-#include "core/lookup.h"
+#include "core/lookup/lookup.h"
+#include "core/wire/frame.h"
 
 struct client {
     int socket;

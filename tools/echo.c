@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "core/simdjson.h"
-#include "core/text.h"
+#include "core/base/text.h"
+#include "core/json/simdjson.h"
 #include "tools/client.h"
 #include "tools/commands.h"
 #include "tools/output.h"

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/frame.h"
-#include "core/limits.h"
-#include "core/simdjson.h"
+#include "core/base/limits.h"
+#include "core/json/simdjson.h"
+#include "core/wire/frame.h"
 
 enum { INPUT_BYTES_MAX = 1 << 30, READ_BYTES = 64 * 1024 };
 

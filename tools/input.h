@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "core/text.h"
+#include "core/base/text.h"
 
 // JSON from an argument: the text itself, `@FILE` for what a file holds, or `-` for what standard input
 // holds. One valid JSON value in UTF-8, nested 1,024 deep and 1 GiB at most. Afterwards `json` holds it with

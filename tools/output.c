@@ -2,7 +2,7 @@
 
 #include <stdbool.h>
 
-#include "core/simdjson.h"
+#include "core/json/simdjson.h"
 
 enum { REPLACEMENT = 0xfffd };
 

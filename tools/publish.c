@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/text.h"
+#include "core/base/text.h"
 #include "tools/client.h"
 #include "tools/commands.h"
 #include "tools/input.h"

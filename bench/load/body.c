@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/text.h"
+#include "core/base/text.h"
 
 #define HEAD           "{\"jsonrpc\":\"2.0\","
 #define ID             "\"id\":"

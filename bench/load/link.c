@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "core/limits.h"
+#include "core/base/limits.h"
 
 enum { CLOSING_NS = 2000000000 };
 

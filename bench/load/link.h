@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/buffer.h"
+#include "core/base/buffer.h"
 #include "io/io.h"
 
 // Bytes that grow on demand.

@@ -7,7 +7,7 @@
 
 #include "bench/load/dial.h"
 #include "bench/load/wire.h"
-#include "core/text.h"
+#include "core/base/text.h"
 
 enum { NATS_LINE_BYTES_MAX = 4096, NATS_SUBJECTS_BYTES_MAX = 2 * LOAD_NAME_BYTES_MAX + 32 };
 #define INBOX "_INBOX."

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "bench/load/wire.h"
-#include "core/text.h"
+#include "core/base/text.h"
 #include "tools/client.h"
 
 static const char length_field[] = "Content-Length: ";

@@ -7,7 +7,7 @@
 
 #include "bench/load/dial.h"
 #include "bench/load/wire.h"
-#include "core/text.h"
+#include "core/base/text.h"
 
 enum { REDIS_LINE_BYTES_MAX = 512 };
 

@@ -2,7 +2,7 @@
 // answer bears the source's id and the request's nonce. It fails: any other message is counted as wrong; if
 // it bears the id of a request on the way (an error that a hub sent), that request is over.
 #include "bench/load/exchange.h"
-#include "core/lookup.h"
+#include "core/lookup/lookup.h"
 
 #include <string.h>
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "bench/load/wire.h"
-#include "core/limits.h"
+#include "core/base/limits.h"
 
 static const struct load_name topic = {"bench-topic", 11};
 

@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-#include "core/text.h"
+#include "core/base/text.h"
 #include "tests/sim/naive.h"
 
 enum { VARIABLES_MAX = 64, VARIABLE_NAME_MAX = 32 };

@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-#include "core/text.h"
+#include "core/base/text.h"
 #include "tests/corpus/backend.h"
 #include "tests/sim/naive.h"
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/lookup.h"
-#include "core/simdjson.h"
+#include "core/json/simdjson.h"
+#include "core/lookup/lookup.h"
 #include "tests/sim/naive.h"
 #include "tests/sim/world.h"
 

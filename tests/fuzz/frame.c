@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/frame.h"
+#include "core/wire/frame.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

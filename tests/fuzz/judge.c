@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/limits.h"
-#include "core/simdjson.h"
+#include "core/base/limits.h"
+#include "core/json/json.h"
+#include "core/json/simdjson.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -12,9 +12,9 @@
 #include <vector>
 
 extern "C" {
-#include "core/json.h"
-#include "core/limits.h"
-#include "core/lookup.h"
+#include "core/base/limits.h"
+#include "core/json/json.h"
+#include "core/lookup/lookup.h"
 }
 
 using simdjson::dom::element;

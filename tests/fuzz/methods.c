@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/memory.h"
-#include "core/simdjson.h"
+#include "core/base/memory.h"
+#include "core/json/simdjson.h"
 #include "tests/sim/kernel.h"
 #include "tests/sim/naive.h"
 #include "tests/sim/world.h"

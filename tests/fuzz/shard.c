@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 #include "tests/sim/kernel.h"
 #include "tests/sim/naive.h"
 #include "tests/sim/party.h"

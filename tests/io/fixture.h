@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "core/limits.h"
+#include "core/base/limits.h"
 #include "io/io.h"
 #include "io/listener.h"
 

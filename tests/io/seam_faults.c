@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 
 static void expect_end(struct io *io, uint64_t token, int32_t result) {
     struct io_event event = wait_event(io);

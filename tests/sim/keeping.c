@@ -10,7 +10,7 @@
 // cmocka.h needs the standard headers before it.
 #include <cmocka.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 #include "tests/sim/kernel.h"
 #include "tests/sim/party.h"
 

@@ -1,5 +1,5 @@
-// core/memory.c once more, over the C library's allocator and with a count of what it gives. The linker takes
-// these and leaves core's own: world.c needs what only this file has.
+// core/base/memory.c once more, over the C library's allocator and with a count of what it gives. The linker
+// takes these and leaves core's own: world.c needs what only this file has.
 #include "tests/sim/memory.h"
 
 #include <stdalign.h>
@@ -14,7 +14,7 @@
 #define memory_give         plain_give
 #define memory_bytes        plain_bytes
 #define memory_bytes_for    plain_bytes_for
-#include "core/memory.c"
+#include "core/base/memory.c"
 #undef memory_take
 #undef memory_take_whole
 #undef memory_take_zeroed

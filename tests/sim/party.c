@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/lookup.h"
+#include "core/lookup/lookup.h"
 #include "tests/sim/kernel.h"
 #include "tests/sim/naive.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "core/limits.h"
+#include "core/base/limits.h"
 #include "tests/sim/fiber.h"
 #include "tests/sim/kernel.h"
 

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 #include "tests/sim/acts.h"
 #include "tests/sim/kernel.h"
 

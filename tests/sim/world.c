@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/memory.h"
+#include "core/base/memory.h"
+#include "core/json/json.h"
 #include "router/accept.h"
 #include "router/journal.h"
 #include "router/post.h"

@@ -1,0 +1,185 @@
+#include "core/agents/agents.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/limits.h"
+
+void agents_init(struct agents *agents, const struct siphash_key *key, struct kept *kept) {
+    *agents = (struct agents){.kept = kept, .multiplier = siphash_table(key, "homes", 5) | 1};
+    names_init(&agents->by_id, key, kept);
+    groups_init(&agents->groups, key, kept);
+    topics_init(&agents->topics, key, kept);
+    list_init(&agents->all);
+    for (size_t chain = 0; chain < HOME_CHAINS; chain++)
+        list_init(&agents->homes[chain]);
+}
+
+void agents_deinit(struct agents *agents) {
+    while (!list_empty(&agents->all)) {
+        struct agent *agent = list_entry(agents->all.next, struct agent, link);
+        agents_remove_home(agents, agent->home);
+    }
+    names_deinit(&agents->by_id);
+    groups_deinit(&agents->groups);
+    topics_deinit(&agents->topics);
+}
+
+struct agent *agents_find(const struct agents *agents, const char *id, size_t id_bytes) {
+    return names_get(&agents->by_id, id, id_bytes);
+}
+
+// The top bits of the product with an odd number that nobody knows: who connects anew until it has a number
+// that it likes can't tell which share a chain (Dietzfelbinger and others, 1997).
+static struct list *chain_of(struct agents *agents, uint64_t connection) {
+    return &agents->homes[(connection * agents->multiplier) >> (64 - HOME_CHAIN_BITS)];
+}
+
+struct home *agents_home(struct agents *agents, uint64_t connection) {
+    struct list *chain = chain_of(agents, connection);
+    for (struct list *node = chain->next; node != chain; node = node->next) {
+        struct home *home = list_entry(node, struct home, link);
+        if (home->connection == connection)
+            return home;
+    }
+    return NULL;
+}
+
+static struct home *home_at(struct agents *agents, uint64_t connection) {
+    struct home *home = agents_home(agents, connection);
+    if (home)
+        return home;
+    home = kept_take(agents->kept, sizeof *home);
+    if (!home)
+        return NULL;
+    home->kept_bytes = 0;
+    home->connection = connection;
+    list_init(&home->agents);
+    list_init(&home->pending);
+    list_append(chain_of(agents, connection), &home->link);
+    return home;
+}
+
+// --- Agents
+
+static void agent_free(struct agents *agents, struct agent *agent) {
+    topics_leave(&agents->topics, agent);
+    groups_leave(&agents->groups, agent);
+    capabilities_drop(agents->kept, agent->capabilities);
+    kept_give(agents->kept, agent);
+}
+
+static struct agent *agent_make(struct agents *agents, const struct agent_offer *offer) {
+    struct agent *agent = kept_take_zeroed(agents->kept, 1, sizeof *agent + offer->id_bytes);
+    if (!agent)
+        return NULL;
+    agent->capabilities = capabilities_hold(offer->capabilities);
+    agent->governance = offer->governance;
+    agent->serial = offer->serial;
+    agent->connected_since_ms = offer->connected_since_ms;
+    agent->id_bytes = offer->id_bytes;
+    memcpy(agent->id, offer->id, offer->id_bytes);
+    list_init(&agent->by_home);
+    list_init(&agent->link);
+    return agent;
+}
+
+static void take_out(struct agents *agents, struct agent *agent) {
+    names_remove(&agents->by_id, agent->id, agent->id_bytes);
+    list_remove(&agent->by_home);
+    list_remove(&agent->link);
+    agent->home->kept_bytes -= agent->kept_bytes;
+    agents->count--;
+    agent_free(agents, agent);
+}
+
+// Gives back what the tables don't need any more.
+static void shrink(struct agents *agents) {
+    names_shrink(&agents->by_id);
+    groups_shrink(&agents->groups);
+}
+
+static void drop_home_if_idle(struct agents *agents, struct home *home) {
+    if (!list_empty(&home->agents) || !list_empty(&home->pending))
+        return;
+    list_remove(&home->link);
+    kept_give(agents->kept, home);
+}
+
+// There is room for its id.
+static void take_place(struct agents *agents, struct agent *agent, struct agent *old) {
+    if (old && old->home == agent->home)
+        agent->connected_since_ms = old->connected_since_ms;
+    if (old)
+        take_out(agents, old);
+    names_add(&agents->by_id, agent->id, agent->id_bytes, agent);
+    list_append(&agent->home->agents, &agent->by_home);
+    list_append(&agents->all, &agent->link);
+    agent->home->kept_bytes += agent->kept_bytes;
+    agents->count++;
+}
+
+// What it has taken here will be taken on each of the shards that come after this one, and is set aside for
+// them.
+static bool is_within_bounds(struct agents *agents, struct agent *agent, const struct agent *old,
+                             const struct agent_offer *offer, int64_t taken) {
+    uint64_t here = taken > 0 ? (uint64_t)taken : 0, others = here * (offer->judged_for - 1);
+    agent->kept_bytes = here + others + agent->capabilities->bytes;
+    uint64_t home_bytes = agent->home->kept_bytes + agent->kept_bytes;
+    if (old && old->home == agent->home)
+        home_bytes -= old->kept_bytes;
+    if (!kept_is_fair(agents->kept, home_bytes + others) || !kept_set_aside(agents->kept, others)) {
+        agents->kept->refused++;
+        return false;
+    }
+    *offer->set_aside = others;
+    return true;
+}
+
+// All of a new agent, but not to be found yet. False when a part of it has no room.
+static bool fill(struct agents *agents, struct agent *agent, struct agent *old,
+                 const struct agent_offer *offer, int64_t before) {
+    if (!topics_join(&agents->topics, agent, offer->subscriber) || !groups_join(&agents->groups, agent) ||
+        !names_reserve(&agents->by_id))
+        return false;
+    return !offer->judged_for || is_within_bounds(agents, agent, old, offer, agents->kept->used - before);
+}
+
+// The new one is whole before the old one goes: a subscription or a group that both list stays, and without
+// room for the new one the old one has lost nothing.
+struct agent *agents_put(struct agents *agents, const struct agent_offer *offer) {
+    int64_t before = agents->kept->used;
+    struct agent *agent = agent_make(agents, offer);
+    if (!agent)
+        return NULL;
+    agent->home = home_at(agents, offer->connection);
+    struct agent *old = agents_find(agents, offer->id, offer->id_bytes);
+    if (agent->home && fill(agents, agent, old, offer, before)) {
+        take_place(agents, agent, old);
+        return agent;
+    }
+    struct home *home = agent->home;
+    agent_free(agents, agent);
+    if (home)
+        drop_home_if_idle(agents, home);
+    shrink(agents);
+    return NULL;
+}
+
+void agents_remove(struct agents *agents, struct agent *agent) {
+    take_out(agents, agent);
+    shrink(agents);
+}
+
+void agents_silence_home(struct agents *agents, struct home *home) {
+    for (struct list *node = home->agents.next; node != &home->agents; node = node->next)
+        topics_leave(&agents->topics, list_entry(node, struct agent, by_home));
+}
+
+void agents_remove_home(struct agents *agents, struct home *home) {
+    assert(list_empty(&home->pending));
+    while (!list_empty(&home->agents))
+        agents_remove(agents, list_entry(home->agents.next, struct agent, by_home));
+    list_remove(&home->link);
+    kept_give(agents->kept, home);
+}

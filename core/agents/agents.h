@@ -1,0 +1,65 @@
+// Who can be addressed: agentId → the connection where the agent lives.
+//
+// Each shard has a table of its own, kept the same as the others' by applying the same changes in the same
+// order (the registry's work), so that reading it takes no lock. A home is a connection on which agents live;
+// what is asked of them hangs on it, so that all of it can be ended when the connection goes.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/agents/agent.h"
+#include "core/agents/capabilities.h"
+#include "core/agents/groups.h"
+#include "core/agents/names.h"
+#include "core/agents/topics.h"
+#include "core/base/governance.h"
+#include "core/base/kept.h"
+#include "core/base/list.h"
+
+enum { HOME_CHAIN_BITS = 10, HOME_CHAINS = 1 << HOME_CHAIN_BITS };
+
+struct agents {
+    struct names by_id;
+    struct groups groups;
+    struct topics topics; // what this shard's own connections subscribe to
+    struct list all;
+    struct list homes[HOME_CHAINS]; // by connection
+    uint64_t multiplier;            // secret: of their hash
+    size_t count;
+    uint64_t serials;  // of registrations, that whoever counts them has given out
+    struct kept *kept; // the account that they are kept on
+};
+
+// What an agent brings with it. The id is copied.
+struct agent_offer {
+    uint64_t connection;
+    struct subscriber *subscriber; // if the connection is this shard's and can take events; else NULL
+    const char *id;
+    size_t id_bytes;
+    struct capabilities *capabilities; // the agent takes a reference of its own
+    enum governance governance;
+    uint64_t connected_since_ms;
+    uint64_t serial;
+    // For so many shards, which will keep the same, it is judged whether there is room, and whether the
+    // connection takes no more than its share. 0: that was done where it was put first.
+    uint32_t judged_for;
+    uint64_t *set_aside; // on the account's bound, for those other shards: each accepts its part (kept.h)
+};
+
+void agents_init(struct agents *agents, const struct siphash_key *key, struct kept *kept);
+void agents_deinit(struct agents *agents);
+
+struct agent *agents_find(const struct agents *agents, const char *id, size_t id_bytes);
+// Adds an agent, or puts it in the place of the one that has its id, on whichever connection. NULL when
+// memory, or the bound of what is kept, is used up: then nothing has changed.
+struct agent *agents_put(struct agents *agents, const struct agent_offer *offer);
+void agents_remove(struct agents *agents, struct agent *agent);
+
+// The home at a connection, or NULL.
+struct home *agents_home(struct agents *agents, uint64_t connection);
+// The connection takes no events any more: what its agents list is no reason for a subscription now.
+void agents_silence_home(struct agents *agents, struct home *home);
+// Takes a home out with all of its agents. What it owes must have been ended.
+void agents_remove_home(struct agents *agents, struct home *home);

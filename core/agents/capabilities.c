@@ -1,0 +1,27 @@
+#include "core/agents/capabilities.h"
+
+#include <string.h>
+
+#include "core/base/limits.h"
+
+struct capabilities *capabilities_create(struct kept *kept, const void *text, size_t bytes) {
+    struct capabilities *capabilities = kept_take(kept, sizeof *capabilities + bytes + BUFFER_SLACK_BYTES);
+    if (!capabilities)
+        return NULL;
+    atomic_init(&capabilities->references, 1);
+    capabilities->bytes = (uint32_t)bytes;
+    memcpy(capabilities->text, text, bytes);
+    memset(capabilities->text + bytes, 0, BUFFER_SLACK_BYTES);
+    return capabilities;
+}
+
+struct capabilities *capabilities_hold(struct capabilities *capabilities) {
+    atomic_fetch_add_explicit(&capabilities->references, 1, memory_order_relaxed);
+    return capabilities;
+}
+
+// What others have read of the text happens before it is given back.
+void capabilities_drop(struct kept *kept, struct capabilities *capabilities) {
+    if (capabilities && atomic_fetch_sub_explicit(&capabilities->references, 1, memory_order_acq_rel) == 1)
+        kept_give(kept, capabilities);
+}

@@ -1,0 +1,28 @@
+// What an agent offers, as it was written: once for all shards, which only read it. Whoever lets go of it
+// last gives it back, on its own account (kept.h).
+#pragma once
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/kept.h"
+#include "core/json/json.h"
+
+struct capabilities {
+    _Atomic uint32_t references;
+    uint32_t bytes;
+    uint8_t text[]; // a JSON object or array, BUFFER_SLACK_BYTES readable behind it
+};
+
+// With one reference. NULL when memory, or the bound of what is kept, is used up.
+struct capabilities *capabilities_create(struct kept *kept, const void *text, size_t bytes);
+// One more reference, on any shard's thread that has one.
+struct capabilities *capabilities_hold(struct capabilities *capabilities);
+// Gives one up. NULL is allowed.
+void capabilities_drop(struct kept *kept, struct capabilities *capabilities);
+
+// All of the text.
+static inline struct span capabilities_span(const struct capabilities *capabilities) {
+    return (struct span){0, capabilities->bytes};
+}

@@ -1,0 +1,226 @@
+#include "core/agents/groups.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/agents/agent.h"
+#include "core/base/limits.h"
+#include "core/json/json.h"
+#include "core/json/listing.h"
+
+struct member {
+    struct agent *agent; // NULL: it has left
+    size_t membership;   // which of the agent's this is
+};
+
+struct group {
+    enum group_kind kind;
+    struct member *members; // by the order in which they joined
+    size_t count;           // of those who are there
+    size_t used;            // of `members`
+    size_t capacity;
+    size_t turn; // where the next choice begins, so that ties go in turn
+    size_t name_bytes;
+    char name[];
+};
+
+void groups_init(struct groups *groups, const struct siphash_key *key, struct kept *kept) {
+    groups->kept = kept;
+    for (unsigned kind = 0; kind < GROUP_KINDS; kind++)
+        names_init(&groups->by_name[kind], key, kept);
+}
+
+void groups_deinit(struct groups *groups) {
+    for (unsigned kind = 0; kind < GROUP_KINDS; kind++) {
+        assert(groups->by_name[kind].count == 0);
+        names_deinit(&groups->by_name[kind]);
+    }
+}
+
+// --- One group
+
+static struct group *named(const struct groups *groups, enum group_kind kind, const char *name,
+                           size_t bytes) {
+    return names_get(&groups->by_name[kind], name, bytes);
+}
+
+static struct group *make(struct groups *groups, enum group_kind kind, const char *name, size_t bytes) {
+    struct group *group = kept_take_zeroed(groups->kept, 1, sizeof *group + bytes);
+    if (!group)
+        return NULL;
+    group->kind = kind;
+    group->name_bytes = bytes;
+    memcpy(group->name, name, bytes);
+    if (names_add(&groups->by_name[kind], group->name, bytes, group))
+        return group;
+    kept_give(groups->kept, group);
+    return NULL;
+}
+
+static void drop_if_empty(struct groups *groups, struct group *group) {
+    if (group->count)
+        return;
+    names_remove(&groups->by_name[group->kind], group->name, group->name_bytes);
+    kept_give(groups->kept, group->members);
+    kept_give(groups->kept, group);
+}
+
+static bool make_room(struct groups *groups, struct group *group, struct agent *agent) {
+    struct membership *memberships =
+        kept_resize(groups->kept, agent->memberships, (agent->membership_count + 1) * sizeof *memberships);
+    if (!memberships)
+        return false;
+    agent->memberships = memberships;
+    if (group->used < group->capacity)
+        return true;
+    size_t capacity = group->capacity ? group->capacity * 2 : 4;
+    struct member *members = kept_resize(groups->kept, group->members, capacity * sizeof *members);
+    if (!members)
+        return false;
+    group->members = members;
+    group->capacity = capacity;
+    return true;
+}
+
+static bool join(struct groups *groups, struct agent *agent, enum group_kind kind, const char *name,
+                 size_t bytes) {
+    struct group *group = named(groups, kind, name, bytes);
+    if (!group)
+        group = make(groups, kind, name, bytes);
+    if (!group)
+        return false;
+    // An agent joins all of its groups in one go: if it is a member already, it is the last.
+    if (group->used && group->members[group->used - 1].agent == agent)
+        return true;
+    if (!make_room(groups, group, agent)) {
+        drop_if_empty(groups, group);
+        return false;
+    }
+    group->members[group->used] = (struct member){agent, agent->membership_count};
+    agent->memberships[agent->membership_count++] = (struct membership){group, group->used++};
+    group->count++;
+    return true;
+}
+
+// Closes the gaps that members have left.
+static void close_gaps(struct group *group) {
+    size_t to = 0, turn = 0;
+    for (size_t from = 0; from < group->used; from++) {
+        struct member member = group->members[from];
+        if (!member.agent)
+            continue;
+        member.agent->memberships[member.membership].at = to;
+        group->members[to++] = member;
+        turn += from < group->turn;
+    }
+    group->used = to;
+    group->turn = turn;
+}
+
+// Who leaves leaves a gap, until there are more of them than members: so leaving a large group costs no more
+// than a small one, and neither order nor turn change for those who stay.
+static void leave(struct groups *groups, const struct membership *membership) {
+    struct group *group = membership->group;
+    group->members[membership->at].agent = NULL;
+    group->count--;
+    if (group->used - group->count > group->count)
+        close_gaps(group);
+    drop_if_empty(groups, group);
+}
+
+// --- What capabilities say
+
+// Joins the group that a string names.
+static bool join_string(struct groups *groups, struct agent *agent, enum group_kind kind,
+                        struct span string) {
+    char name[METHOD_BYTES_MAX];
+    size_t bytes = json_string_decode(agent->capabilities->text, string, name, sizeof name);
+    return bytes == SIZE_MAX || join(groups, agent, kind, name, bytes);
+}
+
+// Joins a group for each name that is listed.
+static bool join_listed(struct groups *groups, struct agent *agent, enum group_kind kind, struct span list) {
+    struct listing listing;
+    listing_begin(&listing, agent->capabilities->text, list);
+    for (struct span name; listing_next(&listing, &name);)
+        if (!join_string(groups, agent, kind, name))
+            return false;
+    return true;
+}
+
+bool groups_join(struct groups *groups, struct agent *agent) {
+    static const struct {
+        const char *member;
+        enum group_kind kind;
+        bool object; // an object lists too
+    } lists[] = {
+        {"methods", GROUP_METHOD, true}, {"tools", GROUP_TOOL, true}, {"tasks", GROUP_CAPABILITY, false}};
+    const uint8_t *text = agent->capabilities->text;
+    struct span all = capabilities_span(agent->capabilities);
+    if (!join_listed(groups, agent, GROUP_CAPABILITY, all))
+        return false;
+    for (size_t index = 0; index < sizeof lists / sizeof *lists; index++) {
+        struct json_item list = json_member(text, all, lists[index].member);
+        bool listing = list.type == JSON_ARRAY || (list.type == JSON_OBJECT && lists[index].object);
+        if (listing && !join_listed(groups, agent, lists[index].kind, list.value))
+            return false;
+    }
+    return true;
+}
+
+void groups_leave(struct groups *groups, struct agent *agent) {
+    for (size_t index = 0; index < agent->membership_count; index++)
+        leave(groups, &agent->memberships[index]);
+    kept_give(groups->kept, agent->memberships);
+    agent->memberships = NULL;
+    agent->membership_count = 0;
+}
+
+void groups_shrink(struct groups *groups) {
+    for (unsigned kind = 0; kind < GROUP_KINDS; kind++)
+        names_shrink(&groups->by_name[kind]);
+}
+
+// --- Asking
+
+const struct group *groups_find(const struct groups *groups, enum group_kind kind, const char *name,
+                                size_t bytes) {
+    return named(groups, kind, name, bytes);
+}
+
+const struct agent *group_next(const struct group *group, size_t *at) {
+    const struct agent *agent = NULL;
+    while (!agent && *at < group->used)
+        agent = group->members[(*at)++].agent;
+    return agent;
+}
+
+struct agent *groups_choose(struct groups *groups, enum group_kind kind, const char *name, size_t bytes,
+                            const struct wanted_member *wanted, groups_load *load, const void *context) {
+    struct group *group = named(groups, kind, name, bytes);
+    struct agent *best = NULL, *nearest = NULL;
+    uint32_t best_load = UINT32_MAX;
+    size_t best_index = 0;
+    for (size_t step = 0; group && step < group->used; step++) {
+        size_t index = (group->turn + step) % group->used;
+        struct agent *agent = group->members[index].agent;
+        if (!agent || agent->home->connection == wanted->but)
+            continue;
+        if (agent->governance < wanted->level) {
+            if (!nearest || agent->governance > nearest->governance)
+                nearest = agent;
+            continue;
+        }
+        uint32_t owed = load(context, agent->home->connection);
+        if (!best || owed < best_load) {
+            best = agent;
+            best_load = owed;
+            best_index = index;
+        }
+        if (best_load == 0) // there is none that owes less
+            break;
+    }
+    if (best)
+        group->turn = best_index + 1;
+    return best ? best : nearest;
+}

@@ -1,0 +1,62 @@
+// Groups of agents that offer the same thing, read from their capabilities when they register.
+//
+// A group is there as long as it has members. Names longer than METHOD_BYTES_MAX can't be asked for and make
+// none.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/agents/names.h"
+#include "core/base/governance.h"
+
+struct agent;
+struct group;
+
+struct membership {
+    struct group *group;
+    size_t at; // among its members
+};
+
+// What agents can have in common:
+enum group_kind {
+    GROUP_METHOD, // `methods` lists it: an element of an array, or a member of an object that isn't false,
+                  // null, 0 or ""
+    GROUP_CAPABILITY, // likewise in the capabilities themselves, or an element of their `tasks`
+    GROUP_TOOL,       // `tools` lists it
+    GROUP_KINDS,
+};
+
+struct groups {
+    struct names by_name[GROUP_KINDS]; // name → struct group
+    struct kept *kept;                 // the account that they are kept on
+};
+
+void groups_init(struct groups *groups, const struct siphash_key *key, struct kept *kept);
+// Every agent must have left.
+void groups_deinit(struct groups *groups);
+
+// Makes an agent a member of all groups that its capabilities name. False when memory, or the bound of what
+// is kept, is used up: it may then be a member of some.
+bool groups_join(struct groups *groups, struct agent *agent);
+void groups_leave(struct groups *groups, struct agent *agent);
+// Gives back what the tables of names don't need any more.
+void groups_shrink(struct groups *groups);
+// The group of this name, until an agent joins or leaves; NULL: there is none.
+const struct group *groups_find(const struct groups *groups, enum group_kind kind, const char *name,
+                                size_t bytes);
+// Its next member, longest there first, and NULL at the end; *at begins as 0.
+const struct agent *group_next(const struct group *group, size_t *at);
+
+// How many requests a connection's agents owe, over all shards.
+typedef uint32_t groups_load(const void *context, uint64_t connection);
+// Who is asked for: members that aren't on the connection `but` and support the level.
+struct wanted_member {
+    uint64_t but;
+    enum governance level;
+};
+// The one of those that owes least, ties in turn. If none supports the level, the one that comes nearest to
+// it; NULL when there is none at all.
+struct agent *groups_choose(struct groups *groups, enum group_kind kind, const char *name, size_t bytes,
+                            const struct wanted_member *wanted, groups_load *load, const void *context);

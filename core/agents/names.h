@@ -1,0 +1,40 @@
+// A hash table from strings to pointers, for agentIds and for the names of groups. Keys are not copied: they
+// belong to what the pointer leads to. They are hashed under a secret key, which comes from outside, so that
+// no peer can choose names that collide.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/kept.h"
+#include "core/base/siphash.h"
+
+struct name_entry {
+    uint64_t hash;
+    const char *key; // NULL: free
+    size_t key_bytes;
+    void *value;
+};
+
+struct names {
+    struct name_entry *entries;
+    size_t capacity; // a power of two, or 0
+    size_t count;
+    struct siphash_key hash_key;
+    struct kept *kept; // the account that it is kept on
+};
+
+void names_init(struct names *names, const struct siphash_key *hash_key, struct kept *kept);
+void names_deinit(struct names *names);
+// What the key leads to, or NULL.
+void *names_get(const struct names *names, const char *key, size_t key_bytes);
+// Makes room for one more key, so that adding it can't fail. False when memory, or the bound of what is kept,
+// is used up.
+bool names_reserve(struct names *names);
+// Adds a key that isn't there yet. False as names_reserve.
+bool names_add(struct names *names, const char *key, size_t key_bytes, void *value);
+// Takes a key out, if it is there.
+void names_remove(struct names *names, const char *key, size_t key_bytes);
+// Gives back what a table of which little is used any more doesn't need, if there is memory for another one.
+void names_shrink(struct names *names);

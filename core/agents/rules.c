@@ -1,0 +1,82 @@
+#include "core/agents/rules.h"
+
+#include <string.h>
+
+// What one routing asks with.
+struct asking {
+    struct agents *agents;
+    const struct rules_message *message;
+    groups_load *load;
+    const void *context;
+};
+
+static struct agent *choose(const struct asking *asking, enum group_kind kind, const char *name,
+                            size_t bytes) {
+    struct wanted_member wanted = {asking->message->source, asking->message->required};
+    return groups_choose(&asking->agents->groups, kind, name, bytes, &wanted, asking->load, asking->context);
+}
+
+static struct rules_verdict give(struct agent *agent, enum error none) {
+    return (struct rules_verdict){.error = agent ? ERROR_NONE : none, .agent = agent};
+}
+
+static struct rules_verdict not_a_string(const char *field) {
+    return (struct rules_verdict){.error = ERROR_INVALID_PARAMS, .field = field};
+}
+
+static bool method_is(const struct rules_message *message, const char *method) {
+    return message->method_bytes == strlen(method) && memcmp(message->method, method, strlen(method)) == 0;
+}
+
+bool rules_read_tool(const struct rules_message *message) {
+    return method_is(message, "tool/integration");
+}
+
+bool rules_read_approver(const struct rules_message *message) {
+    return method_is(message, "governance/approval");
+}
+
+bool rules_is_event(const struct rules_message *message) {
+    return !message->target.given && method_is(message, "event");
+}
+
+static struct rules_verdict by_target(const struct asking *asking) {
+    const struct rules_field *target = &asking->message->target;
+    if (!target->is_string)
+        return not_a_string("params.targetAgent");
+    if (!target->text)
+        return give(NULL, ERROR_AGENT_NOT_FOUND);
+    if (target->bytes && target->text[0] == '@')
+        return give(choose(asking, GROUP_CAPABILITY, target->text + 1, target->bytes - 1),
+                    ERROR_AGENT_NOT_FOUND);
+    return give(agents_find(asking->agents, target->text, target->bytes), ERROR_AGENT_NOT_FOUND);
+}
+
+static struct rules_verdict by_tool(const struct asking *asking) {
+    const struct rules_field *tool = &asking->message->tool;
+    if (!tool->is_string)
+        return not_a_string("params.tool");
+    return give(tool->text ? choose(asking, GROUP_TOOL, tool->text, tool->bytes) : NULL, ERROR_TOOL);
+}
+
+static struct rules_verdict by_method(const struct asking *asking) {
+    const struct rules_message *message = asking->message;
+    const struct rules_field *approver = &message->approver;
+    struct agent *agent = NULL;
+    if (rules_read_approver(message) && approver->text)
+        agent = agents_find(asking->agents, approver->text, approver->bytes);
+    if (!agent && message->method)
+        agent = choose(asking, GROUP_METHOD, message->method, message->method_bytes);
+    return give(agent, ERROR_METHOD_NOT_FOUND);
+}
+
+struct rules_verdict rules_route(struct agents *agents, const struct rules_message *message,
+                                 groups_load *load, const void *context) {
+    struct asking asking = {agents, message, load, context};
+    struct rules_verdict verdict = message->target.given      ? by_target(&asking)
+                                   : rules_read_tool(message) ? by_tool(&asking)
+                                                              : by_method(&asking);
+    if (verdict.agent && message->required > verdict.agent->governance)
+        verdict.error = ERROR_GOVERNANCE_VIOLATION;
+    return verdict;
+}

@@ -1,0 +1,50 @@
+// Where a message that names a method goes: the routing rules as one function. A targetAgent that is present
+// decides alone.
+//
+//   1. params.targetAgent names an agent → that agent, whatever the method is; unknown: agent not found
+//   2. params.targetAgent is @NAME → one of the agents with that capability; none: agent not found
+//   3. tool/integration → one of the agents that offer params.tool; none: tool integration error
+//   4. governance/approval → the agent that params.approver names, if there is one; else rule 5
+//   5. any other method → one of the agents whose capabilities.methods lists it; none: method not found
+//
+// "One of" is, of those that support the governance level that the message requires, the one that owes least,
+// ties in turn, and never one on the source's own connection. An agent that supports less doesn't get it:
+// where there is no other one that is a violation.
+#pragma once
+
+#include "core/agents/agents.h"
+#include "core/base/errors.h"
+
+// A field of params, decoded.
+struct rules_field {
+    bool given;
+    bool is_string;
+    const char *text; // NULL when it is no string, or longer than any name can be
+    size_t bytes;
+};
+
+struct rules_message {
+    const char *method; // decoded; NULL: longer than any name can be, so nobody's
+    size_t method_bytes;
+    struct rules_field target;
+    struct rules_field tool;     // read for tool/integration alone
+    struct rules_field approver; // read for governance/approval alone
+    enum governance required;    // by the header block; GOVERNANCE_AUTONOMOUS requires nothing
+    uint64_t source;             // connection
+};
+
+struct rules_verdict {
+    enum error error;    // ERROR_NONE: to the agent
+    struct agent *agent; // also with ERROR_GOVERNANCE_VIOLATION
+    const char *field;   // with ERROR_INVALID_PARAMS: which isn't a string
+};
+
+// Whether `method` is the one whose rule reads params.tool, or params.approver.
+bool rules_read_tool(const struct rules_message *message);
+bool rules_read_approver(const struct rules_message *message);
+// Whether it is an event, which goes to all who subscribed to params.event (core/agents/topics.h) and not to
+// one agent: `event` without a targetAgent. rules_route isn't asked then.
+bool rules_is_event(const struct rules_message *message);
+
+struct rules_verdict rules_route(struct agents *agents, const struct rules_message *message,
+                                 groups_load *load, const void *context);

@@ -1,0 +1,260 @@
+#include "core/agents/topics.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/agents/agent.h"
+#include "core/json/listing.h"
+
+static_assert(sizeof((struct subscription *)0)->key == 2 * sizeof(void *), "a key is compared by its bytes");
+
+void topics_init(struct topics *topics, const struct siphash_key *key, struct kept *kept) {
+    *topics = (struct topics){.kept = kept};
+    names_init(&topics->exact, key, kept);
+    names_init(&topics->prefixes, key, kept);
+    names_init(&topics->pairs, key, kept);
+}
+
+void topics_deinit(struct topics *topics) {
+    assert(topics->count == 0 && topics->exact.count == 0 && topics->prefixes.count == 0);
+    names_deinit(&topics->exact);
+    names_deinit(&topics->prefixes);
+    names_deinit(&topics->pairs);
+}
+
+void subscriber_init(struct subscriber *subscriber) {
+    *subscriber = (struct subscriber){0};
+    list_init(&subscriber->subscriptions);
+}
+
+// --- Topics
+
+static bool is_prefix(const char *pattern, size_t bytes) {
+    return pattern[bytes - 1] == '*';
+}
+
+bool pattern_valid(const char *pattern, size_t bytes) {
+    return bytes >= 1 && bytes <= EVENT_BYTES_MAX && !memchr(pattern, '*', bytes - 1);
+}
+
+static struct topic *named(const struct topics *topics, const char *pattern, size_t bytes) {
+    return is_prefix(pattern, bytes) ? names_get(&topics->prefixes, pattern, bytes - 1)
+                                     : names_get(&topics->exact, pattern, bytes);
+}
+
+static struct topic *topic_make(struct topics *topics, const char *pattern, size_t bytes) {
+    struct topic *topic = kept_take(topics->kept, sizeof *topic + bytes);
+    if (!topic)
+        return NULL;
+    list_init(&topic->subscriptions);
+    topic->prefix = is_prefix(pattern, bytes);
+    topic->bytes = (uint32_t)bytes;
+    memcpy(topic->name, pattern, bytes);
+    struct names *names = topic->prefix ? &topics->prefixes : &topics->exact;
+    if (!names_add(names, topic->name, bytes - topic->prefix, topic)) {
+        kept_give(topics->kept, topic);
+        return NULL;
+    }
+    if (topic->prefix)
+        topics->prefix_count[bytes - 1]++;
+    return topic;
+}
+
+static void drop_if_empty(struct topics *topics, struct topic *topic) {
+    if (!list_empty(&topic->subscriptions))
+        return;
+    if (topic->prefix)
+        topics->prefix_count[topic->bytes - 1]--;
+    struct names *names = topic->prefix ? &topics->prefixes : &topics->exact;
+    names_remove(names, topic->name, topic->bytes - topic->prefix);
+    names_shrink(names);
+    kept_give(topics->kept, topic);
+}
+
+// --- Subscriptions
+
+static struct subscription *at_topic(const struct topics *topics, const struct topic *topic,
+                                     const struct subscriber *subscriber) {
+    const void *key[2] = {topic, subscriber};
+    return names_get(&topics->pairs, (const char *)key, sizeof key);
+}
+
+struct subscription *topics_find(const struct topics *topics, const struct subscriber *subscriber,
+                                 const char *pattern, size_t bytes) {
+    const struct topic *topic = named(topics, pattern, bytes);
+    return topic ? at_topic(topics, topic, subscriber) : NULL;
+}
+
+static struct subscription *subscription_make(struct topics *topics, struct topic *topic,
+                                              struct subscriber *subscriber) {
+    struct subscription *subscription = kept_take_zeroed(topics->kept, 1, sizeof *subscription);
+    if (!subscription)
+        return NULL;
+    subscription->key.topic = topic;
+    subscription->key.subscriber = subscriber;
+    if (!names_add(&topics->pairs, (const char *)&subscription->key, sizeof subscription->key,
+                   subscription)) {
+        kept_give(topics->kept, subscription);
+        return NULL;
+    }
+    list_append(&topic->subscriptions, &subscription->by_topic);
+    list_append(&subscriber->subscriptions, &subscription->by_subscriber);
+    subscriber->count++;
+    topics->count++;
+    return subscription;
+}
+
+struct subscription *topics_hold(struct topics *topics, struct subscriber *subscriber, const char *pattern,
+                                 size_t bytes) {
+    struct topic *topic = named(topics, pattern, bytes);
+    struct subscription *subscription = topic ? at_topic(topics, topic, subscriber) : NULL;
+    if (subscription)
+        return subscription;
+    if (!topic)
+        topic = topic_make(topics, pattern, bytes);
+    if (!topic)
+        return NULL;
+    subscription = subscription_make(topics, topic, subscriber);
+    if (!subscription)
+        drop_if_empty(topics, topic);
+    return subscription;
+}
+
+void topics_let_go(struct topics *topics, struct subscription *subscription) {
+    if (subscription->asked || subscription->agents)
+        return;
+    struct topic *topic = subscription->key.topic;
+    names_remove(&topics->pairs, (const char *)&subscription->key, sizeof subscription->key);
+    names_shrink(&topics->pairs);
+    list_remove(&subscription->by_topic);
+    list_remove(&subscription->by_subscriber);
+    subscription->key.subscriber->count--;
+    topics->count--;
+    kept_give(topics->kept, subscription);
+    drop_if_empty(topics, topic);
+}
+
+void topics_forget(struct topics *topics, struct subscriber *subscriber) {
+    while (!list_empty(&subscriber->subscriptions)) {
+        struct subscription *subscription =
+            list_entry(subscriber->subscriptions.next, struct subscription, by_subscriber);
+        assert(!subscription->agents);
+        subscription->asked = false;
+        topics_let_go(topics, subscription);
+    }
+}
+
+// --- What agents list
+
+// The next valid pattern of a list, decoded; its length, or 0 when there is none.
+static size_t next_pattern(struct listing *listing, char pattern[EVENT_BYTES_MAX]) {
+    for (struct span name; listing_next(listing, &name);) {
+        size_t bytes = json_string_decode(listing->walk.text, name, pattern, EVENT_BYTES_MAX);
+        if (bytes != SIZE_MAX && pattern_valid(pattern, bytes))
+            return bytes;
+    }
+    return 0;
+}
+
+struct span topics_list(const struct capabilities *capabilities) {
+    struct json_item events = json_member(capabilities->text, capabilities_span(capabilities), "events");
+    return events.type == JSON_ARRAY || events.type == JSON_OBJECT ? events.value : (struct span){0};
+}
+
+static bool begin_events(const struct capabilities *capabilities, struct listing *listing) {
+    struct span list = topics_list(capabilities);
+    if (list.bytes)
+        listing_begin(listing, capabilities->text, list);
+    return list.bytes != 0;
+}
+
+static size_t count_patterns(struct listing listing) {
+    char pattern[EVENT_BYTES_MAX];
+    size_t count = 0;
+    while (next_pattern(&listing, pattern))
+        count++;
+    return count;
+}
+
+size_t topics_listed(const struct capabilities *capabilities) {
+    struct listing listing;
+    return begin_events(capabilities, &listing) ? count_patterns(listing) : 0;
+}
+
+bool topics_join(struct topics *topics, struct agent *agent, struct subscriber *subscriber) {
+    struct listing listing;
+    char pattern[EVENT_BYTES_MAX];
+    if (!subscriber || !begin_events(agent->capabilities, &listing))
+        return true;
+    size_t count = count_patterns(listing);
+    if (count == 0)
+        return true;
+    agent->subscriptions = kept_take(topics->kept, count * sizeof(struct subscription *));
+    if (!agent->subscriptions)
+        return false;
+    topics->mark++;
+    for (size_t bytes; (bytes = next_pattern(&listing, pattern));) {
+        struct subscription *subscription = topics_hold(topics, subscriber, pattern, bytes);
+        if (!subscription) {
+            topics_leave(topics, agent);
+            return false;
+        }
+        if (subscription->mark == topics->mark) // listed twice
+            continue;
+        subscription->mark = topics->mark;
+        subscription->agents++;
+        agent->subscriptions[agent->subscription_count++] = subscription;
+    }
+    return true;
+}
+
+void topics_leave(struct topics *topics, struct agent *agent) {
+    for (size_t index = 0; index < agent->subscription_count; index++) {
+        agent->subscriptions[index]->agents--;
+        topics_let_go(topics, agent->subscriptions[index]);
+    }
+    kept_give(topics->kept, agent->subscriptions);
+    agent->subscriptions = NULL;
+    agent->subscription_count = 0;
+}
+
+size_t topics_foresee(struct topics *topics, const struct subscriber *subscriber, const struct agent *old,
+                      const uint8_t *text, struct span events) {
+    struct listing listing;
+    char pattern[EVENT_BYTES_MAX];
+    size_t count = subscriber->count;
+    topics->mark++;
+    if (events.bytes)
+        listing_begin(&listing, text, events);
+    for (size_t bytes; events.bytes && (bytes = next_pattern(&listing, pattern));) {
+        struct subscription *subscription = topics_find(topics, subscriber, pattern, bytes);
+        if (subscription)
+            subscription->mark = topics->mark;
+        else
+            count++;
+    }
+    for (size_t index = 0; old && index < old->subscription_count; index++) {
+        const struct subscription *subscription = old->subscriptions[index];
+        if (!subscription->asked && subscription->agents == 1 && subscription->mark != topics->mark)
+            count--;
+    }
+    return count;
+}
+
+// --- Matching
+
+size_t topics_match(const struct topics *topics, const char *name, size_t bytes,
+                    struct topic *matches[TOPICS_MATCH_MAX]) {
+    size_t count = 0;
+    struct topic *topic = names_get(&topics->exact, name, bytes);
+    if (topic)
+        matches[count++] = topic;
+    if (topics->prefixes.count == 0)
+        return count;
+    for (size_t length = 0; length <= bytes && length < EVENT_BYTES_MAX; length++) {
+        topic = topics->prefix_count[length] ? names_get(&topics->prefixes, name, length) : NULL;
+        if (topic)
+            matches[count++] = topic;
+    }
+    return count;
+}

@@ -1,0 +1,103 @@
+// Who wants which events, on one shard: patterns → subscribers.
+//
+// A pattern is the exact name of an event, or a prefix and `*`; `*` alone is every event. A topic is a
+// pattern that somebody has subscribed to, and is there as long as anybody has. A subscription is one
+// subscriber's entry at one topic. It is held for reasons that don't depend on each other: the subscriber
+// asked for it, and so many of the agents that live there list it in their capabilities.events. When the last
+// reason goes, it goes.
+//
+// Matching an event costs one look into a hash table for the exact names and one for each length of prefix
+// that is in use and not longer than the event's name.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/agents/capabilities.h"
+#include "core/agents/names.h"
+#include "core/base/limits.h"
+#include "core/base/list.h"
+#include "core/json/json.h"
+
+struct agent;
+
+// A connection as it subscribes. It lies in its owner and stays where it is.
+struct subscriber {
+    struct list subscriptions; // struct subscription.by_subscriber, the first one first
+    uint32_t count;            // of them
+    uint64_t stamp;            // the last event that it was offered
+};
+
+struct topic {
+    struct list subscriptions; // struct subscription.by_topic
+    bool prefix;               // the name ends in a `*` that stands for anything
+    uint32_t bytes;
+    char name[];
+};
+
+struct subscription {
+    struct list by_topic;
+    struct list by_subscriber;
+    struct { // what it is found by: no padding
+        struct topic *topic;
+        struct subscriber *subscriber;
+    } key;
+    bool asked;      // by the subscriber
+    uint32_t agents; // that list it
+    uint64_t mark;   // the last listing that named it
+};
+
+struct topics {
+    struct names exact;                     // name → struct topic
+    struct names prefixes;                  // name without its `*` → struct topic
+    struct names pairs;                     // key → struct subscription
+    uint32_t prefix_count[EVENT_BYTES_MAX]; // of topics, by the length of the prefix
+    uint32_t count;                         // of subscriptions
+    uint64_t mark;
+    uint64_t stamp;    // of the last event: whoever offers it to subscribers counts up
+    struct kept *kept; // the account that they are kept on
+};
+
+void topics_init(struct topics *topics, const struct siphash_key *key, struct kept *kept);
+// Every subscription must have gone.
+void topics_deinit(struct topics *topics);
+
+void subscriber_init(struct subscriber *subscriber);
+static inline struct subscriber *subscriber_of(struct list *by_topic) {
+    return list_entry(by_topic, struct subscription, by_topic)->key.subscriber;
+}
+
+// Whether this is a pattern: 1 to EVENT_BYTES_MAX bytes, and a `*` only at the end.
+bool pattern_valid(const char *pattern, size_t bytes);
+
+// The subscription to a pattern, or NULL.
+struct subscription *topics_find(const struct topics *topics, const struct subscriber *subscriber,
+                                 const char *pattern, size_t bytes);
+// The same, made if it isn't there; it must then get a reason or be let go. NULL when memory is used up.
+struct subscription *topics_hold(struct topics *topics, struct subscriber *subscriber, const char *pattern,
+                                 size_t bytes);
+// Takes a subscription out if there is no reason for it any more.
+void topics_let_go(struct topics *topics, struct subscription *subscription);
+// Takes all of a subscriber's out, which no agent lists any more.
+void topics_forget(struct topics *topics, struct subscriber *subscriber);
+
+// The patterns that capabilities list; bytes 0: they list none.
+struct span topics_list(const struct capabilities *capabilities);
+// How many of them are valid; one that is listed twice counts twice.
+size_t topics_listed(const struct capabilities *capabilities);
+// An agent's capabilities.events become reasons for subscriptions of this subscriber (NULL: none); false when
+// memory is used up, and nothing has changed. Patterns that aren't valid are passed over.
+bool topics_join(struct topics *topics, struct agent *agent, struct subscriber *subscriber);
+// Takes those reasons back. May be called again.
+void topics_leave(struct topics *topics, struct agent *agent);
+// How many subscriptions there would be if an agent's `events` (a list of a valid text, or NULL: none) took
+// the place of what `old` (or NULL) lists. A pattern that is listed twice may count twice.
+size_t topics_foresee(struct topics *topics, const struct subscriber *subscriber, const struct agent *old,
+                      const uint8_t *text, struct span events);
+
+// An event can have one topic of its exact name, and one for each length of prefix.
+enum { TOPICS_MATCH_MAX = EVENT_BYTES_MAX + 1 };
+// Writes down the topics that an event's name belongs to, and returns how many.
+size_t topics_match(const struct topics *topics, const char *name, size_t bytes,
+                    struct topic *matches[TOPICS_MATCH_MAX]);

@@ -1,0 +1,189 @@
+#include "core/base/buffer.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/limits.h"
+#include "core/base/memory.h"
+
+// Receive buffers at rest beyond this many go back to the allocator: a burst's memory is not kept for ever.
+enum { FREE_COUNT_MAX = 4 * RECEIVE_BUFFERS_LENT };
+
+// What is smaller isn't worth pages of its own.
+enum { WHOLE_BYTES_MIN = 32 * 1024 };
+
+static size_t footprint(uint32_t capacity) {
+    return sizeof(struct buffer) + capacity + BUFFER_SLACK_BYTES;
+}
+
+void buffer_pool_init(struct buffer_pool *pool, struct buffer_budget *budget) {
+    *pool = (struct buffer_pool){.budget = budget};
+}
+
+static uint64_t bytes_max(const struct buffer_budget *budget, enum budget_use use) {
+    uint64_t max = atomic_load_explicit(&budget->bytes_max, memory_order_relaxed);
+    return max - max / 64 * use;
+}
+
+static bool has_room(const struct buffer_budget *budget, uint64_t bytes, enum budget_use use) {
+    return atomic_load_explicit(&budget->bytes, memory_order_relaxed) + bytes <= bytes_max(budget, use);
+}
+
+bool buffer_budget_tight(const struct buffer_budget *budget) {
+    return !has_room(budget, 0, BUDGET_PLENTY);
+}
+
+static void note_refused(struct buffer_budget *budget) {
+    atomic_fetch_add_explicit(&budget->refused, 1, memory_order_relaxed);
+}
+
+bool buffer_budget_take(struct buffer_budget *budget, uint64_t bytes, enum budget_use use) {
+    uint64_t before = atomic_fetch_add_explicit(&budget->bytes, bytes, memory_order_relaxed);
+    if (before + bytes <= bytes_max(budget, use))
+        return true;
+    buffer_budget_give(budget, bytes);
+    note_refused(budget);
+    return false;
+}
+
+void buffer_budget_give(struct buffer_budget *budget, uint64_t bytes) {
+    atomic_fetch_sub_explicit(&budget->bytes, bytes, memory_order_relaxed);
+}
+
+bool buffer_budget_has_room(struct buffer_budget *budget, uint64_t bytes, enum budget_use use) {
+    bool fits = has_room(budget, bytes, use);
+    if (!fits)
+        note_refused(budget);
+    return fits;
+}
+
+static struct buffer *make(struct buffer_pool *pool, uint32_t capacity, enum budget_use use) {
+    uint64_t bytes = footprint(capacity);
+    if (!buffer_budget_take(pool->budget, bytes, use))
+        return NULL;
+    struct buffer *buffer = capacity < WHOLE_BYTES_MIN ? memory_take(bytes) : memory_take_whole(bytes);
+    if (!buffer) {
+        buffer_budget_give(pool->budget, bytes);
+        return NULL;
+    }
+    buffer->next = NULL;
+    buffer->pool = pool;
+    buffer->references = 1;
+    buffer->capacity = capacity;
+    memset(buffer->bytes + capacity, 0, BUFFER_SLACK_BYTES);
+    return buffer;
+}
+
+static void unmake(struct buffer *buffer) {
+    buffer->pool->given_back++;
+    buffer_budget_give(buffer->pool->budget, footprint(buffer->capacity));
+    memory_give(buffer);
+}
+
+// Keeps the `count` that came home last, which are in the cache.
+static void keep(struct buffer_pool *pool, uint32_t count) {
+    struct buffer **rest = &pool->free;
+    for (uint32_t index = 0; index < count; index++)
+        rest = &(*rest)->next;
+    for (struct buffer *buffer; (buffer = *rest);) {
+        *rest = buffer->next;
+        unmake(buffer);
+    }
+    pool->made -= pool->free_count - count;
+    pool->idle_count = pool->free_count = count;
+}
+
+void buffer_pool_trim(struct buffer_pool *pool) {
+    keep(pool, 0);
+}
+
+void buffer_pool_shrink(struct buffer_pool *pool) {
+    pool->given_back = 0;
+    keep(pool, pool->free_count - pool->idle_count);
+}
+
+void buffer_pool_deinit(struct buffer_pool *pool) {
+    assert(buffer_pool_full(pool));
+    buffer_pool_trim(pool);
+}
+
+bool buffer_pool_full(const struct buffer_pool *pool) {
+    return pool->free_count == pool->made && pool->out_large == 0;
+}
+
+static struct buffer *take_receive_buffer(struct buffer_pool *pool, enum budget_use use) {
+    struct buffer *buffer = pool->free;
+    if (buffer && !has_room(pool->budget, 0, use)) {
+        note_refused(pool->budget);
+        return NULL;
+    }
+    if (buffer) {
+        pool->free = buffer->next;
+        if (--pool->free_count < pool->idle_count)
+            pool->idle_count = pool->free_count;
+        buffer->next = NULL;
+        buffer->references = 1;
+        return buffer;
+    }
+    buffer = make(pool, RECEIVE_BUFFER_BYTES, use);
+    if (buffer)
+        pool->made++;
+    return buffer;
+}
+
+static struct buffer *take(struct buffer_pool *pool, uint32_t capacity, enum budget_use use) {
+    // One that happens to have a receive buffer's size would be taken for one when it comes home.
+    if (capacity == RECEIVE_BUFFER_BYTES)
+        return take_receive_buffer(pool, use);
+    struct buffer *buffer = make(pool, capacity, use);
+    if (buffer)
+        pool->out_large++;
+    return buffer;
+}
+
+struct buffer *buffer_take(struct buffer_pool *pool) {
+    return take_receive_buffer(pool, BUDGET_RECEIVING);
+}
+
+struct buffer *buffer_take_sized(struct buffer_pool *pool, uint32_t capacity) {
+    return take(pool, capacity, BUDGET_PART);
+}
+
+static enum budget_use use_for_whole(uint32_t capacity) {
+    return capacity > RECEIVE_BUFFER_BYTES ? BUDGET_PLENTY : BUDGET_PART;
+}
+
+struct buffer *buffer_take_large(struct buffer_pool *pool, uint32_t capacity) {
+    return take(pool, capacity, use_for_whole(capacity));
+}
+
+bool buffer_pool_can_take(const struct buffer_pool *pool) {
+    return has_room(pool->budget, pool->free ? 0 : footprint(RECEIVE_BUFFER_BYTES), BUDGET_RECEIVING);
+}
+
+bool buffer_pool_could_take(const struct buffer_pool *pool, uint32_t capacity) {
+    return footprint(capacity) <= bytes_max(pool->budget, use_for_whole(capacity));
+}
+
+static void come_home(struct buffer *buffer) {
+    struct buffer_pool *pool = buffer->pool;
+    if (buffer->capacity != RECEIVE_BUFFER_BYTES) {
+        pool->out_large--;
+        unmake(buffer);
+    } else if (pool->free_count >= FREE_COUNT_MAX) {
+        pool->made--;
+        unmake(buffer);
+    } else {
+        buffer->next = pool->free;
+        pool->free = buffer;
+        pool->free_count++;
+    }
+}
+
+void buffer_drop(struct buffer *buffer) {
+    if (!buffer)
+        return;
+    assert(buffer->references > 0);
+    if (--buffer->references == 0)
+        come_home(buffer);
+}

@@ -1,0 +1,122 @@
+#include "core/base/kept.h"
+
+#include "core/base/memory.h"
+
+void kept_init(struct kept *kept, struct buffer_budget *budget) {
+    *kept = (struct kept){.budget = budget};
+}
+
+uint64_t kept_bytes_max(const struct kept *kept) {
+    return atomic_load_explicit(&kept->budget->bytes_max, memory_order_relaxed) / 4;
+}
+
+uint64_t kept_bytes_left(const struct kept *kept) {
+    uint64_t max = kept_bytes_max(kept);
+    uint64_t bytes = atomic_load_explicit(&kept->budget->kept, memory_order_relaxed);
+    return bytes < max ? max - bytes : 0;
+}
+
+// --- Grants
+
+static void add(struct kept *kept, int64_t bytes) {
+    kept->granted += bytes;
+    atomic_fetch_add_explicit(&kept->budget->kept, (uint64_t)bytes, memory_order_relaxed);
+    atomic_fetch_add_explicit(&kept->budget->bytes, (uint64_t)bytes, memory_order_relaxed);
+}
+
+// What memory as a whole has no room for is won back from whoever holds most of it (buffer.h).
+static bool draw(struct kept *kept, uint64_t bytes) {
+    struct buffer_budget *budget = kept->budget;
+    uint64_t all_max = atomic_load_explicit(&budget->bytes_max, memory_order_relaxed);
+    uint64_t before = atomic_fetch_add_explicit(&budget->kept, bytes, memory_order_relaxed);
+    uint64_t all_before = atomic_fetch_add_explicit(&budget->bytes, bytes, memory_order_relaxed);
+    kept->granted += (int64_t)bytes;
+    bool fits = before + bytes <= kept_bytes_max(kept), all_fits = all_before + bytes <= all_max;
+    if (!fits || !all_fits)
+        add(kept, -(int64_t)bytes);
+    if (fits && !all_fits)
+        atomic_fetch_add_explicit(&budget->refused, 1, memory_order_relaxed);
+    return fits && all_fits;
+}
+
+static int64_t spare(const struct kept *kept) {
+    return kept->granted - kept->used;
+}
+
+// Near the bound only what is wanted.
+static bool draw_for(struct kept *kept, size_t bytes) {
+    int64_t lack = kept->used + (int64_t)memory_bytes_for(bytes) - kept->granted;
+    if (lack <= 0 || draw(kept, (uint64_t)lack + KEPT_GRANT_BYTES) || draw(kept, (uint64_t)lack))
+        return true;
+    kept->refused++;
+    return false;
+}
+
+// The allocator, which may take more than it is asked for, is asked how much when that could matter.
+static inline bool make_room(struct kept *kept, size_t bytes) {
+    return spare(kept) >= (int64_t)(2 * bytes) + 64 || draw_for(kept, bytes);
+}
+
+// One grant stays, so that what goes to and fro doesn't reach the hub's account.
+static void use(struct kept *kept, int64_t bytes) {
+    kept->used += bytes;
+    if (kept->used > kept->granted)
+        add(kept, kept->used - kept->granted);
+    if (spare(kept) > 2 * KEPT_GRANT_BYTES)
+        add(kept, KEPT_GRANT_BYTES - spare(kept));
+}
+
+bool kept_set_aside(struct kept *kept, uint64_t bytes) {
+    if (bytes && !draw(kept, bytes))
+        return false;
+    kept->granted -= (int64_t)bytes;
+    return true;
+}
+
+// What isn't used goes on to the hub's account with what is given back next.
+void kept_accept(struct kept *kept, uint64_t bytes) {
+    kept->granted += (int64_t)bytes;
+}
+
+void kept_settle(struct kept *kept) {
+    if (spare(kept))
+        add(kept, -spare(kept));
+}
+
+void kept_deinit(struct kept *kept) {
+    kept_settle(kept);
+}
+
+// --- Memory
+
+void *kept_take_anyway(struct kept *kept, size_t bytes) {
+    void *memory = memory_take(bytes);
+    use(kept, memory ? (int64_t)memory_bytes(memory) : 0);
+    return memory;
+}
+
+void *kept_take(struct kept *kept, size_t bytes) {
+    return make_room(kept, bytes) ? kept_take_anyway(kept, bytes) : NULL;
+}
+
+void *kept_take_zeroed(struct kept *kept, size_t count, size_t bytes) {
+    void *memory = make_room(kept, count * bytes) ? memory_take_zeroed(count, bytes) : NULL;
+    use(kept, memory ? (int64_t)memory_bytes(memory) : 0);
+    return memory;
+}
+
+void *kept_resize(struct kept *kept, void *memory, size_t bytes) {
+    size_t before = memory ? memory_bytes(memory) : 0;
+    bool has_room = bytes <= before || make_room(kept, memory_bytes_for(bytes) - before);
+    void *resized = has_room ? memory_resize(memory, bytes) : NULL;
+    use(kept, resized ? (int64_t)memory_bytes(resized) - (int64_t)before : 0);
+    return resized;
+}
+
+void kept_give(struct kept *kept, void *memory) {
+    if (!memory)
+        return;
+    int64_t bytes = (int64_t)memory_bytes(memory);
+    memory_give(memory);
+    use(kept, -bytes);
+}

@@ -1,0 +1,36 @@
+#include "core/base/limits.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+
+void limits_defaults(struct limits *limits) {
+    *limits = (struct limits){
+        .header_bytes_max = 8 * 1024,
+        .frame_bytes_max = 16 * 1024 * 1024,
+        .id_bytes_max = 256,
+        .queue_bytes_max = 4 * 1024 * 1024,
+        .journal_bytes_max = 64 * 1024 * 1024,
+        .memory_bytes_max = UINT64_C(1024) * 1024 * 1024,
+        .connections_max = 65536,
+        .pending_max = 65536,
+        .batch_members_max = 1000,
+        .request_timeout_ns = 300 * SECOND_NS,
+        .idle_timeout_ns = 0,
+        .frame_timeout_ns = 10 * SECOND_NS,
+        .drain_timeout_ns = 5 * SECOND_NS,
+    };
+}
+
+static uint64_t memory_for(uint32_t lent, uint32_t shard_count) {
+    return (uint64_t)8 * lent * RECEIVE_BUFFER_BYTES * shard_count;
+}
+
+uint32_t limits_buffers_lent(uint64_t memory_bytes_max, uint32_t shard_count) {
+    uint32_t lent = RECEIVE_BUFFERS_LENT;
+    while (lent > RECEIVE_BUFFERS_LENT_MIN && memory_for(lent, shard_count) > memory_bytes_max)
+        lent /= 2;
+    return lent;
+}
+
+uint64_t limits_memory_bytes_least(uint32_t shard_count) {
+    return memory_for(RECEIVE_BUFFERS_LENT_MIN, shard_count);
+}

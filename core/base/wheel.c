@@ -1,0 +1,90 @@
+#include "core/base/wheel.h"
+
+void wheel_init(struct wheel *wheel, uint64_t now_ms) {
+    *wheel = (struct wheel){.now_ms = now_ms};
+    for (unsigned level = 0; level < WHEEL_LEVELS; level++)
+        for (unsigned slot = 0; slot < WHEEL_SLOTS; slot++)
+            list_init(&wheel->slots[level][slot]);
+    list_init(&wheel->expired);
+}
+
+// The level is the highest group of WHEEL_BITS bits in which the due time differs from now; what is due lies
+// there in the slot that the due time's own bits name, and comes down a level when now reaches that slot.
+static void place(struct wheel *wheel, struct timer *timer) {
+    if (timer->due_ms <= wheel->now_ms) {
+        list_append(&wheel->expired, &timer->link);
+        return;
+    }
+    uint64_t differ = timer->due_ms ^ wheel->now_ms;
+    unsigned level = (63u - (unsigned)__builtin_clzll(differ)) / WHEEL_BITS;
+    if (level >= WHEEL_LEVELS)
+        level = WHEEL_LEVELS - 1; // the top level goes round: what is due lies less than one turn ahead
+    unsigned slot = (unsigned)(timer->due_ms >> (level * WHEEL_BITS)) & (WHEEL_SLOTS - 1);
+    list_append(&wheel->slots[level][slot], &timer->link);
+    wheel->occupied[level] |= UINT64_C(1) << slot;
+}
+
+void wheel_arm(struct wheel *wheel, struct timer *timer, uint64_t due_ms) {
+    uint64_t horizon = wheel->now_ms + (UINT64_C(1) << (WHEEL_LEVELS * WHEEL_BITS)) - 1;
+    list_remove(&timer->link);
+    timer->due_ms = due_ms < horizon ? due_ms : horizon;
+    place(wheel, timer);
+}
+
+void wheel_disarm(struct timer *timer) {
+    list_remove(&timer->link);
+}
+
+// Spreads the timers of one slot again, now that the time has reached it.
+static void spread(struct wheel *wheel, unsigned level, unsigned slot) {
+    struct list moved;
+    list_init(&moved);
+    struct list *from = &wheel->slots[level][slot];
+    wheel->occupied[level] &= ~(UINT64_C(1) << slot);
+    for (struct list *node; (node = list_take(from));)
+        list_append(&moved, node);
+    for (struct list *node; (node = list_take(&moved));)
+        place(wheel, list_entry(node, struct timer, link));
+}
+
+// The earliest time after now at which a slot that may hold timers is reached.
+static uint64_t next_slot(const struct wheel *wheel, unsigned *at_level, unsigned *at_slot) {
+    uint64_t soonest = UINT64_MAX;
+    for (unsigned level = 0; level < WHEEL_LEVELS; level++) {
+        if (!wheel->occupied[level])
+            continue;
+        unsigned shift = level * WHEEL_BITS;
+        unsigned now_slot = (unsigned)(wheel->now_ms >> shift) & (WHEEL_SLOTS - 1);
+        uint64_t rotated = wheel->occupied[level] >> now_slot | wheel->occupied[level]
+                                                                    << (WHEEL_SLOTS - 1 - now_slot) << 1;
+        unsigned ahead = (unsigned)__builtin_ctzll(rotated);
+        // A bit at now's own slot can only be one whose timers were disarmed, or a whole turn ahead.
+        uint64_t time = ((wheel->now_ms >> shift) + (ahead ? ahead : WHEEL_SLOTS)) << shift;
+        if (time < soonest) {
+            soonest = time;
+            *at_level = level;
+            *at_slot = (now_slot + ahead) & (WHEEL_SLOTS - 1);
+        }
+    }
+    return soonest;
+}
+
+struct timer *wheel_expire(struct wheel *wheel, uint64_t now_ms) {
+    while (list_empty(&wheel->expired)) {
+        unsigned level = 0, slot = 0;
+        uint64_t time = next_slot(wheel, &level, &slot);
+        if (time > now_ms) {
+            if (now_ms > wheel->now_ms)
+                wheel->now_ms = now_ms;
+            return NULL;
+        }
+        wheel->now_ms = time;
+        spread(wheel, level, slot);
+    }
+    return list_entry(list_take(&wheel->expired), struct timer, link);
+}
+
+uint64_t wheel_next(const struct wheel *wheel) {
+    unsigned level = 0, slot = 0;
+    return list_empty(&wheel->expired) ? next_slot(wheel, &level, &slot) : wheel->now_ms;
+}

@@ -1,0 +1,43 @@
+// A hierarchical timer wheel (Varghese and Lauck, 1987, scheme 7): arming, disarming and expiring a timer
+// costs the same however many there are. Ticks are milliseconds of a clock that the caller brings.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/list.h"
+
+enum { WHEEL_BITS = 6, WHEEL_SLOTS = 1 << WHEEL_BITS, WHEEL_LEVELS = 5 };
+
+// Lies in whatever waits; owns nothing.
+struct timer {
+    struct list link;
+    uint64_t due_ms;
+    uint8_t kind; // the owner's, to tell which of its objects this lies in
+};
+
+struct wheel {
+    struct list slots[WHEEL_LEVELS][WHEEL_SLOTS];
+    uint64_t occupied[WHEEL_LEVELS]; // bit s: slot s may hold timers
+    uint64_t now_ms;                 // all timers due by then have been expired
+    struct list expired;
+};
+
+void wheel_init(struct wheel *wheel, uint64_t now_ms);
+static inline void timer_init(struct timer *timer, uint8_t kind) {
+    list_init(&timer->link);
+    timer->kind = kind;
+}
+static inline bool timer_armed(const struct timer *timer) {
+    return !list_empty(&timer->link);
+}
+// Arms a timer, again if it was armed. One that is due in the past expires at the next call of wheel_expire.
+// More than about 12 days ahead is cut to that.
+void wheel_arm(struct wheel *wheel, struct timer *timer, uint64_t due_ms);
+// Disarms it; nothing happens if it wasn't armed. Safe for one that has expired and was not yet taken.
+void wheel_disarm(struct timer *timer);
+// Moves the wheel to now_ms and returns the next timer that is due, disarmed, or NULL. Call until NULL.
+struct timer *wheel_expire(struct wheel *wheel, uint64_t now_ms);
+// A time by which wheel_expire should be called again: never later than the next timer's due time, at times
+// earlier (a far timer is looked at again as it comes near); UINT64_MAX when there is none.
+uint64_t wheel_next(const struct wheel *wheel);

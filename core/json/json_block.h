@@ -1,0 +1,380 @@
+// Sixty-four bytes of JSON text at a time, as bit masks: bit i tells of the byte at offset i. What the
+// skippers of json_skip.c and the walk of lookup.c are built on; not for anyone else.
+//
+// Each level of vector code has the same inline functions. An algorithm is written once as an always-inline
+// function that takes them as constant pointers, and is made once a level in a function with that level's
+// target attribute; the processor's level is found when the program starts. The masks are the same at every
+// level.
+//
+// A mask tells of bytes, not of grammar: it is the algorithm that keeps what lies before the block (an open
+// string, a backslash at its end) and cuts off what lies behind the text. All 64 bytes must be readable.
+#pragma once
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "core/base/limits.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+enum { JSON_BLOCK_BYTES = 64 };
+static_assert((int)JSON_BLOCK_BYTES <= (int)BUFFER_SLACK_BYTES,
+              "a block that begins inside a text is readable");
+
+struct json_string_masks {
+    uint64_t quote;
+    uint64_t backslash;
+    uint64_t control; // below 0x20
+};
+
+struct json_bracket_masks {
+    uint64_t quote;
+    uint64_t backslash;
+    uint64_t open; // of either kind
+    uint64_t close;
+};
+
+// What stands between strings.
+struct json_token_masks {
+    uint64_t open; // of either kind
+    uint64_t close;
+    uint64_t colon;
+    uint64_t comma;
+    uint64_t space; // white space
+};
+
+typedef struct json_string_masks json_string_masks_of(const uint8_t *block);
+typedef struct json_bracket_masks json_bracket_masks_of(const uint8_t *block);
+typedef struct json_token_masks json_token_masks_of(const uint8_t *block);
+// The bytes that may stand behind the backslash of an escape.
+typedef uint64_t json_escape_of(const uint8_t *block);
+// The bytes from 0x80 up.
+typedef uint64_t json_high_of(const uint8_t *block);
+// Whether one of four blocks has such a byte.
+enum { JSON_HIGH_BYTES = 4 * JSON_BLOCK_BYTES };
+typedef bool json_any_high_of(const uint8_t *blocks);
+// Bit i of the result is the parity of the bits 0 to i.
+typedef uint64_t json_parity_of(uint64_t bits);
+
+#define JSON_INLINE        static inline __attribute__((always_inline))
+#define JSON_TARGET_AVX2   __attribute__((target("avx2,bmi,bmi2,popcnt,pclmul")))
+#define JSON_TARGET_AVX512 __attribute__((target("avx512f,avx512bw,avx2,bmi,bmi2,popcnt,pclmul")))
+
+// The bits below `index`; all from 64 on.
+JSON_INLINE uint64_t json_bits_below(uint64_t index) {
+    return index < 64 ? (UINT64_C(1) << index) - 1 : UINT64_MAX;
+}
+JSON_INLINE uint32_t json_lowest(uint64_t bits) {
+    return (uint32_t)__builtin_ctzll(bits);
+}
+
+// The quotes that are escaped after all or not, of those that stand behind two or more backslashes: an odd
+// run of them escapes. `floor` is where the run can't go beyond. Each run is counted once, so all of a text
+// costs no more than its length.
+static __attribute__((noinline, unused)) uint64_t json_quotes_escaped(const uint8_t *text, uint64_t block,
+                                                                      uint64_t floor, uint64_t doubtful) {
+    uint64_t escaped = 0;
+    for (; doubtful != 0; doubtful &= doubtful - 1) {
+        uint64_t quote = block + json_lowest(doubtful), at = quote;
+        while (at > floor && text[at - 1] == '\\')
+            at--;
+        if ((quote - at) % 2 != 0)
+            escaped |= doubtful & -doubtful;
+    }
+    return escaped;
+}
+
+// The quotes of a block that are not escaped. *before holds the backslashes of the block before (0: none) and
+// is moved on. What decides is nearly always the byte before the quote or the two before it, so no block
+// waits for the one before.
+JSON_INLINE uint64_t json_quotes(const uint8_t *text, uint64_t block, uint64_t floor, uint64_t quote,
+                                 uint64_t backslash, uint64_t *before) {
+    uint64_t one = backslash << 1 | *before >> 63;
+    uint64_t two = one & (backslash << 2 | *before >> 62);
+    uint64_t doubtful = quote & two;
+    *before = backslash;
+    if (__builtin_expect(doubtful != 0, 0))
+        one &= ~doubtful | json_quotes_escaped(text, block, floor, doubtful);
+    return quote & ~one;
+}
+
+// The tokens that come next behind these, white space between them passed. *carry: into this block, out of
+// it.
+JSON_INLINE uint64_t json_next_behind(uint64_t tokens, uint64_t space, uint64_t *carry) {
+    uint64_t starts = tokens << 1 | *carry, sum;
+    bool over = __builtin_add_overflow(starts & space, space, &sum);
+    *carry = tokens >> 63 | over;
+    return (starts | sum) & ~space;
+}
+
+// --- Portable: eight bytes at a time in a word.
+
+JSON_INLINE uint64_t json_word_load(const uint8_t *bytes) {
+    uint64_t word;
+    memcpy(&word, bytes, sizeof word);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    word = __builtin_bswap64(word);
+#endif
+    return word;
+}
+// The offset behind a whole number without a sign of one to seven digits, or `at` when there is none: a short
+// cut. What comes behind is not looked at, but that it doesn't go on as a fraction or an exponent.
+JSON_INLINE uint32_t json_skip_short_number(const uint8_t *text, uint32_t at, uint32_t end) {
+    uint64_t word = json_word_load(text + at);
+    uint64_t low = word & UINT64_C(0x0f0f0f0f0f0f0f0f), high = word ^ low;
+    uint64_t other = (high ^ UINT64_C(0x3030303030303030)) |
+                     ((low + UINT64_C(0x0606060606060606)) & UINT64_C(0x1010101010101010));
+    if (other == 0)
+        return at;
+    uint32_t digits = json_lowest(other) / 8;
+    uint32_t behind = at + digits;
+    uint8_t next = text[behind];
+    bool plain = next != '.' && (next | 0x20) != 'e' && (digits == 1 || text[at] != '0');
+    return plain && behind <= end ? behind : at;
+}
+// Gathers the top bits of the eight bytes: 0x80 in byte k becomes bit k.
+JSON_INLINE uint64_t json_word_gather(uint64_t tops) {
+    return (tops >> 7) * UINT64_C(0x0102040810204080) >> 56;
+}
+JSON_INLINE uint64_t json_word_zero(uint64_t word) {
+    const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f);
+    return json_word_gather(~(((word & low) + low) | word | low));
+}
+JSON_INLINE uint64_t json_word_equal(uint64_t word, uint8_t byte) {
+    return json_word_zero(word ^ UINT64_C(0x0101010101010101) * byte);
+}
+
+JSON_INLINE struct json_string_masks json_string_masks_portable(const uint8_t *block) {
+    struct json_string_masks masks = {0};
+    for (unsigned at = 0; at < JSON_BLOCK_BYTES; at += 8) {
+        uint64_t word = json_word_load(block + at);
+        masks.quote |= json_word_equal(word, '"') << at;
+        masks.backslash |= json_word_equal(word, '\\') << at;
+        masks.control |= json_word_zero(word & UINT64_C(0xe0e0e0e0e0e0e0e0)) << at;
+    }
+    return masks;
+}
+
+JSON_INLINE struct json_bracket_masks json_bracket_masks_portable(const uint8_t *block) {
+    struct json_bracket_masks masks = {0};
+    for (unsigned at = 0; at < JSON_BLOCK_BYTES; at += 8) {
+        uint64_t word = json_word_load(block + at);
+        uint64_t curly =
+            word | UINT64_C(0x2020202020202020); // '[' and ']' differ from '{' and '}' in this bit
+        masks.quote |= json_word_equal(word, '"') << at;
+        masks.backslash |= json_word_equal(word, '\\') << at;
+        masks.open |= json_word_equal(curly, '{') << at;
+        masks.close |= json_word_equal(curly, '}') << at;
+    }
+    return masks;
+}
+
+JSON_INLINE struct json_token_masks json_token_masks_portable(const uint8_t *block) {
+    struct json_token_masks masks = {0};
+    for (unsigned at = 0; at < JSON_BLOCK_BYTES; at += 8) {
+        uint64_t word = json_word_load(block + at);
+        uint64_t curly = word | UINT64_C(0x2020202020202020);
+        masks.open |= json_word_equal(curly, '{') << at;
+        masks.close |= json_word_equal(curly, '}') << at;
+        masks.colon |= json_word_equal(word, ':') << at;
+        masks.comma |= json_word_equal(word, ',') << at;
+        masks.space |= (json_word_equal(word, ' ') | json_word_equal(word, '\n') |
+                        json_word_equal(word, '\r') | json_word_equal(word, '\t'))
+                       << at;
+    }
+    return masks;
+}
+
+JSON_INLINE uint64_t json_escape_portable(const uint8_t *block) {
+    static const char letters[] = "\"\\/bfnrtu";
+    uint64_t mask = 0;
+    for (unsigned at = 0; at < JSON_BLOCK_BYTES; at += 8) {
+        uint64_t word = json_word_load(block + at);
+        for (unsigned index = 0; index < sizeof letters - 1; index++)
+            mask |= json_word_equal(word, (uint8_t)letters[index]) << at;
+    }
+    return mask;
+}
+
+JSON_INLINE uint64_t json_high_portable(const uint8_t *block) {
+    uint64_t high = 0;
+    for (unsigned at = 0; at < JSON_BLOCK_BYTES; at += 8)
+        high |= json_word_gather(json_word_load(block + at) & UINT64_C(0x8080808080808080)) << at;
+    return high;
+}
+
+JSON_INLINE bool json_any_high_portable(const uint8_t *blocks) {
+    uint64_t all = 0;
+    for (unsigned at = 0; at < JSON_HIGH_BYTES; at += 8)
+        all |= json_word_load(blocks + at);
+    return (all & UINT64_C(0x8080808080808080)) != 0;
+}
+
+JSON_INLINE uint64_t json_parity_portable(uint64_t bits) {
+    for (unsigned shift = 1; shift < 64; shift <<= 1)
+        bits ^= bits << shift;
+    return bits;
+}
+
+#if defined(__x86_64__)
+
+// --- AVX2: two halves of 32 bytes.
+
+JSON_TARGET_AVX2 JSON_INLINE uint64_t json_join_avx2(__m256i low, __m256i high) {
+    return (uint32_t)_mm256_movemask_epi8(low) | (uint64_t)(uint32_t)_mm256_movemask_epi8(high) << 32;
+}
+JSON_TARGET_AVX2 JSON_INLINE uint64_t json_equal_avx2(__m256i low, __m256i high, char byte) {
+    __m256i all = _mm256_set1_epi8(byte);
+    return json_join_avx2(_mm256_cmpeq_epi8(low, all), _mm256_cmpeq_epi8(high, all));
+}
+
+JSON_TARGET_AVX2 JSON_INLINE struct json_string_masks json_string_masks_avx2(const uint8_t *block) {
+    __m256i low = _mm256_loadu_si256((const __m256i *)block);
+    __m256i high = _mm256_loadu_si256((const __m256i *)(block + 32));
+    __m256i last = _mm256_set1_epi8(0x1f);
+    return (struct json_string_masks){
+        .quote = json_equal_avx2(low, high, '"'),
+        .backslash = json_equal_avx2(low, high, '\\'),
+        .control = json_join_avx2(_mm256_cmpeq_epi8(_mm256_min_epu8(low, last), low),
+                                  _mm256_cmpeq_epi8(_mm256_min_epu8(high, last), high)),
+    };
+}
+
+JSON_TARGET_AVX2 JSON_INLINE struct json_bracket_masks json_bracket_masks_avx2(const uint8_t *block) {
+    __m256i low = _mm256_loadu_si256((const __m256i *)block);
+    __m256i high = _mm256_loadu_si256((const __m256i *)(block + 32));
+    __m256i curly = _mm256_set1_epi8(0x20);
+    __m256i low_curly = _mm256_or_si256(low, curly), high_curly = _mm256_or_si256(high, curly);
+    return (struct json_bracket_masks){
+        .quote = json_equal_avx2(low, high, '"'),
+        .backslash = json_equal_avx2(low, high, '\\'),
+        .open = json_equal_avx2(low_curly, high_curly, '{'),
+        .close = json_equal_avx2(low_curly, high_curly, '}'),
+    };
+}
+
+// White space is told by its low half byte: the table holds at each place the one character of white space
+// that ends so, or zero, which ends otherwise.
+#define JSON_SPACE_TABLE ' ', 0, 0, 0, 0, 0, 0, 0, 0, '\t', '\n', 0, 0, '\r', 0, 0
+// Two tables that share a bit just where both half bytes are those of a character that may be escaped.
+#define JSON_ESCAPE_LOW  0, 0, 13, 0, 8, 8, 4, 0, 0, 0, 0, 0, 2, 0, 4, 1
+#define JSON_ESCAPE_HIGH 0, 0, 1, 0, 0, 2, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0
+
+JSON_TARGET_AVX2 JSON_INLINE __m256i json_table_avx2(__m128i table) {
+    return _mm256_broadcastsi128_si256(table);
+}
+JSON_TARGET_AVX2 JSON_INLINE struct json_token_masks json_token_masks_avx2(const uint8_t *block) {
+    __m256i low = _mm256_loadu_si256((const __m256i *)block);
+    __m256i high = _mm256_loadu_si256((const __m256i *)(block + 32));
+    __m256i curly = _mm256_set1_epi8(0x20);
+    __m256i low_curly = _mm256_or_si256(low, curly), high_curly = _mm256_or_si256(high, curly);
+    __m256i spaces = json_table_avx2(_mm_setr_epi8(JSON_SPACE_TABLE));
+    return (struct json_token_masks){
+        .open = json_equal_avx2(low_curly, high_curly, '{'),
+        .close = json_equal_avx2(low_curly, high_curly, '}'),
+        .colon = json_equal_avx2(low, high, ':'),
+        .comma = json_equal_avx2(low, high, ','),
+        .space = json_join_avx2(_mm256_cmpeq_epi8(_mm256_shuffle_epi8(spaces, low), low),
+                                _mm256_cmpeq_epi8(_mm256_shuffle_epi8(spaces, high), high)),
+    };
+}
+
+JSON_TARGET_AVX2 JSON_INLINE __m256i json_unescapable_avx2(__m256i bytes) {
+    __m256i half = _mm256_set1_epi8(0x0f);
+    __m256i low =
+        _mm256_shuffle_epi8(json_table_avx2(_mm_setr_epi8(JSON_ESCAPE_LOW)), _mm256_and_si256(bytes, half));
+    __m256i high = _mm256_shuffle_epi8(json_table_avx2(_mm_setr_epi8(JSON_ESCAPE_HIGH)),
+                                       _mm256_and_si256(_mm256_srli_epi16(bytes, 4), half));
+    return _mm256_cmpeq_epi8(_mm256_and_si256(low, high), _mm256_setzero_si256());
+}
+JSON_TARGET_AVX2 JSON_INLINE uint64_t json_escape_avx2(const uint8_t *block) {
+    return ~json_join_avx2(json_unescapable_avx2(_mm256_loadu_si256((const __m256i *)block)),
+                           json_unescapable_avx2(_mm256_loadu_si256((const __m256i *)(block + 32))));
+}
+
+JSON_TARGET_AVX2 JSON_INLINE uint64_t json_high_avx2(const uint8_t *block) {
+    return json_join_avx2(_mm256_loadu_si256((const __m256i *)block),
+                          _mm256_loadu_si256((const __m256i *)(block + 32)));
+}
+
+JSON_TARGET_AVX2 JSON_INLINE bool json_any_high_avx2(const uint8_t *blocks) {
+    const __m256i_u *bytes = (const __m256i_u *)blocks; // in pairs, so that none waits for the one before
+    __m256i first = _mm256_or_si256(bytes[0], bytes[1]), second = _mm256_or_si256(bytes[2], bytes[3]);
+    __m256i third = _mm256_or_si256(bytes[4], bytes[5]), fourth = _mm256_or_si256(bytes[6], bytes[7]);
+    __m256i all = _mm256_or_si256(_mm256_or_si256(first, second), _mm256_or_si256(third, fourth));
+    return _mm256_movemask_epi8(all) != 0;
+}
+
+// A product without carries by all ones sums each bit into all above it.
+JSON_TARGET_AVX2 JSON_INLINE uint64_t json_parity_avx2(uint64_t bits) {
+    __m128i product = _mm_clmulepi64_si128(_mm_set_epi64x(0, (int64_t)bits), _mm_set1_epi8(-1), 0);
+    return (uint64_t)_mm_cvtsi128_si64(product);
+}
+
+// --- AVX-512: the comparison gives the mask.
+
+JSON_TARGET_AVX512 JSON_INLINE struct json_string_masks json_string_masks_avx512(const uint8_t *block) {
+    __m512i bytes = _mm512_loadu_si512(block);
+    return (struct json_string_masks){
+        .quote = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8('"')),
+        .backslash = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8('\\')),
+        .control = _mm512_cmplt_epu8_mask(bytes, _mm512_set1_epi8(0x20)),
+    };
+}
+
+JSON_TARGET_AVX512 JSON_INLINE struct json_bracket_masks json_bracket_masks_avx512(const uint8_t *block) {
+    __m512i bytes = _mm512_loadu_si512(block);
+    __m512i curly = _mm512_or_si512(bytes, _mm512_set1_epi8(0x20));
+    return (struct json_bracket_masks){
+        .quote = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8('"')),
+        .backslash = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8('\\')),
+        .open = _mm512_cmpeq_epi8_mask(curly, _mm512_set1_epi8('{')),
+        .close = _mm512_cmpeq_epi8_mask(curly, _mm512_set1_epi8('}')),
+    };
+}
+
+JSON_TARGET_AVX512 JSON_INLINE __m512i json_table_avx512(__m128i table) {
+    return _mm512_broadcast_i32x4(table);
+}
+JSON_TARGET_AVX512 JSON_INLINE struct json_token_masks json_token_masks_avx512(const uint8_t *block) {
+    __m512i bytes = _mm512_loadu_si512(block);
+    __m512i curly = _mm512_or_si512(bytes, _mm512_set1_epi8(0x20));
+    __m512i spaces = json_table_avx512(_mm_setr_epi8(JSON_SPACE_TABLE));
+    return (struct json_token_masks){
+        .open = _mm512_cmpeq_epi8_mask(curly, _mm512_set1_epi8('{')),
+        .close = _mm512_cmpeq_epi8_mask(curly, _mm512_set1_epi8('}')),
+        .colon = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(':')),
+        .comma = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(',')),
+        .space = _mm512_cmpeq_epi8_mask(_mm512_shuffle_epi8(spaces, bytes), bytes),
+    };
+}
+
+JSON_TARGET_AVX512 JSON_INLINE uint64_t json_escape_avx512(const uint8_t *block) {
+    __m512i bytes = _mm512_loadu_si512(block), half = _mm512_set1_epi8(0x0f);
+    __m512i low =
+        _mm512_shuffle_epi8(json_table_avx512(_mm_setr_epi8(JSON_ESCAPE_LOW)), _mm512_and_si512(bytes, half));
+    __m512i high = _mm512_shuffle_epi8(json_table_avx512(_mm_setr_epi8(JSON_ESCAPE_HIGH)),
+                                       _mm512_and_si512(_mm512_srli_epi16(bytes, 4), half));
+    return _mm512_test_epi8_mask(low, high);
+}
+
+JSON_TARGET_AVX512 JSON_INLINE uint64_t json_high_avx512(const uint8_t *block) {
+    return _mm512_movepi8_mask(_mm512_loadu_si512(block));
+}
+
+JSON_TARGET_AVX512 JSON_INLINE bool json_any_high_avx512(const uint8_t *blocks) {
+    __m512i all = _mm512_or_si512(_mm512_loadu_si512(blocks), _mm512_loadu_si512(blocks + JSON_BLOCK_BYTES));
+    __m512i more = _mm512_or_si512(_mm512_loadu_si512(blocks + 2 * JSON_BLOCK_BYTES),
+                                   _mm512_loadu_si512(blocks + 3 * JSON_BLOCK_BYTES));
+    return _mm512_movepi8_mask(_mm512_or_si512(all, more)) != 0;
+}
+
+JSON_TARGET_AVX512 JSON_INLINE uint64_t json_parity_avx512(uint64_t bits) {
+    return json_parity_avx2(bits);
+}
+
+#endif

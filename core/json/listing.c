@@ -1,0 +1,39 @@
+#include "core/json/listing.h"
+
+// Zero in any of its spellings: no other digit stands before the exponent.
+static bool is_zero(const uint8_t *text, struct span number) {
+    for (uint32_t at = number.at; at < number.at + number.bytes && (text[at] | 0x20) != 'e'; at++)
+        if (text[at] >= '1' && text[at] <= '9')
+            return false;
+    return true;
+}
+
+static bool truthy(const uint8_t *text, const struct json_item *item) {
+    switch (item->type) {
+    case JSON_NONE:
+    case JSON_FALSE:
+    case JSON_NULL:
+        return false;
+    case JSON_STRING:
+        return item->value.bytes > 2;
+    case JSON_NUMBER:
+        return !is_zero(text, item->value);
+    default:
+        return true;
+    }
+}
+
+void listing_begin(struct listing *listing, const uint8_t *text, struct span list) {
+    json_walk_begin(&listing->walk, text, list);
+    listing->array = text[list.at] == '[';
+}
+
+bool listing_next(struct listing *listing, struct span *name) {
+    for (struct json_item item; json_next(&listing->walk, &item) == JSON_ITEM;) {
+        if (listing->array ? item.type != JSON_STRING : !truthy(listing->walk.text, &item))
+            continue;
+        *name = listing->array ? item.value : item.key;
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,17 @@
+// The names that a part of an agent's capabilities lists: the strings of an array, or those members of an
+// object that aren't false, null, 0 or "".
+#pragma once
+
+#include <stdbool.h>
+
+#include "core/json/json.h"
+
+struct listing {
+    struct json_walk walk;
+    bool array;
+};
+
+// Begins to read `list`, an array or object of a valid text.
+void listing_begin(struct listing *listing, const uint8_t *text, struct span list);
+// The next name, a JSON string of the text; false when there is none.
+bool listing_next(struct listing *listing, struct span *name);

@@ -1,0 +1,426 @@
+// One pass over a body: UTF-8 by simdjson, then a walk over the members of the top level, of `params` and of
+// `params._meta`, with one state for all three levels. The walk takes a key, a colon and a value at a time; a
+// value that isn't one of those two objects is stepped over. What it met is then judged: broken, ambiguous,
+// or of which kind.
+//
+// How it fails: a broken body stops the walk where it is broken, and what was read before stays in the
+// result. An ambiguous one is walked to its end, because one that is broken as well is a parse error first. A
+// body that isn't UTF-8 is walked too: a response still has to end its request.
+//
+// Strings here are mostly short, so one block's masks (json_block.h) are kept and serve several of them. What
+// doesn't fit a block, or holds an escape, goes the long way.
+
+#include "core/lookup/lookup.h"
+
+#include "core/json/json_block.h"
+#include "core/json/simdjson.h"
+#include "core/lookup/lookup_key.h"
+#include "core/lookup/lookup_members.h"
+
+JSON_INLINE bool likely(bool condition) {
+    return __builtin_expect(condition, true);
+}
+
+// --- The walk.
+
+enum {
+    BROKEN = UINT32_MAX
+}; // what a step gives instead of the offset it came to, once the fault is written down
+
+struct walk {
+    const uint8_t *text;
+    struct lookup *lookup;
+    uint32_t end;
+    uint32_t seen; // bit k: key k came, if only its key
+    unsigned level;
+    const struct key_level *keys; // of the level
+    struct span key;              // the last one; in the strict depth alone
+    struct {                      // the objects of levels 1 and 2 that are open
+        uint32_t at;
+        unsigned key;
+    } open[KEY_LEVELS];
+};
+
+// The masks of the block that was read last.
+struct block {
+    uint32_t at;
+    uint64_t quotes;  // those not passed yet, if no container was skipped since; escaped ones too
+    uint64_t special; // backslashes and control characters
+};
+
+static uint32_t fault(struct walk *walk, uint32_t at) {
+    walk->lookup->verdict = LOOKUP_NOT_JSON;
+    walk->lookup->fault_at = at < walk->end ? at : walk->end;
+    return BROKEN;
+}
+
+// The body is broken, or goes too deep, behind what the walk has read.
+static void fault_deeper(struct walk *walk) {
+    bool too_deep;
+    fault(walk, json_grammar_fault(walk->text, walk->end, &too_deep));
+    if (too_deep)
+        walk->lookup->verdict = LOOKUP_TOO_DEEP;
+}
+
+static void ambiguous(struct walk *walk, unsigned key, uint32_t at) {
+    struct lookup *lookup = walk->lookup;
+    if (lookup->verdict != LOOKUP_GOOD)
+        return;
+    lookup->verdict = LOOKUP_AMBIGUOUS;
+    lookup->fault_key = (enum lookup_key)key;
+    lookup->fault_at = at;
+}
+
+// The next offset that is no white space; one is there, or the body is broken.
+JSON_INLINE uint32_t to_token(struct walk *walk, uint32_t at) {
+    if (likely(at < walk->end && walk->text[at] > ' '))
+        return at;
+    at = json_skip_space(walk->text, at, walk->end);
+    return at < walk->end ? at : fault(walk, at);
+}
+
+// The offset behind the string that opens at `at`, if it ends within a block and holds nothing but plain
+// characters; it is then valid. Else `at`. Its quotes are the two lowest that are left, or the block is read
+// anew from here: so the way from string to string within a block leads through the mask alone, and not
+// through `at`.
+JSON_INLINE uint32_t skip_short_string(const struct walk *walk, json_string_masks_of *masks_of,
+                                       struct block *block, uint32_t at) {
+    uint64_t quotes = block->quotes, rest = quotes & (quotes - 1);
+    if (rest == 0 || block->at + json_lowest(quotes) != at) {
+        struct json_string_masks masks = masks_of(walk->text + at);
+        block->at = at;
+        block->special = masks.backslash | masks.control;
+        quotes = masks.quote;
+        rest = quotes & (quotes - 1);
+        if (rest == 0) {
+            block->quotes = 0;
+            return at;
+        }
+    }
+    uint64_t opening = quotes & -quotes, closing = rest & -rest;
+    block->quotes = rest ^ closing;
+    if (!likely((block->special & (closing - opening)) == 0))
+        return at;
+    uint32_t behind = block->at + json_lowest(rest) + 1;
+    return behind <= walk->end ? behind : at;
+}
+
+// The offset behind any string that opens at `at`. One that is `judged` must be valid.
+static uint32_t skip_long_string(struct walk *walk, uint32_t at, bool judged) {
+    bool escaped;
+    uint32_t behind = json_skip_string(walk->text, at, walk->end, &escaped);
+    if (behind == UINT32_MAX || (judged && !json_string_valid(walk->text, (struct span){at, behind - at})))
+        return fault(walk, at);
+    return behind;
+}
+
+// A key with escapes, or a long one.
+static uint32_t take_long_key(struct walk *walk, unsigned *key, uint32_t at) {
+    uint32_t behind = skip_long_string(walk, at, true);
+    if (behind == BROKEN)
+        return BROKEN;
+    *key = key_find_escaped(walk->level, walk->text, (struct span){at, behind - at});
+    // Guarded keys fit a block: one that is found here was spelled with an escape.
+    if (*key < LOOKUP_KEYS_COUNT)
+        ambiguous(walk, *key, at);
+    return behind;
+}
+
+// A key that isn't known may be one that is but for its case.
+JSON_INLINE void judge_case(struct walk *walk, bool is_short, struct span string) {
+    if (is_short && likely(!key_may_differ(walk->level, walk->text + string.at + 1, string.bytes - 2)))
+        return;
+    unsigned key = key_find_folded(walk->level, walk->text, string);
+    if (key != KEY_OTHER)
+        ambiguous(walk, key, string.at);
+}
+
+// From a key to its value.
+JSON_INLINE uint32_t take_key(struct walk *walk, json_string_masks_of *masks_of, bool strict,
+                              struct block *block, unsigned *key, uint32_t at) {
+    uint32_t begin = at;
+    if (walk->text[begin] != '"')
+        return fault(walk, begin);
+    at = skip_short_string(walk, masks_of, block, begin);
+    bool is_short = at != begin;
+    if (likely(is_short))
+        *key = key_find(walk->keys, walk->text + begin + 1, at - begin - 2);
+    else
+        at = take_long_key(walk, key, begin);
+    if (at == BROKEN)
+        return BROKEN;
+    if (*key != KEY_OTHER) {
+        if ((walk->seen >> *key & 1) != 0 && *key != KEY_TYPE)
+            ambiguous(walk, *key, begin);
+        walk->seen |= UINT32_C(1) << *key;
+    } else if (strict) {
+        judge_case(walk, is_short, (struct span){begin, at - begin});
+    }
+    if (strict)
+        walk->key = (struct span){begin, at - begin};
+    // At the end of a body this byte lies in the slack. If it is a colon there, the value behind it is
+    // missing.
+    if (!likely(walk->text[at] == ':')) {
+        at = to_token(walk, at);
+        if (at == BROKEN || walk->text[at] != ':')
+            return at == BROKEN ? BROKEN : fault(walk, at);
+    }
+    return to_token(walk, at + 1);
+}
+
+JSON_INLINE uint32_t skip_scalar(struct walk *walk, enum json_type *type, uint32_t at) {
+    *type = JSON_NUMBER;
+    uint32_t behind = json_skip_short_number(walk->text, at, walk->end);
+    if (behind == at)
+        behind = json_skip_scalar(walk->text, at, walk->end, type);
+    return behind == UINT32_MAX ? fault(walk, at) : behind;
+}
+
+// Writes a guarded key's value down; of a key that came twice the first.
+JSON_INLINE void record(struct walk *walk, unsigned key, struct span value, enum json_type type) {
+    struct lookup *lookup = walk->lookup;
+    if (key >= LOOKUP_KEYS_COUNT || (lookup->present >> key & 1) != 0)
+        return;
+    lookup->present |= UINT32_C(1) << key;
+    lookup->value[key] = value;
+    lookup->type[key] = (uint8_t)type;
+}
+
+// Writes a member of params down whose key isn't guarded.
+JSON_INLINE void note(struct walk *walk, struct span value, enum json_type type) {
+    struct lookup *lookup = walk->lookup;
+    if (walk->level != 1)
+        return;
+    if (lookup->others < LOOKUP_OTHERS_MAX)
+        lookup->other[lookup->others] = (struct json_item){walk->key, value, type};
+    lookup->others++;
+}
+
+// Goes behind a value that is no object to be walked. Where all of the body is judged at the end, strings
+// needn't be judged here.
+JSON_INLINE uint32_t take_value(struct walk *walk, json_string_masks_of *masks_of, bool strict,
+                                struct block *block, unsigned key, uint32_t at) {
+    uint8_t first = walk->text[at];
+    enum json_type type = JSON_STRING;
+    uint32_t behind;
+    if (first == '"') {
+        behind = skip_short_string(walk, masks_of, block, at);
+        if (behind == at)
+            behind = skip_long_string(walk, at, !strict && key < LOOKUP_KEYS_COUNT);
+    } else if (first == '{' || first == '[') {
+        type = first == '{' ? JSON_OBJECT : JSON_ARRAY;
+        behind = json_skip_container(walk->text, at, walk->end);
+        if (behind == UINT32_MAX)
+            fault(walk, at);
+    } else {
+        behind = skip_scalar(walk, &type, at);
+    }
+    if (behind == BROKEN)
+        return BROKEN;
+    record(walk, key, (struct span){at, behind - at}, type);
+    if (strict && key == KEY_OTHER)
+        note(walk, (struct span){at, behind - at}, type);
+    return behind;
+}
+
+// From behind a value to the comma that follows, through the brackets that close here; what they close is
+// then done. *done: the top was among them, and the offset is behind it.
+static uint32_t take_closing(struct walk *walk, bool *done, uint32_t at) {
+    for (at = to_token(walk, at); at != BROKEN && walk->text[at] == '}'; at = to_token(walk, at)) {
+        at++;
+        *done = walk->level == 0;
+        if (*done)
+            return at;
+        uint32_t begin = walk->open[walk->level].at;
+        record(walk, walk->open[walk->level].key, (struct span){begin, at - begin}, JSON_OBJECT);
+        walk->level--;
+        walk->keys--;
+    }
+    return at == BROKEN || walk->text[at] == ',' ? at : fault(walk, at);
+}
+
+// Whether the value at `at` is an object to be walked; it is then entered.
+JSON_INLINE bool enter(struct walk *walk, unsigned key, uint32_t at) {
+    if ((key != KEY_PARAMS && key != KEY_META) || walk->text[at] != '{')
+        return false;
+    walk->level++;
+    walk->keys++;
+    walk->open[walk->level].at = at;
+    walk->open[walk->level].key = key;
+    return true;
+}
+
+// Whether a value is such as members_skip steps over, and no long string.
+JSON_INLINE bool is_small(const struct walk *walk, uint32_t begin, uint32_t behind) {
+    return (walk->text[begin] | 0x20) != '{' && behind - begin <= JSON_BLOCK_BYTES;
+}
+
+// Walks the object that opens at `at`. The offset behind it, or BROKEN.
+JSON_INLINE uint32_t walk_object(struct walk *walk, json_string_masks_of *masks_of, bool strict,
+                                 uint32_t at) {
+    struct block block = {0};
+    struct members_row row = {.wanted = MEMBERS_ROW_BEGINS};
+    unsigned key = KEY_OTHER;
+    for (bool done = false, entered = true; at != BROKEN && !done;) {
+        at = to_token(walk, at + 1); // behind an opening bracket or a comma
+        if (at != BROKEN && entered && walk->text[at] == '}') {
+            at = take_closing(walk, &done, at);
+            entered = false;
+            continue;
+        }
+        if (at != BROKEN)
+            at = take_key(walk, masks_of, strict, &block, &key, at);
+        if (at == BROKEN)
+            return BROKEN;
+        entered = enter(walk, key, at);
+        if (entered)
+            continue;
+        uint32_t begin = at;
+        at = take_value(walk, masks_of, strict, &block, key, at);
+        if (at == BROKEN)
+            return BROKEN;
+        // A comma in the slack is no comma: the next key is then missing.
+        if (walk->text[at] != ',')
+            at = take_closing(walk, &done, at);
+        else if (!strict && key == KEY_OTHER)
+            at = members_row(&row, is_small(walk, begin, at), walk->text, at, walk->end, walk->level);
+    }
+    return at;
+}
+
+// One of each level of vector code and depth.
+typedef uint32_t walk_object_of(struct walk *walk, uint32_t at);
+
+static uint32_t walk_lazy_portable(struct walk *walk, uint32_t at) {
+    return walk_object(walk, json_string_masks_portable, false, at);
+}
+static uint32_t walk_strict_portable(struct walk *walk, uint32_t at) {
+    return walk_object(walk, json_string_masks_portable, true, at);
+}
+#if defined(__x86_64__)
+JSON_TARGET_AVX2 static uint32_t walk_lazy_avx2(struct walk *walk, uint32_t at) {
+    return walk_object(walk, json_string_masks_avx2, false, at);
+}
+JSON_TARGET_AVX2 static uint32_t walk_strict_avx2(struct walk *walk, uint32_t at) {
+    return walk_object(walk, json_string_masks_avx2, true, at);
+}
+JSON_TARGET_AVX512 static uint32_t walk_lazy_avx512(struct walk *walk, uint32_t at) {
+    return walk_object(walk, json_string_masks_avx512, false, at);
+}
+JSON_TARGET_AVX512 static uint32_t walk_strict_avx512(struct walk *walk, uint32_t at) {
+    return walk_object(walk, json_string_masks_avx512, true, at);
+}
+#endif
+
+static walk_object_of *const walk_objects[JSON_LEVELS_COUNT][2] = {
+    {walk_lazy_portable, walk_strict_portable},
+#if defined(__x86_64__)
+    {walk_lazy_avx2, walk_strict_avx2},
+    {walk_lazy_avx512, walk_strict_avx512},
+#endif
+};
+
+// Steps over the value that the body is. An array is a batch; a scalar is JSON, but no message.
+static uint32_t walk_body(struct walk *walk, bool strict, uint32_t at) {
+    enum json_type type;
+    if (walk->text[at] == '{')
+        return walk_objects[json_level_in_use()][strict](walk, at);
+    if (walk->text[at] == '"')
+        return skip_long_string(walk, at, true);
+    uint32_t behind = walk->text[at] == '[' ? json_skip_container(walk->text, at, walk->end)
+                                            : json_skip_scalar(walk->text, at, walk->end, &type);
+    return behind == UINT32_MAX ? fault(walk, at) : behind;
+}
+
+// --- The judgement.
+
+static bool seen(const struct walk *walk, unsigned key) {
+    return (walk->seen >> key & 1) != 0;
+}
+
+// What an object is by the keys that came, or came before it broke.
+static enum body_kind kind_of(const struct walk *walk) {
+    if (seen(walk, KEY_METHOD))
+        return seen(walk, KEY_ID) ? BODY_REQUEST : BODY_NOTIFICATION;
+    if (seen(walk, KEY_RESULT) || seen(walk, KEY_ERROR))
+        return BODY_RESPONSE;
+    if (seen(walk, KEY_TYPE) && !seen(walk, KEY_JSONRPC))
+        return BODY_STREAM;
+    return BODY_UNKNOWN;
+}
+
+static enum lookup_verdict verdict_of(const struct walk *walk, uint32_t id_bytes_max) {
+    const struct lookup *lookup = walk->lookup;
+    if (lookup->kind == BODY_UNKNOWN)
+        return LOOKUP_NOT_MESSAGE;
+    if (lookup->kind != BODY_REQUEST && lookup->kind != BODY_NOTIFICATION)
+        return LOOKUP_GOOD;
+    if (seen(walk, KEY_RESULT) || seen(walk, KEY_ERROR) || lookup->type[KEY_METHOD] != JSON_STRING)
+        return LOOKUP_NOT_MESSAGE;
+    if (lookup->kind == BODY_NOTIFICATION)
+        return LOOKUP_GOOD;
+    bool typed = lookup->type[KEY_ID] == JSON_STRING || lookup->type[KEY_ID] == JSON_NUMBER;
+    return typed && lookup->value[KEY_ID].bytes <= id_bytes_max ? LOOKUP_GOOD : LOOKUP_BAD_ID;
+}
+
+JSON_INLINE void look(struct lookup *lookup, const uint8_t *body, uint32_t bytes, uint32_t id_bytes_max,
+                      bool strict) {
+    lookup->verdict = LOOKUP_GOOD;
+    lookup->kind = BODY_UNKNOWN;
+    lookup->fault_key = LOOKUP_KEYS_COUNT;
+    lookup->fault_at = 0;
+    lookup->present = 0;
+    lookup->others = strict ? 0 : LOOKUP_OTHERS_MAX + 1;
+    struct walk walk = {.text = body, .lookup = lookup, .end = bytes, .keys = key_levels};
+    uint32_t at = to_token(&walk, 0);
+    bool batch = at != BROKEN && body[at] == '[';
+    if (at != BROKEN)
+        at = walk_body(&walk, strict, at);
+    if (at != BROKEN) {
+        at = json_skip_space(body, at, bytes);
+        if (at < bytes)
+            at = fault(&walk, at);
+    }
+    // What the walk skipped over. A response keeps its kind, which the keys of the top tell.
+    if (strict && at != BROKEN && !json_valid(body, bytes))
+        fault_deeper(&walk);
+    lookup->kind = batch ? BODY_BATCH : kind_of(&walk);
+    if (at == BROKEN && lookup->kind == BODY_STREAM) // what makes it something else could still have come
+        lookup->kind = BODY_UNKNOWN;
+    if (!json_ascii(body, bytes) && !simdjson_utf8(body, bytes))
+        lookup->verdict = LOOKUP_NOT_UTF8;
+    else if (lookup->verdict == LOOKUP_GOOD)
+        lookup->verdict = batch ? LOOKUP_GOOD : verdict_of(&walk, id_bytes_max);
+}
+
+// --- The id's member
+
+// From behind a token to behind the one before it.
+static uint32_t back_over_space(const uint8_t *body, uint32_t at) {
+    while (body[at - 1] == ' ' || body[at - 1] == '\t' || body[at - 1] == '\n' || body[at - 1] == '\r')
+        at--;
+    return at;
+}
+
+// The key is spelled plainly, or the body would have been refused.
+struct span lookup_id_member(const struct lookup *lookup, const uint8_t *body) {
+    struct span value = lookup->value[KEY_ID];
+    uint32_t end = value.at + value.bytes;
+    uint32_t colon = back_over_space(body, value.at) - 1;
+    uint32_t begin = back_over_space(body, colon) - (uint32_t)(sizeof "\"id\"" - 1);
+    uint32_t behind = json_skip_space(body, end, UINT32_MAX);
+    if (body[behind] == ',')
+        return (struct span){begin, behind + 1 - begin};
+    uint32_t before = back_over_space(body, begin);
+    if (body[before - 1] == ',')
+        begin = before - 1;
+    return (struct span){begin, end - begin};
+}
+
+void lookup_body(struct lookup *lookup, const uint8_t *body, uint32_t bytes, uint32_t id_bytes_max) {
+    look(lookup, body, bytes, id_bytes_max, false);
+}
+
+void lookup_body_strict(struct lookup *lookup, const uint8_t *body, uint32_t bytes, uint32_t id_bytes_max) {
+    look(lookup, body, bytes, id_bytes_max, true);
+}

@@ -1,0 +1,68 @@
+// The routing fields of a body, looked up lazily: the top level, `params` and `params._meta` are read, in any
+// key order; whatever lies deeper is skipped over. Nothing is copied and nothing built: the result is spans
+// of the body.
+//
+// A body that two parsers could read differently where it counts is refused here: one that isn't UTF-8, and
+// one in which a key of LOOKUP_KEYS occurs twice at its level or is spelled with an escape.
+//
+// In two depths: lazily, what lies deeper than what is read isn't judged; strictly, all of it is.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/json/json.h"
+#include "core/lookup/keys.h"
+
+enum { LOOKUP_OTHERS_MAX = 12 };
+
+enum body_kind {
+    BODY_UNKNOWN, // broken before it could be told
+    BODY_REQUEST,
+    BODY_NOTIFICATION,
+    BODY_RESPONSE,
+    BODY_STREAM, // an HCS frame: `type`, no `method`, no `jsonrpc`
+    BODY_BATCH,  // an array; its members are not looked at here
+};
+
+enum lookup_verdict {
+    LOOKUP_GOOD,
+    LOOKUP_NOT_JSON,  // parse error; fault_at tells where
+    LOOKUP_NOT_UTF8,  // invalid request
+    LOOKUP_TOO_DEEP,  // invalid request: nested deeper than JSON_GRAMMAR_DEPTH_MAX; only where all is judged
+    LOOKUP_AMBIGUOUS, // invalid request: fault_key twice, or spelled with an escape or in another case
+    LOOKUP_NOT_MESSAGE, // invalid request: no message of any kind, or method beside result or error
+    LOOKUP_BAD_ID,      // invalid request: no string or number, or longer than the limit
+};
+
+struct lookup {
+    enum lookup_verdict verdict;
+    // What the body is. With a bad verdict, what it is as far as it was read: a body in which a result or an
+    // error was seen and no method is a response, so that a broken response can end its request.
+    enum body_kind kind;
+    enum lookup_key fault_key;
+    uint32_t fault_at;
+    uint32_t present;                     // bit k: key k was there; value and type are set for those alone
+    struct span value[LOOKUP_KEYS_COUNT]; // of the body; a string with its quotes
+    uint8_t type[LOOKUP_KEYS_COUNT];      // enum json_type
+    // The members of params whose keys are not guarded, as the strict lookup notes them; a count above the
+    // limit tells that they are not here, or not all of them.
+    uint32_t others;
+    struct json_item other[LOOKUP_OTHERS_MAX];
+};
+
+static inline bool lookup_has(const struct lookup *lookup, enum lookup_key key) {
+    return (lookup->present >> key & 1) != 0;
+}
+
+// Looks a whole body up. BUFFER_SLACK_BYTES behind it must be readable. `bytes` is at least 1.
+void lookup_body(struct lookup *lookup, const uint8_t *body, uint32_t bytes, uint32_t id_bytes_max);
+
+// The stretch of the body that goes when the id does: its whole member and the comma behind it, or the one
+// before it where it comes last. The lookup is that of a request.
+struct span lookup_id_member(const struct lookup *lookup, const uint8_t *body);
+
+// The same, but all of the body must be JSON (RFC 8259), and a key that differs from a guarded one of its
+// level in case alone is ambiguous: readers that match names loosely would take it for that one.
+void lookup_body_strict(struct lookup *lookup, const uint8_t *body, uint32_t bytes, uint32_t id_bytes_max);

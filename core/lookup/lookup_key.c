@@ -1,0 +1,116 @@
+#include "core/lookup/lookup_key.h"
+
+struct key_level key_levels[KEY_LEVELS];
+
+const char key_texts[KEY_TYPE + 1][KEY_TEXT_BYTES] = {
+#define X(name, level, text) text,
+    LOOKUP_KEYS(X)
+#undef X
+        "type"};
+
+static const struct {
+    uint8_t level;
+    uint8_t bytes;
+} shapes[KEY_TYPE + 1] = {
+#define X(name, level, text) {level, sizeof(text) - 1},
+    LOOKUP_KEYS(X)
+#undef X
+        {0, sizeof("type") - 1}};
+
+static uint8_t letter_bit(struct key_level *level, uint8_t letter) {
+    for (unsigned bit = 0; bit < 8; bit++)
+        if (level->letters[bit] == 0 || level->letters[bit] == letter) {
+            level->letters[bit] = letter;
+            return (uint8_t)(1u << bit);
+        }
+    __builtin_trap();
+}
+
+static void letters_add(struct key_level *level, const uint8_t *text) {
+    uint8_t bit = letter_bit(level, text[0]);
+    level->first_low[text[0] & 15] |= bit;
+    level->first_high[text[0] >> 4] |= bit;
+    level->second_low[text[1] & 15] |= bit;
+}
+
+// No two keys of one level share a slot, and all of them have at most eight first letters; a table in which
+// it isn't so ends the program.
+__attribute__((constructor)) static void key_levels_fill(void) {
+    for (unsigned key = 0; key <= KEY_TYPE; key++) {
+        const uint8_t *text = (const uint8_t *)key_texts[key];
+        struct key_level *level = &key_levels[shapes[key].level];
+        unsigned slot = key_slot(text[0], shapes[key].bytes);
+        if (level->heads[slot] != 0)
+            __builtin_trap();
+        level->heads[slot] = key_head(text, shapes[key].bytes);
+        level->keys[slot] = (uint8_t)key;
+        letters_add(level, text);
+        if (key == KEY_TYPE)
+            continue;
+        level->firsts[shapes[key].bytes] |= key_letter_bit(text[0]);
+        level->lasts[shapes[key].bytes] |= key_letter_bit(text[shapes[key].bytes - 1]);
+    }
+}
+
+const char *lookup_key_text(enum lookup_key key) {
+    return key_texts[key];
+}
+
+unsigned key_find_escaped(unsigned level, const uint8_t *text, struct span string) {
+    char decoded[KEY_TEXT_BYTES];
+    size_t bytes = json_string_decode(text, string, decoded, sizeof decoded);
+    if (bytes == SIZE_MAX) // too long for any
+        return KEY_OTHER;
+    for (unsigned key = 0; key <= KEY_TYPE; key++)
+        if (shapes[key].level == level && shapes[key].bytes == bytes &&
+            memcmp(decoded, key_texts[key], bytes) == 0)
+            return key;
+    return KEY_OTHER;
+}
+
+// --- Without regard to case.
+
+static uint8_t lower(uint8_t byte) {
+    return byte >= 'A' && byte <= 'Z' ? byte | 0x20 : byte;
+}
+
+static bool same_but_case(const uint8_t *text, uint32_t bytes, unsigned key) {
+    uint32_t at = 0;
+    while (at < bytes && lower(text[at]) == lower((uint8_t)key_texts[key][at]))
+        at++;
+    return at == bytes;
+}
+
+// Replaces the characters that Unicode folds into ASCII letters; returns the number of bytes that remain.
+static uint32_t fold(uint8_t *text, uint32_t bytes) {
+    static const struct {
+        const char *character;
+        uint8_t letter;
+    } folds[] = {{"\xc5\xbf", 's'}, {"\xe2\x84\xaa", 'k'}};
+    uint32_t out = 0;
+    for (uint32_t at = 0; at < bytes; out++) {
+        uint32_t taken = 1;
+        text[out] = text[at];
+        for (unsigned index = 0; index < sizeof folds / sizeof *folds; index++) {
+            uint32_t length = (uint32_t)strlen(folds[index].character);
+            if (bytes - at >= length && memcmp(text + at, folds[index].character, length) == 0) {
+                text[out] = folds[index].letter;
+                taken = length;
+            }
+        }
+        at += taken;
+    }
+    return out;
+}
+
+unsigned key_find_folded(unsigned level, const uint8_t *text, struct span string) {
+    uint8_t decoded[KEY_TEXT_BYTES * KEY_CHARACTER_BYTES_MAX];
+    size_t count = json_string_decode(text, string, (char *)decoded, sizeof decoded);
+    if (count == SIZE_MAX) // too long for any
+        return KEY_OTHER;
+    uint32_t bytes = fold(decoded, (uint32_t)count);
+    for (unsigned key = 0; key < LOOKUP_KEYS_COUNT; key++)
+        if (shapes[key].level == level && shapes[key].bytes == bytes && same_but_case(decoded, bytes, key))
+            return key;
+    return KEY_OTHER;
+}

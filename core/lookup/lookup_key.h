@@ -1,0 +1,92 @@
+// Telling the keys that the hub guards from all others, which nearly all keys are. Not for anyone but
+// lookup.c. What is found is an enum lookup_key, KEY_TYPE or KEY_OTHER.
+#pragma once
+
+#include <string.h>
+
+#include "core/json/json.h"
+#include "core/json/json_block.h"
+#include "core/lookup/keys.h"
+
+enum {
+    KEY_TYPE = LOOKUP_KEYS_COUNT, // not guarded: that it is there tells an HCS frame
+    KEY_OTHER,
+    KEY_TEXT_BYTES = 24, // whole words, and zeros behind the longest name
+    KEY_LEVELS = 3,
+    KEY_SLOTS = 64,
+    KEY_CHARACTER_BYTES_MAX = 3, // of those that a reader without regard to case takes for an ASCII letter
+};
+
+// Filled before main, then only read.
+struct key_level {
+    // Where alone a level's key can be, by key_slot.
+    uint32_t heads[KEY_SLOTS];
+    uint8_t keys[KEY_SLOTS];
+    // Of each length: the first and last letters of the level's keys, as bits that both cases of a letter
+    // share.
+    uint32_t firsts[KEY_TEXT_BYTES + 1];
+    uint32_t lasts[KEY_TEXT_BYTES + 1];
+    // Each first letter of the level has a bit of its own. It is in both tables of halves of a first byte,
+    // and in that of the low half of a second byte which may come behind it.
+    uint8_t letters[8];
+    uint8_t first_low[16];
+    uint8_t first_high[16];
+    uint8_t second_low[16];
+};
+extern struct key_level key_levels[KEY_LEVELS];
+extern const char key_texts[KEY_TYPE + 1][KEY_TEXT_BYTES];
+
+// A key's length and first two bytes, by which nearly all keys that the hub doesn't know are told at once.
+JSON_INLINE uint32_t key_head(const uint8_t *text, uint32_t bytes) {
+    uint16_t two;
+    memcpy(&two, text, sizeof two);
+    return two | bytes << 16;
+}
+
+JSON_INLINE unsigned key_slot(uint8_t first, uint32_t bytes) {
+    return (first + 4 * bytes) % KEY_SLOTS;
+}
+
+JSON_INLINE uint32_t key_letter_bit(uint8_t letter) {
+    return UINT32_C(1) << (letter & 31);
+}
+
+// Whether the text is that of a name of so many bytes. Reads whole words of both: the text has slack.
+JSON_INLINE bool key_is(const uint8_t *text, const char *name, uint32_t bytes) {
+    uint64_t differ = 0;
+    for (uint32_t at = 0; at < bytes; at += 8)
+        differ |= (json_word_load(text + at) ^ json_word_load((const uint8_t *)name + at)) &
+                  json_bits_below(8 * (uint64_t)(bytes - at));
+    return differ == 0;
+}
+
+// Which key of the level is spelled by these bytes, fewer than a block's.
+JSON_INLINE unsigned key_find(const struct key_level *keys, const uint8_t *text, uint32_t bytes) {
+    unsigned slot = key_slot(text[0], bytes);
+    if (__builtin_expect(keys->heads[slot] != key_head(text, bytes), true))
+        return KEY_OTHER;
+    unsigned key = keys->keys[slot];
+    return key_is(text, key_texts[key], bytes) ? key : KEY_OTHER;
+}
+
+// Whether a key without escapes, fewer bytes than a block's, may be a guarded one of the level but for its
+// case: by length, first and last letter, or because it isn't ASCII.
+JSON_INLINE bool key_may_differ(unsigned level, const uint8_t *text, uint32_t bytes) {
+    if (__builtin_expect(bytes > KEY_TEXT_BYTES, false))
+        return bytes <= KEY_TEXT_BYTES * KEY_CHARACTER_BYTES_MAX;
+    uint64_t high = 0;
+    for (uint32_t at = 0; at < KEY_TEXT_BYTES; at += 8) // as often for each key, so that nothing is guessed
+        high |= json_word_load(text + at) & json_bits_below(bytes > at ? 8 * (uint64_t)(bytes - at) : 0);
+    if ((high & UINT64_C(0x8080808080808080)) != 0)
+        return true;
+    const struct key_level *keys = &key_levels[level];
+    return bytes > 0 && (keys->firsts[bytes] & key_letter_bit(text[0])) != 0 &&
+           (keys->lasts[bytes] & key_letter_bit(text[bytes - 1])) != 0;
+}
+
+// Which key of the level a valid JSON string means.
+unsigned key_find_escaped(unsigned level, const uint8_t *text, struct span string);
+// Which guarded key of the level a valid JSON string means but for its case. Escapes count as what they mean.
+// Case is that of ASCII, and of the two characters beyond it that Unicode folds into ASCII letters: U+017F to
+// s, U+212A to k.
+unsigned key_find_folded(unsigned level, const uint8_t *text, struct span string);

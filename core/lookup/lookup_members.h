@@ -1,0 +1,37 @@
+// Stepping over members that the hub has no interest in, many at a time: those of an object whose keys aren't
+// guarded and whose values are strings or scalars. Not for anyone but lookup.c.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/json/json_block.h"
+
+// Steps over such members, from the comma at `at` on: to a later comma, behind which something else may come,
+// or to the same. `level` is that of the object, by which keys are guarded. What it steps over is judged as
+// the walk would judge it.
+uint32_t members_skip(const uint8_t *text, uint32_t at, uint32_t end, unsigned level);
+
+enum {
+    MEMBERS_ROW_BEGINS = 2,
+    MEMBERS_ROW_BYTES_MIN = 2 * JSON_BLOCK_BYTES,
+};
+
+// When stepping over is likely to pay: such members that came in a row, and how many are to come before it is
+// tried; twice as many after each vain try.
+struct members_row {
+    uint32_t count;
+    uint32_t wanted;
+};
+
+// Behind a member, at its comma. `plain`: it was one that can be stepped over.
+JSON_INLINE uint32_t members_row(struct members_row *row, bool plain, const uint8_t *text, uint32_t at,
+                                 uint32_t end, unsigned level) {
+    row->count = plain ? row->count + 1 : 0;
+    if (__builtin_expect(row->count < row->wanted || end - at < MEMBERS_ROW_BYTES_MIN, 1))
+        return at;
+    uint32_t behind = members_skip(text, at, end, level);
+    row->wanted = behind == at ? 2 * row->wanted : MEMBERS_ROW_BEGINS;
+    row->count = behind == at ? 0 : row->wanted - 1;
+    return behind;
+}

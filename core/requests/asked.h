@@ -1,0 +1,42 @@
+// Which of the requests that a source has under way an id means.
+//
+// They lie in the source's list, oldest first, and a cancel means the latest whose id has the value that it
+// names. A short list is looked through. For a long one, a table by the ids' values is made when it is first
+// asked for, and kept until the list is short again: a source that doesn't cancel pays nothing for it, and
+// one that does, with as many requests as it likes under way, takes no more of its shard's time than others.
+// Without memory for the table the list is looked through.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/kept.h"
+#include "core/base/list.h"
+#include "core/json/json.h"
+
+struct pending;
+struct siphash_key;
+
+struct asked {
+    struct list requests; // struct pending.by_source, oldest first
+    struct list *buckets; // of struct pending.by_id, the latest first; NULL: there is no table
+    size_t bucket_count;  // a power of two
+    size_t filed;         // since the table was made
+    uint64_t kept_bytes;  // for the requests
+};
+
+void asked_init(struct asked *asked);
+// Gives the table back, on the account that it was taken on. What is under way is the list's owner's.
+void asked_deinit(struct asked *asked, struct kept *kept);
+
+// Puts in a new request, which is in no source's list. pending_end takes it out. A table is taken on the
+// account `kept`.
+void asked_add(struct asked *asked, struct pending *pending, const struct siphash_key *key,
+               struct kept *kept);
+// The latest that isn't cancelled and whose id means what `id`, a value of `text`, means (json_same); or
+// NULL. `key` is a secret, and always the same.
+struct pending *asked_find(struct asked *asked, const uint8_t *text, struct span id,
+                           const struct siphash_key *key, struct kept *kept);
+// Marks one as cancelled: it isn't found again.
+void asked_cancel(struct pending *pending);

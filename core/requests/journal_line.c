@@ -1,0 +1,52 @@
+#include "core/requests/journal_line.h"
+
+#include "core/base/timestamp.h"
+
+static const char before_time[] = "{\"time\":\"";
+
+void journal_line_begin(struct text *line, uint64_t unix_ms, const char *kind) {
+    char time[TIMESTAMP_BYTES];
+    timestamp_write(time, unix_ms);
+    text_put(line, before_time);
+    text_add(line, time, sizeof time);
+    text_put(line, "\",\"kind\":\"");
+    text_put(line, kind);
+    text_put(line, "\"");
+}
+
+void journal_line_stamp(struct text *line, uint64_t unix_ms) {
+    if (!line->failed)
+        timestamp_write(line->bytes + sizeof before_time - 1, unix_ms);
+}
+
+void journal_line_name(struct text *line, const char *name) {
+    text_put(line, ",\"");
+    text_put(line, name);
+    text_put(line, "\":");
+}
+
+void journal_line_string(struct text *line, const char *name, const char *string, size_t bytes) {
+    journal_line_name(line, name);
+    if (string)
+        text_string(line, string, bytes);
+    else
+        text_put(line, "null");
+}
+
+void journal_line_number(struct text *line, const char *name, int64_t number) {
+    journal_line_name(line, name);
+    text_number(line, number);
+}
+
+void journal_line_json(struct text *line, const char *name, const void *json, size_t bytes) {
+    journal_line_name(line, name);
+    size_t at = line->length;
+    text_add(line, json, bytes);
+    for (; at < line->length; at++)
+        if (line->bytes[at] == '\r' || line->bytes[at] == '\n')
+            line->bytes[at] = ' ';
+}
+
+void journal_line_end(struct text *line) {
+    text_put(line, "}\n");
+}

@@ -1,0 +1,271 @@
+#include "core/requests/pending.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define SLOT_MASK      ((UINT32_C(1) << HUB_ID_SLOT_BITS) - 1)
+#define GENERATION_MAX ((UINT32_C(1) << HUB_ID_GENERATION_BITS) - 1)
+
+// As many go back at a time: giving one back takes microseconds, since each of its slots is looked at.
+enum { SHRINK_CHUNKS_MAX = 64 };
+
+void pending_table_init(struct pending_table *table, uint32_t shard, struct kept *kept) {
+    assert(shard < SHARDS_MAX);
+    *table = (struct pending_table){.shard = shard, .kept = kept};
+}
+
+void pending_table_deinit(struct pending_table *table) {
+    assert(table->count == 0);
+    for (uint32_t index = 0; index < table->chunk_count; index++)
+        kept_give(table->kept, table->chunks[index].slots);
+    kept_give(table->kept, table->chunks);
+    pending_table_init(table, table->shard, table->kept);
+}
+
+// --- Chunks
+
+static void set_open(struct pending_table *table, uint32_t index) {
+    table->open[index / 64] |= UINT64_C(1) << index % 64;
+}
+
+static void set_full(struct pending_table *table, uint32_t index) {
+    table->open[index / 64] &= ~(UINT64_C(1) << index % 64);
+}
+
+static bool make_room_for_chunk(struct pending_table *table) {
+    if (table->chunk_count < table->chunk_capacity)
+        return true;
+    uint32_t capacity = table->chunk_capacity ? table->chunk_capacity * 2 : 8;
+    struct pending_chunk *chunks = kept_resize(table->kept, table->chunks, capacity * sizeof *chunks);
+    if (!chunks)
+        return false;
+    table->chunks = chunks;
+    table->chunk_capacity = capacity;
+    return true;
+}
+
+static bool fill_chunk(struct pending_table *table, uint32_t index) {
+    struct pending_chunk *chunk = &table->chunks[index];
+    struct pending *slots = kept_take_zeroed(table->kept, PENDING_CHUNK, sizeof *slots);
+    if (!slots)
+        return false;
+    chunk->slots = slots;
+    for (uint32_t at = PENDING_CHUNK; at-- > 0;) {
+        slots[at].slot = index * PENDING_CHUNK + at;
+        slots[at].generation = chunk->generation;
+        slots[at].next_free = chunk->free;
+        chunk->free = &slots[at];
+    }
+    table->empty++;
+    table->current = index;
+    set_open(table, index);
+    return true;
+}
+
+// One that was given back, or a new one.
+static bool add_chunk(struct pending_table *table) {
+    for (uint32_t index = 0; index < table->chunk_count; index++)
+        if (!table->chunks[index].slots)
+            return fill_chunk(table, index);
+    if (table->chunk_count == PENDING_CHUNKS_MAX || !make_room_for_chunk(table))
+        return false;
+    uint32_t index = table->chunk_count;
+    table->chunks[index] = (struct pending_chunk){.generation = 1}; // so that no hub id is 0
+    if (!fill_chunk(table, index))
+        return false;
+    table->chunk_count++;
+    return true;
+}
+
+// The first that has a free slot, so that those behind it become empty.
+static bool find_open(struct pending_table *table) {
+    for (uint32_t word = 0; word * 64 < table->chunk_count; word++)
+        if (table->open[word]) {
+            table->current = word * 64 + (uint32_t)__builtin_ctzll(table->open[word]);
+            return true;
+        }
+    return false;
+}
+
+static struct pending_chunk *chunk_with_room(struct pending_table *table) {
+    if (table->chunk_count && table->chunks[table->current].free)
+        return &table->chunks[table->current];
+    return find_open(table) || add_chunk(table) ? &table->chunks[table->current] : NULL;
+}
+
+// --- Giving chunks back
+
+bool pending_table_has_rest(const struct pending_table *table) {
+    return table->empty > (table->chunk_count && table->chunks[0].used == 0 ? 1 : 0);
+}
+
+static uint32_t steps_between(uint32_t generation, uint32_t later) {
+    return later >= generation ? later - generation : GENERATION_MAX - generation + later;
+}
+
+// The generation that no slot has had, or not for very long: that of the slot which is ahead of all others.
+// False when they are so far apart that none can be said to be ahead.
+static bool choose_generation(struct pending_chunk *chunk) {
+    uint32_t ahead = chunk->slots[0].generation, behind = ahead;
+    for (uint32_t at = 1; at < PENDING_CHUNK; at++) {
+        uint32_t generation = chunk->slots[at].generation;
+        if (steps_between(behind, generation) > GENERATION_MAX / 2)
+            behind = generation;
+        else if (steps_between(ahead, generation) < GENERATION_MAX / 2)
+            ahead = generation;
+        if (steps_between(behind, ahead) >= GENERATION_MAX / 2)
+            return false;
+    }
+    chunk->generation = ahead;
+    return true;
+}
+
+static void give_back(struct pending_table *table, uint32_t index) {
+    struct pending_chunk *chunk = &table->chunks[index];
+    table->empty--;
+    if (!choose_generation(chunk)) {
+        chunk->spread = true;
+        return;
+    }
+    kept_give(table->kept, chunk->slots);
+    chunk->slots = chunk->free = NULL;
+    set_full(table, index);
+}
+
+void pending_table_shrink(struct pending_table *table) {
+    uint32_t left = SHRINK_CHUNKS_MAX;
+    (void)find_open(table); // what comes next goes to the front
+    for (uint32_t index = 1; index < table->chunk_count && left > 0; index++) {
+        struct pending_chunk *chunk = &table->chunks[index];
+        if (!chunk->slots || chunk->used || chunk->spread)
+            continue;
+        if (chunk->idle) {
+            give_back(table, index);
+            left--;
+        }
+        chunk->idle = true;
+    }
+}
+
+// --- Requests
+
+static struct pending *take_slot(struct pending_table *table, struct pending_chunk *chunk) {
+    struct pending *pending = chunk->free;
+    chunk->free = pending->next_free;
+    if (!chunk->free)
+        set_full(table, table->current);
+    if (chunk->used++ == 0) {
+        table->empty -= !chunk->spread;
+        chunk->idle = chunk->spread = false;
+    }
+    table->count++;
+    return pending;
+}
+
+static void give_slot(struct pending_table *table, struct pending *pending) {
+    uint32_t index = pending->slot / PENDING_CHUNK;
+    struct pending_chunk *chunk = &table->chunks[index];
+    if (!chunk->free)
+        set_open(table, index);
+    pending->next_free = chunk->free;
+    chunk->free = pending;
+    if (--chunk->used == 0)
+        table->empty++;
+    table->count--;
+}
+
+struct pending *pending_add(struct pending_table *table, const void *id, uint32_t id_bytes) {
+    struct pending_chunk *chunk = chunk_with_room(table);
+    if (!chunk)
+        return NULL;
+    char *own_id = NULL;
+    if (id_bytes > PENDING_ID_INLINE) {
+        own_id = kept_take(table->kept, id_bytes);
+        if (!own_id)
+            return NULL;
+    }
+    struct pending *pending = take_slot(table, chunk);
+    pending->id = own_id ? own_id : pending->inline_id;
+    memcpy(pending->id, id, id_bytes);
+    pending->id_bytes = id_bytes;
+    pending->bytes = sizeof *pending + (own_id ? id_bytes : 0);
+    pending->source_bytes = NULL;
+    pending->used = true;
+    pending->cancelled = false;
+    pending->batch = NULL;
+    pending->tokens = NULL;
+    pending->outcome = NULL;
+    timer_init(&pending->timer, 0);
+    list_init(&pending->by_source);
+    list_init(&pending->by_id);
+    list_init(&pending->by_target);
+    return pending;
+}
+
+// The texts lie one behind the other.
+struct pending_tokens {
+    uint32_t bytes[TOKENS_COUNT];
+    char texts[];
+};
+
+bool pending_keep_tokens(struct pending_table *table, struct pending *pending,
+                         const void *const texts[TOKENS_COUNT], const uint32_t bytes[TOKENS_COUNT]) {
+    size_t sum = 0;
+    for (unsigned which = 0; which < TOKENS_COUNT; which++)
+        sum += bytes[which];
+    struct pending_tokens *tokens = kept_take(table->kept, sizeof *tokens + sum);
+    if (!tokens)
+        return false;
+    assert(!pending->tokens && !pending->source_bytes);
+    pending->bytes += (uint32_t)(sizeof *tokens + sum);
+    char *to = tokens->texts;
+    for (unsigned which = 0; which < TOKENS_COUNT; which++) {
+        tokens->bytes[which] = bytes[which];
+        if (bytes[which])
+            memcpy(to, texts[which], bytes[which]);
+        to += bytes[which];
+    }
+    pending->tokens = tokens;
+    return true;
+}
+
+const char *pending_token(const struct pending *pending, enum pending_token which, uint32_t *bytes) {
+    const struct pending_tokens *tokens = pending->tokens;
+    if (!tokens || tokens->bytes[which] == 0)
+        return NULL;
+    const char *text = tokens->texts;
+    for (unsigned before = 0; before < which; before++)
+        text += tokens->bytes[before];
+    *bytes = tokens->bytes[which];
+    return text;
+}
+
+struct pending *pending_find(const struct pending_table *table, uint64_t hub_id) {
+    uint32_t slot = (uint32_t)(hub_id >> HUB_ID_GENERATION_BITS) & SLOT_MASK;
+    if (hub_id_shard(hub_id) != table->shard || slot / PENDING_CHUNK >= table->chunk_count)
+        return NULL;
+    struct pending *slots = table->chunks[slot / PENDING_CHUNK].slots;
+    struct pending *pending = slots ? &slots[slot % PENDING_CHUNK] : NULL;
+    return pending && pending->used && pending->generation == (hub_id & GENERATION_MAX) ? pending : NULL;
+}
+
+void pending_end(struct pending_table *table, struct pending *pending) {
+    assert(pending->used && !pending->outcome);
+    wheel_disarm(&pending->timer);
+    list_remove(&pending->by_source);
+    list_remove(&pending->by_id);
+    list_remove(&pending->by_target);
+    if (pending->id != pending->inline_id)
+        kept_give(table->kept, pending->id);
+    kept_give(table->kept, pending->tokens);
+    if (pending->source_bytes)
+        *pending->source_bytes -= pending->bytes;
+    pending->used = false;
+    pending->generation = pending->generation == GENERATION_MAX ? 1 : pending->generation + 1;
+    give_slot(table, pending);
+}
+
+uint64_t pending_hub_id(const struct pending_table *table, const struct pending *pending) {
+    return (uint64_t)table->shard << (HUB_ID_SLOT_BITS + HUB_ID_GENERATION_BITS) |
+           (uint64_t)pending->slot << HUB_ID_GENERATION_BITS | pending->generation;
+}

@@ -1,0 +1,105 @@
+// Requests under way: a hub id on one side, the source's connection and its own id on the other.
+//
+// The table is the source's shard's; it alone decides how a request ends, and so each ends once. A hub id is
+// made of the shard, a slot of the table and the slot's generation, so that a response finds its request
+// without a search and a late one finds nothing.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/kept.h"
+#include "core/base/limits.h"
+#include "core/base/list.h"
+#include "core/base/mail.h"
+#include "core/base/wheel.h"
+
+// A UUID as a string needs no memory of its own.
+enum { PENDING_ID_INLINE = 40, PENDING_CHUNK = 1024 };
+
+// The progress tokens that a request may carry: LSP's workDoneToken and partialResultToken, and MCP's
+// _meta.progressToken.
+enum pending_token { TOKEN_WORK_DONE, TOKEN_PARTIAL_RESULT, TOKEN_META, TOKENS_COUNT };
+
+struct pending_tokens;
+
+struct batch;
+
+struct pending {
+    struct timer timer;    // its timeout
+    struct list by_source; // in the list of what one source asked
+    struct list by_id;     // in the table of that list, if it has one (asked.h)
+    struct list by_target; // in the list of what one target owes
+    uint64_t source;       // connection
+    uint64_t target;       // connection, the only one that may answer
+    struct batch *batch;   // the router's, that the answer belongs to, or NULL
+    struct mail
+        *outcome; // tells the audit journal how it ended; NULL: nobody need know. Taken before the end
+    struct pending *next_free;
+    uint64_t *source_bytes;        // what its source has the hub keep, in which it counts; or NULL
+    struct pending_tokens *tokens; // that the source chose, or NULL
+    char *id;                      // the source's, byte for byte: inline_id or memory of its own
+    uint32_t id_bytes;
+    uint32_t slot;
+    uint32_t generation;
+    uint32_t timeout_ms;
+    uint32_t bytes; // that are kept for it
+    bool used;
+    bool cancelled; // a cancel is on its way to the target, or has been there (asked_cancel)
+    char inline_id[PENDING_ID_INLINE];
+};
+
+// So many slots, which are taken and given back together.
+struct pending_chunk {
+    struct pending *slots; // never move; NULL: given back
+    struct pending *free;
+    uint32_t used;
+    uint32_t generation; // from which the slots go on when they are there again
+    bool idle;           // none was used since the last pending_table_shrink
+    bool spread;         // the slots' generations are too far apart to go on from one of them
+};
+
+enum { PENDING_CHUNKS_MAX = (1 << HUB_ID_SLOT_BITS) / PENDING_CHUNK };
+
+struct pending_table {
+    struct pending_chunk *chunks; // grows
+    uint32_t chunk_count;         // that have been there
+    uint32_t chunk_capacity;
+    uint32_t current; // chunk from which slots are taken
+    uint32_t empty;   // chunks that are there, unused, and could be given back but for the first
+    uint32_t count;   // requests
+    uint32_t shard;
+    struct kept *kept;                      // the account that all of it is kept on
+    uint64_t open[PENDING_CHUNKS_MAX / 64]; // bits: chunks with free slots
+};
+
+void pending_table_init(struct pending_table *table, uint32_t shard, struct kept *kept);
+// Every request must have ended.
+void pending_table_deinit(struct pending_table *table);
+// Whether there are chunks that pending_table_shrink may give back, at its next call or the one after that.
+bool pending_table_has_rest(const struct pending_table *table);
+// Gives back chunks that weren't used since the last call, some at a time; the first one stays.
+void pending_table_shrink(struct pending_table *table);
+
+// A new request with the source's id, in no list and with no timer armed. NULL when memory, the bound of what
+// is kept, or slots are used up.
+struct pending *pending_add(struct pending_table *table, const void *id, uint32_t id_bytes);
+// Keeps the tokens that the source chose: JSON texts, bytes 0 where there is none. Once a request, and before
+// it counts in what its source has kept. False when memory, or the bound, is used up.
+bool pending_keep_tokens(struct pending_table *table, struct pending *pending,
+                         const void *const texts[TOKENS_COUNT], const uint32_t bytes[TOKENS_COUNT]);
+// A token that was kept, and its length; NULL where there is none.
+const char *pending_token(const struct pending *pending, enum pending_token which, uint32_t *bytes);
+// The request that bears this hub id, or NULL: never given, or ended.
+struct pending *pending_find(const struct pending_table *table, uint64_t hub_id);
+// Ends one: takes it out of its lists, disarms its timer. The hub id never comes back while anyone could
+// remember it.
+void pending_end(struct pending_table *table, struct pending *pending);
+
+// Its hub id, below 2^53 and never 0.
+uint64_t pending_hub_id(const struct pending_table *table, const struct pending *pending);
+// Which shard gave a hub id.
+static inline uint32_t hub_id_shard(uint64_t hub_id) {
+    return (uint32_t)(hub_id >> (HUB_ID_SLOT_BITS + HUB_ID_GENERATION_BITS));
+}

@@ -1,0 +1,30 @@
+#include "core/send/event_run.h"
+
+#include <assert.h>
+#include <string.h>
+
+bool event_run_goes_on(const struct event_run *run, const struct event_place *event) {
+    const struct frame *frame = event->frame;
+    return run->count > 0 && run->count < EVENT_RUN_MAX && run->buffer == frame->buffer &&
+           run->at + run->ends[run->count - 1] == frame->at && run->source == event->source &&
+           run->required == event->required && run->lane == event->lane &&
+           run->name_bytes == event->name_bytes && memcmp(run->name, event->name, event->name_bytes) == 0;
+}
+
+void event_run_begin(struct event_run *run, const struct event_place *event) {
+    assert(run->count == 0 && event->name_bytes <= EVENT_BYTES_MAX);
+    buffer_hold(event->frame->buffer);
+    run->buffer = event->frame->buffer;
+    run->source = event->source;
+    run->at = event->frame->at;
+    run->required = event->required;
+    run->lane = event->lane;
+    run->name_bytes = event->name_bytes;
+    memcpy(run->name, event->name, event->name_bytes);
+}
+
+void event_run_add(struct event_run *run, const struct event_place *event) {
+    assert(run->count < EVENT_RUN_MAX);
+    uint32_t before = run->count ? run->ends[run->count - 1] : 0;
+    run->ends[run->count++] = before + event->frame->header->header_bytes + event->frame->body.bytes;
+}

@@ -1,0 +1,40 @@
+// Events that lie side by side in a receive buffer and go the same way: they are gathered, to go out together
+// as one stretch of that buffer.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/governance.h"
+#include "core/base/limits.h"
+#include "core/send/parcel.h"
+
+struct event_run {
+    struct buffer *buffer;        // one reference
+    uint64_t source;              // connection
+    uint32_t at;                  // of the buffer
+    uint32_t count;               // of frames; 0: there is no run
+    uint32_t ends[EVENT_RUN_MAX]; // of the frames, from the first one's start
+    enum governance required;
+    uint8_t lane;
+    uint32_t name_bytes;
+    char name[EVENT_BYTES_MAX];
+};
+
+// An event as it came, and what decides its way.
+struct event_place {
+    const struct frame *frame;
+    uint64_t source;
+    enum governance required;
+    uint8_t lane;
+    uint32_t name_bytes; // EVENT_BYTES_MAX at most
+    const char *name;
+};
+
+// Whether the event lies behind the run and goes the same way.
+bool event_run_goes_on(const struct event_run *run, const struct event_place *event);
+// Begins a run where the event lies; it isn't added yet. The run before must have gone out. Takes a reference
+// on its buffer.
+void event_run_begin(struct event_run *run, const struct event_place *event);
+// Adds the event behind the run's last one.
+void event_run_add(struct event_run *run, const struct event_place *event);

@@ -1,0 +1,238 @@
+#include "core/send/outbox.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { SCAN_MAX = 64 }; // as many are looked through without a table
+
+void outbox_init(struct outbox *outbox) {
+    for (unsigned lane = 0; lane < LANES_COUNT; lane++)
+        parcel_list_init(&outbox->lanes[lane]);
+    outbox->begun = NULL;
+    outbox->waiting = NULL;
+    outbox->bytes = outbox->urgent_bytes = 0;
+    outbox->count = 0;
+}
+
+// --- The table of waiting requests
+
+// Makes the table anew, with room for all that waits; false without memory: what is there stays.
+static bool make_table(struct outbox *outbox) {
+    struct waiting *waiting = waiting_create(outbox->count);
+    if (!waiting)
+        return false;
+    waiting_destroy(outbox->waiting);
+    outbox->waiting = waiting;
+    for (unsigned lane = 0; lane < LANES_COUNT; lane++)
+        for (struct parcel *parcel = outbox->lanes[lane].first; parcel; parcel = parcel->next)
+            if (parcel->hub_id)
+                waiting_put(waiting, parcel);
+    return true;
+}
+
+static void file(struct outbox *outbox, struct parcel *parcel) {
+    if (outbox->waiting->count < waiting_room(outbox->waiting) || !make_table(outbox))
+        waiting_put(outbox->waiting, parcel);
+}
+
+static void unfile(struct outbox *outbox, struct parcel *parcel) {
+    if (parcel->hub_id)
+        waiting_take_out(outbox->waiting, parcel);
+    if (outbox->count > 0)
+        return;
+    waiting_destroy(outbox->waiting);
+    outbox->waiting = NULL;
+}
+
+// --- What waits
+
+static size_t urgent_bytes(const struct parcel *parcel) {
+    return parcel->lane == LANE_URGENT ? parcel->bytes + sizeof *parcel : 0;
+}
+
+void outbox_add(struct outbox *outbox, struct parcel *parcel) {
+    parcel_list_append(&outbox->lanes[parcel->lane], parcel);
+    outbox->bytes += parcel->bytes;
+    outbox->urgent_bytes += urgent_bytes(parcel);
+    outbox->count++;
+    if (outbox->waiting && parcel->hub_id)
+        file(outbox, parcel);
+}
+
+static void take_out(struct outbox *outbox, struct parcel_list *lane, struct parcel *parcel) {
+    parcel_list_remove(lane, parcel);
+    outbox->bytes -= parcel->bytes;
+    outbox->urgent_bytes -= urgent_bytes(parcel);
+    outbox->count--;
+    if (outbox->waiting)
+        unfile(outbox, parcel);
+}
+
+static struct parcel_list *first_lane(struct outbox *outbox) {
+    if (outbox->begun && outbox->begun->first)
+        return outbox->begun;
+    for (unsigned lane = 0; lane < LANES_COUNT; lane++)
+        if (outbox->lanes[lane].first)
+            return &outbox->lanes[lane];
+    return NULL;
+}
+
+static struct parcel *take_from(struct outbox *outbox, struct parcel_list *lane) {
+    struct parcel *parcel = lane->first;
+    take_out(outbox, lane, parcel);
+    outbox->begun = parcel->unfinished ? lane : NULL;
+    return parcel;
+}
+
+struct parcel *outbox_take(struct outbox *outbox) {
+    struct parcel_list *lane = first_lane(outbox);
+    return lane ? take_from(outbox, lane) : NULL;
+}
+
+static struct parcel *look_through(const struct outbox *outbox, uint64_t hub_id) {
+    for (unsigned lane = 0; lane < LANES_COUNT; lane++)
+        for (struct parcel *parcel = outbox->lanes[lane].first; parcel; parcel = parcel->next)
+            if (parcel->hub_id == hub_id)
+                return parcel;
+    return NULL;
+}
+
+struct parcel *outbox_remove(struct outbox *outbox, uint64_t hub_id) {
+    if (!outbox->waiting && outbox->count > SCAN_MAX)
+        make_table(outbox);
+    struct parcel *parcel =
+        outbox->waiting ? waiting_find(outbox->waiting, hub_id) : look_through(outbox, hub_id);
+    if (parcel)
+        take_out(outbox, &outbox->lanes[parcel->lane], parcel);
+    return parcel;
+}
+
+// --- Memory to copy to
+
+void stage_init(struct stage *stage, struct buffer_pool *pool) {
+    *stage = (struct stage){.pool = pool};
+}
+
+void stage_deinit(struct stage *stage) {
+    buffer_drop(stage->buffer);
+    stage->buffer = NULL;
+}
+
+// Makes room for `bytes`: the buffer at hand from its start if no send refers to it any more, else another.
+static bool stage_room(struct stage *stage, size_t bytes) {
+    if (stage->buffer && stage->buffer->references == 1)
+        stage->used = 0;
+    if (stage->buffer && stage->buffer->capacity - stage->used >= bytes)
+        return true;
+    struct buffer *fresh = buffer_take(stage->pool);
+    if (!fresh)
+        return false;
+    buffer_drop(stage->buffer);
+    stage->buffer = fresh;
+    stage->used = 0;
+    return true;
+}
+
+static void add_vector(struct shipment *shipment, const void *bytes, size_t count) {
+    struct iovec *last = shipment->count ? &shipment->vectors[shipment->count - 1] : NULL;
+    if (last && (const uint8_t *)last->iov_base + last->iov_len == (const uint8_t *)bytes) {
+        last->iov_len += count;
+    } else {
+        union {
+            const void *from;
+            void *to;
+        } unconst = {.from = bytes}; // iovec is shared with reading and so not const
+        shipment->vectors[shipment->count++] = (struct iovec){.iov_base = unconst.to, .iov_len = count};
+    }
+    shipment->bytes += count;
+}
+
+// Copies a small parcel to the stage. False when there is no room for it in stage or shipment.
+static bool add_copied(struct shipment *shipment, struct stage *stage, const struct parcel *parcel) {
+    if (!stage_room(stage, parcel->bytes))
+        return false;
+    struct buffer *latest = shipment->stage_count ? shipment->stages[shipment->stage_count - 1] : NULL;
+    if (latest != stage->buffer) {
+        if (shipment->stage_count == SHIPMENT_STAGES_MAX)
+            return false;
+        buffer_hold(stage->buffer);
+        shipment->stages[shipment->stage_count++] = stage->buffer;
+    }
+    uint8_t *to = stage->buffer->bytes + stage->used;
+    parcel_copy(parcel, to);
+    add_vector(shipment, to, parcel->bytes);
+    stage->used += (uint32_t)parcel->bytes;
+    return true;
+}
+
+static void add_carried(struct shipment *shipment, const struct parcel *parcel) {
+    for (unsigned index = 0; index < parcel->piece_count; index++)
+        if (parcel->pieces[index].count)
+            add_vector(shipment, parcel->pieces[index].bytes, parcel->pieces[index].count);
+}
+
+void outbox_gather(struct outbox *outbox, struct stage *stage, struct shipment *shipment,
+                   struct parcel_list *copied) {
+    shipment->first = shipment->count = shipment->stage_count = 0;
+    shipment->bytes = 0;
+    shipment->cut = NULL;
+    parcel_list_init(&shipment->carried);
+    for (struct parcel_list *lane; (lane = first_lane(outbox));) {
+        struct parcel *parcel = lane->first;
+        assert(parcel->hole_count == 0);
+        if (shipment->count + parcel->piece_count > SEND_VECTORS_MAX)
+            break;
+        if (parcel->bytes <= COPY_BYTES_MAX && add_copied(shipment, stage, parcel)) {
+            parcel_list_append(copied, take_from(outbox, lane));
+            continue;
+        }
+        if (parcel->bytes <= COPY_BYTES_MAX && shipment->stage_count == SHIPMENT_STAGES_MAX)
+            break;
+        add_carried(shipment, parcel);
+        parcel_list_append(&shipment->carried, take_from(outbox, lane));
+    }
+}
+
+unsigned shipment_part(struct shipment *shipment, size_t bytes_max) {
+    assert(!shipment->cut);
+    if (shipment->bytes <= bytes_max)
+        return shipment->count - shipment->first;
+    unsigned end = shipment->first;
+    size_t bytes = 0;
+    while (bytes < bytes_max)
+        bytes += shipment->vectors[end++].iov_len;
+    if (bytes > bytes_max) {
+        shipment->cut = &shipment->vectors[end - 1];
+        shipment->cut_bytes = bytes - bytes_max;
+        shipment->cut->iov_len -= shipment->cut_bytes;
+    }
+    return end - shipment->first;
+}
+
+bool shipment_advance(struct shipment *shipment, size_t bytes) {
+    assert(bytes <= shipment->bytes);
+    if (shipment->cut) {
+        shipment->cut->iov_len += shipment->cut_bytes;
+        shipment->cut = NULL;
+    }
+    shipment->bytes -= bytes;
+    while (bytes) {
+        struct iovec *vector = &shipment->vectors[shipment->first];
+        if (bytes < vector->iov_len) {
+            vector->iov_base = (char *)vector->iov_base + bytes;
+            vector->iov_len -= bytes;
+            break;
+        }
+        bytes -= vector->iov_len;
+        shipment->first++;
+    }
+    return shipment->bytes == 0;
+}
+
+void shipment_clear(struct shipment *shipment, struct parcel_list *done) {
+    for (unsigned index = 0; index < shipment->stage_count; index++)
+        buffer_drop(shipment->stages[index]);
+    shipment->stage_count = 0;
+    for (struct parcel *parcel; (parcel = parcel_list_take(&shipment->carried));)
+        parcel_list_append(done, parcel);
+}

@@ -1,0 +1,114 @@
+// What waits to be sent on one connection, and how it is put together for one send.
+//
+// Gathering takes parcels from the outbox, the first lane first. A parcel of up to COPY_BYTES_MAX is copied
+// to the stage, behind its predecessor, so that many small frames become one vector; a larger one becomes
+// vectors that point at where it lies. Copied parcels are free at once; the others are carried until the
+// kernel has sent them. A frame of several parcels isn't cut by what waits in an earlier lane.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "core/base/buffer.h"
+#include "core/base/limits.h"
+#include "core/send/parcel.h"
+#include "core/send/waiting.h"
+
+struct parcel_list {
+    struct parcel *first;
+    struct parcel **last; // &first when empty
+};
+
+static inline void parcel_list_init(struct parcel_list *list) {
+    list->first = NULL;
+    list->last = &list->first;
+}
+static inline void parcel_list_append(struct parcel_list *list, struct parcel *parcel) {
+    parcel->next = NULL;
+    parcel->link = list->last;
+    *list->last = parcel;
+    list->last = &parcel->next;
+}
+// Takes out a parcel that is in the list.
+static inline void parcel_list_remove(struct parcel_list *list, struct parcel *parcel) {
+    *parcel->link = parcel->next;
+    if (parcel->next)
+        parcel->next->link = parcel->link;
+    else
+        list->last = parcel->link;
+    parcel->next = NULL;
+}
+static inline struct parcel *parcel_list_take(struct parcel_list *list) {
+    struct parcel *parcel = list->first;
+    if (parcel)
+        parcel_list_remove(list, parcel);
+    return parcel;
+}
+
+struct outbox {
+    struct parcel_list lanes[LANES_COUNT];
+    struct parcel_list *begun; // the lane that has the rest of a frame whose begin is out; else NULL
+    struct waiting *waiting;   // all that have a hub id, or NULL
+    size_t bytes;              // of all parcels that wait
+    size_t urgent_bytes;       // of those in the urgent lane, with what they take besides: they are small
+    uint32_t count;
+};
+
+// All that waits, with what it takes besides its bytes: of small frames that is most.
+static inline size_t outbox_footprint(const struct outbox *outbox) {
+    return outbox->bytes + outbox->count * sizeof(struct parcel);
+}
+
+void outbox_init(struct outbox *outbox);
+static inline bool outbox_empty(const struct outbox *outbox) {
+    return outbox->count == 0;
+}
+// Queues a parcel in its lane. The outbox has it until it is taken or gathered. Behind one that is unfinished
+// the next in its lane must follow before anything is gathered.
+void outbox_add(struct outbox *outbox, struct parcel *parcel);
+// The first parcel that waits, taken out, or NULL.
+struct parcel *outbox_take(struct outbox *outbox);
+
+// Takes out the request that waits under this hub id; NULL when none does. Peers decide how many wait and how
+// many are cancelled, so a long queue isn't walked for each: it gets a table. Without memory for that it is.
+struct parcel *outbox_remove(struct outbox *outbox, uint64_t hub_id);
+
+// Memory that small parcels are copied to, shared by all sends of a turn: a receive buffer at a time.
+struct stage {
+    struct buffer_pool *pool;
+    struct buffer *buffer; // one reference of the stage's own; NULL before the first use
+    uint32_t used;
+};
+
+void stage_init(struct stage *stage, struct buffer_pool *pool);
+void stage_deinit(struct stage *stage);
+
+enum { SHIPMENT_STAGES_MAX = 8 };
+
+// One send: its vectors, and what they keep alive.
+struct shipment {
+    struct shipment *next; // in the list of free ones
+    struct iovec vectors[SEND_VECTORS_MAX];
+    unsigned first; // the vectors before it have been sent
+    unsigned count;
+    size_t bytes;               // still to be sent
+    struct iovec *cut;          // the last vector of the part under way, if it is cut short; else NULL
+    size_t cut_bytes;           // by how much
+    struct parcel_list carried; // go home when all is sent
+    struct buffer *stages[SHIPMENT_STAGES_MAX];
+    unsigned stage_count;
+};
+
+// Fills an empty shipment from an outbox that isn't empty, and moves parcels that were copied to *copied. At
+// least one parcel is taken, even where no memory is left to copy to.
+void outbox_gather(struct outbox *outbox, struct stage *stage, struct shipment *shipment,
+                   struct parcel_list *copied);
+// The next part to send, of up to bytes_max: that many vectors from `first` on, until the next
+// shipment_advance.
+unsigned shipment_part(struct shipment *shipment, size_t bytes_max);
+// Notes that `bytes` more were sent, no more than the part had; false while some are left.
+bool shipment_advance(struct shipment *shipment, size_t bytes);
+// Lets go of the stages and moves the carried parcels to *done.
+void shipment_clear(struct shipment *shipment, struct parcel_list *done);

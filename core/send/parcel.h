@@ -1,0 +1,140 @@
+// One frame on its way out: a list of pieces, most of them stretches of the buffer in which it came in, some
+// of them a few bytes of text that the hub put in their place. The body itself is never copied into a parcel.
+//
+//     Content-Length: 217\r\n | other fields ... \r\n{"jsonrpc":"2.0","id": | 4503599627370498 |
+//     ,"method":...} text                      buffer                                        text buffer
+//
+// A parcel belongs to the shard that made it, as does the buffer it refers to. It may be lent to another
+// shard, which queues and sends it and then returns it; only its owner drops it. Where one frame goes to
+// many, each receiver's parcel is a share of one origin, which may be another shard's: the origin goes home
+// when the last share is gone.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "core/base/buffer.h"
+#include "core/base/mail.h"
+#include "core/json/json.h"
+#include "core/wire/frame.h"
+
+enum {
+    PARCEL_HOLES_MAX = 4, // the id and three progress tokens
+    // The length line, the fields before it, what lies around the holes, the holes, and what a batch puts
+    // before and behind an answer.
+    PARCEL_PIECES_MAX = 2 + (PARCEL_HOLES_MAX + 1) + PARCEL_HOLES_MAX + 2,
+    PARCEL_TEXT_BYTES = 64,
+};
+
+// Where it waits in an outbox: what is sent first, last.
+enum parcel_lane { LANE_URGENT, LANE_HIGH, LANE_NORMAL, LANES_COUNT };
+
+// A header block and a body as they lie in a buffer. The body follows its header block, or is a member of the
+// batch that does.
+struct frame {
+    struct buffer *buffer;
+    uint32_t at; // of the header block
+    const struct frame_scan *header;
+    struct span body; // of the buffer
+};
+
+static inline struct frame frame_at(struct buffer *buffer, uint32_t at, const struct frame_scan *header) {
+    return (struct frame){buffer, at, header, {at + header->header_bytes, header->body_bytes}};
+}
+static inline const uint8_t *frame_body(const struct frame *frame) {
+    return frame->buffer->bytes + frame->body.at;
+}
+
+// A stretch of memory.
+struct piece {
+    const void *bytes;
+    size_t count;
+};
+
+struct parcel {
+    struct mail mail;     // while it travels between shards
+    struct parcel *next;  // in the one list that it is in
+    struct parcel **link; // what points at it there
+    struct parcel_pool *pool;
+    struct buffer *buffer;      // one reference, or NULL
+    struct parcel *origin;      // whose pieces these are, or NULL
+    struct parcel *same_bucket; // of the outbox's table of waiting requests
+    char *text;                 // inline_text, or memory of its own
+    struct span body;           // of the buffer: of a response, as it came
+    uint64_t hub_id;            // of a forwarded request; else 0
+    size_t text_bytes;          // of the text, where it is memory of its own
+    size_t bytes;               // of all pieces together
+    size_t head_bytes;          // of them, in the header block
+    uint32_t frames; // that these bytes are: more than one of a stretch, none of a chain's first part
+    uint32_t shares; // parcels of which this is the origin, on the shard that has it
+    uint8_t lane;
+    uint8_t piece_count;
+    uint8_t hole_count;              // still to be filled
+    uint8_t holes[PARCEL_HOLES_MAX]; // the pieces that the spliced values fill
+    bool unfinished;                 // the frame goes on in the parcel behind it
+    char inline_text[PARCEL_TEXT_BYTES];
+    struct piece pieces[PARCEL_PIECES_MAX];
+};
+
+struct parcel_pool {
+    struct parcel *free;
+    uint32_t free_count;
+    uint32_t idle_count; // of those, how many weren't needed since parcel_pool_shrink
+    uint32_t made;
+    uint32_t shard; // whose it is; constant
+    struct buffer_budget *budget;
+    int64_t unsettled; // bytes of texts that the budget doesn't count yet
+};
+
+void parcel_pool_init(struct parcel_pool *pool, struct buffer_budget *budget, uint32_t shard);
+void parcel_pool_deinit(struct parcel_pool *pool);
+// Gives the memory of the parcels at rest back.
+void parcel_pool_trim(struct parcel_pool *pool);
+// The same for those that have been at rest since the last call.
+void parcel_pool_shrink(struct parcel_pool *pool);
+bool parcel_pool_full(const struct parcel_pool *pool);
+
+// Each takes room in the budget for what the parcel takes itself, and finds none where its use of the budget
+// has none (buffer.h).
+
+// The frame as it lies, but for a Content-Length line that isn't canonical. Takes a reference on its buffer.
+// NULL when memory or the budget is used up, as below.
+struct parcel *parcel_forward(struct parcel_pool *pool, const struct frame *frame);
+// Whole canonical frames that lie side by side, as they lie: likewise. It can't be enclosed.
+struct parcel *parcel_stretch(struct parcel_pool *pool, struct buffer *buffer, struct span frames,
+                              uint32_t count);
+// Whether parcel_forward would pass the frame as it lies.
+bool parcel_passes(const struct frame *frame);
+// The frame with values of its body to be replaced: a hole for each of `values`, which are stretches of the
+// body in rising order. parcel_fill must follow before it is sent; that may happen on another shard. NULL
+// when memory is used up.
+struct parcel *parcel_open(struct parcel_pool *pool, const struct frame *frame, const struct span *values,
+                           unsigned count);
+// The same for an answer, whose id is to be replaced. It may take the last of the budget.
+struct parcel *parcel_open_answer(struct parcel_pool *pool, const struct frame *frame, const struct span *id);
+// Fills the holes in their order with `texts`, as many as there are holes, and writes the Content-Length that
+// follows from them. An empty text leaves nothing. False when memory is used up; the parcel is then as
+// before.
+bool parcel_fill(struct parcel *parcel, const struct piece *texts);
+// A frame of the hub's own, header block and all: takes `text`, which memory_take gave. It may take the last
+// of the budget. NULL when memory or the budget is used up; the text is then the caller's still.
+struct parcel *parcel_own(struct parcel_pool *pool, char *text, size_t count);
+// A parcel of this pool with all bytes of another one, in text of its own, so that it keeps no buffer. NULL
+// when memory or the budget is used up.
+struct parcel *parcel_copy_of(struct parcel_pool *pool, const struct parcel *parcel);
+// A parcel of this pool with the pieces of `origin`, which stays until it has been let go as often as it was
+// shared, and once more. NULL when memory is used up, or the part of the budget that events may take.
+struct parcel *parcel_share(struct parcel_pool *pool, struct parcel *origin);
+// Shortens a share of a stretch to its first frames.
+void parcel_shorten(struct parcel *parcel, size_t bytes, uint32_t frames);
+// Gives it back, on its owner's shard: the buffer's reference is dropped. Returns the origin that has been
+// shared once less now, or NULL.
+struct parcel *parcel_drop(struct parcel *parcel);
+
+// Leaves the body alone and puts marks around it, static texts that may be empty.
+void parcel_enclose(struct parcel *parcel, const char *before, const char *behind);
+
+// Copies all pieces, parcel->bytes in all, to `out`.
+void parcel_copy(const struct parcel *parcel, uint8_t *out);

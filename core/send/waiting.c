@@ -1,0 +1,53 @@
+#include "core/send/waiting.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "core/send/parcel.h"
+
+enum { BITS_MIN = 6 };
+
+struct waiting *waiting_create(uint32_t requests) {
+    uint32_t bits = BITS_MIN;
+    while (UINT64_C(1) << bits < requests)
+        bits++;
+    size_t bytes = sizeof(struct parcel *) << bits;
+    struct waiting *waiting = memory_take(sizeof *waiting + bytes);
+    if (!waiting)
+        return NULL;
+    *waiting = (struct waiting){.bits = bits};
+    memset(waiting->buckets, 0, bytes);
+    return waiting;
+}
+
+void waiting_destroy(struct waiting *waiting) {
+    memory_give(waiting);
+}
+
+// Fibonacci hashing: the top bits of the product. Hub ids are the hub's own, so nobody can choose a bucket.
+static uint64_t bucket_of(const struct waiting *waiting, uint64_t hub_id) {
+    return hub_id * UINT64_C(0x9E3779B97F4A7C15) >> (64 - waiting->bits);
+}
+
+void waiting_put(struct waiting *waiting, struct parcel *parcel) {
+    struct parcel **bucket = &waiting->buckets[bucket_of(waiting, parcel->hub_id)];
+    parcel->same_bucket = *bucket;
+    *bucket = parcel;
+    waiting->count++;
+}
+
+void waiting_take_out(struct waiting *waiting, struct parcel *parcel) {
+    struct parcel **link = &waiting->buckets[bucket_of(waiting, parcel->hub_id)];
+    while (*link != parcel)
+        link = &(*link)->same_bucket;
+    *link = parcel->same_bucket;
+    waiting->count--;
+}
+
+struct parcel *waiting_find(const struct waiting *waiting, uint64_t hub_id) {
+    struct parcel *parcel = waiting->buckets[bucket_of(waiting, hub_id)];
+    while (parcel && parcel->hub_id != hub_id)
+        parcel = parcel->same_bucket;
+    return parcel;
+}

@@ -1,0 +1,122 @@
+// The table of names, above all taking names out of runs of colliding ones.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+// cmocka.h needs the standard headers before it.
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include "core/agents/names.h"
+#include "core/base/memory.h"
+#include "tests/core/base/account.h"
+
+enum { KEYS = 500 };
+
+static char keys[KEYS][16];
+
+static size_t key(size_t index) {
+    return (size_t)snprintf(keys[index], sizeof keys[index], "name-%zu", index);
+}
+
+// Any sequence of adding and taking out agrees with a table of flags.
+static void any_sequence_agrees_with_a_table(void **state) {
+    (void)state;
+    for (uint64_t seed = 0; seed < 5; seed++) {
+        struct names names;
+        bool there[KEYS] = {false};
+        uint32_t number = 12345;
+        names_init(&names, &(struct siphash_key){{seed, 7}}, account());
+        for (unsigned round = 0; round < 5000; round++) {
+            number = number * 1664525 + 1013904223;
+            size_t index = (number >> 8) % KEYS, bytes = key(index);
+            if (there[index])
+                names_remove(&names, keys[index], bytes);
+            else
+                assert_true(names_add(&names, keys[index], bytes, &keys[index]));
+            there[index] = !there[index];
+            if (round % 1000 > 900 && there[index]) { // fewer again
+                names_remove(&names, keys[index], bytes);
+                there[index] = false;
+            }
+            if (round % 7 == 0)
+                names_shrink(&names);
+            assert_true(names.capacity <= 1024);
+            if (round % 50)
+                continue;
+            for (size_t other = 0; other < KEYS; other++) {
+                size_t other_bytes = key(other);
+                assert_ptr_equal(names_get(&names, keys[other], other_bytes),
+                                 there[other] ? &keys[other] : NULL);
+            }
+        }
+        names_deinit(&names);
+    }
+}
+
+static void a_name_is_all_its_bytes(void **state) {
+    (void)state;
+    struct names names;
+    int value;
+    names_init(&names, &TABLE_KEY, account());
+    assert_null(names_get(&names, "a", 1));
+    names_remove(&names, "a", 1);
+    assert_true(names_add(&names, "a\0b", 3, &value));
+    assert_null(names_get(&names, "a", 1));
+    assert_null(names_get(&names, "a\0c", 3));
+    assert_ptr_equal(names_get(&names, "a\0b", 3), &value);
+    names_deinit(&names);
+}
+
+static void without_memory_a_full_table_stays_as_it_is(void **state) {
+    (void)state;
+    struct names names;
+    size_t count = 0;
+    names_init(&names, &TABLE_KEY, account());
+    assert_true(names_add(&names, keys[0], key(0), &keys[0]));
+    memory_fail_after(0);
+    while (++count < KEYS && names_add(&names, keys[count], key(count), &keys[count]))
+        continue;
+    memory_fail_after(UINT64_MAX);
+    assert_true(count < KEYS);
+    assert_int_equal(names.count, count);
+    for (size_t index = 0; index <= count; index++)
+        assert_ptr_equal(names_get(&names, keys[index], strlen(keys[index])),
+                         index < count ? &keys[index] : NULL);
+    names_deinit(&names);
+}
+
+// Where a name lies depends on each bit of the key: who knows the rest of it can't tell.
+static void each_bit_of_the_key_moves_the_names(void **state) {
+    (void)state;
+    for (unsigned bit = 0; bit < 128; bit++) {
+        struct siphash_key hash_keys[2] = {{{1, 2}}, {{1, 2}}};
+        struct names names[2];
+        unsigned same = 0;
+        hash_keys[1].words[bit / 64] ^= UINT64_C(1) << bit % 64;
+        for (unsigned which = 0; which < 2; which++) {
+            names_init(&names[which], &hash_keys[which], account());
+            for (size_t index = 0; index < KEYS; index++)
+                assert_true(names_add(&names[which], keys[index], key(index), &keys[index]));
+        }
+        for (size_t slot = 0; slot < names[0].capacity; slot++)
+            same += names[0].entries[slot].key && names[0].entries[slot].key == names[1].entries[slot].key;
+        assert_in_range(same, 0, KEYS / 20); // by chance, one or so
+        for (unsigned which = 0; which < 2; which++)
+            names_deinit(&names[which]);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_bit_of_the_key_moves_the_names),
+        cmocka_unit_test(any_sequence_agrees_with_a_table),
+        cmocka_unit_test(a_name_is_all_its_bytes),
+        cmocka_unit_test(without_memory_a_full_table_stays_as_it_is),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

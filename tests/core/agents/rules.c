@@ -1,0 +1,158 @@
+// The routing rules, as a table: who is meant, and what is refused.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+// cmocka.h needs the standard headers before it.
+#include <cmocka.h>
+
+#include "core/agents/rules.h"
+#include "tests/core/base/account.h"
+
+static uint32_t nothing_owed(const void *context, uint64_t connection) {
+    (void)context, (void)connection;
+    return 0;
+}
+
+static void put(struct agents *agents, const char *id, uint64_t connection, enum governance governance) {
+    static const char capabilities[] =
+        "{\"methods\":[\"work\",\"governance/approval\"],\"tools\":[\"ci\"],\"review\":true}";
+    struct agent_offer offer = {
+        .connection = connection, .id = id, .id_bytes = strlen(id), .governance = governance};
+    assert_non_null(put_offer(agents, &offer, capabilities, sizeof capabilities - 1));
+}
+
+enum target { ABSENT, STRING, TOO_LONG, NOT_A_STRING };
+
+static struct rules_field field(enum target given, const char *text) {
+    return (struct rules_field){.given = given != ABSENT,
+                                .is_string = given == STRING || given == TOO_LONG,
+                                .text = text,
+                                .bytes = text ? strlen(text) : 0};
+}
+
+static void the_table(void **state) {
+    (void)state;
+    static const struct {
+        const char *method;
+        enum target given;
+        const char *target;
+        enum governance required;
+        uint64_t source;
+        enum error error;
+        const char *agent; // NULL: none
+    } table[] = {
+        {"anything", STRING, "loose", GOVERNANCE_AUTONOMOUS, 9, ERROR_NONE, "loose"},
+        {"anything", STRING, "strict", GOVERNANCE_MANUAL, 9, ERROR_NONE, "strict"},
+        {"work", STRING, "strict", GOVERNANCE_AUTONOMOUS, 9, ERROR_NONE, "strict"},
+        {"anything", STRING, "loose", GOVERNANCE_AUTONOMOUS, 1, ERROR_NONE, "loose"}, // itself, by name
+        {"work", STRING, "nobody", GOVERNANCE_AUTONOMOUS, 9, ERROR_AGENT_NOT_FOUND, NULL},
+        {"work", STRING, "loos", GOVERNANCE_AUTONOMOUS, 9, ERROR_AGENT_NOT_FOUND, NULL},
+        {"work", STRING, "", GOVERNANCE_AUTONOMOUS, 9, ERROR_AGENT_NOT_FOUND, NULL},
+        {"work", STRING, "@review", GOVERNANCE_AUTONOMOUS, 1, ERROR_NONE, "strict"}, // not itself
+        {"work", STRING, "@review", GOVERNANCE_AUTONOMOUS, 2, ERROR_NONE, "loose"},
+        {"work", STRING, "@work", GOVERNANCE_AUTONOMOUS, 9, ERROR_AGENT_NOT_FOUND, NULL}, // no capability
+        {"work", STRING, "@", GOVERNANCE_AUTONOMOUS, 9, ERROR_AGENT_NOT_FOUND, NULL},
+        {"work", TOO_LONG, NULL, GOVERNANCE_AUTONOMOUS, 9, ERROR_AGENT_NOT_FOUND, NULL},
+        {"work", NOT_A_STRING, NULL, GOVERNANCE_AUTONOMOUS, 9, ERROR_INVALID_PARAMS, NULL},
+        {"work", ABSENT, NULL, GOVERNANCE_AUTONOMOUS, 1, ERROR_NONE, "strict"}, // not itself
+        {"work", ABSENT, NULL, GOVERNANCE_AUTONOMOUS, 2, ERROR_NONE, "loose"},
+        {"play", ABSENT, NULL, GOVERNANCE_AUTONOMOUS, 9, ERROR_METHOD_NOT_FOUND, NULL},
+        {NULL, ABSENT, NULL, GOVERNANCE_AUTONOMOUS, 9, ERROR_METHOD_NOT_FOUND, NULL},
+        {NULL, STRING, "loose", GOVERNANCE_AUTONOMOUS, 9, ERROR_NONE, "loose"},
+        {"", ABSENT, NULL, GOVERNANCE_AUTONOMOUS, 9, ERROR_METHOD_NOT_FOUND, NULL},
+        {"anything", STRING, "loose", GOVERNANCE_HUMAN, 9, ERROR_GOVERNANCE_VIOLATION, "loose"},
+        {"work", ABSENT, NULL, GOVERNANCE_MANUAL, 2, ERROR_GOVERNANCE_VIOLATION, "loose"},
+        {"work", ABSENT, NULL, GOVERNANCE_HUMAN, 9, ERROR_NONE, "strict"}, // the only one that may
+        {"work", ABSENT, NULL, GOVERNANCE_HUMAN, 9, ERROR_NONE, "strict"}, // it isn't the other's turn
+        {"work", STRING, "@review", GOVERNANCE_MANUAL, 9, ERROR_NONE, "strict"},
+        {"work", STRING, "@review", GOVERNANCE_MANUAL, 9, ERROR_NONE, "strict"},
+        {"work", STRING, "@review", GOVERNANCE_MANUAL, 2, ERROR_GOVERNANCE_VIOLATION, "loose"},
+        {"anything", STRING, "loose", GOVERNANCE_SUPERVISED, 9, ERROR_NONE, "loose"},
+    };
+    struct agents agents;
+    agents_init(&agents, &TABLE_KEY, account());
+    put(&agents, "loose", 1, GOVERNANCE_SUPERVISED);
+    put(&agents, "strict", 2, GOVERNANCE_MANUAL);
+    for (size_t index = 0; index < sizeof table / sizeof *table; index++) {
+        struct rules_message message = {.method = table[index].method,
+                                        .method_bytes = table[index].method ? strlen(table[index].method) : 0,
+                                        .target = field(table[index].given, table[index].target),
+                                        .required = table[index].required,
+                                        .source = table[index].source};
+        struct rules_verdict verdict = rules_route(&agents, &message, nothing_owed, NULL);
+        assert_int_equal(verdict.error, table[index].error);
+        assert_int_equal(verdict.agent != NULL, table[index].agent != NULL);
+        if (!verdict.agent)
+            continue;
+        assert_int_equal(verdict.agent->id_bytes, strlen(table[index].agent));
+        assert_memory_equal(verdict.agent->id, table[index].agent, verdict.agent->id_bytes);
+    }
+    agents_deinit(&agents);
+}
+
+// Rules that read a second field: what it says, and who gets the message.
+static void tools_and_approvers(void **state) {
+    (void)state;
+    static const struct {
+        const char *method;
+        enum target given;
+        const char *text;
+        enum error error;
+        const char *agent;
+    } table[] = {
+        {"tool/integration", STRING, "ci", ERROR_NONE, "only"},
+        {"tool/integration", STRING, "cd", ERROR_TOOL, NULL},
+        {"tool/integration", STRING, "review", ERROR_TOOL, NULL}, // a capability is no tool
+        {"tool/integration", TOO_LONG, NULL, ERROR_TOOL, NULL},
+        {"tool/integration", NOT_A_STRING, NULL, ERROR_INVALID_PARAMS, NULL},
+        {"tool/integration", ABSENT, NULL, ERROR_INVALID_PARAMS, NULL},
+        {"governance/approval", STRING, "human", ERROR_NONE, "human"},
+        {"governance/approval", STRING, "nobody", ERROR_NONE, "only"}, // then by method
+        {"governance/approval", ABSENT, NULL, ERROR_NONE, "only"},
+    };
+    struct agents agents;
+    agents_init(&agents, &TABLE_KEY, account());
+    put(&agents, "only", 1, GOVERNANCE_MANUAL);
+    struct agent_offer human = {.connection = 2, .id = "human", .id_bytes = 5};
+    assert_non_null(put_offer(&agents, &human, "{}", 2));
+    for (size_t index = 0; index < sizeof table / sizeof *table; index++) {
+        struct rules_message message = {
+            .method = table[index].method, .method_bytes = strlen(table[index].method), .source = 9};
+        assert_true(rules_read_tool(&message) != rules_read_approver(&message));
+        *(rules_read_tool(&message) ? &message.tool : &message.approver) =
+            field(table[index].given, table[index].text);
+        struct rules_verdict verdict = rules_route(&agents, &message, nothing_owed, NULL);
+        assert_int_equal(verdict.error, table[index].error);
+        assert_true(verdict.error != ERROR_INVALID_PARAMS || strcmp(verdict.field, "params.tool") == 0);
+        if (table[index].agent)
+            assert_memory_equal(verdict.agent->id, table[index].agent, strlen(table[index].agent));
+        else
+            assert_null(verdict.agent);
+    }
+    agents_deinit(&agents);
+}
+
+static void an_event_is_one_that_names_no_agent(void **state) {
+    (void)state;
+    struct rules_message message = {.method = "event", .method_bytes = 5};
+    assert_true(rules_is_event(&message));
+    message.target = field(STRING, "agent");
+    assert_false(rules_is_event(&message));
+    message.target = field(NOT_A_STRING, NULL);
+    assert_false(rules_is_event(&message));
+    message = (struct rules_message){.method = "events", .method_bytes = 6};
+    assert_false(rules_is_event(&message));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_table),
+        cmocka_unit_test(tools_and_approvers),
+        cmocka_unit_test(an_event_is_one_that_names_no_agent),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

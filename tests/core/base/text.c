@@ -1,0 +1,105 @@
+// The growing text: what it writes must be JSON whatever goes in, and a failure is said once, at the end.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+// cmocka.h needs the standard headers before it.
+#include <cmocka.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "core/base/memory.h"
+#include "core/base/text.h"
+
+static void strings_are_escaped(void **state) {
+    (void)state;
+    static const struct {
+        const char *in;
+        size_t bytes;
+        const char *out;
+    } table[] = {
+        {"", 0, "\"\""},
+        {"plain", 5, "\"plain\""},
+        {"\"\\/", 3, "\"\\\"\\\\/\""},
+        {"a\nb", 3, "\"a\\u000ab\""},
+        {"\0\x1f\x20\x7f", 4, "\"\\u0000\\u001f \x7f\""},
+        {"\xc3\xa9", 2, "\"\xc3\xa9\""},
+        {"end\t", 4, "\"end\\u0009\""},
+    };
+    for (size_t index = 0; index < sizeof table / sizeof *table; index++) {
+        struct text text;
+        text_init(&text);
+        text_string(&text, table[index].in, table[index].bytes);
+        assert_false(text.failed);
+        assert_int_equal(text.length, strlen(table[index].out));
+        assert_memory_equal(text.bytes, table[index].out, text.length);
+        text_deinit(&text);
+    }
+}
+
+static void numbers_of_all_lengths(void **state) {
+    (void)state;
+    static const int64_t table[] = {0, 7, -7, 10, 99, 100, INT64_MAX, INT64_MIN, INT64_C(9007199254740991)};
+    for (size_t index = 0; index < sizeof table / sizeof *table; index++) {
+        char expected[32];
+        struct text text;
+        int count = snprintf(expected, sizeof expected, "%" PRId64, table[index]);
+        text_init(&text);
+        text_number(&text, table[index]);
+        assert_int_equal(text.length, count);
+        assert_memory_equal(text.bytes, expected, text.length);
+        text_deinit(&text);
+    }
+    char digits[20], expected[24];
+    for (uint64_t number = 1; number; number = number > UINT64_MAX / 3 ? 0 : number * 3) {
+        int count = snprintf(expected, sizeof expected, "%" PRIu64, number);
+        assert_int_equal(text_digits(digits, number), count);
+        assert_memory_equal(digits, expected, (size_t)count);
+    }
+    assert_int_equal(text_digits(digits, UINT64_MAX), 20);
+    assert_memory_equal(digits, "18446744073709551615", 20);
+}
+
+static void it_grows(void **state) {
+    (void)state;
+    struct text text;
+    text_init(&text);
+    for (unsigned index = 0; index < 5000; index++)
+        text_put(&text, "ab");
+    assert_int_equal(text.length, 10000);
+    for (size_t at = 0; at < text.length; at++)
+        assert_int_equal(text.bytes[at], at % 2 ? 'b' : 'a');
+    text_deinit(&text);
+    assert_null(text.bytes);
+}
+
+static void a_failure_stays(void **state) {
+    (void)state;
+    struct text text;
+    text_init(&text);
+    text_put(&text, "before");
+    memory_fail_after(0);
+    for (unsigned index = 0; index < 100 && !text.failed; index++)
+        text_string(&text, "more and more", 13);
+    assert_true(text.failed);
+    memory_fail_after(UINT64_MAX);
+    size_t length = text.length;
+    text_put(&text, "x");
+    assert_int_equal(text.length, length);
+    assert_memory_equal(text.bytes, "before", 6);
+    text_deinit(&text);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(strings_are_escaped),
+        cmocka_unit_test(numbers_of_all_lengths),
+        cmocka_unit_test(it_grows),
+        cmocka_unit_test(a_failure_stays),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

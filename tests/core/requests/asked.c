@@ -1,0 +1,205 @@
+// What an id of a cancel means: the latest request of that value which isn't cancelled, in short lists and in
+// long ones, and in long ones without going through them.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// cmocka.h needs the standard headers before it.
+#include <cmocka.h>
+
+#include "core/base/limits.h"
+#include "core/base/memory.h"
+#include "core/requests/asked.h"
+#include "core/requests/pending.h"
+#include "tests/core/base/account.h"
+
+enum { LONG = 50000 };
+
+struct source {
+    struct pending_table table;
+    struct asked asked;
+};
+
+static void source_init(struct source *source) {
+    pending_table_init(&source->table, 0, account());
+    asked_init(&source->asked);
+}
+
+static void source_deinit(struct source *source) {
+    while (!list_empty(&source->asked.requests))
+        pending_end(&source->table, list_entry(source->asked.requests.next, struct pending, by_source));
+    asked_deinit(&source->asked, account());
+    pending_table_deinit(&source->table);
+}
+
+static struct pending *ask(struct source *source, const char *id) {
+    struct pending *pending = pending_add(&source->table, id, (uint32_t)strlen(id));
+    assert_non_null(pending);
+    asked_add(&source->asked, pending, &TABLE_KEY, account());
+    return pending;
+}
+
+static void ask_numbers(struct source *source, unsigned first, unsigned count) {
+    char id[16];
+    for (unsigned number = first; number < first + count; number++) {
+        snprintf(id, sizeof id, "%u", number);
+        ask(source, id);
+    }
+}
+
+static struct pending *find(struct source *source, const char *id) {
+    uint8_t text[1024] = {0};
+    size_t bytes = strlen(id);
+    assert_true(bytes + BUFFER_SLACK_BYTES <= sizeof text);
+    memcpy(text, id, bytes);
+    return asked_find(&source->asked, text, (struct span){0, (uint32_t)bytes}, &TABLE_KEY, account());
+}
+
+static void meanings(struct source *source) {
+    static const struct {
+        const char *asked, *cancelled;
+        bool same;
+    } cases[] = {
+        {"\"a\"", "\"\\u0061\"", true},
+        {"\"\\u0061b\"", "\"ab\"", true},
+        {"\"\\ud83d\\ude00\"", "\"\xf0\x9f\x98\x80\"", true},
+        {"\"7000000\"", "7000000", false},
+        {"8000000", "8000000.0", true},
+        {"8.1e6", "8100000", true},
+        {"-0", "0.0", true},
+        {"-7", "-7", true},
+        {"-8", "-8.0", true},
+        {"-8000000", "8000000", false},
+        {"-8.1e6", "-8100000", true},
+        {"0.5", "50e-2", true},
+        {"9007199254740993", "9007199254740993.0", true},
+        {"9007199254740993", "9007199254740992.0", false},
+        {"1e400", "1e400", true},
+        {"1e401", "10e400", true},
+        {"9007199254740993", "9007199254740993", true},
+        {"\"\\ud800\"", "\"\\ud800\"", true},
+        {"\"\\ud800\"", "\"\\ufffd\"", true}, // half of a pair, and what stands for it
+        {"\"\"", "\"\"", true},
+    };
+    for (size_t index = 0; index < sizeof cases / sizeof *cases; index++) {
+        struct pending *pending = ask(source, cases[index].asked);
+        assert_ptr_equal(find(source, cases[index].cancelled), cases[index].same ? pending : NULL);
+        pending_end(&source->table, pending);
+        assert_null(find(source, cases[index].cancelled));
+    }
+}
+
+static void ids_match_by_value_in_short_lists_and_long_ones(void **state) {
+    (void)state;
+    struct source source;
+    source_init(&source);
+    meanings(&source);
+    ask_numbers(&source, 1, LONG);
+    meanings(&source);
+    source_deinit(&source);
+}
+
+static void latest_of_several(struct source *source) {
+    struct pending *first = ask(source, "\"x\""), *second = ask(source, "\"\\u0078\"");
+    assert_ptr_equal(find(source, "\"x\""), second);
+    struct pending *third = ask(source, "\"x\"");
+    assert_ptr_equal(find(source, "\"x\""), third);
+    pending_end(&source->table, third);
+    asked_cancel(second);
+    assert_ptr_equal(find(source, "\"x\""), first);
+    asked_cancel(first);
+    assert_null(find(source, "\"x\""));
+    pending_end(&source->table, first);
+    pending_end(&source->table, second);
+}
+
+static void the_latest_is_meant_and_none_twice(void **state) {
+    (void)state;
+    struct source source;
+    source_init(&source);
+    latest_of_several(&source);
+    struct pending *before = ask(&source, "\"y\""), *later = ask(&source, "\"y\"");
+    ask_numbers(&source, 1, LONG);
+    assert_ptr_equal(find(&source, "\"y\""), later); // filed from the list
+    asked_cancel(later);
+    assert_ptr_equal(find(&source, "\"y\""), before);
+    latest_of_several(&source);
+    source_deinit(&source);
+}
+
+static void a_table_goes_when_the_list_is_short_again(void **state) {
+    (void)state;
+    struct source source;
+    source_init(&source);
+    ask_numbers(&source, 1, LONG);
+    assert_non_null(find(&source, "1"));
+    assert_non_null(source.asked.buckets);
+    while (!list_empty(&source.asked.requests))
+        pending_end(&source.table, list_entry(source.asked.requests.next, struct pending, by_source));
+    for (unsigned turn = 0; turn < 3 * LONG; turn++) {
+        struct pending *pending = ask(&source, "\"one at a time\"");
+        assert_ptr_equal(find(&source, "\"one at a time\""), pending);
+        pending_end(&source.table, pending);
+    }
+    assert_null(source.asked.buckets);
+    source_deinit(&source);
+}
+
+// Looked through one by one, each list of this length takes more than a millisecond.
+static void a_long_list_is_not_gone_through(void **state) {
+    (void)state;
+    struct source source;
+    source_init(&source);
+    ask_numbers(&source, 1, LONG);
+    for (unsigned turn = 0; turn < 4 * LONG; turn++)
+        assert_null(find(&source, "\"nobody's\""));
+    while (!list_empty(&source.asked.requests))
+        pending_end(&source.table, list_entry(source.asked.requests.next, struct pending, by_source));
+    for (unsigned count = 0; count < LONG; count++)
+        asked_cancel(ask(&source, "\"the same\""));
+    for (unsigned turn = 0; turn < 4 * LONG; turn++)
+        assert_null(find(&source, "\"the same\""));
+    source_deinit(&source);
+}
+
+static void without_memory_for_a_table_requests_are_found(void **state) {
+    (void)state;
+    struct source source;
+    source_init(&source);
+    ask_numbers(&source, 1, LONG);
+    memory_fail_after(0);
+    assert_non_null(find(&source, "1"));
+    assert_null(source.asked.buckets);
+    memory_fail_after(UINT64_MAX);
+    assert_non_null(find(&source, "2"));
+    assert_non_null(source.asked.buckets);
+    struct pending *others[2 * LONG]; // more than the table is for: it has no memory to grow
+    for (size_t index = 0; index < sizeof others / sizeof *others; index++)
+        others[index] = pending_add(&source.table, "\"other\"", 7);
+    memory_fail_after(0);
+    for (size_t index = 0; index < sizeof others / sizeof *others; index++)
+        asked_add(&source.asked, others[index], &TABLE_KEY, account());
+    memory_fail_after(UINT64_MAX);
+    assert_ptr_equal(find(&source, "\"other\""), others[2 * LONG - 1]);
+    char id[16];
+    for (unsigned number = 1; number <= LONG; number += 1000) {
+        snprintf(id, sizeof id, "%u", number);
+        assert_non_null(find(&source, id));
+    }
+    source_deinit(&source);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ids_match_by_value_in_short_lists_and_long_ones),
+        cmocka_unit_test(the_latest_is_meant_and_none_twice),
+        cmocka_unit_test(a_table_goes_when_the_list_is_short_again),
+        cmocka_unit_test(a_long_list_is_not_gone_through),
+        cmocka_unit_test(without_memory_for_a_table_requests_are_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,358 @@
+// Parcels: what leaves is what came in, but for the value that was spliced and a canonical Content-Length.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+// cmocka.h needs the standard headers before it.
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include "core/base/limits.h"
+#include "core/base/memory.h"
+#include "core/send/parcel.h"
+
+struct fixture {
+    struct buffer_budget budget;
+    struct buffer_pool buffers;
+    struct parcel_pool parcels;
+    struct buffer *buffer;
+    struct frame_scan scan;
+    struct frame frame;
+};
+
+static void set_up(struct fixture *fixture, const char *text) {
+    static const struct frame_limits limits = {8192, 1 << 24};
+    enum { AT = 7 }; // a frame rarely begins where its buffer does
+    *fixture = (struct fixture){.budget.bytes_max = 1 << 24};
+    buffer_pool_init(&fixture->buffers, &fixture->budget);
+    parcel_pool_init(&fixture->parcels, &fixture->budget, 3);
+    fixture->buffer = buffer_take(&fixture->buffers);
+    memset(fixture->buffer->bytes, '#', fixture->buffer->capacity);
+    memcpy(fixture->buffer->bytes + AT, text, strlen(text));
+    frame_scan_begin(&fixture->scan);
+    assert_int_equal(frame_scan(&fixture->scan, fixture->buffer->bytes + AT, strlen(text), &limits),
+                     FRAME_WHOLE);
+    fixture->frame = frame_at(fixture->buffer, AT, &fixture->scan);
+}
+
+static void tear_down(struct fixture *fixture) {
+    buffer_drop(fixture->buffer);
+    assert_true(parcel_pool_full(&fixture->parcels));
+    parcel_pool_deinit(&fixture->parcels);
+    assert_true(buffer_pool_full(&fixture->buffers));
+    buffer_pool_deinit(&fixture->buffers);
+    assert_int_equal(fixture->budget.bytes, 0);
+}
+
+static void assert_reads(const struct parcel *parcel, const char *expected) {
+    char out[2048];
+    assert_int_equal(parcel->bytes, strlen(expected));
+    assert_int_equal(parcel->hole_count, 0);
+    parcel_copy(parcel, (uint8_t *)out);
+    assert_memory_equal(out, expected, parcel->bytes);
+}
+
+static void a_frame_is_forwarded_as_it_lies(void **state) {
+    (void)state;
+    static const struct {
+        const char *in, *out;
+        unsigned pieces;
+    } table[] = {
+        {"Content-Length: 2\r\n\r\n{}", "Content-Length: 2\r\n\r\n{}", 1},
+        {"Content-Length: 2\r\nA: b\r\n\r\n[]", "Content-Length: 2\r\nA: b\r\n\r\n[]", 1},
+        {"A: b\r\nCONTENT-length:002\r\nC:d\r\n\r\n{}", "Content-Length: 2\r\nA: b\r\nC:d\r\n\r\n{}", 3},
+        {"content-length: 2\r\n\r\n{}", "Content-Length: 2\r\n\r\n{}", 2},
+        {"A: b\r\nContent-Length: 2\r\n\r\n{}", "Content-Length: 2\r\nA: b\r\n\r\n{}", 3},
+    };
+    for (size_t index = 0; index < sizeof table / sizeof *table; index++) {
+        struct fixture fixture;
+        set_up(&fixture, table[index].in);
+        struct parcel *parcel = parcel_forward(&fixture.parcels, &fixture.frame);
+        assert_int_equal(parcel->piece_count, table[index].pieces);
+        assert_int_equal(fixture.buffer->references, 2);
+        assert_reads(parcel, table[index].out);
+        parcel_drop(parcel);
+        assert_int_equal(fixture.buffer->references, 1);
+        tear_down(&fixture);
+    }
+}
+
+static bool fill(struct parcel *parcel, const char *text) {
+    return parcel_fill(parcel, &(struct piece){text, strlen(text)});
+}
+
+static void a_value_is_spliced(void **state) {
+    (void)state;
+    static const struct {
+        const char *in;
+        struct span id;
+        const char *with, *out;
+    } table[] = {
+        {"Content-Length: 8\r\n\r\n{\"id\":1}",
+         {6, 1},
+         "4503599627370498",
+         "Content-Length: 23\r\n\r\n{\"id\":4503599627370498}"},
+        {"Content-Length: 25\r\n\r\n{\"id\":\"a long one\",\"b\":2}",
+         {6, 12},
+         "7",
+         "Content-Length: 14\r\n\r\n{\"id\":7,\"b\":2}"},
+        {"A: b\r\ncontent-length:8\r\nC: d\r\n\r\n{\"id\":1}",
+         {6, 1},
+         "\"x\"",
+         "Content-Length: 10\r\nA: b\r\nC: d\r\n\r\n{\"id\":\"x\"}"},
+        {"Content-Length: 1\r\n\r\n1", {0, 1}, "22", "Content-Length: 2\r\n\r\n22"},
+    };
+    for (size_t index = 0; index < sizeof table / sizeof *table; index++) {
+        struct fixture fixture;
+        set_up(&fixture, table[index].in);
+        struct parcel *parcel = parcel_open(&fixture.parcels, &fixture.frame, &table[index].id, 1);
+        assert_int_equal(parcel->hole_count, 1);
+        assert_true(fill(parcel, table[index].with));
+        assert_reads(parcel, table[index].out);
+        parcel_drop(parcel);
+        tear_down(&fixture);
+    }
+}
+
+static void a_value_of_any_length_fits(void **state) {
+    (void)state;
+    for (size_t bytes = 1; bytes <= 256; bytes++) {
+        struct fixture fixture;
+        char id[257], expected[512];
+        memset(id, 'i', bytes);
+        id[bytes] = '\0';
+        set_up(&fixture, "Content-Length: 8\r\n\r\n{\"id\":1}");
+        struct parcel *parcel = parcel_open(&fixture.parcels, &fixture.frame, &(struct span){6, 1}, 1);
+        assert_true(parcel_fill(parcel, &(struct piece){id, bytes}));
+        memset(id, '!', bytes); // the parcel has its own
+        snprintf(expected, sizeof expected, "Content-Length: %zu\r\n\r\n{\"id\":", 7 + bytes);
+        size_t head = strlen(expected);
+        memset(expected + head, 'i', bytes);
+        memcpy(expected + head + bytes, "}", 2);
+        assert_reads(parcel, expected);
+        parcel_drop(parcel);
+        tear_down(&fixture);
+    }
+}
+
+static void several_values_are_spliced_and_cut(void **state) {
+    (void)state;
+    static const struct {
+        const char *in;
+        struct span values[PARCEL_HOLES_MAX];
+        unsigned count;
+        const char *texts[PARCEL_HOLES_MAX];
+        const char *out;
+    } table[] = {
+        {"Content-Length: 12\r\n\r\n[1,22,3,444]",
+         {{1, 1}, {3, 2}, {6, 1}, {8, 3}},
+         4,
+         {"a", "bb", "", "dd"},
+         "Content-Length: 10\r\n\r\n[a,bb,,dd]"},
+        {"A: b\r\nContent-Length: 14\r\nC: d\r\n\r\n{\"id\":1,\"b\":2}",
+         {{1, 7}},
+         1,
+         {""},
+         "Content-Length: 7\r\nA: b\r\nC: d\r\n\r\n{\"b\":2}"},
+        {"Content-Length: 3\r\n\r\n123",
+         {{0, 1}, {1, 1}, {2, 1}},
+         3,
+         {"a long text that does not fit the parcel", "another one that is as long as that is", "c"},
+         "Content-Length: 79\r\n\r\na long text that does not fit the parcelanother one that is as long as "
+         "that "
+         "isc"},
+    };
+    for (size_t index = 0; index < sizeof table / sizeof *table; index++) {
+        struct fixture fixture;
+        struct piece texts[PARCEL_HOLES_MAX];
+        set_up(&fixture, table[index].in);
+        for (unsigned which = 0; which < table[index].count; which++)
+            texts[which] = (struct piece){table[index].texts[which], strlen(table[index].texts[which])};
+        struct parcel *parcel =
+            parcel_open(&fixture.parcels, &fixture.frame, table[index].values, table[index].count);
+        assert_true(parcel_fill(parcel, texts));
+        assert_reads(parcel, table[index].out);
+        parcel_drop(parcel);
+        tear_down(&fixture);
+    }
+}
+
+// A member of a batch goes under the batch's header block, as a frame of its own.
+static void a_member_of_a_batch_is_a_frame(void **state) {
+    (void)state;
+    struct fixture fixture;
+    set_up(&fixture, "Content-Length: 15\r\nA: b\r\n\r\n[{\"id\":1},22,3]");
+    struct frame member = fixture.frame;
+    member.body = (struct span){fixture.frame.body.at + 1, 8};
+    struct parcel *whole = parcel_forward(&fixture.parcels, &member);
+    assert_reads(whole, "Content-Length: 8\r\nA: b\r\n\r\n{\"id\":1}");
+    struct parcel *spliced = parcel_open(&fixture.parcels, &member, &(struct span){6, 1}, 1);
+    assert_true(fill(spliced, "77"));
+    assert_reads(spliced, "Content-Length: 9\r\nA: b\r\n\r\n{\"id\":77}");
+    parcel_enclose(spliced, "[", "]");
+    assert_reads(spliced, "[{\"id\":77}]");
+    parcel_enclose(whole, "", "");
+    assert_reads(whole, "{\"id\":1}");
+    parcel_drop(whole);
+    parcel_drop(spliced);
+    tear_down(&fixture);
+}
+
+static void a_forwarded_body_is_enclosed(void **state) {
+    (void)state;
+    struct fixture fixture;
+    set_up(&fixture, "Content-Length: 2\r\n\r\n{}");
+    struct parcel *parcel = parcel_forward(&fixture.parcels, &fixture.frame);
+    assert_int_equal(parcel->piece_count, 1);
+    parcel_enclose(parcel, ",", "]");
+    assert_reads(parcel, ",{}]");
+    parcel_drop(parcel);
+    tear_down(&fixture);
+}
+
+// An origin of one shard, shared on another.
+static void shares_keep_their_origin(void **state) {
+    (void)state;
+    struct fixture fixture;
+    struct parcel_pool other;
+    set_up(&fixture, "A: b\r\nContent-Length: 2\r\n\r\n{}");
+    parcel_pool_init(&other, &fixture.budget, 4);
+    struct parcel *origin = parcel_forward(&fixture.parcels, &fixture.frame);
+    origin->lane = LANE_HIGH;
+    struct parcel *first = parcel_share(&other, origin), *second = parcel_share(&other, origin);
+    assert_int_equal(origin->shares, 2);
+    assert_int_equal(fixture.buffer->references, 2);
+    assert_reads(first, "Content-Length: 2\r\nA: b\r\n\r\n{}");
+    assert_int_equal(second->lane, LANE_HIGH);
+    struct parcel *copy = parcel_copy_of(&other, first);
+    assert_null(copy->origin);
+    assert_ptr_equal(parcel_drop(first), origin);
+    assert_ptr_equal(parcel_drop(second), origin);
+    assert_null(parcel_drop(copy));
+    origin->shares = 0; // let go twice
+    assert_null(parcel_drop(origin));
+    assert_true(parcel_pool_full(&other));
+    parcel_pool_deinit(&other);
+    tear_down(&fixture);
+}
+
+static void a_copy_keeps_no_buffer(void **state) {
+    (void)state;
+    struct fixture fixture;
+    set_up(&fixture, "A: b\r\nContent-Length: 2\r\n\r\n{}");
+    struct parcel *parcel = parcel_forward(&fixture.parcels, &fixture.frame);
+    parcel->hub_id = 77;
+    parcel->lane = LANE_HIGH;
+    struct parcel *copy = parcel_copy_of(&fixture.parcels, parcel);
+    parcel_drop(parcel);
+    assert_int_equal(fixture.buffer->references, 1);
+    memset(fixture.buffer->bytes, '#', fixture.buffer->capacity);
+    assert_reads(copy, "Content-Length: 2\r\nA: b\r\n\r\n{}");
+    assert_int_equal(copy->hub_id, 77);
+    assert_int_equal(copy->lane, LANE_HIGH);
+    parcel_drop(copy);
+    tear_down(&fixture);
+}
+
+static void without_memory_nothing_is_kept(void **state) {
+    (void)state;
+    struct fixture fixture;
+    char id[200] = {0}, text[] = "own";
+    set_up(&fixture, "Content-Length: 8\r\n\r\n{\"id\":1}");
+    memory_fail_after(0);
+    assert_null(parcel_forward(&fixture.parcels, &fixture.frame));
+    assert_null(parcel_open(&fixture.parcels, &fixture.frame, &(struct span){6, 1}, 1));
+    assert_null(parcel_own(&fixture.parcels, text, 3));
+    memory_fail_after(1);
+    struct parcel *parcel = parcel_open(&fixture.parcels, &fixture.frame, &(struct span){6, 1}, 1);
+    assert_false(parcel_fill(parcel, &(struct piece){id, sizeof id}));
+    assert_true(fill(parcel, "5")); // it is as it was, and another text may fit
+    assert_reads(parcel, "Content-Length: 8\r\n\r\n{\"id\":5}");
+    assert_null(parcel_copy_of(&fixture.parcels, parcel));
+    memory_fail_after(UINT64_MAX);
+    parcel_drop(parcel);
+    tear_down(&fixture);
+}
+
+// Events find no room first, then other messages, answers last; what lies at rest is counted already.
+static void the_budget_bounds_each_use(void **state) {
+    (void)state;
+    struct fixture fixture;
+    struct parcel *kept = NULL, *parcel;
+    struct span id = {6, 1};
+    uint64_t counts[3] = {0};
+    set_up(&fixture, "Content-Length: 8\r\n\r\n{\"id\":1}");
+    struct buffer_budget *budget = &fixture.budget;
+    struct parcel *origin = parcel_forward(&fixture.parcels, &fixture.frame);
+    uint64_t max = budget->bytes_max = budget->bytes + (1 << 20);
+    for (unsigned use = 0; use < 3; use++) {
+        while ((parcel = use == 0   ? parcel_share(&fixture.parcels, origin)
+                         : use == 1 ? parcel_open(&fixture.parcels, &fixture.frame, &id, 1)
+                                    : parcel_open_answer(&fixture.parcels, &fixture.frame, &id))) {
+            parcel->next = kept;
+            kept = parcel;
+            counts[use]++;
+        }
+        assert_true(budget->bytes <= max);
+        assert_int_equal(budget->refused, use + 1);
+    }
+    assert_in_range(counts[0] * sizeof *parcel, max / 2, max - max / 16 * 3);
+    assert_true(counts[1] > counts[2] && counts[2] > 0);
+    assert_null(parcel_own(&fixture.parcels, NULL, 0));
+    assert_null(parcel_copy_of(&fixture.parcels, kept));
+    for (uint64_t left = counts[0] + counts[1] + counts[2]; left > 0; left--) {
+        parcel = kept;
+        kept = kept->next;
+        parcel_drop(parcel);
+    }
+    origin->shares = 0;
+    parcel = parcel_share(&fixture.parcels, origin);
+    assert_non_null(parcel);
+    parcel_drop(parcel);
+    origin->shares = 0;
+    parcel_drop(origin);
+    tear_down(&fixture);
+}
+
+// A text that doesn't fit into the parcel itself, and one of the hub's own.
+static void texts_are_within_the_budget(void **state) {
+    (void)state;
+    struct fixture fixture;
+    static const char id[10000];
+    set_up(&fixture, "Content-Length: 8\r\n\r\n{\"id\":1}");
+    struct parcel *parcel = parcel_open_answer(&fixture.parcels, &fixture.frame, &(struct span){6, 1});
+    char *text = memory_take(sizeof id);
+    parcel_drop(parcel_own(&fixture.parcels, memory_take(1), 1)); // one is at rest
+    uint64_t before = fixture.budget.bytes;
+    fixture.budget.bytes_max = before + sizeof id - 1;
+    assert_false(parcel_fill(parcel, &(struct piece){id, sizeof id}));
+    assert_null(parcel_own(&fixture.parcels, text, sizeof id));
+    assert_int_equal(fixture.budget.bytes, before);
+    fixture.budget.bytes_max = 1 << 24;
+    assert_true(parcel_fill(parcel, &(struct piece){id, sizeof id}));
+    assert_true(fixture.budget.bytes >= before + sizeof id);
+    parcel_drop(parcel);
+    parcel_drop(parcel_own(&fixture.parcels, text, sizeof id));
+    tear_down(&fixture);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_frame_is_forwarded_as_it_lies),
+        cmocka_unit_test(a_value_is_spliced),
+        cmocka_unit_test(a_value_of_any_length_fits),
+        cmocka_unit_test(a_copy_keeps_no_buffer),
+        cmocka_unit_test(without_memory_nothing_is_kept),
+        cmocka_unit_test(several_values_are_spliced_and_cut),
+        cmocka_unit_test(a_member_of_a_batch_is_a_frame),
+        cmocka_unit_test(a_forwarded_body_is_enclosed),
+        cmocka_unit_test(shares_keep_their_origin),
+        cmocka_unit_test(the_budget_bounds_each_use),
+        cmocka_unit_test(texts_are_within_the_budget),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,413 @@
+// The header block: tables of blocks that must be taken and blocks that must be refused, each judged whole,
+// byte by byte and at every split. All input ends at an unreadable page, so a read past it is a crash.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/mman.h>
+
+// cmocka.h needs the standard headers before it.
+#include <cmocka.h>
+
+#include "core/wire/frame.h"
+#include "tests/core/wire/frame_blocks.h"
+
+enum { INPUT_BYTES_MAX = 64 * 1024, PAGE_BYTES = 4096 };
+
+static const struct frame_limits usual_limits = {.header_bytes_max = 8192, .body_bytes_max = 1 << 24};
+static uint8_t *input_end; // the unreadable page starts here
+
+static int map_input(void **state) {
+    (void)state;
+    uint8_t *map =
+        mmap(NULL, INPUT_BYTES_MAX + PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (map == MAP_FAILED || mprotect(map + INPUT_BYTES_MAX, PAGE_BYTES, PROT_NONE) != 0)
+        return -1;
+    input_end = map + INPUT_BYTES_MAX;
+    return 0;
+}
+
+static int unmap_input(void **state) {
+    (void)state;
+    return munmap(input_end - INPUT_BYTES_MAX, INPUT_BYTES_MAX + PAGE_BYTES);
+}
+
+// Goes on with the scan, the frame's first `bytes` lying right before the unreadable page; so they move at
+// each call.
+static enum frame_result go_on(struct frame_scan *scan, const void *text, size_t bytes,
+                               const struct frame_limits *limits) {
+    assert_true(bytes <= INPUT_BYTES_MAX);
+    memcpy(input_end - bytes, text, bytes);
+    return frame_scan(scan, input_end - bytes, bytes, limits);
+}
+
+static enum frame_result scan_whole(struct frame_scan *scan, const void *text, size_t bytes,
+                                    const struct frame_limits *limits) {
+    frame_scan_begin(scan);
+    return go_on(scan, text, bytes, limits);
+}
+
+static void assert_same(const struct frame_scan *left, const struct frame_scan *right) {
+    assert_int_equal(left->fault, right->fault);
+    assert_int_equal(left->fault_at, right->fault_at);
+    assert_int_equal(left->header_bytes, right->header_bytes);
+    assert_int_equal(left->body_bytes, right->body_bytes);
+    assert_int_equal(left->length_line_at, right->length_line_at);
+    assert_int_equal(left->length_line_bytes, right->length_line_bytes);
+    assert_int_equal(left->canonical, right->canonical);
+    assert_int_equal(left->version, right->version);
+    assert_int_equal(left->governance_given, right->governance_given);
+    assert_int_equal(left->governance_bad, right->governance_bad);
+    assert_int_equal(left->governance, right->governance);
+    assert_int_equal(left->timeout_given, right->timeout_given);
+    assert_int_equal(left->timeout_bad, right->timeout_bad);
+    assert_int_equal(left->timeout_ms, right->timeout_ms);
+}
+
+// Every way of cutting the input in two or three, and every byte by itself, ends as the whole does.
+static void assert_splits_agree(const char *text, size_t bytes, const struct frame_limits *limits) {
+    struct frame_scan whole, cut;
+    enum frame_result expected = scan_whole(&whole, text, bytes, limits);
+    frame_scan_begin(&cut);
+    enum frame_result result = FRAME_PARTIAL;
+    for (size_t come = 0; come <= bytes; come++)
+        result = go_on(&cut, text, come, limits);
+    assert_int_equal(result, expected);
+    assert_same(&cut, &whole);
+    for (size_t first = 0; first <= bytes; first++) {
+        for (size_t second = first; second <= bytes; second++) {
+            frame_scan_begin(&cut);
+            go_on(&cut, text, first, limits);
+            go_on(&cut, text, second, limits);
+            assert_int_equal(go_on(&cut, text, bytes, limits), expected);
+            assert_same(&cut, &whole);
+        }
+    }
+}
+
+static void takes_good_blocks(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof good_blocks / sizeof *good_blocks; i++) {
+        const struct good *good = &good_blocks[i];
+        char text[256];
+        size_t block = strlen(good->block), bytes = block + good->body_bytes;
+        snprintf(text, sizeof text, "%s....................", good->block);
+        struct frame_scan scan;
+        for (size_t come = 0; come < bytes; come++) {
+            assert_int_equal(scan_whole(&scan, text, come, &usual_limits), FRAME_PARTIAL);
+            assert_int_equal(scan.header_bytes, come < block ? 0 : block);
+        }
+        for (size_t come = bytes; come <= bytes + 5; come++)
+            assert_int_equal(scan_whole(&scan, text, come, &usual_limits), FRAME_WHOLE);
+        assert_int_equal(scan.fault, FRAME_FAULT_NONE);
+        assert_int_equal(scan.header_bytes, block);
+        assert_int_equal(scan.body_bytes, good->body_bytes);
+        assert_int_equal(scan.canonical, good->canonical);
+        assert_int_equal(scan.version, good->version);
+        assert_int_equal(strncasecmp(text + scan.length_line_at, "Content-Length:", 15), 0);
+        assert_memory_equal(text + scan.length_line_at + scan.length_line_bytes - 2, "\r\n", 2);
+        assert_splits_agree(text, bytes + 2, &usual_limits);
+    }
+}
+
+static void refuses_bad_blocks(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof bad_blocks / sizeof *bad_blocks; i++) {
+        const struct bad *bad = &bad_blocks[i];
+        char text[256];
+        size_t bytes = strlen(bad->block);
+        snprintf(text, sizeof text, "%sA: b\r\n\r\n{}", bad->block);
+        struct frame_scan scan;
+        assert_int_equal(scan_whole(&scan, text, bytes - 1, &usual_limits), FRAME_PARTIAL);
+        for (size_t come = bytes; come <= bytes + 10; come++) {
+            assert_int_equal(scan_whole(&scan, text, come, &usual_limits), FRAME_BAD);
+            assert_int_equal(scan.fault, bad->fault);
+            assert_int_equal(scan.fault_at, bad->fault_at);
+        }
+        assert_splits_agree(text, bytes + 4, &usual_limits);
+    }
+}
+
+static void reads_governance_and_timeout(void **state) {
+    (void)state;
+    static const struct {
+        const char *level;
+        bool bad;
+        enum governance governance;
+    } levels[] = {
+        {"autonomous", false, GOVERNANCE_AUTONOMOUS},
+        {"supervised", false, GOVERNANCE_SUPERVISED},
+        {"human-in-the-loop", false, GOVERNANCE_HUMAN},
+        {"manual", false, GOVERNANCE_MANUAL},
+        {"manual \t", false, GOVERNANCE_MANUAL},
+        {"Manual", true, 0},
+        {"manua", true, 0},
+        {"manual2", true, 0},
+        {"", true, 0},
+    };
+    static const struct {
+        const char *value;
+        bool bad;
+        uint32_t ms;
+    } timeouts[] = {
+        {"1", false, 1},
+        {"2", false, 2},
+        {"3599999", false, 3599999},
+        {"3600000", false, 3600000},
+        {"3600001", true, 0},
+        {"0", true, 0},
+        {"007", false, 7},
+        {"0000000007", false, 7},
+        {"00000000007", true, 0},
+        {"4294967297", true, 0},
+        {"99999999999", true, 0},
+        {"", true, 0},
+        {"-1", true, 0},
+        {"+1", true, 0},
+        {"1s", true, 0},
+        {"1.0", true, 0},
+    };
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+        for (size_t j = 0; j < sizeof timeouts / sizeof *timeouts; j++) {
+            char text[256];
+            int bytes = snprintf(text, sizeof text,
+                                 "Governance-Level: %s\r\nCustom-Timeout-Ms: %s\r\n" LENGTH "\r\n...",
+                                 levels[i].level, timeouts[j].value);
+            struct frame_scan scan;
+            assert_int_equal(scan_whole(&scan, text, (size_t)bytes, &usual_limits), FRAME_WHOLE);
+            assert_true(scan.governance_given && scan.timeout_given);
+            assert_int_equal(scan.governance_bad, levels[i].bad);
+            assert_int_equal(scan.governance, levels[i].governance);
+            assert_int_equal(scan.timeout_bad, timeouts[j].bad);
+            assert_int_equal(scan.timeout_ms, timeouts[j].ms);
+            if (i == j)
+                assert_splits_agree(text, (size_t)bytes, &usual_limits);
+        }
+    }
+}
+
+static void absent_fields_stay_absent(void **state) {
+    (void)state;
+    struct frame_scan scan;
+    assert_int_equal(scan_whole(&scan, LENGTH "\r\n...", 24, &usual_limits), FRAME_WHOLE);
+    assert_int_equal(scan.version, FRAME_VERSION_ABSENT);
+    assert_false(scan.governance_given || scan.governance_bad || scan.timeout_given || scan.timeout_bad);
+}
+
+static void points_at_the_length_line(void **state) {
+    (void)state;
+    const char text[] = "Custom-A: b\r\ncontent-length:  003 \r\nCustom-C: d\r\n\r\n...";
+    struct frame_scan scan;
+    assert_int_equal(scan_whole(&scan, text, sizeof text - 1, &usual_limits), FRAME_WHOLE);
+    assert_int_equal(scan.length_line_at, 13);
+    assert_int_equal(scan.length_line_bytes, 23);
+    assert_int_equal(scan_whole(&scan, LENGTH "\r\n...", 24, &usual_limits), FRAME_WHOLE);
+    assert_int_equal(scan.length_line_at, 0);
+    assert_int_equal(scan.length_line_bytes, 19);
+}
+
+static void every_byte_in_a_name(void **state) {
+    (void)state;
+    for (size_t at = 0; at < 40; at++) {
+        for (unsigned byte = 0; byte < 256; byte++) {
+            char text[] = "aB0-aB0-aB0-aB0-aB0-aB0-aB0-aB0-aB0-aB0-aB0-aB0-: v\r\n\r\n";
+            text[at] = (char)byte;
+            bool good = byte && (strchr("!#$%&'*+-.^_`|~", (int)byte) || (byte >= '0' && byte <= '9') ||
+                                 (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z'));
+            bool line_end = (byte == '\r' || byte == '\n') && at == 0;
+            if (line_end || (byte == ':' && at > 0))
+                continue; // these have tests of their own
+            struct frame_scan scan;
+            assert_int_equal(scan_whole(&scan, text, at + 1, &usual_limits),
+                             good ? FRAME_PARTIAL : FRAME_BAD);
+            assert_int_equal(scan_whole(&scan, text, sizeof text - 1, &usual_limits), FRAME_BAD);
+            assert_int_equal(scan.fault, good ? FRAME_FAULT_LENGTH_MISSING : FRAME_FAULT_NAME);
+            assert_int_equal(scan.fault_at, good ? 53 : at);
+        }
+    }
+}
+
+static void every_byte_in_a_value(void **state) {
+    (void)state;
+    for (size_t at = 3; at < 43; at++) {
+        for (unsigned byte = 0; byte < 256; byte++) {
+            char text[] = "A: 0123456789012345678901234567890123456789012345678\r\n\r\n";
+            text[at] = (char)byte;
+            bool good = byte == '\t' || (byte >= 0x20 && byte != 0x7f);
+            enum frame_fault fault = good           ? FRAME_FAULT_LENGTH_MISSING
+                                     : byte == '\r' ? FRAME_FAULT_LINE_END
+                                     : byte == '\n' ? FRAME_FAULT_LINE_END
+                                                    : FRAME_FAULT_VALUE;
+            size_t fault_at = good ? 54 : byte == '\r' ? at + 1 : at;
+            struct frame_scan scan;
+            assert_int_equal(scan_whole(&scan, text, sizeof text - 1, &usual_limits), FRAME_BAD);
+            assert_int_equal(scan.fault, fault);
+            assert_int_equal(scan.fault_at, fault_at);
+        }
+    }
+}
+
+// A name is known by every letter in either case and by nothing else: a field that the hub knows can't come
+// twice.
+static void knows_names_exactly(void **state) {
+    (void)state;
+    static const char *const lines[] = {"content-length: 3", "content-type: a/b", "hugai-version: 2",
+                                        "governance-level: manual", "custom-timeout-ms: 1"};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        size_t name_bytes = strcspn(lines[i], ":");
+        for (size_t at = 0; at < name_bytes; at++) {
+            for (unsigned byte = 0x21; byte < 0x7f; byte++) {
+                if (strchr("\"(),/:;<=>?@[\\]{}", (int)byte))
+                    continue;
+                char line[64], text[160];
+                snprintf(line, sizeof line, "%s", lines[i]);
+                line[at] = (char)byte;
+                int bytes = snprintf(text, sizeof text, "%s\r\n%s\r\n\r\n", line, line);
+                unsigned known = (unsigned char)lines[i][at];
+                bool same = byte == known || (known >= 'a' && byte == known - 'a' + 'A');
+                struct frame_scan scan;
+                assert_int_equal(scan_whole(&scan, text, (size_t)bytes, &usual_limits), FRAME_BAD);
+                assert_int_equal(scan.fault, same ? FRAME_FAULT_REPEATED : FRAME_FAULT_LENGTH_MISSING);
+            }
+        }
+    }
+}
+
+// The block with its blank line may have header_bytes_max bytes and no more, and all splits agree on it.
+static void holds_the_header_limit(void **state) {
+    (void)state;
+    static const char *const blocks[] = {LENGTH "\r\n", LENGTH "Custom-A: 0123456789abcdef0123\r\n\r\n",
+                                         "A: b\r\ncontent-length: 3\r\n\r\n"};
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+        char text[128];
+        size_t block = strlen(blocks[i]);
+        snprintf(text, sizeof text, "%s...", blocks[i]);
+        for (uint32_t max = 0; max <= block + 2; max++) {
+            struct frame_limits limits = {.header_bytes_max = max, .body_bytes_max = 3};
+            struct frame_scan scan;
+            enum frame_result result = scan_whole(&scan, text, block + 3, &limits);
+            assert_int_equal(result, max < block ? FRAME_BAD : FRAME_WHOLE);
+            assert_int_equal(scan.fault, max < block ? FRAME_FAULT_HEADER_TOO_LARGE : FRAME_FAULT_NONE);
+            assert_int_equal(scan.fault_at, max < block ? max : 0);
+            if (max > 0 && max < block) // no byte over the limit is waited for
+                assert_int_equal(scan_whole(&scan, text, max - 1, &limits), FRAME_PARTIAL);
+            if (max < block)
+                assert_int_equal(scan_whole(&scan, text, max, &limits), FRAME_BAD);
+            assert_splits_agree(text, block + 3, &limits);
+        }
+    }
+}
+
+// A fault at a lower offset than the limit wins over the limit, one at or past it doesn't.
+static void the_lower_fault_wins(void **state) {
+    (void)state;
+    const char text[] = "A: b\r\nContent-Length: 0\r\n\r\n";
+    for (uint32_t max = 20; max < 30; max++) {
+        struct frame_limits limits = {.header_bytes_max = max, .body_bytes_max = 3};
+        struct frame_scan scan;
+        assert_int_equal(scan_whole(&scan, text, sizeof text - 1, &limits), FRAME_BAD);
+        assert_int_equal(scan.fault, max < 25 ? FRAME_FAULT_HEADER_TOO_LARGE : FRAME_FAULT_LENGTH_ZERO);
+        assert_int_equal(scan.fault_at, max < 25 ? max : 22);
+        assert_splits_agree(text, sizeof text - 1, &limits);
+    }
+    const char control[] = "A: bcd\x01\r\n\r\n";
+    for (uint32_t max = 5; max < 10; max++) {
+        struct frame_limits limits = {.header_bytes_max = max, .body_bytes_max = 3};
+        struct frame_scan scan;
+        assert_int_equal(scan_whole(&scan, control, sizeof control - 1, &limits), FRAME_BAD);
+        assert_int_equal(scan.fault, max <= 6 ? FRAME_FAULT_HEADER_TOO_LARGE : FRAME_FAULT_VALUE);
+        assert_splits_agree(control, sizeof control - 1, &limits);
+    }
+}
+
+static void holds_the_body_limit(void **state) {
+    (void)state;
+    static const struct {
+        const char *digits;
+        uint32_t max;
+        bool good;
+    } cases[] = {
+        {"99", 100, true},
+        {"100", 100, true},
+        {"101", 100, false},
+        {"0000000100", 100, true},
+        {"0000000101", 100, false},
+        {"4294967294", UINT32_MAX, true},
+        {"4294967295", UINT32_MAX, true},
+        {"4294967296", UINT32_MAX, false},
+        {"8589934595", UINT32_MAX, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct frame_limits limits = {.header_bytes_max = 64, .body_bytes_max = cases[i].max};
+        char text[128];
+        int bytes = snprintf(text, sizeof text, "Content-Length: %s\r\n\r\n...", cases[i].digits);
+        struct frame_scan scan;
+        enum frame_result result = scan_whole(&scan, text, (size_t)bytes, &limits);
+        assert_int_equal(result, cases[i].good ? FRAME_PARTIAL : FRAME_BAD);
+        assert_int_equal(scan.fault, cases[i].good ? FRAME_FAULT_NONE : FRAME_FAULT_BODY_TOO_LARGE);
+        assert_int_equal(scan.fault_at, cases[i].good ? 0 : 16);
+        assert_int_equal(scan.body_bytes, cases[i].good ? strtoull(cases[i].digits, NULL, 10) : 0);
+        assert_splits_agree(text, (size_t)bytes, &limits);
+    }
+}
+
+// A block of the default size limit, of one field with a value of thousands of bytes.
+static void takes_a_long_value(void **state) {
+    (void)state;
+    static char text[9000];
+    for (uint32_t extra = 0; extra < 2; extra++) {
+        size_t value = 8192 + extra - strlen(LENGTH) - strlen("A: \r\n\r\n");
+        int bytes = snprintf(text, sizeof text, LENGTH "A: %0*d\r\n\r\n...", (int)value, 0);
+        struct frame_scan scan;
+        enum frame_result result = scan_whole(&scan, text, (size_t)bytes, &usual_limits);
+        assert_int_equal(result, extra ? FRAME_BAD : FRAME_WHOLE);
+        assert_int_equal(scan.fault, extra ? FRAME_FAULT_HEADER_TOO_LARGE : FRAME_FAULT_NONE);
+        assert_int_equal(scan.fault_at, extra ? 8192 : 0);
+    }
+}
+
+static void a_fault_is_for_ever(void **state) {
+    (void)state;
+    struct frame_scan scan;
+    assert_int_equal(scan_whole(&scan, "GET / HTTP/1.1", 14, &usual_limits), FRAME_BAD);
+    assert_int_equal(go_on(&scan, LENGTH "\r\n...", 24, &usual_limits), FRAME_BAD);
+    assert_int_equal(scan.fault, FRAME_FAULT_NAME);
+    assert_int_equal(scan.fault_at, 3);
+}
+
+static void every_fault_has_a_text(void **state) {
+    (void)state;
+    for (enum frame_fault fault = FRAME_FAULT_NONE + 1; fault < FRAME_FAULTS_COUNT; fault++) {
+        const char *text = frame_fault_text(fault);
+        assert_true(strlen(text) > 0);
+        for (const char *at = text; *at; at++)
+            assert_true(*at >= 0x20 && *at < 0x7f && *at != '"' && *at != '\\');
+        bool limit = fault == FRAME_FAULT_HEADER_TOO_LARGE || fault == FRAME_FAULT_BODY_TOO_LARGE;
+        assert_int_equal(frame_fault_is_limit(fault), limit);
+    }
+    assert_string_equal(frame_fault_text(FRAME_FAULT_LINE_END), "lines end in CR LF");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(takes_good_blocks),
+        cmocka_unit_test(refuses_bad_blocks),
+        cmocka_unit_test(reads_governance_and_timeout),
+        cmocka_unit_test(absent_fields_stay_absent),
+        cmocka_unit_test(points_at_the_length_line),
+        cmocka_unit_test(every_byte_in_a_name),
+        cmocka_unit_test(every_byte_in_a_value),
+        cmocka_unit_test(knows_names_exactly),
+        cmocka_unit_test(holds_the_header_limit),
+        cmocka_unit_test(the_lower_fault_wins),
+        cmocka_unit_test(holds_the_body_limit),
+        cmocka_unit_test(takes_a_long_value),
+        cmocka_unit_test(a_fault_is_for_ever),
+        cmocka_unit_test(every_fault_has_a_text),
+    };
+    return cmocka_run_group_tests(tests, map_input, unmap_input);
+}
