@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include "core/base/memory.h"
+#include "router/peer.h"
 #include "router/post.h"
 
 enum { ACCEPT_PAUSE_MS = 100 };

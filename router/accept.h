@@ -1,7 +1,7 @@
 // Taking connections in: shard 0 accepts them, and hands each to the shard that has the fewest.
 #pragma once
 
-#include "router/shard.h"
+#include "router/peer.h"
 
 // Makes shard 0 accept on these listening sockets and take the process's signals.
 void accept_listen(struct shard *shard, const int *sockets, uint32_t count);

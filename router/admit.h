@@ -8,19 +8,8 @@
 // behind it, so that they keep their order; and one that has no room when it waits for none is refused.
 #pragma once
 
-#include <stdint.h>
-
-struct mail;
-struct order;
-struct peer;
-struct shard;
-
-// What a peer has under way. Zeroed: nothing.
-struct admission {
-    uint32_t orders;             // that went out and haven't come back
-    uint64_t patterns;           // that these list and that aren't in force yet
-    struct mail *waiting, *last; // orders that wait for those; NULL: none
-};
+#include "router/orders.h"
+#include "router/peer.h"
 
 // An order of this shard's goes out, waits, or is refused, which is settled later, never in this call.
 void admit(struct shard *shard, struct order *order);

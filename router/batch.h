@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "router/shard.h"
+#include "router/peer.h"
 
 struct batch;
 

@@ -4,8 +4,8 @@
 #include "core/base/limits.h"
 #include "core/lookup/lookup.h"
 #include "core/send/parcel.h"
+#include "router/peer.h"
 #include "router/reply.h"
-#include "router/shard.h"
 
 // What the audit journal keeps of it (audit.c).
 enum message_audit { MESSAGE_PLAIN, MESSAGE_AUDIT_LOG, MESSAGE_APPROVAL };

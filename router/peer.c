@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 
 #include "core/base/memory.h"
-#include "router/shard.h"
+#include "router/peer.h"
 
 static uint32_t slot_of(uint64_t connection) {
     return connection_slot(connection);

@@ -24,9 +24,8 @@
 #include "core/requests/asked.h"
 #include "core/wire/frame.h"
 #include "io/connection.h"
-#include "router/admit.h"
-
-struct shard;
+#include "router/admission.h"
+#include "router/shard.h"
 
 // X(state, whether what it sends is heard, whether anything may still be queued for it, the states that may
 // follow as PEER_MOVE bits)

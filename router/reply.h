@@ -4,7 +4,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/text.h"
-#include "router/shard.h"
+#include "router/peer.h"
 
 // Where an answer goes: the request's id as its source wrote it (count 0: null), and the batch that it came
 // in, or NULL. With a batch an answer is due there.

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/send/parcel.h"
-#include "router/shard.h"
+#include "router/peer.h"
 
 // Routes a whole frame that came from this peer. References that are needed longer are taken.
 void route_frame(struct shard *shard, struct peer *peer, const struct frame *frame);

@@ -7,12 +7,6 @@
 
 // --- Opening and closing
 
-static bool same_times(const struct limits *limits, const struct limits *others) {
-    return limits->idle_timeout_ns == others->idle_timeout_ns &&
-           limits->frame_timeout_ns == others->frame_timeout_ns;
-}
-
-// Other times hold for the connections that are open, too, from now on.
 bool shard_take_settings(struct shard *shard) {
     const struct hub_settings *before = shard->settings, *settings = hub_settings(shard->hub);
     if (settings == before)
@@ -20,8 +14,6 @@ bool shard_take_settings(struct shard *shard) {
     const struct limits *limits = &settings->limits;
     shard->settings = settings;
     shard->frame_limits = (struct frame_limits){limits->header_bytes_max, limits->frame_bytes_max};
-    if (before && !same_times(limits, &before->limits))
-        peers_rewatch(shard);
     return true;
 }
 

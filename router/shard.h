@@ -18,7 +18,6 @@
 #include "io/io.h"
 #include "router/hub.h"
 #include "router/mailbox.h"
-#include "router/peer.h"
 #include "router/stats.h"
 #include "router/untaken.h"
 

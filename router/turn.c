@@ -21,11 +21,21 @@ enum {
     EXPIRED_A_TURN_MAX = 1024, // the others are due at once in the next one
 };
 
+static bool same_times(const struct limits *limits, const struct limits *others) {
+    return limits->idle_timeout_ns == others->idle_timeout_ns &&
+           limits->frame_timeout_ns == others->frame_timeout_ns;
+}
+
+// Other times hold for the connections that are open, too, from now on.
+//
 // What is lent to the kernel, or lies at rest, was right for the bound before: where nothing arrives, nobody
 // else would win it back.
 static void follow_settings(struct shard *shard) {
+    const struct limits *before = shard_limits(shard);
     if (!shard_take_settings(shard))
         return;
+    if (!same_times(shard_limits(shard), before))
+        peers_rewatch(shard);
     io_lend(shard->io, shard_buffers_lent(shard));
     buffer_pool_trim(&shard->buffers);
     parcel_pool_trim(&shard->parcels);

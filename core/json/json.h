@@ -62,6 +62,10 @@ size_t json_string_decode(const uint8_t *text, struct span string, char *out, si
 bool json_string_is(const uint8_t *text, struct span string, const char *literal);
 bool json_string_begins(const uint8_t *text, struct span string, const char *literal);
 
+// Whether it has quotes at both ends, as a string's span does.
+bool json_string_quoted(const uint8_t *text, struct span string);
+// Whether two strings of different texts mean the same.
+bool json_strings_same(const uint8_t *text, struct span value, const uint8_t *other_text, struct span other);
 // Whether two scalars of different texts mean the same: strings by what they mean, numbers by value (exactly;
 // those that json_number_decode can't write, by their bytes), all else by their bytes.
 bool json_same(const uint8_t *text, struct span value, const uint8_t *other_text, struct span other);

@@ -10,6 +10,7 @@
 #include "core/json/json.h"
 #include "router/accept.h"
 #include "router/journal.h"
+#include "router/peer.h"
 #include "router/post.h"
 #include "router/turn.h"
 #include "tests/sim/fiber.h"
