@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "bench/stage.h"
-#include "router/mailbox.h"
+#include "router/shard/mailbox.h"
 
 enum { PIECES = 4 * MAILBOX_MESSAGES };
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "io/address.h"
-#include "router/hub.h"
+#include "router/shard/hub.h"
 
 struct config {
     struct hub_settings settings;

@@ -17,11 +17,11 @@
 
 #include "core/base/memory.h"
 #include "io/listener.h"
-#include "router/accept.h"
 #include "router/config.h"
-#include "router/journal.h"
-#include "router/shard.h"
-#include "router/turn.h"
+#include "router/request/journal.h"
+#include "router/shard/shard.h"
+#include "router/turn/accept.h"
+#include "router/turn/turn.h"
 
 // What the threads of the hub share while it starts and ends.
 struct program {

@@ -2,8 +2,8 @@
 // that isn't decided by the seed.
 #pragma once
 
-#include "router/hub.h"
-#include "router/shard.h"
+#include "router/shard/hub.h"
+#include "router/shard/shard.h"
 #include "tests/sim/sim_io.h"
 
 enum { WORLD_SHARDS_MAX = 3 };

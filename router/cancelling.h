@@ -1,7 +1,0 @@
-// $/cancelRequest of LSP and notifications/cancelled of MCP.
-#pragma once
-
-#include "router/message.h"
-
-// A peer cancels what it has asked. Ids that aren't pending are ignored: the answer may be on its way.
-void cancelling_request(struct shard *shard, const struct message *message);

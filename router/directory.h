@@ -1,6 +1,0 @@
-// hub/agents: who is here.
-#pragma once
-
-#include "router/message.h"
-
-void directory_agents(struct shard *shard, const struct message *message);

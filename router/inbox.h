@@ -1,8 +1,0 @@
-// What other shards have posted, and what comes of it here.
-#pragma once
-
-#include "router/post.h"
-
-// Reads all mail that has come. Changes of the registry are held back until everything that was posted before
-// them has been read: a response that was on its way when its sender left still counts.
-void inbox_read(struct shard *shard);

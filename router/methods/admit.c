@@ -1,0 +1,105 @@
+#include "router/methods/admit.h"
+
+#include "router/methods/orders.h"
+#include "router/shard/post.h"
+
+static void refuse(struct shard *shard, struct order *order, enum error error) {
+    order->error = error;
+    order->stage = ORDER_SETTLED;
+    post_defer(shard, &order->mail);
+}
+
+static void send_out(struct shard *shard, struct peer *peer, struct order *order) {
+    order->under_way = true;
+    peer->admission.orders++;
+    peer->admission.patterns += order->patterns;
+    order_send(shard, order);
+}
+
+// Whether there is room for what it lists, whatever becomes of the orders under way.
+static bool has_room(struct shard *shard, const struct peer *peer, const struct order *order) {
+    const struct agent *old = agents_find(&shard->agents, order->agent_id, order->agent_id_bytes);
+    if (order->kind != ORDER_REGISTER)
+        return true;
+    if (old && old->home->connection != peer->name)
+        old = NULL;
+    size_t count = topics_foresee(&shard->agents.topics, &peer->subscriber, old, order->capabilities->text,
+                                  topics_list(order->capabilities));
+    return count + peer->admission.patterns <= SUBSCRIPTIONS_PER_CONNECTION_MAX;
+}
+
+static void wait_for_others(struct admission *admission, struct order *order) {
+    order->mail.next = NULL;
+    if (admission->waiting)
+        admission->last->next = &order->mail;
+    else
+        admission->waiting = &order->mail;
+    admission->last = &order->mail;
+}
+
+static struct order *take_waiting(struct admission *admission) {
+    struct mail *mail = admission->waiting;
+    admission->waiting = mail->next;
+    return list_entry(mail, struct order, mail);
+}
+
+// Whoever can't get events any more subscribes to nothing.
+void admit(struct shard *shard, struct order *order) {
+    struct peer *peer = peer_find(shard, order->mail.connection);
+    if (order->kind == ORDER_REGISTER)
+        order->patterns = (uint32_t)topics_listed(order->capabilities);
+    if (!peer)
+        order_send(shard, order);
+    else if (peer->state != PEER_OPEN || (!peer->admission.waiting && has_room(shard, peer, order)))
+        send_out(shard, peer, order);
+    else if (peer->admission.orders)
+        wait_for_others(&peer->admission, order);
+    else
+        refuse(shard, order, ERROR_INVALID_PARAMS);
+}
+
+void admit_applied(struct shard *shard, struct order *order) {
+    bool here = connection_shard(order->mail.connection) == shard->index;
+    struct peer *peer = here ? peer_find(shard, order->mail.connection) : NULL;
+    if (!peer)
+        return;
+    peer->admission.patterns -= order->patterns;
+    order->patterns = 0;
+}
+
+// Nothing is under way: the first one goes out or is refused, and those behind it as far as they have room.
+static void let_go_on(struct shard *shard, struct peer *peer) {
+    struct admission *admission = &peer->admission;
+    while (admission->waiting) {
+        struct order *next = list_entry(admission->waiting, struct order, mail);
+        bool fits = has_room(shard, peer, next);
+        if (!fits && admission->orders)
+            break;
+        take_waiting(admission);
+        if (fits)
+            send_out(shard, peer, next);
+        else
+            refuse(shard, next, ERROR_INVALID_PARAMS);
+    }
+}
+
+void admit_settled(struct shard *shard, const struct order *order) {
+    struct peer *peer = order->under_way ? peer_find(shard, order->mail.connection) : NULL;
+    if (!peer)
+        return;
+    struct admission *admission = &peer->admission;
+    admission->orders--;
+    admission->patterns -= order->patterns;
+    if (!admission->orders)
+        let_go_on(shard, peer);
+}
+
+void admit_leave(struct shard *shard, struct peer *peer) {
+    while (peer->admission.waiting) {
+        struct order *order = take_waiting(&peer->admission);
+        if (order->kind == ORDER_REGISTER)
+            refuse(shard, order, ERROR_OVERLOADED);
+        else
+            send_out(shard, peer, order);
+    }
+}

@@ -1,0 +1,21 @@
+// Which of a connection's orders to the registry may go out now (registry.h). Its agents and what it asked
+// for may together subscribe to so many patterns and no more (SUBSCRIPTIONS_PER_CONNECTION_MAX), and a
+// registration that would pass that must change nothing anywhere: so it is judged here, on the connection's
+// own shard, before any other shard has seen it.
+//
+// What is under way already counts with all that it lists, as nobody knows yet what will come of it. Only a
+// registration that has room whatever comes of those goes out; another one waits for them, and all orders
+// behind it, so that they keep their order; and one that has no room when it waits for none is refused.
+#pragma once
+
+#include "router/methods/orders.h"
+#include "router/shard/peer.h"
+
+// An order of this shard's goes out, waits, or is refused, which is settled later, never in this call.
+void admit(struct shard *shard, struct order *order);
+// A registration was applied, or had no room: what it lists is in force now, or never will be. On any shard.
+void admit_applied(struct shard *shard, struct order *order);
+// An order has come back: others may go out.
+void admit_settled(struct shard *shard, const struct order *order);
+// The peer can't answer any more: no registration of its goes out now.
+void admit_leave(struct shard *shard, struct peer *peer);

@@ -1,0 +1,93 @@
+#include "router/methods/directory.h"
+
+#include <string.h>
+
+#include "router/methods/offer.h"
+
+static void put_agent(struct text *out, const struct shard *shard, const struct agent *agent) {
+    text_put(out, "{\"agentId\":");
+    text_string(out, agent->id, agent->id_bytes);
+    text_put(out, ",\"capabilities\":");
+    text_add(out, agent->capabilities->text, agent->capabilities->bytes);
+    text_put(out, ",\"governanceLevel\":\"");
+    text_put(out, governance_text(agent->governance));
+    text_put(out, "\",\"connectedSince\":");
+    text_number(out, (int64_t)agent->connected_since_ms);
+    text_put(out, ",\"pending\":");
+    text_number(out, hub_owed(shard->hub, agent->home->connection));
+    text_put(out, "}");
+}
+
+// The agents that hub/agents asks for: all, or the members of one group; and how far they have been gone
+// through.
+struct wanted {
+    const struct list *all;
+    const struct list *node;
+    bool is_group;
+    const struct group *group; // or NULL
+    size_t next;
+};
+
+static bool read_wanted(struct shard *shard, const struct message *message, struct wanted *wanted) {
+    char capability[METHOD_BYTES_MAX];
+    size_t bytes; // 0: all agents are
+    if (!offer_read_capability(shard, message, capability, sizeof capability, &bytes))
+        return false;
+    const struct list *all = &shard->agents.all;
+    *wanted = (struct wanted){.all = all, .node = all->next, .is_group = bytes > 0};
+    if (wanted->is_group)
+        wanted->group = groups_find(&shard->agents.groups, GROUP_CAPABILITY, capability, bytes);
+    return true;
+}
+
+static const struct agent *next_agent(struct wanted *wanted) {
+    if (wanted->is_group)
+        return wanted->group ? group_next(wanted->group, &wanted->next) : NULL;
+    const struct list *node = wanted->node;
+    if (node == wanted->all)
+        return NULL;
+    wanted->node = node->next;
+    return list_entry(node, struct agent, link);
+}
+
+// How many bytes put_agent writes.
+static size_t agent_bytes(const struct shard *shard, const struct agent *agent) {
+    static const char fixed[] =
+        "{\"agentId\":\"\",\"capabilities\":,\"governanceLevel\":\"\",\"connectedSince\":,\"pending\":}";
+    char digits[20];
+    return sizeof fixed - 1 + agent->id_bytes + agent->capabilities->bytes +
+           strlen(governance_text(agent->governance)) + text_digits(digits, agent->connected_since_ms) +
+           text_digits(digits, (uint64_t)hub_owed(shard->hub, agent->home->connection));
+}
+
+// Whether a list of them has room, so that none is written in vain: a batch may ask for a thousand.
+static bool list_fits(const struct shard *shard, struct wanted wanted, size_t room) {
+    size_t bytes = sizeof "{\"agents\":[}" - 1; // each agent has a comma or the closing bracket behind it
+    for (const struct agent *agent; bytes <= room && (agent = next_agent(&wanted));)
+        bytes += agent_bytes(shard, agent) + 1;
+    return bytes <= room;
+}
+
+// Agents may have made of themselves what no frame holds; what they owe may grow meanwhile.
+void directory_agents(struct shard *shard, const struct message *message) {
+    struct wanted wanted;
+    if (!read_wanted(shard, message, &wanted) || !message_is_request(message))
+        return;
+    struct text result;
+    text_init(&result);
+    size_t room = message_room(shard, message);
+    bool fits = list_fits(shard, wanted, room);
+    const char *before = "{\"agents\":[";
+    for (const struct agent *agent; fits && (agent = next_agent(&wanted)); before = ",") {
+        text_put(&result, before);
+        put_agent(&result, shard, agent);
+        fits = result.length <= room;
+    }
+    text_put(&result, result.length ? "]}" : "{\"agents\":[]}");
+    if (fits) {
+        message_answer(shard, message, &result);
+        return;
+    }
+    text_deinit(&result);
+    reply_too_large(shard, message->peer, message_reply_to(message));
+}

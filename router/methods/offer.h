@@ -1,0 +1,31 @@
+// What a peer says of itself and of its agents: the params of initialize, agent/register and
+// agent/unregister, read and judged. Each reader refuses the message itself when something isn't as it should
+// be, and then returns false.
+#pragma once
+
+#include "core/base/governance.h"
+#include "router/methods/registry.h"
+#include "router/request/message.h"
+
+struct offer {
+    char agent_id[AGENT_ID_BYTES_MAX];
+    size_t agent_id_bytes; // 0: none was given
+    enum governance governance;
+    struct span capabilities; // of the body; bytes 0: none were given
+};
+
+// initialize: everything is optional.
+bool offer_read_session(struct shard *shard, const struct message *message, struct offer *offer);
+// agent/register: the agentId is required; capabilities must be an object or an array, valid and within the
+// limit, and offer no method of the hub's own.
+bool offer_read_agent(struct shard *shard, const struct message *message, struct offer *offer);
+// agent/unregister: the agentId alone.
+bool offer_read_agent_id(struct shard *shard, const struct message *message, struct offer *offer);
+// hub/agents: writes the capability that is asked for; *bytes is 0 when there is none.
+bool offer_read_capability(struct shard *shard, const struct message *message, char *out, size_t capacity,
+                           size_t *bytes);
+
+// Copies the agentId into an order; and all the rest, for which there may be no room: then false.
+void offer_fill_agent_id(const struct offer *offer, struct order *order);
+bool offer_fill_order(struct shard *shard, const struct offer *offer, const struct message *message,
+                      struct order *order);

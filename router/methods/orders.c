@@ -1,0 +1,100 @@
+#include "router/methods/orders.h"
+
+#include <string.h>
+
+#include "router/request/refuse.h"
+#include "router/shard/post.h"
+
+// What gives back what is kept isn't refused for what is kept.
+struct order *order_create(struct shard *shard, enum order_kind kind, uint64_t connection) {
+    bool gives_back = kind == ORDER_UNREGISTER || kind == ORDER_RESIGN;
+    struct order *order =
+        gives_back ? kept_take_anyway(&shard->kept, sizeof *order) : kept_take(&shard->kept, sizeof *order);
+    if (!order)
+        return NULL;
+    *order = (struct order){.kind = kind, .mail = {.kind = MAIL_ORDER, .connection = connection}};
+    return order;
+}
+
+void order_destroy(struct shard *shard, struct order *order) {
+    capabilities_drop(&shard->kept, order->capabilities);
+    kept_give(&shard->kept, order->request_id);
+    kept_give(&shard->kept, order);
+}
+
+static bool keep_request_id(struct shard *shard, struct order *order, const struct message *message) {
+    struct reply_to to = message_reply_to(message);
+    if (!message_is_request(message))
+        return true;
+    order->request_id = kept_take_anyway(&shard->kept, to.id_bytes);
+    if (!order->request_id)
+        return false;
+    memcpy(order->request_id, to.id, to.id_bytes);
+    order->request_id_bytes = to.id_bytes;
+    order->batch = to.batch;
+    return true;
+}
+
+struct order *order_for_message(struct shard *shard, const struct message *message, enum order_kind kind) {
+    struct order *order = order_create(shard, kind, message->peer->name);
+    if (order && keep_request_id(shard, order, message))
+        return order;
+    if (order)
+        order_destroy(shard, order);
+    refuse_keeping(shard, message, NULL);
+    return NULL;
+}
+
+void order_send(struct shard *shard, struct order *order) {
+    // Never at once: whoever submits may be in the middle of what the order takes away.
+    if (shard->index == 0)
+        post_defer(shard, &order->mail);
+    else
+        mailbox_post(hub_mailbox(shard->hub, shard->index, 0), &order->mail);
+}
+
+// --- Answering
+
+static void answer_result(struct shard *shard, struct peer *peer, const struct order *order,
+                          struct reply_to to) {
+    struct text result;
+    text_init(&result);
+    if (order->kind == ORDER_RESIGN) {
+        text_put(&result, "null");
+    } else {
+        text_put(&result, "{\"agentId\":");
+        text_string(&result, order->agent_id, order->agent_id_bytes);
+        text_put(&result, ",\"registered\":");
+        text_put(&result, order->kind == ORDER_REGISTER ? "true}" : "false}");
+    }
+    if (result.failed)
+        reply_failed(shard, peer, to);
+    else
+        reply_result(shard, peer, to, result.bytes, result.length);
+    text_deinit(&result);
+}
+
+void order_answer(struct shard *shard, const struct order *order) {
+    if (!order->request_id)
+        return;
+    struct peer *peer = peer_find(shard, order->mail.connection);
+    struct reply_to to = {order->request_id, order->request_id_bytes, order->batch};
+    if (!peer) {
+        reply_missed(shard, order->mail.connection, to);
+        return;
+    }
+    if (!order->error) {
+        answer_result(shard, peer, order, to);
+        return;
+    }
+    struct text data;
+    text_init(&data);
+    reply_data_string(&data, "agent", order->agent_id, order->agent_id_bytes);
+    if (order->limit)
+        reply_data_number(&data, "limit", (int64_t)order->limit);
+    if (order->error == ERROR_INVALID_PARAMS) {
+        reply_data_text(&data, "field", "params.capabilities.events");
+        reply_data_number(&data, "limit", SUBSCRIPTIONS_PER_CONNECTION_MAX);
+    }
+    reply_error(shard, peer, to, order->error, &data);
+}

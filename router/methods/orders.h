@@ -1,0 +1,48 @@
+// Orders: changes of the registry (registry.h) under way.
+#pragma once
+
+#include "core/agents/agent_id.h"
+#include "core/base/errors.h"
+#include "core/base/governance.h"
+#include "router/request/message.h"
+
+enum order_kind {
+    ORDER_REGISTER,
+    ORDER_UNREGISTER,
+    ORDER_RESIGN, // all agents of a connection, which goes on
+    ORDER_LEAVE,  // likewise, and what they owe ends: the connection is gone
+};
+
+enum order_stage { ORDER_ASKED, ORDER_APPLIED, ORDER_SETTLED };
+
+struct order {
+    struct mail mail; // mail.connection: whose it is
+    enum order_kind kind;
+    enum order_stage stage;
+    enum error error;   // ERROR_NONE while all is well
+    uint64_t limit;     // that the error is about; 0: none
+    uint64_t set_aside; // room for what the shards still keep of it that it hasn't come to
+    enum governance governance;
+    uint64_t connected_since_ms;
+    uint64_t serial;                   // of a registration: shard 0 counts them
+    uint32_t patterns;                 // that it lists, until they are in force, or it has come back
+    bool under_way;                    // it counts among its peer's (admit.h)
+    struct capabilities *capabilities; // one reference, or NULL
+    char *request_id;                  // memory of its own; NULL: nobody waits for an answer
+    uint32_t request_id_bytes;
+    struct batch *batch; // that the answer belongs to, or NULL
+    uint32_t agent_id_bytes;
+    char agent_id[AGENT_ID_BYTES_MAX + 1];
+};
+
+// A new order about a connection of this shard, or NULL when memory, or the bound of what is kept, is used
+// up.
+struct order *order_create(struct shard *shard, enum order_kind kind, uint64_t connection);
+void order_destroy(struct shard *shard, struct order *order);
+// An order that a message asks for, with the id of its request in it. Without memory for it the message is
+// refused, and the result is NULL.
+struct order *order_for_message(struct shard *shard, const struct message *message, enum order_kind kind);
+// Sends an order that was admitted (admit.h) on its way, to shard 0; never at once.
+void order_send(struct shard *shard, struct order *order);
+// Answers the request behind an order that has been settled.
+void order_answer(struct shard *shard, const struct order *order);

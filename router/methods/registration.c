@@ -1,0 +1,46 @@
+#include "router/methods/registration.h"
+
+#include "router/methods/offer.h"
+#include "router/methods/registry.h"
+#include "router/request/refuse.h"
+
+static bool prepare_farewell(struct shard *shard, struct peer *peer) {
+    if (!peer->farewell)
+        peer->farewell = order_create(shard, ORDER_LEAVE, peer->name);
+    return peer->farewell != NULL;
+}
+
+void registration_register(struct shard *shard, const struct message *message) {
+    struct offer offer;
+    if (!offer_read_agent(shard, message, &offer))
+        return;
+    if (message->peer->state != PEER_OPEN) {
+        refuse(shard, message, ERROR_OVERLOADED, NULL);
+        return;
+    }
+    if (!prepare_farewell(shard, message->peer)) {
+        refuse_keeping(shard, message, NULL);
+        return;
+    }
+    struct order *order = order_for_message(shard, message, ORDER_REGISTER);
+    if (!order)
+        return;
+    if (!offer_fill_order(shard, &offer, message, order)) {
+        order_destroy(shard, order);
+        refuse_keeping(shard, message, NULL);
+        return;
+    }
+    order->connected_since_ms = io_wall_ms(shard->io);
+    registry_submit(shard, order);
+}
+
+void registration_unregister(struct shard *shard, const struct message *message) {
+    struct offer offer;
+    if (!offer_read_agent_id(shard, message, &offer))
+        return;
+    struct order *order = order_for_message(shard, message, ORDER_UNREGISTER);
+    if (!order)
+        return;
+    offer_fill_agent_id(&offer, order);
+    registry_submit(shard, order);
+}

@@ -1,0 +1,20 @@
+// Who is registered, kept the same on all shards.
+//
+// A change is an order. Shard 0 puts orders into sequence: it decides an order, applies it, and hands it to
+// shard 1, that one to shard 2, and so on; the last one hands it back to the shard it came from, which
+// answers the peer. Mail between two shards stays in order, so every shard applies all orders in the same
+// sequence, and an agent is reachable from everywhere when it reads its answer. Whether there is
+// room for what all shards would keep is judged by shard 0 (core/agents/agents.h), and whether the
+// connection's agents together would list too many patterns of events by its own shard, before the order goes
+// out (admit.h): what is refused ends without having changed anything. Another shard that has no memory to
+// apply an order turns it into its opposite and sends it round once more.
+#pragma once
+
+#include "router/methods/orders.h"
+
+// Sends an order on its way; the registry has it from now on.
+void registry_submit(struct shard *shard, struct order *order);
+// Takes the next step of an order that came by mail.
+void registry_step(struct shard *shard, struct order *order);
+// The agents of a peer that can't answer any more leave: at most once a peer.
+void registry_leave(struct shard *shard, struct peer *peer);

@@ -1,0 +1,69 @@
+#include "router/methods/session.h"
+
+#include "router/methods/offer.h"
+#include "router/methods/registry.h"
+#include "router/request/journal.h"
+
+static void put_raw(struct text *out, const struct message *message, enum lookup_key key) {
+    struct span value = message->lookup.value[key];
+    if (lookup_has(&message->lookup, key))
+        text_add(out, message->body + value.at, value.bytes);
+    else
+        text_put(out, "null");
+}
+
+static void put_capabilities(struct text *out, const struct shard *shard) {
+    text_put(out, shard->settings->strict ? "{\"validation\":\"strict\"" : "{\"validation\":\"lazy\"");
+    text_put(out, ",\"maxFrame\":");
+    text_number(out, shard_limits(shard)->frame_bytes_max);
+    text_put(out, ",\"maxHeader\":");
+    text_number(out, shard_limits(shard)->header_bytes_max);
+    text_put(out, ",\"takeover\":");
+    text_put(out, shard->settings->takeover ? "true" : "false");
+    text_put(out, ",\"audit\":");
+    text_put(out, journal_is_on(shard) ? "true" : "false");
+    text_put(out, ",\"events\":true}");
+}
+
+static void put_session(struct text *out, const struct shard *shard, const struct peer *peer) {
+    char name[HUB_SESSION_BYTES];
+    hub_session(shard->hub, peer->name, name);
+    text_string(out, name, sizeof name);
+}
+
+void session_initialize(struct shard *shard, const struct message *message) {
+    struct offer offer;
+    if (!offer_read_session(shard, message, &offer))
+        return;
+    struct text result;
+    text_init(&result);
+    text_put(&result, "{\"serverInfo\":{\"name\":\"patchbay\",\"version\":\"" PATCHBAY_VERSION
+                      "\"},\"protocolVersion\":\"2.0.0\",\"sessionId\":");
+    put_session(&result, shard, message->peer);
+    text_put(&result, ",\"agentId\":");
+    put_raw(&result, message, KEY_AGENT_ID);
+    text_put(&result, ",\"governanceLevel\":\"");
+    text_put(&result, governance_text(offer.governance));
+    text_put(&result, "\",\"capabilities\":");
+    put_capabilities(&result, shard);
+    text_put(&result, "}");
+    message->peer->initialized = true;
+    message->peer->governance = offer.governance;
+    message_answer(shard, message, &result);
+}
+
+void session_initialized(struct shard *shard, const struct message *message) {
+    if (message_is_request(message))
+        reply_result(shard, message->peer, message_reply_to(message), "null", 4);
+}
+
+void session_exit(struct shard *shard, const struct message *message) {
+    session_initialized(shard, message);
+    peer_linger(shard, message->peer);
+}
+
+void session_shutdown(struct shard *shard, const struct message *message) {
+    struct order *order = order_for_message(shard, message, ORDER_RESIGN);
+    if (order)
+        registry_submit(shard, order);
+}

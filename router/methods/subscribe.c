@@ -1,0 +1,169 @@
+#include "router/methods/subscribe.h"
+
+#include "core/json/listing.h"
+#include "router/request/refuse.h"
+
+void subscribe_note(struct shard *shard) {
+    atomic_store_explicit(&shard->hub->subscriptions[shard->index], shard->agents.topics.count,
+                          memory_order_release);
+}
+
+void subscribe_leave(struct shard *shard, struct peer *peer) {
+    struct home *home = agents_home(&shard->agents, peer->name);
+    if (home)
+        agents_silence_home(&shard->agents, home);
+    topics_forget(&shard->agents.topics, &peer->subscriber);
+    subscribe_note(shard);
+}
+
+// --- Reading
+
+static bool decode(const struct message *message, struct span name, char pattern[EVENT_BYTES_MAX],
+                   size_t *bytes) {
+    *bytes = json_string_decode(message->body, name, pattern, EVENT_BYTES_MAX);
+    return *bytes != SIZE_MAX && pattern_valid(pattern, *bytes);
+}
+
+bool subscribe_judge(const struct message *message, struct span list) {
+    char pattern[EVENT_BYTES_MAX];
+    size_t bytes;
+    struct listing listing;
+    listing_begin(&listing, message->body, list);
+    for (struct span name; listing_next(&listing, &name);)
+        if (!decode(message, name, pattern, &bytes))
+            return false;
+    return true;
+}
+
+// params.events: an array of patterns and nothing else, walked to its end, so that what follows can't fail.
+// It has no more of them than can be in force, so that naming one very often is no work.
+static bool read_list(struct shard *shard, const struct message *message, struct span *list) {
+    struct json_item events = message_param(message, "events");
+    char pattern[EVENT_BYTES_MAX];
+    size_t bytes;
+    bool good = events.type == JSON_ARRAY;
+    struct json_walk walk;
+    enum json_step step = JSON_END;
+    *list = events.value;
+    if (good)
+        json_walk_begin(&walk, message->body, *list);
+    uint32_t count = 0;
+    for (struct json_item item; good && (step = json_next(&walk, &item)) == JSON_ITEM;) {
+        if (++count > SUBSCRIPTIONS_PER_CONNECTION_MAX) {
+            subscribe_refuse_count(shard, message, "params.events");
+            return false;
+        }
+        good = item.type == JSON_STRING && decode(message, item.value, pattern, &bytes);
+    }
+    if (good && step == JSON_END)
+        return true;
+    refuse_field(shard, message, "params.events", "an array of " SUBSCRIBE_EXPECTED);
+    return false;
+}
+
+// --- Answering
+
+void subscribe_refuse_count(struct shard *shard, const struct message *message, const char *field) {
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "field", field);
+    reply_data_number(&data, "limit", SUBSCRIPTIONS_PER_CONNECTION_MAX);
+    refuse(shard, message, ERROR_INVALID_PARAMS, &data);
+}
+
+static void answer_in_force(struct shard *shard, const struct message *message) {
+    if (!message_is_request(message))
+        return;
+    const struct list *all = &message->peer->subscriber.subscriptions;
+    struct text result;
+    text_init(&result);
+    text_put(&result, "{\"events\":[");
+    for (struct list *node = all->next; node != all; node = node->next) {
+        const struct topic *topic = list_entry(node, struct subscription, by_subscriber)->key.topic;
+        text_put(&result, node == all->next ? "" : ",");
+        text_string(&result, topic->name, topic->bytes);
+    }
+    text_put(&result, "]}");
+    message_answer(shard, message, &result);
+}
+
+// --- Subscribing
+
+// Whether a connection may have so many subscriptions, by what one to a pattern of some length takes, if
+// nobody else has that pattern.
+static bool is_fair(const struct shard *shard, uint32_t count) {
+    enum { SUBSCRIPTION_BYTES = 512 };
+    return kept_is_fair(&shard->kept, (uint64_t)count * SUBSCRIPTION_BYTES);
+}
+
+// Whether a connection may have so many, with what registrations under way list.
+static bool is_few(const struct peer *peer, uint32_t count) {
+    return count + peer->admission.patterns <= SUBSCRIPTIONS_PER_CONNECTION_MAX;
+}
+
+// Makes an entry for each pattern; none of them has a reason yet. False when memory, the connection's limit
+// or its share of what is kept doesn't suffice; they are then taken out again: they are the last ones.
+static bool make_entries(struct shard *shard, const struct message *message, struct span list) {
+    struct topics *topics = &shard->agents.topics;
+    struct subscriber *subscriber = &message->peer->subscriber;
+    uint32_t before = subscriber->count;
+    char pattern[EVENT_BYTES_MAX];
+    size_t bytes;
+    bool made = true;
+    struct listing listing;
+    listing_begin(&listing, message->body, list);
+    for (struct span name; made && listing_next(&listing, &name);)
+        made = decode(message, name, pattern, &bytes) && topics_hold(topics, subscriber, pattern, bytes) &&
+               (subscriber->count == before ||
+                (is_few(message->peer, subscriber->count) && is_fair(shard, subscriber->count)));
+    bool crowded = subscriber->count > before && !is_few(message->peer, subscriber->count);
+    while (!made && subscriber->count > before)
+        topics_let_go(topics, list_entry(subscriber->subscriptions.prev, struct subscription, by_subscriber));
+    if (!made && crowded)
+        subscribe_refuse_count(shard, message, "params.events");
+    else if (!made)
+        refuse_keeping(shard, message, NULL);
+    return made;
+}
+
+// Gives each entry its reason, or takes it.
+static void set_asked(struct shard *shard, const struct message *message, struct span list, bool asked) {
+    struct topics *topics = &shard->agents.topics;
+    char pattern[EVENT_BYTES_MAX];
+    size_t bytes;
+    struct listing listing;
+    listing_begin(&listing, message->body, list);
+    for (struct span name; listing_next(&listing, &name);) {
+        struct subscription *subscription =
+            decode(message, name, pattern, &bytes)
+                ? topics_find(topics, &message->peer->subscriber, pattern, bytes)
+                : NULL;
+        if (!subscription)
+            continue;
+        subscription->asked = asked;
+        topics_let_go(topics, subscription);
+    }
+    subscribe_note(shard);
+}
+
+void subscribe(struct shard *shard, const struct message *message) {
+    struct span list;
+    if (!read_list(shard, message, &list))
+        return;
+    if (message->peer->state != PEER_OPEN) {
+        refuse(shard, message, ERROR_OVERLOADED, NULL);
+        return;
+    }
+    if (!make_entries(shard, message, list))
+        return;
+    set_asked(shard, message, list, true);
+    answer_in_force(shard, message);
+}
+
+void unsubscribe(struct shard *shard, const struct message *message) {
+    struct span list;
+    if (!read_list(shard, message, &list))
+        return;
+    set_asked(shard, message, list, false);
+    answer_in_force(shard, message);
+}

@@ -1,0 +1,27 @@
+// Who wants which events: hub/subscribe and hub/unsubscribe, and what goes when a peer goes. What agents list
+// in capabilities.events comes and goes with them (core/agents).
+//
+// A subscription is known on its connection's own shard alone. The others know how many subscriptions a shard
+// has, so that no event goes where nobody wants any.
+#pragma once
+
+#include "router/request/message.h"
+
+#define SUBSCRIBE_EXPECTED "names of 1 to 255 bytes, or a prefix and * at the end"
+
+// hub/subscribe {"events":[…]}: all of them or, past the limit of a connection, none. The result names those
+// in force.
+void subscribe(struct shard *shard, const struct message *message);
+// hub/unsubscribe {"events":[…]}: takes back what hub/subscribe gave; others, and unknown ones, stay as they
+// are.
+void unsubscribe(struct shard *shard, const struct message *message);
+
+// Whether all names that a list of the body holds, as core/json/listing.h reads it, are patterns.
+bool subscribe_judge(const struct message *message, struct span list);
+// Refuses a message for too many subscriptions.
+void subscribe_refuse_count(struct shard *shard, const struct message *message, const char *field);
+
+// A peer gets no events any more. May be called again.
+void subscribe_leave(struct shard *shard, struct peer *peer);
+// Tells the other shards how many subscriptions there are here now.
+void subscribe_note(struct shard *shard);

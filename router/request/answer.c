@@ -1,0 +1,160 @@
+#include "router/request/answer.h"
+
+#include "core/base/text.h"
+#include "router/request/audit.h"
+#include "router/request/cancel.h"
+#include "router/send/batch.h"
+#include "router/send/reply.h"
+#include "router/send/send.h"
+#include "router/shard/drop.h"
+
+static void end(struct shard *shard, struct pending *pending) {
+    hub_owe(shard->hub, pending->target, -1);
+    pending_end(&shard->pending, pending);
+}
+
+// The request that a connection may end, or NULL: then the response counts as dropped. One whose source is
+// among the endings is as good as abandoned.
+static struct pending *claim(struct shard *shard, uint64_t hub_id, uint64_t from, size_t bytes) {
+    struct pending *pending = pending_find(&shard->pending, hub_id);
+    if (!pending || !peer_find(shard, pending->source)) {
+        drop_one(shard, COUNT_DROP_RESPONSE_UNKNOWN, from, bytes);
+        return NULL;
+    }
+    if (pending->target != from) {
+        drop_one(shard, COUNT_DROP_RESPONSE_FOREIGN, from, bytes);
+        return NULL;
+    }
+    return pending;
+}
+
+// An array of answers has its bound: what doesn't fit is answered with an error.
+static void answer_without_room(struct shard *shard, struct pending *pending, size_t bytes) {
+    struct text data;
+    text_init(&data);
+    reply_data_number(&data, "limit", shard_limits(shard)->frame_bytes_max);
+    drop_one(shard, COUNT_DROP_RESPONSE_TOO_LARGE, pending->source, bytes);
+    answer_error(shard, pending, ERROR_FRAME_TOO_LARGE, &data);
+}
+
+void answer_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, struct parcel *parcel) {
+    struct pending *pending = claim(shard, hub_id, from, parcel->bytes);
+    if (!pending) {
+        send_release(shard, parcel);
+        return;
+    }
+    if (!parcel_fill(parcel, &(struct piece){pending->id, pending->id_bytes})) {
+        drop_one(shard, COUNT_DROP_NO_MEMORY, pending->source, parcel->bytes);
+        send_release(shard, parcel);
+        answer_error(shard, pending, ERROR_INTERNAL, NULL);
+        return;
+    }
+    struct batch *batch = pending->batch;
+    if (batch && !batch_has_room(shard, batch, parcel->bytes - parcel->head_bytes)) {
+        answer_without_room(shard, pending, parcel->bytes);
+        send_release(shard, parcel);
+        return;
+    }
+    struct peer *source = peer_find(shard, pending->source);
+    parcel->hub_id = 0;
+    audit_answered(shard, pending, parcel);
+    end(shard, pending);
+    stats_count(&shard->stats, COUNT_RESPONSES_FORWARDED);
+    if (batch)
+        batch_answer(shard, batch, parcel);
+    else
+        send_queue_owed(shard, source, parcel);
+}
+
+// Nobody waits for it any more. Its target is told, and a batch isn't kept waiting.
+static void abandon(struct shard *shard, struct pending *pending) {
+    struct batch *batch = pending->batch;
+    stats_count(&shard->stats, COUNT_REQUESTS_ABANDONED);
+    cancel_downstream(shard, pending);
+    audit_ended(shard, pending, ERROR_NONE);
+    end(shard, pending);
+    if (batch)
+        batch_miss(shard, batch);
+}
+
+void answer_error(struct shard *shard, struct pending *pending, enum error error, struct text *data) {
+    struct peer *source = peer_find(shard, pending->source);
+    if (!source) { // it is among the endings
+        if (data)
+            text_deinit(data);
+        abandon(shard, pending);
+        return;
+    }
+    audit_ended(shard, pending, error);
+    reply_error(shard, source, (struct reply_to){pending->id, pending->id_bytes, pending->batch}, error,
+                data);
+    end(shard, pending);
+}
+
+void answer_broken(struct shard *shard, uint64_t hub_id, uint64_t from) {
+    struct pending *pending = claim(shard, hub_id, from, 0);
+    if (!pending)
+        return;
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "fault", "the target's response could not be read");
+    answer_error(shard, pending, ERROR_INTERNAL, &data);
+}
+
+void answer_refused(struct shard *shard, uint64_t hub_id, enum error error) {
+    struct pending *pending = pending_find(&shard->pending, hub_id);
+    if (!pending)
+        return;
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "fault", "the target's queue is full");
+    answer_error(shard, pending, error, &data);
+}
+
+void answer_cancelled(struct shard *shard, struct pending *pending) {
+    stats_count(&shard->stats, COUNT_CANCELLED_IN_QUEUE);
+    answer_error(shard, pending, ERROR_CANCELLED, NULL);
+}
+
+void answer_timed_out(struct shard *shard, struct pending *pending) {
+    stats_count(&shard->stats, COUNT_REQUESTS_TIMED_OUT);
+    struct text data;
+    text_init(&data);
+    reply_data_number(&data, "timeoutMs", (int64_t)pending->timeout_ms);
+    cancel_downstream(shard, pending);
+    answer_error(shard, pending, ERROR_TIMED_OUT, &data);
+}
+
+// Names the agent that left, where there is no doubt which one it was.
+static void left_data(struct text *data, const struct home *home) {
+    text_init(data);
+    if (list_empty(&home->agents) || home->agents.next != home->agents.prev)
+        return;
+    const struct agent *agent = list_entry(home->agents.next, struct agent, by_home);
+    reply_data_string(data, "agent", agent->id, agent->id_bytes);
+}
+
+void answer_target_left(struct shard *shard, struct home *home) {
+    while (!list_empty(&home->pending)) {
+        struct text data;
+        left_data(&data, home);
+        stats_count(&shard->stats, COUNT_TARGETS_LEFT);
+        answer_error(shard, list_entry(home->pending.next, struct pending, by_target),
+                     ERROR_TARGET_DISCONNECTED, &data);
+    }
+}
+
+void answer_abandon_all(struct shard *shard, struct peer *source) {
+    struct list *requests = &source->asked.requests;
+    while (!list_empty(requests))
+        abandon(shard, list_entry(requests->next, struct pending, by_source));
+}
+
+void answer_end_all(struct shard *shard) {
+    for (uint32_t slot = 0; slot < shard->peers.capacity; slot++) {
+        struct peer *peer = shard->peers.slots[slot];
+        while (peer && !list_empty(&peer->asked.requests))
+            answer_error(shard, list_entry(peer->asked.requests.next, struct pending, by_source),
+                         ERROR_TARGET_DISCONNECTED, NULL);
+    }
+}

@@ -1,0 +1,29 @@
+// How requests end. The source's shard decides, once for each: by the target's response, or by an error of
+// the hub's.
+#pragma once
+
+#include "core/base/errors.h"
+#include "core/base/text.h"
+#include "router/shard/peer.h"
+
+// A response came from connection `from`: the parcel, with a hole where its id was, goes to whoever asked,
+// with the asker's own id; parcel->mail.detail tells whether it is an error, and
+// parcel->body how it came. A response that nobody waits
+// for, or that comes from a connection that wasn't asked, is dropped.
+void answer_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, struct parcel *parcel);
+// Such a response came, but it is broken: the request ends with an internal error.
+void answer_broken(struct shard *shard, uint64_t hub_id, uint64_t from);
+// The target's shard couldn't take the request.
+void answer_refused(struct shard *shard, uint64_t hub_id, enum error error);
+// The request ends with an error. `data` as for reply_error.
+void answer_error(struct shard *shard, struct pending *pending, enum error error, struct text *data);
+// It was cancelled while it waited in its target's queue.
+void answer_cancelled(struct shard *shard, struct pending *pending);
+// Its time is up.
+void answer_timed_out(struct shard *shard, struct pending *pending);
+// A connection with agents is gone: all that this shard's peers asked of it ends.
+void answer_target_left(struct shard *shard, struct home *home);
+// Who asked is gone: nobody is answered, and the targets are told.
+void answer_abandon_all(struct shard *shard, struct peer *source);
+// The hub ends: everything that is pending here ends with `target disconnected`.
+void answer_end_all(struct shard *shard);

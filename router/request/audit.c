@@ -1,0 +1,227 @@
+#include "router/request/audit.h"
+
+#include <string.h>
+
+#include "core/lookup/schema.h"
+#include "core/requests/journal_line.h"
+
+// --- Lines
+
+static void put_source(struct shard *shard, struct text *line, uint64_t connection) {
+    char name[HUB_SESSION_BYTES];
+    hub_session(shard->hub, connection, name);
+    journal_line_name(line, "source");
+    text_put(line, "{\"connection\":");
+    text_string(line, name, sizeof name);
+    text_put(line, ",\"agents\":[");
+    const struct home *home = agents_home(&shard->agents, connection);
+    for (struct list *node = home ? home->agents.next : NULL; home && node != &home->agents;
+         node = node->next) {
+        const struct agent *agent = list_entry(node, struct agent, by_home);
+        text_put(line, node == home->agents.next ? "" : ",");
+        text_string(line, agent->id, agent->id_bytes);
+    }
+    text_put(line, "]}");
+}
+
+// Which agent; where none was found, the one that the message names.
+static void put_target(struct text *line, const struct message *message, const struct agent *agent) {
+    struct span named = message->lookup.value[KEY_TARGET_AGENT];
+    if (agent)
+        journal_line_string(line, "target", agent->id, agent->id_bytes);
+    else if (lookup_has(&message->lookup, KEY_TARGET_AGENT) && json_string_valid(message->body, named))
+        journal_line_json(line, "target", message->body + named.at, named.bytes);
+    else
+        journal_line_string(line, "target", NULL, 0);
+}
+
+void audit_put_entry(struct text *line, const struct message *message) {
+    struct span params = message->lookup.value[KEY_PARAMS];
+    if (lookup_has(&message->lookup, KEY_PARAMS))
+        journal_line_json(line, "entry", message->body + params.at, params.bytes);
+    else
+        journal_line_string(line, "entry", NULL, 0);
+}
+
+static void put_outcome(struct text *line, const char *outcome, enum error error) {
+    journal_line_string(line, "outcome", outcome, strlen(outcome));
+    if (error)
+        journal_line_number(line, "code", error_code(error));
+}
+
+// Adds the members of what the source is told, an object that is still open.
+static void put_members(struct text *line, const struct text *data) {
+    text_put(line, ",");
+    if (data->failed)
+        line->failed = true;
+    else
+        text_add(line, data->bytes + 1, data->length - 1);
+}
+
+struct entry *audit_entry(struct shard *shard, const struct message *message, const char *kind,
+                          const struct agent *agent) {
+    struct entry *entry = entry_create(shard, message->peer->name);
+    if (!entry)
+        return NULL;
+    journal_line_begin(&entry->line, io_wall_ms(shard->io), kind);
+    put_source(shard, &entry->line, message->peer->name);
+    put_target(&entry->line, message, agent);
+    return entry;
+}
+
+struct entry *audit_finish(struct entry *entry) {
+    journal_line_end(&entry->line);
+    if (!entry->line.failed)
+        return entry;
+    entry_destroy(entry);
+    return NULL;
+}
+
+static void submit_or_count(struct shard *shard, struct entry *entry) {
+    if (entry && journal_has_room(shard)) {
+        journal_submit(shard, entry);
+        return;
+    }
+    if (entry)
+        entry_destroy(entry);
+    stats_count(&shard->stats, COUNT_JOURNAL_REFUSED);
+}
+
+// --- governance/approval
+
+enum { OUTCOME_BYTES_MAX = 128 };
+
+// The line that will tell how a request ended, made in advance, so that no end goes untold. There is room in
+// it for what is still to come.
+static struct mail *outcome_entry(struct shard *shard, const struct message *message,
+                                  const struct agent *agent, uint64_t hub_id) {
+    struct entry *entry = audit_entry(shard, message, "outcome", agent);
+    if (!entry)
+        return NULL;
+    journal_line_number(&entry->line, "request", (int64_t)hub_id);
+    text_reserve(&entry->line, OUTCOME_BYTES_MAX);
+    if (!entry->line.failed)
+        return &entry->mail;
+    entry_destroy(entry);
+    return NULL;
+}
+
+static struct entry *approval_entry(struct shard *shard, const struct message *message,
+                                    const struct agent *agent, uint64_t hub_id) {
+    struct entry *entry = audit_entry(shard, message, "approval", agent);
+    if (!entry)
+        return NULL;
+    if (hub_id)
+        journal_line_number(&entry->line, "request", (int64_t)hub_id);
+    else
+        put_outcome(&entry->line, "forwarded", ERROR_NONE);
+    audit_put_entry(&entry->line, message);
+    return audit_finish(entry);
+}
+
+bool audit_approval(struct shard *shard, const struct message *message, const struct agent *agent,
+                    struct pending *pending) {
+    if (message->audit != MESSAGE_APPROVAL)
+        return true;
+    uint64_t hub_id = pending ? pending_hub_id(&shard->pending, pending) : 0;
+    struct mail *outcome = pending ? outcome_entry(shard, message, agent, hub_id) : NULL;
+    struct entry *entry = approval_entry(shard, message, agent, hub_id);
+    if (!entry || (pending && !outcome)) {
+        if (entry)
+            entry_destroy(entry);
+        if (outcome)
+            entry_destroy(list_entry(outcome, struct entry, mail));
+        stats_count(&shard->stats, COUNT_JOURNAL_REFUSED);
+        return false;
+    }
+    journal_submit(shard, entry);
+    if (pending)
+        pending->outcome = outcome;
+    return true;
+}
+
+// The line that tells how the request ended, or NULL where nobody need know.
+static struct entry *take_outcome(struct shard *shard, struct pending *pending) {
+    if (!pending->outcome)
+        return NULL;
+    struct entry *entry = list_entry(pending->outcome, struct entry, mail);
+    pending->outcome = NULL;
+    journal_line_stamp(&entry->line, io_wall_ms(shard->io));
+    return entry;
+}
+
+static void submit_outcome(struct shard *shard, struct entry *entry) {
+    journal_line_end(&entry->line);
+    journal_submit(shard, entry);
+}
+
+// Why an answer isn't written; NULL: it is. Its line must not fail for it, nor pass the bound of what waits.
+static const char *fault_of(const struct shard *shard, struct entry *entry, const struct parcel *answer,
+                            struct span *value) {
+    const uint8_t *body = answer->buffer->bytes + answer->body.at;
+    struct lookup judged;
+    lookup_body_strict(&judged, body, answer->body.bytes, shard_limits(shard)->id_bytes_max);
+    if (judged.verdict != LOOKUP_GOOD || !schema_outcome_fits(body, &judged))
+        return "not what strict validation lets pass";
+    *value = judged.value[lookup_has(&judged, KEY_ERROR) ? KEY_ERROR : KEY_RESULT];
+    if (value->bytes > JOURNAL_ANSWER_BYTES_MAX)
+        return "too large";
+    if (!journal_has_room(shard))
+        return "the journal's queue is full";
+    return text_try_reserve(&entry->line, value->bytes + OUTCOME_BYTES_MAX) ? NULL : "memory is used up";
+}
+
+void audit_answered(struct shard *shard, struct pending *pending, const struct parcel *parcel) {
+    struct entry *entry = take_outcome(shard, pending);
+    if (!entry)
+        return;
+    const char *name = parcel->mail.detail ? "error" : "result";
+    struct span value;
+    const char *fault = fault_of(shard, entry, parcel, &value);
+    put_outcome(&entry->line, name, ERROR_NONE);
+    if (!fault) {
+        journal_line_json(&entry->line, name, parcel->buffer->bytes + parcel->body.at + value.at,
+                          value.bytes);
+    } else {
+        journal_line_string(&entry->line, "fault", fault, strlen(fault));
+        journal_line_number(&entry->line, "bytes", parcel->body.bytes);
+    }
+    submit_outcome(shard, entry);
+}
+
+void audit_ended(struct shard *shard, struct pending *pending, enum error error) {
+    struct entry *entry = take_outcome(shard, pending);
+    if (!entry)
+        return;
+    put_outcome(&entry->line, error ? "failed" : "source left", error);
+    submit_outcome(shard, entry);
+}
+
+// --- Refusals
+
+void audit_refused(struct shard *shard, const struct message *message, enum error error) {
+    if (message->audit != MESSAGE_APPROVAL)
+        return;
+    struct entry *entry = audit_entry(shard, message, "approval", NULL);
+    if (entry) {
+        put_outcome(&entry->line, "refused", error);
+        audit_put_entry(&entry->line, message);
+        entry = audit_finish(entry);
+    }
+    submit_or_count(shard, entry);
+}
+
+void audit_refusal(struct shard *shard, const struct message *message, enum error error,
+                   const struct agent *agent, const struct text *data) {
+    if (!journal_is_on(shard))
+        return;
+    struct entry *entry = audit_entry(shard, message, "refusal", agent);
+    if (entry) {
+        journal_line_string(&entry->line, "method", message->method_long ? NULL : message->method,
+                            message->method_bytes);
+        journal_line_number(&entry->line, "code", error_code(error));
+        put_members(&entry->line, data);
+        entry = audit_finish(entry);
+    }
+    submit_or_count(shard, entry);
+}

@@ -1,0 +1,117 @@
+#include "router/request/cancel.h"
+
+#include "router/send/reply.h"
+#include "router/send/send.h"
+#include "router/shard/drop.h"
+#include "router/shard/post.h"
+
+// --- At the source
+
+// Once a request: a second cancel might find it taken out of the queue, and name to the target what it never
+// saw.
+bool cancel_dispatch(struct shard *shard, struct pending *pending, struct parcel *parcel, bool answer) {
+    uint64_t target = pending->target;
+    uint32_t to = connection_shard(target);
+    asked_cancel(pending);
+    parcel->hub_id = pending_hub_id(&shard->pending, pending);
+    parcel->lane = LANE_URGENT;
+    parcel->mail.kind = MAIL_CANCEL;
+    parcel->mail.connection = target;
+    parcel->mail.detail = answer;
+    if (to == shard->index)
+        return cancel_arrived(shard, parcel);
+    mailbox_post(hub_mailbox(shard->hub, shard->index, to), &parcel->mail);
+    return false;
+}
+
+// One of the hub's own, or NULL.
+static struct parcel *own_cancel(struct shard *shard, uint64_t hub_id) {
+    struct text body, frame;
+    text_init(&body);
+    text_init(&frame);
+    text_put(&body, "{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\",\"params\":{\"id\":");
+    text_number(&body, (int64_t)hub_id);
+    text_put(&body, "}}");
+    reply_frame(&frame, &body);
+    text_deinit(&body);
+    struct parcel *parcel = frame.failed ? NULL : parcel_own(&shard->parcels, frame.bytes, frame.length);
+    if (!parcel)
+        text_deinit(&frame);
+    return parcel;
+}
+
+void cancel_downstream(struct shard *shard, struct pending *pending) {
+    if (pending->cancelled)
+        return;
+    struct parcel *parcel = own_cancel(shard, pending_hub_id(&shard->pending, pending));
+    if (parcel)
+        cancel_dispatch(shard, pending, parcel, false);
+    else
+        drop_one(shard, COUNT_DROP_NO_MEMORY, pending->target, 0);
+}
+
+// --- At the target
+
+// What passes a full queue isn't as long as its source likes: then the hub cancels in its own words. NULL
+// without memory for them.
+static struct parcel *shorten(struct shard *shard, struct parcel *parcel) {
+    struct parcel *own = own_cancel(shard, parcel->hub_id);
+    if (own)
+        own->lane = LANE_URGENT;
+    else
+        drop_one(shard, COUNT_DROP_NO_MEMORY, parcel->mail.connection, parcel->bytes);
+    send_release(shard, parcel);
+    return own;
+}
+
+// A cancel passes a full queue, but a target that reads nothing could be told to cancel all that it owes, and
+// all that it ever owed to those who left: where cancels alone are as much as a queue may hold, it is
+// dropped. NULL when it was.
+static struct parcel *fit(struct shard *shard, const struct peer *peer, struct parcel *parcel) {
+    if (!send_has_room_for_urgent(shard, peer)) {
+        drop_one(shard, COUNT_DROP_OVERLOADED, peer->name, parcel->bytes);
+        send_release(shard, parcel);
+        return NULL;
+    }
+    bool is_long = parcel->bytes > COPY_BYTES_MAX && !send_has_room(shard, peer);
+    return is_long ? shorten(shard, parcel) : parcel;
+}
+
+// Takes it out of the queue if it still waits there.
+static bool take_back(struct shard *shard, struct peer *peer, uint64_t hub_id) {
+    struct parcel *request = outbox_remove(&peer->connection.outbox, hub_id);
+    if (request)
+        send_release(shard, request);
+    return request != NULL;
+}
+
+// The parcel goes home by itself, to say so.
+static bool taken_back(struct shard *shard, struct parcel *parcel) {
+    uint32_t to = parcel->pool->shard;
+    bool answer = parcel->mail.detail;
+    if (to == shard->index || !answer) {
+        send_release(shard, parcel);
+        return answer;
+    }
+    parcel->mail.kind = MAIL_CANCELLED;
+    mailbox_post(hub_mailbox(shard->hub, shard->index, to), &parcel->mail);
+    return false;
+}
+
+bool cancel_arrived(struct shard *shard, struct parcel *parcel) {
+    struct peer *peer = peer_find(shard, parcel->mail.connection);
+    // What a peer owed ends with its leaving; what its queue didn't take is answered, and it never saw it.
+    if (!peer || untaken_has(&shard->untaken, parcel->hub_id)) {
+        send_release(shard, parcel);
+        return false;
+    }
+    if (take_back(shard, peer, parcel->hub_id))
+        return taken_back(shard, parcel);
+    parcel = fit(shard, peer, parcel);
+    if (!parcel)
+        return false;
+    parcel->hub_id = 0; // it is no request
+    stats_count(&shard->stats, COUNT_CANCELS_FORWARDED);
+    send_queue(shard, peer, parcel);
+    return false;
+}

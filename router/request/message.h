@@ -1,0 +1,42 @@
+// One message under way, on the stack of route_frame: a request, notification or response as it lies.
+#pragma once
+
+#include "core/base/limits.h"
+#include "core/lookup/lookup.h"
+#include "core/send/parcel.h"
+#include "router/send/reply.h"
+#include "router/shard/peer.h"
+
+// What the audit journal keeps of it (audit.c).
+enum message_audit { MESSAGE_PLAIN, MESSAGE_AUDIT_LOG, MESSAGE_APPROVAL };
+
+struct message {
+    struct peer *peer;
+    struct batch *batch; // that it is a member of, or NULL
+    const struct frame *frame;
+    const uint8_t *body;
+    struct lookup lookup;
+    enum message_audit audit;
+    size_t method_bytes;
+    bool method_long;              // longer than any name that could be offered: it isn't in `method`
+    char method[METHOD_BYTES_MAX]; // decoded
+};
+
+static inline bool message_is_request(const struct message *message) {
+    return message->lookup.kind == BODY_REQUEST;
+}
+// Where the answer to a request goes.
+static inline struct reply_to message_reply_to(const struct message *message) {
+    struct span id = message->lookup.value[KEY_ID];
+    return (struct reply_to){message->body + id.at, id.bytes, message->batch};
+}
+
+// A member of params; type JSON_NONE when there is none.
+struct json_item message_param(const struct message *message, const char *key);
+// How many bytes the result of a request may have: what a frame can, or what is left of its batch's.
+size_t message_room(const struct shard *shard, const struct message *message);
+// Answers with a result, JSON, which is taken over: a request gets it, a notification doesn't. Without memory
+// for it the peer is closed.
+void message_answer(struct shard *shard, const struct message *message, struct text *result);
+// By params.priority.
+enum parcel_lane message_lane(const struct message *message);

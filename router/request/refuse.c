@@ -1,0 +1,152 @@
+#include "router/request/refuse.h"
+
+#include "router/request/audit.h"
+#include "router/shard/drop.h"
+
+void refuse(struct shard *shard, const struct message *message, enum error error, struct text *data) {
+    audit_refused(shard, message, error);
+    if (message_is_request(message)) {
+        reply_error(shard, message->peer, message_reply_to(message), error, data);
+        return;
+    }
+    refuse_untold(shard, message->peer->name, error, message->frame->body.bytes);
+    if (data)
+        text_deinit(data);
+}
+
+void refuse_untold(struct shard *shard, uint64_t source, enum error error, size_t bytes) {
+    enum counter counter =
+        error == ERROR_METHOD_NOT_FOUND || error == ERROR_AGENT_NOT_FOUND || error == ERROR_TOOL
+            ? COUNT_DROP_NO_ROUTE
+        : error == ERROR_OVERLOADED          ? COUNT_DROP_OVERLOADED
+        : error == ERROR_TARGET_DISCONNECTED ? COUNT_DROP_TARGET_GONE
+                                             : COUNT_DROP_REFUSED;
+    drop_one(shard, counter, source, bytes);
+}
+
+void refuse_field(struct shard *shard, const struct message *message, const char *field,
+                  const char *expected) {
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "field", field);
+    reply_data_text(&data, "expected", expected);
+    refuse(shard, message, ERROR_INVALID_PARAMS, &data);
+}
+
+void refuse_keeping(struct shard *shard, const struct message *message, const struct agent *agent) {
+    struct text data;
+    text_init(&data);
+    if (agent)
+        reply_data_string(&data, "agent", agent->id, agent->id_bytes);
+    reply_data_number(&data, "limit", (int64_t)kept_bytes_max(&shard->kept));
+    refuse(shard, message, ERROR_OVERLOADED, &data);
+}
+
+void refuse_body(struct shard *shard, const struct message *message) {
+    static const char *const faults[] = {
+        [LOOKUP_NOT_JSON] = "the body is not JSON",
+        [LOOKUP_NOT_UTF8] = "the body is not UTF-8",
+        [LOOKUP_TOO_DEEP] = "the body is nested too deeply",
+        [LOOKUP_AMBIGUOUS] = "this key must occur once, in its own case and without escapes",
+        [LOOKUP_NOT_MESSAGE] = "the body is neither a request, a notification nor a response",
+        [LOOKUP_BAD_ID] = "an id must be a string or a number within the limit",
+        [LOOKUP_GOOD] = "messages of this kind are not served",
+    };
+    enum lookup_verdict verdict = message->lookup.verdict;
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "fault", faults[verdict]);
+    if (verdict == LOOKUP_AMBIGUOUS)
+        reply_data_text(&data, "key", lookup_key_text(message->lookup.fault_key));
+    if (verdict == LOOKUP_NOT_JSON)
+        reply_data_number(&data, "offset",
+                          message->frame->header->header_bytes + (int64_t)message->lookup.fault_at);
+    if (verdict == LOOKUP_TOO_DEEP)
+        reply_data_number(&data, "limit", JSON_GRAMMAR_DEPTH_MAX);
+    if (verdict == LOOKUP_BAD_ID)
+        reply_data_number(&data, "limit", shard_limits(shard)->id_bytes_max);
+    enum error error = verdict == LOOKUP_NOT_JSON ? ERROR_PARSE : ERROR_INVALID_REQUEST;
+    reply_error(shard, message->peer, (struct reply_to){.batch = message->batch}, error, &data);
+}
+
+void refuse_batch_size(struct shard *shard, const struct message *message) {
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "fault", "a batch has one member or more, up to the limit");
+    reply_data_number(&data, "limit", shard_limits(shard)->batch_members_max);
+    reply_error(shard, message->peer, (struct reply_to){.batch = message->batch}, ERROR_INVALID_REQUEST,
+                &data);
+}
+
+bool refuse_header(struct shard *shard, const struct message *message) {
+    const struct frame_scan *header = message->frame->header;
+    if (header->version == FRAME_VERSION_OTHER) {
+        struct text data;
+        text_init(&data);
+        reply_data_text(&data, "field", "HugAI-Version");
+        reply_data_text(&data, "expected", "2");
+        refuse(shard, message, ERROR_VERSION, &data);
+        return true;
+    }
+    if (header->governance_bad) {
+        refuse_field(shard, message, "Governance-Level",
+                     "autonomous, supervised, human-in-the-loop or manual");
+        return true;
+    }
+    if (header->timeout_bad) {
+        refuse_field(shard, message, "Custom-Timeout-Ms", "a number from 1 to 3600000");
+        return true;
+    }
+    return false;
+}
+
+// A name that nobody bears. One that was too long to be read is none that could be, which the limit tells.
+static void put_name(struct text *data, const char *key, const struct rules_field *name, int64_t limit) {
+    if (name->text)
+        reply_data_string(data, key, name->text, name->bytes);
+    else
+        reply_data_number(data, "limit", limit);
+}
+
+static void put_method(struct text *data, const struct message *message) {
+    struct rules_field method = {.text = message->method_long ? NULL : message->method,
+                                 .bytes = message->method_bytes};
+    put_name(data, "method", &method, METHOD_BYTES_MAX);
+}
+
+void refuse_method(struct shard *shard, const struct message *message) {
+    struct text data;
+    text_init(&data);
+    put_method(&data, message);
+    refuse(shard, message, ERROR_METHOD_NOT_FOUND, &data);
+}
+
+void refuse_route(struct shard *shard, const struct message *message, const struct rules_message *asked,
+                  const struct rules_verdict *verdict) {
+    struct text data;
+    text_init(&data);
+    if (verdict->error == ERROR_METHOD_NOT_FOUND) {
+        put_method(&data, message);
+    } else if (verdict->error == ERROR_INVALID_PARAMS) {
+        reply_data_text(&data, "field", verdict->field);
+        reply_data_text(&data, "expected", "string");
+    } else if (verdict->error == ERROR_AGENT_NOT_FOUND) {
+        put_name(&data, "agent", &asked->target, AGENT_ID_BYTES_MAX);
+    } else if (verdict->error == ERROR_TOOL) {
+        put_name(&data, "tool", &asked->tool, METHOD_BYTES_MAX);
+    } else {
+        reply_data_string(&data, "agent", verdict->agent->id, verdict->agent->id_bytes);
+        reply_data_text(&data, "required", governance_text(asked->required));
+        reply_data_text(&data, "supported", governance_text(verdict->agent->governance));
+        audit_refusal(shard, message, verdict->error, verdict->agent, &data);
+    }
+    refuse(shard, message, verdict->error, &data);
+}
+
+void refuse_at(struct shard *shard, const struct message *message, const struct agent *agent,
+               enum error error) {
+    struct text data;
+    text_init(&data);
+    reply_data_string(&data, "agent", agent->id, agent->id_bytes);
+    refuse(shard, message, error, &data);
+}

@@ -1,0 +1,32 @@
+// What isn't routed: each refusal is an answer to a request, and a count for a notification.
+#pragma once
+
+#include "core/agents/rules.h"
+#include "core/base/errors.h"
+#include "core/base/text.h"
+#include "router/request/message.h"
+
+// Refuses a message: a request is answered, a notification counted. Takes `data` over, which may be NULL.
+void refuse(struct shard *shard, const struct message *message, enum error error, struct text *data);
+// Counts a notification from this connection that is refused where the message isn't at hand any more.
+void refuse_untold(struct shard *shard, uint64_t source, enum error error, size_t bytes);
+// As refuse for a value that isn't what it should be.
+void refuse_field(struct shard *shard, const struct message *message, const char *field,
+                  const char *expected);
+// The same where the agent is known, but the message can't go there.
+void refuse_at(struct shard *shard, const struct message *message, const struct agent *agent,
+               enum error error);
+// The same for what the hub would have to keep, for which it has no room; the agent may be NULL.
+void refuse_keeping(struct shard *shard, const struct message *message, const struct agent *agent);
+// The same for a method that there isn't.
+void refuse_method(struct shard *shard, const struct message *message);
+// The same for what the rules found.
+void refuse_route(struct shard *shard, const struct message *message, const struct rules_message *asked,
+                  const struct rules_verdict *verdict);
+// Refuses a body that is no message, or one that two readers could understand differently: always answered,
+// without an id, since that can't be relied on.
+void refuse_body(struct shard *shard, const struct message *message);
+// Refuses a batch that is empty or has too many members: likewise.
+void refuse_batch_size(struct shard *shard, const struct message *message);
+// Header fields that are well formed but can't be served. True when the message was refused for one.
+bool refuse_header(struct shard *shard, const struct message *message);

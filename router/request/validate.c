@@ -1,0 +1,60 @@
+#include "router/request/validate.h"
+
+#include "core/lookup/schema.h"
+#include "router/request/audit.h"
+#include "router/request/refuse.h"
+
+void validate_look_up(const struct shard *shard, struct message *message) {
+    uint32_t bytes = message->frame->body.bytes, id_bytes_max = shard_limits(shard)->id_bytes_max;
+    if (shard->settings->strict)
+        lookup_body_strict(&message->lookup, message->body, bytes, id_bytes_max);
+    else
+        lookup_body(&message->lookup, message->body, bytes, id_bytes_max);
+}
+
+static void refuse_source(struct shard *shard, const struct message *message, const char *source,
+                          size_t bytes) {
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "field", "params.sourceAgent");
+    reply_data_string(&data, "agent", source, bytes);
+    audit_refusal(shard, message, ERROR_NOT_ALLOWED, NULL, &data);
+    refuse(shard, message, ERROR_NOT_ALLOWED, &data);
+}
+
+// Whoever sends in an agent's name must be the connection that registered it (HugAI v2 messages 3.3).
+static bool refuse_foreign_source(struct shard *shard, const struct message *message) {
+    char source[AGENT_ID_BYTES_MAX];
+    if (!lookup_has(&message->lookup, KEY_SOURCE_AGENT))
+        return false;
+    if (message->lookup.type[KEY_SOURCE_AGENT] != JSON_STRING) {
+        refuse_field(shard, message, "params.sourceAgent", "string");
+        return true;
+    }
+    size_t bytes =
+        json_string_decode(message->body, message->lookup.value[KEY_SOURCE_AGENT], source, sizeof source);
+    bytes = bytes == SIZE_MAX ? 0 : bytes; // longer than any agentId, so nobody's
+    const struct agent *agent = bytes ? agents_find(&shard->agents, source, bytes) : NULL;
+    if (agent && agent->home->connection == message->peer->name)
+        return false;
+    refuse_source(shard, message, source, bytes);
+    return true;
+}
+
+bool validate_refuse(struct shard *shard, const struct message *message) {
+    return shard->settings->strict && validate_refuse_strictly(shard, message);
+}
+
+bool validate_refuse_strictly(struct shard *shard, const struct message *message) {
+    struct schema_fault fault =
+        schema_check(message->body, &message->lookup, message->method, message->method_bytes);
+    if (!fault.field)
+        return refuse_foreign_source(shard, message);
+    refuse_field(shard, message, fault.field, fault.expected);
+    return true;
+}
+
+bool validate_response(const struct shard *shard, const struct message *message) {
+    return !shard->settings->strict || (schema_version_served(message->body, &message->lookup) &&
+                                        schema_outcome_fits(message->body, &message->lookup));
+}

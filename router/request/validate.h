@@ -1,0 +1,17 @@
+// The two depths of validation. Lazily, a body is judged as far as routing reads it, and passes. Strictly,
+// all of it must be JSON, and a message must be what JSON-RPC 2.0 and HugAI v2 say: the version, the fields
+// of core/lookup/schema.h, and a sourceAgent that is an agent of the connection which sends it.
+#pragma once
+
+#include "router/request/message.h"
+
+// Looks the message's body up in the depth that is set.
+void validate_look_up(const struct shard *shard, struct message *message);
+
+// Refuses a request or notification that the depth doesn't allow: invalid params (data: field, expected), or
+// not allowed for a foreign sourceAgent. True when it was refused.
+bool validate_refuse(struct shard *shard, const struct message *message);
+// The same by what strict validation allows, whatever the depth.
+bool validate_refuse_strictly(struct shard *shard, const struct message *message);
+// Whether a response that was looked up well is allowed in this depth.
+bool validate_response(const struct shard *shard, const struct message *message);

@@ -1,0 +1,144 @@
+#include "router/route/audit_log.h"
+
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "router/request/audit.h"
+#include "router/request/refuse.h"
+#include "router/request/validate.h"
+#include "router/send/batch.h"
+
+static const char log_method[] = "audit/log", approval_method[] = "governance/approval";
+
+static bool keep_reply_to(struct entry *entry, const struct message *message) {
+    struct reply_to to = message_reply_to(message);
+    if (!message_is_request(message) || lookup_has(&message->lookup, KEY_TARGET_AGENT))
+        return true;
+    entry->request_id = memory_take(to.id_bytes);
+    if (!entry->request_id)
+        return false;
+    memcpy(entry->request_id, to.id, to.id_bytes);
+    entry->request_id_bytes = to.id_bytes;
+    entry->batch = to.batch;
+    return true;
+}
+
+static struct entry *log_entry(struct shard *shard, const struct message *message) {
+    struct entry *entry = audit_entry(shard, message, "audit", NULL);
+    if (!entry)
+        return NULL;
+    audit_put_entry(&entry->line, message);
+    if (keep_reply_to(entry, message))
+        return audit_finish(entry);
+    entry_destroy(entry);
+    return NULL;
+}
+
+static bool hand_in_log(struct shard *shard, const struct message *message) {
+    struct entry *entry = log_entry(shard, message);
+    if (!entry)
+        return false;
+    if (entry->request_id)
+        message->peer->awaited++;
+    journal_submit(shard, entry);
+    return true;
+}
+
+static void answer(struct shard *shard, struct peer *peer, const struct entry *entry) {
+    static const char logged[] = "{\"logged\":true}";
+    struct reply_to to = {entry->request_id, entry->request_id_bytes, entry->batch};
+    if (!entry->fault) {
+        reply_result(shard, peer, to, logged, sizeof logged - 1);
+        return;
+    }
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "fault", journal_fault_text(entry->fault));
+    reply_error(shard, peer, to, ERROR_AUDIT, &data);
+}
+
+// A peer that has half-closed stays until its entries have been answered.
+static void settle_for_peer(struct shard *shard, const struct entry *entry) {
+    struct peer *peer = peer_find(shard, entry->mail.connection);
+    if (peer) {
+        peer->awaited--;
+        answer(shard, peer, entry);
+        peer_settle(shard, peer);
+    } else {
+        reply_missed(shard, entry->mail.connection, (struct reply_to){.batch = entry->batch});
+    }
+}
+
+static void settle(struct shard *shard, struct entry *entry) {
+    shard->entries_out--;
+    if (entry->request_id)
+        settle_for_peer(shard, entry);
+    entry_destroy(entry);
+}
+
+void audit_log_settle(struct shard *shard) {
+    while (shard->settled) {
+        struct entry *entry = shard->settled;
+        shard->settled = entry->next;
+        settle(shard, entry);
+    }
+}
+
+// --- Judging
+
+static bool is_method(const struct message *message, const char *name, size_t bytes) {
+    return message->method_bytes == bytes && memcmp(message->method, name, bytes) == 0;
+}
+
+static enum message_audit audit_of(const struct message *message) {
+    if (is_method(message, log_method, sizeof log_method - 1))
+        return MESSAGE_AUDIT_LOG;
+    return is_method(message, approval_method, sizeof approval_method - 1) ? MESSAGE_APPROVAL : MESSAGE_PLAIN;
+}
+
+// A batch owes an answer to a member that can't be read, be it a notification.
+static void refuse_unreadable(struct shard *shard, struct message *message, const struct lookup *judged) {
+    if (message->batch && !message_is_request(message))
+        batch_expect(message->batch);
+    message->lookup = *judged;
+    refuse_body(shard, message);
+}
+
+// A strict hub has judged it already.
+static bool refuse_invalid(struct shard *shard, struct message *message) {
+    struct lookup judged;
+    if (shard->settings->strict)
+        return false;
+    lookup_body_strict(&judged, message->body, message->frame->body.bytes, shard_limits(shard)->id_bytes_max);
+    if (judged.verdict == LOOKUP_GOOD)
+        return validate_refuse_strictly(shard, message);
+    refuse_unreadable(shard, message, &judged);
+    return true;
+}
+
+static void refuse_full(struct shard *shard, const struct message *message) {
+    struct text data;
+    text_init(&data);
+    if (journal_has_room(shard)) {
+        reply_data_text(&data, "fault", "memory is used up");
+    } else {
+        reply_data_text(&data, "fault", "the journal's queue is full");
+        reply_data_number(&data, "limit", (int64_t)shard_limits(shard)->journal_bytes_max);
+    }
+    stats_count(&shard->stats, COUNT_JOURNAL_REFUSED);
+    refuse(shard, message, ERROR_AUDIT, &data);
+}
+
+bool audit_log_begin(struct shard *shard, struct message *message) {
+    enum message_audit audit = journal_is_on(shard) ? audit_of(message) : MESSAGE_PLAIN;
+    if (audit == MESSAGE_PLAIN)
+        return true;
+    if (refuse_invalid(shard, message))
+        return false;
+    if (!journal_has_room(shard) || (audit == MESSAGE_AUDIT_LOG && !hand_in_log(shard, message))) {
+        refuse_full(shard, message);
+        return false;
+    }
+    message->audit = audit;
+    return true;
+}

@@ -1,0 +1,34 @@
+// Events: one body to all who subscribed to its name, on all shards, but not to its source (HugAI v2
+// messages, section 3.5).
+//
+// The source's shard hands the event to its own subscribers, and one parcel of it to each other shard that
+// has any; by the same mail as all else, so that an event stays behind what its source sent before. On each
+// shard all receivers share that parcel: an entry in a queue each, and no copy of the body. Each other shard
+// reports how many got it. When all have, a request is answered {"delivered": N}; a source that has
+// half-closed stays until then.
+//
+// Events of one name that lie side by side in a receive buffer make a run, which goes out as if it were one:
+// a subscriber gets all of them as one stretch of that buffer. A run ends where another frame comes, at the
+// latest with what arrived.
+//
+// A subscriber whose queue is full, or for whose entry in it there is no memory, misses the event, is
+// counted, and is told how many it missed before the next one that it gets, or when its queue has emptied
+// (send.c). A request for which there is no memory at all is refused, and so is one for which a mailbox has
+// no room; a notification goes to nobody then, and is counted.
+#pragma once
+
+#include "router/request/message.h"
+#include "router/shard/shard.h"
+
+// Sends the run out.
+void events_publish_run(struct shard *shard);
+// A request or notification `event` without a targetAgent.
+void events_publish(struct shard *shard, const struct message *message);
+// Whatever isn't the next event of a run is about to happen: the run goes out.
+static inline void events_flush(struct shard *shard) {
+    if (shard->run.count)
+        events_publish_run(shard);
+}
+// MAIL_EVENT and MAIL_HEARD.
+void events_arrived(struct shard *shard, struct mail *mail);
+void events_came_home(struct shard *shard, struct mail *mail);

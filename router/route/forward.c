@@ -1,0 +1,166 @@
+#include "router/route/forward.h"
+
+#include "router/request/audit.h"
+#include "router/request/refuse.h"
+#include "router/route/progress.h"
+#include "router/send/send.h"
+#include "router/shard/drop.h"
+#include "router/shard/post.h"
+
+// One that has gone may still be in the registry: its leaving goes round.
+enum error forward_fault(struct shard *shard, const struct message *message, uint64_t target) {
+    uint32_t to = connection_shard(target);
+    if (message_is_request(message) && hub_owed(shard->hub, target) >= shard_limits(shard)->pending_max)
+        return ERROR_OVERLOADED;
+    if (to != shard->index)
+        return mailbox_crowded(hub_mailbox(shard->hub, shard->index, to)) ? ERROR_OVERLOADED : ERROR_NONE;
+    struct peer *peer = peer_find(shard, target);
+    if (!peer)
+        return ERROR_TARGET_DISCONNECTED;
+    return send_has_room(shard, peer) ? ERROR_NONE : ERROR_OVERLOADED;
+}
+
+static void deliver(struct shard *shard, uint64_t target, struct parcel *parcel) {
+    uint32_t to = connection_shard(target);
+    if (to == shard->index) {
+        send_queue(shard, peer_find(shard, target), parcel);
+        return;
+    }
+    parcel->mail.kind = MAIL_DELIVER;
+    parcel->mail.connection = target;
+    mailbox_post(hub_mailbox(shard->hub, shard->index, to), &parcel->mail);
+}
+
+// A message that had an id has none for its target.
+static struct parcel *parcel_without_id(struct shard *shard, const struct message *message) {
+    if (!lookup_has(&message->lookup, KEY_ID))
+        return parcel_forward(&shard->parcels, message->frame);
+    struct span member = lookup_id_member(&message->lookup, message->body);
+    struct parcel *parcel = parcel_open(&shard->parcels, message->frame, &member, 1);
+    if (parcel && !parcel_fill(parcel, &(struct piece){"", 0})) {
+        parcel_drop(parcel);
+        parcel = NULL;
+    }
+    return parcel;
+}
+
+void forward_notification(struct shard *shard, const struct message *message, struct agent *agent) {
+    struct parcel *parcel = parcel_without_id(shard, message);
+    if (!parcel) {
+        drop_one(shard, COUNT_DROP_NO_MEMORY, agent->home->connection, message->frame->body.bytes);
+        return;
+    }
+    if (!audit_approval(shard, message, agent, NULL)) {
+        parcel_drop(parcel);
+        refuse_at(shard, message, agent, ERROR_AUDIT);
+        return;
+    }
+    parcel->lane = (uint8_t)message_lane(message);
+    stats_count(&shard->stats, COUNT_NOTIFICATIONS_FORWARDED);
+    deliver(shard, agent->home->connection, parcel);
+}
+
+static uint32_t timeout_ms(const struct shard *shard, const struct message *message) {
+    const struct frame_scan *header = message->frame->header;
+    return header->timeout_given ? header->timeout_ms
+                                 : (uint32_t)(shard_limits(shard)->request_timeout_ns / 1000000);
+}
+
+// What is spliced into a request: the hub's id for the source's, and the hub's tokens for its tokens.
+struct splices {
+    struct span values[PARCEL_HOLES_MAX]; // of the body, in rising order
+    struct piece texts[PARCEL_HOLES_MAX];
+    unsigned count;
+    char written[PARCEL_HOLES_MAX][HUB_ID_DIGITS_MAX + 4];
+};
+
+static void add_splice(struct splices *splices, struct span value, size_t bytes) {
+    unsigned at = splices->count++;
+    struct piece text = {splices->written[at], bytes};
+    for (; at > 0 && splices->values[at - 1].at > value.at; at--) {
+        splices->values[at] = splices->values[at - 1];
+        splices->texts[at] = splices->texts[at - 1];
+    }
+    splices->values[at] = value;
+    splices->texts[at] = text;
+}
+
+static struct parcel *parcel_with_splices(struct shard *shard, const struct message *message,
+                                          const struct progress_tokens *tokens, uint64_t hub_id) {
+    struct splices splices;
+    splices.count = 0;
+    add_splice(&splices, message->lookup.value[KEY_ID], text_digits(splices.written[0], hub_id));
+    for (unsigned which = 0; tokens->count && which < TOKENS_COUNT; which++) {
+        if (tokens->values[which].bytes)
+            add_splice(&splices, tokens->values[which],
+                       progress_token(splices.written[splices.count], hub_id, (enum pending_token)which));
+    }
+    struct parcel *parcel = parcel_open(&shard->parcels, message->frame, splices.values, splices.count);
+    if (parcel && !parcel_fill(parcel, splices.texts)) {
+        parcel_drop(parcel);
+        parcel = NULL;
+    }
+    return parcel;
+}
+
+static bool keep_tokens(struct shard *shard, struct pending *pending, const struct message *message,
+                        const struct progress_tokens *tokens) {
+    const void *texts[TOKENS_COUNT];
+    uint32_t bytes[TOKENS_COUNT];
+    for (unsigned which = 0; which < TOKENS_COUNT; which++) {
+        texts[which] = message->body + tokens->values[which].at;
+        bytes[which] = tokens->values[which].bytes;
+    }
+    return tokens->count == 0 || pending_keep_tokens(&shard->pending, pending, texts, bytes);
+}
+
+static void bind(struct shard *shard, struct pending *pending, const struct message *message,
+                 struct home *home) {
+    pending->source = message->peer->name;
+    pending->batch = message->batch;
+    pending->target = home->connection;
+    pending->timeout_ms = timeout_ms(shard, message);
+    pending->timer.kind = TIMER_PENDING;
+    asked_add(&message->peer->asked, pending, &shard->hub->settings.secrets.tables, &shard->kept);
+    list_append(&home->pending, &pending->by_target);
+    wheel_arm(&shard->wheel, &pending->timer, shard_now_ms(shard) + pending->timeout_ms);
+    hub_owe(shard->hub, home->connection, 1);
+}
+
+// Enters a request into the table; NULL where the hub has no room to keep it, and it was refused.
+static struct pending *enter(struct shard *shard, const struct message *message, const struct agent *agent,
+                             const struct progress_tokens *tokens) {
+    struct reply_to to = message_reply_to(message);
+    bool fair = kept_is_fair(&shard->kept, message->peer->asked.kept_bytes);
+    struct pending *pending = fair ? pending_add(&shard->pending, to.id, to.id_bytes) : NULL;
+    if (pending && keep_tokens(shard, pending, message, tokens))
+        return pending;
+    if (pending)
+        pending_end(&shard->pending, pending);
+    refuse_keeping(shard, message, agent);
+    return NULL;
+}
+
+void forward_request(struct shard *shard, const struct message *message, struct agent *agent) {
+    struct progress_tokens tokens;
+    if (!progress_read(shard, message, &tokens))
+        return;
+    struct pending *pending = enter(shard, message, agent, &tokens);
+    if (!pending)
+        return;
+    uint64_t hub_id = pending_hub_id(&shard->pending, pending);
+    struct parcel *parcel = parcel_with_splices(shard, message, &tokens, hub_id);
+    if (!parcel || !audit_approval(shard, message, agent, pending)) {
+        enum error error = parcel ? ERROR_AUDIT : ERROR_OVERLOADED;
+        if (parcel)
+            parcel_drop(parcel);
+        pending_end(&shard->pending, pending);
+        refuse_at(shard, message, agent, error);
+        return;
+    }
+    bind(shard, pending, message, agent->home);
+    parcel->hub_id = hub_id;
+    parcel->lane = (uint8_t)message_lane(message);
+    stats_count(&shard->stats, COUNT_REQUESTS_FORWARDED);
+    deliver(shard, agent->home->connection, parcel);
+}

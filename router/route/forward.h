@@ -1,0 +1,13 @@
+// A message on its way to an agent: under an id of the hub's own if it is a request.
+#pragma once
+
+#include "core/base/errors.h"
+#include "router/request/message.h"
+
+// What keeps a target, a connection, from taking one more message now, as far as this shard knows; ERROR_NONE
+// when nothing does.
+enum error forward_fault(struct shard *shard, const struct message *message, uint64_t target);
+// Hands a request to an agent, and remembers who asked; without memory for that it is refused.
+void forward_request(struct shard *shard, const struct message *message, struct agent *agent);
+// Hands a notification to an agent, or counts it as dropped. One that was made out of a request loses its id.
+void forward_notification(struct shard *shard, const struct message *message, struct agent *agent);

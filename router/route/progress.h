@@ -1,0 +1,26 @@
+// Progress tokens: two sources may choose the same one at once, so a forwarded request carries tokens of the
+// hub's own, and what a target reports under them goes to the one peer that asked, with the token it chose
+// (LSP 3.17, "Work Done Progress" and "Partial Result Progress"; MCP, "Progress"). A token of the hub's is a
+// string that names the request and which of its tokens it is; it is good until the request ends.
+#pragma once
+
+#include "core/requests/pending.h"
+#include "router/request/message.h"
+
+// A request's tokens, those that are strings or numbers.
+struct progress_tokens {
+    struct span values[TOKENS_COUNT]; // of the body; bytes 0 where there is none
+    unsigned count;
+};
+
+// Finds them. False when the message was refused for one that is too long.
+bool progress_read(struct shard *shard, const struct message *message, struct progress_tokens *tokens);
+enum { PROGRESS_TOKEN_BYTES = HUB_ID_DIGITS_MAX + 3 };
+// Writes the hub's token, PROGRESS_TOKEN_BYTES at most; returns its length.
+size_t progress_token(char *out, uint64_t hub_id, enum pending_token which);
+
+// Takes a report of progress that bears a token of the hub's to whoever asked. False when the message is none
+// and is to be routed as any other.
+bool progress_route(struct shard *shard, const struct message *message);
+// One came from another shard by mail: a parcel with a hole where the token was.
+void progress_arrived(struct shard *shard, struct parcel *parcel);

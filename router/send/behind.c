@@ -1,0 +1,57 @@
+// A send that ends shows that its peer reads, but a large one lasts, and the kernel takes more only when much
+// of what it holds is gone. So the kernel is asked, a few times in the time within which something must be
+// taken, and only for the peers that are behind.
+#include "router/send/behind.h"
+
+#include <assert.h>
+
+enum { LOOK_MS = SLOW_READER_MS / 4 };
+
+// What is being sent counts, too: it waits for the same reader.
+static size_t waiting_bytes(const struct peer *peer) {
+    const struct shipment *shipment = peer->connection.shipment;
+    return outbox_footprint(&peer->connection.outbox) + (shipment ? shipment->bytes : 0);
+}
+
+static void look_later(struct shard *shard) {
+    if (!timer_armed(&shard->behind_timer))
+        wheel_arm(&shard->wheel, &shard->behind_timer, shard_now_ms(shard) + LOOK_MS);
+}
+
+// How long it has taken nothing counts from here: before, nobody has asked the kernel.
+void behind_watch(struct shard *shard, struct peer *peer) {
+    if (peer->state == PEER_CLOSING || !list_empty(&peer->standing))
+        return;
+    list_append(&shard->behind, &peer->standing);
+    peer->taken = io_taken(shard->io, peer->connection.socket);
+    peer->sending_ms = shard_now_ms(shard);
+    look_later(shard);
+}
+
+static void look_at(struct shard *shard, struct peer *peer) {
+    size_t waiting = waiting_bytes(peer);
+    bool over = waiting >= 2 * shard_limits(shard)->queue_bytes_max;
+    assert(peer->state != PEER_CLOSING);
+    if (!over && !peer_lingers(peer))
+        return;
+    list_append(&shard->behind, &peer->standing);
+    uint64_t now_ms = shard_now_ms(shard);
+    uint32_t taken = io_taken(shard->io, peer->connection.socket);
+    if (taken != peer->taken) {
+        peer->taken = taken;
+        peer->sending_ms = now_ms;
+    }
+    if (now_ms - peer->sending_ms >= (peer_lingers(peer) ? LINGER_MS : SLOW_READER_MS))
+        peer_close(shard, peer, waiting ? COUNT_CLOSED_SLOW_READER : COUNTERS_COUNT);
+}
+
+void behind_look(struct shard *shard) {
+    struct list looked_at;
+    list_init(&looked_at);
+    for (struct list *node; (node = list_take(&shard->behind));)
+        list_append(&looked_at, node);
+    for (struct list *node; (node = list_take(&looked_at));)
+        look_at(shard, list_entry(node, struct peer, standing));
+    if (!list_empty(&shard->behind))
+        look_later(shard);
+}

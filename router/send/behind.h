@@ -1,0 +1,11 @@
+// Peers that are waited for while they go on reading: those for which more than twice the queue's bound
+// waits, and those that the hub closes once all is sent. Who takes nothing for a while is closed, whether or
+// not anything more comes for it.
+#pragma once
+
+#include "router/shard/peer.h"
+
+// From now on the peer is waited for, until neither is so any more.
+void behind_watch(struct shard *shard, struct peer *peer);
+// The shard's timer went off.
+void behind_look(struct shard *shard);

@@ -1,0 +1,173 @@
+#include "router/send/reply.h"
+
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "router/send/batch.h"
+#include "router/send/send.h"
+#include "router/shard/drop.h"
+
+// --- Error data
+
+static void key(struct text *data, const char *name) {
+    text_put(data, data->length ? "," : "{");
+    text_string(data, name, strlen(name));
+    text_put(data, ":");
+}
+
+void reply_data_string(struct text *data, const char *name, const void *value, size_t bytes) {
+    key(data, name);
+    text_string(data, value, bytes);
+}
+
+void reply_data_text(struct text *data, const char *name, const char *value) {
+    reply_data_string(data, name, value, strlen(value));
+}
+
+void reply_data_number(struct text *data, const char *name, int64_t value) {
+    key(data, name);
+    text_number(data, value);
+}
+
+// --- Frames
+
+void reply_frame(struct text *frame, const struct text *body) {
+    text_put(frame, "Content-Length: ");
+    text_number(frame, (int64_t)body->length);
+    text_put(frame, "\r\n\r\n");
+    text_add(frame, body->bytes, body->length);
+    frame->failed |= body->failed;
+}
+
+static struct parcel *parcel_of_text(struct shard *shard, struct text *text) {
+    struct parcel *parcel = text->failed ? NULL : parcel_own(&shard->parcels, text->bytes, text->length);
+    if (!parcel)
+        text_deinit(text);
+    return parcel;
+}
+
+// Puts the header block before a body and queues the frame; takes the body over. False when memory is used
+// up.
+static bool queue_body(struct shard *shard, struct peer *peer, struct text *body) {
+    struct text frame;
+    text_init(&frame);
+    reply_frame(&frame, body);
+    text_deinit(body);
+    struct parcel *parcel = parcel_of_text(shard, &frame);
+    if (parcel)
+        send_queue_owed(shard, peer, parcel);
+    return parcel != NULL;
+}
+
+static void close_without_memory(struct shard *shard, struct peer *peer) {
+    drop_one(shard, COUNT_DROP_NO_MEMORY, peer->name, 0);
+    peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+}
+
+void reply_failed(struct shard *shard, struct peer *peer, struct reply_to to) {
+    close_without_memory(shard, peer);
+    if (to.batch)
+        batch_miss(shard, to.batch);
+}
+
+void reply_missed(struct shard *shard, uint64_t connection, struct reply_to to) {
+    drop_one(shard, COUNT_DROP_ANSWER_SOURCE_GONE, connection, 0);
+    if (to.batch)
+        batch_miss(shard, to.batch);
+}
+
+static void answer(struct shard *shard, struct peer *peer, struct reply_to to, struct text *body) {
+    if (!to.batch) {
+        if (!queue_body(shard, peer, body))
+            close_without_memory(shard, peer);
+        return;
+    }
+    struct parcel *parcel = parcel_of_text(shard, body);
+    if (parcel)
+        batch_answer(shard, to.batch, parcel);
+    else
+        reply_failed(shard, peer, to);
+}
+
+static const char opening[] = "{\"jsonrpc\":\"2.0\",\"id\":", result_member[] = ",\"result\":";
+
+// The body's, around a result of so many bytes.
+static size_t result_body_bytes(struct reply_to to, size_t bytes) {
+    size_t id_bytes = to.id_bytes ? to.id_bytes : sizeof "null" - 1;
+    return sizeof opening - 1 + id_bytes + sizeof result_member - 1 + bytes + sizeof "}" - 1;
+}
+
+static void begin(struct text *body, struct reply_to to) {
+    text_init(body);
+    text_put(body, opening);
+    if (to.id_bytes)
+        text_add(body, to.id, to.id_bytes);
+    else
+        text_put(body, "null");
+}
+
+void reply_too_large(struct shard *shard, struct peer *peer, struct reply_to to) {
+    struct text data;
+    text_init(&data);
+    reply_data_number(&data, "limit", shard_limits(shard)->frame_bytes_max);
+    reply_error(shard, peer, to, ERROR_FRAME_TOO_LARGE, &data);
+}
+
+static void reply_without_room(struct shard *shard, struct peer *peer, struct reply_to to) {
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "fault", "there is no memory for the result");
+    reply_error(shard, peer, to, ERROR_OVERLOADED, &data);
+}
+
+// Body and frame are there at a time. What is small is answered as long as an error could be.
+static bool has_memory(struct shard *shard, size_t bytes) {
+    return bytes <= COPY_BYTES_MAX || buffer_budget_has_room(&shard->hub->budget, 2 * bytes, BUDGET_MESSAGE);
+}
+
+void reply_result(struct shard *shard, struct peer *peer, struct reply_to to, const void *result,
+                  size_t bytes) {
+    if (to.batch && !batch_has_room(shard, to.batch, result_body_bytes(to, bytes))) {
+        reply_too_large(shard, peer, to);
+        return;
+    }
+    if (!has_memory(shard, bytes)) {
+        reply_without_room(shard, peer, to);
+        return;
+    }
+    struct text body;
+    begin(&body, to);
+    text_reserve(&body, result_body_bytes(to, bytes) - body.length);
+    text_put(&body, result_member);
+    text_add(&body, result, bytes);
+    text_put(&body, "}");
+    stats_count(&shard->stats, COUNT_ANSWERED_BY_HUB);
+    answer(shard, peer, to, &body);
+}
+
+void reply_error(struct shard *shard, struct peer *peer, struct reply_to to, enum error error,
+                 struct text *data) {
+    struct text body;
+    begin(&body, to);
+    text_put(&body, ",\"error\":{\"code\":");
+    text_number(&body, error_code(error));
+    text_put(&body, ",\"message\":\"");
+    text_put(&body, error_text(error));
+    text_put(&body, "\",\"data\":");
+    if (data && data->length) {
+        text_add(&body, data->bytes, data->length);
+        body.failed |= data->failed;
+    } else {
+        text_put(&body, "{");
+    }
+    text_put(&body, "}}}");
+    if (data)
+        text_deinit(data);
+    stats_count(&shard->stats, COUNT_ERRORS_BY_HUB);
+    answer(shard, peer, to, &body);
+}
+
+void reply_notify(struct shard *shard, struct peer *peer, struct text *body) {
+    if (!queue_body(shard, peer, body))
+        close_without_memory(shard, peer);
+}

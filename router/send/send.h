@@ -1,0 +1,37 @@
+// The last step of a frame's way: into its destination's outbox, here or on another shard, and out once a
+// turn.
+#pragma once
+
+#include "core/send/parcel.h"
+#include "router/shard/peer.h"
+
+// Whether a request or notification may still be queued for this peer.
+bool send_has_room(const struct shard *shard, const struct peer *peer);
+// Whether it takes what passes a full queue: while less than the bound waits of that.
+bool send_has_room_for_urgent(const struct shard *shard, const struct peer *peer);
+// Queues a parcel for a peer of this shard; takes the parcel in any case.
+void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel);
+// The parcels of one frame, in their order: as send_queue_owed.
+void send_queue_chain(struct shard *shard, struct peer *peer, struct parcel_list *frame);
+// As send_queue, for what can't be refused: past twice the bound a peer must go on reading (behind.c).
+void send_queue_owed(struct shard *shard, struct peer *peer, struct parcel *parcel);
+// A parcel that must wait, without the receive buffer that it lies in: a small one is copied, so that a slow
+// reader holds its own bytes and not other peers' buffers. Takes the parcel and gives one back: the same
+// where it is large, or where there is no memory for a copy.
+struct parcel *send_detach(struct shard *shard, struct parcel *parcel);
+// Lets a parcel go: one hold of a shared origin, or the parcel itself, which goes back to its owner.
+void send_release(struct shard *shard, struct parcel *parcel);
+// Queues an event for a peer that has room. If it missed some before, it is told how many first, with
+// hub/dropped {"count": N}. False when memory is used up; the parcel is then the caller's still.
+bool send_event(struct shard *shard, struct peer *peer, struct parcel *parcel);
+// An event couldn't be queued for a peer: it is told before the next one, or when its queue has emptied.
+void send_missed(struct shard *shard, struct peer *peer, uint32_t count);
+// What the peer missed is told now, as far as there is memory: nothing will be queued for it any more but one
+// last frame.
+void send_missed_before_end(struct shard *shard, struct peer *peer);
+// Sends what is queued for a peer, as far as nothing is under way.
+void send_flush(struct shard *shard, struct peer *peer);
+// The same for every peer for which something was queued in this turn.
+void send_flush_all(struct shard *shard);
+// An IO_SENT event came.
+void send_sent(struct shard *shard, struct peer *peer, int32_t result);

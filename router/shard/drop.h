@@ -1,0 +1,16 @@
+// What isn't delivered: counted under its reason, and told to whoever has switched the probe on.
+#pragma once
+
+#include "router/shard/probe.h"
+#include "router/shard/shard.h"
+
+// `connection` is whom it was for, or, where that isn't known, whom it came from; `bytes` those of the frame
+// or its body, all of them together where `count` is more than one.
+static inline void drop_several(struct shard *shard, enum counter counter, uint64_t connection, size_t bytes,
+                                uint32_t count) {
+    PROBE(drop, connection, bytes, counter);
+    stats_add(&shard->stats, counter, count);
+}
+static inline void drop_one(struct shard *shard, enum counter counter, uint64_t connection, size_t bytes) {
+    drop_several(shard, counter, connection, bytes, 1);
+}

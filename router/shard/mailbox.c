@@ -1,0 +1,75 @@
+#include "router/shard/mailbox.h"
+
+#include <stddef.h>
+
+void mailbox_init(struct mailbox *mailbox) {
+    mailbox->next = mailbox->head_seen = 0;
+    mailbox->waiting = NULL;
+    mailbox->pressing = false;
+    mailbox->waiting_last = &mailbox->waiting;
+    atomic_init(&mailbox->tail, 0);
+    atomic_init(&mailbox->head, 0);
+}
+
+static bool full(struct mailbox *mailbox) {
+    if (mailbox->next - mailbox->head_seen < MAILBOX_MESSAGES)
+        return false;
+    mailbox->head_seen = atomic_load_explicit(&mailbox->head, memory_order_acquire);
+    return mailbox->next - mailbox->head_seen == MAILBOX_MESSAGES;
+}
+
+// Moves what waits into the ring as far as there is room.
+static void refill(struct mailbox *mailbox) {
+    while (mailbox->waiting && !full(mailbox)) {
+        struct mail *mail = mailbox->waiting;
+        mailbox->waiting = mail->next;
+        if (!mailbox->waiting)
+            mailbox->waiting_last = &mailbox->waiting;
+        mailbox->ring[mailbox->next++ % MAILBOX_MESSAGES] = mail;
+    }
+}
+
+void mailbox_post(struct mailbox *mailbox, struct mail *mail) {
+    mailbox->pressing = true;
+    mailbox_post_idle(mailbox, mail);
+}
+
+void mailbox_post_idle(struct mailbox *mailbox, struct mail *mail) {
+    if (mailbox->waiting)
+        refill(mailbox);
+    if (!mailbox->waiting && !full(mailbox)) {
+        mailbox->ring[mailbox->next++ % MAILBOX_MESSAGES] = mail;
+        return;
+    }
+    mail->next = NULL;
+    *mailbox->waiting_last = mail;
+    mailbox->waiting_last = &mail->next;
+}
+
+void mailbox_press(struct mailbox *mailbox) {
+    mailbox->pressing = true;
+}
+
+bool mailbox_publish(struct mailbox *mailbox) {
+    refill(mailbox);
+    bool fresh = atomic_load_explicit(&mailbox->tail, memory_order_relaxed) != mailbox->next;
+    if (fresh)
+        atomic_store(&mailbox->tail, mailbox->next);
+    bool pressing = mailbox->pressing;
+    mailbox->pressing = pressing && mailbox->waiting;
+    uint32_t head = atomic_load_explicit(&mailbox->head, memory_order_relaxed);
+    return pressing || (fresh && mailbox->next - head >= MAILBOX_IDLE_MAX);
+}
+
+struct mail *mailbox_take(struct mailbox *mailbox) {
+    uint32_t head = atomic_load_explicit(&mailbox->head, memory_order_relaxed);
+    if (atomic_load_explicit(&mailbox->tail, memory_order_acquire) == head)
+        return NULL;
+    struct mail *mail = mailbox->ring[head % MAILBOX_MESSAGES];
+    atomic_store_explicit(&mailbox->head, head + 1, memory_order_release);
+    return mail;
+}
+
+bool mailbox_quiet(struct mailbox *mailbox) {
+    return atomic_load(&mailbox->tail) == atomic_load_explicit(&mailbox->head, memory_order_relaxed);
+}

@@ -1,0 +1,234 @@
+#include "router/shard/peer.h"
+
+#include <assert.h>
+#include <sys/socket.h>
+
+#include "core/base/memory.h"
+#include "router/shard/peer.h"
+
+static uint32_t slot_of(uint64_t connection) {
+    return connection_slot(connection);
+}
+
+// --- Slots
+
+static bool grow(struct peer_slots *slots, uint32_t capacity) {
+    struct peer **peers = memory_resize(slots->slots, capacity * sizeof(struct peer *));
+    if (peers)
+        slots->slots = peers;
+    uint32_t *generations = memory_resize(slots->generations, capacity * sizeof *generations);
+    if (generations)
+        slots->generations = generations;
+    uint32_t *free = memory_resize(slots->free, capacity * sizeof *free);
+    if (free)
+        slots->free = free;
+    if (!peers || !generations || !free)
+        return false;
+    for (uint32_t slot = capacity; slot-- > slots->capacity;) {
+        slots->slots[slot] = NULL;
+        slots->generations[slot] = 1;
+        slots->free[slots->free_count++] = slot;
+    }
+    slots->capacity = capacity;
+    return true;
+}
+
+// A free slot, or UINT32_MAX at the limit of connections or when memory is used up.
+static uint32_t slot_take(struct shard *shard) {
+    struct peer_slots *slots = &shard->peers;
+    uint32_t max = shard_limits(shard)->connections_max;
+    if (slots->free_count == 0) {
+        uint32_t capacity = slots->capacity ? slots->capacity * 2 : 64;
+        if (slots->capacity >= max || !grow(slots, capacity < max ? capacity : max))
+            return UINT32_MAX;
+    }
+    slots->count++;
+    return slots->free[--slots->free_count];
+}
+
+static void slot_give(struct shard *shard, uint32_t slot) {
+    struct peer_slots *slots = &shard->peers;
+    slots->slots[slot] = NULL;
+    slots->generations[slot]++;
+    slots->free[slots->free_count++] = slot;
+    slots->count--;
+    atomic_fetch_sub_explicit(&shard->hub->connections[shard->index], 1, memory_order_relaxed);
+}
+
+struct peer *peer_find(const struct shard *shard, uint64_t connection) {
+    uint32_t slot = slot_of(connection);
+    if (slot >= shard->peers.capacity)
+        return NULL;
+    struct peer *peer = shard->peers.slots[slot];
+    return peer && peer->name == connection && peer->state != PEER_CLOSING ? peer : NULL;
+}
+
+// --- Opening
+
+static void refuse(struct shard *shard, int socket) {
+    stats_count(&shard->stats, COUNT_CONNECTIONS_REFUSED);
+    atomic_fetch_sub_explicit(&shard->hub->connections[shard->index], 1, memory_order_relaxed);
+    io_close_socket(shard->io, socket);
+}
+
+static void peer_init(struct shard *shard, struct peer *peer, uint32_t slot, int socket) {
+    connection_open(&peer->connection, socket, slot);
+    peer->name = hub_connection(shard->index, slot, shard->peers.generations[slot]);
+    peer->heard_ms = shard_now_ms(shard);
+    timer_init(&peer->timer, TIMER_PEER);
+    asked_init(&peer->asked);
+    subscriber_init(&peer->subscriber);
+    list_init(&peer->to_send);
+    list_init(&peer->starved);
+    list_init(&peer->standing);
+}
+
+void peer_open(struct shard *shard, int socket) {
+    struct peer *peer = shard->phase == HUB_SERVING ? memory_take_zeroed(1, sizeof *peer) : NULL;
+    uint32_t slot = peer ? slot_take(shard) : UINT32_MAX;
+    if (slot == UINT32_MAX) {
+        memory_give(peer);
+        refuse(shard, socket);
+        return;
+    }
+    peer_init(shard, peer, slot, socket);
+    shard->peers.slots[slot] = peer;
+    stats_count(&shard->stats, COUNT_CONNECTIONS_OPENED);
+    peer_watch(shard, peer);
+    connection_receive(&peer->connection, shard->io);
+}
+
+// --- Ending
+
+static const struct {
+    bool heard, addressed;
+    unsigned next;
+} states[PEER_STATES_COUNT] = {
+#define X(state, heard, addressed, next) [state] = {heard, addressed, next},
+    PEER_STATES(X)
+#undef X
+};
+
+bool peer_is_deaf(const struct peer *peer) {
+    return !states[peer->state].addressed || peer->connection.broken;
+}
+
+// It is among the endings once, with the state that it has when they are carried out.
+static void move(struct shard *shard, struct peer *peer, enum peer_state state) {
+    assert(states[peer->state].next & PEER_MOVE(state));
+    peer->state = state;
+    if (peer->ending)
+        return;
+    peer->ending = peer; // the last one points at itself
+    *shard->endings_last = peer;
+    shard->endings_last = &peer->ending;
+}
+
+void peer_ended(struct shard *shard, struct peer *peer) {
+    if (peer->state == PEER_SHUT) // who lingers still is closed by peer_settle, once all is sent
+        peer_close(shard, peer, COUNTERS_COUNT);
+    else if (peer->state == PEER_OPEN)
+        move(shard, peer, PEER_ENDED);
+}
+
+static void give_a_second(struct shard *shard, struct peer *peer) {
+    if (!timer_armed(&peer->timer))
+        wheel_arm(&shard->wheel, &peer->timer, shard_now_ms(shard) + LINGER_MS);
+}
+
+static void linger(struct shard *shard, struct peer *peer, enum peer_state state) {
+    bool lingers = peer_lingers(peer) || peer->state == PEER_SHUT;
+    if (peer->state == PEER_CLOSING)
+        return;
+    if (!lingers)
+        wheel_disarm(&peer->timer);
+    if (shard->phase != HUB_SERVING && shard->phase != HUB_DRAINING)
+        give_a_second(shard, peer);
+    if (!lingers)
+        move(shard, peer, state);
+}
+
+void peer_linger(struct shard *shard, struct peer *peer) {
+    linger(shard, peer, PEER_LINGERING);
+}
+
+void peer_silence(struct shard *shard, struct peer *peer) {
+    linger(shard, peer, PEER_SILENCED);
+}
+
+static bool all_sent(const struct peer *peer) {
+    return outbox_empty(&peer->connection.outbox) && !peer->connection.shipment &&
+           (peer->batches == 0 || peer->state == PEER_SILENCED);
+}
+
+void peer_settle(struct shard *shard, struct peer *peer) {
+    if (peer->state == PEER_ENDED && list_empty(&peer->asked.requests) && peer->awaited == 0 &&
+        all_sent(peer))
+        peer_close(shard, peer, COUNTERS_COUNT);
+    if (!peer_lingers(peer) || !all_sent(peer))
+        return;
+    move(shard, peer, PEER_SHUT);
+    give_a_second(shard, peer);
+    io_shutdown(shard->io, peer->connection.socket, SHUT_WR);
+    if (peer->connection.ended)
+        peer_close(shard, peer, COUNTERS_COUNT);
+}
+
+void peer_close(struct shard *shard, struct peer *peer, int counter) {
+    if (peer->state == PEER_CLOSING)
+        return;
+    move(shard, peer, PEER_CLOSING);
+    if (counter != COUNTERS_COUNT)
+        stats_count(&shard->stats, (enum counter)counter);
+}
+
+void peer_free(struct shard *shard, struct peer *peer) {
+    assert(peer->state == PEER_CLOSING && !peer->ending && connection_at_rest(&peer->connection));
+    list_remove(&peer->standing);
+    io_close_socket(shard->io, peer->connection.socket);
+    buffer_drop(peer->partial);
+    asked_deinit(&peer->asked, &shard->kept);
+    stats_count(&shard->stats, COUNT_CONNECTIONS_CLOSED);
+    slot_give(shard, slot_of(peer->name));
+    memory_give(peer);
+}
+
+// --- Time
+
+// When it last sent something, or took something of what is sent to it.
+static uint64_t active_ms(const struct peer *peer) {
+    return peer->heard_ms > peer->sending_ms ? peer->heard_ms : peer->sending_ms;
+}
+
+// One that has half-closed can't send, so it is idle only while something waits that it doesn't take: not
+// while it waits for an answer.
+uint64_t peer_due_ms(const struct shard *shard, const struct peer *peer) {
+    const struct limits *limits = shard_limits(shard);
+    bool open = peer->state == PEER_OPEN;
+    if (open && peer->partial)
+        return peer->checked_ms + limits->frame_timeout_ns / 1000000;
+    bool may_idle = limits->idle_timeout_ns == 0 || !(open || peer->connection.shipment);
+    return may_idle ? UINT64_MAX : active_ms(peer) + limits->idle_timeout_ns / 1000000;
+}
+
+void peer_rewatch(struct shard *shard, struct peer *peer) {
+    if (peer->state != PEER_OPEN && peer->state != PEER_ENDED)
+        return;
+    uint64_t at_ms = peer_due_ms(shard, peer);
+    if (at_ms == UINT64_MAX)
+        wheel_disarm(&peer->timer);
+    else
+        wheel_arm(&shard->wheel, &peer->timer, at_ms);
+}
+
+void peer_watch(struct shard *shard, struct peer *peer) {
+    peer->partial_checked = peer->partial_bytes;
+    peer->checked_ms = shard_now_ms(shard);
+    peer_rewatch(shard, peer);
+}
+
+void peers_rewatch(struct shard *shard) {
+    for (uint32_t slot = 0; slot < shard->peers.capacity; slot++)
+        if (shard->peers.slots[slot])
+            peer_rewatch(shard, shard->peers.slots[slot]);
+}

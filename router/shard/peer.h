@@ -1,0 +1,128 @@
+// One connection as the router sees it: its place in the shard, the frame that is coming in, what it has
+// asked, and how it ends.
+//
+//     OPEN ──peer's end──▶ ENDED ─────last answer sent─────▶ CLOSING ──kernel let go──▶ gone
+//       │                                                       ▲
+//       ├──exit, hub's end──▶ LINGERING ──all sent──▶ SHUT ─────┤ read, or 1 s
+//       └──framing error────▶ SILENCED ───all sent─────┘
+//
+// An error of the socket, a limit, or the hub's end lead from everywhere to CLOSING. Agents of a connection
+// leave as soon as it isn't OPEN any more, because nothing can be answered from there.
+//
+// Whoever finds that a peer must end only marks it: its state moves, and it is put among the shard's endings,
+// which the turn carries out (endings.h) when what is going on is over. So nobody loses a peer, or what it
+// asked, in the middle of work on it.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/agents/topics.h"
+#include "core/base/governance.h"
+#include "core/base/list.h"
+#include "core/base/wheel.h"
+#include "core/requests/asked.h"
+#include "core/wire/frame.h"
+#include "io/connection.h"
+#include "router/shard/admission.h"
+#include "router/shard/shard.h"
+
+// X(state, whether what it sends is heard, whether anything may still be queued for it, the states that may
+// follow as PEER_MOVE bits)
+#define PEER_STATES(X)                                                                                       \
+    X(PEER_OPEN, true, true,                                                                                 \
+      PEER_MOVE(PEER_ENDED) | PEER_MOVE(PEER_LINGERING) | PEER_MOVE(PEER_SILENCED) |                         \
+          PEER_MOVE(PEER_CLOSING))                                                                           \
+    X(PEER_ENDED, false, true, PEER_MOVE(PEER_LINGERING) | PEER_MOVE(PEER_CLOSING))                          \
+    X(PEER_LINGERING, false, true, PEER_MOVE(PEER_SHUT) | PEER_MOVE(PEER_CLOSING))                           \
+    X(PEER_SILENCED, false, false, PEER_MOVE(PEER_SHUT) | PEER_MOVE(PEER_CLOSING))                           \
+    X(PEER_SHUT, false, false, PEER_MOVE(PEER_CLOSING))                                                      \
+    X(PEER_CLOSING, false, false, 0)
+
+enum peer_state {
+#define X(state, heard, addressed, next) state,
+    PEER_STATES(X)
+#undef X
+        PEER_STATES_COUNT
+};
+#define PEER_MOVE(state) (1U << (state))
+
+struct peer {
+    struct connection connection;
+    uint64_t name; // of the connection in the whole hub; constant
+    enum peer_state state;
+    bool initialized;
+
+    // The frame that is coming in (feed.c).
+    struct frame_scan scan;
+    struct buffer *partial; // what holds its bytes so far, when no arrival is being read
+    uint32_t partial_at;    // where they are there
+    uint32_t partial_bytes;
+    uint32_t partial_checked; // of them, when its sender was last judged
+    uint64_t checked_ms;      // when that was
+    uint32_t partial_ms;      // when its memory was taken: the low bits of shard_now_ms
+    uint64_t sending_ms;      // when the kernel last took something of what is being sent
+    struct timer timer;       // frame timeout, idle timeout or linger, by state
+    uint64_t heard_ms;        // when bytes last came
+    uint32_t frames;          // that came, to tell one partial frame from the next
+    uint32_t taken;           // io_taken, when the kernel was last asked (behind.c)
+
+    struct asked asked;         // its requests under way
+    struct order *farewell;     // made with the first registration, so that leaving needs no memory
+    struct admission admission; // of its orders to the registry
+    uint32_t awaited;           // orders and the like under way, whose answer this peer waits for
+    uint32_t batches;           // of its own, not answered yet (batch.c)
+    uint64_t batch_bytes;       // that their answers hold
+
+    struct subscriber subscriber;
+    enum governance governance; // of its initialize
+    uint32_t missed;            // events that it could not take and hasn't been told of (send.c)
+
+    struct list to_send;  // in shard.to_send while its outbox is to be looked at
+    struct list starved;  // in shard.starved while it waits for a receive buffer
+    struct list standing; // in shard.behind while it is waited for, in shard.closing once it is closing
+    struct peer *ending;  // the next of shard.endings; NULL: it isn't among them
+};
+
+// Whether it is in the middle of a frame whose memory isn't there yet: it isn't read until it is.
+static inline bool peer_lacks_room(const struct peer *peer) {
+    const struct frame_scan *scan = &peer->scan;
+    return peer->partial && scan->header_bytes &&
+           peer->partial->capacity - peer->partial_at < scan->header_bytes + scan->body_bytes;
+}
+
+// Takes a fresh socket in. On failure the socket is closed and counted.
+void peer_open(struct shard *shard, int socket);
+// The peer at a connection of this shard, or NULL when it is gone.
+struct peer *peer_find(const struct shard *shard, uint64_t connection);
+
+// Whether nothing that is queued for it would reach it any more.
+bool peer_is_deaf(const struct peer *peer);
+// Whether it is sent what waits for it, to be half-closed after that.
+static inline bool peer_lingers(const struct peer *peer) {
+    return peer->state == PEER_LINGERING || peer->state == PEER_SILENCED;
+}
+
+// The peer's end came: agents leave, answers that are due are still delivered.
+void peer_ended(struct shard *shard, struct peer *peer);
+// Sends what is queued, as long as the peer takes some of it within 1 s, then half-closes, throws away what
+// comes in for 1 s more, and closes. When the hub ends, all of it takes 1 s.
+void peer_linger(struct shard *shard, struct peer *peer);
+// The same, and nothing is queued for it any more: its last word is.
+void peer_silence(struct shard *shard, struct peer *peer);
+// Ends it now. What is queued for it is dropped. `counter` tells why; COUNTERS_COUNT when that is counted
+// elsewhere.
+void peer_close(struct shard *shard, struct peer *peer, int counter);
+// Goes on with an end that waits for answers to be sent; to be called whenever some were.
+void peer_settle(struct shard *shard, struct peer *peer);
+// Frees a closing peer that the kernel has let go, and its place.
+void peer_free(struct shard *shard, struct peer *peer);
+// When it will have taken too long with what it does, unless something comes before; UINT64_MAX: never.
+uint64_t peer_due_ms(const struct shard *shard, const struct peer *peer);
+// Arms the timer for what it watches already.
+void peer_rewatch(struct shard *shard, struct peer *peer);
+// Arms the timer for what it has to watch from now on.
+void peer_watch(struct shard *shard, struct peer *peer);
+// Arms the timers of all peers anew, after the times that these may take have changed: how long each of them
+// has taken already counts.
+void peers_rewatch(struct shard *shard);

@@ -1,0 +1,122 @@
+// One core's share of the hub: a thread, a ring, memory and tables of its own. Nothing on a frame's way takes
+// a lock.
+#pragma once
+
+#include <stdalign.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/agents/agents.h"
+#include "core/base/buffer.h"
+#include "core/base/kept.h"
+#include "core/base/wheel.h"
+#include "core/requests/pending.h"
+#include "core/send/event_run.h"
+#include "core/send/parcel.h"
+#include "core/wire/frame.h"
+#include "io/connection.h"
+#include "io/io.h"
+#include "router/shard/hub.h"
+#include "router/shard/mailbox.h"
+#include "router/shard/stats.h"
+#include "router/shard/untaken.h"
+
+enum { SHARD_MAGIC = 0x70627368 };
+
+// Timers tell by kind what they lie in.
+enum timer_kind { TIMER_PENDING, TIMER_PEER, TIMER_ACCEPT, TIMER_DRAIN, TIMER_SHRINK, TIMER_BEHIND };
+
+// Tokens: a peer's is its slot; these lie above all slots.
+#define TOKEN_LISTENER (UINT64_C(1) << 40)
+#define TOKEN_SIGNALS  (UINT64_C(1) << 41)
+#define TOKEN_JOURNAL  (UINT64_C(1) << 42)
+
+struct journal;
+
+struct peer_slots {
+    struct peer **slots;
+    uint32_t *generations;
+    uint32_t *free; // slots, as a stack
+    uint32_t free_count;
+    uint32_t capacity; // grows by doubling up to the limit of connections
+    uint32_t count;
+};
+
+struct shard {
+    uint32_t magic;
+    uint32_t index;
+    struct hub *hub;
+    struct io *io;
+    const struct hub_settings *settings; // those in effect in this turn
+    struct frame_limits frame_limits;
+
+    struct kept kept;
+    struct buffer_pool buffers;
+    struct parcel_pool parcels;
+    struct sender sender;
+
+    struct peer_slots peers;
+    struct agents agents;
+    struct pending_table pending;
+    struct wheel wheel;
+    struct stats stats;
+
+    struct event_run run;
+    struct untaken untaken;
+
+    struct list to_send;                  // struct peer.to_send
+    struct list starved;                  // struct peer.starved
+    struct list behind;                   // struct peer.standing
+    struct list closing;                  // struct peer.standing
+    struct peer *endings, **endings_last; // marked; linked by peer.ending (endings.h)
+    struct list batches;                  // struct batch.link
+    uint64_t relief_ms;                   // when memory may be won back again (pressure.c)
+    struct timer shrink_timer;            // armed while memory lies at rest (pressure.c)
+    struct timer behind_timer;            // armed while anybody is waited for (behind.c)
+    uint64_t refused;                     // of the budget's refusals, how many were known then
+    struct mail *orders;                  // deferred until the mail before them is read (mail.c)
+    struct mail **orders_last;
+
+    enum hub_phase phase;  // as this shard has seen it
+    bool phase_done;       // this shard has finished it
+    bool drain_over;       // its time for what is pending has passed
+    uint32_t orders_out;   // of this shard's orders, how many are under way
+    struct entry *entries; // for the journal, made in this turn
+    struct entry **entries_last;
+    struct entry *settled; // that have come home, and nobody has been told yet
+    uint32_t entries_out;  // of this shard's entries of the journal, likewise
+    uint32_t events_out;   // of the events of its peers, those that not all shards have reported on
+    struct timer drain_timer;
+
+    // The acceptor's alone (shard 0).
+    int listeners[LISTENERS_MAX];
+    bool listening[LISTENERS_MAX]; // an accept is armed
+    uint32_t listener_count;
+    struct timer accept_timer;
+    struct journal *journal; // NULL: the hub keeps none
+
+    // Set by the thread that falls asleep, cleared by itself; others look whether it needs a doorbell.
+    alignas(CACHE_LINE_BYTES) _Atomic bool asleep;
+};
+
+// Opens a shard on the calling thread, with an io of its own. 0 or -errno, with *why set to static text.
+int shard_open(struct shard **out, struct hub *hub, uint32_t index, const char **why);
+// Closes it after the last turn of all shards and when its journal is closed, on its own thread; asserts that
+// all memory has come home.
+void shard_close(struct shard *shard);
+// Takes up the settings that are in effect now; false when it had them already.
+bool shard_take_settings(struct shard *shard);
+// How many buffers it lends to the kernel, by the settings.
+uint32_t shard_buffers_lent(const struct shard *shard);
+
+// Wakes another shard if it sleeps; takes effect when this one hands its work to the kernel.
+void shard_wake(struct shard *shard, uint32_t other);
+// The same for all others.
+void shard_wake_others(struct shard *shard);
+
+static inline uint64_t shard_now_ms(const struct shard *shard) {
+    return io_now(shard->io) / 1000000;
+}
+static inline const struct limits *shard_limits(const struct shard *shard) {
+    return &shard->settings->limits;
+}

@@ -1,0 +1,15 @@
+#include "router/shard/stats.h"
+
+static const char *const names[COUNTERS_COUNT] = {
+#define X(name, text) [name] = (text),
+    COUNTERS(X)
+#undef X
+};
+
+uint64_t stats_read(const struct stats *stats, enum counter counter) {
+    return atomic_load_explicit(&stats->values[counter], memory_order_relaxed);
+}
+
+const char *stats_name(enum counter counter) {
+    return names[counter];
+}

@@ -1,7 +1,0 @@
-// What comes of a peer's time.
-#pragma once
-
-#include "router/peer.h"
-
-// Its timer went off.
-void timing_expired(struct shard *shard, struct peer *peer);

@@ -1,0 +1,345 @@
+#include "router/transport/feed.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "router/route/events.h"
+#include "router/route/route.h"
+#include "router/send/reply.h"
+#include "router/send/send.h"
+#include "router/shard/probe.h"
+
+enum { PARTIAL_BYTES_MIN = 512 };
+
+// --- Framing errors
+
+// Says what is wrong with the frame that is coming in. What is queued by now still comes before that, nothing
+// comes after it.
+static void refuse(struct shard *shard, struct peer *peer) {
+    enum frame_fault fault = peer->scan.fault;
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "fault", frame_fault_text(fault));
+    reply_data_number(&data, "offset", peer->scan.fault_at);
+    if (fault == FRAME_FAULT_HEADER_TOO_LARGE)
+        reply_data_number(&data, "limit", shard->frame_limits.header_bytes_max);
+    if (fault == FRAME_FAULT_BODY_TOO_LARGE)
+        reply_data_number(&data, "limit", shard->frame_limits.body_bytes_max);
+    send_missed_before_end(shard, peer);
+    reply_error(shard, peer, (struct reply_to){0},
+                frame_fault_is_limit(fault) ? ERROR_FRAME_TOO_LARGE : ERROR_PARSE, &data);
+    peer_silence(shard, peer);
+}
+
+static void refuse_framing(struct shard *shard, struct peer *peer) {
+    stats_count(&shard->stats, COUNT_FRAMING_ERRORS);
+    refuse(shard, peer);
+}
+
+// --- Frames of which the end has not come
+
+static uint32_t frame_bytes(const struct frame_scan *scan) {
+    return scan->header_bytes + scan->body_bytes;
+}
+
+// Moves the partial frame to other memory; false when that is NULL.
+static bool move_to(const struct shard *shard, struct peer *peer, struct buffer *buffer) {
+    struct buffer *old = peer->partial;
+    if (!buffer)
+        return false;
+    peer->partial_ms = (uint32_t)shard_now_ms(shard);
+    if (old)
+        memcpy(buffer->bytes, old->bytes + peer->partial_at, peer->partial_bytes);
+    buffer_drop(old);
+    peer->partial = buffer;
+    peer->partial_at = 0;
+    return true;
+}
+
+static bool has_room(const struct peer *peer, uint32_t bytes) {
+    return peer->partial && peer->partial->capacity - peer->partial_at >= bytes;
+}
+
+// Room for all of the frame, whose header block is whole.
+static bool make_room_for_frame(struct shard *shard, struct peer *peer) {
+    uint32_t bytes = frame_bytes(&peer->scan);
+    return has_room(peer, bytes) || move_to(shard, peer, buffer_take_large(&shard->buffers, bytes));
+}
+
+// Room for what has come of it, and for some of the rest of a header block.
+static bool make_room_for_part(struct shard *shard, struct peer *peer, uint32_t bytes) {
+    uint32_t capacity = bytes < PARTIAL_BYTES_MIN ? PARTIAL_BYTES_MIN : bytes * 2;
+    if (peer->scan.header_bytes)
+        capacity = bytes;
+    return has_room(peer, bytes) || move_to(shard, peer, buffer_take_sized(&shard->buffers, capacity));
+}
+
+// A large frame waits until there is memory for it, if that can ever be; what has come of it is kept
+// meanwhile.
+static bool may_wait(const struct shard *shard, const struct peer *peer) {
+    uint32_t bytes = frame_bytes(&peer->scan);
+    return bytes > RECEIVE_BUFFER_BYTES && buffer_pool_could_take(&shard->buffers, bytes);
+}
+
+// Room for `bytes` of the frame, better for all of it.
+static bool make_room(struct shard *shard, struct peer *peer, uint32_t bytes) {
+    bool known = peer->scan.header_bytes != 0;
+    if (known && make_room_for_frame(shard, peer))
+        return true;
+    return (!known || may_wait(shard, peer)) && make_room_for_part(shard, peer, bytes);
+}
+
+// How many of `count` bytes may be taken in before the scanner must look: all that the frame lacks, or, as
+// long as its header block isn't whole, as many as that may have.
+static uint32_t wanted(const struct shard *shard, const struct peer *peer, uint32_t count) {
+    uint32_t whole =
+        peer->scan.header_bytes ? frame_bytes(&peer->scan) : shard->frame_limits.header_bytes_max + 1;
+    uint32_t lacking = whole - peer->partial_bytes;
+    return count < lacking ? count : lacking;
+}
+
+static void hand_on(struct shard *shard, struct peer *peer, struct buffer *buffer, uint32_t at) {
+    PROBE(frame, peer->name, frame_bytes(&peer->scan), peer->scan.body_bytes > RECEIVE_BUFFER_BYTES);
+    stats_count(&shard->stats, COUNT_FRAMES_RECEIVED);
+    peer->frames++;
+    struct frame frame = frame_at(buffer, at, &peer->scan);
+    route_frame(shard, peer, &frame);
+    frame_scan_begin(&peer->scan);
+}
+
+// The partial frame has more bytes now, and the scanner has looked at them.
+static void partial_grown(struct shard *shard, struct peer *peer, enum frame_result result) {
+    if (result == FRAME_BAD)
+        refuse_framing(shard, peer);
+    if (result != FRAME_WHOLE)
+        return;
+    struct buffer *whole = peer->partial;
+    peer->partial = NULL;
+    peer->partial_bytes = 0;
+    hand_on(shard, peer, whole, peer->partial_at);
+    buffer_drop(whole);
+}
+
+static enum frame_result scan_partial(const struct shard *shard, struct peer *peer) {
+    return frame_scan(&peer->scan, peer->partial->bytes + peer->partial_at, peer->partial_bytes,
+                      &shard->frame_limits);
+}
+
+// Takes bytes in as the rest of the partial frame, or as the begin of one; returns how many, 0 when the peer
+// was closed.
+static uint32_t take_in(struct shard *shard, struct peer *peer, const uint8_t *bytes, uint32_t count) {
+    count = wanted(shard, peer, count);
+    if (!make_room(shard, peer, peer->partial_bytes + count)) {
+        peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+        return 0;
+    }
+    memcpy(peer->partial->bytes + peer->partial_at + peer->partial_bytes, bytes, count);
+    peer->partial_bytes += count;
+    enum frame_result result = scan_partial(shard, peer);
+    // While the header block wasn't whole, more may have been taken than belongs to this frame.
+    if (result == FRAME_WHOLE && peer->partial_bytes > frame_bytes(&peer->scan)) {
+        count -= peer->partial_bytes - frame_bytes(&peer->scan);
+        peer->partial_bytes = frame_bytes(&peer->scan);
+    }
+    partial_grown(shard, peer, result);
+    return count;
+}
+
+// --- Frames that lie in two arrivals
+
+// The later part lies at `from`, in room that has the earlier one's size before it.
+static uint32_t prepend(struct peer *peer, struct buffer *buffer, uint32_t from) {
+    uint32_t at = from - peer->partial_bytes;
+    memcpy(buffer->bytes + at, peer->partial->bytes + peer->partial_at, peer->partial_bytes);
+    buffer_drop(peer->partial);
+    peer->partial = NULL;
+    peer->partial_bytes = 0;
+    return at;
+}
+
+// Whether the frame's begin is what should move: it is small, and the rest has come.
+static bool should_prepend(const struct peer *peer, uint32_t count) {
+    if (!peer->partial || peer->partial_bytes > RECEIVE_HEAD_BYTES || !peer->scan.header_bytes)
+        return false;
+    uint32_t lacking = frame_bytes(&peer->scan) - peer->partial_bytes;
+    return peer->partial_bytes <= lacking && lacking <= count;
+}
+
+// Whether the frame's end is what should move, when it comes: as much as is there is worth the room that the
+// buffer takes meanwhile.
+static bool should_stay(const struct shard *shard, const struct peer *peer, const struct buffer *buffer,
+                        uint32_t at, uint32_t end) {
+    return end - at > RECEIVE_HEAD_BYTES && peer->scan.header_bytes &&
+           frame_bytes(&peer->scan) <= buffer->capacity - at && !buffer_budget_tight(shard->buffers.budget);
+}
+
+static void stay(const struct shard *shard, struct peer *peer, struct buffer *buffer, uint32_t at,
+                 uint32_t end) {
+    buffer_hold(buffer);
+    peer->partial_ms = (uint32_t)shard_now_ms(shard);
+    peer->partial = buffer;
+    peer->partial_at = at;
+    peer->partial_bytes = end - at;
+}
+
+// --- Arrivals
+
+static void feed_buffer(struct shard *shard, struct peer *peer, struct buffer *buffer, uint32_t count) {
+    uint32_t at = RECEIVE_HEAD_BYTES, end = at + count;
+    if (should_prepend(peer, count))
+        at = prepend(peer, buffer, at);
+    while (at < end && peer->state == PEER_OPEN) {
+        if (peer->partial) {
+            at += take_in(shard, peer, buffer->bytes + at, end - at);
+            continue;
+        }
+        switch (frame_scan(&peer->scan, buffer->bytes + at, end - at, &shard->frame_limits)) {
+        case FRAME_WHOLE: {
+            uint32_t bytes = frame_bytes(&peer->scan);
+            hand_on(shard, peer, buffer, at);
+            at += bytes;
+            break;
+        }
+        case FRAME_PARTIAL:
+            if (should_stay(shard, peer, buffer, at, end)) {
+                stay(shard, peer, buffer, at, end);
+                at = end;
+            } else {
+                at += take_in(shard, peer, buffer->bytes + at, end - at);
+            }
+            break;
+        case FRAME_BAD:
+            refuse_framing(shard, peer);
+            break;
+        }
+    }
+    events_flush(shard);
+}
+
+static void feed_bytes(struct shard *shard, struct peer *peer, const struct io_event *event) {
+    uint32_t count = (uint32_t)event->result;
+    bool had_partial = peer->partial != NULL;
+    uint32_t frames = peer->frames;
+    PROBE(receive, peer->name, count, !event->buffer);
+    stats_add(&shard->stats, COUNT_BYTES_RECEIVED, count);
+    peer->heard_ms = shard_now_ms(shard);
+    if (event->buffer) {
+        feed_buffer(shard, peer, event->buffer, count);
+    } else if (peer->state == PEER_OPEN) {
+        peer->partial_bytes += count;
+        partial_grown(shard, peer, scan_partial(shard, peer));
+        events_flush(shard);
+    }
+    if (peer->partial ? !had_partial || frames != peer->frames : had_partial)
+        peer_watch(shard, peer);
+}
+
+// Says where the rest of a large frame is wanted. Its memory may still be what was enough for a part of its
+// header block.
+static void want_rest(struct shard *shard, struct peer *peer) {
+    uint32_t lacking = 0;
+    if (peer->state == PEER_OPEN && peer->partial && peer->scan.header_bytes)
+        lacking = frame_bytes(&peer->scan) - peer->partial_bytes;
+    bool direct = lacking > ARRIVAL_BYTES_MAX ||
+                  (lacking && peer->connection.receiving == RECEIVING_NOTHING && peer->connection.large);
+    if ((direct || peer_lacks_room(peer)) && !make_room_for_frame(shard, peer)) {
+        if (!may_wait(shard, peer))
+            peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+        direct = false;
+    }
+    connection_want(&peer->connection,
+                    direct ? peer->partial->bytes + peer->partial_at + peer->partial_bytes : NULL,
+                    direct ? lacking : 0);
+}
+
+static void starve(struct shard *shard, struct peer *peer) {
+    if (!list_empty(&peer->starved))
+        return;
+    stats_count(&shard->stats, COUNT_RECEIVE_STARVED);
+    list_append(&shard->starved, &peer->starved);
+}
+
+static void go_on(struct shard *shard, struct peer *peer) {
+    if (peer->state == PEER_CLOSING)
+        return;
+    if (peer->state == PEER_OPEN && peer_lacks_room(peer)) {
+        connection_pause(&peer->connection, shard->io);
+        starve(shard, peer);
+        return;
+    }
+    connection_receive(&peer->connection, shard->io);
+}
+
+// Nothing comes any more that counts, and nothing is being received into it: the rest of a frame neither. Its
+// sender may stay for long, for answers.
+static void forget_partial(struct peer *peer) {
+    buffer_drop(peer->partial);
+    peer->partial = NULL;
+    peer->partial_bytes = 0;
+}
+
+static void forget_unless_direct(struct peer *peer) {
+    if (peer->connection.receiving != RECEIVING_DIRECT)
+        forget_partial(peer);
+}
+
+// What is received straight into the frame comes to its end first.
+void feed_cut_off(struct shard *shard, struct peer *peer) {
+    peer->scan.fault = FRAME_FAULT_LATE;
+    peer->scan.fault_at = peer->partial_bytes;
+    stats_count(&shard->stats, COUNT_CLOSED_SLOW_SENDER);
+    refuse(shard, peer);
+    connection_want(&peer->connection, NULL, 0);
+    if (peer->connection.receiving == RECEIVING_DIRECT)
+        connection_pause(&peer->connection, shard->io);
+    forget_unless_direct(peer);
+}
+
+// All that it has sent before has been read by now.
+static void end(struct shard *shard, struct peer *peer, const struct io_event *event) {
+    bool left = peer->state == PEER_OPEN && shard->settings->half_close_leaves;
+    if (left || event->result < 0 || io_peer_gone(shard->io, peer->connection.socket))
+        peer_close(shard, peer, COUNTERS_COUNT);
+    else
+        peer_ended(shard, peer);
+    forget_partial(peer);
+    if (peer->state != PEER_CLOSING)
+        connection_watch(&peer->connection, shard->io);
+}
+
+// Nobody is left to be answered.
+void feed_watched(struct shard *shard, struct peer *peer, const struct io_event *event) {
+    if (connection_watched(&peer->connection, shard->io, event))
+        peer_close(shard, peer, COUNTERS_COUNT);
+}
+
+void feed_event(struct shard *shard, struct peer *peer, const struct io_event *event) {
+    if (connection_received(&peer->connection, event))
+        feed_bytes(shard, peer, event);
+    buffer_drop(event->buffer);
+    if (peer->state != PEER_OPEN)
+        forget_unless_direct(peer);
+    want_rest(shard, peer);
+    if (event->result == -ENOBUFS && peer->state != PEER_CLOSING) {
+        starve(shard, peer);
+        return;
+    }
+    if (peer->connection.ended)
+        end(shard, peer, event);
+    else
+        go_on(shard, peer);
+}
+
+void feed_starved(struct shard *shard) {
+    if (list_empty(&shard->starved) || !buffer_pool_can_take(&shard->buffers))
+        return;
+    struct list waited;
+    list_init(&waited);
+    for (struct list *node; (node = list_take(&shard->starved));)
+        list_append(&waited, node);
+    for (struct list *node; (node = list_take(&waited));) {
+        struct peer *peer = list_entry(node, struct peer, starved);
+        want_rest(shard, peer);
+        go_on(shard, peer);
+    }
+}

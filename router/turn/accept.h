@@ -1,0 +1,18 @@
+// Taking connections in: shard 0 accepts them, and hands each to the shard that has the fewest.
+#pragma once
+
+#include "router/shard/peer.h"
+
+// Makes shard 0 accept on these listening sockets and take the process's signals.
+void accept_listen(struct shard *shard, const int *sockets, uint32_t count);
+// Arms what isn't armed, as long as the hub serves.
+void accept_arm(struct shard *shard);
+// An IO_ACCEPTED event came.
+void accept_event(struct shard *shard, const struct io_event *event);
+// MAIL_ADOPT: a socket for this shard.
+void accept_adopt(struct shard *shard, struct mail *mail);
+// Leaves new connections to the hub that listens beside this one.
+void accept_step_aside(struct shard *shard);
+// Ends accepting; what arrives from now on is refused by the kernel.
+void accept_stop(struct shard *shard);
+bool accept_is_listening(const struct shard *shard);

@@ -1,0 +1,117 @@
+#include "router/turn/drain.h"
+
+#include "router/request/answer.h"
+#include "router/shard/post.h"
+#include "router/turn/accept.h"
+
+static void begin_phase(struct shard *shard, enum hub_phase phase) {
+    struct hub *hub = shard->hub;
+    atomic_store_explicit(&hub->phase_waiting, hub->settings.shard_count, memory_order_relaxed);
+    atomic_store(&hub->phase, phase);
+    shard_wake_others(shard);
+}
+
+void drain_begin(struct shard *shard) {
+    if (hub_phase(shard->hub) == HUB_SERVING)
+        begin_phase(shard, HUB_DRAINING);
+}
+
+void drain_asked(struct shard *shard) {
+    bool stepping = timer_armed(&shard->drain_timer);
+    if (shard->hub->settings.share_addresses && shard->phase == HUB_SERVING && !stepping) {
+        accept_step_aside(shard);
+        wheel_arm(&shard->wheel, &shard->drain_timer, shard_now_ms(shard) + STEP_ASIDE_MS);
+        return;
+    }
+    drain_begin(shard);
+}
+
+// Half-closes, so that what was sent is read before the connection goes.
+static void close_all(struct shard *shard) {
+    for (uint32_t slot = 0; slot < shard->peers.capacity; slot++)
+        if (shard->peers.slots[slot])
+            peer_linger(shard, shard->peers.slots[slot]);
+}
+
+// No phase is over before all mail has been read.
+static void press_mail(struct shard *shard) {
+    for (uint32_t to = 0; to < shard->hub->settings.shard_count; to++)
+        mailbox_press(hub_mailbox(shard->hub, shard->index, to));
+}
+
+static void enter(struct shard *shard, enum hub_phase phase) {
+    press_mail(shard);
+    shard->phase = phase;
+    shard->phase_done = false;
+    if (phase == HUB_DRAINING) {
+        accept_stop(shard);
+        wheel_arm(&shard->wheel, &shard->drain_timer,
+                  shard_now_ms(shard) + shard_limits(shard)->drain_timeout_ns / 1000000);
+    } else if (phase == HUB_CLOSING) {
+        close_all(shard);
+    }
+}
+
+// What was answered has also been written: no outbox holds anything, or its peer doesn't read within the
+// drain's time.
+static bool all_sent(const struct shard *shard) {
+    for (uint32_t slot = 0; slot < shard->peers.capacity; slot++) {
+        const struct peer *peer = shard->peers.slots[slot];
+        if (peer && (peer->connection.shipment || !outbox_empty(&peer->connection.outbox)))
+            return false;
+    }
+    return true;
+}
+
+static bool finished(struct shard *shard) {
+    switch (shard->phase) {
+    case HUB_DRAINING:
+        return shard->drain_over || (shard->pending.count == 0 && shard->entries_out == 0 &&
+                                     shard->events_out == 0 && post_quiet(shard) && all_sent(shard));
+    case HUB_CLOSING:
+        return shard->peers.count == 0 && !accept_is_listening(shard);
+    case HUB_STOPPED:
+        return parcel_pool_full(&shard->parcels) && shard->orders_out == 0 && shard->entries_out == 0 &&
+               shard->events_out == 0 && post_quiet(shard);
+    default:
+        return false;
+    }
+}
+
+static void report(struct shard *shard) {
+    struct hub *hub = shard->hub;
+    shard->phase_done = true;
+    if (atomic_fetch_sub(&hub->phase_waiting, 1) != 1)
+        return;
+    if (shard->phase == HUB_STOPPED)
+        shard_wake_others(shard);
+    else
+        begin_phase(shard, shard->phase + 1);
+}
+
+void drain_follow(struct shard *shard) {
+    enum hub_phase phase = hub_phase(shard->hub);
+    if (phase != shard->phase)
+        enter(shard, phase);
+}
+
+void drain_report(struct shard *shard) {
+    if (shard->phase != HUB_SERVING && !shard->phase_done && finished(shard))
+        report(shard);
+}
+
+// The errors get a moment to be written; peers that don't read them are closed with them unread.
+void drain_timed_out(struct shard *shard) {
+    if (shard->phase == HUB_SERVING) {
+        drain_begin(shard);
+        return;
+    }
+    if (shard->phase != HUB_DRAINING || shard->phase_done)
+        return;
+    if (shard->pending.count == 0) {
+        shard->drain_over = true;
+        return;
+    }
+    answer_end_all(shard);
+    wheel_arm(&shard->wheel, &shard->drain_timer, shard_now_ms(shard) + LINGER_MS);
+}

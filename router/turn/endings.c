@@ -1,0 +1,90 @@
+#include "router/turn/endings.h"
+
+#include <assert.h>
+
+#include "router/methods/registry.h"
+#include "router/methods/subscribe.h"
+#include "router/request/answer.h"
+#include "router/send/behind.h"
+#include "router/send/send.h"
+#include "router/shard/drop.h"
+
+static void drop_queue(struct shard *shard, struct peer *peer) {
+    for (struct parcel *parcel; (parcel = outbox_take(&peer->connection.outbox));) {
+        drop_several(shard, COUNT_DROP_TARGET_GONE, peer->name, parcel->bytes, parcel->frames);
+        send_release(shard, parcel);
+    }
+}
+
+// What it asked is abandoned, its agents and subscriptions go.
+static void leave(struct shard *shard, struct peer *peer) {
+    answer_abandon_all(shard, peer);
+    subscribe_leave(shard, peer);
+    registry_leave(shard, peer);
+}
+
+static void close_peer(struct shard *shard, struct peer *peer) {
+    wheel_disarm(&peer->timer);
+    list_remove(&peer->to_send);
+    list_remove(&peer->starved);
+    list_remove(&peer->standing);
+    drop_queue(shard, peer);
+    connection_end(&peer->connection, shard->io);
+    list_append(&shard->closing, &peer->standing);
+    leave(shard, peer);
+}
+
+static void end_peer(struct shard *shard, struct peer *peer) {
+    peer_watch(shard, peer);
+    subscribe_leave(shard, peer);
+    registry_leave(shard, peer);
+    peer_settle(shard, peer);
+}
+
+static void let_linger(struct shard *shard, struct peer *peer) {
+    leave(shard, peer);
+    peer_settle(shard, peer);
+    if (peer_lingers(peer))
+        behind_watch(shard, peer);
+}
+
+static void carry_out(struct shard *shard, struct peer *peer) {
+    switch (peer->state) {
+    case PEER_ENDED:
+        end_peer(shard, peer);
+        break;
+    case PEER_LINGERING:
+    case PEER_SILENCED:
+        let_linger(shard, peer);
+        break;
+    case PEER_SHUT: // nothing is left to be done when it comes this far
+        leave(shard, peer);
+        break;
+    case PEER_CLOSING:
+        close_peer(shard, peer);
+        break;
+    case PEER_OPEN:
+    case PEER_STATES_COUNT:
+        assert(false);
+    }
+}
+
+void endings_carry_out_all(struct shard *shard) {
+    while (shard->endings) {
+        struct peer *peer = shard->endings;
+        shard->endings = peer->ending == peer ? NULL : peer->ending;
+        if (!shard->endings)
+            shard->endings_last = &shard->endings;
+        peer->ending = NULL;
+        carry_out(shard, peer);
+    }
+}
+
+void endings_reap(struct shard *shard) {
+    for (struct list *node = shard->closing.next, *next; node != &shard->closing; node = next) {
+        next = node->next;
+        struct peer *peer = list_entry(node, struct peer, standing);
+        if (connection_at_rest(&peer->connection))
+            peer_free(shard, peer);
+    }
+}

@@ -1,0 +1,14 @@
+// How peers end. Whoever finds that one must marks it (peer.h); the turn carries that out when an event, a
+// piece of mail or a timer has been dealt with. What a peer asked and offered ends here, and only here.
+#pragma once
+
+#include "router/shard/shard.h"
+
+void endings_carry_out_all(struct shard *shard);
+// Carries out what has been marked, and what comes of that.
+static inline void endings_carry_out(struct shard *shard) {
+    if (shard->endings)
+        endings_carry_out_all(shard);
+}
+// Frees the closing peers that the kernel has let go.
+void endings_reap(struct shard *shard);

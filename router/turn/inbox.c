@@ -1,0 +1,145 @@
+#include "router/turn/inbox.h"
+
+#include "core/base/list.h"
+#include "router/methods/registry.h"
+#include "router/request/answer.h"
+#include "router/request/cancel.h"
+#include "router/request/journal.h"
+#include "router/route/audit_log.h"
+#include "router/route/events.h"
+#include "router/route/progress.h"
+#include "router/send/send.h"
+#include "router/shard/drop.h"
+#include "router/shard/post.h"
+#include "router/turn/accept.h"
+#include "router/turn/endings.h"
+
+static struct parcel *parcel_of(struct mail *mail) {
+    return list_entry(mail, struct parcel, mail);
+}
+
+static void send_back_refused(struct shard *shard, struct parcel *parcel) {
+    untaken_put(&shard->untaken, parcel);
+    parcel->mail.kind = MAIL_REFUSED;
+    parcel->mail.detail = ERROR_OVERLOADED;
+    mailbox_post(hub_mailbox(shard->hub, shard->index, parcel->pool->shard), &parcel->mail);
+}
+
+// What is posted behind this can't mean the request any more.
+static void take_refused(struct shard *shard, struct parcel *parcel) {
+    uint32_t from = connection_shard(parcel->mail.connection);
+    answer_refused(shard, parcel->hub_id, (enum error)parcel->mail.detail);
+    parcel->mail.kind = MAIL_KNOWN;
+    mailbox_post(hub_mailbox(shard->hub, shard->index, from), &parcel->mail);
+}
+
+// A request or notification for a peer of this shard. If the peer is gone, what was asked of it ends when
+// that is known to the shard that asked: its registry entry is on its way.
+static void take_delivery(struct shard *shard, struct parcel *parcel) {
+    struct peer *peer = peer_find(shard, parcel->mail.connection);
+    if (!peer) {
+        drop_one(shard, COUNT_DROP_TARGET_GONE, parcel->mail.connection, parcel->bytes);
+        send_release(shard, parcel);
+    } else if (send_has_room(shard, peer)) {
+        send_queue(shard, peer, parcel);
+    } else if (parcel->hub_id) {
+        send_back_refused(shard, parcel);
+    } else {
+        drop_one(shard, COUNT_DROP_OVERLOADED, peer->name, parcel->bytes);
+        send_release(shard, parcel);
+    }
+}
+
+static void take_cancelled(struct shard *shard, struct parcel *parcel) {
+    struct pending *pending = pending_find(&shard->pending, parcel->hub_id);
+    parcel_drop(parcel);
+    if (pending)
+        answer_cancelled(shard, pending);
+}
+
+static void take(struct shard *shard, struct mail *mail) {
+    struct parcel *parcel = parcel_of(mail);
+    switch ((enum mail_kind)mail->kind) {
+    case MAIL_DELIVER:
+        take_delivery(shard, parcel);
+        break;
+    case MAIL_ANSWER:
+        answer_deliver(shard, parcel->hub_id, mail->connection, parcel);
+        break;
+    case MAIL_BROKEN:
+        answer_broken(shard, parcel->hub_id, mail->connection);
+        send_release(shard, parcel);
+        break;
+    case MAIL_PROGRESS:
+        progress_arrived(shard, parcel);
+        break;
+    case MAIL_REFUSED:
+        take_refused(shard, parcel);
+        break;
+    case MAIL_KNOWN:
+        untaken_remove(&shard->untaken, parcel);
+        send_release(shard, parcel);
+        break;
+    case MAIL_RETURN:
+        parcel_drop(parcel);
+        break;
+    case MAIL_CANCEL:
+        cancel_arrived(shard, parcel);
+        break;
+    case MAIL_CANCELLED:
+        take_cancelled(shard, parcel);
+        break;
+    case MAIL_EVENT:
+        events_arrived(shard, mail);
+        break;
+    case MAIL_HEARD:
+        events_came_home(shard, mail);
+        break;
+    case MAIL_ADOPT:
+        accept_adopt(shard, mail);
+        break;
+    case MAIL_ORDER:
+        post_defer(shard, mail);
+        break;
+    case MAIL_ENTRIES:
+        journal_arrived(shard, list_entry(mail, struct entry, mail));
+        break;
+    case MAIL_ENTRIES_SETTLED:
+        journal_came_home(shard, list_entry(mail, struct entry, mail));
+        audit_log_settle(shard);
+        break;
+    }
+    endings_carry_out(shard);
+}
+
+static void read_all(struct shard *shard) {
+    for (uint32_t from = 0; from < shard->hub->settings.shard_count; from++) {
+        struct mailbox *mailbox = hub_mailbox(shard->hub, from, shard->index);
+        for (struct mail *mail; (mail = mailbox_take(mailbox));)
+            take(shard, mail);
+    }
+}
+
+// The orders that had come before the second reading are carried out; those that it brought wait for the next
+// turn.
+static void carry_out_orders(struct shard *shard) {
+    struct mail **last = shard->orders_last;
+    read_all(shard);
+    struct mail *order = shard->orders;
+    shard->orders = *last;
+    *last = NULL;
+    if (!shard->orders)
+        shard->orders_last = &shard->orders;
+    while (order) {
+        struct mail *next = order->next;
+        registry_step(shard, list_entry(order, struct order, mail));
+        endings_carry_out(shard);
+        order = next;
+    }
+}
+
+void inbox_read(struct shard *shard) {
+    read_all(shard);
+    if (shard->orders)
+        carry_out_orders(shard);
+}

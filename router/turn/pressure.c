@@ -1,0 +1,262 @@
+// It goes well: a reader that has taken nothing for longest, and of those the one for which most waits, is
+// closed, its memory comes home by the next look, and the others don't notice. Answers lie in batches, too,
+// and wait for the last one, for as long as its target likes: a source for which they hold much for long is
+// closed likewise. It fails: nobody here is slow. Then the other shards are asked, and meanwhile what fills
+// the memory isn't read: large frames find no room and wait (feed.c), then receives find no buffer; what is
+// left is for what has come already. Whose frame has room and only trickles in makes all others wait: the
+// slowest goes. If frames that wait have taken all that by themselves, nobody would be served until their
+// time is up: then the largest go. And if many readers and sources hold a little each, they go too.
+#include "router/turn/pressure.h"
+
+#include "core/base/memory.h"
+#include "router/send/batch.h"
+#include "router/send/send.h"
+#include "router/shard/peer.h"
+
+enum {
+    RELIEF_PAUSE_MS = 10,
+    SHRINK_PAUSE_MS = 1000,
+    HELD_BYTES_MIN = 64 * 1024, // who holds less isn't worth it, as long as anybody can be served
+    // So long a large frame may wait for memory, and answers in a batch near the bound: slow readers go
+    // first.
+    WAIT_MS = 1000,
+    NEWS_MS = 100 // so long may pass until shards know of each other what follows
+};
+
+static size_t waiting_bytes(const struct peer *peer) {
+    const struct connection *connection = &peer->connection;
+    return outbox_footprint(&connection->outbox) + (connection->shipment ? connection->shipment->bytes : 0);
+}
+
+static uint64_t still_ms(const struct shard *shard, const struct peer *peer) {
+    return shard_now_ms(shard) - peer->sending_ms;
+}
+
+static bool is_slow(const struct shard *shard, const struct peer *peer, size_t bytes_min) {
+    return peer->state != PEER_CLOSING && peer->connection.shipment &&
+           still_ms(shard, peer) >= SLOW_READER_MS && waiting_bytes(peer) >= bytes_min;
+}
+
+// Of two that are slow. Times within a factor of two are alike: what waits for a target that only just fell
+// behind may be more than what waits for a source that never reads.
+static bool is_slower(const struct shard *shard, const struct peer *peer, const struct peer *other) {
+    int longer = __builtin_clzll(still_ms(shard, other)) - __builtin_clzll(still_ms(shard, peer));
+    return longer > 0 || (longer == 0 && waiting_bytes(peer) > waiting_bytes(other));
+}
+
+static struct peer *slowest(const struct shard *shard, size_t bytes_min) {
+    struct peer *worst = NULL;
+    for (uint32_t slot = 0; slot < shard->peers.capacity; slot++) {
+        struct peer *peer = shard->peers.slots[slot];
+        if (peer && is_slow(shard, peer, bytes_min) && (!worst || is_slower(shard, peer, worst)))
+            worst = peer;
+    }
+    return worst;
+}
+
+// Of the large frames that have waited long for memory, the one of which most has come.
+static struct peer *largest_waiting(const struct shard *shard) {
+    struct peer *largest = NULL;
+    for (struct list *node = shard->starved.next; node != &shard->starved; node = node->next) {
+        struct peer *peer = list_entry(node, struct peer, starved);
+        if (peer_lacks_room(peer) && shard_now_ms(shard) - peer->heard_ms >= WAIT_MS &&
+            (!largest || peer->partial_bytes > largest->partial_bytes))
+            largest = peer;
+    }
+    return largest;
+}
+
+// --- Frames that trickle in
+
+// Whether a large frame has waited long, here or on another shard.
+static bool somebody_waits(struct shard *shard) {
+    uint64_t now_ms = shard_now_ms(shard);
+    if (largest_waiting(shard))
+        atomic_store_explicit(&shard->hub->waiting_ms, now_ms, memory_order_relaxed);
+    return now_ms < atomic_load_explicit(&shard->hub->waiting_ms, memory_order_relaxed) + NEWS_MS;
+}
+
+// For how long a peer has had the room for its frame.
+static uint32_t had_room_ms(const struct shard *shard, const struct peer *peer) {
+    return (uint32_t)shard_now_ms(shard) - peer->partial_ms;
+}
+
+// How long a frame takes in all at the pace at which it has come since it has room; 0 where that can't be
+// told yet.
+static uint64_t pace_ms(const struct shard *shard, const struct peer *peer) {
+    const struct frame_scan *scan = &peer->scan;
+    if (peer->state != PEER_OPEN || !peer->partial || peer_lacks_room(peer) ||
+        had_room_ms(shard, peer) < WAIT_MS)
+        return 0;
+    uint32_t bytes = scan->header_bytes ? scan->header_bytes + scan->body_bytes : peer->partial->capacity;
+    return (uint64_t)had_room_ms(shard, peer) * bytes / peer->partial_bytes;
+}
+
+// Senders whose frames would take longer than a header block may. Of each kind the one that ranks highest is
+// to go first.
+struct slow_senders {
+    struct peer *large, *small; // the frame is one that waits for memory, or not
+    uint64_t large_rank, small_rank;
+    uint64_t small_bytes; // that all of the small ones hold
+};
+
+static uint64_t doublings(uint64_t number) {
+    return 64 - (uint64_t)__builtin_clzll(number);
+}
+
+// Paces within a factor of two are alike: those of senders that share a link are, and if any of them went,
+// none might ever come to an end. Of those it is the one of which least has come.
+static void consider_large(struct slow_senders *slow, struct peer *peer, uint64_t pace) {
+    uint64_t rank = doublings(pace) << 32 | (UINT32_MAX - peer->partial_bytes);
+    if (rank <= slow->large_rank)
+        return;
+    slow->large_rank = rank;
+    slow->large = peer;
+}
+
+// The slowest of those that hold about the most.
+static void consider_small(struct slow_senders *slow, struct peer *peer, uint64_t pace) {
+    uint32_t capacity = peer->partial->capacity;
+    uint64_t rank = doublings(capacity) << 32 | (pace < UINT32_MAX ? pace : UINT32_MAX);
+    slow->small_bytes += capacity;
+    if (rank <= slow->small_rank)
+        return;
+    slow->small_rank = rank;
+    slow->small = peer;
+}
+
+static struct slow_senders slow_senders(const struct shard *shard) {
+    uint64_t good_ms = shard_limits(shard)->frame_timeout_ns / 1000000;
+    struct slow_senders slow = {0};
+    for (uint32_t slot = 0; slot < shard->peers.capacity; slot++) {
+        struct peer *peer = shard->peers.slots[slot];
+        uint64_t pace = peer ? pace_ms(shard, peer) : 0;
+        if (pace <= good_ms)
+            continue;
+        if (peer->partial->capacity > RECEIVE_BUFFER_BYTES)
+            consider_large(&slow, peer, pace);
+        else
+            consider_small(&slow, peer, pace);
+    }
+    return slow;
+}
+
+static bool is_highest(const struct hub *hub, uint64_t rank) {
+    for (uint32_t shard = 0; shard < hub->settings.shard_count; shard++)
+        if (atomic_load_explicit(&hub->slowest[shard], memory_order_relaxed) > rank)
+            return false;
+    return true;
+}
+
+// Closes the slowest sender of a large frame if others have waited long and no other shard has a slower one,
+// as far as these have said; whether it did. Room for the largest frame is made once in that time: what one
+// gains by another one's loss shouldn't be lost to the next.
+static bool close_large_sender(struct shard *shard, const struct slow_senders *senders) {
+    uint64_t now_ms = shard_now_ms(shard), rank = senders->large_rank;
+    struct peer *slow = senders->large;
+    atomic_store_explicit(&shard->hub->slowest[shard->index], rank, memory_order_relaxed);
+    uint64_t due_ms = atomic_load_explicit(&shard->hub->give_way_ms, memory_order_relaxed);
+    if (!somebody_waits(shard) || !slow || had_room_ms(shard, slow) < WAIT_MS + NEWS_MS || now_ms < due_ms ||
+        !is_highest(shard->hub, rank))
+        return false;
+    uint64_t pause_ms = (uint64_t)WAIT_MS * slow->partial->capacity / shard_limits(shard)->frame_bytes_max;
+    uint64_t next_ms = now_ms + (pause_ms > NEWS_MS ? pause_ms : NEWS_MS);
+    if (!atomic_compare_exchange_strong(&shard->hub->give_way_ms, &due_ms, next_ms))
+        return false; // another shard just did
+    peer_close(shard, slow, COUNT_CLOSED_NO_MEMORY);
+    return true;
+}
+
+// Smaller frames don't wait, so they could take what is left for receiving: when they hold as much as that
+// is, they make way at once.
+static bool close_small_sender(struct shard *shard, const struct slow_senders *senders) {
+    uint64_t share = shard_limits(shard)->memory_bytes_max / 16 / shard->hub->settings.shard_count;
+    if (!senders->small || senders->small_bytes < share || !buffer_budget_tight(&shard->hub->budget))
+        return false;
+    peer_close(shard, senders->small, COUNT_CLOSED_NO_MEMORY);
+    return true;
+}
+
+static bool close_slow_sender(struct shard *shard) {
+    struct slow_senders senders = slow_senders(shard);
+    return close_large_sender(shard, &senders) || close_small_sender(shard, &senders);
+}
+
+// --- Relief
+
+static uint64_t used(const struct shard *shard) {
+    return atomic_load_explicit(&shard->hub->budget.bytes, memory_order_relaxed);
+}
+
+// Whether memory is short: little is left, or somebody was refused since the last look.
+static bool is_short(struct shard *shard) {
+    const struct buffer_budget *budget = &shard->hub->budget;
+    uint64_t refused = atomic_load_explicit(&budget->refused, memory_order_relaxed);
+    bool anew = refused != shard->refused;
+    shard->refused = refused;
+    return anew || buffer_budget_tight(budget);
+}
+
+// Gives back what lies at rest; whether that was worth it.
+static bool trim(struct shard *shard) {
+    uint64_t before = used(shard);
+    buffer_pool_trim(&shard->buffers);
+    parcel_pool_trim(&shard->parcels);
+    return used(shard) + shard_limits(shard)->memory_bytes_max / 16 <= before;
+}
+
+// Closes a reader that is slow, or a source whose batches hold much for long; whether there was one.
+static bool close_holder(struct shard *shard, size_t bytes_min) {
+    uint64_t now_ms = shard_now_ms(shard), since_ms = now_ms > WAIT_MS ? now_ms - WAIT_MS : 0;
+    struct peer *slow = slowest(shard, bytes_min);
+    struct peer *holder = slow ? NULL : batch_holder(shard, since_ms, bytes_min);
+    if (slow)
+        peer_close(shard, slow, COUNT_CLOSED_SLOW_READER);
+    else if (holder)
+        peer_close(shard, holder, COUNT_CLOSED_NO_MEMORY);
+    return slow || holder;
+}
+
+static void close_one(struct shard *shard) {
+    if (close_holder(shard, HELD_BYTES_MIN) || close_slow_sender(shard) ||
+        buffer_pool_can_take(&shard->buffers))
+        return;
+    struct peer *waiting = largest_waiting(shard);
+    if (waiting)
+        peer_close(shard, waiting, COUNT_CLOSED_NO_MEMORY);
+    else
+        close_holder(shard, 1);
+}
+
+// Whether anything could go back to the system: what lies at rest, or what the allocator has only just got.
+static bool has_rest(const struct shard *shard) {
+    return shard->buffers.free_count || shard->buffers.given_back || shard->parcels.free_count ||
+           pending_table_has_rest(&shard->pending);
+}
+
+static void shrink_later(struct shard *shard) {
+    wheel_arm(&shard->wheel, &shard->shrink_timer, shard_now_ms(shard) + SHRINK_PAUSE_MS);
+}
+
+// What a burst needed isn't kept for long, nor given back between two bursts that follow each other. The
+// allocator keeps what comes back to it for a moment: a last look comes after the last that gave anything.
+void pressure_shrink(struct shard *shard) {
+    buffer_pool_shrink(&shard->buffers);
+    parcel_pool_shrink(&shard->parcels);
+    pending_table_shrink(&shard->pending);
+    memory_collect();
+    if (has_rest(shard))
+        shrink_later(shard);
+}
+
+void pressure_relieve(struct shard *shard) {
+    if (has_rest(shard) && !timer_armed(&shard->shrink_timer))
+        shrink_later(shard);
+    if (shard_now_ms(shard) < shard->relief_ms || !is_short(shard))
+        return;
+    shard->relief_ms = shard_now_ms(shard) + RELIEF_PAUSE_MS;
+    if (!trim(shard))
+        close_one(shard);
+    if (!list_empty(&shard->starved))
+        shard_wake_others(shard);
+}
