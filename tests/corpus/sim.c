@@ -9,9 +9,9 @@
 
 static struct world world;
 
-// A line is a wire.
-static struct wire *wire_of(struct line *line) {
-    return (struct wire *)line;
+// A line is a cable.
+static struct cable *cable_of(struct line *line) {
+    return (struct cable *)line;
 }
 
 static bool read_options(const struct setup *setup, struct config *config, char *text) {
@@ -71,22 +71,22 @@ static bool stop(struct text *why) {
 }
 
 static struct line *dial(void) {
-    struct wire *wire = world_dial(&world);
+    struct cable *cable = world_dial(&world);
     world_settle(&world);
-    return (struct line *)wire;
+    return (struct line *)cable;
 }
 
 static bool write_all(struct line *line, const void *bytes, size_t count) {
-    return wire_write(wire_of(line), bytes, count);
+    return cable_write(cable_of(line), bytes, count);
 }
 
-// Lets things happen, then time pass, until the wire is as wanted.
-static bool wait_for(struct wire *wire, bool (*done)(const struct wire *)) {
+// Lets things happen, then time pass, until the cable is as wanted.
+static bool wait_for(struct cable *cable, bool (*done)(const struct cable *)) {
     uint64_t until_ns = kernel_now(world.kernel) + PATIENCE_NS;
     for (;;) {
         world_settle(&world);
         uint64_t next_ns = world_next_ns(&world);
-        if (done(wire))
+        if (done(cable))
             return true;
         if (next_ns > until_ns)
             return false;
@@ -94,39 +94,39 @@ static bool wait_for(struct wire *wire, bool (*done)(const struct wire *)) {
     }
 }
 
-static bool readable(const struct wire *wire) {
-    return wire_readable(wire) || wire_at_end(wire);
+static bool readable(const struct cable *cable) {
+    return cable_readable(cable) || cable_at_end(cable);
 }
 
 static size_t read_some(struct line *line, void *out, size_t capacity, enum line_state *state) {
-    bool ended = wait_for(wire_of(line), readable) && wire_at_end(wire_of(line));
-    *state = !ended ? LINE_OPEN : wire_was_reset(wire_of(line)) ? LINE_RESET : LINE_ENDED;
-    return wire_read(wire_of(line), out, capacity);
+    bool ended = wait_for(cable_of(line), readable) && cable_at_end(cable_of(line));
+    *state = !ended ? LINE_OPEN : cable_was_reset(cable_of(line)) ? LINE_RESET : LINE_ENDED;
+    return cable_read(cable_of(line), out, capacity);
 }
 
 static bool quiet(struct line *line) {
     world_settle(&world);
-    return !readable(wire_of(line));
+    return !readable(cable_of(line));
 }
 
 static void half_close(struct line *line) {
-    wire_shut(wire_of(line));
+    cable_shut(cable_of(line));
     world_settle(&world);
 }
 
 static void reset(struct line *line) {
-    wire_reset(wire_of(line));
+    cable_reset(cable_of(line));
     world_settle(&world);
 }
 
 static void close_line(struct line *line, bool wait) {
     (void)wait;
-    wire_close(wire_of(line));
+    cable_close(cable_of(line));
     world_settle(&world);
 }
 
 static bool hub_closed(struct line *line) {
-    return wait_for(wire_of(line), wire_hub_closed);
+    return wait_for(cable_of(line), cable_hub_closed);
 }
 
 static void pass(uint64_t ns) {

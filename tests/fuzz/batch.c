@@ -34,12 +34,12 @@ static void hear_frame(struct heard *heard, struct bit body) {
         heard->answers++;
 }
 
-static struct heard hear(struct wire *wire) {
+static struct heard hear(struct cable *cable) {
     struct heard heard = {0};
     struct naive_frame frame;
-    size_t count = wire_readable(wire);
+    size_t count = cable_readable(cable);
     uint8_t *bytes = malloc(count + 1);
-    require(bytes && wire_read(wire, bytes, count) == count);
+    require(bytes && cable_read(cable, bytes, count) == count);
     for (size_t at = 0; at < count; at += frame.bytes) {
         require(naive_frame(&frame, bytes + at, count - at) == NAIVE_WHOLE);
         hear_frame(&heard, frame.body);
@@ -82,15 +82,15 @@ static struct heard play(const uint8_t *data, size_t size, uint32_t shards) {
     options.limits.batch_members_max = MEMBERS_MAX;
     options.limits.frame_bytes_max = FRAME_BYTES_MAX;
     world_open(&world, &options);
-    struct wire *wire = world_dial(&world);
+    struct cable *cable = world_dial(&world);
     int bytes = snprintf(head, sizeof head, "Content-Length: %zu\r\n\r\n", size);
-    wire_write(wire, head, (size_t)bytes);
-    wire_write(wire, data, size);
+    cable_write(cable, head, (size_t)bytes);
+    cable_write(cable, data, size);
     world_settle(&world);
-    wire_shut(wire); // its agents leave, and with them what it has asked of itself ends
+    cable_shut(cable); // its agents leave, and with them what it has asked of itself ends
     world_settle(&world);
-    struct heard heard = hear(wire);
-    wire_close(wire);
+    struct heard heard = hear(cable);
+    cable_close(cable);
     world_settle(&world);
     world_stop(&world);
     world_close(&world);

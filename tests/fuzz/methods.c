@@ -42,25 +42,25 @@ static void require(bool holds) {
         abort();
 }
 
-static void say(struct wire *wire, const char *method, const uint8_t *params, size_t count) {
+static void say(struct cable *cable, const char *method, const uint8_t *params, size_t count) {
     char head[256], body[160];
     int before =
         snprintf(body, sizeof body, "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"%s\",\"params\":", method);
     int bytes =
         snprintf(head, sizeof head, "Content-Length: %zu\r\n\r\n%s", (size_t)before + count + 1, body);
-    wire_write(wire, head, (size_t)bytes);
-    wire_write(wire, params, count);
-    wire_write(wire, "}", 1);
+    cable_write(cable, head, (size_t)bytes);
+    cable_write(cable, params, count);
+    cable_write(cable, "}", 1);
 }
 
 // Everything that has come is JSON in frames.
-static void hear(struct wire *wire, struct inbox *inbox) {
+static void hear(struct cable *cable, struct inbox *inbox) {
     static struct simdjson_parser *parser;
     if (!parser)
         parser = simdjson_create();
-    *inbox = (struct inbox){.count = wire_readable(wire)};
+    *inbox = (struct inbox){.count = cable_readable(cable)};
     inbox->bytes = malloc(inbox->count + BUFFER_SLACK_BYTES);
-    require(parser && inbox->bytes && wire_read(wire, inbox->bytes, inbox->count) == inbox->count);
+    require(parser && inbox->bytes && cable_read(cable, inbox->bytes, inbox->count) == inbox->count);
     memset(inbox->bytes + inbox->count, 0, BUFFER_SLACK_BYTES);
     struct naive_frame frame;
     for (size_t at = 0; at < inbox->count; at += frame.bytes) {
@@ -82,24 +82,24 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     options.limits.connections_max = 8;
     options.faults.lent_max = 2;
     world_open(&world, &options);
-    struct wire *wire = world_dial(&world), *other = world_dial(&world);
-    say(wire, methods[data[0] & 15], data + 1, size - 1);
+    struct cable *cable = world_dial(&world), *other = world_dial(&world);
+    say(cable, methods[data[0] & 15], data + 1, size - 1);
     world_settle(&world);
-    hear(wire, &inbox);
+    hear(cable, &inbox);
     require(inbox.frames >= 1);
     say(other, "hub/agents", (const uint8_t *)"{}", 2);
     world_settle(&world);
     hear(other, &inbox);
     require(inbox.frames == 1 && inbox.with_id);
     if (data[0] & 0x40) { // what was said twice ends as what was said once
-        say(wire, methods[data[0] & 15], data + 1, size - 1);
+        say(cable, methods[data[0] & 15], data + 1, size - 1);
         memory_fail(data[1] & 15, 2);
         world_settle(&world);
         memory_fail(0, 0);
-        hear(wire, &inbox);
+        hear(cable, &inbox);
     }
-    wire_close(wire);
-    wire_close(other);
+    cable_close(cable);
+    cable_close(other);
     world_settle(&world);
     world_stop(&world);
     world_close(&world);

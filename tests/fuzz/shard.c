@@ -19,7 +19,7 @@ enum { PARTIES = 3, STRANGERS = 4, MILLISECOND = 1000000, ASKS_MAX = 200 };
 
 struct play {
     struct scene scene;
-    struct wire *strangers[STRANGERS];
+    struct cable *strangers[STRANGERS];
     uint64_t heard_id[STRANGERS]; // the last hub id that each saw
     const uint8_t *at, *end;
 };
@@ -86,8 +86,8 @@ static void party_acts(struct play *play, uint8_t who, uint8_t what) {
             party_ask(self, "nothing", filler, "\"targetAgent\":\"a.n\"");
         break;
     case 14:
-        if (self->wire)
-            wire_shut(self->wire);
+        if (self->cable)
+            cable_shut(self->cable);
         break;
     default:
         party_leave(self);
@@ -99,8 +99,8 @@ static void party_acts(struct play *play, uint8_t who, uint8_t what) {
 
 static void stranger_hears(struct play *play, unsigned index) {
     uint8_t bytes[16384];
-    struct wire *wire = play->strangers[index];
-    for (size_t count; wire && (count = wire_read(wire, bytes, sizeof bytes - 1));) {
+    struct cable *cable = play->strangers[index];
+    for (size_t count; cable && (count = cable_read(cable, bytes, sizeof bytes - 1));) {
         bytes[count] = '\0';
         for (const uint8_t *at = bytes; (at = memmem(at, count - (size_t)(at - bytes), "\"id\":", 5));
              at += 5)
@@ -114,8 +114,8 @@ static void stranger_says(struct play *play, unsigned index, const char *fields,
     int bytes = snprintf(head, sizeof head, "Content-Length: %zu\r\n%s\r\n", count, fields);
     if (!play->strangers[index])
         return;
-    wire_write(play->strangers[index], head, (size_t)bytes);
-    wire_write(play->strangers[index], body, count);
+    cable_write(play->strangers[index], head, (size_t)bytes);
+    cable_write(play->strangers[index], body, count);
 }
 
 // Says the next bytes of the input: as they are, or as a body.
@@ -125,7 +125,7 @@ static void stranger_talks(struct play *play, unsigned index, bool framed) {
     if (framed && count)
         stranger_says(play, index, "", (const char *)play->at, count);
     else if (play->strangers[index] && count)
-        wire_write(play->strangers[index], play->at, count);
+        cable_write(play->strangers[index], play->at, count);
     play->at += count;
 }
 
@@ -176,22 +176,22 @@ static void stranger_calls(struct play *play, uint8_t what) {
 }
 
 static void stranger_moves(struct play *play, uint8_t what) {
-    struct wire **wire = &play->strangers[what % STRANGERS];
-    if (!*wire) {
-        if (play->scene.world.kernel->wire_count < 64)
-            *wire = world_dial(&play->scene.world);
+    struct cable **cable = &play->strangers[what % STRANGERS];
+    if (!*cable) {
+        if (play->scene.world.kernel->cable_count < 64)
+            *cable = world_dial(&play->scene.world);
         return;
     }
     switch (what >> 2 & 3) {
     case 0:
-        wire_shut(*wire);
+        cable_shut(*cable);
         break;
     case 1:
-        wire_reset(*wire);
+        cable_reset(*cable);
         break;
     default:
-        wire_close(*wire);
-        *wire = NULL;
+        cable_close(*cable);
+        *cable = NULL;
     }
 }
 
@@ -281,7 +281,7 @@ static void close_play(struct play *play) {
     kernel_refuse(play->scene.world.kernel, 0, 0, 0);
     for (unsigned index = 0; index < STRANGERS; index++)
         if (play->strangers[index])
-            wire_close(play->strangers[index]);
+            cable_close(play->strangers[index]);
     for (unsigned index = 0; index < PARTIES; index++)
         party(play, index)->deaf = false;
     scene_pass(&play->scene, 400 * MILLISECOND);

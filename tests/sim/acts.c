@@ -111,13 +111,13 @@ static void endings(struct scene *scene) {
     scene_pass(scene, SECOND / 10);
     party_leave(leaver);
     scene_settle(scene);
-    if (other && other->wire)
-        wire_reset(other->wire);
+    if (other && other->cable)
+        cable_reset(other->cable);
     party_leave(agent);
     scene_settle(scene);
     party_ask(source, "hub/ping", 0, "%s", "");
     if (source)
-        wire_shut(source->wire);
+        cable_shut(source->cable);
     scene_settle(scene);
 }
 
@@ -163,7 +163,7 @@ static void slow_subscriber(struct scene *scene) {
     party_ask(source, "event", 10, "\"event\":\"e\"");
     party_ask(quick, "hub/unsubscribe", 0, "\"events\":[\"e\"]");
     if (source) // the answer to the event is still due
-        wire_shut(source->wire);
+        cable_shut(source->cable);
     scene_settle(scene);
 }
 

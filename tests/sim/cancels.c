@@ -11,18 +11,18 @@ enum {
 };
 
 // An agent and a source, on a shard each if there are two.
-static void open_small(struct world *world, uint32_t shards, struct wire *wires[2]) {
+static void open_small(struct world *world, uint32_t shards, struct cable *cables[2]) {
     struct world_options options;
     world_defaults(&options, 7, shards);
     options.limits.queue_bytes_max = QUEUE_BYTES;
     options.faults.window_bytes = WINDOW_BYTES;
     world_open(world, &options);
-    wires[0] = join(world, "agent");
-    wires[1] = join(world, NULL);
+    cables[0] = join(world, "agent");
+    cables[1] = join(world, NULL);
 }
 
 // More than the queue of the agent, which doesn't read, can take.
-static void fill_queue(struct world *world, struct wire *wires[2]) {
+static void fill_queue(struct world *world, struct cable *cables[2]) {
     static char note[TEXT_BYTES_MAX], filler[NOTE_BYTES];
     memset(filler, 'x', sizeof filler);
     snprintf(
@@ -30,7 +30,7 @@ static void fill_queue(struct world *world, struct wire *wires[2]) {
         "{\"jsonrpc\":\"2.0\",\"method\":\"note\",\"params\":{\"targetAgent\":\"agent\",\"x\":\"%.*s\"}}",
         (int)sizeof filler, filler);
     for (unsigned count = 0; count < 3; count++) { // one fills the window, the others wait
-        say(wires[1], note);
+        say(cables[1], note);
         world_settle(world);
     }
 }
@@ -56,11 +56,11 @@ struct hearing {
     size_t count, at;
 };
 
-static void hear_all(struct hearing *hearing, struct world *world, struct wire *wire) {
+static void hear_all(struct hearing *hearing, struct world *world, struct cable *cable) {
     hearing->count = hearing->at = 0;
     world_settle(world);
     for (size_t more;
-         (more = wire_read(wire, hearing->bytes + hearing->count, sizeof hearing->bytes - hearing->count));
+         (more = cable_read(cable, hearing->bytes + hearing->count, sizeof hearing->bytes - hearing->count));
          hearing->count += more)
         world_settle(world);
 }
@@ -78,7 +78,7 @@ static bool next_body(struct hearing *hearing, struct bit *body) {
 }
 
 // The agent reads on, and hears nothing but the notes.
-static void hears_notes_alone(struct world *world, struct wire *agent) {
+static void hears_notes_alone(struct world *world, struct cable *agent) {
     static struct hearing hearing;
     struct bit body;
     hear_all(&hearing, world, agent);
@@ -88,7 +88,7 @@ static void hears_notes_alone(struct world *world, struct wire *agent) {
 }
 
 // That each of its requests ended so is all that the source hears.
-static void hears_errors(struct world *world, struct wire *source, unsigned count, int64_t code) {
+static void hears_errors(struct world *world, struct cable *source, unsigned count, int64_t code) {
     static struct hearing hearing;
     struct bit body;
     hear_all(&hearing, world, source);
@@ -104,9 +104,9 @@ static void what_a_full_queue_did_not_take_is_not_cancelled(void **state) {
     (void)state;
     static char text[2 * REFUSED * 256];
     struct world world;
-    struct wire *wires[2];
-    open_small(&world, 2, wires);
-    fill_queue(&world, wires);
+    struct cable *cables[2];
+    open_small(&world, 2, cables);
+    fill_queue(&world, cables);
     for (unsigned round = 0; round < 3; round++) {
         size_t bytes = 0;
         for (unsigned id = 0; id < REFUSED; id++) {
@@ -114,31 +114,31 @@ static void what_a_full_queue_did_not_take_is_not_cancelled(void **state) {
             if (id % 3 != round)
                 bytes += put_cancel(text + bytes, id);
         }
-        assert_true(wire_write(wires[1], text, bytes));
+        assert_true(cable_write(cables[1], text, bytes));
         world_settle(&world);
-        hears_errors(&world, wires[1], REFUSED, -32052);
+        hears_errors(&world, cables[1], REFUSED, -32052);
     }
     assert_int_equal(world.shards[0]->untaken.count, 0);
-    hears_notes_alone(&world, wires[0]);
-    finish(&world, wires, 2);
+    hears_notes_alone(&world, cables[0]);
+    finish(&world, cables, 2);
 }
 
 // The same, where the hub cancels for a source that left.
 static void what_a_leaver_asked_of_a_full_queue_is_not_cancelled(void **state) {
     (void)state;
     struct world world;
-    struct wire *wires[2];
+    struct cable *cables[2];
     char text[1024];
-    open_small(&world, 2, wires);
-    fill_queue(&world, wires);
+    open_small(&world, 2, cables);
+    fill_queue(&world, cables);
     size_t bytes = put_ask(text, 1);
     bytes += frame_of(text + bytes, "", "{\"jsonrpc\":\"2.0\",\"method\":\"exit\"}");
-    assert_true(wire_write(wires[1], text, bytes));
+    assert_true(cable_write(cables[1], text, bytes));
     world_settle(&world);
-    assert_true(wire_at_end(wires[1]));
-    wire_close(wires[1]);
-    hears_notes_alone(&world, wires[0]);
-    finish(&world, wires, 1);
+    assert_true(cable_at_end(cables[1]));
+    cable_close(cables[1]);
+    hears_notes_alone(&world, cables[0]);
+    finish(&world, cables, 1);
 }
 
 // The agent owes much, reads nothing, and all of it is cancelled, for one that asked and one that leaves.
@@ -146,28 +146,28 @@ static void play_many_cancels(uint32_t shards, bool leaves) {
     static char text[TOLD * 256];
     static struct hearing hearing;
     struct world world;
-    struct wire *wires[2];
-    open_small(&world, shards, wires);
+    struct cable *cables[2];
+    open_small(&world, shards, cables);
     for (unsigned id = 0; id < TOLD; id++) {
-        assert_true(wire_write(wires[1], text, put_ask(text, id)));
-        hear_all(&hearing, &world, wires[0]);
+        assert_true(cable_write(cables[1], text, put_ask(text, id)));
+        hear_all(&hearing, &world, cables[0]);
     }
-    fill_queue(&world, wires);
+    fill_queue(&world, cables);
     size_t bytes = leaves ? frame_of(text, "", "{\"jsonrpc\":\"2.0\",\"method\":\"exit\"}") : 0;
     for (unsigned id = 0; id < TOLD && !leaves; id++)
         bytes += put_cancel(text + bytes, id);
-    assert_true(wire_write(wires[1], text, bytes));
+    assert_true(cable_write(cables[1], text, bytes));
     world_settle(&world);
     const struct stats *stats = &world.shards[0]->stats;
     uint64_t forwarded = stats_read(stats, COUNT_CANCELS_FORWARDED), told = 0;
     assert_in_range(forwarded, 50, TOLD / 2);
     assert_true(stats_read(stats, COUNT_DROP_OVERLOADED) >= TOLD - forwarded);
-    hear_all(&hearing, &world, wires[0]);
+    hear_all(&hearing, &world, cables[0]);
     for (struct bit body; next_body(&hearing, &body);)
         told += bit_is(naive_find(body, "method"), "\"$/cancelRequest\"");
     assert_int_equal(told, forwarded);
-    wire_close(wires[1]);
-    wire_close(wires[0]);
+    cable_close(cables[1]);
+    cable_close(cables[0]);
     finish(&world, NULL, 0);
 }
 

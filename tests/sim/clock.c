@@ -19,16 +19,16 @@ static void an_entry_bears_the_time_that_it_is(void **state) {
     for (uint32_t shards = 1; shards <= WORLD_SHARDS_MAX; shards++) {
         struct world world;
         open_hub(&world, shards, NULL);
-        struct wire *wires[] = {join(&world, "one"), join(&world, "two"), join(&world, "three")};
+        struct cable *cables[] = {join(&world, "one"), join(&world, "two"), join(&world, "three")};
         for (unsigned step = 0; step < STEPS_COUNT; step++) {
             kernel_step_wall(world.kernel, STEPS_MS[step]);
             world_pass(&world, SECOND / 4);
-            log_as(wires[step % 3], "7", "act");
+            log_as(cables[step % 3], "7", "act");
             world_settle(&world);
-            hear_logged(wires[step % 3], "7");
+            hear_logged(cables[step % 3], "7");
             line_is_of_now(&world, step);
         }
-        finish(&world, wires, 3);
+        finish(&world, cables, 3);
     }
 }
 
@@ -37,7 +37,7 @@ static void an_outcome_bears_the_time_of_the_end(void **state) {
     (void)state;
     struct world world;
     open_hub(&world, 2, NULL);
-    struct wire *human = join(&world, "human"), *source = join(&world, "source");
+    struct cable *human = join(&world, "human"), *source = join(&world, "source");
     say(source,
         "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"governance/approval\",\"params\":{\"checkpoint\":\"c\","
         "\"artifact\":{},\"decision\":\"approved\",\"approver\":\"human\"}}");
@@ -53,17 +53,17 @@ static void an_outcome_bears_the_time_of_the_end(void **state) {
     assert_true(line_is(&world, 0, 1, "kind", "\"outcome\""));
     line_is_of_now(&world, 1);
     hear(source);
-    struct wire *wires[] = {human, source};
-    finish(&world, wires, 2);
+    struct cable *cables[] = {human, source};
+    finish(&world, cables, 2);
 }
 
 // What hub/agents says of one of them.
-static uint64_t since(struct world *world, struct wire *wire, unsigned which) {
+static uint64_t since(struct world *world, struct cable *cable, unsigned which) {
     struct naive_item item = {0};
     size_t at = 0;
-    say(wire, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hub/agents\"}");
+    say(cable, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hub/agents\"}");
     world_settle(world);
-    struct bit agents = of(hear(wire), "result.agents");
+    struct bit agents = of(hear(cable), "result.agents");
     for (unsigned agent = 0; agent <= which; agent++)
         assert_true(naive_next(agents, &at, &item));
     return bit_number(naive_find(item.value, "connectedSince"));
@@ -75,23 +75,23 @@ static void connected_since_is_the_time_of_the_registration(void **state) {
     for (uint32_t shards = 1; shards <= WORLD_SHARDS_MAX; shards++) {
         struct world world;
         open_hub(&world, shards, NULL);
-        struct wire *wires[STEPS_COUNT];
+        struct cable *cables[STEPS_COUNT];
         uint64_t came_ms[STEPS_COUNT];
         for (unsigned step = 0; step < STEPS_COUNT; step++) {
             char name[] = {(char)('a' + step), '\0'};
             kernel_step_wall(world.kernel, STEPS_MS[step]);
             world_pass(&world, SECOND / 4);
             came_ms[step] = kernel_wall_ms(world.kernel);
-            wires[step] = join(&world, name);
+            cables[step] = join(&world, name);
             for (unsigned agent = 0; agent <= step; agent++)
-                assert_int_equal(since(&world, wires[step], agent), came_ms[agent]);
+                assert_int_equal(since(&world, cables[step], agent), came_ms[agent]);
         }
-        say(wires[0],
+        say(cables[0],
             "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"agent/register\",\"params\":{\"agentId\":\"a\"}}");
         world_settle(&world);
-        hear(wires[0]);
-        assert_int_equal(since(&world, wires[0], STEPS_COUNT - 1), came_ms[0]); // the last one to register
-        finish(&world, wires, STEPS_COUNT);
+        hear(cables[0]);
+        assert_int_equal(since(&world, cables[0], STEPS_COUNT - 1), came_ms[0]); // the last one to register
+        finish(&world, cables, STEPS_COUNT);
     }
 }
 

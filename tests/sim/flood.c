@@ -31,7 +31,7 @@ static const char ping_text[] =
 
 // One of the crowd.
 struct one {
-    struct wire *wire; // NULL: it has gone
+    struct cable *cable; // NULL: it has gone
     struct queue_bytes in;
     bool subscribed; // has read that it is
     uint64_t heard, told;
@@ -76,9 +76,9 @@ static void hear(struct one *one, const struct naive_frame *frame) {
 }
 
 static void leave(struct one *one) {
-    if (one->wire)
-        wire_close(one->wire);
-    one->wire = NULL;
+    if (one->cable)
+        cable_close(one->cable);
+    one->cable = NULL;
     one->in.at = one->in.count = 0;
 }
 
@@ -86,9 +86,9 @@ static void leave(struct one *one) {
 static bool read_all(struct one *one) {
     uint8_t bytes[16384];
     struct naive_frame frame;
-    size_t count = one->wire ? wire_read(one->wire, bytes, sizeof bytes) : 0;
+    size_t count = one->cable ? cable_read(one->cable, bytes, sizeof bytes) : 0;
     if (!count) {
-        bool ended = one->wire && wire_at_end(one->wire);
+        bool ended = one->cable && cable_at_end(one->cable);
         if (ended)
             leave(one);
         return ended;
@@ -122,10 +122,10 @@ void flood_open(struct run *run, const struct world_options *options) {
     flood.listener_count = 4 + random_below(run->random, CROWD_MAX - 4);
     flood.to_publish = 100 + random_below(run->random, 1500);
     for (unsigned index = 0; index < flood.listener_count; index++) {
-        flood.listeners[index].wire = world_dial(&run->world);
-        wire_write(flood.listeners[index].wire, subscribe_text, sizeof subscribe_text - 1);
+        flood.listeners[index].cable = world_dial(&run->world);
+        cable_write(flood.listeners[index].cable, subscribe_text, sizeof subscribe_text - 1);
     }
-    flood.publisher.wire = world_dial(&run->world);
+    flood.publisher.cable = world_dial(&run->world);
 }
 
 // --- What happens
@@ -153,32 +153,32 @@ static bool ping(struct run *run) {
     bool came = read_all(&flood.pinger);
     if (flood.waits && now_ns - flood.since_ns > WAIT_SECONDS * SECOND_NS)
         kernel_fail("a ping wasn't answered for %d s", WAIT_SECONDS);
-    if (flood.pinger.wire && flood.waits)
+    if (flood.pinger.cable && flood.waits)
         return came;
     if (!flood.waits && (flood.pings == PINGS_MAX || random_chance(run->random, 900)))
         return came;
-    if (!flood.pinger.wire)
-        flood.pinger.wire = world_dial(&run->world);
-    if (!flood.pinger.wire)
+    if (!flood.pinger.cable)
+        flood.pinger.cable = world_dial(&run->world);
+    if (!flood.pinger.cable)
         return came; // nobody listens any more
     if (!flood.waits)
         flood.since_ns = now_ns;
     flood.pings += !flood.waits;
     flood.waits = true;
-    wire_write(flood.pinger.wire, ping_text, sizeof ping_text - 1);
+    cable_write(flood.pinger.cable, ping_text, sizeof ping_text - 1);
     return true;
 }
 
 static bool publish(struct run *run) {
     struct one *publisher = &flood.publisher;
     read_all(publisher);
-    if (!publisher->wire || flood.published == flood.to_publish || wire_unread(publisher->wire) > 65536)
+    if (!publisher->cable || flood.published == flood.to_publish || cable_unread(publisher->cable) > 65536)
         return false;
     for (unsigned left = 1 + random_below(run->random, AT_ONCE_MAX); left > 0; left--) {
         if (flood.published == flood.to_publish)
             break;
         const char *text = event_texts[flood.published++ % 2];
-        wire_write(publisher->wire, text, strlen(text));
+        cable_write(publisher->cable, text, strlen(text));
     }
     return true;
 }
@@ -188,13 +188,13 @@ static bool listen(struct run *run) {
     bool any = false, all = true;
     for (unsigned index = 0; index < flood.listener_count; index++) {
         struct one *one = &flood.listeners[index];
-        all &= one->subscribed || !one->wire;
+        all &= one->subscribed || !one->cable;
         if (flood.awake || !one->subscribed)
             any |= read_all(one);
     }
     if (all)
         any |= publish(run);
-    bool done = all && (flood.published == flood.to_publish || !flood.publisher.wire);
+    bool done = all && (flood.published == flood.to_publish || !flood.publisher.cable);
     if (done && !flood.awake && random_chance(run->random, 20))
         return flood.awake = true;
     return any;
@@ -222,12 +222,12 @@ void flood_rest(const struct run *run) {
         return;
     if (flood.waits)
         kernel_fail("a ping is never answered");
-    const struct wire *publisher = flood.publisher.wire;
-    bool all_read = publisher && wire_unread(publisher) == 0 && flood.awake;
+    const struct cable *publisher = flood.publisher.cable;
+    bool all_read = publisher && cable_unread(publisher) == 0 && flood.awake;
     for (unsigned index = 0; index < flood.listener_count; index++) {
         const struct one *one = &flood.listeners[index];
         uint64_t known = one->heard + one->told;
-        if (known > flood.published || (one->wire && one->subscribed && all_read && flood.sure &&
+        if (known > flood.published || (one->cable && one->subscribed && all_read && flood.sure &&
                                         !run->profile.drain_early && known != flood.published))
             kernel_fail("of %u events a listener heard %llu and was told that it missed %llu",
                         flood.published, (unsigned long long)one->heard, (unsigned long long)one->told);

@@ -20,14 +20,14 @@ void queue_bytes_add(struct queue_bytes *queue, const void *bytes, size_t count)
 }
 
 struct guest *guest_arrive(struct run *run, int name) {
-    struct wire *wire = run->guest_count < GUESTS_MAX ? world_dial(&run->world) : NULL;
-    if (!wire)
+    struct cable *cable = run->guest_count < GUESTS_MAX ? world_dial(&run->world) : NULL;
+    if (!cable)
         return NULL;
     struct guest *guest = calloc(1, sizeof *guest);
     if (!guest)
         abort();
     guest->index = (int)run->guest_count;
-    guest->wire = wire;
+    guest->cable = cable;
     guest->name = name;
     guest->arrived = witness_now(run);
     guest->plan = 4 + random_below(run->random, 24);
@@ -55,8 +55,8 @@ void guest_leave(const struct run *run, struct guest *guest) {
     guest->gone = guest->leaving = true;
     guest->plan = 0;
     guest->out.at = guest->out.count;
-    wire_close(guest->wire);
-    guest->wire = NULL;
+    cable_close(guest->cable);
+    guest->cable = NULL;
 }
 
 // --- Reading
@@ -85,10 +85,10 @@ static void read_frames(struct run *run, struct guest *guest) {
 // True when it had anything to do with reading.
 static bool read_some(struct run *run, struct guest *guest) {
     uint8_t bytes[16384];
-    bool readable = wire_readable(guest->wire) != 0;
+    bool readable = cable_readable(guest->cable) != 0;
     if (!patience_reads(guest))
         return false;
-    if (!readable && (!wire_at_end(guest->wire) || guest->ended_by_hub))
+    if (!readable && (!cable_at_end(guest->cable) || guest->ended_by_hub))
         return false;
     if (readable && pace_rests(run, guest))
         return false;
@@ -100,7 +100,7 @@ static bool read_some(struct run *run, struct guest *guest) {
             most = guest->piece;
             pace_has_read(run, guest);
         }
-        queue_bytes_add(&guest->in, bytes, wire_read(guest->wire, bytes, most));
+        queue_bytes_add(&guest->in, bytes, cable_read(guest->cable, bytes, most));
         read_frames(run, guest);
         return true;
     }
@@ -123,7 +123,7 @@ static bool write_some(struct run *run, struct guest *guest) {
     piece = patience_piece(run, guest, piece);
     if (!piece)
         return false;
-    if (wire_write(guest->wire, guest->out.bytes + guest->out.at, piece))
+    if (cable_write(guest->cable, guest->out.bytes + guest->out.at, piece))
         guest->out.at += piece;
     else
         guest->out.at = guest->out.count;
@@ -242,7 +242,7 @@ static bool half_close(struct run *run, struct guest *guest) {
     if (!guest->shutting || guest->shut || guest->ended_by_hub || guest->out.at != guest->out.count)
         return false;
     secure_answers(run, guest);
-    wire_shut(guest->wire);
+    cable_shut(guest->cable);
     guest->shut = true;
     patience_shut(run, guest);
     return true;
@@ -261,7 +261,7 @@ static void move_out(struct run *run, struct guest *guest) {
     } else if (dice < 5) {
         pace_exit(run, guest);
     } else if (dice < 7) {
-        wire_reset(guest->wire);
+        cable_reset(guest->cable);
         guest_leave(run, guest);
     } else {
         guest_leave(run, guest); // perhaps in the middle of a frame

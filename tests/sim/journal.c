@@ -8,24 +8,24 @@ static void an_answer_means_that_it_is_on_disk(void **state) {
     for (uint32_t shards = 1; shards <= WORLD_SHARDS_MAX; shards++) {
         struct world world;
         open_hub(&world, shards, NULL);
-        struct wire *wires[] = {join(&world, "one"), join(&world, "two"), join(&world, NULL)};
+        struct cable *cables[] = {join(&world, "one"), join(&world, "two"), join(&world, NULL)};
         disk_hold(world.kernel, true);
         for (unsigned index = 0; index < 3; index++)
-            log_as(wires[index], "7", "act");
+            log_as(cables[index], "7", "act");
         world_settle(&world);
         for (unsigned index = 0; index < 3; index++)
-            assert_int_equal(wire_readable(wires[index]), 0);
+            assert_int_equal(cable_readable(cables[index]), 0);
         disk_hold(world.kernel, false);
         world_settle(&world);
         for (unsigned index = 0; index < 3; index++)
-            hear_logged(wires[index], "7");
+            hear_logged(cables[index], "7");
         for (unsigned line = 0; line < 3; line++) {
             assert_true(line_is(&world, 0, line, "kind", "\"audit\""));
             assert_true(line_is(&world, 0, line, "target", "null"));
             assert_true(line_is(&world, 0, line, "entry.action", "\"act\""));
         }
         assert_null(line_of(&world, 0, 3).bytes);
-        finish(&world, wires, 3);
+        finish(&world, cables, 3);
     }
 }
 
@@ -34,22 +34,22 @@ static void what_waits_is_one_group(void **state) {
     (void)state;
     struct world world;
     open_hub(&world, 2, NULL);
-    struct wire *wires[] = {join(&world, "one"), join(&world, "two")};
+    struct cable *cables[] = {join(&world, "one"), join(&world, "two")};
     disk_hold(world.kernel, true);
-    log_as(wires[0], "0", "first");
+    log_as(cables[0], "0", "first");
     world_settle(&world);
     char text[32];
     for (unsigned step = 1; step < 40; step++)
         for (unsigned index = 0; index < 2; index++) {
             snprintf(text, sizeof text, "%u", step);
-            log_as(wires[index], text, text);
+            log_as(cables[index], text, text);
             world_settle(&world);
         }
     disk_hold(world.kernel, false);
     world_settle(&world);
     assert_int_equal(counted(&world, COUNT_JOURNAL_GROUPS), 2);
     assert_int_equal(counted(&world, COUNT_JOURNAL_ENTRIES), 79);
-    hear_logged(wires[0], "0");
+    hear_logged(cables[0], "0");
     unsigned last[2] = {0};
     for (unsigned line = 1; line < 79; line++) {
         unsigned which = line_is(&world, 0, line, "source.agents", "[\"two\"]");
@@ -59,9 +59,9 @@ static void what_waits_is_one_group(void **state) {
     for (unsigned step = 1; step < 40; step++)
         for (unsigned index = 0; index < 2; index++) {
             snprintf(text, sizeof text, "%u", step);
-            hear_logged(wires[index], text);
+            hear_logged(cables[index], text);
         }
-    finish(&world, wires, 2);
+    finish(&world, cables, 2);
 }
 
 static void half_closed_source_hears_of_its_entry(void **state) {
@@ -69,17 +69,17 @@ static void half_closed_source_hears_of_its_entry(void **state) {
     for (uint32_t shards = 1; shards <= WORLD_SHARDS_MAX; shards++) {
         struct world world;
         open_hub(&world, shards, NULL);
-        struct wire *idle = join(&world, NULL), *wire = world_dial(&world);
+        struct cable *idle = join(&world, NULL), *cable = world_dial(&world);
         disk_hold(world.kernel, true);
-        log_as(wire, "1", "last words");
-        wire_shut(wire);
+        log_as(cable, "1", "last words");
+        cable_shut(cable);
         world_settle(&world);
-        assert_false(wire_at_end(wire));
+        assert_false(cable_at_end(cable));
         disk_hold(world.kernel, false);
         world_settle(&world);
-        hear_logged(wire, "1");
-        assert_true(wire_at_end(wire));
-        wire_close(wire);
+        hear_logged(cable, "1");
+        assert_true(cable_at_end(cable));
+        cable_close(cable);
         finish(&world, &idle, 1);
     }
 }
@@ -88,19 +88,19 @@ static void a_drain_waits_for_the_disk(void **state) {
     (void)state;
     struct world world;
     open_hub(&world, 2, NULL);
-    struct wire *wires[] = {join(&world, NULL), join(&world, NULL)};
+    struct cable *cables[] = {join(&world, NULL), join(&world, NULL)};
     disk_hold(world.kernel, true);
-    log_as(wires[0], "1", "one");
-    log_as(wires[1], "2", "two");
+    log_as(cables[0], "1", "one");
+    log_as(cables[1], "2", "two");
     world_settle(&world);
     kernel_signal(world.kernel, SIGTERM);
     world_settle(&world);
-    assert_false(wire_at_end(wires[0]) || wire_at_end(wires[1]));
+    assert_false(cable_at_end(cables[0]) || cable_at_end(cables[1]));
     disk_hold(world.kernel, false);
     world_settle(&world);
-    hear_logged(wires[0], "1");
-    hear_logged(wires[1], "2");
-    finish(&world, wires, 2);
+    hear_logged(cables[0], "1");
+    hear_logged(cables[1], "2");
+    finish(&world, cables, 2);
 }
 
 // Entries that nobody waits for are written too when the hub ends first.
@@ -108,14 +108,14 @@ static void a_source_that_has_gone_is_still_on_record(void **state) {
     (void)state;
     struct world world;
     open_hub(&world, 2, NULL);
-    struct wire *wires[] = {join(&world, NULL), join(&world, NULL)};
+    struct cable *cables[] = {join(&world, NULL), join(&world, NULL)};
     disk_hold(world.kernel, true);
-    log_as(wires[0], "1", "one");
-    log_as(wires[1], "2", "two");
+    log_as(cables[0], "1", "one");
+    log_as(cables[1], "2", "two");
     world_settle(&world);
-    wire_close(wires[0]);
-    wire_reset(wires[1]);
-    wire_close(wires[1]);
+    cable_close(cables[0]);
+    cable_reset(cables[1]);
+    cable_close(cables[1]);
     world_settle(&world);
     disk_hold(world.kernel, false);
     finish(&world, NULL, 0);
@@ -129,60 +129,60 @@ static void past_the_bound_it_is_refused(void **state) {
     options.journal = "journal";
     options.limits.journal_bytes_max = 1;
     world_open(&world, &options);
-    struct wire *wires[] = {join(&world, NULL), join(&world, NULL)};
+    struct cable *cables[] = {join(&world, NULL), join(&world, NULL)};
     disk_hold(world.kernel, true);
-    log_as(wires[0], "1", "in");
+    log_as(cables[0], "1", "in");
     world_settle(&world);
     for (unsigned index = 0; index < 2; index++) {
-        log_as(wires[index], "2", "out");
+        log_as(cables[index], "2", "out");
         world_settle(&world);
-        hear_failed(wires[index], "2", "\"the journal's queue is full\"");
+        hear_failed(cables[index], "2", "\"the journal's queue is full\"");
     }
     disk_hold(world.kernel, false);
     world_settle(&world);
-    hear_logged(wires[0], "1");
+    hear_logged(cables[0], "1");
     assert_int_equal(counted(&world, COUNT_JOURNAL_REFUSED), 2);
     assert_null(line_of(&world, 0, 1).bytes);
-    finish(&world, wires, 2);
+    finish(&world, cables, 2);
 }
 
 static void a_batch_is_answered_as_one(void **state) {
     (void)state;
     struct world world;
     open_hub(&world, 2, NULL);
-    struct wire *wires[] = {join(&world, NULL), join(&world, NULL)};
+    struct cable *cables[] = {join(&world, NULL), join(&world, NULL)};
     char body[1024];
     snprintf(body, sizeof body,
              "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"audit/log\",\"params\":{\"action\":\"a\",%s}},"
              "{\"jsonrpc\":\"2.0\",\"method\":\"audit/log\",\"params\":{\"action\":\"b\",%s}},"
              "{\"jsonrpc\":\"2.0\",\"method\":\"audit/log\",\"params\":{\"action\":\"c\"}}]",
              FIELDS, FIELDS);
-    say(wires[1], body);
-    wire_shut(wires[1]);
+    say(cables[1], body);
+    cable_shut(cables[1]);
     world_settle(&world);
-    assert_string_equal(hear(wires[1]), "[{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"logged\":true}}]");
+    assert_string_equal(hear(cables[1]), "[{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"logged\":true}}]");
     assert_true(line_is(&world, 0, 1, "entry.action", "\"b\""));
     assert_null(line_of(&world, 0, 2).bytes);
-    finish(&world, wires, 2);
+    finish(&world, cables, 2);
 }
 
 // --- Approvals
 
-static void approve(struct wire *wire, const char *fields, const char *head) {
+static void approve(struct cable *cable, const char *fields, const char *head) {
     char body[512], text[1024];
     snprintf(body, sizeof body,
              "{\"jsonrpc\":\"2.0\",%s\"method\":\"governance/approval\",\"params\":{\"checkpoint\":\"c\","
              "\"artifact\":{},\"decision\":\"approved\",\"approver\":%s}}",
              head, fields);
-    assert_true(wire_write(wire, text, frame_of(text, "Custom-Timeout-Ms: 250\r\n", body)));
+    assert_true(cable_write(cable, text, frame_of(text, "Custom-Timeout-Ms: 250\r\n", body)));
 }
 
-static void answer_with(struct wire *wire, const char *member) {
+static void answer_with(struct cable *cable, const char *member) {
     char body[512];
-    struct bit id = of(hear(wire), "id");
+    struct bit id = of(hear(cable), "id");
     snprintf(body, sizeof body, "{\"jsonrpc\":\"2.0\",\"id\":%.*s,%s}", (int)id.count, (const char *)id.bytes,
              member);
-    say(wire, body);
+    say(cable, body);
 }
 
 // The approval and its outcome are two lines that bear the same number; both name source and target.
@@ -205,7 +205,7 @@ static void each_end_of_an_approval_is_told(void **state) {
     for (uint32_t shards = 1; shards <= 2; shards++) {
         struct world world;
         open_hub(&world, shards, NULL);
-        struct wire *human = join(&world, "human"), *source = join(&world, "source");
+        struct cable *human = join(&world, "human"), *source = join(&world, "source");
         approve(source, "\"human\"", "\"id\":1,");
         world_settle(&world);
         answer_with(human, "\"result\":{},\"error\":null");
@@ -231,17 +231,17 @@ static void each_end_of_an_approval_is_told(void **state) {
         assert_true(line_is(&world, 0, 7, "code", "-32601"));
         approve(source, "\"human\"", "\"id\":5,");
         world_settle(&world);
-        wire_close(source);
+        cable_close(source);
         world_settle(&world);
         ends(&world, 8, "\"source left\"", NULL);
         source = join(&world, "source");
         approve(source, "\"human\"", "\"id\":6,");
         world_settle(&world);
-        wire_close(human);
+        cable_close(human);
         world_settle(&world);
         ends(&world, 10, "\"failed\"", "-32050");
         assert_null(line_of(&world, 0, 12).bytes);
-        for (char rest[4096]; wire_read(source, rest, sizeof rest);)
+        for (char rest[4096]; cable_read(source, rest, sizeof rest);)
             continue;
         finish(&world, &source, 1);
     }
@@ -256,7 +256,7 @@ static void past_the_bound_an_outcome_has_no_answer(void **state) {
     options.journal = "journal";
     options.limits.journal_bytes_max = 1;
     world_open(&world, &options);
-    struct wire *human = join(&world, "human"), *source = join(&world, NULL);
+    struct cable *human = join(&world, "human"), *source = join(&world, NULL);
     approve(source, "\"human\"", "\"id\":1,");
     world_settle(&world);
     disk_hold(world.kernel, true);
@@ -273,7 +273,7 @@ static void past_the_bound_an_outcome_has_no_answer(void **state) {
     assert_true(bit_is(naive_find(line, "fault"), "\"the journal's queue is full\""));
     assert_true(bit_number(naive_find(line, "bytes")) > strlen("{\"big\":[1,2,3]}"));
     assert_null(naive_find(line, "result").bytes);
-    finish(&world, (struct wire *[]){human, source}, 2);
+    finish(&world, (struct cable *[]){human, source}, 2);
 }
 
 int main(void) {

@@ -9,33 +9,33 @@ static void a_full_disk_fails_the_group_and_no_more(void **state) {
     (void)state;
     struct world world;
     open_hub(&world, 2, NULL);
-    struct wire *wires[] = {join(&world, NULL), join(&world, NULL)};
-    log_as(wires[0], "1", "good");
+    struct cable *cables[] = {join(&world, NULL), join(&world, NULL)};
+    log_as(cables[0], "1", "good");
     world_settle(&world);
-    hear_logged(wires[0], "1");
+    hear_logged(cables[0], "1");
     size_t line, synced;
     disk_file(world.kernel, 0, &line, &synced);
     disk_hold(world.kernel, true);
-    log_as(wires[0], "2", "good");
+    log_as(cables[0], "2", "good");
     world_settle(&world);
-    log_as(wires[0], "3", "bad!");
-    log_as(wires[1], "4", "bad!");
+    log_as(cables[0], "3", "bad!");
+    log_as(cables[1], "4", "bad!");
     world_settle(&world);
     disk_hold(world.kernel, false);
     disk_room(world.kernel, line + line / 2);
     world_settle(&world);
-    hear_logged(wires[0], "2");
-    hear_failed(wires[0], "3", "\"No space left on device\"");
-    hear_failed(wires[1], "4", "\"No space left on device\"");
+    hear_logged(cables[0], "2");
+    hear_failed(cables[0], "3", "\"No space left on device\"");
+    hear_failed(cables[1], "4", "\"No space left on device\"");
     assert_null(line_of(&world, 0, 2).bytes);
     disk_room(world.kernel, SIZE_MAX);
-    log_as(wires[1], "\"5\"", "good again");
+    log_as(cables[1], "\"5\"", "good again");
     world_settle(&world);
-    hear_logged(wires[1], "\"5\"");
+    hear_logged(cables[1], "\"5\"");
     assert_true(line_is(&world, 0, 2, "entry.action", "\"good again\""));
     assert_int_equal(counted(&world, COUNT_JOURNAL_ENTRIES), 3);
     assert_int_equal(counted(&world, COUNT_JOURNAL_FAILED), 2);
-    finish(&world, wires, 2);
+    finish(&world, cables, 2);
 }
 
 // Where what was written can't be taken back, the next line begins on a new one.
@@ -43,43 +43,43 @@ static void no_line_is_glued_to_a_torn_one(void **state) {
     (void)state;
     struct world world;
     open_hub(&world, 1, &(struct sim_faults){.file_stuck = 1000});
-    struct wire *wire = join(&world, NULL);
+    struct cable *cable = join(&world, NULL);
     disk_room(world.kernel, 20);
-    log_as(wire, "1", "torn");
+    log_as(cable, "1", "torn");
     world_settle(&world);
-    hear_failed(wire, "1", "\"No space left on device\"");
+    hear_failed(cable, "1", "\"No space left on device\"");
     assert_int_equal(line_of(&world, 0, 0).count, 20);
     disk_room(world.kernel, SIZE_MAX);
-    log_as(wire, "2", "whole");
-    log_as(wire, "3", "whole");
+    log_as(cable, "2", "whole");
+    log_as(cable, "3", "whole");
     world_settle(&world);
-    hear_logged(wire, "2");
-    hear_logged(wire, "3");
+    hear_logged(cable, "2");
+    hear_logged(cable, "3");
     assert_int_equal(counted(&world, COUNT_JOURNAL_CUT_FAILED), 1);
     assert_int_equal(line_of(&world, 0, 0).count, 20);
     for (unsigned line = 1; line < 3; line++)
         assert_true(line_is(&world, 0, line, "entry.action", "\"whole\""));
     assert_null(line_of(&world, 0, 3).bytes);
-    finish(&world, &wire, 1);
+    finish(&world, &cable, 1);
 }
 
 static void a_renamed_file_gets_no_more(void **state) {
     (void)state;
     struct world world;
     open_hub(&world, 2, NULL);
-    struct wire *wires[] = {join(&world, NULL), join(&world, NULL)};
+    struct cable *cables[] = {join(&world, NULL), join(&world, NULL)};
     disk_hold(world.kernel, true);
-    log_as(wires[0], "1", "old");
+    log_as(cables[0], "1", "old");
     world_settle(&world);
     disk_rename(world.kernel);
     kernel_signal(world.kernel, SIGHUP);
     world_settle(&world);
-    log_as(wires[1], "2", "new");
+    log_as(cables[1], "2", "new");
     world_settle(&world);
     disk_hold(world.kernel, false);
     world_settle(&world);
-    hear_logged(wires[0], "1");
-    hear_logged(wires[1], "2");
+    hear_logged(cables[0], "1");
+    hear_logged(cables[1], "2");
     assert_true(line_is(&world, 0, 0, "entry.action", "\"old\""));
     assert_true(line_is(&world, 1, 0, "entry.action", "\"new\""));
     assert_null(line_of(&world, 0, 1).bytes);
@@ -88,13 +88,13 @@ static void a_renamed_file_gets_no_more(void **state) {
     disk_refuse(world.kernel, true);
     kernel_signal(world.kernel, SIGHUP);
     world_settle(&world);
-    log_as(wires[0], "3", "still");
+    log_as(cables[0], "3", "still");
     world_settle(&world);
-    hear_logged(wires[0], "3");
+    hear_logged(cables[0], "3");
     assert_true(line_is(&world, 1, 1, "entry.action", "\"still\""));
     assert_int_equal(counted(&world, COUNT_JOURNAL_REOPENED), 1);
     assert_int_equal(counted(&world, COUNT_JOURNAL_REOPEN_FAILED), 1);
-    finish(&world, wires, 2);
+    finish(&world, cables, 2);
 }
 
 enum { SOURCES = 5, ENTRIES = 60 };
@@ -127,15 +127,15 @@ static void play(uint64_t seed) {
     options.faults.interrupt = seed % 3 ? 0 : 100;
     options.faults.late = 200;
     world_open(&world, &options);
-    struct wire *wires[SOURCES];
+    struct cable *cables[SOURCES];
     for (unsigned source = 0; source < SOURCES; source++)
-        wires[source] = join(&world, NULL);
+        cables[source] = join(&world, NULL);
     for (unsigned entry = 0; entry < ENTRIES; entry++) {
         char action[32], id[32];
         snprintf(id, sizeof id, "%u", entry);
         for (unsigned source = 0; source < SOURCES; source++) {
             snprintf(action, sizeof action, "%u-%u", source, entry);
-            log_as(wires[source], id, action);
+            log_as(cables[source], id, action);
         }
         if (entry == 30) {
             disk_rename(world.kernel);
@@ -149,11 +149,11 @@ static void play(uint64_t seed) {
     read_entries(&world, found);
     for (unsigned source = 0; source < SOURCES; source++)
         for (unsigned entry = 0; entry < ENTRIES; entry++) {
-            const char *answer = hear(wires[source]);
+            const char *answer = hear(cables[source]);
             assert_int_equal(bit_number(of(answer, "id")), entry);
             assert_int_equal(bit_is(of(answer, "result.logged"), "true"), found[source][entry]);
         }
-    finish(&world, wires, SOURCES);
+    finish(&world, cables, SOURCES);
 }
 
 static void answers_tell_the_truth_whatever_the_disk_does(void **state) {

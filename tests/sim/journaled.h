@@ -16,22 +16,22 @@ static inline void open_hub(struct world *world, uint32_t shard_count, const str
     world_open(world, &options);
 }
 
-static inline void log_as(struct wire *wire, const char *id, const char *action) {
+static inline void log_as(struct cable *cable, const char *id, const char *action) {
     char body[512];
     snprintf(body, sizeof body,
              "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"audit/log\",\"params\":{\"action\":\"%s\",%s}}", id,
              action, FIELDS);
-    say(wire, body);
+    say(cable, body);
 }
 
-static inline void hear_logged(struct wire *wire, const char *id) {
-    const char *answer = hear(wire);
+static inline void hear_logged(struct cable *cable, const char *id) {
+    const char *answer = hear(cable);
     assert_true(bit_is(of(answer, "id"), id));
     assert_true(bit_is(of(answer, "result.logged"), "true"));
 }
 
-static inline void hear_failed(struct wire *wire, const char *id, const char *fault) {
-    const char *answer = hear(wire);
+static inline void hear_failed(struct cable *cable, const char *id, const char *fault) {
+    const char *answer = hear(cable);
     assert_true(bit_is(of(answer, "id"), id));
     assert_int_equal(bit_integer(of(answer, "error.code")), -32003);
     assert_true(bit_is(of(answer, "error.data.fault"), fault));

@@ -44,9 +44,9 @@ void kernel_set_faults(struct kernel *kernel, const struct sim_faults *faults) {
 
 void listener_refuse_all(struct listener_socket *listener) {
     for (uint32_t index = 0; index < listener->backlog_count; index++) {
-        struct wire *wire = listener->backlog[index];
-        wire->hub_closed = wire->reset = true;
-        wire_settle(wire);
+        struct cable *cable = listener->backlog[index];
+        cable->hub_closed = cable->reset = true;
+        cable_settle(cable);
     }
     listener->backlog_count = 0;
 }
@@ -61,11 +61,11 @@ void kernel_destroy(struct kernel *kernel) {
     for (int number = 0; number < SOCKETS_MAX; number++) {
         if (kernel->sockets[number].listener)
             close_listener(&kernel->sockets[number]);
-        if (kernel->sockets[number].wire)
+        if (kernel->sockets[number].cable)
             kernel_fail("socket %d was never closed", number);
     }
-    if (kernel->io_count || kernel->wire_count)
-        kernel_fail("%u io and %u wires are left", kernel->io_count, kernel->wire_count);
+    if (kernel->io_count || kernel->cable_count)
+        kernel_fail("%u io and %u cables are left", kernel->io_count, kernel->cable_count);
     disk_forget(kernel);
     free(kernel);
 }
@@ -86,8 +86,8 @@ uint64_t kernel_now(const struct kernel *kernel) {
 void kernel_advance(struct kernel *kernel, uint64_t to_ns) {
     if (to_ns > kernel->now_ns)
         kernel->now_ns = to_ns;
-    for (uint32_t index = 0; index < kernel->wire_count; index++)
-        wire_probe(kernel->wires[index]);
+    for (uint32_t index = 0; index < kernel->cable_count; index++)
+        cable_probe(kernel->cables[index]);
     kernel_trace(kernel, kernel->now_ns);
 }
 
@@ -116,24 +116,24 @@ uint64_t kernel_refuse(struct kernel *kernel, uint64_t after, uint64_t count, in
 
 struct socket_entry *kernel_socket(struct kernel *kernel, int number) {
     if (number < 0 || number >= SOCKETS_MAX ||
-        (!kernel->sockets[number].wire && !kernel->sockets[number].listener))
+        (!kernel->sockets[number].cable && !kernel->sockets[number].listener))
         kernel_fail("socket %d isn't open", number);
     return &kernel->sockets[number];
 }
 
 static int lowest_free(const struct kernel *kernel) {
     for (int number = 0; number < SOCKETS_MAX; number++)
-        if (!kernel->sockets[number].wire && !kernel->sockets[number].listener)
+        if (!kernel->sockets[number].cable && !kernel->sockets[number].listener)
             return number;
     kernel_fail("out of sockets");
 }
 
 // Every other connection is by a Unix socket.
-int kernel_number(struct kernel *kernel, struct wire *wire) {
+int kernel_number(struct kernel *kernel, struct cable *cable) {
     int number = lowest_free(kernel);
-    kernel->sockets[number].wire = wire;
-    wire->local = number % 2;
-    wire->heard_ns = kernel->now_ns;
+    kernel->sockets[number].cable = cable;
+    cable->local = number % 2;
+    cable->heard_ns = kernel->now_ns;
     return number;
 }
 
@@ -148,7 +148,7 @@ int kernel_listen(struct kernel *kernel) {
 uint32_t kernel_sockets(const struct kernel *kernel) {
     uint32_t count = 0;
     for (int number = 0; number < SOCKETS_MAX; number++)
-        count += kernel->sockets[number].wire != NULL;
+        count += kernel->sockets[number].cable != NULL;
     return count;
 }
 
@@ -184,13 +184,13 @@ static bool refused(struct kernel *kernel, struct operation *operation, enum io_
 
 // --- Arrivals
 
-static bool can_receive(const struct wire *wire) {
-    return wire->receive.armed && (wire->receive.cancelled || queue_count(&wire->to_hub) || wire->peer_shut ||
-                                   wire->reset || wire->hub_shut_read);
+static bool can_receive(const struct cable *cable) {
+    return cable->receive.armed && (cable->receive.cancelled || queue_count(&cable->to_hub) ||
+                                    cable->peer_shut || cable->reset || cable->hub_shut_read);
 }
 
-static size_t arrival_bytes(struct kernel *kernel, const struct wire *wire, size_t room) {
-    size_t count = queue_count(&wire->to_hub) < room ? queue_count(&wire->to_hub) : room;
+static size_t arrival_bytes(struct kernel *kernel, const struct cable *cable, size_t room) {
+    size_t count = queue_count(&cable->to_hub) < room ? queue_count(&cable->to_hub) : room;
     if (random_chance(kernel->random, kernel->faults.single_byte))
         return 1;
     if (random_chance(kernel->random, kernel->faults.cut))
@@ -198,12 +198,12 @@ static size_t arrival_bytes(struct kernel *kernel, const struct wire *wire, size
     return count;
 }
 
-static void receive_bytes(struct kernel *kernel, struct wire *wire) {
-    struct operation *operation = &wire->receive;
-    wire->heard_ns = kernel->now_ns;
+static void receive_bytes(struct kernel *kernel, struct cable *cable) {
+    struct operation *operation = &cable->receive;
+    cable->heard_ns = kernel->now_ns;
     if (operation->memory) {
-        size_t count = arrival_bytes(kernel, wire, operation->bytes);
-        queue_take(&wire->to_hub, operation->memory, count);
+        size_t count = arrival_bytes(kernel, cable, operation->bytes);
+        queue_take(&cable->to_hub, operation->memory, count);
         end(operation, IO_RECEIVED, (int32_t)count, NULL, false);
         return;
     }
@@ -213,38 +213,38 @@ static void receive_bytes(struct kernel *kernel, struct wire *wire) {
         end(operation, IO_RECEIVED, -ENOBUFS, NULL, false);
         return;
     }
-    size_t count = arrival_bytes(kernel, wire, ARRIVAL_BYTES_MAX);
-    queue_take(&wire->to_hub, buffer_arrival(buffer), count);
+    size_t count = arrival_bytes(kernel, cable, ARRIVAL_BYTES_MAX);
+    queue_take(&cable->to_hub, buffer_arrival(buffer), count);
     bool more = !operation->once && !random_chance(kernel->random, kernel->faults.end_multishot);
     end(operation, IO_RECEIVED, (int32_t)count, buffer, more);
 }
 
-static void do_receive(struct kernel *kernel, struct wire *wire) {
-    struct operation *operation = &wire->receive;
-    bool bytes = queue_count(&wire->to_hub) != 0;
+static void do_receive(struct kernel *kernel, struct cable *cable) {
+    struct operation *operation = &cable->receive;
+    bool bytes = queue_count(&cable->to_hub) != 0;
     if (refused(kernel, operation, IO_RECEIVED))
         return;
     if (operation->cancelled && (!bytes || random_chance(kernel->random, 500)))
         end(operation, IO_RECEIVED, -ECANCELED, NULL, false);
     else if (random_chance(kernel->random, kernel->faults.interrupt))
         end(operation, IO_RECEIVED, -EINTR, NULL, false);
-    else if (wire->reset && (!bytes || random_chance(kernel->random, 500)))
+    else if (cable->reset && (!bytes || random_chance(kernel->random, 500)))
         end(operation, IO_RECEIVED, -ECONNRESET, NULL, false);
     else if (bytes)
-        receive_bytes(kernel, wire);
+        receive_bytes(kernel, cable);
     else
         end(operation, IO_RECEIVED, 0, NULL, false);
 }
 
 // --- Departures
 
-static bool broken(const struct wire *wire) {
-    return wire->reset || wire->peer_closed || wire->hub_shut_write;
+static bool broken(const struct cable *cable) {
+    return cable->reset || cable->peer_closed || cable->hub_shut_write;
 }
 
-static bool can_send(const struct wire *wire) {
-    return wire->send.armed &&
-           (broken(wire) || queue_count(&wire->to_peer) < wire->kernel->faults.window_bytes);
+static bool can_send(const struct cable *cable) {
+    return cable->send.armed &&
+           (broken(cable) || queue_count(&cable->to_peer) < cable->kernel->faults.window_bytes);
 }
 
 static void trace_bytes(struct kernel *kernel, const uint8_t *bytes, size_t count) {
@@ -258,15 +258,15 @@ static void trace_bytes(struct kernel *kernel, const uint8_t *bytes, size_t coun
 }
 
 // Moves up to `room` bytes on; true when the send has no more.
-static bool move_on(struct kernel *kernel, struct wire *wire, size_t room) {
-    struct operation *operation = &wire->send;
+static bool move_on(struct kernel *kernel, struct cable *cable, size_t room) {
+    struct operation *operation = &cable->send;
     while (operation->vector < operation->count) {
         const struct iovec *vector = &operation->vectors[operation->vector];
         size_t left = vector->iov_len - operation->offset;
         size_t count = left < room ? left : room;
         const uint8_t *from = (const uint8_t *)vector->iov_base + operation->offset;
         if (count) {
-            queue_add(&wire->to_peer, from, count);
+            queue_add(&cable->to_peer, from, count);
             trace_bytes(kernel, from, count);
         }
         operation->offset += count;
@@ -280,11 +280,11 @@ static bool move_on(struct kernel *kernel, struct wire *wire, size_t room) {
     return true;
 }
 
-static void do_send(struct kernel *kernel, struct wire *wire) {
-    struct operation *operation = &wire->send;
-    if (wire->peer_closed)
-        wire->reset = true;
-    if (broken(wire)) {
+static void do_send(struct kernel *kernel, struct cable *cable) {
+    struct operation *operation = &cable->send;
+    if (cable->peer_closed)
+        cable->reset = true;
+    if (broken(cable)) {
         int32_t result = operation->sent ? (int32_t)operation->sent : -EPIPE;
         end(operation, IO_SENT, result, NULL, false);
         return;
@@ -295,30 +295,30 @@ static void do_send(struct kernel *kernel, struct wire *wire) {
         end(operation, IO_SENT, -EINTR, NULL, false);
         return;
     }
-    size_t room = kernel->faults.window_bytes - queue_count(&wire->to_peer);
+    size_t room = kernel->faults.window_bytes - queue_count(&cable->to_peer);
     if (random_chance(kernel->random, kernel->faults.cut))
         room = 1 + random_below(kernel->random, (uint32_t)room);
-    bool whole = move_on(kernel, wire, room);
+    bool whole = move_on(kernel, cable, room);
     if (!whole && !random_chance(kernel->random, kernel->faults.short_send))
         return;
-    wire->taken_ns = kernel->now_ns;
+    cable->taken_ns = kernel->now_ns;
     end(operation, IO_SENT, (int32_t)operation->sent, NULL, false);
 }
 
 // --- Watches
 
-static bool can_watch(const struct wire *wire) {
-    return wire->watch.armed &&
-           (wire->watch.cancelled || wire->watch_tires || (wire_peer_gone(wire) && !wire->watch_told));
+static bool can_watch(const struct cable *cable) {
+    return cable->watch.armed &&
+           (cable->watch.cancelled || cable->watch_tires || (cable_peer_gone(cable) && !cable->watch_told));
 }
 
-static void do_watch(struct kernel *kernel, struct wire *wire) {
-    struct operation *operation = &wire->watch;
-    bool gone = wire_peer_gone(wire) && !wire->watch_told;
+static void do_watch(struct kernel *kernel, struct cable *cable) {
+    struct operation *operation = &cable->watch;
+    bool gone = cable_peer_gone(cable) && !cable->watch_told;
     if (refused(kernel, operation, IO_GONE))
         return;
     if (gone && (!operation->cancelled || random_chance(kernel->random, 500))) {
-        wire->watch_told = true;
+        cable->watch_told = true;
         end(operation, IO_GONE, 0, NULL, random_chance(kernel->random, 500));
     } else {
         end(operation, IO_GONE, operation->cancelled ? -ECANCELED : -EAGAIN, NULL, false);
@@ -344,11 +344,11 @@ static void do_accept(struct kernel *kernel, struct listener_socket *listener) {
         end(operation, IO_ACCEPTED, -EMFILE, NULL, false);
         return;
     }
-    struct wire *wire = listener->backlog[0];
+    struct cable *cable = listener->backlog[0];
     listener->backlog_count--;
-    memmove(listener->backlog, listener->backlog + 1, listener->backlog_count * sizeof(struct wire *));
+    memmove(listener->backlog, listener->backlog + 1, listener->backlog_count * sizeof(struct cable *));
     bool more = !random_chance(kernel->random, kernel->faults.end_multishot);
-    end(operation, IO_ACCEPTED, kernel_number(kernel, wire), NULL, more);
+    end(operation, IO_ACCEPTED, kernel_number(kernel, cable), NULL, more);
 }
 
 static bool can_signal(const struct kernel *kernel, const struct io *io) {
@@ -377,14 +377,14 @@ struct work {
 
 static uint32_t find_work(struct kernel *kernel, struct work *works) {
     uint32_t count = 0;
-    for (uint32_t index = 0; index < kernel->wire_count; index++) {
-        struct wire *wire = kernel->wires[index];
-        if (can_receive(wire))
-            works[count++] = (struct work){WORK_RECEIVE, wire};
-        if (can_send(wire))
-            works[count++] = (struct work){WORK_SEND, wire};
-        if (can_watch(wire))
-            works[count++] = (struct work){WORK_WATCH, wire};
+    for (uint32_t index = 0; index < kernel->cable_count; index++) {
+        struct cable *cable = kernel->cables[index];
+        if (can_receive(cable))
+            works[count++] = (struct work){WORK_RECEIVE, cable};
+        if (can_send(cable))
+            works[count++] = (struct work){WORK_SEND, cable};
+        if (can_watch(cable))
+            works[count++] = (struct work){WORK_WATCH, cable};
     }
     for (int number = 0; number < SOCKETS_MAX && number < 4; number++)
         if (kernel->sockets[number].listener && can_accept(kernel->sockets[number].listener))
@@ -399,7 +399,7 @@ static uint32_t find_work(struct kernel *kernel, struct work *works) {
 }
 
 bool kernel_step(struct kernel *kernel) {
-    struct work works[3 * WIRES_MAX + 16 + FILES_MAX];
+    struct work works[3 * CABLES_MAX + 16 + FILES_MAX];
     uint32_t count = find_work(kernel, works);
     if (!count)
         return false;
@@ -407,7 +407,7 @@ bool kernel_step(struct kernel *kernel) {
         return true;
     struct work *work = &works[random_below(kernel->random, count)];
     if (work->kind <= WORK_SEND && random_chance(kernel->random, kernel->faults.reset))
-        ((struct wire *)work->object)->reset = true;
+        ((struct cable *)work->object)->reset = true;
     switch (work->kind) {
     case WORK_RECEIVE:
         do_receive(kernel, work->object);

@@ -1,10 +1,10 @@
-// The simulated kernel from inside: what sim_io.c (the verbs), kernel.c (the work) and wire.c (the peers'
+// The simulated kernel from inside: what sim_io.c (the verbs), kernel.c (the work) and cable.c (the peers'
 // ends) share.
 #pragma once
 
 #include "tests/sim/sim_io.h"
 
-enum { SOCKETS_MAX = 256, WIRES_MAX = 512, NOTES_MAX = 1024, IOS_MAX = 8, SIGNALS_MAX = 8, FILES_MAX = 16 };
+enum { SOCKETS_MAX = 256, CABLES_MAX = 512, NOTES_MAX = 1024, IOS_MAX = 8, SIGNALS_MAX = 8, FILES_MAX = 16 };
 
 // The wall clock's at first is in the year 2020.
 #define WALL_AHEAD_MS UINT64_C(1577836800000)
@@ -39,7 +39,7 @@ struct operation {
     size_t sent;
 };
 
-struct wire {
+struct cable {
     struct kernel *kernel;
     struct queue to_hub, to_peer;
     struct operation receive, send, watch;
@@ -60,7 +60,7 @@ struct wire {
 struct listener_socket {
     bool shut;
     struct operation accept;
-    struct wire *backlog[WIRES_MAX];
+    struct cable *backlog[CABLES_MAX];
     uint32_t backlog_count;
 };
 
@@ -83,7 +83,7 @@ struct disk {
 
 // What a number means to the hub.
 struct socket_entry {
-    struct wire *wire;
+    struct cable *cable;
     struct listener_socket *listener;
 };
 
@@ -94,8 +94,8 @@ struct kernel {
     uint64_t wall_ahead_ms; // of now_ns, for the wall clock
     uint64_t trace;
     struct socket_entry sockets[SOCKETS_MAX];
-    struct wire *wires[WIRES_MAX];
-    uint32_t wire_count;
+    struct cable *cables[CABLES_MAX];
+    uint32_t cable_count;
     struct disk disk;
     struct io *ios[IOS_MAX];
     uint32_t io_count;
@@ -150,18 +150,18 @@ __attribute__((noreturn, format(printf, 1, 2))) void kernel_fail(const char *for
 
 // The socket's entry, which must be in use.
 struct socket_entry *kernel_socket(struct kernel *kernel, int number);
-// Gives a wire the lowest free number.
-int kernel_number(struct kernel *kernel, struct wire *wire);
+// Gives a cable the lowest free number.
+int kernel_number(struct kernel *kernel, struct cable *cable);
 // Resets the connections that nobody has accepted.
 void listener_refuse_all(struct listener_socket *listener);
 // What the hub's kernel finds out by the time that it is now, where it watches the peer.
-void wire_probe(struct wire *wire);
-// Frees a wire that neither side holds.
-void wire_settle(struct wire *wire);
+void cable_probe(struct cable *cable);
+// Frees a cable that neither side holds.
+void cable_settle(struct cable *cable);
 
 // As far as a kernel knows without asking.
-static inline bool wire_peer_gone(const struct wire *wire) {
-    return wire->reset || (wire->local && wire->peer_closed);
+static inline bool cable_peer_gone(const struct cable *cable) {
+    return cable->reset || (cable->local && cable->peer_closed);
 }
 
 // Whether the operation that is about to be carried out is one that fails by kernel_refuse.

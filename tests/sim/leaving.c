@@ -36,14 +36,14 @@ static void a_peer_that_goes_after_its_end_has_left(void **state) {
         for (unsigned resets = 0; resets < 2; resets++) {
             begin(&play, shards, false, true);
             for (unsigned index = 0; index < SOURCES; index++)
-                wire_shut(play.sources[index]->wire);
+                cable_shut(play.sources[index]->cable);
             scene_pass(&play.scene, 100 * SECOND_NS);
             assert_int_equal(play.target->heard, SOURCES);
             unsigned at_once = 0;
             for (unsigned index = 0; index < SOURCES; index++) {
-                at_once += play.sources[index]->wire->local || resets;
+                at_once += play.sources[index]->cable->local || resets;
                 if (resets)
-                    wire_reset(play.sources[index]->wire);
+                    cable_reset(play.sources[index]->cable);
                 party_leave(play.sources[index]);
             }
             scene_settle(&play.scene);
@@ -65,7 +65,7 @@ static void with_leave_the_end_is_the_leaving(void **state) {
         for (unsigned index = 0; index < SOURCES; index++) {
             party_ask(play.sources[index], "work", 40000, "\"targetAgent\":\"target\"");
             party_tell(play.sources[index], "note", 0, "\"targetAgent\":\"target\"");
-            wire_shut(play.sources[index]->wire);
+            cable_shut(play.sources[index]->cable);
         }
         scene_settle(&play.scene);
         // The note, and the request with its cancel unless it was taken out before it went.
@@ -82,7 +82,7 @@ static void while_it_answers_the_end_is_no_leaving(void **state) {
     play.target->silent = false;
     for (unsigned index = 0; index < SOURCES; index++) {
         party_ask(play.sources[index], "work", 40000, "\"targetAgent\":\"target\"");
-        wire_shut(play.sources[index]->wire);
+        cable_shut(play.sources[index]->cable);
     }
     scene_settle(&play.scene);
     for (unsigned index = 0; index < SOURCES; index++)

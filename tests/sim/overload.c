@@ -18,10 +18,10 @@ static void the_slowest_reader_goes_first(void **state) {
             if (step % 10 == 0)
                 check_served(&scene, other);
             assert_true(held(&scene) <= MEMORY_BYTES);
-            assert_true(wire_hub_closed(worse->wire) || !wire_hub_closed(deaf->wire));
+            assert_true(cable_hub_closed(worse->cable) || !cable_hub_closed(deaf->cable));
         }
-        assert_true(wire_hub_closed(worse->wire));
-        assert_false(wire_hub_closed(good->wire));
+        assert_true(cable_hub_closed(worse->cable));
+        assert_false(cable_hub_closed(good->cable));
         assert_true(counted(&scene, COUNT_CLOSED_SLOW_READER) <= 2);
         assert_int_equal(counted(&scene, COUNT_CLOSED_NO_MEMORY), 0);
         party_leave(deaf);
@@ -69,8 +69,8 @@ static void a_large_frame_waits_for_memory(void **state) {
         struct party *other = party_join(&scene);
         scene_pass(&scene, 500 * (uint64_t)MILLISECOND);
         assert_int_equal(source->results, 0);
-        assert_false(wire_hub_closed(source->wire));
-        assert_true(wire_unread(source->wire) > 2 * MEBIBYTE);
+        assert_false(cable_hub_closed(source->cable));
+        assert_true(cable_unread(source->cable) > 2 * MEBIBYTE);
         check_served(&scene, other);
         check_served(&scene, good);
         for (unsigned index = 0; index < 2; index++)

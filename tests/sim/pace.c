@@ -26,7 +26,7 @@ uint64_t pace_next_ns(const struct run *run) {
     uint64_t next_ns = UINT64_MAX;
     for (unsigned index = 0; index < run->guest_count; index++) {
         const struct guest *guest = run->guests[index];
-        if (!guest->gone && pace_rests(run, guest) && wire_readable(guest->wire) &&
+        if (!guest->gone && pace_rests(run, guest) && cable_readable(guest->cable) &&
             guest->reads_at_ns < next_ns)
             next_ns = guest->reads_at_ns;
     }

@@ -14,8 +14,8 @@ enum { TEXT_BYTES_MAX = 64 * 1024, HEAD_BYTES_MAX = 512 };
 // --- Writing
 
 void party_write(struct party *party, const void *bytes, size_t count) {
-    if (party && party->wire)
-        wire_write(party->wire, bytes, count);
+    if (party && party->cable)
+        cable_write(party->cable, bytes, count);
 }
 
 static void write_frame(struct party *party, const char *fields, const char *body, size_t bytes) {
@@ -58,7 +58,7 @@ static void write_call(struct party *party, const char *id, const char *method, 
 
 void party_ask(struct party *party, const char *method, size_t filler, const char *params, ...) {
     char text[TEXT_BYTES_MAX / 2], id[128];
-    if (!party || !party->wire)
+    if (!party || !party->cable)
         return;
     if (party->asked == PARTY_ASKS_MAX)
         kernel_fail("a party asks too much");
@@ -72,7 +72,7 @@ void party_ask(struct party *party, const char *method, size_t filler, const cha
 
 void party_tell(struct party *party, const char *method, size_t filler, const char *params, ...) {
     char text[TEXT_BYTES_MAX / 2];
-    if (!party || !party->wire)
+    if (!party || !party->cable)
         return;
     va_list arguments;
     va_start(arguments, params);
@@ -163,11 +163,11 @@ static void grow(struct party *party, size_t more) {
 
 // Reads what has come; false when there was nothing.
 static bool hear(struct party *party) {
-    size_t count = party->wire && !party->deaf ? wire_readable(party->wire) : 0, at = 0;
+    size_t count = party->cable && !party->deaf ? cable_readable(party->cable) : 0, at = 0;
     if (!count)
         return false;
     grow(party, count);
-    party->in_count += wire_read(party->wire, party->in + party->in_count, count);
+    party->in_count += cable_read(party->cable, party->in + party->in_count, count);
     struct naive_frame frame;
     while (at < party->in_count) {
         enum naive_result result = naive_frame(&frame, party->in + at, party->in_count - at);
@@ -193,19 +193,19 @@ void scene_open(struct scene *scene, const struct world_options *options) {
 struct party *party_join(struct scene *scene) {
     if (scene->count == PARTIES_MAX)
         kernel_fail("too many parties");
-    struct wire *wire = world_dial(&scene->world);
-    if (!wire)
+    struct cable *cable = world_dial(&scene->world);
+    if (!cable)
         return NULL;
     struct party *party = &scene->parties[scene->count++];
-    party->wire = wire;
+    party->cable = cable;
     return party;
 }
 
 void party_leave(struct party *party) {
-    if (!party || !party->wire)
+    if (!party || !party->cable)
         return;
-    wire_close(party->wire);
-    party->wire = NULL;
+    cable_close(party->cable);
+    party->cable = NULL;
 }
 
 static bool hear_all(struct scene *scene) {
@@ -237,7 +237,7 @@ void scene_check(const struct scene *scene) {
     char id[128];
     for (unsigned index = 0; index < scene->count; index++) {
         const struct party *party = &scene->parties[index];
-        if (!party->wire || wire_at_end(party->wire))
+        if (!party->cable || cable_at_end(party->cable))
             continue;
         for (unsigned number = 0; number < party->asked; number++) {
             party_id(id, sizeof id, number);

@@ -8,7 +8,7 @@
 enum { PARTIES_MAX = 96, PARTY_ASKS_MAX = 512 };
 
 struct party {
-    struct wire *wire; // NULL: it has left
+    struct cable *cable; // NULL: it has left
     uint8_t *in;
     size_t in_count, in_capacity;
     bool deaf;   // doesn't read

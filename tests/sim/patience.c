@@ -101,11 +101,11 @@ bool patience_goes(struct run *run, struct guest *guest) {
         return true;
     guest->goes = false;
     bool resets = random_chance(run->random, 500);
-    if (wire_unread(guest->wire))
+    if (cable_unread(guest->cable))
         unsecure_answers(run,
                          guest); // a reset takes what wasn't read yet, also one that answers what is sent
     if (resets)
-        wire_reset(guest->wire);
+        cable_reset(guest->cable);
     guest_leave(run, guest);
     return true;
 }
@@ -113,8 +113,8 @@ bool patience_goes(struct run *run, struct guest *guest) {
 // A TCP peer that closes, but for a reset, can't be told from one that only ends its direction until the last
 // probe, and that not before the peer's kernel has forgotten the connection.
 void patience_left(const struct run *run, struct guest *guest) {
-    const struct wire *wire = guest->wire;
-    bool shows = wire->local || wire->reset || wire_readable(wire);
+    const struct cable *cable = guest->cable;
+    bool shows = cable->local || cable->reset || cable_readable(cable);
     guest->gone_ns = kernel_now(run->world.kernel) + (shows ? 0 : ORPHAN_S * SECOND_NS + 2 * PROBE_NS);
 }
 
@@ -135,21 +135,21 @@ static uint64_t later(uint64_t a, uint64_t b) {
     return a > b ? a : b;
 }
 
-static uint64_t active_ns(const struct wire *wire) {
-    return later(wire->heard_ns, wire->taken_ns);
+static uint64_t active_ns(const struct cable *cable) {
+    return later(cable->heard_ns, cable->taken_ns);
 }
 
 // Whether one of the times that were in force when the hub closed it, or just before, says so. For one that
 // had half-closed none does unless something was being sent, which the hub has to break off then.
 static bool has_reason(const struct run *run, const struct guest *guest) {
-    uint64_t closed_ns = guest->wire->closed_ns + SLACK_NS;
+    uint64_t closed_ns = guest->cable->closed_ns + SLACK_NS;
     for (unsigned index = run->time_count; index-- > 0;) {
         const struct times *times = &run->times[index];
         if (times->since_ns > closed_ns)
             continue;
-        bool may_idle = times->idle_ns && (!guest->shut || guest->wire->hub_shut_read);
-        bool idle = may_idle && closed_ns - active_ns(guest->wire) >= times->idle_ns;
-        bool slow = guest->halted && closed_ns - guest->wire->heard_ns >= times->frame_ns;
+        bool may_idle = times->idle_ns && (!guest->shut || guest->cable->hub_shut_read);
+        bool idle = may_idle && closed_ns - active_ns(guest->cable) >= times->idle_ns;
+        bool slow = guest->halted && closed_ns - guest->cable->heard_ns >= times->frame_ns;
         if (idle || slow)
             return true;
         uint64_t lingered_ns = guest->halted ? SECOND_NS : 0; // it was told why, and given time to read it
@@ -161,14 +161,14 @@ static bool has_reason(const struct run *run, const struct guest *guest) {
 
 __attribute__((noreturn)) static void fail(const struct run *run, const struct guest *guest,
                                            const char *what) {
-    const struct wire *wire = guest->wire;
+    const struct cable *cable = guest->cable;
     for (unsigned index = 0; index < run->time_count; index++)
         fprintf(stderr, "  from %" PRIu64 ": idle %" PRIu64 ", frame %" PRIu64 "\n",
                 run->times[index].since_ns, run->times[index].idle_ns, run->times[index].frame_ns);
     fprintf(stderr,
             "  guest %d: heard %" PRIu64 ", took %" PRIu64 ", closed %" PRIu64 "; %u %u %u %u; now %" PRIu64
             "\n",
-            guest->index, wire->heard_ns, wire->taken_ns, wire->closed_ns, guest->deaf, guest->halted,
+            guest->index, cable->heard_ns, cable->taken_ns, cable->closed_ns, guest->deaf, guest->halted,
             guest->slow, guest->shut, kernel_now(run->world.kernel));
     oracle_fail(run, NOBODY, NULL, what);
 }
@@ -190,7 +190,7 @@ static bool counts(const struct run *run, const struct guest *guest) {
 }
 
 void patience_closed(const struct run *run, struct guest *guest) {
-    if (!counts(run, guest) || guest->shut || !wire_hub_closed(guest->wire))
+    if (!counts(run, guest) || guest->shut || !cable_hub_closed(guest->cable))
         return;
     guest->judged = true;
     if (!has_reason(run, guest) && !(run->profile.small_queue && slow_readers(run)))
@@ -199,32 +199,32 @@ void patience_closed(const struct run *run, struct guest *guest) {
 
 // When the hub must have closed it by what holds now; UINT64_MAX: there is no such time.
 static uint64_t due_ns(const struct run *run, const struct guest *guest) {
-    const struct wire *wire = guest->wire;
+    const struct cable *cable = guest->cable;
     const struct times *times = &run->times[run->time_count - 1];
-    bool whole = !guest->halted && guest->out.at == guest->out.count && !wire_unread(wire);
+    bool whole = !guest->halted && guest->out.at == guest->out.count && !cable_unread(cable);
     // In the middle of a frame or not; in it, the fault is told first, and one window may have begun when the
     // time changed.
     if (guest->halted && times->idle_ns)
-        return later(wire->heard_ns + later(times->idle_ns, 2 * times->frame_ns),
+        return later(cable->heard_ns + later(times->idle_ns, 2 * times->frame_ns),
                      times->since_ns + times->frame_ns) +
                2 * SECOND_NS;
     if (guest->halted)
         return UINT64_MAX;
-    if (!times->idle_ns || !whole || (guest->shut && !wire->send.armed))
+    if (!times->idle_ns || !whole || (guest->shut && !cable->send.armed))
         return UINT64_MAX;
-    return later(active_ns(wire) + times->idle_ns, times->since_ns);
+    return later(active_ns(cable) + times->idle_ns, times->since_ns);
 }
 
 static void check_kept(const struct run *run, struct guest *guest, uint64_t next_ns) {
-    const struct wire *wire = guest->wire;
-    if (!counts(run, guest) || guest->gone || !wire->heard_ns || wire->reset)
+    const struct cable *cable = guest->cable;
+    if (!counts(run, guest) || guest->gone || !cable->heard_ns || cable->reset)
         return;
-    if (wire_hub_closed(wire)) {
+    if (cable_hub_closed(cable)) {
         patience_closed(run, guest);
         return;
     }
     uint64_t due = due_ns(run, guest);
-    if (!wire->hub_shut_write && due != UINT64_MAX && next_ns > due + SLACK_NS)
+    if (!cable->hub_shut_write && due != UINT64_MAX && next_ns > due + SLACK_NS)
         fail(run, guest, "a connection was kept though its time had passed");
 }
 
@@ -233,7 +233,7 @@ static void check_kept(const struct run *run, struct guest *guest, uint64_t next
 static bool owes(const struct run *run, const struct record *record, unsigned tag) {
     const struct guest *target = run->guests[record->delivered_to];
     if (target->gone || target->shut || target->doomed || target->ended_by_hub || target->deaf ||
-        wire_hub_closed(target->wire) || target->wire->reset || wire_readable(target->wire))
+        cable_hub_closed(target->cable) || target->cable->reset || cable_readable(target->cable))
         return false;
     for (unsigned index = 0; index < target->duty_count; index++)
         if (target->duties[index].tag == (int)tag)

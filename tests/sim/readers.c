@@ -12,17 +12,17 @@ static void open_narrow(struct world *world, uint32_t shards) {
 }
 
 // Asks for an answer of a little more than PADDING bytes.
-static void ask_back(struct wire *wire, unsigned id) {
+static void ask_back(struct cable *cable, unsigned id) {
     char body[PADDING + 200], filler[PADDING];
     memset(filler, 'x', sizeof filler);
     snprintf(body, sizeof body, "{\"id\":%u,\"method\":\"hub/ping\",\"params\":{\"x\":\"%.*s\"}}", id,
              PADDING, filler);
-    say(wire, body);
+    say(cable, body);
 }
 
-static void ask_much(struct world *world, struct wire *wire, unsigned count) {
+static void ask_much(struct world *world, struct cable *cable, unsigned count) {
     for (unsigned id = 1; id <= count; id++)
-        ask_back(wire, id);
+        ask_back(cable, id);
     world_settle(world);
 }
 
@@ -34,10 +34,10 @@ static uint64_t slow_readers(const struct world *world) {
 }
 
 // Reads so many bytes each `pause_ms` until nothing comes any more; how many came, of whole frames alone.
-static unsigned read_steadily(struct world *world, struct wire *wire, size_t piece, uint64_t pause_ms) {
+static unsigned read_steadily(struct world *world, struct cable *cable, size_t piece, uint64_t pause_ms) {
     static uint8_t bytes[1024 * 1024];
     size_t count = 0, got;
-    for (; (got = wire_read(wire, bytes + count, piece)); world_pass(world, pause_ms * MS)) {
+    for (; (got = cable_read(cable, bytes + count, piece)); world_pass(world, pause_ms * MS)) {
         count += got;
         assert_true(count + piece <= sizeof bytes);
     }
@@ -53,11 +53,11 @@ static void who_goes_on_reading_is_waited_for(void **state) {
     for (uint32_t shards = 1; shards <= 2; shards++) {
         struct world world;
         open_narrow(&world, shards);
-        struct wire *wire = join(&world, NULL);
-        ask_much(&world, wire, 20);
-        assert_int_equal(read_steadily(&world, wire, 200, 100), 20);
+        struct cable *cable = join(&world, NULL);
+        ask_much(&world, cable, 20);
+        assert_int_equal(read_steadily(&world, cable, 200, 100), 20);
         assert_int_equal(slow_readers(&world), 0);
-        finish(&world, &wire, 1);
+        finish(&world, &cable, 1);
     }
 }
 
@@ -67,17 +67,17 @@ static void who_stops_reading_is_closed(void **state) {
     struct world world;
     char bytes[200];
     open_narrow(&world, 1);
-    struct wire *wire = join(&world, NULL), *other = join(&world, NULL);
-    ask_much(&world, wire, 20);
+    struct cable *cable = join(&world, NULL), *other = join(&world, NULL);
+    ask_much(&world, cable, 20);
     for (unsigned turn = 0; turn < 10; turn++) {
-        assert_int_equal(wire_read(wire, bytes, sizeof bytes), sizeof bytes);
+        assert_int_equal(cable_read(cable, bytes, sizeof bytes), sizeof bytes);
         world_pass(&world, 150 * MS);
     }
-    assert_false(wire_hub_closed(wire));
+    assert_false(cable_hub_closed(cable));
     world_pass(&world, 150 * MS);
-    assert_true(wire_hub_closed(wire));
+    assert_true(cable_hub_closed(cable));
     assert_int_equal(slow_readers(&world), 1);
-    wire_close(wire);
+    cable_close(cable);
     finish(&world, &other, 1);
 }
 
@@ -86,11 +86,11 @@ static void who_has_little_waiting_may_rest(void **state) {
     (void)state;
     struct world world;
     open_narrow(&world, 1);
-    struct wire *wire = join(&world, NULL);
-    ask_much(&world, wire, 1);
+    struct cable *cable = join(&world, NULL);
+    ask_much(&world, cable, 1);
     world_pass(&world, 5 * (uint64_t)SECOND);
-    assert_int_equal(read_steadily(&world, wire, 200, 100), 1);
-    finish(&world, &wire, 1);
+    assert_int_equal(read_steadily(&world, cable, 200, 100), 1);
+    finish(&world, &cable, 1);
 }
 
 static const char leave[] = "{\"method\":\"exit\"}";
@@ -100,14 +100,14 @@ static void exit_sends_all_to_who_reads(void **state) {
     for (uint32_t shards = 1; shards <= 2; shards++) {
         struct world world;
         open_narrow(&world, shards);
-        struct wire *wire = join(&world, NULL), *other = join(&world, NULL);
-        ask_much(&world, wire, 5);
-        say(wire, leave);
+        struct cable *cable = join(&world, NULL), *other = join(&world, NULL);
+        ask_much(&world, cable, 5);
+        say(cable, leave);
         world_settle(&world);
-        assert_int_equal(read_steadily(&world, wire, 200, 100), 5);
-        assert_true(wire_at_end(wire) && !wire_was_reset(wire));
+        assert_int_equal(read_steadily(&world, cable, 200, 100), 5);
+        assert_true(cable_at_end(cable) && !cable_was_reset(cable));
         assert_int_equal(slow_readers(&world), 0);
-        wire_close(wire);
+        cable_close(cable);
         finish(&world, &other, 1);
     }
 }
@@ -116,16 +116,16 @@ static void exit_does_not_wait_for_who_takes_nothing(void **state) {
     (void)state;
     struct world world;
     open_narrow(&world, 1);
-    struct wire *wire = join(&world, NULL), *other = join(&world, NULL);
-    ask_much(&world, wire, 1);
+    struct cable *cable = join(&world, NULL), *other = join(&world, NULL);
+    ask_much(&world, cable, 1);
     world_pass(&world, SECOND);
-    say(wire, leave);
+    say(cable, leave);
     world_pass(&world, 900 * MS);
-    assert_false(wire_hub_closed(wire));
+    assert_false(cable_hub_closed(cable));
     world_pass(&world, 200 * MS);
-    assert_true(wire_hub_closed(wire));
+    assert_true(cable_hub_closed(cable));
     assert_int_equal(slow_readers(&world), 1);
-    wire_close(wire);
+    cable_close(cable);
     finish(&world, &other, 1);
 }
 
@@ -135,17 +135,17 @@ static void the_end_of_the_hub_waits_for_nobody(void **state) {
     struct world world;
     char bytes[10];
     open_narrow(&world, 1);
-    struct wire *wire = join(&world, NULL);
-    ask_much(&world, wire, 5);
-    say(wire, leave);
+    struct cable *cable = join(&world, NULL);
+    ask_much(&world, cable, 5);
+    say(cable, leave);
     world_settle(&world);
     kernel_signal(world.kernel, 15);
     for (unsigned tenth = 0; tenth < 70; tenth++) {
-        wire_read(wire, bytes, sizeof bytes);
+        cable_read(cable, bytes, sizeof bytes);
         world_pass(&world, 100 * MS);
     }
     assert_true(world_stopped(&world));
-    wire_close(wire);
+    cable_close(cable);
     world_close(&world);
 }
 
@@ -153,13 +153,13 @@ static void half_closed_readers_get_all(void **state) {
     (void)state;
     struct world world;
     open_narrow(&world, 2);
-    struct wire *wire = join(&world, NULL), *other = join(&world, NULL);
-    ask_much(&world, wire, 20);
-    wire_shut(wire);
+    struct cable *cable = join(&world, NULL), *other = join(&world, NULL);
+    ask_much(&world, cable, 20);
+    cable_shut(cable);
     world_settle(&world);
-    assert_int_equal(read_steadily(&world, wire, 200, 100), 20);
-    assert_true(wire_at_end(wire) && !wire_was_reset(wire));
-    wire_close(wire);
+    assert_int_equal(read_steadily(&world, cable, 200, 100), 20);
+    assert_true(cable_at_end(cable) && !cable_was_reset(cable));
+    cable_close(cable);
     finish(&world, &other, 1);
 }
 

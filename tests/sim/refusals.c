@@ -14,24 +14,24 @@ static void put_patterns(char *out, char prefix, unsigned count) {
         out += sprintf(out, "%s\"%c%u\"", number ? "," : "", prefix, number);
 }
 
-static void ask_for(struct wire *wire, const char *id, const char *method, const char *params) {
+static void ask_for(struct cable *cable, const char *id, const char *method, const char *params) {
     static char body[TEXT_BYTES_MAX];
     sprintf(body, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"%s\",\"params\":%s}", id, method, params);
-    say(wire, body);
+    say(cable, body);
 }
 
-static void enter(struct wire *wire, const char *id, const char *agent_id, char prefix, unsigned count) {
+static void enter(struct cable *cable, const char *id, const char *agent_id, char prefix, unsigned count) {
     static char params[TEXT_BYTES_MAX / 2], patterns[TEXT_BYTES_MAX / 4];
     *patterns = '\0';
     put_patterns(patterns, prefix, count);
     snprintf(params, sizeof params, "{\"agentId\":\"%s\",\"capabilities\":{\"events\":[%s]}}", agent_id,
              patterns);
-    ask_for(wire, id, "agent/register", params);
+    ask_for(cable, id, "agent/register", params);
 }
 
-static void want(struct world *world, struct wire *wire, const char *id, const char *code) {
+static void want(struct world *world, struct cable *cable, const char *id, const char *code) {
     world_settle(world);
-    const char *answer = hear(wire);
+    const char *answer = hear(cable);
     assert_true(bit_is(of(answer, "id"), id));
     if (code)
         assert_true(bit_is(of(answer, "error.code"), code));
@@ -39,9 +39,9 @@ static void want(struct world *world, struct wire *wire, const char *id, const c
         assert_true(of(answer, "result").bytes != NULL);
 }
 
-static void want_too_many(struct world *world, struct wire *wire, const char *id) {
+static void want_too_many(struct world *world, struct cable *cable, const char *id) {
     world_settle(world);
-    const char *answer = hear(wire);
+    const char *answer = hear(cable);
     assert_true(bit_is(of(answer, "id"), id) && bit_is(of(answer, "error.code"), "-32602"));
     assert_true(bit_is(of(answer, "error.data.field"), "\"params.capabilities.events\""));
     assert_true(bit_is(of(answer, "error.data.limit"), "1024"));
@@ -62,11 +62,11 @@ static uint32_t subscriptions(const struct world *world) {
 
 struct setting {
     struct world world;
-    struct wire *wires[SHARDS + 1], *wire, *holder;
+    struct cable *cables[SHARDS + 1], *cable, *holder;
     unsigned count;
 };
 
-// `wire` is a peer of the shard, `holder` one of the same or of the next.
+// `cable` is a peer of the shard, `holder` one of the same or of the next.
 static void open_stage(struct setting *stage, uint32_t shards, uint32_t shard) {
     struct world_options options;
     world_defaults(&options, 7, shards);
@@ -74,28 +74,28 @@ static void open_stage(struct setting *stage, uint32_t shards, uint32_t shard) {
     world_open(&stage->world, &options);
     stage->count = shards + 1;
     for (unsigned index = 0; index < stage->count; index++)
-        stage->wires[index] = join(&stage->world, NULL);
-    stage->wire = stage->wires[shard];
-    stage->holder = stage->wires[shard + 1];
+        stage->cables[index] = join(&stage->world, NULL);
+    stage->cable = stage->cables[shard];
+    stage->holder = stage->cables[shard + 1];
 }
 
 static void close_stage(struct setting *stage) {
-    finish(&stage->world, stage->wires, stage->count);
+    finish(&stage->world, stage->cables, stage->count);
 }
 
 // Two registrations that pass the bound only together, the second of a name that is there already.
 static void play_refused(uint32_t shards, uint32_t shard, bool own) {
     static struct setting stage;
     open_stage(&stage, shards, shard);
-    struct wire *holder = own ? stage.wire : stage.holder;
+    struct cable *holder = own ? stage.cable : stage.holder;
     ask_for(holder, "0", "agent/register", taken);
     want(&stage.world, holder, "0", NULL);
     const struct capabilities *before = stands(&stage.world, "x")->capabilities;
-    enter(stage.wire, "1", "y", 'a', HALF);
-    enter(stage.wire, "2", "x", 'b', HALF);
-    want(&stage.world, stage.wire, "1", NULL);
-    want_too_many(&stage.world, stage.wire, "2");
-    assert_int_equal(wire_readable(stage.holder), 0); // nobody was told that anything was replaced
+    enter(stage.cable, "1", "y", 'a', HALF);
+    enter(stage.cable, "2", "x", 'b', HALF);
+    want(&stage.world, stage.cable, "1", NULL);
+    want_too_many(&stage.world, stage.cable, "2");
+    assert_int_equal(cable_readable(stage.holder), 0); // nobody was told that anything was replaced
     assert_ptr_equal(stands(&stage.world, "x")->capabilities, before);
     assert_int_equal(subscriptions(&stage.world), HALF);
     close_stage(&stage);
@@ -116,18 +116,18 @@ static void what_waits_for_room_finds_it(void **state) {
     for (uint32_t shard = 0; shard < SHARDS; shard++) {
         static struct setting stage;
         open_stage(&stage, SHARDS, shard);
-        enter(stage.wire, "1", "x", 'a', HALF);
-        enter(stage.wire, "2", "x", 'b', HALF); // in the place of the first
-        ask_for(stage.wire, "3", "agent/unregister", "{\"agentId\":\"x\"}");
-        enter(stage.wire, "4", "y", 'c', HALF);
-        enter(stage.wire, "5", "z", 'd', HALF);
-        ask_for(stage.wire, "6", "agent/unregister", "{\"agentId\":\"z\"}");
-        enter(stage.wire, "7", "z", 'c', HALF); // the same ones as y
+        enter(stage.cable, "1", "x", 'a', HALF);
+        enter(stage.cable, "2", "x", 'b', HALF); // in the place of the first
+        ask_for(stage.cable, "3", "agent/unregister", "{\"agentId\":\"x\"}");
+        enter(stage.cable, "4", "y", 'c', HALF);
+        enter(stage.cable, "5", "z", 'd', HALF);
+        ask_for(stage.cable, "6", "agent/unregister", "{\"agentId\":\"z\"}");
+        enter(stage.cable, "7", "z", 'c', HALF); // the same ones as y
         for (char id[] = "1"; *id <= '4'; ++*id)
-            want(&stage.world, stage.wire, id, NULL);
-        want_too_many(&stage.world, stage.wire, "5");
-        want(&stage.world, stage.wire, "6", "-32010");
-        want(&stage.world, stage.wire, "7", NULL);
+            want(&stage.world, stage.cable, id, NULL);
+        want_too_many(&stage.world, stage.cable, "5");
+        want(&stage.world, stage.cable, "6", "-32010");
+        want(&stage.world, stage.cable, "7", NULL);
         assert_null(stands(&stage.world, "x"));
         assert_non_null(stands(&stage.world, "y"));
         assert_non_null(stands(&stage.world, "z"));
@@ -145,18 +145,18 @@ static void subscriptions_leave_room_for_what_is_under_way(void **state) {
     for (uint32_t shard = 0; shard < SHARDS; shard++) {
         static struct setting stage;
         open_stage(&stage, SHARDS, shard);
-        ask_for(stage.wire, "0", "hub/subscribe", "{\"events\":[\"s1\"]}");
-        want(&stage.world, stage.wire, "0", NULL);
-        enter(stage.wire, "1", "x", 'a', 1023);
-        ask_for(stage.wire, "2", "hub/subscribe", "{\"events\":[\"s1\"]}"); // which is there
-        ask_for(stage.wire, "3", "hub/subscribe", "{\"events\":[\"s2\"]}");
-        want(&stage.world, stage.wire, "2", NULL);
-        want(&stage.world, stage.wire, "3", "-32602");
-        want(&stage.world, stage.wire, "1", NULL);
-        enter(stage.wire, "4", "x", 'a', 1);
-        want(&stage.world, stage.wire, "4", NULL);
-        ask_for(stage.wire, "5", "hub/subscribe", events);
-        want(&stage.world, stage.wire, "5", NULL);
+        ask_for(stage.cable, "0", "hub/subscribe", "{\"events\":[\"s1\"]}");
+        want(&stage.world, stage.cable, "0", NULL);
+        enter(stage.cable, "1", "x", 'a', 1023);
+        ask_for(stage.cable, "2", "hub/subscribe", "{\"events\":[\"s1\"]}"); // which is there
+        ask_for(stage.cable, "3", "hub/subscribe", "{\"events\":[\"s2\"]}");
+        want(&stage.world, stage.cable, "2", NULL);
+        want(&stage.world, stage.cable, "3", "-32602");
+        want(&stage.world, stage.cable, "1", NULL);
+        enter(stage.cable, "4", "x", 'a', 1);
+        want(&stage.world, stage.cable, "4", NULL);
+        ask_for(stage.cable, "5", "hub/subscribe", events);
+        want(&stage.world, stage.cable, "5", NULL);
         assert_int_equal(subscriptions(&stage.world), HALF + 1);
         close_stage(&stage);
     }
@@ -170,21 +170,21 @@ static void what_waits_when_its_peer_leaves_is_refused(void **state) {
         open_stage(&stage, SHARDS, shard);
         ask_for(stage.holder, "0", "agent/register", taken);
         want(&stage.world, stage.holder, "0", NULL);
-        enter(stage.wire, "1", "y", 'a', HALF);
-        enter(stage.wire, "2", "x", 'b', HALF);
-        ask_for(stage.wire, "3", "shutdown", "null");
-        wire_shut(stage.wire);
+        enter(stage.cable, "1", "y", 'a', HALF);
+        enter(stage.cable, "2", "x", 'b', HALF);
+        ask_for(stage.cable, "3", "shutdown", "null");
+        cable_shut(stage.cable);
         world_settle(&stage.world);
         unsigned seen = 0;
         for (unsigned answer = 0; answer < 3; answer++) {
-            const char *body = hear(stage.wire);
+            const char *body = hear(stage.cable);
             uint64_t id = bit_number(of(body, "id"));
             assert_true(id != 2 || bit_is(of(body, "error.code"), "-32052"));
             assert_true(id == 2 || of(body, "result").bytes);
             seen |= 1U << id;
         }
         assert_int_equal(seen, 14);
-        assert_int_equal(wire_readable(stage.holder), 0);
+        assert_int_equal(cable_readable(stage.holder), 0);
         assert_non_null(stands(&stage.world, "x"));
         assert_null(stands(&stage.world, "y"));
         close_stage(&stage);

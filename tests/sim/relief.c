@@ -26,9 +26,9 @@ static void what_relief_queues_is_sent_at_once(void **state) {
     begin_frame(source, 8 * MEBIBYTE, 1000);
     scene_settle(&scene);
     hold_elsewhere(&scene, &more, 15);
-    for (unsigned tenth = 0; tenth < 30 && !wire_hub_closed(source->wire); tenth++)
+    for (unsigned tenth = 0; tenth < 30 && !cable_hub_closed(source->cable); tenth++)
         scene_pass(&scene, 100 * (uint64_t)MILLISECOND);
-    assert_true(wire_hub_closed(source->wire));
+    assert_true(cable_hub_closed(source->cable));
     assert_int_equal(agent->heard, 2);
     hold_elsewhere(&scene, &more, 0);
     scene_check(&scene);

@@ -161,7 +161,7 @@ struct hearing {
 
 struct guest {
     int index;
-    struct wire *wire;
+    struct cable *cable;
     int name; // NOBODY: it registers nothing
     int level;
     unsigned methods; // bits

@@ -12,78 +12,78 @@ static void agent_and_source_on_two_shards(void **state) {
     (void)state;
     struct world world;
     open_world(&world, 2);
-    struct wire *wires[] = {join(&world, "agent"), join(&world, NULL)};
+    struct cable *cables[] = {join(&world, "agent"), join(&world, NULL)};
     for (unsigned shard = 0; shard < 2; shard++)
         assert_int_equal(world.shards[shard]->peers.count, 1);
-    say(wires[1], ask);
+    say(cables[1], ask);
     world_settle(&world);
     char request[512], answer[512];
-    snprintf(request, sizeof request, "%s", hear(wires[0]));
+    snprintf(request, sizeof request, "%s", hear(cables[0]));
     struct bit id = of(request, "id");
     assert_true(bit_number(id) > 0 && bit_number(id) < UINT64_C(1) << 53);
     snprintf(answer, sizeof answer, "{\"jsonrpc\":\"2.0\",\"result\":[1, 2],\"id\":%.*s}", (int)id.count,
              (const char *)id.bytes);
-    say(wires[0], answer);
+    say(cables[0], answer);
     world_settle(&world);
-    assert_string_equal(hear(wires[1]), "{\"jsonrpc\":\"2.0\",\"result\":[1, 2],\"id\":\"mine\"}");
-    finish(&world, wires, 2);
+    assert_string_equal(hear(cables[1]), "{\"jsonrpc\":\"2.0\",\"result\":[1, 2],\"id\":\"mine\"}");
+    finish(&world, cables, 2);
 }
 
 static void target_leaves_on_another_shard(void **state) {
     (void)state;
     struct world world;
     open_world(&world, 3);
-    struct wire *wires[] = {join(&world, NULL), join(&world, "agent"), join(&world, NULL)};
-    say(wires[0], ask);
-    say(wires[2], ask);
+    struct cable *cables[] = {join(&world, NULL), join(&world, "agent"), join(&world, NULL)};
+    say(cables[0], ask);
+    say(cables[2], ask);
     world_settle(&world);
-    hear(wires[1]);
-    hear(wires[1]);
-    wire_close(wires[1]);
+    hear(cables[1]);
+    hear(cables[1]);
+    cable_close(cables[1]);
     world_settle(&world);
     for (unsigned index = 0; index < 3; index += 2) {
-        const char *answer = hear(wires[index]);
+        const char *answer = hear(cables[index]);
         assert_int_equal(bit_integer(of(answer, "error.code")), -32050);
         assert_true(bit_is(of(answer, "id"), "\"mine\""));
     }
-    say(wires[0], ask);
+    say(cables[0], ask);
     world_settle(&world);
-    assert_int_equal(bit_integer(of(hear(wires[0]), "error.code")), -32010);
-    finish(&world, (struct wire *[]){wires[0], wires[2]}, 2);
+    assert_int_equal(bit_integer(of(hear(cables[0]), "error.code")), -32010);
+    finish(&world, (struct cable *[]){cables[0], cables[2]}, 2);
 }
 
 static void silent_target_times_out(void **state) {
     (void)state;
     struct world world;
     open_world(&world, 2);
-    struct wire *wires[] = {join(&world, "agent"), join(&world, NULL)};
+    struct cable *cables[] = {join(&world, "agent"), join(&world, NULL)};
     char text[1024];
-    assert_true(wire_write(wires[1], text, frame_of(text, "Custom-Timeout-Ms: 250\r\n", ask)));
+    assert_true(cable_write(cables[1], text, frame_of(text, "Custom-Timeout-Ms: 250\r\n", ask)));
     world_pass(&world, SECOND / 5);
-    assert_int_equal(wire_readable(wires[1]), 0);
+    assert_int_equal(cable_readable(cables[1]), 0);
     world_pass(&world, SECOND / 10);
-    assert_int_equal(bit_integer(of(hear(wires[1]), "error.code")), -32051);
-    wire_read(wires[0], text, sizeof text);
-    finish(&world, wires, 2);
+    assert_int_equal(bit_integer(of(hear(cables[1]), "error.code")), -32051);
+    cable_read(cables[0], text, sizeof text);
+    finish(&world, cables, 2);
 }
 
 static void half_closed_source_is_answered(void **state) {
     (void)state;
     struct world world;
     open_world(&world, 2);
-    struct wire *wires[] = {join(&world, "agent"), join(&world, NULL)};
-    say(wires[1], ask);
-    wire_shut(wires[1]);
+    struct cable *cables[] = {join(&world, "agent"), join(&world, NULL)};
+    say(cables[1], ask);
+    cable_shut(cables[1]);
     world_settle(&world);
     char answer[512];
-    struct bit id = of(hear(wires[0]), "id");
+    struct bit id = of(hear(cables[0]), "id");
     snprintf(answer, sizeof answer, "{\"id\":%.*s,\"result\":0}", (int)id.count, (const char *)id.bytes);
-    assert_false(wire_at_end(wires[1]));
-    say(wires[0], answer);
+    assert_false(cable_at_end(cables[1]));
+    say(cables[0], answer);
     world_settle(&world);
-    assert_string_equal(hear(wires[1]), "{\"id\":\"mine\",\"result\":0}");
-    assert_true(wire_hub_closed(wires[1]) && !wire_was_reset(wires[1]));
-    finish(&world, wires, 2);
+    assert_string_equal(hear(cables[1]), "{\"id\":\"mine\",\"result\":0}");
+    assert_true(cable_hub_closed(cables[1]) && !cable_was_reset(cables[1]));
+    finish(&world, cables, 2);
 }
 
 // The answer to an order that goes round all shards comes even when the asker has half-closed meanwhile.
@@ -92,15 +92,15 @@ static void half_closed_agent_hears_of_its_registration(void **state) {
     for (uint32_t shards = 1; shards <= WORLD_SHARDS_MAX; shards++) {
         struct world world;
         open_world(&world, shards);
-        struct wire *idle = join(&world, NULL);
-        struct wire *wire = world_dial(&world);
-        say(wire,
+        struct cable *idle = join(&world, NULL);
+        struct cable *cable = world_dial(&world);
+        say(cable,
             "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"agent/register\",\"params\":{\"agentId\":\"a\"}}");
-        wire_shut(wire);
+        cable_shut(cable);
         world_settle(&world);
-        assert_true(bit_is(of(hear(wire), "id"), "1"));
-        assert_true(wire_at_end(wire));
-        wire_close(wire);
+        assert_true(bit_is(of(hear(cable), "id"), "1"));
+        assert_true(cable_at_end(cable));
+        cable_close(cable);
         finish(&world, &idle, 1);
     }
 }
@@ -109,39 +109,39 @@ static void framing_error_is_told_and_ends_one_connection(void **state) {
     (void)state;
     struct world world;
     open_world(&world, 2);
-    struct wire *wires[] = {join(&world, "agent"), join(&world, NULL)};
+    struct cable *cables[] = {join(&world, "agent"), join(&world, NULL)};
     static const char bad[] = "Content-Length: +5\r\n\r\n{}   and a lot that is never read";
-    assert_true(wire_write(wires[1], bad, sizeof bad - 1));
+    assert_true(cable_write(cables[1], bad, sizeof bad - 1));
     world_settle(&world);
-    assert_int_equal(bit_integer(of(hear(wires[1]), "error.code")), -32700);
-    assert_true(wire_at_end(wires[1]) && !wire_hub_closed(wires[1]));
+    assert_int_equal(bit_integer(of(hear(cables[1]), "error.code")), -32700);
+    assert_true(cable_at_end(cables[1]) && !cable_hub_closed(cables[1]));
     world_pass(&world, 2 * (uint64_t)SECOND);
-    assert_true(wire_hub_closed(wires[1]) && !wire_was_reset(wires[1]));
-    wire_close(wires[1]);
-    assert_false(wire_at_end(wires[0]));
-    finish(&world, wires, 1);
+    assert_true(cable_hub_closed(cables[1]) && !cable_was_reset(cables[1]));
+    cable_close(cables[1]);
+    assert_false(cable_at_end(cables[0]));
+    finish(&world, cables, 1);
 }
 
 // A hub of one shard whose queues hold next to nothing, and an agent whose queue is past twice the bound:
 // with the next thing that it is told it must begin to read.
-static struct wire *open_with_a_full_agent(struct world *world) {
+static struct cable *open_with_a_full_agent(struct world *world) {
     struct world_options options;
     world_defaults(&options, 7, 1);
     options.takeover = true;
     options.limits.queue_bytes_max = 1000;
     options.faults.window_bytes = 100;
     world_open(world, &options);
-    struct wire *wire = join(world, "agent");
+    struct cable *cable = join(world, "agent");
     char text[4096], ping[3000], filler[2500];
     memset(filler, 'x', sizeof filler);
     snprintf(ping, sizeof ping, "{\"id\":1,\"method\":\"hub/ping\",\"params\":{\"x\":\"%.*s\"}}",
              (int)sizeof filler, filler);
-    assert_true(wire_write(wire, text, frame_of(text, "Custom-Timeout-Ms: 250\r\n", ask)));
+    assert_true(cable_write(cable, text, frame_of(text, "Custom-Timeout-Ms: 250\r\n", ask)));
     world_settle(world); // the request fills the window; what comes now waits behind it
-    say(wire, ping);
+    say(cable, ping);
     world_settle(world);
-    assert_false(wire_hub_closed(wire));
-    return wire;
+    assert_false(cable_hub_closed(cable));
+    return cable;
 }
 
 // It owes itself an answer: the error that ends its request makes it be closed, and what it owes, which is
@@ -149,10 +149,10 @@ static struct wire *open_with_a_full_agent(struct world *world) {
 static void a_full_agent_that_owes_itself_is_closed_once(void **state) {
     (void)state;
     struct world world;
-    struct wire *wire = open_with_a_full_agent(&world);
+    struct cable *cable = open_with_a_full_agent(&world);
     world_pass(&world, SECOND);
-    assert_true(wire_hub_closed(wire));
-    wire_close(wire);
+    assert_true(cable_hub_closed(cable));
+    cable_close(cable);
     finish(&world, NULL, 0);
 }
 
@@ -160,13 +160,13 @@ static void a_full_agent_that_owes_itself_is_closed_once(void **state) {
 static void a_full_agent_that_is_replaced_is_closed_once(void **state) {
     (void)state;
     struct world world;
-    struct wire *old = open_with_a_full_agent(&world), *heir = world_dial(&world);
+    struct cable *old = open_with_a_full_agent(&world), *heir = world_dial(&world);
     say(heir, "{\"id\":1,\"method\":\"agent/register\",\"params\":{\"agentId\":\"agent\"}}");
     world_settle(&world);
     assert_true(bit_is(of(hear(heir), "result.registered"), "true"));
     world_pass(&world, SECOND / 4);
-    assert_true(wire_hub_closed(old));
-    wire_close(old);
+    assert_true(cable_hub_closed(old));
+    cable_close(old);
     assert_int_equal(world.shards[0]->agents.count, 1);
     finish(&world, &heir, 1);
 }
@@ -185,26 +185,26 @@ static void open_busy_world(struct world *world, uint64_t seed) {
 // and the third one keep their shards awake.
 static void play_last_words(uint64_t seed, unsigned agent, unsigned source) {
     struct world world;
-    struct wire *wires[3];
+    struct cable *cables[3];
     char text[4096];
     open_busy_world(&world, seed);
     for (unsigned shard = 0; shard < 3; shard++)
-        wires[shard] = join(&world, shard == agent ? "agent" : NULL);
-    say(wires[source], ask);
+        cables[shard] = join(&world, shard == agent ? "agent" : NULL);
+    say(cables[source], ask);
     world_settle(&world);
-    struct bit id = of(hear(wires[agent]), "id");
+    struct bit id = of(hear(cables[agent]), "id");
     snprintf(text, sizeof text, "{\"id\":%.*s,\"result\":0}", (int)id.count, (const char *)id.bytes);
-    say(wires[agent], text);
-    wire_shut(wires[agent]);
+    say(cables[agent], text);
+    cable_shut(cables[agent]);
     for (unsigned shard = 0; shard < 3; shard++)
         if (shard != agent)
-            say(wires[shard], "{\"id\":1,\"method\":\"hub/ping\"}");
+            say(cables[shard], "{\"id\":1,\"method\":\"hub/ping\"}");
     world_settle(&world);
-    text[wire_read(wires[source], text, sizeof text - 1)] = '\0';
+    text[cable_read(cables[source], text, sizeof text - 1)] = '\0';
     assert_non_null(strstr(text, "{\"id\":\"mine\",\"result\":0}"));
-    assert_true(wire_at_end(wires[agent]));
+    assert_true(cable_at_end(cables[agent]));
     for (unsigned shard = 0; shard < 3; shard++)
-        wire_close(wires[shard]);
+        cable_close(cables[shard]);
     world_stop(&world);
     world_close(&world);
 }
@@ -225,19 +225,19 @@ static void play_drain(uint64_t seed) {
     struct world world;
     char text[4096];
     open_busy_world(&world, seed);
-    struct wire *wires[] = {join(&world, NULL), join(&world, "agent")};
+    struct cable *cables[] = {join(&world, NULL), join(&world, "agent")};
     for (unsigned count = 0; count < 8; count++) {
-        say(wires[0], tell);
+        say(cables[0], tell);
         for (uint32_t steps = random_below(&world.random, 20); steps; steps--)
             world_step(&world);
     }
     kernel_signal(world.kernel, SIGTERM);
     world_settle(&world);
     for (unsigned index = 0; index < 2; index++) {
-        while (wire_read(wires[index], text, sizeof text))
+        while (cable_read(cables[index], text, sizeof text))
             continue;
-        assert_true(wire_at_end(wires[index]));
-        wire_close(wires[index]);
+        assert_true(cable_at_end(cables[index]));
+        cable_close(cables[index]);
     }
     world_stop(&world);
     world_close(&world);
@@ -258,16 +258,16 @@ static void parcels_come_home_while_a_drain_begins(void **state) {
 static void deliver_split(const char *fields, const char *body, size_t cut, char *at_agent, char *at_source) {
     struct world world;
     open_world(&world, 2);
-    struct wire *wires[] = {join(&world, "agent"), join(&world, NULL)};
+    struct cable *cables[] = {join(&world, "agent"), join(&world, NULL)};
     char text[TEXT_BYTES_MAX];
     size_t count = frame_of(text, fields, body);
     for (size_t at = 0; at < count;) {
         size_t piece = cut == 0 ? 1 : at == 0 && cut < count ? cut : count - at;
-        assert_true(wire_write(wires[1], text + at, piece));
+        assert_true(cable_write(cables[1], text + at, piece));
         world_settle(&world);
         at += piece;
     }
-    at_agent[wire_read(wires[0], at_agent, TEXT_BYTES_MAX - 1)] = '\0';
+    at_agent[cable_read(cables[0], at_agent, TEXT_BYTES_MAX - 1)] = '\0';
     struct naive_frame frame;
     assert_int_equal(naive_frame(&frame, (uint8_t *)at_agent, strlen(at_agent)), NAIVE_WHOLE);
     struct bit id = naive_find(frame.body, "id");
@@ -276,12 +276,12 @@ static void deliver_split(const char *fields, const char *body, size_t cut, char
                          19 + id.count, (int)id.count, (const char *)id.bytes);
     for (size_t at = 0; at < count;) {
         size_t piece = cut == 0 ? 1 : at == 0 && cut < count ? cut : count - at;
-        assert_true(wire_write(wires[0], text + at, piece));
+        assert_true(cable_write(cables[0], text + at, piece));
         world_settle(&world);
         at += piece;
     }
-    at_source[wire_read(wires[1], at_source, TEXT_BYTES_MAX - 1)] = '\0';
-    finish(&world, wires, 2);
+    at_source[cable_read(cables[1], at_source, TEXT_BYTES_MAX - 1)] = '\0';
+    finish(&world, cables, 2);
 }
 
 static void every_split_delivers_the_same(void **state) {
@@ -322,15 +322,15 @@ static void a_configuration_holds_from_where_it_was_read(void **state) {
     world_defaults(&options, 1, 1);
     options.settings = &settings;
     world_open(&world, &options);
-    struct wire *wires[] = {join(&world, "a"), join(&world, NULL)};
+    struct cable *cables[] = {join(&world, "a"), join(&world, NULL)};
     kernel_signal(world.kernel, SIGHUP);
-    say(wires[1], name);
+    say(cables[1], name);
     while (kernel_step(world.kernel)) {
     }
     world_settle(&world);
-    assert_true(bit_is(of(hear(wires[1]), "result.registered"), "true"));
-    (void)hear(wires[0]); // that it was replaced
-    finish(&world, wires, 2);
+    assert_true(bit_is(of(hear(cables[1]), "result.registered"), "true"));
+    (void)hear(cables[0]); // that it was replaced
+    finish(&world, cables, 2);
 }
 
 int main(void) {

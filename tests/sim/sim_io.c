@@ -102,10 +102,10 @@ void io_close(struct io *io) {
     for (uint32_t at = io->event_at; at < io->event_end; at++)
         if (io->events[at].kind != IO_SIGNAL)
             kernel_fail("an io was closed with an event of kind %d left", io->events[at].kind);
-    for (uint32_t index = 0; index < io->kernel->wire_count; index++) {
-        struct wire *wire = io->kernel->wires[index];
-        if ((wire->receive.armed && wire->receive.io == io) || (wire->send.armed && wire->send.io == io) ||
-            (wire->watch.armed && wire->watch.io == io))
+    for (uint32_t index = 0; index < io->kernel->cable_count; index++) {
+        struct cable *cable = io->kernel->cables[index];
+        if ((cable->receive.armed && cable->receive.io == io) ||
+            (cable->send.armed && cable->send.io == io) || (cable->watch.armed && cable->watch.io == io))
             kernel_fail("an io was closed with an operation under way");
     }
     while (io->lent_count)
@@ -215,36 +215,36 @@ static void arm(struct operation *operation, const struct operation *noted) {
 
 static void cancel(struct kernel *kernel, const struct note *noted) {
     struct socket_entry *entry = kernel_socket(kernel, noted->socket);
-    struct operation *operation = entry->wire ? &entry->wire->receive : &entry->listener->accept;
+    struct operation *operation = entry->cable ? &entry->cable->receive : &entry->listener->accept;
     if (operation->armed && operation->io == noted->operation.io &&
         operation->token == noted->operation.token)
         operation->cancelled = true;
 }
 
-static void watch(struct kernel *kernel, struct wire *wire, const struct operation *noted) {
-    if (wire->receive.armed)
+static void watch(struct kernel *kernel, struct cable *cable, const struct operation *noted) {
+    if (cable->receive.armed)
         kernel_fail("a peer is watched whose end hasn't come");
-    arm(&wire->watch, noted);
-    wire->watch_told = false;
-    wire->watch_tires = random_chance(kernel->random, kernel->faults.end_multishot);
-    wire->probe_ns = wire->local ? 0 : kernel->now_ns + PROBE_NS;
+    arm(&cable->watch, noted);
+    cable->watch_told = false;
+    cable->watch_tires = random_chance(kernel->random, kernel->faults.end_multishot);
+    cable->probe_ns = cable->local ? 0 : kernel->now_ns + PROBE_NS;
 }
 
-static void unwatch(struct wire *wire, const struct operation *noted) {
-    if (wire->watch.armed && wire->watch.io == noted->io && wire->watch.token == noted->token)
-        wire->watch.cancelled = true;
+static void unwatch(struct cable *cable, const struct operation *noted) {
+    if (cable->watch.armed && cable->watch.io == noted->io && cable->watch.token == noted->token)
+        cable->watch.cancelled = true;
 }
 
 static void close_socket(struct kernel *kernel, int number) {
-    struct wire *wire = kernel_socket(kernel, number)->wire;
-    if (!wire || wire->watch.armed || wire->receive.armed || wire->send.armed)
+    struct cable *cable = kernel_socket(kernel, number)->cable;
+    if (!cable || cable->watch.armed || cable->receive.armed || cable->send.armed)
         kernel_fail("socket %d was closed with an operation under way", number);
-    if (queue_count(&wire->to_hub) && !wire->reset)
-        wire->reset = true; // TCP tells the peer that its bytes were not read
-    wire->hub_closed = true;
-    wire->closed_ns = kernel->now_ns;
+    if (queue_count(&cable->to_hub) && !cable->reset)
+        cable->reset = true; // TCP tells the peer that its bytes were not read
+    cable->hub_closed = true;
+    cable->closed_ns = kernel->now_ns;
     kernel->sockets[number] = (struct socket_entry){0};
-    wire_settle(wire);
+    cable_settle(cable);
 }
 
 static void carry_out(struct io *io, const struct note *noted) {
@@ -254,20 +254,20 @@ static void carry_out(struct io *io, const struct note *noted) {
         arm(&kernel_socket(kernel, noted->socket)->listener->accept, &noted->operation);
         break;
     case NOTE_RECEIVE:
-        arm(&kernel_socket(kernel, noted->socket)->wire->receive, &noted->operation);
+        arm(&kernel_socket(kernel, noted->socket)->cable->receive, &noted->operation);
         break;
     case NOTE_SEND:
-        arm(&kernel_socket(kernel, noted->socket)->wire->send, &noted->operation);
-        kernel_socket(kernel, noted->socket)->wire->taken_ns = kernel->now_ns;
+        arm(&kernel_socket(kernel, noted->socket)->cable->send, &noted->operation);
+        kernel_socket(kernel, noted->socket)->cable->taken_ns = kernel->now_ns;
         break;
     case NOTE_CANCEL:
         cancel(kernel, noted);
         break;
     case NOTE_WATCH:
-        watch(kernel, kernel_socket(kernel, noted->socket)->wire, &noted->operation);
+        watch(kernel, kernel_socket(kernel, noted->socket)->cable, &noted->operation);
         break;
     case NOTE_UNWATCH:
-        unwatch(kernel_socket(kernel, noted->socket)->wire, &noted->operation);
+        unwatch(kernel_socket(kernel, noted->socket)->cable, &noted->operation);
         break;
     case NOTE_CLOSE:
         close_socket(kernel, noted->socket);
@@ -303,16 +303,16 @@ void io_shutdown(struct io *io, int socket, int how) {
         listener_refuse_all(entry->listener);
         return;
     }
-    entry->wire->hub_shut_write |= how == SHUT_WR || how == SHUT_RDWR;
-    entry->wire->hub_shut_read |= how == SHUT_RD || how == SHUT_RDWR;
+    entry->cable->hub_shut_write |= how == SHUT_WR || how == SHUT_RDWR;
+    entry->cable->hub_shut_read |= how == SHUT_RD || how == SHUT_RDWR;
 }
 
 bool io_peer_gone(struct io *io, int socket) {
-    return wire_peer_gone(kernel_socket(io->kernel, socket)->wire);
+    return cable_peer_gone(kernel_socket(io->kernel, socket)->cable);
 }
 
 uint32_t io_taken(struct io *io, int socket) {
-    return kernel_socket(io->kernel, socket)->wire->taken;
+    return kernel_socket(io->kernel, socket)->cable->taken;
 }
 
 // --- Running

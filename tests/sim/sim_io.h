@@ -33,12 +33,12 @@ struct sim_faults {
 };
 
 struct kernel;
-struct wire; // a peer's end of a connection
+struct cable; // a peer's end of a connection
 
 // A kernel without faults until it is told otherwise. Aborts when memory is used up.
 struct kernel *kernel_create(struct random *random);
 void kernel_set_faults(struct kernel *kernel, const struct sim_faults *faults);
-// Every socket and every io must be closed, every wire released.
+// Every socket and every io must be closed, every cable released.
 void kernel_destroy(struct kernel *kernel);
 // The kernel in which io_open opens from now on.
 void kernel_use(struct kernel *kernel);
@@ -95,22 +95,22 @@ bool sim_io_sleeps(const struct io *io);
 void sim_preempt(void);
 
 // Connects. NULL when nobody listens.
-struct wire *wire_dial(struct kernel *kernel, int listener);
+struct cable *cable_dial(struct kernel *kernel, int listener);
 // Writes; false when the other end is gone.
-bool wire_write(struct wire *wire, const void *bytes, size_t count);
+bool cable_write(struct cable *cable, const void *bytes, size_t count);
 // Reads up to `capacity` bytes; 0 when none are there.
-size_t wire_read(struct wire *wire, void *out, size_t capacity);
+size_t cable_read(struct cable *cable, void *out, size_t capacity);
 // How many bytes can be read.
-size_t wire_readable(const struct wire *wire);
+size_t cable_readable(const struct cable *cable);
 // How many bytes that were written the hub has not received.
-size_t wire_unread(const struct wire *wire);
+size_t cable_unread(const struct cable *cable);
 // Whether nothing will come any more, all that came has been read.
-bool wire_at_end(const struct wire *wire);
+bool cable_at_end(const struct cable *cable);
 // Whether the connection was reset under the peer, be it by the hub.
-bool wire_was_reset(const struct wire *wire);
+bool cable_was_reset(const struct cable *cable);
 // Whether the hub has closed its end.
-bool wire_hub_closed(const struct wire *wire);
-void wire_shut(struct wire *wire);
-void wire_reset(struct wire *wire);
-// Closes both directions (a reset if something was left unread) and lets go of the wire.
-void wire_close(struct wire *wire);
+bool cable_hub_closed(const struct cable *cable);
+void cable_shut(struct cable *cable);
+void cable_reset(struct cable *cable);
+// Closes both directions (a reset if something was left unread) and lets go of the cable.
+void cable_close(struct cable *cable);

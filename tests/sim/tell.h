@@ -24,19 +24,19 @@ static inline size_t frame_of(char *out, const char *fields, const char *body) {
                             body);
 }
 
-static inline void say(struct wire *wire, const char *body) {
+static inline void say(struct cable *cable, const char *body) {
     char text[TEXT_BYTES_MAX];
-    assert_true(wire_write(wire, text, frame_of(text, "", body)));
+    assert_true(cable_write(cable, text, frame_of(text, "", body)));
 }
 
-// Takes exactly one frame off the wire; its body, as a string, stays until the next call.
-static inline const char *hear(struct wire *wire) {
+// Takes exactly one frame off the cable; its body, as a string, stays until the next call.
+static inline const char *hear(struct cable *cable) {
     static uint8_t bytes[TEXT_BYTES_MAX];
     static char body[TEXT_BYTES_MAX];
     size_t count = 0;
     struct naive_frame frame;
     enum naive_result result = NAIVE_PARTIAL;
-    while (result == NAIVE_PARTIAL && wire_read(wire, bytes + count, 1)) {
+    while (result == NAIVE_PARTIAL && cable_read(cable, bytes + count, 1)) {
         count++;
         result = naive_frame(&frame, bytes, count);
     }
@@ -50,21 +50,21 @@ static inline struct bit of(const char *body, const char *path) {
     return naive_find((struct bit){(const uint8_t *)body, strlen(body)}, path);
 }
 
-static inline struct wire *join(struct world *world, const char *agent_id) {
+static inline struct cable *join(struct world *world, const char *agent_id) {
     char body[256];
-    struct wire *wire = world_dial(world);
-    assert_non_null(wire);
+    struct cable *cable = world_dial(world);
+    assert_non_null(cable);
     if (agent_id) {
         snprintf(
             body, sizeof body,
             "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"agent/register\",\"params\":{\"agentId\":\"%s\"}}",
             agent_id);
-        say(wire, body);
+        say(cable, body);
     }
     world_settle(world);
     if (agent_id)
-        assert_true(bit_is(of(hear(wire), "result.registered"), "true"));
-    return wire;
+        assert_true(bit_is(of(hear(cable), "result.registered"), "true"));
+    return cable;
 }
 
 static inline void open_world(struct world *world, uint32_t shard_count) {
@@ -73,12 +73,12 @@ static inline void open_world(struct world *world, uint32_t shard_count) {
     world_open(world, &options);
 }
 
-static inline void finish(struct world *world, struct wire **wires, unsigned count) {
+static inline void finish(struct world *world, struct cable **cables, unsigned count) {
     kernel_signal(world->kernel, 15);
     world_settle(world);
     for (unsigned index = 0; index < count; index++) {
-        assert_true(wire_at_end(wires[index]));
-        wire_close(wires[index]);
+        assert_true(cable_at_end(cables[index]));
+        cable_close(cables[index]);
     }
     world_stop(world);
     world_close(world);

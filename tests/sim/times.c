@@ -36,7 +36,7 @@ static void reload(struct scene *scene, uint64_t idle_ns, uint64_t frame_ns) {
 static unsigned closed(struct party **parties, unsigned count) {
     unsigned sum = 0;
     for (unsigned index = 0; index < count; index++)
-        sum += wire_hub_closed(parties[index]->wire);
+        sum += cable_hub_closed(parties[index]->cable);
     return sum;
 }
 
@@ -87,9 +87,9 @@ static void a_frame_is_judged_by_the_time_that_holds_now(void **state) {
             reload(&scene, 0, 60 * SECOND_NS);
         if (tenth == 80)
             reload(&scene, 0, 5 * SECOND_NS);
-        assert_false(wire_hub_closed(good->wire));
-        assert_int_equal(wire_at_end(stalled->wire), tenth >= 80);
-        assert_int_equal(wire_at_end(block->wire), tenth >= 80);
+        assert_false(cable_hub_closed(good->cable));
+        assert_int_equal(cable_at_end(stalled->cable), tenth >= 80);
+        assert_int_equal(cable_at_end(block->cable), tenth >= 80);
     }
     assert_int_equal(counted(&scene, COUNT_CLOSED_SLOW_SENDER), 2);
     scene_close(&scene);
@@ -112,16 +112,16 @@ static void idle_is_who_neither_sends_nor_reads(void **state) {
         scene_settle(&scene);
         party_ask(deaf, "hub/ping", LARGE, "%s", "");
         party_ask(shut, "hub/ping", LARGE, "%s", "");
-        wire_shut(shut->wire);
-        wire_shut(patient->wire);
+        cable_shut(shut->cable);
+        cable_shut(patient->cable);
         scene_settle(&scene);
         for (unsigned half = 1; half < 20; half++) {
             scene_pass(&scene, SECOND_NS / 2);
             party_tell(target, "event", 10, "\"event\":\"e\"");
             scene_settle(&scene);
-            assert_int_equal(wire_hub_closed(deaf->wire), half >= 4);
-            assert_int_equal(wire_hub_closed(shut->wire), half >= 4);
-            assert_false(wire_hub_closed(patient->wire) || wire_hub_closed(subscriber->wire));
+            assert_int_equal(cable_hub_closed(deaf->cable), half >= 4);
+            assert_int_equal(cable_hub_closed(shut->cable), half >= 4);
+            assert_false(cable_hub_closed(patient->cable) || cable_hub_closed(subscriber->cable));
         }
         assert_int_equal(subscriber->heard, 19);
         assert_int_equal(counted(&scene, COUNT_CLOSED_IDLE), 2);

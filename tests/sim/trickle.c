@@ -18,7 +18,7 @@ static void a_frame_does_not_wait_for_ever(void **state) {
         }
         begin_frame(huge, 20 * MEBIBYTE, 100000);
         scene_settle(&scene);
-        assert_true(wire_hub_closed(huge->wire));
+        assert_true(cable_hub_closed(huge->cable));
         party_ask(source, "work", 11 * MEBIBYTE, "\"targetAgent\":\"good\"");
         for (unsigned tenth = 9; tenth < 210; tenth++) {
             for (unsigned index = 0; index < 4; index++) {
@@ -28,9 +28,9 @@ static void a_frame_does_not_wait_for_ever(void **state) {
             }
             scene_pass(&scene, 100 * (uint64_t)MILLISECOND);
         }
-        assert_true(wire_hub_closed(source->wire));
+        assert_true(cable_hub_closed(source->cable));
         for (unsigned index = 0; index < 4; index++)
-            assert_false(wire_hub_closed(holders[index]->wire));
+            assert_false(cable_hub_closed(holders[index]->cable));
         assert_int_equal(counted(&scene, COUNT_CLOSED_NO_MEMORY), 2);
         scene_close(&scene);
     }
@@ -63,8 +63,8 @@ static void a_frame_that_trickles_gives_way(void **state) {
             }
             assert_int_equal(source->results, 1);
             assert_int_equal(counted(&scene, COUNT_CLOSED_NO_MEMORY), 1);
-            assert_true(wire_hub_closed(holders[slowest]->wire));
-            assert_false(wire_hub_closed(good->wire) || wire_hub_closed(small->wire));
+            assert_true(cable_hub_closed(holders[slowest]->cable));
+            assert_false(cable_hub_closed(good->cable) || cable_hub_closed(small->cable));
             for (unsigned index = 0; index < 4; index++)
                 party_leave(holders[index]);
             party_leave(small);
@@ -87,9 +87,9 @@ static void a_frame_whose_rest_never_comes_is_let_go(void **state) {
     begin_frame(source, 4 * MEBIBYTE, MEBIBYTE);
     scene_settle(&scene);
     assert_true(held(&scene) - before > 4 * MEBIBYTE);
-    wire_shut(source->wire);
+    cable_shut(source->cable);
     scene_settle(&scene);
-    assert_false(wire_hub_closed(source->wire));
+    assert_false(cable_hub_closed(source->cable));
     assert_true(held(&scene) < before + MEBIBYTE);
     party_leave(silent);
     scene_settle(&scene);
@@ -122,7 +122,7 @@ static void frames_that_trickle_do_not_stop_the_hub(void **state) {
         party_ask(source, "work", 100, "\"targetAgent\":\"good\"");
         for (unsigned tenth = 0; tenth < 10; tenth++) {
             for (unsigned index = 0; index < HOLDERS; index++)
-                if (!wire_hub_closed(holders[index]->wire))
+                if (!cable_hub_closed(holders[index]->cable))
                     go_on(holders[index], 150);
             if (second < 4)
                 go_on(steady, 1000);
@@ -130,8 +130,8 @@ static void frames_that_trickle_do_not_stop_the_hub(void **state) {
         }
     }
     assert_int_equal(source->results, 10);
-    assert_true(wire_hub_closed(holders[SLOWEST]->wire));
-    assert_false(wire_hub_closed(steady->wire));
+    assert_true(cable_hub_closed(holders[SLOWEST]->cable));
+    assert_false(cable_hub_closed(steady->cable));
     assert_int_equal(counted(&scene, COUNT_FRAMES_RECEIVED), 22); // that, and what good and source sent
     assert_in_range(counted(&scene, COUNT_CLOSED_NO_MEMORY), 1, HOLDERS / 2);
     scene_close(&scene);
@@ -167,7 +167,7 @@ static void small_frames_that_trickle_may_stay(void **state) {
             scene_pass(&scene, 100 * (uint64_t)MILLISECOND);
         }
         for (unsigned index = 0; index < rows[row].holders; index++)
-            assert_false(wire_hub_closed(holders[index]->wire));
+            assert_false(cable_hub_closed(holders[index]->cable));
         hold_elsewhere(&scene, &more, 0);
         scene_close(&scene);
     }
@@ -188,14 +188,14 @@ static void senders_of_one_pace_come_to_an_end(void **state) {
     unsigned ended = 0, lacking[SENDERS] = {0};
     for (unsigned tenth = 0; tenth < 450; tenth++) {
         for (unsigned index = 0; index < SENDERS; index++) {
-            if (senders[index] && wire_hub_closed(senders[index]->wire))
+            if (senders[index] && cable_hub_closed(senders[index]->cable))
                 party_leave(senders[index]);
-            if (!senders[index] || !senders[index]->wire) {
+            if (!senders[index] || !senders[index]->cable) {
                 senders[index] = party_join(&scene);
                 senders[index]->rude = true;
                 begin_frame(senders[index], BYTES, STEP);
                 lacking[index] = BYTES - STEP;
-            } else if (lacking[index] && wire_unread(senders[index]->wire) < STEP) {
+            } else if (lacking[index] && cable_unread(senders[index]->cable) < STEP) {
                 unsigned bytes = lacking[index] < STEP ? lacking[index] : STEP;
                 go_on(senders[index], bytes);
                 lacking[index] -= bytes;

@@ -258,8 +258,8 @@ void world_pass(struct world *world, uint64_t ns) {
     world_settle(world);
 }
 
-struct wire *world_dial(struct world *world) {
-    return wire_dial(world->kernel, world->listener);
+struct cable *world_dial(struct world *world) {
+    return cable_dial(world->kernel, world->listener);
 }
 
 // --- The end

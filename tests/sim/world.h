@@ -63,7 +63,7 @@ void world_pass(struct world *world, uint64_t ns);
 uint64_t world_next_ns(const struct world *world);
 // Has the hub read its configuration again, and find these limits; not with world_options.settings.
 void world_reload(struct world *world, const struct limits *limits);
-struct wire *world_dial(struct world *world);
+struct cable *world_dial(struct world *world);
 // While nothing is on its way: fails where one shard's agents aren't the others'.
 void world_check_agents(const struct world *world);
 // Whether all shards have had their last turn.
