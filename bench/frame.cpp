@@ -19,7 +19,7 @@ extern "C" {
 
 namespace {
 
-const struct frame_limits limits = {8 * 1024, 16 * 1024 * 1024};
+const struct unit_limits limits = {8 * 1024, 16 * 1024 * 1024};
 
 const char canonical[] = "Content-Length: 221\r\n\r\n";
 const char usual[] = "Content-Length: 221\r\n"
@@ -50,10 +50,10 @@ void whole(benchmark::State &state, const char *block) {
     const std::string text = frame_of(block);
     const auto *bytes = reinterpret_cast<const uint8_t *>(text.data());
     for (auto _ : state) {
-        struct frame_scan scan;
-        frame_scan_begin(&scan);
+        struct unit scan;
+        unit_begin(&scan);
         benchmark::DoNotOptimize(bytes);
-        if (::frame_scan(&scan, bytes, text.size(), &limits) != FRAME_WHOLE)
+        if (::frame_scan(&scan, bytes, text.size(), &limits) != UNIT_WHOLE)
             state.SkipWithError("the block was not taken");
         benchmark::DoNotOptimize(scan);
     }
@@ -65,11 +65,11 @@ void in_two(benchmark::State &state, const char *block) {
     const auto *bytes = reinterpret_cast<const uint8_t *>(text.data());
     const size_t first = std::strlen(block) / 2;
     for (auto _ : state) {
-        struct frame_scan scan;
-        frame_scan_begin(&scan);
+        struct unit scan;
+        unit_begin(&scan);
         benchmark::DoNotOptimize(bytes);
-        if (::frame_scan(&scan, bytes, first, &limits) != FRAME_PARTIAL ||
-            ::frame_scan(&scan, bytes, text.size(), &limits) != FRAME_WHOLE)
+        if (::frame_scan(&scan, bytes, first, &limits) != UNIT_OPEN ||
+            ::frame_scan(&scan, bytes, text.size(), &limits) != UNIT_WHOLE)
             state.SkipWithError("the block was not taken");
         benchmark::DoNotOptimize(scan);
     }

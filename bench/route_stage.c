@@ -32,7 +32,7 @@ struct route_stage {
     size_t sent;
 };
 
-static const struct frame_limits frame_limits = {8192, 1 << 24};
+static const struct unit_limits frame_limits = {8192, 1 << 24};
 
 static uint32_t no_load(const void *context, uint64_t connection) {
     (void)context, (void)connection;
@@ -111,17 +111,17 @@ void route_stage_close(struct route_stage *stage) {
 
 // --- A turn
 
-static bool read_frame(const struct buffer *buffer, uint32_t at, uint32_t bytes, struct frame_scan *scan,
+static bool read_frame(const struct buffer *buffer, uint32_t at, uint32_t bytes, struct unit *scan,
                        struct lookup *lookup) {
-    frame_scan_begin(scan);
-    if (frame_scan(scan, buffer->bytes + at, bytes, &frame_limits) != FRAME_WHOLE)
+    unit_begin(scan);
+    if (frame_scan(scan, buffer->bytes + at, bytes, &frame_limits) != UNIT_WHOLE)
         return false;
-    lookup_body(lookup, buffer->bytes + at + scan->header_bytes, scan->body_bytes, 256);
+    lookup_body(lookup, buffer->bytes + at + scan->body_at, scan->body_bytes, 256);
     return lookup->verdict == LOOKUP_GOOD;
 }
 
 static bool request(struct route_stage *stage, uint32_t index) {
-    struct frame_scan scan;
+    struct unit scan;
     struct lookup lookup;
     uint32_t at = index * stage->request_bytes;
     if (!read_frame(stage->requests, at, stage->requests->capacity - at, &scan, &lookup))
@@ -162,7 +162,7 @@ static void write_id(struct route_stage *stage, uint32_t index) {
 }
 
 static bool response(struct route_stage *stage, uint32_t index) {
-    struct frame_scan scan;
+    struct unit scan;
     struct lookup lookup;
     uint32_t at = index * stage->response_bytes;
     uint64_t hub_id;

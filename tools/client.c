@@ -22,7 +22,7 @@
 enum { CLIENT_BUFFER_BYTES = 256 * 1024 };
 
 // A client trusts its hub with memory up to this: far over any frame limit that makes sense for a hub.
-static const struct frame_limits client_limits = {.header_bytes_max = 64 * 1024, .body_bytes_max = 1U << 30};
+static const struct unit_limits client_limits = {.header_bytes_max = 64 * 1024, .body_bytes_max = 1U << 30};
 
 int client_open(struct client *client, const char *uri) {
     struct address address;
@@ -157,14 +157,13 @@ ssize_t client_fill(struct client *client) {
 
 int client_take(struct client *client, struct client_body *body) {
     const uint8_t *frame = client->in + client->at;
-    enum frame_result result = frame_scan(&client->scan, frame, client->filled - client->at, &client_limits);
-    if (result != FRAME_WHOLE) {
-        return result == FRAME_PARTIAL ? 0 : -EPROTO;
+    enum unit_result result = frame_scan(&client->scan, frame, client->filled - client->at, &client_limits);
+    if (result != UNIT_WHOLE) {
+        return result == UNIT_BAD ? -EPROTO : 0;
     }
-    *body =
-        (struct client_body){.bytes = frame + client->scan.header_bytes, .count = client->scan.body_bytes};
-    client->at += (size_t)client->scan.header_bytes + client->scan.body_bytes;
-    frame_scan_begin(&client->scan);
+    *body = (struct client_body){.bytes = frame + client->scan.body_at, .count = client->scan.body_bytes};
+    client->at += client->scan.bytes;
+    unit_begin(&client->scan);
     return 1;
 }
 

@@ -18,8 +18,8 @@ struct client {
     // Received bytes: [at, filled) are not taken yet and begin at a frame's start; slack follows `capacity`.
     uint8_t *in;
     size_t at, filled, capacity;
-    struct frame_scan scan; // of the frame that starts at `at`
-    uint64_t id_last;       // of this client's own requests
+    struct unit scan; // of the frame that starts at `at`
+    uint64_t id_last; // of this client's own requests
 };
 
 // A body where it lies; readable with slack behind it until the next client_fill, client_receive or

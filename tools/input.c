@@ -87,19 +87,19 @@ const char *input_json(struct text *json, const char *argument) {
 
 // Whether the lines make one header block, with the line of the client's own before them.
 static const char *judge_fields(const struct text *fields) {
-    static const struct frame_limits limits = {.header_bytes_max = 1U << 20, .body_bytes_max = 1};
+    static const struct unit_limits limits = {.header_bytes_max = 1U << 20, .body_bytes_max = 1};
     static const char length_line[] = "Content-Length: 1\r\n";
     struct text block = {0};
-    struct frame_scan scan = {0};
+    struct unit scan = {0};
     text_put(&block, length_line);
     text_add(&block, fields->bytes, fields->length);
     text_put(&block, "\r\n");
     const char *fault = no_memory;
     if (!block.failed) {
-        enum frame_result result = frame_scan(&scan, (const uint8_t *)block.bytes, block.length, &limits);
-        fault = result == FRAME_BAD                ? frame_fault_text(scan.fault)
-                : scan.header_bytes < block.length ? "it must be one line, NAME: VALUE" // it ended the block
-                                                   : NULL;
+        enum unit_result result = frame_scan(&scan, (const uint8_t *)block.bytes, block.length, &limits);
+        fault = result == UNIT_BAD            ? unit_fault_text(scan.fault)
+                : scan.body_at < block.length ? "it must be one line, NAME: VALUE" // it ended the block
+                                              : NULL;
     }
     text_deinit(&block);
     return fault;

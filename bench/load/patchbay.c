@@ -106,14 +106,14 @@ static enum load_step next(const uint8_t *in, size_t bytes, struct load_message 
     size_t body_bytes;
     size_t header_bytes = canonical_header(in, bytes, &body_bytes);
     if (header_bytes == 0) {
-        static const struct frame_limits limits = {.header_bytes_max = 64 * 1024, .body_bytes_max = 1U << 30};
-        struct frame_scan scan;
-        frame_scan_begin(&scan);
-        enum frame_result result = frame_scan(&scan, in, bytes, &limits);
-        if (result != FRAME_WHOLE) {
-            return result == FRAME_PARTIAL ? LOAD_PARTIAL : LOAD_BROKEN;
+        static const struct unit_limits limits = {.header_bytes_max = 64 * 1024, .body_bytes_max = 1U << 30};
+        struct unit scan;
+        unit_begin(&scan);
+        enum unit_result result = frame_scan(&scan, in, bytes, &limits);
+        if (result != UNIT_WHOLE) {
+            return result == UNIT_BAD ? LOAD_BROKEN : LOAD_PARTIAL;
         }
-        header_bytes = scan.header_bytes;
+        header_bytes = scan.body_at;
         body_bytes = scan.body_bytes;
     }
     if (bytes - header_bytes < body_bytes) {

@@ -26,5 +26,5 @@ void event_run_begin(struct event_run *run, const struct event_place *event) {
 void event_run_add(struct event_run *run, const struct event_place *event) {
     assert(run->count < EVENT_RUN_MAX);
     uint32_t before = run->count ? run->ends[run->count - 1] : 0;
-    run->ends[run->count++] = before + event->frame->header->header_bytes + event->frame->body.bytes;
+    run->ends[run->count++] = before + event->frame->unit->bytes;
 }

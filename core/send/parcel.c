@@ -182,9 +182,9 @@ void parcel_shorten(struct parcel *parcel, size_t bytes, uint32_t frames) {
 }
 
 bool parcel_passes(const struct frame *frame) {
-    const struct frame_scan *header = frame->header;
-    return header->canonical && frame->body.at == frame->at + header->header_bytes &&
-           frame->body.bytes == header->body_bytes;
+    const struct unit *unit = frame->unit;
+    return unit->canonical && frame->body.at == frame->at + unit->body_at &&
+           frame->body.bytes == unit->body_bytes;
 }
 
 struct parcel *parcel_forward(struct parcel_pool *pool, const struct frame *frame) {
@@ -197,8 +197,8 @@ struct parcel *parcel_forward(struct parcel_pool *pool, const struct frame *fram
     struct parcel *parcel = take_for(pool, frame->buffer, BUDGET_MESSAGE);
     if (!parcel)
         return NULL;
-    parcel->head_bytes = frame->header->header_bytes;
-    add(parcel, frame->buffer->bytes + frame->at, (size_t)frame->header->header_bytes + frame->body.bytes);
+    parcel->head_bytes = frame->unit->body_at;
+    add(parcel, frame->buffer->bytes + frame->at, (size_t)frame->unit->body_at + frame->body.bytes);
     return parcel;
 }
 
@@ -210,12 +210,12 @@ static struct parcel *open(struct parcel_pool *pool, const struct frame *frame, 
     if (!parcel)
         return NULL;
     assert(count <= PARCEL_HOLES_MAX);
-    const struct frame_scan *header = frame->header;
+    const struct unit *unit = frame->unit;
     const uint8_t *start = frame->buffer->bytes + frame->at, *body = frame_body(frame);
-    uint32_t after = header->length_line_at + header->length_line_bytes, at = 0, kept = frame->body.bytes;
+    uint32_t after = unit->length_line_at + unit->length_line_bytes, at = 0, kept = frame->body.bytes;
     parcel->pieces[parcel->piece_count++] = (struct piece){0};
-    add(parcel, start, header->length_line_at);
-    add(parcel, start + after, header->header_bytes - after);
+    add(parcel, start, unit->length_line_at);
+    add(parcel, start + after, unit->body_at - after);
     parcel->head_bytes = parcel->bytes;
     for (unsigned index = 0; index < count; index++) {
         add(parcel, body + at, values[index].at - at);

@@ -18,7 +18,7 @@
 #include "core/base/buffer.h"
 #include "core/base/mail.h"
 #include "core/json/json.h"
-#include "core/wire/frame.h"
+#include "core/wire/wire.h"
 
 enum {
     PARCEL_HOLES_MAX = 4, // the id and three progress tokens
@@ -36,12 +36,12 @@ enum parcel_lane { LANE_URGENT, LANE_HIGH, LANE_NORMAL, LANES_COUNT };
 struct frame {
     struct buffer *buffer;
     uint32_t at; // of the header block
-    const struct frame_scan *header;
+    const struct unit *unit;
     struct span body; // of the buffer
 };
 
-static inline struct frame frame_at(struct buffer *buffer, uint32_t at, const struct frame_scan *header) {
-    return (struct frame){buffer, at, header, {at + header->header_bytes, header->body_bytes}};
+static inline struct frame frame_at(struct buffer *buffer, uint32_t at, const struct unit *unit) {
+    return (struct frame){buffer, at, unit, {at + unit->body_at, unit->body_bytes}};
 }
 static inline const uint8_t *frame_body(const struct frame *frame) {
     return frame->buffer->bytes + frame->body.at;

@@ -12,13 +12,13 @@
 // alike. A fault is for ever.
 #include "core/wire/frame.h"
 
-#include <assert.h>
 #include <string.h>
 
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
 
+#include "core/base/text.h"
 #include "core/wire/field_text.h"
 #include "core/wire/media_type.h"
 
@@ -26,7 +26,7 @@
 // on take no more bytes of the block.
 enum state { AT_LINE, IN_NAME, IN_VALUE, AT_LINE_FEED, AT_LAST_LINE_FEED, IN_BODY, REFUSED };
 
-// The fields that the hub reads, which are those that may come once only. Also bits of frame_scan.seen.
+// The fields that the hub reads, which are those that may come once only. Also bits of unit.seen.
 enum field { FIELD_LENGTH, FIELD_TYPE, FIELD_VERSION, FIELD_GOVERNANCE, FIELD_TIMEOUT, FIELD_OTHER };
 
 enum { LENGTH_DIGITS_MAX = 10, TIMEOUT_MS_MAX = 3600 * 1000 };
@@ -42,10 +42,10 @@ static const bool token[256] = {
     ['`'] = true,         ['|'] = true,         ['~'] = true,
 };
 
-static void refuse(struct frame_scan *scan, enum frame_fault fault, uint32_t at) {
-    scan->state = REFUSED;
-    scan->fault = fault;
-    scan->fault_at = at;
+static void refuse(struct unit *unit, enum unit_fault fault, uint32_t at) {
+    unit->state = REFUSED;
+    unit->fault = fault;
+    unit->fault_at = at;
 }
 
 static bool is_digit(uint8_t byte) {
@@ -160,164 +160,166 @@ static bool read_decimal(struct field_text text, uint64_t *value) {
     return true;
 }
 
-static enum frame_fault judge_length(struct frame_scan *scan, struct field_text value,
-                                     const struct frame_limits *limits) {
+static enum unit_fault judge_length(struct unit *unit, struct field_text value,
+                                    const struct unit_limits *limits) {
     uint64_t bytes;
     if (!read_decimal(value, &bytes))
-        return FRAME_FAULT_LENGTH;
+        return UNIT_FAULT_LENGTH;
     if (bytes == 0)
-        return FRAME_FAULT_LENGTH_ZERO;
+        return UNIT_FAULT_LENGTH_ZERO;
     if (bytes > limits->body_bytes_max)
-        return FRAME_FAULT_BODY_TOO_LARGE;
-    scan->body_bytes = (uint32_t)bytes;
-    return FRAME_FAULT_NONE;
+        return UNIT_FAULT_BODY_TOO_LARGE;
+    unit->body_bytes = (uint32_t)bytes;
+    return UNIT_FAULT_NONE;
 }
 
 // Keeps where the Content-Length line lies, its value being good, and whether it may leave the hub as it is.
-static void keep_length_line(struct frame_scan *scan, const uint8_t *frame, struct field_text value,
+static void keep_length_line(struct unit *unit, const uint8_t *frame, struct field_text value,
                              uint32_t line_end) {
-    scan->length_line_at = scan->line_at;
-    scan->length_line_bytes = line_end - scan->line_at;
-    scan->canonical = scan->line_at == 0 && memcmp(frame, length_prefix, LENGTH_PREFIX_BYTES) == 0 &&
+    unit->length_line_at = unit->line_at;
+    unit->length_line_bytes = line_end - unit->line_at;
+    unit->canonical = unit->line_at == 0 && memcmp(frame, length_prefix, LENGTH_PREFIX_BYTES) == 0 &&
                       value.start == frame + LENGTH_PREFIX_BYTES && *value.start != '0' &&
                       value.end == frame + line_end - 2;
 }
 
-static void judge_version(struct frame_scan *scan, struct field_text value) {
+static void judge_version(struct unit *unit, struct field_text value) {
     bool major_2 = value.start < value.end && value.start[0] == '2' &&
                    (value.end - value.start == 1 || value.start[1] == '.');
-    scan->version = major_2 ? FRAME_VERSION_SERVED : FRAME_VERSION_OTHER;
+    unit->directives.version = major_2 ? VERSION_SERVED : VERSION_OTHER;
 }
 
-static void judge_governance(struct frame_scan *scan, struct field_text value) {
+static void judge_governance(struct unit *unit, struct field_text value) {
     enum governance level = governance_parse((const char *)value.start, (size_t)(value.end - value.start));
-    scan->governance_given = true;
-    scan->governance_bad = level == GOVERNANCE_COUNT;
-    if (!scan->governance_bad)
-        scan->governance = level;
+    unit->directives.governance_given = true;
+    unit->directives.governance_bad = level == GOVERNANCE_COUNT;
+    if (!unit->directives.governance_bad)
+        unit->directives.governance = level;
 }
 
-static void judge_timeout(struct frame_scan *scan, struct field_text value) {
+static void judge_timeout(struct unit *unit, struct field_text value) {
     uint64_t ms;
-    scan->timeout_given = true;
-    scan->timeout_bad = !read_decimal(value, &ms) || ms == 0 || ms > TIMEOUT_MS_MAX;
-    if (!scan->timeout_bad)
-        scan->timeout_ms = (uint32_t)ms;
+    unit->directives.timeout_given = true;
+    unit->directives.timeout_bad = !read_decimal(value, &ms) || ms == 0 || ms > TIMEOUT_MS_MAX;
+    if (!unit->directives.timeout_bad)
+        unit->directives.timeout_ms = (uint32_t)ms;
 }
 
-static enum frame_fault judge_value(struct frame_scan *scan, enum field field, struct field_text value,
-                                    const struct frame_limits *limits) {
+static enum unit_fault judge_value(struct unit *unit, enum field field, struct field_text value,
+                                   const struct unit_limits *limits) {
     switch (field) {
     case FIELD_LENGTH:
-        return judge_length(scan, value, limits);
+        return judge_length(unit, value, limits);
     case FIELD_TYPE:
-        return media_type_is_utf8(value.start, (size_t)(value.end - value.start)) ? FRAME_FAULT_NONE
-                                                                                  : FRAME_FAULT_CHARSET;
+        return media_type_is_utf8(value.start, (size_t)(value.end - value.start)) ? UNIT_FAULT_NONE
+                                                                                  : UNIT_FAULT_CHARSET;
     case FIELD_VERSION:
-        judge_version(scan, value);
+        judge_version(unit, value);
         break;
     case FIELD_GOVERNANCE:
-        judge_governance(scan, value);
+        judge_governance(unit, value);
         break;
     case FIELD_TIMEOUT:
-        judge_timeout(scan, value);
+        judge_timeout(unit, value);
         break;
     case FIELD_OTHER:
         break;
     }
-    return FRAME_FAULT_NONE;
+    return UNIT_FAULT_NONE;
 }
 
 // The line from line_at to line_end, with its CR LF, is whole and its syntax good.
-static void judge_line(struct frame_scan *scan, const uint8_t *frame, uint32_t line_end,
-                       const struct frame_limits *limits) {
-    enum field field = field_of(frame + scan->line_at, scan->colon_at - scan->line_at);
+static void judge_line(struct unit *unit, const uint8_t *frame, uint32_t line_end,
+                       const struct unit_limits *limits) {
+    enum field field = field_of(frame + unit->line_at, unit->colon_at - unit->line_at);
     if (field == FIELD_OTHER)
         return;
-    if (scan->seen & 1u << field) {
-        refuse(scan, FRAME_FAULT_REPEATED, scan->line_at);
+    if (unit->seen & 1u << field) {
+        refuse(unit, UNIT_FAULT_REPEATED, unit->line_at);
         return;
     }
-    scan->seen |= (uint8_t)(1u << field);
+    unit->seen |= (uint8_t)(1u << field);
     struct field_text value =
-        field_text_trim((struct field_text){frame + scan->colon_at + 1, frame + line_end - 2});
-    enum frame_fault fault = judge_value(scan, field, value, limits);
-    if (fault != FRAME_FAULT_NONE)
-        refuse(scan, fault, (uint32_t)(value.start - frame));
+        field_text_trim((struct field_text){frame + unit->colon_at + 1, frame + line_end - 2});
+    enum unit_fault fault = judge_value(unit, field, value, limits);
+    if (fault != UNIT_FAULT_NONE)
+        refuse(unit, fault, (uint32_t)(value.start - frame));
     else if (field == FIELD_LENGTH)
-        keep_length_line(scan, frame, value, line_end);
+        keep_length_line(unit, frame, value, line_end);
 }
 
 // The steps of the scan: each takes the offset of the next byte, of which there is one at least before `end`,
-// and returns the offset it came to. (The offset lives in a register on the way; kept in *scan it costs twice
+// and returns the offset it came to. (The offset lives in a register on the way; kept in *unit it costs twice
 // the time.)
-static uint32_t scan_line_start(struct frame_scan *scan, const uint8_t *frame, uint32_t at) {
+static uint32_t scan_line_start(struct unit *unit, const uint8_t *frame, uint32_t at) {
     if (frame[at] == '\r') {
-        scan->state = AT_LAST_LINE_FEED;
+        unit->state = AT_LAST_LINE_FEED;
         return at + 1;
     }
     if (token[frame[at]])
-        scan->state = IN_NAME;
+        unit->state = IN_NAME;
     else
-        refuse(scan, frame[at] == '\n' ? FRAME_FAULT_LINE_END : FRAME_FAULT_NAME, at);
+        refuse(unit, frame[at] == '\n' ? UNIT_FAULT_LINE_END : UNIT_FAULT_NAME, at);
     return at;
 }
 
-static uint32_t scan_name(struct frame_scan *scan, const uint8_t *frame, uint32_t at, uint32_t end) {
+static uint32_t scan_name(struct unit *unit, const uint8_t *frame, uint32_t at, uint32_t end) {
     at = skip_name(frame, at, end);
     if (at == end)
         return at;
     if (frame[at] != ':') {
-        refuse(scan, FRAME_FAULT_NAME, at);
+        refuse(unit, UNIT_FAULT_NAME, at);
         return at;
     }
-    scan->colon_at = at;
-    scan->state = IN_VALUE;
+    unit->colon_at = at;
+    unit->state = IN_VALUE;
     return at + 1;
 }
 
-static uint32_t scan_value(struct frame_scan *scan, const uint8_t *frame, uint32_t at, uint32_t end) {
+static uint32_t scan_value(struct unit *unit, const uint8_t *frame, uint32_t at, uint32_t end) {
     at = skip_value(frame, at, end);
     if (at == end)
         return at;
     if (frame[at] != '\r') {
-        refuse(scan, frame[at] == '\n' ? FRAME_FAULT_LINE_END : FRAME_FAULT_VALUE, at);
+        refuse(unit, frame[at] == '\n' ? UNIT_FAULT_LINE_END : UNIT_FAULT_VALUE, at);
         return at;
     }
-    scan->state = AT_LINE_FEED;
+    unit->state = AT_LINE_FEED;
     return at + 1;
 }
 
-static uint32_t scan_line_feed(struct frame_scan *scan, const uint8_t *frame, uint32_t at,
-                               const struct frame_limits *limits) {
+static uint32_t scan_line_feed(struct unit *unit, const uint8_t *frame, uint32_t at,
+                               const struct unit_limits *limits) {
     if (frame[at] != '\n') {
-        refuse(scan, FRAME_FAULT_LINE_END, at);
+        refuse(unit, UNIT_FAULT_LINE_END, at);
         return at;
     }
-    scan->state = AT_LINE;
-    judge_line(scan, frame, at + 1, limits);
-    scan->line_at = at + 1;
+    unit->state = AT_LINE;
+    judge_line(unit, frame, at + 1, limits);
+    unit->line_at = at + 1;
     return at + 1;
 }
 
-static uint32_t scan_last_line_feed(struct frame_scan *scan, const uint8_t *frame, uint32_t at) {
+static uint32_t scan_last_line_feed(struct unit *unit, const uint8_t *frame, uint32_t at) {
     if (frame[at] != '\n') {
-        refuse(scan, FRAME_FAULT_LINE_END, at);
+        refuse(unit, UNIT_FAULT_LINE_END, at);
         return at;
     }
-    if (!(scan->seen & 1u << FIELD_LENGTH)) {
-        refuse(scan, FRAME_FAULT_LENGTH_MISSING, scan->line_at);
+    if (!(unit->seen & 1u << FIELD_LENGTH)) {
+        refuse(unit, UNIT_FAULT_LENGTH_MISSING, unit->line_at);
         return at;
     }
-    scan->state = IN_BODY;
-    scan->header_bytes = at + 1;
+    unit->state = IN_BODY;
+    unit->sized = true;
+    unit->body_at = at + 1;
+    unit->bytes = unit->body_at + unit->body_bytes;
     return at + 1;
 }
 
 // Takes a canonical Content-Length line with which a frame starts; leaves all as it was if there is none, or
 // if it isn't whole, or breaks a limit.
-static void take_canonical_line(struct frame_scan *scan, const uint8_t *frame, uint32_t end,
-                                const struct frame_limits *limits) {
+static void take_canonical_line(struct unit *unit, const uint8_t *frame, uint32_t end,
+                                const struct unit_limits *limits) {
     uint32_t at = LENGTH_PREFIX_BYTES;
     if (end < at + 3 || memcmp(frame, length_prefix, LENGTH_PREFIX_BYTES) != 0 || frame[at] == '0')
         return;
@@ -328,67 +330,65 @@ static void take_canonical_line(struct frame_scan *scan, const uint8_t *frame, u
     if (value == 0 || value > limits->body_bytes_max || memcmp(frame + at, "\r\n", 2) != 0)
         return;
     at += 2;
-    scan->body_bytes = (uint32_t)value;
-    scan->length_line_bytes = scan->line_at = scan->at = at;
-    scan->canonical = true;
-    scan->seen = 1u << FIELD_LENGTH;
+    unit->body_bytes = (uint32_t)value;
+    unit->length_line_bytes = unit->line_at = unit->at = at;
+    unit->canonical = true;
+    unit->seen = 1u << FIELD_LENGTH;
 }
 
-static void scan_block(struct frame_scan *scan, const uint8_t *frame, uint32_t end,
-                       const struct frame_limits *limits) {
-    uint32_t at = scan->at;
-    while (at < end && scan->state < IN_BODY) {
-        switch ((enum state)scan->state) {
+static void scan_block(struct unit *unit, const uint8_t *frame, uint32_t end,
+                       const struct unit_limits *limits) {
+    uint32_t at = unit->at;
+    while (at < end && unit->state < IN_BODY) {
+        switch ((enum state)unit->state) {
         case AT_LINE:
-            at = scan_line_start(scan, frame, at);
+            at = scan_line_start(unit, frame, at);
             break;
         case IN_NAME:
-            at = scan_name(scan, frame, at, end);
+            at = scan_name(unit, frame, at, end);
             break;
         case IN_VALUE:
-            at = scan_value(scan, frame, at, end);
+            at = scan_value(unit, frame, at, end);
             break;
         case AT_LINE_FEED:
-            at = scan_line_feed(scan, frame, at, limits);
+            at = scan_line_feed(unit, frame, at, limits);
             break;
         case AT_LAST_LINE_FEED:
-            at = scan_last_line_feed(scan, frame, at);
+            at = scan_last_line_feed(unit, frame, at);
             break;
         case IN_BODY:
         case REFUSED:
             break;
         }
     }
-    scan->at = at;
+    unit->at = at;
 }
 
-enum frame_result frame_scan(struct frame_scan *scan, const uint8_t *frame, size_t bytes,
-                             const struct frame_limits *limits) {
-    if (scan->state < IN_BODY) {
+enum unit_result frame_scan(struct unit *unit, const uint8_t *frame, size_t bytes,
+                            const struct unit_limits *limits) {
+    if (unit->state < IN_BODY) {
         uint32_t end = bytes < limits->header_bytes_max ? (uint32_t)bytes : limits->header_bytes_max;
-        if (scan->at == 0)
-            take_canonical_line(scan, frame, end, limits);
-        scan_block(scan, frame, end, limits);
-        if (scan->state < IN_BODY && scan->at >= limits->header_bytes_max)
-            refuse(scan, FRAME_FAULT_HEADER_TOO_LARGE, limits->header_bytes_max);
+        if (unit->at == 0)
+            take_canonical_line(unit, frame, end, limits);
+        scan_block(unit, frame, end, limits);
+        if (unit->state < IN_BODY && unit->at >= limits->header_bytes_max)
+            refuse(unit, UNIT_FAULT_HEADER_TOO_LARGE, limits->header_bytes_max);
     }
-    if (scan->state == REFUSED)
-        return FRAME_BAD;
-    if (scan->state != IN_BODY || bytes < (uint64_t)scan->header_bytes + scan->body_bytes)
-        return FRAME_PARTIAL;
-    return FRAME_WHOLE;
+    if (unit->state == REFUSED)
+        return UNIT_BAD;
+    if (!unit->sized)
+        return UNIT_OPEN;
+    return bytes < unit->bytes ? UNIT_PARTIAL : UNIT_WHOLE;
 }
 
-const char *frame_fault_text(enum frame_fault fault) {
-    static const char *const texts[FRAME_FAULTS_COUNT] = {
-#define X(name, text) [name] = (text),
-        FRAME_FAULTS(X)
-#undef X
-    };
-    assert(fault > FRAME_FAULT_NONE && fault < FRAME_FAULTS_COUNT);
-    return texts[fault];
+// The limit itself, so that a block of just that length is whole, and one byte more.
+uint32_t frame_open_max(const struct unit_limits *limits) {
+    return limits->header_bytes_max + 1;
 }
 
-bool frame_fault_is_limit(enum frame_fault fault) {
-    return fault == FRAME_FAULT_HEADER_TOO_LARGE || fault == FRAME_FAULT_BODY_TOO_LARGE;
+size_t frame_length_line(char *out, uint64_t body_bytes) {
+    memcpy(out, length_prefix, LENGTH_PREFIX_BYTES);
+    size_t count = LENGTH_PREFIX_BYTES + text_digits(out + LENGTH_PREFIX_BYTES, body_bytes);
+    memcpy(out + count, "\r\n", 2);
+    return count + 2;
 }

@@ -59,8 +59,7 @@ void refuse_body(struct shard *shard, const struct message *message) {
     if (verdict == LOOKUP_AMBIGUOUS)
         reply_data_text(&data, "key", lookup_key_text(message->lookup.fault_key));
     if (verdict == LOOKUP_NOT_JSON)
-        reply_data_number(&data, "offset",
-                          message->frame->header->header_bytes + (int64_t)message->lookup.fault_at);
+        reply_data_number(&data, "offset", message->frame->unit->body_at + (int64_t)message->lookup.fault_at);
     if (verdict == LOOKUP_TOO_DEEP)
         reply_data_number(&data, "limit", JSON_GRAMMAR_DEPTH_MAX);
     if (verdict == LOOKUP_BAD_ID)
@@ -79,8 +78,8 @@ void refuse_batch_size(struct shard *shard, const struct message *message) {
 }
 
 bool refuse_header(struct shard *shard, const struct message *message) {
-    const struct frame_scan *header = message->frame->header;
-    if (header->version == FRAME_VERSION_OTHER) {
+    const struct directives *directives = &message->frame->unit->directives;
+    if (directives->version == VERSION_OTHER) {
         struct text data;
         text_init(&data);
         reply_data_text(&data, "field", "HugAI-Version");
@@ -88,12 +87,12 @@ bool refuse_header(struct shard *shard, const struct message *message) {
         refuse(shard, message, ERROR_VERSION, &data);
         return true;
     }
-    if (header->governance_bad) {
+    if (directives->governance_bad) {
         refuse_field(shard, message, "Governance-Level",
                      "autonomous, supervised, human-in-the-loop or manual");
         return true;
     }
-    if (header->timeout_bad) {
+    if (directives->timeout_bad) {
         refuse_field(shard, message, "Custom-Timeout-Ms", "a number from 1 to 3600000");
         return true;
     }

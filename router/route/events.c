@@ -312,7 +312,7 @@ static void publish_alone(struct shard *shard, const struct message *message, co
     struct event event = {
         .message = message,
         .source = message->peer->name,
-        .required = message->frame->header->governance,
+        .required = message->frame->unit->directives.governance,
         .count = 1,
         .name = name,
         .name_bytes = name_bytes,
@@ -350,7 +350,7 @@ static void gather(struct shard *shard, const struct message *message, const cha
     struct event_place event = {
         .frame = message->frame,
         .source = message->peer->name,
-        .required = message->frame->header->governance,
+        .required = message->frame->unit->directives.governance,
         .lane = (uint8_t)message_lane(message),
         .name = name,
         .name_bytes = name_bytes,

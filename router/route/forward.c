@@ -61,9 +61,9 @@ void forward_notification(struct shard *shard, const struct message *message, st
 }
 
 static uint32_t timeout_ms(const struct shard *shard, const struct message *message) {
-    const struct frame_scan *header = message->frame->header;
-    return header->timeout_given ? header->timeout_ms
-                                 : (uint32_t)(shard_limits(shard)->request_timeout_ns / 1000000);
+    const struct directives *directives = &message->frame->unit->directives;
+    return directives->timeout_given ? directives->timeout_ms
+                                     : (uint32_t)(shard_limits(shard)->request_timeout_ns / 1000000);
 }
 
 // What is spliced into a request: the hub's id for the source's, and the hub's tokens for its tokens.

@@ -40,7 +40,7 @@ static void route_by_rules(struct shard *shard, const struct message *message) {
         .method = message->method_long ? NULL : message->method,
         .method_bytes = message->method_bytes,
         .target = read_field(message, KEY_TARGET_AGENT, target, sizeof target),
-        .required = message->frame->header->governance,
+        .required = message->frame->unit->directives.governance,
         .source = message->peer->name,
     };
     if (rules_read_tool(&asked))
@@ -111,9 +111,9 @@ static uint64_t response_hub_id(const struct shard *shard, const struct message 
 }
 
 static bool response_usable(const struct shard *shard, const struct message *message) {
-    const struct frame_scan *header = message->frame->header;
+    const struct directives *directives = &message->frame->unit->directives;
     return message->lookup.verdict == LOOKUP_GOOD && validate_response(shard, message) &&
-           header->version != FRAME_VERSION_OTHER && !header->governance_bad && !header->timeout_bad;
+           directives->version != VERSION_OTHER && !directives->governance_bad && !directives->timeout_bad;
 }
 
 // Whether a response says that its request failed: an error of null says nothing.

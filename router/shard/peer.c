@@ -74,6 +74,7 @@ static void refuse(struct shard *shard, int socket) {
 static void peer_init(struct shard *shard, struct peer *peer, uint32_t slot, int socket) {
     connection_open(&peer->connection, socket, slot);
     peer->name = hub_connection(shard->index, slot, shard->peers.generations[slot]);
+    peer->wire = &wire_framed;
     peer->heard_ms = shard_now_ms(shard);
     timer_init(&peer->timer, TIMER_PEER);
     asked_init(&peer->asked);

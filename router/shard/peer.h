@@ -22,7 +22,7 @@
 #include "core/base/list.h"
 #include "core/base/wheel.h"
 #include "core/requests/asked.h"
-#include "core/wire/frame.h"
+#include "core/wire/wire.h"
 #include "io/connection.h"
 #include "router/shard/admission.h"
 #include "router/shard/shard.h"
@@ -53,8 +53,10 @@ struct peer {
     enum peer_state state;
     bool initialized;
 
-    // The frame that is coming in (feed.c).
-    struct frame_scan scan;
+    const struct wire *wire; // in both directions
+
+    // The unit that is coming in (feed.c).
+    struct unit unit;
     struct buffer *partial; // what holds its bytes so far, when no arrival is being read
     uint32_t partial_at;    // where they are there
     uint32_t partial_bytes;
@@ -86,9 +88,8 @@ struct peer {
 
 // Whether it is in the middle of a frame whose memory isn't there yet: it isn't read until it is.
 static inline bool peer_lacks_room(const struct peer *peer) {
-    const struct frame_scan *scan = &peer->scan;
-    return peer->partial && scan->header_bytes &&
-           peer->partial->capacity - peer->partial_at < scan->header_bytes + scan->body_bytes;
+    const struct unit *unit = &peer->unit;
+    return peer->partial && unit->sized && peer->partial->capacity - peer->partial_at < unit->bytes;
 }
 
 // Takes a fresh socket in. On failure the socket is closed and counted.

@@ -13,7 +13,7 @@ bool shard_take_settings(struct shard *shard) {
         return false;
     const struct limits *limits = &settings->limits;
     shard->settings = settings;
-    shard->frame_limits = (struct frame_limits){limits->header_bytes_max, limits->frame_bytes_max};
+    shard->unit_limits = (struct unit_limits){limits->header_bytes_max, limits->frame_bytes_max};
     return true;
 }
 

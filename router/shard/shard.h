@@ -48,7 +48,7 @@ struct shard {
     struct hub *hub;
     struct io *io;
     const struct hub_settings *settings; // those in effect in this turn
-    struct frame_limits frame_limits;
+    struct unit_limits unit_limits;
 
     struct kept kept;
     struct buffer_pool buffers;

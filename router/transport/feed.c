@@ -16,18 +16,18 @@ enum { PARTIAL_BYTES_MIN = 512 };
 // Says what is wrong with the frame that is coming in. What is queued by now still comes before that, nothing
 // comes after it.
 static void refuse(struct shard *shard, struct peer *peer) {
-    enum frame_fault fault = peer->scan.fault;
+    enum unit_fault fault = peer->unit.fault;
     struct text data;
     text_init(&data);
-    reply_data_text(&data, "fault", frame_fault_text(fault));
-    reply_data_number(&data, "offset", peer->scan.fault_at);
-    if (fault == FRAME_FAULT_HEADER_TOO_LARGE)
-        reply_data_number(&data, "limit", shard->frame_limits.header_bytes_max);
-    if (fault == FRAME_FAULT_BODY_TOO_LARGE)
-        reply_data_number(&data, "limit", shard->frame_limits.body_bytes_max);
+    reply_data_text(&data, "fault", unit_fault_text(fault));
+    reply_data_number(&data, "offset", peer->unit.fault_at);
+    if (fault == UNIT_FAULT_HEADER_TOO_LARGE)
+        reply_data_number(&data, "limit", shard->unit_limits.header_bytes_max);
+    if (fault == UNIT_FAULT_BODY_TOO_LARGE)
+        reply_data_number(&data, "limit", shard->unit_limits.body_bytes_max);
     send_missed_before_end(shard, peer);
     reply_error(shard, peer, (struct reply_to){0},
-                frame_fault_is_limit(fault) ? ERROR_FRAME_TOO_LARGE : ERROR_PARSE, &data);
+                unit_fault_is_limit(fault) ? ERROR_FRAME_TOO_LARGE : ERROR_PARSE, &data);
     peer_silence(shard, peer);
 }
 
@@ -37,10 +37,6 @@ static void refuse_framing(struct shard *shard, struct peer *peer) {
 }
 
 // --- Frames of which the end has not come
-
-static uint32_t frame_bytes(const struct frame_scan *scan) {
-    return scan->header_bytes + scan->body_bytes;
-}
 
 // Moves the partial frame to other memory; false when that is NULL.
 static bool move_to(const struct shard *shard, struct peer *peer, struct buffer *buffer) {
@@ -62,14 +58,14 @@ static bool has_room(const struct peer *peer, uint32_t bytes) {
 
 // Room for all of the frame, whose header block is whole.
 static bool make_room_for_frame(struct shard *shard, struct peer *peer) {
-    uint32_t bytes = frame_bytes(&peer->scan);
+    uint32_t bytes = peer->unit.bytes;
     return has_room(peer, bytes) || move_to(shard, peer, buffer_take_large(&shard->buffers, bytes));
 }
 
 // Room for what has come of it, and for some of the rest of a header block.
 static bool make_room_for_part(struct shard *shard, struct peer *peer, uint32_t bytes) {
     uint32_t capacity = bytes < PARTIAL_BYTES_MIN ? PARTIAL_BYTES_MIN : bytes * 2;
-    if (peer->scan.header_bytes)
+    if (peer->unit.sized)
         capacity = bytes;
     return has_room(peer, bytes) || move_to(shard, peer, buffer_take_sized(&shard->buffers, capacity));
 }
@@ -77,13 +73,13 @@ static bool make_room_for_part(struct shard *shard, struct peer *peer, uint32_t 
 // A large frame waits until there is memory for it, if that can ever be; what has come of it is kept
 // meanwhile.
 static bool may_wait(const struct shard *shard, const struct peer *peer) {
-    uint32_t bytes = frame_bytes(&peer->scan);
+    uint32_t bytes = peer->unit.bytes;
     return bytes > RECEIVE_BUFFER_BYTES && buffer_pool_could_take(&shard->buffers, bytes);
 }
 
 // Room for `bytes` of the frame, better for all of it.
 static bool make_room(struct shard *shard, struct peer *peer, uint32_t bytes) {
-    bool known = peer->scan.header_bytes != 0;
+    bool known = peer->unit.sized;
     if (known && make_room_for_frame(shard, peer))
         return true;
     return (!known || may_wait(shard, peer)) && make_room_for_part(shard, peer, bytes);
@@ -92,26 +88,25 @@ static bool make_room(struct shard *shard, struct peer *peer, uint32_t bytes) {
 // How many of `count` bytes may be taken in before the scanner must look: all that the frame lacks, or, as
 // long as its header block isn't whole, as many as that may have.
 static uint32_t wanted(const struct shard *shard, const struct peer *peer, uint32_t count) {
-    uint32_t whole =
-        peer->scan.header_bytes ? frame_bytes(&peer->scan) : shard->frame_limits.header_bytes_max + 1;
+    uint32_t whole = peer->unit.sized ? peer->unit.bytes : peer->wire->open_max(&shard->unit_limits);
     uint32_t lacking = whole - peer->partial_bytes;
     return count < lacking ? count : lacking;
 }
 
 static void hand_on(struct shard *shard, struct peer *peer, struct buffer *buffer, uint32_t at) {
-    PROBE(frame, peer->name, frame_bytes(&peer->scan), peer->scan.body_bytes > RECEIVE_BUFFER_BYTES);
+    PROBE(frame, peer->name, peer->unit.bytes, peer->unit.body_bytes > RECEIVE_BUFFER_BYTES);
     stats_count(&shard->stats, COUNT_FRAMES_RECEIVED);
     peer->frames++;
-    struct frame frame = frame_at(buffer, at, &peer->scan);
+    struct frame frame = frame_at(buffer, at, &peer->unit);
     route_frame(shard, peer, &frame);
-    frame_scan_begin(&peer->scan);
+    unit_begin(&peer->unit);
 }
 
 // The partial frame has more bytes now, and the scanner has looked at them.
-static void partial_grown(struct shard *shard, struct peer *peer, enum frame_result result) {
-    if (result == FRAME_BAD)
+static void partial_grown(struct shard *shard, struct peer *peer, enum unit_result result) {
+    if (result == UNIT_BAD)
         refuse_framing(shard, peer);
-    if (result != FRAME_WHOLE)
+    if (result != UNIT_WHOLE)
         return;
     struct buffer *whole = peer->partial;
     peer->partial = NULL;
@@ -120,9 +115,9 @@ static void partial_grown(struct shard *shard, struct peer *peer, enum frame_res
     buffer_drop(whole);
 }
 
-static enum frame_result scan_partial(const struct shard *shard, struct peer *peer) {
-    return frame_scan(&peer->scan, peer->partial->bytes + peer->partial_at, peer->partial_bytes,
-                      &shard->frame_limits);
+static enum unit_result scan_partial(const struct shard *shard, struct peer *peer) {
+    return peer->wire->scan(&peer->unit, peer->partial->bytes + peer->partial_at, peer->partial_bytes,
+                            &shard->unit_limits);
 }
 
 // Takes bytes in as the rest of the partial frame, or as the begin of one; returns how many, 0 when the peer
@@ -135,11 +130,11 @@ static uint32_t take_in(struct shard *shard, struct peer *peer, const uint8_t *b
     }
     memcpy(peer->partial->bytes + peer->partial_at + peer->partial_bytes, bytes, count);
     peer->partial_bytes += count;
-    enum frame_result result = scan_partial(shard, peer);
+    enum unit_result result = scan_partial(shard, peer);
     // While the header block wasn't whole, more may have been taken than belongs to this frame.
-    if (result == FRAME_WHOLE && peer->partial_bytes > frame_bytes(&peer->scan)) {
-        count -= peer->partial_bytes - frame_bytes(&peer->scan);
-        peer->partial_bytes = frame_bytes(&peer->scan);
+    if (result == UNIT_WHOLE && peer->partial_bytes > peer->unit.bytes) {
+        count -= peer->partial_bytes - peer->unit.bytes;
+        peer->partial_bytes = peer->unit.bytes;
     }
     partial_grown(shard, peer, result);
     return count;
@@ -159,9 +154,9 @@ static uint32_t prepend(struct peer *peer, struct buffer *buffer, uint32_t from)
 
 // Whether the frame's begin is what should move: it is small, and the rest has come.
 static bool should_prepend(const struct peer *peer, uint32_t count) {
-    if (!peer->partial || peer->partial_bytes > RECEIVE_HEAD_BYTES || !peer->scan.header_bytes)
+    if (!peer->partial || peer->partial_bytes > RECEIVE_HEAD_BYTES || !peer->unit.sized)
         return false;
-    uint32_t lacking = frame_bytes(&peer->scan) - peer->partial_bytes;
+    uint32_t lacking = peer->unit.bytes - peer->partial_bytes;
     return peer->partial_bytes <= lacking && lacking <= count;
 }
 
@@ -169,8 +164,8 @@ static bool should_prepend(const struct peer *peer, uint32_t count) {
 // buffer takes meanwhile.
 static bool should_stay(const struct shard *shard, const struct peer *peer, const struct buffer *buffer,
                         uint32_t at, uint32_t end) {
-    return end - at > RECEIVE_HEAD_BYTES && peer->scan.header_bytes &&
-           frame_bytes(&peer->scan) <= buffer->capacity - at && !buffer_budget_tight(shard->buffers.budget);
+    return end - at > RECEIVE_HEAD_BYTES && peer->unit.sized && peer->unit.bytes <= buffer->capacity - at &&
+           !buffer_budget_tight(shard->buffers.budget);
 }
 
 static void stay(const struct shard *shard, struct peer *peer, struct buffer *buffer, uint32_t at,
@@ -193,14 +188,15 @@ static void feed_buffer(struct shard *shard, struct peer *peer, struct buffer *b
             at += take_in(shard, peer, buffer->bytes + at, end - at);
             continue;
         }
-        switch (frame_scan(&peer->scan, buffer->bytes + at, end - at, &shard->frame_limits)) {
-        case FRAME_WHOLE: {
-            uint32_t bytes = frame_bytes(&peer->scan);
+        switch (peer->wire->scan(&peer->unit, buffer->bytes + at, end - at, &shard->unit_limits)) {
+        case UNIT_WHOLE: {
+            uint32_t bytes = peer->unit.bytes;
             hand_on(shard, peer, buffer, at);
             at += bytes;
             break;
         }
-        case FRAME_PARTIAL:
+        case UNIT_OPEN:
+        case UNIT_PARTIAL:
             if (should_stay(shard, peer, buffer, at, end)) {
                 stay(shard, peer, buffer, at, end);
                 at = end;
@@ -208,7 +204,7 @@ static void feed_buffer(struct shard *shard, struct peer *peer, struct buffer *b
                 at += take_in(shard, peer, buffer->bytes + at, end - at);
             }
             break;
-        case FRAME_BAD:
+        case UNIT_BAD:
             refuse_framing(shard, peer);
             break;
         }
@@ -238,8 +234,8 @@ static void feed_bytes(struct shard *shard, struct peer *peer, const struct io_e
 // header block.
 static void want_rest(struct shard *shard, struct peer *peer) {
     uint32_t lacking = 0;
-    if (peer->state == PEER_OPEN && peer->partial && peer->scan.header_bytes)
-        lacking = frame_bytes(&peer->scan) - peer->partial_bytes;
+    if (peer->state == PEER_OPEN && peer->partial && peer->unit.sized)
+        lacking = peer->unit.bytes - peer->partial_bytes;
     bool direct = lacking > ARRIVAL_BYTES_MAX ||
                   (lacking && peer->connection.receiving == RECEIVING_NOTHING && peer->connection.large);
     if ((direct || peer_lacks_room(peer)) && !make_room_for_frame(shard, peer)) {
@@ -285,8 +281,8 @@ static void forget_unless_direct(struct peer *peer) {
 
 // What is received straight into the frame comes to its end first.
 void feed_cut_off(struct shard *shard, struct peer *peer) {
-    peer->scan.fault = FRAME_FAULT_LATE;
-    peer->scan.fault_at = peer->partial_bytes;
+    peer->unit.fault = UNIT_FAULT_LATE;
+    peer->unit.fault_at = peer->partial_bytes;
     stats_count(&shard->stats, COUNT_CLOSED_SLOW_SENDER);
     refuse(shard, peer);
     connection_want(&peer->connection, NULL, 0);

@@ -84,11 +84,11 @@ static uint32_t had_room_ms(const struct shard *shard, const struct peer *peer) 
 // How long a frame takes in all at the pace at which it has come since it has room; 0 where that can't be
 // told yet.
 static uint64_t pace_ms(const struct shard *shard, const struct peer *peer) {
-    const struct frame_scan *scan = &peer->scan;
+    const struct unit *unit = &peer->unit;
     if (peer->state != PEER_OPEN || !peer->partial || peer_lacks_room(peer) ||
         had_room_ms(shard, peer) < WAIT_MS)
         return 0;
-    uint32_t bytes = scan->header_bytes ? scan->header_bytes + scan->body_bytes : peer->partial->capacity;
+    uint32_t bytes = unit->sized ? unit->bytes : peer->partial->capacity;
     return (uint64_t)had_room_ms(shard, peer) * bytes / peer->partial_bytes;
 }
 

@@ -16,20 +16,20 @@ static void require(bool holds) {
         abort();
 }
 
-static enum frame_result scan_copy(struct frame_scan *scan, const uint8_t *text, size_t bytes,
-                                   const struct frame_limits *limits) {
+static enum unit_result scan_copy(struct unit *scan, const uint8_t *text, size_t bytes,
+                                  const struct unit_limits *limits) {
     uint8_t *copy = malloc(bytes ? bytes : 1);
     require(copy != NULL);
     memcpy(copy, text, bytes);
-    enum frame_result result = frame_scan(scan, copy, bytes, limits);
+    enum unit_result result = frame_scan(scan, copy, bytes, limits);
     free(copy);
     return result;
 }
 
-static enum frame_result scan_cut(struct frame_scan *scan, const uint8_t *text, size_t bytes,
-                                  const struct frame_limits *limits, uint32_t seed) {
-    enum frame_result result = FRAME_PARTIAL;
-    frame_scan_begin(scan);
+static enum unit_result scan_cut(struct unit *scan, const uint8_t *text, size_t bytes,
+                                 const struct unit_limits *limits, uint32_t seed) {
+    enum unit_result result = UNIT_OPEN;
+    unit_begin(scan);
     for (size_t come = 0;;) {
         result = scan_copy(scan, text, come, limits);
         if (come == bytes)
@@ -40,16 +40,18 @@ static enum frame_result scan_cut(struct frame_scan *scan, const uint8_t *text, 
     }
 }
 
-static void require_same(const struct frame_scan *left, const struct frame_scan *right) {
+static void require_same(const struct unit *left, const struct unit *right) {
     require(left->fault == right->fault && left->fault_at == right->fault_at);
-    require(left->header_bytes == right->header_bytes && left->body_bytes == right->body_bytes);
+    require(left->body_at == right->body_at && left->body_bytes == right->body_bytes);
     require(left->length_line_at == right->length_line_at);
     require(left->length_line_bytes == right->length_line_bytes);
-    require(left->canonical == right->canonical && left->version == right->version);
-    require(left->governance_given == right->governance_given);
-    require(left->governance_bad == right->governance_bad && left->governance == right->governance);
-    require(left->timeout_given == right->timeout_given && left->timeout_bad == right->timeout_bad);
-    require(left->timeout_ms == right->timeout_ms);
+    require(left->canonical == right->canonical && left->directives.version == right->directives.version);
+    require(left->directives.governance_given == right->directives.governance_given);
+    require(left->directives.governance_bad == right->directives.governance_bad &&
+            left->directives.governance == right->directives.governance);
+    require(left->directives.timeout_given == right->directives.timeout_given &&
+            left->directives.timeout_bad == right->directives.timeout_bad);
+    require(left->directives.timeout_ms == right->directives.timeout_ms);
 }
 
 // What the naive reader makes of a block: nothing here is shared with the scanner.
@@ -105,7 +107,7 @@ static bool naive_line(struct naive *naive, char *line, size_t at) {
 }
 
 static void naive_read(struct naive *naive, const uint8_t *text, size_t bytes,
-                       const struct frame_limits *limits) {
+                       const struct unit_limits *limits) {
     size_t end = bytes < limits->header_bytes_max ? bytes : limits->header_bytes_max;
     for (size_t at = 0;;) {
         const uint8_t *stop = memmem(text + at, end - at, "\r\n", 2);
@@ -149,36 +151,35 @@ static bool naive_charset_good(const struct naive *naive) {
     return true;
 }
 
-static void require_flags(const struct frame_scan *scan, const struct naive *naive) {
+static void require_flags(const struct unit *scan, const struct naive *naive) {
     static const char *const levels[] = {"autonomous", "supervised", "human-in-the-loop", "manual"};
     bool major_2 = strcmp(naive->version, "2") == 0 || strncmp(naive->version, "2.", 2) == 0;
-    enum frame_version version = !naive->versions ? FRAME_VERSION_ABSENT
-                                 : major_2        ? FRAME_VERSION_SERVED
-                                                  : FRAME_VERSION_OTHER;
-    require(scan->version == version);
-    require(scan->timeout_given == (naive->timeouts == 1) && scan->governance_given == (naive->levels == 1));
+    enum unit_version version = !naive->versions ? VERSION_ABSENT : major_2 ? VERSION_SERVED : VERSION_OTHER;
+    require(scan->directives.version == version);
+    require(scan->directives.timeout_given == (naive->timeouts == 1) &&
+            scan->directives.governance_given == (naive->levels == 1));
     bool timeout_good = naive->timeout >= 1 && naive->timeout <= 3600000;
-    require(!scan->timeout_given || scan->timeout_bad == !timeout_good);
-    require(!timeout_good || scan->timeout_ms == naive->timeout);
+    require(!scan->directives.timeout_given || scan->directives.timeout_bad == !timeout_good);
+    require(!timeout_good || scan->directives.timeout_ms == naive->timeout);
     bool known = false;
     for (unsigned level = 0; level < 4; level++)
         if (strcmp(naive->level, levels[level]) == 0)
-            known = scan->governance == level;
-    require(!scan->governance_given || scan->governance_bad == !known);
+            known = scan->directives.governance == level;
+    require(!scan->directives.governance_given || scan->directives.governance_bad == !known);
 }
 
-static void require_as_naive(const struct frame_scan *scan, const uint8_t *text, size_t bytes,
-                             const struct frame_limits *limits) {
+static void require_as_naive(const struct unit *scan, const uint8_t *text, size_t bytes,
+                             const struct unit_limits *limits) {
     struct naive naive = {0};
     naive_read(&naive, text, bytes, limits);
     bool judged = !strchr(naive.type, '"');
     if (judged && naive.good)
         naive.good = naive_charset_good(&naive);
-    if (judged || scan->header_bytes)
-        require(naive.good == (scan->header_bytes != 0));
-    if (!scan->header_bytes)
+    if (judged || scan->body_at)
+        require(naive.good == (scan->body_at != 0));
+    if (!scan->body_at)
         return;
-    require(scan->header_bytes == naive.header_bytes && scan->body_bytes == naive.length);
+    require(scan->body_at == naive.header_bytes && scan->body_bytes == naive.length);
     require(scan->length_line_at == naive.length_line_at);
     char line[40];
     int canonical = snprintf(line, sizeof line, "Content-Length: %llu\r\n", naive.length);
@@ -188,26 +189,27 @@ static void require_as_naive(const struct frame_scan *scan, const uint8_t *text,
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const uint32_t header_limits[] = {24, 64, 200, 512},
-                          body_limits[] = {16, 1000, 1 << 24, UINT32_MAX};
+                          body_limits[] = {16, 1000, 1 << 24, UINT32_MAX - 512};
     if (size < 3)
         return 0;
-    struct frame_limits limits = {.header_bytes_max = header_limits[data[0] & 3],
-                                  .body_bytes_max = body_limits[data[0] >> 2 & 3]};
+    struct unit_limits limits = {.header_bytes_max = header_limits[data[0] & 3],
+                                 .body_bytes_max = body_limits[data[0] >> 2 & 3]};
     uint32_t seed = (uint32_t)data[1] << 8 | data[2];
     const uint8_t *text = data + 3;
     size_t bytes = size - 3;
-    struct frame_scan whole, cut;
-    frame_scan_begin(&whole);
-    enum frame_result result = scan_copy(&whole, text, bytes, &limits);
+    struct unit whole, cut;
+    unit_begin(&whole);
+    enum unit_result result = scan_copy(&whole, text, bytes, &limits);
     require(scan_cut(&cut, text, bytes, &limits, seed) == result);
     require_same(&whole, &cut);
-    require((result == FRAME_BAD) == (whole.fault != FRAME_FAULT_NONE));
-    require(result != FRAME_BAD || (whole.fault_at <= bytes && whole.fault_at <= limits.header_bytes_max));
-    bool block_open = !whole.header_bytes && result == FRAME_PARTIAL;
+    require((result == UNIT_BAD) == (whole.fault != UNIT_FAULT_NONE));
+    require(result != UNIT_BAD || (whole.fault_at <= bytes && whole.fault_at <= limits.header_bytes_max));
+    bool block_open = result == UNIT_OPEN;
+    require(whole.sized == (whole.body_at != 0) && block_open == (!whole.sized && result != UNIT_BAD));
     require(!block_open || bytes < limits.header_bytes_max);
-    require(whole.fault != FRAME_FAULT_HEADER_TOO_LARGE || whole.fault_at == limits.header_bytes_max);
-    bool all_come = whole.header_bytes && bytes - whole.header_bytes >= whole.body_bytes;
-    require((result == FRAME_WHOLE) == all_come);
+    require(whole.fault != UNIT_FAULT_HEADER_TOO_LARGE || whole.fault_at == limits.header_bytes_max);
+    bool all_come = whole.body_at && bytes - whole.body_at >= whole.body_bytes;
+    require((result == UNIT_WHOLE) == all_come);
     require_as_naive(&whole, text, bytes, &limits);
     return 0;
 }

@@ -14,18 +14,19 @@
 #include "core/base/limits.h"
 #include "core/base/memory.h"
 #include "core/send/parcel.h"
+#include "core/wire/frame.h"
 
 struct fixture {
     struct buffer_budget budget;
     struct buffer_pool buffers;
     struct parcel_pool parcels;
     struct buffer *buffer;
-    struct frame_scan scan;
+    struct unit scan;
     struct frame frame;
 };
 
 static void set_up(struct fixture *fixture, const char *text) {
-    static const struct frame_limits limits = {8192, 1 << 24};
+    static const struct unit_limits limits = {8192, 1 << 24};
     enum { AT = 7 }; // a frame rarely begins where its buffer does
     *fixture = (struct fixture){.budget.bytes_max = 1 << 24};
     buffer_pool_init(&fixture->buffers, &fixture->budget);
@@ -33,9 +34,9 @@ static void set_up(struct fixture *fixture, const char *text) {
     fixture->buffer = buffer_take(&fixture->buffers);
     memset(fixture->buffer->bytes, '#', fixture->buffer->capacity);
     memcpy(fixture->buffer->bytes + AT, text, strlen(text));
-    frame_scan_begin(&fixture->scan);
+    unit_begin(&fixture->scan);
     assert_int_equal(frame_scan(&fixture->scan, fixture->buffer->bytes + AT, strlen(text), &limits),
-                     FRAME_WHOLE);
+                     UNIT_WHOLE);
     fixture->frame = frame_at(fixture->buffer, AT, &fixture->scan);
 }
 

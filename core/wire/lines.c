@@ -1,0 +1,61 @@
+#include "core/wire/lines.h"
+
+#include <string.h>
+
+static bool is_blank(const uint8_t *bytes, uint32_t count) {
+    for (uint32_t at = 0; at < count; at++)
+        if (bytes[at] != ' ' && bytes[at] != '\t' && bytes[at] != '\r')
+            return false;
+    return true;
+}
+
+// The line has `bytes` before its end. A text begins with something else than white space, so of a line that
+// isn't blank a byte or two are looked at.
+static enum unit_result close_line(struct unit *unit, const uint8_t *line, uint32_t bytes, uint32_t whole) {
+    if (bytes && line[bytes - 1] == '\r')
+        bytes--;
+    unit->sized = true;
+    unit->bytes = whole;
+    unit->body_bytes = is_blank(line, bytes) ? 0 : bytes;
+    return UNIT_WHOLE;
+}
+
+static enum unit_result refuse_line(struct unit *unit, const struct unit_limits *limits) {
+    unit->fault = UNIT_FAULT_BODY_TOO_LARGE;
+    unit->fault_at = limits->body_bytes_max;
+    return UNIT_BAD;
+}
+
+// The line feed within the limit, or behind a CR that stands right behind it; else NULL.
+static const uint8_t *find_feed(const struct unit *unit, const uint8_t *line, uint32_t end, uint32_t max) {
+    uint32_t within = end <= max ? end : max + 1;
+    const uint8_t *feed = within > unit->at ? memchr(line + unit->at, '\n', within - unit->at) : NULL;
+    if (!feed && end > max + 1 && line[max] == '\r' && line[max + 1] == '\n')
+        return line + max + 1;
+    return feed;
+}
+
+enum unit_result lines_scan(struct unit *unit, const uint8_t *line, size_t bytes,
+                            const struct unit_limits *limits) {
+    if (unit->sized)
+        return UNIT_WHOLE;
+    if (unit->fault)
+        return UNIT_BAD;
+    uint32_t open_max = lines_open_max(limits), max = limits->body_bytes_max;
+    uint32_t end = bytes < open_max ? (uint32_t)bytes : open_max;
+    const uint8_t *feed = find_feed(unit, line, end, max);
+    if (feed)
+        return close_line(unit, line, (uint32_t)(feed - line), (uint32_t)(feed - line) + 1);
+    unit->at = end;
+    if (end == open_max || (end > max && line[max] != '\r'))
+        return refuse_line(unit, limits);
+    return UNIT_OPEN;
+}
+
+enum unit_result lines_end(struct unit *unit, const uint8_t *line, size_t bytes) {
+    return close_line(unit, line, (uint32_t)bytes, (uint32_t)bytes);
+}
+
+uint32_t lines_open_max(const struct unit_limits *limits) {
+    return limits->body_bytes_max + sizeof "\r\n" - 1;
+}
