@@ -166,7 +166,7 @@ static bool add_copied(struct shipment *shipment, struct stage *stage, const str
 }
 
 static void add_carried(struct shipment *shipment, const struct parcel *parcel) {
-    for (unsigned index = 0; index < parcel->piece_count; index++)
+    for (unsigned index = parcel->piece_first; index < parcel->piece_end; index++)
         if (parcel->pieces[index].count)
             add_vector(shipment, parcel->pieces[index].bytes, parcel->pieces[index].count);
 }
@@ -179,8 +179,8 @@ void outbox_gather(struct outbox *outbox, struct stage *stage, struct shipment *
     parcel_list_init(&shipment->carried);
     for (struct parcel_list *lane; (lane = first_lane(outbox));) {
         struct parcel *parcel = lane->first;
-        assert(parcel->hole_count == 0);
-        if (shipment->count + parcel->piece_count > SEND_VECTORS_MAX)
+        assert(parcel->dressed);
+        if (shipment->count + parcel->piece_end - parcel->piece_first > SEND_VECTORS_MAX)
             break;
         if (parcel->bytes <= COPY_BYTES_MAX && add_copied(shipment, stage, parcel)) {
             parcel_list_append(copied, take_from(outbox, lane));

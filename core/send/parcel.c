@@ -9,8 +9,8 @@
 // Parcels at rest beyond this many go back to the allocator.
 enum { FREE_COUNT_MAX = 16 * 1024, UNSETTLED_MAX = 64 * 1024 };
 
-static const char length_name[] = "Content-Length: ";
-enum { LENGTH_NAME_BYTES = sizeof length_name - 1, LENGTH_LINE_BYTES_MAX = LENGTH_NAME_BYTES + 10 + 2 };
+// Behind the length line of a block that has no other fields.
+static const char block_end[] = "\r\n";
 
 void parcel_pool_init(struct parcel_pool *pool, struct buffer_budget *budget, uint32_t shard) {
     *pool = (struct parcel_pool){.budget = budget, .shard = shard};
@@ -65,8 +65,9 @@ bool parcel_pool_full(const struct parcel_pool *pool) {
 
 // Text of the parcel's own is taken over.
 static void own(struct parcel *parcel, char *text, size_t bytes) {
+    assert(bytes <= UINT32_MAX);
     parcel->text = text;
-    parcel->text_bytes = bytes;
+    parcel->text_bytes = (uint32_t)bytes;
 }
 
 static void disown(struct parcel *parcel) {
@@ -108,13 +109,15 @@ static struct parcel *take(struct parcel_pool *pool, enum budget_use use) {
     parcel->text = parcel->inline_text;
     parcel->hub_id = 0;
     parcel->bytes = 0;
-    parcel->head_bytes = 0;
     parcel->frames = 1;
     parcel->shares = 0;
     parcel->lane = LANE_NORMAL;
-    parcel->piece_count = 0;
+    parcel->piece_first = parcel->piece_end = PARCEL_HEAD_PIECES;
+    parcel->pieces[0] = parcel->pieces[1] = (struct piece){0};
+    parcel->pieces[2] = (struct piece){block_end, sizeof block_end - 1};
     parcel->hole_count = 0;
     parcel->unfinished = false;
+    parcel->dressed = false;
     return parcel;
 }
 
@@ -138,22 +141,15 @@ struct parcel *parcel_drop(struct parcel *parcel) {
 static void add(struct parcel *parcel, const uint8_t *bytes, size_t count) {
     if (count == 0)
         return;
-    struct piece *last = parcel->piece_count ? &parcel->pieces[parcel->piece_count - 1] : NULL;
+    struct piece *last =
+        parcel->piece_end > PARCEL_HEAD_PIECES ? &parcel->pieces[parcel->piece_end - 1] : NULL;
     parcel->bytes += count;
     if (last && last->bytes && (const uint8_t *)last->bytes + last->count == bytes) {
         last->count += count;
         return;
     }
-    assert(parcel->piece_count < PARCEL_PIECES_MAX);
-    parcel->pieces[parcel->piece_count++] = (struct piece){.bytes = bytes, .count = count};
-}
-
-// Writes "Content-Length: N\r\n"; returns its length.
-static size_t length_line(char *out, uint64_t body_bytes) {
-    memcpy(out, length_name, LENGTH_NAME_BYTES);
-    size_t count = LENGTH_NAME_BYTES + text_digits(out + LENGTH_NAME_BYTES, body_bytes);
-    memcpy(out + count, "\r\n", 2);
-    return count + 2;
+    assert(parcel->piece_end < PARCEL_PIECES_MAX);
+    parcel->pieces[parcel->piece_end++] = (struct piece){.bytes = bytes, .count = count};
 }
 
 static struct parcel *take_for(struct parcel_pool *pool, struct buffer *buffer, enum budget_use use) {
@@ -170,15 +166,27 @@ struct parcel *parcel_stretch(struct parcel_pool *pool, struct buffer *buffer, s
     struct parcel *parcel = take_for(pool, buffer, BUDGET_MESSAGE);
     if (parcel) {
         parcel->frames = count;
+        parcel->dressed = true;
         add(parcel, buffer->bytes + frames.at, frames.bytes);
     }
     return parcel;
 }
 
 void parcel_shorten(struct parcel *parcel, size_t bytes, uint32_t frames) {
-    assert(parcel->piece_count == 1 && parcel->bytes >= bytes);
-    parcel->bytes = parcel->pieces[0].count = bytes;
+    struct piece *stretch = &parcel->pieces[PARCEL_HEAD_PIECES];
+    assert(parcel->piece_end == PARCEL_HEAD_PIECES + 1 && parcel->bytes >= bytes && frames > 0);
+    parcel->bytes = stretch->count = bytes;
     parcel->frames = frames;
+}
+
+void parcel_narrow(struct parcel *parcel, struct span body) {
+    struct piece *stretch = &parcel->pieces[PARCEL_HEAD_PIECES];
+    assert(parcel->piece_end == PARCEL_HEAD_PIECES + 1 && parcel->dressed);
+    assert(body.at + body.bytes <= stretch->count);
+    *stretch = (struct piece){(const uint8_t *)stretch->bytes + body.at, body.bytes};
+    parcel->bytes = body.bytes;
+    parcel->frames = 1;
+    parcel->dressed = false;
 }
 
 bool parcel_passes(const struct frame *frame) {
@@ -187,56 +195,55 @@ bool parcel_passes(const struct frame *frame) {
            frame->body.bytes == unit->body_bytes;
 }
 
+// The header fields that came with a body go with it.
+static void keep_fields(struct parcel *parcel, const struct frame *frame) {
+    const struct unit *unit = frame->unit;
+    const uint8_t *block = frame->buffer->bytes + frame->at;
+    uint32_t after = unit->length_line_at + unit->length_line_bytes;
+    if (unit->length_line_bytes == 0)
+        return;
+    parcel->pieces[1] = (struct piece){block, unit->length_line_at};
+    parcel->pieces[2] = (struct piece){block + after, unit->body_at - after};
+}
+
 struct parcel *parcel_forward(struct parcel_pool *pool, const struct frame *frame) {
-    if (!parcel_passes(frame)) {
-        struct parcel *parcel = parcel_open(pool, frame, NULL, 0);
-        if (parcel)
-            parcel_fill(parcel, NULL); // no text, no memory
-        return parcel;
-    }
     struct parcel *parcel = take_for(pool, frame->buffer, BUDGET_MESSAGE);
     if (!parcel)
         return NULL;
-    parcel->head_bytes = frame->unit->body_at;
-    add(parcel, frame->buffer->bytes + frame->at, (size_t)frame->unit->body_at + frame->body.bytes);
+    keep_fields(parcel, frame);
+    if (parcel_passes(frame)) // its length line may stay
+        parcel->pieces[0] = (struct piece){frame->buffer->bytes + frame->at, frame->unit->length_line_bytes};
+    add(parcel, frame_body(frame), frame->body.bytes);
     return parcel;
 }
 
-// The Content-Length line and the values are text that parcel_fill writes; until then the first piece's count
-// is the length of the body without the values.
-static struct parcel *open(struct parcel_pool *pool, const struct frame *frame, const struct span *values,
-                           unsigned count, enum budget_use use) {
+static struct parcel *open_holes(struct parcel_pool *pool, const struct frame *frame,
+                                 const struct span *values, unsigned count, enum budget_use use) {
     struct parcel *parcel = take_for(pool, frame->buffer, use);
     if (!parcel)
         return NULL;
     assert(count <= PARCEL_HOLES_MAX);
-    const struct unit *unit = frame->unit;
-    const uint8_t *start = frame->buffer->bytes + frame->at, *body = frame_body(frame);
-    uint32_t after = unit->length_line_at + unit->length_line_bytes, at = 0, kept = frame->body.bytes;
-    parcel->pieces[parcel->piece_count++] = (struct piece){0};
-    add(parcel, start, unit->length_line_at);
-    add(parcel, start + after, unit->body_at - after);
-    parcel->head_bytes = parcel->bytes;
+    keep_fields(parcel, frame);
+    const uint8_t *body = frame_body(frame);
+    uint32_t at = 0;
     for (unsigned index = 0; index < count; index++) {
         add(parcel, body + at, values[index].at - at);
-        parcel->holes[parcel->hole_count++] = parcel->piece_count;
-        parcel->pieces[parcel->piece_count++] = (struct piece){0};
+        parcel->holes[parcel->hole_count++] = parcel->piece_end;
+        parcel->pieces[parcel->piece_end++] = (struct piece){0};
         at = values[index].at + values[index].bytes;
-        kept -= values[index].bytes;
     }
     add(parcel, body + at, frame->body.bytes - at);
-    parcel->pieces[0].count = kept;
     return parcel;
 }
 
 struct parcel *parcel_open(struct parcel_pool *pool, const struct frame *frame, const struct span *values,
                            unsigned count) {
-    return open(pool, frame, values, count, BUDGET_MESSAGE);
+    return open_holes(pool, frame, values, count, BUDGET_MESSAGE);
 }
 
 struct parcel *parcel_open_answer(struct parcel_pool *pool, const struct frame *frame,
                                   const struct span *id) {
-    return open(pool, frame, id, 1, BUDGET_OWED);
+    return open_holes(pool, frame, id, 1, BUDGET_OWED);
 }
 
 // Perhaps on another shard than the pool's, so that the budget is told at once.
@@ -253,23 +260,24 @@ static bool make_text(struct parcel *parcel, size_t bytes) {
     return text != NULL;
 }
 
+// The length line may want the begin of the text in the parcel itself.
 bool parcel_fill(struct parcel *parcel, const struct piece *texts) {
     size_t sum = 0;
     for (unsigned index = 0; index < parcel->hole_count; index++)
         sum += texts[index].count;
-    if (sum > PARCEL_TEXT_BYTES - LENGTH_LINE_BYTES_MAX && !make_text(parcel, LENGTH_LINE_BYTES_MAX + sum))
-        return false;
-    size_t line = length_line(parcel->text, parcel->pieces[0].count + sum);
-    parcel->pieces[0] = (struct piece){.bytes = parcel->text, .count = line};
-    char *to = parcel->text + line;
+    char *to = parcel->inline_text + WIRE_HEAD_BYTES_MAX;
+    if (sum > PARCEL_TEXT_BYTES - WIRE_HEAD_BYTES_MAX) {
+        if (!make_text(parcel, sum))
+            return false;
+        to = parcel->text;
+    }
     for (unsigned index = 0; index < parcel->hole_count; index++) {
         memcpy(to, texts[index].bytes, texts[index].count);
         parcel->pieces[parcel->holes[index]] = (struct piece){.bytes = to, .count = texts[index].count};
         to += texts[index].count;
     }
     parcel->hole_count = 0;
-    parcel->head_bytes += line;
-    parcel->bytes += line + sum;
+    parcel->bytes += sum;
     return true;
 }
 
@@ -299,9 +307,9 @@ struct parcel *parcel_copy_of(struct parcel_pool *pool, const struct parcel *par
     parcel_copy(parcel, (uint8_t *)text);
     copy->hub_id = parcel->hub_id;
     copy->lane = parcel->lane;
-    copy->head_bytes = parcel->head_bytes;
     copy->frames = parcel->frames;
     copy->unfinished = parcel->unfinished;
+    copy->dressed = parcel->dressed;
     return copy;
 }
 
@@ -313,28 +321,115 @@ struct parcel *parcel_share(struct parcel_pool *pool, struct parcel *origin) {
     origin->shares++;
     parcel->origin = origin;
     parcel->bytes = origin->bytes;
-    parcel->head_bytes = origin->head_bytes;
     parcel->frames = origin->frames;
     parcel->lane = origin->lane;
-    parcel->piece_count = origin->piece_count;
-    memcpy(parcel->pieces, origin->pieces, origin->piece_count * sizeof *origin->pieces);
+    parcel->dressed = origin->dressed;
+    parcel->piece_end = origin->piece_end;
+    memcpy(parcel->pieces, origin->pieces, origin->piece_end * sizeof *origin->pieces);
     return parcel;
 }
 
-void parcel_enclose(struct parcel *parcel, const char *before, const char *behind) {
-    struct piece old[PARCEL_PIECES_MAX];
-    unsigned count = parcel->piece_count;
-    size_t skip = parcel->head_bytes;
-    memcpy(old, parcel->pieces, count * sizeof *old);
-    parcel->piece_count = 0;
-    parcel->bytes = parcel->head_bytes = 0;
-    add(parcel, (const uint8_t *)before, strlen(before));
-    for (unsigned index = 0; index < count; index++) {
-        size_t skipped = skip < old[index].count ? skip : old[index].count;
-        skip -= skipped;
-        add(parcel, (const uint8_t *)old[index].bytes + skipped, old[index].count - skipped);
+void parcel_enclose(struct parcel *parcel, const char *before) {
+    assert(!parcel->dressed && parcel->hole_count == 0 && parcel->piece_end < PARCEL_PIECES_MAX);
+    struct piece *body = &parcel->pieces[PARCEL_HEAD_PIECES];
+    memmove(body + 1, body, (size_t)(parcel->piece_end - PARCEL_HEAD_PIECES) * sizeof *body);
+    *body = (struct piece){before, strlen(before)};
+    parcel->piece_end++;
+    parcel->bytes += body->count;
+    parcel->pieces[0] = parcel->pieces[1] = (struct piece){0};
+    parcel->pieces[2] = (struct piece){block_end, sizeof block_end - 1};
+}
+
+// --- The envelope
+
+static bool is_break(uint8_t byte) {
+    return byte == '\r' || byte == '\n';
+}
+
+bool parcel_breaks(const struct parcel *parcel) {
+    for (unsigned index = PARCEL_HEAD_PIECES; index < parcel->piece_end; index++) {
+        const struct piece *piece = &parcel->pieces[index];
+        if (memchr(piece->bytes, '\n', piece->count) || memchr(piece->bytes, '\r', piece->count))
+            return true;
     }
-    add(parcel, (const uint8_t *)behind, strlen(behind));
+    return false;
+}
+
+static void flatten(struct parcel *parcel) {
+    if (!parcel_breaks(parcel))
+        return;
+    assert(!parcel->origin);
+    for (unsigned index = PARCEL_HEAD_PIECES; index < parcel->piece_end; index++) {
+        union {
+            const void *from;
+            uint8_t *to;
+        } unconst = {.from = parcel->pieces[index].bytes}; // what is received is sent, and const there
+        for (size_t at = 0; at < parcel->pieces[index].count; at++)
+            if (is_break(unconst.to[at]))
+                unconst.to[at] = ' ';
+    }
+}
+
+static void put_before(struct parcel *parcel, struct piece piece) {
+    if (piece.count == 0)
+        return;
+    parcel->pieces[--parcel->piece_first] = piece;
+    parcel->bytes += piece.count;
+}
+
+// What lies right before the first piece is made a part of it.
+static void put_before_body(struct parcel *parcel, struct piece piece) {
+    struct piece *body = &parcel->pieces[PARCEL_HEAD_PIECES];
+    if ((const uint8_t *)piece.bytes + piece.count == body->bytes) {
+        body->bytes = piece.bytes;
+        body->count += piece.count;
+        parcel->bytes += piece.count;
+    } else {
+        put_before(parcel, piece);
+    }
+}
+
+static void put_head(struct parcel *parcel, const struct wire *wire, size_t body_bytes) {
+    struct piece line = parcel->pieces[0], before = parcel->pieces[1], after = parcel->pieces[2];
+    if (wire->has_fields)
+        put_before_body(parcel, after);
+    if (wire->has_fields && line.count) {
+        put_before_body(parcel, line);
+        return;
+    }
+    if (wire->has_fields)
+        put_before(parcel, before);
+    if (wire->head)
+        put_before(parcel, (struct piece){parcel->inline_text, wire->head(parcel->inline_text, body_bytes)});
+}
+
+static void put_behind(struct parcel *parcel, const char *text) {
+    add(parcel, (const uint8_t *)text, strlen(text));
+}
+
+void parcel_dress(struct parcel *parcel, const struct wire *wire) {
+    assert(!parcel->dressed && !parcel->unfinished && parcel->hole_count == 0);
+    if (wire->one_line)
+        flatten(parcel);
+    put_head(parcel, wire, parcel->bytes);
+    put_behind(parcel, wire->tail);
+    parcel->dressed = true;
+}
+
+void parcel_dress_chain(struct parcel *first, const struct wire *wire, size_t bytes, const char *behind) {
+    size_t behind_bytes = strlen(behind);
+    for (struct parcel *parcel = first; parcel; parcel = parcel->next) {
+        assert(!parcel->dressed && parcel->hole_count == 0);
+        if (wire->one_line)
+            flatten(parcel);
+        if (parcel == first)
+            put_head(parcel, wire, bytes + behind_bytes);
+        if (!parcel->unfinished) {
+            put_behind(parcel, behind);
+            put_behind(parcel, wire->tail);
+        }
+        parcel->dressed = true;
+    }
 }
 
 // The pieces around a spliced value are short, and a call costs more than copying them.
@@ -354,7 +449,7 @@ static void copy(uint8_t *out, const uint8_t *from, size_t count) {
 }
 
 void parcel_copy(const struct parcel *parcel, uint8_t *out) {
-    for (unsigned index = 0; index < parcel->piece_count; index++) {
+    for (unsigned index = parcel->piece_first; index < parcel->piece_end; index++) {
         copy(out, parcel->pieces[index].bytes, parcel->pieces[index].count);
         out += parcel->pieces[index].count;
     }

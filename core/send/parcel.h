@@ -1,15 +1,20 @@
-// One frame on its way out: a list of pieces, most of them stretches of the buffer in which it came in, some
+// One body on its way out: a list of pieces, most of them stretches of the buffer in which it came in, some
 // of them a few bytes of text that the hub put in their place. The body itself is never copied into a parcel.
 //
-//     Content-Length: 217\r\n | other fields ... \r\n{"jsonrpc":"2.0","id": | 4503599627370498 |
-//     ,"method":...} text                      buffer                                        text buffer
+//     {"jsonrpc":"2.0","id": | 4503599627370498 | ,"method":...}
+//     buffer                   text               buffer
+//
+// Before the body there is room for an envelope, which is put on when the parcel is queued for its receiver
+// (parcel_dress): what stands there depends on the receiver's wire, and on the header fields that came with
+// the body.
 //
 // A parcel belongs to the shard that made it, as does the buffer it refers to. It may be lent to another
-// shard, which queues and sends it and then returns it; only its owner drops it. Where one frame goes to
+// shard, which queues and sends it and then returns it; only its owner drops it. Where one body goes to
 // many, each receiver's parcel is a share of one origin, which may be another shard's: the origin goes home
 // when the last share is gone.
 #pragma once
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,20 +27,21 @@
 
 enum {
     PARCEL_HOLES_MAX = 4, // the id and three progress tokens
-    // The length line, the fields before it, what lies around the holes, the holes, and what a batch puts
-    // before and behind an answer.
-    PARCEL_PIECES_MAX = 2 + (PARCEL_HOLES_MAX + 1) + PARCEL_HOLES_MAX + 2,
+    // An envelope's: the length line, the fields before it, and what follows them.
+    PARCEL_HEAD_PIECES = 3,
+    // What lies around the holes, the holes, what an array puts before a body, and what a wire puts behind
+    // it.
+    PARCEL_PIECES_MAX = PARCEL_HEAD_PIECES + (PARCEL_HOLES_MAX + 1) + PARCEL_HOLES_MAX + 1,
     PARCEL_TEXT_BYTES = 64,
 };
 
 // Where it waits in an outbox: what is sent first, last.
 enum parcel_lane { LANE_URGENT, LANE_HIGH, LANE_NORMAL, LANES_COUNT };
 
-// A header block and a body as they lie in a buffer. The body follows its header block, or is a member of the
-// batch that does.
+// A unit and a body as they lie in a buffer. The body is the unit's, or a member of the batch that is.
 struct frame {
     struct buffer *buffer;
-    uint32_t at; // of the header block
+    uint32_t at; // of the unit
     const struct unit *unit;
     struct span body; // of the buffer
 };
@@ -64,19 +70,22 @@ struct parcel {
     char *text;                 // inline_text, or memory of its own
     struct span body;           // of the buffer: of a response, as it came
     uint64_t hub_id;            // of a forwarded request; else 0
-    size_t text_bytes;          // of the text, where it is memory of its own
-    size_t bytes;               // of all pieces together
-    size_t head_bytes;          // of them, in the header block
-    uint32_t frames; // that these bytes are: more than one of a stretch, none of a chain's first part
-    uint32_t shares; // parcels of which this is the origin, on the shard that has it
+    size_t bytes;               // of all pieces from piece_first on together
+    uint32_t text_bytes;        // of the text, where it is memory of its own
+    uint32_t frames;            // that these bytes are: more than one of a stretch
+    uint32_t shares;            // parcels of which this is the origin, on the shard that has it
     uint8_t lane;
-    uint8_t piece_count;
+    uint8_t piece_first; // PARCEL_HEAD_PIECES, until the envelope is on
+    uint8_t piece_end;
     uint8_t hole_count;              // still to be filled
     uint8_t holes[PARCEL_HOLES_MAX]; // the pieces that the spliced values fill
-    bool unfinished;                 // the frame goes on in the parcel behind it
+    bool unfinished;                 // the body goes on in the parcel behind it
+    bool dressed;                    // the envelope is on
     char inline_text[PARCEL_TEXT_BYTES];
     struct piece pieces[PARCEL_PIECES_MAX];
 };
+
+static_assert(sizeof(struct parcel) <= 400, "a parcel is made for each frame and receiver");
 
 struct parcel_pool {
     struct parcel *free;
@@ -99,30 +108,30 @@ bool parcel_pool_full(const struct parcel_pool *pool);
 // Each takes room in the budget for what the parcel takes itself, and finds none where its use of the budget
 // has none (buffer.h).
 
-// The frame as it lies, but for a Content-Length line that isn't canonical. Takes a reference on its buffer.
-// NULL when memory or the budget is used up, as below.
+// The body as it lies. Takes a reference on its buffer. NULL when memory or the budget is used up, as below.
 struct parcel *parcel_forward(struct parcel_pool *pool, const struct frame *frame);
-// Whole canonical frames that lie side by side, as they lie: likewise. It can't be enclosed.
+// Whole canonical frames that lie side by side, as they lie: likewise. It is dressed for the framed wire, and
+// for no other.
 struct parcel *parcel_stretch(struct parcel_pool *pool, struct buffer *buffer, struct span frames,
                               uint32_t count);
-// Whether parcel_forward would pass the frame as it lies.
+// Whether the frame lies as it would leave for the framed wire.
 bool parcel_passes(const struct frame *frame);
-// The frame with values of its body to be replaced: a hole for each of `values`, which are stretches of the
+// The body with values in it to be replaced: a hole for each of `values`, which are stretches of the
 // body in rising order. parcel_fill must follow before it is sent; that may happen on another shard. NULL
 // when memory is used up.
 struct parcel *parcel_open(struct parcel_pool *pool, const struct frame *frame, const struct span *values,
                            unsigned count);
 // The same for an answer, whose id is to be replaced. It may take the last of the budget.
 struct parcel *parcel_open_answer(struct parcel_pool *pool, const struct frame *frame, const struct span *id);
-// Fills the holes in their order with `texts`, as many as there are holes, and writes the Content-Length that
-// follows from them. An empty text leaves nothing. False when memory is used up; the parcel is then as
-// before.
+// Fills the holes in their order with `texts`, as many as there are holes. An empty text leaves nothing.
+// False when memory is used up; the parcel is then as before.
 bool parcel_fill(struct parcel *parcel, const struct piece *texts);
-// A frame of the hub's own, header block and all: takes `text`, which memory_take gave. It may take the last
+// A body of the hub's own: takes `text`, which memory_take gave. It may take the last
 // of the budget. NULL when memory or the budget is used up; the text is then the caller's still.
 struct parcel *parcel_own(struct parcel_pool *pool, char *text, size_t count);
-// A parcel of this pool with all bytes of another one, in text of its own, so that it keeps no buffer. NULL
-// when memory or the budget is used up.
+// A parcel of this pool with all bytes of another one, in text of its own, so that it keeps no buffer: of one
+// that isn't dressed the body alone, without the header fields that came with it. NULL when memory or the
+// budget is used up.
 struct parcel *parcel_copy_of(struct parcel_pool *pool, const struct parcel *parcel);
 // A parcel of this pool with the pieces of `origin`, which stays until it has been let go as often as it was
 // shared, and once more. NULL when memory is used up, or the part of the budget that events may take.
@@ -133,8 +142,19 @@ void parcel_shorten(struct parcel *parcel, size_t bytes, uint32_t frames);
 // shared once less now, or NULL.
 struct parcel *parcel_drop(struct parcel *parcel);
 
-// Leaves the body alone and puts marks around it, static texts that may be empty.
-void parcel_enclose(struct parcel *parcel, const char *before, const char *behind);
+// Makes the body a part of an array: puts a mark before it, a static text, and takes away what came with it.
+void parcel_enclose(struct parcel *parcel, const char *before);
+
+// Puts the envelope on, for a receiver of this wire. It needs no memory. Where the wire has one line a body,
+// the body's line breaks become spaces where they lie: nobody else may read it. A share is the exception: its
+// origin must have none (parcel_breaks).
+void parcel_dress(struct parcel *parcel, const struct wire *wire);
+// The same for a body of several parcels, `bytes` in all, from first to last; `behind` is put at its end.
+void parcel_dress_chain(struct parcel *first, const struct wire *wire, size_t bytes, const char *behind);
+// Whether there is a line break in the body.
+bool parcel_breaks(const struct parcel *parcel);
+// Of a share of a stretch, leaves one frame's body, undressed: `body` is a span of the stretch.
+void parcel_narrow(struct parcel *parcel, struct span body);
 
 // Copies all pieces, parcel->bytes in all, to `out`.
 void parcel_copy(const struct parcel *parcel, uint8_t *out);

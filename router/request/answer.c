@@ -50,7 +50,7 @@ void answer_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, struct 
         return;
     }
     struct batch *batch = pending->batch;
-    if (batch && !batch_has_room(shard, batch, parcel->bytes - parcel->head_bytes)) {
+    if (batch && !batch_has_room(shard, batch, parcel->bytes)) {
         answer_without_room(shard, pending, parcel->bytes);
         send_release(shard, parcel);
         return;

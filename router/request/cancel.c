@@ -1,6 +1,6 @@
 #include "router/request/cancel.h"
 
-#include "router/send/reply.h"
+#include "core/base/text.h"
 #include "router/send/send.h"
 #include "router/shard/drop.h"
 #include "router/shard/post.h"
@@ -26,17 +26,14 @@ bool cancel_dispatch(struct shard *shard, struct pending *pending, struct parcel
 
 // One of the hub's own, or NULL.
 static struct parcel *own_cancel(struct shard *shard, uint64_t hub_id) {
-    struct text body, frame;
+    struct text body;
     text_init(&body);
-    text_init(&frame);
     text_put(&body, "{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\",\"params\":{\"id\":");
     text_number(&body, (int64_t)hub_id);
     text_put(&body, "}}");
-    reply_frame(&frame, &body);
-    text_deinit(&body);
-    struct parcel *parcel = frame.failed ? NULL : parcel_own(&shard->parcels, frame.bytes, frame.length);
+    struct parcel *parcel = body.failed ? NULL : parcel_own(&shard->parcels, body.bytes, body.length);
     if (!parcel)
-        text_deinit(&frame);
+        text_deinit(&body);
     return parcel;
 }
 

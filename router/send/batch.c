@@ -1,6 +1,5 @@
 #include "router/send/batch.h"
 
-#include "core/base/text.h"
 #include "router/send/send.h"
 #include "router/shard/drop.h"
 
@@ -8,8 +7,8 @@ struct batch {
     struct list link; // in shard.batches, oldest first
     uint64_t opened_ms;
     uint64_t connection;        // whose it is
-    struct parcel_list answers; // whole frames, or bodies alone
-    size_t bytes;               // of their bodies
+    struct parcel_list answers; // undressed
+    size_t bytes;               // of them
     uint32_t count;
     uint32_t due; // and one while members are still being routed
 };
@@ -33,42 +32,15 @@ static void release_answers(struct shard *shard, struct batch *batch) {
         send_release(shard, parcel);
 }
 
-// The header block of the array's frame, or NULL when memory is used up. Each answer has a bracket or a comma
-// before it, and the last one a bracket behind it.
-static struct parcel *head(struct shard *shard, const struct batch *batch) {
-    struct text text;
-    text_init(&text);
-    text_put(&text, "Content-Length: ");
-    text_number(&text, (int64_t)(batch->bytes + batch->count + 1));
-    text_put(&text, "\r\n\r\n");
-    struct parcel *parcel = text.failed ? NULL : parcel_own(&shard->parcels, text.bytes, text.length);
-    if (!parcel) {
-        text_deinit(&text);
-        return NULL;
-    }
-    parcel->unfinished = true;
-    parcel->frames = 0;
-    return parcel;
-}
-
+// Each answer has a bracket or a comma before it, and the last one a bracket behind it.
 static void send_array(struct shard *shard, struct peer *peer, struct batch *batch) {
-    struct parcel *first = head(shard, batch);
-    if (!first) {
-        drop_several(shard, COUNT_DROP_NO_MEMORY, peer->name, batch->bytes, batch->count);
-        release_answers(shard, batch);
-        peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
-        return;
-    }
-    struct parcel_list frame;
-    parcel_list_init(&frame);
-    parcel_list_append(&frame, first);
     const char *before = "[";
-    for (struct parcel *parcel; (parcel = parcel_list_take(&batch->answers)); before = ",") {
-        parcel->unfinished = batch->answers.first != NULL;
-        parcel_enclose(parcel, before, parcel->unfinished ? "" : "]");
-        parcel_list_append(&frame, parcel);
+    for (struct parcel *parcel = batch->answers.first; parcel; parcel = parcel->next, before = ",") {
+        parcel->unfinished = parcel->next != NULL;
+        parcel_enclose(parcel, before);
     }
-    send_queue_chain(shard, peer, &frame);
+    parcel_dress_chain(batch->answers.first, peer->wire, batch->bytes + batch->count, "]");
+    send_queue_chain(shard, peer, &batch->answers);
 }
 
 static void end(struct shard *shard, struct batch *batch) {
@@ -115,8 +87,8 @@ void batch_answer(struct shard *shard, struct batch *batch, struct parcel *parce
     parcel = send_detach(shard, parcel);
     struct peer *peer = peer_find(shard, batch->connection);
     if (peer)
-        peer->batch_bytes += parcel->bytes - parcel->head_bytes;
-    batch->bytes += parcel->bytes - parcel->head_bytes;
+        peer->batch_bytes += parcel->bytes;
+    batch->bytes += parcel->bytes;
     batch->count++;
     parcel_list_append(&batch->answers, parcel);
     batch_miss(shard, batch);

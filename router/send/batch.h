@@ -2,7 +2,7 @@
 // sent as one array, in the order in which they came.
 //
 // What is due: one answer for each request, and one for each member that can't be read. Each of them ends in
-// batch_answer or in batch_miss. The array's frame is a chain of parcels, so that no body is copied but those
+// batch_answer or in batch_miss. The array is a chain of parcels, so that no body is copied but those
 // so small that holding their buffer would cost more.
 #pragma once
 
@@ -26,7 +26,7 @@ void batch_expect(struct batch *batch);
 bool batch_has_room(const struct shard *shard, const struct batch *batch, size_t bytes);
 // How many bytes that are.
 size_t batch_room(const struct shard *shard, const struct batch *batch);
-// An answer that was due came: a parcel that is taken, header block or not.
+// An answer that was due came: a parcel that is taken, undressed.
 void batch_answer(struct shard *shard, struct batch *batch, struct parcel *parcel);
 // An answer that was due won't come.
 void batch_miss(struct shard *shard, struct batch *batch);

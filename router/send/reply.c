@@ -29,15 +29,7 @@ void reply_data_number(struct text *data, const char *name, int64_t value) {
     text_number(data, value);
 }
 
-// --- Frames
-
-void reply_frame(struct text *frame, const struct text *body) {
-    text_put(frame, "Content-Length: ");
-    text_number(frame, (int64_t)body->length);
-    text_put(frame, "\r\n\r\n");
-    text_add(frame, body->bytes, body->length);
-    frame->failed |= body->failed;
-}
+// --- Bodies
 
 static struct parcel *parcel_of_text(struct shard *shard, struct text *text) {
     struct parcel *parcel = text->failed ? NULL : parcel_own(&shard->parcels, text->bytes, text->length);
@@ -46,14 +38,9 @@ static struct parcel *parcel_of_text(struct shard *shard, struct text *text) {
     return parcel;
 }
 
-// Puts the header block before a body and queues the frame; takes the body over. False when memory is used
-// up.
+// Queues a body, which is taken over. False when memory is used up.
 static bool queue_body(struct shard *shard, struct peer *peer, struct text *body) {
-    struct text frame;
-    text_init(&frame);
-    reply_frame(&frame, body);
-    text_deinit(body);
-    struct parcel *parcel = parcel_of_text(shard, &frame);
+    struct parcel *parcel = parcel_of_text(shard, body);
     if (parcel)
         send_queue_owed(shard, peer, parcel);
     return parcel != NULL;

@@ -29,10 +29,6 @@ void reply_missed(struct shard *shard, uint64_t connection, struct reply_to to);
 // Sends a notification of the hub's own; takes the body over. Without memory for it the peer is closed.
 void reply_notify(struct shard *shard, struct peer *peer, struct text *body);
 
-// Writes a frame of the hub's own: a header block and this body. Fails as texts do, also when the body has
-// failed.
-void reply_frame(struct text *frame, const struct text *body);
-
 // Starts `data` as {"key":"value"}; more members may follow with reply_data_number and _string. The closing
 // brace is reply_error's.
 void reply_data_string(struct text *data, const char *key, const void *value, size_t bytes);

@@ -54,6 +54,8 @@ void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel) {
         send_release(shard, parcel);
         return;
     }
+    if (!parcel->dressed)
+        parcel_dress(parcel, peer->wire);
     if (peer->connection.shipment)
         parcel = send_detach(shard, parcel);
     outbox_add(&peer->connection.outbox, parcel);
@@ -84,16 +86,10 @@ void send_queue_chain(struct shard *shard, struct peer *peer, struct parcel_list
 // --- Events that were missed
 
 static struct parcel *notice_of_missed(struct shard *shard, uint32_t count) {
-    static const char before[] = "{\"jsonrpc\":\"2.0\",\"method\":\"hub/dropped\",\"params\":{\"count\":";
-    char digits[20];
-    size_t digit_count = text_digits(digits, count);
     struct text text;
     text_init(&text);
-    text_put(&text, "Content-Length: ");
-    text_number(&text, (int64_t)(sizeof before - 1 + digit_count + 2));
-    text_put(&text, "\r\n\r\n");
-    text_put(&text, before);
-    text_add(&text, digits, digit_count);
+    text_put(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"hub/dropped\",\"params\":{\"count\":");
+    text_number(&text, count);
     text_put(&text, "}}");
     struct parcel *parcel = text.failed ? NULL : parcel_own(&shard->parcels, text.bytes, text.length);
     if (!parcel)

@@ -54,6 +54,7 @@ static void add(struct fixture *fixture, char fill, size_t bytes, enum parcel_la
     memset(text, fill, bytes);
     struct parcel *parcel = parcel_own(&fixture->parcels, text, bytes);
     parcel->lane = (uint8_t)lane;
+    parcel->dressed = true;
     outbox_add(&fixture->outbox, parcel);
 }
 
@@ -158,7 +159,7 @@ static void small_neighbours_become_one_vector_and_large_ones_are_not_copied(voi
     add(&fixture, 'l', COPY_BYTES_MAX + 1, LANE_NORMAL);
     const void *large = NULL;
     for (const struct parcel *parcel = fixture.outbox.lanes[LANE_NORMAL].first; parcel; parcel = parcel->next)
-        large = parcel->pieces[0].bytes; // the last one's
+        large = parcel->pieces[parcel->piece_first].bytes; // the last one's
     outbox_gather(&fixture.outbox, &fixture.stage, &fixture.shipment, &fixture.done);
     assert_int_equal(fixture.shipment.count, 2);
     assert_int_equal(fixture.shipment.vectors[0].iov_len, 1000);
@@ -264,6 +265,7 @@ static void add_request(struct fixture *fixture, uint64_t hub_id) {
     char *text = malloc(sizeof hub_id);
     memcpy(text, &hub_id, sizeof hub_id);
     struct parcel *parcel = parcel_own(&fixture->parcels, text, sizeof hub_id);
+    parcel->dressed = true;
     parcel->lane = hub_id % 5 ? LANE_NORMAL : LANE_HIGH;
     parcel->hub_id = hub_id;
     outbox_add(&fixture->outbox, parcel);

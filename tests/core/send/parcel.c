@@ -49,12 +49,23 @@ static void tear_down(struct fixture *fixture) {
     assert_int_equal(fixture->budget.bytes, 0);
 }
 
-static void assert_reads(const struct parcel *parcel, const char *expected) {
+// What a receiver of this wire gets.
+static void assert_reads_on(struct parcel *parcel, const struct wire *wire, const char *expected) {
     char out[2048];
+    if (!parcel->dressed)
+        parcel_dress(parcel, wire);
     assert_int_equal(parcel->bytes, strlen(expected));
     assert_int_equal(parcel->hole_count, 0);
     parcel_copy(parcel, (uint8_t *)out);
     assert_memory_equal(out, expected, parcel->bytes);
+}
+
+static void assert_reads(struct parcel *parcel, const char *expected) {
+    assert_reads_on(parcel, &wire_framed, expected);
+}
+
+static unsigned piece_count(const struct parcel *parcel) {
+    return parcel->piece_end - parcel->piece_first;
 }
 
 static void a_frame_is_forwarded_as_it_lies(void **state) {
@@ -73,9 +84,9 @@ static void a_frame_is_forwarded_as_it_lies(void **state) {
         struct fixture fixture;
         set_up(&fixture, table[index].in);
         struct parcel *parcel = parcel_forward(&fixture.parcels, &fixture.frame);
-        assert_int_equal(parcel->piece_count, table[index].pieces);
         assert_int_equal(fixture.buffer->references, 2);
         assert_reads(parcel, table[index].out);
+        assert_int_equal(piece_count(parcel), table[index].pieces);
         parcel_drop(parcel);
         assert_int_equal(fixture.buffer->references, 1);
         tear_down(&fixture);
@@ -194,24 +205,121 @@ static void a_member_of_a_batch_is_a_frame(void **state) {
     struct parcel *spliced = parcel_open(&fixture.parcels, &member, &(struct span){6, 1}, 1);
     assert_true(fill(spliced, "77"));
     assert_reads(spliced, "Content-Length: 9\r\nA: b\r\n\r\n{\"id\":77}");
-    parcel_enclose(spliced, "[", "]");
-    assert_reads(spliced, "[{\"id\":77}]");
-    parcel_enclose(whole, "", "");
-    assert_reads(whole, "{\"id\":1}");
     parcel_drop(whole);
     parcel_drop(spliced);
     tear_down(&fixture);
 }
 
-static void a_forwarded_body_is_enclosed(void **state) {
+// Several bodies are one array: what came with each of them goes, and one envelope is around all.
+static void bodies_become_an_array(void **state) {
+    (void)state;
+    static const struct {
+        const struct wire *wire;
+        const char *first, *second;
+    } table[] = {
+        {&wire_framed, "Content-Length: 26\r\n\r\n[{\"id\":77,\n\"a\":1}", ",{\"b\":2}]"},
+        {&wire_lines, "[{\"id\":77, \"a\":1}", ",{\"b\":2}]\n"},
+    };
+    for (size_t index = 0; index < sizeof table / sizeof *table; index++) {
+        struct fixture fixture;
+        set_up(&fixture, "Content-Length: 15\r\nA: b\r\n\r\n{\"id\":1,\n\"a\":1}");
+        struct parcel *first = parcel_open(&fixture.parcels, &fixture.frame, &(struct span){6, 1}, 1);
+        assert_true(fill(first, "77"));
+        char *text = memory_take(7);
+        memcpy(text, "{\"b\":2}", 7);
+        struct parcel *second = parcel_own(&fixture.parcels, text, 7);
+        size_t bytes = first->bytes + second->bytes;
+        parcel_enclose(first, "[");
+        parcel_enclose(second, ",");
+        first->next = second;
+        first->unfinished = true;
+        second->next = NULL;
+        parcel_dress_chain(first, table[index].wire, bytes + 2, "]");
+        assert_reads(first, table[index].first);
+        assert_reads(second, table[index].second);
+        parcel_drop(first);
+        parcel_drop(second);
+        tear_down(&fixture);
+    }
+}
+
+// A receiver of lines gets the body alone, on one line, whatever stood around it and wherever it had breaks.
+static void a_body_becomes_a_line(void **state) {
+    (void)state;
+    static const struct {
+        const char *in, *out;
+    } table[] = {
+        {"Content-Length: 2\r\n\r\n{}", "{}\n"},
+        {"A: b\r\nContent-Length: 2\r\nC: d\r\n\r\n{}", "{}\n"},
+        {"Content-Length: 9\r\n\r\n\r\n{\n\r\n\r}\n", "  {    } \n"},
+        {"Content-Length: 12\r\n\r\n{\"a\":\"b\nc\"}\n", "{\"a\":\"b c\"} \n"},
+    };
+    for (size_t index = 0; index < sizeof table / sizeof *table; index++) {
+        struct fixture fixture;
+        set_up(&fixture, table[index].in);
+        struct parcel *parcel = parcel_forward(&fixture.parcels, &fixture.frame);
+        assert_reads_on(parcel, &wire_lines, table[index].out);
+        parcel_drop(parcel);
+        tear_down(&fixture);
+    }
+}
+
+// A body that came without an envelope gets one.
+static void a_line_becomes_a_frame(void **state) {
     (void)state;
     struct fixture fixture;
     set_up(&fixture, "Content-Length: 2\r\n\r\n{}");
-    struct parcel *parcel = parcel_forward(&fixture.parcels, &fixture.frame);
-    assert_int_equal(parcel->piece_count, 1);
-    parcel_enclose(parcel, ",", "]");
-    assert_reads(parcel, ",{}]");
-    parcel_drop(parcel);
+    struct unit line = {.sized = true, .bytes = 9, .body_bytes = 8};
+    memcpy(fixture.buffer->bytes, "{\"id\":1}\n", 9);
+    struct frame frame = frame_at(fixture.buffer, 0, &line);
+    struct parcel *whole = parcel_forward(&fixture.parcels, &frame);
+    assert_reads(whole, "Content-Length: 8\r\n\r\n{\"id\":1}");
+    struct parcel *spliced = parcel_open(&fixture.parcels, &frame, &(struct span){6, 1}, 1);
+    assert_true(fill(spliced, "123"));
+    assert_reads_on(spliced, &wire_lines, "{\"id\":123}\n");
+    parcel_drop(whole);
+    parcel_drop(spliced);
+    tear_down(&fixture);
+}
+
+// Of one stretch of frames each receiver has its own.
+static void a_frame_of_a_stretch_is_narrowed_to_its_body(void **state) {
+    (void)state;
+    struct fixture fixture;
+    set_up(&fixture, "Content-Length: 2\r\n\r\n{}Content-Length: 3\r\n\r\n[1]");
+    struct span frames = {fixture.frame.at, 23 + 24};
+    struct parcel *origin = parcel_stretch(&fixture.parcels, fixture.buffer, frames, 2);
+    struct parcel *all = parcel_share(&fixture.parcels, origin),
+                  *one = parcel_share(&fixture.parcels, origin);
+    parcel_narrow(one, (struct span){23 + 21, 3});
+    assert_reads_on(one, &wire_lines, "[1]\n");
+    assert_reads(all, "Content-Length: 2\r\n\r\n{}Content-Length: 3\r\n\r\n[1]");
+    assert_int_equal(all->frames, 2);
+    assert_int_equal(one->frames, 1);
+    assert_true(parcel_breaks(all));
+    parcel_drop(one);
+    parcel_drop(all);
+    origin->shares = 0; // let go twice
+    parcel_drop(origin);
+    tear_down(&fixture);
+}
+
+// One body goes to receivers of different wires.
+static void shares_are_dressed_each_for_its_receiver(void **state) {
+    (void)state;
+    struct fixture fixture;
+    set_up(&fixture, "Content-Length: 2\r\nA: b\r\n\r\n{}");
+    struct parcel *origin = parcel_forward(&fixture.parcels, &fixture.frame);
+    struct parcel *line = parcel_share(&fixture.parcels, origin),
+                  *frame = parcel_share(&fixture.parcels, origin);
+    assert_reads_on(line, &wire_lines, "{}\n");
+    assert_reads(frame, "Content-Length: 2\r\nA: b\r\n\r\n{}");
+    assert_int_equal(piece_count(frame), 1);
+    assert_false(origin->dressed);
+    parcel_drop(line);
+    parcel_drop(frame);
+    origin->shares = 0; // let go twice
+    parcel_drop(origin);
     tear_down(&fixture);
 }
 
@@ -248,6 +356,7 @@ static void a_copy_keeps_no_buffer(void **state) {
     struct parcel *parcel = parcel_forward(&fixture.parcels, &fixture.frame);
     parcel->hub_id = 77;
     parcel->lane = LANE_HIGH;
+    parcel_dress(parcel, &wire_framed);
     struct parcel *copy = parcel_copy_of(&fixture.parcels, parcel);
     parcel_drop(parcel);
     assert_int_equal(fixture.buffer->references, 1);
@@ -350,7 +459,11 @@ int main(void) {
         cmocka_unit_test(without_memory_nothing_is_kept),
         cmocka_unit_test(several_values_are_spliced_and_cut),
         cmocka_unit_test(a_member_of_a_batch_is_a_frame),
-        cmocka_unit_test(a_forwarded_body_is_enclosed),
+        cmocka_unit_test(bodies_become_an_array),
+        cmocka_unit_test(a_body_becomes_a_line),
+        cmocka_unit_test(a_line_becomes_a_frame),
+        cmocka_unit_test(a_frame_of_a_stretch_is_narrowed_to_its_body),
+        cmocka_unit_test(shares_are_dressed_each_for_its_receiver),
         cmocka_unit_test(shares_keep_their_origin),
         cmocka_unit_test(the_budget_bounds_each_use),
         cmocka_unit_test(texts_are_within_the_budget),
