@@ -16,8 +16,9 @@
 
 enum { HOST_BYTES_MAX = INET6_ADDRSTRLEN, PORT_DIGITS_MAX = 5, PORT_MAX = 65535 };
 
-static const char TCP_SCHEME[] = "tcp://";
-static const char UNIX_SCHEME[] = "unix://";
+static const char TCP_SCHEME[] = "tcp";
+static const char UNIX_SCHEME[] = "unix";
+static const char BEHIND_SCHEME[] = "://";
 
 static int parse_port(const char *text, uint16_t *port) {
     size_t digits = strspn(text, "0123456789");
@@ -75,27 +76,51 @@ static int parse_unix(struct address *address, const char *path) {
     return 0;
 }
 
+// What stands behind the scheme's own name, up to `end`: nothing, or a hyphen and lower-case letters.
+static int parse_transport(struct address *address, const char *text, const char *end) {
+    if (text == end)
+        return 0;
+    size_t bytes = (size_t)(end - text) - 1;
+    if (text[0] != '-' || bytes == 0 || bytes > ADDRESS_TRANSPORT_BYTES_MAX ||
+        strspn(text + 1, "abcdefghijklmnopqrstuvwxyz") < bytes)
+        return -EINVAL;
+    memcpy(address->transport, text + 1, bytes);
+    return 0;
+}
+
+static bool is_scheme(const char *uri, const char *scheme) {
+    return strncmp(uri, scheme, strlen(scheme)) == 0;
+}
+
 int address_parse(struct address *address, const char *uri) {
     *address = (struct address){0};
-    if (strncmp(uri, TCP_SCHEME, sizeof TCP_SCHEME - 1) == 0)
-        return parse_tcp(address, uri + sizeof TCP_SCHEME - 1);
-    if (strncmp(uri, UNIX_SCHEME, sizeof UNIX_SCHEME - 1) == 0)
-        return parse_unix(address, uri + sizeof UNIX_SCHEME - 1);
-    return -EINVAL;
+    const char *end = strstr(uri, BEHIND_SCHEME);
+    bool tcp = is_scheme(uri, TCP_SCHEME);
+    if (!end || !(tcp || is_scheme(uri, UNIX_SCHEME)))
+        return -EINVAL;
+    if (parse_transport(address, uri + strlen(tcp ? TCP_SCHEME : UNIX_SCHEME), end))
+        return -EINVAL;
+    end += sizeof BEHIND_SCHEME - 1;
+    return tcp ? parse_tcp(address, end) : parse_unix(address, end);
+}
+
+static int print_scheme(const struct address *address, const char *scheme, char *out, size_t capacity) {
+    const char *hyphen = address->transport[0] ? "-" : "";
+    return snprintf(out, capacity, "%s%s%s%s", scheme, hyphen, address->transport, BEHIND_SCHEME);
 }
 
 static int print_ipv4(const struct address *address, char *out, size_t capacity) {
     const struct sockaddr_in *in = (const struct sockaddr_in *)&address->storage;
     char host[HOST_BYTES_MAX];
     inet_ntop(AF_INET, &in->sin_addr, host, sizeof host);
-    return snprintf(out, capacity, "%s%s:%u", TCP_SCHEME, host, ntohs(in->sin_port));
+    return snprintf(out, capacity, "%s:%u", host, ntohs(in->sin_port));
 }
 
 static int print_ipv6(const struct address *address, char *out, size_t capacity) {
     const struct sockaddr_in6 *in = (const struct sockaddr_in6 *)&address->storage;
     char host[HOST_BYTES_MAX];
     inet_ntop(AF_INET6, &in->sin6_addr, host, sizeof host);
-    return snprintf(out, capacity, "%s[%s]:%u", TCP_SCHEME, host, ntohs(in->sin6_port));
+    return snprintf(out, capacity, "[%s]:%u", host, ntohs(in->sin6_port));
 }
 
 // The kernel may give a path that fills its field without a zero, and an unnamed socket has none at all.
@@ -103,27 +128,35 @@ static int print_unix(const struct address *address, char *out, size_t capacity)
     const struct sockaddr_un *un = (const struct sockaddr_un *)&address->storage;
     size_t before = offsetof(struct sockaddr_un, sun_path);
     size_t bytes = address->bytes > before ? strnlen(un->sun_path, address->bytes - before) : 0;
-    return snprintf(out, capacity, "%s%.*s", UNIX_SCHEME, (int)bytes, un->sun_path);
+    return snprintf(out, capacity, "%.*s", (int)bytes, un->sun_path);
 }
 
-size_t address_format(const struct address *address, char *out, size_t capacity) {
-    int bytes;
+static int print_place(const struct address *address, char *out, size_t capacity) {
     switch (address->storage.ss_family) {
     case AF_INET:
-        bytes = print_ipv4(address, out, capacity);
-        break;
+        return print_ipv4(address, out, capacity);
     case AF_INET6:
-        bytes = print_ipv6(address, out, capacity);
-        break;
+        return print_ipv6(address, out, capacity);
     case AF_UNIX:
-        bytes = print_unix(address, out, capacity);
-        break;
+        return print_unix(address, out, capacity);
     default:
-        bytes = snprintf(out, capacity, "unknown");
+        return snprintf(out, capacity, "unknown");
     }
+}
+
+static size_t cut(int bytes, size_t capacity) {
     if (capacity == 0 || bytes < 0)
         return 0;
     return (size_t)bytes < capacity ? (size_t)bytes : capacity - 1;
+}
+
+size_t address_format(const struct address *address, char *out, size_t capacity) {
+    sa_family_t family = address->storage.ss_family;
+    size_t at = 0;
+    if (family == AF_INET || family == AF_INET6 || family == AF_UNIX)
+        at =
+            cut(print_scheme(address, family == AF_UNIX ? UNIX_SCHEME : TCP_SCHEME, out, capacity), capacity);
+    return at + cut(print_place(address, out + at, capacity - at), capacity - at);
 }
 
 bool address_is_local(const struct address *address) {
@@ -145,12 +178,12 @@ int address_default_unix(char *uri, size_t capacity) {
     const char *runtime = getenv("XDG_RUNTIME_DIR");
     int bytes;
     if (runtime && runtime[0] == '/')
-        bytes = snprintf(uri, capacity, "%s%s/patchbay.sock", UNIX_SCHEME, runtime);
+        bytes = snprintf(uri, capacity, "unix://%s/patchbay.sock", runtime);
     else if (geteuid() == 0)
-        bytes = snprintf(uri, capacity, "%s/run/patchbay/patchbay.sock", UNIX_SCHEME);
+        bytes = snprintf(uri, capacity, "unix:///run/patchbay/patchbay.sock");
     else
-        bytes = snprintf(uri, capacity, "%s/tmp/patchbay-%u/patchbay.sock", UNIX_SCHEME, (unsigned)geteuid());
-    size_t path_bytes = (size_t)bytes - (sizeof UNIX_SCHEME - 1);
+        bytes = snprintf(uri, capacity, "unix:///tmp/patchbay-%u/patchbay.sock", (unsigned)geteuid());
+    size_t path_bytes = (size_t)bytes - (sizeof "unix://" - 1);
     bool fits =
         bytes >= 0 && (size_t)bytes < capacity && path_bytes < sizeof((struct sockaddr_un *)0)->sun_path;
     return fits ? 0 : -ENAMETOOLONG;

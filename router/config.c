@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/units.h"
+#include "router/shard/transport.h"
 
 #define DEFAULT_TCP "tcp://127.0.0.1:7411"
 
@@ -40,7 +41,8 @@ struct option {
 
 static const struct option options[] = {
     {"listen", OPTION_LISTEN, 0, 0, 0, 0,
-     "URI: tcp://HOST:PORT or unix:///PATH; repeatable, replaces the defaults and those of --config"},
+     "URI: tcp://HOST:PORT or unix:///PATH, or tcp-lines:// or unix-lines:// for one JSON text a line; "
+     "repeatable, replaces the defaults and those of --config"},
     {"shards", OPTION_COUNT, FIELD(settings.shard_count), 1, SHARDS_MAX, "N: threads (default: one a core)"},
     {"validate", OPTION_VALIDATE, 0, 0, 0, 0,
      "lazy or strict: judge of a body what routing reads, or all of it (lazy)"},
@@ -146,8 +148,10 @@ static bool set_listener(struct config *config, const char *uri) {
     config->listeners_from = config->source;
     if (config->listener_count == LISTENERS_MAX)
         return complain("listen", uri, "one of 16 at most");
-    if (address_parse(&config->listeners[config->listener_count], uri))
-        return complain("listen", uri, "tcp://HOST:PORT or unix:///PATH");
+    struct address *address = &config->listeners[config->listener_count];
+    if (address_parse(address, uri) || !transport_find(address->transport))
+        return complain("listen", uri,
+                        "tcp://HOST:PORT or unix:///PATH, perhaps with -lines behind the scheme");
     config->listener_count++;
     return true;
 }

@@ -74,9 +74,10 @@ static void announce(const struct program *program) {
 }
 
 static void listen_on(const struct program *program, struct shard *shard) {
-    int sockets[LISTENERS_MAX];
+    struct accept_socket sockets[LISTENERS_MAX];
     for (uint32_t index = 0; index < program->listener_count; index++)
-        sockets[index] = program->listeners[index].socket;
+        sockets[index] = (struct accept_socket){program->listeners[index].socket,
+                                                transport_find(program->listeners[index].address.transport)};
     accept_listen(shard, sockets, program->listener_count);
     announce(program);
 }

@@ -16,6 +16,7 @@ const struct wire wire_lines = {
     .name = "lines",
     .scan = lines_scan,
     .open_max = lines_open_max,
+    .opens_with_body = true,
     .end = lines_end,
     .tail = "\n",
     .one_line = true,

@@ -12,8 +12,9 @@ struct wire {
     // Coming in: goes on with the unit that starts at `bytes`, of which `count` have come.
     enum unit_result (*scan)(struct unit *unit, const uint8_t *bytes, size_t count,
                              const struct unit_limits *limits);
-    // As many bytes as a unit can have while its length isn't known: with one more of them scan must tell.
+    // As many bytes as a unit can have while its length isn't known: with all of them scan must tell.
     uint32_t (*open_max)(const struct unit_limits *limits);
+    bool opens_with_body; // and those bytes are its body's, not its envelope's
     // The stream has ended in a unit of which scan said UNIT_OPEN. NULL: nothing comes of it.
     enum unit_result (*end)(struct unit *unit, const uint8_t *bytes, size_t count);
 

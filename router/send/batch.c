@@ -39,7 +39,7 @@ static void send_array(struct shard *shard, struct peer *peer, struct batch *bat
         parcel->unfinished = parcel->next != NULL;
         parcel_enclose(parcel, before);
     }
-    parcel_dress_chain(batch->answers.first, peer->wire, batch->bytes + batch->count, "]");
+    parcel_dress_chain(batch->answers.first, peer->transport->wire, batch->bytes + batch->count, "]");
     send_queue_chain(shard, peer, &batch->answers);
 }
 

@@ -55,7 +55,7 @@ void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel) {
         return;
     }
     if (!parcel->dressed)
-        parcel_dress(parcel, peer->wire);
+        parcel_dress(parcel, peer->transport->wire);
     if (peer->connection.shipment)
         parcel = send_detach(shard, parcel);
     outbox_add(&peer->connection.outbox, parcel);

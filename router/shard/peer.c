@@ -74,7 +74,6 @@ static void refuse(struct shard *shard, int socket) {
 static void peer_init(struct shard *shard, struct peer *peer, uint32_t slot, int socket) {
     connection_open(&peer->connection, socket, slot);
     peer->name = hub_connection(shard->index, slot, shard->peers.generations[slot]);
-    peer->wire = &wire_framed;
     peer->heard_ms = shard_now_ms(shard);
     timer_init(&peer->timer, TIMER_PEER);
     asked_init(&peer->asked);
@@ -84,7 +83,7 @@ static void peer_init(struct shard *shard, struct peer *peer, uint32_t slot, int
     list_init(&peer->standing);
 }
 
-void peer_open(struct shard *shard, int socket) {
+void peer_open(struct shard *shard, int socket, const struct transport *transport) {
     struct peer *peer = shard->phase == HUB_SERVING ? memory_take_zeroed(1, sizeof *peer) : NULL;
     uint32_t slot = peer ? slot_take(shard) : UINT32_MAX;
     if (slot == UINT32_MAX) {
@@ -93,6 +92,7 @@ void peer_open(struct shard *shard, int socket) {
         return;
     }
     peer_init(shard, peer, slot, socket);
+    peer->transport = transport;
     shard->peers.slots[slot] = peer;
     stats_count(&shard->stats, COUNT_CONNECTIONS_OPENED);
     peer_watch(shard, peer);

@@ -26,6 +26,7 @@
 #include "io/connection.h"
 #include "router/shard/admission.h"
 #include "router/shard/shard.h"
+#include "router/shard/transport.h"
 
 // X(state, whether what it sends is heard, whether anything may still be queued for it, the states that may
 // follow as PEER_MOVE bits)
@@ -53,7 +54,7 @@ struct peer {
     enum peer_state state;
     bool initialized;
 
-    const struct wire *wire; // in both directions
+    const struct transport *transport;
 
     // The unit that is coming in (feed.c).
     struct unit unit;
@@ -86,14 +87,18 @@ struct peer {
     struct peer *ending;  // the next of shard.endings; NULL: it isn't among them
 };
 
-// Whether it is in the middle of a frame whose memory isn't there yet: it isn't read until it is.
+// Whether it is in the middle of a frame whose memory isn't there yet: it isn't read until it is. Of a unit
+// whose length isn't known, whether there is none for more of it.
 static inline bool peer_lacks_room(const struct peer *peer) {
-    const struct unit *unit = &peer->unit;
-    return peer->partial && unit->sized && peer->partial->capacity - peer->partial_at < unit->bytes;
+    if (!peer->partial)
+        return false;
+    uint32_t room = peer->partial->capacity - peer->partial_at;
+    return peer->unit.sized ? room < peer->unit.bytes
+                            : room == peer->partial_bytes && room > RECEIVE_BUFFER_BYTES;
 }
 
-// Takes a fresh socket in. On failure the socket is closed and counted.
-void peer_open(struct shard *shard, int socket);
+// Takes a fresh socket in, on which this transport is spoken. On failure the socket is closed and counted.
+void peer_open(struct shard *shard, int socket, const struct transport *transport);
 // The peer at a connection of this shard, or NULL when it is gone.
 struct peer *peer_find(const struct shard *shard, uint64_t connection);
 

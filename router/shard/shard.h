@@ -32,6 +32,7 @@ enum timer_kind { TIMER_PENDING, TIMER_PEER, TIMER_ACCEPT, TIMER_DRAIN, TIMER_SH
 #define TOKEN_JOURNAL  (UINT64_C(1) << 42)
 
 struct journal;
+struct transport;
 
 struct peer_slots {
     struct peer **slots;
@@ -90,7 +91,8 @@ struct shard {
 
     // The acceptor's alone (shard 0).
     int listeners[LISTENERS_MAX];
-    bool listening[LISTENERS_MAX]; // an accept is armed
+    const struct transport *transports[LISTENERS_MAX]; // what is spoken there
+    bool listening[LISTENERS_MAX];                     // an accept is armed
     uint32_t listener_count;
     struct timer accept_timer;
     struct journal *journal; // NULL: the hub keeps none

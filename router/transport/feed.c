@@ -1,5 +1,6 @@
 #include "router/transport/feed.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -62,44 +63,61 @@ static bool make_room_for_frame(struct shard *shard, struct peer *peer) {
     return has_room(peer, bytes) || move_to(shard, peer, buffer_take_large(&shard->buffers, bytes));
 }
 
-// Room for what has come of it, and for some of the rest of a header block.
+// Room for what has come of a unit whose length isn't known, and for some of the rest: better for twice as
+// much, so that what has come isn't moved often.
+static bool make_room_while_open(struct shard *shard, struct peer *peer, uint32_t bytes) {
+    uint32_t most = peer->transport->wire->open_max(&shard->unit_limits);
+    uint32_t twice = bytes < PARTIAL_BYTES_MIN ? PARTIAL_BYTES_MIN : bytes < most / 2 ? bytes * 2 : most;
+    if (has_room(peer, bytes))
+        return true;
+    if (twice <= RECEIVE_BUFFER_BYTES)
+        return move_to(shard, peer, buffer_take_sized(&shard->buffers, twice));
+    return move_to(shard, peer, buffer_take_large(&shard->buffers, twice));
+}
+
+// Room for what has come of it, and no more.
 static bool make_room_for_part(struct shard *shard, struct peer *peer, uint32_t bytes) {
-    uint32_t capacity = bytes < PARTIAL_BYTES_MIN ? PARTIAL_BYTES_MIN : bytes * 2;
-    if (peer->unit.sized)
-        capacity = bytes;
-    return has_room(peer, bytes) || move_to(shard, peer, buffer_take_sized(&shard->buffers, capacity));
+    return has_room(peer, bytes) || move_to(shard, peer, buffer_take_sized(&shard->buffers, bytes));
 }
 
 // A large frame waits until there is memory for it, if that can ever be; what has come of it is kept
 // meanwhile.
-static bool may_wait(const struct shard *shard, const struct peer *peer) {
-    uint32_t bytes = peer->unit.bytes;
-    return bytes > RECEIVE_BUFFER_BYTES && buffer_pool_could_take(&shard->buffers, bytes);
+static bool may_wait(const struct shard *shard, const struct peer *peer, uint32_t bytes) {
+    uint32_t whole = peer->unit.sized ? peer->unit.bytes : bytes;
+    return whole > RECEIVE_BUFFER_BYTES && buffer_pool_could_take(&shard->buffers, whole);
 }
 
-// Room for `bytes` of the frame, better for all of it.
+// Room for `bytes` of the frame, better for more of it.
 static bool make_room(struct shard *shard, struct peer *peer, uint32_t bytes) {
-    bool known = peer->unit.sized;
-    if (known && make_room_for_frame(shard, peer))
+    if (peer->unit.sized ? make_room_for_frame(shard, peer) : make_room_while_open(shard, peer, bytes))
         return true;
-    return (!known || may_wait(shard, peer)) && make_room_for_part(shard, peer, bytes);
+    return may_wait(shard, peer, bytes) && make_room_for_part(shard, peer, bytes);
 }
 
 // How many of `count` bytes may be taken in before the scanner must look: all that the frame lacks, or, as
 // long as its header block isn't whole, as many as that may have.
 static uint32_t wanted(const struct shard *shard, const struct peer *peer, uint32_t count) {
-    uint32_t whole = peer->unit.sized ? peer->unit.bytes : peer->wire->open_max(&shard->unit_limits);
+    uint32_t whole =
+        peer->unit.sized ? peer->unit.bytes : peer->transport->wire->open_max(&shard->unit_limits);
     uint32_t lacking = whole - peer->partial_bytes;
     return count < lacking ? count : lacking;
 }
 
-static void hand_on(struct shard *shard, struct peer *peer, struct buffer *buffer, uint32_t at) {
+static void hand_on_message(struct shard *shard, struct peer *peer, const struct frame *frame) {
     PROBE(frame, peer->name, peer->unit.bytes, peer->unit.body_bytes > RECEIVE_BUFFER_BYTES);
     stats_count(&shard->stats, COUNT_FRAMES_RECEIVED);
-    peer->frames++;
+    route_frame(shard, peer, frame);
+}
+
+// A unit with nothing in it is none.
+static void hand_on(struct shard *shard, struct peer *peer, struct buffer *buffer, uint32_t at) {
     struct frame frame = frame_at(buffer, at, &peer->unit);
-    route_frame(shard, peer, &frame);
+    if (peer->unit.body_bytes && peer->transport->take)
+        peer->transport->take(shard, peer, &frame);
+    else if (peer->unit.body_bytes)
+        hand_on_message(shard, peer, &frame);
     unit_begin(&peer->unit);
+    peer->frames++;
 }
 
 // The partial frame has more bytes now, and the scanner has looked at them.
@@ -116,8 +134,8 @@ static void partial_grown(struct shard *shard, struct peer *peer, enum unit_resu
 }
 
 static enum unit_result scan_partial(const struct shard *shard, struct peer *peer) {
-    return peer->wire->scan(&peer->unit, peer->partial->bytes + peer->partial_at, peer->partial_bytes,
-                            &shard->unit_limits);
+    return peer->transport->wire->scan(&peer->unit, peer->partial->bytes + peer->partial_at,
+                                       peer->partial_bytes, &shard->unit_limits);
 }
 
 // Takes bytes in as the rest of the partial frame, or as the begin of one; returns how many, 0 when the peer
@@ -152,10 +170,13 @@ static uint32_t prepend(struct peer *peer, struct buffer *buffer, uint32_t from)
     return at;
 }
 
-// Whether the frame's begin is what should move: it is small, and the rest has come.
+// Whether the frame's begin is what should move: it is small, and the rest has come, or all that comes may be
+// the rest.
 static bool should_prepend(const struct peer *peer, uint32_t count) {
-    if (!peer->partial || peer->partial_bytes > RECEIVE_HEAD_BYTES || !peer->unit.sized)
+    if (!peer->partial || peer->partial_bytes > RECEIVE_HEAD_BYTES)
         return false;
+    if (!peer->unit.sized)
+        return peer->transport->wire->opens_with_body;
     uint32_t lacking = peer->unit.bytes - peer->partial_bytes;
     return peer->partial_bytes <= lacking && lacking <= count;
 }
@@ -188,7 +209,7 @@ static void feed_buffer(struct shard *shard, struct peer *peer, struct buffer *b
             at += take_in(shard, peer, buffer->bytes + at, end - at);
             continue;
         }
-        switch (peer->wire->scan(&peer->unit, buffer->bytes + at, end - at, &shard->unit_limits)) {
+        switch (peer->transport->wire->scan(&peer->unit, buffer->bytes + at, end - at, &shard->unit_limits)) {
         case UNIT_WHOLE: {
             uint32_t bytes = peer->unit.bytes;
             hand_on(shard, peer, buffer, at);
@@ -230,6 +251,11 @@ static void feed_bytes(struct shard *shard, struct peer *peer, const struct io_e
         peer_watch(shard, peer);
 }
 
+static bool make_room_for_rest(struct shard *shard, struct peer *peer) {
+    return peer->unit.sized ? make_room_for_frame(shard, peer)
+                            : make_room_while_open(shard, peer, peer->partial_bytes + 1);
+}
+
 // Says where the rest of a large frame is wanted. Its memory may still be what was enough for a part of its
 // header block.
 static void want_rest(struct shard *shard, struct peer *peer) {
@@ -238,8 +264,8 @@ static void want_rest(struct shard *shard, struct peer *peer) {
         lacking = peer->unit.bytes - peer->partial_bytes;
     bool direct = lacking > ARRIVAL_BYTES_MAX ||
                   (lacking && peer->connection.receiving == RECEIVING_NOTHING && peer->connection.large);
-    if ((direct || peer_lacks_room(peer)) && !make_room_for_frame(shard, peer)) {
-        if (!may_wait(shard, peer))
+    if ((direct || peer_lacks_room(peer)) && !make_room_for_rest(shard, peer)) {
+        if (!may_wait(shard, peer, peer->partial_bytes + 1))
             peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
         direct = false;
     }
@@ -291,8 +317,21 @@ void feed_cut_off(struct shard *shard, struct peer *peer) {
     forget_unless_direct(peer);
 }
 
+// What it sent last may be a unit without its end.
+static void end_unit(struct shard *shard, struct peer *peer) {
+    const struct wire *wire = peer->transport->wire;
+    if (peer->state != PEER_OPEN || !peer->partial || peer->unit.sized || !wire->end)
+        return;
+    enum unit_result result =
+        wire->end(&peer->unit, peer->partial->bytes + peer->partial_at, peer->partial_bytes);
+    partial_grown(shard, peer, result);
+    events_flush(shard);
+}
+
 // All that it has sent before has been read by now.
 static void end(struct shard *shard, struct peer *peer, const struct io_event *event) {
+    if (event->result == 0)
+        end_unit(shard, peer);
     bool left = peer->state == PEER_OPEN && shard->settings->half_close_leaves;
     if (left || event->result < 0 || io_peer_gone(shard->io, peer->connection.socket))
         peer_close(shard, peer, COUNTERS_COUNT);
@@ -338,4 +377,9 @@ void feed_starved(struct shard *shard) {
         want_rest(shard, peer);
         go_on(shard, peer);
     }
+}
+
+void feed_switch(struct peer *peer, const struct transport *transport) {
+    assert(!peer->partial);
+    peer->transport = transport;
 }

@@ -17,3 +17,6 @@ void feed_cut_off(struct shard *shard, struct peer *peer);
 void feed_starved(struct shard *shard);
 // Something came of watching whether a peer goes altogether after its end.
 void feed_watched(struct shard *shard, struct peer *peer, const struct io_event *event);
+// From the next unit on the peer speaks another transport; what it has sent already is read by it. To be
+// called from transport.take, between two units.
+void feed_switch(struct peer *peer, const struct transport *transport);

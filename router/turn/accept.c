@@ -13,6 +13,7 @@ enum { ACCEPT_PAUSE_MS = 100 };
 struct adoption {
     struct mail mail;
     int socket;
+    const struct transport *transport;
 };
 
 void accept_arm(struct shard *shard) {
@@ -24,10 +25,12 @@ void accept_arm(struct shard *shard) {
     }
 }
 
-void accept_listen(struct shard *shard, const int *sockets, uint32_t count) {
+void accept_listen(struct shard *shard, const struct accept_socket *sockets, uint32_t count) {
     assert(count <= LISTENERS_MAX);
-    for (uint32_t index = 0; index < count; index++)
-        shard->listeners[index] = sockets[index];
+    for (uint32_t index = 0; index < count; index++) {
+        shard->listeners[index] = sockets[index].socket;
+        shard->transports[index] = sockets[index].transport;
+    }
     shard->listener_count = count;
     accept_arm(shard);
     io_signals(shard->io, TOKEN_SIGNALS);
@@ -55,7 +58,7 @@ bool accept_is_listening(const struct shard *shard) {
 
 void accept_adopt(struct shard *shard, struct mail *mail) {
     struct adoption *adoption = list_entry(mail, struct adoption, mail);
-    peer_open(shard, adoption->socket);
+    peer_open(shard, adoption->socket, adoption->transport);
     memory_give(adoption);
 }
 
@@ -65,7 +68,7 @@ static void refuse_socket(struct shard *shard, int socket) {
 }
 
 // Connections are spread by how many each shard has, not by chance.
-static void place(struct shard *shard, int socket) {
+static void place(struct shard *shard, int socket, const struct transport *transport) {
     struct hub *hub = shard->hub;
     uint32_t to = hub_emptiest_shard(hub);
     struct adoption *adoption = NULL;
@@ -79,10 +82,11 @@ static void place(struct shard *shard, int socket) {
     }
     atomic_fetch_add_explicit(&hub->connections[to], 1, memory_order_relaxed);
     if (to == shard->index) {
-        peer_open(shard, socket);
+        peer_open(shard, socket, transport);
         return;
     }
     adoption->socket = socket;
+    adoption->transport = transport;
     adoption->mail.kind = MAIL_ADOPT;
     mailbox_post(hub_mailbox(hub, shard->index, to), &adoption->mail);
 }
@@ -91,7 +95,7 @@ void accept_event(struct shard *shard, const struct io_event *event) {
     uint32_t index = (uint32_t)(event->token & ~TOKEN_LISTENER);
     shard->listening[index] = event->more;
     if (event->result >= 0)
-        place(shard, event->result);
+        place(shard, event->result, shard->transports[index]);
     else if (shard->phase == HUB_SERVING)
         stats_count(&shard->stats, COUNT_ACCEPT_FAILED);
     if (event->more || shard->phase != HUB_SERVING)

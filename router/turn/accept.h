@@ -3,8 +3,14 @@
 
 #include "router/shard/peer.h"
 
-// Makes shard 0 accept on these listening sockets and take the process's signals.
-void accept_listen(struct shard *shard, const int *sockets, uint32_t count);
+// A listening socket, and what is spoken there.
+struct accept_socket {
+    int socket;
+    const struct transport *transport;
+};
+
+// Makes shard 0 accept on these, LISTENERS_MAX at most, and take the process's signals.
+void accept_listen(struct shard *shard, const struct accept_socket *sockets, uint32_t count);
 // Arms what isn't armed, as long as the hub serves.
 void accept_arm(struct shard *shard);
 // An IO_ACCEPTED event came.

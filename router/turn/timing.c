@@ -6,7 +6,8 @@
 static bool arrives(const struct shard *shard, const struct peer *peer) {
     uint64_t window_ms = shard_limits(shard)->frame_timeout_ns / 1000000;
     uint64_t arrived = peer->partial_bytes - peer->partial_checked;
-    return peer->unit.sized && arrived * 1000 >= window_ms * 1024;
+    bool body = peer->unit.sized || peer->transport->wire->opens_with_body;
+    return body && arrived * 1000 >= window_ms * 1024;
 }
 
 static void frame_expired(struct shard *shard, struct peer *peer) {

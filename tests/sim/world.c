@@ -42,7 +42,7 @@ static void open_shards(struct world *world) {
     }
     if (world->hub->settings.journal && journal_open(world->shards[0]))
         kernel_fail("the journal can't be opened");
-    accept_listen(world->shards[0], &world->listener, 1);
+    accept_listen(world->shards[0], &(struct accept_socket){world->listener, &transport_framed}, 1);
 }
 
 static void fill_kept(struct world *world, uint32_t room) {
