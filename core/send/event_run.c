@@ -26,5 +26,6 @@ void event_run_begin(struct event_run *run, const struct event_place *event) {
 void event_run_add(struct event_run *run, const struct event_place *event) {
     assert(run->count < EVENT_RUN_MAX);
     uint32_t before = run->count ? run->ends[run->count - 1] : 0;
+    run->heads[run->count] = event->frame->unit->body_at;
     run->ends[run->count++] = before + event->frame->unit->bytes;
 }

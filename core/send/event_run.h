@@ -10,11 +10,12 @@
 #include "core/send/parcel.h"
 
 struct event_run {
-    struct buffer *buffer;        // one reference
-    uint64_t source;              // connection
-    uint32_t at;                  // of the buffer
-    uint32_t count;               // of frames; 0: there is no run
-    uint32_t ends[EVENT_RUN_MAX]; // of the frames, from the first one's start
+    struct buffer *buffer;         // one reference
+    uint64_t source;               // connection
+    uint32_t at;                   // of the buffer
+    uint32_t count;                // of frames; 0: there is no run
+    uint32_t ends[EVENT_RUN_MAX];  // of the frames, from the first one's start
+    uint32_t heads[EVENT_RUN_MAX]; // how long their header blocks are
     enum governance required;
     uint8_t lane;
     uint32_t name_bytes;

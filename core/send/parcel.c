@@ -346,19 +346,25 @@ static bool is_break(uint8_t byte) {
     return byte == '\r' || byte == '\n';
 }
 
+static bool piece_breaks(const uint8_t *bytes, size_t count) {
+    return memchr(bytes, '\n', count) || memchr(bytes, '\r', count);
+}
+
 bool parcel_breaks(const struct parcel *parcel) {
-    for (unsigned index = PARCEL_HEAD_PIECES; index < parcel->piece_end; index++) {
-        const struct piece *piece = &parcel->pieces[index];
-        if (memchr(piece->bytes, '\n', piece->count) || memchr(piece->bytes, '\r', piece->count))
+    for (unsigned index = PARCEL_HEAD_PIECES; index < parcel->piece_end; index++)
+        if (parcel->pieces[index].count &&
+            piece_breaks(parcel->pieces[index].bytes, parcel->pieces[index].count))
             return true;
-    }
     return false;
 }
 
-static void flatten(struct parcel *parcel) {
-    if (!parcel_breaks(parcel))
-        return;
-    assert(!parcel->origin);
+bool parcel_stretch_breaks(const struct parcel *parcel, struct span body) {
+    const struct piece *stretch = &parcel->pieces[PARCEL_HEAD_PIECES];
+    assert(parcel->piece_end == PARCEL_HEAD_PIECES + 1 && body.at + body.bytes <= stretch->count);
+    return piece_breaks((const uint8_t *)stretch->bytes + body.at, body.bytes);
+}
+
+static void replace_breaks(struct parcel *parcel) {
     for (unsigned index = PARCEL_HEAD_PIECES; index < parcel->piece_end; index++) {
         union {
             const void *from;
@@ -368,6 +374,20 @@ static void flatten(struct parcel *parcel) {
             if (is_break(unconst.to[at]))
                 unconst.to[at] = ' ';
     }
+}
+
+struct parcel *parcel_flat(struct parcel_pool *pool, const struct parcel *parcel) {
+    struct parcel *flat = parcel_copy_of(pool, parcel);
+    if (flat)
+        replace_breaks(flat);
+    return flat;
+}
+
+static void flatten(struct parcel *parcel) {
+    if (!parcel_breaks(parcel))
+        return;
+    assert(!parcel->origin);
+    replace_breaks(parcel);
 }
 
 static void put_before(struct parcel *parcel, struct piece piece) {

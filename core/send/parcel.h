@@ -153,6 +153,11 @@ void parcel_dress(struct parcel *parcel, const struct wire *wire);
 void parcel_dress_chain(struct parcel *first, const struct wire *wire, size_t bytes, const char *behind);
 // Whether there is a line break in the body.
 bool parcel_breaks(const struct parcel *parcel);
+// Whether there is one in a body of a stretch: a span of it.
+bool parcel_stretch_breaks(const struct parcel *parcel, struct span body);
+// As parcel_copy_of, with a space in place of each byte of a line break: those of a stretch's header blocks,
+// too.
+struct parcel *parcel_flat(struct parcel_pool *pool, const struct parcel *parcel);
 // Of a share of a stretch, leaves one frame's body, undressed: `body` is a span of the stretch.
 void parcel_narrow(struct parcel *parcel, struct span body);
 

@@ -4,40 +4,11 @@
 
 #include "core/base/memory.h"
 #include "router/request/refuse.h"
+#include "router/route/offering.h"
 #include "router/send/batch.h"
 #include "router/send/send.h"
 #include "router/shard/drop.h"
 #include "router/shard/post.h"
-
-// One shard's share of an event.
-struct copy {
-    struct mail mail;
-    struct publication *publication;
-    struct parcel *parcel; // the subscribers' shares have it as their origin; NULL: it found no memory
-    uint32_t subscribers;  // other than the source
-    uint32_t delivered;
-    uint32_t shard;
-};
-
-// One event under way, or a run of them. It belongs to the source's shard; while copies are out, the others
-// read what is constant, and each writes to its copy.
-struct publication {
-    uint64_t source;          // connection; constant
-    enum governance required; // constant
-    bool is_request;
-    uint32_t awaited; // copies that have not come home
-    uint32_t subscribers;
-    uint32_t delivered;
-    uint32_t copy_count;
-    struct batch *batch;
-    char *id; // of a request, behind the copies
-    uint32_t id_bytes;
-    uint32_t count; // of events; constant, as all below
-    uint32_t *ends; // of a run's frames, behind the id
-    uint32_t name_bytes;
-    char name[EVENT_BYTES_MAX];
-    struct copy copies[];
-};
 
 // What a publication is made of: a message, or a run.
 struct event {
@@ -54,97 +25,6 @@ struct event {
 static void release(struct shard *shard, const struct copy *copy) {
     if (copy->parcel)
         send_release(shard, copy->parcel);
-}
-
-// --- To the subscribers of one shard
-
-// The strictest level of the agents that live at a connection; without agents that of its session.
-static enum governance level_of(struct shard *shard, const struct peer *peer) {
-    struct home *home = agents_home(&shard->agents, peer->name);
-    if (!home || list_empty(&home->agents))
-        return peer->governance;
-    enum governance level = GOVERNANCE_AUTONOMOUS;
-    for (struct list *node = home->agents.next; node != &home->agents; node = node->next) {
-        const struct agent *agent = list_entry(node, struct agent, by_home);
-        if (agent->governance > level)
-            level = agent->governance;
-    }
-    return level;
-}
-
-static void miss(struct shard *shard, struct peer *peer, enum counter counter, size_t bytes, uint32_t count) {
-    if (count == 0)
-        return;
-    drop_several(shard, counter, peer->name, bytes, count);
-    send_missed(shard, peer, count);
-}
-
-// How many events of the publication find room in the subscriber's queue, each while what waits before it is
-// under the bound, and how many bytes these are.
-static uint32_t fitting(const struct shard *shard, const struct peer *peer,
-                        const struct publication *publication, size_t parcel_bytes, size_t *bytes) {
-    size_t waiting = outbox_footprint(&peer->connection.outbox), max = shard_limits(shard)->queue_bytes_max;
-    uint32_t count = 0;
-    *bytes = 0;
-    if (publication->count == 1) {
-        *bytes = waiting < max ? parcel_bytes : 0;
-        return waiting < max;
-    }
-    for (; count < publication->count && waiting + *bytes < max; count++)
-        *bytes = publication->ends[count];
-    return count;
-}
-
-// How many events are in the subscriber's queue now.
-static uint32_t offer(struct shard *shard, const struct copy *copy, struct peer *peer) {
-    const struct publication *publication = copy->publication;
-    size_t all = copy->parcel ? copy->parcel->bytes : 0, bytes;
-    if (peer->connection.broken) {
-        drop_several(shard, COUNT_DROP_TARGET_GONE, peer->name, all, publication->count);
-        return 0;
-    }
-    if (publication->required > GOVERNANCE_AUTONOMOUS && publication->required > level_of(shard, peer)) {
-        drop_several(shard, COUNT_DROP_EVENT_GOVERNANCE, peer->name, all, publication->count);
-        return 0;
-    }
-    uint32_t count = fitting(shard, peer, publication, all, &bytes);
-    struct parcel *share = count && copy->parcel ? parcel_share(&shard->parcels, copy->parcel) : NULL;
-    if (share && count < publication->count)
-        parcel_shorten(share, bytes, count);
-    if (count && !(share && send_event(shard, peer, share))) {
-        if (share)
-            send_release(shard, share);
-        miss(shard, peer, COUNT_DROP_EVENT_NO_MEMORY, all, publication->count);
-        return 0;
-    }
-    stats_add(&shard->stats, COUNT_EVENTS_DELIVERED, count);
-    miss(shard, peer, COUNT_DROP_EVENT_OVERLOADED, all - bytes, publication->count - count);
-    return count;
-}
-
-// Each subscriber once, however many of its patterns match.
-static void offer_all(struct shard *shard, struct copy *copy) {
-    struct topics *topics = &shard->agents.topics;
-    const struct publication *publication = copy->publication;
-    struct topic *matches[TOPICS_MATCH_MAX];
-    size_t count = topics_match(topics, publication->name, publication->name_bytes, matches);
-    struct peer *source =
-        connection_shard(publication->source) == shard->index ? peer_find(shard, publication->source) : NULL;
-    uint64_t stamp = ++topics->stamp;
-    if (source)
-        source->subscriber.stamp = stamp;
-    for (size_t index = 0; index < count; index++) {
-        const struct list *all = &matches[index]->subscriptions;
-        for (struct list *node = all->next; node != all; node = node->next) {
-            struct subscriber *subscriber = subscriber_of(node);
-            if (subscriber->stamp == stamp)
-                continue;
-            subscriber->stamp = stamp;
-            copy->subscribers++;
-            copy->delivered += offer(shard, copy, list_entry(subscriber, struct peer, subscriber));
-        }
-    }
-    release(shard, copy);
 }
 
 // --- The source's shard
@@ -208,14 +88,15 @@ static bool make_copies(struct shard *shard, const struct event *event, struct p
     return true;
 }
 
+// Of the ends of a run's frames, or of their heads.
 static size_t ends_bytes(const struct event *event) {
     return event->message ? 0 : event->count * sizeof *event->run->ends;
 }
 
-// Copies, frame ends and id lie one behind the other.
+// Copies, frame ends and heads, and id lie one behind the other.
 static struct publication *publication_take(const struct shard *shard, const struct event *event) {
     size_t copies_bytes = shard->hub->settings.shard_count * sizeof(struct copy);
-    size_t bytes = sizeof(struct publication) + copies_bytes + ends_bytes(event) + event->to.id_bytes;
+    size_t bytes = sizeof(struct publication) + copies_bytes + 2 * ends_bytes(event) + event->to.id_bytes;
     struct publication *publication = memory_take(bytes);
     if (!publication)
         return NULL;
@@ -224,8 +105,7 @@ static struct publication *publication_take(const struct shard *shard, const str
         .required = event->required,
         .is_request = event->to.id != NULL,
         .batch = event->to.batch,
-        .ends = (uint32_t *)((char *)publication->copies + copies_bytes),
-        .id = (char *)publication->copies + copies_bytes + ends_bytes(event),
+        .id = (char *)publication->copies + copies_bytes + 2 * ends_bytes(event),
         .id_bytes = event->to.id_bytes,
         .count = event->count,
         .name_bytes = event->name_bytes,
@@ -233,8 +113,12 @@ static struct publication *publication_take(const struct shard *shard, const str
     memcpy(publication->name, event->name, event->name_bytes);
     if (event->to.id_bytes)
         memcpy(publication->id, event->to.id, event->to.id_bytes);
-    if (!event->message)
+    if (!event->message) {
+        publication->ends = (uint32_t *)((char *)publication->copies + copies_bytes);
+        publication->heads = publication->ends + event->count;
         memcpy(publication->ends, event->run->ends, ends_bytes(event));
+        memcpy(publication->heads, event->run->heads, ends_bytes(event));
+    }
     return publication;
 }
 
@@ -293,7 +177,7 @@ static void send_copies(struct shard *shard, struct publication *publication) {
     }
     publication->awaited = publication->copy_count + (own == &nobody);
     if (own != &nobody)
-        offer_all(shard, own);
+        offering_to_all(shard, own);
     report(shard, own);
 }
 
@@ -385,7 +269,7 @@ void events_came_home(struct shard *shard, struct mail *mail) {
 void events_arrived(struct shard *shard, struct mail *mail) {
     struct copy *copy = list_entry(mail, struct copy, mail);
     uint32_t home = connection_shard(copy->publication->source);
-    offer_all(shard, copy);
+    offering_to_all(shard, copy);
     mail->kind = MAIL_HEARD;
     mailbox_post(hub_mailbox(shard->hub, shard->index, home), mail);
 }

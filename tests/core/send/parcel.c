@@ -296,10 +296,30 @@ static void a_frame_of_a_stretch_is_narrowed_to_its_body(void **state) {
     assert_reads(all, "Content-Length: 2\r\n\r\n{}Content-Length: 3\r\n\r\n[1]");
     assert_int_equal(all->frames, 2);
     assert_int_equal(one->frames, 1);
-    assert_true(parcel_breaks(all));
+    assert_false(parcel_stretch_breaks(origin, (struct span){23 + 21, 3}));
+    assert_true(parcel_stretch_breaks(origin, (struct span){22, 2}));
     parcel_drop(one);
     parcel_drop(all);
     origin->shares = 0; // let go twice
+    parcel_drop(origin);
+    tear_down(&fixture);
+}
+
+// Where a body that others have, too, has line breaks, one copy of it without them serves all who need that.
+static void a_flat_copy_has_no_breaks(void **state) {
+    (void)state;
+    struct fixture fixture;
+    set_up(&fixture, "Content-Length: 5\r\nA: b\r\n\r\n{\r\n}\n");
+    struct parcel *origin = parcel_forward(&fixture.parcels, &fixture.frame);
+    assert_true(parcel_breaks(origin));
+    struct parcel *flat = parcel_flat(&fixture.parcels, origin);
+    assert_false(parcel_breaks(flat));
+    struct parcel *share = parcel_share(&fixture.parcels, flat);
+    assert_reads_on(share, &wire_lines, "{  } \n");
+    assert_reads(origin, "Content-Length: 5\r\nA: b\r\n\r\n{\r\n}\n");
+    parcel_drop(share);
+    flat->shares = 0; // let go
+    parcel_drop(flat);
     parcel_drop(origin);
     tear_down(&fixture);
 }
@@ -463,6 +483,7 @@ int main(void) {
         cmocka_unit_test(a_body_becomes_a_line),
         cmocka_unit_test(a_line_becomes_a_frame),
         cmocka_unit_test(a_frame_of_a_stretch_is_narrowed_to_its_body),
+        cmocka_unit_test(a_flat_copy_has_no_breaks),
         cmocka_unit_test(shares_are_dressed_each_for_its_receiver),
         cmocka_unit_test(shares_keep_their_origin),
         cmocka_unit_test(the_budget_bounds_each_use),
