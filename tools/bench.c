@@ -133,6 +133,10 @@ enum status command_bench(int argc, char **argv, const char *hub) {
     if (!read_arguments(argc, argv, &settings, &json)) {
         return usage("bench");
     }
+    if (settings.plan.wire == &load_wire_patchbay && !client_takes_fields(hub)) {
+        fprintf(stderr, "patchbay: bench: %s: the load is made in Content-Length frames\n", hub);
+        return STATUS_USAGE;
+    }
     if (settings.server_pid == 0 && settings.plan.wire == &load_wire_patchbay) {
         settings.server_pid = server_pid(hub);
     }

@@ -24,17 +24,34 @@ enum { CLIENT_BUFFER_BYTES = 256 * 1024 };
 // A client trusts its hub with memory up to this: far over any frame limit that makes sense for a hub.
 static const struct unit_limits client_limits = {.header_bytes_max = 64 * 1024, .body_bytes_max = 1U << 30};
 
+// The wire of an address; NULL: this client doesn't speak so.
+static const struct wire *wire_of(const struct address *address) {
+    const char *name = address->transport;
+    if (name[0] == '\0') {
+        return &wire_framed;
+    }
+    return strcmp(name, wire_lines.name) == 0 ? &wire_lines : NULL;
+}
+
+bool client_takes_fields(const char *uri) {
+    struct address address;
+    const struct wire *wire = address_parse(&address, uri) < 0 ? NULL : wire_of(&address);
+    return wire == NULL || wire->has_fields;
+}
+
 int client_open(struct client *client, const char *uri) {
     struct address address;
     int error = address_parse(&address, uri);
-    if (error < 0) {
-        return error;
+    const struct wire *wire = error < 0 ? NULL : wire_of(&address);
+    if (wire == NULL) {
+        return -EINVAL;
     }
     int dialled = listener_dial(&address);
     if (dialled < 0) {
         return dialled;
     }
-    *client = (struct client){.socket = dialled, .signals = -1, .capacity = CLIENT_BUFFER_BYTES};
+    *client =
+        (struct client){.socket = dialled, .wire = wire, .signals = -1, .capacity = CLIENT_BUFFER_BYTES};
     client->in = calloc(1, CLIENT_BUFFER_BYTES + BUFFER_SLACK_BYTES);
     if (client->in == NULL) {
         close(dialled);
@@ -81,8 +98,23 @@ static int wait_for(const struct client *client, short events) {
     return waits[1].revents != 0 ? -EINTR : 0;
 }
 
-size_t client_header(char *out, size_t bytes) {
-    return (size_t)snprintf(out, CLIENT_HEADER_BYTES_MAX, "Content-Length: %zu\r\n\r\n", bytes);
+static const char block_end[] = "\r\n";
+
+size_t client_head(const struct client *client, char *out, size_t bytes) {
+    size_t written = client->wire->head == NULL ? 0 : client->wire->head(out, bytes);
+    if (client->wire->has_fields) {
+        memcpy(out + written, block_end, sizeof block_end - 1);
+        written += sizeof block_end - 1;
+    }
+    return written;
+}
+
+void client_flatten(const struct client *client, char *body, size_t bytes) {
+    for (size_t at = 0; client->wire->one_line && at < bytes; at++) {
+        if (body[at] == '\r' || body[at] == '\n') {
+            body[at] = ' ';
+        }
+    }
 }
 
 // Steps over the first `done` bytes of what is to be sent.
@@ -98,16 +130,23 @@ static void skip_sent(struct msghdr *message, size_t done) {
     }
 }
 
-int client_send(struct client *client, const char *fields, const void *body, size_t bytes) {
-    char header[CLIENT_HEADER_BYTES_MAX];
-    size_t header_bytes = client_header(header, bytes);
-    struct iovec parts[4] = {
-        {.iov_base = header, .iov_len = header_bytes - 2},
-        {.iov_base = (void *)(uintptr_t)fields, .iov_len = fields == NULL ? 0 : strlen(fields)},
-        {.iov_base = header + header_bytes - 2, .iov_len = 2},
-        {.iov_base = (void *)(uintptr_t)body, .iov_len = bytes},
+static struct iovec part(const void *bytes, size_t count) {
+    return (struct iovec){.iov_base = (void *)(uintptr_t)bytes, .iov_len = count};
+}
+
+int client_send(struct client *client, const char *fields, char *body, size_t bytes) {
+    char head[CLIENT_HEAD_BYTES_MAX];
+    size_t head_bytes = client_head(client, head, bytes);
+    size_t end_bytes = client->wire->has_fields ? sizeof block_end - 1 : 0;
+    struct iovec parts[] = {
+        part(head, head_bytes - end_bytes),
+        part(fields, fields == NULL ? 0 : strlen(fields)),
+        part(block_end, end_bytes),
+        part(body, bytes),
+        part(client->wire->tail, strlen(client->wire->tail)),
     };
-    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 4};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = sizeof parts / sizeof parts[0]};
+    client_flatten(client, body, bytes);
     while (message.msg_iovlen > 0) {
         ssize_t sent = sendmsg(client->socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
         int error = sent >= 0 || errno == EINTR ? 0 : errno == EAGAIN ? wait_for(client, POLLOUT) : -errno;
@@ -155,15 +194,20 @@ ssize_t client_fill(struct client *client) {
     return received;
 }
 
+// A unit with nothing in it is none.
 int client_take(struct client *client, struct client_body *body) {
-    const uint8_t *frame = client->in + client->at;
-    enum unit_result result = frame_scan(&client->scan, frame, client->filled - client->at, &client_limits);
-    if (result != UNIT_WHOLE) {
-        return result == UNIT_BAD ? -EPROTO : 0;
-    }
-    *body = (struct client_body){.bytes = frame + client->scan.body_at, .count = client->scan.body_bytes};
-    client->at += client->scan.bytes;
-    unit_begin(&client->scan);
+    do {
+        const uint8_t *unit = client->in + client->at;
+        size_t count = client->filled - client->at;
+        enum unit_result result =
+            count == 0 ? UNIT_OPEN : client->wire->scan(&client->scan, unit, count, &client_limits);
+        if (result != UNIT_WHOLE) {
+            return result == UNIT_BAD ? -EPROTO : 0;
+        }
+        *body = (struct client_body){.bytes = unit + client->scan.body_at, .count = client->scan.body_bytes};
+        client->at += client->scan.bytes;
+        unit_begin(&client->scan);
+    } while (body->count == 0);
     return 1;
 }
 
@@ -278,7 +322,7 @@ const char *client_error_text(int error) {
     case -EPROTO:
         return "the hub sent what is no message frame";
     case -EINVAL:
-        return "no address of a hub (tcp://HOST:PORT or unix:///PATH)";
+        return "no address of a hub (tcp://HOST:PORT or unix:///PATH, perhaps with -lines behind the scheme)";
     default:
         return strerror(-error);
     }

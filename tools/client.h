@@ -1,5 +1,5 @@
-// A connection to the hub as a client sees it: framed JSON-RPC over one blocking socket, TCP or Unix. Every
-// wait can be ended early by a signal or a deadline.
+// A connection to the hub as a client sees it: JSON-RPC over one blocking socket, TCP or Unix, on the wire
+// that the hub's URI names. Every wait can be ended early by a signal or a deadline.
 #pragma once
 
 #include <stdbool.h>
@@ -8,10 +8,11 @@
 #include <sys/uio.h>
 
 #include "core/lookup/lookup.h"
-#include "core/wire/frame.h"
+#include "core/wire/wire.h"
 
 struct client {
     int socket;
+    const struct wire *wire;
     // What ends a wait early: a signal of signals.h (-1: none), and a time of the monotonic clock (0: none).
     int signals;
     uint64_t deadline_ns;
@@ -36,6 +37,9 @@ struct client_answer {
     bool refused;
 };
 
+// Whether header fields can stand around what is sent to this hub; also where the URI is none.
+bool client_takes_fields(const char *uri);
+
 // Connects. 0; -EINVAL when the URI is none; else -errno of the connect. On failure there is nothing to
 // close.
 int client_open(struct client *client, const char *uri);
@@ -49,9 +53,10 @@ void client_set_deadline(struct client *client, uint64_t from_now_ns);
 // Where a function below waits it can also fail with -EINTR: a signal came, which is not taken; and with
 // -ETIMEDOUT: the deadline passed.
 
-// Sends one body as one frame; returns when the kernel has all of it. `fields` are header lines, each with
-// its CR LF, or NULL for none. 0 or -errno; the frame may then be cut, and no other can follow.
-int client_send(struct client *client, const char *fields, const void *body, size_t bytes);
+// Sends one body as one frame, flattened; returns when the kernel has all of it. `fields` are header lines,
+// each with its CR LF, or NULL for none, which a wire without fields wants. 0 or -errno; the frame may then
+// be cut, and no other can follow.
+int client_send(struct client *client, const char *fields, char *body, size_t bytes);
 // One receive, blocking if the socket does: the count of bytes that came, 0 at the hub's end, -errno.
 ssize_t client_fill(struct client *client);
 // Takes the next frame out of what was received: 1; 0 when there is no whole one; -EPROTO when there never
@@ -80,9 +85,11 @@ int client_cancel(struct client *client);
 // A request without header fields and the wait for its answer.
 int client_call(struct client *client, const char *method, const char *params, struct client_answer *answer);
 
-// Writes a frame's header block for a body of `bytes` bytes; `out` holds CLIENT_HEADER_BYTES_MAX. Returns its
-// length.
-enum { CLIENT_HEADER_BYTES_MAX = 40, CLIENT_ID_BYTES_MAX = 1024 };
-size_t client_header(char *out, size_t bytes);
+// Writes what stands before a body of `bytes` bytes, without fields; `out` holds CLIENT_HEAD_BYTES_MAX.
+// Returns its length. client->wire->tail stands behind the body.
+enum { CLIENT_HEAD_BYTES_MAX = WIRE_HEAD_BYTES_MAX + 2, CLIENT_ID_BYTES_MAX = 1024 };
+size_t client_head(const struct client *client, char *out, size_t bytes);
+// Makes spaces of a body's line breaks where the wire has one line a body; they are white space in JSON.
+void client_flatten(const struct client *client, char *body, size_t bytes);
 // What a negative result of these functions means, in words.
 const char *client_error_text(int error);

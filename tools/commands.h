@@ -20,5 +20,7 @@ enum status command_bench(int argc, char **argv, const char *hub);
 // Says on standard error that the hub can't be reached; `error` is a negative result of client.h.
 // STATUS_UNREACHABLE, or STATUS_USAGE when `hub` is no address.
 enum status unreachable(const char *hub, int error);
+// Says on standard error that the command can't send header fields to this hub. STATUS_USAGE.
+enum status no_fields(const char *command, const char *hub);
 // Says on standard error how the command is used, or with NULL how the program is. STATUS_USAGE.
 enum status usage(const char *command);

@@ -31,10 +31,24 @@ static void end(struct echo *echo, enum status status) {
     echo->status = status;
 }
 
+// A body of so many bytes follows.
+static void begin_frame(struct echo *echo, size_t bytes) {
+    char head[CLIENT_HEAD_BYTES_MAX];
+    text_add(&echo->out, head, client_head(&echo->client, head, bytes));
+}
+
+static void end_frame(struct echo *echo, size_t bytes) {
+    struct text *out = &echo->out;
+    if (!out->failed) {
+        client_flatten(&echo->client, out->bytes + out->length - bytes, bytes);
+    }
+    text_put(out, echo->client.wire->tail);
+}
+
 static void frame_out(struct echo *echo, const struct text *body) {
-    char header[CLIENT_HEADER_BYTES_MAX];
-    text_add(&echo->out, header, client_header(header, body->length));
+    begin_frame(echo, body->length);
     text_add(&echo->out, body->bytes, body->length);
+    end_frame(echo, body->length);
 }
 
 static void answer_request(struct echo *echo, const uint8_t *body, const struct lookup *request) {
@@ -44,14 +58,14 @@ static void answer_request(struct echo *echo, const uint8_t *body, const struct 
     bool given = lookup_has(request, KEY_PARAMS);
     const void *params = given ? (const void *)(body + request->value[KEY_PARAMS].at) : "null";
     size_t params_bytes = given ? request->value[KEY_PARAMS].bytes : strlen("null");
-    char header[CLIENT_HEADER_BYTES_MAX];
     size_t bytes = sizeof head + sizeof middle + sizeof tail - 3 + id.bytes + params_bytes;
-    text_add(&echo->out, header, client_header(header, bytes));
+    begin_frame(echo, bytes);
     text_add(&echo->out, head, sizeof head - 1);
     text_add(&echo->out, body + id.at, id.bytes);
     text_add(&echo->out, middle, sizeof middle - 1);
     text_add(&echo->out, params, params_bytes);
     text_add(&echo->out, tail, sizeof tail - 1);
+    end_frame(echo, bytes);
 }
 
 // The one response that an echo agent waits for is that of its registration.

@@ -8,10 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "io/address.h"
 #include "tools/client.h"
 #include "tools/commands.h"
 
 #define DEFAULT_HUB "tcp://127.0.0.1:7411"
+enum { HUB_BYTES_MAX = 256 }; // more than any that can be dialled
 
 static const struct command {
     const char *name;
@@ -25,7 +27,7 @@ static const struct command {
      "  --source AGENT-ID   who asks\n"
      "  --priority P        low, medium, high or critical\n"
      "  --timeout TIME      when to give up, 1ms to 1h (250ms, 5s, 10m); the hub's own otherwise\n"
-     "  --header LINE       a header field, 'Name: value'; repeatable\n"
+     "  --header LINE       a header field, 'Name: value'; repeatable; none of these two over lines\n"
      "  --method NAME       instead of agent/request\n"
      "An interrupt cancels the request and waits for its end. The error of a request that fails is printed\n"
      "on standard error, as JSON with its code, message and data.\n"},
@@ -37,13 +39,14 @@ static const struct command {
     {"publish", command_publish, "EVENT [DATA] [OPTION...]", "publish an event; prints how many got it",
      "DATA is JSON, @FILE, or - for standard input.\n"
      "  --notify            as a notification, to which there is no answer; prints nothing\n"
-     "  --header LINE       a header field, 'Name: value'; repeatable\n"},
+     "  --header LINE       a header field, 'Name: value'; repeatable; not over lines\n"},
     {"agents", command_agents, "[--json]", "list the agents",
      "  --json              the hub's answer as it is, on one line\n"},
     {"stats", command_stats, "[--json]", "print the hub's counters",
      "  --json              the hub's answer as it is, on one line\n"},
     {"bench", command_bench, "SOURCES TARGETS DEPTH BODY SECONDS [OPTION...]",
      "load: SOURCES connections keep DEPTH requests of BODY bytes pending each",
+     "In Content-Length frames only.\n"
      "  --id-last           the id behind the params\n"
      "  --warmup SECONDS    load that isn't counted, before\n"
      "  --hub-pid PID       whose CPU time is told; found out where the hub is patchbayd\n"
@@ -69,7 +72,9 @@ static void show_usage(FILE *out) {
         fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].summary);
     }
     fputs("patchbay COMMAND --help tells more of one.\n"
-          "  --hub URI            tcp://HOST:PORT or unix:///PATH; default " DEFAULT_HUB "\n"
+          "  --hub URI            tcp://HOST:PORT or unix:///PATH; default " DEFAULT_HUB ";\n"
+          "                       tcp-lines:// and unix-lines:// where the hub takes one JSON text a line\n"
+          "  --framing HOW        of a tcp:// or unix:// hub: content-length, the default, or lines\n"
           "  --help, --version\n",
           out);
     fputs(statuses_text, out);
@@ -102,6 +107,32 @@ enum status usage(const char *name) {
 enum status unreachable(const char *hub, int error) {
     fprintf(stderr, "patchbay: %s: %s\n", hub, client_error_text(error));
     return error == -EINVAL ? STATUS_USAGE : STATUS_UNREACHABLE; // a URI that is none: nothing was tried
+}
+
+enum status no_fields(const char *command, const char *hub) {
+    fprintf(stderr, "patchbay: %s: %s: no header fields, and no timeout, go with a line\n", command, hub);
+    return STATUS_USAGE;
+}
+
+// The hub's URI as --framing would have it, perhaps written to `out`; NULL, with what is wrong on standard
+// error, when it says otherwise. What is no URI of a hub is left to who dials it.
+static const char *frame_hub(const char *hub, const char *framing, char *out, size_t capacity) {
+    struct address address;
+    bool lines = strcmp(framing, wire_lines.name) == 0;
+    if (!lines && strcmp(framing, "content-length") != 0) {
+        fprintf(stderr, "patchbay: --framing '%s': it must be lines or content-length\n", framing);
+        return NULL;
+    }
+    if (address_parse(&address, hub) < 0 || strcmp(address.transport, lines ? wire_lines.name : "") == 0) {
+        return hub;
+    }
+    if (address.transport[0] != '\0') {
+        fprintf(stderr, "patchbay: --framing %s: %s says otherwise\n", framing, hub);
+        return NULL;
+    }
+    size_t scheme_bytes = strcspn(hub, ":");
+    snprintf(out, capacity, "%.*s-%s%s", (int)scheme_bytes, hub, wire_lines.name, hub + scheme_bytes);
+    return out;
 }
 
 static bool wants_help(int argc, char **argv) {
@@ -138,16 +169,21 @@ static int finish(enum status status) {
 
 int main(int argc, char **argv) {
     static const struct option options[] = {{"hub", required_argument, NULL, 'u'},
+                                            {"framing", required_argument, NULL, 'f'},
                                             {"help", no_argument, NULL, 'h'},
                                             {"version", no_argument, NULL, 'v'},
                                             {0}};
-    const char *hub = DEFAULT_HUB;
+    const char *hub = DEFAULT_HUB, *framing = NULL;
+    char framed[HUB_BYTES_MAX];
     signal(SIGPIPE, SIG_IGN);
     int option;
     while ((option = getopt_long(argc, argv, "+", options, NULL)) != -1) {
         switch (option) {
         case 'u':
             hub = optarg;
+            break;
+        case 'f':
+            framing = optarg;
             break;
         case 'h':
             show_usage(stdout);
@@ -159,5 +195,6 @@ int main(int argc, char **argv) {
             return (int)usage(NULL);
         }
     }
-    return finish(run_command(argc - optind, argv + optind, hub));
+    hub = framing == NULL ? hub : frame_hub(hub, framing, framed, sizeof framed);
+    return hub == NULL ? STATUS_USAGE : finish(run_command(argc - optind, argv + optind, hub));
 }

@@ -110,6 +110,9 @@ static enum status publish(const struct event *event, const char *hub) {
 enum status command_publish(int argc, char **argv, const char *hub) {
     struct event event = {0};
     enum status status = read_arguments(&event, argc, argv);
+    if (status == STATUS_DONE && event.fields.length > 0 && !client_takes_fields(hub)) {
+        status = no_fields("publish", hub);
+    }
     if (status == STATUS_DONE) {
         status = publish(&event, hub);
     }

@@ -120,6 +120,11 @@ static enum status read_arguments(struct task *task, int argc, char **argv) {
     return STATUS_DONE;
 }
 
+// The timeout is a field, too.
+static enum status judge_fields(const struct text *fields, const char *hub) {
+    return fields->length == 0 || client_takes_fields(hub) ? STATUS_DONE : no_fields("send", hub);
+}
+
 // --- The request
 
 static void put_member(struct text *params, const char *name, const char *value) {
@@ -203,6 +208,9 @@ static enum status open_and_ask(const struct task *task, const char *hub) {
 enum status command_send(int argc, char **argv, const char *hub) {
     struct task task = {.method = "agent/request"};
     enum status status = read_arguments(&task, argc, argv);
+    if (status == STATUS_DONE) {
+        status = judge_fields(&task.fields, hub);
+    }
     if (status == STATUS_DONE) {
         status = open_and_ask(&task, hub);
     }

@@ -109,7 +109,7 @@ static enum load_step next(const uint8_t *in, size_t bytes, struct load_message 
         static const struct unit_limits limits = {.header_bytes_max = 64 * 1024, .body_bytes_max = 1U << 30};
         struct unit scan;
         unit_begin(&scan);
-        enum unit_result result = frame_scan(&scan, in, bytes, &limits);
+        enum unit_result result = wire_framed.scan(&scan, in, bytes, &limits);
         if (result != UNIT_WHOLE) {
             return result == UNIT_BAD ? LOAD_BROKEN : LOAD_PARTIAL;
         }
@@ -127,7 +127,7 @@ static enum load_step next(const uint8_t *in, size_t bytes, struct load_message 
 const struct load_wire load_wire_patchbay = {
     .name = "patchbay",
     .greet = greet,
-    .wrap_bytes_max = CLIENT_HEADER_BYTES_MAX,
+    .wrap_bytes_max = CLIENT_HEAD_BYTES_MAX,
     .write_request = write_request,
     .write_answer = write_answer,
     .write_event = write_event,

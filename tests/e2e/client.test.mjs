@@ -12,7 +12,8 @@ import { frame, within } from './peer.mjs';
 
 const program = process.env.PATCHBAY;
 if (!program) throw new Error('PATCHBAY must name the client to test');
-const EVERYWHERE = { shards: [1, 2] };
+const FRAMED = { shards: [1, 2] };
+const EVERYWHERE = { ...FRAMED, transports: ['tcp', 'unix', 'tcp-lines', 'unix-lines'] };
 const ON_TCP = { transports: ['tcp'] };
 
 const running = new Set();
@@ -86,7 +87,7 @@ async function refusesArguments(args, pattern, stdin) {
 }
 
 scenario('send: the result is one line, as it came', EVERYWHERE, async (hub) => {
-  const target = await hub.agent('target');
+  const target = await (await hub.peer(hub.transport.replace('-lines', ''))).register('target');
   const client = start(hub, ['send', 'target', 'a "task"', '--context', '{"n": [1,2] }', '--source', 'me', '--priority', 'high']);
   const seen = await target.next();
   assert.deepEqual({ ...seen.json, id: 0 }, {
@@ -118,7 +119,7 @@ scenario('send: an error answer goes to standard error with its code, message an
   assert.equal((await client.ended(1)).stderr, '{"code":7,"message":"no","data":["why"]}\n');
 });
 
-scenario('send: header fields and the timeout reach the target, --method is the method', EVERYWHERE, async (hub) => {
+scenario('send: header fields and the timeout reach the target, --method is the method', FRAMED, async (hub) => {
   const target = await hub.agent('target', {}, { governanceLevel: 'manual' });
   const client = start(hub, ['send', 'target', 'x', '--header', 'Custom-Trace:  a b', '--header', 'governance-level: supervised',
     '--timeout', '2m', '--method', 'tests/run']);
@@ -131,7 +132,7 @@ scenario('send: header fields and the timeout reach the target, --method is the 
   assert.equal(JSON.parse(refused.stderr).code, -32056);
 });
 
-scenario('send: a request that times out is told by the hub', EVERYWHERE, async (hub) => {
+scenario('send: a request that times out is told by the hub', FRAMED, async (hub) => {
   await hub.agent('target');
   const client = await run(hub, ['send', 'target', 'x', '--timeout', '50ms'], 1);
   assert.equal(JSON.parse(client.stderr).code, -32051);
@@ -209,6 +210,48 @@ test('arguments that mean nothing: status 2 and how it is used', async () => {
   await refusesArguments(['send', 'a', 'b', '--priority', 'urgent'], /low, medium, high or critical/);
   for (const uri of ['', 'http://127.0.0.1:1', 'tcp://127.0.0.1', 'tcp://127.0.0.1:99999', 'unix://relative']) {
     assert.match((await new Client(uri, ['agents']).ended(2)).stderr, /no address of a hub/, uri);
+  }
+});
+
+scenario('--framing lines: as the hub\'s URI may say itself', { transports: ['tcp-lines', 'unix-lines'] }, async (hub) => {
+  const uri = hub.uri();
+  for (const given of [uri, uri.replace('-lines', '')]) {
+    const echo = new Client(given, ['--framing', 'lines', 'echo', 'parrot']);
+    await echo.printed(/registered at (tcp|unix)-lines:/, 'stderr');
+    const sent = await new Client(given, ['--framing', 'lines', 'send', 'parrot', 'x', '--context', '[1,\r\n2]']).ended(0);
+    assert.equal(sent.stdout, '{"echo":{"targetAgent":"parrot","task":"x","context":[1,  2]}}\n');
+    echo.process.kill('SIGINT');
+    await echo.ended(0);
+  }
+  const framed = hub.uri(hub.transport.replace('-lines', ''));
+  for (const args of [['stats'], ['--framing', 'content-length', 'stats']]) await new Client(framed, args).ended(0);
+});
+
+test('--framing: what contradicts the URI, or can\'t go with a line, is not sent; status 2', async () => {
+  const lines = 'tcp-lines://127.0.0.1:1';
+  for (const [uri, args, pattern] of [
+    [lines, ['--framing', 'content-length', 'stats'], /--framing content-length: tcp-lines:.* says otherwise/],
+    ['tcp-other://127.0.0.1:1', ['--framing', 'lines', 'stats'], /--framing lines: tcp-other:.* says otherwise/],
+    ['tcp-other://127.0.0.1:1', ['stats'], /no address of a hub/],
+    [lines, ['--framing', 'line', 'stats'], /must be lines or content-length/],
+    [lines, ['send', 'a', 'b', '--header', 'A: b'], /no header fields/],
+    [lines, ['send', 'a', 'b', '--timeout', '5s'], /no timeout/],
+    [lines, ['publish', 'e', '--header', 'A: b'], /no header fields/],
+    [lines, ['bench', '1', '1', '1', '64', '1'], /Content-Length frames/],
+    ['nothing', ['--framing', 'lines', 'stats'], /no address of a hub/],
+  ]) {
+    assert.match((await new Client(uri, args).ended(2)).stderr, pattern, args.join(' '));
+  }
+});
+
+test('a hub that sends blank lines, and one that ends in a line', async () => {
+  const answer = '{"jsonrpc":"2.0","id":1,"result":{"n":1}}';
+  for (const [bytes, status] of [[`\n \t\r\n${answer}\r\n`, 0], [answer, 3], ['\n', 3]]) {
+    const other = net.createServer((socket) => socket.once('data', () => socket.end(bytes)).on('error', () => {}));
+    await new Promise((resolve) => other.listen(0, '127.0.0.1', resolve));
+    const client = await new Client(`tcp-lines://127.0.0.1:${other.address().port}`, ['stats']).ended(status);
+    assert.equal(client.stdout, status === 0 ? 'n 1\n' : '');
+    other.close();
   }
 });
 

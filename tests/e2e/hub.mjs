@@ -7,7 +7,7 @@ import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { Peer, within } from './peer.mjs';
+import { LINES, Peer, within } from './peer.mjs';
 
 const program = process.env.PATCHBAYD;
 if (!program) throw new Error('PATCHBAYD must name the patchbayd to test');
@@ -55,14 +55,16 @@ export class Hub {
     return hub;
   }
 
-  // Starts one on a TCP port of the system's choice and on a Unix socket in a directory of its own.
+  // Starts one on a TCP port of the system's choice and on a Unix socket in a directory of its own; where the scenario's
+  // transport speaks lines, also on two such that do.
   static async start(options = [], transport = 'tcp', under = []) {
     const directory = mkdtempSync(join(tmpdir(), 'patchbay-e2e-'));
-    const listen = ['--listen', 'tcp://127.0.0.1:0', '--listen', `unix://${directory}/hub.sock`];
-    const hub = await Hub.launch([...listen, ...options], {}, under);
+    const uris = ['tcp://127.0.0.1:0', `unix://${directory}/hub.sock`];
+    if (transport.endsWith('-lines')) uris.push('tcp-lines://127.0.0.1:0', `unix-lines://${directory}/lines.sock`);
+    const hub = await Hub.launch([...uris.flatMap((uri) => ['--listen', uri]), ...options], {}, under);
     hub.directory = directory;
     hub.transport = transport;
-    if (hub.uris?.length !== 2) {
+    if (hub.uris?.length !== uris.length) {
       hub.clean();
       assert.fail(`patchbayd ${options.join(' ')} did not start: ${hub.stderr}`);
     }
@@ -112,15 +114,15 @@ export class Hub {
 }
 
 export async function dial(uri) {
-  const where = uri.startsWith('unix://')
-    ? { path: uri.slice('unix://'.length) }
+  const where = uri.startsWith('unix')
+    ? { path: uri.slice(uri.indexOf('://') + '://'.length) }
     : { host: new URL(uri).hostname.replace(/^\[|\]$/g, ''), port: Number(new URL(uri).port) };
   const socket = net.connect({ ...where, allowHalfOpen: true });
   await within(
     new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject)),
     `a connection to ${uri}`,
   );
-  return new Peer(socket);
+  return new Peer(socket, uri.includes('-lines://') ? LINES : undefined);
 }
 
 // One test for each transport and number of shards. `run` gets a fresh hub, and the hub must end well afterwards.

@@ -1,6 +1,6 @@
 // One connection to the hub, with the framing written by hand: what a test sends goes out as the very bytes it gave,
-// and what the hub sends is read strictly (Content-Length first, canonical, CR LF). A frame that the hub writes in any
-// other form fails the test that waits for it. Every wait has a deadline that fails.
+// and what the hub sends is read strictly (Content-Length first, canonical, CR LF; or one text and a line feed). A frame
+// that the hub writes in any other form fails the test that waits for it. Every wait has a deadline that fails.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 
@@ -19,9 +19,17 @@ export async function within(promise, what, ms = WAIT_MS) {
   }
 }
 
+const bytesOf = (body) =>
+  (Buffer.isBuffer(body) ? body : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)));
+
+// The bytes of one line.
+export function line(body) {
+  return Buffer.concat([bytesOf(body), Buffer.from('\n')]);
+}
+
 // The bytes of one frame. `fields` are further header lines, without their line ends.
 export function frame(body, ...fields) {
-  const bytes = Buffer.isBuffer(body) ? body : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
+  const bytes = bytesOf(body);
   const head = [`Content-Length: ${bytes.length}`, ...fields].join('\r\n');
   return Buffer.concat([Buffer.from(`${head}\r\n\r\n`, 'latin1'), bytes]);
 }
@@ -31,12 +39,8 @@ export function requestText(id, method, params) {
 }
 
 class Frame {
-  constructor(head, body) {
-    this.fields = head.toString('latin1').split('\r\n').map((line) => {
-      const colon = line.indexOf(':');
-      assert.ok(colon > 0, `the hub wrote a header line without a name: ${JSON.stringify(line)}`);
-      return [line.slice(0, colon), line.slice(colon + 1).replace(/^[ \t]+|[ \t]+$/g, '')];
-    });
+  constructor(fields, body) {
+    this.fields = fields;
     this.body = body;
   }
   get text() {
@@ -46,6 +50,42 @@ class Frame {
     return JSON.parse(this.text);
   }
 }
+
+function fieldsOf(head) {
+  return head.toString('latin1').split('\r\n').map((text) => {
+    const colon = text.indexOf(':');
+    assert.ok(colon > 0, `the hub wrote a header line without a name: ${JSON.stringify(text)}`);
+    return [text.slice(0, colon), text.slice(colon + 1).replace(/^[ \t]+|[ \t]+$/g, '')];
+  });
+}
+
+// Wires. `cut` tells where the first frame ends, and what it is; or how many bytes must be there before it can be told.
+const FRAMED = {
+  write: frame,
+  cut(bytes) {
+    const blank = bytes.indexOf('\r\n\r\n');
+    if (blank < 0) return { need: bytes.length + 1 };
+    const head = bytes.subarray(0, blank);
+    const length = /^Content-Length: ([1-9][0-9]*)(\r\n|$)/.exec(head.toString('latin1'));
+    assert.ok(length, `the hub wrote a header block in no canonical form: ${JSON.stringify(head.toString('latin1'))}`);
+    const whole = blank + 4 + Number(length[1]);
+    if (bytes.length < whole) return { need: whole };
+    return { whole, frame: new Frame(fieldsOf(head), bytes.subarray(blank + 4, whole)) };
+  },
+};
+export const LINES = {
+  write(body, ...fields) {
+    assert.equal(fields.length, 0, 'header fields go with no line');
+    return line(body);
+  },
+  cut(bytes) {
+    const feed = bytes.indexOf('\n');
+    if (feed < 0) return { need: bytes.length + 1 };
+    const body = bytes.subarray(0, feed);
+    assert.ok(body.length > 0 && !body.includes('\r'), `the hub wrote a line in no canonical form: ${JSON.stringify(body.toString())}`);
+    return { whole: feed + 1, frame: new Frame([], body) };
+  },
+};
 
 export class Peer {
   #chunks = [];
@@ -58,8 +98,9 @@ export class Peer {
   closed = false;
   fault = null;
 
-  constructor(socket) {
+  constructor(socket, wire = FRAMED) {
     this.socket = socket;
+    this.wire = wire;
     socket.setNoDelay?.(true);
     this.end = new Promise((resolve) => {
       this.#over = (why) => {
@@ -91,22 +132,16 @@ export class Peer {
   #one() {
     const bytes = this.#chunks.length === 1 ? this.#chunks[0] : Buffer.concat(this.#chunks);
     this.#chunks = [bytes];
-    const blank = bytes.indexOf('\r\n\r\n');
-    if (blank < 0) {
-      this.#need = bytes.length + 1;
+    const cut = this.wire.cut(bytes);
+    if (!cut.frame) {
+      this.#need = cut.need;
       return false;
     }
-    const head = bytes.subarray(0, blank);
-    const length = /^Content-Length: ([1-9][0-9]*)(\r\n|$)/.exec(head.toString('latin1'));
-    assert.ok(length, `the hub wrote a header block in no canonical form: ${JSON.stringify(head.toString('latin1'))}`);
-    const whole = blank + 4 + Number(length[1]);
-    this.#need = whole;
-    if (bytes.length < whole) return false;
-    const rest = bytes.subarray(whole);
+    const rest = bytes.subarray(cut.whole);
     this.#chunks = rest.length > 0 ? [rest] : [];
     this.#have = rest.length;
     this.#need = 1;
-    this.#arrived(new Frame(head, bytes.subarray(blank + 4, whole)));
+    this.#arrived(cut.frame);
     return this.#have > 0;
   }
 
@@ -141,7 +176,7 @@ export class Peer {
   }
 
   send(body, ...fields) {
-    return this.write(frame(body, ...fields));
+    return this.write(this.wire.write(body, ...fields));
   }
 
   notify(method, params, ...fields) {
