@@ -297,7 +297,7 @@ static void a_frame_of_a_stretch_is_narrowed_to_its_body(void **state) {
     assert_int_equal(all->frames, 2);
     assert_int_equal(one->frames, 1);
     assert_false(parcel_stretch_breaks(origin, (struct span){23 + 21, 3}));
-    assert_true(parcel_stretch_breaks(origin, (struct span){22, 2}));
+    assert_true(parcel_stretch_breaks(origin, (struct span){17, 2}));
     parcel_drop(one);
     parcel_drop(all);
     origin->shares = 0; // let go twice
