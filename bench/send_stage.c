@@ -86,8 +86,7 @@ static void queue_all(struct send_stage *stage) {
         struct iovec vectors[4];
         struct parcel *parcel = parcel_own(&stage->parcels, NULL, 0);
         parcel->text = parcel->inline_text;
-        parcel->piece_first = 0;
-        parcel->piece_end = (uint8_t)pieces(stage, index, vectors);
+        parcel->piece_count = (uint8_t)pieces(stage, index, vectors);
         parcel->bytes = stage->frame_bytes;
         parcel->dressed = true;
         for (unsigned which = 0; which < 4; which++)

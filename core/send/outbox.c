@@ -166,9 +166,10 @@ static bool add_copied(struct shipment *shipment, struct stage *stage, const str
 }
 
 static void add_carried(struct shipment *shipment, const struct parcel *parcel) {
-    for (unsigned index = parcel->piece_first; index < parcel->piece_end; index++)
-        if (parcel->pieces[index].count)
-            add_vector(shipment, parcel->pieces[index].bytes, parcel->pieces[index].count);
+    struct piece pieces[PARCEL_STRETCHES_MAX];
+    unsigned count = parcel_pieces(parcel, pieces);
+    for (unsigned index = 0; index < count; index++)
+        add_vector(shipment, pieces[index].bytes, pieces[index].count);
 }
 
 void outbox_gather(struct outbox *outbox, struct stage *stage, struct shipment *shipment,
@@ -180,7 +181,7 @@ void outbox_gather(struct outbox *outbox, struct stage *stage, struct shipment *
     for (struct parcel_list *lane; (lane = first_lane(outbox));) {
         struct parcel *parcel = lane->first;
         assert(parcel->dressed);
-        if (shipment->count + parcel->piece_end - parcel->piece_first > SEND_VECTORS_MAX)
+        if (shipment->count + parcel_stretches(parcel) > SEND_VECTORS_MAX)
             break;
         if (parcel->bytes <= COPY_BYTES_MAX && add_copied(shipment, stage, parcel)) {
             parcel_list_append(copied, take_from(outbox, lane));

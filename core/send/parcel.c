@@ -11,6 +11,8 @@ enum { FREE_COUNT_MAX = 16 * 1024, UNSETTLED_MAX = 64 * 1024 };
 
 // Behind the length line of a block that has no other fields.
 static const char block_end[] = "\r\n";
+// It stands behind the line, before what holes are filled with.
+enum { HEAD_BYTES_MAX = WIRE_HEAD_BYTES_MAX + sizeof block_end - 1 };
 
 void parcel_pool_init(struct parcel_pool *pool, struct buffer_budget *budget, uint32_t shard) {
     *pool = (struct parcel_pool){.budget = budget, .shard = shard};
@@ -112,10 +114,12 @@ static struct parcel *take(struct parcel_pool *pool, enum budget_use use) {
     parcel->frames = 1;
     parcel->shares = 0;
     parcel->lane = LANE_NORMAL;
-    parcel->piece_first = parcel->piece_end = PARCEL_HEAD_PIECES;
-    parcel->pieces[0] = parcel->pieces[1] = (struct piece){0};
-    parcel->pieces[2] = (struct piece){block_end, sizeof block_end - 1};
+    parcel->block = NULL;
+    parcel->head_bytes = 0;
+    parcel->head_fields = 0;
+    parcel->piece_count = 0;
     parcel->hole_count = 0;
+    parcel->canonical = false;
     parcel->unfinished = false;
     parcel->dressed = false;
     return parcel;
@@ -141,15 +145,14 @@ struct parcel *parcel_drop(struct parcel *parcel) {
 static void add(struct parcel *parcel, const uint8_t *bytes, size_t count) {
     if (count == 0)
         return;
-    struct piece *last =
-        parcel->piece_end > PARCEL_HEAD_PIECES ? &parcel->pieces[parcel->piece_end - 1] : NULL;
+    struct piece *last = parcel->piece_count ? &parcel->pieces[parcel->piece_count - 1] : NULL;
     parcel->bytes += count;
     if (last && last->bytes && (const uint8_t *)last->bytes + last->count == bytes) {
         last->count += count;
         return;
     }
-    assert(parcel->piece_end < PARCEL_PIECES_MAX);
-    parcel->pieces[parcel->piece_end++] = (struct piece){.bytes = bytes, .count = count};
+    assert(parcel->piece_count < PARCEL_PIECES_MAX);
+    parcel->pieces[parcel->piece_count++] = (struct piece){.bytes = bytes, .count = count};
 }
 
 static struct parcel *take_for(struct parcel_pool *pool, struct buffer *buffer, enum budget_use use) {
@@ -173,15 +176,15 @@ struct parcel *parcel_stretch(struct parcel_pool *pool, struct buffer *buffer, s
 }
 
 void parcel_shorten(struct parcel *parcel, size_t bytes, uint32_t frames) {
-    struct piece *stretch = &parcel->pieces[PARCEL_HEAD_PIECES];
-    assert(parcel->piece_end == PARCEL_HEAD_PIECES + 1 && parcel->bytes >= bytes && frames > 0);
+    struct piece *stretch = &parcel->pieces[0];
+    assert(parcel->piece_count == 1 && parcel->bytes >= bytes && frames > 0);
     parcel->bytes = stretch->count = bytes;
     parcel->frames = frames;
 }
 
 void parcel_narrow(struct parcel *parcel, struct span body) {
-    struct piece *stretch = &parcel->pieces[PARCEL_HEAD_PIECES];
-    assert(parcel->piece_end == PARCEL_HEAD_PIECES + 1 && parcel->dressed);
+    struct piece *stretch = &parcel->pieces[0];
+    assert(parcel->piece_count == 1 && parcel->dressed);
     assert(body.at + body.bytes <= stretch->count);
     *stretch = (struct piece){(const uint8_t *)stretch->bytes + body.at, body.bytes};
     parcel->bytes = body.bytes;
@@ -196,23 +199,22 @@ bool parcel_passes(const struct frame *frame) {
 }
 
 // The header fields that came with a body go with it.
-static void keep_fields(struct parcel *parcel, const struct frame *frame) {
+static void keep_block(struct parcel *parcel, const struct frame *frame) {
     const struct unit *unit = frame->unit;
-    const uint8_t *block = frame->buffer->bytes + frame->at;
-    uint32_t after = unit->length_line_at + unit->length_line_bytes;
     if (unit->length_line_bytes == 0)
         return;
-    parcel->pieces[1] = (struct piece){block, unit->length_line_at};
-    parcel->pieces[2] = (struct piece){block + after, unit->body_at - after};
+    parcel->block = frame->buffer->bytes + frame->at;
+    parcel->block_bytes = unit->body_at;
+    parcel->line_at = unit->length_line_at;
+    parcel->line_bytes = unit->length_line_bytes;
 }
 
 struct parcel *parcel_forward(struct parcel_pool *pool, const struct frame *frame) {
     struct parcel *parcel = take_for(pool, frame->buffer, BUDGET_MESSAGE);
     if (!parcel)
         return NULL;
-    keep_fields(parcel, frame);
-    if (parcel_passes(frame)) // its length line may stay
-        parcel->pieces[0] = (struct piece){frame->buffer->bytes + frame->at, frame->unit->length_line_bytes};
+    keep_block(parcel, frame);
+    parcel->canonical = parcel_passes(frame);
     add(parcel, frame_body(frame), frame->body.bytes);
     return parcel;
 }
@@ -223,13 +225,13 @@ static struct parcel *open_holes(struct parcel_pool *pool, const struct frame *f
     if (!parcel)
         return NULL;
     assert(count <= PARCEL_HOLES_MAX);
-    keep_fields(parcel, frame);
+    keep_block(parcel, frame);
     const uint8_t *body = frame_body(frame);
     uint32_t at = 0;
     for (unsigned index = 0; index < count; index++) {
         add(parcel, body + at, values[index].at - at);
-        parcel->holes[parcel->hole_count++] = parcel->piece_end;
-        parcel->pieces[parcel->piece_end++] = (struct piece){0};
+        parcel->holes[parcel->hole_count++] = parcel->piece_count;
+        parcel->pieces[parcel->piece_count++] = (struct piece){0};
         at = values[index].at + values[index].bytes;
     }
     add(parcel, body + at, frame->body.bytes - at);
@@ -265,8 +267,8 @@ bool parcel_fill(struct parcel *parcel, const struct piece *texts) {
     size_t sum = 0;
     for (unsigned index = 0; index < parcel->hole_count; index++)
         sum += texts[index].count;
-    char *to = parcel->inline_text + WIRE_HEAD_BYTES_MAX;
-    if (sum > PARCEL_TEXT_BYTES - WIRE_HEAD_BYTES_MAX) {
+    char *to = parcel->inline_text + HEAD_BYTES_MAX;
+    if (sum > PARCEL_TEXT_BYTES - HEAD_BYTES_MAX) {
         if (!make_text(parcel, sum))
             return false;
         to = parcel->text;
@@ -324,20 +326,25 @@ struct parcel *parcel_share(struct parcel_pool *pool, struct parcel *origin) {
     parcel->frames = origin->frames;
     parcel->lane = origin->lane;
     parcel->dressed = origin->dressed;
-    parcel->piece_end = origin->piece_end;
-    memcpy(parcel->pieces, origin->pieces, origin->piece_end * sizeof *origin->pieces);
+    parcel->block = origin->block;
+    parcel->block_bytes = origin->block_bytes;
+    parcel->line_at = origin->line_at;
+    parcel->line_bytes = origin->line_bytes;
+    parcel->canonical = origin->canonical;
+    parcel->piece_count = origin->piece_count;
+    memcpy(parcel->pieces, origin->pieces, origin->piece_count * sizeof *origin->pieces);
     return parcel;
 }
 
 void parcel_enclose(struct parcel *parcel, const char *before) {
-    assert(!parcel->dressed && parcel->hole_count == 0 && parcel->piece_end < PARCEL_PIECES_MAX);
-    struct piece *body = &parcel->pieces[PARCEL_HEAD_PIECES];
-    memmove(body + 1, body, (size_t)(parcel->piece_end - PARCEL_HEAD_PIECES) * sizeof *body);
-    *body = (struct piece){before, strlen(before)};
-    parcel->piece_end++;
-    parcel->bytes += body->count;
-    parcel->pieces[0] = parcel->pieces[1] = (struct piece){0};
-    parcel->pieces[2] = (struct piece){block_end, sizeof block_end - 1};
+    struct piece *pieces = parcel->pieces;
+    assert(!parcel->dressed && parcel->hole_count == 0 && parcel->piece_count + 2 < PARCEL_PIECES_MAX);
+    memmove(pieces + 1, pieces, parcel->piece_count * sizeof *pieces);
+    pieces[0] = (struct piece){before, strlen(before)};
+    parcel->piece_count++;
+    parcel->bytes += pieces[0].count;
+    parcel->block = NULL;
+    parcel->canonical = false;
 }
 
 // --- The envelope
@@ -351,7 +358,7 @@ static bool piece_breaks(const uint8_t *bytes, size_t count) {
 }
 
 bool parcel_breaks(const struct parcel *parcel) {
-    for (unsigned index = PARCEL_HEAD_PIECES; index < parcel->piece_end; index++)
+    for (unsigned index = 0; index < parcel->piece_count; index++)
         if (parcel->pieces[index].count &&
             piece_breaks(parcel->pieces[index].bytes, parcel->pieces[index].count))
             return true;
@@ -359,13 +366,13 @@ bool parcel_breaks(const struct parcel *parcel) {
 }
 
 bool parcel_stretch_breaks(const struct parcel *parcel, struct span body) {
-    const struct piece *stretch = &parcel->pieces[PARCEL_HEAD_PIECES];
-    assert(parcel->piece_end == PARCEL_HEAD_PIECES + 1 && body.at + body.bytes <= stretch->count);
+    const struct piece *stretch = &parcel->pieces[0];
+    assert(parcel->piece_count == 1 && body.at + body.bytes <= stretch->count);
     return piece_breaks((const uint8_t *)stretch->bytes + body.at, body.bytes);
 }
 
 static void replace_breaks(struct parcel *parcel) {
-    for (unsigned index = PARCEL_HEAD_PIECES; index < parcel->piece_end; index++) {
+    for (unsigned index = 0; index < parcel->piece_count; index++) {
         union {
             const void *from;
             uint8_t *to;
@@ -390,37 +397,43 @@ static void flatten(struct parcel *parcel) {
     replace_breaks(parcel);
 }
 
-static void put_before(struct parcel *parcel, struct piece piece) {
-    if (piece.count == 0)
-        return;
-    parcel->pieces[--parcel->piece_first] = piece;
-    parcel->bytes += piece.count;
+// The whole block lies right before the body, or its rest behind the length line does: it is made a part of
+// the first piece.
+static void grow_backwards(struct parcel *parcel, size_t bytes) {
+    struct piece *first = &parcel->pieces[0];
+    *first = (struct piece){(const uint8_t *)first->bytes - bytes, first->count + bytes};
+    parcel->bytes += bytes;
 }
 
-// What lies right before the first piece is made a part of it.
-static void put_before_body(struct parcel *parcel, struct piece piece) {
-    struct piece *body = &parcel->pieces[PARCEL_HEAD_PIECES];
-    if ((const uint8_t *)piece.bytes + piece.count == body->bytes) {
-        body->bytes = piece.bytes;
-        body->count += piece.count;
-        parcel->bytes += piece.count;
+// The fields that came with the body, and the block's end.
+static void put_fields(struct parcel *parcel) {
+    size_t after = parcel->block_bytes - parcel->line_at - parcel->line_bytes;
+    if (parcel->line_at) {
+        parcel->head_fields |= PARCEL_BEFORE;
+        parcel->bytes += parcel->line_at;
+    }
+    if (parcel->pieces[0].bytes == parcel->block + parcel->block_bytes) {
+        grow_backwards(parcel, after);
     } else {
-        put_before(parcel, piece);
+        parcel->head_fields |= PARCEL_AFTER;
+        parcel->bytes += after;
     }
 }
 
 static void put_head(struct parcel *parcel, const struct wire *wire, size_t body_bytes) {
-    struct piece line = parcel->pieces[0], before = parcel->pieces[1], after = parcel->pieces[2];
-    if (wire->has_fields)
-        put_before_body(parcel, after);
-    if (wire->has_fields && line.count) {
-        put_before_body(parcel, line);
+    if (wire->has_fields && parcel->canonical) {
+        grow_backwards(parcel, parcel->block_bytes);
         return;
     }
-    if (wire->has_fields)
-        put_before(parcel, before);
-    if (wire->head)
-        put_before(parcel, (struct piece){parcel->inline_text, wire->head(parcel->inline_text, body_bytes)});
+    size_t count = wire->head ? wire->head(parcel->inline_text, body_bytes) : 0;
+    if (wire->has_fields && parcel->block) {
+        put_fields(parcel);
+    } else if (wire->has_fields) {
+        memcpy(parcel->inline_text + count, block_end, sizeof block_end - 1);
+        count += sizeof block_end - 1;
+    }
+    parcel->head_bytes = (uint8_t)count;
+    parcel->bytes += count;
 }
 
 static void put_behind(struct parcel *parcel, const char *text) {
@@ -468,9 +481,43 @@ static void copy(uint8_t *out, const uint8_t *from, size_t count) {
     }
 }
 
+static struct piece field_piece(const struct parcel *parcel, unsigned which) {
+    uint32_t behind = parcel->line_at + parcel->line_bytes;
+    return which == PARCEL_BEFORE ? (struct piece){parcel->block, parcel->line_at}
+                                  : (struct piece){parcel->block + behind, parcel->block_bytes - behind};
+}
+
+static uint8_t *copy_fields(const struct parcel *parcel, uint8_t *out) {
+    for (unsigned which = PARCEL_BEFORE; which <= PARCEL_AFTER; which++) {
+        struct piece piece = field_piece(parcel, which);
+        if (parcel->head_fields & which) {
+            copy(out, piece.bytes, piece.count);
+            out += piece.count;
+        }
+    }
+    return out;
+}
+
 void parcel_copy(const struct parcel *parcel, uint8_t *out) {
-    for (unsigned index = parcel->piece_first; index < parcel->piece_end; index++) {
+    copy(out, (const uint8_t *)parcel->inline_text, parcel->head_bytes);
+    out += parcel->head_bytes;
+    if (parcel->head_fields)
+        out = copy_fields(parcel, out);
+    for (unsigned index = 0; index < parcel->piece_count; index++) {
         copy(out, parcel->pieces[index].bytes, parcel->pieces[index].count);
         out += parcel->pieces[index].count;
     }
+}
+
+unsigned parcel_pieces(const struct parcel *parcel, struct piece out[PARCEL_STRETCHES_MAX]) {
+    unsigned count = 0;
+    if (parcel->head_bytes)
+        out[count++] = (struct piece){parcel->inline_text, parcel->head_bytes};
+    for (unsigned which = PARCEL_BEFORE; which <= PARCEL_AFTER; which++)
+        if (parcel->head_fields & which)
+            out[count++] = field_piece(parcel, which);
+    for (unsigned index = 0; index < parcel->piece_count; index++)
+        if (parcel->pieces[index].count)
+            out[count++] = parcel->pieces[index];
+    return count;
 }

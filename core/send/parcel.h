@@ -27,11 +27,9 @@
 
 enum {
     PARCEL_HOLES_MAX = 4, // the id and three progress tokens
-    // An envelope's: the length line, the fields before it, and what follows them.
-    PARCEL_HEAD_PIECES = 3,
-    // What lies around the holes, the holes, what an array puts before a body, and what a wire puts behind
-    // it.
-    PARCEL_PIECES_MAX = PARCEL_HEAD_PIECES + (PARCEL_HOLES_MAX + 1) + PARCEL_HOLES_MAX + 1,
+    // What lies around the holes, the holes, and what a wire or an array puts behind a body. (What an array
+    // puts before one stands where there is one hole alone.)
+    PARCEL_PIECES_MAX = (PARCEL_HOLES_MAX + 1) + PARCEL_HOLES_MAX + 1,
     PARCEL_TEXT_BYTES = 64,
 };
 
@@ -59,30 +57,40 @@ struct piece {
     size_t count;
 };
 
+// What an envelope has of the header block that came with the body, besides what lies there already.
+enum { PARCEL_BEFORE = 1, PARCEL_AFTER = 2 }; // the length line
+
+// In the order of their use: what most parcels need lies in four cache lines.
 struct parcel {
     struct mail mail;     // while it travels between shards
     struct parcel *next;  // in the one list that it is in
     struct parcel **link; // what points at it there
     struct parcel_pool *pool;
-    struct buffer *buffer;      // one reference, or NULL
-    struct parcel *origin;      // whose pieces these are, or NULL
-    struct parcel *same_bucket; // of the outbox's table of waiting requests
-    char *text;                 // inline_text, or memory of its own
-    struct span body;           // of the buffer: of a response, as it came
-    uint64_t hub_id;            // of a forwarded request; else 0
-    size_t bytes;               // of all pieces from piece_first on together
-    uint32_t text_bytes;        // of the text, where it is memory of its own
-    uint32_t frames;            // that these bytes are: more than one of a stretch
-    uint32_t shares;            // parcels of which this is the origin, on the shard that has it
+    struct buffer *buffer; // one reference, or NULL
+    struct parcel *origin; // whose pieces these are, or NULL
+    char *text;            // inline_text, or memory of its own
+    uint64_t hub_id;       // of a forwarded request; else 0
+    size_t bytes;          // of the envelope, once it is on, and of all pieces together
+    const uint8_t *block;  // the header block that came with the body, or NULL
+    uint32_t block_bytes;
+    uint32_t line_at; // its length line
+    uint32_t line_bytes;
+    uint32_t frames; // that these bytes are: more than one of a stretch
+    uint32_t shares; // parcels of which this is the origin, on the shard that has it
     uint8_t lane;
-    uint8_t piece_first; // PARCEL_HEAD_PIECES, until the envelope is on
-    uint8_t piece_end;
+    uint8_t head_bytes;  // of inline_text, that stand before all else
+    uint8_t head_fields; // PARCEL_BEFORE, PARCEL_AFTER: of the block, what stands before the pieces
+    uint8_t piece_count;
     uint8_t hole_count;              // still to be filled
     uint8_t holes[PARCEL_HOLES_MAX]; // the pieces that the spliced values fill
+    bool canonical;                  // the block may stay as it lies
     bool unfinished;                 // the body goes on in the parcel behind it
     bool dressed;                    // the envelope is on
     char inline_text[PARCEL_TEXT_BYTES];
     struct piece pieces[PARCEL_PIECES_MAX];
+    struct parcel *same_bucket; // of the outbox's table of waiting requests
+    struct span body;           // of the buffer: of a response, as it came
+    uint32_t text_bytes;        // of the text, where it is memory of its own
 };
 
 static_assert(sizeof(struct parcel) <= 400, "a parcel is made for each frame and receiver");
@@ -161,5 +169,13 @@ struct parcel *parcel_flat(struct parcel_pool *pool, const struct parcel *parcel
 // Of a share of a stretch, leaves one frame's body, undressed: `body` is a span of the stretch.
 void parcel_narrow(struct parcel *parcel, struct span body);
 
-// Copies all pieces, parcel->bytes in all, to `out`.
+enum { PARCEL_STRETCHES_MAX = 3 + PARCEL_PIECES_MAX };
+// How many stretches of memory parcel_pieces gives at most.
+static inline unsigned parcel_stretches(const struct parcel *parcel) {
+    return (unsigned)parcel->piece_count + (parcel->head_bytes != 0) + (parcel->head_fields & 1u) +
+           (parcel->head_fields >> 1);
+}
+// Writes down where its bytes lie, those stretches that are not empty; returns how many.
+unsigned parcel_pieces(const struct parcel *parcel, struct piece out[PARCEL_STRETCHES_MAX]);
+// Copies all of its bytes, parcel->bytes in all, to `out`.
 void parcel_copy(const struct parcel *parcel, uint8_t *out);

@@ -159,7 +159,7 @@ static void small_neighbours_become_one_vector_and_large_ones_are_not_copied(voi
     add(&fixture, 'l', COPY_BYTES_MAX + 1, LANE_NORMAL);
     const void *large = NULL;
     for (const struct parcel *parcel = fixture.outbox.lanes[LANE_NORMAL].first; parcel; parcel = parcel->next)
-        large = parcel->pieces[parcel->piece_first].bytes; // the last one's
+        large = parcel->pieces[0].bytes; // the last one's
     outbox_gather(&fixture.outbox, &fixture.stage, &fixture.shipment, &fixture.done);
     assert_int_equal(fixture.shipment.count, 2);
     assert_int_equal(fixture.shipment.vectors[0].iov_len, 1000);
