@@ -76,14 +76,14 @@ static void check_own(const struct run *run, const struct naive_frame *frame, ui
 static bool is_same(const struct record *cancel, const struct naive_frame *frame, const char *path,
                     struct bit hub_id) {
     struct bit named = naive_find(cancel->body, path);
-    if (!named.bytes || !bit_equal(frame->fields, cancel->fields))
+    if (!named.bytes || !splices_fields_same(cancel, frame))
         return false;
     struct splice id = splices_id_member(cancel);
     struct splice name = {(size_t)(named.bytes - cancel->body.bytes), named.count, hub_id};
     bool first = id.at < name.at;
     struct splice both[] = {first ? id : name, first ? name : id};
-    return id.bytes ? splices_same(cancel->body, both, 2, frame->body)
-                    : splices_same(cancel->body, &name, 1, frame->body);
+    return id.bytes ? splices_same(cancel->body, both, 2, frame)
+                    : splices_same(cancel->body, &name, 1, frame);
 }
 
 void cancelling_check(struct run *run, struct guest *guest, const struct naive_frame *frame) {

@@ -130,6 +130,7 @@ struct record *compose_call(struct run *run, struct guest *guest, const struct c
         return NULL;
     struct parts parts = {.flaw = call->flaw,
                           .judged = run->profile.strict || call->judged,
+                          .breaks = !run->profile.strict && !call->judged && !guest->gathering.open,
                           .levels = 3 + guest->gathering.open};
     record->to = call->to;
     record->name = call->name;
@@ -281,6 +282,7 @@ static struct record *answer(struct run *run, struct guest *guest, const char *i
         return NULL;
     struct parts parts = {.flaw = compose_flaw(run, guest, FLAW_IN_ANSWER, run->profile.flaws),
                           .judged = run->profile.strict,
+                          .breaks = !run->profile.strict && !guest->gathering.open,
                           .levels = 3 + guest->gathering.open};
     put_answer_id(run, &parts, id);
     parts_put_fields(run, guest, record, &parts.fields);
@@ -342,6 +344,10 @@ void compose_junk(struct run *run, struct guest *guest, bool framing) {
         {"{\"jsonrpc\":\"2.0\"}", {.code = -32600, .data = NO_MESSAGE}},
     };
     uint32_t which = random_below(run->random, 8);
+    if (guest->lines && (framing || which & 1)) {
+        liners_junk(run, guest, framing);
+        return;
+    }
     if (framing) {
         struct due due = blocks[which].due;
         due.last = true;
@@ -350,9 +356,14 @@ void compose_junk(struct run *run, struct guest *guest, bool framing) {
         guest->breaks = guest->doomed = guest->leaving = true;
         return;
     }
-    char text[128];
-    int count = snprintf(text, sizeof text, "Content-Length: %zu\r\n\r\n%s", strlen(bodies[which].text),
-                         bodies[which].text);
-    queue_bytes_add(&guest->out, text, (size_t)count);
+    char text[64];
+    size_t bytes = strlen(bodies[which].text);
+    int count = snprintf(text, sizeof text, "Content-Length: %zu\r\n\r\n", bytes);
     dues_add(&guest->dues, bodies[which].due);
+    if (guest->lines) {
+        liners_put(run, guest, bodies[which].text, bytes);
+        return;
+    }
+    queue_bytes_add(&guest->out, text, (size_t)count);
+    queue_bytes_add(&guest->out, bodies[which].text, bytes);
 }

@@ -137,6 +137,8 @@ static void check_broken(const struct run *run) {
         least += broken && has_settled(run->guests[record->source]);
         most += broken;
     }
+    for (unsigned index = 0; index < run->guest_count; index++)
+        most += run->guests[index]->torn;
     check_count(run, COUNT_DROP_RESPONSE_BROKEN, least, most, "broken responses were not counted, or others");
 }
 

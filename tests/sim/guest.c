@@ -20,7 +20,8 @@ void queue_bytes_add(struct queue_bytes *queue, const void *bytes, size_t count)
 }
 
 struct guest *guest_arrive(struct run *run, int name) {
-    struct cable *cable = run->guest_count < GUESTS_MAX ? world_dial(&run->world) : NULL;
+    bool lines = random_chance(run->random, run->profile.lines);
+    struct cable *cable = run->guest_count < GUESTS_MAX ? liners_dial(run, lines) : NULL;
     if (!cable)
         return NULL;
     struct guest *guest = calloc(1, sizeof *guest);
@@ -28,6 +29,7 @@ struct guest *guest_arrive(struct run *run, int name) {
         abort();
     guest->index = (int)run->guest_count;
     guest->cable = cable;
+    guest->lines = lines;
     guest->name = name;
     guest->arrived = witness_now(run);
     guest->plan = 4 + random_below(run->random, 24);
@@ -52,6 +54,7 @@ void guest_leave(const struct run *run, struct guest *guest) {
     if (guest->gone)
         return;
     patience_left(run, guest);
+    liners_left(run, guest);
     guest->gone = guest->leaving = true;
     guest->plan = 0;
     guest->out.at = guest->out.count;
@@ -64,12 +67,14 @@ void guest_leave(const struct run *run, struct guest *guest) {
 static void read_frames(struct run *run, struct guest *guest) {
     struct naive_frame frame;
     while (guest->in.at < guest->in.count) {
+        const uint8_t *bytes = guest->in.bytes + guest->in.at;
+        size_t count = guest->in.count - guest->in.at;
         enum naive_result result =
-            naive_frame(&frame, guest->in.bytes + guest->in.at, guest->in.count - guest->in.at);
+            guest->lines ? naive_line(&frame, bytes, count) : naive_frame(&frame, bytes, count);
         if (result == NAIVE_PARTIAL)
             return;
         if (result == NAIVE_BAD)
-            oracle_fail(run, NOBODY, NULL, "the hub sent what is no frame");
+            oracle_fail(run, NOBODY, NULL, "the hub sent what is no frame, or no line");
         guest->in.at += frame.bytes;
         if (!oracle_frame(run, guest, &frame))
             continue;
@@ -123,6 +128,10 @@ static bool write_some(struct run *run, struct guest *guest) {
     piece = patience_piece(run, guest, piece);
     if (!piece)
         return false;
+    if (piece == left) {
+        liners_end(run, guest);
+        piece = guest->out.count - guest->out.at;
+    }
     if (cable_write(guest->cable, guest->out.bytes + guest->out.at, piece))
         guest->out.at += piece;
     else

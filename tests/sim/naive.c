@@ -52,7 +52,30 @@ enum naive_result naive_frame(struct naive_frame *frame, const uint8_t *bytes, s
     frame->bytes = header + body_bytes;
     frame->fields = (struct bit){line_end + 2, (size_t)(end - line_end)};
     frame->body = (struct bit){bytes + header, body_bytes};
+    frame->line = false;
     return count < frame->bytes ? NAIVE_PARTIAL : NAIVE_WHOLE;
+}
+
+enum naive_result naive_line(struct naive_frame *frame, const uint8_t *bytes, size_t count) {
+    const uint8_t *feed = memchr(bytes, '\n', count);
+    size_t body_bytes = feed ? (size_t)(feed - bytes) : count;
+    if (feed == bytes || memchr(bytes, '\r', body_bytes))
+        return NAIVE_BAD;
+    *frame = (struct naive_frame){.bytes = body_bytes + 1, .body = {bytes, body_bytes}, .line = true};
+    return feed ? NAIVE_WHOLE : NAIVE_PARTIAL;
+}
+
+bool naive_came(const struct naive_frame *frame, struct bit came, struct bit sent) {
+    if (!frame->line)
+        return bit_equal(came, sent);
+    if (came.count != sent.count)
+        return false;
+    for (size_t at = 0; at < sent.count; at++) {
+        bool is_break = sent.bytes[at] == '\r' || sent.bytes[at] == '\n';
+        if (came.bytes[at] != (is_break ? ' ' : sent.bytes[at]))
+            return false;
+    }
+    return true;
 }
 
 // --- JSON, by recursive descent. `at` is moved behind what was read; false when it isn't there.
@@ -66,6 +89,12 @@ struct text {
 enum { DEPTH_MAX = 1100 };
 
 static bool value(struct text *text, unsigned depth);
+
+static bool takes_breaks;
+
+void naive_take_breaks(bool take) {
+    takes_breaks = take;
+}
 
 static int peek(const struct text *text) {
     return text->at < text->count ? text->bytes[text->at] : -1;
@@ -103,7 +132,7 @@ static bool hex(struct text *text) {
 static bool string(struct text *text) {
     if (!take(text, '"'))
         return false;
-    while (peek(text) >= 0x20) {
+    while (peek(text) >= 0x20 || (takes_breaks && (peek(text) == '\r' || peek(text) == '\n'))) {
         if (take(text, '"'))
             return true;
         if (!take(text, '\\')) {

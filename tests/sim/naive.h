@@ -24,12 +24,19 @@ struct naive_frame {
     size_t bytes; // all of it
     struct bit fields;
     struct bit body;
+    bool line; // it came as a line
 };
 
 enum naive_result { NAIVE_PARTIAL, NAIVE_WHOLE, NAIVE_BAD };
 
 // Reads the frame at the start. Only what the hub may send is taken: a canonical Content-Length line first.
 enum naive_result naive_frame(struct naive_frame *frame, const uint8_t *bytes, size_t count);
+// The same for a line: something, without a CR, up to its line feed.
+enum naive_result naive_line(struct naive_frame *frame, const uint8_t *bytes, size_t count);
+// Whether this stretch of a body has come as it was sent; in a line, with spaces for its line breaks.
+bool naive_came(const struct naive_frame *frame, struct bit came, struct bit sent);
+// From now on strings may hold raw line breaks, or not: a lazy hub passes them on.
+void naive_take_breaks(bool take);
 
 // A member of an object (the key with its quotes) or an element of an array (no key).
 struct naive_item {

@@ -38,7 +38,7 @@ uint64_t pace_next_ns(const struct run *run) {
 void pace_stall(struct run *run, struct guest *guest) {
     static const char *const starts[] = {"Content-Le", "Content-Length: 50\r\n\r\n{",
                                          "Content-Length: 100000\r\nX: y\r\n\r\n{\"jsonrpc\":"};
-    const char *start = starts[random_below(run->random, 3)];
+    const char *start = guest->lines ? liners_start(run) : starts[random_below(run->random, 3)];
     queue_bytes_add(&guest->out, start, strlen(start));
     dues_add(&guest->dues, (struct due){.code = -32700,
                                         .data = "{\"fault\":\"the frame was not whole in time\"}",

@@ -91,13 +91,17 @@ void parts_put_filler(struct run *run, struct parts *parts) {
         "\"\xe2\x82\xac\xf0\x9f\x98\x80\"",
         "\"plain text of some length, so that the block is not all brackets\"",
         "true"};
+    static const char broken[] = "\"a string\rin several\nlines\r\n{\\\"id\\\":1}\n\"";
     struct draft *draft = &parts->body;
     size_t bytes = filler_bytes(run), until = draft->count + bytes;
     size_t odd_from = draft->count + (parts->flaw ? random_below(run->random, (uint32_t)bytes + 1) : 0);
     draft_put(draft, "\"filler\":[0");
     for (bool odd = true; odd || draft->count < until;) {
         if (draft->count < until) {
-            draft_put(draft, ",%s", values[random_below(run->random, 10)]);
+            draft_put(draft, ",%s",
+                      parts->breaks && random_chance(run->random, 100)
+                          ? broken
+                          : values[random_below(run->random, 10)]);
             parts_put_space(run, draft);
         }
         if (odd && draft->count >= odd_from) {
@@ -132,6 +136,8 @@ static void put_fields_of(struct run *run, struct record *record, struct draft *
 void parts_put_fields(struct run *run, const struct guest *guest, struct record *record,
                       struct draft *draft) {
     const struct gathering *gathering = &guest->gathering;
+    if (guest->lines)
+        return;
     if (!gathering->open || gathering->count == 0) {
         put_fields_of(run, record, draft);
         return;
@@ -206,6 +212,7 @@ static void void_records(struct run *run, const struct guest *guest) {
     }
 }
 
+// The first member begins `head_bytes` behind the begin of what was sent.
 static void settle_dues(struct run *run, struct guest *guest, size_t head_bytes) {
     struct gathering *gathering = &guest->gathering;
     if (!gathering->is_void) {
@@ -222,18 +229,33 @@ static void settle_dues(struct run *run, struct guest *guest, size_t head_bytes)
     void_records(run, guest);
 }
 
+static size_t queue_batch(struct guest *guest) {
+    const struct gathering *gathering = &guest->gathering;
+    char line[64];
+    int bytes = snprintf(line, sizeof line, "Content-Length: %zu\r\n", gathering->members.count + 2);
+    queue_bytes_add(&guest->out, line, (size_t)bytes);
+    queue_bytes_add(&guest->out, gathering->fields.bytes, gathering->fields.count);
+    queue_bytes_add(&guest->out, "\r\n[", 3);
+    queue_bytes_add(&guest->out, gathering->members.bytes, gathering->members.count);
+    queue_bytes_add(&guest->out, "]", 1);
+    return (size_t)bytes + gathering->fields.count + 3;
+}
+
+static size_t queue_batch_line(struct run *run, struct guest *guest) {
+    struct draft body = {0};
+    draft_put(&body, "[");
+    draft_add(&body, guest->gathering.members.bytes, guest->gathering.members.count);
+    draft_put(&body, "]");
+    liners_fit(&body);
+    liners_put(run, guest, body.bytes, body.count);
+    draft_deinit(&body);
+    return 1;
+}
+
 void compose_batch_end(struct run *run, struct guest *guest) {
     struct gathering *gathering = &guest->gathering;
-    char line[64];
-    if (gathering->count) {
-        int bytes = snprintf(line, sizeof line, "Content-Length: %zu\r\n", gathering->members.count + 2);
-        queue_bytes_add(&guest->out, line, (size_t)bytes);
-        queue_bytes_add(&guest->out, gathering->fields.bytes, gathering->fields.count);
-        queue_bytes_add(&guest->out, "\r\n[", 3);
-        queue_bytes_add(&guest->out, gathering->members.bytes, gathering->members.count);
-        queue_bytes_add(&guest->out, "]", 1);
-        settle_dues(run, guest, (size_t)bytes + gathering->fields.count + 3);
-    }
+    if (gathering->count)
+        settle_dues(run, guest, guest->lines ? queue_batch_line(run, guest) : queue_batch(guest));
     draft_deinit(&gathering->fields);
     draft_deinit(&gathering->members);
     *gathering = (struct gathering){0};
@@ -257,6 +279,13 @@ static void queue_frame(struct run *run, struct guest *guest, const struct recor
     queue_bytes_add(&guest->out, record->body.bytes, record->body.count);
     if (record->endless)
         dues_add(&guest->dues, due_for(parts, (size_t)bytes + record->fields.count + 2));
+}
+
+static void queue_line(struct run *run, struct guest *guest, const struct record *record,
+                       const struct parts *parts) {
+    liners_put(run, guest, record->body.bytes, record->body.count);
+    if (record->endless)
+        dues_add(&guest->dues, due_for(parts, 0));
 }
 
 // --- Records
@@ -296,6 +325,8 @@ static void condemn(struct record *record, const struct flaw *flaw) {
 }
 
 void parts_seal(struct run *run, struct guest *guest, struct record *record, struct parts *parts) {
+    if (guest->lines)
+        liners_fit(&parts->body);
     size_t fields = parts->fields.count, body = parts->body.count;
     record->memory = malloc(fields + body + 1);
     if (!record->memory)
@@ -312,6 +343,8 @@ void parts_seal(struct run *run, struct guest *guest, struct record *record, str
         condemn(record, parts->flaw);
     if (record->batched)
         gather(run, guest, record, parts);
+    else if (guest->lines)
+        queue_line(run, guest, record, parts);
     else
         queue_frame(run, guest, record, parts);
 }

@@ -14,6 +14,7 @@ struct parts {
     const struct flaw *flaw; // NULL: none
     size_t flaw_at, flaw_end;
     bool judged;     // strictly
+    bool breaks;     // strings may hold raw line breaks
     unsigned levels; // that are open where the filler's values stand
 };
 

@@ -89,22 +89,22 @@ static struct bit take(struct bit *rest, size_t count) {
     return front;
 }
 
-bool reports_same(const struct record *record, struct bit body, struct bit id) {
+bool reports_same(const struct record *record, const struct naive_frame *frame, struct bit id) {
     struct holes holes = {.count = 0};
-    struct bit sent = record->body;
+    struct bit sent = record->body, body = frame->body;
     find_holes(record, id, &holes);
     for (unsigned index = 0; index < holes.count; index++) {
         const struct hole *hole = &holes.list[index];
         struct bit before = take(&sent, hole->at - (size_t)(sent.bytes - record->body.bytes));
         take(&sent, hole->bytes);
-        if (!bit_equal(take(&body, before.count), before))
+        if (!naive_came(frame, take(&body, before.count), before))
             return false;
         bool given = hole->value.bytes || hole->at == record->id_at;
         struct bit value = take(&body, given ? hole->value.count : naive_value(body));
         if (given ? !bit_equal(value, hole->value) : !value.count || value.bytes[0] != '"')
             return false;
     }
-    return bit_equal(sent, body);
+    return naive_came(frame, body, sent);
 }
 
 void reports_note(struct record *record, const struct naive_frame *frame) {

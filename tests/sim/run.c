@@ -11,7 +11,11 @@
 #include "tests/sim/kernel.h"
 
 // The bound is some seconds: bodies of 200,000 bytes through a window of one take millions of steps.
-enum { STEPS_MAX = 50000000, SECOND = 1000000000 };
+enum {
+    STEPS_MAX = 50000000,
+    SECOND = 1000000000,
+    NARROW_FRAME_BYTES = 400000 // more than what guests send then
+};
 
 // --- The profile
 
@@ -75,6 +79,7 @@ static void choose(uint64_t seed, bool clean, struct profile *profile, struct wo
     profile->strict = options->strict = random_chance(&random, 400);
     profile->flaws = profile->strict ? 120 : 0;
     profile->tokens = random_chance(&random, 500) ? 600 : 0;
+    profile->lines = 500 * random_below(&random, 3);
     if (clean)
         return;
     choose_faults(&random, &options->faults);
@@ -107,6 +112,11 @@ static void choose(uint64_t seed, bool clean, struct profile *profile, struct wo
         profile->big_bytes_max = 20000;
         options->limits.queue_bytes_max = 1000 + random_below(&random, 20000);
         options->faults.window_bytes = 200 + random_below(&random, 2000);
+    }
+    if (profile->lines && profile->rude && !profile->flood && random_chance(&random, 300)) {
+        profile->big_bytes_max = 20000;
+        if (options->limits.frame_bytes_max > NARROW_FRAME_BYTES)
+            options->limits.frame_bytes_max = NARROW_FRAME_BYTES;
     }
     options->faults.preempt = sometimes(&random, 500, 300);
     if (!profile->steady && !profile->timed && random_chance(&random, 150))
@@ -251,6 +261,7 @@ uint64_t run_seed(uint64_t seed, bool clean, uint64_t table_secret) {
     world_open(&run.world, &options);
     run.random = &run.world.random;
     run.late = run.profile.steady;
+    naive_take_breaks(!run.profile.strict);
     witness_begin(&run);
     arrive_all(&run);
     flood_open(&run, &options);

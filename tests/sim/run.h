@@ -162,7 +162,9 @@ struct hearing {
 struct guest {
     int index;
     struct cable *cable;
-    int name; // NOBODY: it registers nothing
+    bool lines; // it speaks one JSON text a line
+    bool torn;  // and has left in the middle of one
+    int name;   // NOBODY: it registers nothing
     int level;
     unsigned methods; // bits
     int registration; // the record by which it registers, or NOBODY
@@ -221,11 +223,12 @@ struct profile {
     bool tight;      // limits may refuse requests
     bool counted;    // no event is lost without being counted at its subscriber
     bool drain_early;
-    bool leavers; // guests leave, half-close, return
-    bool rude;    // guests send what isn't right
-    bool silent;  // agents that don't answer
-    bool steady;  // queues are narrow, and guests read slowly, but read
-    bool flood;   // of tiny events (flood.c)
+    bool leavers;   // guests leave, half-close, return
+    bool rude;      // guests send what isn't right
+    bool silent;    // agents that don't answer
+    uint32_t lines; // in thousandths: how many guests speak lines
+    bool steady;    // queues are narrow, and guests read slowly, but read
+    bool flood;     // of tiny events (flood.c)
     uint32_t big_bytes_max;
     bool timed;        // the configuration's times are short, and change; nothing else closes connections
     bool leave;        // who half-closes has left
@@ -336,7 +339,10 @@ struct splice {
     size_t at, bytes;
     struct bit value;
 };
-bool splices_same(struct bit sent, const struct splice *splices, unsigned count, struct bit came);
+bool splices_same(struct bit sent, const struct splice *splices, unsigned count,
+                  const struct naive_frame *frame);
+// Whether the header fields that came with it have arrived: a line has none.
+bool splices_fields_same(const struct record *record, const struct naive_frame *frame);
 // Of a request that arrives as a notification: its id's member, and the comma behind it or else before it,
 // are cut out. Of a notification nothing.
 struct splice splices_id_member(const struct record *record);
@@ -374,7 +380,7 @@ void hugai_compose(struct run *run, struct guest *guest, bool ask, int name);
 
 // Whether a call or an answer has arrived as it was sent, with `id` where its id was, and others for its
 // progress tokens. A report's id is its token.
-bool reports_same(const struct record *record, struct bit body, struct bit id);
+bool reports_same(const struct record *record, const struct naive_frame *frame, struct bit id);
 // Keeps the tokens that a request has arrived with.
 void reports_note(struct record *record, const struct naive_frame *frame);
 // The token under which a report must arrive: the one that its request was sent with.
@@ -383,6 +389,23 @@ struct bit reports_token(const struct run *run, const struct record *report);
 bool reports_compose(struct run *run, struct guest *guest, int tag);
 // It reports on what it has answered, or wasn't asked.
 void reports_spoof(struct run *run, struct guest *guest, int tag);
+
+// --- liners.c: guests that speak one JSON text a line
+
+// Connects the guest, which speaks lines or doesn't; NULL when nobody listens.
+struct cable *liners_dial(struct run *run, bool lines);
+// Makes what a guest of lines has composed fit a line.
+void liners_fit(struct draft *body);
+// Writes it.
+void liners_put(struct run *run, struct guest *guest, const void *body, size_t count);
+// Something that isn't a message; `long_too`: perhaps a line that ends the connection.
+void liners_junk(struct run *run, struct guest *guest, bool long_too);
+// The begin of a line that never ends.
+const char *liners_start(struct run *run);
+// The guest is about to write its last bytes and to half-close: perhaps its last line has no line feed.
+void liners_end(struct run *run, struct guest *guest);
+// It is about to close, perhaps in the middle of a line, which is one all the same.
+void liners_left(const struct run *run, struct guest *guest);
 
 // --- pace.c: reading by time, and ends
 

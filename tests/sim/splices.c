@@ -8,23 +8,30 @@ static bool is_space(uint8_t byte) {
 }
 
 // Takes what it is compared with off the front.
-static bool begins(struct bit *came, struct bit with) {
-    if (came->count < with.count || !bit_equal((struct bit){came->bytes, with.count}, with))
+static bool begins(const struct naive_frame *frame, struct bit *came, struct bit with) {
+    if (came->count < with.count || !naive_came(frame, (struct bit){came->bytes, with.count}, with))
         return false;
     came->bytes += with.count;
     came->count -= with.count;
     return true;
 }
 
-bool splices_same(struct bit sent, const struct splice *splices, unsigned count, struct bit came) {
+bool splices_fields_same(const struct record *record, const struct naive_frame *frame) {
+    return bit_equal(frame->fields, frame->line ? (struct bit){0} : record->fields);
+}
+
+bool splices_same(struct bit sent, const struct splice *splices, unsigned count,
+                  const struct naive_frame *frame) {
+    struct bit came = frame->body;
     size_t at = 0;
     for (unsigned index = 0; index < count; index++) {
         const struct splice *splice = &splices[index];
-        if (!begins(&came, (struct bit){sent.bytes + at, splice->at - at}) || !begins(&came, splice->value))
+        if (!begins(frame, &came, (struct bit){sent.bytes + at, splice->at - at}) ||
+            !begins(frame, &came, splice->value))
             return false;
         at = splice->at + splice->bytes;
     }
-    return bit_equal(came, (struct bit){sent.bytes + at, sent.count - at});
+    return naive_came(frame, came, (struct bit){sent.bytes + at, sent.count - at});
 }
 
 struct splice splices_id_member(const struct record *record) {
@@ -46,5 +53,5 @@ struct splice splices_id_member(const struct record *record) {
 
 bool splices_told(const struct record *record, const struct naive_frame *frame) {
     struct splice id = splices_id_member(record);
-    return bit_equal(frame->fields, record->fields) && splices_same(record->body, &id, 1, frame->body);
+    return splices_fields_same(record, frame) && splices_same(record->body, &id, 1, frame);
 }

@@ -42,7 +42,9 @@ static void open_shards(struct world *world) {
     }
     if (world->hub->settings.journal && journal_open(world->shards[0]))
         kernel_fail("the journal can't be opened");
-    accept_listen(world->shards[0], &(struct accept_socket){world->listener, &transport_framed}, 1);
+    const struct accept_socket sockets[] = {{world->listener, &transport_framed},
+                                            {world->lines_listener, &transport_lines}};
+    accept_listen(world->shards[0], sockets, 2);
 }
 
 static void fill_kept(struct world *world, uint32_t room) {
@@ -77,6 +79,7 @@ void world_open(struct world *world, const struct world_options *options) {
     kernel_use(world->kernel);
     sim_mailbox_room(options->mailbox_room ? options->mailbox_room : MAILBOX_MESSAGES);
     world->listener = kernel_listen(world->kernel);
+    world->lines_listener = kernel_listen(world->kernel);
     world->resident.before = sim_memory_held();
     struct hub_settings settings = {.limits = options->limits,
                                     .takeover = options->takeover,
@@ -260,6 +263,10 @@ void world_pass(struct world *world, uint64_t ns) {
 
 struct cable *world_dial(struct world *world) {
     return cable_dial(world->kernel, world->listener);
+}
+
+struct cable *world_dial_lines(struct world *world) {
+    return cable_dial(world->kernel, world->lines_listener);
 }
 
 // --- The end

@@ -43,7 +43,7 @@ struct world {
     uint16_t no_memory;
     uint64_t kept_bytes; // that no shard has taken: others' (world_options.kept_room)
     bool stuck;          // files may not be cut back, so that torn lines stay
-    int listener;
+    int listener, lines_listener;
     struct limits limits; // that world_reload has the hub read
     struct resident resident;
 };
@@ -64,6 +64,8 @@ uint64_t world_next_ns(const struct world *world);
 // Has the hub read its configuration again, and find these limits; not with world_options.settings.
 void world_reload(struct world *world, const struct limits *limits);
 struct cable *world_dial(struct world *world);
+// The same where one JSON text a line is spoken.
+struct cable *world_dial_lines(struct world *world);
 // While nothing is on its way: fails where one shard's agents aren't the others'.
 void world_check_agents(const struct world *world);
 // Whether all shards have had their last turn.
