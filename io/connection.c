@@ -58,7 +58,7 @@ void connection_open(struct connection *connection, int socket, uint64_t token) 
 
 void connection_want(struct connection *connection, uint8_t *memory, size_t bytes) {
     connection->direct = memory;
-    connection->direct_bytes = bytes;
+    connection->direct_bytes = (uint32_t)bytes;
     if (memory)
         connection->large = true;
 }

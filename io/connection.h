@@ -10,6 +10,7 @@
 // Whose the frames are and what is in them is not known here.
 #pragma once
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -35,16 +36,23 @@ struct connection {
     struct shipment *shipment; // being sent, or NULL
     uint64_t token;
     int socket;
-    enum receiving receiving;
+    enum receiving receiving : 8;
     bool cancelling; // its end has been asked for
     bool large;      // the last frame had memory of its own
     bool ended;      // nothing more comes: the peer's end, or an error
     bool watching;   // for the peer to go altogether
     bool broken;     // nothing more can be sent
     bool ending;     // connection_end was called
+    uint32_t direct_bytes;
     uint8_t *direct; // where the rest of a large frame goes, or NULL
-    size_t direct_bytes;
 };
+
+static_assert(sizeof(struct connection) <= 128, "an idle connection costs what it is");
+
+// All that waits for the peer, and what is being sent to it, with what that takes besides.
+static inline size_t connection_waiting(const struct connection *connection) {
+    return outbox_footprint(&connection->outbox) + (connection->shipment ? connection->shipment->bytes : 0);
+}
 
 void connection_open(struct connection *connection, int socket, uint64_t token);
 

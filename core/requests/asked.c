@@ -91,7 +91,8 @@ static size_t count(const struct asked *asked) {
 // Makes the table anew, as large as what is under way wants it; none for a short list. Without memory a table
 // that is there stays.
 static void make_table(struct asked *asked, const struct siphash_key *key, struct kept *kept) {
-    size_t requests = count(asked), bucket_count = SCAN_MAX;
+    size_t requests = count(asked);
+    uint32_t bucket_count = SCAN_MAX;
     asked->filed = 0;
     if (requests <= SCAN_MAX) {
         drop_table(asked, kept);

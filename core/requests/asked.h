@@ -19,11 +19,11 @@ struct pending;
 struct siphash_key;
 
 struct asked {
-    struct list requests; // struct pending.by_source, oldest first
-    struct list *buckets; // of struct pending.by_id, the latest first; NULL: there is no table
-    size_t bucket_count;  // a power of two
-    size_t filed;         // since the table was made
-    uint64_t kept_bytes;  // for the requests
+    struct list requests;  // struct pending.by_source, oldest first
+    struct list *buckets;  // of struct pending.by_id, the latest first; NULL: there is no table
+    uint32_t bucket_count; // a power of two
+    uint32_t filed;        // since the table was made
+    uint64_t kept_bytes;   // for the requests
 };
 
 void asked_init(struct asked *asked);

@@ -10,7 +10,8 @@ void outbox_init(struct outbox *outbox) {
         parcel_list_init(&outbox->lanes[lane]);
     outbox->begun = NULL;
     outbox->waiting = NULL;
-    outbox->bytes = outbox->urgent_bytes = 0;
+    outbox->bytes = 0;
+    outbox->urgent_bytes = 0;
     outbox->count = 0;
 }
 
@@ -46,8 +47,8 @@ static void unfile(struct outbox *outbox, struct parcel *parcel) {
 
 // --- What waits
 
-static size_t urgent_bytes(const struct parcel *parcel) {
-    return parcel->lane == LANE_URGENT ? parcel->bytes + sizeof *parcel : 0;
+static uint32_t urgent_bytes(const struct parcel *parcel) {
+    return parcel->lane == LANE_URGENT ? (uint32_t)(parcel->bytes + sizeof *parcel) : 0;
 }
 
 void outbox_add(struct outbox *outbox, struct parcel *parcel) {

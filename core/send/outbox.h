@@ -52,7 +52,7 @@ struct outbox {
     struct parcel_list *begun; // the lane that has the rest of a frame whose begin is out; else NULL
     struct waiting *waiting;   // all that have a hub id, or NULL
     size_t bytes;              // of all parcels that wait
-    size_t urgent_bytes;       // of those in the urgent lane, with what they take besides: they are small
+    uint32_t urgent_bytes;     // of those in the urgent lane, with what they take besides: they are small
     uint32_t count;
 };
 

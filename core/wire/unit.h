@@ -50,32 +50,29 @@ enum unit_version { VERSION_ABSENT, VERSION_SERVED, VERSION_OTHER };
 
 // What an envelope says of its body (HugAI v2 headers). Zero bytes: nothing.
 struct directives {
-    enum unit_version version;
-    enum governance governance; // when given and not bad
-    uint32_t timeout_ms;        // when given and not bad: 1 to 3,600,000
+    uint32_t timeout_ms; // when given and not bad: 1 to 3,600,000
+    enum unit_version version : 8;
+    enum governance governance : 8; // when given and not bad
     bool governance_given, governance_bad;
     bool timeout_given, timeout_bad;
 };
 
 // Zero bytes are a unit of which nothing has come.
 struct unit {
-    bool sized;          // its length is known: all below is good, up to the fault
-    bool canonical;      // the Content-Length line is first and reads exactly
-                         // "Content-Length: <digits without leading zero>\r\n"
-    uint8_t state;       // the scanner's own, as seen and the last three
-    uint8_t seen;        // which of the fields that occur at most once have
-    uint32_t bytes;      // envelope and body
-    uint32_t body_at;    // from its start
-    uint32_t body_bytes; // 0: there is nothing in it
+    bool sized : 1;            // its length is known: all below is good, up to the fault
+    bool canonical : 1;        // the Content-Length line is first and reads exactly
+                               // "Content-Length: <digits without leading zero>\r\n"
+    enum unit_fault fault : 8; // after UNIT_BAD
+    uint8_t state;             // the scanner's own, as seen and the last three
+    uint8_t seen;              // which of the fields that occur at most once have
+    uint32_t bytes;            // envelope and body
+    uint32_t body_at;          // from its start
+    uint32_t body_bytes;       // 0: there is nothing in it
     struct directives directives;
     uint32_t length_line_at; // of a header block: its Content-Length line, with the CR LF
     uint32_t length_line_bytes;
-
-    // After UNIT_BAD.
-    enum unit_fault fault;
     uint32_t fault_at; // offset from the unit's start
-
-    uint32_t at; // bytes judged so far
+    uint32_t at;       // bytes judged so far
     uint32_t line_at;
     uint32_t colon_at;
 };

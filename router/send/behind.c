@@ -7,12 +7,6 @@
 
 enum { LOOK_MS = SLOW_READER_MS / 4 };
 
-// What is being sent counts, too: it waits for the same reader.
-static size_t waiting_bytes(const struct peer *peer) {
-    const struct shipment *shipment = peer->connection.shipment;
-    return outbox_footprint(&peer->connection.outbox) + (shipment ? shipment->bytes : 0);
-}
-
 static void look_later(struct shard *shard) {
     if (!timer_armed(&shard->behind_timer))
         wheel_arm(&shard->wheel, &shard->behind_timer, shard_now_ms(shard) + LOOK_MS);
@@ -24,24 +18,23 @@ void behind_watch(struct shard *shard, struct peer *peer) {
         return;
     list_append(&shard->behind, &peer->standing);
     peer->taken = io_taken(shard->io, peer->connection.socket);
-    peer->sending_ms = shard_now_ms(shard);
+    peer->sending_ms = shard_tick(shard);
     look_later(shard);
 }
 
 static void look_at(struct shard *shard, struct peer *peer) {
-    size_t waiting = waiting_bytes(peer);
+    size_t waiting = connection_waiting(&peer->connection);
     bool over = waiting >= 2 * shard_limits(shard)->queue_bytes_max;
     assert(peer->state != PEER_CLOSING);
     if (!over && !peer_lingers(peer))
         return;
     list_append(&shard->behind, &peer->standing);
-    uint64_t now_ms = shard_now_ms(shard);
     uint32_t taken = io_taken(shard->io, peer->connection.socket);
     if (taken != peer->taken) {
         peer->taken = taken;
-        peer->sending_ms = now_ms;
+        peer->sending_ms = shard_tick(shard);
     }
-    if (now_ms - peer->sending_ms >= (peer_lingers(peer) ? LINGER_MS : SLOW_READER_MS))
+    if (shard_since(shard, peer->sending_ms) >= (peer_lingers(peer) ? LINGER_MS : SLOW_READER_MS))
         peer_close(shard, peer, waiting ? COUNT_CLOSED_SLOW_READER : COUNTERS_COUNT);
 }
 

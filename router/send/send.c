@@ -6,12 +6,15 @@
 #include "router/shard/post.h"
 #include "router/shard/probe.h"
 
+enum { URGENT_BYTES_MAX = 1 << 30 }; // each is small, and so their sum fits its field
+
 bool send_has_room(const struct shard *shard, const struct peer *peer) {
     return outbox_footprint(&peer->connection.outbox) < shard_limits(shard)->queue_bytes_max;
 }
 
 bool send_has_room_for_urgent(const struct shard *shard, const struct peer *peer) {
-    return peer->connection.outbox.urgent_bytes < shard_limits(shard)->queue_bytes_max;
+    uint64_t max = shard_limits(shard)->queue_bytes_max;
+    return peer->connection.outbox.urgent_bytes < (max < URGENT_BYTES_MAX ? max : URGENT_BYTES_MAX);
 }
 
 // Nobody waits for a small one; a large one's memory may be wanted.
@@ -145,7 +148,7 @@ static void release_all(struct shard *shard, struct parcel_list *done) {
 
 // From now on it has something to take, and so can be idle though it sends nothing any more.
 static void begun(struct shard *shard, struct peer *peer) {
-    peer->sending_ms = shard_now_ms(shard);
+    peer->sending_ms = shard_tick(shard);
     if (peer->state == PEER_ENDED)
         peer_watch(shard, peer);
 }
@@ -182,7 +185,7 @@ void send_sent(struct shard *shard, struct peer *peer, int32_t result) {
     enum sending sending = connection_sent(&peer->connection, shard->io, &shard->sender, result, &done);
     release_all(shard, &done);
     PROBE(sent, peer->name, result, peer->connection.outbox.bytes);
-    peer->sending_ms = shard_now_ms(shard);
+    peer->sending_ms = shard_tick(shard);
     if (result > 0)
         stats_add(&shard->stats, COUNT_BYTES_SENT, (uint64_t)result);
     if (sending == SENDING_FAILED) {

@@ -8,6 +8,6 @@ struct mail;
 // What a peer has under way. Zeroed: nothing.
 struct admission {
     uint32_t orders;             // that went out and haven't come back
-    uint64_t patterns;           // that these list and that aren't in force yet
+    uint32_t patterns;           // that these list and that aren't in force yet
     struct mail *waiting, *last; // orders that wait for those; NULL: none
 };

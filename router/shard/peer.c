@@ -74,7 +74,7 @@ static void refuse(struct shard *shard, int socket) {
 static void peer_init(struct shard *shard, struct peer *peer, uint32_t slot, int socket) {
     connection_open(&peer->connection, socket, slot);
     peer->name = hub_connection(shard->index, slot, shard->peers.generations[slot]);
-    peer->heard_ms = shard_now_ms(shard);
+    peer->heard_ms = peer->sending_ms = shard_tick(shard);
     timer_init(&peer->timer, TIMER_PEER);
     asked_init(&peer->asked);
     subscriber_init(&peer->subscriber);
@@ -196,9 +196,16 @@ void peer_free(struct shard *shard, struct peer *peer) {
 
 // --- Time
 
-// When it last sent something, or took something of what is sent to it.
-static uint64_t active_ms(const struct peer *peer) {
-    return peer->heard_ms > peer->sending_ms ? peer->heard_ms : peer->sending_ms;
+// For how long it has neither sent something nor taken something of what is sent to it.
+static uint32_t inactive_ms(const struct shard *shard, const struct peer *peer) {
+    uint32_t silent = shard_since(shard, peer->heard_ms), still = shard_since(shard, peer->sending_ms);
+    return silent < still ? silent : still;
+}
+
+// When something that has lasted for so long will have lasted for as long as it may.
+static uint64_t due_ms(const struct shard *shard, uint32_t lasted_ms, uint64_t may_ns) {
+    uint64_t may_ms = may_ns / 1000000;
+    return shard_now_ms(shard) + (lasted_ms < may_ms ? may_ms - lasted_ms : 0);
 }
 
 // One that has half-closed can't send, so it is idle only while something waits that it doesn't take: not
@@ -207,9 +214,10 @@ uint64_t peer_due_ms(const struct shard *shard, const struct peer *peer) {
     const struct limits *limits = shard_limits(shard);
     bool open = peer->state == PEER_OPEN;
     if (open && peer->partial)
-        return peer->checked_ms + limits->frame_timeout_ns / 1000000;
-    bool may_idle = limits->idle_timeout_ns == 0 || !(open || peer->connection.shipment);
-    return may_idle ? UINT64_MAX : active_ms(peer) + limits->idle_timeout_ns / 1000000;
+        return due_ms(shard, shard_since(shard, peer->checked_ms), limits->frame_timeout_ns);
+    if (limits->idle_timeout_ns == 0 || !(open || peer->connection.shipment))
+        return UINT64_MAX;
+    return due_ms(shard, inactive_ms(shard, peer), limits->idle_timeout_ns);
 }
 
 void peer_rewatch(struct shard *shard, struct peer *peer) {
@@ -224,7 +232,7 @@ void peer_rewatch(struct shard *shard, struct peer *peer) {
 
 void peer_watch(struct shard *shard, struct peer *peer) {
     peer->partial_checked = peer->partial_bytes;
-    peer->checked_ms = shard_now_ms(shard);
+    peer->checked_ms = shard_tick(shard);
     peer_rewatch(shard, peer);
 }
 

@@ -14,6 +14,7 @@
 // asked, in the middle of work on it.
 #pragma once
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -50,11 +51,11 @@ enum peer_state {
 
 struct peer {
     struct connection connection;
-    uint64_t name; // of the connection in the whole hub; constant
-    enum peer_state state;
-    bool initialized;
-
     const struct transport *transport;
+    uint64_t name; // of the connection in the whole hub; constant
+    enum peer_state state : 8;
+    bool initialized;
+    enum governance governance : 8; // of its initialize
 
     // The unit that is coming in (feed.c).
     struct unit unit;
@@ -62,30 +63,32 @@ struct peer {
     uint32_t partial_at;    // where they are there
     uint32_t partial_bytes;
     uint32_t partial_checked; // of them, when its sender was last judged
-    uint64_t checked_ms;      // when that was
-    uint32_t partial_ms;      // when its memory was taken: the low bits of shard_now_ms
-    uint64_t sending_ms;      // when the kernel last took something of what is being sent
-    struct timer timer;       // frame timeout, idle timeout or linger, by state
-    uint64_t heard_ms;        // when bytes last came
     uint32_t frames;          // that came, to tell one partial frame from the next
-    uint32_t taken;           // io_taken, when the kernel was last asked (behind.c)
 
-    struct asked asked;         // its requests under way
-    struct order *farewell;     // made with the first registration, so that leaving needs no memory
-    struct admission admission; // of its orders to the registry
+    // Times are ticks of the shard's (shard_tick).
+    uint32_t checked_ms; // when the sender of a partial frame was last judged
+    uint32_t partial_ms; // when its memory was taken
+    uint32_t heard_ms;   // when bytes last came
+    uint32_t sending_ms; // when the kernel last took something of what is being sent
+    struct timer timer;  // frame timeout, idle timeout or linger, by state
+    uint32_t taken;      // io_taken, when the kernel was last asked (behind.c)
+
+    uint32_t missed;            // events that it could not take and hasn't been told of (send.c)
     uint32_t awaited;           // orders and the like under way, whose answer this peer waits for
     uint32_t batches;           // of its own, not answered yet (batch.c)
     uint64_t batch_bytes;       // that their answers hold
-
+    struct asked asked;         // its requests under way
+    struct order *farewell;     // made with the first registration, so that leaving needs no memory
+    struct admission admission; // of its orders to the registry
     struct subscriber subscriber;
-    enum governance governance; // of its initialize
-    uint32_t missed;            // events that it could not take and hasn't been told of (send.c)
 
     struct list to_send;  // in shard.to_send while its outbox is to be looked at
     struct list starved;  // in shard.starved while it waits for a receive buffer
     struct list standing; // in shard.behind while it is waited for, in shard.closing once it is closing
-    struct peer *ending;  // the next of shard.endings; NULL: it isn't among them
+    struct peer *ending;  // the next of shard.endings, the last itself; NULL: it isn't among them
 };
+
+static_assert(sizeof(struct peer) <= 448, "an idle connection costs what it is");
 
 // Whether it is in the middle of a frame whose memory isn't there yet: it isn't read until it is. Of a unit
 // whose length isn't known, whether there is none for more of it.

@@ -119,6 +119,14 @@ void shard_wake_others(struct shard *shard);
 static inline uint64_t shard_now_ms(const struct shard *shard) {
     return io_now(shard->io) / 1000000;
 }
+// The low bits of it, of which peers keep some: good for times of up to 49 days.
+static inline uint32_t shard_tick(const struct shard *shard) {
+    return (uint32_t)shard_now_ms(shard);
+}
+// How many milliseconds ago that was.
+static inline uint32_t shard_since(const struct shard *shard, uint32_t tick) {
+    return shard_tick(shard) - tick;
+}
 static inline const struct limits *shard_limits(const struct shard *shard) {
     return &shard->settings->limits;
 }

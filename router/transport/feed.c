@@ -44,7 +44,7 @@ static bool move_to(const struct shard *shard, struct peer *peer, struct buffer 
     struct buffer *old = peer->partial;
     if (!buffer)
         return false;
-    peer->partial_ms = (uint32_t)shard_now_ms(shard);
+    peer->partial_ms = shard_tick(shard);
     if (old)
         memcpy(buffer->bytes, old->bytes + peer->partial_at, peer->partial_bytes);
     buffer_drop(old);
@@ -192,7 +192,7 @@ static bool should_stay(const struct shard *shard, const struct peer *peer, cons
 static void stay(const struct shard *shard, struct peer *peer, struct buffer *buffer, uint32_t at,
                  uint32_t end) {
     buffer_hold(buffer);
-    peer->partial_ms = (uint32_t)shard_now_ms(shard);
+    peer->partial_ms = shard_tick(shard);
     peer->partial = buffer;
     peer->partial_at = at;
     peer->partial_bytes = end - at;
@@ -239,7 +239,7 @@ static void feed_bytes(struct shard *shard, struct peer *peer, const struct io_e
     uint32_t frames = peer->frames;
     PROBE(receive, peer->name, count, !event->buffer);
     stats_add(&shard->stats, COUNT_BYTES_RECEIVED, count);
-    peer->heard_ms = shard_now_ms(shard);
+    peer->heard_ms = shard_tick(shard);
     if (event->buffer) {
         feed_buffer(shard, peer, event->buffer, count);
     } else if (peer->state == PEER_OPEN) {

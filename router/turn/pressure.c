@@ -23,25 +23,21 @@ enum {
     NEWS_MS = 100 // so long may pass until shards know of each other what follows
 };
 
-static size_t waiting_bytes(const struct peer *peer) {
-    const struct connection *connection = &peer->connection;
-    return outbox_footprint(&connection->outbox) + (connection->shipment ? connection->shipment->bytes : 0);
-}
-
 static uint64_t still_ms(const struct shard *shard, const struct peer *peer) {
-    return shard_now_ms(shard) - peer->sending_ms;
+    return shard_since(shard, peer->sending_ms);
 }
 
 static bool is_slow(const struct shard *shard, const struct peer *peer, size_t bytes_min) {
     return peer->state != PEER_CLOSING && peer->connection.shipment &&
-           still_ms(shard, peer) >= SLOW_READER_MS && waiting_bytes(peer) >= bytes_min;
+           still_ms(shard, peer) >= SLOW_READER_MS && connection_waiting(&peer->connection) >= bytes_min;
 }
 
 // Of two that are slow. Times within a factor of two are alike: what waits for a target that only just fell
 // behind may be more than what waits for a source that never reads.
 static bool is_slower(const struct shard *shard, const struct peer *peer, const struct peer *other) {
     int longer = __builtin_clzll(still_ms(shard, other)) - __builtin_clzll(still_ms(shard, peer));
-    return longer > 0 || (longer == 0 && waiting_bytes(peer) > waiting_bytes(other));
+    return longer > 0 ||
+           (longer == 0 && connection_waiting(&peer->connection) > connection_waiting(&other->connection));
 }
 
 static struct peer *slowest(const struct shard *shard, size_t bytes_min) {
@@ -59,7 +55,7 @@ static struct peer *largest_waiting(const struct shard *shard) {
     struct peer *largest = NULL;
     for (struct list *node = shard->starved.next; node != &shard->starved; node = node->next) {
         struct peer *peer = list_entry(node, struct peer, starved);
-        if (peer_lacks_room(peer) && shard_now_ms(shard) - peer->heard_ms >= WAIT_MS &&
+        if (peer_lacks_room(peer) && shard_since(shard, peer->heard_ms) >= WAIT_MS &&
             (!largest || peer->partial_bytes > largest->partial_bytes))
             largest = peer;
     }
@@ -78,7 +74,7 @@ static bool somebody_waits(struct shard *shard) {
 
 // For how long a peer has had the room for its frame.
 static uint32_t had_room_ms(const struct shard *shard, const struct peer *peer) {
-    return (uint32_t)shard_now_ms(shard) - peer->partial_ms;
+    return shard_since(shard, peer->partial_ms);
 }
 
 // How long a frame takes in all at the pace at which it has come since it has room; 0 where that can't be
