@@ -1,11 +1,10 @@
 // One connection's traffic with the kernel: what is being received, what is being sent, and how it ends.
 //
 //   receiving   a stream of arrivals into the shard's buffers; for a frame larger than one of them, straight
-//   into the
-//               frame's own memory, after which one arrival at a time until the frames are small again
+//               into the frame's own memory, after which one arrival at a time until the frames are small again
 //   sending     one shipment at a time; what comes meanwhile waits in the outbox
 //   ending      connection_end asks the kernel to let go; when connection_at_rest says that it has, the owner
-//   closes
+//               closes
 //
 // Whose the frames are and what is in them is not known here.
 #pragma once

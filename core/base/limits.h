@@ -52,8 +52,7 @@ enum {
     LISTENERS_MAX = 16,
 
     MAILBOX_MESSAGES = 4096,
-    // Of what only comes home, how much may lie there while the consumer sleeps: the buffers that it refers
-    // to
+    // Of what only comes home, how much may lie there while the consumer sleeps: the buffers that it refers to
     // are kept meanwhile.
     MAILBOX_IDLE_MAX = 64,
     COMPLETIONS_MAX = 16 * 1024,

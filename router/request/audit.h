@@ -5,9 +5,8 @@
 //     kind      besides "time", "source" and "target"
 //     audit     "entry": the params
 //     approval  "entry": the params; "request": the hub's id of the request, or "outcome" where it is known
-//     outcome   "request", "outcome", and of an answer "result" or "error", or why it isn't there ("fault",
-//     and
-//               "bytes" it has); "code" where the hub ended it
+//     outcome   "request", "outcome", and of an answer "result" or "error", or why it isn't there
+//               ("fault", and "bytes" it has); "code" where the hub ended it
 //     refusal   "method", "code", and what the source was told
 //
 // Where the hub keeps no journal, nothing here does anything.

@@ -1,6 +1,8 @@
 // One message under way, on the stack of route_frame: a request, notification or response as it lies.
 #pragma once
 
+#include <string.h>
+
 #include "core/base/limits.h"
 #include "core/lookup/lookup.h"
 #include "core/send/parcel.h"
@@ -22,8 +24,20 @@ struct message {
     char method[METHOD_BYTES_MAX]; // decoded
 };
 
+// What isn't known before it is looked up; most of it is written there, and so isn't zeroed here.
+static inline void message_begin(struct message *message, struct peer *peer, struct batch *batch) {
+    message->peer = peer;
+    message->batch = batch;
+    message->audit = MESSAGE_PLAIN;
+    message->method_bytes = 0;
+    message->method_long = false;
+}
 static inline bool message_is_request(const struct message *message) {
     return message->lookup.kind == BODY_REQUEST;
+}
+// Whether its method is this one: a literal.
+static inline bool message_method_is(const struct message *message, const char *method) {
+    return message->method_bytes == strlen(method) && memcmp(message->method, method, strlen(method)) == 0;
 }
 // Where the answer to a request goes.
 static inline struct reply_to message_reply_to(const struct message *message) {

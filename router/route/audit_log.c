@@ -8,8 +8,6 @@
 #include "router/request/validate.h"
 #include "router/send/batch.h"
 
-static const char log_method[] = "audit/log", approval_method[] = "governance/approval";
-
 static bool keep_reply_to(struct entry *entry, const struct message *message) {
     struct reply_to to = message_reply_to(message);
     if (!message_is_request(message) || lookup_has(&message->lookup, KEY_TARGET_AGENT))
@@ -86,14 +84,10 @@ void audit_log_settle(struct shard *shard) {
 
 // --- Judging
 
-static bool is_method(const struct message *message, const char *name, size_t bytes) {
-    return message->method_bytes == bytes && memcmp(message->method, name, bytes) == 0;
-}
-
 static enum message_audit audit_of(const struct message *message) {
-    if (is_method(message, log_method, sizeof log_method - 1))
+    if (message_method_is(message, "audit/log"))
         return MESSAGE_AUDIT_LOG;
-    return is_method(message, approval_method, sizeof approval_method - 1) ? MESSAGE_APPROVAL : MESSAGE_PLAIN;
+    return message_method_is(message, "governance/approval") ? MESSAGE_APPROVAL : MESSAGE_PLAIN;
 }
 
 // A batch owes an answer to a member that can't be read, be it a notification.

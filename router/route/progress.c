@@ -51,10 +51,6 @@ size_t progress_token(char *out, uint64_t hub_id, enum pending_token which) {
 
 // --- In a report
 
-static bool method_is(const struct message *message, const char *method) {
-    return message->method_bytes == strlen(method) && memcmp(message->method, method, strlen(method)) == 0;
-}
-
 // Reads a token of the hub's. False when it is none.
 static bool read_token(const uint8_t *body, struct span value, uint64_t *hub_id, unsigned *which) {
     if (value.bytes < 4 || value.bytes > PROGRESS_TOKEN_BYTES || body[value.at] != '"')
@@ -103,9 +99,9 @@ bool progress_route(struct shard *shard, const struct message *message) {
     const struct lookup *lookup = &message->lookup;
     uint64_t hub_id = 0;
     unsigned which = 0;
-    enum lookup_key key = method_is(message, "$/progress")               ? KEY_TOKEN
-                          : method_is(message, "notifications/progress") ? KEY_PROGRESS_TOKEN
-                                                                         : LOOKUP_KEYS_COUNT;
+    enum lookup_key key = message_method_is(message, "$/progress")               ? KEY_TOKEN
+                          : message_method_is(message, "notifications/progress") ? KEY_PROGRESS_TOKEN
+                                                                                 : LOOKUP_KEYS_COUNT;
     if (key == LOOKUP_KEYS_COUNT || message_is_request(message) || !lookup_has(lookup, key) ||
         !read_token(message->body, lookup->value[key], &hub_id, &which))
         return false;

@@ -81,7 +81,7 @@ static void route_call(struct shard *shard, struct message *message) {
     size_t bytes = json_string_decode(message->body, method, message->method, sizeof message->method);
     message->method_long = bytes == SIZE_MAX;
     message->method_bytes = message->method_long ? 0 : bytes;
-    if (message->method_bytes != 5 || memcmp(message->method, "event", 5) != 0)
+    if (!message_method_is(message, "event"))
         events_flush(shard);
     stats_count(&shard->stats,
                 message_is_request(message) ? COUNT_REQUESTS_RECEIVED : COUNT_NOTIFICATIONS_RECEIVED);
@@ -218,7 +218,8 @@ static void route_members(struct shard *shard, const struct message *whole, stru
     for (struct json_item item; whole->peer->state == PEER_OPEN && json_next(&walk, &item) == JSON_ITEM;) {
         struct frame frame = *whole->frame;
         frame.body = (struct span){whole->frame->body.at + item.value.at, item.value.bytes};
-        struct message message = {.peer = whole->peer, .batch = batch};
+        struct message message;
+        message_begin(&message, whole->peer, batch);
         look_up(shard, &message, &frame);
         route_message(shard, &message);
     }
@@ -257,9 +258,7 @@ static void route_batch(struct shard *shard, struct message *whole) {
 
 void route_frame(struct shard *shard, struct peer *peer, const struct frame *frame) {
     struct message message;
-    message.audit = MESSAGE_PLAIN;
-    message.peer = peer;
-    message.batch = NULL;
+    message_begin(&message, peer, NULL);
     look_up(shard, &message, frame);
     if (message.lookup.kind == BODY_BATCH && message.lookup.verdict == LOOKUP_GOOD)
         route_batch(shard, &message);

@@ -1,13 +1,13 @@
 // Static probes at the borders of a frame's stages, for bpftrace and perf (systemtap's sys/sdt.h, provider
 // `patchbay`). A probe that nobody has switched on is one nop. Where the header is missing there are none.
 //
-//   receive  connection, bytes, kind          an arrival; kind: 1 straight into a large frame's memory, else
-//   0 frame    connection, bytes, kind          a whole frame, header block and body; kind as above route
-//   connection, bytes, kind          a body was looked up and is to be routed; kind: enum body_kind queue
-//   connection, bytes, waiting       a frame was queued; waiting: bytes in the outbox with it send
-//   connection, bytes, vectors       a send begins sent     connection, bytes, left          a send ended;
-//   left: bytes in the outbox drop     connection, bytes, kind          a frame isn't delivered; kind: enum
-//   counter
+//   receive  connection, bytes, kind     an arrival; kind: 1 straight into a large frame's memory, else 0
+//   frame    connection, bytes, kind     a whole unit, envelope and body; kind as above
+//   route    connection, bytes, kind     a body was looked up and is to be routed; kind: enum body_kind
+//   queue    connection, bytes, waiting  a frame was queued; waiting: bytes in the outbox with it
+//   send     connection, bytes, vectors  a send begins
+//   sent     connection, bytes, left     a send ended; left: bytes in the outbox
+//   drop     connection, bytes, kind     a frame isn't delivered; kind: enum counter
 //
 // `connection` is the source up to `route`, and the destination from `queue` on.
 #pragma once

@@ -2,8 +2,9 @@
 // finish a phase begins the next one for all.
 //
 //   draining   no new connections; new requests are refused; pending ones get their time, then end with an
-//   error closing    all connections are closed, and the kernel lets go of them stopped    parcels that were
-//   lent to other shards come home; then each shard may close
+//              error
+//   closing    all connections are closed, and the kernel lets go of them
+//   stopped    parcels that were lent to other shards come home; then each shard may close
 #pragma once
 
 #include "router/shard/shard.h"
