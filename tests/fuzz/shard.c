@@ -1,8 +1,8 @@
 // Fuzzes a whole hub. The input is a play: who connects, says what in which pieces, doesn't read, leaves, and
 // what fails meanwhile. Three parties keep their manners and their books (tests/sim/party.h); up to four
-// strangers say what the input says, answer what they weren't asked, and take names over. In the end the
-// strangers have gone, each request of a party that is still connected has ended once, and the hub has given
-// everything back.
+// strangers say what the input says, answer what they weren't asked, and take names over. All speak framed or
+// lines. In the end the strangers have gone, each request of a party that is still connected has ended once,
+// and the hub has given everything back.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +20,7 @@ enum { PARTIES = 3, STRANGERS = 4, MILLISECOND = 1000000, ASKS_MAX = 200 };
 struct play {
     struct scene scene;
     struct cable *strangers[STRANGERS];
+    bool lines[STRANGERS];        // which of them speak lines
     uint64_t heard_id[STRANGERS]; // the last hub id that each saw
     const uint8_t *at, *end;
 };
@@ -114,8 +115,11 @@ static void stranger_says(struct play *play, unsigned index, const char *fields,
     int bytes = snprintf(head, sizeof head, "Content-Length: %zu\r\n%s\r\n", count, fields);
     if (!play->strangers[index])
         return;
-    cable_write(play->strangers[index], head, (size_t)bytes);
+    if (!play->lines[index])
+        cable_write(play->strangers[index], head, (size_t)bytes);
     cable_write(play->strangers[index], body, count);
+    if (play->lines[index])
+        cable_write(play->strangers[index], "\n", 1);
 }
 
 // Says the next bytes of the input: as they are, or as a body.
@@ -178,8 +182,9 @@ static void stranger_calls(struct play *play, uint8_t what) {
 static void stranger_moves(struct play *play, uint8_t what) {
     struct cable **cable = &play->strangers[what % STRANGERS];
     if (!*cable) {
+        play->lines[what % STRANGERS] = what & 4;
         if (play->scene.world.kernel->cable_count < 64)
-            *cable = world_dial(&play->scene.world);
+            *cable = (what & 4 ? world_dial_lines : world_dial)(&play->scene.world);
         return;
     }
     switch (what >> 2 & 3) {
@@ -270,7 +275,7 @@ static void open_play(struct play *play) {
         options.journal = "journal"; // of which every line must be JSON in the end
     scene_open(&play->scene, &options);
     for (unsigned index = 0; index < PARTIES; index++)
-        party_join(&play->scene)->wary = true;
+        (second >> index & 1 ? party_join_lines : party_join)(&play->scene)->wary = true;
     party_register(party(play, 0), "a", ",\"capabilities\":{\"methods\":[\"a/b\"],\"x\":true}");
     party_register(party(play, 2), "b", "");
     settle(play);

@@ -1,5 +1,7 @@
 #include "tests/sim/acts.h"
 
+#include <string.h>
+
 #include "tests/sim/kernel.h"
 
 enum { SECOND = 1000000000, LARGE_BYTES = 40000 };
@@ -86,6 +88,38 @@ static void more_methods(struct scene *scene) {
                 first, second);
     scene_settle(scene);
     party_ask(source, "hub/unsubscribe", 0, "\"events\":[\"task-progress\"]");
+    scene_settle(scene);
+}
+
+// Lines among frames: bodies with line breaks for one receiver, and for several, and a line in pieces.
+static void lines(struct scene *scene) {
+    struct party *agent = party_join_lines(scene), *source = party_join(scene),
+                 *other = party_join_lines(scene);
+    if (!agent || !source || !other)
+        return;
+    party_register(agent, "agent", ",\"capabilities\":{\"events\":[\"go-*\"]}");
+    party_ask(other, "hub/subscribe", 0, "\"events\":[\"go-*\"]");
+    scene_settle(scene);
+    party_ask(source, "work", LARGE_BYTES, "\"targetAgent\":\r\n\"agent\"");
+    party_ask(other, "work", 10, "\"targetAgent\":\"agent\"");
+    party_tell(source, "event", 2000, "\"event\":\n\"go-on\"");
+    party_ask(source, "event", LARGE_BYTES, "\"event\":\n\"go-on\"");
+    for (unsigned number = 0; number < 3; number++)
+        party_tell(source, "event", 20, "\"event\":\n\"go-%u\"", 1U);
+    scene_settle(scene);
+    char id[128];
+    party_id(id, sizeof id, other->asked++);
+    party_frame(other, "", "[{\"id\":%s,\"method\":\"work\",\"params\":{\"targetAgent\":\"agent\"}},7]", id);
+    other->rude = true;
+    static const char note[] = "{\"method\":\"note\",\"params\":{\"targetAgent\":\"agent\",\"x\":";
+    party_write(other, note, sizeof note - 1);
+    for (unsigned piece = 0; piece < 30; piece++) {
+        scene_settle(scene);
+        char ones[3000];
+        memset(ones, '1', sizeof ones);
+        party_write(other, ones, sizeof ones);
+    }
+    party_write(other, "}}\n{\"method\":\"exit\"}", 22);
     scene_settle(scene);
 }
 
@@ -246,6 +280,7 @@ const struct act acts[] = {
     {"exchange", exchange, 0, 0, NULL},
     {"hub methods", hub_methods, 0, 0, NULL},
     {"more methods", more_methods, 0, 0, NULL},
+    {"lines", lines, 0, 0, NULL},
     {"endings", endings, 0, 0, NULL},
     {"slow reader", slow_reader, 200, 3000, NULL},
     {"slow subscriber", slow_subscriber, 200, 3000, NULL},

@@ -20,6 +20,11 @@ void party_write(struct party *party, const void *bytes, size_t count) {
 
 static void write_frame(struct party *party, const char *fields, const char *body, size_t bytes) {
     char head[HEAD_BYTES_MAX];
+    if (party && party->lines) {
+        party_write(party, body, bytes);
+        party_write(party, "\n", 1);
+        return;
+    }
     int count = snprintf(head, sizeof head, "Content-Length: %zu\r\n%s\r\n", bytes, fields);
     party_write(party, head, (size_t)count);
     party_write(party, body, bytes);
@@ -170,9 +175,10 @@ static bool hear(struct party *party) {
     party->in_count += cable_read(party->cable, party->in + party->in_count, count);
     struct naive_frame frame;
     while (at < party->in_count) {
-        enum naive_result result = naive_frame(&frame, party->in + at, party->in_count - at);
+        enum naive_result result =
+            (party->lines ? naive_line : naive_frame)(&frame, party->in + at, party->in_count - at);
         if (result == NAIVE_BAD)
-            kernel_fail("the hub sent what is no frame");
+            kernel_fail("the hub sent what is no frame, or no line");
         if (result == NAIVE_PARTIAL)
             break;
         take(party, frame.body);
@@ -190,15 +196,24 @@ void scene_open(struct scene *scene, const struct world_options *options) {
     world_open(&scene->world, options);
 }
 
-struct party *party_join(struct scene *scene) {
+static struct party *join(struct scene *scene, bool lines) {
     if (scene->count == PARTIES_MAX)
         kernel_fail("too many parties");
-    struct cable *cable = world_dial(&scene->world);
+    struct cable *cable = (lines ? world_dial_lines : world_dial)(&scene->world);
     if (!cable)
         return NULL;
     struct party *party = &scene->parties[scene->count++];
     party->cable = cable;
+    party->lines = lines;
     return party;
+}
+
+struct party *party_join(struct scene *scene) {
+    return join(scene, false);
+}
+
+struct party *party_join_lines(struct scene *scene) {
+    return join(scene, true);
 }
 
 void party_leave(struct party *party) {

@@ -9,6 +9,7 @@ enum { PARTIES_MAX = 96, PARTY_ASKS_MAX = 512 };
 
 struct party {
     struct cable *cable; // NULL: it has left
+    bool lines;          // it speaks one JSON text a line
     uint8_t *in;
     size_t in_count, in_capacity;
     bool deaf;   // doesn't read
@@ -39,7 +40,9 @@ void scene_close(struct scene *scene);
 
 // A new connection, at once: it may be refused later. NULL when nobody listens.
 struct party *party_join(struct scene *scene);
-// Writes bytes as they are; the `frame` kind puts a header block before them.
+// The same where lines are spoken.
+struct party *party_join_lines(struct scene *scene);
+// Writes bytes as they are; the `frame` kind puts a header block before them, or a line feed behind them.
 void party_write(struct party *party, const void *bytes, size_t count);
 __attribute__((format(printf, 3, 4))) void party_frame(struct party *party, const char *fields,
                                                        const char *format, ...);
