@@ -39,7 +39,8 @@ struct backend {
     // Stops what still runs. False when it ends badly.
     bool (*stop)(struct text *why);
 
-    struct line *(*dial)(void);
+    // `lines`: where one JSON text a line is spoken.
+    struct line *(*dial)(bool lines);
     bool (*write)(struct line *line, const void *bytes, size_t count);
     // Waits for bytes; 0 when patience is over, or at the end of the stream, which *state tells.
     size_t (*read)(struct line *line, void *out, size_t capacity, enum line_state *state);

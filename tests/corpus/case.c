@@ -111,6 +111,8 @@ static bool read_head(struct reader *reader, char *line, bool *good) {
         *good = read_depth(reader, rest);
     else if ((rest = after(line, "sim")))
         *good = read_sim(reader, rest);
+    else if (after(line, "framed"))
+        reader->one->framed = true;
     else if ((rest = after(line, "each")))
         *good = read_each(reader, line + (rest - line));
     else
@@ -119,6 +121,19 @@ static bool read_head(struct reader *reader, char *line, bool *good) {
 }
 
 // --- Steps
+
+// Whether the step makes a difference between wires. What stands between a peer's name and a body is
+// `[Name:`.
+static bool shows_wire(const char *line) {
+    const char *rest = strchr(line, ' ');
+    if (after(line, "lines") || (rest && strncmp(rest, " >> ", 4) == 0))
+        return true;
+    if (!rest || (strncmp(rest, " > [", 4) && strncmp(rest, " < [", 4) && strncmp(rest, " <~ [", 5)))
+        return false;
+    const char *name = strchr(rest, '[') + 1;
+    size_t bytes = strcspn(name, ": ,]\"{}[");
+    return bytes && name[bytes] == ':';
+}
 
 static bool ends_in_quotes(const char *line) {
     size_t bytes = strlen(line);
@@ -146,6 +161,7 @@ static bool read_step(struct reader *reader, char *line) {
     if (one->line_count == CASE_LINES_MAX)
         return complain(reader, "too many lines");
     one->lines[one->line_count++] = (struct case_line){reader->number, line};
+    one->shows_wire |= shows_wire(line);
     return !ends_in_quotes(line) || read_quoted(reader, line);
 }
 

@@ -20,6 +20,8 @@ struct corpus_case {
     char *options;
     bool lazy, strict;     // the depths in which it holds
     bool sim_only;         // it needs what only the simulated kernel can do
+    bool framed;           // it says that it holds in frames alone
+    bool shows_wire;       // it sends bytes as they are, or header fields, or opens peers that speak lines
     uint32_t window_bytes; // simulated: what the kernel keeps for a peer that doesn't read; 0: anything
     char *columns[CASE_COLUMNS_MAX];
     unsigned column_count;

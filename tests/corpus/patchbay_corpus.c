@@ -1,7 +1,7 @@
 // Plays cases of the corpus.
 //
-// usage: patchbay_corpus (--sim | --tcp PATCHBAYD | --unix PATCHBAYD) [--must-fail] [--verbose]
-// FILE|FOLDER...
+// usage: patchbay_corpus (--sim [--rough SEED] | --tcp PATCHBAYD | --unix PATCHBAYD) [--lines | --mixed]
+// [--must-fail] [--verbose] FILE|FOLDER...
 //
 // Status 0 when every case held with one shard and with two, in each depth of validation that it names; with
 // --must-fail when every case failed in each.
@@ -49,6 +49,7 @@ static int by_options(const void *left, const void *right) {
 // What the command line asks for.
 struct how {
     const struct backend *backend;
+    enum play_wires wires;
     uint64_t rough;
     bool must_fail, verbose;
 };
@@ -56,6 +57,23 @@ struct how {
 struct tally {
     unsigned played, failed;
 };
+
+// Takes out the cases that aren't for these wires, and says how many they are.
+static void leave_out(const struct how *how) {
+    unsigned left = 0;
+    for (unsigned at = 0; at < case_count; at++) {
+        if (play_can(cases[at], how->wires)) {
+            cases[left++] = cases[at];
+            continue;
+        }
+        if (how->verbose)
+            printf("framed %s\n", cases[at]->path);
+        case_close(cases[at]);
+    }
+    if (left < case_count)
+        printf("%u cases are about frames, or name their wires, and are left out\n", case_count - left);
+    case_count = left;
+}
 
 static bool plays(const struct how *how, const struct corpus_case *one, bool strict) {
     if (!(strict ? one->strict : one->lazy) || (one->sim_only && !how->backend->simulated))
@@ -69,7 +87,7 @@ static void play_all(const struct how *how, uint32_t shards, bool strict, struct
         if (!plays(how, one, strict))
             continue;
         struct setup setup = {one->options, strict, shards, how->rough, one->window_bytes};
-        bool good = play_case(one, how->backend, &setup);
+        bool good = play_case(one, how->backend, &setup, how->wires);
         if (how->verbose)
             printf("%s %s, %u shards, %s\n", good ? "held  " : "FAILED", one->path, shards,
                    strict ? "strict" : "lazy");
@@ -98,6 +116,8 @@ static bool read_arguments(struct how *how, int argc, char **argv) {
             real_use(argv[++at]);
         } else if (more && !strcmp(word, "--rough")) {
             how->rough = strtoull(argv[++at], NULL, 10);
+        } else if (!strcmp(word, "--lines") || !strcmp(word, "--mixed")) {
+            how->wires = word[2] == 'l' ? PLAY_LINES : PLAY_MIXED;
         } else if (!strcmp(word, "--must-fail")) {
             how->must_fail = true;
         } else if (!strcmp(word, "--verbose")) {
@@ -125,11 +145,12 @@ int main(int argc, char **argv) {
     struct tally tally = {0, 0};
     if (!read_arguments(&how, argc, argv)) {
         fputs("usage: patchbay_corpus (--sim [--rough SEED] | --tcp PATCHBAYD | --unix PATCHBAYD) "
-              "[--must-fail] [--verbose] FILE|FOLDER...\n",
+              "[--lines | --mixed] [--must-fail] [--verbose] FILE|FOLDER...\n",
               stderr);
         return 2;
     }
     signal(SIGABRT, name_the_case);
+    leave_out(&how);
     qsort(cases, case_count, sizeof *cases, by_options);
     for (uint32_t shards = 1; shards <= SHARDS_TRIED; shards++) {
         play_all(&how, shards, false, &tally);

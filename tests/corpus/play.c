@@ -18,6 +18,7 @@ struct play {
     struct player peers[PEERS_MAX];
     unsigned peer_count;
     struct variables variables;
+    enum play_wires wires;
     unsigned rounds; // of pings that prove that nothing is under way
     unsigned pings;
     size_t journal_at; // what has been read of it
@@ -62,21 +63,26 @@ static struct player *find_peer(struct play *play, const char *name, size_t byte
     return NULL;
 }
 
-static bool add_peer(struct play *play, const char *name) {
+// Which wire a peer speaks where the case leaves it open.
+static bool speaks_lines(const struct play *play) {
+    return play->wires == PLAY_LINES || (play->wires == PLAY_MIXED && play->peer_count % 2 == 0);
+}
+
+static bool add_peer(struct play *play, const char *name, bool lines) {
     if (play->peer_count == PEERS_MAX || find_peer(play, name, strlen(name)) ||
         strlen(name) >= PLAYER_NAME_MAX)
         return fail(play, "too many peers, or the same name twice");
-    if (!player_open(&play->peers[play->peer_count], play->backend, name))
+    if (!player_open(&play->peers[play->peer_count], play->backend, name, lines))
         return fail(play, "it can't connect");
     play->peer_count++;
     return true;
 }
 
-static bool add_peers(struct play *play, char *names) {
+static bool add_peers(struct play *play, char *names, bool lines) {
     char *words[PEERS_MAX];
     unsigned count = case_words(names, words, PEERS_MAX);
     for (unsigned at = 0; at < count; at++)
-        if (!add_peer(play, words[at]))
+        if (!add_peer(play, words[at], lines || speaks_lines(play)))
             return false;
     return count > 0;
 }
@@ -86,13 +92,10 @@ static bool add_peers(struct play *play, char *names) {
 static bool send_frame(struct play *play, struct player *peer, const struct text *fields,
                        const struct text *body) {
     struct text frame;
+    if (peer->lines && fields->length)
+        return fail(play, "no header fields go with a line");
     text_init(&frame);
-    text_put(&frame, "Content-Length: ");
-    text_number(&frame, (int64_t)body->length);
-    text_put(&frame, "\r\n");
-    text_add(&frame, fields->bytes, fields->length);
-    text_put(&frame, "\r\n");
-    text_add(&frame, body->bytes, body->length);
+    player_wrap(peer, fields, body, &frame);
     bool good = player_send(peer, play->backend, &frame);
     text_deinit(&frame);
     return good || fail(play, "it can't be sent: the connection has ended");
@@ -154,6 +157,28 @@ static bool expect_fields(struct play *play, const struct text *pattern, const s
     return good;
 }
 
+static char *flat_copy(const void *bytes, size_t count) {
+    char *copy = malloc(count + 1);
+    memcpy(copy, bytes, count);
+    player_flatten(copy, count);
+    copy[count] = '\0';
+    return copy;
+}
+
+// A body has come to a line, or from one, with spaces for its line breaks.
+static bool expect_body(struct play *play, const struct player *peer, const char *pattern, bool by_members,
+                        struct bit body) {
+    bool flat = peer->lines || play->wires == PLAY_MIXED;
+    char *wanted = flat ? flat_copy(pattern, strlen(pattern)) : strdup(pattern);
+    char *came = flat ? flat_copy(body.bytes, body.count) : NULL;
+    struct bit text = {flat ? (uint8_t *)came : body.bytes, body.count};
+    bool good = by_members ? match_like(wanted, text, &play->variables) && match_hub_says(text)
+                           : match_exactly(wanted, text, &play->variables);
+    free(wanted);
+    free(came);
+    return good;
+}
+
 static bool expect(struct play *play, struct player *peer, const char *pattern, bool by_members) {
     struct naive_frame frame;
     struct text fields;
@@ -161,9 +186,8 @@ static bool expect(struct play *play, struct player *peer, const char *pattern, 
         return fail(play, "it received ");
     text_init(&fields);
     pattern = take_fields(pattern, &fields);
-    bool good = expect_fields(play, &fields, &frame) &&
-                (by_members ? match_like(pattern, frame.body, &play->variables) && match_hub_says(frame.body)
-                            : match_exactly(pattern, frame.body, &play->variables));
+    bool good =
+        expect_fields(play, &fields, &frame) && expect_body(play, peer, pattern, by_members, frame.body);
     text_deinit(&fields);
     if (!good)
         fail_with(play, &frame);
@@ -279,7 +303,7 @@ static bool add_agent(struct play *play, char *words) {
                  name, level, capabilities) < 0 ||
         asprintf(&answer, "{\"id\":0,\"result\":{\"agentId\":\"%s\",\"registered\":true}}", name) < 0)
         abort();
-    bool good = (find_peer(play, name, strlen(name)) || add_peer(play, name)) &&
+    bool good = (find_peer(play, name, strlen(name)) || add_peer(play, name, speaks_lines(play))) &&
                 send_body(play, find_peer(play, name, strlen(name)), registration) &&
                 expect(play, find_peer(play, name, strlen(name)), answer, true);
     free(registration);
@@ -364,7 +388,9 @@ static bool play_line(struct play *play, char *text) {
         return player_line(play, peer, rest);
     text[word] = '\0';
     if (strcmp(text, "peer") == 0)
-        return add_peers(play, rest);
+        return add_peers(play, rest, false);
+    if (strcmp(text, "lines") == 0)
+        return add_peers(play, rest, true);
     if (strcmp(text, "agent") == 0)
         return add_agent(play, rest);
     if (strcmp(text, "wait") == 0)
@@ -407,9 +433,11 @@ static void report(const struct play *play) {
 }
 
 static bool play_row(const struct corpus_case *one, const struct backend *backend, const struct setup *setup,
-                     unsigned row) {
-    struct play play = {
-        .one = one, .backend = backend, .rounds = setup->shard_count == 1 ? 1 : backend->rounds};
+                     enum play_wires wires, unsigned row) {
+    struct play play = {.one = one,
+                        .backend = backend,
+                        .wires = wires,
+                        .rounds = setup->shard_count == 1 ? 1 : backend->rounds};
     text_init(&play.why);
     snprintf(where, sizeof where, "%s: (%s, %u shards)", one->path, backend->name, setup->shard_count);
     bool good = backend->begin(setup, &play.why);
@@ -429,10 +457,15 @@ static bool play_row(const struct corpus_case *one, const struct backend *backen
     return good;
 }
 
-bool play_case(const struct corpus_case *one, const struct backend *backend, const struct setup *setup) {
+bool play_can(const struct corpus_case *one, enum play_wires wires) {
+    return wires == PLAY_FRAMED || !(one->framed || one->shows_wire);
+}
+
+bool play_case(const struct corpus_case *one, const struct backend *backend, const struct setup *setup,
+               enum play_wires wires) {
     bool good = true;
     unsigned rows = one->row_count ? one->row_count : 1;
     for (unsigned row = 0; row < rows; row++)
-        good = play_row(one, backend, setup, row) && good;
+        good = play_row(one, backend, setup, wires, row) && good;
     return good;
 }

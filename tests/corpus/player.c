@@ -7,10 +7,10 @@
 
 enum { READ_BYTES = 64 * 1024 };
 
-bool player_open(struct player *peer, const struct backend *backend, const char *name) {
-    *peer = (struct player){.state = LINE_OPEN};
+bool player_open(struct player *peer, const struct backend *backend, const char *name, bool lines) {
+    *peer = (struct player){.lines = lines, .state = LINE_OPEN};
     snprintf(peer->name, sizeof peer->name, "%s", name);
-    peer->line = backend->dial();
+    peer->line = backend->dial(lines);
     return peer->line != NULL;
 }
 
@@ -42,11 +42,16 @@ static size_t meant_bytes(const char *bytes, size_t count) {
     return 0;
 }
 
+static size_t meant_line(const char *bytes, size_t count) {
+    const char *feed = memchr(bytes, '\n', count);
+    return feed ? (size_t)(feed - bytes) + 1 : 0;
+}
+
 static void note_sent(struct player *peer, const struct text *bytes) {
     struct text *tail = &peer->tail, rest;
-    size_t at = 0, frame;
+    size_t at = 0, frame, (*meant)(const char *bytes, size_t count) = peer->lines ? meant_line : meant_bytes;
     text_add(tail, bytes->bytes, bytes->length);
-    while (at < tail->length && (frame = meant_bytes(tail->bytes + at, tail->length - at)) &&
+    while (at < tail->length && (frame = meant(tail->bytes + at, tail->length - at)) &&
            frame <= tail->length - at)
         at += frame;
     text_init(&rest);
@@ -58,6 +63,28 @@ static void note_sent(struct player *peer, const struct text *bytes) {
 bool player_send(struct player *peer, const struct backend *backend, const struct text *bytes) {
     note_sent(peer, bytes);
     return peer->line && backend->write(peer->line, bytes->bytes, bytes->length);
+}
+
+void player_flatten(char *bytes, size_t count) {
+    for (size_t at = 0; at < count; at++)
+        if (bytes[at] == '\r' || bytes[at] == '\n')
+            bytes[at] = ' ';
+}
+
+void player_wrap(const struct player *peer, const struct text *fields, const struct text *body,
+                 struct text *out) {
+    if (peer->lines) {
+        text_add(out, body->bytes, body->length);
+        player_flatten(out->bytes, out->length);
+        text_put(out, "\n");
+        return;
+    }
+    text_put(out, "Content-Length: ");
+    text_number(out, (int64_t)body->length);
+    text_put(out, "\r\n");
+    text_add(out, fields->bytes, fields->length);
+    text_put(out, "\r\n");
+    text_add(out, body->bytes, body->length);
 }
 
 // --- Receiving
@@ -105,7 +132,8 @@ static bool receive(struct player *peer, const struct backend *backend, struct n
     enum naive_result result = NAIVE_PARTIAL;
     for (;;) {
         if (peer->end > peer->at)
-            result = naive_frame(frame, peer->bytes + peer->at, peer->end - peer->at);
+            result =
+                (peer->lines ? naive_line : naive_frame)(frame, peer->bytes + peer->at, peer->end - peer->at);
         if (result != NAIVE_PARTIAL)
             break;
         if (!peer->line || peer->state != LINE_OPEN || !read_more(peer, backend))
@@ -150,11 +178,19 @@ bool player_can_ping(const struct player *peer) {
 }
 
 bool player_ping(struct player *peer, const struct backend *backend, unsigned number) {
-    char id[32], body[128], frame[192];
+    char id[32];
+    struct text body, unit;
     ping_id(id, sizeof id, number);
-    int bytes = snprintf(body, sizeof body, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"hub/ping\"}", id);
-    bytes = snprintf(frame, sizeof frame, "Content-Length: %d\r\n\r\n%s", bytes, body);
-    return backend->write(peer->line, frame, (size_t)bytes);
+    text_init(&body);
+    text_init(&unit);
+    text_put(&body, "{\"jsonrpc\":\"2.0\",\"method\":\"hub/ping\",\"id\":");
+    text_put(&body, id);
+    text_put(&body, "}");
+    player_wrap(peer, &(struct text){0}, &body, &unit);
+    bool good = backend->write(peer->line, unit.bytes, unit.length);
+    text_deinit(&body);
+    text_deinit(&unit);
+    return good;
 }
 
 bool player_pong(struct player *peer, const struct backend *backend, unsigned number, struct text *why) {

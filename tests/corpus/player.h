@@ -11,6 +11,7 @@ enum { PLAYER_NAME_MAX = 72 };
 
 struct player {
     char name[PLAYER_NAME_MAX];
+    bool lines;        // it speaks lines
     struct line *line; // NULL: it has closed
     enum line_state state;
     bool half_closed; // by the peer
@@ -22,10 +23,16 @@ struct player {
 };
 
 // Connects; false when nobody listens.
-bool player_open(struct player *peer, const struct backend *backend, const char *name);
+bool player_open(struct player *peer, const struct backend *backend, const char *name, bool lines);
 // Closes the connection, if it is open, and frees what there is.
 void player_end(struct player *peer, const struct backend *backend);
 bool player_send(struct player *peer, const struct backend *backend, const struct text *bytes);
+// Makes one unit of the body, behind the header lines in `fields`. A line has none, and spaces for its body's
+// line breaks.
+void player_wrap(const struct player *peer, const struct text *fields, const struct text *body,
+                 struct text *out);
+// Makes spaces of line breaks.
+void player_flatten(char *bytes, size_t count);
 
 // The frame that arrived first, to be given back with player_done. False, with the reason in `why`, when none
 // comes.

@@ -1,4 +1,4 @@
-// It goes well: fork, exec, one line `listening URI` on the pipe, SIGTERM, status 0. It fails: whatever the
+// It goes well: fork, exec, two lines `listening URI` on the pipe, SIGTERM, status 0. It fails: whatever the
 // program has said goes into the reason.
 #include "tests/corpus/process.h"
 
@@ -35,10 +35,13 @@ static void put_options(const struct process *process, const char *options, char
 
 static void run_program(const struct process *process, const char *program, bool over_unix,
                         const struct setup *setup, int errors) {
-    char uri[128], shards[16], options[512];
-    const char *arguments[CASE_OPTIONS_MAX + 8] = {program, "--listen", uri, "--shards", shards};
-    unsigned count = 5;
+    char uri[128], lines_uri[128], shards[16], options[512];
+    const char *arguments[CASE_OPTIONS_MAX + 10] = {program,   "--listen", uri,   "--listen",
+                                                    lines_uri, "--shards", shards};
+    unsigned count = 7;
     snprintf(uri, sizeof uri, over_unix ? "unix://%s/hub.sock" : "tcp://127.0.0.1:0", process->directory);
+    snprintf(lines_uri, sizeof lines_uri,
+             over_unix ? "unix-lines://%s/lines.sock" : "tcp-lines://127.0.0.1:0", process->directory);
     snprintf(shards, sizeof shards, "%u", setup->shard_count);
     put_options(process, setup->options, options, sizeof options);
     if (setup->strict) {
@@ -69,18 +72,24 @@ static bool has_said(const struct process *process, const char *words) {
            memmem(process->said.bytes, process->said.length, words, strlen(words)) != NULL;
 }
 
-static bool find_address(struct process *process) {
+// The first address from `from` on; returns what stands behind it, NULL when there is none.
+static const char *find_address(const struct process *process, const char *from, char *out, size_t capacity) {
     static const char word[] = "listening ";
-    if (!process->said.length)
-        return false;
-    const char *line = memmem(process->said.bytes, process->said.length, word, sizeof word - 1);
-    const char *end =
-        line ? memchr(line, '\n', process->said.length - (size_t)(line - process->said.bytes)) : NULL;
+    size_t count = process->said.length - (size_t)(from - process->said.bytes);
+    const char *line = memmem(from, count, word, sizeof word - 1);
+    const char *end = line ? memchr(line, '\n', count - (size_t)(line - from)) : NULL;
     if (!end)
-        return false;
+        return NULL;
     line += sizeof word - 1;
-    snprintf(process->address, sizeof process->address, "%.*s", (int)(end - line), line);
-    return true;
+    snprintf(out, capacity, "%.*s", (int)(end - line), line);
+    return end;
+}
+
+static bool find_addresses(struct process *process) {
+    const char *at = process->said.bytes;
+    if (at)
+        at = find_address(process, at, process->address, sizeof process->address);
+    return at && find_address(process, at, process->address_of_lines, sizeof process->address_of_lines);
 }
 
 static void complain(const struct process *process, const char *what, struct text *why) {
@@ -104,7 +113,7 @@ bool process_start(struct process *process, const char *program, bool over_unix,
     }
     close(pipe_ends[1]);
     process->errors = pipe_ends[0];
-    while (!find_address(process))
+    while (!find_addresses(process))
         if (hear(process) <= 0) {
             kill(process->pid, SIGKILL);
             complain(process, "the hub doesn't listen", why);
@@ -160,9 +169,9 @@ static int dial_tcp(const char *port) {
     return connect(fd, (struct sockaddr *)&address, sizeof address) ? -1 : fd;
 }
 
-int process_dial(const struct process *process) {
-    static const char unix_scheme[] = "unix://";
-    if (strncmp(process->address, unix_scheme, sizeof unix_scheme - 1) == 0)
-        return dial_unix(process->address + sizeof unix_scheme - 1);
-    return dial_tcp(strrchr(process->address, ':') + 1);
+int process_dial(const struct process *process, bool lines) {
+    const char *address = lines ? process->address_of_lines : process->address;
+    if (strncmp(address, "unix", strlen("unix")) == 0)
+        return dial_unix(strchr(address, '/') + 2);
+    return dial_tcp(strrchr(address, ':') + 1);
 }

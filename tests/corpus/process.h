@@ -10,16 +10,17 @@
 struct process {
     int pid; // 0: none runs
     int errors;
-    struct text said;   // on standard error
-    char directory[64]; // of the Unix socket
-    char address[128];  // as its `listening` line tells it
+    struct text said;           // on standard error
+    char directory[64];         // of the Unix sockets
+    char address[128];          // as its `listening` lines tell it
+    char address_of_lines[128]; // where one JSON text a line is spoken
 };
 
-// Starts one that listens on a port or path of its own choice, and waits until it does. False, with the
-// reason appended to `why`, when it doesn't.
+// Starts one that listens on ports or paths of its own choice, in frames and in lines, and waits until it
+// does. False, with the reason appended to `why`, when it doesn't.
 bool process_start(struct process *process, const char *program, bool over_unix, const struct setup *setup,
                    struct text *why);
 // Ends it by SIGTERM. False when its status isn't 0, or a sanitizer has said something.
 bool process_stop(struct process *process, struct text *why);
 // Connects; -1 when it can't.
-int process_dial(const struct process *process);
+int process_dial(const struct process *process, bool lines);

@@ -17,6 +17,7 @@
 
 struct line {
     int fd;
+    bool lines;
 };
 
 static const char *program_path = "patchbayd";
@@ -73,10 +74,11 @@ static void half_close(struct line *line) {
 
 // TCP resets where it is told to; a Unix socket where something is left unread.
 static void reset(struct line *line) {
-    static const char ping[] = "Content-Length: 29\r\n\r\n{\"id\":1,\"method\":\"hub/ping\"} ";
+    static const char frame[] = "Content-Length: 29\r\n\r\n{\"id\":1,\"method\":\"hub/ping\"} ";
+    const char *ping = line->lines ? "{\"id\":1,\"method\":\"hub/ping\"}\n" : frame;
     const struct linger none = {.l_onoff = 1};
     struct pollfd ready = {.fd = line->fd, .events = POLLIN};
-    write_all(line, ping, sizeof ping - 1);
+    write_all(line, ping, strlen(ping));
     poll(&ready, 1, (int)(PATIENCE_NS / 1000000));
     setsockopt(line->fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
 }
@@ -99,9 +101,10 @@ static void pass(uint64_t ns) {
     nanosleep(&time, NULL);
 }
 
-static struct line *dial(void) {
+static struct line *dial(bool lines) {
     struct line *line = calloc(1, sizeof *line);
-    line->fd = process_dial(&process);
+    line->fd = process_dial(&process, lines);
+    line->lines = lines;
     if (line->fd >= 0)
         return line;
     free(line);
@@ -195,7 +198,7 @@ static const char *journal(size_t *count) {
 static bool open_control(struct text *why) {
     struct text answer;
     text_init(&answer);
-    control.fd = process_dial(&process);
+    control.fd = process_dial(&process, false);
     bool good = control.fd >= 0 &&
                 ask("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"processId\":1,"
                     "\"agentId\":\"corpus\",\"capabilities\":{},\"governanceLevel\":\"autonomous\"}}",

@@ -70,8 +70,8 @@ static bool stop(struct text *why) {
     return true;
 }
 
-static struct line *dial(void) {
-    struct cable *cable = world_dial(&world);
+static struct line *dial(bool lines) {
+    struct cable *cable = lines ? world_dial_lines(&world) : world_dial(&world);
     world_settle(&world);
     return (struct line *)cable;
 }
