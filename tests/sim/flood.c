@@ -32,6 +32,7 @@ static const char ping_text[] =
 // One of the crowd.
 struct one {
     struct cable *cable; // NULL: it has gone
+    bool lines;          // it speaks one JSON text a line
     struct queue_bytes in;
     bool subscribed; // has read that it is
     uint64_t heard, told;
@@ -75,6 +76,19 @@ static void hear(struct one *one, const struct naive_frame *frame) {
         flood.waits = false;
 }
 
+static void join(struct run *run, struct one *one) {
+    one->lines = random_chance(run->random, run->profile.lines);
+    one->cable = liners_dial(run, one->lines);
+}
+
+// Writes a frame; as a line its body alone.
+static void say(struct one *one, const char *frame) {
+    const char *text = one->lines ? strchr(frame, '{') : frame;
+    cable_write(one->cable, text, strlen(text));
+    if (one->lines)
+        cable_write(one->cable, "\n", 1);
+}
+
 static void leave(struct one *one) {
     if (one->cable)
         cable_close(one->cable);
@@ -95,10 +109,10 @@ static bool read_all(struct one *one) {
     }
     queue_bytes_add(&one->in, bytes, count);
     while (one->in.at < one->in.count) {
-        enum naive_result result =
-            naive_frame(&frame, one->in.bytes + one->in.at, one->in.count - one->in.at);
+        enum naive_result result = (one->lines ? naive_line : naive_frame)(&frame, one->in.bytes + one->in.at,
+                                                                           one->in.count - one->in.at);
         if (result == NAIVE_BAD)
-            kernel_fail("the hub sent what is no frame");
+            kernel_fail("the hub sent what is no frame, or no line");
         if (result == NAIVE_PARTIAL)
             break;
         one->in.at += frame.bytes;
@@ -122,10 +136,10 @@ void flood_open(struct run *run, const struct world_options *options) {
     flood.listener_count = 4 + random_below(run->random, CROWD_MAX - 4);
     flood.to_publish = 100 + random_below(run->random, 1500);
     for (unsigned index = 0; index < flood.listener_count; index++) {
-        flood.listeners[index].cable = world_dial(&run->world);
-        cable_write(flood.listeners[index].cable, subscribe_text, sizeof subscribe_text - 1);
+        join(run, &flood.listeners[index]);
+        say(&flood.listeners[index], subscribe_text);
     }
-    flood.publisher.cable = world_dial(&run->world);
+    join(run, &flood.publisher);
 }
 
 // --- What happens
@@ -158,14 +172,14 @@ static bool ping(struct run *run) {
     if (!flood.waits && (flood.pings == PINGS_MAX || random_chance(run->random, 900)))
         return came;
     if (!flood.pinger.cable)
-        flood.pinger.cable = world_dial(&run->world);
+        join(run, &flood.pinger);
     if (!flood.pinger.cable)
         return came; // nobody listens any more
     if (!flood.waits)
         flood.since_ns = now_ns;
     flood.pings += !flood.waits;
     flood.waits = true;
-    cable_write(flood.pinger.cable, ping_text, sizeof ping_text - 1);
+    say(&flood.pinger, ping_text);
     return true;
 }
 
@@ -177,8 +191,7 @@ static bool publish(struct run *run) {
     for (unsigned left = 1 + random_below(run->random, AT_ONCE_MAX); left > 0; left--) {
         if (flood.published == flood.to_publish)
             break;
-        const char *text = event_texts[flood.published++ % 2];
-        cable_write(publisher->cable, text, strlen(text));
+        say(publisher, event_texts[flood.published++ % 2]);
     }
     return true;
 }

@@ -30,6 +30,7 @@ struct guest *guest_arrive(struct run *run, int name) {
     guest->index = (int)run->guest_count;
     guest->cable = cable;
     guest->lines = lines;
+    totals.liners += lines;
     guest->name = name;
     guest->arrived = witness_now(run);
     guest->plan = 4 + random_below(run->random, 24);

@@ -283,8 +283,8 @@ void run_print_totals(void) {
            " faulty bodies answered, %" PRIu64 " connections lost; %" PRIu64 " events, heard %" PRIu64
            " times, %" PRIu64 " missed and told; %" PRIu64 " runs strict, %" PRIu64
            " messages flawed; %" PRIu64 " reports of progress, %" PRIu64 " cancels; %" PRIu64
-           " times a method of the hub, %" PRIu64 " lines of journals\n",
+           " times a method of the hub, %" PRIu64 " lines of journals; %" PRIu64 " guests spoke lines\n",
            totals.runs, totals.asked, totals.answered, totals.refused, totals.told, totals.delivered,
            totals.null_errors, totals.lost, totals.events, totals.heard, totals.missed, totals.strict,
-           totals.flawed, totals.reports, totals.cancels, totals.forms, totals.witnessed);
+           totals.flawed, totals.reports, totals.cancels, totals.forms, totals.witnessed, totals.liners);
 }

@@ -492,6 +492,7 @@ struct totals {
     uint64_t asked, answered, refused, told, delivered, null_errors, lost, runs, events, heard, missed;
     uint64_t strict, flawed, reports, cancels, forms; // runs; messages
     uint64_t witnessed;                               // lines of journals
+    uint64_t liners;                                  // guests of lines
 };
 extern struct totals totals;
 
