@@ -424,7 +424,8 @@ static void the_budget_bounds_each_use(void **state) {
     set_up(&fixture, "Content-Length: 8\r\n\r\n{\"id\":1}");
     struct buffer_budget *budget = &fixture.budget;
     struct parcel *origin = parcel_forward(&fixture.parcels, &fixture.frame);
-    uint64_t max = budget->bytes_max = budget->bytes + (1 << 20);
+    uint64_t max = budget->bytes + (1 << 20);
+    budget->bytes_max = max;
     for (unsigned use = 0; use < 3; use++) {
         while ((parcel = use == 0   ? parcel_share(&fixture.parcels, origin)
                          : use == 1 ? parcel_open(&fixture.parcels, &fixture.frame, &id, 1)
