@@ -221,7 +221,8 @@ bool flood_act(struct run *run) {
         flood.waits = false;
         flood.pings = PINGS_MAX;
         flood.reloads = RELOADS_MAX;
-        return listen(run) | read_all(&flood.pinger);
+        bool read = read_all(&flood.pinger);
+        return listen(run) || read;
     }
     bool acted = reload(run);
     acted |= ping(run);
