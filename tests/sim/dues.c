@@ -62,7 +62,7 @@ static void fail_undue(const struct run *run, const struct guest *guest, const s
 
 void dues_check(const struct run *run, struct guest *guest, const struct naive_frame *frame, int64_t code) {
     struct due *due = find_due(run, guest, frame, code);
-    bool cut_off = guest->halted && code == -32700;
+    bool cut_off = guest->has_halted && code == -32700;
     bool too_large = run->profile.lossy && code == -32055;
     guest->null_errors++;
     totals.null_errors++;

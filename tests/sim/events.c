@@ -205,6 +205,8 @@ void events_told(struct run *run, struct guest *guest, const struct naive_frame 
     uint64_t count = bit_number(naive_find(frame->body, "params.count"));
     if (count == 0 || count > RECORDS_MAX || frame->fields.count)
         oracle_fail(run, NOBODY, frame, "hub/dropped has the wrong form");
+    if (run->profile.clean)
+        oracle_fail(run, NOBODY, frame, "events were missed for no reason");
     guest->hearing.told += (unsigned)count;
     totals.missed += count;
 }

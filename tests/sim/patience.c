@@ -77,6 +77,7 @@ size_t patience_piece(struct run *run, struct guest *guest, size_t piece) {
         return left < PACE_BYTES ? left : PACE_BYTES;
     }
     guest->halted = guest->halts && guest->plan == 0 && piece > 1;
+    guest->has_halted |= guest->halted;
     return guest->halted ? piece / 2 : piece;
 }
 

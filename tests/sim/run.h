@@ -204,6 +204,7 @@ struct guest {
     unsigned deaf_after; // so many looks it stops reading; 0: it doesn't
     bool deaf;
     bool halts, halted; // stops in the middle of what it has to say; has done so
+    bool has_halted;    // once, though it may go on since the hub drains
     bool slow;          // sends at a pace that is just good enough
     uint64_t writes_ns; // when it goes on, if it is slow
     bool goes;          // goes altogether after it has half-closed
