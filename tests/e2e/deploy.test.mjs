@@ -7,17 +7,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { dial, Hub } from './hub.mjs';
-import { frame, within } from './peer.mjs';
+import { frame, line, within } from './peer.mjs';
 
-const PING = frame('{"jsonrpc":"2.0","id":1,"method":"hub/stats"}');
+const PING = '{"jsonrpc":"2.0","id":1,"method":"hub/stats"}';
 
 // Connects, asks, and resolves to the pid of the hub that answered; rejects when the connection is refused or ends
-// without an answer.
+// without an answer. `where.lines`: lines are spoken there.
 function ask(where) {
   return within(new Promise((resolve, reject) => {
     const socket = net.connect(where);
     let text = '';
-    socket.on('connect', () => socket.write(PING));
+    socket.on('connect', () => socket.write(where.lines ? line(PING) : frame(PING)));
     socket.setEncoding('utf8').on('data', (part) => {
       text += part;
       // A hub that drains answers what it doesn't serve any more: that is an answer.
@@ -67,14 +67,17 @@ async function takeOver(uri, where, shards) {
 }
 
 for (const shards of [1, 2]) {
-  test(`TCP (--shards ${shards})`, () =>
-    takeOver('tcp://127.0.0.1:0', (uri) => ({ host: '127.0.0.1', port: Number(new URL(uri).port) }), shards));
+  for (const scheme of ['tcp', 'tcp-lines']) {
+    test(`${scheme} (--shards ${shards})`, () =>
+      takeOver(`${scheme}://127.0.0.1:0`, (uri) => ({ host: '127.0.0.1', port: Number(new URL(uri).port), lines: scheme !== 'tcp' }), shards));
+  }
 
-  test(`a Unix socket (--shards ${shards})`, async () => {
+  test(`a Unix socket, of lines where there are two shards (--shards ${shards})`, async () => {
     const directory = mkdtempSync(join(tmpdir(), 'patchbay-deploy-'));
     const path = join(directory, 'hub.sock');
+    const lines = shards === 2;
     try {
-      await takeOver(`unix://${path}`, () => ({ path }), shards);
+      await takeOver(`unix${lines ? '-lines' : ''}://${path}`, () => ({ path, lines }), shards);
       assert.ok(!existsSync(path), 'the last hub takes its file away');
     } finally {
       rmSync(directory, { recursive: true, force: true });

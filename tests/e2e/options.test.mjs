@@ -49,6 +49,17 @@ test('every --listen is served and named, in order, port 0 with the port that wa
   assert.equal(hub.stderr.match(/^listening /gm).length, 3);
 }));
 
+test('lines have listeners of their own, named as they were given, beside the others', () => inDirectory(async (directory) => {
+  const uris = [ANY, 'tcp-lines://127.0.0.1:0', `unix-lines://${directory}/l.sock`, `unix://${directory}/a.sock`, 'tcp-lines://[::1]:0'];
+  const hub = await Hub.launch(uris.flatMap((uri) => ['--listen', uri]));
+  assert.match(hub.uris[1], /^tcp-lines:\/\/127\.0\.0\.1:[1-9]\d*$/);
+  assert.equal(hub.uris[2], `unix-lines://${directory}/l.sock`);
+  assert.match(hub.uris[4], /^tcp-lines:\/\/\[::1\]:[1-9]\d*$/);
+  for (const uri of hub.uris) await pings(uri);
+  await hub.stop();
+  assert.ok(!existsSync(join(directory, 'l.sock')), 'the socket file is still there');
+}));
+
 // Each source names a socket of its own; which of them are served is in the order of their names.
 test('of the command line and the files it names, the last that names listeners names all of them', () => inDirectory(async (directory) => {
   const uri = (name) => `unix://${directory}/${name}`;
@@ -134,6 +145,7 @@ test('one listener that fails stops them all', () => inDirectory(async (director
 test('a TCP address that is not loopback needs --insecure', async () => {
   for (const host of ['0.0.0.0', '[::]', '192.0.2.1']) {
     await refuses(['--listen', `tcp://${host}:0`], /insecure|loopback|authentication/i);
+    await refuses(['--listen', `tcp-lines://${host}:0`], /insecure|loopback|authentication/i);
   }
   const hub = await Hub.launch(['--insecure', '--listen', 'tcp://0.0.0.0:0']);
   assert.equal(hub.uris?.length, 1, hub.stderr);
@@ -145,6 +157,8 @@ const BAD = [
   ['--no-such-option'], ['stray'], ['--listen'], ['--listen', ''], ['--listen', 'ftp://127.0.0.1:1'],
   ['--listen', 'tcp://127.0.0.1'], ['--listen', 'tcp://127.0.0.1:65536'], ['--listen', 'tcp://127.0.0.1:x'],
   ['--listen', 'tcp://:7411'], ['--listen', 'tcp://127.0.0.1:-1'], ['--listen', '127.0.0.1:0'], ['--listen', 'unix://'],
+  ['--listen', 'tcp-line://127.0.0.1:0'], ['--listen', 'tcp-://127.0.0.1:0'], ['--listen', 'tcp-framed://127.0.0.1:0'],
+  ['--listen', 'unix-lines://'], ['--listen', 'lines:///tmp/x'], ['--listen', 'tcp-LINES://127.0.0.1:0'],
   ['--listen', `unix:///tmp/${'x'.repeat(200)}`], ['--shards', '0'], ['--shards', '-1'], ['--shards', 'many'],
   ['--shards', '1000000'], ['--shards'], ['--max-frame', 'big'], ['--max-frame', '0'], ['--max-frame', '16X'],
   ['--max-frame', '-1K'], ['--max-frame', '99999999999999999999G'], ['--max-queue', ''], ['--request-timeout', '5'],

@@ -143,6 +143,29 @@ test('what only the next start can change is said, and stays', () => configured(
   assert.equal((await third.ask('hub/stats')).result.connections_refused, 1);
 }));
 
+// The same place, spoken otherwise, is another listener.
+test('a listener that is to speak lines does so at the next start', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'patchbay-reload-'));
+  try {
+    const file = join(directory, 'hub.ini');
+    const listen = (scheme) => `listen = ${scheme}://${directory}/hub.sock\nlisten = tcp-lines://127.0.0.1:0\n`;
+    writeFileSync(file, listen('unix'));
+    const hub = await Hub.launch(['--config', file]);
+    for (const [scheme, count] of [['unix', 0], ['unix-lines', 1], ['unix', 1]]) {
+      writeFileSync(file, listen(scheme));
+      hub.process.kill('SIGHUP');
+      await says(hub, /was read again/g, (hub.stderr.match(/was read again/g) ?? []).length + 1);
+      assert.equal((hub.stderr.match(/take effect at the next start/g) ?? []).length, count);
+      const peer = await dial(hub.uris[0]);
+      assert.equal((await peer.ask('hub/ping', 1)).result, 1);
+      peer.drop();
+    }
+    await hub.stop();
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+});
+
 test('reading it again under load loses nothing', () => configured(2, '', async (hub, load) => {
   const [target, ...sources] = await peers(hub, 5);
   (await target.register('target')).serve(({ params }) => params.n);

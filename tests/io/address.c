@@ -36,6 +36,13 @@ static void good_uris_come_back(void **state) {
         {"unix:///run/patchbay.sock", NULL, true},
         {"unix:///a b%20c", NULL, true},
         {"unix://" PATH_100 "/234567", NULL, true},
+        {"tcp-lines://127.0.0.1:7411", NULL, true},
+        {"tcp-lines://localhost:7411", "tcp-lines://127.0.0.1:7411", true},
+        {"tcp-lines://[2001:DB8::1]:443", "tcp-lines://[2001:db8::1]:443", false},
+        {"tcp-abcdefghijklmno://0.0.0.0:1", NULL, false},
+        {"unix-lines:///run/patchbay.sock", NULL, true},
+        {"unix-lines://" PATH_100 "/234567", NULL, true},
+        {"unix:///tcp-lines://127.0.0.1:1", NULL, true},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         struct address address;
@@ -46,6 +53,27 @@ static void good_uris_come_back(void **state) {
         assert_int_equal(address_format(&address, out, sizeof out), strlen(back));
         assert_string_equal(out, back);
         assert_int_equal(address_is_local(&address), CASES[i].local);
+    }
+}
+
+// How it is spoken there is what stands between the scheme's hyphen and the colon, whether there is such a way
+// or not.
+static void the_scheme_names_the_transport(void **state) {
+    (void)state;
+    static const struct {
+        const char *uri, *transport;
+    } CASES[] = {
+        {"tcp://127.0.0.1:1", ""},
+        {"unix:///a-lines://b", ""},
+        {"tcp-lines://127.0.0.1:1", "lines"},
+        {"unix-lines:///a", "lines"},
+        {"tcp-x://127.0.0.1:1", "x"},
+        {"unix-abcdefghijklmno:///a", "abcdefghijklmno"},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        struct address address;
+        assert_int_equal(address_parse(&address, CASES[i].uri), 0);
+        assert_string_equal(address.transport, CASES[i].transport);
     }
 }
 
@@ -96,6 +124,28 @@ static void bad_uris_are_refused(void **state) {
         "unix:///run/",
         "unix://run/patchbay.sock",
         "unix:/run/patchbay.sock",
+        "tcp-://127.0.0.1:1",
+        "tcp-lines:127.0.0.1:1",
+        "tcp-lines:/127.0.0.1:1",
+        "tcp-lines",
+        "tcp-lines://",
+        "tcp-lines://127.0.0.1",
+        "tcp-Lines://127.0.0.1:1",
+        "tcp-lines1://127.0.0.1:1",
+        "tcp--lines://127.0.0.1:1",
+        "tcp-lines-://127.0.0.1:1",
+        "tcp-li nes://127.0.0.1:1",
+        "tcp_lines://127.0.0.1:1",
+        "tcplines://127.0.0.1:1",
+        "tcp4://127.0.0.1:1",
+        "tcp-abcdefghijklmnop://127.0.0.1:1",
+        "lines://127.0.0.1:1",
+        "-lines://127.0.0.1:1",
+        "unix-lines://",
+        "unix-lines:///",
+        "unix-lines://run/patchbay.sock",
+        "unix-:///run/patchbay.sock",
+        "unix-lines://" PATH_100 "/2345678",
         "unix://" PATH_100 "/2345678",
         "unix://" PATH_100 PATH_100 PATH_100,
     };
@@ -106,21 +156,29 @@ static void bad_uris_are_refused(void **state) {
     }
 }
 
-static void format_cuts_to_its_capacity(void **state) {
-    (void)state;
+static void assert_cuts(const char *uri) {
     struct address address;
-    char out[32];
-    assert_int_equal(address_parse(&address, "tcp://127.0.0.1:7411"), 0);
+    char out[40];
+    assert_int_equal(address_parse(&address, uri), 0);
     for (size_t capacity = 0; capacity < sizeof out; capacity++) {
-        size_t expected = capacity == 0 ? 0 : capacity <= 20 ? capacity - 1 : 20;
+        size_t length = strlen(uri), expected = capacity == 0        ? 0
+                                                : capacity <= length ? capacity - 1
+                                                                     : length;
         memset(out, '#', sizeof out);
         assert_int_equal(address_format(&address, out, capacity), expected);
-        assert_memory_equal(out, "tcp://127.0.0.1:7411", expected);
+        assert_memory_equal(out, uri, expected);
         if (capacity > 0)
             assert_int_equal(out[expected], '\0');
         for (size_t i = capacity; i < sizeof out; i++)
             assert_int_equal(out[i], '#');
     }
+}
+
+static void format_cuts_to_its_capacity(void **state) {
+    (void)state;
+    assert_cuts("tcp://127.0.0.1:7411");
+    assert_cuts("tcp-lines://127.0.0.1:7411");
+    assert_cuts("unix-lines:///run/hub.sock");
 }
 
 // What accept gives for a client that has no name of its own, and a path that fills the field without a zero.
@@ -168,6 +226,7 @@ static void the_default_follows_the_environment(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(good_uris_come_back),
+        cmocka_unit_test(the_scheme_names_the_transport),
         cmocka_unit_test(bad_uris_are_refused),
         cmocka_unit_test(format_cuts_to_its_capacity),
         cmocka_unit_test(unix_addresses_as_the_kernel_gives_them),
