@@ -60,34 +60,46 @@ static size_t agent_bytes(const struct shard *shard, const struct agent *agent) 
            text_digits(digits, (uint64_t)hub_owed(shard->hub, agent->home->connection));
 }
 
-// Whether a list of them has room, so that none is written in vain: a batch may ask for a thousand.
-static bool list_fits(const struct shard *shard, struct wanted wanted, size_t room) {
-    size_t bytes = sizeof "{\"agents\":[}" - 1; // each agent has a comma or the closing bracket behind it
+// How many bytes a list of them has, or so many more than there is room for that it doesn't matter.
+static size_t list_bytes(const struct shard *shard, struct wanted wanted, size_t room) {
+    size_t bytes = sizeof "{\"agents\":[]}" - 1; // each agent but the last has a comma behind it
     for (const struct agent *agent; bytes <= room && (agent = next_agent(&wanted));)
         bytes += agent_bytes(shard, agent) + 1;
-    return bytes <= room;
+    return bytes;
 }
 
-// Agents may have made of themselves what no frame holds; what they owe may grow meanwhile.
+static void put_list(struct text *out, const struct shard *shard, struct wanted wanted) {
+    text_put(out, "{\"agents\":[");
+    const char *between = "";
+    for (const struct agent *agent; (agent = next_agent(&wanted)); between = ",") {
+        text_put(out, between);
+        put_agent(out, shard, agent);
+    }
+    text_put(out, "]}");
+}
+
+// Agents may have made of themselves what no frame holds; what they owe may grow meanwhile. None is written in
+// vain: a batch may ask for a thousand lists.
 void directory_agents(struct shard *shard, const struct message *message) {
     struct wanted wanted;
     if (!read_wanted(shard, message, &wanted) || !message_is_request(message))
         return;
+    size_t room = message_room(shard, message), bytes = list_bytes(shard, wanted, room);
+    struct reply_to to = message_reply_to(message);
+    if (bytes > room) {
+        reply_too_large(shard, message->peer, to);
+        return;
+    }
+    if (!reply_has_memory(shard, message->peer, to, bytes))
+        return;
     struct text result;
     text_init(&result);
-    size_t room = message_room(shard, message);
-    bool fits = list_fits(shard, wanted, room);
-    const char *before = "{\"agents\":[";
-    for (const struct agent *agent; fits && (agent = next_agent(&wanted)); before = ",") {
-        text_put(&result, before);
-        put_agent(&result, shard, agent);
-        fits = result.length <= room;
-    }
-    text_put(&result, result.length ? "]}" : "{\"agents\":[]}");
-    if (fits) {
+    text_reserve(&result, bytes);
+    put_list(&result, shard, wanted);
+    if (result.failed || result.length <= room) {
         message_answer(shard, message, &result);
         return;
     }
     text_deinit(&result);
-    reply_too_large(shard, message->peer, message_reply_to(message));
+    reply_too_large(shard, message->peer, to);
 }

@@ -11,7 +11,7 @@
 #include "router/request/validate.h"
 
 static void (*const answers[METHODS_COUNT])(struct shard *, const struct message *) = {
-#define X(method, name, answer, before_initialize) [method] = answer,
+#define X(method, name, answer, before_initialize, grows) [method] = answer,
     METHODS(X)
 #undef X
 };
@@ -23,6 +23,22 @@ static bool is_of_the_hub(const struct message *message) {
     return names_is_of_hub(message->method, message->method_bytes);
 }
 
+// Whether so much waits for the peer already that it gets no more results that cost it nothing to ask for:
+// else a few bytes from one that doesn't read would be megabytes of work, which all others wait for. A refusal
+// is small.
+static bool refuse_result(struct shard *shard, const struct message *message, enum method method) {
+    size_t most = 2 * shard_limits(shard)->queue_bytes_max;
+    if (!names_result_grows(method) || !message_is_request(message) ||
+        connection_waiting(&message->peer->connection) + message->peer->batch_bytes < most)
+        return false;
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "fault", "too much waits for this connection already");
+    reply_data_number(&data, "limit", (int64_t)most);
+    refuse(shard, message, ERROR_OVERLOADED, &data);
+    return true;
+}
+
 bool methods_answer(struct shard *shard, const struct message *message) {
     enum method method =
         message->method_long ? METHODS_COUNT : names_find(message->method, message->method_bytes);
@@ -31,7 +47,7 @@ bool methods_answer(struct shard *shard, const struct message *message) {
         refuse(shard, message, ERROR_NOT_INITIALIZED, NULL);
         return true;
     }
-    if (validate_refuse(shard, message))
+    if (validate_refuse(shard, message) || refuse_result(shard, message, method))
         return true;
     if (method < METHODS_COUNT)
         answers[method](shard, message);

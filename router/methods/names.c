@@ -6,8 +6,10 @@ static const struct {
     const char *name;
     size_t bytes;
     bool before_initialize;
+    bool result_grows;
 } methods[METHODS_COUNT] = {
-#define X(method, name, answer, before_initialize) [method] = {name, sizeof name - 1, before_initialize},
+#define X(method, name, answer, before_initialize, grows)                                                    \
+    [method] = {name, sizeof name - 1, before_initialize, grows},
     METHODS(X)
 #undef X
 };
@@ -22,6 +24,10 @@ enum method names_find(const char *name, size_t bytes) {
 
 bool names_before_initialize(enum method method) {
     return method < METHODS_COUNT && methods[method].before_initialize;
+}
+
+bool names_result_grows(enum method method) {
+    return method < METHODS_COUNT && methods[method].result_grows;
 }
 
 static bool begins(const char *text, size_t bytes, const char *prefix) {

@@ -100,7 +100,7 @@ void reply_too_large(struct shard *shard, struct peer *peer, struct reply_to to)
     reply_error(shard, peer, to, ERROR_FRAME_TOO_LARGE, &data);
 }
 
-static void reply_without_room(struct shard *shard, struct peer *peer, struct reply_to to) {
+static void without_memory(struct shard *shard, struct peer *peer, struct reply_to to) {
     struct text data;
     text_init(&data);
     reply_data_text(&data, "fault", "there is no memory for the result");
@@ -108,8 +108,11 @@ static void reply_without_room(struct shard *shard, struct peer *peer, struct re
 }
 
 // Body and frame are there at a time. What is small is answered as long as an error could be.
-static bool has_memory(struct shard *shard, size_t bytes) {
-    return bytes <= COPY_BYTES_MAX || buffer_budget_has_room(&shard->hub->budget, 2 * bytes, BUDGET_MESSAGE);
+bool reply_has_memory(struct shard *shard, struct peer *peer, struct reply_to to, size_t bytes) {
+    if (bytes <= COPY_BYTES_MAX || buffer_budget_has_room(&shard->hub->budget, 2 * bytes, BUDGET_MESSAGE))
+        return true;
+    without_memory(shard, peer, to);
+    return false;
 }
 
 void reply_result(struct shard *shard, struct peer *peer, struct reply_to to, const void *result,
@@ -118,10 +121,8 @@ void reply_result(struct shard *shard, struct peer *peer, struct reply_to to, co
         reply_too_large(shard, peer, to);
         return;
     }
-    if (!has_memory(shard, bytes)) {
-        reply_without_room(shard, peer, to);
+    if (!reply_has_memory(shard, peer, to, bytes))
         return;
-    }
     struct text body;
     begin(&body, to);
     text_reserve(&body, result_body_bytes(to, bytes) - body.length);

@@ -19,6 +19,9 @@ void reply_result(struct shard *shard, struct peer *peer, struct reply_to to, co
                   size_t bytes);
 // Sends an error in place of a result that a frame, or what is left of its batch's, has no room for.
 void reply_too_large(struct shard *shard, struct peer *peer, struct reply_to to);
+// Whether there is memory for a result of so many bytes, so that none is made in vain; if not, an error is sent
+// in its place.
+bool reply_has_memory(struct shard *shard, struct peer *peer, struct reply_to to, size_t bytes);
 // No memory is left to answer: the peer is closed.
 void reply_failed(struct shard *shard, struct peer *peer, struct reply_to to);
 // Sends an error; `data` is a JSON object that the call takes over, or NULL for an empty one.

@@ -140,7 +140,9 @@ static void note_wish(struct hearing *hearing, const struct wish *wish, int tag)
 
 void events_change_wish(struct run *run, struct guest *guest) {
     struct hearing *hearing = &guest->hearing;
-    bool want = random_chance(run->random, 650), ask = random_chance(run->random, 700);
+    // Past twice the bound of its own queue a request is refused, and a notification isn't.
+    bool fits = !run->profile.flood && run->world.limits.queue_bytes_max > 1000 * 1000;
+    bool want = random_chance(run->random, 650), ask = random_chance(run->random, 700) && fits;
     if (hearing->due_count == WISHES_MAX || guest->leaving || guest->gathering.is_void)
         return;
     char extra[128] = "\"events\":[";

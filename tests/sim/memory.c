@@ -30,7 +30,7 @@ struct head {
     size_t before;            // from where the allocator's begins
 };
 
-static size_t held, peak;
+static size_t held, peak, taken;
 
 size_t sim_memory_held(void) {
     return held;
@@ -42,6 +42,10 @@ size_t sim_memory_peak(void) {
     return most;
 }
 
+size_t sim_memory_taken(void) {
+    return taken;
+}
+
 static struct head *head_of(const void *memory) {
     return (struct head *)(uintptr_t)memory - 1;
 }
@@ -51,6 +55,7 @@ static void *count(char *begin, size_t before, size_t bytes) {
         return NULL;
     *head_of(begin + before) = (struct head){bytes, before};
     held += bytes;
+    taken += bytes;
     peak = held > peak ? held : peak;
     return begin + before;
 }

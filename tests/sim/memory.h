@@ -6,3 +6,5 @@
 // What is there now; the most that was there since the last call.
 size_t sim_memory_held(void);
 size_t sim_memory_peak(void);
+// All that was ever taken, given back or not.
+size_t sim_memory_taken(void);

@@ -1,5 +1,6 @@
 // Near the bound of memory: slow readers go first, then large frames wait; who reads and says little is
 // served all along.
+#include "tests/sim/memory.h"
 #include "tests/sim/scarce.h"
 
 // One agent reads nothing and is sent megabytes; another one reads, and isn't touched.
@@ -166,10 +167,96 @@ static void cancels_are_short_where_the_queue_is_full(void **state) {
     }
 }
 
+// --- Results that are much larger than what asks for them
+
+enum { LISTED_BYTES = 60 * 1000 };
+
+// By notifications: they say no more than that.
+static void register_much(struct scene *scene, unsigned agents) {
+    static char frame[LISTED_BYTES + 200], body[LISTED_BYTES + 150], filler[LISTED_BYTES];
+    memset(filler, 'x', sizeof filler);
+    struct party *holder = party_join(scene);
+    for (unsigned number = 0; number < agents; number++) {
+        int bytes = snprintf(body, sizeof body,
+                             "{\"method\":\"agent/register\",\"params\":{\"agentId\":\"large-%u\","
+                             "\"capabilities\":{\"x\":\"%.*s\"}}}",
+                             number, LISTED_BYTES, filler);
+        int count = snprintf(frame, sizeof frame, "Content-Length: %d\r\n\r\n%s", bytes, body);
+        party_write(holder, frame, (size_t)count);
+    }
+    scene_settle(scene);
+    assert_int_equal(scene->world.shards[0]->agents.count, agents);
+}
+
+// Who doesn't read has the hub make as many as its queue is given, and no more: asking costs it nothing, and
+// others would wait. Alone or in batches that wait for their last answer, it is the same.
+static void lists_that_nobody_reads_are_few(void **state) {
+    (void)state;
+    static struct scene scene;
+    enum {
+        ASKED = 400,
+        AGENTS = 10,
+        QUEUE_BYTES = 1024 * 1024,
+        MOST = 2 * QUEUE_BYTES / (AGENTS * LISTED_BYTES)
+    };
+    for (uint32_t shards = 1; shards <= 2; shards++) {
+        struct world_options options;
+        world_defaults(&options, 3, shards);
+        options.limits.queue_bytes_max = QUEUE_BYTES;
+        scene_open(&scene, &options);
+        register_much(&scene, AGENTS);
+        struct party *silent = join_as(&scene, "silent"), *source = party_join(&scene);
+        silent->silent = true;
+        source->deaf = true;
+        uint64_t before = held(&scene), made = counted(&scene, COUNT_ANSWERED_BY_HUB);
+        for (unsigned number = 0; number < ASKED; number++)
+            party_ask(source, "hub/agents", 0, "\"x\":1");
+        scene_settle(&scene);
+        assert_in_range(counted(&scene, COUNT_ANSWERED_BY_HUB) - made, MOST, MOST + 2);
+        assert_true(held(&scene) - before < 2 * QUEUE_BYTES + 2 * (AGENTS + 1) * LISTED_BYTES + ASKED * 1024);
+        source->deaf = false;
+        scene_settle(&scene);
+        assert_int_equal(source->results + source->errors, ASKED);
+        party_ask(source, "hub/agents", 0, "\"x\":1");
+        scene_settle(&scene);
+        assert_int_equal(source->results + source->errors, ASKED + 1);
+        assert_int_equal(source->results, counted(&scene, COUNT_ANSWERED_BY_HUB) - made);
+        scene_check(&scene);
+        scene_close(&scene);
+    }
+}
+
+// A list for which there is no memory isn't made to find that out.
+static void a_list_without_memory_is_not_made(void **state) {
+    (void)state;
+    static struct scene scene;
+    enum { AGENTS = 32, MORE = MEMORY_BYTES / 64 * 45 };
+    open_small(&scene, 1);
+    register_much(&scene, AGENTS);
+    struct party *source = party_join(&scene);
+    scene_settle(&scene);
+    _Atomic uint64_t *budget = &scene.world.hub->budget.bytes;
+    atomic_fetch_add(budget, MORE);
+    size_t before = sim_memory_taken();
+    party_ask(source, "hub/agents", 0, "\"x\":1");
+    scene_settle(&scene);
+    assert_int_equal(source->errors, 1);
+    assert_true(sim_memory_taken() - before < AGENTS * LISTED_BYTES / 2);
+    atomic_fetch_sub(budget, MORE);
+    party_ask(source, "hub/agents", 0, "\"x\":1");
+    scene_settle(&scene);
+    assert_int_equal(source->results, 1);
+    assert_true(sim_memory_taken() - before >= AGENTS * LISTED_BYTES);
+    scene_check(&scene);
+    scene_close(&scene);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_times_out_together_is_not_ended_at_once),
         cmocka_unit_test(cancels_are_short_where_the_queue_is_full),
+        cmocka_unit_test(lists_that_nobody_reads_are_few),
+        cmocka_unit_test(a_list_without_memory_is_not_made),
         cmocka_unit_test(the_slowest_reader_goes_first),
         cmocka_unit_test(answers_that_nobody_reads_count),
         cmocka_unit_test(a_large_frame_waits_for_memory),
