@@ -10,6 +10,7 @@
 #include "core/lookup/lookup.h"
 #include "core/requests/pending.h"
 #include "core/send/outbox.h"
+#include "core/wire/frame.h"
 
 enum { ID_AT_ROOM = 17, FIELDS_BYTES_MAX = 64 };
 
