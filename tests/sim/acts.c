@@ -119,7 +119,9 @@ static void lines(struct scene *scene) {
         memset(ones, '1', sizeof ones);
         party_write(other, ones, sizeof ones);
     }
-    party_write(other, "}}\n{\"method\":\"exit\"}", 22);
+    static const char rest[] = "}}\n{\"method\":\"hub/nothing\"}"; // a line ends with the stream, too
+    party_write(other, rest, sizeof rest - 1);
+    cable_shut(other->cable);
     scene_settle(scene);
 }
 
