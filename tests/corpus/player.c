@@ -105,7 +105,8 @@ static bool read_more(struct player *peer, const struct backend *backend) {
 
 static struct bit copy_of(struct bit bit) {
     uint8_t *bytes = malloc(bit.count + 1);
-    memcpy(bytes, bit.bytes, bit.count);
+    if (bit.count) // a line has no fields
+        memcpy(bytes, bit.bytes, bit.count);
     bytes[bit.count] = '\0';
     return (struct bit){bytes, bit.count};
 }
