@@ -1,5 +1,6 @@
 #include "core/requests/asked.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/base/limits.h"
@@ -27,6 +28,7 @@ static void drop_table(struct asked *asked, struct kept *kept) {
 }
 
 void asked_deinit(struct asked *asked, struct kept *kept) {
+    assert(list_empty(&asked->requests) == (asked->kept_bytes == 0));
     drop_table(asked, kept);
 }
 
@@ -39,6 +41,7 @@ struct kept_id {
 };
 
 static bool read_kept(struct kept_id *id, const struct pending *pending) {
+    assert(pending->used);
     if (pending->id_bytes + BUFFER_SLACK_BYTES > sizeof id->text)
         return false;
     memcpy(id->text, pending->id, pending->id_bytes);
@@ -54,6 +57,7 @@ static bool means(const struct pending *pending, const uint8_t *text, struct spa
 
 // The same for all ids that are json_same. What is longer than any id that is kept hashes as it is written.
 static uint64_t hash_of(const uint8_t *text, struct span id, const struct siphash_key *key) {
+    assert(id.bytes > 0);
     char decoded[ID_BYTES_MAX];
     size_t bytes = json_string_decode(text, id, decoded, sizeof decoded);
     uint64_t number;
@@ -70,11 +74,13 @@ static uint64_t hash_of(const uint8_t *text, struct span id, const struct siphas
 // --- The table
 
 static void push(struct list *bucket, struct list *node) {
+    assert(list_empty(node));        // it is in no bucket
     list_append(bucket->next, node); // before the first is behind the head
 }
 
 static void file(struct asked *asked, struct pending *pending, const struct siphash_key *key) {
     struct kept_id id;
+    assert(asked->buckets && (asked->bucket_count & (asked->bucket_count - 1)) == 0);
     if (pending->cancelled || !read_kept(&id, pending))
         return;
     push(&asked->buckets[hash_of(id.text, id.span, key) & (asked->bucket_count - 1)], &pending->by_id);
@@ -110,12 +116,14 @@ static void make_table(struct asked *asked, const struct siphash_key *key, struc
         list_init(&buckets[index]);
     for (struct list *node = asked->requests.next; node != &asked->requests; node = node->next)
         file(asked, list_entry(node, struct pending, by_source), key);
+    assert(asked->filed <= requests); // those that are cancelled or too long aren't
 }
 
 // --- Asking
 
 void asked_add(struct asked *asked, struct pending *pending, const struct siphash_key *key,
                struct kept *kept) {
+    assert(pending->used && !pending->source_bytes && list_empty(&pending->by_source));
     asked->kept_bytes += pending->bytes;
     pending->source_bytes = &asked->kept_bytes;
     list_append(&asked->requests, &pending->by_source);
@@ -136,6 +144,7 @@ static bool is_long(const struct list *list) {
 
 struct pending *asked_find(struct asked *asked, const uint8_t *text, struct span id,
                            const struct siphash_key *key, struct kept *kept) {
+    assert(list_empty(&asked->requests) == (asked->kept_bytes == 0));
     if (!asked->buckets && is_long(&asked->requests))
         make_table(asked, key, kept);
     if (asked->buckets) {
@@ -152,6 +161,7 @@ struct pending *asked_find(struct asked *asked, const uint8_t *text, struct span
 }
 
 void asked_cancel(struct pending *pending) {
+    assert(pending->used && !pending->cancelled); // once a request
     pending->cancelled = true;
     list_remove(&pending->by_id);
 }

@@ -1,11 +1,14 @@
 #include "core/requests/journal_line.h"
 
+#include <assert.h>
+
 #include "core/base/timestamp.h"
 
 static const char before_time[] = "{\"time\":\"";
 
 void journal_line_begin(struct text *line, uint64_t unix_ms, const char *kind) {
     char time[TIMESTAMP_BYTES];
+    assert(line->length == 0 && kind[0]);
     timestamp_write(time, unix_ms);
     text_put(line, before_time);
     text_add(line, time, sizeof time);
@@ -15,11 +18,13 @@ void journal_line_begin(struct text *line, uint64_t unix_ms, const char *kind) {
 }
 
 void journal_line_stamp(struct text *line, uint64_t unix_ms) {
+    assert(journal_line_is_open(line));
     if (!line->failed)
         timestamp_write(line->bytes + sizeof before_time - 1, unix_ms);
 }
 
 void journal_line_name(struct text *line, const char *name) {
+    assert(journal_line_is_open(line) && name[0]);
     text_put(line, ",\"");
     text_put(line, name);
     text_put(line, "\":");
@@ -39,6 +44,7 @@ void journal_line_number(struct text *line, const char *name, int64_t number) {
 }
 
 void journal_line_json(struct text *line, const char *name, const void *json, size_t bytes) {
+    assert(bytes > 0); // no JSON is nothing
     journal_line_name(line, name);
     size_t at = line->length;
     text_add(line, json, bytes);
@@ -48,5 +54,6 @@ void journal_line_json(struct text *line, const char *name, const void *json, si
 }
 
 void journal_line_end(struct text *line) {
+    assert(journal_line_is_open(line));
     text_put(line, "}\n");
 }

@@ -7,6 +7,8 @@
 // space. A line that finds no memory fails as texts do.
 #pragma once
 
+#include <stdbool.h>
+
 #include "core/base/text.h"
 
 // Begins a line with its time, in milliseconds since 1970, and its kind, a plain word.
@@ -21,3 +23,7 @@ void journal_line_name(struct text *line, const char *name);
 // Writes another time into a line that has begun.
 void journal_line_stamp(struct text *line, uint64_t unix_ms);
 void journal_line_end(struct text *line);
+// Whether it has begun and not ended. One that has failed may be at any point.
+static inline bool journal_line_is_open(const struct text *line) {
+    return line->failed || (line->length > 0 && line->bytes[line->length - 1] != '\n');
+}

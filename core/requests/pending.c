@@ -25,10 +25,12 @@ void pending_table_deinit(struct pending_table *table) {
 // --- Chunks
 
 static void set_open(struct pending_table *table, uint32_t index) {
+    assert(index < PENDING_CHUNKS_MAX && table->chunks[index].slots);
     table->open[index / 64] |= UINT64_C(1) << index % 64;
 }
 
 static void set_full(struct pending_table *table, uint32_t index) {
+    assert(index < table->chunk_count && !table->chunks[index].free);
     table->open[index / 64] &= ~(UINT64_C(1) << index % 64);
 }
 
@@ -46,6 +48,7 @@ static bool make_room_for_chunk(struct pending_table *table) {
 
 static bool fill_chunk(struct pending_table *table, uint32_t index) {
     struct pending_chunk *chunk = &table->chunks[index];
+    assert(!chunk->slots && chunk->used == 0 && chunk->generation > 0);
     struct pending *slots = kept_take_zeroed(table->kept, PENDING_CHUNK, sizeof *slots);
     if (!slots)
         return false;
@@ -82,6 +85,7 @@ static bool find_open(struct pending_table *table) {
     for (uint32_t word = 0; word * 64 < table->chunk_count; word++)
         if (table->open[word]) {
             table->current = word * 64 + (uint32_t)__builtin_ctzll(table->open[word]);
+            assert(table->chunks[table->current].free);
             return true;
         }
     return false;
@@ -100,6 +104,7 @@ bool pending_table_has_rest(const struct pending_table *table) {
 }
 
 static uint32_t steps_between(uint32_t generation, uint32_t later) {
+    assert(generation > 0 && generation <= GENERATION_MAX && later > 0 && later <= GENERATION_MAX);
     return later >= generation ? later - generation : GENERATION_MAX - generation + later;
 }
 
@@ -122,6 +127,7 @@ static bool choose_generation(struct pending_chunk *chunk) {
 
 static void give_back(struct pending_table *table, uint32_t index) {
     struct pending_chunk *chunk = &table->chunks[index];
+    assert(index > 0 && chunk->slots && chunk->used == 0 && table->empty > 0);
     table->empty--;
     if (!choose_generation(chunk)) {
         chunk->spread = true;
@@ -151,6 +157,7 @@ void pending_table_shrink(struct pending_table *table) {
 
 static struct pending *take_slot(struct pending_table *table, struct pending_chunk *chunk) {
     struct pending *pending = chunk->free;
+    assert(pending && !pending->used);
     chunk->free = pending->next_free;
     if (!chunk->free)
         set_full(table, table->current);
@@ -165,6 +172,7 @@ static struct pending *take_slot(struct pending_table *table, struct pending_chu
 static void give_slot(struct pending_table *table, struct pending *pending) {
     uint32_t index = pending->slot / PENDING_CHUNK;
     struct pending_chunk *chunk = &table->chunks[index];
+    assert(!pending->used && chunk->used > 0 && table->count >= chunk->used);
     if (!chunk->free)
         set_open(table, index);
     pending->next_free = chunk->free;
@@ -230,6 +238,7 @@ bool pending_keep_tokens(struct pending_table *table, struct pending *pending,
 }
 
 const char *pending_token(const struct pending *pending, enum pending_token which, uint32_t *bytes) {
+    assert(pending->used && which < TOKENS_COUNT);
     const struct pending_tokens *tokens = pending->tokens;
     if (!tokens || tokens->bytes[which] == 0)
         return NULL;
@@ -251,6 +260,7 @@ struct pending *pending_find(const struct pending_table *table, uint64_t hub_id)
 
 void pending_end(struct pending_table *table, struct pending *pending) {
     assert(pending->used && !pending->outcome);
+    assert(pending_find(table, pending_hub_id(table, pending)) == pending); // it is of this table
     wheel_disarm(&pending->timer);
     list_remove(&pending->by_source);
     list_remove(&pending->by_id);
@@ -258,6 +268,7 @@ void pending_end(struct pending_table *table, struct pending *pending) {
     if (pending->id != pending->inline_id)
         kept_give(table->kept, pending->id);
     kept_give(table->kept, pending->tokens);
+    assert(!pending->source_bytes || *pending->source_bytes >= pending->bytes);
     if (pending->source_bytes)
         *pending->source_bytes -= pending->bytes;
     pending->used = false;
@@ -266,6 +277,7 @@ void pending_end(struct pending_table *table, struct pending *pending) {
 }
 
 uint64_t pending_hub_id(const struct pending_table *table, const struct pending *pending) {
+    assert(pending->used && pending->generation > 0 && pending->slot <= SLOT_MASK);
     return (uint64_t)table->shard << (HUB_ID_SLOT_BITS + HUB_ID_GENERATION_BITS) |
            (uint64_t)pending->slot << HUB_ID_GENERATION_BITS | pending->generation;
 }

@@ -5,6 +5,7 @@
 
 bool event_run_goes_on(const struct event_run *run, const struct event_place *event) {
     const struct frame *frame = event->frame;
+    assert(run->count == 0 || run->buffer->references > 0);
     return run->count > 0 && run->count < EVENT_RUN_MAX && run->buffer == frame->buffer &&
            run->at + run->ends[run->count - 1] == frame->at && run->source == event->source &&
            run->required == event->required && run->lane == event->lane &&
@@ -13,6 +14,7 @@ bool event_run_goes_on(const struct event_run *run, const struct event_place *ev
 
 void event_run_begin(struct event_run *run, const struct event_place *event) {
     assert(run->count == 0 && event->name_bytes <= EVENT_BYTES_MAX);
+    assert(event->frame->buffer->references > 0);
     buffer_hold(event->frame->buffer);
     run->buffer = event->frame->buffer;
     run->source = event->source;
@@ -26,6 +28,7 @@ void event_run_begin(struct event_run *run, const struct event_place *event) {
 void event_run_add(struct event_run *run, const struct event_place *event) {
     assert(run->count < EVENT_RUN_MAX);
     uint32_t before = run->count ? run->ends[run->count - 1] : 0;
+    assert(run->buffer == event->frame->buffer && run->at + before == event->frame->at);
     run->heads[run->count] = event->frame->unit->body_at;
     run->ends[run->count++] = before + event->frame->unit->bytes;
 }

@@ -28,10 +28,12 @@ static bool make_table(struct outbox *outbox) {
         for (struct parcel *parcel = outbox->lanes[lane].first; parcel; parcel = parcel->next)
             if (parcel->hub_id)
                 waiting_put(waiting, parcel);
+    assert(waiting->count <= outbox->count);
     return true;
 }
 
 static void file(struct outbox *outbox, struct parcel *parcel) {
+    assert(outbox->waiting && parcel->hub_id);
     if (outbox->waiting->count < waiting_room(outbox->waiting) || !make_table(outbox))
         waiting_put(outbox->waiting, parcel);
 }
@@ -41,6 +43,7 @@ static void unfile(struct outbox *outbox, struct parcel *parcel) {
         waiting_take_out(outbox->waiting, parcel);
     if (outbox->count > 0)
         return;
+    assert(outbox->waiting->count == 0);
     waiting_destroy(outbox->waiting);
     outbox->waiting = NULL;
 }
@@ -52,6 +55,8 @@ static uint32_t urgent_bytes(const struct parcel *parcel) {
 }
 
 void outbox_add(struct outbox *outbox, struct parcel *parcel) {
+    assert(parcel->dressed && parcel->hole_count == 0 && parcel->shares == 0);
+    assert(parcel->lane < LANES_COUNT);
     parcel_list_append(&outbox->lanes[parcel->lane], parcel);
     outbox->bytes += parcel->bytes;
     outbox->urgent_bytes += urgent_bytes(parcel);
@@ -61,10 +66,13 @@ void outbox_add(struct outbox *outbox, struct parcel *parcel) {
 }
 
 static void take_out(struct outbox *outbox, struct parcel_list *lane, struct parcel *parcel) {
+    assert(outbox->count > 0 && outbox->bytes >= parcel->bytes);
+    assert(outbox->urgent_bytes >= urgent_bytes(parcel));
     parcel_list_remove(lane, parcel);
     outbox->bytes -= parcel->bytes;
     outbox->urgent_bytes -= urgent_bytes(parcel);
     outbox->count--;
+    assert(outbox->count > 0 || (outbox->bytes == 0 && outbox->urgent_bytes == 0));
     if (outbox->waiting)
         unfile(outbox, parcel);
 }
@@ -75,6 +83,7 @@ static struct parcel_list *first_lane(struct outbox *outbox) {
     for (unsigned lane = 0; lane < LANES_COUNT; lane++)
         if (outbox->lanes[lane].first)
             return &outbox->lanes[lane];
+    assert(outbox_empty(outbox));
     return NULL;
 }
 
@@ -99,6 +108,7 @@ static struct parcel *look_through(const struct outbox *outbox, uint64_t hub_id)
 }
 
 struct parcel *outbox_remove(struct outbox *outbox, uint64_t hub_id) {
+    assert(hub_id); // what is no request is never taken back
     if (!outbox->waiting && outbox->count > SCAN_MAX)
         make_table(outbox);
     struct parcel *parcel =
@@ -121,6 +131,8 @@ void stage_deinit(struct stage *stage) {
 
 // Makes room for `bytes`: the buffer at hand from its start if no send refers to it any more, else another.
 static bool stage_room(struct stage *stage, size_t bytes) {
+    assert(bytes <= RECEIVE_BUFFER_BYTES);
+    assert(!stage->buffer || (stage->buffer->references > 0 && stage->used <= stage->buffer->capacity));
     if (stage->buffer && stage->buffer->references == 1)
         stage->used = 0;
     if (stage->buffer && stage->buffer->capacity - stage->used >= bytes)
@@ -135,6 +147,7 @@ static bool stage_room(struct stage *stage, size_t bytes) {
 }
 
 static void add_vector(struct shipment *shipment, const void *bytes, size_t count) {
+    assert(count > 0 && shipment->count <= SEND_VECTORS_MAX);
     struct iovec *last = shipment->count ? &shipment->vectors[shipment->count - 1] : NULL;
     if (last && (const uint8_t *)last->iov_base + last->iov_len == (const uint8_t *)bytes) {
         last->iov_len += count;
@@ -143,6 +156,7 @@ static void add_vector(struct shipment *shipment, const void *bytes, size_t coun
             const void *from;
             void *to;
         } unconst = {.from = bytes}; // iovec is shared with reading and so not const
+        assert(shipment->count < SEND_VECTORS_MAX);
         shipment->vectors[shipment->count++] = (struct iovec){.iov_base = unconst.to, .iov_len = count};
     }
     shipment->bytes += count;
@@ -175,6 +189,7 @@ static void add_carried(struct shipment *shipment, const struct parcel *parcel) 
 
 void outbox_gather(struct outbox *outbox, struct stage *stage, struct shipment *shipment,
                    struct parcel_list *copied) {
+    assert(!outbox_empty(outbox));
     shipment->first = shipment->count = shipment->stage_count = 0;
     shipment->bytes = 0;
     shipment->cut = NULL;
@@ -193,10 +208,11 @@ void outbox_gather(struct outbox *outbox, struct stage *stage, struct shipment *
         add_carried(shipment, parcel);
         parcel_list_append(&shipment->carried, take_from(outbox, lane));
     }
+    assert(shipment->count > 0 && shipment->bytes > 0);
 }
 
 unsigned shipment_part(struct shipment *shipment, size_t bytes_max) {
-    assert(!shipment->cut);
+    assert(!shipment->cut && shipment->bytes > 0 && bytes_max > 0);
     if (shipment->bytes <= bytes_max)
         return shipment->count - shipment->first;
     unsigned end = shipment->first;
@@ -219,6 +235,7 @@ bool shipment_advance(struct shipment *shipment, size_t bytes) {
     }
     shipment->bytes -= bytes;
     while (bytes) {
+        assert(shipment->first < shipment->count);
         struct iovec *vector = &shipment->vectors[shipment->first];
         if (bytes < vector->iov_len) {
             vector->iov_base = (char *)vector->iov_base + bytes;
@@ -232,6 +249,7 @@ bool shipment_advance(struct shipment *shipment, size_t bytes) {
 }
 
 void shipment_clear(struct shipment *shipment, struct parcel_list *done) {
+    assert(!shipment->cut);
     for (unsigned index = 0; index < shipment->stage_count; index++)
         buffer_drop(shipment->stages[index]);
     shipment->stage_count = 0;

@@ -6,6 +6,7 @@
 // kernel has sent them. A frame of several parcels isn't cut by what waits in an earlier lane.
 #pragma once
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,6 +27,7 @@ static inline void parcel_list_init(struct parcel_list *list) {
     list->last = &list->first;
 }
 static inline void parcel_list_append(struct parcel_list *list, struct parcel *parcel) {
+    assert(!parcel->link && !*list->last); // it is in no list, and this one ends here
     parcel->next = NULL;
     parcel->link = list->last;
     *list->last = parcel;
@@ -33,15 +35,18 @@ static inline void parcel_list_append(struct parcel_list *list, struct parcel *p
 }
 // Takes out a parcel that is in the list.
 static inline void parcel_list_remove(struct parcel_list *list, struct parcel *parcel) {
+    assert(parcel->link && *parcel->link == parcel);
     *parcel->link = parcel->next;
     if (parcel->next)
         parcel->next->link = parcel->link;
     else
         list->last = parcel->link;
     parcel->next = NULL;
+    parcel->link = NULL;
 }
 static inline struct parcel *parcel_list_take(struct parcel_list *list) {
     struct parcel *parcel = list->first;
+    assert(!parcel == (list->last == &list->first));
     if (parcel)
         parcel_list_remove(list, parcel);
     return parcel;
@@ -63,6 +68,7 @@ static inline size_t outbox_footprint(const struct outbox *outbox) {
 
 void outbox_init(struct outbox *outbox);
 static inline bool outbox_empty(const struct outbox *outbox) {
+    assert(outbox->count > 0 || (outbox->bytes == 0 && outbox->urgent_bytes == 0));
     return outbox->count == 0;
 }
 // Queues a parcel in its lane. The outbox has it until it is taken or gathered. Behind one that is unfinished

@@ -15,10 +15,12 @@ static const char block_end[] = "\r\n";
 enum { HEAD_BYTES_MAX = WIRE_HEAD_BYTES_MAX + sizeof block_end - 1 };
 
 void parcel_pool_init(struct parcel_pool *pool, struct buffer_budget *budget, uint32_t shard) {
+    assert(shard < SHARDS_MAX);
     *pool = (struct parcel_pool){.budget = budget, .shard = shard};
 }
 
 static void unmake(struct parcel *parcel) {
+    assert(parcel->pool->made > 0);
     buffer_budget_give(parcel->pool->budget, memory_bytes_for(sizeof *parcel));
     parcel->pool->made--;
     memory_give(parcel);
@@ -37,6 +39,7 @@ static void count_text(struct parcel_pool *pool, int64_t bytes) {
 }
 
 static void keep(struct parcel_pool *pool, uint32_t count) {
+    assert(count <= pool->free_count);
     struct parcel **rest = &pool->free;
     for (uint32_t index = 0; index < count; index++)
         rest = &(*rest)->next;
@@ -52,6 +55,7 @@ void parcel_pool_trim(struct parcel_pool *pool) {
 }
 
 void parcel_pool_shrink(struct parcel_pool *pool) {
+    assert(pool->idle_count <= pool->free_count);
     keep(pool, pool->free_count - pool->idle_count);
 }
 
@@ -62,6 +66,7 @@ void parcel_pool_deinit(struct parcel_pool *pool) {
 }
 
 bool parcel_pool_full(const struct parcel_pool *pool) {
+    assert(pool->free_count <= pool->made);
     return pool->free_count == pool->made;
 }
 
@@ -96,6 +101,7 @@ static struct parcel *make(struct parcel_pool *pool, enum budget_use use) {
 // One at rest is counted already.
 static struct parcel *take(struct parcel_pool *pool, enum budget_use use) {
     struct parcel *parcel = pool->free;
+    assert(!parcel == (pool->free_count == 0));
     if (parcel) {
         pool->free = parcel->next;
         if (--pool->free_count < pool->idle_count)
@@ -106,6 +112,7 @@ static struct parcel *take(struct parcel_pool *pool, enum budget_use use) {
             return NULL;
     }
     parcel->next = NULL;
+    parcel->link = NULL;
     parcel->buffer = NULL;
     parcel->origin = NULL;
     parcel->text = parcel->inline_text;
@@ -128,7 +135,7 @@ static struct parcel *take(struct parcel_pool *pool, enum budget_use use) {
 struct parcel *parcel_drop(struct parcel *parcel) {
     struct parcel_pool *pool = parcel->pool;
     struct parcel *origin = parcel->origin;
-    assert(parcel->shares == 0);
+    assert(parcel->shares == 0 && !parcel->link); // nobody has a share of it, and no list has it
     buffer_drop(parcel->buffer);
     disown(parcel);
     if (pool->free_count >= FREE_COUNT_MAX) {
@@ -166,6 +173,7 @@ static struct parcel *take_for(struct parcel_pool *pool, struct buffer *buffer, 
 
 struct parcel *parcel_stretch(struct parcel_pool *pool, struct buffer *buffer, struct span frames,
                               uint32_t count) {
+    assert(count > 0 && frames.bytes > 0);
     struct parcel *parcel = take_for(pool, buffer, BUDGET_MESSAGE);
     if (parcel) {
         parcel->frames = count;
@@ -203,6 +211,7 @@ static void keep_block(struct parcel *parcel, const struct frame *frame) {
     const struct unit *unit = frame->unit;
     if (unit->length_line_bytes == 0)
         return;
+    assert(unit->length_line_at + unit->length_line_bytes <= unit->body_at);
     parcel->block = frame->buffer->bytes + frame->at;
     parcel->block_bytes = unit->body_at;
     parcel->line_at = unit->length_line_at;
@@ -229,11 +238,13 @@ static struct parcel *open_holes(struct parcel_pool *pool, const struct frame *f
     const uint8_t *body = frame_body(frame);
     uint32_t at = 0;
     for (unsigned index = 0; index < count; index++) {
+        assert(values[index].at >= at); // in rising order
         add(parcel, body + at, values[index].at - at);
         parcel->holes[parcel->hole_count++] = parcel->piece_count;
         parcel->pieces[parcel->piece_count++] = (struct piece){0};
         at = values[index].at + values[index].bytes;
     }
+    assert(at <= frame->body.bytes);
     add(parcel, body + at, frame->body.bytes - at);
     return parcel;
 }
@@ -250,6 +261,7 @@ struct parcel *parcel_open_answer(struct parcel_pool *pool, const struct frame *
 
 // Perhaps on another shard than the pool's, so that the budget is told at once.
 static bool make_text(struct parcel *parcel, size_t bytes) {
+    assert(parcel->text == parcel->inline_text);
     struct buffer_budget *budget = parcel->pool->budget;
     size_t counted = memory_bytes_for(bytes);
     if (!buffer_budget_take(budget, counted, BUDGET_OWED))
@@ -264,6 +276,7 @@ static bool make_text(struct parcel *parcel, size_t bytes) {
 
 // The length line may want the begin of the text in the parcel itself.
 bool parcel_fill(struct parcel *parcel, const struct piece *texts) {
+    assert(parcel->hole_count > 0 && !parcel->dressed);
     size_t sum = 0;
     for (unsigned index = 0; index < parcel->hole_count; index++)
         sum += texts[index].count;
@@ -287,6 +300,7 @@ struct parcel *parcel_own(struct parcel_pool *pool, char *text, size_t count) {
     struct parcel *parcel = take(pool, BUDGET_OWED);
     if (!parcel)
         return NULL;
+    assert(count > 0 && count <= memory_bytes(text));
     size_t bytes = memory_bytes(text);
     if (!buffer_budget_has_room(pool->budget, bytes, BUDGET_OWED)) {
         parcel_drop(parcel);
@@ -306,6 +320,7 @@ struct parcel *parcel_copy_of(struct parcel_pool *pool, const struct parcel *par
         memory_give(text);
         return NULL;
     }
+    assert(parcel->hole_count == 0 && copy->bytes == parcel->bytes);
     parcel_copy(parcel, (uint8_t *)text);
     copy->hub_id = parcel->hub_id;
     copy->lane = parcel->lane;
@@ -401,12 +416,14 @@ static void flatten(struct parcel *parcel) {
 // the first piece.
 static void grow_backwards(struct parcel *parcel, size_t bytes) {
     struct piece *first = &parcel->pieces[0];
+    assert(first->bytes == parcel->block + parcel->block_bytes && bytes <= parcel->block_bytes);
     *first = (struct piece){(const uint8_t *)first->bytes - bytes, first->count + bytes};
     parcel->bytes += bytes;
 }
 
 // The fields that came with the body, and the block's end.
 static void put_fields(struct parcel *parcel) {
+    assert(parcel->line_at + parcel->line_bytes <= parcel->block_bytes);
     size_t after = parcel->block_bytes - parcel->line_at - parcel->line_bytes;
     if (parcel->line_at) {
         parcel->head_fields |= PARCEL_BEFORE;
@@ -432,6 +449,7 @@ static void put_head(struct parcel *parcel, const struct wire *wire, size_t body
         memcpy(parcel->inline_text + count, block_end, sizeof block_end - 1);
         count += sizeof block_end - 1;
     }
+    assert(count <= HEAD_BYTES_MAX); // what fills holes lies behind that
     parcel->head_bytes = (uint8_t)count;
     parcel->bytes += count;
 }
@@ -453,6 +471,7 @@ void parcel_dress_chain(struct parcel *first, const struct wire *wire, size_t by
     size_t behind_bytes = strlen(behind);
     for (struct parcel *parcel = first; parcel; parcel = parcel->next) {
         assert(!parcel->dressed && parcel->hole_count == 0);
+        assert(parcel->unfinished == (parcel->next != NULL));
         if (wire->one_line)
             flatten(parcel);
         if (parcel == first)
@@ -482,6 +501,7 @@ static void copy(uint8_t *out, const uint8_t *from, size_t count) {
 }
 
 static struct piece field_piece(const struct parcel *parcel, unsigned which) {
+    assert(parcel->block && (which == PARCEL_BEFORE || which == PARCEL_AFTER));
     uint32_t behind = parcel->line_at + parcel->line_bytes;
     return which == PARCEL_BEFORE ? (struct piece){parcel->block, parcel->line_at}
                                   : (struct piece){parcel->block + behind, parcel->block_bytes - behind};
@@ -519,5 +539,6 @@ unsigned parcel_pieces(const struct parcel *parcel, struct piece out[PARCEL_STRE
     for (unsigned index = 0; index < parcel->piece_count; index++)
         if (parcel->pieces[index].count)
             out[count++] = parcel->pieces[index];
+    assert(count <= parcel_stretches(parcel));
     return count;
 }

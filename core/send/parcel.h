@@ -45,6 +45,7 @@ struct frame {
 };
 
 static inline struct frame frame_at(struct buffer *buffer, uint32_t at, const struct unit *unit) {
+    assert(buffer->references > 0 && at + unit->body_at + unit->body_bytes <= buffer->capacity);
     return (struct frame){buffer, at, unit, {at + unit->body_at, unit->body_bytes}};
 }
 static inline const uint8_t *frame_body(const struct frame *frame) {
@@ -64,7 +65,7 @@ enum { PARCEL_BEFORE = 1, PARCEL_AFTER = 2 }; // the length line
 struct parcel {
     struct mail mail;     // while it travels between shards
     struct parcel *next;  // in the one list that it is in
-    struct parcel **link; // what points at it there
+    struct parcel **link; // what points at it there; NULL: it is in none
     struct parcel_pool *pool;
     struct buffer *buffer; // one reference, or NULL
     struct parcel *origin; // whose pieces these are, or NULL

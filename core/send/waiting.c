@@ -1,5 +1,6 @@
 #include "core/send/waiting.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -27,10 +28,12 @@ void waiting_destroy(struct waiting *waiting) {
 
 // Fibonacci hashing: the top bits of the product. Hub ids are the hub's own, so nobody can choose a bucket.
 static uint64_t bucket_of(const struct waiting *waiting, uint64_t hub_id) {
+    assert(hub_id && waiting->bits >= BITS_MIN && waiting->bits < 64);
     return hub_id * UINT64_C(0x9E3779B97F4A7C15) >> (64 - waiting->bits);
 }
 
 void waiting_put(struct waiting *waiting, struct parcel *parcel) {
+    assert(parcel->hub_id);
     struct parcel **bucket = &waiting->buckets[bucket_of(waiting, parcel->hub_id)];
     parcel->same_bucket = *bucket;
     *bucket = parcel;
@@ -38,9 +41,12 @@ void waiting_put(struct waiting *waiting, struct parcel *parcel) {
 }
 
 void waiting_take_out(struct waiting *waiting, struct parcel *parcel) {
+    assert(parcel->hub_id && waiting->count > 0);
     struct parcel **link = &waiting->buckets[bucket_of(waiting, parcel->hub_id)];
-    while (*link != parcel)
+    while (*link != parcel) {
+        assert(*link); // it is in its bucket
         link = &(*link)->same_bucket;
+    }
     *link = parcel->same_bucket;
     waiting->count--;
 }
