@@ -1,5 +1,7 @@
 #include "router/send/batch.h"
 
+#include <assert.h>
+
 #include "router/send/send.h"
 #include "router/shard/drop.h"
 
@@ -15,6 +17,7 @@ struct batch {
 
 // It lasts no longer than its members, which the bound may refuse.
 struct batch *batch_open(struct shard *shard, struct peer *peer) {
+    assert(peer->state == PEER_OPEN); // from others nothing is read
     struct batch *batch = kept_take_anyway(&shard->kept, sizeof *batch);
     if (!batch)
         return NULL;
@@ -28,12 +31,14 @@ struct batch *batch_open(struct shard *shard, struct peer *peer) {
 // --- The array
 
 static void release_answers(struct shard *shard, struct batch *batch) {
+    assert(!batch->answers.first == (batch->count == 0));
     for (struct parcel *parcel; (parcel = parcel_list_take(&batch->answers));)
         send_release(shard, parcel);
 }
 
 // Each answer has a bracket or a comma before it, and the last one a bracket behind it.
 static void send_array(struct shard *shard, struct peer *peer, struct batch *batch) {
+    assert(batch->count > 0 && batch->bytes > 0 && batch->answers.first);
     const char *before = "[";
     for (struct parcel *parcel = batch->answers.first; parcel; parcel = parcel->next, before = ",") {
         parcel->unfinished = parcel->next != NULL;
@@ -45,14 +50,17 @@ static void send_array(struct shard *shard, struct peer *peer, struct batch *bat
 
 static void end(struct shard *shard, struct batch *batch) {
     struct peer *peer = peer_find(shard, batch->connection);
+    assert(batch->due == 0 && !list_empty(&batch->link));
     list_remove(&batch->link);
     if (!peer) {
         release_answers(shard, batch);
     } else {
+        assert(peer->batches > 0 && peer->batch_bytes >= batch->bytes);
         peer->batches--;
         peer->batch_bytes -= batch->bytes;
         if (batch->count)
             send_array(shard, peer, batch);
+        assert(!batch->answers.first);
         peer_settle(shard, peer);
     }
     kept_give(&shard->kept, batch);
@@ -61,10 +69,12 @@ static void end(struct shard *shard, struct batch *batch) {
 // --- What is due
 
 void batch_expect(struct batch *batch) {
+    assert(batch->due > 0); // it is still open
     batch->due++;
 }
 
 void batch_miss(struct shard *shard, struct batch *batch) {
+    assert(batch->due > 0);
     if (--batch->due == 0)
         end(shard, batch);
 }
@@ -84,6 +94,8 @@ size_t batch_room(const struct shard *shard, const struct batch *batch) {
 }
 
 void batch_answer(struct shard *shard, struct batch *batch, struct parcel *parcel) {
+    assert(batch->due > 0);
+    assert(!parcel->dressed && !parcel->unfinished && parcel->hole_count == 0 && !parcel->hub_id);
     parcel = send_detach(shard, parcel);
     struct peer *peer = peer_find(shard, batch->connection);
     if (peer)

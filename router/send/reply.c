@@ -1,5 +1,6 @@
 #include "router/send/reply.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/base/memory.h"
@@ -10,17 +11,20 @@
 // --- Error data
 
 static void key(struct text *data, const char *name) {
+    assert(data->failed || data->length == 0 || data->bytes[0] == '{'); // it is an object, still open
     text_put(data, data->length ? "," : "{");
     text_string(data, name, strlen(name));
     text_put(data, ":");
 }
 
 void reply_data_string(struct text *data, const char *name, const void *value, size_t bytes) {
+    assert(value || bytes == 0);
     key(data, name);
     text_string(data, value, bytes);
 }
 
 void reply_data_text(struct text *data, const char *name, const char *value) {
+    assert(value);
     reply_data_string(data, name, value, strlen(value));
 }
 
@@ -32,6 +36,7 @@ void reply_data_number(struct text *data, const char *name, int64_t value) {
 // --- Bodies
 
 static struct parcel *parcel_of_text(struct shard *shard, struct text *text) {
+    assert(text->failed || (text->bytes[0] == '{' && text->bytes[text->length - 1] == '}'));
     struct parcel *parcel = text->failed ? NULL : parcel_own(&shard->parcels, text->bytes, text->length);
     if (!parcel)
         text_deinit(text);
@@ -58,6 +63,7 @@ void reply_failed(struct shard *shard, struct peer *peer, struct reply_to to) {
 }
 
 void reply_missed(struct shard *shard, uint64_t connection, struct reply_to to) {
+    assert(!peer_find(shard, connection));
     drop_one(shard, COUNT_DROP_ANSWER_SOURCE_GONE, connection, 0);
     if (to.batch)
         batch_miss(shard, to.batch);
@@ -80,11 +86,13 @@ static const char opening[] = "{\"jsonrpc\":\"2.0\",\"id\":", result_member[] = 
 
 // The body's, around a result of so many bytes.
 static size_t result_body_bytes(struct reply_to to, size_t bytes) {
+    assert(bytes > 0);
     size_t id_bytes = to.id_bytes ? to.id_bytes : sizeof "null" - 1;
     return sizeof opening - 1 + id_bytes + sizeof result_member - 1 + bytes + sizeof "}" - 1;
 }
 
 static void begin(struct text *body, struct reply_to to) {
+    assert(to.id || to.id_bytes == 0);
     text_init(body);
     text_put(body, opening);
     if (to.id_bytes)
@@ -117,6 +125,7 @@ bool reply_has_memory(struct shard *shard, struct peer *peer, struct reply_to to
 
 void reply_result(struct shard *shard, struct peer *peer, struct reply_to to, const void *result,
                   size_t bytes) {
+    assert(connection_shard(peer->name) == shard->index);
     if (to.batch && !batch_has_room(shard, to.batch, result_body_bytes(to, bytes))) {
         reply_too_large(shard, peer, to);
         return;
@@ -129,12 +138,15 @@ void reply_result(struct shard *shard, struct peer *peer, struct reply_to to, co
     text_put(&body, result_member);
     text_add(&body, result, bytes);
     text_put(&body, "}");
+    assert(body.failed || body.length == result_body_bytes(to, bytes));
     stats_count(&shard->stats, COUNT_ANSWERED_BY_HUB);
     answer(shard, peer, to, &body);
 }
 
 void reply_error(struct shard *shard, struct peer *peer, struct reply_to to, enum error error,
                  struct text *data) {
+    assert(connection_shard(peer->name) == shard->index);
+    assert(error > ERROR_NONE && error < ERRORS_COUNT);
     struct text body;
     begin(&body, to);
     text_put(&body, ",\"error\":{\"code\":");

@@ -1,5 +1,7 @@
 #include "router/send/send.h"
 
+#include <assert.h>
+
 #include "core/base/text.h"
 #include "router/send/behind.h"
 #include "router/shard/drop.h"
@@ -19,6 +21,7 @@ bool send_has_room_for_urgent(const struct shard *shard, const struct peer *peer
 
 // Nobody waits for a small one; a large one's memory may be wanted.
 static void send_home(struct shard *shard, struct parcel *parcel) {
+    assert(parcel->pool->shard != shard->index && !parcel->origin);
     struct mailbox *mailbox = hub_mailbox(shard->hub, shard->index, parcel->pool->shard);
     parcel->mail.kind = MAIL_RETURN;
     if (parcel->bytes <= COPY_BYTES_MAX && shard->phase == HUB_SERVING)
@@ -28,6 +31,7 @@ static void send_home(struct shard *shard, struct parcel *parcel) {
 }
 
 void send_release(struct shard *shard, struct parcel *parcel) {
+    assert(shard->magic == SHARD_MAGIC && !parcel->link); // no queue has it any more
     if (parcel->shares) {
         parcel->shares--;
         return;
@@ -42,6 +46,7 @@ void send_release(struct shard *shard, struct parcel *parcel) {
 }
 
 struct parcel *send_detach(struct shard *shard, struct parcel *parcel) {
+    assert(parcel->hole_count == 0 && parcel->shares == 0);
     if (parcel->bytes > COPY_BYTES_MAX || !(parcel->buffer || parcel->origin))
         return parcel;
     struct parcel *copy = parcel_copy_of(&shard->parcels, parcel);
@@ -52,6 +57,8 @@ struct parcel *send_detach(struct shard *shard, struct parcel *parcel) {
 }
 
 void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel) {
+    assert(connection_shard(peer->name) == shard->index);
+    assert(parcel->hole_count == 0 && parcel->shares == 0 && !parcel->link);
     if (peer_is_deaf(peer)) {
         drop_several(shard, COUNT_DROP_TARGET_GONE, peer->name, parcel->bytes, parcel->frames);
         send_release(shard, parcel);
@@ -72,6 +79,7 @@ static bool is_past_grace(const struct shard *shard, const struct peer *peer) {
 }
 
 void send_queue_owed(struct shard *shard, struct peer *peer, struct parcel *parcel) {
+    assert(!parcel->hub_id); // a request could be refused
     bool over = is_past_grace(shard, peer);
     send_queue(shard, peer, parcel);
     if (over)
@@ -79,6 +87,7 @@ void send_queue_owed(struct shard *shard, struct peer *peer, struct parcel *parc
 }
 
 void send_queue_chain(struct shard *shard, struct peer *peer, struct parcel_list *frame) {
+    assert(frame->first && frame->first->dressed);
     bool over = is_past_grace(shard, peer);
     for (struct parcel *parcel; (parcel = parcel_list_take(frame));)
         send_queue(shard, peer, parcel);
@@ -89,6 +98,7 @@ void send_queue_chain(struct shard *shard, struct peer *peer, struct parcel_list
 // --- Events that were missed
 
 static struct parcel *notice_of_missed(struct shard *shard, uint32_t count) {
+    assert(count > 0);
     struct text text;
     text_init(&text);
     text_put(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"hub/dropped\",\"params\":{\"count\":");
@@ -101,6 +111,7 @@ static struct parcel *notice_of_missed(struct shard *shard, uint32_t count) {
 }
 
 static bool tell_missed(struct shard *shard, struct peer *peer, uint8_t lane) {
+    assert(!peer_is_deaf(peer) && lane < LANES_COUNT);
     struct parcel *notice = notice_of_missed(shard, peer->missed);
     if (!notice)
         return false;
@@ -111,6 +122,7 @@ static bool tell_missed(struct shard *shard, struct peer *peer, uint8_t lane) {
 }
 
 bool send_event(struct shard *shard, struct peer *peer, struct parcel *parcel) {
+    assert(!parcel->hub_id && send_has_room(shard, peer));
     if (peer->missed && !peer_is_deaf(peer) && !tell_missed(shard, peer, parcel->lane))
         return false;
     send_queue(shard, peer, parcel);
@@ -123,11 +135,13 @@ void send_missed_before_end(struct shard *shard, struct peer *peer) {
 }
 
 static void look_after(struct shard *shard, struct peer *peer) {
+    assert(peer->state != PEER_CLOSING || peer->ending); // its end isn't carried out yet
     if (list_empty(&peer->to_send))
         list_append(&shard->to_send, &peer->to_send);
 }
 
 void send_missed(struct shard *shard, struct peer *peer, uint32_t count) {
+    assert(count > 0);
     peer->missed += count;
     look_after(shard, peer);
 }
@@ -148,12 +162,15 @@ static void release_all(struct shard *shard, struct parcel_list *done) {
 
 // From now on it has something to take, and so can be idle though it sends nothing any more.
 static void begun(struct shard *shard, struct peer *peer) {
+    assert(peer->connection.shipment);
     peer->sending_ms = shard_tick(shard);
     if (peer->state == PEER_ENDED)
         peer_watch(shard, peer);
 }
 
 void send_flush(struct shard *shard, struct peer *peer) {
+    assert(list_empty(&peer->to_send));
+    assert(peer->state != PEER_CLOSING || peer->ending); // its end isn't carried out yet
     struct parcel_list done;
     parcel_list_init(&done);
     if (peer->state != PEER_CLOSING)
@@ -170,16 +187,19 @@ void send_flush(struct shard *shard, struct peer *peer) {
         PROBE(send, peer->name, peer->connection.shipment->bytes, peer->connection.shipment->count);
         stats_count(&shard->stats, COUNT_SENDS);
     } else if (sending == SENDING_IDLE) { // what waited was taken back
+        assert(outbox_empty(&peer->connection.outbox));
         peer_settle(shard, peer);
     }
 }
 
 void send_flush_all(struct shard *shard) {
+    assert(shard->magic == SHARD_MAGIC);
     for (struct list *node; (node = list_take(&shard->to_send));)
         send_flush(shard, list_entry(node, struct peer, to_send));
 }
 
 void send_sent(struct shard *shard, struct peer *peer, int32_t result) {
+    assert(peer->connection.shipment); // one send at a time
     struct parcel_list done;
     parcel_list_init(&done);
     enum sending sending = connection_sent(&peer->connection, shard->io, &shard->sender, result, &done);

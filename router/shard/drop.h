@@ -1,6 +1,8 @@
 // What isn't delivered: counted under its reason, and told to whoever has switched the probe on.
 #pragma once
 
+#include <assert.h>
+
 #include "router/shard/probe.h"
 #include "router/shard/shard.h"
 
@@ -8,6 +10,7 @@
 // or its body, all of them together where `count` is more than one.
 static inline void drop_several(struct shard *shard, enum counter counter, uint64_t connection, size_t bytes,
                                 uint32_t count) {
+    assert(counter >= COUNT_DROP_EVENT_OVERLOADED && counter <= COUNT_DROP_NO_MEMORY && count > 0);
     PROBE(drop, connection, bytes, counter);
     stats_add(&shard->stats, counter, count);
 }

@@ -1,5 +1,6 @@
 #include "router/shard/hub.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 
@@ -7,6 +8,7 @@
 
 static bool make_counters(struct hub *hub) {
     uint32_t count = hub->settings.shard_count;
+    assert(count > 0 && count <= SHARDS_MAX);
     hub->connections = memory_take_zeroed(count, sizeof *hub->connections);
     hub->subscriptions = memory_take_zeroed(count, sizeof *hub->subscriptions);
     hub->slowest = memory_take_zeroed(count, sizeof *hub->slowest);
@@ -31,6 +33,8 @@ static bool make(struct hub *hub) {
 }
 
 static bool put_into_effect(struct hub *hub, const struct hub_settings *settings) {
+    assert(settings->shard_count == hub->settings.shard_count); // tables have that size
+    assert(settings->limits.connections_max == hub->settings.limits.connections_max);
     struct hub_edition *edition = memory_take(sizeof *edition);
     if (!edition)
         return false;
@@ -79,6 +83,7 @@ int hub_create(struct hub **out, const struct hub_settings *settings) {
 }
 
 void hub_destroy(struct hub *hub) {
+    assert(atomic_load(&hub->journal_bytes) == 0 && atomic_load(&hub->budget.kept) == 0);
     for (uint32_t shard = 0; hub->owed && shard < hub->settings.shard_count; shard++)
         memory_give((void *)hub->owed[shard]);
     for (struct hub_edition *edition = atomic_load(&hub->edition), *before; edition; edition = before) {
@@ -95,6 +100,7 @@ void hub_destroy(struct hub *hub) {
 }
 
 void hub_session(const struct hub *hub, uint64_t connection, char *out) {
+    assert(connection); // nobody has no name
     uint8_t hash[SIPHASH_BYTES];
     siphash_name(&hub->settings.secrets.sessions, &connection, sizeof connection, hash);
     for (unsigned digit = 0; digit < HUB_SESSION_BYTES; digit++)
@@ -103,11 +109,14 @@ void hub_session(const struct hub *hub, uint64_t connection, char *out) {
 
 uint32_t hub_owed(const void *context, uint64_t connection) {
     const struct hub *hub = context;
+    assert(hub_knows(hub, connection));
     return atomic_load_explicit(&hub->owed[connection_shard(connection)][connection_slot(connection)],
                                 memory_order_relaxed);
 }
 
 void hub_owe(struct hub *hub, uint64_t connection, int32_t change) {
+    assert(hub_knows(hub, connection));
+    assert(change == 1 || (change == -1 && hub_owed(hub, connection) > 0));
     _Atomic uint32_t *owed = &hub->owed[connection_shard(connection)][connection_slot(connection)];
     if (hub->settings.shard_count > 1) {
         atomic_fetch_add_explicit(owed, (uint32_t)change, memory_order_relaxed);
@@ -119,6 +128,7 @@ void hub_owe(struct hub *hub, uint64_t connection, int32_t change) {
 }
 
 static uint32_t connections_of(const struct hub *hub, uint32_t shard) {
+    assert(shard < hub->settings.shard_count);
     return atomic_load_explicit(&hub->connections[shard], memory_order_relaxed);
 }
 

@@ -1,6 +1,7 @@
 // What all shards of a hub share. It is made before they run; after that each field says who may write it.
 #pragma once
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -85,6 +86,7 @@ bool hub_reload(struct hub *hub);
 void hub_destroy(struct hub *hub);
 
 static inline struct mailbox *hub_mailbox(struct hub *hub, uint32_t from, uint32_t to) {
+    assert(from < hub->settings.shard_count && to < hub->settings.shard_count);
     return &hub->mailboxes[from * hub->settings.shard_count + to];
 }
 // The settings in effect.
@@ -97,6 +99,7 @@ static inline enum hub_phase hub_phase(const struct hub *hub) {
 
 // A connection's name in the whole hub: shard, slot, generation. 0 is nobody.
 static inline uint64_t hub_connection(uint32_t shard, uint32_t slot, uint32_t generation) {
+    assert(shard < SHARDS_MAX && slot <= 0xffffff);
     return (uint64_t)shard << 56 | (uint64_t)slot << 32 | generation;
 }
 static inline uint32_t connection_shard(uint64_t connection) {
@@ -104,6 +107,11 @@ static inline uint32_t connection_shard(uint64_t connection) {
 }
 static inline uint32_t connection_slot(uint64_t connection) {
     return (uint32_t)(connection >> 32) & 0xffffff;
+}
+// Whether there is such a place in this hub, whoever has it now.
+static inline bool hub_knows(const struct hub *hub, uint64_t connection) {
+    return connection_shard(connection) < hub->settings.shard_count &&
+           connection_slot(connection) < hub->settings.limits.connections_max;
 }
 
 // The name under which peers and the journal know a connection, in hexadecimal digits: no two have the same,

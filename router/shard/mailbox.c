@@ -1,5 +1,6 @@
 #include "router/shard/mailbox.h"
 
+#include <assert.h>
 #include <stddef.h>
 
 void mailbox_init(struct mailbox *mailbox) {
@@ -12,9 +13,11 @@ void mailbox_init(struct mailbox *mailbox) {
 }
 
 static bool full(struct mailbox *mailbox) {
+    assert(mailbox->next - mailbox->head_seen <= MAILBOX_MESSAGES);
     if (mailbox->next - mailbox->head_seen < MAILBOX_MESSAGES)
         return false;
     mailbox->head_seen = atomic_load_explicit(&mailbox->head, memory_order_acquire);
+    assert(mailbox->next - mailbox->head_seen <= MAILBOX_MESSAGES);
     return mailbox->next - mailbox->head_seen == MAILBOX_MESSAGES;
 }
 
@@ -27,6 +30,7 @@ static void refill(struct mailbox *mailbox) {
             mailbox->waiting_last = &mailbox->waiting;
         mailbox->ring[mailbox->next++ % MAILBOX_MESSAGES] = mail;
     }
+    assert(!mailbox->waiting == (mailbox->waiting_last == &mailbox->waiting));
 }
 
 void mailbox_post(struct mailbox *mailbox, struct mail *mail) {
@@ -41,6 +45,7 @@ void mailbox_post_idle(struct mailbox *mailbox, struct mail *mail) {
         mailbox->ring[mailbox->next++ % MAILBOX_MESSAGES] = mail;
         return;
     }
+    assert(!*mailbox->waiting_last);
     mail->next = NULL;
     *mailbox->waiting_last = mail;
     mailbox->waiting_last = &mail->next;
@@ -58,12 +63,15 @@ bool mailbox_publish(struct mailbox *mailbox) {
     bool pressing = mailbox->pressing;
     mailbox->pressing = pressing && mailbox->waiting;
     uint32_t head = atomic_load_explicit(&mailbox->head, memory_order_relaxed);
+    assert(mailbox->next - head <= MAILBOX_MESSAGES);
     return pressing || (fresh && mailbox->next - head >= MAILBOX_IDLE_MAX);
 }
 
 struct mail *mailbox_take(struct mailbox *mailbox) {
     uint32_t head = atomic_load_explicit(&mailbox->head, memory_order_relaxed);
-    if (atomic_load_explicit(&mailbox->tail, memory_order_acquire) == head)
+    uint32_t tail = atomic_load_explicit(&mailbox->tail, memory_order_acquire);
+    assert(tail - head <= MAILBOX_MESSAGES);
+    if (tail == head)
         return NULL;
     struct mail *mail = mailbox->ring[head % MAILBOX_MESSAGES];
     atomic_store_explicit(&mailbox->head, head + 1, memory_order_release);

@@ -13,6 +13,7 @@ static uint32_t slot_of(uint64_t connection) {
 // --- Slots
 
 static bool grow(struct peer_slots *slots, uint32_t capacity) {
+    assert(capacity > slots->capacity && slots->free_count == 0);
     struct peer **peers = memory_resize(slots->slots, capacity * sizeof(struct peer *));
     if (peers)
         slots->slots = peers;
@@ -37,6 +38,7 @@ static bool grow(struct peer_slots *slots, uint32_t capacity) {
 static uint32_t slot_take(struct shard *shard) {
     struct peer_slots *slots = &shard->peers;
     uint32_t max = shard_limits(shard)->connections_max;
+    assert(slots->count + slots->free_count == slots->capacity);
     if (slots->free_count == 0) {
         uint32_t capacity = slots->capacity ? slots->capacity * 2 : 64;
         if (slots->capacity >= max || !grow(slots, capacity < max ? capacity : max))
@@ -48,6 +50,7 @@ static uint32_t slot_take(struct shard *shard) {
 
 static void slot_give(struct shard *shard, uint32_t slot) {
     struct peer_slots *slots = &shard->peers;
+    assert(slot < slots->capacity && slots->slots[slot] && slots->count > 0);
     slots->slots[slot] = NULL;
     slots->generations[slot]++;
     slots->free[slots->free_count++] = slot;
@@ -56,6 +59,7 @@ static void slot_give(struct shard *shard, uint32_t slot) {
 }
 
 struct peer *peer_find(const struct shard *shard, uint64_t connection) {
+    assert(shard->magic == SHARD_MAGIC);
     uint32_t slot = slot_of(connection);
     if (slot >= shard->peers.capacity)
         return NULL;
@@ -66,12 +70,14 @@ struct peer *peer_find(const struct shard *shard, uint64_t connection) {
 // --- Opening
 
 static void refuse(struct shard *shard, int socket) {
+    assert(socket >= 0);
     stats_count(&shard->stats, COUNT_CONNECTIONS_REFUSED);
     atomic_fetch_sub_explicit(&shard->hub->connections[shard->index], 1, memory_order_relaxed);
     io_close_socket(shard->io, socket);
 }
 
 static void peer_init(struct shard *shard, struct peer *peer, uint32_t slot, int socket) {
+    assert(slot < shard->peers.capacity && !shard->peers.slots[slot]);
     connection_open(&peer->connection, socket, slot);
     peer->name = hub_connection(shard->index, slot, shard->peers.generations[slot]);
     peer->heard_ms = peer->sending_ms = shard_tick(shard);
@@ -84,6 +90,7 @@ static void peer_init(struct shard *shard, struct peer *peer, uint32_t slot, int
 }
 
 void peer_open(struct shard *shard, int socket, const struct transport *transport) {
+    assert(shard->magic == SHARD_MAGIC && transport && transport->wire);
     struct peer *peer = shard->phase == HUB_SERVING ? memory_take_zeroed(1, sizeof *peer) : NULL;
     uint32_t slot = peer ? slot_take(shard) : UINT32_MAX;
     if (slot == UINT32_MAX) {
@@ -111,12 +118,14 @@ static const struct {
 };
 
 bool peer_is_deaf(const struct peer *peer) {
+    assert(peer->state < PEER_STATES_COUNT);
     return !states[peer->state].addressed || peer->connection.broken;
 }
 
 // It is among the endings once, with the state that it has when they are carried out.
 static void move(struct shard *shard, struct peer *peer, enum peer_state state) {
     assert(states[peer->state].next & PEER_MOVE(state));
+    assert(!shard->endings == (shard->endings_last == &shard->endings));
     peer->state = state;
     if (peer->ending)
         return;
@@ -133,11 +142,13 @@ void peer_ended(struct shard *shard, struct peer *peer) {
 }
 
 static void give_a_second(struct shard *shard, struct peer *peer) {
+    assert(peer->state != PEER_CLOSING);
     if (!timer_armed(&peer->timer))
         wheel_arm(&shard->wheel, &peer->timer, shard_now_ms(shard) + LINGER_MS);
 }
 
 static void linger(struct shard *shard, struct peer *peer, enum peer_state state) {
+    assert(state == PEER_LINGERING || state == PEER_SILENCED);
     bool lingers = peer_lingers(peer) || peer->state == PEER_SHUT;
     if (peer->state == PEER_CLOSING)
         return;
@@ -158,11 +169,13 @@ void peer_silence(struct shard *shard, struct peer *peer) {
 }
 
 static bool all_sent(const struct peer *peer) {
+    assert(peer->batches > 0 || peer->batch_bytes == 0);
     return outbox_empty(&peer->connection.outbox) && !peer->connection.shipment &&
            (peer->batches == 0 || peer->state == PEER_SILENCED);
 }
 
 void peer_settle(struct shard *shard, struct peer *peer) {
+    assert(connection_shard(peer->name) == shard->index);
     if (peer->state == PEER_ENDED && list_empty(&peer->asked.requests) && peer->awaited == 0 &&
         all_sent(peer))
         peer_close(shard, peer, COUNTERS_COUNT);
@@ -176,6 +189,7 @@ void peer_settle(struct shard *shard, struct peer *peer) {
 }
 
 void peer_close(struct shard *shard, struct peer *peer, int counter) {
+    assert(counter >= 0 && counter <= COUNTERS_COUNT);
     if (peer->state == PEER_CLOSING)
         return;
     move(shard, peer, PEER_CLOSING);
@@ -185,6 +199,9 @@ void peer_close(struct shard *shard, struct peer *peer, int counter) {
 
 void peer_free(struct shard *shard, struct peer *peer) {
     assert(peer->state == PEER_CLOSING && !peer->ending && connection_at_rest(&peer->connection));
+    assert(list_empty(&peer->to_send) && list_empty(&peer->starved) && !timer_armed(&peer->timer));
+    assert(outbox_empty(&peer->connection.outbox) && list_empty(&peer->asked.requests));
+    assert(!peer->admission.waiting);
     list_remove(&peer->standing);
     io_close_socket(shard->io, peer->connection.socket);
     buffer_drop(peer->partial);
@@ -231,12 +248,14 @@ void peer_rewatch(struct shard *shard, struct peer *peer) {
 }
 
 void peer_watch(struct shard *shard, struct peer *peer) {
+    assert(peer->partial || peer->partial_bytes == 0);
     peer->partial_checked = peer->partial_bytes;
     peer->checked_ms = shard_tick(shard);
     peer_rewatch(shard, peer);
 }
 
 void peers_rewatch(struct shard *shard) {
+    assert(shard->magic == SHARD_MAGIC && shard->peers.count <= shard->peers.capacity);
     for (uint32_t slot = 0; slot < shard->peers.capacity; slot++)
         if (shard->peers.slots[slot])
             peer_rewatch(shard, shard->peers.slots[slot]);

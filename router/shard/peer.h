@@ -96,6 +96,7 @@ static inline bool peer_lacks_room(const struct peer *peer) {
     if (!peer->partial)
         return false;
     uint32_t room = peer->partial->capacity - peer->partial_at;
+    assert(peer->partial->references > 0 && peer->partial_bytes <= room);
     return peer->unit.sized ? room < peer->unit.bytes
                             : room == peer->partial_bytes && room > RECEIVE_BUFFER_BYTES;
 }

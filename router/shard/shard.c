@@ -12,6 +12,7 @@ bool shard_take_settings(struct shard *shard) {
     if (settings == before)
         return false;
     const struct limits *limits = &settings->limits;
+    assert(shard->magic == SHARD_MAGIC && settings->shard_count == shard->hub->settings.shard_count);
     shard->settings = settings;
     shard->unit_limits = (struct unit_limits){limits->header_bytes_max, limits->frame_bytes_max};
     return true;
@@ -59,6 +60,7 @@ static int open_io(struct shard *shard, const char **why) {
 }
 
 int shard_open(struct shard **out, struct hub *hub, uint32_t index, const char **why) {
+    assert(index < hub->settings.shard_count);
     struct shard *shard = memory_take_aligned(alignof(struct shard), sizeof *shard);
     if (!shard) {
         *why = "memory is used up";
@@ -79,6 +81,10 @@ int shard_open(struct shard **out, struct hub *hub, uint32_t index, const char *
 
 void shard_close(struct shard *shard) {
     assert(shard->magic == SHARD_MAGIC && shard->peers.count == 0);
+    assert(list_empty(&shard->to_send) && list_empty(&shard->starved) && list_empty(&shard->behind));
+    assert(list_empty(&shard->closing) && !shard->endings && list_empty(&shard->batches));
+    assert(shard->untaken.count == 0 && shard->run.count == 0 && !shard->orders && !shard->entries);
+    assert(shard->orders_out == 0 && shard->entries_out == 0 && shard->events_out == 0);
     io_close(shard->io);
     sender_deinit(&shard->sender);
     pending_table_deinit(&shard->pending);
@@ -94,6 +100,7 @@ void shard_close(struct shard *shard) {
 }
 
 void shard_wake(struct shard *shard, uint32_t other) {
+    assert(other < shard->hub->settings.shard_count && other != shard->index);
     struct shard *sleeper = shard->hub->shards[other];
     if (atomic_load(&sleeper->asleep))
         io_wake(shard->io, sleeper->io);

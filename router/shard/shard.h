@@ -2,6 +2,7 @@
 // a lock.
 #pragma once
 
+#include <assert.h>
 #include <stdalign.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -128,5 +129,6 @@ static inline uint32_t shard_since(const struct shard *shard, uint32_t tick) {
     return shard_tick(shard) - tick;
 }
 static inline const struct limits *shard_limits(const struct shard *shard) {
+    assert(shard->magic == SHARD_MAGIC);
     return &shard->settings->limits;
 }

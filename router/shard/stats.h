@@ -2,6 +2,7 @@
 // counts for itself; whoever wants to know adds the shards up.
 #pragma once
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdint.h>
 
@@ -76,6 +77,7 @@ struct stats {
 
 // Adds to a counter of one's own shard: there is one writer, so no locked instruction is needed.
 static inline void stats_add(struct stats *stats, enum counter counter, uint64_t count) {
+    assert(counter < COUNTERS_COUNT);
     uint64_t value = atomic_load_explicit(&stats->values[counter], memory_order_relaxed);
     atomic_store_explicit(&stats->values[counter], value + count, memory_order_relaxed);
 }
@@ -83,6 +85,7 @@ static inline void stats_count(struct stats *stats, enum counter counter) {
     stats_add(stats, counter, 1);
 }
 static inline void stats_set(struct stats *stats, enum counter counter, uint64_t value) {
+    assert(counter < COUNTERS_COUNT);
     atomic_store_explicit(&stats->values[counter], value, memory_order_relaxed);
 }
 // Reads a counter of any shard.

@@ -12,6 +12,7 @@ void untaken_init(struct untaken *untaken) {
 
 // Slots are given one after the other, so that those under way together are spread out.
 static unsigned chain_of(uint64_t hub_id) {
+    assert(hub_id); // it is a request
     return (unsigned)(hub_id >> HUB_ID_GENERATION_BITS) % UNTAKEN_CHAINS;
 }
 
@@ -27,6 +28,7 @@ void untaken_remove(struct untaken *untaken, struct parcel *parcel) {
 }
 
 bool untaken_has(const struct untaken *untaken, uint64_t hub_id) {
+    assert(hub_id);
     if (untaken->count == 0)
         return false;
     const struct parcel *parcel = untaken->chains[chain_of(hub_id)].first;
