@@ -1,5 +1,7 @@
 #include "router/request/answer.h"
 
+#include <assert.h>
+
 #include "core/base/text.h"
 #include "router/request/audit.h"
 #include "router/request/cancel.h"
@@ -9,6 +11,7 @@
 #include "router/shard/drop.h"
 
 static void end(struct shard *shard, struct pending *pending) {
+    assert(pending->source && pending->target);
     hub_owe(shard->hub, pending->target, -1);
     pending_end(&shard->pending, pending);
 }
@@ -16,6 +19,7 @@ static void end(struct shard *shard, struct pending *pending) {
 // The request that a connection may end, or NULL: then the response counts as dropped. One whose source is
 // among the endings is as good as abandoned.
 static struct pending *claim(struct shard *shard, uint64_t hub_id, uint64_t from, size_t bytes) {
+    assert(hub_id_shard(hub_id) == shard->index && hub_knows(shard->hub, from));
     struct pending *pending = pending_find(&shard->pending, hub_id);
     if (!pending || !peer_find(shard, pending->source)) {
         drop_one(shard, COUNT_DROP_RESPONSE_UNKNOWN, from, bytes);
@@ -38,6 +42,7 @@ static void answer_without_room(struct shard *shard, struct pending *pending, si
 }
 
 void answer_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, struct parcel *parcel) {
+    assert(!parcel->dressed && parcel->hole_count == 1);
     struct pending *pending = claim(shard, hub_id, from, parcel->bytes);
     if (!pending) {
         send_release(shard, parcel);
@@ -56,6 +61,7 @@ void answer_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, struct 
         return;
     }
     struct peer *source = peer_find(shard, pending->source);
+    assert(source); // as claimed
     parcel->hub_id = 0;
     audit_answered(shard, pending, parcel);
     end(shard, pending);
@@ -68,6 +74,7 @@ void answer_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, struct 
 
 // Nobody waits for it any more. Its target is told, and a batch isn't kept waiting.
 static void abandon(struct shard *shard, struct pending *pending) {
+    assert(pending->used);
     struct batch *batch = pending->batch;
     stats_count(&shard->stats, COUNT_REQUESTS_ABANDONED);
     cancel_downstream(shard, pending);
@@ -78,6 +85,7 @@ static void abandon(struct shard *shard, struct pending *pending) {
 }
 
 void answer_error(struct shard *shard, struct pending *pending, enum error error, struct text *data) {
+    assert(pending->used && error > ERROR_NONE && error < ERRORS_COUNT);
     struct peer *source = peer_find(shard, pending->source);
     if (!source) { // it is among the endings
         if (data)
@@ -102,6 +110,7 @@ void answer_broken(struct shard *shard, uint64_t hub_id, uint64_t from) {
 }
 
 void answer_refused(struct shard *shard, uint64_t hub_id, enum error error) {
+    assert(hub_id_shard(hub_id) == shard->index);
     struct pending *pending = pending_find(&shard->pending, hub_id);
     if (!pending)
         return;
@@ -112,11 +121,13 @@ void answer_refused(struct shard *shard, uint64_t hub_id, enum error error) {
 }
 
 void answer_cancelled(struct shard *shard, struct pending *pending) {
+    assert(pending->cancelled);
     stats_count(&shard->stats, COUNT_CANCELLED_IN_QUEUE);
     answer_error(shard, pending, ERROR_CANCELLED, NULL);
 }
 
 void answer_timed_out(struct shard *shard, struct pending *pending) {
+    assert(!timer_armed(&pending->timer) && pending->timeout_ms > 0);
     stats_count(&shard->stats, COUNT_REQUESTS_TIMED_OUT);
     struct text data;
     text_init(&data);
@@ -136,6 +147,7 @@ static void left_data(struct text *data, const struct home *home) {
 
 void answer_target_left(struct shard *shard, struct home *home) {
     while (!list_empty(&home->pending)) {
+        assert(list_entry(home->pending.next, struct pending, by_target)->target == home->connection);
         struct text data;
         left_data(&data, home);
         stats_count(&shard->stats, COUNT_TARGETS_LEFT);
@@ -146,11 +158,14 @@ void answer_target_left(struct shard *shard, struct home *home) {
 
 void answer_abandon_all(struct shard *shard, struct peer *source) {
     struct list *requests = &source->asked.requests;
+    assert(connection_shard(source->name) == shard->index && source->state != PEER_OPEN);
     while (!list_empty(requests))
         abandon(shard, list_entry(requests->next, struct pending, by_source));
+    assert(source->asked.kept_bytes == 0);
 }
 
 void answer_end_all(struct shard *shard) {
+    assert(shard->phase != HUB_SERVING);
     for (uint32_t slot = 0; slot < shard->peers.capacity; slot++) {
         struct peer *peer = shard->peers.slots[slot];
         while (peer && !list_empty(&peer->asked.requests))

@@ -1,5 +1,6 @@
 #include "router/request/audit.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/lookup/schema.h"
@@ -9,6 +10,7 @@
 
 static void put_source(struct shard *shard, struct text *line, uint64_t connection) {
     char name[HUB_SESSION_BYTES];
+    assert(connection_shard(connection) == shard->index);
     hub_session(shard->hub, connection, name);
     journal_line_name(line, "source");
     text_put(line, "{\"connection\":");
@@ -44,6 +46,7 @@ void audit_put_entry(struct text *line, const struct message *message) {
 }
 
 static void put_outcome(struct text *line, const char *outcome, enum error error) {
+    assert(error < ERRORS_COUNT);
     journal_line_string(line, "outcome", outcome, strlen(outcome));
     if (error)
         journal_line_number(line, "code", error_code(error));
@@ -51,6 +54,7 @@ static void put_outcome(struct text *line, const char *outcome, enum error error
 
 // Adds the members of what the source is told, an object that is still open.
 static void put_members(struct text *line, const struct text *data) {
+    assert(data->failed || data->bytes[0] == '{');
     text_put(line, ",");
     if (data->failed)
         line->failed = true;
@@ -60,6 +64,7 @@ static void put_members(struct text *line, const struct text *data) {
 
 struct entry *audit_entry(struct shard *shard, const struct message *message, const char *kind,
                           const struct agent *agent) {
+    assert(journal_is_on(shard));
     struct entry *entry = entry_create(shard, message->peer->name);
     if (!entry)
         return NULL;
@@ -70,6 +75,7 @@ struct entry *audit_entry(struct shard *shard, const struct message *message, co
 }
 
 struct entry *audit_finish(struct entry *entry) {
+    assert(!entry->next && journal_line_is_open(&entry->line));
     journal_line_end(&entry->line);
     if (!entry->line.failed)
         return entry;
@@ -95,6 +101,7 @@ enum { OUTCOME_BYTES_MAX = 128 };
 // it for what is still to come.
 static struct mail *outcome_entry(struct shard *shard, const struct message *message,
                                   const struct agent *agent, uint64_t hub_id) {
+    assert(hub_id_shard(hub_id) == shard->index);
     struct entry *entry = audit_entry(shard, message, "outcome", agent);
     if (!entry)
         return NULL;
@@ -123,6 +130,7 @@ bool audit_approval(struct shard *shard, const struct message *message, const st
                     struct pending *pending) {
     if (message->audit != MESSAGE_APPROVAL)
         return true;
+    assert(agent && (!pending || !pending->outcome));
     uint64_t hub_id = pending ? pending_hub_id(&shard->pending, pending) : 0;
     struct mail *outcome = pending ? outcome_entry(shard, message, agent, hub_id) : NULL;
     struct entry *entry = approval_entry(shard, message, agent, hub_id);
@@ -146,11 +154,13 @@ static struct entry *take_outcome(struct shard *shard, struct pending *pending) 
         return NULL;
     struct entry *entry = list_entry(pending->outcome, struct entry, mail);
     pending->outcome = NULL;
+    assert(entry->shard == shard->index && journal_line_is_open(&entry->line));
     journal_line_stamp(&entry->line, io_wall_ms(shard->io));
     return entry;
 }
 
 static void submit_outcome(struct shard *shard, struct entry *entry) {
+    assert(journal_line_is_open(&entry->line));
     journal_line_end(&entry->line);
     journal_submit(shard, entry);
 }
@@ -158,6 +168,7 @@ static void submit_outcome(struct shard *shard, struct entry *entry) {
 // Why an answer isn't written; NULL: it is. Its line must not fail for it, nor pass the bound of what waits.
 static const char *fault_of(const struct shard *shard, struct entry *entry, const struct parcel *answer,
                             struct span *value) {
+    assert(answer->buffer && answer->body.at + answer->body.bytes <= answer->buffer->capacity);
     const uint8_t *body = answer->buffer->bytes + answer->body.at;
     struct lookup judged;
     lookup_body_strict(&judged, body, answer->body.bytes, shard_limits(shard)->id_bytes_max);
@@ -175,6 +186,7 @@ void audit_answered(struct shard *shard, struct pending *pending, const struct p
     struct entry *entry = take_outcome(shard, pending);
     if (!entry)
         return;
+    assert(parcel->mail.detail <= 1 && parcel->hole_count == 0);
     const char *name = parcel->mail.detail ? "error" : "result";
     struct span value;
     const char *fault = fault_of(shard, entry, parcel, &value);
@@ -190,6 +202,7 @@ void audit_answered(struct shard *shard, struct pending *pending, const struct p
 }
 
 void audit_ended(struct shard *shard, struct pending *pending, enum error error) {
+    assert(pending->used && error < ERRORS_COUNT);
     struct entry *entry = take_outcome(shard, pending);
     if (!entry)
         return;
@@ -200,6 +213,7 @@ void audit_ended(struct shard *shard, struct pending *pending, enum error error)
 // --- Refusals
 
 void audit_refused(struct shard *shard, const struct message *message, enum error error) {
+    assert(error > ERROR_NONE && error < ERRORS_COUNT);
     if (message->audit != MESSAGE_APPROVAL)
         return;
     struct entry *entry = audit_entry(shard, message, "approval", NULL);
@@ -213,6 +227,7 @@ void audit_refused(struct shard *shard, const struct message *message, enum erro
 
 void audit_refusal(struct shard *shard, const struct message *message, enum error error,
                    const struct agent *agent, const struct text *data) {
+    assert(error > ERROR_NONE && error < ERRORS_COUNT && data);
     if (!journal_is_on(shard))
         return;
     struct entry *entry = audit_entry(shard, message, "refusal", agent);

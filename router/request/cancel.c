@@ -1,5 +1,7 @@
 #include "router/request/cancel.h"
 
+#include <assert.h>
+
 #include "core/base/text.h"
 #include "router/send/send.h"
 #include "router/shard/drop.h"
@@ -10,6 +12,8 @@
 // Once a request: a second cancel might find it taken out of the queue, and name to the target what it never
 // saw.
 bool cancel_dispatch(struct shard *shard, struct pending *pending, struct parcel *parcel, bool answer) {
+    assert(parcel->pool == &shard->parcels && parcel->hole_count == 0 && !parcel->dressed);
+    assert(hub_knows(shard->hub, pending->target));
     uint64_t target = pending->target;
     uint32_t to = connection_shard(target);
     asked_cancel(pending);
@@ -26,6 +30,7 @@ bool cancel_dispatch(struct shard *shard, struct pending *pending, struct parcel
 
 // One of the hub's own, or NULL.
 static struct parcel *own_cancel(struct shard *shard, uint64_t hub_id) {
+    assert(hub_id);
     struct text body;
     text_init(&body);
     text_put(&body, "{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\",\"params\":{\"id\":");
@@ -65,6 +70,7 @@ static struct parcel *shorten(struct shard *shard, struct parcel *parcel) {
 // all that it ever owed to those who left: where cancels alone are as much as a queue may hold, it is
 // dropped. NULL when it was.
 static struct parcel *fit(struct shard *shard, const struct peer *peer, struct parcel *parcel) {
+    assert(parcel->lane == LANE_URGENT && !parcel->link);
     if (!send_has_room_for_urgent(shard, peer)) {
         drop_one(shard, COUNT_DROP_OVERLOADED, peer->name, parcel->bytes);
         send_release(shard, parcel);
@@ -76,6 +82,7 @@ static struct parcel *fit(struct shard *shard, const struct peer *peer, struct p
 
 // Takes it out of the queue if it still waits there.
 static bool take_back(struct shard *shard, struct peer *peer, uint64_t hub_id) {
+    assert(connection_shard(peer->name) == shard->index);
     struct parcel *request = outbox_remove(&peer->connection.outbox, hub_id);
     if (request)
         send_release(shard, request);
@@ -96,6 +103,8 @@ static bool taken_back(struct shard *shard, struct parcel *parcel) {
 }
 
 bool cancel_arrived(struct shard *shard, struct parcel *parcel) {
+    assert(parcel->mail.kind == MAIL_CANCEL && parcel->hub_id);
+    assert(connection_shard(parcel->mail.connection) == shard->index);
     struct peer *peer = peer_find(shard, parcel->mail.connection);
     // What a peer owed ends with its leaving; what its queue didn't take is answered, and it never saw it.
     if (!peer || untaken_has(&shard->untaken, parcel->hub_id)) {

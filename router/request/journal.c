@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/requests/journal_line.h"
 #include "router/shard/post.h"
 
 struct journal {
@@ -24,6 +25,7 @@ struct journal {
 // --- Entries
 
 struct entry *entry_create(const struct shard *shard, uint64_t connection) {
+    assert(connection_shard(connection) == shard->index);
     struct entry *entry = memory_take_zeroed(1, sizeof *entry);
     if (!entry)
         return NULL;
@@ -44,12 +46,14 @@ static uint64_t footprint(const struct entry *entry) {
 }
 
 bool journal_has_room(const struct shard *shard) {
+    assert(journal_is_on(shard));
     return atomic_load_explicit(&shard->hub->journal_bytes, memory_order_relaxed) <
            shard_limits(shard)->journal_bytes_max;
 }
 
 void journal_submit(struct shard *shard, struct entry *entry) {
-    assert(!entry->line.failed && entry->line.length);
+    assert(journal_is_on(shard) && entry->shard == shard->index && !*shard->entries_last);
+    assert(!entry->line.failed && !journal_line_is_open(&entry->line));
     atomic_fetch_add_explicit(&shard->hub->journal_bytes, footprint(entry), memory_order_relaxed);
     shard->entries_out++;
     entry->next = NULL;
@@ -58,6 +62,7 @@ void journal_submit(struct shard *shard, struct entry *entry) {
 }
 
 void journal_came_home(struct shard *shard, struct entry *chain) {
+    assert(chain->shard == shard->index && shard->entries_out > 0);
     struct entry **last = &shard->settled;
     while (*last)
         last = &(*last)->next;
@@ -66,6 +71,7 @@ void journal_came_home(struct shard *shard, struct entry *chain) {
 
 // A chain is one piece of mail: thousands of entries must not crowd what else goes that way.
 static void send_home(struct shard *shard, struct entry *chain) {
+    assert(shard->index == 0 && chain->shard < shard->hub->settings.shard_count);
     if (chain->shard == shard->index) {
         journal_came_home(shard, chain);
         return;
@@ -77,6 +83,7 @@ static void send_home(struct shard *shard, struct entry *chain) {
 // --- Opening
 
 int journal_open(struct shard *shard) {
+    assert(shard->index == 0 && !shard->journal && journal_is_on(shard));
     struct journal *journal = memory_take_zeroed(1, sizeof *journal);
     if (!journal)
         return -ENOMEM;
@@ -100,6 +107,7 @@ void journal_close(struct shard *shard) {
 }
 
 const char *journal_fault_text(int error) {
+    assert(error > 0);
     const char *text = strerrordesc_np(error);
     return text ? text : "the journal could not be written";
 }
@@ -110,6 +118,7 @@ static void complain(const struct shard *shard, const char *what, int error) {
 }
 
 static void reopen(struct shard *shard, struct journal *journal) {
+    assert(!journal->group); // it is written to one file
     struct io_file fresh;
     journal->reopen = false;
     int failed = io_file_open(shard->io, shard->hub->settings.journal, &fresh);
@@ -136,15 +145,18 @@ void journal_reopen(struct shard *shard) {
 // --- The end of a group
 
 static void settle(struct shard *shard, struct entry *entry, int error) {
+    assert(error >= 0 && atomic_load(&shard->hub->journal_bytes) >= footprint(entry));
     entry->fault = error;
     atomic_fetch_sub_explicit(&shard->hub->journal_bytes, footprint(entry), memory_order_relaxed);
     stats_count(&shard->stats, error ? COUNT_JOURNAL_FAILED : COUNT_JOURNAL_ENTRIES);
 }
 
 static void end_group(struct shard *shard, struct journal *journal, int error) {
+    assert(journal->group);
     struct entry *chains[SHARDS_MAX] = {0}, **ends[SHARDS_MAX];
     for (struct entry *entry = journal->group, *next; entry; entry = next) {
         next = entry->next;
+        assert(entry->shard < shard->hub->settings.shard_count);
         settle(shard, entry, error);
         if (!chains[entry->shard])
             ends[entry->shard] = &chains[entry->shard];
@@ -162,6 +174,7 @@ static void end_group(struct shard *shard, struct journal *journal, int error) {
 }
 
 static void succeed(struct shard *shard, struct journal *journal) {
+    assert(!journal->at && journal->offset == 0 && journal->written > 0);
     journal->file.bytes += journal->written;
     journal->file.torn = false;
     journal->failing = false;
@@ -170,6 +183,7 @@ static void succeed(struct shard *shard, struct journal *journal) {
 
 // An operator is told when it begins; each failure is counted.
 static void fail(struct shard *shard, struct journal *journal, int error) {
+    assert(error > 0);
     if (!journal->failing)
         complain(shard, "can't be written", error);
     journal->failing = true;
@@ -181,6 +195,7 @@ static void fail(struct shard *shard, struct journal *journal, int error) {
 // --- Writing
 
 static unsigned fill_vectors(struct journal *journal) {
+    assert(journal->at && journal->offset < journal->at->line.length);
     unsigned count = 0;
     size_t offset = journal->offset;
     if (journal->break_due)
@@ -194,6 +209,7 @@ static unsigned fill_vectors(struct journal *journal) {
 }
 
 static void write_on(struct shard *shard, struct journal *journal) {
+    assert(journal->group);
     if (journal->at)
         io_file_write(shard->io, &journal->file, TOKEN_JOURNAL, journal->vectors, fill_vectors(journal));
     else
@@ -207,6 +223,7 @@ static void advance(struct journal *journal, size_t count) {
         count--;
     }
     while (count) {
+        assert(journal->at); // no more is written than was handed over
         size_t left = journal->at->line.length - journal->offset;
         if (count < left) {
             journal->offset += count;
@@ -220,6 +237,7 @@ static void advance(struct journal *journal, size_t count) {
 
 void journal_arrived(struct shard *shard, struct entry *chain) {
     struct journal *journal = shard->journal;
+    assert(journal && !*journal->waiting_last && chain);
     *journal->waiting_last = chain;
     while (*journal->waiting_last)
         journal->waiting_last = &(*journal->waiting_last)->next;
@@ -240,6 +258,7 @@ static void send_on(struct shard *shard) {
 }
 
 static void begin_group(struct shard *shard, struct journal *journal) {
+    assert(!journal->group && journal->waiting);
     journal->group = journal->at = journal->waiting;
     journal->waiting = NULL;
     journal->waiting_last = &journal->waiting;
@@ -251,6 +270,7 @@ static void begin_group(struct shard *shard, struct journal *journal) {
 
 void journal_turn(struct shard *shard) {
     struct journal *journal = shard->journal;
+    assert(!journal || shard->index == 0);
     send_on(shard);
     if (journal && !journal->group && journal->waiting)
         begin_group(shard, journal);
@@ -258,6 +278,7 @@ void journal_turn(struct shard *shard) {
 
 void journal_event(struct shard *shard, const struct io_event *event) {
     struct journal *journal = shard->journal;
+    assert(journal && journal->group && (event->kind == IO_WRITTEN || event->kind == IO_SYNCED));
     if (event->result == -EINTR) {
         write_on(shard, journal);
     } else if (event->result < 0) {

@@ -1,5 +1,7 @@
 #include "router/request/message.h"
 
+#include <assert.h>
+
 #include "router/send/batch.h"
 
 struct json_item message_param(const struct message *message, const char *key) {
@@ -13,6 +15,7 @@ size_t message_room(const struct shard *shard, const struct message *message) {
 }
 
 void message_answer(struct shard *shard, const struct message *message, struct text *result) {
+    assert(result->failed || result->length > 0);
     struct reply_to to = message_reply_to(message);
     if (message_is_request(message) && result->failed)
         reply_failed(shard, message->peer, to);

@@ -1,9 +1,12 @@
 #include "router/request/refuse.h"
 
+#include <assert.h>
+
 #include "router/request/audit.h"
 #include "router/shard/drop.h"
 
 void refuse(struct shard *shard, const struct message *message, enum error error, struct text *data) {
+    assert(error > ERROR_NONE && error < ERRORS_COUNT);
     audit_refused(shard, message, error);
     if (message_is_request(message)) {
         reply_error(shard, message->peer, message_reply_to(message), error, data);
@@ -15,6 +18,7 @@ void refuse(struct shard *shard, const struct message *message, enum error error
 }
 
 void refuse_untold(struct shard *shard, uint64_t source, enum error error, size_t bytes) {
+    assert(error > ERROR_NONE && error < ERRORS_COUNT && connection_shard(source) == shard->index);
     enum counter counter =
         error == ERROR_METHOD_NOT_FOUND || error == ERROR_AGENT_NOT_FOUND || error == ERROR_TOOL
             ? COUNT_DROP_NO_ROUTE
@@ -26,6 +30,7 @@ void refuse_untold(struct shard *shard, uint64_t source, enum error error, size_
 
 void refuse_field(struct shard *shard, const struct message *message, const char *field,
                   const char *expected) {
+    assert(field && expected);
     struct text data;
     text_init(&data);
     reply_data_text(&data, "field", field);
@@ -53,6 +58,7 @@ void refuse_body(struct shard *shard, const struct message *message) {
         [LOOKUP_GOOD] = "messages of this kind are not served",
     };
     enum lookup_verdict verdict = message->lookup.verdict;
+    assert((size_t)verdict < sizeof faults / sizeof *faults && faults[verdict]);
     struct text data;
     text_init(&data);
     reply_data_text(&data, "fault", faults[verdict]);
@@ -122,6 +128,7 @@ void refuse_method(struct shard *shard, const struct message *message) {
 
 void refuse_route(struct shard *shard, const struct message *message, const struct rules_message *asked,
                   const struct rules_verdict *verdict) {
+    assert(verdict->error > ERROR_NONE && verdict->error < ERRORS_COUNT);
     struct text data;
     text_init(&data);
     if (verdict->error == ERROR_METHOD_NOT_FOUND) {
@@ -134,6 +141,7 @@ void refuse_route(struct shard *shard, const struct message *message, const stru
     } else if (verdict->error == ERROR_TOOL) {
         put_name(&data, "tool", &asked->tool, METHOD_BYTES_MAX);
     } else {
+        assert(verdict->error == ERROR_GOVERNANCE_VIOLATION && verdict->agent);
         reply_data_string(&data, "agent", verdict->agent->id, verdict->agent->id_bytes);
         reply_data_text(&data, "required", governance_text(asked->required));
         reply_data_text(&data, "supported", governance_text(verdict->agent->governance));
@@ -144,6 +152,7 @@ void refuse_route(struct shard *shard, const struct message *message, const stru
 
 void refuse_at(struct shard *shard, const struct message *message, const struct agent *agent,
                enum error error) {
+    assert(agent);
     struct text data;
     text_init(&data);
     reply_data_string(&data, "agent", agent->id, agent->id_bytes);

@@ -1,10 +1,13 @@
 #include "router/request/validate.h"
 
+#include <assert.h>
+
 #include "core/lookup/schema.h"
 #include "router/request/audit.h"
 #include "router/request/refuse.h"
 
 void validate_look_up(const struct shard *shard, struct message *message) {
+    assert(message->body == frame_body(message->frame) && message->frame->body.bytes > 0);
     uint32_t bytes = message->frame->body.bytes, id_bytes_max = shard_limits(shard)->id_bytes_max;
     if (shard->settings->strict)
         lookup_body_strict(&message->lookup, message->body, bytes, id_bytes_max);
@@ -46,6 +49,8 @@ bool validate_refuse(struct shard *shard, const struct message *message) {
 }
 
 bool validate_refuse_strictly(struct shard *shard, const struct message *message) {
+    assert(message->lookup.verdict == LOOKUP_GOOD);
+    assert(message->lookup.kind == BODY_REQUEST || message->lookup.kind == BODY_NOTIFICATION);
     struct schema_fault fault =
         schema_check(message->body, &message->lookup, message->method, message->method_bytes);
     if (!fault.field)
@@ -55,6 +60,7 @@ bool validate_refuse_strictly(struct shard *shard, const struct message *message
 }
 
 bool validate_response(const struct shard *shard, const struct message *message) {
+    assert(message->lookup.verdict == LOOKUP_GOOD && message->lookup.kind == BODY_RESPONSE);
     return !shard->settings->strict || (schema_version_served(message->body, &message->lookup) &&
                                         schema_outcome_fits(message->body, &message->lookup));
 }
