@@ -66,7 +66,8 @@ static bool make_room_for_frame(struct shard *shard, struct peer *peer) {
 // Room for what has come of a unit whose length isn't known, and for some of the rest: better for twice as
 // much, so that what has come isn't moved often.
 static bool make_room_while_open(struct shard *shard, struct peer *peer, uint32_t bytes) {
-    uint32_t most = peer->transport->wire->open_max(&shard->unit_limits);
+    uint32_t open_max = peer->transport->wire->open_max(&shard->unit_limits);
+    uint32_t most = bytes < open_max ? open_max : bytes;
     uint32_t twice = bytes < PARTIAL_BYTES_MIN ? PARTIAL_BYTES_MIN : bytes < most / 2 ? bytes * 2 : most;
     if (has_room(peer, bytes))
         return true;
@@ -95,11 +96,12 @@ static bool make_room(struct shard *shard, struct peer *peer, uint32_t bytes) {
 }
 
 // How many of `count` bytes may be taken in before the scanner must look: all that the frame lacks, or, as
-// long as its header block isn't whole, as many as that may have.
+// long as its header block isn't whole, as many as that may have. That may be less by now than has come: then
+// the scanner says so with the next byte.
 static uint32_t wanted(const struct shard *shard, const struct peer *peer, uint32_t count) {
     uint32_t whole =
         peer->unit.sized ? peer->unit.bytes : peer->transport->wire->open_max(&shard->unit_limits);
-    uint32_t lacking = whole - peer->partial_bytes;
+    uint32_t lacking = peer->partial_bytes < whole ? whole - peer->partial_bytes : 1;
     return count < lacking ? count : lacking;
 }
 

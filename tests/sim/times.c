@@ -95,6 +95,38 @@ static void a_frame_is_judged_by_the_time_that_holds_now(void **state) {
     scene_close(&scene);
 }
 
+// A header block, and a line, of which more has come than may come now, in steps that leave its memory full or
+// not.
+static void what_is_over_the_limit_that_holds_now_is_refused(void **state) {
+    (void)state;
+    static struct scene scene;
+    enum { NOW = 100, WAY = 2000 };
+    static uint8_t filler[WAY];
+    memset(filler, 'a', sizeof filler);
+    for (unsigned step = 100; step <= WAY; step += 100) {
+        open_timed(&scene, 1, 0, 10 * SECOND_NS);
+        struct party *parties[] = {party_join(&scene), party_join_lines(&scene)};
+        for (unsigned index = 0; index < 2; index++) {
+            parties[index]->rude = true;
+            party_write(parties[index], index ? "{\"a\":\"" : "X-A: a", 6);
+        }
+        for (unsigned sent = 0; sent < WAY; sent += step) {
+            scene_settle(&scene);
+            party_write(parties[0], filler, step);
+            party_write(parties[1], filler, step);
+        }
+        scene_settle(&scene);
+        file.limits.header_bytes_max = file.limits.frame_bytes_max = NOW;
+        reload(&scene, 0, 10 * SECOND_NS);
+        party_write(parties[0], filler, WAY);
+        party_write(parties[1], filler, WAY);
+        scene_settle(&scene);
+        assert_true(cable_at_end(parties[0]->cable) && cable_at_end(parties[1]->cable));
+        assert_int_equal(counted(&scene, COUNT_FRAMING_ERRORS), 2);
+        scene_close(&scene);
+    }
+}
+
 // Who reads what comes isn't idle, though it sends nothing; who doesn't read is, also when it has
 // half-closed; but not who waits for an answer.
 static void idle_is_who_neither_sends_nor_reads(void **state) {
@@ -136,6 +168,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(idle_is_what_the_configuration_says_now),
         cmocka_unit_test(a_frame_is_judged_by_the_time_that_holds_now),
+        cmocka_unit_test(what_is_over_the_limit_that_holds_now_is_refused),
         cmocka_unit_test(idle_is_who_neither_sends_nor_reads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
