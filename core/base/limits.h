@@ -67,8 +67,13 @@ enum {
     // begun to give to it still come.
     STEP_ASIDE_MS = 100,
 
-    // Who takes nothing of what waits for it for so long is a slow reader.
+    // Near the bound of memory, who takes nothing of what waits for it for so long is a slow reader.
     SLOW_READER_MS = 200,
+    // Elsewhere there is more time. Kernels show in steps what a peer reads: TCP opens its window when a
+    // sixteenth of the receive buffer is free, a Unix socket gives up 32 KiB and more at once. Who has shown
+    // that it reads, if slowly, may take longer for a step.
+    QUIET_READER_MS = 1000,
+    STEADY_READER_MS = 5000,
     // After a framing error the connection is half-closed and read for this long, so that the answer arrives.
     LINGER_MS = 1000,
 };

@@ -1,6 +1,7 @@
 // A send that ends shows that its peer reads, but a large one lasts, and the kernel takes more only when much
-// of what it holds is gone. So the kernel is asked, a few times in the time within which something must be
-// taken, and only for the peers that are behind.
+// of what it holds is gone. So the kernel is asked, often, and only for the peers that are behind. What it shows
+// comes in steps (limits.h): a pause alone doesn't tell who has stopped from who reads slowly, but a step that
+// comes after a pause does.
 #include "router/send/behind.h"
 
 #include <assert.h>
@@ -30,11 +31,10 @@ static void look_at(struct shard *shard, struct peer *peer) {
         return;
     list_append(&shard->behind, &peer->standing);
     uint32_t taken = io_taken(shard->io, peer->connection.socket);
-    if (taken != peer->taken) {
-        peer->taken = taken;
-        peer->sending_ms = shard_tick(shard);
-    }
-    if (shard_since(shard, peer->sending_ms) >= (peer_lingers(peer) ? LINGER_MS : SLOW_READER_MS))
+    if (taken != peer->taken)
+        peer_took(shard, peer);
+    peer->taken = taken;
+    if (shard_since(shard, peer->sending_ms) >= (peer->steady ? STEADY_READER_MS : QUIET_READER_MS))
         peer_close(shard, peer, waiting ? COUNT_CLOSED_SLOW_READER : COUNTERS_COUNT);
 }
 

@@ -205,7 +205,7 @@ void send_sent(struct shard *shard, struct peer *peer, int32_t result) {
     enum sending sending = connection_sent(&peer->connection, shard->io, &shard->sender, result, &done);
     release_all(shard, &done);
     PROBE(sent, peer->name, result, peer->connection.outbox.bytes);
-    peer->sending_ms = shard_tick(shard);
+    peer_took(shard, peer);
     if (result > 0)
         stats_add(&shard->stats, COUNT_BYTES_SENT, (uint64_t)result);
     if (sending == SENDING_FAILED) {

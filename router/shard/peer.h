@@ -56,6 +56,7 @@ struct peer {
     enum peer_state state : 8;
     bool initialized;
     enum governance governance : 8; // of its initialize
+    bool steady;                    // it goes on reading, if slowly (peer_took)
 
     // The unit that is coming in (feed.c).
     struct unit unit;
@@ -101,6 +102,12 @@ static inline bool peer_lacks_room(const struct peer *peer) {
                             : room == peer->partial_bytes && room > RECEIVE_BUFFER_BYTES;
 }
 
+// The kernel has taken some of what is being sent. When that comes after a pause, the peer has read.
+static inline void peer_took(const struct shard *shard, struct peer *peer) {
+    peer->steady |= shard_since(shard, peer->sending_ms) >= SLOW_READER_MS;
+    peer->sending_ms = shard_tick(shard);
+}
+
 // Takes a fresh socket in, on which this transport is spoken. On failure the socket is closed and counted.
 void peer_open(struct shard *shard, int socket, const struct transport *transport);
 // The peer at a connection of this shard, or NULL when it is gone.
@@ -115,7 +122,7 @@ static inline bool peer_lingers(const struct peer *peer) {
 
 // The peer's end came: agents leave, answers that are due are still delivered.
 void peer_ended(struct shard *shard, struct peer *peer);
-// Sends what is queued, as long as the peer takes some of it within 1 s, then half-closes, throws away what
+// Sends what is queued, as long as the peer goes on taking some of it, then half-closes, throws away what
 // comes in for 1 s more, and closes. When the hub ends, all of it takes 1 s.
 void peer_linger(struct shard *shard, struct peer *peer);
 // The same, and nothing is queued for it any more: its last word is.

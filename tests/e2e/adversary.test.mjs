@@ -310,7 +310,7 @@ scenario('an error is no longer than its request and a little more', EVERYWHERE,
   }
 });
 
-// Within 200 ms, or sooner if its answers fill the memory: nobody else is the worse for it.
+// Within a second or so, or sooner if its answers fill the memory: nobody else is the worse for it.
 scenario('who asks for much and reads nothing is closed, with a bound on what waits',
   { ...EVERYWHERE, options: ['--max-queue', '256K', '--max-memory', '64M'] }, async (hub) => {
     const witness = await hub.peer();

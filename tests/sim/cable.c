@@ -6,6 +6,8 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 
+enum { PIECE_BYTES_MAX = 32 * 1024 };
+
 void queue_add(struct queue *queue, const void *bytes, size_t count) {
     if (queue->at == queue->end)
         queue->at = queue->end = 0;
@@ -60,10 +62,24 @@ bool cable_write(struct cable *cable, const void *bytes, size_t count) {
     return true;
 }
 
+// A kernel shows in steps what is read: a Unix socket when a piece of what was sent is gone, TCP when its window
+// is worth opening again.
+static uint32_t step_bytes(const struct cable *cable) {
+    uint32_t window = cable->kernel->faults.window_bytes, piece = window / 2;
+    return !cable->local ? window / 16 : piece < PIECE_BYTES_MAX ? piece : PIECE_BYTES_MAX;
+}
+
 size_t cable_read(struct cable *cable, void *out, size_t capacity) {
     size_t count = queue_take(&cable->to_peer, out, capacity);
     cable->taken += (uint32_t)count;
+    if (cable->taken - cable->shown >= step_bytes(cable) || !cable_readable(cable))
+        cable->shown = cable->taken;
     return count;
+}
+
+size_t cable_room(const struct cable *cable) {
+    size_t held = queue_count(&cable->to_peer) + (cable->taken - cable->shown);
+    return held < cable->kernel->faults.window_bytes ? cable->kernel->faults.window_bytes - held : 0;
 }
 
 size_t cable_readable(const struct cable *cable) {

@@ -243,8 +243,7 @@ static bool broken(const struct cable *cable) {
 }
 
 static bool can_send(const struct cable *cable) {
-    return cable->send.armed &&
-           (broken(cable) || queue_count(&cable->to_peer) < cable->kernel->faults.window_bytes);
+    return cable->send.armed && (broken(cable) || cable_room(cable));
 }
 
 static void trace_bytes(struct kernel *kernel, const uint8_t *bytes, size_t count) {
@@ -295,7 +294,7 @@ static void do_send(struct kernel *kernel, struct cable *cable) {
         end(operation, IO_SENT, -EINTR, NULL, false);
         return;
     }
-    size_t room = kernel->faults.window_bytes - queue_count(&cable->to_peer);
+    size_t room = cable_room(cable);
     if (random_chance(kernel->random, kernel->faults.cut))
         room = 1 + random_below(kernel->random, (uint32_t)room);
     bool whole = move_on(kernel, cable, room);

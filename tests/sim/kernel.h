@@ -52,6 +52,7 @@ struct cable {
     bool peer_shut, peer_closed;
     bool reset;
     uint32_t taken; // bytes that the peer has read
+    uint32_t shown; // of them, those of which the hub's kernel knows
     uint64_t heard_ns,
         taken_ns;       // when the hub last received something, or accepted it; when a send began or ended
     uint64_t closed_ns; // when the hub closed it
@@ -156,6 +157,8 @@ int kernel_number(struct kernel *kernel, struct cable *cable);
 void listener_refuse_all(struct listener_socket *listener);
 // What the hub's kernel finds out by the time that it is now, where it watches the peer.
 void cable_probe(struct cable *cable);
+// How much more of what is sent the kernels have room for.
+size_t cable_room(const struct cable *cable);
 // Frees a cable that neither side holds.
 void cable_settle(struct cable *cable);
 

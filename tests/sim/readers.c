@@ -61,20 +61,76 @@ static void who_goes_on_reading_is_waited_for(void **state) {
     }
 }
 
+static void open_wide(struct world *world, uint32_t window_bytes) {
+    struct world_options options;
+    world_defaults(&options, 7, 1);
+    options.limits.queue_bytes_max = QUEUE_BYTES;
+    options.faults.window_bytes = window_bytes;
+    world_open(world, &options);
+}
+
+// Two peers read so often, so much each time.
+static void read_both(struct world *world, struct cable *cables[2], size_t piece, uint64_t pause_ms,
+                      unsigned times) {
+    char bytes[1000];
+    assert_true(piece <= sizeof bytes);
+    for (unsigned turn = 0; turn < times; turn++) {
+        world_pass(world, pause_ms * MS);
+        for (unsigned index = 0; index < 2; index++)
+            assert_int_equal(cable_read(cables[index], bytes, piece), piece);
+    }
+}
+
+// What the kernel shows of a reader comes in steps: of half a window from a Unix socket, of a sixteenth from TCP.
+static void steps_are_waited_for(void **state) {
+    (void)state;
+    enum { WINDOW = 16000, STEP = WINDOW / 2 };
+    struct world world;
+    open_wide(&world, WINDOW);
+    struct cable *cables[2] = {join(&world, NULL), join(&world, NULL)}, *other = join(&world, NULL);
+    for (unsigned index = 0; index < 2; index++)
+        ask_much(&world, cables[index], 20);
+    read_both(&world, cables, STEP / 8, 100, 16);
+    read_both(&world, cables, STEP / 8, 500, 16);
+    assert_int_equal(slow_readers(&world), 0);
+    for (unsigned index = 0; index < 2; index++) {
+        assert_false(cable_hub_closed(cables[index]));
+        cable_close(cables[index]);
+    }
+    finish(&world, &other, 1);
+}
+
 // Nothing comes for it meanwhile that could make the hub look.
-static void who_stops_reading_is_closed(void **state) {
+static void who_never_reads_is_closed(void **state) {
     (void)state;
     struct world world;
-    char bytes[200];
     open_narrow(&world, 1);
     struct cable *cable = join(&world, NULL), *other = join(&world, NULL);
     ask_much(&world, cable, 20);
-    for (unsigned turn = 0; turn < 10; turn++) {
-        assert_int_equal(cable_read(cable, bytes, sizeof bytes), sizeof bytes);
-        world_pass(&world, 150 * MS);
-    }
+    world_pass(&world, 900 * MS);
     assert_false(cable_hub_closed(cable));
-    world_pass(&world, 150 * MS);
+    world_pass(&world, 200 * MS);
+    assert_true(cable_hub_closed(cable));
+    assert_int_equal(slow_readers(&world), 1);
+    cable_close(cable);
+    finish(&world, &other, 1);
+}
+
+// Who was seen to read after a pause has more time, and no more than that.
+static void who_stops_reading_is_closed(void **state) {
+    (void)state;
+    struct world world;
+    char bytes[600];
+    open_narrow(&world, 1);
+    struct cable *cable = join(&world, NULL), *other = join(&world, NULL);
+    ask_much(&world, cable, 20);
+    for (unsigned turn = 0; turn < 4; turn++) {
+        world_pass(&world, 700 * MS);
+        assert_int_equal(cable_read(cable, bytes, sizeof bytes), sizeof bytes);
+    }
+    world_pass(&world, 4800 * (uint64_t)MS);
+    assert_false(cable_hub_closed(cable));
+    world_pass(&world, 400 * MS);
     assert_true(cable_hub_closed(cable));
     assert_int_equal(slow_readers(&world), 1);
     cable_close(cable);
@@ -166,6 +222,8 @@ static void half_closed_readers_get_all(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_goes_on_reading_is_waited_for),
+        cmocka_unit_test(steps_are_waited_for),
+        cmocka_unit_test(who_never_reads_is_closed),
         cmocka_unit_test(who_stops_reading_is_closed),
         cmocka_unit_test(who_has_little_waiting_may_rest),
         cmocka_unit_test(exit_sends_all_to_who_reads),

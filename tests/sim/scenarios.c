@@ -150,7 +150,7 @@ static void a_full_agent_that_owes_itself_is_closed_once(void **state) {
     (void)state;
     struct world world;
     struct cable *cable = open_with_a_full_agent(&world);
-    world_pass(&world, SECOND);
+    world_pass(&world, SECOND + SECOND / 2);
     assert_true(cable_hub_closed(cable));
     cable_close(cable);
     finish(&world, NULL, 0);
@@ -164,7 +164,7 @@ static void a_full_agent_that_is_replaced_is_closed_once(void **state) {
     say(heir, "{\"id\":1,\"method\":\"agent/register\",\"params\":{\"agentId\":\"agent\"}}");
     world_settle(&world);
     assert_true(bit_is(of(hear(heir), "result.registered"), "true"));
-    world_pass(&world, SECOND / 4);
+    world_pass(&world, SECOND + SECOND / 10);
     assert_true(cable_hub_closed(old));
     cable_close(old);
     assert_int_equal(world.shards[0]->agents.count, 1);

@@ -312,7 +312,7 @@ bool io_peer_gone(struct io *io, int socket) {
 }
 
 uint32_t io_taken(struct io *io, int socket) {
-    return kernel_socket(io->kernel, socket)->cable->taken;
+    return kernel_socket(io->kernel, socket)->cable->shown;
 }
 
 // --- Running
