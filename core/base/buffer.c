@@ -17,10 +17,12 @@ static size_t footprint(uint32_t capacity) {
 }
 
 void buffer_pool_init(struct buffer_pool *pool, struct buffer_budget *budget) {
+    assert(budget);
     *pool = (struct buffer_pool){.budget = budget};
 }
 
 static uint64_t bytes_max(const struct buffer_budget *budget, enum budget_use use) {
+    assert(use <= BUDGET_PLENTY);
     uint64_t max = atomic_load_explicit(&budget->bytes_max, memory_order_relaxed);
     return max - max / 64 * use;
 }
@@ -47,6 +49,7 @@ bool buffer_budget_take(struct buffer_budget *budget, uint64_t bytes, enum budge
 }
 
 void buffer_budget_give(struct buffer_budget *budget, uint64_t bytes) {
+    assert(atomic_load_explicit(&budget->bytes, memory_order_relaxed) >= bytes);
     atomic_fetch_sub_explicit(&budget->bytes, bytes, memory_order_relaxed);
 }
 
@@ -75,6 +78,7 @@ static struct buffer *make(struct buffer_pool *pool, uint32_t capacity, enum bud
 }
 
 static void unmake(struct buffer *buffer) {
+    assert(buffer->references == 0);
     buffer->pool->given_back++;
     buffer_budget_give(buffer->pool->budget, footprint(buffer->capacity));
     memory_give(buffer);
@@ -82,6 +86,7 @@ static void unmake(struct buffer *buffer) {
 
 // Keeps the `count` that came home last, which are in the cache.
 static void keep(struct buffer_pool *pool, uint32_t count) {
+    assert(count <= pool->free_count && pool->free_count <= pool->made);
     struct buffer **rest = &pool->free;
     for (uint32_t index = 0; index < count; index++)
         rest = &(*rest)->next;
@@ -98,6 +103,7 @@ void buffer_pool_trim(struct buffer_pool *pool) {
 }
 
 void buffer_pool_shrink(struct buffer_pool *pool) {
+    assert(pool->idle_count <= pool->free_count);
     pool->given_back = 0;
     keep(pool, pool->free_count - pool->idle_count);
 }
@@ -105,19 +111,23 @@ void buffer_pool_shrink(struct buffer_pool *pool) {
 void buffer_pool_deinit(struct buffer_pool *pool) {
     assert(buffer_pool_full(pool));
     buffer_pool_trim(pool);
+    assert(!pool->free && pool->made == 0);
 }
 
 bool buffer_pool_full(const struct buffer_pool *pool) {
+    assert(pool->free_count <= pool->made);
     return pool->free_count == pool->made && pool->out_large == 0;
 }
 
 static struct buffer *take_receive_buffer(struct buffer_pool *pool, enum budget_use use) {
+    assert(!pool->free == (pool->free_count == 0));
     struct buffer *buffer = pool->free;
     if (buffer && !has_room(pool->budget, 0, use)) {
         note_refused(pool->budget);
         return NULL;
     }
     if (buffer) {
+        assert(buffer->references == 0 && buffer->pool == pool && buffer->capacity == RECEIVE_BUFFER_BYTES);
         pool->free = buffer->next;
         if (--pool->free_count < pool->idle_count)
             pool->idle_count = pool->free_count;
@@ -166,8 +176,11 @@ bool buffer_pool_could_take(const struct buffer_pool *pool, uint32_t capacity) {
 }
 
 static void come_home(struct buffer *buffer) {
+    assert(buffer->references == 0 && !buffer->next);
     struct buffer_pool *pool = buffer->pool;
+    assert(buffer->capacity != RECEIVE_BUFFER_BYTES || pool->free_count < pool->made);
     if (buffer->capacity != RECEIVE_BUFFER_BYTES) {
+        assert(pool->out_large > 0);
         pool->out_large--;
         unmake(buffer);
     } else if (pool->free_count >= FREE_COUNT_MAX) {

@@ -6,6 +6,7 @@
 // because that one is still in the cache.
 #pragma once
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -87,11 +88,13 @@ bool buffer_pool_can_take(const struct buffer_pool *pool);
 
 // Where an arrival is put in a receive buffer: up to ARRIVAL_BYTES_MAX.
 static inline uint8_t *buffer_arrival(struct buffer *buffer) {
+    assert(buffer->capacity == RECEIVE_BUFFER_BYTES);
     return buffer->bytes + RECEIVE_HEAD_BYTES;
 }
 
 // One more reference, on the owner's shard.
 static inline void buffer_hold(struct buffer *buffer) {
+    assert(buffer->references > 0 && buffer->references < UINT32_MAX);
     buffer->references++;
 }
 

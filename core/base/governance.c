@@ -7,6 +7,7 @@ static const char *const names[GOVERNANCE_COUNT] = {"autonomous", "supervised", 
                                                     "manual"};
 
 enum governance governance_parse(const char *text, size_t bytes) {
+    assert(text || bytes == 0);
     for (enum governance level = 0; level < GOVERNANCE_COUNT; level++)
         if (strlen(names[level]) == bytes && memcmp(names[level], text, bytes) == 0)
             return level;

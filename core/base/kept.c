@@ -1,8 +1,11 @@
 #include "core/base/kept.h"
 
+#include <assert.h>
+
 #include "core/base/memory.h"
 
 void kept_init(struct kept *kept, struct buffer_budget *budget) {
+    assert(budget);
     *kept = (struct kept){.budget = budget};
 }
 
@@ -19,6 +22,7 @@ uint64_t kept_bytes_left(const struct kept *kept) {
 // --- Grants
 
 static void add(struct kept *kept, int64_t bytes) {
+    assert(bytes >= 0 || atomic_load_explicit(&kept->budget->kept, memory_order_relaxed) >= (uint64_t)-bytes);
     kept->granted += bytes;
     atomic_fetch_add_explicit(&kept->budget->kept, (uint64_t)bytes, memory_order_relaxed);
     atomic_fetch_add_explicit(&kept->budget->bytes, (uint64_t)bytes, memory_order_relaxed);
@@ -26,6 +30,7 @@ static void add(struct kept *kept, int64_t bytes) {
 
 // What memory as a whole has no room for is won back from whoever holds most of it (buffer.h).
 static bool draw(struct kept *kept, uint64_t bytes) {
+    assert(bytes > 0 && bytes <= INT64_MAX);
     struct buffer_budget *budget = kept->budget;
     uint64_t all_max = atomic_load_explicit(&budget->bytes_max, memory_order_relaxed);
     uint64_t before = atomic_fetch_add_explicit(&budget->kept, bytes, memory_order_relaxed);
@@ -45,6 +50,7 @@ static int64_t spare(const struct kept *kept) {
 
 // Near the bound only what is wanted.
 static bool draw_for(struct kept *kept, size_t bytes) {
+    assert(spare(kept) >= 0);
     int64_t lack = kept->used + (int64_t)memory_bytes_for(bytes) - kept->granted;
     if (lack <= 0 || draw(kept, (uint64_t)lack + KEPT_GRANT_BYTES) || draw(kept, (uint64_t)lack))
         return true;
@@ -54,6 +60,7 @@ static bool draw_for(struct kept *kept, size_t bytes) {
 
 // The allocator, which may take more than it is asked for, is asked how much when that could matter.
 static inline bool make_room(struct kept *kept, size_t bytes) {
+    assert(bytes <= INT64_MAX / 2 - 64);
     return spare(kept) >= (int64_t)(2 * bytes) + 64 || draw_for(kept, bytes);
 }
 
@@ -64,23 +71,27 @@ static void use(struct kept *kept, int64_t bytes) {
         add(kept, kept->used - kept->granted);
     if (spare(kept) > 2 * KEPT_GRANT_BYTES)
         add(kept, KEPT_GRANT_BYTES - spare(kept));
+    assert(spare(kept) >= 0 && spare(kept) <= 2 * KEPT_GRANT_BYTES);
 }
 
 bool kept_set_aside(struct kept *kept, uint64_t bytes) {
     if (bytes && !draw(kept, bytes))
         return false;
     kept->granted -= (int64_t)bytes;
+    assert(spare(kept) >= 0);
     return true;
 }
 
 // What isn't used goes on to the hub's account with what is given back next.
 void kept_accept(struct kept *kept, uint64_t bytes) {
+    assert(atomic_load_explicit(&kept->budget->kept, memory_order_relaxed) >= bytes);
     kept->granted += (int64_t)bytes;
 }
 
 void kept_settle(struct kept *kept) {
     if (spare(kept))
         add(kept, -spare(kept));
+    assert(kept->granted == kept->used);
 }
 
 void kept_deinit(struct kept *kept) {
@@ -100,12 +111,14 @@ void *kept_take(struct kept *kept, size_t bytes) {
 }
 
 void *kept_take_zeroed(struct kept *kept, size_t count, size_t bytes) {
+    assert(bytes > 0 && count <= SIZE_MAX / bytes);
     void *memory = make_room(kept, count * bytes) ? memory_take_zeroed(count, bytes) : NULL;
     use(kept, memory ? (int64_t)memory_bytes(memory) : 0);
     return memory;
 }
 
 void *kept_resize(struct kept *kept, void *memory, size_t bytes) {
+    assert(bytes > 0);
     size_t before = memory ? memory_bytes(memory) : 0;
     bool has_room = bytes <= before || make_room(kept, memory_bytes_for(bytes) - before);
     void *resized = has_room ? memory_resize(memory, bytes) : NULL;

@@ -1,5 +1,7 @@
 #include "core/base/limits.h"
 
+#include <assert.h>
+
 #define SECOND_NS UINT64_C(1000000000)
 
 void limits_defaults(struct limits *limits) {
@@ -21,6 +23,7 @@ void limits_defaults(struct limits *limits) {
 }
 
 static uint64_t memory_for(uint32_t lent, uint32_t shard_count) {
+    assert(lent >= RECEIVE_BUFFERS_LENT_MIN && shard_count > 0 && shard_count <= SHARDS_MAX);
     return (uint64_t)8 * lent * RECEIVE_BUFFER_BYTES * shard_count;
 }
 
@@ -28,6 +31,7 @@ uint32_t limits_buffers_lent(uint64_t memory_bytes_max, uint32_t shard_count) {
     uint32_t lent = RECEIVE_BUFFERS_LENT;
     while (lent > RECEIVE_BUFFERS_LENT_MIN && memory_for(lent, shard_count) > memory_bytes_max)
         lent /= 2;
+    assert(lent <= RECEIVE_BUFFERS_LENT && (lent & (lent - 1)) == 0);
     return lent;
 }
 

@@ -2,6 +2,7 @@
 // list_remove is safe to call twice. Nothing is owned.
 #pragma once
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -17,11 +18,13 @@ static inline void list_init(struct list *list) {
 }
 
 static inline bool list_empty(const struct list *list) {
+    assert((list->next == list) == (list->prev == list));
     return list->next == list;
 }
 
 // Puts `node`, which is in no list, behind the last of `list`.
 static inline void list_append(struct list *list, struct list *node) {
+    assert(node != list && list->prev->next == list);
     node->prev = list->prev;
     node->next = list;
     list->prev->next = node;
@@ -29,6 +32,7 @@ static inline void list_append(struct list *list, struct list *node) {
 }
 
 static inline void list_remove(struct list *node) {
+    assert(node->prev->next == node && node->next->prev == node);
     node->prev->next = node->next;
     node->next->prev = node->prev;
     list_init(node);

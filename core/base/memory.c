@@ -1,5 +1,6 @@
 #include "core/base/memory.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,7 @@ static int fails(void) {
         allocations_left--;
         return 0;
     }
+    assert(failures_left > 0);
     if (--failures_left == 0)
         allocations_left = UINT64_MAX;
     return 1;
@@ -43,6 +45,7 @@ void *memory_take(size_t bytes) {
 // Gives the whole pages between the two back to the system. If that fails, memory is lost until the block
 // goes.
 static void forget(uint8_t *from, uint8_t *to) {
+    assert(from <= to);
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     uint8_t *first = from + (page - (uintptr_t)from % page) % page, *last = to - (uintptr_t)to % page;
     if (first < last)
@@ -70,11 +73,13 @@ void *memory_take_zeroed(size_t count, size_t bytes) {
 }
 
 void *memory_take_aligned(size_t alignment, size_t bytes) {
+    assert((alignment & (alignment - 1)) == 0 && bytes % alignment == 0);
     void *memory = fails() ? NULL : mi_aligned_alloc(alignment, bytes);
     return memory ? memset(memory, 0, bytes) : NULL;
 }
 
 void *memory_resize(void *memory, size_t bytes) {
+    assert(bytes > 0);
     return fails() ? NULL : mi_realloc(memory, bytes);
 }
 

@@ -1,5 +1,6 @@
 #include "core/base/siphash.h"
 
+#include <assert.h>
 #include <endian.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@ struct state {
 };
 
 static inline uint64_t rotated(uint64_t word, unsigned left) {
+    assert(left > 0 && left < 64);
     return word << left | word >> (64 - left);
 }
 
@@ -49,6 +51,7 @@ static inline uint64_t last_word(const uint8_t *rest, size_t bytes) {
 
 static inline struct state absorbed(const struct siphash_key *key, const void *text, size_t bytes,
                                     uint64_t variant, unsigned rounds) {
+    assert(text || bytes == 0);
     const uint8_t *at = text, *end = at + bytes / 8 * 8;
     struct state state = {
         key->words[0] ^ UINT64_C(0x736f6d6570736575),

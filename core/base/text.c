@@ -1,15 +1,18 @@
 #include "core/base/text.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/base/memory.h"
 
 void text_deinit(struct text *text) {
+    assert(text->bytes || text->capacity == 0);
     memory_give(text->bytes);
     text_init(text);
 }
 
 bool text_try_reserve(struct text *text, size_t count) {
+    assert(text->length <= text->capacity);
     if (text->failed)
         return false;
     if (text->capacity - text->length >= count)
@@ -22,6 +25,7 @@ bool text_try_reserve(struct text *text, size_t count) {
         return false;
     text->bytes = bytes;
     text->capacity = capacity;
+    assert(capacity - text->length >= count);
     return true;
 }
 
@@ -32,6 +36,7 @@ bool text_reserve(struct text *text, size_t count) {
 }
 
 void text_add(struct text *text, const void *bytes, size_t count) {
+    assert(bytes || count == 0);
     if (count == 0 || !text_reserve(text, count))
         return;
     memcpy(text->bytes + text->length, bytes, count);
@@ -69,6 +74,7 @@ void text_number(struct text *text, int64_t number) {
 }
 
 static void escaped(struct text *text, unsigned char byte) {
+    assert(byte < 0x20 || byte == '"' || byte == '\\');
     static const char hex[] = "0123456789abcdef";
     char escape[6] = {'\\', 'u', '0', '0', hex[byte >> 4], hex[byte & 15]};
     if (byte == '"' || byte == '\\') {
@@ -80,6 +86,7 @@ static void escaped(struct text *text, unsigned char byte) {
 }
 
 void text_string(struct text *text, const char *string, size_t bytes) {
+    assert(string || bytes == 0);
     text_add(text, "\"", 1);
     size_t plain = 0;
     for (size_t at = 0; at < bytes; at++) {

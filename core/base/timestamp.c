@@ -1,5 +1,6 @@
 #include "core/base/timestamp.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define DAY_MS UINT64_C(86400000)
@@ -14,16 +15,19 @@ static void put(char *out, unsigned number, unsigned digits) {
         out[digits] = (char)('0' + number % 10);
         number /= 10;
     }
+    assert(number == 0);
 }
 
 // Years are counted from the first of March, so that the leap day is a year's last one.
 static void put_date(char *out, unsigned days) {
+    assert(days <= DAYS_MAX);
     days += DAYS_TO_1970;
     unsigned era = days / DAYS_400, day = days % DAYS_400;
     unsigned year = (day - day / (DAYS_4 - 1) + day / DAYS_100 - day / (DAYS_400 - 1)) / DAYS_365;
     day -= DAYS_365 * year + year / 4 - year / 100;
     unsigned month = (5 * day + 2) / 153; // 0: March; months have 30.6 days but for the last one
     day -= (153 * month + 2) / 5;
+    assert(month < 12 && day < 31);
     year += 400 * era + (month >= 10);
     put(out, year, 4);
     put(out + 5, month >= 10 ? month - 9 : month + 3, 2);

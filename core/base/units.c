@@ -1,5 +1,6 @@
 #include "core/base/units.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@ struct unit {
 };
 
 static bool parse(const char *text, const struct unit *units, uint64_t *out) {
+    assert(text && units->suffix);
     char *rest = NULL;
     errno = 0;
     unsigned long long number = strtoull(text, &rest, 10);

@@ -1,5 +1,7 @@
 #include "core/base/wheel.h"
 
+#include <assert.h>
+
 void wheel_init(struct wheel *wheel, uint64_t now_ms) {
     *wheel = (struct wheel){.now_ms = now_ms};
     for (unsigned level = 0; level < WHEEL_LEVELS; level++)
@@ -11,10 +13,12 @@ void wheel_init(struct wheel *wheel, uint64_t now_ms) {
 // The level is the highest group of WHEEL_BITS bits in which the due time differs from now; what is due lies
 // there in the slot that the due time's own bits name, and comes down a level when now reaches that slot.
 static void place(struct wheel *wheel, struct timer *timer) {
+    assert(list_empty(&timer->link));
     if (timer->due_ms <= wheel->now_ms) {
         list_append(&wheel->expired, &timer->link);
         return;
     }
+    assert(timer->due_ms - wheel->now_ms < UINT64_C(1) << (WHEEL_LEVELS * WHEEL_BITS));
     uint64_t differ = timer->due_ms ^ wheel->now_ms;
     unsigned level = (63u - (unsigned)__builtin_clzll(differ)) / WHEEL_BITS;
     if (level >= WHEEL_LEVELS)
@@ -37,6 +41,7 @@ void wheel_disarm(struct timer *timer) {
 
 // Spreads the timers of one slot again, now that the time has reached it.
 static void spread(struct wheel *wheel, unsigned level, unsigned slot) {
+    assert(level < WHEEL_LEVELS && slot < WHEEL_SLOTS);
     struct list moved;
     list_init(&moved);
     struct list *from = &wheel->slots[level][slot];
@@ -66,6 +71,7 @@ static uint64_t next_slot(const struct wheel *wheel, unsigned *at_level, unsigne
             *at_slot = (now_slot + ahead) & (WHEEL_SLOTS - 1);
         }
     }
+    assert(soonest > wheel->now_ms);
     return soonest;
 }
 
@@ -81,7 +87,9 @@ struct timer *wheel_expire(struct wheel *wheel, uint64_t now_ms) {
         wheel->now_ms = time;
         spread(wheel, level, slot);
     }
-    return list_entry(list_take(&wheel->expired), struct timer, link);
+    struct timer *timer = list_entry(list_take(&wheel->expired), struct timer, link);
+    assert(timer->due_ms <= wheel->now_ms);
+    return timer;
 }
 
 uint64_t wheel_next(const struct wheel *wheel) {

@@ -6,6 +6,7 @@
 
 #include "core/json/json.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/json/json_block.h"
@@ -17,6 +18,7 @@ static bool digit(uint8_t byte) {
 }
 
 static uint32_t digits_end(const uint8_t *text, uint32_t at, uint32_t end) {
+    assert(at <= end);
     while (at < end && digit(text[at]))
         at++;
     return at;
@@ -30,6 +32,7 @@ static uint32_t some_digits_end(const uint8_t *text, uint32_t at, uint32_t end) 
 
 // The offset behind the number that begins at `at` (RFC 8259 section 6), or UINT32_MAX.
 static uint32_t number_end(const uint8_t *text, uint32_t at, uint32_t end) {
+    assert(at <= end);
     if (at < end && text[at] == '-')
         at++;
     if (at < end && text[at] == '0')
@@ -48,11 +51,13 @@ static uint32_t number_end(const uint8_t *text, uint32_t at, uint32_t end) {
 }
 
 static uint32_t literal_end(const uint8_t *text, uint32_t at, uint32_t end, const char *literal) {
+    assert(at < end);
     uint32_t bytes = (uint32_t)strlen(literal);
     return end - at >= bytes && memcmp(text + at, literal, bytes) == 0 ? at + bytes : UINT32_MAX;
 }
 
 uint32_t json_skip_scalar(const uint8_t *text, uint32_t at, uint32_t end, enum json_type *type) {
+    assert(at < end);
     switch (text[at]) {
     case 't':
         *type = JSON_TRUE;
@@ -77,6 +82,7 @@ bool json_number_valid(const uint8_t *text, struct span number) {
 // --- The walk.
 
 void json_walk_begin(struct json_walk *walk, const uint8_t *text, struct span value) {
+    assert(value.bytes >= 2 && (text[value.at] == '{' || text[value.at] == '['));
     *walk = (struct json_walk){
         .text = text,
         .at = value.at + 1,
@@ -86,6 +92,7 @@ void json_walk_begin(struct json_walk *walk, const uint8_t *text, struct span va
 }
 
 static bool walk_key(struct json_walk *walk, struct span *key) {
+    assert(walk->object && walk->at < walk->end);
     bool escaped;
     if (walk->text[walk->at] != '"')
         return false;
@@ -101,6 +108,7 @@ static bool walk_key(struct json_walk *walk, struct span *key) {
 }
 
 static bool walk_value(struct json_walk *walk, struct json_item *item) {
+    assert(walk->at < walk->end);
     bool escaped, good = true;
     uint32_t behind;
     uint8_t first = walk->text[walk->at];
@@ -116,11 +124,13 @@ static bool walk_value(struct json_walk *walk, struct json_item *item) {
         behind = json_skip_scalar(walk->text, walk->at, walk->end, &item->type);
     }
     item->value = (struct span){walk->at, behind - walk->at};
+    assert(behind == UINT32_MAX || (behind > walk->at && behind <= walk->end));
     walk->at = behind;
     return good && behind != UINT32_MAX;
 }
 
 enum json_step json_next(struct json_walk *walk, struct json_item *item) {
+    assert(walk->at <= walk->end);
     *item = (struct json_item){0};
     walk->at = json_skip_space(walk->text, walk->at, walk->end);
     if (walk->at == walk->end)

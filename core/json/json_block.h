@@ -69,6 +69,7 @@ JSON_INLINE uint64_t json_bits_below(uint64_t index) {
     return index < 64 ? (UINT64_C(1) << index) - 1 : UINT64_MAX;
 }
 JSON_INLINE uint32_t json_lowest(uint64_t bits) {
+    assert(bits != 0);
     return (uint32_t)__builtin_ctzll(bits);
 }
 
@@ -77,6 +78,7 @@ JSON_INLINE uint32_t json_lowest(uint64_t bits) {
 // costs no more than its length.
 static __attribute__((noinline, unused)) uint64_t json_quotes_escaped(const uint8_t *text, uint64_t block,
                                                                       uint64_t floor, uint64_t doubtful) {
+    assert(floor <= block && doubtful != 0);
     uint64_t escaped = 0;
     for (; doubtful != 0; doubtful &= doubtful - 1) {
         uint64_t quote = block + json_lowest(doubtful), at = quote;
@@ -93,6 +95,7 @@ static __attribute__((noinline, unused)) uint64_t json_quotes_escaped(const uint
 // waits for the one before.
 JSON_INLINE uint64_t json_quotes(const uint8_t *text, uint64_t block, uint64_t floor, uint64_t quote,
                                  uint64_t backslash, uint64_t *before) {
+    assert(floor <= block);
     uint64_t one = backslash << 1 | *before >> 63;
     uint64_t two = one & (backslash << 2 | *before >> 62);
     uint64_t doubtful = quote & two;
@@ -105,6 +108,7 @@ JSON_INLINE uint64_t json_quotes(const uint8_t *text, uint64_t block, uint64_t f
 // The tokens that come next behind these, white space between them passed. *carry: into this block, out of
 // it.
 JSON_INLINE uint64_t json_next_behind(uint64_t tokens, uint64_t space, uint64_t *carry) {
+    assert(*carry <= 1 && (tokens & space) == 0);
     uint64_t starts = tokens << 1 | *carry, sum;
     bool over = __builtin_add_overflow(starts & space, space, &sum);
     *carry = tokens >> 63 | over;
@@ -124,6 +128,7 @@ JSON_INLINE uint64_t json_word_load(const uint8_t *bytes) {
 // The offset behind a whole number without a sign of one to seven digits, or `at` when there is none: a short
 // cut. What comes behind is not looked at, but that it doesn't go on as a fraction or an exponent.
 JSON_INLINE uint32_t json_skip_short_number(const uint8_t *text, uint32_t at, uint32_t end) {
+    assert(at < end);
     uint64_t word = json_word_load(text + at);
     uint64_t low = word & UINT64_C(0x0f0f0f0f0f0f0f0f), high = word ^ low;
     uint64_t other = (high ^ UINT64_C(0x3030303030303030)) |
@@ -138,6 +143,7 @@ JSON_INLINE uint32_t json_skip_short_number(const uint8_t *text, uint32_t at, ui
 }
 // Gathers the top bits of the eight bytes: 0x80 in byte k becomes bit k.
 JSON_INLINE uint64_t json_word_gather(uint64_t tops) {
+    assert((tops & ~UINT64_C(0x8080808080808080)) == 0);
     return (tops >> 7) * UINT64_C(0x0102040810204080) >> 56;
 }
 JSON_INLINE uint64_t json_word_zero(uint64_t word) {
@@ -156,6 +162,7 @@ JSON_INLINE struct json_string_masks json_string_masks_portable(const uint8_t *b
         masks.backslash |= json_word_equal(word, '\\') << at;
         masks.control |= json_word_zero(word & UINT64_C(0xe0e0e0e0e0e0e0e0)) << at;
     }
+    assert((masks.quote & masks.backslash) == 0 && ((masks.quote | masks.backslash) & masks.control) == 0);
     return masks;
 }
 
@@ -170,6 +177,7 @@ JSON_INLINE struct json_bracket_masks json_bracket_masks_portable(const uint8_t 
         masks.open |= json_word_equal(curly, '{') << at;
         masks.close |= json_word_equal(curly, '}') << at;
     }
+    assert((masks.open & masks.close) == 0);
     return masks;
 }
 

@@ -4,6 +4,8 @@
 
 #include "core/json/json.h"
 
+#include <assert.h>
+
 enum { OBJECT_BIT_WORDS = JSON_GRAMMAR_DEPTH_MAX / 64 };
 
 struct judge {
@@ -16,11 +18,13 @@ struct judge {
 };
 
 static bool in_object(const struct judge *judge) {
+    assert(judge->depth > 0 && judge->depth <= JSON_GRAMMAR_DEPTH_MAX);
     uint32_t index = judge->depth - 1;
     return (judge->object[index / 64] >> (index % 64) & 1) != 0;
 }
 
 static bool next_is(struct judge *judge, uint8_t byte) {
+    assert(judge->at <= judge->end);
     judge->at = json_skip_space(judge->text, judge->at, judge->end);
     return judge->at < judge->end && judge->text[judge->at] == byte;
 }
@@ -38,6 +42,7 @@ static bool take_string(struct judge *judge) {
     uint32_t behind = json_skip_string(judge->text, judge->at, judge->end, &escaped);
     if (behind == UINT32_MAX || !json_string_valid(judge->text, (struct span){judge->at, behind - judge->at}))
         return false;
+    assert(behind > judge->at && behind <= judge->end);
     judge->at = behind;
     return true;
 }
@@ -55,12 +60,14 @@ static bool take_scalar(struct judge *judge) {
     uint32_t behind = json_skip_scalar(judge->text, judge->at, judge->end, &type);
     if (behind == UINT32_MAX)
         return false;
+    assert(behind > judge->at && behind <= judge->end);
     judge->at = behind;
     return true;
 }
 
 // Takes the opening bracket that is next. *empty: and the closing one behind it.
 static bool take_open(struct judge *judge, bool object, bool *empty) {
+    assert(judge->at < judge->end && judge->text[judge->at] == (object ? '{' : '['));
     judge->too_deep = judge->depth == JSON_GRAMMAR_DEPTH_MAX;
     if (judge->too_deep)
         return false;
@@ -78,6 +85,7 @@ static bool take_open(struct judge *judge, bool object, bool *empty) {
 // Behind a value: closes what closes here, up to a comma and to the next value. *done: the outermost value
 // ended.
 static bool take_separator(struct judge *judge, bool *done) {
+    assert(judge->depth <= JSON_GRAMMAR_DEPTH_MAX);
     while (judge->depth > 0 && take(judge, in_object(judge) ? '}' : ']'))
         judge->depth--;
     *done = judge->depth == 0;
@@ -103,6 +111,7 @@ static bool take_value(struct judge *judge) {
 uint32_t json_grammar_fault(const uint8_t *text, uint32_t bytes, bool *too_deep) {
     struct judge judge = {.text = text, .end = bytes};
     bool good = take_value(&judge);
+    assert(judge.at <= bytes && (!good || (judge.depth == 0 && !judge.too_deep)));
     *too_deep = judge.too_deep;
     if (!good)
         return judge.at;
@@ -111,6 +120,7 @@ uint32_t json_grammar_fault(const uint8_t *text, uint32_t bytes, bool *too_deep)
 }
 
 bool json_grammar_valid(const uint8_t *text, uint32_t bytes) {
+    assert(bytes != UINT32_MAX);
     bool too_deep;
     return json_grammar_fault(text, bytes, &too_deep) == UINT32_MAX;
 }

@@ -1,4 +1,5 @@
 // What number tokens are worth, exactly, however they are written.
+#include <assert.h>
 #include <string.h>
 
 #include "core/base/text.h"
@@ -21,6 +22,7 @@ enum {
 
 // Takes one more digit. Zeros are kept back until another digit follows, so the last ones never count.
 static void decimal_take(struct decimal *decimal, uint64_t *zeros, uint8_t byte) {
+    assert(byte >= '0' && byte <= '9');
     if (byte == '0') {
         *zeros += decimal->count > 0;
         return;
@@ -31,15 +33,18 @@ static void decimal_take(struct decimal *decimal, uint64_t *zeros, uint8_t byte)
 }
 
 static int64_t exponent_read(const uint8_t *text, uint32_t at, uint32_t end) {
+    assert(at < end);
     bool negative = text[at] == '-';
     int64_t exponent = 0;
     for (at += text[at] == '-' || text[at] == '+'; at < end; at++)
         if (exponent < EXPONENT_BOUND)
             exponent = exponent * 10 + (text[at] - '0');
+    assert(exponent < EXPONENT_BOUND * 10);
     return negative ? -exponent : exponent;
 }
 
 static struct decimal decimal_read(const uint8_t *text, uint32_t at, uint32_t end) {
+    assert(at < end && text[at] >= '0' && text[at] <= '9');
     struct decimal decimal = {0};
     uint64_t zeros = 0;
     int64_t fraction = 0;
@@ -59,6 +64,7 @@ static struct decimal decimal_read(const uint8_t *text, uint32_t at, uint32_t en
 // The value of up to eight ASCII digits, of which the first is in the lowest byte: pairs of digits become
 // bytes, pairs of these the whole, all at once. UINT64_MAX when one of them is no digit.
 static uint64_t digits_value(uint64_t word, uint32_t count) {
+    assert(count > 0 && count <= 8);
     uint64_t digits = word ^ UINT64_C(0x3030303030303030);
     uint64_t beyond = ((digits + UINT64_C(0x7676767676767676)) | digits) & UINT64_C(0x8080808080808080);
     if (beyond & json_bits_below(8 * (uint64_t)count))
@@ -66,6 +72,7 @@ static uint64_t digits_value(uint64_t word, uint32_t count) {
     digits <<= 64 - 8 * count; // zeros come before
     digits = digits * 10 + (digits >> 8);
     uint64_t low = digits & UINT64_C(0x000000ff000000ff), high = digits >> 16 & UINT64_C(0x000000ff000000ff);
+    assert(low <= UINT64_C(0x0000006300000063) && high <= UINT64_C(0x0000006300000063));
     return (low * UINT64_C(0x000f424000000064) + high * UINT64_C(0x0000271000000001)) >> 32;
 }
 
@@ -96,6 +103,7 @@ bool json_number_whole(const uint8_t *text, struct span number, uint64_t *out) {
     if (negative || decimal.exponent < 0 || decimal.exponent > DECIMAL_DIGITS_MAX ||
         decimal.count + (uint64_t)decimal.exponent > DECIMAL_DIGITS_MAX)
         return false;
+    assert(decimal.digits > 0 && decimal.digits % 10 != 0);
     *out = decimal.digits;
     for (; decimal.exponent > 0; decimal.exponent--)
         *out *= 10;
@@ -134,5 +142,7 @@ size_t json_number_decode(const uint8_t *text, struct span number, char *out, si
     *end++ = 'e';
     if (decimal.exponent < 0)
         *end++ = '-';
-    return (size_t)(end - out) + text_digits(end, weight);
+    size_t bytes = (size_t)(end - out) + text_digits(end, weight);
+    assert(bytes <= capacity);
+    return bytes;
 }

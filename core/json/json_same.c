@@ -1,4 +1,5 @@
 // Whether two scalars mean the same.
+#include <assert.h>
 #include <string.h>
 
 #include "core/json/json.h"
@@ -21,6 +22,7 @@ static bool numbers_same(const uint8_t *text, struct span value, const uint8_t *
 }
 
 bool json_same(const uint8_t *text, struct span value, const uint8_t *other_text, struct span other) {
+    assert(value.bytes > 0 && other.bytes > 0);
     if (value.bytes == other.bytes && memcmp(text + value.at, other_text + other.at, value.bytes) == 0)
         return true;
     bool string = json_string_quoted(text, value), other_string = json_string_quoted(other_text, other);

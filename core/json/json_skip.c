@@ -8,6 +8,9 @@
 // It fails, with UINT32_MAX, when the text ends inside what is skipped.
 
 #include "core/json/json.h"
+
+#include <assert.h>
+
 #include "core/json/json_block.h"
 
 // --- The algorithms, once for all levels.
@@ -20,6 +23,7 @@ JSON_INLINE uint32_t string_end(json_string_masks_of *masks_of, const uint8_t *t
         uint64_t quotes = json_quotes(text, block, at, masks.quote, masks.backslash, &before);
         if (quotes != 0) {
             uint64_t behind = block + json_lowest(quotes) + 1;
+            assert(behind >= (uint64_t)at + 2);
             *escaped = (backslashes | (masks.backslash & (quotes - 1) & ~quotes)) != 0;
             return behind <= end ? (uint32_t)behind : UINT32_MAX;
         }
@@ -31,6 +35,7 @@ JSON_INLINE uint32_t string_end(json_string_masks_of *masks_of, const uint8_t *t
 
 // Where in this block the bracket lies that brings `depth` to zero; JSON_BLOCK_BYTES when none does.
 JSON_INLINE uint32_t last_close(uint64_t open, uint64_t close, uint64_t depth) {
+    assert((open & close) == 0);
     while (close != 0) {
         uint64_t below = (close & -close) - 1;
         depth--;
@@ -59,11 +64,13 @@ JSON_INLINE uint32_t container_end(json_bracket_masks_of *masks_of, json_parity_
             }
         }
         depth += (uint64_t)__builtin_popcountll(open) - closes;
+        assert(depth > 0 && depth <= block + JSON_BLOCK_BYTES - at);
     }
     return UINT32_MAX;
 }
 
 static uint32_t hex_digits(const uint8_t *text, uint32_t at, uint32_t end) {
+    assert(at <= end);
     uint32_t count = 0;
     while (count < 4 && at + count < end &&
            ((text[at + count] >= '0' && text[at + count] <= '9') ||
@@ -74,6 +81,7 @@ static uint32_t hex_digits(const uint8_t *text, uint32_t at, uint32_t end) {
 
 // The offset behind the escape whose backslash lies at `at`, or UINT32_MAX when it is none.
 static uint32_t escape_end(const uint8_t *text, uint32_t at, uint32_t end) {
+    assert(at < end && text[at] == '\\');
     if (at + 1 >= end)
         return UINT32_MAX;
     switch (text[at + 1]) {
@@ -96,6 +104,7 @@ static uint32_t escape_end(const uint8_t *text, uint32_t at, uint32_t end) {
 // `at` and `end` enclose what is between the quotes.
 JSON_INLINE bool inside_valid(json_string_masks_of *masks_of, const uint8_t *text, uint32_t at,
                               uint32_t end) {
+    assert(at <= end);
     uint32_t passed = at; // up to here by the last escape
     for (uint64_t block = at; block < end; block += JSON_BLOCK_BYTES) {
         struct json_string_masks masks = masks_of(text + block);
@@ -194,6 +203,7 @@ static const struct kernels kernels[JSON_LEVELS_COUNT] = {
 static enum json_level level_in_use = JSON_LEVEL_PORTABLE;
 
 static bool level_served(enum json_level level) {
+    assert(level < JSON_LEVELS_COUNT);
 #if defined(__x86_64__)
     __builtin_cpu_init(); // a constructor may come before the C library's own
     bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
@@ -213,6 +223,7 @@ __attribute__((constructor)) static void level_find(void) {
 }
 
 enum json_level json_level_in_use(void) {
+    assert(level_in_use < JSON_LEVELS_COUNT);
     return level_in_use;
 }
 
@@ -232,10 +243,12 @@ uint32_t json_skip_space(const uint8_t *text, uint32_t at, uint32_t end) {
 }
 
 uint32_t json_skip_string(const uint8_t *text, uint32_t at, uint32_t end, bool *escaped) {
+    assert(at < end && text[at] == '"');
     return kernels[level_in_use].string_end(text, at, end, escaped);
 }
 
 uint32_t json_skip_container(const uint8_t *text, uint32_t at, uint32_t end) {
+    assert(at < end && (text[at] == '{' || text[at] == '['));
     return kernels[level_in_use].container_end(text, at, end);
 }
 

@@ -1,4 +1,5 @@
 // What JSON strings mean (RFC 8259 section 7).
+#include <assert.h>
 #include <string.h>
 
 #include "core/json/json.h"
@@ -9,6 +10,7 @@ static bool is_digit(uint8_t byte) {
 }
 
 static uint32_t hex4(const uint8_t *text, uint32_t at, uint32_t end) {
+    assert(at <= end);
     uint32_t value = 0;
     if (end - at < 4)
         return UINT32_MAX;
@@ -21,10 +23,12 @@ static uint32_t hex4(const uint8_t *text, uint32_t at, uint32_t end) {
         else
             return UINT32_MAX;
     }
+    assert(value <= 0xffff);
     return value;
 }
 
 static unsigned utf8_write(uint32_t code, char out[4]) {
+    assert(code < 0xd800 || (code > 0xdfff && code <= 0x10ffff));
     if (code < 0x80) {
         out[0] = (char)code;
         return 1;
@@ -39,6 +43,7 @@ static unsigned utf8_write(uint32_t code, char out[4]) {
 
 // What one \u escape means, or two that are a surrogate pair (RFC 8259 section 7). `at` is behind the u.
 static uint32_t unicode_decode(const uint8_t *text, uint32_t at, uint32_t end, char out[4], unsigned *bytes) {
+    assert(text[at - 1] == 'u');
     uint32_t code = hex4(text, at, end);
     if (code == UINT32_MAX)
         return UINT32_MAX;
@@ -54,6 +59,7 @@ static uint32_t unicode_decode(const uint8_t *text, uint32_t at, uint32_t end, c
             code = 0xfffd;
         }
     }
+    assert(at <= end);
     *bytes = utf8_write(code, out);
     return at;
 }
@@ -62,6 +68,7 @@ static uint32_t unicode_decode(const uint8_t *text, uint32_t at, uint32_t end, c
 // JSON string goes on so.
 static uint32_t string_decode_next(const uint8_t *text, uint32_t at, uint32_t end, char out[4],
                                    unsigned *bytes) {
+    assert(at < end);
     static const char escapes[] =
         "\"\"\\\\//b\bf\fn\nr\rt\t"; // what follows the backslash, then what it means
     *bytes = 1;
@@ -122,11 +129,13 @@ size_t json_string_decode(const uint8_t *text, struct span string, char *out, si
         memcpy(out + written, unit, bytes);
         written += bytes;
     }
+    assert(written <= capacity && written < inside);
     return written;
 }
 
 // Where in a string the literal has been met; UINT32_MAX: it is something else.
 static uint32_t meet(const uint8_t *text, struct span string, const char *literal) {
+    assert(json_string_quoted(text, string));
     uint32_t at = string.at + 1, end = string.at + string.bytes - 1;
     for (size_t left = strlen(literal); left > 0;) {
         char unit[4];
@@ -134,6 +143,7 @@ static uint32_t meet(const uint8_t *text, struct span string, const char *litera
         at = at < end ? string_decode_next(text, at, end, unit, &bytes) : UINT32_MAX;
         if (at == UINT32_MAX || left < bytes || memcmp(literal, unit, bytes) != 0)
             return UINT32_MAX;
+        assert(bytes > 0 && at <= end);
         literal += bytes;
         left -= bytes;
     }
@@ -160,10 +170,12 @@ struct meaning {
 enum { MEANING_END = -1, MEANING_BROKEN = -2 };
 
 static struct meaning meaning_of(const uint8_t *text, struct span string) {
+    assert(json_string_quoted(text, string));
     return (struct meaning){.text = text, .at = string.at + 1, .end = string.at + string.bytes - 1};
 }
 
 static int meaning_next(struct meaning *meaning) {
+    assert(meaning->read <= meaning->bytes && meaning->at <= meaning->end);
     if (meaning->read == meaning->bytes) {
         if (meaning->at == meaning->end)
             return MEANING_END;
@@ -173,6 +185,7 @@ static int meaning_next(struct meaning *meaning) {
         if (meaning->at == UINT32_MAX)
             return MEANING_BROKEN;
     }
+    assert(meaning->read < meaning->bytes && meaning->bytes <= sizeof meaning->unit);
     return (uint8_t)meaning->unit[meaning->read++];
 }
 

@@ -18,6 +18,7 @@
 // the judging at its block; everything before it was judged as it is, so what masks mean behind it doesn't
 // matter.
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/json/json.h"
@@ -51,6 +52,7 @@ struct stack {
 // The bytes behind a backslash that is not itself escaped. As simdjson finds them: the runs of backslashes
 // that begin at odd places are added to all, and the parity of where a run ends tells whether it escapes.
 JSON_INLINE uint64_t find_escaped(struct carry *carry, uint64_t backslash) {
+    assert(carry->escaped <= 1);
     const uint64_t even = UINT64_C(0x5555555555555555);
     if (__builtin_expect(backslash == 0, 1)) {
         uint64_t escaped = carry->escaped;
@@ -71,6 +73,7 @@ static bool hex(uint8_t byte) {
 // Whether four hexadecimal digits stand behind each u that is escaped. They may lie in the slack: the string
 // has then no end.
 static __attribute__((noinline)) bool hex_follows(const uint8_t *block, uint64_t escaped) {
+    assert(escaped != 0);
     for (; escaped != 0; escaped &= escaped - 1) {
         const uint8_t *at = block + json_lowest(escaped);
         if (*at == 'u' && !(hex(at[1]) && hex(at[2]) && hex(at[3]) && hex(at[4])))
@@ -83,6 +86,7 @@ static __attribute__((noinline)) bool hex_follows(const uint8_t *block, uint64_t
 
 // Where the strings end that begin at these quotes.
 JSON_INLINE uint64_t ends_of(uint64_t quotes, uint64_t in_string, uint64_t *carry) {
+    assert(*carry <= 1 && (quotes & ~in_string) == 0);
     uint64_t with_carry, sum;
     bool over = __builtin_add_overflow(in_string, *carry, &with_carry);
     over |= __builtin_add_overflow(with_carry, quotes, &sum);
@@ -101,6 +105,7 @@ JSON_INLINE bool is_literal(const uint8_t *text, const char *literal) {
 }
 
 JSON_INLINE bool scalar_valid(const uint8_t *text, uint32_t at, uint32_t end) {
+    assert(at < end);
     enum json_type type;
     uint32_t behind = json_skip_short_number(text, at, end);
     if (behind == at) {
@@ -118,6 +123,7 @@ JSON_INLINE bool scalar_valid(const uint8_t *text, uint32_t at, uint32_t end) {
 // in it. All that is wrong is gathered, so that nothing here has to be guessed by the processor.
 JSON_INLINE bool brackets_valid(struct stack *stack, const uint8_t *block, uint64_t brackets,
                                 const uint64_t forbidden[CONTAINERS_COUNT]) {
+    assert(stack->depth >= 0 && stack->depth <= JSON_GRAMMAR_DEPTH_MAX);
     uint8_t *kinds = stack->kinds + STACK_SLACK;
     int32_t depth = stack->depth, deepest = depth;
     uint64_t bad = 0, left = UINT64_MAX;
@@ -134,6 +140,7 @@ JSON_INLINE bool brackets_valid(struct stack *stack, const uint8_t *block, uint6
         deepest = depth > deepest ? depth : deepest;
     }
     bad |= forbidden[kinds[depth]] & left;
+    assert(depth >= -STACK_SLACK && depth <= JSON_GRAMMAR_DEPTH_MAX + STACK_SLACK);
     stack->depth = depth;
     return bad == 0 && deepest <= JSON_GRAMMAR_DEPTH_MAX;
 }
@@ -142,6 +149,9 @@ JSON_INLINE bool brackets_valid(struct stack *stack, const uint8_t *block, uint6
 JSON_INLINE bool tokens_valid(struct carry *carry, struct stack *stack, json_token_masks_of *tokens_of,
                               const uint8_t *text, uint32_t block, uint32_t end, uint64_t quotes,
                               uint64_t in_string) {
+    assert(block < end && carry->scalar <= 1 && carry->may_be_key <= 1);
+    assert(carry->first + carry->after_open + carry->after_comma + carry->after_colon + carry->after_key <=
+           1);
     struct json_token_masks masks = tokens_of(text + block);
     uint64_t limit = json_bits_below(end - block), outside = ~(in_string | quotes) & limit;
     uint64_t open = masks.open & outside, close = masks.close & outside, colon = masks.colon & outside;
@@ -180,6 +190,7 @@ JSON_INLINE bool tokens_valid(struct carry *carry, struct stack *stack, json_tok
 // Over the blocks from here on that are all plain characters of a string.
 JSON_INLINE uint32_t skip_plain(json_string_masks_of *strings_of, const uint8_t *text, uint32_t block,
                                 uint32_t end) {
+    assert(block <= end);
     while (end - block >= JSON_BLOCK_BYTES) {
         struct json_string_masks strings = strings_of(text + block);
         if ((strings.quote | strings.backslash | strings.control) != 0)
@@ -192,6 +203,7 @@ JSON_INLINE uint32_t skip_plain(json_string_masks_of *strings_of, const uint8_t 
 JSON_INLINE bool valid(json_string_masks_of *strings_of, json_token_masks_of *tokens_of,
                        json_escape_of *escape_of, json_parity_of *parity_of, const uint8_t *text, uint32_t at,
                        uint32_t end) {
+    assert(at < end && (text[at] == '{' || text[at] == '['));
     struct carry carry = {.first = 1};
     struct stack stack;
     stack.depth = 0;
@@ -214,6 +226,7 @@ JSON_INLINE bool valid(json_string_masks_of *strings_of, json_token_masks_of *to
         if (carry.inside != 0 && carry.escaped == 0)
             at = skip_plain(strings_of, text, at, end);
     }
+    assert(at == end && carry.first == 0);
     return stack.depth == 0 && carry.inside == 0;
 }
 

@@ -1,7 +1,10 @@
 #include "core/json/listing.h"
 
+#include <assert.h>
+
 // Zero in any of its spellings: no other digit stands before the exponent.
 static bool is_zero(const uint8_t *text, struct span number) {
+    assert(number.bytes > 0);
     for (uint32_t at = number.at; at < number.at + number.bytes && (text[at] | 0x20) != 'e'; at++)
         if (text[at] >= '1' && text[at] <= '9')
             return false;
@@ -9,6 +12,7 @@ static bool is_zero(const uint8_t *text, struct span number) {
 }
 
 static bool truthy(const uint8_t *text, const struct json_item *item) {
+    assert(item->type <= JSON_NULL && item->key.bytes >= 2);
     switch (item->type) {
     case JSON_NONE:
     case JSON_FALSE:
@@ -29,10 +33,12 @@ void listing_begin(struct listing *listing, const uint8_t *text, struct span lis
 }
 
 bool listing_next(struct listing *listing, struct span *name) {
+    assert(listing->array != listing->walk.object);
     for (struct json_item item; json_next(&listing->walk, &item) == JSON_ITEM;) {
         if (listing->array ? item.type != JSON_STRING : !truthy(listing->walk.text, &item))
             continue;
         *name = listing->array ? item.value : item.key;
+        assert(json_string_quoted(listing->walk.text, *name));
         return true;
     }
     return false;
