@@ -1,6 +1,7 @@
 // The syntax of an agentId: one pass over at most AGENT_ID_BYTES_MAX bytes, answering yes or no.
 #include "core/agents/agent_id.h"
 
+#include <assert.h>
 #include <stdint.h>
 
 #include "core/base/limits.h"
@@ -11,6 +12,7 @@ static const bool allowed[256] = {
 };
 
 bool agent_id_valid(const char *text, size_t bytes) {
+    assert(text || bytes == 0);
     if (bytes > AGENT_ID_BYTES_MAX)
         return false;
     char before = '.'; // the start counts as a dot, so nothing at all ends in one too

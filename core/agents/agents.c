@@ -20,6 +20,7 @@ void agents_deinit(struct agents *agents) {
         struct agent *agent = list_entry(agents->all.next, struct agent, link);
         agents_remove_home(agents, agent->home);
     }
+    assert(agents->count == 0 && agents->by_id.count == 0);
     names_deinit(&agents->by_id);
     groups_deinit(&agents->groups);
     topics_deinit(&agents->topics);
@@ -32,6 +33,7 @@ struct agent *agents_find(const struct agents *agents, const char *id, size_t id
 // The top bits of the product with an odd number that nobody knows: who connects anew until it has a number
 // that it likes can't tell which share a chain (Dietzfelbinger and others, 1997).
 static struct list *chain_of(struct agents *agents, uint64_t connection) {
+    assert(agents->multiplier & 1);
     return &agents->homes[(connection * agents->multiplier) >> (64 - HOME_CHAIN_BITS)];
 }
 
@@ -63,6 +65,7 @@ static struct home *home_at(struct agents *agents, uint64_t connection) {
 // --- Agents
 
 static void agent_free(struct agents *agents, struct agent *agent) {
+    assert(list_empty(&agent->by_home) && list_empty(&agent->link));
     topics_leave(&agents->topics, agent);
     groups_leave(&agents->groups, agent);
     capabilities_drop(agents->kept, agent->capabilities);
@@ -70,6 +73,7 @@ static void agent_free(struct agents *agents, struct agent *agent) {
 }
 
 static struct agent *agent_make(struct agents *agents, const struct agent_offer *offer) {
+    assert(offer->id_bytes > 0 && offer->id_bytes <= AGENT_ID_BYTES_MAX);
     struct agent *agent = kept_take_zeroed(agents->kept, 1, sizeof *agent + offer->id_bytes);
     if (!agent)
         return NULL;
@@ -85,6 +89,7 @@ static struct agent *agent_make(struct agents *agents, const struct agent_offer 
 }
 
 static void take_out(struct agents *agents, struct agent *agent) {
+    assert(agents->count > 0 && agent->home->kept_bytes >= agent->kept_bytes);
     names_remove(&agents->by_id, agent->id, agent->id_bytes);
     list_remove(&agent->by_home);
     list_remove(&agent->link);
@@ -102,12 +107,14 @@ static void shrink(struct agents *agents) {
 static void drop_home_if_idle(struct agents *agents, struct home *home) {
     if (!list_empty(&home->agents) || !list_empty(&home->pending))
         return;
+    assert(home->kept_bytes == 0);
     list_remove(&home->link);
     kept_give(agents->kept, home);
 }
 
 // There is room for its id.
 static void take_place(struct agents *agents, struct agent *agent, struct agent *old) {
+    assert(agent->home && agent != old);
     if (old && old->home == agent->home)
         agent->connected_since_ms = old->connected_since_ms;
     if (old)
@@ -117,17 +124,20 @@ static void take_place(struct agents *agents, struct agent *agent, struct agent 
     list_append(&agents->all, &agent->link);
     agent->home->kept_bytes += agent->kept_bytes;
     agents->count++;
+    assert(agents->count == agents->by_id.count);
 }
 
 // What it has taken here will be taken on each of the shards that come after this one, and is set aside for
 // them.
 static bool is_within_bounds(struct agents *agents, struct agent *agent, const struct agent *old,
                              const struct agent_offer *offer, int64_t taken) {
+    assert(offer->judged_for > 0 && offer->set_aside);
     uint64_t here = taken > 0 ? (uint64_t)taken : 0, others = here * (offer->judged_for - 1);
     agent->kept_bytes = here + others + agent->capabilities->bytes;
     uint64_t home_bytes = agent->home->kept_bytes + agent->kept_bytes;
     if (old && old->home == agent->home)
         home_bytes -= old->kept_bytes;
+    assert(home_bytes >= agent->kept_bytes); // it had the old one's
     if (!kept_is_fair(agents->kept, home_bytes + others) || !kept_set_aside(agents->kept, others)) {
         agents->kept->refused++;
         return false;
@@ -148,6 +158,7 @@ static bool fill(struct agents *agents, struct agent *agent, struct agent *old,
 // The new one is whole before the old one goes: a subscription or a group that both list stays, and without
 // room for the new one the old one has lost nothing.
 struct agent *agents_put(struct agents *agents, const struct agent_offer *offer) {
+    assert(offer->capabilities && offer->governance < GOVERNANCE_COUNT);
     int64_t before = agents->kept->used;
     struct agent *agent = agent_make(agents, offer);
     if (!agent)
@@ -167,6 +178,7 @@ struct agent *agents_put(struct agents *agents, const struct agent_offer *offer)
 }
 
 void agents_remove(struct agents *agents, struct agent *agent) {
+    assert(agents_find(agents, agent->id, agent->id_bytes) == agent);
     take_out(agents, agent);
     shrink(agents);
 }
@@ -177,9 +189,10 @@ void agents_silence_home(struct agents *agents, struct home *home) {
 }
 
 void agents_remove_home(struct agents *agents, struct home *home) {
-    assert(list_empty(&home->pending));
+    assert(list_empty(&home->pending) && agents_home(agents, home->connection) == home);
     while (!list_empty(&home->agents))
         agents_remove(agents, list_entry(home->agents.next, struct agent, by_home));
+    assert(home->kept_bytes == 0);
     list_remove(&home->link);
     kept_give(agents->kept, home);
 }

@@ -1,10 +1,12 @@
 #include "core/agents/capabilities.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/base/limits.h"
 
 struct capabilities *capabilities_create(struct kept *kept, const void *text, size_t bytes) {
+    assert(bytes >= 2 && bytes <= UINT32_MAX);
     struct capabilities *capabilities = kept_take(kept, sizeof *capabilities + bytes + BUFFER_SLACK_BYTES);
     if (!capabilities)
         return NULL;
@@ -16,12 +18,14 @@ struct capabilities *capabilities_create(struct kept *kept, const void *text, si
 }
 
 struct capabilities *capabilities_hold(struct capabilities *capabilities) {
+    assert(atomic_load_explicit(&capabilities->references, memory_order_relaxed) > 0);
     atomic_fetch_add_explicit(&capabilities->references, 1, memory_order_relaxed);
     return capabilities;
 }
 
 // What others have read of the text happens before it is given back.
 void capabilities_drop(struct kept *kept, struct capabilities *capabilities) {
+    assert(!capabilities || atomic_load_explicit(&capabilities->references, memory_order_relaxed) > 0);
     if (capabilities && atomic_fetch_sub_explicit(&capabilities->references, 1, memory_order_acq_rel) == 1)
         kept_give(kept, capabilities);
 }

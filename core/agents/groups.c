@@ -41,10 +41,12 @@ void groups_deinit(struct groups *groups) {
 
 static struct group *named(const struct groups *groups, enum group_kind kind, const char *name,
                            size_t bytes) {
+    assert(kind < GROUP_KINDS);
     return names_get(&groups->by_name[kind], name, bytes);
 }
 
 static struct group *make(struct groups *groups, enum group_kind kind, const char *name, size_t bytes) {
+    assert(bytes <= METHOD_BYTES_MAX);
     struct group *group = kept_take_zeroed(groups->kept, 1, sizeof *group + bytes);
     if (!group)
         return NULL;
@@ -58,6 +60,7 @@ static struct group *make(struct groups *groups, enum group_kind kind, const cha
 }
 
 static void drop_if_empty(struct groups *groups, struct group *group) {
+    assert(group->count <= group->used && group->used <= group->capacity);
     if (group->count)
         return;
     names_remove(&groups->by_name[group->kind], group->name, group->name_bytes);
@@ -66,6 +69,7 @@ static void drop_if_empty(struct groups *groups, struct group *group) {
 }
 
 static bool make_room(struct groups *groups, struct group *group, struct agent *agent) {
+    assert(group->used <= group->capacity);
     struct membership *memberships =
         kept_resize(groups->kept, agent->memberships, (agent->membership_count + 1) * sizeof *memberships);
     if (!memberships)
@@ -99,6 +103,7 @@ static bool join(struct groups *groups, struct agent *agent, enum group_kind kin
     group->members[group->used] = (struct member){agent, agent->membership_count};
     agent->memberships[agent->membership_count++] = (struct membership){group, group->used++};
     group->count++;
+    assert(group->count <= group->used && group->used <= group->capacity);
     return true;
 }
 
@@ -113,6 +118,7 @@ static void close_gaps(struct group *group) {
         group->members[to++] = member;
         turn += from < group->turn;
     }
+    assert(to == group->count && turn <= to);
     group->used = to;
     group->turn = turn;
 }
@@ -121,6 +127,7 @@ static void close_gaps(struct group *group) {
 // than a small one, and neither order nor turn change for those who stay.
 static void leave(struct groups *groups, const struct membership *membership) {
     struct group *group = membership->group;
+    assert(group->count > 0 && membership->at < group->used && group->members[membership->at].agent);
     group->members[membership->at].agent = NULL;
     group->count--;
     if (group->used - group->count > group->count)
@@ -149,6 +156,7 @@ static bool join_listed(struct groups *groups, struct agent *agent, enum group_k
 }
 
 bool groups_join(struct groups *groups, struct agent *agent) {
+    assert(agent->membership_count == 0);
     static const struct {
         const char *member;
         enum group_kind kind;
@@ -169,6 +177,7 @@ bool groups_join(struct groups *groups, struct agent *agent) {
 }
 
 void groups_leave(struct groups *groups, struct agent *agent) {
+    assert(agent->memberships || agent->membership_count == 0);
     for (size_t index = 0; index < agent->membership_count; index++)
         leave(groups, &agent->memberships[index]);
     kept_give(groups->kept, agent->memberships);
@@ -189,6 +198,7 @@ const struct group *groups_find(const struct groups *groups, enum group_kind kin
 }
 
 const struct agent *group_next(const struct group *group, size_t *at) {
+    assert(*at <= group->used);
     const struct agent *agent = NULL;
     while (!agent && *at < group->used)
         agent = group->members[(*at)++].agent;
@@ -197,6 +207,7 @@ const struct agent *group_next(const struct group *group, size_t *at) {
 
 struct agent *groups_choose(struct groups *groups, enum group_kind kind, const char *name, size_t bytes,
                             const struct wanted_member *wanted, groups_load *load, const void *context) {
+    assert(wanted->level < GOVERNANCE_COUNT);
     struct group *group = named(groups, kind, name, bytes);
     struct agent *best = NULL, *nearest = NULL;
     uint32_t best_load = UINT32_MAX;
@@ -211,6 +222,7 @@ struct agent *groups_choose(struct groups *groups, enum group_kind kind, const c
                 nearest = agent;
             continue;
         }
+        assert(agent->memberships[group->members[index].membership].group == group);
         uint32_t owed = load(context, agent->home->connection);
         if (!best || owed < best_load) {
             best = agent;

@@ -1,5 +1,6 @@
 #include "core/agents/names.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { CAPACITY_MIN = 16 };
@@ -15,6 +16,7 @@ void names_deinit(struct names *names) {
 
 // The key's entry, or the free one where it would go. There is always a free one.
 static struct name_entry *probe(const struct names *names, uint64_t hash, const char *key, size_t key_bytes) {
+    assert((names->capacity & (names->capacity - 1)) == 0 && names->count < names->capacity);
     for (size_t index = hash & (names->capacity - 1);; index = (index + 1) & (names->capacity - 1)) {
         struct name_entry *entry = &names->entries[index];
         if (!entry->key)
@@ -25,6 +27,7 @@ static struct name_entry *probe(const struct names *names, uint64_t hash, const 
 }
 
 static struct name_entry *find(const struct names *names, const char *key, size_t key_bytes) {
+    assert(key && names->count <= names->capacity);
     if (names->count == 0)
         return NULL;
     struct name_entry *entry = probe(names, siphash_table(&names->hash_key, key, key_bytes), key, key_bytes);
@@ -37,6 +40,7 @@ void *names_get(const struct names *names, const char *key, size_t key_bytes) {
 }
 
 static bool rehash(struct names *names, size_t capacity) {
+    assert(capacity > names->count && (capacity & (capacity - 1)) == 0);
     struct names other = {
         .capacity = capacity, .count = names->count, .hash_key = names->hash_key, .kept = names->kept};
     other.entries = kept_take_zeroed(names->kept, capacity, sizeof *other.entries);
@@ -57,6 +61,7 @@ static bool grow(struct names *names) {
 }
 
 void names_shrink(struct names *names) {
+    assert(!names->entries == (names->capacity == 0));
     size_t capacity = names->capacity;
     if (names->count >= capacity / 8)
         return;
@@ -79,8 +84,9 @@ bool names_add(struct names *names, const char *key, size_t key_bytes, void *val
     if (!names_reserve(names))
         return false;
     uint64_t hash = siphash_table(&names->hash_key, key, key_bytes);
-    *probe(names, hash, key, key_bytes) =
-        (struct name_entry){.hash = hash, .key = key, .key_bytes = key_bytes, .value = value};
+    struct name_entry *entry = probe(names, hash, key, key_bytes);
+    assert(!entry->key);
+    *entry = (struct name_entry){.hash = hash, .key = key, .key_bytes = key_bytes, .value = value};
     names->count++;
     return true;
 }
@@ -93,6 +99,7 @@ void names_remove(struct names *names, const char *key, size_t key_bytes) {
         return;
     size_t mask = names->capacity - 1;
     size_t hole = (size_t)(gap - names->entries);
+    assert(names->count > 0 && hole < names->capacity);
     for (size_t index = (hole + 1) & mask; names->entries[index].key; index = (index + 1) & mask) {
         size_t home = names->entries[index].hash & mask;
         if (((index - home) & mask) >= ((index - hole) & mask)) {

@@ -1,5 +1,6 @@
 #include "core/agents/rules.h"
 
+#include <assert.h>
 #include <string.h>
 
 // What one routing asks with.
@@ -17,6 +18,7 @@ static struct agent *choose(const struct asking *asking, enum group_kind kind, c
 }
 
 static struct rules_verdict give(struct agent *agent, enum error none) {
+    assert(none != ERROR_NONE);
     return (struct rules_verdict){.error = agent ? ERROR_NONE : none, .agent = agent};
 }
 
@@ -25,6 +27,7 @@ static struct rules_verdict not_a_string(const char *field) {
 }
 
 static bool method_is(const struct rules_message *message, const char *method) {
+    assert(message->method || message->method_bytes == 0);
     return message->method_bytes == strlen(method) && memcmp(message->method, method, strlen(method)) == 0;
 }
 
@@ -42,6 +45,7 @@ bool rules_is_event(const struct rules_message *message) {
 
 static struct rules_verdict by_target(const struct asking *asking) {
     const struct rules_field *target = &asking->message->target;
+    assert(target->given && (target->is_string || !target->text));
     if (!target->is_string)
         return not_a_string("params.targetAgent");
     if (!target->text)
@@ -54,6 +58,7 @@ static struct rules_verdict by_target(const struct asking *asking) {
 
 static struct rules_verdict by_tool(const struct asking *asking) {
     const struct rules_field *tool = &asking->message->tool;
+    assert(tool->is_string || !tool->text);
     if (!tool->is_string)
         return not_a_string("params.tool");
     return give(tool->text ? choose(asking, GROUP_TOOL, tool->text, tool->bytes) : NULL, ERROR_TOOL);
@@ -72,11 +77,13 @@ static struct rules_verdict by_method(const struct asking *asking) {
 
 struct rules_verdict rules_route(struct agents *agents, const struct rules_message *message,
                                  groups_load *load, const void *context) {
+    assert(!rules_is_event(message) && message->required < GOVERNANCE_COUNT);
     struct asking asking = {agents, message, load, context};
     struct rules_verdict verdict = message->target.given      ? by_target(&asking)
                                    : rules_read_tool(message) ? by_tool(&asking)
                                                               : by_method(&asking);
     if (verdict.agent && message->required > verdict.agent->governance)
         verdict.error = ERROR_GOVERNANCE_VIOLATION;
+    assert(verdict.error != ERROR_NONE || verdict.agent);
     return verdict;
 }

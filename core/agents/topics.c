@@ -16,7 +16,8 @@ void topics_init(struct topics *topics, const struct siphash_key *key, struct ke
 }
 
 void topics_deinit(struct topics *topics) {
-    assert(topics->count == 0 && topics->exact.count == 0 && topics->prefixes.count == 0);
+    assert(topics->count == 0 && topics->pairs.count == 0);
+    assert(topics->exact.count == 0 && topics->prefixes.count == 0);
     names_deinit(&topics->exact);
     names_deinit(&topics->prefixes);
     names_deinit(&topics->pairs);
@@ -30,6 +31,7 @@ void subscriber_init(struct subscriber *subscriber) {
 // --- Topics
 
 static bool is_prefix(const char *pattern, size_t bytes) {
+    assert(bytes > 0);
     return pattern[bytes - 1] == '*';
 }
 
@@ -38,11 +40,13 @@ bool pattern_valid(const char *pattern, size_t bytes) {
 }
 
 static struct topic *named(const struct topics *topics, const char *pattern, size_t bytes) {
+    assert(bytes <= EVENT_BYTES_MAX);
     return is_prefix(pattern, bytes) ? names_get(&topics->prefixes, pattern, bytes - 1)
                                      : names_get(&topics->exact, pattern, bytes);
 }
 
 static struct topic *topic_make(struct topics *topics, const char *pattern, size_t bytes) {
+    assert(pattern_valid(pattern, bytes));
     struct topic *topic = kept_take(topics->kept, sizeof *topic + bytes);
     if (!topic)
         return NULL;
@@ -63,6 +67,7 @@ static struct topic *topic_make(struct topics *topics, const char *pattern, size
 static void drop_if_empty(struct topics *topics, struct topic *topic) {
     if (!list_empty(&topic->subscriptions))
         return;
+    assert(!topic->prefix || topics->prefix_count[topic->bytes - 1] > 0);
     if (topic->prefix)
         topics->prefix_count[topic->bytes - 1]--;
     struct names *names = topic->prefix ? &topics->prefixes : &topics->exact;
@@ -101,6 +106,7 @@ static struct subscription *subscription_make(struct topics *topics, struct topi
     list_append(&subscriber->subscriptions, &subscription->by_subscriber);
     subscriber->count++;
     topics->count++;
+    assert(topics->count == topics->pairs.count);
     return subscription;
 }
 
@@ -124,6 +130,7 @@ void topics_let_go(struct topics *topics, struct subscription *subscription) {
     if (subscription->asked || subscription->agents)
         return;
     struct topic *topic = subscription->key.topic;
+    assert(subscription->key.subscriber->count > 0 && topics->count == topics->pairs.count);
     names_remove(&topics->pairs, (const char *)&subscription->key, sizeof subscription->key);
     names_shrink(&topics->pairs);
     list_remove(&subscription->by_topic);
@@ -142,6 +149,7 @@ void topics_forget(struct topics *topics, struct subscriber *subscriber) {
         subscription->asked = false;
         topics_let_go(topics, subscription);
     }
+    assert(subscriber->count == 0);
 }
 
 // --- What agents list
@@ -182,6 +190,7 @@ size_t topics_listed(const struct capabilities *capabilities) {
 }
 
 bool topics_join(struct topics *topics, struct agent *agent, struct subscriber *subscriber) {
+    assert(!agent->subscriptions && agent->subscription_count == 0);
     struct listing listing;
     char pattern[EVENT_BYTES_MAX];
     if (!subscriber || !begin_events(agent->capabilities, &listing))
@@ -203,6 +212,7 @@ bool topics_join(struct topics *topics, struct agent *agent, struct subscriber *
             continue;
         subscription->mark = topics->mark;
         subscription->agents++;
+        assert(agent->subscription_count < count);
         agent->subscriptions[agent->subscription_count++] = subscription;
     }
     return true;
@@ -210,6 +220,7 @@ bool topics_join(struct topics *topics, struct agent *agent, struct subscriber *
 
 void topics_leave(struct topics *topics, struct agent *agent) {
     for (size_t index = 0; index < agent->subscription_count; index++) {
+        assert(agent->subscriptions[index]->agents > 0);
         agent->subscriptions[index]->agents--;
         topics_let_go(topics, agent->subscriptions[index]);
     }
@@ -235,6 +246,7 @@ size_t topics_foresee(struct topics *topics, const struct subscriber *subscriber
     }
     for (size_t index = 0; old && index < old->subscription_count; index++) {
         const struct subscription *subscription = old->subscriptions[index];
+        assert(subscription->key.subscriber == subscriber && count > 0);
         if (!subscription->asked && subscription->agents == 1 && subscription->mark != topics->mark)
             count--;
     }
@@ -256,5 +268,6 @@ size_t topics_match(const struct topics *topics, const char *name, size_t bytes,
         if (topic)
             matches[count++] = topic;
     }
+    assert(count <= TOPICS_MATCH_MAX);
     return count;
 }

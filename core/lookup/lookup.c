@@ -23,9 +23,8 @@ JSON_INLINE bool likely(bool condition) {
 
 // --- The walk.
 
-enum {
-    BROKEN = UINT32_MAX
-}; // what a step gives instead of the offset it came to, once the fault is written down
+// What a step gives instead of the offset it came to, once the fault is written down.
+enum { BROKEN = UINT32_MAX };
 
 struct walk {
     const uint8_t *text;
@@ -49,6 +48,7 @@ struct block {
 };
 
 static uint32_t fault(struct walk *walk, uint32_t at) {
+    assert(at <= walk->end + 1);
     walk->lookup->verdict = LOOKUP_NOT_JSON;
     walk->lookup->fault_at = at < walk->end ? at : walk->end;
     return BROKEN;
@@ -73,6 +73,7 @@ static void ambiguous(struct walk *walk, unsigned key, uint32_t at) {
 
 // The next offset that is no white space; one is there, or the body is broken.
 JSON_INLINE uint32_t to_token(struct walk *walk, uint32_t at) {
+    assert(at <= walk->end + 1);
     if (likely(at < walk->end && walk->text[at] > ' '))
         return at;
     at = json_skip_space(walk->text, at, walk->end);
@@ -178,6 +179,7 @@ JSON_INLINE uint32_t skip_scalar(struct walk *walk, enum json_type *type, uint32
 
 // Writes a guarded key's value down; of a key that came twice the first.
 JSON_INLINE void record(struct walk *walk, unsigned key, struct span value, enum json_type type) {
+    assert(value.bytes > 0 && value.at + value.bytes <= walk->end);
     struct lookup *lookup = walk->lookup;
     if (key >= LOOKUP_KEYS_COUNT || (lookup->present >> key & 1) != 0)
         return;
@@ -391,6 +393,7 @@ JSON_INLINE void look(struct lookup *lookup, const uint8_t *body, uint32_t bytes
         lookup->verdict = LOOKUP_NOT_UTF8;
     else if (lookup->verdict == LOOKUP_GOOD)
         lookup->verdict = batch ? LOOKUP_GOOD : verdict_of(&walk, id_bytes_max);
+    assert(lookup->fault_at <= bytes && (lookup->verdict != LOOKUP_GOOD || lookup->kind != BODY_UNKNOWN));
 }
 
 void lookup_body(struct lookup *lookup, const uint8_t *body, uint32_t bytes, uint32_t id_bytes_max) {

@@ -8,6 +8,7 @@
 // In two depths: lazily, what lies deeper than what is read isn't judged; strictly, all of it is.
 #pragma once
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -53,6 +54,7 @@ struct lookup {
 };
 
 static inline bool lookup_has(const struct lookup *lookup, enum lookup_key key) {
+    assert(key < LOOKUP_KEYS_COUNT);
     return (lookup->present >> key & 1) != 0;
 }
 

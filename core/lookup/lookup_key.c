@@ -1,5 +1,7 @@
 #include "core/lookup/lookup_key.h"
 
+#include <assert.h>
+
 struct key_level key_levels[KEY_LEVELS];
 
 const char key_texts[KEY_TYPE + 1][KEY_TEXT_BYTES] = {
@@ -39,6 +41,7 @@ __attribute__((constructor)) static void key_levels_fill(void) {
     for (unsigned key = 0; key <= KEY_TYPE; key++) {
         const uint8_t *text = (const uint8_t *)key_texts[key];
         struct key_level *level = &key_levels[shapes[key].level];
+        assert(shapes[key].level < KEY_LEVELS && shapes[key].bytes >= 2);
         unsigned slot = key_slot(text[0], shapes[key].bytes);
         if (level->heads[slot] != 0)
             __builtin_trap();
@@ -53,10 +56,12 @@ __attribute__((constructor)) static void key_levels_fill(void) {
 }
 
 const char *lookup_key_text(enum lookup_key key) {
+    assert(key < LOOKUP_KEYS_COUNT);
     return key_texts[key];
 }
 
 unsigned key_find_escaped(unsigned level, const uint8_t *text, struct span string) {
+    assert(level < KEY_LEVELS && json_string_quoted(text, string));
     char decoded[KEY_TEXT_BYTES];
     size_t bytes = json_string_decode(text, string, decoded, sizeof decoded);
     if (bytes == SIZE_MAX) // too long for any
@@ -75,6 +80,7 @@ static uint8_t lower(uint8_t byte) {
 }
 
 static bool same_but_case(const uint8_t *text, uint32_t bytes, unsigned key) {
+    assert(bytes < KEY_TEXT_BYTES);
     uint32_t at = 0;
     while (at < bytes && lower(text[at]) == lower((uint8_t)key_texts[key][at]))
         at++;
@@ -98,12 +104,14 @@ static uint32_t fold(uint8_t *text, uint32_t bytes) {
                 taken = length;
             }
         }
+        assert(out <= at);
         at += taken;
     }
     return out;
 }
 
 unsigned key_find_folded(unsigned level, const uint8_t *text, struct span string) {
+    assert(level < KEY_LEVELS && json_string_quoted(text, string));
     uint8_t decoded[KEY_TEXT_BYTES * KEY_CHARACTER_BYTES_MAX];
     size_t count = json_string_decode(text, string, (char *)decoded, sizeof decoded);
     if (count == SIZE_MAX) // too long for any

@@ -2,6 +2,7 @@
 // lookup.c. What is found is an enum lookup_key, KEY_TYPE or KEY_OTHER.
 #pragma once
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/json/json.h"
@@ -38,12 +39,14 @@ extern const char key_texts[KEY_TYPE + 1][KEY_TEXT_BYTES];
 
 // A key's length and first two bytes, by which nearly all keys that the hub doesn't know are told at once.
 JSON_INLINE uint32_t key_head(const uint8_t *text, uint32_t bytes) {
+    assert(bytes <= UINT16_MAX);
     uint16_t two;
     memcpy(&two, text, sizeof two);
     return two | bytes << 16;
 }
 
 JSON_INLINE unsigned key_slot(uint8_t first, uint32_t bytes) {
+    assert(bytes < JSON_BLOCK_BYTES);
     return (first + 4 * bytes) % KEY_SLOTS;
 }
 
@@ -53,6 +56,7 @@ JSON_INLINE uint32_t key_letter_bit(uint8_t letter) {
 
 // Whether the text is that of a name of so many bytes. Reads whole words of both: the text has slack.
 JSON_INLINE bool key_is(const uint8_t *text, const char *name, uint32_t bytes) {
+    assert(bytes < KEY_TEXT_BYTES);
     uint64_t differ = 0;
     for (uint32_t at = 0; at < bytes; at += 8)
         differ |= (json_word_load(text + at) ^ json_word_load((const uint8_t *)name + at)) &
@@ -62,6 +66,7 @@ JSON_INLINE bool key_is(const uint8_t *text, const char *name, uint32_t bytes) {
 
 // Which key of the level is spelled by these bytes, fewer than a block's.
 JSON_INLINE unsigned key_find(const struct key_level *keys, const uint8_t *text, uint32_t bytes) {
+    assert(keys >= key_levels && keys < key_levels + KEY_LEVELS && bytes < JSON_BLOCK_BYTES);
     unsigned slot = key_slot(text[0], bytes);
     if (__builtin_expect(keys->heads[slot] != key_head(text, bytes), true))
         return KEY_OTHER;
@@ -72,6 +77,7 @@ JSON_INLINE unsigned key_find(const struct key_level *keys, const uint8_t *text,
 // Whether a key without escapes, fewer bytes than a block's, may be a guarded one of the level but for its
 // case: by length, first and last letter, or because it isn't ASCII.
 JSON_INLINE bool key_may_differ(unsigned level, const uint8_t *text, uint32_t bytes) {
+    assert(level < KEY_LEVELS && bytes < JSON_BLOCK_BYTES);
     if (__builtin_expect(bytes > KEY_TEXT_BYTES, false))
         return bytes <= KEY_TEXT_BYTES * KEY_CHARACTER_BYTES_MAX;
     uint64_t high = 0;

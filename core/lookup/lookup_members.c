@@ -10,6 +10,8 @@
 // It fails nowhere: what isn't such a member, or is broken, is left to the walk, from the comma before it.
 #include "core/lookup/lookup_members.h"
 
+#include <assert.h>
+
 #include "core/json/json_block.h"
 #include "core/lookup/lookup_key.h"
 
@@ -174,6 +176,7 @@ JSON_INLINE bool is_literal(const uint8_t *text, const char *literal) {
 
 // Whether a scalar begins at `at` that is judged to be one and has a comma or white space behind it.
 JSON_INLINE bool scalar_good(const uint8_t *text, uint32_t at, uint32_t end) {
+    assert(at < end);
     enum json_type type;
     uint32_t behind;
     if (is_literal(text + at, "true") || is_literal(text + at, "null"))
@@ -185,6 +188,7 @@ JSON_INLINE bool scalar_good(const uint8_t *text, uint32_t at, uint32_t end) {
 
 // The lowest of these scalars that isn't good.
 JSON_INLINE uint64_t scalars_odd(const uint8_t *text, uint32_t block, uint32_t end, uint64_t scalars) {
+    assert(end - block >= JSON_BLOCK_BYTES);
     for (; scalars != 0; scalars &= scalars - 1)
         if (!scalar_good(text, block + json_lowest(scalars), end))
             return scalars & -scalars;
@@ -194,6 +198,7 @@ JSON_INLINE uint64_t scalars_odd(const uint8_t *text, uint32_t block, uint32_t e
 // Which of these keys, given by their opening quotes, are guarded, or go on behind the block and so can't be
 // told; `ends` are the closing quotes of keys.
 JSON_INLINE uint64_t keys_guarded(const uint8_t *block, unsigned level, uint64_t keys, uint64_t ends) {
+    assert(level < KEY_LEVELS && keys != 0);
     uint64_t guarded = 0;
     for (; keys != 0; keys &= keys - 1) {
         uint64_t key = keys & -keys, end = ends & ~(key | (key - 1));
@@ -206,6 +211,7 @@ JSON_INLINE uint64_t keys_guarded(const uint8_t *block, unsigned level, uint64_t
 
 // The tokens that come next behind these. Where there is no space between tokens they are the bytes behind.
 JSON_INLINE uint64_t next_behind(uint64_t tokens, bool spaced, uint64_t space, uint64_t *carry) {
+    assert(*carry <= 1 && (spaced || space == 0));
     if (spaced)
         return json_next_behind(tokens, space, carry);
     uint64_t next = tokens << 1 | *carry;
@@ -217,6 +223,8 @@ JSON_INLINE uint64_t next_behind(uint64_t tokens, bool spaced, uint64_t space, u
 JSON_INLINE struct judged judge(struct carry *carry, const struct member_masks *masks, bool spaced,
                                 const uint8_t *text, uint32_t block, uint32_t end, unsigned level,
                                 uint64_t quotes, uint64_t in_string, uint64_t special) {
+    assert(end - block >= JSON_BLOCK_BYTES && (carry->key | carry->scalar) <= 1);
+    assert(carry->after_comma + carry->after_colon + carry->after_key <= 1);
     uint64_t outside = ~(in_string | quotes), string_starts = quotes & in_string;
     uint64_t colon = masks->colon & outside, comma = masks->comma & outside, space = masks->space & outside;
     uint64_t scalar = outside & ~(colon | comma | space);
@@ -272,6 +280,7 @@ JSON_INLINE uint32_t skip(string_masks_of *strings_of, member_masks_of *members_
         if (judged.odd != 0)
             break;
     }
+    assert(at >= floor && text[at] == ',');
     return at;
 }
 
@@ -301,5 +310,6 @@ static uint32_t (*const skips[JSON_LEVELS_COUNT])(const uint8_t *text, uint32_t 
 };
 
 uint32_t members_skip(const uint8_t *text, uint32_t at, uint32_t end, unsigned level) {
+    assert(level < KEY_LEVELS && at < end && text[at] == ',');
     return skips[json_level_in_use()](text, at, end, level);
 }

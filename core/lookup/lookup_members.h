@@ -2,6 +2,7 @@
 // guarded and whose values are strings or scalars. Not for anyone but lookup.c.
 #pragma once
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -27,10 +28,13 @@ struct members_row {
 // Behind a member, at its comma. `plain`: it was one that can be stepped over.
 JSON_INLINE uint32_t members_row(struct members_row *row, bool plain, const uint8_t *text, uint32_t at,
                                  uint32_t end, unsigned level) {
+    assert(row->wanted >= MEMBERS_ROW_BEGINS);
+    assert(at <= end && text[at] == ',');
     row->count = plain ? row->count + 1 : 0;
     if (__builtin_expect(row->count < row->wanted || end - at < MEMBERS_ROW_BYTES_MIN, 1))
         return at;
     uint32_t behind = members_skip(text, at, end, level);
+    assert(behind >= at && behind < end);
     row->wanted = behind == at ? 2 * row->wanted : MEMBERS_ROW_BEGINS;
     row->count = behind == at ? 0 : row->wanted - 1;
     return behind;

@@ -3,6 +3,7 @@
 
 #include "core/lookup/schema.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/json/json.h"
@@ -86,6 +87,7 @@ struct rule {
 };
 
 static bool is_of(const struct field *field, const char *method, size_t bytes) {
+    assert(method || bytes == 0);
     return field->method_bytes == bytes && memcmp(field->method, method, bytes) == 0;
 }
 
@@ -96,6 +98,7 @@ static struct rule rule_of(const char *method, size_t bytes) {
     unsigned end = first;
     while (end < FIELDS_COUNT && is_of(&fields[end], method, bytes))
         end++;
+    assert(end - first <= 32); // the bits of judge.met
     return (struct rule){fields + first, end - first};
 }
 
@@ -110,6 +113,7 @@ struct judge {
 };
 
 static bool fits(const uint8_t *body, enum json_type type, struct span value, enum kind kind) {
+    assert(kind < KINDS_COUNT && type <= JSON_NULL);
     if ((kinds[kind].types & TYPE(type)) == 0)
         return false;
     const char *const *allowed = kinds[kind].values;
@@ -121,6 +125,7 @@ static bool fits(const uint8_t *body, enum json_type type, struct span value, en
 }
 
 static void meet(struct judge *judge, unsigned index, enum json_type type, struct span value) {
+    assert(index < judge->rule->count);
     const struct field *field = &judge->rule->first[index];
     if (!fits(judge->body, type, value, field->kind)) {
         judge->fault = judge->fault ? judge->fault : field;
@@ -132,6 +137,7 @@ static void meet(struct judge *judge, unsigned index, enum json_type type, struc
 }
 
 static bool key_is(const uint8_t *body, struct span key, const struct field *field) {
+    assert(key.bytes >= 2);
     const uint8_t *inside = body + key.at + 1;
     uint32_t bytes = key.bytes - 2;
     if (bytes == field->name_bytes)
@@ -140,6 +146,7 @@ static bool key_is(const uint8_t *body, struct span key, const struct field *fie
 }
 
 static void judge_other(struct judge *judge, const struct json_item *item) {
+    assert(item->type != JSON_NONE && item->value.bytes > 0);
     for (unsigned index = 0; index < judge->rule->count; index++)
         if (judge->rule->first[index].key == UNGUARDED &&
             key_is(judge->body, item->key, &judge->rule->first[index]))
@@ -148,6 +155,7 @@ static void judge_other(struct judge *judge, const struct json_item *item) {
 
 // Members that the lookup hasn't noted.
 static void judge_walked(struct judge *judge, struct span params) {
+    assert(params.bytes >= 2);
     struct json_walk walk;
     json_walk_begin(&walk, judge->body, params);
     for (struct json_item item; json_next(&walk, &item) == JSON_ITEM;)
@@ -155,6 +163,7 @@ static void judge_walked(struct judge *judge, struct span params) {
 }
 
 static void judge_params(struct judge *judge, const struct lookup *lookup) {
+    assert(lookup->type[KEY_PARAMS] == JSON_OBJECT);
     for (unsigned index = 0; index < judge->rule->count; index++) {
         unsigned key = judge->rule->first[index].key;
         if (key != UNGUARDED && lookup_has(lookup, (enum lookup_key)key))
@@ -169,6 +178,7 @@ static void judge_params(struct judge *judge, const struct lookup *lookup) {
 
 // A registration may name its level among its capabilities (HugAI v2 headers, the example of section 3).
 static bool level_stands_inside(const struct judge *judge, const struct field *field) {
+    assert(field->required);
     if (field->kind != LEVEL || strcmp(field->method, "agent/register") != 0)
         return false;
     struct json_item level = json_member(judge->body, judge->capabilities, "governanceLevel");
@@ -176,6 +186,7 @@ static bool level_stands_inside(const struct judge *judge, const struct field *f
 }
 
 static const struct field *find_missing(const struct judge *judge) {
+    assert(!judge->fault);
     for (unsigned index = 0; index < judge->rule->count; index++) {
         const struct field *field = &judge->rule->first[index];
         if (field->required && (judge->met >> index & 1) == 0 && !level_stands_inside(judge, field))
@@ -185,6 +196,7 @@ static const struct field *find_missing(const struct judge *judge) {
 }
 
 bool schema_version_served(const uint8_t *body, const struct lookup *lookup) {
+    assert(lookup->verdict == LOOKUP_GOOD);
     struct span version = lookup->value[KEY_JSONRPC];
     if (!lookup_has(lookup, KEY_JSONRPC))
         return false;
@@ -203,6 +215,7 @@ static bool is_integer(const uint8_t *body, const struct json_item *item) {
 }
 
 static bool error_fits(const uint8_t *body, struct span error) {
+    assert(body[error.at] == '{');
     bool has_code = false, has_message = false, fits = true;
     struct json_walk walk;
     json_walk_begin(&walk, body, error);
@@ -217,6 +230,7 @@ static bool error_fits(const uint8_t *body, struct span error) {
 }
 
 bool schema_outcome_fits(const uint8_t *body, const struct lookup *lookup) {
+    assert(lookup->verdict == LOOKUP_GOOD && lookup->kind == BODY_RESPONSE);
     bool has_error = lookup_has(lookup, KEY_ERROR);
     if (lookup_has(lookup, KEY_RESULT) == has_error)
         return false;
@@ -226,6 +240,7 @@ bool schema_outcome_fits(const uint8_t *body, const struct lookup *lookup) {
 
 struct schema_fault schema_check(const uint8_t *body, const struct lookup *lookup, const char *method,
                                  size_t method_bytes) {
+    assert(lookup->kind == BODY_REQUEST || lookup->kind == BODY_NOTIFICATION);
     if (!schema_version_served(body, lookup))
         return (struct schema_fault){"jsonrpc", "2.0"};
     struct rule rule = rule_of(method, method_bytes);

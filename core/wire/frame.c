@@ -7,11 +7,10 @@
 // It fails: at the first byte that can't stand where it is (fault_at is that byte), at the end of a line
 // whose field breaks a rule (fault_at is the start of its value, or of the line for a field that may not come
 // twice), at the blank line where no Content-Length came (fault_at is the blank line), or when
-// header_bytes_max bytes have come and the block goes on (fault_at is that limit). Each of these hangs on the
-// bytes up to that point alone, never on how many came with a call, so every way of chopping the input ends
-// alike. A fault is for ever.
+// header_bytes_max bytes have come and the block goes on (fault_at is that limit).
 #include "core/wire/frame.h"
 
+#include <assert.h>
 #include <string.h>
 
 #ifdef __SSE2__
@@ -43,6 +42,7 @@ static const bool token[256] = {
 };
 
 static void refuse(struct unit *unit, enum unit_fault fault, uint32_t at) {
+    assert(fault > UNIT_FAULT_NONE && fault < UNIT_FAULTS_COUNT && !unit->sized);
     unit->state = REFUSED;
     unit->fault = fault;
     unit->fault_at = at;
@@ -176,6 +176,7 @@ static enum unit_fault judge_length(struct unit *unit, struct field_text value,
 // Keeps where the Content-Length line lies, its value being good, and whether it may leave the hub as it is.
 static void keep_length_line(struct unit *unit, const uint8_t *frame, struct field_text value,
                              uint32_t line_end) {
+    assert(unit->line_at < line_end && frame[line_end - 1] == '\n');
     unit->length_line_at = unit->line_at;
     unit->length_line_bytes = line_end - unit->line_at;
     unit->canonical = unit->line_at == 0 && memcmp(frame, length_prefix, LENGTH_PREFIX_BYTES) == 0 &&
@@ -231,6 +232,7 @@ static enum unit_fault judge_value(struct unit *unit, enum field field, struct f
 // The line from line_at to line_end, with its CR LF, is whole and its syntax good.
 static void judge_line(struct unit *unit, const uint8_t *frame, uint32_t line_end,
                        const struct unit_limits *limits) {
+    assert(unit->line_at < unit->colon_at && unit->colon_at + 2 < line_end);
     enum field field = field_of(frame + unit->line_at, unit->colon_at - unit->line_at);
     if (field == FIELD_OTHER)
         return;
@@ -241,6 +243,7 @@ static void judge_line(struct unit *unit, const uint8_t *frame, uint32_t line_en
     unit->seen |= (uint8_t)(1u << field);
     struct field_text value =
         field_text_trim((struct field_text){frame + unit->colon_at + 1, frame + line_end - 2});
+    assert(value.start > frame + unit->colon_at && value.end < frame + line_end);
     enum unit_fault fault = judge_value(unit, field, value, limits);
     if (fault != UNIT_FAULT_NONE)
         refuse(unit, fault, (uint32_t)(value.start - frame));
@@ -249,8 +252,7 @@ static void judge_line(struct unit *unit, const uint8_t *frame, uint32_t line_en
 }
 
 // The steps of the scan: each takes the offset of the next byte, of which there is one at least before `end`,
-// and returns the offset it came to. (The offset lives in a register on the way; kept in *unit it costs twice
-// the time.)
+// and returns the offset it came to. (In a register on the way: kept in *unit it costs twice the time.)
 static uint32_t scan_line_start(struct unit *unit, const uint8_t *frame, uint32_t at) {
     if (frame[at] == '\r') {
         unit->state = AT_LAST_LINE_FEED;
@@ -309,6 +311,7 @@ static uint32_t scan_last_line_feed(struct unit *unit, const uint8_t *frame, uin
         refuse(unit, UNIT_FAULT_LENGTH_MISSING, unit->line_at);
         return at;
     }
+    assert(unit->body_bytes > 0);
     unit->state = IN_BODY;
     unit->sized = true;
     unit->body_at = at + 1;
@@ -320,6 +323,7 @@ static uint32_t scan_last_line_feed(struct unit *unit, const uint8_t *frame, uin
 // if it isn't whole, or breaks a limit.
 static void take_canonical_line(struct unit *unit, const uint8_t *frame, uint32_t end,
                                 const struct unit_limits *limits) {
+    assert(unit->at == 0 && unit->seen == 0);
     uint32_t at = LENGTH_PREFIX_BYTES;
     if (end < at + 3 || memcmp(frame, length_prefix, LENGTH_PREFIX_BYTES) != 0 || frame[at] == '0')
         return;
@@ -338,6 +342,7 @@ static void take_canonical_line(struct unit *unit, const uint8_t *frame, uint32_
 
 static void scan_block(struct unit *unit, const uint8_t *frame, uint32_t end,
                        const struct unit_limits *limits) {
+    assert(unit->at <= end);
     uint32_t at = unit->at;
     while (at < end && unit->state < IN_BODY) {
         switch ((enum state)unit->state) {
@@ -387,6 +392,7 @@ uint32_t frame_open_max(const struct unit_limits *limits) {
 }
 
 size_t frame_length_line(char *out, uint64_t body_bytes) {
+    assert(body_bytes <= UINT32_MAX);
     memcpy(out, length_prefix, LENGTH_PREFIX_BYTES);
     size_t count = LENGTH_PREFIX_BYTES + text_digits(out + LENGTH_PREFIX_BYTES, body_bytes);
     memcpy(out + count, "\r\n", 2);

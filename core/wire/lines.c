@@ -1,5 +1,6 @@
 #include "core/wire/lines.h"
 
+#include <assert.h>
 #include <string.h>
 
 static bool is_blank(const uint8_t *bytes, uint32_t count) {
@@ -12,15 +13,18 @@ static bool is_blank(const uint8_t *bytes, uint32_t count) {
 // The line has `bytes` before its end. A text begins with something else than white space, so of a line that
 // isn't blank a byte or two are looked at.
 static enum unit_result close_line(struct unit *unit, const uint8_t *line, uint32_t bytes, uint32_t whole) {
+    assert(!unit->fault && bytes <= whole);
     if (bytes && line[bytes - 1] == '\r')
         bytes--;
     unit->sized = true;
     unit->bytes = whole;
     unit->body_bytes = is_blank(line, bytes) ? 0 : bytes;
+    assert(unit->body_bytes <= unit->bytes);
     return UNIT_WHOLE;
 }
 
 static enum unit_result refuse_line(struct unit *unit, const struct unit_limits *limits) {
+    assert(!unit->sized);
     unit->fault = UNIT_FAULT_BODY_TOO_LARGE;
     unit->fault_at = limits->body_bytes_max;
     return UNIT_BAD;
@@ -28,6 +32,7 @@ static enum unit_result refuse_line(struct unit *unit, const struct unit_limits 
 
 // The line feed within the limit, or behind a CR that stands right behind it; else NULL.
 static const uint8_t *find_feed(const struct unit *unit, const uint8_t *line, uint32_t end, uint32_t max) {
+    assert(unit->at <= end && end <= max + 2);
     uint32_t within = end <= max ? end : max + 1;
     const uint8_t *feed = within > unit->at ? memchr(line + unit->at, '\n', within - unit->at) : NULL;
     if (!feed && end > max + 1 && line[max] == '\r' && line[max + 1] == '\n')
@@ -37,6 +42,7 @@ static const uint8_t *find_feed(const struct unit *unit, const uint8_t *line, ui
 
 enum unit_result lines_scan(struct unit *unit, const uint8_t *line, size_t bytes,
                             const struct unit_limits *limits) {
+    assert(bytes >= unit->at);
     if (unit->sized)
         return UNIT_WHOLE;
     if (unit->fault)
@@ -53,9 +59,11 @@ enum unit_result lines_scan(struct unit *unit, const uint8_t *line, size_t bytes
 }
 
 enum unit_result lines_end(struct unit *unit, const uint8_t *line, size_t bytes) {
+    assert(!unit->sized && bytes >= unit->at);
     return close_line(unit, line, (uint32_t)bytes, (uint32_t)bytes);
 }
 
 uint32_t lines_open_max(const struct unit_limits *limits) {
+    assert(limits->body_bytes_max <= UINT32_MAX - 2);
     return limits->body_bytes_max + sizeof "\r\n" - 1;
 }

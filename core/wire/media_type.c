@@ -4,6 +4,7 @@
 // charset in there.
 #include "core/wire/media_type.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/wire/field_text.h"
@@ -15,6 +16,7 @@ static uint8_t lower(uint8_t byte) {
 // The next byte inside a quoted string, with the backslash of a quoted pair taken off (RFC 9110
 // section 5.6.4).
 static uint8_t take_quoted(struct field_text *text) {
+    assert(text->start < text->end);
     if (*text->start == '\\' && text->start + 1 < text->end)
         text->start++;
     return *text->start++;
@@ -23,6 +25,7 @@ static uint8_t take_quoted(struct field_text *text) {
 // The end of the parameter value at the start of `rest`: the next semicolon outside a quoted string, or the
 // end of all. Null for a quoted string that nothing closes.
 static const uint8_t *parameter_end(struct field_text rest) {
+    assert(rest.start <= rest.end);
     while (rest.start < rest.end && field_text_is_blank(*rest.start))
         rest.start++;
     if (rest.start < rest.end && *rest.start == '"') {
@@ -38,6 +41,7 @@ static const uint8_t *parameter_end(struct field_text rest) {
 }
 
 static bool names_charset(struct field_text name) {
+    assert(name.start <= name.end);
     static const char charset[] = "charset";
     size_t bytes = sizeof charset - 1;
     if ((size_t)(name.end - name.start) != bytes)
@@ -49,6 +53,7 @@ static bool names_charset(struct field_text name) {
 }
 
 static bool names_utf8(struct field_text value) {
+    assert(value.start <= value.end);
     uint8_t name[8]; // longer than either name, so what is cut off here is neither
     size_t bytes = 0;
     bool quoted = value.end - value.start >= 2 && *value.start == '"' && value.end[-1] == '"';
@@ -62,6 +67,7 @@ static bool names_utf8(struct field_text value) {
 }
 
 bool media_type_is_utf8(const uint8_t *value, size_t bytes) {
+    assert(value || bytes == 0);
     const uint8_t *end = value + bytes;
     const uint8_t *at = bytes ? memchr(value, ';', bytes) : NULL;
     while (at && at < end) {
@@ -71,6 +77,7 @@ bool media_type_is_utf8(const uint8_t *value, size_t bytes) {
         bool charset = names_charset(field_text_trim((struct field_text){name, at}));
         const uint8_t *text = at < end && *at == '=' ? at + 1 : at;
         at = parameter_end((struct field_text){text, end});
+        assert(!at || (at >= text && at <= end));
         if (!at || (charset && !names_utf8(field_text_trim((struct field_text){text, at}))))
             return false;
     }

@@ -13,5 +13,6 @@ const char *unit_fault_text(enum unit_fault fault) {
 }
 
 bool unit_fault_is_limit(enum unit_fault fault) {
+    assert(fault > UNIT_FAULT_NONE && fault < UNIT_FAULTS_COUNT);
     return fault == UNIT_FAULT_HEADER_TOO_LARGE || fault == UNIT_FAULT_BODY_TOO_LARGE;
 }
