@@ -105,7 +105,9 @@ static void print_counters(const uint8_t *text, struct span group, char *name, s
 
 static void print_stats(const uint8_t *text, struct span result) {
     char name[SHOW_NAME_BYTES_MAX];
-    print_counters(text, result, name, 0);
+    if (text[result.at] == '{') {
+        print_counters(text, result, name, 0);
+    }
 }
 
 // Asks `method` and prints: --json the result's bytes, else what `print` makes of them.

@@ -255,6 +255,18 @@ test('a hub that sends blank lines, and one that ends in a line', async () => {
   }
 });
 
+test('a hub whose answer has no counters, or no agents', async () => {
+  for (const result of ['1', '[]', '"text"', 'null']) {
+    const bytes = frame(`{"jsonrpc":"2.0","id":1,"result":${result}}`);
+    const other = net.createServer((socket) => socket.once('data', () => socket.end(bytes)).on('error', () => {}));
+    await new Promise((resolve) => other.listen(0, '127.0.0.1', resolve));
+    const address = `tcp://127.0.0.1:${other.address().port}`;
+    assert.equal((await new Client(address, ['stats']).ended(0)).stdout, '', result);
+    assert.match((await new Client(address, ['agents']).ended(0)).stdout, /^AGENT .*\n$/, result);
+    other.close();
+  }
+});
+
 test('every command has a help text', async () => {
   const all = await new Client('-', ['--help']).ended(0);
   const names = [...all.stdout.matchAll(/^  ([a-z]+) {2,}/gm)].map((line) => line[1]);
