@@ -31,8 +31,9 @@ static void settle(struct parcel_pool *pool) {
     pool->unsettled = 0;
 }
 
-// The budget is shared by all shards, so that it costs more than most texts: it is told of many at a time.
-static void count_text(struct parcel_pool *pool, int64_t bytes) {
+// The budget is shared by all shards, so that it costs more than most texts: it is told of many at a
+// time.
+void parcel_pool_count(struct parcel_pool *pool, int64_t bytes) {
     pool->unsettled += bytes;
     if (pool->unsettled > UNSETTLED_MAX || pool->unsettled < -UNSETTLED_MAX)
         settle(pool);
@@ -80,7 +81,7 @@ static void own(struct parcel *parcel, char *text, size_t bytes) {
 static void disown(struct parcel *parcel) {
     if (parcel->text == parcel->inline_text)
         return;
-    count_text(parcel->pool, -(int64_t)parcel->text_bytes);
+    parcel_pool_count(parcel->pool, -(int64_t)parcel->text_bytes);
     memory_give(parcel->text);
 }
 
@@ -102,6 +103,9 @@ static struct parcel *make(struct parcel_pool *pool, enum budget_use use) {
 static struct parcel *take(struct parcel_pool *pool, enum budget_use use) {
     struct parcel *parcel = pool->free;
     assert(!parcel == (pool->free_count == 0));
+    // What it will refer to, or have as text, is memory, too.
+    if (parcel && use == BUDGET_PLENTY && !buffer_budget_has_room(pool->budget, 0, use))
+        return NULL;
     if (parcel) {
         pool->free = parcel->next;
         if (--pool->free_count < pool->idle_count)
@@ -307,13 +311,14 @@ struct parcel *parcel_own(struct parcel_pool *pool, char *text, size_t count) {
         return NULL;
     }
     own(parcel, text, bytes);
-    count_text(pool, (int64_t)bytes);
+    parcel_pool_count(pool, (int64_t)bytes);
     add(parcel, (const uint8_t *)text, count);
     return parcel;
 }
 
 struct parcel *parcel_copy_of(struct parcel_pool *pool, const struct parcel *parcel) {
-    bool fits = buffer_budget_has_room(pool->budget, parcel->bytes + sizeof *parcel, BUDGET_MESSAGE);
+    enum budget_use use = parcel->origin ? BUDGET_PLENTY : BUDGET_RECEIVING;
+    bool fits = buffer_budget_has_room(pool->budget, parcel->bytes + sizeof *parcel, use);
     char *text = fits ? memory_take(parcel->bytes) : NULL;
     struct parcel *copy = text ? parcel_own(pool, text, parcel->bytes) : NULL;
     if (!copy) {

@@ -103,7 +103,7 @@ struct parcel_pool {
     uint32_t made;
     uint32_t shard; // whose it is; constant
     struct buffer_budget *budget;
-    int64_t unsettled; // bytes of texts that the budget doesn't count yet
+    int64_t unsettled; // bytes of texts and the like that the budget doesn't count yet
 };
 
 void parcel_pool_init(struct parcel_pool *pool, struct buffer_budget *budget, uint32_t shard);
@@ -113,6 +113,9 @@ void parcel_pool_trim(struct parcel_pool *pool);
 // The same for those that have been at rest since the last call.
 void parcel_pool_shrink(struct parcel_pool *pool);
 bool parcel_pool_full(const struct parcel_pool *pool);
+// Counts bytes in the budget that are taken (below 0: given back) for parcels on their way, as their texts
+// are.
+void parcel_pool_count(struct parcel_pool *pool, int64_t bytes);
 
 // Each takes room in the budget for what the parcel takes itself, and finds none where its use of the budget
 // has none (buffer.h).

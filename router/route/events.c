@@ -2,30 +2,14 @@
 
 #include <string.h>
 
-#include "core/base/memory.h"
 #include "router/request/refuse.h"
+#include "router/route/misses.h"
 #include "router/route/offering.h"
+#include "router/route/publication.h"
 #include "router/send/batch.h"
 #include "router/send/send.h"
 #include "router/shard/drop.h"
 #include "router/shard/post.h"
-
-// What a publication is made of: a message, or a run.
-struct event {
-    const struct message *message; // NULL: the run
-    const struct event_run *run;
-    uint64_t source;
-    enum governance required;
-    struct reply_to to; // of a request
-    uint32_t count;
-    uint32_t name_bytes;
-    const char *name;
-};
-
-static void release(struct shard *shard, const struct copy *copy) {
-    if (copy->parcel)
-        send_release(shard, copy->parcel);
-}
 
 // --- The source's shard
 
@@ -57,10 +41,6 @@ static bool read_name(struct shard *shard, const struct message *message, char n
     return false;
 }
 
-static bool has_subscribers(const struct shard *shard, uint32_t index) {
-    return atomic_load_explicit(&shard->hub->subscriptions[index], memory_order_acquire) != 0;
-}
-
 static struct parcel *parcel_of(struct shard *shard, const struct event *event) {
     if (event->message)
         return parcel_of_event(shard, event->message);
@@ -73,62 +53,26 @@ static struct parcel *parcel_of(struct shard *shard, const struct event *event) 
 }
 
 // Adds a copy for each shard that has subscribers. Where memory is used up their shard tells them that they
-// missed what is no request. False when it is one, or a mailbox is full.
-static bool make_copies(struct shard *shard, const struct event *event, struct publication *publication) {
-    for (uint32_t index = 0; index < shard->hub->settings.shard_count; index++) {
-        if (!has_subscribers(shard, index))
-            continue;
-        bool crowded = index != shard->index && mailbox_crowded(hub_mailbox(shard->hub, shard->index, index));
-        struct parcel *parcel = crowded ? NULL : parcel_of(shard, event);
-        if (!parcel && (crowded || publication->is_request))
+// missed what is no request; false when it is one.
+static bool make_copies(struct shard *shard, const struct event *event, const struct audience *audience,
+                        struct publication *publication) {
+    for (uint32_t index = 0; index < audience->count; index++) {
+        struct parcel *parcel = parcel_of(shard, event);
+        if (!parcel && publication->is_request)
             return false;
-        publication->copies[publication->copy_count++] =
-            (struct copy){.publication = publication, .parcel = parcel, .shard = index};
+        publication_add(publication, audience->shards[index], parcel);
     }
     return true;
 }
 
-// Of the ends of a run's frames, or of their heads.
-static size_t ends_bytes(const struct event *event) {
-    return event->message ? 0 : event->count * sizeof *event->run->ends;
-}
-
-// Copies, frame ends and heads, and id lie one behind the other.
-static struct publication *publication_take(const struct shard *shard, const struct event *event) {
-    size_t copies_bytes = shard->hub->settings.shard_count * sizeof(struct copy);
-    size_t bytes = sizeof(struct publication) + copies_bytes + 2 * ends_bytes(event) + event->to.id_bytes;
-    struct publication *publication = memory_take(bytes);
-    if (!publication)
-        return NULL;
-    *publication = (struct publication){
-        .source = event->source,
-        .required = event->required,
-        .is_request = event->to.id != NULL,
-        .batch = event->to.batch,
-        .id = (char *)publication->copies + copies_bytes + 2 * ends_bytes(event),
-        .id_bytes = event->to.id_bytes,
-        .count = event->count,
-        .name_bytes = event->name_bytes,
-    };
-    memcpy(publication->name, event->name, event->name_bytes);
-    if (event->to.id_bytes)
-        memcpy(publication->id, event->to.id, event->to.id_bytes);
-    if (!event->message) {
-        publication->ends = (uint32_t *)((char *)publication->copies + copies_bytes);
-        publication->heads = publication->ends + event->count;
-        memcpy(publication->ends, event->run->ends, ends_bytes(event));
-        memcpy(publication->heads, event->run->heads, ends_bytes(event));
-    }
-    return publication;
-}
-
-static struct publication *publication_make(struct shard *shard, const struct event *event) {
-    struct publication *publication = publication_take(shard, event);
-    if (!publication || make_copies(shard, event, publication))
+static struct publication *publication_make(struct shard *shard, const struct event *event,
+                                            const struct audience *audience) {
+    struct publication *publication = publication_take(shard, event, audience->count);
+    if (!publication || make_copies(shard, event, audience, publication))
         return publication;
     while (publication->copy_count)
-        release(shard, &publication->copies[--publication->copy_count]);
-    memory_give(publication);
+        send_release(shard, publication->copies[--publication->copy_count].parcel);
+    publication_give(shard, publication);
     return NULL;
 }
 
@@ -159,7 +103,7 @@ static void report(struct shard *shard, struct copy *copy) {
     if (publication->is_request)
         answer(shard, peer_find(shard, publication->source), publication);
     shard->events_out--;
-    memory_give(publication);
+    publication_give(shard, publication);
 }
 
 // The copy of the source's own shard is the last one to be reported, so that nothing ends in the middle;
@@ -181,14 +125,46 @@ static void send_copies(struct shard *shard, struct publication *publication) {
     report(shard, own);
 }
 
-// False when memory is used up or a mailbox is full.
+// Events, which can be missed, leave half of a mailbox, and of the one by which they come home, to requests:
+// these are refused when it is full.
+static bool is_crowded(const struct shard *shard, const struct audience *audience) {
+    if (shard->events_out >= MAILBOX_MESSAGES / 2)
+        return true;
+    for (uint32_t index = 0; index < audience->count; index++)
+        if (mailbox_crowded(hub_mailbox(shard->hub, shard->index, audience->shards[index])))
+            return true;
+    return false;
+}
+
+// False when it is a request, and memory is used up or a mailbox is crowded. What is none is missed then, by
+// all who subscribed to it.
 static bool publish(struct shard *shard, const struct event *event) {
-    struct publication *publication = publication_make(shard, event);
-    if (!publication)
+    struct audience audience;
+    audience_find(shard, &audience);
+    bool crowded = is_crowded(shard, &audience);
+    struct publication *publication = crowded ? NULL : publication_make(shard, event, &audience);
+    if (publication) {
+        shard->events_out++;
+        send_copies(shard, publication);
+        return true;
+    }
+    if (event->to.id)
         return false;
-    shard->events_out++;
-    send_copies(shard, publication);
+    misses_add(shard, event, crowded ? COUNT_DROP_EVENT_OVERLOADED : COUNT_DROP_EVENT_NO_MEMORY);
     return true;
+}
+
+void events_tell_missed(struct shard *shard) {
+    struct audience audience;
+    audience_find(shard, &audience);
+    if (is_crowded(shard, &audience))
+        return;
+    for (struct publication *publication; (publication = misses_take(shard));) {
+        for (uint32_t index = 0; index < audience.count; index++)
+            publication_add(publication, audience.shards[index], NULL);
+        shard->events_out++;
+        send_copies(shard, publication);
+    }
 }
 
 static void publish_alone(struct shard *shard, const struct message *message, const char *name,
@@ -223,8 +199,7 @@ void events_publish_run(struct shard *shard) {
         .name = run->name,
         .name_bytes = run->name_bytes,
     };
-    if (!publish(shard, &event))
-        drop_several(shard, COUNT_DROP_OVERLOADED, run->source, run->ends[run->count - 1], run->count);
+    publish(shard, &event);
     buffer_drop(run->buffer);
     run->count = 0;
 }

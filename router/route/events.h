@@ -14,7 +14,8 @@
 // A subscriber whose queue is full, or for whose entry in it there is no memory, misses the event, is
 // counted, and is told how many it missed before the next one that it gets, or when its queue has emptied
 // (send.c). A request for which there is no memory at all is refused, and so is one for which a mailbox has
-// no room; a notification goes to nobody then, and is counted.
+// no room; a notification goes to nobody then, and all its subscribers are told that they missed it
+// (misses.h).
 #pragma once
 
 #include "router/request/message.h"
@@ -28,6 +29,13 @@ void events_publish(struct shard *shard, const struct message *message);
 static inline void events_flush(struct shard *shard) {
     if (shard->run.count)
         events_publish_run(shard);
+}
+// Tells who missed events of this shard's sources, if there is room for that now.
+void events_tell_missed(struct shard *shard);
+// The same, once a turn.
+static inline void events_follow(struct shard *shard) {
+    if (shard->misses || shard->missed_unnamed)
+        events_tell_missed(shard);
 }
 // MAIL_EVENT and MAIL_HEARD.
 void events_arrived(struct shard *shard, struct mail *mail);

@@ -31,7 +31,7 @@ static uint32_t fitting(const struct shard *shard, const struct peer *peer,
     size_t waiting = outbox_footprint(&peer->connection.outbox), max = shard_limits(shard)->queue_bytes_max;
     uint32_t count = 0;
     *bytes = 0;
-    if (publication->count == 1) {
+    if (!publication->ends) {
         *bytes = waiting < max ? parcel_bytes : 0;
         return waiting < max;
     }
@@ -104,7 +104,7 @@ static uint32_t send_first(struct shard *shard, struct offering *offering, struc
     const struct publication *publication = offering->copy->publication;
     const struct wire *wire = peer->transport->wire;
     struct parcel *origin = offering->copy->parcel;
-    if (origin && wire->one_line)
+    if (wire->one_line)
         origin = origin_on_one_line(shard, offering);
     if (origin && publication->ends && wire != &wire_framed)
         return send_each(shard, publication, peer, origin, count);
@@ -127,6 +127,10 @@ static uint32_t offer(struct shard *shard, struct offering *offering, struct pee
         drop_several(shard, COUNT_DROP_EVENT_GOVERNANCE, peer->name, all, publication->count);
         return 0;
     }
+    if (!copy->parcel) {
+        miss(shard, peer, publication->missed_as, 0, publication->count);
+        return 0;
+    }
     uint32_t count = fitting(shard, peer, publication, all, &bytes);
     uint32_t sent = send_first(shard, offering, peer, count, bytes);
     stats_add(&shard->stats, COUNT_EVENTS_DELIVERED, sent);
@@ -135,15 +139,27 @@ static uint32_t offer(struct shard *shard, struct offering *offering, struct pee
     return sent;
 }
 
+static void offer_to(struct shard *shard, struct offering *offering, struct copy *copy, struct peer *peer) {
+    copy->subscribers++;
+    copy->delivered += offer(shard, offering, peer);
+}
+
+static void offer_to_everybody(struct shard *shard, struct offering *offering, struct copy *copy) {
+    for (uint32_t slot = 0; slot < shard->peers.capacity; slot++) {
+        struct peer *peer = shard->peers.slots[slot];
+        if (peer && peer->subscriber.count)
+            offer_to(shard, offering, copy, peer);
+    }
+}
+
 // Each subscriber once, however many of its patterns match.
-void offering_to_all(struct shard *shard, struct copy *copy) {
+static void offer_to_matching(struct shard *shard, struct offering *offering, struct copy *copy) {
     struct topics *topics = &shard->agents.topics;
     const struct publication *publication = copy->publication;
     struct topic *matches[TOPICS_MATCH_MAX];
     size_t count = topics_match(topics, publication->name, publication->name_bytes, matches);
     struct peer *source =
         connection_shard(publication->source) == shard->index ? peer_find(shard, publication->source) : NULL;
-    struct offering offering = {.copy = copy};
     uint64_t stamp = ++topics->stamp;
     if (source)
         source->subscriber.stamp = stamp;
@@ -154,10 +170,17 @@ void offering_to_all(struct shard *shard, struct copy *copy) {
             if (subscriber->stamp == stamp)
                 continue;
             subscriber->stamp = stamp;
-            copy->subscribers++;
-            copy->delivered += offer(shard, &offering, list_entry(subscriber, struct peer, subscriber));
+            offer_to(shard, offering, copy, list_entry(subscriber, struct peer, subscriber));
         }
     }
+}
+
+void offering_to_all(struct shard *shard, struct copy *copy) {
+    struct offering offering = {.copy = copy};
+    if (copy->publication->any_name)
+        offer_to_everybody(shard, &offering, copy);
+    else
+        offer_to_matching(shard, &offering, copy);
     if (offering.flat)
         send_release(shard, offering.flat);
     if (copy->parcel)

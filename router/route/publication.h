@@ -1,39 +1,36 @@
-// An event on its way to its subscribers (events.h), as the shards that it reaches know it.
+// How events under way are made.
 #pragma once
 
-#include "core/base/governance.h"
-#include "core/base/mail.h"
-#include "core/send/parcel.h"
+#include "router/request/message.h"
+#include "router/shard/publication.h"
 
-struct batch;
-
-// One shard's share of an event.
-struct copy {
-    struct mail mail;
-    struct publication *publication;
-    struct parcel *parcel; // the subscribers' shares have it as their origin; NULL: it found no memory
-    uint32_t subscribers;  // other than the source
-    uint32_t delivered;
-    uint32_t shard;
-};
-
-// One event under way, or a run of them. It belongs to the source's shard; while copies are out, the others
-// read what is constant, and each writes to its copy.
-struct publication {
-    uint64_t source;          // connection; constant
-    enum governance required; // constant
-    bool is_request;
-    uint32_t awaited; // copies that have not come home
-    uint32_t subscribers;
-    uint32_t delivered;
-    uint32_t copy_count;
-    struct batch *batch;
-    char *id; // of a request, behind the copies
-    uint32_t id_bytes;
-    uint32_t count;  // of events; constant, as all below
-    uint32_t *ends;  // of a run's frames, behind the id; NULL: it is none
-    uint32_t *heads; // how long their header blocks are
+// What a publication is made of: a message, or a run.
+struct event {
+    const struct message *message; // NULL: the run
+    const struct event_run *run;
+    uint64_t source;
+    enum governance required;
+    struct reply_to to; // of a request
+    uint32_t count;
     uint32_t name_bytes;
-    char name[EVENT_BYTES_MAX];
-    struct copy copies[];
+    const char *name;
 };
+
+// Which shards have subscribers.
+struct audience {
+    uint32_t count;
+    uint8_t shards[SHARDS_MAX];
+};
+void audience_find(const struct shard *shard, struct audience *audience);
+
+// One with room for so many copies, of which it has none yet; NULL when memory is used up, or the part of the
+// budget that events may take. Its shard gives it back.
+struct publication *publication_take(struct shard *shard, const struct event *event, uint32_t copies);
+// The same for an event that is missed: without a run's frames, with room for a copy for each shard. It
+// counts in the budget, but finds room there as long as there is memory.
+struct publication *publication_take_missed(struct shard *shard, const struct event *event);
+// Makes one of the shard's reserve a missed event's; NULL: none of it is left.
+struct publication *publication_spare(struct shard *shard, const struct event *event);
+void publication_give(struct shard *shard, struct publication *publication);
+// Adds a copy for a shard; the parcel is taken over.
+void publication_add(struct publication *publication, uint32_t shard, struct parcel *parcel);

@@ -73,6 +73,7 @@ struct hub {
     _Atomic uint64_t *slowest;      // of [shard]: the rank of its slowest sender, set by the shard
     _Atomic uint64_t waiting_ms;    // when a shard last saw that a frame had waited for long
     _Atomic uint64_t give_way_ms;   // when a slow sender may be closed for it
+    _Atomic uint64_t relieved_ms;   // when a shard last closed a slow reader
     _Atomic uint32_t phase;         // enum hub_phase
     _Atomic uint32_t phase_waiting; // shards that have not finished this phase
 };

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "core/base/memory.h"
+#include "router/shard/publication.h"
 
 // --- Opening and closing
 
@@ -47,6 +48,25 @@ static void init_tables(struct shard *shard) {
     atomic_init(&shard->asleep, false);
 }
 
+static bool make_reserve(struct shard *shard) {
+    size_t bytes = sizeof(struct publication) + shard->hub->settings.shard_count * sizeof(struct copy);
+    for (unsigned left = RESERVE_COUNT; left > 0; left--) {
+        struct publication *publication = memory_take_zeroed(1, bytes + EVENT_BYTES_MAX);
+        if (!publication)
+            return false;
+        publication->next = shard->reserve;
+        shard->reserve = publication;
+    }
+    return true;
+}
+
+static void give_reserve(struct shard *shard) {
+    for (struct publication *publication; (publication = shard->reserve);) {
+        shard->reserve = publication->next;
+        memory_give(publication);
+    }
+}
+
 static int open_io(struct shard *shard, const char **why) {
     const struct hub_settings *settings = &shard->hub->settings;
     struct io_options options = {.pool = &shard->buffers,
@@ -70,8 +90,12 @@ int shard_open(struct shard **out, struct hub *hub, uint32_t index, const char *
     shard->index = index;
     shard->hub = hub;
     init_tables(shard);
-    int failed = open_io(shard, why);
+    int failed = -ENOMEM;
+    *why = "memory is used up";
+    if (make_reserve(shard))
+        failed = open_io(shard, why);
     if (failed) {
+        give_reserve(shard);
         memory_give(shard);
         return failed;
     }
@@ -92,6 +116,7 @@ void shard_close(struct shard *shard) {
     kept_deinit(&shard->kept);
     parcel_pool_deinit(&shard->parcels);
     buffer_pool_deinit(&shard->buffers);
+    give_reserve(shard);
     memory_give(shard->peers.slots);
     memory_give(shard->peers.generations);
     memory_give(shard->peers.free);

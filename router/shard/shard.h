@@ -33,7 +33,11 @@ enum timer_kind { TIMER_PENDING, TIMER_PEER, TIMER_ACCEPT, TIMER_DRAIN, TIMER_SH
 #define TOKEN_JOURNAL  (UINT64_C(1) << 42)
 
 struct journal;
+struct publication;
 struct transport;
+
+// Missed events that are known by their names though there is no memory.
+enum { RESERVE_COUNT = 8 };
 
 struct peer_slots {
     struct peer **slots;
@@ -64,6 +68,10 @@ struct shard {
     struct stats stats;
 
     struct event_run run;
+    struct publication *misses;  // to be told to their subscribers (misses.h)
+    struct publication *reserve; // for more of them, made with the shard
+    uint32_t misses_count;
+    uint32_t missed_unnamed; // events that are known by number alone
     struct untaken untaken;
 
     struct list to_send;                  // struct peer.to_send

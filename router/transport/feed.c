@@ -191,6 +191,15 @@ static bool should_stay(const struct shard *shard, const struct peer *peer, cons
            !buffer_budget_tight(shard->buffers.budget);
 }
 
+// Whether it must stay, because there is no memory to move to: the buffer's is there. A frame that is larger
+// than the buffer waits for its own.
+static bool must_stay(struct shard *shard, struct peer *peer, const struct buffer *buffer, uint32_t at,
+                      uint32_t end) {
+    uint32_t bytes = end - at, lacking = peer->unit.sized ? peer->unit.bytes : bytes + 1;
+    bool can = lacking <= buffer->capacity - at || may_wait(shard, peer, bytes);
+    return can && !make_room(shard, peer, wanted(shard, peer, bytes));
+}
+
 static void stay(const struct shard *shard, struct peer *peer, struct buffer *buffer, uint32_t at,
                  uint32_t end) {
     buffer_hold(buffer);
@@ -220,7 +229,7 @@ static void feed_buffer(struct shard *shard, struct peer *peer, struct buffer *b
         }
         case UNIT_OPEN:
         case UNIT_PARTIAL:
-            if (should_stay(shard, peer, buffer, at, end)) {
+            if (should_stay(shard, peer, buffer, at, end) || must_stay(shard, peer, buffer, at, end)) {
                 stay(shard, peer, buffer, at, end);
                 at = end;
             } else {

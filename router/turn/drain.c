@@ -52,6 +52,10 @@ static void enter(struct shard *shard, enum hub_phase phase) {
     }
 }
 
+static bool events_are_home(const struct shard *shard) {
+    return shard->events_out == 0 && !shard->misses && !shard->missed_unnamed;
+}
+
 // What was answered has also been written: no outbox holds anything, or its peer doesn't read within the
 // drain's time.
 static bool all_sent(const struct shard *shard) {
@@ -67,12 +71,12 @@ static bool finished(struct shard *shard) {
     switch (shard->phase) {
     case HUB_DRAINING:
         return shard->drain_over || (shard->pending.count == 0 && shard->entries_out == 0 &&
-                                     shard->events_out == 0 && post_quiet(shard) && all_sent(shard));
+                                     events_are_home(shard) && post_quiet(shard) && all_sent(shard));
     case HUB_CLOSING:
         return shard->peers.count == 0 && !accept_is_listening(shard);
     case HUB_STOPPED:
         return parcel_pool_full(&shard->parcels) && shard->orders_out == 0 && shard->entries_out == 0 &&
-               shard->events_out == 0 && post_quiet(shard);
+               events_are_home(shard) && post_quiet(shard);
     default:
         return false;
     }

@@ -62,6 +62,27 @@ static struct peer *largest_waiting(const struct shard *shard) {
     return largest;
 }
 
+// Closes a reader that is slow, or a source whose batches hold much for long; whether there was one.
+static bool close_holder(struct shard *shard, size_t bytes_min) {
+    uint64_t now_ms = shard_now_ms(shard), since_ms = now_ms > WAIT_MS ? now_ms - WAIT_MS : 0;
+    struct peer *slow = slowest(shard, bytes_min);
+    struct peer *holder = slow ? NULL : batch_holder(shard, since_ms, bytes_min);
+    if (slow)
+        peer_close(shard, slow, COUNT_CLOSED_SLOW_READER);
+    else if (holder)
+        peer_close(shard, holder, COUNT_CLOSED_NO_MEMORY);
+    if (slow || holder)
+        atomic_store_explicit(&shard->hub->relieved_ms, now_ms, memory_order_relaxed);
+    return slow || holder;
+}
+
+// Whether a reader was closed a moment ago, here or on another shard: what it held comes home, and more may
+// follow.
+static bool was_relieved(const struct shard *shard) {
+    uint64_t relieved_ms = atomic_load_explicit(&shard->hub->relieved_ms, memory_order_relaxed);
+    return relieved_ms && shard_now_ms(shard) < relieved_ms + NEWS_MS;
+}
+
 // --- Frames that trickle in
 
 // Whether a large frame has waited long, here or on another shard.
@@ -164,12 +185,13 @@ static bool close_large_sender(struct shard *shard, const struct slow_senders *s
 }
 
 // Smaller frames don't wait, so they could take what is left for receiving: when they hold as much as that
-// is, they make way at once.
+// is, they make way at once, unless a slow reader can: who isn't read because of that one looks slow, too.
 static bool close_small_sender(struct shard *shard, const struct slow_senders *senders) {
     uint64_t share = shard_limits(shard)->memory_bytes_max / 16 / shard->hub->settings.shard_count;
     if (!senders->small || senders->small_bytes < share || !buffer_budget_tight(&shard->hub->budget))
         return false;
-    peer_close(shard, senders->small, COUNT_CLOSED_NO_MEMORY);
+    if (!close_holder(shard, 1))
+        peer_close(shard, senders->small, COUNT_CLOSED_NO_MEMORY);
     return true;
 }
 
@@ -193,28 +215,19 @@ static bool is_short(struct shard *shard) {
     return anew || buffer_budget_tight(budget);
 }
 
-// Gives back what lies at rest; whether that was worth it.
+// Gives back what lies at rest, also what the allocator keeps of it: another shard can't have that. Whether
+// it was worth it.
 static bool trim(struct shard *shard) {
     uint64_t before = used(shard);
     buffer_pool_trim(&shard->buffers);
     parcel_pool_trim(&shard->parcels);
+    memory_collect();
     return used(shard) + shard_limits(shard)->memory_bytes_max / 16 <= before;
 }
 
-// Closes a reader that is slow, or a source whose batches hold much for long; whether there was one.
-static bool close_holder(struct shard *shard, size_t bytes_min) {
-    uint64_t now_ms = shard_now_ms(shard), since_ms = now_ms > WAIT_MS ? now_ms - WAIT_MS : 0;
-    struct peer *slow = slowest(shard, bytes_min);
-    struct peer *holder = slow ? NULL : batch_holder(shard, since_ms, bytes_min);
-    if (slow)
-        peer_close(shard, slow, COUNT_CLOSED_SLOW_READER);
-    else if (holder)
-        peer_close(shard, holder, COUNT_CLOSED_NO_MEMORY);
-    return slow || holder;
-}
-
+// Senders go when no shard has slow readers left.
 static void close_one(struct shard *shard) {
-    if (close_holder(shard, HELD_BYTES_MIN) || close_slow_sender(shard) ||
+    if (close_holder(shard, HELD_BYTES_MIN) || was_relieved(shard) || close_slow_sender(shard) ||
         buffer_pool_can_take(&shard->buffers))
         return;
     struct peer *waiting = largest_waiting(shard);
@@ -253,6 +266,5 @@ void pressure_relieve(struct shard *shard) {
     shard->relief_ms = shard_now_ms(shard) + RELIEF_PAUSE_MS;
     if (!trim(shard))
         close_one(shard);
-    if (!list_empty(&shard->starved))
-        shard_wake_others(shard);
+    shard_wake_others(shard);
 }

@@ -5,6 +5,7 @@
 #include "router/request/answer.h"
 #include "router/request/journal.h"
 #include "router/route/audit_log.h"
+#include "router/route/events.h"
 #include "router/send/behind.h"
 #include "router/send/send.h"
 #include "router/shard/post.h"
@@ -125,11 +126,12 @@ static bool is_over(const struct shard *shard) {
 }
 
 // Whether others have posted, ended or changed anything that this shard has not seen, or it has itself queued
-// something behind the sends of its turn: who is closed for memory's sake had asked others.
+// something behind the sends of its turn: who is closed for memory's sake had asked others. Events that were
+// missed are told of as soon as another one has read its mail.
 static bool has_news(struct shard *shard) {
     const struct hub *hub = shard->hub;
-    return !post_quiet(shard) || !list_empty(&shard->to_send) || atomic_load(&hub->phase) != shard->phase ||
-           hub_settings(hub) != shard->settings || is_over(shard);
+    return !post_quiet(shard) || shard->misses || shard->missed_unnamed || !list_empty(&shard->to_send) ||
+           atomic_load(&hub->phase) != shard->phase || hub_settings(hub) != shard->settings || is_over(shard);
 }
 
 // Hands all that was noted to the kernel and waits. First says that this shard sleeps, then looks once more
@@ -154,6 +156,7 @@ bool turn_take(struct shard *shard) {
     expire(shard);
     drain_follow(shard);
     endings_carry_out(shard);
+    events_follow(shard);
     send_flush_all(shard);
     endings_carry_out(shard);
     pressure_relieve(shard);

@@ -43,9 +43,10 @@ static struct {
     struct limits limits; // as at the start
     struct one listeners[CROWD_MAX], publisher, pinger;
     unsigned listener_count, to_publish, published, reloads, pings;
-    bool awake; // listeners read
-    bool sure;  // no fault of this run loses events untold
-    bool waits; // for the answer to a ping
+    bool awake;  // listeners read
+    bool sure;   // no fault of this run loses events untold
+    bool faulty; // faults may end the publisher
+    bool waits;  // for the answer to a ping
     uint64_t since_ns;
 } flood;
 
@@ -132,7 +133,8 @@ void flood_open(struct run *run, const struct world_options *options) {
     if (!flood.on)
         return;
     flood.limits = options->limits;
-    flood.sure = !options->no_memory && !options->faults.reset && !options->mailbox_room;
+    flood.sure = !options->faults.reset;
+    flood.faulty = options->no_memory || options->faults.reset;
     flood.listener_count = 4 + random_below(run->random, CROWD_MAX - 4);
     flood.to_publish = 100 + random_below(run->random, 1500);
     for (unsigned index = 0; index < flood.listener_count; index++) {
@@ -237,6 +239,8 @@ void flood_rest(const struct run *run) {
     if (flood.waits)
         kernel_fail("a ping is never answered");
     const struct cable *publisher = flood.publisher.cable;
+    if (!publisher && !flood.faulty && !run->profile.drain_early)
+        kernel_fail("the publisher was closed, which reads");
     bool all_read = publisher && cable_unread(publisher) == 0 && flood.awake;
     for (unsigned index = 0; index < flood.listener_count; index++) {
         const struct one *one = &flood.listeners[index];

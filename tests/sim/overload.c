@@ -33,6 +33,37 @@ static void the_slowest_reader_goes_first(void **state) {
     }
 }
 
+// Subscribers that read nothing take all the memory; who publishes, and reads, goes on.
+static void a_publisher_outlasts_readers_that_take_nothing(void **state) {
+    (void)state;
+    static struct scene scene;
+    enum { READERS = 24, ROUNDS = 60, EVENTS = 60 };
+    for (uint32_t shards = 1; shards <= 3; shards++) {
+        struct party *readers[READERS];
+        open_small(&scene, shards);
+        struct party *publisher = party_join(&scene);
+        for (unsigned index = 0; index < READERS; index++) {
+            readers[index] = party_join(&scene);
+            party_ask(readers[index], "hub/subscribe", 0, "\"events\":[\"*\"]");
+            scene_settle(&scene);
+            readers[index]->deaf = true;
+        }
+        for (unsigned round = 0; round < ROUNDS; round++) {
+            for (unsigned event = 0; event < EVENTS; event++)
+                party_tell(publisher, "event", 1000, "\"event\":\"e%u\"", event % 7);
+            scene_pass(&scene, 20 * (uint64_t)MILLISECOND);
+        }
+        assert_false(cable_hub_closed(publisher->cable));
+        assert_int_equal(counted(&scene, COUNT_EVENTS_RECEIVED), ROUNDS * EVENTS);
+        assert_true(counted(&scene, COUNT_CLOSED_SLOW_READER) > 0);
+        assert_int_equal(counted(&scene, COUNT_CLOSED_NO_MEMORY), 0);
+        for (unsigned index = 0; index < READERS; index++)
+            party_leave(readers[index]);
+        scene_check(&scene);
+        scene_close(&scene);
+    }
+}
+
 // What an unread queue holds is counted to the last byte, be it small frames that were copied or the hub's
 // own answers.
 static void answers_that_nobody_reads_count(void **state) {
@@ -258,6 +289,7 @@ int main(void) {
         cmocka_unit_test(lists_that_nobody_reads_are_few),
         cmocka_unit_test(a_list_without_memory_is_not_made),
         cmocka_unit_test(the_slowest_reader_goes_first),
+        cmocka_unit_test(a_publisher_outlasts_readers_that_take_nothing),
         cmocka_unit_test(answers_that_nobody_reads_count),
         cmocka_unit_test(a_large_frame_waits_for_memory),
     };

@@ -185,6 +185,8 @@ static void check_sleep(const struct world *world) {
         bool waits = fiber_ended(world->fibers[from]) || sim_io_waits(world->shards[from]->io);
         if (waits)
             check_mail(world, from);
+        if (waits && sleeps(world, from) && world->shards[from]->misses)
+            kernel_fail("shard %u sleeps though missed events are to be told", from);
         if (waits && sleeps(world, from) && !list_empty(&world->shards[from]->to_send))
             kernel_fail("shard %u sleeps though something is to be sent", from);
         if (waits && !fiber_ended(world->fibers[from]))
