@@ -86,11 +86,15 @@ static bool send_share(struct shard *shard, struct peer *peer, struct parcel *sh
     return false;
 }
 
-// The first `count` events of a run, each by itself; how many there was memory for.
+// The first `count` events of a run, each by itself, so that each takes an entry of the queue; how many there
+// was room and memory for.
 static uint32_t send_each(struct shard *shard, const struct publication *publication, struct peer *peer,
                           struct parcel *origin, uint32_t count) {
     uint32_t sent = 0;
-    for (struct parcel *share; sent < count && (share = parcel_share(&shard->parcels, origin)); sent++) {
+    for (; sent < count && send_has_room(shard, peer); sent++) {
+        struct parcel *share = parcel_share(&shard->parcels, origin);
+        if (!share)
+            break;
         parcel_narrow(share, body_of(publication, sent));
         if (!send_share(shard, peer, share))
             break;
@@ -134,7 +138,8 @@ static uint32_t offer(struct shard *shard, struct offering *offering, struct pee
     uint32_t count = fitting(shard, peer, publication, all, &bytes);
     uint32_t sent = send_first(shard, offering, peer, count, bytes);
     stats_add(&shard->stats, COUNT_EVENTS_DELIVERED, sent);
-    miss(shard, peer, COUNT_DROP_EVENT_NO_MEMORY, bytes, count - sent);
+    bool full = sent && sent < count && !send_has_room(shard, peer);
+    miss(shard, peer, full ? COUNT_DROP_EVENT_OVERLOADED : COUNT_DROP_EVENT_NO_MEMORY, bytes, count - sent);
     miss(shard, peer, COUNT_DROP_EVENT_OVERLOADED, all - bytes, publication->count - count);
     return sent;
 }
