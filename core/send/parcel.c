@@ -411,10 +411,9 @@ struct parcel *parcel_flat(struct parcel_pool *pool, const struct parcel *parcel
 }
 
 static void flatten(struct parcel *parcel) {
-    if (!parcel_breaks(parcel))
-        return;
-    assert(!parcel->origin);
-    replace_breaks(parcel);
+    assert(!parcel->origin || !parcel_breaks(parcel));
+    if (!parcel->origin && parcel_breaks(parcel))
+        replace_breaks(parcel);
 }
 
 // The whole block lies right before the body, or its rest behind the length line does: it is made a part of

@@ -10,24 +10,34 @@ static bool is_blank(const uint8_t *bytes, uint32_t count) {
     return true;
 }
 
+static enum unit_result refuse_line(struct unit *unit, enum unit_fault fault, uint32_t at) {
+    assert(!unit->sized);
+    unit->fault = fault;
+    unit->fault_at = at;
+    return UNIT_BAD;
+}
+
+// A web page can have a browser send what it likes, but behind a request line: METHOD TARGET HTTP/1.1.
+static bool is_http(const uint8_t *line, uint32_t bytes) {
+    static const char version[] = " HTTP/1.1";
+    enum { VERSION_BYTES = sizeof version - 1, NAME_BYTES = sizeof " HTTP/" - 1 };
+    return bytes > VERSION_BYTES && line[0] >= 'A' && line[0] <= 'Z' &&
+           memcmp(line + bytes - VERSION_BYTES, version, NAME_BYTES) == 0;
+}
+
 // The line has `bytes` before its end. A text begins with something else than white space, so of a line that
 // isn't blank a byte or two are looked at.
 static enum unit_result close_line(struct unit *unit, const uint8_t *line, uint32_t bytes, uint32_t whole) {
     assert(!unit->fault && bytes <= whole);
     if (bytes && line[bytes - 1] == '\r')
         bytes--;
+    if (is_http(line, bytes))
+        return refuse_line(unit, UNIT_FAULT_HTTP, 0);
     unit->sized = true;
     unit->bytes = whole;
     unit->body_bytes = is_blank(line, bytes) ? 0 : bytes;
     assert(unit->body_bytes <= unit->bytes);
     return UNIT_WHOLE;
-}
-
-static enum unit_result refuse_line(struct unit *unit, const struct unit_limits *limits) {
-    assert(!unit->sized);
-    unit->fault = UNIT_FAULT_BODY_TOO_LARGE;
-    unit->fault_at = limits->body_bytes_max;
-    return UNIT_BAD;
 }
 
 // The line feed within the limit, or behind a CR that stands right behind it; else NULL.
@@ -54,7 +64,7 @@ enum unit_result lines_scan(struct unit *unit, const uint8_t *line, size_t bytes
         return close_line(unit, line, (uint32_t)(feed - line), (uint32_t)(feed - line) + 1);
     unit->at = end;
     if (end == open_max || (end > max && line[max] != '\r'))
-        return refuse_line(unit, limits);
+        return refuse_line(unit, UNIT_FAULT_BODY_TOO_LARGE, max);
     return UNIT_OPEN;
 }
 

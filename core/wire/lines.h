@@ -1,7 +1,8 @@
 // One JSON text a line. A line feed ends it, whatever stands before: JSON escapes those in strings. A CR
 // before it is white space and belongs to no body, and a line of white space alone is nothing.
 //
-// It fails when body_bytes_max bytes have come and the line goes on (fault_at is that limit).
+// It fails when body_bytes_max bytes have come and the line goes on (fault_at is that limit), and at a request line
+// of HTTP: a web page could have a browser send whatever it likes behind one, and that would be carried out.
 #pragma once
 
 #include "core/wire/unit.h"
@@ -12,7 +13,7 @@
 enum unit_result lines_scan(struct unit *unit, const uint8_t *line, size_t bytes,
                             const struct unit_limits *limits);
 // The stream has ended behind these bytes, for which lines_scan said UNIT_OPEN: they are a line without its
-// line feed. UNIT_WHOLE.
+// line feed. UNIT_WHOLE or UNIT_BAD.
 enum unit_result lines_end(struct unit *unit, const uint8_t *line, size_t bytes);
 // As many bytes as a line can have while its length isn't known.
 uint32_t lines_open_max(const struct unit_limits *limits);

@@ -30,7 +30,8 @@ enum unit_result {
     X(UNIT_FAULT_CHARSET, "the charset must be utf-8")                                                       \
     X(UNIT_FAULT_HEADER_TOO_LARGE, "the header block is over the limit")                                     \
     X(UNIT_FAULT_BODY_TOO_LARGE, "the body is over the limit")                                               \
-    X(UNIT_FAULT_LATE, "the frame was not whole in time")
+    X(UNIT_FAULT_LATE, "the frame was not whole in time")                                                    \
+    X(UNIT_FAULT_HTTP, "this is a line of HTTP")
 
 enum unit_fault {
     UNIT_FAULT_NONE,

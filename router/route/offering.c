@@ -28,6 +28,7 @@ static void miss(struct shard *shard, struct peer *peer, enum counter counter, s
 // under the bound, and how many bytes these are.
 static uint32_t fitting(const struct shard *shard, const struct peer *peer,
                         const struct publication *publication, size_t parcel_bytes, size_t *bytes) {
+    size_t each = peer->transport->wire == &wire_framed ? 0 : sizeof(struct parcel); // besides its bytes
     size_t waiting = outbox_footprint(&peer->connection.outbox), max = shard_limits(shard)->queue_bytes_max;
     uint32_t count = 0;
     *bytes = 0;
@@ -35,7 +36,7 @@ static uint32_t fitting(const struct shard *shard, const struct peer *peer,
         *bytes = waiting < max ? parcel_bytes : 0;
         return waiting < max;
     }
-    for (; count < publication->count && waiting + *bytes < max; count++)
+    for (; count < publication->count && waiting + *bytes + count * each < max; count++)
         *bytes = publication->ends[count];
     return count;
 }

@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 
 #include "core/base/memory.h"
-#include "router/shard/peer.h"
 
 static uint32_t slot_of(uint64_t connection) {
     return connection_slot(connection);

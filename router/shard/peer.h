@@ -4,6 +4,7 @@
 //     OPEN ──peer's end──▶ ENDED ─────last answer sent─────▶ CLOSING ──kernel let go──▶ gone
 //       │                                                       ▲
 //       ├──exit, hub's end──▶ LINGERING ──all sent──▶ SHUT ─────┤ read, or 1 s
+//       │   (from ENDED, too)
 //       └──framing error────▶ SILENCED ───all sent─────┘
 //
 // An error of the socket, a limit, or the hub's end lead from everywhere to CLOSING. Agents of a connection

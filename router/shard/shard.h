@@ -84,7 +84,7 @@ struct shard {
     struct timer shrink_timer;            // armed while memory lies at rest (pressure.c)
     struct timer behind_timer;            // armed while anybody is waited for (behind.c)
     uint64_t refused;                     // of the budget's refusals, how many were known then
-    struct mail *orders;                  // deferred until the mail before them is read (mail.c)
+    struct mail *orders;                  // deferred until the mail before them is read (inbox.c)
     struct mail **orders_last;
 
     enum hub_phase phase;  // as this shard has seen it

@@ -10,7 +10,7 @@
 #include "router/send/send.h"
 #include "router/shard/probe.h"
 
-enum { PARTIAL_BYTES_MIN = 512 };
+enum { PARTIAL_BYTES_MIN = 512, OPEN_DOUBLE_BYTES = 1024 * 1024 };
 
 // --- Framing errors
 
@@ -45,6 +45,7 @@ static bool move_to(const struct shard *shard, struct peer *peer, struct buffer 
     if (!buffer)
         return false;
     peer->partial_ms = shard_tick(shard);
+    assert(!old || buffer->capacity >= peer->partial_bytes);
     if (old)
         memcpy(buffer->bytes, old->bytes + peer->partial_at, peer->partial_bytes);
     buffer_drop(old);
@@ -63,17 +64,41 @@ static bool make_room_for_frame(struct shard *shard, struct peer *peer) {
     return has_room(peer, bytes) || move_to(shard, peer, buffer_take_large(&shard->buffers, bytes));
 }
 
-// Room for what has come of a unit whose length isn't known, and for some of the rest: better for twice as
-// much, so that what has come isn't moved often.
+// What a unit whose length isn't known gets room for, to hold `bytes` of it: twice as much, and a large one as much
+// as it could need, so that it doesn't hold much while it waits for more. While it is moved it has both. A limit
+// may have been lowered since it began.
+static uint32_t room_while_open(const struct shard *shard, const struct peer *peer, uint32_t bytes) {
+    uint32_t most = peer->transport->wire->open_max(&shard->unit_limits), held = 0;
+    uint32_t wish = bytes < PARTIAL_BYTES_MIN ? PARTIAL_BYTES_MIN : bytes * 2;
+    if (bytes <= RECEIVE_BUFFER_BYTES) {
+        wish = wish < RECEIVE_BUFFER_BYTES ? wish : RECEIVE_BUFFER_BYTES;
+    } else {
+        held = peer->partial ? peer->partial->capacity : 0;
+        wish = bytes <= OPEN_DOUBLE_BYTES ? bytes * 2 : most;
+    }
+    wish = wish < most ? wish : most;
+    while (wish > bytes && !buffer_pool_could_take(&shard->buffers, wish + held))
+        wish = bytes + (wish - bytes) / 2;
+    return wish > bytes ? wish : bytes;
+}
+
+// Where there isn't so much, something less may be there.
+static struct buffer *take_while_open(struct shard *shard, uint32_t bytes, uint32_t room) {
+    struct buffer *buffer = buffer_take_large(&shard->buffers, room);
+    while (!buffer && room - bytes > ARRIVAL_BYTES_MAX) {
+        room = bytes + (room - bytes) / 2;
+        buffer = buffer_take_large(&shard->buffers, room);
+    }
+    return buffer;
+}
+
 static bool make_room_while_open(struct shard *shard, struct peer *peer, uint32_t bytes) {
-    uint32_t open_max = peer->transport->wire->open_max(&shard->unit_limits);
-    uint32_t most = bytes < open_max ? open_max : bytes;
-    uint32_t twice = bytes < PARTIAL_BYTES_MIN ? PARTIAL_BYTES_MIN : bytes < most / 2 ? bytes * 2 : most;
+    uint32_t room = room_while_open(shard, peer, bytes);
     if (has_room(peer, bytes))
         return true;
-    if (twice <= RECEIVE_BUFFER_BYTES)
-        return move_to(shard, peer, buffer_take_sized(&shard->buffers, twice));
-    return move_to(shard, peer, buffer_take_large(&shard->buffers, twice));
+    return move_to(shard, peer,
+                   room <= RECEIVE_BUFFER_BYTES ? buffer_take_sized(&shard->buffers, room)
+                                                : take_while_open(shard, bytes, room));
 }
 
 // Room for what has come of it, and no more.
@@ -82,10 +107,15 @@ static bool make_room_for_part(struct shard *shard, struct peer *peer, uint32_t 
 }
 
 // A large frame waits until there is memory for it, if that can ever be; what has come of it is kept
-// meanwhile.
+// meanwhile. Of a unit whose length isn't known that is held beside what it is moved to, and the hub has some
+// memory for itself.
 static bool may_wait(const struct shard *shard, const struct peer *peer, uint32_t bytes) {
-    uint32_t whole = peer->unit.sized ? peer->unit.bytes : bytes;
-    return whole > RECEIVE_BUFFER_BYTES && buffer_pool_could_take(&shard->buffers, whole);
+    if (peer->unit.sized)
+        return peer->unit.bytes > RECEIVE_BUFFER_BYTES &&
+               buffer_pool_could_take(&shard->buffers, peer->unit.bytes);
+    uint64_t both = bytes + (uint64_t)(peer->partial ? peer->partial->capacity : 0), own = both / 3;
+    return bytes > RECEIVE_BUFFER_BYTES && both + own <= UINT32_MAX &&
+           buffer_pool_could_take(&shard->buffers, (uint32_t)(both + own));
 }
 
 // Room for `bytes` of the frame, better for more of it.
@@ -95,13 +125,12 @@ static bool make_room(struct shard *shard, struct peer *peer, uint32_t bytes) {
     return may_wait(shard, peer, bytes) && make_room_for_part(shard, peer, bytes);
 }
 
-// How many of `count` bytes may be taken in before the scanner must look: all that the frame lacks, or, as
-// long as its header block isn't whole, as many as that may have. That may be less by now than has come: then
-// the scanner says so with the next byte.
+// How many of `count` bytes may be taken in before the scanner must look: all that the unit lacks, or, as long
+// as its length isn't known, as many as it may have until then.
 static uint32_t wanted(const struct shard *shard, const struct peer *peer, uint32_t count) {
     uint32_t whole =
         peer->unit.sized ? peer->unit.bytes : peer->transport->wire->open_max(&shard->unit_limits);
-    uint32_t lacking = peer->partial_bytes < whole ? whole - peer->partial_bytes : 1;
+    uint32_t lacking = whole > peer->partial_bytes ? whole - peer->partial_bytes : 1; // a limit was lowered
     return count < lacking ? count : lacking;
 }
 

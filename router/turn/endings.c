@@ -57,7 +57,7 @@ static void carry_out(struct shard *shard, struct peer *peer) {
     case PEER_SILENCED:
         let_linger(shard, peer);
         break;
-    case PEER_SHUT: // nothing is left to be done when it comes this far
+    case PEER_SHUT: // all was sent before the ending was carried out
         leave(shard, peer);
         break;
     case PEER_CLOSING:

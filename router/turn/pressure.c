@@ -225,10 +225,34 @@ static bool trim(struct shard *shard) {
     return used(shard) + shard_limits(shard)->memory_bytes_max / 16 <= before;
 }
 
+// Units whose length isn't known hold what has come while they wait for memory, and when they hold much, they
+// might wait for each other. Of those that have waited long, the one of which least has come; NULL where they
+// don't hold much.
+static struct peer *least_waiting_open(const struct shard *shard) {
+    uint64_t held = 0, much = shard_limits(shard)->memory_bytes_max / 4 / shard->hub->settings.shard_count;
+    struct peer *least = NULL;
+    for (struct list *node = shard->starved.next; node != &shard->starved; node = node->next) {
+        struct peer *peer = list_entry(node, struct peer, starved);
+        if (peer->unit.sized || !peer_lacks_room(peer) || shard_since(shard, peer->heard_ms) < WAIT_MS)
+            continue;
+        held += peer->partial->capacity;
+        if (!least || peer->partial_bytes < least->partial_bytes)
+            least = peer;
+    }
+    return held >= much ? least : NULL;
+}
+
+static bool close_waiting_open(struct shard *shard) {
+    struct peer *peer = least_waiting_open(shard);
+    if (peer)
+        peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+    return peer != NULL;
+}
+
 // Senders go when no shard has slow readers left.
 static void close_one(struct shard *shard) {
     if (close_holder(shard, HELD_BYTES_MIN) || was_relieved(shard) || close_slow_sender(shard) ||
-        buffer_pool_can_take(&shard->buffers))
+        close_waiting_open(shard) || buffer_pool_can_take(&shard->buffers))
         return;
     struct peer *waiting = largest_waiting(shard);
     if (waiting)

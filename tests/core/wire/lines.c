@@ -127,6 +127,23 @@ static void a_fault_tells_the_limit_and_is_for_ever(void **state) {
     assert_false(unit.sized);
 }
 
+static void a_request_line_of_http_is_refused(void **state) {
+    (void)state;
+    static const char *const bad[] = {"GET / HTTP/1.1\r\n", "POST /x HTTP/1.0\n", "A B HTTP/2.0\r\n"};
+    static const char *const good[] = {"HTTP/1.1\n", "GET /\n", "\"GET / HTTP/1.1\n", "get / HTTP/1.1\n"};
+    struct unit_limits limits = {.header_bytes_max = 1, .body_bytes_max = 64};
+    struct unit unit;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        unit_begin(&unit);
+        assert_int_equal(go_on(&unit, bad[i], strlen(bad[i]), &limits), UNIT_BAD);
+        assert_int_equal(unit.fault, UNIT_FAULT_HTTP);
+    }
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        unit_begin(&unit);
+        assert_int_equal(go_on(&unit, good[i], strlen(good[i]), &limits), UNIT_WHOLE);
+    }
+}
+
 // What is taken in before the scanner looks is enough for it to tell.
 static void tells_at_the_open_limit(void **state) {
     (void)state;
@@ -163,6 +180,7 @@ int main(void) {
         cmocka_unit_test(holds_the_limit),
         cmocka_unit_test(a_fault_tells_the_limit_and_is_for_ever),
         cmocka_unit_test(tells_at_the_open_limit),
+        cmocka_unit_test(a_request_line_of_http_is_refused),
         cmocka_unit_test(the_last_line_needs_no_end),
     };
     return cmocka_run_group_tests(tests, map_input, unmap_input);
