@@ -9,6 +9,7 @@
 #include "core/base/text.h"
 #include "core/lookup/lookup.h"
 #include "core/requests/pending.h"
+#include "core/send/envelope.h"
 #include "core/send/outbox.h"
 #include "core/wire/frame.h"
 

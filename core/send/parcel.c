@@ -9,11 +9,6 @@
 // Parcels at rest beyond this many go back to the allocator.
 enum { FREE_COUNT_MAX = 16 * 1024, UNSETTLED_MAX = 64 * 1024 };
 
-// Behind the length line of a block that has no other fields.
-static const char block_end[] = "\r\n";
-// It stands behind the line, before what holes are filled with.
-enum { HEAD_BYTES_MAX = WIRE_HEAD_BYTES_MAX + sizeof block_end - 1 };
-
 void parcel_pool_init(struct parcel_pool *pool, struct buffer_budget *budget, uint32_t shard) {
     assert(shard < SHARDS_MAX);
     *pool = (struct parcel_pool){.budget = budget, .shard = shard};
@@ -284,8 +279,8 @@ bool parcel_fill(struct parcel *parcel, const struct piece *texts) {
     size_t sum = 0;
     for (unsigned index = 0; index < parcel->hole_count; index++)
         sum += texts[index].count;
-    char *to = parcel->inline_text + HEAD_BYTES_MAX;
-    if (sum > PARCEL_TEXT_BYTES - HEAD_BYTES_MAX) {
+    char *to = parcel->inline_text + PARCEL_HEAD_BYTES_MAX;
+    if (sum > PARCEL_TEXT_BYTES - PARCEL_HEAD_BYTES_MAX) {
         if (!make_text(parcel, sum))
             return false;
         to = parcel->text;
@@ -365,184 +360,4 @@ void parcel_enclose(struct parcel *parcel, const char *before) {
     parcel->bytes += pieces[0].count;
     parcel->block = NULL;
     parcel->canonical = false;
-}
-
-// --- The envelope
-
-static bool is_break(uint8_t byte) {
-    return byte == '\r' || byte == '\n';
-}
-
-static bool piece_breaks(const uint8_t *bytes, size_t count) {
-    return memchr(bytes, '\n', count) || memchr(bytes, '\r', count);
-}
-
-bool parcel_breaks(const struct parcel *parcel) {
-    for (unsigned index = 0; index < parcel->piece_count; index++)
-        if (parcel->pieces[index].count &&
-            piece_breaks(parcel->pieces[index].bytes, parcel->pieces[index].count))
-            return true;
-    return false;
-}
-
-bool parcel_stretch_breaks(const struct parcel *parcel, struct span body) {
-    const struct piece *stretch = &parcel->pieces[0];
-    assert(parcel->piece_count == 1 && body.at + body.bytes <= stretch->count);
-    return piece_breaks((const uint8_t *)stretch->bytes + body.at, body.bytes);
-}
-
-static void replace_breaks(struct parcel *parcel) {
-    for (unsigned index = 0; index < parcel->piece_count; index++) {
-        union {
-            const void *from;
-            uint8_t *to;
-        } unconst = {.from = parcel->pieces[index].bytes}; // what is received is sent, and const there
-        for (size_t at = 0; at < parcel->pieces[index].count; at++)
-            if (is_break(unconst.to[at]))
-                unconst.to[at] = ' ';
-    }
-}
-
-struct parcel *parcel_flat(struct parcel_pool *pool, const struct parcel *parcel) {
-    struct parcel *flat = parcel_copy_of(pool, parcel);
-    if (flat)
-        replace_breaks(flat);
-    return flat;
-}
-
-static void flatten(struct parcel *parcel) {
-    assert(!parcel->origin || !parcel_breaks(parcel));
-    if (!parcel->origin && parcel_breaks(parcel))
-        replace_breaks(parcel);
-}
-
-// The whole block lies right before the body, or its rest behind the length line does: it is made a part of
-// the first piece.
-static void grow_backwards(struct parcel *parcel, size_t bytes) {
-    struct piece *first = &parcel->pieces[0];
-    assert(first->bytes == parcel->block + parcel->block_bytes && bytes <= parcel->block_bytes);
-    *first = (struct piece){(const uint8_t *)first->bytes - bytes, first->count + bytes};
-    parcel->bytes += bytes;
-}
-
-// The fields that came with the body, and the block's end.
-static void put_fields(struct parcel *parcel) {
-    assert(parcel->line_at + parcel->line_bytes <= parcel->block_bytes);
-    size_t after = parcel->block_bytes - parcel->line_at - parcel->line_bytes;
-    if (parcel->line_at) {
-        parcel->head_fields |= PARCEL_BEFORE;
-        parcel->bytes += parcel->line_at;
-    }
-    if (parcel->pieces[0].bytes == parcel->block + parcel->block_bytes) {
-        grow_backwards(parcel, after);
-    } else {
-        parcel->head_fields |= PARCEL_AFTER;
-        parcel->bytes += after;
-    }
-}
-
-static void put_head(struct parcel *parcel, const struct wire *wire, size_t body_bytes) {
-    if (wire->has_fields && parcel->canonical) {
-        grow_backwards(parcel, parcel->block_bytes);
-        return;
-    }
-    size_t count = wire->head ? wire->head(parcel->inline_text, body_bytes) : 0;
-    if (wire->has_fields && parcel->block) {
-        put_fields(parcel);
-    } else if (wire->has_fields) {
-        memcpy(parcel->inline_text + count, block_end, sizeof block_end - 1);
-        count += sizeof block_end - 1;
-    }
-    assert(count <= HEAD_BYTES_MAX); // what fills holes lies behind that
-    parcel->head_bytes = (uint8_t)count;
-    parcel->bytes += count;
-}
-
-static void put_behind(struct parcel *parcel, const char *text) {
-    add(parcel, (const uint8_t *)text, strlen(text));
-}
-
-void parcel_dress(struct parcel *parcel, const struct wire *wire) {
-    assert(!parcel->dressed && !parcel->unfinished && parcel->hole_count == 0);
-    if (wire->one_line)
-        flatten(parcel);
-    put_head(parcel, wire, parcel->bytes);
-    put_behind(parcel, wire->tail);
-    parcel->dressed = true;
-}
-
-void parcel_dress_chain(struct parcel *first, const struct wire *wire, size_t bytes, const char *behind) {
-    size_t behind_bytes = strlen(behind);
-    for (struct parcel *parcel = first; parcel; parcel = parcel->next) {
-        assert(!parcel->dressed && parcel->hole_count == 0);
-        assert(parcel->unfinished == (parcel->next != NULL));
-        if (wire->one_line)
-            flatten(parcel);
-        if (parcel == first)
-            put_head(parcel, wire, bytes + behind_bytes);
-        if (!parcel->unfinished) {
-            put_behind(parcel, behind);
-            put_behind(parcel, wire->tail);
-        }
-        parcel->dressed = true;
-    }
-}
-
-// The pieces around a spliced value are short, and a call costs more than copying them.
-static void copy(uint8_t *out, const uint8_t *from, size_t count) {
-    if (count > 32) {
-        memcpy(out, from, count);
-    } else if (count >= 16) {
-        memcpy(out, from, 16);
-        memcpy(out + count - 16, from + count - 16, 16);
-    } else if (count >= 8) {
-        memcpy(out, from, 8);
-        memcpy(out + count - 8, from + count - 8, 8);
-    } else {
-        for (size_t at = 0; at < count; at++)
-            out[at] = from[at];
-    }
-}
-
-static struct piece field_piece(const struct parcel *parcel, unsigned which) {
-    assert(parcel->block && (which == PARCEL_BEFORE || which == PARCEL_AFTER));
-    uint32_t behind = parcel->line_at + parcel->line_bytes;
-    return which == PARCEL_BEFORE ? (struct piece){parcel->block, parcel->line_at}
-                                  : (struct piece){parcel->block + behind, parcel->block_bytes - behind};
-}
-
-static uint8_t *copy_fields(const struct parcel *parcel, uint8_t *out) {
-    for (unsigned which = PARCEL_BEFORE; which <= PARCEL_AFTER; which++) {
-        struct piece piece = field_piece(parcel, which);
-        if (parcel->head_fields & which) {
-            copy(out, piece.bytes, piece.count);
-            out += piece.count;
-        }
-    }
-    return out;
-}
-
-void parcel_copy(const struct parcel *parcel, uint8_t *out) {
-    copy(out, (const uint8_t *)parcel->inline_text, parcel->head_bytes);
-    out += parcel->head_bytes;
-    if (parcel->head_fields)
-        out = copy_fields(parcel, out);
-    for (unsigned index = 0; index < parcel->piece_count; index++) {
-        copy(out, parcel->pieces[index].bytes, parcel->pieces[index].count);
-        out += parcel->pieces[index].count;
-    }
-}
-
-unsigned parcel_pieces(const struct parcel *parcel, struct piece out[PARCEL_STRETCHES_MAX]) {
-    unsigned count = 0;
-    if (parcel->head_bytes)
-        out[count++] = (struct piece){parcel->inline_text, parcel->head_bytes};
-    for (unsigned which = PARCEL_BEFORE; which <= PARCEL_AFTER; which++)
-        if (parcel->head_fields & which)
-            out[count++] = field_piece(parcel, which);
-    for (unsigned index = 0; index < parcel->piece_count; index++)
-        if (parcel->pieces[index].count)
-            out[count++] = parcel->pieces[index];
-    assert(count <= parcel_stretches(parcel));
-    return count;
 }

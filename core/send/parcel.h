@@ -5,7 +5,7 @@
 //     buffer                   text               buffer
 //
 // Before the body there is room for an envelope, which is put on when the parcel is queued for its receiver
-// (parcel_dress): what stands there depends on the receiver's wire, and on the header fields that came with
+// (envelope.h): what stands there depends on the receiver's wire, and on the header fields that came with
 // the body.
 //
 // A parcel belongs to the shard that made it, as does the buffer it refers to. It may be lent to another
@@ -31,6 +31,8 @@ enum {
     // puts before one stands where there is one hole alone.)
     PARCEL_PIECES_MAX = (PARCEL_HOLES_MAX + 1) + PARCEL_HOLES_MAX + 1,
     PARCEL_TEXT_BYTES = 64,
+    // Of them, what stands before all else: a length line and an empty one. Behind it lies what fills holes.
+    PARCEL_HEAD_BYTES_MAX = WIRE_HEAD_BYTES_MAX + 2,
 };
 
 // Where it waits in an outbox: what is sent first, last.
@@ -157,19 +159,6 @@ struct parcel *parcel_drop(struct parcel *parcel);
 // Makes the body a part of an array: puts a mark before it, a static text, and takes away what came with it.
 void parcel_enclose(struct parcel *parcel, const char *before);
 
-// Puts the envelope on, for a receiver of this wire. It needs no memory. Where the wire has one line a body,
-// the body's line breaks become spaces where they lie: nobody else may read it. A share is the exception: its
-// origin must have none (parcel_breaks).
-void parcel_dress(struct parcel *parcel, const struct wire *wire);
-// The same for a body of several parcels, `bytes` in all, from first to last; `behind` is put at its end.
-void parcel_dress_chain(struct parcel *first, const struct wire *wire, size_t bytes, const char *behind);
-// Whether there is a line break in the body.
-bool parcel_breaks(const struct parcel *parcel);
-// Whether there is one in a body of a stretch: a span of it.
-bool parcel_stretch_breaks(const struct parcel *parcel, struct span body);
-// As parcel_copy_of, with a space in place of each byte of a line break: those of a stretch's header blocks,
-// too.
-struct parcel *parcel_flat(struct parcel_pool *pool, const struct parcel *parcel);
 // Of a share of a stretch, leaves one frame's body, undressed: `body` is a span of the stretch.
 void parcel_narrow(struct parcel *parcel, struct span body);
 

@@ -342,7 +342,6 @@ static void take_canonical_line(struct unit *unit, const uint8_t *frame, uint32_
 
 static void scan_block(struct unit *unit, const uint8_t *frame, uint32_t end,
                        const struct unit_limits *limits) {
-    assert(unit->at <= end);
     uint32_t at = unit->at;
     while (at < end && unit->state < IN_BODY) {
         switch ((enum state)unit->state) {

@@ -1,5 +1,6 @@
 #include "router/route/offering.h"
 
+#include "core/send/envelope.h"
 #include "router/send/send.h"
 #include "router/shard/drop.h"
 

@@ -1,5 +1,6 @@
 #include "router/send/batch.h"
 
+#include "core/send/envelope.h"
 #include <assert.h>
 
 #include "router/send/send.h"

@@ -1,5 +1,6 @@
 #include "router/send/send.h"
 
+#include "core/send/envelope.h"
 #include <assert.h>
 
 #include "core/base/text.h"

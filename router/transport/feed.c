@@ -9,8 +9,7 @@
 #include "router/send/reply.h"
 #include "router/send/send.h"
 #include "router/shard/probe.h"
-
-enum { PARTIAL_BYTES_MIN = 512, OPEN_DOUBLE_BYTES = 1024 * 1024 };
+#include "router/transport/partial.h"
 
 // --- Framing errors
 
@@ -38,92 +37,6 @@ static void refuse_framing(struct shard *shard, struct peer *peer) {
 }
 
 // --- Frames of which the end has not come
-
-// Moves the partial frame to other memory; false when that is NULL.
-static bool move_to(const struct shard *shard, struct peer *peer, struct buffer *buffer) {
-    struct buffer *old = peer->partial;
-    if (!buffer)
-        return false;
-    peer->partial_ms = shard_tick(shard);
-    assert(!old || buffer->capacity >= peer->partial_bytes);
-    if (old)
-        memcpy(buffer->bytes, old->bytes + peer->partial_at, peer->partial_bytes);
-    buffer_drop(old);
-    peer->partial = buffer;
-    peer->partial_at = 0;
-    return true;
-}
-
-static bool has_room(const struct peer *peer, uint32_t bytes) {
-    return peer->partial && peer->partial->capacity - peer->partial_at >= bytes;
-}
-
-// Room for all of the frame, whose header block is whole.
-static bool make_room_for_frame(struct shard *shard, struct peer *peer) {
-    uint32_t bytes = peer->unit.bytes;
-    return has_room(peer, bytes) || move_to(shard, peer, buffer_take_large(&shard->buffers, bytes));
-}
-
-// What a unit whose length isn't known gets room for, to hold `bytes` of it: twice as much, and a large one as much
-// as it could need, so that it doesn't hold much while it waits for more. While it is moved it has both. A limit
-// may have been lowered since it began.
-static uint32_t room_while_open(const struct shard *shard, const struct peer *peer, uint32_t bytes) {
-    uint32_t most = peer->transport->wire->open_max(&shard->unit_limits), held = 0;
-    uint32_t wish = bytes < PARTIAL_BYTES_MIN ? PARTIAL_BYTES_MIN : bytes * 2;
-    if (bytes <= RECEIVE_BUFFER_BYTES) {
-        wish = wish < RECEIVE_BUFFER_BYTES ? wish : RECEIVE_BUFFER_BYTES;
-    } else {
-        held = peer->partial ? peer->partial->capacity : 0;
-        wish = bytes <= OPEN_DOUBLE_BYTES ? bytes * 2 : most;
-    }
-    wish = wish < most ? wish : most;
-    while (wish > bytes && !buffer_pool_could_take(&shard->buffers, wish + held))
-        wish = bytes + (wish - bytes) / 2;
-    return wish > bytes ? wish : bytes;
-}
-
-// Where there isn't so much, something less may be there.
-static struct buffer *take_while_open(struct shard *shard, uint32_t bytes, uint32_t room) {
-    struct buffer *buffer = buffer_take_large(&shard->buffers, room);
-    while (!buffer && room - bytes > ARRIVAL_BYTES_MAX) {
-        room = bytes + (room - bytes) / 2;
-        buffer = buffer_take_large(&shard->buffers, room);
-    }
-    return buffer;
-}
-
-static bool make_room_while_open(struct shard *shard, struct peer *peer, uint32_t bytes) {
-    uint32_t room = room_while_open(shard, peer, bytes);
-    if (has_room(peer, bytes))
-        return true;
-    return move_to(shard, peer,
-                   room <= RECEIVE_BUFFER_BYTES ? buffer_take_sized(&shard->buffers, room)
-                                                : take_while_open(shard, bytes, room));
-}
-
-// Room for what has come of it, and no more.
-static bool make_room_for_part(struct shard *shard, struct peer *peer, uint32_t bytes) {
-    return has_room(peer, bytes) || move_to(shard, peer, buffer_take_sized(&shard->buffers, bytes));
-}
-
-// A large frame waits until there is memory for it, if that can ever be; what has come of it is kept
-// meanwhile. Of a unit whose length isn't known that is held beside what it is moved to, and the hub has some
-// memory for itself.
-static bool may_wait(const struct shard *shard, const struct peer *peer, uint32_t bytes) {
-    if (peer->unit.sized)
-        return peer->unit.bytes > RECEIVE_BUFFER_BYTES &&
-               buffer_pool_could_take(&shard->buffers, peer->unit.bytes);
-    uint64_t both = bytes + (uint64_t)(peer->partial ? peer->partial->capacity : 0), own = both / 3;
-    return bytes > RECEIVE_BUFFER_BYTES && both + own <= UINT32_MAX &&
-           buffer_pool_could_take(&shard->buffers, (uint32_t)(both + own));
-}
-
-// Room for `bytes` of the frame, better for more of it.
-static bool make_room(struct shard *shard, struct peer *peer, uint32_t bytes) {
-    if (peer->unit.sized ? make_room_for_frame(shard, peer) : make_room_while_open(shard, peer, bytes))
-        return true;
-    return may_wait(shard, peer, bytes) && make_room_for_part(shard, peer, bytes);
-}
 
 // How many of `count` bytes may be taken in before the scanner must look: all that the unit lacks, or, as long
 // as its length isn't known, as many as it may have until then.
@@ -173,7 +86,7 @@ static enum unit_result scan_partial(const struct shard *shard, struct peer *pee
 // was closed.
 static uint32_t take_in(struct shard *shard, struct peer *peer, const uint8_t *bytes, uint32_t count) {
     count = wanted(shard, peer, count);
-    if (!make_room(shard, peer, peer->partial_bytes + count)) {
+    if (!partial_make_room(shard, peer, peer->partial_bytes + count)) {
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
         return 0;
     }
@@ -225,8 +138,8 @@ static bool should_stay(const struct shard *shard, const struct peer *peer, cons
 static bool must_stay(struct shard *shard, struct peer *peer, const struct buffer *buffer, uint32_t at,
                       uint32_t end) {
     uint32_t bytes = end - at, lacking = peer->unit.sized ? peer->unit.bytes : bytes + 1;
-    bool can = lacking <= buffer->capacity - at || may_wait(shard, peer, bytes);
-    return can && !make_room(shard, peer, wanted(shard, peer, bytes));
+    bool can = lacking <= buffer->capacity - at || partial_may_wait(shard, peer, bytes);
+    return can && !partial_make_room(shard, peer, wanted(shard, peer, bytes));
 }
 
 static void stay(const struct shard *shard, struct peer *peer, struct buffer *buffer, uint32_t at,
@@ -291,11 +204,6 @@ static void feed_bytes(struct shard *shard, struct peer *peer, const struct io_e
         peer_watch(shard, peer);
 }
 
-static bool make_room_for_rest(struct shard *shard, struct peer *peer) {
-    return peer->unit.sized ? make_room_for_frame(shard, peer)
-                            : make_room_while_open(shard, peer, peer->partial_bytes + 1);
-}
-
 // Says where the rest of a large frame is wanted. Its memory may still be what was enough for a part of its
 // header block.
 static void want_rest(struct shard *shard, struct peer *peer) {
@@ -304,8 +212,8 @@ static void want_rest(struct shard *shard, struct peer *peer) {
         lacking = peer->unit.bytes - peer->partial_bytes;
     bool direct = lacking > ARRIVAL_BYTES_MAX ||
                   (lacking && peer->connection.receiving == RECEIVING_NOTHING && peer->connection.large);
-    if ((direct || peer_lacks_room(peer)) && !make_room_for_rest(shard, peer)) {
-        if (!may_wait(shard, peer, peer->partial_bytes + 1))
+    if ((direct || peer_lacks_room(peer)) && !partial_make_room_for_rest(shard, peer)) {
+        if (!partial_may_wait(shard, peer, peer->partial_bytes + 1))
             peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
         direct = false;
     }
@@ -332,17 +240,9 @@ static void go_on(struct shard *shard, struct peer *peer) {
     connection_receive(&peer->connection, shard->io);
 }
 
-// Nothing comes any more that counts, and nothing is being received into it: the rest of a frame neither. Its
-// sender may stay for long, for answers.
-static void forget_partial(struct peer *peer) {
-    buffer_drop(peer->partial);
-    peer->partial = NULL;
-    peer->partial_bytes = 0;
-}
-
 static void forget_unless_direct(struct peer *peer) {
     if (peer->connection.receiving != RECEIVING_DIRECT)
-        forget_partial(peer);
+        partial_forget(peer);
 }
 
 // What is received straight into the frame comes to its end first.
@@ -377,7 +277,7 @@ static void end(struct shard *shard, struct peer *peer, const struct io_event *e
         peer_close(shard, peer, COUNTERS_COUNT);
     else
         peer_ended(shard, peer);
-    forget_partial(peer);
+    partial_forget(peer);
     if (peer->state != PEER_CLOSING)
         connection_watch(&peer->connection, shard->io);
 }

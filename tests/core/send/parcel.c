@@ -13,6 +13,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/memory.h"
+#include "core/send/envelope.h"
 #include "core/send/parcel.h"
 #include "core/wire/frame.h"
 

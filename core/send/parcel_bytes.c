@@ -1,0 +1,64 @@
+// Where the bytes of a parcel lie, in their order.
+#include <assert.h>
+#include <string.h>
+
+#include "core/send/parcel.h"
+
+// The pieces around a spliced value are short, and a call costs more than copying them.
+static void copy(uint8_t *out, const uint8_t *from, size_t count) {
+    if (count > 32) {
+        memcpy(out, from, count);
+    } else if (count >= 16) {
+        memcpy(out, from, 16);
+        memcpy(out + count - 16, from + count - 16, 16);
+    } else if (count >= 8) {
+        memcpy(out, from, 8);
+        memcpy(out + count - 8, from + count - 8, 8);
+    } else {
+        for (size_t at = 0; at < count; at++)
+            out[at] = from[at];
+    }
+}
+
+static struct piece field_piece(const struct parcel *parcel, unsigned which) {
+    assert(parcel->block && (which == PARCEL_BEFORE || which == PARCEL_AFTER));
+    uint32_t behind = parcel->line_at + parcel->line_bytes;
+    return which == PARCEL_BEFORE ? (struct piece){parcel->block, parcel->line_at}
+                                  : (struct piece){parcel->block + behind, parcel->block_bytes - behind};
+}
+
+static uint8_t *copy_fields(const struct parcel *parcel, uint8_t *out) {
+    for (unsigned which = PARCEL_BEFORE; which <= PARCEL_AFTER; which++) {
+        struct piece piece = field_piece(parcel, which);
+        if (parcel->head_fields & which) {
+            copy(out, piece.bytes, piece.count);
+            out += piece.count;
+        }
+    }
+    return out;
+}
+
+void parcel_copy(const struct parcel *parcel, uint8_t *out) {
+    copy(out, (const uint8_t *)parcel->inline_text, parcel->head_bytes);
+    out += parcel->head_bytes;
+    if (parcel->head_fields)
+        out = copy_fields(parcel, out);
+    for (unsigned index = 0; index < parcel->piece_count; index++) {
+        copy(out, parcel->pieces[index].bytes, parcel->pieces[index].count);
+        out += parcel->pieces[index].count;
+    }
+}
+
+unsigned parcel_pieces(const struct parcel *parcel, struct piece out[PARCEL_STRETCHES_MAX]) {
+    unsigned count = 0;
+    if (parcel->head_bytes)
+        out[count++] = (struct piece){parcel->inline_text, parcel->head_bytes};
+    for (unsigned which = PARCEL_BEFORE; which <= PARCEL_AFTER; which++)
+        if (parcel->head_fields & which)
+            out[count++] = field_piece(parcel, which);
+    for (unsigned index = 0; index < parcel->piece_count; index++)
+        if (parcel->pieces[index].count)
+            out[count++] = parcel->pieces[index];
+    assert(count <= parcel_stretches(parcel));
+    return count;
+}

@@ -1,0 +1,105 @@
+#include "router/transport/partial.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { PARTIAL_BYTES_MIN = 512, OPEN_DOUBLE_BYTES = 1024 * 1024 };
+
+// Moves the partial frame to other memory; false when that is NULL.
+static bool move_to(const struct shard *shard, struct peer *peer, struct buffer *buffer) {
+    struct buffer *old = peer->partial;
+    if (!buffer)
+        return false;
+    peer->partial_ms = shard_tick(shard);
+    assert(!old || buffer->capacity >= peer->partial_bytes);
+    if (old)
+        memcpy(buffer->bytes, old->bytes + peer->partial_at, peer->partial_bytes);
+    buffer_drop(old);
+    peer->partial = buffer;
+    peer->partial_at = 0;
+    return true;
+}
+
+static bool has_room(const struct peer *peer, uint32_t bytes) {
+    return peer->partial && peer->partial->capacity - peer->partial_at >= bytes;
+}
+
+// Room for all of the frame, whose header block is whole.
+static bool make_room_for_frame(struct shard *shard, struct peer *peer) {
+    uint32_t bytes = peer->unit.bytes;
+    return has_room(peer, bytes) || move_to(shard, peer, buffer_take_large(&shard->buffers, bytes));
+}
+
+// What a unit whose length isn't known gets room for, to hold `bytes` of it: twice as much, and a large one as much
+// as it could need, so that it doesn't hold much while it waits for more. While it is moved it has both. A limit
+// may have been lowered since it began.
+static uint32_t room_while_open(const struct shard *shard, const struct peer *peer, uint32_t bytes) {
+    uint32_t most = peer->transport->wire->open_max(&shard->unit_limits), held = 0;
+    uint32_t wish = bytes < PARTIAL_BYTES_MIN ? PARTIAL_BYTES_MIN : bytes * 2;
+    if (bytes <= RECEIVE_BUFFER_BYTES) {
+        wish = wish < RECEIVE_BUFFER_BYTES ? wish : RECEIVE_BUFFER_BYTES;
+    } else {
+        held = peer->partial ? peer->partial->capacity : 0;
+        wish = bytes <= OPEN_DOUBLE_BYTES ? bytes * 2 : most;
+    }
+    wish = wish < most ? wish : most;
+    while (wish > bytes && !buffer_pool_could_take(&shard->buffers, wish + held))
+        wish = bytes + (wish - bytes) / 2;
+    return wish > bytes ? wish : bytes;
+}
+
+// Where there isn't so much, something less may be there.
+static struct buffer *take_while_open(struct shard *shard, uint32_t bytes, uint32_t room) {
+    struct buffer *buffer = buffer_take_large(&shard->buffers, room);
+    while (!buffer && room - bytes > ARRIVAL_BYTES_MAX) {
+        room = bytes + (room - bytes) / 2;
+        buffer = buffer_take_large(&shard->buffers, room);
+    }
+    return buffer;
+}
+
+static bool make_room_while_open(struct shard *shard, struct peer *peer, uint32_t bytes) {
+    uint32_t room = room_while_open(shard, peer, bytes);
+    if (has_room(peer, bytes))
+        return true;
+    return move_to(shard, peer,
+                   room <= RECEIVE_BUFFER_BYTES ? buffer_take_sized(&shard->buffers, room)
+                                                : take_while_open(shard, bytes, room));
+}
+
+// Room for what has come of it, and no more.
+static bool make_room_for_part(struct shard *shard, struct peer *peer, uint32_t bytes) {
+    return has_room(peer, bytes) || move_to(shard, peer, buffer_take_sized(&shard->buffers, bytes));
+}
+
+// A large frame waits until there is memory for it, if that can ever be; what has come of it is kept
+// meanwhile. Of a unit whose length isn't known that is held beside what it is moved to, and the hub has some
+// memory for itself.
+bool partial_may_wait(const struct shard *shard, const struct peer *peer, uint32_t bytes) {
+    if (peer->unit.sized)
+        return peer->unit.bytes > RECEIVE_BUFFER_BYTES &&
+               buffer_pool_could_take(&shard->buffers, peer->unit.bytes);
+    uint64_t both = bytes + (uint64_t)(peer->partial ? peer->partial->capacity : 0), own = both / 3;
+    return bytes > RECEIVE_BUFFER_BYTES && both + own <= UINT32_MAX &&
+           buffer_pool_could_take(&shard->buffers, (uint32_t)(both + own));
+}
+
+// Room for `bytes` of the frame, better for more of it.
+bool partial_make_room(struct shard *shard, struct peer *peer, uint32_t bytes) {
+    if (peer->unit.sized ? make_room_for_frame(shard, peer) : make_room_while_open(shard, peer, bytes))
+        return true;
+    return partial_may_wait(shard, peer, bytes) && make_room_for_part(shard, peer, bytes);
+}
+
+bool partial_make_room_for_rest(struct shard *shard, struct peer *peer) {
+    return peer->unit.sized ? make_room_for_frame(shard, peer)
+                            : make_room_while_open(shard, peer, peer->partial_bytes + 1);
+}
+
+// Nothing comes any more that counts, and nothing is being received into it: the rest of a frame neither. Its
+// sender may stay for long, for answers.
+void partial_forget(struct peer *peer) {
+    buffer_drop(peer->partial);
+    peer->partial = NULL;
+    peer->partial_bytes = 0;
+}
