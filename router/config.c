@@ -1,5 +1,6 @@
 #include "router/config.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <ini.h>
 #include <stdio.h>
@@ -79,6 +80,7 @@ static const struct option options[] = {
 enum { OPTIONS_COUNT = sizeof options / sizeof *options };
 
 static const struct option *find(const char *name) {
+    assert(name);
     for (size_t index = 0; index < OPTIONS_COUNT; index++)
         if (strcmp(options[index].name, name) == 0)
             return &options[index];
@@ -86,6 +88,7 @@ static const struct option *find(const char *name) {
 }
 
 static void store(struct config *config, const struct option *option, uint64_t value) {
+    assert(option->bytes && option->offset + option->bytes <= sizeof *config);
     char *field = (char *)config + option->offset;
     uint32_t narrow = (uint32_t)value;
     bool flag = value != 0;
@@ -103,6 +106,7 @@ static bool complain(const char *name, const char *value, const char *expected) 
 }
 
 static bool set_number(struct config *config, const struct option *option, const char *text) {
+    assert(option->min <= option->max && text);
     bool time = option->kind == OPTION_TIME || option->kind == OPTION_SPIN;
     bool (*read)(const char *text, uint64_t *out) = option->kind == OPTION_SIZE ? units_size
                                                     : time                      ? units_time
@@ -122,6 +126,7 @@ static bool set_number(struct config *config, const struct option *option, const
 }
 
 static bool set_flag(struct config *config, const struct option *option, const char *text) {
+    assert(option->bytes == sizeof(bool));
     bool on =
         !text || !strcmp(text, "true") || !strcmp(text, "yes") || !strcmp(text, "on") || !strcmp(text, "1");
     bool off =
@@ -143,6 +148,7 @@ static bool set_audit(struct config *config, const char *path) {
 
 // One source may name several, which replace what another one named before.
 static bool set_listener(struct config *config, const char *uri) {
+    assert(config->listener_count <= LISTENERS_MAX);
     if (config->listeners_from != config->source)
         config->listener_count = 0;
     config->listeners_from = config->source;
@@ -205,6 +211,7 @@ static int set_key(void *context, const char *section, const char *name, const c
 // Gives inih a line without the blanks before it, for which inih would take it to go on with the value above.
 // One that doesn't end in its room, or has a NUL, can't be used, unless it is a comment.
 static char *read_line(char *line, int capacity, void *file) {
+    assert(capacity > 1);
     if (!fgets(line, capacity, file))
         return NULL;
     bool whole = strchr(line, '\n') || feof(file);
@@ -219,6 +226,7 @@ static char *read_line(char *line, int capacity, void *file) {
 }
 
 static bool read_file(struct config *config, const char *path) {
+    assert(config->source == 0); // a file names no other one
     FILE *file = fopen(path, "re");
     config->source = ++config->files;
     int line = file ? ini_parse_stream(read_line, file, set_key, config) : 0;
@@ -245,6 +253,7 @@ static void show_help(void) {
 // Takes one option at argv[*at], as `--name value` or `--name=value`, and moves *at behind it.
 static bool take_option(struct config *config, int argc, char **argv, int *at) {
     char name[32];
+    assert(*at < argc);
     const char *word = argv[(*at)++];
     size_t bytes = strncmp(word, "--", 2) == 0 ? strcspn(word + 2, "=") : sizeof name;
     if (bytes < sizeof name) {
@@ -289,6 +298,7 @@ static bool check_listeners(struct config *config) {
 
 // What a shard lends to the kernel must leave as much for the frames themselves.
 static bool check_memory(const struct config *config) {
+    assert(config->settings.shard_count > 0 && config->settings.shard_count <= SHARDS_MAX);
     uint64_t least = limits_memory_bytes_least(config->settings.shard_count);
     if (config->settings.limits.memory_bytes_max >= least)
         return true;

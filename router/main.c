@@ -16,12 +16,14 @@
 #include <unistd.h>
 
 #include "core/base/memory.h"
+
 #include "io/listener.h"
 #include "router/config.h"
 #include "router/request/journal.h"
 #include "router/shard/shard.h"
 #include "router/turn/accept.h"
 #include "router/turn/turn.h"
+#include <assert.h>
 
 // What the threads of the hub share while it starts and ends.
 struct program {
@@ -47,6 +49,7 @@ struct shard_thread {
 
 // Shard n runs on the n-th core that the process may use, in turn.
 static void pin(const struct program *program, uint32_t index) {
+    assert(CPU_COUNT(&program->cores) > 0);
     uint32_t skip = index % (uint32_t)CPU_COUNT(&program->cores);
     for (size_t core = 0; core < CPU_SETSIZE; core++) {
         if (!CPU_ISSET(core, &program->cores) || skip-- > 0)
@@ -69,12 +72,14 @@ static void announce(const struct program *program) {
         address_format(&program->listeners[index].address, uri, sizeof uri);
         length += (size_t)snprintf(lines + length, sizeof lines - length, "listening %s\n", uri);
     }
+    assert(length < sizeof lines);
     fwrite(lines, 1, length, stderr);
     sd_notify(0, "READY=1");
 }
 
 static void listen_on(const struct program *program, struct shard *shard) {
     struct accept_socket sockets[LISTENERS_MAX];
+    assert(program->listener_count > 0 && program->listener_count <= LISTENERS_MAX);
     for (uint32_t index = 0; index < program->listener_count; index++)
         sockets[index] = (struct accept_socket){program->listeners[index].socket,
                                                 transport_find(program->listeners[index].address.transport)};
@@ -83,6 +88,7 @@ static void listen_on(const struct program *program, struct shard *shard) {
 }
 
 static int open_journal(struct shard *shard, const char **why) {
+    assert(shard->index == 0 && !shard->journal);
     *why = shard->hub->settings.journal;
     return *why ? journal_open(shard) : 0;
 }
@@ -98,6 +104,7 @@ static void run_shard(struct program *program, uint32_t index) {
         failed = open_journal(shard, &why);
     if (failed && atomic_fetch_add(&program->failures, 1) == 0)
         fprintf(stderr, "patchbayd: %s: %s\n", why, strerror(-failed));
+    assert(failed ? why != NULL : shard != NULL);
     pthread_barrier_wait(&program->barrier);
     if (atomic_load(&program->failures) == 0) {
         if (index == 0)
@@ -122,6 +129,7 @@ static void *shard_thread(void *context) {
 // ends.
 static int run_shards(struct program *program, uint32_t count) {
     struct shard_thread threads[SHARDS_MAX];
+    assert(count > 0 && count <= SHARDS_MAX);
     pthread_barrier_init(&program->barrier, NULL, count);
     for (uint32_t index = 1; index < count; index++) {
         threads[index] = (struct shard_thread){.program = program, .index = index};
@@ -174,6 +182,7 @@ static int open_patiently(struct listener *listener, const struct address *addre
 }
 
 static bool open_listeners(struct program *program, const struct config *config) {
+    assert(config->listener_count > 0 && config->listener_count <= LISTENERS_MAX);
     for (uint32_t index = 0; index < config->listener_count; index++) {
         const char *why = "";
         int failed = open_patiently(&program->listeners[index], &config->listeners[index],
@@ -243,6 +252,7 @@ static void choose_io(struct config *config) {
 }
 
 static int serve(struct program *program, struct config *config) {
+    assert(program->listener_count == config->listener_count);
     config->settings.read_again = read_again;
     config->settings.read_context = program;
     choose_io(config);

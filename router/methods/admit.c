@@ -1,15 +1,19 @@
 #include "router/methods/admit.h"
 
+#include <assert.h>
+
 #include "router/methods/orders.h"
 #include "router/shard/post.h"
 
 static void refuse(struct shard *shard, struct order *order, enum error error) {
+    assert(order->kind == ORDER_REGISTER && !order->under_way);
     order->error = error;
     order->stage = ORDER_SETTLED;
     post_defer(shard, &order->mail);
 }
 
 static void send_out(struct shard *shard, struct peer *peer, struct order *order) {
+    assert(order->mail.connection == peer->name && !order->under_way);
     order->under_way = true;
     peer->admission.orders++;
     peer->admission.patterns += order->patterns;
@@ -29,6 +33,7 @@ static bool has_room(struct shard *shard, const struct peer *peer, const struct 
 }
 
 static void wait_for_others(struct admission *admission, struct order *order) {
+    assert(admission->orders > 0);
     order->mail.next = NULL;
     if (admission->waiting)
         admission->last->next = &order->mail;
@@ -38,6 +43,7 @@ static void wait_for_others(struct admission *admission, struct order *order) {
 }
 
 static struct order *take_waiting(struct admission *admission) {
+    assert(admission->waiting);
     struct mail *mail = admission->waiting;
     admission->waiting = mail->next;
     return list_entry(mail, struct order, mail);
@@ -46,6 +52,8 @@ static struct order *take_waiting(struct admission *admission) {
 // Whoever can't get events any more subscribes to nothing.
 void admit(struct shard *shard, struct order *order) {
     struct peer *peer = peer_find(shard, order->mail.connection);
+    assert(order->stage == ORDER_ASKED && connection_shard(order->mail.connection) == shard->index);
+    assert(!peer || !peer->admission.waiting || peer->admission.orders); // or nobody would let them go on
     if (order->kind == ORDER_REGISTER)
         order->patterns = (uint32_t)topics_listed(order->capabilities);
     if (!peer)
@@ -63,6 +71,7 @@ void admit_applied(struct shard *shard, struct order *order) {
     struct peer *peer = here ? peer_find(shard, order->mail.connection) : NULL;
     if (!peer)
         return;
+    assert(peer->admission.patterns >= order->patterns);
     peer->admission.patterns -= order->patterns;
     order->patterns = 0;
 }
@@ -70,6 +79,7 @@ void admit_applied(struct shard *shard, struct order *order) {
 // Nothing is under way: the first one goes out or is refused, and those behind it as far as they have room.
 static void let_go_on(struct shard *shard, struct peer *peer) {
     struct admission *admission = &peer->admission;
+    assert(admission->orders == 0);
     while (admission->waiting) {
         struct order *next = list_entry(admission->waiting, struct order, mail);
         bool fits = has_room(shard, peer, next);
@@ -88,6 +98,7 @@ void admit_settled(struct shard *shard, const struct order *order) {
     if (!peer)
         return;
     struct admission *admission = &peer->admission;
+    assert(admission->orders > 0 && admission->patterns >= order->patterns);
     admission->orders--;
     admission->patterns -= order->patterns;
     if (!admission->orders)
@@ -95,6 +106,7 @@ void admit_settled(struct shard *shard, const struct order *order) {
 }
 
 void admit_leave(struct shard *shard, struct peer *peer) {
+    assert(peer->state != PEER_OPEN);
     while (peer->admission.waiting) {
         struct order *order = take_waiting(&peer->admission);
         if (order->kind == ORDER_REGISTER)

@@ -1,5 +1,7 @@
 #include "router/methods/cancelling.h"
 
+#include <assert.h>
+
 #include "router/request/answer.h"
 #include "router/request/cancel.h"
 #include "router/request/refuse.h"
@@ -13,6 +15,7 @@ static struct parcel *translate(struct shard *shard, const struct message *messa
     struct span values[2] = {named};
     struct piece texts[2] = {{digits, text_digits(digits, hub_id)}};
     unsigned count = 1;
+    assert(named.bytes > 0 && named.at + named.bytes <= message->frame->body.bytes);
     if (message_is_request(message)) {
         struct span own = lookup_id_member(&message->lookup, message->body);
         unsigned at = own.at < named.at ? 0 : 1;
@@ -32,6 +35,7 @@ static struct parcel *translate(struct shard *shard, const struct message *messa
 
 static void forward(struct shard *shard, const struct message *message, struct span named,
                     struct pending *pending) {
+    assert(pending->used && !pending->cancelled && pending->source == message->peer->name);
     struct parcel *parcel = translate(shard, message, named, pending_hub_id(&shard->pending, pending));
     if (!parcel) {
         drop_one(shard, COUNT_DROP_NO_MEMORY, pending->target, message->frame->body.bytes);
@@ -68,6 +72,7 @@ static bool read_id(const struct message *message, struct json_item *id) {
 
 void cancelling_request(struct shard *shard, const struct message *message) {
     struct json_item id = {0};
+    assert(message->method_bytes > 0);
     if (!read_id(message, &id) || (id.type != JSON_STRING && id.type != JSON_NUMBER)) {
         refuse_field(shard, message, message->method[0] == '$' ? "params.id" : "params.requestId",
                      "a string or a number, once");

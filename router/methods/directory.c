@@ -1,5 +1,6 @@
 #include "router/methods/directory.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "router/methods/offer.h"
@@ -33,6 +34,7 @@ static bool read_wanted(struct shard *shard, const struct message *message, stru
     size_t bytes; // 0: all agents are
     if (!offer_read_capability(shard, message, capability, sizeof capability, &bytes))
         return false;
+    assert(bytes <= sizeof capability);
     const struct list *all = &shard->agents.all;
     *wanted = (struct wanted){.all = all, .node = all->next, .is_group = bytes > 0};
     if (wanted->is_group)
@@ -44,6 +46,7 @@ static const struct agent *next_agent(struct wanted *wanted) {
     if (wanted->is_group)
         return wanted->group ? group_next(wanted->group, &wanted->next) : NULL;
     const struct list *node = wanted->node;
+    assert(node && !wanted->group);
     if (node == wanted->all)
         return NULL;
     wanted->node = node->next;
@@ -84,6 +87,7 @@ void directory_agents(struct shard *shard, const struct message *message) {
     struct wanted wanted;
     if (!read_wanted(shard, message, &wanted) || !message_is_request(message))
         return;
+    assert(!wanted.group || wanted.is_group);
     size_t room = message_room(shard, message), bytes = list_bytes(shard, wanted, room);
     struct reply_to to = message_reply_to(message);
     if (bytes > room) {

@@ -1,5 +1,7 @@
 #include "router/methods/methods.h"
 
+#include <assert.h>
+
 #include "router/methods/cancelling.h"
 #include "router/methods/directory.h"
 #include "router/methods/names.h"
@@ -40,6 +42,7 @@ static bool refuse_result(struct shard *shard, const struct message *message, en
 }
 
 bool methods_answer(struct shard *shard, const struct message *message) {
+    assert(message->lookup.verdict == LOOKUP_GOOD && message->method_bytes <= sizeof message->method);
     enum method method =
         message->method_long ? METHODS_COUNT : names_find(message->method, message->method_bytes);
     bool open = message->peer->initialized || !shard->settings->require_initialize;

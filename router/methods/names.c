@@ -1,5 +1,6 @@
 #include "router/methods/names.h"
 
+#include <assert.h>
 #include <string.h>
 
 static const struct {
@@ -16,6 +17,7 @@ static const struct {
 
 enum method names_find(const char *name, size_t bytes) {
     enum method method = 0;
+    assert(name);
     while (method < METHODS_COUNT &&
            (methods[method].bytes != bytes || memcmp(methods[method].name, name, bytes) != 0))
         method++;
@@ -23,6 +25,7 @@ enum method names_find(const char *name, size_t bytes) {
 }
 
 bool names_before_initialize(enum method method) {
+    assert(method <= METHODS_COUNT);
     return method < METHODS_COUNT && methods[method].before_initialize;
 }
 

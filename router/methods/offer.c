@@ -1,5 +1,6 @@
 #include "router/methods/offer.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/json/listing.h"
@@ -21,6 +22,7 @@ static bool read_agent_id(struct shard *shard, const struct message *message, bo
                      "1 to 255 of letters, digits, - _ . : /, no empty part between dots");
         return false;
     }
+    assert(bytes > 0 && bytes <= AGENT_ID_BYTES_MAX);
     offer->agent_id_bytes = bytes;
     return true;
 }
@@ -37,6 +39,7 @@ static bool read_governance(struct shard *shard, const struct message *message, 
         return false;
     }
     offer->governance = item.type == JSON_NONE ? GOVERNANCE_AUTONOMOUS : level;
+    assert(offer->governance < GOVERNANCE_COUNT);
     return true;
 }
 
@@ -50,6 +53,7 @@ bool offer_read_session(struct shard *shard, const struct message *message, stru
 
 // Methods are the strings of an array, or the keys of an object.
 static bool may_offer(const struct message *message, struct span capabilities) {
+    assert(capabilities.bytes > 0);
     struct json_item methods = json_member(message->body, capabilities, "methods");
     if (methods.type != JSON_ARRAY && methods.type != JSON_OBJECT)
         return true;
@@ -70,6 +74,7 @@ static bool may_offer(const struct message *message, struct span capabilities) {
 
 // Whether a list has the empty name among its names.
 static bool lists_nothing(const struct message *message, struct span list) {
+    assert(list.at + list.bytes <= message->frame->body.bytes);
     struct listing listing;
     listing_begin(&listing, message->body, list);
     for (struct span name; listing_next(&listing, &name);)
@@ -122,6 +127,7 @@ static bool read_capabilities(struct shard *shard, const struct message *message
     offer->capabilities = item.type == JSON_NONE ? (struct span){0} : item.value;
     if (item.type == JSON_NONE)
         return true;
+    assert(item.value.bytes > 0 && item.value.at + item.value.bytes <= message->frame->body.bytes);
     if (item.value.bytes > CAPABILITIES_BYTES_MAX)
         return refuse_capabilities_size(shard, message);
     if ((item.type != JSON_OBJECT && item.type != JSON_ARRAY) ||
@@ -170,6 +176,7 @@ bool offer_read_capability(struct shard *shard, const struct message *message, c
         refuse_field(shard, message, "params.capability", "a name");
         return false;
     }
+    assert(decoded <= capacity);
     *bytes = decoded;
     return true;
 }
@@ -177,6 +184,7 @@ bool offer_read_capability(struct shard *shard, const struct message *message, c
 // --- Orders
 
 void offer_fill_agent_id(const struct offer *offer, struct order *order) {
+    assert(offer->agent_id_bytes > 0 && offer->agent_id_bytes <= sizeof order->agent_id);
     memcpy(order->agent_id, offer->agent_id, offer->agent_id_bytes);
     order->agent_id_bytes = (uint32_t)offer->agent_id_bytes;
 }
@@ -187,6 +195,7 @@ bool offer_fill_order(struct shard *shard, const struct offer *offer, const stru
     const void *text =
         offer->capabilities.bytes ? message->body + offer->capabilities.at : (const uint8_t *)nothing;
     size_t bytes = offer->capabilities.bytes ? offer->capabilities.bytes : sizeof nothing - 1;
+    assert(order->kind == ORDER_REGISTER && !order->capabilities && bytes <= CAPABILITIES_BYTES_MAX);
     offer_fill_agent_id(offer, order);
     order->governance = offer->governance;
     order->capabilities = capabilities_create(&shard->kept, text, bytes);

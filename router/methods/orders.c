@@ -1,5 +1,6 @@
 #include "router/methods/orders.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "router/request/refuse.h"
@@ -7,6 +8,7 @@
 
 // What gives back what is kept isn't refused for what is kept.
 struct order *order_create(struct shard *shard, enum order_kind kind, uint64_t connection) {
+    assert(connection_shard(connection) == shard->index);
     bool gives_back = kind == ORDER_UNREGISTER || kind == ORDER_RESIGN;
     struct order *order =
         gives_back ? kept_take_anyway(&shard->kept, sizeof *order) : kept_take(&shard->kept, sizeof *order);
@@ -17,6 +19,7 @@ struct order *order_create(struct shard *shard, enum order_kind kind, uint64_t c
 }
 
 void order_destroy(struct shard *shard, struct order *order) {
+    assert(order->set_aside == 0 && connection_shard(order->mail.connection) == shard->index);
     capabilities_drop(&shard->kept, order->capabilities);
     kept_give(&shard->kept, order->request_id);
     kept_give(&shard->kept, order);
@@ -24,6 +27,7 @@ void order_destroy(struct shard *shard, struct order *order) {
 
 static bool keep_request_id(struct shard *shard, struct order *order, const struct message *message) {
     struct reply_to to = message_reply_to(message);
+    assert(!order->request_id);
     if (!message_is_request(message))
         return true;
     order->request_id = kept_take_anyway(&shard->kept, to.id_bytes);
@@ -36,6 +40,7 @@ static bool keep_request_id(struct shard *shard, struct order *order, const stru
 }
 
 struct order *order_for_message(struct shard *shard, const struct message *message, enum order_kind kind) {
+    assert(kind != ORDER_LEAVE); // nobody asks for it
     struct order *order = order_create(shard, kind, message->peer->name);
     if (order && keep_request_id(shard, order, message))
         return order;
@@ -46,6 +51,7 @@ struct order *order_for_message(struct shard *shard, const struct message *messa
 }
 
 void order_send(struct shard *shard, struct order *order) {
+    assert(order->stage == ORDER_ASKED && connection_shard(order->mail.connection) == shard->index);
     // Never at once: whoever submits may be in the middle of what the order takes away.
     if (shard->index == 0)
         post_defer(shard, &order->mail);
@@ -58,6 +64,7 @@ void order_send(struct shard *shard, struct order *order) {
 static void answer_result(struct shard *shard, struct peer *peer, const struct order *order,
                           struct reply_to to) {
     struct text result;
+    assert(order->kind != ORDER_LEAVE && peer->name == order->mail.connection);
     text_init(&result);
     if (order->kind == ORDER_RESIGN) {
         text_put(&result, "null");
@@ -75,6 +82,7 @@ static void answer_result(struct shard *shard, struct peer *peer, const struct o
 }
 
 void order_answer(struct shard *shard, const struct order *order) {
+    assert(order->stage == ORDER_SETTLED);
     if (!order->request_id)
         return;
     struct peer *peer = peer_find(shard, order->mail.connection);

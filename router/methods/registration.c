@@ -1,10 +1,13 @@
 #include "router/methods/registration.h"
 
+#include <assert.h>
+
 #include "router/methods/offer.h"
 #include "router/methods/registry.h"
 #include "router/request/refuse.h"
 
 static bool prepare_farewell(struct shard *shard, struct peer *peer) {
+    assert(peer->state == PEER_OPEN && (!peer->farewell || peer->farewell->mail.connection == peer->name));
     if (!peer->farewell)
         peer->farewell = order_create(shard, ORDER_LEAVE, peer->name);
     return peer->farewell != NULL;
@@ -30,6 +33,7 @@ void registration_register(struct shard *shard, const struct message *message) {
         refuse_keeping(shard, message, NULL);
         return;
     }
+    assert(order->capabilities && order->agent_id_bytes);
     order->connected_since_ms = io_wall_ms(shard->io);
     registry_submit(shard, order);
 }

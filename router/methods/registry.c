@@ -17,6 +17,7 @@ static struct agent *find(struct shard *shard, const struct order *order) {
 }
 
 static void notify_replaced(struct shard *shard, struct peer *peer, const struct order *order) {
+    assert(peer->name != order->mail.connection);
     struct text body;
     text_init(&body);
     text_put(&body, "{\"jsonrpc\":\"2.0\",\"method\":\"hub/replaced\",\"params\":{\"agentId\":");
@@ -42,6 +43,7 @@ static struct subscriber *subscriber_of_order(const struct shard *shard, const s
 
 // It becomes its opposite, for lack of memory.
 static void turn_back(struct shard *shard, struct order *order, enum error error) {
+    assert(order->kind == ORDER_REGISTER && error != ERROR_NONE);
     order->error = error;
     order->kind = ORDER_UNREGISTER;
     kept_accept(&shard->kept, order->set_aside);
@@ -53,6 +55,7 @@ static void accept_share(struct shard *shard, struct order *order) {
     uint64_t share = shard->index ? order->set_aside / (shard->hub->settings.shard_count - shard->index) : 0;
     kept_accept(&shard->kept, share);
     order->set_aside -= share;
+    assert(shard->index + 1 < shard->hub->settings.shard_count || order->set_aside == 0);
 }
 
 // Shard 0 judges for all.
@@ -60,6 +63,7 @@ static void apply_register(struct shard *shard, struct order *order) {
     const struct agent *old = find(shard, order);
     uint64_t holder = old ? old->home->connection : order->mail.connection;
     uint64_t refused = shard->kept.refused;
+    assert(order->capabilities && order->serial && !order->error);
     accept_share(shard, order);
     struct agent_offer offer = {
         .connection = order->mail.connection,
@@ -108,9 +112,11 @@ static void apply_leave(struct shard *shard, struct order *order) {
         return;
     answer_target_left(shard, home);
     agents_remove_home(&shard->agents, home);
+    assert(!agents_home(&shard->agents, order->mail.connection));
 }
 
 static void apply(struct shard *shard, struct order *order) {
+    assert(order->stage == ORDER_APPLIED);
     switch (order->kind) {
     case ORDER_REGISTER:
         apply_register(shard, order);
@@ -142,6 +148,7 @@ static size_t agents_at(struct shard *shard, uint64_t connection) {
 static enum error decide(struct shard *shard, struct order *order) {
     const struct agent *agent = find(shard, order);
     bool own = agent && agent->home->connection == order->mail.connection;
+    assert(shard->index == 0);
     switch (order->kind) {
     case ORDER_REGISTER:
         if (agent && !own && !shard->settings->takeover)
@@ -161,6 +168,7 @@ static enum error decide(struct shard *shard, struct order *order) {
 // --- Going round
 
 static void pass_on(struct shard *shard, struct order *order, uint32_t to) {
+    assert(to < shard->hub->settings.shard_count);
     if (to == shard->index)
         registry_step(shard, order);
     else
@@ -168,6 +176,7 @@ static void pass_on(struct shard *shard, struct order *order, uint32_t to) {
 }
 
 static void settle(struct shard *shard, struct order *order) {
+    assert(order->stage != ORDER_SETTLED);
     order->stage = ORDER_SETTLED;
     pass_on(shard, order, connection_shard(order->mail.connection));
 }
@@ -176,6 +185,7 @@ static void settle(struct shard *shard, struct order *order) {
 // id since, which all shards apply after it.
 static bool is_undone(struct shard *shard, const struct order *order) {
     const struct agent *agent = find(shard, order);
+    assert(shard->index == 0 && order->error && order->serial);
     return agent && agent->serial != order->serial;
 }
 
@@ -203,12 +213,14 @@ static void count_for_peer(struct shard *shard, const struct order *order, int c
     struct peer *peer = order->request_id ? peer_find(shard, order->mail.connection) : NULL;
     if (!peer)
         return;
+    assert(change > 0 || peer->awaited > 0);
     peer->awaited += (uint32_t)change;
     if (change < 0)
         peer_settle(shard, peer);
 }
 
 void registry_submit(struct shard *shard, struct order *order) {
+    assert(connection_shard(order->mail.connection) == shard->index);
     order->stage = ORDER_ASKED;
     count_for_peer(shard, order, 1);
     shard->orders_out++;
@@ -231,6 +243,7 @@ void registry_step(struct shard *shard, struct order *order) {
         apply_here(shard, order);
         break;
     case ORDER_SETTLED:
+        assert(shard->orders_out > 0 && connection_shard(order->mail.connection) == shard->index);
         shard->orders_out--;
         if (order->error && !order->request_id)
             refuse_untold(shard, order->mail.connection, order->error, 0);
@@ -244,6 +257,7 @@ void registry_step(struct shard *shard, struct order *order) {
 
 void registry_leave(struct shard *shard, struct peer *peer) {
     struct order *farewell = peer->farewell;
+    assert(peer->state != PEER_OPEN && (!farewell || farewell->kind == ORDER_LEAVE));
     peer->farewell = NULL;
     admit_leave(shard, peer);
     if (farewell)

@@ -1,11 +1,14 @@
 #include "router/methods/session.h"
 
+#include <assert.h>
+
 #include "router/methods/offer.h"
 #include "router/methods/registry.h"
 #include "router/request/journal.h"
 
 static void put_raw(struct text *out, const struct message *message, enum lookup_key key) {
     struct span value = message->lookup.value[key];
+    assert(key < LOOKUP_KEYS_COUNT);
     if (lookup_has(&message->lookup, key))
         text_add(out, message->body + value.at, value.bytes);
     else
@@ -27,6 +30,7 @@ static void put_capabilities(struct text *out, const struct shard *shard) {
 
 static void put_session(struct text *out, const struct shard *shard, const struct peer *peer) {
     char name[HUB_SESSION_BYTES];
+    assert(connection_shard(peer->name) == shard->index);
     hub_session(shard->hub, peer->name, name);
     text_string(out, name, sizeof name);
 }
@@ -60,6 +64,7 @@ void session_initialized(struct shard *shard, const struct message *message) {
 void session_exit(struct shard *shard, const struct message *message) {
     session_initialized(shard, message);
     peer_linger(shard, message->peer);
+    assert(message->peer->state != PEER_OPEN);
 }
 
 void session_shutdown(struct shard *shard, const struct message *message) {

@@ -1,11 +1,14 @@
 #include "router/methods/status.h"
 
+#include <assert.h>
+
 static struct span params_of(const struct message *message) {
     return lookup_has(&message->lookup, KEY_PARAMS) ? message->lookup.value[KEY_PARAMS] : (struct span){0};
 }
 
 void status_ping(struct shard *shard, const struct message *message) {
     struct span params = params_of(message);
+    assert(params.at + params.bytes <= message->frame->body.bytes);
     if (!message_is_request(message))
         return;
     if (params.bytes)
@@ -24,6 +27,7 @@ static void put_number(struct text *out, const char *name, uint64_t number) {
 
 void status_stats(struct shard *shard, const struct message *message) {
     const struct hub *hub = shard->hub;
+    assert(hub->shards[shard->index] == shard);
     struct text result;
     text_init(&result);
     text_put(&result, "{\"version\":\"" PATCHBAY_VERSION "\",\"io\":\"");

@@ -1,5 +1,7 @@
 #include "router/methods/subscribe.h"
 
+#include <assert.h>
+
 #include "core/json/listing.h"
 #include "router/request/refuse.h"
 
@@ -12,7 +14,9 @@ void subscribe_leave(struct shard *shard, struct peer *peer) {
     struct home *home = agents_home(&shard->agents, peer->name);
     if (home)
         agents_silence_home(&shard->agents, home);
+    assert(peer->state != PEER_OPEN);
     topics_forget(&shard->agents.topics, &peer->subscriber);
+    assert(peer->subscriber.count == 0);
     subscribe_note(shard);
 }
 
@@ -75,6 +79,7 @@ static void answer_in_force(struct shard *shard, const struct message *message) 
     if (!message_is_request(message))
         return;
     const struct list *all = &message->peer->subscriber.subscriptions;
+    assert(message->peer->subscriber.count <= SUBSCRIPTIONS_PER_CONNECTION_MAX);
     struct text result;
     text_init(&result);
     text_put(&result, "{\"events\":[");
@@ -92,6 +97,7 @@ static void answer_in_force(struct shard *shard, const struct message *message) 
 // Whether a connection may have so many subscriptions, by what one to a pattern of some length takes, if
 // nobody else has that pattern.
 static bool is_fair(const struct shard *shard, uint32_t count) {
+    assert(count > 0);
     enum { SUBSCRIPTION_BYTES = 512 };
     return kept_is_fair(&shard->kept, (uint64_t)count * SUBSCRIPTION_BYTES);
 }
@@ -119,6 +125,7 @@ static bool make_entries(struct shard *shard, const struct message *message, str
     bool crowded = subscriber->count > before && !is_few(message->peer, subscriber->count);
     while (!made && subscriber->count > before)
         topics_let_go(topics, list_entry(subscriber->subscriptions.prev, struct subscription, by_subscriber));
+    assert(made || subscriber->count == before);
     if (!made && crowded)
         subscribe_refuse_count(shard, message, "params.events");
     else if (!made)

@@ -1,5 +1,6 @@
 #include "router/route/audit_log.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/base/memory.h"
@@ -10,6 +11,7 @@
 
 static bool keep_reply_to(struct entry *entry, const struct message *message) {
     struct reply_to to = message_reply_to(message);
+    assert(!entry->request_id);
     if (!message_is_request(message) || lookup_has(&message->lookup, KEY_TARGET_AGENT))
         return true;
     entry->request_id = memory_take(to.id_bytes);
@@ -45,6 +47,7 @@ static bool hand_in_log(struct shard *shard, const struct message *message) {
 static void answer(struct shard *shard, struct peer *peer, const struct entry *entry) {
     static const char logged[] = "{\"logged\":true}";
     struct reply_to to = {entry->request_id, entry->request_id_bytes, entry->batch};
+    assert(entry->request_id && entry->request_id_bytes);
     if (!entry->fault) {
         reply_result(shard, peer, to, logged, sizeof logged - 1);
         return;
@@ -59,6 +62,7 @@ static void answer(struct shard *shard, struct peer *peer, const struct entry *e
 static void settle_for_peer(struct shard *shard, const struct entry *entry) {
     struct peer *peer = peer_find(shard, entry->mail.connection);
     if (peer) {
+        assert(peer->awaited > 0);
         peer->awaited--;
         answer(shard, peer, entry);
         peer_settle(shard, peer);
@@ -68,6 +72,7 @@ static void settle_for_peer(struct shard *shard, const struct entry *entry) {
 }
 
 static void settle(struct shard *shard, struct entry *entry) {
+    assert(shard->entries_out > 0 && entry->shard == shard->index);
     shard->entries_out--;
     if (entry->request_id)
         settle_for_peer(shard, entry);
@@ -92,6 +97,7 @@ static enum message_audit audit_of(const struct message *message) {
 
 // A batch owes an answer to a member that can't be read, be it a notification.
 static void refuse_unreadable(struct shard *shard, struct message *message, const struct lookup *judged) {
+    assert(judged->verdict != LOOKUP_GOOD);
     if (message->batch && !message_is_request(message))
         batch_expect(message->batch);
     message->lookup = *judged;
@@ -124,6 +130,7 @@ static void refuse_full(struct shard *shard, const struct message *message) {
 }
 
 bool audit_log_begin(struct shard *shard, struct message *message) {
+    assert(message->audit == MESSAGE_PLAIN);
     enum message_audit audit = journal_is_on(shard) ? audit_of(message) : MESSAGE_PLAIN;
     if (audit == MESSAGE_PLAIN)
         return true;

@@ -1,5 +1,6 @@
 #include "router/route/events.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "router/request/refuse.h"
@@ -45,6 +46,7 @@ static struct parcel *parcel_of(struct shard *shard, const struct event *event) 
     if (event->message)
         return parcel_of_event(shard, event->message);
     const struct event_run *run = event->run;
+    assert(run->count > 0 && run->count <= EVENT_RUN_MAX);
     struct span frames = {run->at, run->ends[run->count - 1]};
     struct parcel *parcel = parcel_stretch(&shard->parcels, run->buffer, frames, run->count);
     if (parcel)
@@ -78,12 +80,14 @@ static struct publication *publication_make(struct shard *shard, const struct ev
 
 static void answer(struct shard *shard, struct peer *source, const struct publication *publication) {
     char result[40] = "{\"delivered\":";
+    assert(publication->is_request && publication->awaited == 0);
     size_t bytes = strlen(result);
     bytes += text_digits(result + bytes, publication->delivered);
     result[bytes++] = '}';
     struct reply_to to = {publication->id, publication->id_bytes, publication->batch};
     if (source) {
         reply_result(shard, source, to, result, bytes);
+        assert(source->awaited > 0);
         source->awaited--;
         peer_settle(shard, source);
     } else {
@@ -94,6 +98,8 @@ static void answer(struct shard *shard, struct peer *source, const struct public
 // One copy has reached whom it could reach; with the last one the publication ends.
 static void report(struct shard *shard, struct copy *copy) {
     struct publication *publication = copy->publication;
+    assert(publication->awaited > 0 && connection_shard(publication->source) == shard->index);
+    assert(copy->delivered <= (uint64_t)copy->subscribers * publication->count);
     publication->subscribers += copy->subscribers;
     publication->delivered += copy->delivered;
     if (--publication->awaited)
@@ -102,6 +108,7 @@ static void report(struct shard *shard, struct copy *copy) {
         stats_add(&shard->stats, COUNT_EVENTS_UNHEARD, publication->count);
     if (publication->is_request)
         answer(shard, peer_find(shard, publication->source), publication);
+    assert(shard->events_out > 0);
     shard->events_out--;
     publication_give(shard, publication);
 }
@@ -112,6 +119,7 @@ static void send_copies(struct shard *shard, struct publication *publication) {
     struct copy nobody = {.publication = publication}, *own = &nobody;
     for (uint32_t index = 0; index < publication->copy_count; index++) {
         struct copy *copy = &publication->copies[index];
+        assert(copy->publication == publication);
         if (copy->shard == shard->index) {
             own = copy;
             continue;
@@ -183,6 +191,7 @@ static void publish_alone(struct shard *shard, const struct message *message, co
     message->peer->awaited += is_request;
     if (publish(shard, &event))
         return;
+    assert(message->peer->awaited >= is_request);
     message->peer->awaited -= is_request;
     refuse(shard, message, ERROR_OVERLOADED, NULL);
 }
@@ -191,6 +200,7 @@ static void publish_alone(struct shard *shard, const struct message *message, co
 
 void events_publish_run(struct shard *shard) {
     struct event_run *run = &shard->run;
+    assert(run->count > 0 && run->buffer);
     struct event event = {
         .run = run,
         .source = run->source,
@@ -219,6 +229,7 @@ static void gather(struct shard *shard, const struct message *message, const cha
         event_run_begin(&shard->run, &event);
     }
     event_run_add(&shard->run, &event);
+    assert(shard->run.source == message->peer->name && shard->run.buffer == message->frame->buffer);
 }
 
 void events_publish(struct shard *shard, const struct message *message) {
@@ -236,6 +247,7 @@ void events_publish(struct shard *shard, const struct message *message) {
 }
 
 void events_came_home(struct shard *shard, struct mail *mail) {
+    assert(mail->kind == MAIL_HEARD);
     report(shard, list_entry(mail, struct copy, mail));
 }
 
@@ -244,6 +256,7 @@ void events_came_home(struct shard *shard, struct mail *mail) {
 void events_arrived(struct shard *shard, struct mail *mail) {
     struct copy *copy = list_entry(mail, struct copy, mail);
     uint32_t home = connection_shard(copy->publication->source);
+    assert(mail->kind == MAIL_EVENT && copy->shard == shard->index && home != shard->index);
     offering_to_all(shard, copy);
     mail->kind = MAIL_HEARD;
     mailbox_post(hub_mailbox(shard->hub, shard->index, home), mail);

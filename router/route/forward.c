@@ -1,5 +1,7 @@
 #include "router/route/forward.h"
 
+#include <assert.h>
+
 #include "router/request/audit.h"
 #include "router/request/refuse.h"
 #include "router/route/progress.h"
@@ -10,6 +12,7 @@
 // One that has gone may still be in the registry: its leaving goes round.
 enum error forward_fault(struct shard *shard, const struct message *message, uint64_t target) {
     uint32_t to = connection_shard(target);
+    assert(to < shard->hub->settings.shard_count);
     if (message_is_request(message) && hub_owed(shard->hub, target) >= shard_limits(shard)->pending_max)
         return ERROR_OVERLOADED;
     if (to != shard->index)
@@ -23,6 +26,7 @@ enum error forward_fault(struct shard *shard, const struct message *message, uin
 static void deliver(struct shard *shard, uint64_t target, struct parcel *parcel) {
     uint32_t to = connection_shard(target);
     if (to == shard->index) {
+        assert(peer_find(shard, target)); // as forward_fault saw it
         send_queue(shard, peer_find(shard, target), parcel);
         return;
     }
@@ -45,6 +49,7 @@ static struct parcel *parcel_without_id(struct shard *shard, const struct messag
 }
 
 void forward_notification(struct shard *shard, const struct message *message, struct agent *agent) {
+    assert(!message_is_request(message));
     struct parcel *parcel = parcel_without_id(shard, message);
     if (!parcel) {
         drop_one(shard, COUNT_DROP_NO_MEMORY, agent->home->connection, message->frame->body.bytes);
@@ -62,6 +67,7 @@ void forward_notification(struct shard *shard, const struct message *message, st
 
 static uint32_t timeout_ms(const struct shard *shard, const struct message *message) {
     const struct directives *directives = &message->frame->unit->directives;
+    assert(!directives->timeout_given || directives->timeout_ms > 0);
     return directives->timeout_given ? directives->timeout_ms
                                      : (uint32_t)(shard_limits(shard)->request_timeout_ns / 1000000);
 }
@@ -75,6 +81,7 @@ struct splices {
 };
 
 static void add_splice(struct splices *splices, struct span value, size_t bytes) {
+    assert(splices->count < PARCEL_HOLES_MAX && bytes <= sizeof splices->written[0]);
     unsigned at = splices->count++;
     struct piece text = {splices->written[at], bytes};
     for (; at > 0 && splices->values[at - 1].at > value.at; at--) {
@@ -116,6 +123,8 @@ static bool keep_tokens(struct shard *shard, struct pending *pending, const stru
 
 static void bind(struct shard *shard, struct pending *pending, const struct message *message,
                  struct home *home) {
+    assert(pending->used && !timer_armed(&pending->timer));
+    assert(list_empty(&pending->by_source) && list_empty(&pending->by_target));
     pending->source = message->peer->name;
     pending->batch = message->batch;
     pending->target = home->connection;
@@ -131,6 +140,7 @@ static void bind(struct shard *shard, struct pending *pending, const struct mess
 static struct pending *enter(struct shard *shard, const struct message *message, const struct agent *agent,
                              const struct progress_tokens *tokens) {
     struct reply_to to = message_reply_to(message);
+    assert(message_is_request(message));
     bool fair = kept_is_fair(&shard->kept, message->peer->asked.kept_bytes);
     struct pending *pending = fair ? pending_add(&shard->pending, to.id, to.id_bytes) : NULL;
     if (pending && keep_tokens(shard, pending, message, tokens))
@@ -149,6 +159,7 @@ void forward_request(struct shard *shard, const struct message *message, struct 
     if (!pending)
         return;
     uint64_t hub_id = pending_hub_id(&shard->pending, pending);
+    assert(hub_id_shard(hub_id) == shard->index);
     struct parcel *parcel = parcel_with_splices(shard, message, &tokens, hub_id);
     if (!parcel || !audit_approval(shard, message, agent, pending)) {
         enum error error = parcel ? ERROR_AUDIT : ERROR_OVERLOADED;

@@ -1,5 +1,6 @@
 #include "router/route/misses.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum {
@@ -33,11 +34,13 @@ void misses_add(struct shard *shard, const struct event *event, enum counter cou
         missed->count += event->count;
         return;
     }
+    assert(event->count > 0 && connection_shard(event->source) == shard->index);
     missed = note(shard, event);
     if (!missed) {
         shard->missed_unnamed += event->count;
         return;
     }
+    assert(missed->copy_count == 0 && missed->awaited == 0);
     missed->missed_as = counter;
     missed->next = shard->misses;
     shard->misses = missed;
@@ -63,6 +66,7 @@ struct publication *misses_take(struct shard *shard) {
     if (!missed)
         return take_unnamed(shard);
     shard->misses = missed->next;
+    assert(shard->misses_count > 0);
     shard->misses_count--;
     return missed;
 }

@@ -1,5 +1,7 @@
 #include "router/route/offering.h"
 
+#include <assert.h>
+
 #include "core/send/envelope.h"
 #include "router/send/send.h"
 #include "router/shard/drop.h"
@@ -32,6 +34,7 @@ static uint32_t fitting(const struct shard *shard, const struct peer *peer,
     size_t each = peer->transport->wire == &wire_framed ? 0 : sizeof(struct parcel); // besides its bytes
     size_t waiting = outbox_footprint(&peer->connection.outbox), max = shard_limits(shard)->queue_bytes_max;
     uint32_t count = 0;
+    assert(publication->count == 1 || publication->ends);
     *bytes = 0;
     if (!publication->ends) {
         *bytes = waiting < max ? parcel_bytes : 0;
@@ -44,6 +47,7 @@ static uint32_t fitting(const struct shard *shard, const struct peer *peer,
 
 // Where an event of a run lies in its stretch, without its header block.
 static struct span body_of(const struct publication *publication, uint32_t index) {
+    assert(index < publication->count);
     uint32_t at = (index ? publication->ends[index - 1] : 0) + publication->heads[index];
     return (struct span){at, publication->ends[index] - at};
 }
@@ -70,6 +74,7 @@ static bool has_breaks(const struct copy *copy) {
 
 // Others have the body as it lies, so that it can't be changed there.
 static struct parcel *origin_on_one_line(struct shard *shard, struct offering *offering) {
+    assert(offering->copy->parcel);
     if (offering->looked)
         return offering->origin;
     offering->looked = true;
@@ -93,6 +98,7 @@ static bool send_share(struct shard *shard, struct peer *peer, struct parcel *sh
 static uint32_t send_each(struct shard *shard, const struct publication *publication, struct peer *peer,
                           struct parcel *origin, uint32_t count) {
     uint32_t sent = 0;
+    assert(count <= publication->count);
     for (; sent < count && send_has_room(shard, peer); sent++) {
         struct parcel *share = parcel_share(&shard->parcels, origin);
         if (!share)
@@ -139,6 +145,7 @@ static uint32_t offer(struct shard *shard, struct offering *offering, struct pee
     }
     uint32_t count = fitting(shard, peer, publication, all, &bytes);
     uint32_t sent = send_first(shard, offering, peer, count, bytes);
+    assert(sent <= count && count <= publication->count);
     stats_add(&shard->stats, COUNT_EVENTS_DELIVERED, sent);
     bool full = sent && sent < count && !send_has_room(shard, peer);
     miss(shard, peer, full ? COUNT_DROP_EVENT_OVERLOADED : COUNT_DROP_EVENT_NO_MEMORY, bytes, count - sent);
@@ -184,6 +191,7 @@ static void offer_to_matching(struct shard *shard, struct offering *offering, st
 
 void offering_to_all(struct shard *shard, struct copy *copy) {
     struct offering offering = {.copy = copy};
+    assert(copy->shard == shard->index && copy->subscribers == 0 && copy->delivered == 0);
     if (copy->publication->any_name)
         offer_to_everybody(shard, &offering, copy);
     else

@@ -1,5 +1,7 @@
 #include "router/route/progress.h"
 
+#include <assert.h>
+
 #include "router/shard/drop.h"
 
 #include <string.h>
@@ -25,6 +27,7 @@ static bool is_token(const struct lookup *lookup, enum lookup_key key) {
 }
 
 bool progress_read(struct shard *shard, const struct message *message, struct progress_tokens *tokens) {
+    assert(message_is_request(message));
     *tokens = (struct progress_tokens){0};
     for (unsigned which = 0; which < TOKENS_COUNT; which++) {
         if (!is_token(&message->lookup, kinds[which].key))
@@ -42,10 +45,12 @@ bool progress_read(struct shard *shard, const struct message *message, struct pr
 
 size_t progress_token(char *out, uint64_t hub_id, enum pending_token which) {
     size_t count = 0;
+    assert(which < TOKENS_COUNT);
     out[count++] = '"';
     count += text_digits(out + count, hub_id);
     out[count++] = kinds[which].letter;
     out[count++] = '"';
+    assert(count <= PROGRESS_TOKEN_BYTES);
     return count;
 }
 
@@ -71,6 +76,7 @@ static void drop(struct shard *shard, struct parcel *parcel, enum counter counte
 // At the shard of whoever asked. Only the target of a request reports its progress.
 static void deliver(struct shard *shard, uint64_t hub_id, enum pending_token which, uint64_t from,
                     struct parcel *parcel) {
+    assert(hub_id_shard(hub_id) == shard->index && which < TOKENS_COUNT);
     struct pending *pending = pending_find(&shard->pending, hub_id);
     struct piece token = {0};
     uint32_t bytes = 0;
@@ -92,6 +98,7 @@ static void deliver(struct shard *shard, uint64_t hub_id, enum pending_token whi
 }
 
 void progress_arrived(struct shard *shard, struct parcel *parcel) {
+    assert(parcel->pool->shard != shard->index);
     deliver(shard, parcel->hub_id, (enum pending_token)parcel->mail.detail, parcel->mail.connection, parcel);
 }
 

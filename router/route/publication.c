@@ -1,5 +1,6 @@
 #include "router/route/publication.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/base/memory.h"
@@ -18,6 +19,7 @@ static size_t bytes_of(const struct event *event, uint32_t copies, uint32_t ends
 }
 
 static void init(struct publication *publication, const struct event *event, uint32_t copies, uint32_t ends) {
+    assert(event->count > 0 && event->name_bytes <= EVENT_BYTES_MAX && (!ends || event->run));
     char *behind = (char *)&publication->copies[copies];
     size_t ends_bytes = ends * sizeof(uint32_t); // and those of their heads
     *publication = (struct publication){
@@ -56,6 +58,7 @@ static struct publication *take(struct shard *shard, const struct event *event, 
 }
 
 struct publication *publication_take(struct shard *shard, const struct event *event, uint32_t copies) {
+    assert(copies <= shard->hub->settings.shard_count && connection_shard(event->source) == shard->index);
     uint32_t ends = event->message ? 0 : event->count;
     if (!buffer_budget_has_room(&shard->hub->budget, bytes_of(event, copies, ends), BUDGET_PLENTY))
         return NULL;
@@ -76,6 +79,7 @@ struct publication *publication_spare(struct shard *shard, const struct event *e
 }
 
 void publication_give(struct shard *shard, struct publication *publication) {
+    assert(publication->awaited == 0 && connection_shard(publication->source) == shard->index);
     if (!publication->bytes) {
         publication->next = shard->reserve;
         shard->reserve = publication;
@@ -86,6 +90,7 @@ void publication_give(struct shard *shard, struct publication *publication) {
 }
 
 void publication_add(struct publication *publication, uint32_t shard, struct parcel *parcel) {
+    assert(shard < SHARDS_MAX && publication->copy_count <= shard && publication->awaited == 0);
     publication->copies[publication->copy_count++] =
         (struct copy){.publication = publication, .parcel = parcel, .shard = shard};
 }

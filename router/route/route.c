@@ -1,5 +1,6 @@
 #include "router/route/route.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/agents/rules.h"
@@ -55,6 +56,7 @@ static void route_by_rules(struct shard *shard, const struct message *message) {
     if (!asked.target.given && progress_route(shard, message))
         return;
     struct rules_verdict verdict = rules_route(&shard->agents, &asked, hub_owed, shard->hub);
+    assert(verdict.error || verdict.agent);
     enum error fault =
         verdict.error ? ERROR_NONE : forward_fault(shard, message, verdict.agent->home->connection);
     if (verdict.error == ERROR_METHOD_NOT_FOUND && message->audit == MESSAGE_AUDIT_LOG)
@@ -71,12 +73,14 @@ static void route_by_rules(struct shard *shard, const struct message *message) {
 
 // What the journal keeps without a target is answered by the journal; whoever offers the method is told.
 static void route_kept(struct shard *shard, const struct message *message) {
+    assert(message->audit == MESSAGE_AUDIT_LOG);
     struct message told = *message;
     told.lookup.kind = BODY_NOTIFICATION;
     route_by_rules(shard, &told);
 }
 
 static void route_call(struct shard *shard, struct message *message) {
+    assert(message->lookup.verdict == LOOKUP_GOOD);
     struct span method = message->lookup.value[KEY_METHOD];
     size_t bytes = json_string_decode(message->body, method, message->method, sizeof message->method);
     message->method_long = bytes == SIZE_MAX;
@@ -124,6 +128,7 @@ static bool is_error(const struct message *message) {
 static void hand_to_source(struct shard *shard, uint64_t hub_id, struct parcel *parcel, uint64_t from,
                            bool usable) {
     uint32_t to = hub_id_shard(hub_id);
+    assert(to < shard->hub->settings.shard_count && parcel->hole_count == 1);
     if (to != shard->index) {
         parcel->hub_id = hub_id;
         parcel->mail.kind = usable ? MAIL_ANSWER : MAIL_BROKEN;
@@ -172,6 +177,7 @@ static void route_response(struct shard *shard, const struct message *message) {
 // --- All
 
 static void look_up(struct shard *shard, struct message *message, const struct frame *frame) {
+    assert(frame->body.bytes > 0 && frame->body.at + frame->body.bytes <= frame->buffer->capacity);
     message->frame = frame;
     message->body = frame_body(frame);
     validate_look_up(shard, message);
@@ -179,6 +185,7 @@ static void look_up(struct shard *shard, struct message *message, const struct f
 
 // A message of its own, or a member of a batch.
 static void route_message(struct shard *shard, struct message *message) {
+    assert(message->peer->state == PEER_OPEN);
     bool is_call = message->lookup.kind == BODY_REQUEST || message->lookup.kind == BODY_NOTIFICATION;
     bool is_good = message->lookup.verdict == LOOKUP_GOOD && is_call;
     if (message->lookup.kind != BODY_NOTIFICATION)
@@ -217,6 +224,7 @@ static void route_members(struct shard *shard, const struct message *whole, stru
     walk_members(&walk, whole);
     for (struct json_item item; whole->peer->state == PEER_OPEN && json_next(&walk, &item) == JSON_ITEM;) {
         struct frame frame = *whole->frame;
+        assert(item.value.at + item.value.bytes <= whole->frame->body.bytes);
         frame.body = (struct span){whole->frame->body.at + item.value.at, item.value.bytes};
         struct message message;
         message_begin(&message, whole->peer, batch);
@@ -231,12 +239,14 @@ static bool judge_batch(struct message *whole) {
     if (json_valid(whole->body, whole->frame->body.bytes))
         return true;
     whole->lookup.fault_at = json_grammar_fault(whole->body, whole->frame->body.bytes, &too_deep);
+    assert(too_deep || whole->lookup.fault_at <= whole->frame->body.bytes);
     whole->lookup.verdict = too_deep ? LOOKUP_TOO_DEEP : LOOKUP_NOT_JSON;
     return false;
 }
 
 // Nothing of a batch is routed unless all of it is JSON.
 static void route_batch(struct shard *shard, struct message *whole) {
+    assert(!whole->batch && whole->lookup.verdict == LOOKUP_GOOD);
     stats_count(&shard->stats, COUNT_BATCHES_RECEIVED);
     if (!shard->settings->strict && !judge_batch(whole)) {
         refuse_body(shard, whole);
@@ -258,6 +268,7 @@ static void route_batch(struct shard *shard, struct message *whole) {
 
 void route_frame(struct shard *shard, struct peer *peer, const struct frame *frame) {
     struct message message;
+    assert(connection_shard(peer->name) == shard->index);
     message_begin(&message, peer, NULL);
     look_up(shard, &message, frame);
     if (message.lookup.kind == BODY_BATCH && message.lookup.verdict == LOOKUP_GOOD)

@@ -17,6 +17,7 @@
 // comes after it.
 static void refuse(struct shard *shard, struct peer *peer) {
     enum unit_fault fault = peer->unit.fault;
+    assert(peer->state == PEER_OPEN && fault != UNIT_FAULT_NONE);
     struct text data;
     text_init(&data);
     reply_data_text(&data, "fault", unit_fault_text(fault));
@@ -43,6 +44,7 @@ static void refuse_framing(struct shard *shard, struct peer *peer) {
 static uint32_t wanted(const struct shard *shard, const struct peer *peer, uint32_t count) {
     uint32_t whole =
         peer->unit.sized ? peer->unit.bytes : peer->transport->wire->open_max(&shard->unit_limits);
+    assert(peer->partial_bytes < whole || !peer->unit.sized);
     uint32_t lacking = whole > peer->partial_bytes ? whole - peer->partial_bytes : 1; // a limit was lowered
     return count < lacking ? count : lacking;
 }
@@ -56,6 +58,7 @@ static void hand_on_message(struct shard *shard, struct peer *peer, const struct
 // A unit with nothing in it is none.
 static void hand_on(struct shard *shard, struct peer *peer, struct buffer *buffer, uint32_t at) {
     struct frame frame = frame_at(buffer, at, &peer->unit);
+    assert(peer->state == PEER_OPEN && at + peer->unit.bytes <= buffer->capacity);
     if (peer->unit.body_bytes && peer->transport->take)
         peer->transport->take(shard, peer, &frame);
     else if (peer->unit.body_bytes)
@@ -71,6 +74,7 @@ static void partial_grown(struct shard *shard, struct peer *peer, enum unit_resu
     if (result != UNIT_WHOLE)
         return;
     struct buffer *whole = peer->partial;
+    assert(peer->partial_bytes == peer->unit.bytes);
     peer->partial = NULL;
     peer->partial_bytes = 0;
     hand_on(shard, peer, whole, peer->partial_at);
@@ -78,6 +82,7 @@ static void partial_grown(struct shard *shard, struct peer *peer, enum unit_resu
 }
 
 static enum unit_result scan_partial(const struct shard *shard, struct peer *peer) {
+    assert(partial_has_room(peer, peer->partial_bytes));
     return peer->transport->wire->scan(&peer->unit, peer->partial->bytes + peer->partial_at,
                                        peer->partial_bytes, &shard->unit_limits);
 }
@@ -90,6 +95,7 @@ static uint32_t take_in(struct shard *shard, struct peer *peer, const uint8_t *b
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
         return 0;
     }
+    assert(partial_has_room(peer, peer->partial_bytes + count));
     memcpy(peer->partial->bytes + peer->partial_at + peer->partial_bytes, bytes, count);
     peer->partial_bytes += count;
     enum unit_result result = scan_partial(shard, peer);
@@ -106,6 +112,7 @@ static uint32_t take_in(struct shard *shard, struct peer *peer, const uint8_t *b
 
 // The later part lies at `from`, in room that has the earlier one's size before it.
 static uint32_t prepend(struct peer *peer, struct buffer *buffer, uint32_t from) {
+    assert(from >= peer->partial_bytes && buffer != peer->partial);
     uint32_t at = from - peer->partial_bytes;
     memcpy(buffer->bytes + at, peer->partial->bytes + peer->partial_at, peer->partial_bytes);
     buffer_drop(peer->partial);
@@ -144,6 +151,7 @@ static bool must_stay(struct shard *shard, struct peer *peer, const struct buffe
 
 static void stay(const struct shard *shard, struct peer *peer, struct buffer *buffer, uint32_t at,
                  uint32_t end) {
+    assert(!peer->partial && at < end && end <= buffer->capacity);
     buffer_hold(buffer);
     peer->partial_ms = shard_tick(shard);
     peer->partial = buffer;
@@ -155,6 +163,7 @@ static void stay(const struct shard *shard, struct peer *peer, struct buffer *bu
 
 static void feed_buffer(struct shard *shard, struct peer *peer, struct buffer *buffer, uint32_t count) {
     uint32_t at = RECEIVE_HEAD_BYTES, end = at + count;
+    assert(count > 0 && count <= ARRIVAL_BYTES_MAX);
     if (should_prepend(peer, count))
         at = prepend(peer, buffer, at);
     while (at < end && peer->state == PEER_OPEN) {
@@ -196,6 +205,7 @@ static void feed_bytes(struct shard *shard, struct peer *peer, const struct io_e
     if (event->buffer) {
         feed_buffer(shard, peer, event->buffer, count);
     } else if (peer->state == PEER_OPEN) {
+        assert(peer->unit.sized && partial_has_room(peer, peer->partial_bytes + count));
         peer->partial_bytes += count;
         partial_grown(shard, peer, scan_partial(shard, peer));
         events_flush(shard);
@@ -217,12 +227,14 @@ static void want_rest(struct shard *shard, struct peer *peer) {
             peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
         direct = false;
     }
+    assert(!direct || partial_has_room(peer, peer->unit.bytes));
     connection_want(&peer->connection,
                     direct ? peer->partial->bytes + peer->partial_at + peer->partial_bytes : NULL,
                     direct ? lacking : 0);
 }
 
 static void starve(struct shard *shard, struct peer *peer) {
+    assert(peer->state != PEER_CLOSING);
     if (!list_empty(&peer->starved))
         return;
     stats_count(&shard->stats, COUNT_RECEIVE_STARVED);
@@ -247,6 +259,7 @@ static void forget_unless_direct(struct peer *peer) {
 
 // What is received straight into the frame comes to its end first.
 void feed_cut_off(struct shard *shard, struct peer *peer) {
+    assert(peer->partial && !peer->unit.fault);
     peer->unit.fault = UNIT_FAULT_LATE;
     peer->unit.fault_at = peer->partial_bytes;
     stats_count(&shard->stats, COUNT_CLOSED_SLOW_SENDER);
@@ -284,6 +297,7 @@ static void end(struct shard *shard, struct peer *peer, const struct io_event *e
 
 // Nobody is left to be answered.
 void feed_watched(struct shard *shard, struct peer *peer, const struct io_event *event) {
+    assert(peer->connection.ended && peer->connection.watching);
     if (connection_watched(&peer->connection, shard->io, event))
         peer_close(shard, peer, COUNTERS_COUNT);
 }

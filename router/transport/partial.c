@@ -11,7 +11,7 @@ static bool move_to(const struct shard *shard, struct peer *peer, struct buffer 
     if (!buffer)
         return false;
     peer->partial_ms = shard_tick(shard);
-    assert(!old || buffer->capacity >= peer->partial_bytes);
+    assert(peer->partial_bytes <= buffer->capacity && (old || !peer->partial_bytes));
     if (old)
         memcpy(buffer->bytes, old->bytes + peer->partial_at, peer->partial_bytes);
     buffer_drop(old);
@@ -20,14 +20,11 @@ static bool move_to(const struct shard *shard, struct peer *peer, struct buffer 
     return true;
 }
 
-static bool has_room(const struct peer *peer, uint32_t bytes) {
-    return peer->partial && peer->partial->capacity - peer->partial_at >= bytes;
-}
-
 // Room for all of the frame, whose header block is whole.
 static bool make_room_for_frame(struct shard *shard, struct peer *peer) {
     uint32_t bytes = peer->unit.bytes;
-    return has_room(peer, bytes) || move_to(shard, peer, buffer_take_large(&shard->buffers, bytes));
+    assert(peer->unit.sized && bytes >= peer->partial_bytes);
+    return partial_has_room(peer, bytes) || move_to(shard, peer, buffer_take_large(&shard->buffers, bytes));
 }
 
 // What a unit whose length isn't known gets room for, to hold `bytes` of it: twice as much, and a large one as much
@@ -43,6 +40,7 @@ static uint32_t room_while_open(const struct shard *shard, const struct peer *pe
         wish = bytes <= OPEN_DOUBLE_BYTES ? bytes * 2 : most;
     }
     wish = wish < most ? wish : most;
+    assert(bytes >= peer->partial_bytes);
     while (wish > bytes && !buffer_pool_could_take(&shard->buffers, wish + held))
         wish = bytes + (wish - bytes) / 2;
     return wish > bytes ? wish : bytes;
@@ -51,6 +49,7 @@ static uint32_t room_while_open(const struct shard *shard, const struct peer *pe
 // Where there isn't so much, something less may be there.
 static struct buffer *take_while_open(struct shard *shard, uint32_t bytes, uint32_t room) {
     struct buffer *buffer = buffer_take_large(&shard->buffers, room);
+    assert(room >= bytes);
     while (!buffer && room - bytes > ARRIVAL_BYTES_MAX) {
         room = bytes + (room - bytes) / 2;
         buffer = buffer_take_large(&shard->buffers, room);
@@ -60,7 +59,7 @@ static struct buffer *take_while_open(struct shard *shard, uint32_t bytes, uint3
 
 static bool make_room_while_open(struct shard *shard, struct peer *peer, uint32_t bytes) {
     uint32_t room = room_while_open(shard, peer, bytes);
-    if (has_room(peer, bytes))
+    if (partial_has_room(peer, bytes))
         return true;
     return move_to(shard, peer,
                    room <= RECEIVE_BUFFER_BYTES ? buffer_take_sized(&shard->buffers, room)
@@ -69,7 +68,7 @@ static bool make_room_while_open(struct shard *shard, struct peer *peer, uint32_
 
 // Room for what has come of it, and no more.
 static bool make_room_for_part(struct shard *shard, struct peer *peer, uint32_t bytes) {
-    return has_room(peer, bytes) || move_to(shard, peer, buffer_take_sized(&shard->buffers, bytes));
+    return partial_has_room(peer, bytes) || move_to(shard, peer, buffer_take_sized(&shard->buffers, bytes));
 }
 
 // A large frame waits until there is memory for it, if that can ever be; what has come of it is kept

@@ -17,6 +17,7 @@ struct adoption {
 };
 
 void accept_arm(struct shard *shard) {
+    assert(shard->index == 0);
     for (uint32_t index = 0; shard->phase == HUB_SERVING && index < shard->listener_count; index++) {
         if (shard->listening[index])
             continue;
@@ -27,7 +28,9 @@ void accept_arm(struct shard *shard) {
 
 void accept_listen(struct shard *shard, const struct accept_socket *sockets, uint32_t count) {
     assert(count <= LISTENERS_MAX);
+    assert(shard->index == 0 && shard->listener_count == 0);
     for (uint32_t index = 0; index < count; index++) {
+        assert(sockets[index].transport);
         shard->listeners[index] = sockets[index].socket;
         shard->transports[index] = sockets[index].transport;
     }
@@ -37,11 +40,13 @@ void accept_listen(struct shard *shard, const struct accept_socket *sockets, uin
 }
 
 void accept_step_aside(struct shard *shard) {
+    assert(shard->phase == HUB_SERVING);
     for (uint32_t index = 0; index < shard->listener_count; index++)
         io_step_aside(shard->io, shard->listeners[index]);
 }
 
 void accept_stop(struct shard *shard) {
+    assert(shard->phase != HUB_SERVING);
     for (uint32_t index = 0; index < shard->listener_count; index++) {
         io_shutdown(shard->io, shard->listeners[index], SHUT_RDWR);
         if (shard->listening[index])
@@ -58,11 +63,13 @@ bool accept_is_listening(const struct shard *shard) {
 
 void accept_adopt(struct shard *shard, struct mail *mail) {
     struct adoption *adoption = list_entry(mail, struct adoption, mail);
+    assert(mail->kind == MAIL_ADOPT && adoption->transport);
     peer_open(shard, adoption->socket, adoption->transport);
     memory_give(adoption);
 }
 
 static void refuse_socket(struct shard *shard, int socket) {
+    assert(socket >= 0);
     stats_count(&shard->stats, COUNT_CONNECTIONS_REFUSED);
     io_close_socket(shard->io, socket);
 }
@@ -72,6 +79,7 @@ static void place(struct shard *shard, int socket, const struct transport *trans
     struct hub *hub = shard->hub;
     uint32_t to = hub_emptiest_shard(hub);
     struct adoption *adoption = NULL;
+    assert(shard->index == 0 && to < hub->settings.shard_count && transport);
     bool full = hub_connection_count(hub) >= shard_limits(shard)->connections_max;
     if (!full && to != shard->index)
         adoption = memory_take_zeroed(1, sizeof *adoption);
@@ -93,6 +101,7 @@ static void place(struct shard *shard, int socket, const struct transport *trans
 
 void accept_event(struct shard *shard, const struct io_event *event) {
     uint32_t index = (uint32_t)(event->token & ~TOKEN_LISTENER);
+    assert(index < shard->listener_count && shard->listening[index]);
     shard->listening[index] = event->more;
     if (event->result >= 0)
         place(shard, event->result, shard->transports[index]);

@@ -1,11 +1,14 @@
 #include "router/turn/drain.h"
 
+#include <assert.h>
+
 #include "router/request/answer.h"
 #include "router/shard/post.h"
 #include "router/turn/accept.h"
 
 static void begin_phase(struct shard *shard, enum hub_phase phase) {
     struct hub *hub = shard->hub;
+    assert(phase == hub_phase(hub) + 1 && phase <= HUB_STOPPED);
     atomic_store_explicit(&hub->phase_waiting, hub->settings.shard_count, memory_order_relaxed);
     atomic_store(&hub->phase, phase);
     shard_wake_others(shard);
@@ -18,6 +21,7 @@ void drain_begin(struct shard *shard) {
 
 void drain_asked(struct shard *shard) {
     bool stepping = timer_armed(&shard->drain_timer);
+    assert(shard->index == 0);
     if (shard->hub->settings.share_addresses && shard->phase == HUB_SERVING && !stepping) {
         accept_step_aside(shard);
         wheel_arm(&shard->wheel, &shard->drain_timer, shard_now_ms(shard) + STEP_ASIDE_MS);
@@ -28,6 +32,7 @@ void drain_asked(struct shard *shard) {
 
 // Half-closes, so that what was sent is read before the connection goes.
 static void close_all(struct shard *shard) {
+    assert(shard->phase == HUB_CLOSING);
     for (uint32_t slot = 0; slot < shard->peers.capacity; slot++)
         if (shard->peers.slots[slot])
             peer_linger(shard, shard->peers.slots[slot]);
@@ -40,6 +45,7 @@ static void press_mail(struct shard *shard) {
 }
 
 static void enter(struct shard *shard, enum hub_phase phase) {
+    assert(phase == shard->phase + 1 && (shard->phase == HUB_SERVING || shard->phase_done));
     press_mail(shard);
     shard->phase = phase;
     shard->phase_done = false;
@@ -68,6 +74,7 @@ static bool all_sent(const struct shard *shard) {
 }
 
 static bool finished(struct shard *shard) {
+    assert(shard->phase != HUB_SERVING && !shard->phase_done);
     switch (shard->phase) {
     case HUB_DRAINING:
         return shard->drain_over || (shard->pending.count == 0 && shard->entries_out == 0 &&
@@ -84,6 +91,7 @@ static bool finished(struct shard *shard) {
 
 static void report(struct shard *shard) {
     struct hub *hub = shard->hub;
+    assert(hub_phase(hub) == shard->phase && atomic_load(&hub->phase_waiting) > 0);
     shard->phase_done = true;
     if (atomic_fetch_sub(&hub->phase_waiting, 1) != 1)
         return;
@@ -106,6 +114,7 @@ void drain_report(struct shard *shard) {
 
 // The errors get a moment to be written; peers that don't read them are closed with them unread.
 void drain_timed_out(struct shard *shard) {
+    assert(!timer_armed(&shard->drain_timer));
     if (shard->phase == HUB_SERVING) {
         drain_begin(shard);
         return;

@@ -14,16 +14,20 @@ static void drop_queue(struct shard *shard, struct peer *peer) {
         drop_several(shard, COUNT_DROP_TARGET_GONE, peer->name, parcel->bytes, parcel->frames);
         send_release(shard, parcel);
     }
+    assert(peer->connection.outbox.bytes == 0 && peer->connection.outbox.urgent_bytes == 0);
 }
 
 // What it asked is abandoned, its agents and subscriptions go.
 static void leave(struct shard *shard, struct peer *peer) {
+    assert(peer->state != PEER_OPEN);
     answer_abandon_all(shard, peer);
     subscribe_leave(shard, peer);
     registry_leave(shard, peer);
+    assert(list_empty(&peer->asked.requests) && !peer->farewell && !peer->admission.waiting);
 }
 
 static void close_peer(struct shard *shard, struct peer *peer) {
+    assert(!peer->connection.ending);
     wheel_disarm(&peer->timer);
     list_remove(&peer->to_send);
     list_remove(&peer->starved);
@@ -38,6 +42,7 @@ static void end_peer(struct shard *shard, struct peer *peer) {
     peer_watch(shard, peer);
     subscribe_leave(shard, peer);
     registry_leave(shard, peer);
+    assert(!peer->farewell && peer->subscriber.count == 0);
     peer_settle(shard, peer);
 }
 
@@ -76,6 +81,7 @@ void endings_carry_out_all(struct shard *shard) {
         if (!shard->endings)
             shard->endings_last = &shard->endings;
         peer->ending = NULL;
+        assert(shard->peers.slots[connection_slot(peer->name)] == peer);
         carry_out(shard, peer);
     }
 }
@@ -84,6 +90,7 @@ void endings_reap(struct shard *shard) {
     for (struct list *node = shard->closing.next, *next; node != &shard->closing; node = next) {
         next = node->next;
         struct peer *peer = list_entry(node, struct peer, standing);
+        assert(peer->state == PEER_CLOSING && peer->connection.ending);
         if (connection_at_rest(&peer->connection))
             peer_free(shard, peer);
     }

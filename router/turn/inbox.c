@@ -1,5 +1,7 @@
 #include "router/turn/inbox.h"
 
+#include <assert.h>
+
 #include "core/base/list.h"
 #include "router/methods/registry.h"
 #include "router/request/answer.h"
@@ -19,6 +21,7 @@ static struct parcel *parcel_of(struct mail *mail) {
 }
 
 static void send_back_refused(struct shard *shard, struct parcel *parcel) {
+    assert(parcel->pool->shard == hub_id_shard(parcel->hub_id) && parcel->pool->shard != shard->index);
     untaken_put(&shard->untaken, parcel);
     parcel->mail.kind = MAIL_REFUSED;
     parcel->mail.detail = ERROR_OVERLOADED;
@@ -28,6 +31,7 @@ static void send_back_refused(struct shard *shard, struct parcel *parcel) {
 // What is posted behind this can't mean the request any more.
 static void take_refused(struct shard *shard, struct parcel *parcel) {
     uint32_t from = connection_shard(parcel->mail.connection);
+    assert(parcel->pool->shard == shard->index && from != shard->index);
     answer_refused(shard, parcel->hub_id, (enum error)parcel->mail.detail);
     parcel->mail.kind = MAIL_KNOWN;
     mailbox_post(hub_mailbox(shard->hub, shard->index, from), &parcel->mail);
@@ -36,6 +40,7 @@ static void take_refused(struct shard *shard, struct parcel *parcel) {
 // A request or notification for a peer of this shard. If the peer is gone, what was asked of it ends when
 // that is known to the shard that asked: its registry entry is on its way.
 static void take_delivery(struct shard *shard, struct parcel *parcel) {
+    assert(connection_shard(parcel->mail.connection) == shard->index && parcel->pool->shard != shard->index);
     struct peer *peer = peer_find(shard, parcel->mail.connection);
     if (!peer) {
         drop_one(shard, COUNT_DROP_TARGET_GONE, parcel->mail.connection, parcel->bytes);
@@ -51,6 +56,7 @@ static void take_delivery(struct shard *shard, struct parcel *parcel) {
 }
 
 static void take_cancelled(struct shard *shard, struct parcel *parcel) {
+    assert(parcel->pool->shard == shard->index && hub_id_shard(parcel->hub_id) == shard->index);
     struct pending *pending = pending_find(&shard->pending, parcel->hub_id);
     parcel_drop(parcel);
     if (pending)
@@ -59,6 +65,7 @@ static void take_cancelled(struct shard *shard, struct parcel *parcel) {
 
 static void take(struct shard *shard, struct mail *mail) {
     struct parcel *parcel = parcel_of(mail);
+    assert(!shard->endings && !shard->run.count);
     switch ((enum mail_kind)mail->kind) {
     case MAIL_DELIVER:
         take_delivery(shard, parcel);
@@ -115,8 +122,10 @@ static void take(struct shard *shard, struct mail *mail) {
 static void read_all(struct shard *shard) {
     for (uint32_t from = 0; from < shard->hub->settings.shard_count; from++) {
         struct mailbox *mailbox = hub_mailbox(shard->hub, from, shard->index);
-        for (struct mail *mail; (mail = mailbox_take(mailbox));)
+        for (struct mail *mail; (mail = mailbox_take(mailbox));) {
+            assert(from != shard->index);
             take(shard, mail);
+        }
     }
 }
 
@@ -126,12 +135,14 @@ static void carry_out_orders(struct shard *shard) {
     struct mail **last = shard->orders_last;
     read_all(shard);
     struct mail *order = shard->orders;
+    assert(order && last != &shard->orders);
     shard->orders = *last;
     *last = NULL;
     if (!shard->orders)
         shard->orders_last = &shard->orders;
     while (order) {
         struct mail *next = order->next;
+        assert(order->kind == MAIL_ORDER);
         registry_step(shard, list_entry(order, struct order, mail));
         endings_carry_out(shard);
         order = next;

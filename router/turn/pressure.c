@@ -8,6 +8,8 @@
 // time is up: then the largest go. And if many readers and sources hold a little each, they go too.
 #include "router/turn/pressure.h"
 
+#include <assert.h>
+
 #include "core/base/memory.h"
 #include "router/send/batch.h"
 #include "router/send/send.h"
@@ -24,6 +26,7 @@ enum {
 };
 
 static uint64_t still_ms(const struct shard *shard, const struct peer *peer) {
+    assert(peer->connection.shipment); // else nobody waits for the kernel
     return shard_since(shard, peer->sending_ms);
 }
 
@@ -35,6 +38,7 @@ static bool is_slow(const struct shard *shard, const struct peer *peer, size_t b
 // Of two that are slow. Times within a factor of two are alike: what waits for a target that only just fell
 // behind may be more than what waits for a source that never reads.
 static bool is_slower(const struct shard *shard, const struct peer *peer, const struct peer *other) {
+    assert(still_ms(shard, peer) && still_ms(shard, other)); // SLOW_READER_MS at least
     int longer = __builtin_clzll(still_ms(shard, other)) - __builtin_clzll(still_ms(shard, peer));
     return longer > 0 ||
            (longer == 0 && connection_waiting(&peer->connection) > connection_waiting(&other->connection));
@@ -55,6 +59,7 @@ static struct peer *largest_waiting(const struct shard *shard) {
     struct peer *largest = NULL;
     for (struct list *node = shard->starved.next; node != &shard->starved; node = node->next) {
         struct peer *peer = list_entry(node, struct peer, starved);
+        assert(peer->state != PEER_CLOSING);
         if (peer_lacks_room(peer) && shard_since(shard, peer->heard_ms) >= WAIT_MS &&
             (!largest || peer->partial_bytes > largest->partial_bytes))
             largest = peer;
@@ -95,6 +100,7 @@ static bool somebody_waits(struct shard *shard) {
 
 // For how long a peer has had the room for its frame.
 static uint32_t had_room_ms(const struct shard *shard, const struct peer *peer) {
+    assert(peer->partial);
     return shard_since(shard, peer->partial_ms);
 }
 
@@ -106,6 +112,7 @@ static uint64_t pace_ms(const struct shard *shard, const struct peer *peer) {
         had_room_ms(shard, peer) < WAIT_MS)
         return 0;
     uint32_t bytes = unit->sized ? unit->bytes : peer->partial->capacity;
+    assert(peer->partial_bytes > 0);
     return (uint64_t)had_room_ms(shard, peer) * bytes / peer->partial_bytes;
 }
 
@@ -118,12 +125,14 @@ struct slow_senders {
 };
 
 static uint64_t doublings(uint64_t number) {
+    assert(number > 0);
     return 64 - (uint64_t)__builtin_clzll(number);
 }
 
 // Paces within a factor of two are alike: those of senders that share a link are, and if any of them went,
 // none might ever come to an end. Of those it is the one of which least has come.
 static void consider_large(struct slow_senders *slow, struct peer *peer, uint64_t pace) {
+    assert(peer->state == PEER_OPEN && pace > 0);
     uint64_t rank = doublings(pace) << 32 | (UINT32_MAX - peer->partial_bytes);
     if (rank <= slow->large_rank)
         return;
@@ -268,12 +277,14 @@ static bool has_rest(const struct shard *shard) {
 }
 
 static void shrink_later(struct shard *shard) {
+    assert(shard->shrink_timer.kind == TIMER_SHRINK);
     wheel_arm(&shard->wheel, &shard->shrink_timer, shard_now_ms(shard) + SHRINK_PAUSE_MS);
 }
 
 // What a burst needed isn't kept for long, nor given back between two bursts that follow each other. The
 // allocator keeps what comes back to it for a moment: a last look comes after the last that gave anything.
 void pressure_shrink(struct shard *shard) {
+    assert(!timer_armed(&shard->shrink_timer));
     buffer_pool_shrink(&shard->buffers);
     parcel_pool_shrink(&shard->parcels);
     pending_table_shrink(&shard->pending);
@@ -283,6 +294,7 @@ void pressure_shrink(struct shard *shard) {
 }
 
 void pressure_relieve(struct shard *shard) {
+    assert(!shard->endings);
     if (has_rest(shard) && !timer_armed(&shard->shrink_timer))
         shrink_later(shard);
     if (shard_now_ms(shard) < shard->relief_ms || !is_short(shard))

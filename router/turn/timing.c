@@ -1,9 +1,12 @@
 #include "router/turn/timing.h"
 
+#include <assert.h>
+
 #include "router/transport/feed.h"
 
 // A body that goes on arriving at 1 KiB a second or more may take as long as it likes.
 static bool arrives(const struct shard *shard, const struct peer *peer) {
+    assert(peer->partial_checked <= peer->partial_bytes);
     uint64_t window_ms = shard_limits(shard)->frame_timeout_ns / 1000000;
     uint64_t arrived = peer->partial_bytes - peer->partial_checked;
     bool body = peer->unit.sized || peer->transport->wire->opens_with_body;
@@ -20,6 +23,7 @@ static void frame_expired(struct shard *shard, struct peer *peer) {
 }
 
 void timing_expired(struct shard *shard, struct peer *peer) {
+    assert(peer->state != PEER_CLOSING && !timer_armed(&peer->timer));
     if (peer_lingers(peer) || peer->state == PEER_SHUT)
         peer_close(shard, peer, COUNTERS_COUNT);
     else if (peer->state == PEER_OPEN && peer->partial)

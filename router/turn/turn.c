@@ -1,5 +1,6 @@
 #include "router/turn/turn.h"
 
+#include <assert.h>
 #include <signal.h>
 
 #include "router/request/answer.h"
@@ -52,19 +53,27 @@ static void read_again(struct shard *shard) {
 }
 
 static void signalled(struct shard *shard, int number) {
+    assert(shard->index == 0);
     if (number == SIGTERM || number == SIGINT)
         drain_asked(shard);
     else if (number == SIGHUP)
         read_again(shard);
 }
 
+// It is there until the kernel has let it go.
+static struct peer *peer_of(const struct shard *shard, const struct io_event *event) {
+    assert(event->token < shard->peers.capacity && shard->peers.slots[event->token]);
+    return shard->peers.slots[event->token];
+}
+
 static void handle(struct shard *shard, const struct io_event *event) {
+    assert(!shard->endings && !shard->run.count);
     switch (event->kind) {
     case IO_RECEIVED:
-        feed_event(shard, shard->peers.slots[event->token], event);
+        feed_event(shard, peer_of(shard, event), event);
         break;
     case IO_SENT:
-        send_sent(shard, shard->peers.slots[event->token], event->result);
+        send_sent(shard, peer_of(shard, event), event->result);
         break;
     case IO_ACCEPTED:
         accept_event(shard, event);
@@ -73,7 +82,7 @@ static void handle(struct shard *shard, const struct io_event *event) {
         signalled(shard, event->result);
         break;
     case IO_GONE:
-        feed_watched(shard, shard->peers.slots[event->token], event);
+        feed_watched(shard, peer_of(shard, event), event);
         break;
     case IO_WRITTEN:
     case IO_SYNCED:
@@ -90,6 +99,7 @@ static void expire(struct shard *shard) {
     struct timer *timer;
     for (unsigned left = EXPIRED_A_TURN_MAX; left > 0 && (timer = wheel_expire(&shard->wheel, now_ms));
          left--) {
+        assert(timer->kind <= TIMER_BEHIND && !timer_armed(timer));
         switch ((enum timer_kind)timer->kind) {
         case TIMER_PENDING:
             answer_timed_out(shard, list_entry(timer, struct pending, timer));
@@ -138,6 +148,7 @@ static bool has_news(struct shard *shard) {
 // for news: whoever makes some later sees that it sleeps.
 static void run(struct shard *shard) {
     uint64_t deadline = deadline_ns(shard);
+    assert(!shard->endings && !shard->run.count && !atomic_load(&shard->asleep));
     atomic_store(&shard->asleep, true);
     if (has_news(shard))
         deadline = 0;
@@ -168,6 +179,7 @@ bool turn_take(struct shard *shard) {
     drain_report(shard);
     post_publish(shard);
     bool over = is_over(shard);
+    assert(!over || (!shard->peers.count && !shard->orders_out && !shard->entries_out && !shard->events_out));
     if (over)
         io_run(shard->io, 0); // others may have to be woken for their last turn
     return !over;
