@@ -181,6 +181,32 @@ scenario('answers that wait in batches for one that does not come are given up n
     assert.equal((await witness.ask('m', { targetAgent: 'good' })).result, 'good');
   });
 
+// Four shards take and give back by turns: what the allocator keeps for one, the others can't have.
+scenario('resident memory stays near the bound while subscribers on many shards read nothing',
+  { shards: [4], options: ['--max-memory', '64M'] }, async (hub) => {
+    const readers = await Promise.all(Array.from({ length: 200 }, () => hub.peer()));
+    for (const reader of readers) {
+      await reader.ask('hub/subscribe', { events: ['*'] });
+      reader.socket.pause();
+    }
+    const publishers = await Promise.all(Array.from({ length: 8 }, () => hub.peer()));
+    const events = Buffer.concat(Array.from({ length: 500 }, (_, n) =>
+      frame({ method: 'event', params: { event: `e${n}`, data: 'x'.repeat(1000) } })));
+    const end = Date.now() + 4000;
+    await Promise.all(publishers.map(async (publisher) => {
+      while (Date.now() < end && !publisher.closed) {
+        await publisher.write(events);
+        await turn();
+      }
+    }));
+    const about = (file) => readFileSync(`/proc/${hub.process.pid}/${file}`, 'latin1');
+    const peak = 1024 * Number(/^VmHWM:\s+(\d+)/m.exec(about('status'))[1]);
+    // A sanitizer holds on to what the hub has given back.
+    assert.ok(peak <= 120 << 20 || /lib[at]san/.test(about('maps')), `${peak} bytes were resident`);
+    for (const publisher of publishers) assert.equal(publisher.closed, false, 'a publisher was closed');
+    for (const reader of readers) reader.drop();
+  });
+
 scenario('what a burst needed goes back, though nobody has anything to do afterwards', EVERYWHERE, async (hub) => {
   const witness = await hub.peer();
   const rest = (await stats(witness)).buffer_bytes;
