@@ -342,6 +342,7 @@ static void take_canonical_line(struct unit *unit, const uint8_t *frame, uint32_
 
 static void scan_block(struct unit *unit, const uint8_t *frame, uint32_t end,
                        const struct unit_limits *limits) {
+    assert(end <= limits->header_bytes_max); // it may have come further, under another limit
     uint32_t at = unit->at;
     while (at < end && unit->state < IN_BODY) {
         switch ((enum state)unit->state) {
