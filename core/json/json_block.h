@@ -64,6 +64,10 @@ typedef uint64_t json_parity_of(uint64_t bits);
 #define JSON_TARGET_AVX2   __attribute__((target("avx2,bmi,bmi2,popcnt,pclmul")))
 #define JSON_TARGET_AVX512 __attribute__((target("avx512f,avx512bw,avx2,bmi,bmi2,popcnt,pclmul")))
 
+JSON_INLINE bool likely(bool condition) {
+    return __builtin_expect(condition, true);
+}
+
 // The bits below `index`; all from 64 on.
 JSON_INLINE uint64_t json_bits_below(uint64_t index) {
     return index < 64 ? (UINT64_C(1) << index) - 1 : UINT64_MAX;

@@ -17,10 +17,6 @@
 #include "core/lookup/lookup_key.h"
 #include "core/lookup/lookup_members.h"
 
-JSON_INLINE bool likely(bool condition) {
-    return __builtin_expect(condition, true);
-}
-
 // --- The walk.
 
 // What a step gives instead of the offset it came to, once the fault is written down.
@@ -380,8 +376,7 @@ JSON_INLINE void look(struct lookup *lookup, const uint8_t *body, uint32_t bytes
         at = walk_body(&walk, strict, at);
     if (at != BROKEN) {
         at = json_skip_space(body, at, bytes);
-        if (at < bytes)
-            at = fault(&walk, at);
+        at = at < bytes ? fault(&walk, at) : at;
     }
     // What the walk skipped over. A response keeps its kind, which the keys of the top tell.
     if (strict && at != BROKEN && !json_valid(body, bytes))
