@@ -65,9 +65,9 @@ static size_t agent_bytes(const struct shard *shard, const struct agent *agent) 
 
 // How many bytes a list of them has, or so many more than there is room for that it doesn't matter.
 static size_t list_bytes(const struct shard *shard, struct wanted wanted, size_t room) {
-    size_t bytes = sizeof "{\"agents\":[]}" - 1; // each agent but the last has a comma behind it
-    for (const struct agent *agent; bytes <= room && (agent = next_agent(&wanted));)
-        bytes += agent_bytes(shard, agent) + 1;
+    size_t bytes = sizeof "{\"agents\":[]}" - 1, comma = 0;
+    for (const struct agent *agent; bytes <= room && (agent = next_agent(&wanted)); comma = 1)
+        bytes += comma + agent_bytes(shard, agent);
     return bytes;
 }
 
