@@ -79,7 +79,7 @@ static const struct option options[] = {
 };
 enum { OPTIONS_COUNT = sizeof options / sizeof *options };
 
-static const struct option *find(const char *name) {
+static const struct option *config_find(const char *name) {
     assert(name);
     for (size_t index = 0; index < OPTIONS_COUNT; index++)
         if (strcmp(options[index].name, name) == 0)
@@ -100,7 +100,7 @@ static void store(struct config *config, const struct option *option, uint64_t v
         memcpy(field, &flag, sizeof flag);
 }
 
-static bool complain(const char *name, const char *value, const char *expected) {
+static bool config_complain(const char *name, const char *value, const char *expected) {
     fprintf(stderr, "patchbayd: --%s: '%s' is not %s\n", name, value, expected);
     return false;
 }
@@ -114,13 +114,13 @@ static bool set_number(struct config *config, const struct option *option, const
     uint64_t value = 0;
     bool off = time && option->min == 0 && (!strcmp(text, "off") || !strcmp(text, "0"));
     if (!off && !read(text, &value))
-        return complain(option->name, text,
-                        option->kind == OPTION_SIZE ? "a size such as 64K, 16M or 1G"
-                        : time                      ? "a time such as 250ms, 5s or 10m"
-                                                    : "a number");
+        return config_complain(option->name, text,
+                               option->kind == OPTION_SIZE ? "a size such as 64K, 16M or 1G"
+                               : time                      ? "a time such as 250ms, 5s or 10m"
+                                                           : "a number");
     bool whole = option->kind != OPTION_TIME || value % 1000000 == 0; // timers count milliseconds
     if (value < option->min || value > option->max || !whole)
-        return complain(option->name, text, "within its bounds");
+        return config_complain(option->name, text, "within its bounds");
     store(config, option, value);
     return true;
 }
@@ -132,7 +132,7 @@ static bool set_flag(struct config *config, const struct option *option, const c
     bool off =
         text && (!strcmp(text, "false") || !strcmp(text, "no") || !strcmp(text, "off") || !strcmp(text, "0"));
     if (!on && !off)
-        return complain(option->name, text, "true or false");
+        return config_complain(option->name, text, "true or false");
     store(config, option, on);
     return true;
 }
@@ -140,7 +140,7 @@ static bool set_flag(struct config *config, const struct option *option, const c
 static bool set_audit(struct config *config, const char *path) {
     size_t bytes = strlen(path) + 1;
     if (bytes == 1 || bytes > sizeof config->journal)
-        return complain("audit", path, "a path");
+        return config_complain("audit", path, "a path");
     memcpy(config->journal, path, bytes);
     config->settings.journal = config->journal;
     return true;
@@ -153,11 +153,11 @@ static bool set_listener(struct config *config, const char *uri) {
         config->listener_count = 0;
     config->listeners_from = config->source;
     if (config->listener_count == LISTENERS_MAX)
-        return complain("listen", uri, "one of 16 at most");
+        return config_complain("listen", uri, "one of 16 at most");
     struct address *address = &config->listeners[config->listener_count];
     if (address_parse(address, uri) || !transport_find(address->transport))
-        return complain("listen", uri,
-                        "tcp://HOST:PORT or unix:///PATH, perhaps with -lines behind the scheme");
+        return config_complain("listen", uri,
+                               "tcp://HOST:PORT or unix:///PATH, perhaps with -lines behind the scheme");
     config->listener_count++;
     return true;
 }
@@ -166,7 +166,7 @@ static bool set_io(struct config *config, const char *text) {
     config->io_fixed = strcmp(text, "auto") != 0;
     config->settings.io = strcmp(text, "epoll") == 0 ? IO_EPOLL : IO_URING;
     return !config->io_fixed || !strcmp(text, "uring") || !strcmp(text, "epoll") ||
-           complain("io", text, "uring, epoll or auto");
+           config_complain("io", text, "uring, epoll or auto");
 }
 
 static bool read_file(struct config *config, const char *path);
@@ -178,11 +178,11 @@ static bool set(struct config *config, const struct option *option, const char *
     case OPTION_VALIDATE:
         config->settings.strict = !strcmp(text, "strict");
         return config->settings.strict || !strcmp(text, "lazy") ||
-               complain(option->name, text, "lazy or strict");
+               config_complain(option->name, text, "lazy or strict");
     case OPTION_HALF_CLOSE:
         config->settings.half_close_leaves = !strcmp(text, "leave");
         return config->settings.half_close_leaves || !strcmp(text, "answer") ||
-               complain(option->name, text, "answer or leave");
+               config_complain(option->name, text, "answer or leave");
     case OPTION_AUDIT:
         return set_audit(config, text);
     case OPTION_IO:
@@ -201,7 +201,7 @@ static bool set(struct config *config, const struct option *option, const char *
 // inih calls this for each key; 0 stops with an error.
 static int set_key(void *context, const char *section, const char *name, const char *value) {
     (void)section;
-    const struct option *option = find(name);
+    const struct option *option = config_find(name);
     if (option && option->kind != OPTION_CONFIG)
         return set(context, option, value);
     fprintf(stderr, "patchbayd: unknown key '%s'\n", name);
@@ -260,7 +260,7 @@ static bool take_option(struct config *config, int argc, char **argv, int *at) {
         memcpy(name, word + 2, bytes);
         name[bytes] = '\0';
     }
-    const struct option *option = bytes < sizeof name ? find(name) : NULL;
+    const struct option *option = bytes < sizeof name ? config_find(name) : NULL;
     if (!option) {
         fprintf(stderr, "patchbayd: unknown option '%s'; --help lists them\n", word);
         return false;
@@ -281,7 +281,7 @@ static bool check_listeners(struct config *config) {
     if (config->listener_count == 0) {
         if (address_default_unix(uri, sizeof uri) || !set_listener(config, DEFAULT_TCP) ||
             !set_listener(config, uri))
-            return complain("listen", "the default Unix socket", "a path that is short enough");
+            return config_complain("listen", "the default Unix socket", "a path that is short enough");
     }
     for (uint32_t index = 0; index < config->listener_count; index++) {
         if (config->insecure || address_is_local(&config->listeners[index]))

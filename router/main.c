@@ -221,7 +221,7 @@ static void mention_fixed(const struct config *now, const struct config *fresh) 
 }
 
 // As hub_settings.read_again: the command line once more, and with it the file that it names.
-static bool read_again(void *context, struct hub_settings *fresh) {
+static bool main_read_again(void *context, struct hub_settings *fresh) {
     struct program *program = context;
     struct config *config = malloc(sizeof *config);
     bool good = config && config_read(config, program->argc, program->argv,
@@ -253,7 +253,7 @@ static void choose_io(struct config *config) {
 
 static int serve(struct program *program, struct config *config) {
     assert(program->listener_count == config->listener_count);
-    config->settings.read_again = read_again;
+    config->settings.read_again = main_read_again;
     config->settings.read_context = program;
     choose_io(config);
     config->settings.process = (uint32_t)getpid();

@@ -32,13 +32,13 @@ struct agent *agents_find(const struct agents *agents, const char *id, size_t id
 
 // The top bits of the product with an odd number that nobody knows: who connects anew until it has a number
 // that it likes can't tell which share a chain (Dietzfelbinger and others, 1997).
-static struct list *chain_of(struct agents *agents, uint64_t connection) {
+static struct list *agents_chain_of(struct agents *agents, uint64_t connection) {
     assert(agents->multiplier & 1);
     return &agents->homes[(connection * agents->multiplier) >> (64 - HOME_CHAIN_BITS)];
 }
 
 struct home *agents_home(struct agents *agents, uint64_t connection) {
-    struct list *chain = chain_of(agents, connection);
+    struct list *chain = agents_chain_of(agents, connection);
     for (struct list *node = chain->next; node != chain; node = node->next) {
         struct home *home = list_entry(node, struct home, link);
         if (home->connection == connection)
@@ -58,7 +58,7 @@ static struct home *home_at(struct agents *agents, uint64_t connection) {
     home->connection = connection;
     list_init(&home->agents);
     list_init(&home->pending);
-    list_append(chain_of(agents, connection), &home->link);
+    list_append(agents_chain_of(agents, connection), &home->link);
     return home;
 }
 
@@ -88,7 +88,7 @@ static struct agent *agent_make(struct agents *agents, const struct agent_offer 
     return agent;
 }
 
-static void take_out(struct agents *agents, struct agent *agent) {
+static void agents_take_out(struct agents *agents, struct agent *agent) {
     assert(agents->count > 0 && agent->home->kept_bytes >= agent->kept_bytes);
     names_remove(&agents->by_id, agent->id, agent->id_bytes);
     list_remove(&agent->by_home);
@@ -118,7 +118,7 @@ static void take_place(struct agents *agents, struct agent *agent, struct agent 
     if (old && old->home == agent->home)
         agent->connected_since_ms = old->connected_since_ms;
     if (old)
-        take_out(agents, old);
+        agents_take_out(agents, old);
     names_add(&agents->by_id, agent->id, agent->id_bytes, agent);
     list_append(&agent->home->agents, &agent->by_home);
     list_append(&agents->all, &agent->link);
@@ -179,7 +179,7 @@ struct agent *agents_put(struct agents *agents, const struct agent_offer *offer)
 
 void agents_remove(struct agents *agents, struct agent *agent) {
     assert(agents_find(agents, agent->id, agent->id_bytes) == agent);
-    take_out(agents, agent);
+    agents_take_out(agents, agent);
     shrink(agents);
 }
 

@@ -39,13 +39,14 @@ void groups_deinit(struct groups *groups) {
 
 // --- One group
 
-static struct group *named(const struct groups *groups, enum group_kind kind, const char *name,
-                           size_t bytes) {
+static struct group *groups_named(const struct groups *groups, enum group_kind kind, const char *name,
+                                  size_t bytes) {
     assert(kind < GROUP_KINDS);
     return names_get(&groups->by_name[kind], name, bytes);
 }
 
-static struct group *make(struct groups *groups, enum group_kind kind, const char *name, size_t bytes) {
+static struct group *groups_make(struct groups *groups, enum group_kind kind, const char *name,
+                                 size_t bytes) {
     assert(bytes <= METHOD_BYTES_MAX);
     struct group *group = kept_take_zeroed(groups->kept, 1, sizeof *group + bytes);
     if (!group)
@@ -59,7 +60,7 @@ static struct group *make(struct groups *groups, enum group_kind kind, const cha
     return NULL;
 }
 
-static void drop_if_empty(struct groups *groups, struct group *group) {
+static void groups_drop_if_empty(struct groups *groups, struct group *group) {
     assert(group->count <= group->used && group->used <= group->capacity);
     if (group->count)
         return;
@@ -68,7 +69,7 @@ static void drop_if_empty(struct groups *groups, struct group *group) {
     kept_give(groups->kept, group);
 }
 
-static bool make_room(struct groups *groups, struct group *group, struct agent *agent) {
+static bool groups_make_room(struct groups *groups, struct group *group, struct agent *agent) {
     assert(group->used <= group->capacity);
     struct membership *memberships =
         kept_resize(groups->kept, agent->memberships, (agent->membership_count + 1) * sizeof *memberships);
@@ -88,16 +89,16 @@ static bool make_room(struct groups *groups, struct group *group, struct agent *
 
 static bool join(struct groups *groups, struct agent *agent, enum group_kind kind, const char *name,
                  size_t bytes) {
-    struct group *group = named(groups, kind, name, bytes);
+    struct group *group = groups_named(groups, kind, name, bytes);
     if (!group)
-        group = make(groups, kind, name, bytes);
+        group = groups_make(groups, kind, name, bytes);
     if (!group)
         return false;
     // An agent joins all of its groups in one go: if it is a member already, it is the last.
     if (group->used && group->members[group->used - 1].agent == agent)
         return true;
-    if (!make_room(groups, group, agent)) {
-        drop_if_empty(groups, group);
+    if (!groups_make_room(groups, group, agent)) {
+        groups_drop_if_empty(groups, group);
         return false;
     }
     group->members[group->used] = (struct member){agent, agent->membership_count};
@@ -132,7 +133,7 @@ static void leave(struct groups *groups, const struct membership *membership) {
     group->count--;
     if (group->used - group->count > group->count)
         close_gaps(group);
-    drop_if_empty(groups, group);
+    groups_drop_if_empty(groups, group);
 }
 
 // --- What capabilities say
@@ -194,7 +195,7 @@ void groups_shrink(struct groups *groups) {
 
 const struct group *groups_find(const struct groups *groups, enum group_kind kind, const char *name,
                                 size_t bytes) {
-    return named(groups, kind, name, bytes);
+    return groups_named(groups, kind, name, bytes);
 }
 
 const struct agent *group_next(const struct group *group, size_t *at) {
@@ -208,7 +209,7 @@ const struct agent *group_next(const struct group *group, size_t *at) {
 struct agent *groups_choose(struct groups *groups, enum group_kind kind, const char *name, size_t bytes,
                             const struct wanted_member *wanted, groups_load *load, const void *context) {
     assert(wanted->level < GOVERNANCE_COUNT);
-    struct group *group = named(groups, kind, name, bytes);
+    struct group *group = groups_named(groups, kind, name, bytes);
     struct agent *best = NULL, *nearest = NULL;
     uint32_t best_load = UINT32_MAX;
     size_t best_index = 0;

@@ -56,7 +56,7 @@ static bool rehash(struct names *names, size_t capacity) {
     return true;
 }
 
-static bool grow(struct names *names) {
+static bool names_grow(struct names *names) {
     return rehash(names, names->capacity ? names->capacity * 2 : CAPACITY_MIN);
 }
 
@@ -77,7 +77,7 @@ void names_shrink(struct names *names) {
 }
 
 bool names_reserve(struct names *names) {
-    return names->count + 1 <= names->capacity / 4 * 3 || grow(names);
+    return names->count + 1 <= names->capacity / 4 * 3 || names_grow(names);
 }
 
 bool names_add(struct names *names, const char *key, size_t key_bytes, void *value) {

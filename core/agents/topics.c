@@ -39,7 +39,7 @@ bool pattern_valid(const char *pattern, size_t bytes) {
     return bytes >= 1 && bytes <= EVENT_BYTES_MAX && !memchr(pattern, '*', bytes - 1);
 }
 
-static struct topic *named(const struct topics *topics, const char *pattern, size_t bytes) {
+static struct topic *topics_named(const struct topics *topics, const char *pattern, size_t bytes) {
     assert(bytes <= EVENT_BYTES_MAX);
     return is_prefix(pattern, bytes) ? names_get(&topics->prefixes, pattern, bytes - 1)
                                      : names_get(&topics->exact, pattern, bytes);
@@ -64,7 +64,7 @@ static struct topic *topic_make(struct topics *topics, const char *pattern, size
     return topic;
 }
 
-static void drop_if_empty(struct topics *topics, struct topic *topic) {
+static void topics_drop_if_empty(struct topics *topics, struct topic *topic) {
     if (!list_empty(&topic->subscriptions))
         return;
     assert(!topic->prefix || topics->prefix_count[topic->bytes - 1] > 0);
@@ -86,7 +86,7 @@ static struct subscription *at_topic(const struct topics *topics, const struct t
 
 struct subscription *topics_find(const struct topics *topics, const struct subscriber *subscriber,
                                  const char *pattern, size_t bytes) {
-    const struct topic *topic = named(topics, pattern, bytes);
+    const struct topic *topic = topics_named(topics, pattern, bytes);
     return topic ? at_topic(topics, topic, subscriber) : NULL;
 }
 
@@ -112,7 +112,7 @@ static struct subscription *subscription_make(struct topics *topics, struct topi
 
 struct subscription *topics_hold(struct topics *topics, struct subscriber *subscriber, const char *pattern,
                                  size_t bytes) {
-    struct topic *topic = named(topics, pattern, bytes);
+    struct topic *topic = topics_named(topics, pattern, bytes);
     struct subscription *subscription = topic ? at_topic(topics, topic, subscriber) : NULL;
     if (subscription)
         return subscription;
@@ -122,7 +122,7 @@ struct subscription *topics_hold(struct topics *topics, struct subscriber *subsc
         return NULL;
     subscription = subscription_make(topics, topic, subscriber);
     if (!subscription)
-        drop_if_empty(topics, topic);
+        topics_drop_if_empty(topics, topic);
     return subscription;
 }
 
@@ -138,7 +138,7 @@ void topics_let_go(struct topics *topics, struct subscription *subscription) {
     subscription->key.subscriber->count--;
     topics->count--;
     kept_give(topics->kept, subscription);
-    drop_if_empty(topics, topic);
+    topics_drop_if_empty(topics, topic);
 }
 
 void topics_forget(struct topics *topics, struct subscriber *subscriber) {

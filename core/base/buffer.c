@@ -12,7 +12,7 @@ enum { FREE_COUNT_MAX = 4 * RECEIVE_BUFFERS_LENT };
 // What is smaller isn't worth pages of its own.
 enum { WHOLE_BYTES_MIN = 32 * 1024 };
 
-static size_t footprint(uint32_t capacity) {
+static size_t buffer_footprint(uint32_t capacity) {
     return sizeof(struct buffer) + capacity + BUFFER_SLACK_BYTES;
 }
 
@@ -27,12 +27,12 @@ static uint64_t bytes_max(const struct buffer_budget *budget, enum budget_use us
     return max - max / 64 * use;
 }
 
-static bool has_room(const struct buffer_budget *budget, uint64_t bytes, enum budget_use use) {
+static bool buffer_has_room(const struct buffer_budget *budget, uint64_t bytes, enum budget_use use) {
     return atomic_load_explicit(&budget->bytes, memory_order_relaxed) + bytes <= bytes_max(budget, use);
 }
 
 bool buffer_budget_tight(const struct buffer_budget *budget) {
-    return !has_room(budget, 0, BUDGET_PLENTY);
+    return !buffer_has_room(budget, 0, BUDGET_PLENTY);
 }
 
 static void note_refused(struct buffer_budget *budget) {
@@ -54,14 +54,14 @@ void buffer_budget_give(struct buffer_budget *budget, uint64_t bytes) {
 }
 
 bool buffer_budget_has_room(struct buffer_budget *budget, uint64_t bytes, enum budget_use use) {
-    bool fits = has_room(budget, bytes, use);
+    bool fits = buffer_has_room(budget, bytes, use);
     if (!fits)
         note_refused(budget);
     return fits;
 }
 
-static struct buffer *make(struct buffer_pool *pool, uint32_t capacity, enum budget_use use) {
-    uint64_t bytes = footprint(capacity);
+static struct buffer *buffer_make(struct buffer_pool *pool, uint32_t capacity, enum budget_use use) {
+    uint64_t bytes = buffer_footprint(capacity);
     if (!buffer_budget_take(pool->budget, bytes, use))
         return NULL;
     struct buffer *buffer = capacity < WHOLE_BYTES_MIN ? memory_take(bytes) : memory_take_whole(bytes);
@@ -77,35 +77,35 @@ static struct buffer *make(struct buffer_pool *pool, uint32_t capacity, enum bud
     return buffer;
 }
 
-static void unmake(struct buffer *buffer) {
+static void buffer_unmake(struct buffer *buffer) {
     assert(buffer->references == 0);
     buffer->pool->given_back++;
-    buffer_budget_give(buffer->pool->budget, footprint(buffer->capacity));
+    buffer_budget_give(buffer->pool->budget, buffer_footprint(buffer->capacity));
     memory_give(buffer);
 }
 
 // Keeps the `count` that came home last, which are in the cache.
-static void keep(struct buffer_pool *pool, uint32_t count) {
+static void buffer_keep(struct buffer_pool *pool, uint32_t count) {
     assert(count <= pool->free_count && pool->free_count <= pool->made);
     struct buffer **rest = &pool->free;
     for (uint32_t index = 0; index < count; index++)
         rest = &(*rest)->next;
     for (struct buffer *buffer; (buffer = *rest);) {
         *rest = buffer->next;
-        unmake(buffer);
+        buffer_unmake(buffer);
     }
     pool->made -= pool->free_count - count;
     pool->idle_count = pool->free_count = count;
 }
 
 void buffer_pool_trim(struct buffer_pool *pool) {
-    keep(pool, 0);
+    buffer_keep(pool, 0);
 }
 
 void buffer_pool_shrink(struct buffer_pool *pool) {
     assert(pool->idle_count <= pool->free_count);
     pool->given_back = 0;
-    keep(pool, pool->free_count - pool->idle_count);
+    buffer_keep(pool, pool->free_count - pool->idle_count);
 }
 
 void buffer_pool_deinit(struct buffer_pool *pool) {
@@ -122,7 +122,7 @@ bool buffer_pool_full(const struct buffer_pool *pool) {
 static struct buffer *take_receive_buffer(struct buffer_pool *pool, enum budget_use use) {
     assert(!pool->free == (pool->free_count == 0));
     struct buffer *buffer = pool->free;
-    if (buffer && !has_room(pool->budget, 0, use)) {
+    if (buffer && !buffer_has_room(pool->budget, 0, use)) {
         note_refused(pool->budget);
         return NULL;
     }
@@ -135,7 +135,7 @@ static struct buffer *take_receive_buffer(struct buffer_pool *pool, enum budget_
         buffer->references = 1;
         return buffer;
     }
-    buffer = make(pool, RECEIVE_BUFFER_BYTES, use);
+    buffer = buffer_make(pool, RECEIVE_BUFFER_BYTES, use);
     if (buffer)
         pool->made++;
     return buffer;
@@ -145,7 +145,7 @@ static struct buffer *take(struct buffer_pool *pool, uint32_t capacity, enum bud
     // One that happens to have a receive buffer's size would be taken for one when it comes home.
     if (capacity == RECEIVE_BUFFER_BYTES)
         return take_receive_buffer(pool, use);
-    struct buffer *buffer = make(pool, capacity, use);
+    struct buffer *buffer = buffer_make(pool, capacity, use);
     if (buffer)
         pool->out_large++;
     return buffer;
@@ -168,11 +168,12 @@ struct buffer *buffer_take_large(struct buffer_pool *pool, uint32_t capacity) {
 }
 
 bool buffer_pool_can_take(const struct buffer_pool *pool) {
-    return has_room(pool->budget, pool->free ? 0 : footprint(RECEIVE_BUFFER_BYTES), BUDGET_RECEIVING);
+    return buffer_has_room(pool->budget, pool->free ? 0 : buffer_footprint(RECEIVE_BUFFER_BYTES),
+                           BUDGET_RECEIVING);
 }
 
 bool buffer_pool_could_take(const struct buffer_pool *pool, uint32_t capacity) {
-    return footprint(capacity) <= bytes_max(pool->budget, use_for_whole(capacity));
+    return buffer_footprint(capacity) <= bytes_max(pool->budget, use_for_whole(capacity));
 }
 
 static void come_home(struct buffer *buffer) {
@@ -182,10 +183,10 @@ static void come_home(struct buffer *buffer) {
     if (buffer->capacity != RECEIVE_BUFFER_BYTES) {
         assert(pool->out_large > 0);
         pool->out_large--;
-        unmake(buffer);
+        buffer_unmake(buffer);
     } else if (pool->free_count >= FREE_COUNT_MAX) {
         pool->made--;
-        unmake(buffer);
+        buffer_unmake(buffer);
     } else {
         buffer->next = pool->free;
         pool->free = buffer;

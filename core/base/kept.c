@@ -21,7 +21,7 @@ uint64_t kept_bytes_left(const struct kept *kept) {
 
 // --- Grants
 
-static void add(struct kept *kept, int64_t bytes) {
+static void kept_add(struct kept *kept, int64_t bytes) {
     assert(bytes >= 0 || atomic_load_explicit(&kept->budget->kept, memory_order_relaxed) >= (uint64_t)-bytes);
     kept->granted += bytes;
     atomic_fetch_add_explicit(&kept->budget->kept, (uint64_t)bytes, memory_order_relaxed);
@@ -38,7 +38,7 @@ static bool draw(struct kept *kept, uint64_t bytes) {
     kept->granted += (int64_t)bytes;
     bool fits = before + bytes <= kept_bytes_max(kept), all_fits = all_before + bytes <= all_max;
     if (!fits || !all_fits)
-        add(kept, -(int64_t)bytes);
+        kept_add(kept, -(int64_t)bytes);
     if (fits && !all_fits)
         atomic_fetch_add_explicit(&budget->refused, 1, memory_order_relaxed);
     return fits && all_fits;
@@ -59,7 +59,7 @@ static bool draw_for(struct kept *kept, size_t bytes) {
 }
 
 // The allocator, which may take more than it is asked for, is asked how much when that could matter.
-static inline bool make_room(struct kept *kept, size_t bytes) {
+static inline bool kept_make_room(struct kept *kept, size_t bytes) {
     assert(bytes <= INT64_MAX / 2 - 64);
     return spare(kept) >= (int64_t)(2 * bytes) + 64 || draw_for(kept, bytes);
 }
@@ -68,9 +68,9 @@ static inline bool make_room(struct kept *kept, size_t bytes) {
 static void use(struct kept *kept, int64_t bytes) {
     kept->used += bytes;
     if (kept->used > kept->granted)
-        add(kept, kept->used - kept->granted);
+        kept_add(kept, kept->used - kept->granted);
     if (spare(kept) > 2 * KEPT_GRANT_BYTES)
-        add(kept, KEPT_GRANT_BYTES - spare(kept));
+        kept_add(kept, KEPT_GRANT_BYTES - spare(kept));
     assert(spare(kept) >= 0 && spare(kept) <= 2 * KEPT_GRANT_BYTES);
 }
 
@@ -90,7 +90,7 @@ void kept_accept(struct kept *kept, uint64_t bytes) {
 
 void kept_settle(struct kept *kept) {
     if (spare(kept))
-        add(kept, -spare(kept));
+        kept_add(kept, -spare(kept));
     assert(kept->granted == kept->used);
 }
 
@@ -107,12 +107,12 @@ void *kept_take_anyway(struct kept *kept, size_t bytes) {
 }
 
 void *kept_take(struct kept *kept, size_t bytes) {
-    return make_room(kept, bytes) ? kept_take_anyway(kept, bytes) : NULL;
+    return kept_make_room(kept, bytes) ? kept_take_anyway(kept, bytes) : NULL;
 }
 
 void *kept_take_zeroed(struct kept *kept, size_t count, size_t bytes) {
     assert(bytes > 0 && count <= SIZE_MAX / bytes);
-    void *memory = make_room(kept, count * bytes) ? memory_take_zeroed(count, bytes) : NULL;
+    void *memory = kept_make_room(kept, count * bytes) ? memory_take_zeroed(count, bytes) : NULL;
     use(kept, memory ? (int64_t)memory_bytes(memory) : 0);
     return memory;
 }
@@ -120,7 +120,7 @@ void *kept_take_zeroed(struct kept *kept, size_t count, size_t bytes) {
 void *kept_resize(struct kept *kept, void *memory, size_t bytes) {
     assert(bytes > 0);
     size_t before = memory ? memory_bytes(memory) : 0;
-    bool has_room = bytes <= before || make_room(kept, memory_bytes_for(bytes) - before);
+    bool has_room = bytes <= before || kept_make_room(kept, memory_bytes_for(bytes) - before);
     void *resized = has_room ? memory_resize(memory, bytes) : NULL;
     use(kept, resized ? (int64_t)memory_bytes(resized) - (int64_t)before : 0);
     return resized;

@@ -12,7 +12,7 @@ void wheel_init(struct wheel *wheel, uint64_t now_ms) {
 
 // The level is the highest group of WHEEL_BITS bits in which the due time differs from now; what is due lies
 // there in the slot that the due time's own bits name, and comes down a level when now reaches that slot.
-static void place(struct wheel *wheel, struct timer *timer) {
+static void wheel_place(struct wheel *wheel, struct timer *timer) {
     assert(list_empty(&timer->link));
     if (timer->due_ms <= wheel->now_ms) {
         list_append(&wheel->expired, &timer->link);
@@ -32,7 +32,7 @@ void wheel_arm(struct wheel *wheel, struct timer *timer, uint64_t due_ms) {
     uint64_t horizon = wheel->now_ms + (UINT64_C(1) << (WHEEL_LEVELS * WHEEL_BITS)) - 1;
     list_remove(&timer->link);
     timer->due_ms = due_ms < horizon ? due_ms : horizon;
-    place(wheel, timer);
+    wheel_place(wheel, timer);
 }
 
 void wheel_disarm(struct timer *timer) {
@@ -49,7 +49,7 @@ static void spread(struct wheel *wheel, unsigned level, unsigned slot) {
     for (struct list *node; (node = list_take(from));)
         list_append(&moved, node);
     for (struct list *node; (node = list_take(&moved));)
-        place(wheel, list_entry(node, struct timer, link));
+        wheel_place(wheel, list_entry(node, struct timer, link));
 }
 
 // The earliest time after now at which a slot that may hold timers is reached.

@@ -29,7 +29,7 @@ static bool next_is(struct judge *judge, uint8_t byte) {
     return judge->at < judge->end && judge->text[judge->at] == byte;
 }
 
-static bool take(struct judge *judge, uint8_t byte) {
+static bool json_grammar_take(struct judge *judge, uint8_t byte) {
     bool is = next_is(judge, byte);
     judge->at += is;
     return is;
@@ -48,7 +48,7 @@ static bool take_string(struct judge *judge) {
 }
 
 static bool take_key(struct judge *judge) {
-    return take_string(judge) && take(judge, ':');
+    return take_string(judge) && json_grammar_take(judge, ':');
 }
 
 static bool take_scalar(struct judge *judge) {
@@ -86,10 +86,10 @@ static bool take_open(struct judge *judge, bool object, bool *empty) {
 // ended.
 static bool take_separator(struct judge *judge, bool *done) {
     assert(judge->depth <= JSON_GRAMMAR_DEPTH_MAX);
-    while (judge->depth > 0 && take(judge, in_object(judge) ? '}' : ']'))
+    while (judge->depth > 0 && json_grammar_take(judge, in_object(judge) ? '}' : ']'))
         judge->depth--;
     *done = judge->depth == 0;
-    return *done || (take(judge, ',') && (!in_object(judge) || take_key(judge)));
+    return *done || (json_grammar_take(judge, ',') && (!in_object(judge) || take_key(judge)));
 }
 
 // The judge has come to the end of the value, or stands where it is broken.

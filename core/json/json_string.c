@@ -5,7 +5,7 @@
 #include "core/json/json.h"
 #include "core/json/json_block.h"
 
-static bool is_digit(uint8_t byte) {
+static bool json_string_is_digit(uint8_t byte) {
     return (uint8_t)(byte - '0') < 10;
 }
 
@@ -16,7 +16,7 @@ static uint32_t hex4(const uint8_t *text, uint32_t at, uint32_t end) {
         return UINT32_MAX;
     for (uint32_t behind = at + 4; at < behind; at++) {
         uint8_t lower = text[at] | 0x20;
-        if (is_digit(text[at]))
+        if (json_string_is_digit(text[at]))
             value = value << 4 | (uint32_t)(text[at] - '0');
         else if (lower >= 'a' && lower <= 'f')
             value = value << 4 | (uint32_t)(lower - 'a' + 10);
@@ -134,7 +134,7 @@ size_t json_string_decode(const uint8_t *text, struct span string, char *out, si
 }
 
 // Where in a string the literal has been met; UINT32_MAX: it is something else.
-static uint32_t meet(const uint8_t *text, struct span string, const char *literal) {
+static uint32_t json_string_meet(const uint8_t *text, struct span string, const char *literal) {
     assert(json_string_quoted(text, string));
     uint32_t at = string.at + 1, end = string.at + string.bytes - 1;
     for (size_t left = strlen(literal); left > 0;) {
@@ -151,11 +151,12 @@ static uint32_t meet(const uint8_t *text, struct span string, const char *litera
 }
 
 bool json_string_is(const uint8_t *text, struct span string, const char *literal) {
-    return json_string_quoted(text, string) && meet(text, string, literal) == string.at + string.bytes - 1;
+    return json_string_quoted(text, string) &&
+           json_string_meet(text, string, literal) == string.at + string.bytes - 1;
 }
 
 bool json_string_begins(const uint8_t *text, struct span string, const char *literal) {
-    return json_string_quoted(text, string) && meet(text, string, literal) != UINT32_MAX;
+    return json_string_quoted(text, string) && json_string_meet(text, string, literal) != UINT32_MAX;
 }
 
 // A string's meaning, byte for byte: what one string escapes may lie plain in another, and an escape means up

@@ -75,14 +75,14 @@ unsigned key_find_escaped(unsigned level, const uint8_t *text, struct span strin
 
 // --- Without regard to case.
 
-static uint8_t lower(uint8_t byte) {
+static uint8_t lookup_key_lower(uint8_t byte) {
     return byte >= 'A' && byte <= 'Z' ? byte | 0x20 : byte;
 }
 
 static bool same_but_case(const uint8_t *text, uint32_t bytes, unsigned key) {
     assert(bytes < KEY_TEXT_BYTES);
     uint32_t at = 0;
-    while (at < bytes && lower(text[at]) == lower((uint8_t)key_texts[key][at]))
+    while (at < bytes && lookup_key_lower(text[at]) == lookup_key_lower((uint8_t)key_texts[key][at]))
         at++;
     return at == bytes;
 }

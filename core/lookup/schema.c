@@ -124,7 +124,7 @@ static bool fits(const uint8_t *body, enum json_type type, struct span value, en
     return *allowed != NULL;
 }
 
-static void meet(struct judge *judge, unsigned index, enum json_type type, struct span value) {
+static void schema_meet(struct judge *judge, unsigned index, enum json_type type, struct span value) {
     assert(index < judge->rule->count);
     const struct field *field = &judge->rule->first[index];
     if (!fits(judge->body, type, value, field->kind)) {
@@ -150,7 +150,7 @@ static void judge_other(struct judge *judge, const struct json_item *item) {
     for (unsigned index = 0; index < judge->rule->count; index++)
         if (judge->rule->first[index].key == UNGUARDED &&
             key_is(judge->body, item->key, &judge->rule->first[index]))
-            meet(judge, index, item->type, item->value);
+            schema_meet(judge, index, item->type, item->value);
 }
 
 // Members that the lookup hasn't noted.
@@ -167,7 +167,7 @@ static void judge_params(struct judge *judge, const struct lookup *lookup) {
     for (unsigned index = 0; index < judge->rule->count; index++) {
         unsigned key = judge->rule->first[index].key;
         if (key != UNGUARDED && lookup_has(lookup, (enum lookup_key)key))
-            meet(judge, index, (enum json_type)lookup->type[key], lookup->value[key]);
+            schema_meet(judge, index, (enum json_type)lookup->type[key], lookup->value[key]);
     }
     if (lookup->others > LOOKUP_OTHERS_MAX)
         judge_walked(judge, lookup->value[KEY_PARAMS]);

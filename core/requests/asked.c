@@ -78,7 +78,7 @@ static void push(struct list *bucket, struct list *node) {
     list_append(bucket->next, node); // before the first is behind the head
 }
 
-static void file(struct asked *asked, struct pending *pending, const struct siphash_key *key) {
+static void asked_file(struct asked *asked, struct pending *pending, const struct siphash_key *key) {
     struct kept_id id;
     assert(asked->buckets && (asked->bucket_count & (asked->bucket_count - 1)) == 0);
     if (pending->cancelled || !read_kept(&id, pending))
@@ -96,7 +96,7 @@ static size_t count(const struct asked *asked) {
 
 // Makes the table anew, as large as what is under way wants it; none for a short list. Without memory a table
 // that is there stays.
-static void make_table(struct asked *asked, const struct siphash_key *key, struct kept *kept) {
+static void asked_make_table(struct asked *asked, const struct siphash_key *key, struct kept *kept) {
     size_t requests = count(asked);
     uint32_t bucket_count = SCAN_MAX;
     asked->filed = 0;
@@ -115,7 +115,7 @@ static void make_table(struct asked *asked, const struct siphash_key *key, struc
     for (size_t index = 0; index < bucket_count; index++)
         list_init(&buckets[index]);
     for (struct list *node = asked->requests.next; node != &asked->requests; node = node->next)
-        file(asked, list_entry(node, struct pending, by_source), key);
+        asked_file(asked, list_entry(node, struct pending, by_source), key);
     assert(asked->filed <= requests); // those that are cancelled or too long aren't
 }
 
@@ -130,9 +130,9 @@ void asked_add(struct asked *asked, struct pending *pending, const struct siphas
     if (!asked->buckets)
         return;
     if (asked->filed >= 2 * asked->bucket_count)
-        make_table(asked, key, kept);
+        asked_make_table(asked, key, kept);
     else
-        file(asked, pending, key);
+        asked_file(asked, pending, key);
 }
 
 static bool is_long(const struct list *list) {
@@ -146,7 +146,7 @@ struct pending *asked_find(struct asked *asked, const uint8_t *text, struct span
                            const struct siphash_key *key, struct kept *kept) {
     assert(list_empty(&asked->requests) == (asked->kept_bytes == 0));
     if (!asked->buckets && is_long(&asked->requests))
-        make_table(asked, key, kept);
+        asked_make_table(asked, key, kept);
     if (asked->buckets) {
         struct list *bucket = &asked->buckets[hash_of(text, id, key) & (asked->bucket_count - 1)];
         for (struct list *node = bucket->next; node != bucket; node = node->next)

@@ -18,7 +18,7 @@ void outbox_init(struct outbox *outbox) {
 // --- The table of waiting requests
 
 // Makes the table anew, with room for all that waits; false without memory: what is there stays.
-static bool make_table(struct outbox *outbox) {
+static bool outbox_make_table(struct outbox *outbox) {
     struct waiting *waiting = waiting_create(outbox->count);
     if (!waiting)
         return false;
@@ -32,9 +32,9 @@ static bool make_table(struct outbox *outbox) {
     return true;
 }
 
-static void file(struct outbox *outbox, struct parcel *parcel) {
+static void outbox_file(struct outbox *outbox, struct parcel *parcel) {
     assert(outbox->waiting && parcel->hub_id);
-    if (outbox->waiting->count < waiting_room(outbox->waiting) || !make_table(outbox))
+    if (outbox->waiting->count < waiting_room(outbox->waiting) || !outbox_make_table(outbox))
         waiting_put(outbox->waiting, parcel);
 }
 
@@ -62,10 +62,10 @@ void outbox_add(struct outbox *outbox, struct parcel *parcel) {
     outbox->urgent_bytes += urgent_bytes(parcel);
     outbox->count++;
     if (outbox->waiting && parcel->hub_id)
-        file(outbox, parcel);
+        outbox_file(outbox, parcel);
 }
 
-static void take_out(struct outbox *outbox, struct parcel_list *lane, struct parcel *parcel) {
+static void outbox_take_out(struct outbox *outbox, struct parcel_list *lane, struct parcel *parcel) {
     assert(outbox->count > 0 && outbox->bytes >= parcel->bytes);
     assert(outbox->urgent_bytes >= urgent_bytes(parcel));
     parcel_list_remove(lane, parcel);
@@ -89,7 +89,7 @@ static struct parcel_list *first_lane(struct outbox *outbox) {
 
 static struct parcel *take_from(struct outbox *outbox, struct parcel_list *lane) {
     struct parcel *parcel = lane->first;
-    take_out(outbox, lane, parcel);
+    outbox_take_out(outbox, lane, parcel);
     outbox->begun = parcel->unfinished ? lane : NULL;
     return parcel;
 }
@@ -110,11 +110,11 @@ static struct parcel *look_through(const struct outbox *outbox, uint64_t hub_id)
 struct parcel *outbox_remove(struct outbox *outbox, uint64_t hub_id) {
     assert(hub_id); // what is no request is never taken back
     if (!outbox->waiting && outbox->count > SCAN_MAX)
-        make_table(outbox);
+        outbox_make_table(outbox);
     struct parcel *parcel =
         outbox->waiting ? waiting_find(outbox->waiting, hub_id) : look_through(outbox, hub_id);
     if (parcel)
-        take_out(outbox, &outbox->lanes[parcel->lane], parcel);
+        outbox_take_out(outbox, &outbox->lanes[parcel->lane], parcel);
     return parcel;
 }
 

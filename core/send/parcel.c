@@ -14,14 +14,14 @@ void parcel_pool_init(struct parcel_pool *pool, struct buffer_budget *budget, ui
     *pool = (struct parcel_pool){.budget = budget, .shard = shard};
 }
 
-static void unmake(struct parcel *parcel) {
+static void parcel_unmake(struct parcel *parcel) {
     assert(parcel->pool->made > 0);
     buffer_budget_give(parcel->pool->budget, memory_bytes_for(sizeof *parcel));
     parcel->pool->made--;
     memory_give(parcel);
 }
 
-static void settle(struct parcel_pool *pool) {
+static void parcel_settle(struct parcel_pool *pool) {
     atomic_fetch_add_explicit(&pool->budget->bytes, (uint64_t)pool->unsettled, memory_order_relaxed);
     pool->unsettled = 0;
 }
@@ -31,34 +31,34 @@ static void settle(struct parcel_pool *pool) {
 void parcel_pool_count(struct parcel_pool *pool, int64_t bytes) {
     pool->unsettled += bytes;
     if (pool->unsettled > UNSETTLED_MAX || pool->unsettled < -UNSETTLED_MAX)
-        settle(pool);
+        parcel_settle(pool);
 }
 
-static void keep(struct parcel_pool *pool, uint32_t count) {
+static void parcel_keep(struct parcel_pool *pool, uint32_t count) {
     assert(count <= pool->free_count);
     struct parcel **rest = &pool->free;
     for (uint32_t index = 0; index < count; index++)
         rest = &(*rest)->next;
     for (struct parcel *parcel; (parcel = *rest);) {
         *rest = parcel->next;
-        unmake(parcel);
+        parcel_unmake(parcel);
     }
     pool->idle_count = pool->free_count = count;
 }
 
 void parcel_pool_trim(struct parcel_pool *pool) {
-    keep(pool, 0);
+    parcel_keep(pool, 0);
 }
 
 void parcel_pool_shrink(struct parcel_pool *pool) {
     assert(pool->idle_count <= pool->free_count);
-    keep(pool, pool->free_count - pool->idle_count);
+    parcel_keep(pool, pool->free_count - pool->idle_count);
 }
 
 void parcel_pool_deinit(struct parcel_pool *pool) {
     assert(parcel_pool_full(pool));
     parcel_pool_trim(pool);
-    settle(pool);
+    parcel_settle(pool);
 }
 
 bool parcel_pool_full(const struct parcel_pool *pool) {
@@ -80,7 +80,7 @@ static void disown(struct parcel *parcel) {
     memory_give(parcel->text);
 }
 
-static struct parcel *make(struct parcel_pool *pool, enum budget_use use) {
+static struct parcel *parcel_make(struct parcel_pool *pool, enum budget_use use) {
     size_t bytes = memory_bytes_for(sizeof(struct parcel));
     if (!buffer_budget_take(pool->budget, bytes, use))
         return NULL;
@@ -95,7 +95,7 @@ static struct parcel *make(struct parcel_pool *pool, enum budget_use use) {
 }
 
 // One at rest is counted already.
-static struct parcel *take(struct parcel_pool *pool, enum budget_use use) {
+static struct parcel *parcel_take(struct parcel_pool *pool, enum budget_use use) {
     struct parcel *parcel = pool->free;
     assert(!parcel == (pool->free_count == 0));
     // What it will refer to, or have as text, is memory, too.
@@ -106,7 +106,7 @@ static struct parcel *take(struct parcel_pool *pool, enum budget_use use) {
         if (--pool->free_count < pool->idle_count)
             pool->idle_count = pool->free_count;
     } else {
-        parcel = make(pool, use);
+        parcel = parcel_make(pool, use);
         if (!parcel)
             return NULL;
     }
@@ -138,7 +138,7 @@ struct parcel *parcel_drop(struct parcel *parcel) {
     buffer_drop(parcel->buffer);
     disown(parcel);
     if (pool->free_count >= FREE_COUNT_MAX) {
-        unmake(parcel);
+        parcel_unmake(parcel);
         return origin;
     }
     parcel->next = pool->free;
@@ -148,7 +148,7 @@ struct parcel *parcel_drop(struct parcel *parcel) {
 }
 
 // Adds a piece, or to the last one where that ends here.
-static void add(struct parcel *parcel, const uint8_t *bytes, size_t count) {
+static void parcel_add(struct parcel *parcel, const uint8_t *bytes, size_t count) {
     if (count == 0)
         return;
     struct piece *last = parcel->piece_count ? &parcel->pieces[parcel->piece_count - 1] : NULL;
@@ -162,7 +162,7 @@ static void add(struct parcel *parcel, const uint8_t *bytes, size_t count) {
 }
 
 static struct parcel *take_for(struct parcel_pool *pool, struct buffer *buffer, enum budget_use use) {
-    struct parcel *parcel = take(pool, use);
+    struct parcel *parcel = parcel_take(pool, use);
     if (parcel) {
         buffer_hold(buffer);
         parcel->buffer = buffer;
@@ -177,7 +177,7 @@ struct parcel *parcel_stretch(struct parcel_pool *pool, struct buffer *buffer, s
     if (parcel) {
         parcel->frames = count;
         parcel->dressed = true;
-        add(parcel, buffer->bytes + frames.at, frames.bytes);
+        parcel_add(parcel, buffer->bytes + frames.at, frames.bytes);
     }
     return parcel;
 }
@@ -223,7 +223,7 @@ struct parcel *parcel_forward(struct parcel_pool *pool, const struct frame *fram
         return NULL;
     keep_block(parcel, frame);
     parcel->canonical = parcel_passes(frame);
-    add(parcel, frame_body(frame), frame->body.bytes);
+    parcel_add(parcel, frame_body(frame), frame->body.bytes);
     return parcel;
 }
 
@@ -238,13 +238,13 @@ static struct parcel *open_holes(struct parcel_pool *pool, const struct frame *f
     uint32_t at = 0;
     for (unsigned index = 0; index < count; index++) {
         assert(values[index].at >= at); // in rising order
-        add(parcel, body + at, values[index].at - at);
+        parcel_add(parcel, body + at, values[index].at - at);
         parcel->holes[parcel->hole_count++] = parcel->piece_count;
         parcel->pieces[parcel->piece_count++] = (struct piece){0};
         at = values[index].at + values[index].bytes;
     }
     assert(at <= frame->body.bytes);
-    add(parcel, body + at, frame->body.bytes - at);
+    parcel_add(parcel, body + at, frame->body.bytes - at);
     return parcel;
 }
 
@@ -296,7 +296,7 @@ bool parcel_fill(struct parcel *parcel, const struct piece *texts) {
 }
 
 struct parcel *parcel_own(struct parcel_pool *pool, char *text, size_t count) {
-    struct parcel *parcel = take(pool, BUDGET_OWED);
+    struct parcel *parcel = parcel_take(pool, BUDGET_OWED);
     if (!parcel)
         return NULL;
     assert(count > 0 && count <= memory_bytes(text));
@@ -307,7 +307,7 @@ struct parcel *parcel_own(struct parcel_pool *pool, char *text, size_t count) {
     }
     own(parcel, text, bytes);
     parcel_pool_count(pool, (int64_t)bytes);
-    add(parcel, (const uint8_t *)text, count);
+    parcel_add(parcel, (const uint8_t *)text, count);
     return parcel;
 }
 
@@ -331,7 +331,7 @@ struct parcel *parcel_copy_of(struct parcel_pool *pool, const struct parcel *par
 }
 
 struct parcel *parcel_share(struct parcel_pool *pool, struct parcel *origin) {
-    struct parcel *parcel = take(pool, BUDGET_PLENTY);
+    struct parcel *parcel = parcel_take(pool, BUDGET_PLENTY);
     if (!parcel)
         return NULL;
     assert(origin->hole_count == 0 && !origin->origin);

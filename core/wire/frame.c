@@ -41,14 +41,14 @@ static const bool token[256] = {
     ['`'] = true,         ['|'] = true,         ['~'] = true,
 };
 
-static void refuse(struct unit *unit, enum unit_fault fault, uint32_t at) {
+static void frame_refuse(struct unit *unit, enum unit_fault fault, uint32_t at) {
     assert(fault > UNIT_FAULT_NONE && fault < UNIT_FAULTS_COUNT && !unit->sized);
     unit->state = REFUSED;
     unit->fault = fault;
     unit->fault_at = at;
 }
 
-static bool is_digit(uint8_t byte) {
+static bool frame_is_digit(uint8_t byte) {
     return (uint8_t)(byte - '0') < 10;
 }
 
@@ -153,7 +153,7 @@ static bool read_decimal(struct field_text text, uint64_t *value) {
         return false;
     *value = 0;
     for (; text.start < text.end; text.start++) {
-        if (!is_digit(*text.start))
+        if (!frame_is_digit(*text.start))
             return false;
         *value = *value * 10 + (*text.start - '0');
     }
@@ -237,7 +237,7 @@ static void judge_line(struct unit *unit, const uint8_t *frame, uint32_t line_en
     if (field == FIELD_OTHER)
         return;
     if (unit->seen & 1u << field) {
-        refuse(unit, UNIT_FAULT_REPEATED, unit->line_at);
+        frame_refuse(unit, UNIT_FAULT_REPEATED, unit->line_at);
         return;
     }
     unit->seen |= (uint8_t)(1u << field);
@@ -246,7 +246,7 @@ static void judge_line(struct unit *unit, const uint8_t *frame, uint32_t line_en
     assert(value.start > frame + unit->colon_at && value.end < frame + line_end);
     enum unit_fault fault = judge_value(unit, field, value, limits);
     if (fault != UNIT_FAULT_NONE)
-        refuse(unit, fault, (uint32_t)(value.start - frame));
+        frame_refuse(unit, fault, (uint32_t)(value.start - frame));
     else if (field == FIELD_LENGTH)
         keep_length_line(unit, frame, value, line_end);
 }
@@ -261,7 +261,7 @@ static uint32_t scan_line_start(struct unit *unit, const uint8_t *frame, uint32_
     if (token[frame[at]])
         unit->state = IN_NAME;
     else
-        refuse(unit, frame[at] == '\n' ? UNIT_FAULT_LINE_END : UNIT_FAULT_NAME, at);
+        frame_refuse(unit, frame[at] == '\n' ? UNIT_FAULT_LINE_END : UNIT_FAULT_NAME, at);
     return at;
 }
 
@@ -270,7 +270,7 @@ static uint32_t scan_name(struct unit *unit, const uint8_t *frame, uint32_t at, 
     if (at == end)
         return at;
     if (frame[at] != ':') {
-        refuse(unit, UNIT_FAULT_NAME, at);
+        frame_refuse(unit, UNIT_FAULT_NAME, at);
         return at;
     }
     unit->colon_at = at;
@@ -283,7 +283,7 @@ static uint32_t scan_value(struct unit *unit, const uint8_t *frame, uint32_t at,
     if (at == end)
         return at;
     if (frame[at] != '\r') {
-        refuse(unit, frame[at] == '\n' ? UNIT_FAULT_LINE_END : UNIT_FAULT_VALUE, at);
+        frame_refuse(unit, frame[at] == '\n' ? UNIT_FAULT_LINE_END : UNIT_FAULT_VALUE, at);
         return at;
     }
     unit->state = AT_LINE_FEED;
@@ -293,7 +293,7 @@ static uint32_t scan_value(struct unit *unit, const uint8_t *frame, uint32_t at,
 static uint32_t scan_line_feed(struct unit *unit, const uint8_t *frame, uint32_t at,
                                const struct unit_limits *limits) {
     if (frame[at] != '\n') {
-        refuse(unit, UNIT_FAULT_LINE_END, at);
+        frame_refuse(unit, UNIT_FAULT_LINE_END, at);
         return at;
     }
     unit->state = AT_LINE;
@@ -304,11 +304,11 @@ static uint32_t scan_line_feed(struct unit *unit, const uint8_t *frame, uint32_t
 
 static uint32_t scan_last_line_feed(struct unit *unit, const uint8_t *frame, uint32_t at) {
     if (frame[at] != '\n') {
-        refuse(unit, UNIT_FAULT_LINE_END, at);
+        frame_refuse(unit, UNIT_FAULT_LINE_END, at);
         return at;
     }
     if (!(unit->seen & 1u << FIELD_LENGTH)) {
-        refuse(unit, UNIT_FAULT_LENGTH_MISSING, unit->line_at);
+        frame_refuse(unit, UNIT_FAULT_LENGTH_MISSING, unit->line_at);
         return at;
     }
     assert(unit->body_bytes > 0);
@@ -329,7 +329,7 @@ static void take_canonical_line(struct unit *unit, const uint8_t *frame, uint32_
         return;
     uint64_t value = 0;
     uint32_t digits_end = end - 2 < at + LENGTH_DIGITS_MAX ? end - 2 : at + LENGTH_DIGITS_MAX;
-    while (at < digits_end && is_digit(frame[at]))
+    while (at < digits_end && frame_is_digit(frame[at]))
         value = value * 10 + (uint64_t)(frame[at++] - '0');
     if (value == 0 || value > limits->body_bytes_max || memcmp(frame + at, "\r\n", 2) != 0)
         return;
@@ -377,7 +377,7 @@ enum unit_result frame_scan(struct unit *unit, const uint8_t *frame, size_t byte
             take_canonical_line(unit, frame, end, limits);
         scan_block(unit, frame, end, limits);
         if (unit->state < IN_BODY && unit->at >= limits->header_bytes_max)
-            refuse(unit, UNIT_FAULT_HEADER_TOO_LARGE, limits->header_bytes_max);
+            frame_refuse(unit, UNIT_FAULT_HEADER_TOO_LARGE, limits->header_bytes_max);
     }
     if (unit->state == REFUSED)
         return UNIT_BAD;

@@ -9,7 +9,7 @@
 
 #include "core/wire/field_text.h"
 
-static uint8_t lower(uint8_t byte) {
+static uint8_t media_type_lower(uint8_t byte) {
     return byte >= 'A' && byte <= 'Z' ? byte | 0x20 : byte;
 }
 
@@ -47,7 +47,7 @@ static bool names_charset(struct field_text name) {
     if ((size_t)(name.end - name.start) != bytes)
         return false;
     for (size_t at = 0; at < bytes; at++)
-        if (lower(name.start[at]) != charset[at])
+        if (media_type_lower(name.start[at]) != charset[at])
             return false;
     return true;
 }
@@ -62,7 +62,7 @@ static bool names_utf8(struct field_text value) {
         value.end--;
     }
     while (value.start < value.end && bytes < sizeof name)
-        name[bytes++] = lower(quoted ? take_quoted(&value) : *value.start++);
+        name[bytes++] = media_type_lower(quoted ? take_quoted(&value) : *value.start++);
     return (bytes == 5 && memcmp(name, "utf-8", 5) == 0) || (bytes == 4 && memcmp(name, "utf8", 4) == 0);
 }
 

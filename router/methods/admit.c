@@ -5,7 +5,7 @@
 #include "router/methods/orders.h"
 #include "router/shard/post.h"
 
-static void refuse(struct shard *shard, struct order *order, enum error error) {
+static void admit_refuse(struct shard *shard, struct order *order, enum error error) {
     assert(order->kind == ORDER_REGISTER && !order->under_way);
     order->error = error;
     order->stage = ORDER_SETTLED;
@@ -21,7 +21,7 @@ static void send_out(struct shard *shard, struct peer *peer, struct order *order
 }
 
 // Whether there is room for what it lists, whatever becomes of the orders under way.
-static bool has_room(struct shard *shard, const struct peer *peer, const struct order *order) {
+static bool admit_has_room(struct shard *shard, const struct peer *peer, const struct order *order) {
     const struct agent *old = agents_find(&shard->agents, order->agent_id, order->agent_id_bytes);
     if (order->kind != ORDER_REGISTER)
         return true;
@@ -58,12 +58,12 @@ void admit(struct shard *shard, struct order *order) {
         order->patterns = (uint32_t)topics_listed(order->capabilities);
     if (!peer)
         order_send(shard, order);
-    else if (peer->state != PEER_OPEN || (!peer->admission.waiting && has_room(shard, peer, order)))
+    else if (peer->state != PEER_OPEN || (!peer->admission.waiting && admit_has_room(shard, peer, order)))
         send_out(shard, peer, order);
     else if (peer->admission.orders)
         wait_for_others(&peer->admission, order);
     else
-        refuse(shard, order, ERROR_INVALID_PARAMS);
+        admit_refuse(shard, order, ERROR_INVALID_PARAMS);
 }
 
 void admit_applied(struct shard *shard, struct order *order) {
@@ -82,14 +82,14 @@ static void let_go_on(struct shard *shard, struct peer *peer) {
     assert(admission->orders == 0);
     while (admission->waiting) {
         struct order *next = list_entry(admission->waiting, struct order, mail);
-        bool fits = has_room(shard, peer, next);
+        bool fits = admit_has_room(shard, peer, next);
         if (!fits && admission->orders)
             break;
         take_waiting(admission);
         if (fits)
             send_out(shard, peer, next);
         else
-            refuse(shard, next, ERROR_INVALID_PARAMS);
+            admit_refuse(shard, next, ERROR_INVALID_PARAMS);
     }
 }
 
@@ -110,7 +110,7 @@ void admit_leave(struct shard *shard, struct peer *peer) {
     while (peer->admission.waiting) {
         struct order *order = take_waiting(&peer->admission);
         if (order->kind == ORDER_REGISTER)
-            refuse(shard, order, ERROR_OVERLOADED);
+            admit_refuse(shard, order, ERROR_OVERLOADED);
         else
             send_out(shard, peer, order);
     }

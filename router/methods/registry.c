@@ -12,7 +12,7 @@
 
 // --- Applying
 
-static struct agent *find(struct shard *shard, const struct order *order) {
+static struct agent *registry_find(struct shard *shard, const struct order *order) {
     return agents_find(&shard->agents, order->agent_id, order->agent_id_bytes);
 }
 
@@ -60,7 +60,7 @@ static void accept_share(struct shard *shard, struct order *order) {
 
 // Shard 0 judges for all.
 static void apply_register(struct shard *shard, struct order *order) {
-    const struct agent *old = find(shard, order);
+    const struct agent *old = registry_find(shard, order);
     uint64_t holder = old ? old->home->connection : order->mail.connection;
     uint64_t refused = shard->kept.refused;
     assert(order->capabilities && order->serial && !order->error);
@@ -92,7 +92,7 @@ static void apply_register(struct shard *shard, struct order *order) {
 // One that was turned back takes the id from whoever has it here: where the order hadn't come yet, that may
 // be the one that lost it elsewhere.
 static void apply_unregister(struct shard *shard, struct order *order) {
-    struct agent *agent = find(shard, order);
+    struct agent *agent = registry_find(shard, order);
     uint64_t holder = agent ? agent->home->connection : 0;
     if (!agent || (holder != order->mail.connection && !order->error))
         return;
@@ -146,7 +146,7 @@ static size_t agents_at(struct shard *shard, uint64_t connection) {
 }
 
 static enum error decide(struct shard *shard, struct order *order) {
-    const struct agent *agent = find(shard, order);
+    const struct agent *agent = registry_find(shard, order);
     bool own = agent && agent->home->connection == order->mail.connection;
     assert(shard->index == 0);
     switch (order->kind) {
@@ -175,7 +175,7 @@ static void pass_on(struct shard *shard, struct order *order, uint32_t to) {
         mailbox_post(hub_mailbox(shard->hub, shard->index, to), &order->mail);
 }
 
-static void settle(struct shard *shard, struct order *order) {
+static void registry_settle(struct shard *shard, struct order *order) {
     assert(order->stage != ORDER_SETTLED);
     order->stage = ORDER_SETTLED;
     pass_on(shard, order, connection_shard(order->mail.connection));
@@ -184,7 +184,7 @@ static void settle(struct shard *shard, struct order *order) {
 // Whether shard 0 need not undo what was turned back: somebody, be it the same connection, has registered the
 // id since, which all shards apply after it.
 static bool is_undone(struct shard *shard, const struct order *order) {
-    const struct agent *agent = find(shard, order);
+    const struct agent *agent = registry_find(shard, order);
     assert(shard->index == 0 && order->error && order->serial);
     return agent && agent->serial != order->serial;
 }
@@ -192,19 +192,19 @@ static bool is_undone(struct shard *shard, const struct order *order) {
 static void apply_here(struct shard *shard, struct order *order) {
     enum error before = order->error;
     if (before && shard->index == 0 && is_undone(shard, order)) {
-        settle(shard, order);
+        registry_settle(shard, order);
         return;
     }
     apply(shard, order);
     if (order->error != before && shard->index == 0) { // nothing has come of it
-        settle(shard, order);
+        registry_settle(shard, order);
     } else if (order->error != before) { // undo it everywhere
         order->stage = ORDER_APPLIED;
         pass_on(shard, order, 0);
     } else if (shard->index + 1 < shard->hub->settings.shard_count) {
         pass_on(shard, order, shard->index + 1);
     } else {
-        settle(shard, order);
+        registry_settle(shard, order);
     }
 }
 
@@ -232,7 +232,7 @@ void registry_step(struct shard *shard, struct order *order) {
     case ORDER_ASKED:
         order->error = decide(shard, order);
         if (order->error) {
-            settle(shard, order);
+            registry_settle(shard, order);
             break;
         }
         order->serial = ++shard->agents.serials;

@@ -10,7 +10,7 @@
 #include "router/send/send.h"
 #include "router/shard/drop.h"
 
-static void end(struct shard *shard, struct pending *pending) {
+static void answer_end(struct shard *shard, struct pending *pending) {
     assert(pending->source && pending->target);
     hub_owe(shard->hub, pending->target, -1);
     pending_end(&shard->pending, pending);
@@ -64,7 +64,7 @@ void answer_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, struct 
     assert(source); // as claimed
     parcel->hub_id = 0;
     audit_answered(shard, pending, parcel);
-    end(shard, pending);
+    answer_end(shard, pending);
     stats_count(&shard->stats, COUNT_RESPONSES_FORWARDED);
     if (batch)
         batch_answer(shard, batch, parcel);
@@ -79,7 +79,7 @@ static void abandon(struct shard *shard, struct pending *pending) {
     stats_count(&shard->stats, COUNT_REQUESTS_ABANDONED);
     cancel_downstream(shard, pending);
     audit_ended(shard, pending, ERROR_NONE);
-    end(shard, pending);
+    answer_end(shard, pending);
     if (batch)
         batch_miss(shard, batch);
 }
@@ -96,7 +96,7 @@ void answer_error(struct shard *shard, struct pending *pending, enum error error
     audit_ended(shard, pending, error);
     reply_error(shard, source, (struct reply_to){pending->id, pending->id_bytes, pending->batch}, error,
                 data);
-    end(shard, pending);
+    answer_end(shard, pending);
 }
 
 void answer_broken(struct shard *shard, uint64_t hub_id, uint64_t from) {

@@ -41,7 +41,7 @@ void entry_destroy(struct entry *entry) {
     memory_give(entry);
 }
 
-static uint64_t footprint(const struct entry *entry) {
+static uint64_t journal_footprint(const struct entry *entry) {
     return sizeof *entry + entry->line.length;
 }
 
@@ -54,7 +54,7 @@ bool journal_has_room(const struct shard *shard) {
 void journal_submit(struct shard *shard, struct entry *entry) {
     assert(journal_is_on(shard) && entry->shard == shard->index && !*shard->entries_last);
     assert(!entry->line.failed && !journal_line_is_open(&entry->line));
-    atomic_fetch_add_explicit(&shard->hub->journal_bytes, footprint(entry), memory_order_relaxed);
+    atomic_fetch_add_explicit(&shard->hub->journal_bytes, journal_footprint(entry), memory_order_relaxed);
     shard->entries_out++;
     entry->next = NULL;
     *shard->entries_last = entry;
@@ -70,7 +70,7 @@ void journal_came_home(struct shard *shard, struct entry *chain) {
 }
 
 // A chain is one piece of mail: thousands of entries must not crowd what else goes that way.
-static void send_home(struct shard *shard, struct entry *chain) {
+static void journal_send_home(struct shard *shard, struct entry *chain) {
     assert(shard->index == 0 && chain->shard < shard->hub->settings.shard_count);
     if (chain->shard == shard->index) {
         journal_came_home(shard, chain);
@@ -112,7 +112,7 @@ const char *journal_fault_text(int error) {
     return text ? text : "the journal could not be written";
 }
 
-static void complain(const struct shard *shard, const char *what, int error) {
+static void journal_complain(const struct shard *shard, const char *what, int error) {
     fprintf(stderr, "patchbayd: the journal %s %s: %s\n", shard->hub->settings.journal, what,
             journal_fault_text(error));
 }
@@ -124,7 +124,7 @@ static void reopen(struct shard *shard, struct journal *journal) {
     int failed = io_file_open(shard->io, shard->hub->settings.journal, &fresh);
     if (failed) {
         stats_count(&shard->stats, COUNT_JOURNAL_REOPEN_FAILED);
-        complain(shard, "can't be opened again; the old file goes on", -failed);
+        journal_complain(shard, "can't be opened again; the old file goes on", -failed);
         return;
     }
     io_file_close(shard->io, &journal->file);
@@ -144,10 +144,10 @@ void journal_reopen(struct shard *shard) {
 
 // --- The end of a group
 
-static void settle(struct shard *shard, struct entry *entry, int error) {
-    assert(error >= 0 && atomic_load(&shard->hub->journal_bytes) >= footprint(entry));
+static void journal_settle(struct shard *shard, struct entry *entry, int error) {
+    assert(error >= 0 && atomic_load(&shard->hub->journal_bytes) >= journal_footprint(entry));
     entry->fault = error;
-    atomic_fetch_sub_explicit(&shard->hub->journal_bytes, footprint(entry), memory_order_relaxed);
+    atomic_fetch_sub_explicit(&shard->hub->journal_bytes, journal_footprint(entry), memory_order_relaxed);
     stats_count(&shard->stats, error ? COUNT_JOURNAL_FAILED : COUNT_JOURNAL_ENTRIES);
 }
 
@@ -157,7 +157,7 @@ static void end_group(struct shard *shard, struct journal *journal, int error) {
     for (struct entry *entry = journal->group, *next; entry; entry = next) {
         next = entry->next;
         assert(entry->shard < shard->hub->settings.shard_count);
-        settle(shard, entry, error);
+        journal_settle(shard, entry, error);
         if (!chains[entry->shard])
             ends[entry->shard] = &chains[entry->shard];
         *ends[entry->shard] = entry;
@@ -168,7 +168,7 @@ static void end_group(struct shard *shard, struct journal *journal, int error) {
     stats_count(&shard->stats, COUNT_JOURNAL_GROUPS);
     for (uint32_t index = 0; index < shard->hub->settings.shard_count; index++)
         if (chains[index])
-            send_home(shard, chains[index]);
+            journal_send_home(shard, chains[index]);
     if (journal->reopen)
         reopen(shard, journal);
 }
@@ -185,7 +185,7 @@ static void succeed(struct shard *shard, struct journal *journal) {
 static void fail(struct shard *shard, struct journal *journal, int error) {
     assert(error > 0);
     if (!journal->failing)
-        complain(shard, "can't be written", error);
+        journal_complain(shard, "can't be written", error);
     journal->failing = true;
     if (journal->written && io_file_cut(shard->io, &journal->file, journal->written))
         stats_count(&shard->stats, COUNT_JOURNAL_CUT_FAILED);

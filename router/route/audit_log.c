@@ -44,7 +44,7 @@ static bool hand_in_log(struct shard *shard, const struct message *message) {
     return true;
 }
 
-static void answer(struct shard *shard, struct peer *peer, const struct entry *entry) {
+static void audit_log_answer(struct shard *shard, struct peer *peer, const struct entry *entry) {
     static const char logged[] = "{\"logged\":true}";
     struct reply_to to = {entry->request_id, entry->request_id_bytes, entry->batch};
     assert(entry->request_id && entry->request_id_bytes);
@@ -64,7 +64,7 @@ static void settle_for_peer(struct shard *shard, const struct entry *entry) {
     if (peer) {
         assert(peer->awaited > 0);
         peer->awaited--;
-        answer(shard, peer, entry);
+        audit_log_answer(shard, peer, entry);
         peer_settle(shard, peer);
     } else {
         reply_missed(shard, entry->mail.connection, (struct reply_to){.batch = entry->batch});

@@ -42,7 +42,7 @@ static bool read_name(struct shard *shard, const struct message *message, char n
     return false;
 }
 
-static struct parcel *parcel_of(struct shard *shard, const struct event *event) {
+static struct parcel *events_parcel_of(struct shard *shard, const struct event *event) {
     if (event->message)
         return parcel_of_event(shard, event->message);
     const struct event_run *run = event->run;
@@ -59,7 +59,7 @@ static struct parcel *parcel_of(struct shard *shard, const struct event *event) 
 static bool make_copies(struct shard *shard, const struct event *event, const struct audience *audience,
                         struct publication *publication) {
     for (uint32_t index = 0; index < audience->count; index++) {
-        struct parcel *parcel = parcel_of(shard, event);
+        struct parcel *parcel = events_parcel_of(shard, event);
         if (!parcel && publication->is_request)
             return false;
         publication_add(publication, audience->shards[index], parcel);
@@ -78,7 +78,7 @@ static struct publication *publication_make(struct shard *shard, const struct ev
     return NULL;
 }
 
-static void answer(struct shard *shard, struct peer *source, const struct publication *publication) {
+static void events_answer(struct shard *shard, struct peer *source, const struct publication *publication) {
     char result[40] = "{\"delivered\":";
     assert(publication->is_request && publication->awaited == 0);
     size_t bytes = strlen(result);
@@ -96,7 +96,7 @@ static void answer(struct shard *shard, struct peer *source, const struct public
 }
 
 // One copy has reached whom it could reach; with the last one the publication ends.
-static void report(struct shard *shard, struct copy *copy) {
+static void events_report(struct shard *shard, struct copy *copy) {
     struct publication *publication = copy->publication;
     assert(publication->awaited > 0 && connection_shard(publication->source) == shard->index);
     assert(copy->delivered <= (uint64_t)copy->subscribers * publication->count);
@@ -107,7 +107,7 @@ static void report(struct shard *shard, struct copy *copy) {
     if (publication->subscribers == 0)
         stats_add(&shard->stats, COUNT_EVENTS_UNHEARD, publication->count);
     if (publication->is_request)
-        answer(shard, peer_find(shard, publication->source), publication);
+        events_answer(shard, peer_find(shard, publication->source), publication);
     assert(shard->events_out > 0);
     shard->events_out--;
     publication_give(shard, publication);
@@ -130,7 +130,7 @@ static void send_copies(struct shard *shard, struct publication *publication) {
     publication->awaited = publication->copy_count + (own == &nobody);
     if (own != &nobody)
         offering_to_all(shard, own);
-    report(shard, own);
+    events_report(shard, own);
 }
 
 // Events, which can be missed, leave half of a mailbox, and of the one by which they come home, to requests:
@@ -248,7 +248,7 @@ void events_publish(struct shard *shard, const struct message *message) {
 
 void events_came_home(struct shard *shard, struct mail *mail) {
     assert(mail->kind == MAIL_HEARD);
-    report(shard, list_entry(mail, struct copy, mail));
+    events_report(shard, list_entry(mail, struct copy, mail));
 }
 
 // --- Another shard

@@ -23,7 +23,7 @@ enum error forward_fault(struct shard *shard, const struct message *message, uin
     return send_has_room(shard, peer) ? ERROR_NONE : ERROR_OVERLOADED;
 }
 
-static void deliver(struct shard *shard, uint64_t target, struct parcel *parcel) {
+static void forward_deliver(struct shard *shard, uint64_t target, struct parcel *parcel) {
     uint32_t to = connection_shard(target);
     if (to == shard->index) {
         assert(peer_find(shard, target)); // as forward_fault saw it
@@ -62,7 +62,7 @@ void forward_notification(struct shard *shard, const struct message *message, st
     }
     parcel->lane = (uint8_t)message_lane(message);
     stats_count(&shard->stats, COUNT_NOTIFICATIONS_FORWARDED);
-    deliver(shard, agent->home->connection, parcel);
+    forward_deliver(shard, agent->home->connection, parcel);
 }
 
 static uint32_t timeout_ms(const struct shard *shard, const struct message *message) {
@@ -137,8 +137,8 @@ static void bind(struct shard *shard, struct pending *pending, const struct mess
 }
 
 // Enters a request into the table; NULL where the hub has no room to keep it, and it was refused.
-static struct pending *enter(struct shard *shard, const struct message *message, const struct agent *agent,
-                             const struct progress_tokens *tokens) {
+static struct pending *forward_enter(struct shard *shard, const struct message *message,
+                                     const struct agent *agent, const struct progress_tokens *tokens) {
     struct reply_to to = message_reply_to(message);
     assert(message_is_request(message));
     bool fair = kept_is_fair(&shard->kept, message->peer->asked.kept_bytes);
@@ -155,7 +155,7 @@ void forward_request(struct shard *shard, const struct message *message, struct 
     struct progress_tokens tokens;
     if (!progress_read(shard, message, &tokens))
         return;
-    struct pending *pending = enter(shard, message, agent, &tokens);
+    struct pending *pending = forward_enter(shard, message, agent, &tokens);
     if (!pending)
         return;
     uint64_t hub_id = pending_hub_id(&shard->pending, pending);
@@ -173,5 +173,5 @@ void forward_request(struct shard *shard, const struct message *message, struct 
     parcel->hub_id = hub_id;
     parcel->lane = (uint8_t)message_lane(message);
     stats_count(&shard->stats, COUNT_REQUESTS_FORWARDED);
-    deliver(shard, agent->home->connection, parcel);
+    forward_deliver(shard, agent->home->connection, parcel);
 }

@@ -14,7 +14,8 @@ static bool is_same(const struct publication *missed, const struct event *event,
            memcmp(missed->name, event->name, event->name_bytes) == 0;
 }
 
-static struct publication *find(const struct shard *shard, const struct event *event, enum counter counter) {
+static struct publication *misses_find(const struct shard *shard, const struct event *event,
+                                       enum counter counter) {
     struct publication *missed = shard->misses;
     for (unsigned left = LOOKED_AT_MAX; missed && left > 0; left--, missed = missed->next)
         if (is_same(missed, event, counter))
@@ -29,7 +30,7 @@ static struct publication *note(struct shard *shard, const struct event *event) 
 }
 
 void misses_add(struct shard *shard, const struct event *event, enum counter counter) {
-    struct publication *missed = find(shard, event, counter);
+    struct publication *missed = misses_find(shard, event, counter);
     if (missed) {
         missed->count += event->count;
         return;

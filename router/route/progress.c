@@ -74,8 +74,8 @@ static void drop(struct shard *shard, struct parcel *parcel, enum counter counte
 }
 
 // At the shard of whoever asked. Only the target of a request reports its progress.
-static void deliver(struct shard *shard, uint64_t hub_id, enum pending_token which, uint64_t from,
-                    struct parcel *parcel) {
+static void progress_deliver(struct shard *shard, uint64_t hub_id, enum pending_token which, uint64_t from,
+                             struct parcel *parcel) {
     assert(hub_id_shard(hub_id) == shard->index && which < TOKENS_COUNT);
     struct pending *pending = pending_find(&shard->pending, hub_id);
     struct piece token = {0};
@@ -99,7 +99,8 @@ static void deliver(struct shard *shard, uint64_t hub_id, enum pending_token whi
 
 void progress_arrived(struct shard *shard, struct parcel *parcel) {
     assert(parcel->pool->shard != shard->index);
-    deliver(shard, parcel->hub_id, (enum pending_token)parcel->mail.detail, parcel->mail.connection, parcel);
+    progress_deliver(shard, parcel->hub_id, (enum pending_token)parcel->mail.detail, parcel->mail.connection,
+                     parcel);
 }
 
 bool progress_route(struct shard *shard, const struct message *message) {
@@ -124,7 +125,7 @@ bool progress_route(struct shard *shard, const struct message *message) {
     }
     parcel->lane = (uint8_t)message_lane(message);
     if (to == shard->index) {
-        deliver(shard, hub_id, (enum pending_token)which, message->peer->name, parcel);
+        progress_deliver(shard, hub_id, (enum pending_token)which, message->peer->name, parcel);
         return true;
     }
     parcel->hub_id = hub_id;

@@ -49,7 +49,7 @@ static void send_array(struct shard *shard, struct peer *peer, struct batch *bat
     send_queue_chain(shard, peer, &batch->answers);
 }
 
-static void end(struct shard *shard, struct batch *batch) {
+static void batch_end(struct shard *shard, struct batch *batch) {
     struct peer *peer = peer_find(shard, batch->connection);
     assert(batch->due == 0 && !list_empty(&batch->link));
     list_remove(&batch->link);
@@ -77,7 +77,7 @@ void batch_expect(struct batch *batch) {
 void batch_miss(struct shard *shard, struct batch *batch) {
     assert(batch->due > 0);
     if (--batch->due == 0)
-        end(shard, batch);
+        batch_end(shard, batch);
 }
 
 void batch_close(struct shard *shard, struct batch *batch) {

@@ -69,7 +69,7 @@ void reply_missed(struct shard *shard, uint64_t connection, struct reply_to to) 
         batch_miss(shard, to.batch);
 }
 
-static void answer(struct shard *shard, struct peer *peer, struct reply_to to, struct text *body) {
+static void reply_answer(struct shard *shard, struct peer *peer, struct reply_to to, struct text *body) {
     if (!to.batch) {
         if (!queue_body(shard, peer, body))
             close_without_memory(shard, peer);
@@ -140,7 +140,7 @@ void reply_result(struct shard *shard, struct peer *peer, struct reply_to to, co
     text_put(&body, "}");
     assert(body.failed || body.length == result_body_bytes(to, bytes));
     stats_count(&shard->stats, COUNT_ANSWERED_BY_HUB);
-    answer(shard, peer, to, &body);
+    reply_answer(shard, peer, to, &body);
 }
 
 void reply_error(struct shard *shard, struct peer *peer, struct reply_to to, enum error error,
@@ -164,7 +164,7 @@ void reply_error(struct shard *shard, struct peer *peer, struct reply_to to, enu
     if (data)
         text_deinit(data);
     stats_count(&shard->stats, COUNT_ERRORS_BY_HUB);
-    answer(shard, peer, to, &body);
+    reply_answer(shard, peer, to, &body);
 }
 
 void reply_notify(struct shard *shard, struct peer *peer, struct text *body) {

@@ -21,7 +21,7 @@ bool send_has_room_for_urgent(const struct shard *shard, const struct peer *peer
 }
 
 // Nobody waits for a small one; a large one's memory may be wanted.
-static void send_home(struct shard *shard, struct parcel *parcel) {
+static void send_send_home(struct shard *shard, struct parcel *parcel) {
     assert(parcel->pool->shard != shard->index && !parcel->origin);
     struct mailbox *mailbox = hub_mailbox(shard->hub, shard->index, parcel->pool->shard);
     parcel->mail.kind = MAIL_RETURN;
@@ -43,7 +43,7 @@ void send_release(struct shard *shard, struct parcel *parcel) {
             send_release(shard, origin);
         return;
     }
-    send_home(shard, parcel);
+    send_send_home(shard, parcel);
 }
 
 struct parcel *send_detach(struct shard *shard, struct parcel *parcel) {

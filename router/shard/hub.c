@@ -21,7 +21,7 @@ static bool make_counters(struct hub *hub) {
     return hub->connections && hub->subscriptions && hub->slowest && hub->owed;
 }
 
-static bool make(struct hub *hub) {
+static bool hub_make(struct hub *hub) {
     size_t count = hub->settings.shard_count;
     hub->shards = memory_take_zeroed(count, sizeof *hub->shards);
     hub->mailboxes = memory_take_aligned(alignof(struct mailbox), count * count * sizeof *hub->mailboxes);
@@ -74,7 +74,7 @@ int hub_create(struct hub **out, const struct hub_settings *settings) {
         return -ENOMEM;
     hub->settings = *settings;
     atomic_init(&hub->phase, HUB_SERVING);
-    if (!put_into_effect(hub, settings) || !make(hub)) {
+    if (!put_into_effect(hub, settings) || !hub_make(hub)) {
         hub_destroy(hub);
         return -ENOMEM;
     }

@@ -11,7 +11,7 @@ static uint32_t slot_of(uint64_t connection) {
 
 // --- Slots
 
-static bool grow(struct peer_slots *slots, uint32_t capacity) {
+static bool peer_grow(struct peer_slots *slots, uint32_t capacity) {
     assert(capacity > slots->capacity && slots->free_count == 0);
     struct peer **peers = memory_resize(slots->slots, capacity * sizeof(struct peer *));
     if (peers)
@@ -40,7 +40,7 @@ static uint32_t slot_take(struct shard *shard) {
     assert(slots->count + slots->free_count == slots->capacity);
     if (slots->free_count == 0) {
         uint32_t capacity = slots->capacity ? slots->capacity * 2 : 64;
-        if (slots->capacity >= max || !grow(slots, capacity < max ? capacity : max))
+        if (slots->capacity >= max || !peer_grow(slots, capacity < max ? capacity : max))
             return UINT32_MAX;
     }
     slots->count++;
@@ -68,7 +68,7 @@ struct peer *peer_find(const struct shard *shard, uint64_t connection) {
 
 // --- Opening
 
-static void refuse(struct shard *shard, int socket) {
+static void peer_refuse(struct shard *shard, int socket) {
     assert(socket >= 0);
     stats_count(&shard->stats, COUNT_CONNECTIONS_REFUSED);
     atomic_fetch_sub_explicit(&shard->hub->connections[shard->index], 1, memory_order_relaxed);
@@ -94,7 +94,7 @@ void peer_open(struct shard *shard, int socket, const struct transport *transpor
     uint32_t slot = peer ? slot_take(shard) : UINT32_MAX;
     if (slot == UINT32_MAX) {
         memory_give(peer);
-        refuse(shard, socket);
+        peer_refuse(shard, socket);
         return;
     }
     peer_init(shard, peer, slot, socket);
@@ -167,7 +167,7 @@ void peer_silence(struct shard *shard, struct peer *peer) {
     linger(shard, peer, PEER_SILENCED);
 }
 
-static bool all_sent(const struct peer *peer) {
+static bool peer_all_sent(const struct peer *peer) {
     assert(peer->batches > 0 || peer->batch_bytes == 0);
     return outbox_empty(&peer->connection.outbox) && !peer->connection.shipment &&
            (peer->batches == 0 || peer->state == PEER_SILENCED);
@@ -176,9 +176,9 @@ static bool all_sent(const struct peer *peer) {
 void peer_settle(struct shard *shard, struct peer *peer) {
     assert(connection_shard(peer->name) == shard->index);
     if (peer->state == PEER_ENDED && list_empty(&peer->asked.requests) && peer->awaited == 0 &&
-        all_sent(peer))
+        peer_all_sent(peer))
         peer_close(shard, peer, COUNTERS_COUNT);
-    if (!peer_lingers(peer) || !all_sent(peer))
+    if (!peer_lingers(peer) || !peer_all_sent(peer))
         return;
     move(shard, peer, PEER_SHUT);
     give_a_second(shard, peer);

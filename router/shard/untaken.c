@@ -11,19 +11,19 @@ void untaken_init(struct untaken *untaken) {
 }
 
 // Slots are given one after the other, so that those under way together are spread out.
-static unsigned chain_of(uint64_t hub_id) {
+static unsigned untaken_chain_of(uint64_t hub_id) {
     assert(hub_id); // it is a request
     return (unsigned)(hub_id >> HUB_ID_GENERATION_BITS) % UNTAKEN_CHAINS;
 }
 
 void untaken_put(struct untaken *untaken, struct parcel *parcel) {
-    parcel_list_append(&untaken->chains[chain_of(parcel->hub_id)], parcel);
+    parcel_list_append(&untaken->chains[untaken_chain_of(parcel->hub_id)], parcel);
     untaken->count++;
 }
 
 void untaken_remove(struct untaken *untaken, struct parcel *parcel) {
     assert(untaken->count > 0);
-    parcel_list_remove(&untaken->chains[chain_of(parcel->hub_id)], parcel);
+    parcel_list_remove(&untaken->chains[untaken_chain_of(parcel->hub_id)], parcel);
     untaken->count--;
 }
 
@@ -31,7 +31,7 @@ bool untaken_has(const struct untaken *untaken, uint64_t hub_id) {
     assert(hub_id);
     if (untaken->count == 0)
         return false;
-    const struct parcel *parcel = untaken->chains[chain_of(hub_id)].first;
+    const struct parcel *parcel = untaken->chains[untaken_chain_of(hub_id)].first;
     while (parcel && parcel->hub_id != hub_id)
         parcel = parcel->next;
     return parcel != NULL;

@@ -15,7 +15,7 @@
 
 // Says what is wrong with the frame that is coming in. What is queued by now still comes before that, nothing
 // comes after it.
-static void refuse(struct shard *shard, struct peer *peer) {
+static void feed_refuse(struct shard *shard, struct peer *peer) {
     enum unit_fault fault = peer->unit.fault;
     assert(peer->state == PEER_OPEN && fault != UNIT_FAULT_NONE);
     struct text data;
@@ -34,7 +34,7 @@ static void refuse(struct shard *shard, struct peer *peer) {
 
 static void refuse_framing(struct shard *shard, struct peer *peer) {
     stats_count(&shard->stats, COUNT_FRAMING_ERRORS);
-    refuse(shard, peer);
+    feed_refuse(shard, peer);
 }
 
 // --- Frames of which the end has not come
@@ -263,7 +263,7 @@ void feed_cut_off(struct shard *shard, struct peer *peer) {
     peer->unit.fault = UNIT_FAULT_LATE;
     peer->unit.fault_at = peer->partial_bytes;
     stats_count(&shard->stats, COUNT_CLOSED_SLOW_SENDER);
-    refuse(shard, peer);
+    feed_refuse(shard, peer);
     connection_want(&peer->connection, NULL, 0);
     if (peer->connection.receiving == RECEIVING_DIRECT)
         connection_pause(&peer->connection, shard->io);
@@ -282,7 +282,7 @@ static void end_unit(struct shard *shard, struct peer *peer) {
 }
 
 // All that it has sent before has been read by now.
-static void end(struct shard *shard, struct peer *peer, const struct io_event *event) {
+static void feed_end(struct shard *shard, struct peer *peer, const struct io_event *event) {
     if (event->result == 0)
         end_unit(shard, peer);
     bool left = peer->state == PEER_OPEN && shard->settings->half_close_leaves;
@@ -314,7 +314,7 @@ void feed_event(struct shard *shard, struct peer *peer, const struct io_event *e
         return;
     }
     if (peer->connection.ended)
-        end(shard, peer, event);
+        feed_end(shard, peer, event);
     else
         go_on(shard, peer);
 }

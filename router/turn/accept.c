@@ -75,7 +75,7 @@ static void refuse_socket(struct shard *shard, int socket) {
 }
 
 // Connections are spread by how many each shard has, not by chance.
-static void place(struct shard *shard, int socket, const struct transport *transport) {
+static void accept_place(struct shard *shard, int socket, const struct transport *transport) {
     struct hub *hub = shard->hub;
     uint32_t to = hub_emptiest_shard(hub);
     struct adoption *adoption = NULL;
@@ -104,7 +104,7 @@ void accept_event(struct shard *shard, const struct io_event *event) {
     assert(index < shard->listener_count && shard->listening[index]);
     shard->listening[index] = event->more;
     if (event->result >= 0)
-        place(shard, event->result, shard->transports[index]);
+        accept_place(shard, event->result, shard->transports[index]);
     else if (shard->phase == HUB_SERVING)
         stats_count(&shard->stats, COUNT_ACCEPT_FAILED);
     if (event->more || shard->phase != HUB_SERVING)

@@ -44,7 +44,7 @@ static void press_mail(struct shard *shard) {
         mailbox_press(hub_mailbox(shard->hub, shard->index, to));
 }
 
-static void enter(struct shard *shard, enum hub_phase phase) {
+static void drain_enter(struct shard *shard, enum hub_phase phase) {
     assert(phase == shard->phase + 1 && (shard->phase == HUB_SERVING || shard->phase_done));
     press_mail(shard);
     shard->phase = phase;
@@ -64,7 +64,7 @@ static bool events_are_home(const struct shard *shard) {
 
 // What was answered has also been written: no outbox holds anything, or its peer doesn't read within the
 // drain's time.
-static bool all_sent(const struct shard *shard) {
+static bool drain_all_sent(const struct shard *shard) {
     for (uint32_t slot = 0; slot < shard->peers.capacity; slot++) {
         const struct peer *peer = shard->peers.slots[slot];
         if (peer && (peer->connection.shipment || !outbox_empty(&peer->connection.outbox)))
@@ -78,7 +78,7 @@ static bool finished(struct shard *shard) {
     switch (shard->phase) {
     case HUB_DRAINING:
         return shard->drain_over || (shard->pending.count == 0 && shard->entries_out == 0 &&
-                                     events_are_home(shard) && post_quiet(shard) && all_sent(shard));
+                                     events_are_home(shard) && post_quiet(shard) && drain_all_sent(shard));
     case HUB_CLOSING:
         return shard->peers.count == 0 && !accept_is_listening(shard);
     case HUB_STOPPED:
@@ -104,7 +104,7 @@ static void report(struct shard *shard) {
 void drain_follow(struct shard *shard) {
     enum hub_phase phase = hub_phase(shard->hub);
     if (phase != shard->phase)
-        enter(shard, phase);
+        drain_enter(shard, phase);
 }
 
 void drain_report(struct shard *shard) {

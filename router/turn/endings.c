@@ -18,7 +18,7 @@ static void drop_queue(struct shard *shard, struct peer *peer) {
 }
 
 // What it asked is abandoned, its agents and subscriptions go.
-static void leave(struct shard *shard, struct peer *peer) {
+static void endings_leave(struct shard *shard, struct peer *peer) {
     assert(peer->state != PEER_OPEN);
     answer_abandon_all(shard, peer);
     subscribe_leave(shard, peer);
@@ -35,7 +35,7 @@ static void close_peer(struct shard *shard, struct peer *peer) {
     drop_queue(shard, peer);
     connection_end(&peer->connection, shard->io);
     list_append(&shard->closing, &peer->standing);
-    leave(shard, peer);
+    endings_leave(shard, peer);
 }
 
 static void end_peer(struct shard *shard, struct peer *peer) {
@@ -47,7 +47,7 @@ static void end_peer(struct shard *shard, struct peer *peer) {
 }
 
 static void let_linger(struct shard *shard, struct peer *peer) {
-    leave(shard, peer);
+    endings_leave(shard, peer);
     peer_settle(shard, peer);
     if (peer_lingers(peer))
         behind_watch(shard, peer);
@@ -63,7 +63,7 @@ static void carry_out(struct shard *shard, struct peer *peer) {
         let_linger(shard, peer);
         break;
     case PEER_SHUT: // all was sent before the ending was carried out
-        leave(shard, peer);
+        endings_leave(shard, peer);
         break;
     case PEER_CLOSING:
         close_peer(shard, peer);

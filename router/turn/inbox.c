@@ -16,7 +16,7 @@
 #include "router/turn/accept.h"
 #include "router/turn/endings.h"
 
-static struct parcel *parcel_of(struct mail *mail) {
+static struct parcel *inbox_parcel_of(struct mail *mail) {
     return list_entry(mail, struct parcel, mail);
 }
 
@@ -63,8 +63,8 @@ static void take_cancelled(struct shard *shard, struct parcel *parcel) {
         answer_cancelled(shard, pending);
 }
 
-static void take(struct shard *shard, struct mail *mail) {
-    struct parcel *parcel = parcel_of(mail);
+static void inbox_take(struct shard *shard, struct mail *mail) {
+    struct parcel *parcel = inbox_parcel_of(mail);
     assert(!shard->endings && !shard->run.count);
     switch ((enum mail_kind)mail->kind) {
     case MAIL_DELIVER:
@@ -124,7 +124,7 @@ static void read_all(struct shard *shard) {
         struct mailbox *mailbox = hub_mailbox(shard->hub, from, shard->index);
         for (struct mail *mail; (mail = mailbox_take(mailbox));) {
             assert(from != shard->index);
-            take(shard, mail);
+            inbox_take(shard, mail);
         }
     }
 }

@@ -44,7 +44,7 @@ static void follow_settings(struct shard *shard) {
 }
 
 // It holds for the rest of this turn, too: whoever has seen the hub say so may have sent something since.
-static void read_again(struct shard *shard) {
+static void turn_read_again(struct shard *shard) {
     journal_reopen(shard);
     if (!hub_reload(shard->hub))
         stats_count(&shard->stats, COUNT_RELOADS_FAILED);
@@ -57,7 +57,7 @@ static void signalled(struct shard *shard, int number) {
     if (number == SIGTERM || number == SIGINT)
         drain_asked(shard);
     else if (number == SIGHUP)
-        read_again(shard);
+        turn_read_again(shard);
 }
 
 // It is there until the kernel has let it go.
