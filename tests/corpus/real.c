@@ -225,7 +225,8 @@ static bool begin(const struct setup *setup, struct text *why) {
     char wanted[sizeof running];
     snprintf(wanted, sizeof wanted, "%d %u %s %s", over_unix, setup->shard_count,
              setup->strict ? "strict" : "lazy", setup->options);
-    if (strcmp(wanted, running) != 0) {
+    // What a case's connections leave unanswered may be written when the next case has begun.
+    if (strcmp(wanted, running) != 0 || strstr(setup->options, "<journal>")) {
         if (!start(setup, why))
             return false;
         strcpy(running, wanted);
