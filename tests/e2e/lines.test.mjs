@@ -65,7 +65,7 @@ scenario('a frame where lines are spoken is lines', LINES, async (hub) => {
   assert.equal((await peer.next()).text, PONG);
   peer.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
   assertError((await peer.next()).json, -32700);
-  await peer.ended();
+  await peer.gone('the end after HTTP');
 });
 
 scenario('a batch: its members in their receivers\' ways, its answers in one line', EVERYWHERE, async (hub) => {
