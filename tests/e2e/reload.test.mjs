@@ -88,12 +88,14 @@ for (const shards of [1, 2]) {
 }
 
 test('what the end of a stream means is judged by what holds then', () => configured(2, '', async (hub, load) => {
-  const [target, before, after] = await peers(hub, 3);
+  const [target, before, after, ...others] = await peers(hub, 8);
   await target.register('target');
   for (const source of [before, after]) source.send(requestText(1, 'm', { targetAgent: 'target' }));
   const ids = [(await target.next()).json.id, (await target.next()).json.id];
   await before.finish();
   await target.silent('the end of one that is still answered');
+  // Every shard has had a turn since, and so has seen it.
+  for (const other of [...others, ...others]) assert.equal((await other.ask('hub/ping', 1)).result, 1);
   await load('half-close = leave\n');
   await target.silent('the reload'); // its shard, and by the next line the other one, have it
   assert.equal((await after.ask('hub/ping', 1)).result, 1);
