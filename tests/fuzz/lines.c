@@ -22,10 +22,10 @@ struct input {
 };
 
 // What becomes of the line that starts at `at`: it goes up to `end`, with its line feed if it has one, and so
-// much of it is a body; or it is too long.
+// much of it is a body; or it is too long, or a line that HTTP begins with.
 struct line {
     size_t end, body_bytes;
-    bool too_long;
+    bool too_long, http;
 };
 
 // --- The naive reader: nothing here is shared with the scanner.
@@ -44,6 +44,8 @@ static struct line naive_line(const struct input *input, size_t at) {
     if (count && copy[count - 1] == '\r')
         count--;
     line.too_long = count > input->limits.body_bytes_max;
+    line.http = !line.too_long && count > strlen(" HTTP/1.1") && copy[0] >= 'A' && copy[0] <= 'Z' &&
+                strncmp(copy + count - strlen(" HTTP/1.1"), " HTTP/", strlen(" HTTP/")) == 0;
     while (line.body_bytes < count && strchr(" \t\r", copy[line.body_bytes]) && copy[line.body_bytes])
         line.body_bytes++;
     line.body_bytes = line.body_bytes == count ? 0 : count;
@@ -88,9 +90,11 @@ static struct line scan_line(struct input *input, size_t at, size_t *come, bool 
             continue;
         }
         if (result == UNIT_BAD) {
-            require(unit.fault == UNIT_FAULT_BODY_TOO_LARGE && unit.fault_at == input->limits.body_bytes_max);
+            bool http = unit.fault == UNIT_FAULT_HTTP;
+            require(http || unit.fault == UNIT_FAULT_BODY_TOO_LARGE);
+            require(unit.fault_at == (http ? 0 : input->limits.body_bytes_max));
             require(scan_copy(&unit, text, *come, &input->limits, false) == UNIT_BAD);
-            return (struct line){.too_long = true};
+            return (struct line){.too_long = !http, .http = http};
         }
         require(result == UNIT_WHOLE && unit.sized && unit.bytes > 0 && unit.bytes <= *come);
         require(unit.body_at == 0 && unit.fault == UNIT_FAULT_NONE && !unit.canonical);
@@ -104,8 +108,8 @@ static void read_all(struct input *input, bool cut) {
     for (size_t at = 0; at < input->bytes;) {
         come = come ? come : more(input, at, come, cut);
         struct line naive = naive_line(input, at), line = scan_line(input, at, &come, cut);
-        require(line.too_long == naive.too_long);
-        if (line.too_long)
+        require(line.too_long == naive.too_long && line.http == naive.http);
+        if (line.too_long || line.http)
             return;
         require(line.end == naive.end && line.body_bytes == naive.body_bytes);
         come -= line.end - at;
