@@ -59,6 +59,20 @@ size_t topics_stage_name(uint32_t index, char *name, size_t capacity);
 // How many topics an event of this name belongs to.
 size_t topics_stage_match(struct topics_stage *stage, const char *name, size_t bytes);
 
+// --- rights: a message and what its user may do
+
+struct rights_stage;
+
+// A user who may call so many agents, every second one of them by a beginning of names, with so many denials.
+struct rights_stage *rights_stage_open(uint32_t patterns, uint32_t denials);
+void rights_stage_close(struct rights_stage *stage);
+// The name of an agent that pattern `index` is about; returns its length.
+size_t rights_stage_name(uint32_t index, char *name, size_t capacity);
+// Whether a message to that agent may pass and isn't held.
+int rights_stage_call(struct rights_stage *stage, const char *agent, size_t bytes);
+// Whether it is within its user's limits.
+int rights_stage_limits(struct rights_stage *stage, const char *agent, size_t bytes);
+
 // --- mailbox: pointers from one thread to another
 
 enum mailbox_kind { MAILBOX_OURS, MAILBOX_CK };

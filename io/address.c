@@ -17,8 +17,17 @@
 enum { HOST_BYTES_MAX = INET6_ADDRSTRLEN, PORT_DIGITS_MAX = 5, PORT_MAX = 65535 };
 
 static const char TCP_SCHEME[] = "tcp";
+static const char TLS_SCHEME[] = "tls";
 static const char UNIX_SCHEME[] = "unix";
 static const char BEHIND_SCHEME[] = "://";
+
+// How it is spoken there is the scheme's own name: over TCP.
+static const struct spoken {
+    const char *scheme, *transport;
+    bool secure;
+} SPOKEN_SCHEMES[] = {
+    {"http", "http", false}, {"https", "http", true}, {"ws", "ws", false}, {"wss", "ws", true}};
+enum { SPOKEN_SCHEMES_COUNT = sizeof SPOKEN_SCHEMES / sizeof *SPOKEN_SCHEMES };
 
 static int parse_port(const char *text, uint16_t *port) {
     size_t digits = strspn(text, "0123456789");
@@ -65,13 +74,52 @@ static int parse_tcp(struct address *address, const char *text) {
     return bracketed ? set_ipv6(address, host, port) : set_ipv4(address, host, port);
 }
 
+// Three octal digits, perhaps behind a zero; the owner, who is the hub, may always use it.
+static int parse_mode(struct address *address, const char *text, size_t bytes) {
+    if (bytes == 4 && *text == '0') {
+        text++;
+        bytes--;
+    }
+    if (bytes != 3 || strspn(text, "01234567") < bytes || address->mode)
+        return -EINVAL;
+    address->mode = (mode_t)strtoul(text, NULL, 8);
+    return (address->mode & 0600) == 0600 ? 0 : -EINVAL;
+}
+
+static int parse_group(struct address *address, const char *text, size_t bytes) {
+    if (bytes == 0 || bytes > ADDRESS_GROUP_BYTES_MAX || address->group[0])
+        return -EINVAL;
+    memcpy(address->group, text, bytes);
+    return 0;
+}
+
+// What stands behind `?`.
+static int parse_file(struct address *address, const char *text) {
+    static const char mode[] = "mode=", group[] = "group=";
+    int result = 0;
+    for (bool more = true; more && result == 0;) {
+        size_t bytes = strcspn(text, "&");
+        if (strncmp(text, mode, sizeof mode - 1) == 0)
+            result = parse_mode(address, text + sizeof mode - 1, bytes - (sizeof mode - 1));
+        else if (strncmp(text, group, sizeof group - 1) == 0)
+            result = parse_group(address, text + sizeof group - 1, bytes - (sizeof group - 1));
+        else
+            result = -EINVAL;
+        more = text[bytes] == '&';
+        text += bytes + more;
+    }
+    return result;
+}
+
 static int parse_unix(struct address *address, const char *path) {
     struct sockaddr_un *un = (struct sockaddr_un *)&address->storage;
-    size_t bytes = strlen(path);
+    size_t bytes = strcspn(path, "?");
     if (path[0] != '/' || path[bytes - 1] == '/' || bytes >= sizeof un->sun_path)
         return -EINVAL;
+    if (path[bytes] == '?' && parse_file(address, path + bytes + 1) < 0)
+        return -EINVAL;
     un->sun_family = AF_UNIX;
-    memcpy(un->sun_path, path, bytes + 1);
+    memcpy(un->sun_path, path, bytes);
     address->bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + bytes + 1);
     return 0;
 }
@@ -92,19 +140,39 @@ static bool is_scheme(const char *uri, const char *scheme) {
     return strncmp(uri, scheme, strlen(scheme)) == 0;
 }
 
+// NULL when it is none of those.
+static const struct spoken *find_spoken(const char *scheme, size_t bytes) {
+    for (const struct spoken *spoken = SPOKEN_SCHEMES; spoken < SPOKEN_SCHEMES + SPOKEN_SCHEMES_COUNT;
+         spoken++)
+        if (strlen(spoken->scheme) == bytes && memcmp(spoken->scheme, scheme, bytes) == 0)
+            return spoken;
+    return NULL;
+}
+
 int address_parse(struct address *address, const char *uri) {
     *address = (struct address){0};
     const char *end = strstr(uri, BEHIND_SCHEME);
-    bool tcp = is_scheme(uri, TCP_SCHEME);
-    if (!end || !(tcp || is_scheme(uri, UNIX_SCHEME)))
+    const struct spoken *spoken = end ? find_spoken(uri, (size_t)(end - uri)) : NULL;
+    if (spoken) {
+        strcpy(address->transport, spoken->transport);
+        address->secure = spoken->secure;
+        return parse_tcp(address, end + sizeof BEHIND_SCHEME - 1);
+    }
+    bool local = is_scheme(uri, UNIX_SCHEME);
+    address->secure = is_scheme(uri, TLS_SCHEME);
+    if (!end || !(local || address->secure || is_scheme(uri, TCP_SCHEME)))
         return -EINVAL;
-    if (parse_transport(address, uri + strlen(tcp ? TCP_SCHEME : UNIX_SCHEME), end))
+    if (parse_transport(address, uri + strlen(local ? UNIX_SCHEME : TCP_SCHEME), end))
         return -EINVAL;
     end += sizeof BEHIND_SCHEME - 1;
-    return tcp ? parse_tcp(address, end) : parse_unix(address, end);
+    return local ? parse_unix(address, end) : parse_tcp(address, end);
 }
 
 static int print_scheme(const struct address *address, const char *scheme, char *out, size_t capacity) {
+    for (size_t index = 0; index < SPOKEN_SCHEMES_COUNT; index++)
+        if (strcmp(SPOKEN_SCHEMES[index].transport, address->transport) == 0 &&
+            SPOKEN_SCHEMES[index].secure == address->secure)
+            return snprintf(out, capacity, "%s%s", SPOKEN_SCHEMES[index].scheme, BEHIND_SCHEME);
     const char *hyphen = address->transport[0] ? "-" : "";
     return snprintf(out, capacity, "%s%s%s%s", scheme, hyphen, address->transport, BEHIND_SCHEME);
 }
@@ -152,10 +220,10 @@ static size_t cut(int bytes, size_t capacity) {
 
 size_t address_format(const struct address *address, char *out, size_t capacity) {
     sa_family_t family = address->storage.ss_family;
+    const char *scheme = family == AF_UNIX ? UNIX_SCHEME : address->secure ? TLS_SCHEME : TCP_SCHEME;
     size_t at = 0;
     if (family == AF_INET || family == AF_INET6 || family == AF_UNIX)
-        at =
-            cut(print_scheme(address, family == AF_UNIX ? UNIX_SCHEME : TCP_SCHEME, out, capacity), capacity);
+        at = cut(print_scheme(address, scheme, out, capacity), capacity);
     return at + cut(print_place(address, out + at, capacity - at), capacity - at);
 }
 

@@ -1,23 +1,30 @@
 // Where the hub listens and where a client dials: `tcp://HOST:PORT`, `tcp://[V6]:PORT`, `unix:///PATH`, each
-// also with the name of how it is spoken there behind the scheme's: `tcp-lines://HOST:PORT`.
+// also with the name of how it is spoken there behind the scheme's: `tcp-lines://HOST:PORT`. `http://HOST:PORT`
+// and `ws://HOST:PORT` are TCP, and name it alone. `tls`, `https` and `wss` are the same over TLS. Behind a
+// Unix socket's path `?mode=0660&group=NAME`, or either, tells whose its file is.
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 
-enum { ADDRESS_TRANSPORT_BYTES_MAX = 15 };
+enum { ADDRESS_TRANSPORT_BYTES_MAX = 15, ADDRESS_GROUP_BYTES_MAX = 32 };
 
 struct address {
     struct sockaddr_storage storage; // family AF_INET, AF_INET6 or AF_UNIX
     socklen_t bytes;
+    bool secure;                                     // over TLS
     char transport[ADDRESS_TRANSPORT_BYTES_MAX + 1]; // its name, as it was written; empty: none was
+    // Of a Unix socket's file, where it is told: who listens there sees to it.
+    mode_t mode;                             // 0: it isn't
+    char group[ADDRESS_GROUP_BYTES_MAX + 1]; // empty: it isn't
 };
 
 // Reads a URI. HOST is a numeric address or `localhost`; nothing is looked up. Which transports there are
 // isn't known here. 0 or -EINVAL.
 int address_parse(struct address *address, const char *uri);
-// Writes the URI with its terminating zero; returns the length, cut to capacity - 1.
+// Writes the URI, without what is told of a file, with its terminating zero; returns the length, cut to capacity - 1.
 size_t address_format(const struct address *address, char *out, size_t capacity);
 // Whether only this machine can reach it: a Unix socket, 127.0.0.0/8 or ::1.
 bool address_is_local(const struct address *address);

@@ -14,6 +14,8 @@ struct io_verbs {
     void (*close)(struct io *io);
     void (*lend)(struct io *io, uint32_t buffers);
     void (*accept)(struct io *io, int socket, uint64_t token);
+    int (*connect)(struct io *io, int socket, const struct sockaddr *address, uint32_t bytes,
+                   uint64_t token); // 0, or -errno, and nothing was begun
     void (*receive)(struct io *io, int socket, uint64_t token, bool once);
     void (*receive_into)(struct io *io, int socket, uint64_t token, void *memory, size_t bytes);
     void (*send)(struct io *io, int socket, uint64_t token, const struct iovec *vectors, unsigned count);
@@ -30,6 +32,7 @@ struct io_verbs {
     void (*run)(struct io *io, uint64_t deadline_ns);
     bool (*next)(struct io *io, struct io_event *event);
     uint64_t (*entries)(const struct io *io);
+    bool (*walled)(const struct io *io); // NULL: there is no ring
 };
 
 // How each implementation's own struct begins.

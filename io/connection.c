@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include "core/base/memory.h"
+#include "io/secure.h"
 
 // Shipments at rest beyond this many go back to the allocator.
 enum { FREE_COUNT_MAX = 256 };
@@ -12,11 +13,15 @@ enum { FREE_COUNT_MAX = 256 };
 void sender_init(struct sender *sender, struct buffer_pool *pool) {
     *sender = (struct sender){0};
     stage_init(&sender->stage, pool);
+    stage_init(&sender->sealed, pool);
 }
 
 void sender_deinit(struct sender *sender) {
     assert(sender->free_count == sender->made);
     stage_deinit(&sender->stage);
+    stage_deinit(&sender->sealed);
+    memory_give(sender->scratch);
+    sender->scratch = NULL;
     while (sender->free) {
         struct shipment *shipment = sender->free;
         sender->free = shipment->next;
@@ -49,9 +54,33 @@ static void shipment_give(struct sender *sender, struct shipment *shipment) {
     sender->free_count++;
 }
 
-void connection_open(struct connection *connection, int socket, uint64_t token) {
-    *connection = (struct connection){.socket = socket, .token = token};
+void connection_open(struct connection *connection, int socket, uint32_t token) {
+    assert(token < 1u << CONNECTION_TOKEN_BITS);
+    *connection = (struct connection){
+        .socket = socket, .out = socket, .token = token & ((1u << CONNECTION_TOKEN_BITS) - 1)};
     outbox_init(&connection->outbox);
+}
+
+void connection_plug(struct connection *connection, int socket, int out) {
+    assert(connection_at_rest(connection) && !connection->direct);
+    connection->socket = socket;
+    connection->out = out;
+    connection->cancelling = connection->large = connection->ended = false;
+    connection->broken = connection->ending = false;
+}
+
+bool connection_secure(struct connection *connection, struct secure_source *source,
+                       struct buffer_pool *pool) {
+    assert(!connection->secure && connection->receiving == RECEIVING_NOTHING);
+    connection->secure = secure_create(source, pool);
+    return connection->secure != NULL;
+}
+
+void connection_close(struct connection *connection) {
+    assert(connection_at_rest(connection));
+    if (connection->secure)
+        secure_destroy(connection->secure);
+    connection->secure = NULL;
 }
 
 // --- Receiving
@@ -63,7 +92,19 @@ void connection_want(struct connection *connection, uint8_t *memory, size_t byte
         connection->large = true;
 }
 
+// One that has said its end may still go.
+static void receive_sealed(struct connection *connection, struct io *io) {
+    if (connection->secure->socket_ended || connection->ending || connection->receiving != RECEIVING_NOTHING)
+        return;
+    connection->receiving = RECEIVING_STREAM;
+    io_receive(io, connection->socket, connection->token, false);
+}
+
 void connection_receive(struct connection *connection, struct io *io) {
+    if (connection->secure) {
+        receive_sealed(connection, io);
+        return;
+    }
     if (connection->ended || connection->ending)
         return;
     if (connection->receiving == RECEIVING_STREAM && connection->direct)
@@ -87,23 +128,32 @@ void connection_pause(struct connection *connection, struct io *io) {
     io_cancel(io, connection->socket, connection->token);
 }
 
+static void note_receive(struct connection *connection, const struct io_event *event) {
+    if (event->more)
+        return;
+    connection->receiving = RECEIVING_NOTHING;
+    connection->cancelling = false;
+}
+
+static bool is_end(int32_t result) {
+    return result <= 0 && result != -ENOBUFS && result != -ECANCELED && result != -EINTR;
+}
+
 bool connection_received(struct connection *connection, const struct io_event *event) {
     // An arrival that begins no large frame (connection_want would say so again) ends the large mode.
     if (event->buffer)
         connection->large = false;
-    if (!event->more) {
-        connection->receiving = RECEIVING_NOTHING;
-        connection->cancelling = false;
-    }
+    note_receive(connection, event);
     if (event->result > 0)
         return true;
-    if (event->result != -ENOBUFS && event->result != -ECANCELED && event->result != -EINTR)
+    if (is_end(event->result))
         connection->ended = true;
     return false;
 }
 
 void connection_watch(struct connection *connection, struct io *io) {
-    if (connection->watching || connection->ending)
+    if (connection->watching || connection->ending ||
+        (connection->secure && !connection->secure->socket_ended))
         return;
     connection->watching = true;
     io_watch(io, connection->socket, connection->token);
@@ -116,28 +166,215 @@ bool connection_watched(struct connection *connection, struct io *io, const stru
     return event->result == 0;
 }
 
+// --- Receiving what is sealed
+
+void connection_hear(struct connection *connection, const struct io_event *event) {
+    struct secure *secure = connection->secure;
+    note_receive(connection, event);
+    if (event->result > 0 && !connection->ending)
+        secure_hear(secure, event->buffer, (uint32_t)event->result);
+    else if (event->result == -ENOBUFS)
+        secure->starved = true;
+    if (is_end(event->result)) {
+        secure->socket_ended = true;
+        secure->socket_end = event->result;
+    }
+}
+
+void connection_put_off(struct connection *connection) {
+    secure_put_off(connection->secure);
+}
+
+bool connection_waits(const struct connection *connection) {
+    return connection->secure->heard != NULL;
+}
+
+// Opens as much as there is room for; how much that is. Each record by itself goes to where it is read, so one that would
+// be cut waits for the next room.
+static size_t open_to(struct secure *secure, uint8_t *out, size_t room) {
+    size_t bytes = 0;
+    for (size_t count; bytes < room && (!bytes || secure->next_bytes <= room - bytes); bytes += count) {
+        enum opened opened = secure_open(secure, out + bytes, room - bytes, &count);
+        if (opened != OPENED_BYTES && opened != OPENED_SHAKEN)
+            break;
+    }
+    return bytes;
+}
+
+// The next bytes: where they are wanted, or in a buffer.
+static bool open_more(struct connection *connection, struct io_event *event) {
+    struct secure *secure = connection->secure;
+    if (!secure->arrival && !secure->heard)
+        return false;
+    if (connection->direct) {
+        event->result = (int32_t)open_to(secure, connection->direct, connection->direct_bytes);
+        return event->result > 0;
+    }
+    struct buffer *buffer = buffer_take_sized(secure->pool, RECEIVE_BUFFER_BYTES);
+    if (!buffer) {
+        secure->broken = secure->out_of_memory = true;
+        return false;
+    }
+    event->result = (int32_t)open_to(secure, buffer_arrival(buffer), ARRIVAL_BYTES_MAX);
+    if (event->result > 0)
+        event->buffer = buffer;
+    else
+        buffer_drop(buffer);
+    return event->result > 0;
+}
+
+// How it ended, once; false: it hasn't, or that was told.
+static bool tell_final(struct secure *secure, struct io_event *event) {
+    if (secure->final_told || !(secure->broken || secure->peer_finished))
+        return false;
+    secure->final_told = true;
+    event->result = !secure->broken ? 0 : secure->out_of_memory ? -ENOMEM : -EBADMSG;
+    return true;
+}
+
+static bool tell_socket(struct secure *secure, struct io_event *event) {
+    event->result = -ENOBUFS;
+    if (secure->starved) {
+        secure->starved = false;
+        return true;
+    }
+    if (!secure->socket_ended || secure->socket_told)
+        return false;
+    secure->socket_told = true;
+    event->result = secure->socket_end;
+    if (event->result == 0 && !secure->final_told) {
+        secure->truncated = true;
+        event->result = -ECONNABORTED;
+    }
+    return true;
+}
+
+bool connection_opened(struct connection *connection, struct io_event *event) {
+    struct secure *secure = connection->secure;
+    *event = (struct io_event){.kind = IO_RECEIVED, .more = true, .token = connection->token};
+    return open_more(connection, event) || tell_final(secure, event) || tell_socket(secure, event);
+}
+
+bool connection_established(const struct connection *connection) {
+    return !connection->secure || connection->secure->established;
+}
+
+bool connection_certificate(const struct connection *connection,
+                            bool (*visit)(void *context, const char *name, size_t bytes), void *context) {
+    const struct secure *secure = connection->secure;
+    return secure && secure->established && secure->cipher->certificate(secure, visit, context);
+}
+
 // --- Sending
 
 static void ship(struct connection *connection, struct io *io) {
     struct shipment *shipment = connection->shipment;
     unsigned count = shipment_part(shipment, SEND_BYTES_MAX);
-    io_send(io, connection->socket, connection->token, shipment->vectors + shipment->first, count);
+    io_send(io, connection->out, connection->token, shipment->vectors + shipment->first, count);
+}
+
+static void unload(struct sender *sender, struct shipment **shipment, struct parcel_list *done) {
+    shipment_clear(*shipment, done);
+    shipment_give(sender, *shipment);
+    *shipment = NULL;
+}
+
+static struct shipment *gather(struct outbox *outbox, struct sender *sender, struct parcel_list *done) {
+    struct shipment *shipment = shipment_take(sender);
+    if (shipment)
+        outbox_gather(outbox, &sender->stage, shipment, done);
+    return shipment;
+}
+
+// What waits is sealed as far as it may be ahead of the socket. Of the plaintext nothing is kept that was sealed.
+static enum sending ship_sealed(struct connection *connection, struct io *io, struct sender *sender,
+                                struct parcel_list *done) {
+    struct secure *secure = connection->secure;
+    if (!sender->scratch)
+        sender->scratch = memory_take(SECURE_RECORD_BYTES_MAX); // without it, records are smaller
+    connection->shipment = shipment_take(sender);
+    bool sealed =
+        connection->shipment && secure_seal(secure, connection->shipment, &sender->sealed, sender->scratch);
+    if (secure->plain && (!sealed || secure->plain->bytes == 0))
+        unload(sender, &secure->plain, done);
+    if (sealed) {
+        ship(connection, io);
+        return SENDING_BUSY;
+    }
+    if (connection->shipment)
+        unload(sender, &connection->shipment, done);
+    connection->broken = true;
+    return SENDING_FAILED;
+}
+
+static enum sending send_sealed(struct connection *connection, struct outbox *outbox, struct io *io,
+                                struct sender *sender, struct parcel_list *done) {
+    struct secure *secure = connection->secure;
+    bool waits = !outbox_empty(outbox);
+    if (!secure->said && !(waits && secure->established))
+        return waits ? SENDING_LATER : SENDING_IDLE;
+    if (connection->broken || connection->ending)
+        return SENDING_FAILED;
+    if (waits && secure->established) {
+        secure->plain = gather(outbox, sender, done);
+        if (!secure->plain)
+            return SENDING_FAILED;
+    }
+    return ship_sealed(connection, io, sender, done);
+}
+
+enum sending connection_send_from(struct connection *connection, struct outbox *outbox, struct io *io,
+                                  struct sender *sender, struct parcel_list *done) {
+    if (connection->shipment)
+        return SENDING_BUSY;
+    if (connection->secure)
+        return send_sealed(connection, outbox, io, sender, done);
+    if (outbox_empty(outbox))
+        return SENDING_IDLE;
+    if (connection->broken || connection->ending)
+        return SENDING_FAILED;
+    connection->shipment = gather(outbox, sender, done);
+    if (!connection->shipment)
+        return SENDING_FAILED;
+    ship(connection, io);
+    return SENDING_BUSY;
 }
 
 enum sending connection_send(struct connection *connection, struct io *io, struct sender *sender,
                              struct parcel_list *done) {
-    if (connection->shipment)
-        return SENDING_BUSY;
-    if (outbox_empty(&connection->outbox))
-        return SENDING_IDLE;
-    if (connection->broken || connection->ending)
-        return SENDING_FAILED;
-    connection->shipment = shipment_take(sender);
-    if (!connection->shipment)
-        return SENDING_FAILED;
-    outbox_gather(&connection->outbox, &sender->stage, connection->shipment, done);
-    ship(connection, io);
-    return SENDING_BUSY;
+    return connection_send_from(connection, &connection->outbox, io, sender, done);
+}
+
+// Whether more is under way now.
+static bool go_on_sealing(struct connection *connection, struct io *io, struct sender *sender,
+                          struct parcel_list *done) {
+    struct secure *secure = connection->secure;
+    bool good = !connection->broken && !connection->ending;
+    if (good && (secure->plain || secure->said))
+        return ship_sealed(connection, io, sender, done) == SENDING_BUSY;
+    if (secure->plain)
+        unload(sender, &secure->plain, done);
+    return false;
+}
+
+size_t connection_unsealed(const struct connection *connection) {
+    return connection->secure->plain ? connection->secure->plain->bytes : 0;
+}
+
+bool connection_says(const struct connection *connection) {
+    return connection->secure && connection->secure->said && !connection->shipment;
+}
+
+bool connection_finish(struct connection *connection, struct io *io, struct sender *sender) {
+    struct secure *secure = connection->secure;
+    if (!secure)
+        return true;
+    assert(!connection->shipment && !secure->plain);
+    secure_finish(secure);
+    struct parcel_list none; // nothing is carried
+    parcel_list_init(&none);
+    return !secure->said || connection->broken || connection->ending ||
+           ship_sealed(connection, io, sender, &none) != SENDING_BUSY;
 }
 
 enum sending connection_sent(struct connection *connection, struct io *io, struct sender *sender,
@@ -153,23 +390,33 @@ enum sending connection_sent(struct connection *connection, struct io *io, struc
         ship(connection, io);
         return SENDING_BUSY;
     }
-    shipment_clear(shipment, done);
-    shipment_give(sender, shipment);
-    connection->shipment = NULL;
+    unload(sender, &connection->shipment, done);
+    if (connection->secure && go_on_sealing(connection, io, sender, done))
+        return SENDING_BUSY;
     return connection->broken || connection->ending ? SENDING_FAILED : SENDING_IDLE;
 }
 
 // --- Ending
 
+// Its last word, as far as the socket has room for it: nobody waits.
+static void bid_farewell(struct connection *connection, struct io *io) {
+    struct secure *secure = connection->secure;
+    secure_finish(secure);
+    if (secure->said)
+        io_send_now(io, connection->out, secure->said, secure->said_bytes);
+}
+
 void connection_end(struct connection *connection, struct io *io) {
     if (connection->ending)
         return;
+    if (connection->secure && !connection->shipment && !connection->broken)
+        bid_farewell(connection, io);
     connection->ending = true;
     connection_pause(connection, io);
     if (connection->watching)
         io_unwatch(io, connection->socket, connection->token);
     if (connection->shipment)
-        io_shutdown(io, connection->socket, SHUT_RDWR);
+        io_shutdown(io, connection->out, SHUT_RDWR);
 }
 
 bool connection_at_rest(const struct connection *connection) {

@@ -3,6 +3,8 @@
 //   receiving   a stream of arrivals into the shard's buffers; for a frame larger than one of them, straight
 //               into the frame's own memory, after which one arrival at a time until the frames are small again
 //   sending     one shipment at a time; what comes meanwhile waits in the outbox
+//   secure      where there is a cipher (secure.h), what arrives is opened before anybody reads it, and what is sent is
+//               sealed; all the same otherwise
 //   ending      connection_end asks the kernel to let go; when connection_at_rest says that it has, the owner
 //               closes
 //
@@ -16,9 +18,13 @@
 #include "core/send/outbox.h"
 #include "io/io.h"
 
+struct secure;
+struct secure_source;
+
 // What a shard needs to send: memory that its connections share.
 struct sender {
-    struct stage stage;
+    struct stage stage, sealed; // plaintext, and records
+    uint8_t *scratch;           // where a record's text is put together; NULL: not yet
     struct shipment *free;
     uint32_t free_count;
     uint32_t made;
@@ -30,30 +36,44 @@ void sender_deinit(struct sender *sender);
 
 enum receiving { RECEIVING_NOTHING, RECEIVING_STREAM, RECEIVING_ONCE, RECEIVING_DIRECT };
 
+enum { CONNECTION_TOKEN_BITS = 20 };
+
 struct connection {
     struct outbox outbox;
     struct shipment *shipment; // being sent, or NULL
-    uint64_t token;
-    int socket;
-    enum receiving receiving : 8;
-    bool cancelling; // its end has been asked for
-    bool large;      // the last frame had memory of its own
-    bool ended;      // nothing more comes: the peer's end, or an error
-    bool watching;   // for the peer to go altogether
-    bool broken;     // nothing more can be sent
-    bool ending;     // connection_end was called
+    uint32_t token : CONNECTION_TOKEN_BITS;
+    enum receiving receiving : 4;
+    bool held : 1;       // nothing of the outbox is sent, as long as its owner doesn't say so
+    bool cancelling : 1; // its end has been asked for
+    bool large : 1;      // the last frame had memory of its own
+    bool ended : 1;      // nothing more comes: the peer's end, or an error
+    bool watching : 1;   // for the peer to go altogether
+    bool broken : 1;     // nothing more can be sent
+    bool ending : 1;     // connection_end was called
+    int socket;          // that is received from
+    int out;             // that is sent to: mostly the same
     uint32_t direct_bytes;
-    uint8_t *direct; // where the rest of a large frame goes, or NULL
+    uint8_t *direct;       // where the rest of a large frame goes, or NULL
+    struct secure *secure; // NULL: plain
 };
 
-static_assert(sizeof(struct connection) <= 128, "an idle connection costs what it is");
+static_assert(sizeof(struct connection) <= 120, "an idle connection costs what it is");
 
+// What is being sealed, in parts.
+size_t connection_unsealed(const struct connection *connection);
 // All that waits for the peer, and what is being sent to it, with what that takes besides.
 static inline size_t connection_waiting(const struct connection *connection) {
-    return outbox_footprint(&connection->outbox) + (connection->shipment ? connection->shipment->bytes : 0);
+    return outbox_footprint(&connection->outbox) + (connection->shipment ? connection->shipment->bytes : 0) +
+           (connection->secure ? connection_unsealed(connection) : 0);
 }
 
-void connection_open(struct connection *connection, int socket, uint64_t token);
+void connection_open(struct connection *connection, int socket, uint32_t token);
+// Makes a fresh one secure. False when memory is used up.
+bool connection_secure(struct connection *connection, struct secure_source *source, struct buffer_pool *pool);
+// Lets go of what one at rest has.
+void connection_close(struct connection *connection);
+// One at rest goes on with other sockets; what waits in its outbox stays.
+void connection_plug(struct connection *connection, int socket, int out);
 
 // Arms what should be received now, unless it is armed. Called after each change of what is wanted.
 void connection_receive(struct connection *connection, struct io *io);
@@ -66,6 +86,33 @@ void connection_want(struct connection *connection, uint8_t *memory, size_t byte
 // wanted.
 bool connection_received(struct connection *connection, const struct io_event *event);
 
+// --- Where it is secure, IO_RECEIVED events mean others, as if plaintext had come, which connection_received takes
+
+// Notes an IO_RECEIVED event. The buffer stays the caller's.
+void connection_hear(struct connection *connection, const struct io_event *event);
+// Puts off what it brought: the handshake has to wait for its turn.
+void connection_put_off(struct connection *connection);
+// Whether something was put off, and is to be opened by connection_opened in its turn.
+bool connection_waits(const struct connection *connection);
+// The next event that it means, from which all that was wanted since counts. False: there is none (any more).
+// Where nothing more can be read, results are, each once: -EBADMSG, what came can't be opened; -ENOMEM; 0, the
+// peer says that it says no more. When the socket has ended: 0 behind those, or -ECONNABORTED, the peer went without
+// saying so; or -errno.
+bool connection_opened(struct connection *connection, struct io_event *event);
+// Whether it is plain, or its handshake is over.
+bool connection_established(const struct connection *connection);
+// Whether something waits to be sent that is not in the outbox: of the handshake, or an alert.
+bool connection_says(const struct connection *connection);
+// Says that nothing more is sent, before the socket is shut down. Nothing may wait. False: that is under way, and
+// it is to be called again when it was sent. At once true where it is plain.
+bool connection_finish(struct connection *connection, struct io *io, struct sender *sender);
+// Calls `visit` with each name in the certificate that the peer has shown and that was verified: its SANs (DNS names,
+// email addresses and URIs as they stand there, IP addresses as text), or the subject's CN where there is none; none
+// that has a zero byte. Stops when it returns true; whether one did. False where there is no such certificate.
+// The same from connection_established on.
+bool connection_certificate(const struct connection *connection,
+                            bool (*visit)(void *context, const char *name, size_t bytes), void *context);
+
 // After the peer's end has come: from now on an IO_GONE event tells when the peer goes altogether.
 void connection_watch(struct connection *connection, struct io *io);
 // Notes an IO_GONE event. True when the peer has gone.
@@ -74,12 +121,16 @@ bool connection_watched(struct connection *connection, struct io *io, const stru
 enum sending {
     SENDING_IDLE,   // nothing waits
     SENDING_BUSY,   // a shipment is under way
+    SENDING_LATER,  // what waits does so until the handshake is over
     SENDING_FAILED, // the socket is broken, or memory is used up
 };
 
 // Starts a send of what waits, unless one is under way. Parcels that need no more care are moved to *done.
 enum sending connection_send(struct connection *connection, struct io *io, struct sender *sender,
                              struct parcel_list *done);
+// The same of another outbox, of which it may have what waits in its own stay behind.
+enum sending connection_send_from(struct connection *connection, struct outbox *outbox, struct io *io,
+                                  struct sender *sender, struct parcel_list *done);
 // Notes an IO_SENT event. Likewise.
 enum sending connection_sent(struct connection *connection, struct io *io, struct sender *sender,
                              int32_t result, struct parcel_list *done);

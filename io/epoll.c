@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -16,8 +17,8 @@
 
 // --- Verbs
 
-static struct operation *note(struct epoll_io *io, struct operation *operation, enum operation_kind kind,
-                              uint64_t token) {
+static struct operation *note_operation(struct epoll_io *io, struct operation *operation,
+                                        enum operation_kind kind, uint64_t token) {
     assert(operation->state == STATE_NONE && token >> 56 == 0);
     operation->kind = kind;
     operation->token = token;
@@ -28,11 +29,28 @@ static struct operation *note(struct epoll_io *io, struct operation *operation, 
 }
 
 static struct operation *note_receive(struct io *io, int socket, enum operation_kind kind, uint64_t token) {
-    return note(epoll_of(io), &socket_slot_of(&epoll_of(io)->sockets, socket)->receive, kind, token);
+    return note_operation(epoll_of(io), &socket_slot_of(&epoll_of(io)->sockets, socket)->receive, kind,
+                          token);
 }
 
 static void epoll_accept(struct io *io, int socket, uint64_t token) {
     note_receive(io, socket, OPERATION_ACCEPT, token);
+}
+
+// Reads and sends don't wait whatever the socket is; this would.
+static int epoll_connect(struct io *io, int socket, const struct sockaddr *address, uint32_t bytes,
+                         uint64_t token) {
+    struct socket_table *sockets = &epoll_of(io)->sockets;
+    int flags = fcntl(socket, F_GETFL);
+    if (flags < 0 || fcntl(socket, F_SETFL, flags | O_NONBLOCK) < 0)
+        return -errno;
+    if (!socket_table_has_room(sockets, socket))
+        return -EMFILE;
+    struct operation *operation = &socket_slot_of(sockets, socket)->send;
+    note_operation(epoll_of(io), operation, OPERATION_CONNECT, token);
+    operation->address = address;
+    operation->bytes = bytes;
+    return 0;
 }
 
 static void epoll_receive(struct io *io, int socket, uint64_t token, bool once) {
@@ -52,7 +70,7 @@ static void epoll_watch(struct io *io, int socket, uint64_t token) {
 static struct operation *note_vectors(struct io *io, int descriptor, enum operation_kind kind, uint64_t token,
                                       const struct iovec *vectors, unsigned count) {
     struct operation *operation =
-        note(epoll_of(io), &socket_slot_of(&epoll_of(io)->sockets, descriptor)->send, kind, token);
+        note_operation(epoll_of(io), &socket_slot_of(&epoll_of(io)->sockets, descriptor)->send, kind, token);
     operation->vectors = vectors;
     operation->count = count;
     operation->bytes = 0;
@@ -141,7 +159,7 @@ static int open_reserve(struct epoll_io *io, const char **why) {
     return io->reserve_count ? 0 : -ENOMEM;
 }
 
-static void release(struct epoll_io *io) {
+static void release_what_it_has(struct epoll_io *io) {
     if (io->epoll >= 0)
         close(io->epoll);
     if (io->doorbell >= 0)
@@ -159,7 +177,7 @@ static void epoll_close(struct io *base) {
     struct epoll_io *io = epoll_of(base);
     assert(io->magic == EPOLL_MAGIC && list_empty(&io->noted) && list_empty(&io->ended));
     worker_deinit(&io->worker);
-    release(io);
+    release_what_it_has(io);
 }
 
 static int open_parts(struct epoll_io *io, const char **why) {
@@ -195,7 +213,7 @@ static int epoll_open(struct io **out, const struct io_options *options, const c
         list_init(lists[i]);
     int result = open_parts(io, why);
     if (result < 0) {
-        release(io);
+        release_what_it_has(io);
         return result;
     }
     worker_init(&io->worker, io->doorbell);
@@ -214,6 +232,7 @@ const struct io_verbs epoll_verbs = {
     .close = epoll_close,
     .lend = epoll_lend,
     .accept = epoll_accept,
+    .connect = epoll_connect,
     .receive = epoll_receive,
     .receive_into = epoll_receive_into,
     .send = epoll_send,

@@ -55,6 +55,17 @@ void epoll_go_on_sending(struct epoll_io *io, struct operation *operation) {
     operation_end(io, operation, operation->sent ? (int32_t)operation->sent : result);
 }
 
+static void begin_connecting(struct epoll_io *io, struct operation *operation) {
+    int result = socket_connect(operation);
+    if (result == -EAGAIN) {
+        operation->state = STATE_WAITING;
+        result = watch(io, socket_slot_of(&io->sockets, operation->socket), EPOLLOUT);
+        if (result == 0)
+            return;
+    }
+    operation_end(io, operation, result);
+}
+
 // A listening socket that has nobody left to accept must say so instead of waiting.
 static int make_nonblocking(int socket) {
     int flags = fcntl(socket, F_GETFL);
@@ -96,6 +107,9 @@ void epoll_carry_out(struct epoll_io *io) {
         switch (operation->kind) {
         case OPERATION_SEND:
             epoll_go_on_sending(io, operation);
+            break;
+        case OPERATION_CONNECT:
+            begin_connecting(io, operation);
             break;
         case OPERATION_WRITE:
         case OPERATION_SYNC:

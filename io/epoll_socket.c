@@ -109,6 +109,23 @@ int socket_accept(struct socket_slot *slot) {
     }
 }
 
+int socket_connect(const struct operation *operation) {
+    if (connect(operation->socket, operation->address, (socklen_t)operation->bytes) == 0)
+        return 0;
+    return errno == EINPROGRESS || errno == EINTR ? -EAGAIN : -errno;
+}
+
+// One that was shut down meanwhile has no peer, and perhaps no error either.
+int socket_connected(int socket) {
+    int error = 0;
+    socklen_t bytes = sizeof error;
+    struct sockaddr_storage peer;
+    socklen_t peer_bytes = sizeof peer;
+    if (getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &bytes) < 0 || error)
+        return error ? -error : -errno;
+    return getpeername(socket, (struct sockaddr *)&peer, &peer_bytes) < 0 ? -ECONNABORTED : 0;
+}
+
 // What is left of the vectors, as vectors of its own; the caller's stay as they are.
 static unsigned remainder_of(const struct operation *operation, struct iovec rest[IO_VECTORS_MAX]) {
     size_t skip = operation->sent;

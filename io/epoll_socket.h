@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include "core/base/list.h"
@@ -20,6 +21,7 @@ enum operation_kind {
     OPERATION_RECEIVE_INTO, // the caller's memory
     OPERATION_WATCH,        // for the peer to go
     OPERATION_SEND,
+    OPERATION_CONNECT, // stands where a send would
     OPERATION_WRITE,
     OPERATION_SYNC,
 };
@@ -40,8 +42,9 @@ struct operation {
     int socket;
     int32_t result;
     bool cancelled;
-    void *memory;                // of OPERATION_RECEIVE_INTO
-    const struct iovec *vectors; // of a send or write
+    void *memory;                   // of OPERATION_RECEIVE_INTO
+    const struct sockaddr *address; // of OPERATION_CONNECT
+    const struct iovec *vectors;    // of a send or write
     unsigned count;
     size_t bytes; // of the memory, or of all vectors
     size_t sent;
@@ -88,6 +91,9 @@ static inline uint32_t socket_slot_index(const struct socket_table *table, const
 int32_t socket_read(struct socket_slot *slot, void *memory, size_t bytes);
 // Accepts without waiting: the socket, -EAGAIN or another -errno. Likewise.
 int socket_accept(struct socket_slot *slot);
+// Begins to connect: 0, -EAGAIN when it isn't known yet, or another -errno. What has become of it, likewise.
+int socket_connect(const struct operation *operation);
+int socket_connected(int socket);
 // Sends as much of the operation's vectors as goes without waiting: 0 when all has gone, -EAGAIN when the
 // socket is full, or another -errno; operation->sent says how much has gone. `entries` counts system calls.
 int socket_send(struct operation *operation, uint64_t *entries);

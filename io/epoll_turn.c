@@ -31,7 +31,7 @@ static void collect_files(struct epoll_io *io) {
     }
 }
 
-static void handle(struct epoll_io *io, struct socket_slot *slot, uint32_t events) {
+static void handle_events(struct epoll_io *io, struct socket_slot *slot, uint32_t events) {
     if (events & (ARRIVALS | DOUBTS)) {
         slot->readable = true;
         slot->doubtful |= (events & DOUBTS) != 0;
@@ -40,7 +40,10 @@ static void handle(struct epoll_io *io, struct socket_slot *slot, uint32_t event
         else if (slot->receive.state == STATE_WAITING)
             operation_move(&slot->receive, &io->ready, STATE_READY);
     }
-    if (slot->send.state == STATE_WAITING && events & (EPOLLOUT | EPOLLHUP | EPOLLERR))
+    bool has_news = slot->send.state == STATE_WAITING && events & (EPOLLOUT | EPOLLHUP | EPOLLERR);
+    if (has_news && slot->send.kind == OPERATION_CONNECT)
+        operation_end(io, &slot->send, socket_connected(slot->socket));
+    else if (has_news)
         epoll_go_on_sending(io, &slot->send);
     else if (events == EPOLLOUT) // a Unix socket tells of room whenever its peer reads
         epoll_unwatch_room(io, slot);
@@ -59,7 +62,7 @@ static int milliseconds_until(uint64_t deadline_ns) {
 }
 
 // Asks epoll once; whether it told of anything.
-static bool look(struct epoll_io *io, uint64_t deadline_ns) {
+static bool look_for_events(struct epoll_io *io, uint64_t deadline_ns) {
     io->entries++;
     int count = epoll_wait(io->epoll, io->events, EVENTS_MAX, milliseconds_until(deadline_ns));
     if (count < 0 && errno != EINTR) {
@@ -74,7 +77,7 @@ static bool look(struct epoll_io *io, uint64_t deadline_ns) {
         } else if (data == DATA_SIGNALS) {
             io->signals.ready = true;
         } else {
-            handle(io, &io->sockets.slots[data], io->events[i].events);
+            handle_events(io, &io->sockets.slots[data], io->events[i].events);
         }
     }
     return count > 0;
@@ -83,8 +86,8 @@ static bool look(struct epoll_io *io, uint64_t deadline_ns) {
 // --- Events
 
 // Makes the operation's event, and lets go of it unless it goes on.
-static void report(struct epoll_io *io, struct operation *operation, int32_t result, bool more,
-                   struct io_event *event) {
+static void report_result(struct epoll_io *io, struct operation *operation, int32_t result, bool more,
+                          struct io_event *event) {
     static const enum io_event_kind kinds[] = {
         [OPERATION_ACCEPT] = IO_ACCEPTED,
         [OPERATION_RECEIVE] = IO_RECEIVED,
@@ -92,6 +95,7 @@ static void report(struct epoll_io *io, struct operation *operation, int32_t res
         [OPERATION_RECEIVE_INTO] = IO_RECEIVED,
         [OPERATION_WATCH] = IO_GONE,
         [OPERATION_SEND] = IO_SENT,
+        [OPERATION_CONNECT] = IO_CONNECTED,
         [OPERATION_WRITE] = IO_WRITTEN,
         [OPERATION_SYNC] = IO_SYNCED,
     };
@@ -158,7 +162,7 @@ static bool try_arrival(struct epoll_io *io, struct operation *operation, struct
     bool more = accepts ? result >= 0 : result > 0 && operation->kind == OPERATION_RECEIVE;
     if (more && slot->readable)
         operation_move(operation, &io->ready, STATE_READY);
-    report(io, operation, result, more, event);
+    report_result(io, operation, result, more, event);
     event->buffer = buffer;
     return true;
 }
@@ -178,7 +182,7 @@ static bool next_end(struct epoll_io *io, struct io_event *event) {
     if (!link)
         return false;
     struct operation *operation = list_entry(link, struct operation, link);
-    report(io, operation, operation->result, false, event);
+    report_result(io, operation, operation->result, false, event);
     return true;
 }
 
@@ -205,7 +209,7 @@ static bool has_work(const struct epoll_io *io) {
 
 // Whether there is an event. What ends from now on waits for the next turn: a handler that keeps making
 // events can't keep the loop from running.
-static bool gather(struct epoll_io *io) {
+static bool gather_events(struct epoll_io *io) {
     for (struct list *link; (link = list_take(&io->ended));)
         list_append(&io->due, link);
     if (list_empty(&io->due) && !io->signals.ready)
@@ -214,16 +218,16 @@ static bool gather(struct epoll_io *io) {
 }
 
 // Looks at epoll until something is there: for a while without falling asleep, if that pays.
-static void wait(struct epoll_io *io, uint64_t deadline_ns) {
+static void wait_for_events(struct epoll_io *io, uint64_t deadline_ns) {
     uint64_t now_ns = io->spin.max_ns ? io_clock_ns() : 0;
     bool spins = spin_pays(&io->spin) && deadline_ns > now_ns;
     uint64_t end_ns = spins ? spin_end(&io->spin, now_ns, deadline_ns) : 0;
     for (uint64_t at_ns = now_ns; at_ns < end_ns; at_ns = io_clock_ns()) {
-        if (look(io, 0))
+        if (look_for_events(io, 0))
             return;
         spin_pause();
     }
-    look(io, deadline_ns);
+    look_for_events(io, deadline_ns);
 }
 
 void epoll_run(struct io *base, uint64_t deadline_ns) {
@@ -236,10 +240,10 @@ void epoll_run(struct io *base, uint64_t deadline_ns) {
     // Sends that have gone are enough for a turn; the next one has to look again.
     io->passed_over = has_work(io) && !io->passed_over;
     if (!io->passed_over)
-        wait(io, has_work(io) ? 0 : deadline_ns);
+        wait_for_events(io, has_work(io) ? 0 : deadline_ns);
     base->now_ns = io_clock_ns();
-    while (!gather(io) && !io->woken && base->now_ns < deadline_ns) {
-        wait(io, deadline_ns);
+    while (!gather_events(io) && !io->woken && base->now_ns < deadline_ns) {
+        wait_for_events(io, deadline_ns);
         base->now_ns = io_clock_ns();
     }
     if (io->spin.max_ns && !io->passed_over)

@@ -43,7 +43,7 @@ static struct list *wait_for_job(struct worker *worker) {
     return list_take(&worker->jobs);
 }
 
-static void *run(void *context) {
+static void *run_worker(void *context) {
     struct worker *worker = context;
     pthread_mutex_lock(&worker->lock);
     for (struct list *link; (link = wait_for_job(worker));) {
@@ -59,7 +59,7 @@ static void *run(void *context) {
 
 void worker_give(struct worker *worker, struct operation *operation) {
     if (!worker->started)
-        worker->started = pthread_create(&worker->thread, NULL, run, worker) == 0;
+        worker->started = pthread_create(&worker->thread, NULL, run_worker, worker) == 0;
     if (!worker->started) {
         work(operation);
         list_append(&worker->finished, &operation->link);

@@ -46,7 +46,7 @@ static int open_or_make(const char *path) {
 }
 
 // Reads length and last byte.
-static int look(struct io_file *file) {
+static int look_at_file(struct io_file *file) {
     struct stat status;
     if (fstat(file->number, &status) < 0)
         return -errno;
@@ -65,7 +65,7 @@ int io_file_open(struct io *io, const char *path, struct io_file *file) {
     struct io_file fresh = {.number = open_or_make(path)};
     if (fresh.number < 0)
         return fresh.number;
-    int result = look(&fresh);
+    int result = look_at_file(&fresh);
     if (result < 0)
         close(fresh.number);
     else
@@ -76,7 +76,7 @@ int io_file_open(struct io *io, const char *path, struct io_file *file) {
 int io_file_cut(struct io *io, struct io_file *file, uint64_t written) {
     (void)io;
     uint64_t before = file->bytes;
-    int result = look(file);
+    int result = look_at_file(file);
     if (result < 0) { // what is there now can't be known
         file->bytes = before + written;
         file->torn = true;
@@ -86,7 +86,7 @@ int io_file_cut(struct io *io, struct io_file *file, uint64_t written) {
         return -ESTALE;
     if (ftruncate(file->number, (off_t)before) < 0)
         return -errno;
-    return look(file);
+    return look_at_file(file);
 }
 
 void io_file_close(struct io *io, struct io_file *file) {

@@ -1,5 +1,5 @@
 // THE SEAM between the hub and the kernel. Behind it stand the real kernel, by one of the ways into it
-// (io/io.c), and the tests' simulated one (tests/sim). The router is compiled once and linked with the one or
+// (io/verbs.c), and the tests' simulated one (tests/sim). The router is compiled once and linked with the one or
 // the other.
 //
 // One struct io belongs to one shard and to the thread that opened it. A verb only notes what is to be done;
@@ -19,15 +19,17 @@
 #include "core/base/buffer.h"
 
 struct io;
+struct sockaddr;
 
 enum io_event_kind {
-    IO_ACCEPTED, // result: the new socket, or -errno
-    IO_RECEIVED, // result: bytes, 0 at the peer's end, or -errno
-    IO_SENT,     // result: bytes, or -errno
-    IO_SIGNAL,   // result: the signal's number
-    IO_WRITTEN,  // result: bytes, or -errno
-    IO_SYNCED,   // result: 0 or -errno
-    IO_GONE,     // result: 0: the peer has gone; or -errno: nobody looks any more
+    IO_ACCEPTED,  // result: the new socket, or -errno
+    IO_RECEIVED,  // result: bytes, 0 at the peer's end, or -errno
+    IO_SENT,      // result: bytes, or -errno
+    IO_SIGNAL,    // result: the signal's number
+    IO_WRITTEN,   // result: bytes, or -errno
+    IO_SYNCED,    // result: 0 or -errno
+    IO_GONE,      // result: 0: the peer has gone; or -errno: nobody looks any more
+    IO_CONNECTED, // result: 0 or -errno
 };
 
 struct io_event {
@@ -55,6 +57,7 @@ struct io_options {
     uint32_t buffers_lent;    // how many the kernel has at a time; a power of two
     enum io_backend backend;  // the same one for all shards of a process
     uint64_t spin_ns;         // how long io_run may look again and again before it sleeps; 0: not at all
+    bool walled;              // of io_uring no more than the hub uses, as far as the kernel lets it be
 };
 
 // Opens the calling thread's io. 0, or -errno with *why set to static text that says what was refused.
@@ -66,6 +69,8 @@ void io_close(struct io *io);
 // Whether io_open with this backend could succeed on the calling thread: 0, or as io_open. Of the real kernel
 // alone.
 int io_try(enum io_backend backend, const char **why);
+// Whether it does no more than the hub uses: it was to be walled in and could be, or has no ring to wall in.
+bool io_walled(const struct io *io);
 // What stands behind the seam, in a word: static text.
 const char *io_name(const struct io *io);
 
@@ -75,12 +80,20 @@ void io_lend(struct io *io, uint32_t buffers);
 
 // Nanoseconds of a clock that never steps back, as read by the last io_run (or by io_open).
 uint64_t io_now(const struct io *io);
+// The same clock, as it is at the call.
+uint64_t io_clock(const struct io *io);
+// Nanoseconds of a processor that the calling thread has used; 0 where nobody knows.
+uint64_t io_cpu_ns(const struct io *io);
 // Milliseconds since the beginning of 1970 by the wall clock as it is at the call; somebody may set it
 // forward or back, and it goes on while the machine sleeps. 0 before 1970.
 uint64_t io_wall_ms(const struct io *io);
 
 // Accepts connections on a listening socket until cancelled or until it fails: IO_ACCEPTED for each.
 void io_accept(struct io *io, int socket, uint64_t token);
+// Opens a connection over TCP: the fresh socket, at once, or -errno. IO_CONNECTED, once, ends it. Until then
+// nothing else is done with the socket but io_shutdown of both directions, which gives it up: then it ends soon,
+// with an error. The address must stay until the event.
+int io_connect(struct io *io, const struct sockaddr *address, uint32_t bytes, uint64_t token);
 // From now on the kernel gives new connections to the other socket that listens on this one's address, if
 // there is one (listener_open, shared). Those that it has begun to give to this one still come. At once; no
 // event.
@@ -97,11 +110,13 @@ void io_receive_into(struct io *io, int socket, uint64_t token, void *memory, si
 // fewer, and sending the rest tells which it was. The vectors and what they point at must stay until the
 // event. One at a time a socket: the caller's duty.
 void io_send(struct io *io, int socket, uint64_t token, const struct iovec *vectors, unsigned count);
+// Sends at once what there is room for, while no send is under way: a last word that nobody waits for. No event.
+void io_send_now(struct io *io, int socket, const void *bytes, size_t count);
 // Ends the operation io_accept or io_receive(_into) with this token on this socket soon, with -ECANCELED if
 // nothing else comes first. Nothing happens if it has ended.
 void io_cancel(struct io *io, int socket, uint64_t token);
-// Shuts one or both directions down, as shutdown(2) with SHUT_WR or SHUT_RDWR, at once and after what was
-// noted before; what is under way ends. No event.
+// Shuts one or both directions down, as shutdown(2), at once and after what was noted before; what is under
+// way ends. No event. What a Unix socket has received until then can still be read (SHUT_RD).
 void io_shutdown(struct io *io, int socket, int how);
 // Whether nothing that is sent could reach the peer any more, as far as the kernel knows, at once: of a Unix
 // socket it knows when the peer has closed it; over TCP that looks as if the peer had shut its direction
@@ -114,6 +129,14 @@ enum { PROBE_S = 10 };
 void io_watch(struct io *io, int socket, uint64_t token);
 // Ends that soon, with -ECANCELED if nothing else comes first. Nothing happens if it has ended.
 void io_unwatch(struct io *io, int socket, uint64_t token);
+// Where a connection comes from: of a Unix socket the user whose process connected, else the address, without its
+// port; IPv4's has four bytes. All zero when the peer has gone.
+struct io_origin {
+    bool is_user;
+    uint32_t user;
+    uint8_t address[16];
+};
+void io_peer_origin(struct io *io, int socket, struct io_origin *out);
 // A number that is another one when the peer has taken something of what was sent, as far as the kernel
 // knows, at once. A Unix socket's may be the same again once more was sent.
 uint32_t io_taken(struct io *io, int socket);
@@ -122,6 +145,17 @@ void io_close_socket(struct io *io, int socket);
 // Reports arrivals of the signals that the process has blocked and routed here (SIGTERM, SIGINT, SIGHUP):
 // IO_SIGNAL for each. At most one io of a process does.
 int io_signals(struct io *io, uint64_t token);
+
+// --- Programs, which the keeper starts (keeper.h) and reports on, on a socket that is received from as any
+
+// Has it start one: the command says what. 0, and *in is a socket whose other end is its standard input, *out
+// likewise its standard output, each for one direction alone; or -errno: -EAGAIN when the keeper doesn't keep
+// up. At once; nobody waits for the program.
+int io_start(struct io *io, int keeper, const void *command, size_t bytes, int *in, int *out);
+// Kills all of a process group, at once.
+void io_kill_group(struct io *io, int group);
+// Tells the keeper something else. 0 or -errno, likewise.
+int io_tell_keeper(struct io *io, int keeper, const void *command, size_t bytes);
 
 // --- A file that grows at its end, line by line (the journal)
 

@@ -13,10 +13,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -52,23 +54,22 @@ static void directory_of(const struct address *address, char out[URI_BYTES_MAX])
     out[bytes] = '\0';
 }
 
-// Locks the directory of a Unix socket; waits for whoever has it, 5 s at most: in a shared directory that can
-// be anyone. A descriptor, whose closing unlocks, or -errno.
-static int lock_directory(const struct address *address) {
-    const struct timespec pause = {.tv_nsec = LOCK_PAUSE_NS};
+static int open_directory(const struct address *address) {
     char directory[URI_BYTES_MAX];
     directory_of(address, directory);
-    int lock = open(directory[0] ? directory : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (lock < 0)
-        return -errno;
+    int folder = open(directory[0] ? directory : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return folder < 0 ? -errno : folder;
+}
+
+// Locks the directory of a Unix socket; waits for whoever has it, 5 s at most: in a shared directory that can
+// be anyone. 0 or -errno.
+static int lock_directory(int lock) {
+    const struct timespec pause = {.tv_nsec = LOCK_PAUSE_NS};
     int result = flock(lock, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
     for (int tries = LOCK_TRIES; (result == -EWOULDBLOCK || result == -EINTR) && tries > 0; tries--) {
         nanosleep(&pause, NULL);
         result = flock(lock, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
     }
-    if (result == 0)
-        return lock;
-    close(lock);
     return result;
 }
 
@@ -124,29 +125,42 @@ static int bind_private(int socket, const struct address *address) {
     return result;
 }
 
-// Binds a file of another name beside the path and renames it over: whoever connects reaches the one hub or
-// the other, and never nobody. Only a socket is replaced.
-static int bind_over(int socket, const struct address *address) {
-    struct address aside = *address;
+static int listen_at(struct listener *listener, const char **why) {
+    if (listen(listener->socket, BACKLOG) == 0)
+        return 0;
+    *why = "the socket can't listen";
+    return -errno;
+}
+
+static int listen_and_rename(struct listener *listener, const char *aside, const char **why) {
+    int result = listen_at(listener, why);
+    if (result == 0 && rename(aside, path_of(&listener->address)) < 0)
+        result = -errno;
+    if (result < 0)
+        unlink(aside);
+    return result;
+}
+
+// Binds a file of another name beside the path, listens, and renames it over: whoever connects reaches the one
+// hub or the other, and never nobody. Only a socket is replaced.
+static int listen_over(struct listener *listener, const char **why) {
+    struct address aside = listener->address;
     struct sockaddr_un *name = (struct sockaddr_un *)&aside.storage;
     struct stat status;
     size_t bytes = strlen(name->sun_path);
     int count = snprintf(name->sun_path + bytes, sizeof name->sun_path - bytes, ".%d", (int)getpid());
+    *why = "the socket's file can't be made";
     if (count < 0 || (size_t)count >= sizeof name->sun_path - bytes)
         return -ENAMETOOLONG;
     aside.bytes = sizeof *name;
-    if (lstat(path_of(address), &status) == 0 && !S_ISSOCK(status.st_mode))
+    if (lstat(path_of(&listener->address), &status) == 0 && !S_ISSOCK(status.st_mode))
         return -EEXIST;
     unlink(name->sun_path); // left by a hub that had this process's number and was killed
-    int result = bind_private(socket, &aside);
-    if (result == 0 && rename(name->sun_path, path_of(address)) < 0) {
-        result = -errno;
-        unlink(name->sun_path);
-    }
-    return result;
+    int result = bind_private(listener->socket, &aside);
+    return result < 0 ? result : listen_and_rename(listener, name->sun_path, why);
 }
 
-static int bind_alone(struct listener *listener, const char **why) {
+static int listen_alone(struct listener *listener, const char **why) {
     int result = bind_private(listener->socket, &listener->address);
     if (result == -EADDRINUSE) {
         result = check_abandoned(&listener->address, why);
@@ -155,23 +169,16 @@ static int bind_alone(struct listener *listener, const char **why) {
         unlink(path_of(&listener->address));
         result = bind_private(listener->socket, &listener->address);
     }
-    if (result < 0)
-        *why = "the socket's file can't be made";
+    if (result == 0)
+        return listen_at(listener, why);
+    *why = "the socket's file can't be made";
     return result;
-}
-
-static int listen_at(struct listener *listener, const char **why) {
-    if (listen(listener->socket, BACKLOG) == 0)
-        return 0;
-    *why = "the socket can't listen";
-    return -errno;
 }
 
 // The directory is locked.
 static int bind_and_listen_unix(struct listener *listener, bool shared, const char **why) {
     struct stat status;
-    *why = "the socket's file can't be made";
-    int result = shared ? bind_over(listener->socket, &listener->address) : bind_alone(listener, why);
+    int result = shared ? listen_over(listener, why) : listen_alone(listener, why);
     if (result < 0)
         return result;
     if (lstat(path_of(&listener->address), &status) < 0) {
@@ -180,20 +187,21 @@ static int bind_and_listen_unix(struct listener *listener, bool shared, const ch
     }
     listener->file_device = status.st_dev;
     listener->file_number = status.st_ino;
-    return listen_at(listener, why);
+    return 0;
 }
 
 static int open_unix(struct listener *listener, bool shared, const char **why) {
     int result = is_default(&listener->address) ? make_directory(&listener->address, why) : 0;
     if (result < 0)
         return result;
-    int lock = lock_directory(&listener->address);
-    if (lock < 0) {
-        *why = "the socket's directory can't be locked";
-        return lock;
-    }
+    *why = "the socket's directory can't be locked";
+    result = listener->folder = open_directory(&listener->address);
+    if (result >= 0)
+        result = lock_directory(listener->folder);
+    if (result < 0)
+        return result;
     result = bind_and_listen_unix(listener, shared, why);
-    close(lock);
+    flock(listener->folder, LOCK_UN);
     return result;
 }
 
@@ -231,7 +239,7 @@ static int open_tcp(struct listener *listener, bool shared, const char **why) {
 }
 
 int listener_open(struct listener *listener, const struct address *address, bool shared, const char **why) {
-    *listener = (struct listener){.address = *address, .socket = -1};
+    *listener = (struct listener){.address = *address, .socket = -1, .folder = -1};
     listener->socket = socket(address->storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (listener->socket < 0) {
         *why = "no socket can be made";
@@ -247,13 +255,63 @@ int listener_open(struct listener *listener, const struct address *address, bool
 // that was killed leaves.
 static void remove_file(const struct listener *listener) {
     struct stat status;
-    int lock = lock_directory(&listener->address);
-    if (lock < 0)
+    if (lock_directory(listener->folder) < 0)
         return;
     if (lstat(path_of(&listener->address), &status) == 0 && status.st_dev == listener->file_device &&
         status.st_ino == listener->file_number)
         unlink(path_of(&listener->address));
-    close(lock);
+}
+
+// By the file itself: in a shared directory a path may mean another one by now. A descriptor that is good for its
+// owner and mode alone, or -errno.
+static int open_file(const struct listener *listener) {
+    struct stat status;
+    int file = open(path_of(&listener->address), O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (file < 0)
+        return -errno;
+    if (fstat(file, &status) == 0 && status.st_dev == listener->file_device &&
+        status.st_ino == listener->file_number)
+        return file;
+    close(file);
+    return -ESTALE;
+}
+
+int listener_give(const struct listener *listener, uid_t user) {
+    if (!is_unix(&listener->address))
+        return 0;
+    int file = open_file(listener);
+    if (file < 0)
+        return file;
+    int result = fchownat(file, "", user, (gid_t)-1, AT_EMPTY_PATH) < 0 ? -errno : 0;
+    close(file);
+    return result;
+}
+
+static int find_group(const char *name, gid_t *out) {
+    char *end;
+    unsigned long number = strtoul(name, &end, 10);
+    const struct group *group = *end ? getgrnam(name) : NULL;
+    *out = group ? group->gr_gid : (gid_t)number;
+    return group || (!*end && number < (gid_t)-1) ? 0 : -ENOENT;
+}
+
+int listener_share(const struct listener *listener) {
+    const struct address *address = &listener->address;
+    gid_t group = (gid_t)-1;
+    char path[64];
+    int result = address->group[0] ? find_group(address->group, &group) : 0;
+    if (result < 0 || !(address->mode || address->group[0]))
+        return result;
+    int file = open_file(listener);
+    if (file < 0)
+        return file;
+    if (fchownat(file, "", (uid_t)-1, group, AT_EMPTY_PATH) < 0)
+        result = -errno;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file); // fchmod doesn't take it
+    if (result == 0 && address->mode && chmod(path, address->mode) < 0)
+        result = -errno;
+    close(file);
+    return result;
 }
 
 void listener_close(struct listener *listener) {
@@ -262,6 +320,8 @@ void listener_close(struct listener *listener) {
     // Before the close: as long as the socket is open, no other file can get its file's number.
     if (is_unix(&listener->address) && listener->file_number != 0)
         remove_file(listener);
+    if (listener->folder >= 0)
+        close(listener->folder);
     close(listener->socket);
     listener->socket = -1;
 }

@@ -9,7 +9,9 @@
 struct listener {
     struct address address; // as bound: a port 0 has become the one that was picked
     int socket;
-    // Which file a Unix socket's is, to know it again at the end.
+    // Of a Unix socket: its file's folder, and which file it is, to know it again at the end, when the hub may open no
+    // folder any more.
+    int folder;
     dev_t file_device;
     ino_t file_number;
 };
@@ -24,6 +26,11 @@ struct listener {
 // SO_REUSEPORT, so that new connections go to either; Unix by a file that takes the other's place, so that
 // they go to the new one.
 int listener_open(struct listener *listener, const struct address *address, bool shared, const char **why);
+// Gives a Unix socket's file to another user, who becomes the hub's. 0 or -errno.
+int listener_give(const struct listener *listener, uid_t user);
+// Gives a Unix socket's file the mode and the group that its address tells; the group is looked up, by its name or number.
+// It belongs to the group before it may be used by it. 0 or -errno; -ENOENT: there is no such group.
+int listener_share(const struct listener *listener);
 // Closes it; a Unix socket's file goes if it is still the one that was made.
 void listener_close(struct listener *listener);
 

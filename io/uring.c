@@ -26,6 +26,15 @@ static void uring_accept(struct io *io, int socket, uint64_t token) {
     sqe->accept_flags = SOCK_CLOEXEC;
 }
 
+static int uring_connect(struct io *io, int socket, const struct sockaddr *address, uint32_t bytes,
+                         uint64_t token) {
+    struct io_uring_sqe *sqe =
+        uring_note(uring_of(io), IORING_OP_CONNECT, socket, uring_data(KIND_CONNECT, token));
+    sqe->addr = (uintptr_t)address;
+    sqe->off = bytes;
+    return 0;
+}
+
 static void uring_receive(struct io *io, int socket, uint64_t token, bool once) {
     struct io_uring_sqe *sqe =
         uring_note(uring_of(io), IORING_OP_RECV, socket, uring_data(KIND_RECEIVE, token));
@@ -110,6 +119,10 @@ static uint64_t uring_entries(const struct io *io) {
     return ((const struct uring_io *)io)->ring.entries;
 }
 
+static bool uring_walled(const struct io *io) {
+    return ((const struct uring_io *)io)->ring.walled;
+}
+
 // Runs one operation to its next event; false when there is none at once.
 static bool step(struct io *io, struct io_event *event) {
     uring_run(io, 0);
@@ -148,7 +161,7 @@ static int try_out(struct uring_io *io, const char **why) {
 }
 
 static int open_rings(struct uring_io *io, const struct io_options *options, const char **why) {
-    int result = ring_open(&io->ring, io->spin.max_ns > 0, why);
+    int result = ring_open(&io->ring, io->spin.max_ns > 0, options->walled, why);
     if (result < 0)
         return result;
     result = lend_open(&io->lend, &io->ring.uring, options->pool, options->buffers_lent, why);
@@ -199,6 +212,7 @@ const struct io_verbs uring_verbs = {
     .close = uring_close,
     .lend = uring_lend,
     .accept = uring_accept,
+    .connect = uring_connect,
     .receive = uring_receive,
     .receive_into = uring_receive_into,
     .send = uring_send,
@@ -214,4 +228,5 @@ const struct io_verbs uring_verbs = {
     .run = uring_run,
     .next = uring_next,
     .entries = uring_entries,
+    .walled = uring_walled,
 };

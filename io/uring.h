@@ -20,6 +20,7 @@ enum kind {
     KIND_WRITE,
     KIND_SYNC,
     KIND_GONE,
+    KIND_CONNECT,
     KIND_WAKE,   // another shard's io_wake
     KIND_SILENT, // of nobody's interest
 };

@@ -22,7 +22,7 @@ static size_t ring_bytes(const struct lend *lend) {
     return lend->count * sizeof(struct io_uring_buf);
 }
 
-static void release(struct lend *lend) {
+static void release_lent(struct lend *lend) {
     if (lend->ring)
         munmap(lend->ring, ring_bytes(lend));
     memory_give(lend->lent);
@@ -51,7 +51,7 @@ int lend_open(struct lend *lend, struct io_uring *uring, struct buffer_pool *poo
     lend->free_ids = memory_take_zeroed(count, sizeof *lend->free_ids);
     if (!lend->ring || !lend->lent || !lend->free_ids) {
         *why = "out of memory";
-        release(lend);
+        release_lent(lend);
         return -ENOMEM;
     }
     for (uint32_t i = 0; i < count; i++)
@@ -59,7 +59,7 @@ int lend_open(struct lend *lend, struct io_uring *uring, struct buffer_pool *poo
     int result = list_ring(lend, uring);
     if (result < 0) {
         *why = "the kernel refused io_uring's ring of provided buffers";
-        release(lend);
+        release_lent(lend);
     }
     return result < 0 ? result : 0;
 }
@@ -68,7 +68,7 @@ void lend_close(struct lend *lend, struct io_uring *uring) {
     io_uring_unregister_buf_ring(uring, LEND_GROUP);
     for (uint32_t id = 0; id < lend->count; id++)
         buffer_drop(lend->lent[id]);
-    release(lend);
+    release_lent(lend);
 }
 
 static void show(struct lend *lend, uint32_t id, int at) {
@@ -113,7 +113,7 @@ static void sort_out(struct lend *lend, const struct ring *ring) {
 }
 
 // Not while completions are hidden: they may bring buffers. lend_fill tries again.
-static void take_back(struct lend *lend, struct ring *ring) {
+static void take_back_lent(struct lend *lend, struct ring *ring) {
     struct io_uring *uring = &ring->uring;
     if (IO_URING_READ_ONCE(*uring->sq.kflags) & IORING_SQ_CQ_OVERFLOW)
         return;
@@ -127,7 +127,7 @@ static void take_back(struct lend *lend, struct ring *ring) {
 void lend_fill(struct lend *lend, struct ring *ring) {
     int added = 0;
     if (lend->unlisted || lent_count(lend) > lend->max)
-        take_back(lend, ring);
+        take_back_lent(lend, ring);
     while (lent_count(lend) < lend->max) {
         struct buffer *buffer = buffer_take(lend->pool);
         if (!buffer)
@@ -143,7 +143,7 @@ void lend_fill(struct lend *lend, struct ring *ring) {
 void lend_limit(struct lend *lend, struct ring *ring, uint32_t max) {
     lend->max = max < lend->count ? max : lend->count;
     if (lent_count(lend) > lend->max)
-        take_back(lend, ring);
+        take_back_lent(lend, ring);
 }
 
 struct buffer *lend_return(struct lend *lend, uint32_t id) {

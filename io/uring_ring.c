@@ -17,6 +17,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/memory.h"
+#include "io/uring_wall.h"
 
 // Small, so that the slots stay in the cache: a full queue costs one more kernel entry for this many
 // operations.
@@ -26,8 +27,9 @@ static const unsigned FEATURES = IORING_FEAT_NODROP | IORING_FEAT_SUBMIT_STABLE 
                                  IORING_FEAT_EXT_ARG | IORING_FEAT_CQE_SKIP;
 
 static const unsigned char OPERATIONS[] = {
-    IORING_OP_ACCEPT,       IORING_OP_RECV,     IORING_OP_SEND,     IORING_OP_SENDMSG, IORING_OP_CLOSE,
-    IORING_OP_ASYNC_CANCEL, IORING_OP_MSG_RING, IORING_OP_POLL_ADD, IORING_OP_WRITEV,  IORING_OP_FSYNC,
+    IORING_OP_ACCEPT, IORING_OP_RECV,         IORING_OP_SEND,     IORING_OP_SENDMSG,
+    IORING_OP_CLOSE,  IORING_OP_ASYNC_CANCEL, IORING_OP_MSG_RING, IORING_OP_POLL_ADD,
+    IORING_OP_WRITEV, IORING_OP_FSYNC,        IORING_OP_CONNECT,
 };
 
 static const char *refusal(int result) {
@@ -41,7 +43,7 @@ static const char *refusal(int result) {
     case -ENFILE:
         return "io_uring_setup was refused (no file descriptor is left)";
     default:
-        return "io_uring_setup was refused (out of memory?)";
+        return "io_uring_setup was refused (out of memory, or of what may be locked: ulimit -l?)";
     }
 }
 
@@ -78,7 +80,15 @@ static int prepare(struct ring *ring, unsigned features, const char **why) {
     return 0;
 }
 
-int ring_open(struct ring *ring, bool polled, const char **why) {
+static int wall_in(struct ring *ring, const char **why) {
+    int result = ring_wall(&ring->uring, OPERATIONS, sizeof OPERATIONS);
+    ring->walled = result > 0;
+    if (result < 0)
+        *why = "the kernel's io_uring can't enable a ring";
+    return result < 0 ? result : 0;
+}
+
+int ring_open(struct ring *ring, bool polled, bool walled, const char **why) {
     *ring = (struct ring){0};
     struct io_uring_params params = {
         .cq_entries = COMPLETIONS_MAX,
@@ -87,12 +97,16 @@ int ring_open(struct ring *ring, bool polled, const char **why) {
     };
     if (polled)
         params.flags |= IORING_SETUP_TASKRUN_FLAG;
+    if (walled)
+        params.flags |= IORING_SETUP_R_DISABLED; // until it is walled in
     int result = io_uring_queue_init_params(SUBMISSIONS, &ring->uring, &params);
     if (result < 0) {
         *why = refusal(result);
         return result;
     }
     result = prepare(ring, params.features, why);
+    if (result == 0 && walled)
+        result = wall_in(ring, why);
     if (result < 0)
         ring_close(ring);
     return result;

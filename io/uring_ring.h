@@ -12,10 +12,12 @@ struct ring {
     struct msghdr *messages; // one for each slot of the submission queue
     unsigned enter_flags;
     uint64_t entries; // into the kernel
+    bool walled;      // the kernel refuses on it what the hub doesn't use
 };
 
-// Opens the calling thread's ring. 0, or -errno with *why set to static text. With `polled` ring_stirs works.
-int ring_open(struct ring *ring, bool polled, const char **why);
+// Opens the calling thread's ring. 0, or -errno with *why set to static text. With `polled` ring_stirs works; with `walled`
+// it is walled in, if the kernel can.
+int ring_open(struct ring *ring, bool polled, bool walled, const char **why);
 void ring_close(struct ring *ring);
 
 // An empty submission; never NULL. When the queue is full, what is in it goes to the kernel first.

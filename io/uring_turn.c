@@ -7,7 +7,7 @@
 
 #include "io/uring.h"
 
-static enum kind kind_of(const struct io_uring_cqe *cqe) {
+static enum kind kind_of_completion(const struct io_uring_cqe *cqe) {
     return (enum kind)(cqe->user_data >> TOKEN_BITS);
 }
 void uring_watch_signals(struct uring_io *io) {
@@ -28,7 +28,7 @@ static bool skip_silent(struct uring_io *io) {
         const struct io_uring_cqe *cqe = ring_front(&io->ring, tail);
         if (!cqe)
             return false;
-        enum kind kind = kind_of(cqe);
+        enum kind kind = kind_of_completion(cqe);
         if (kind != KIND_WAKE && kind != KIND_SILENT)
             return true;
         io->woken |= kind == KIND_WAKE;
@@ -59,7 +59,7 @@ static bool spin(struct uring_io *io, uint64_t until_ns) {
     }
 }
 
-static void wait(struct uring_io *io, uint64_t deadline_ns) {
+static void wait_for_completions(struct uring_io *io, uint64_t deadline_ns) {
     bool ready = skip_silent(io);
     do {
         ring_enter(&io->ring, ready || io->woken ? 0 : wait_until(deadline_ns));
@@ -75,7 +75,7 @@ void uring_run(struct io *base, uint64_t deadline_ns) {
     uint64_t began_ns = io->spin.max_ns ? io_clock_ns() : 0;
     bool spins = spin_pays(&io->spin) && deadline_ns > began_ns;
     if (!spins || !spin(io, spin_end(&io->spin, began_ns, deadline_ns)))
-        wait(io, deadline_ns);
+        wait_for_completions(io, deadline_ns);
     if (io->spin.max_ns)
         spin_learn(&io->spin, base->now_ns - began_ns);
     io->woken = false;
@@ -102,7 +102,7 @@ static bool fill_event(struct uring_io *io, const struct io_uring_cqe *cqe, stru
         .result = cqe->res,
         .token = cqe->user_data & ((UINT64_C(1) << TOKEN_BITS) - 1),
     };
-    switch (kind_of(cqe)) {
+    switch (kind_of_completion(cqe)) {
     case KIND_ACCEPT:
         event->kind = IO_ACCEPTED;
         return true;
@@ -120,6 +120,9 @@ static bool fill_event(struct uring_io *io, const struct io_uring_cqe *cqe, stru
         return true;
     case KIND_GONE:
         return uring_gone(cqe, event);
+    case KIND_CONNECT:
+        event->kind = IO_CONNECTED;
+        return true;
     case KIND_SIGNAL:
         io->signals.ready = true;
         if (!event->more)

@@ -5,87 +5,20 @@
 #include <ini.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/base/units.h"
-#include "router/shard/transport.h"
+#include "io/plain_file.h"
+#include "router/config_cluster.h"
+#include "router/config_options.h"
+#include "router/transport/http.h"
+#include "router/transport/transports.h"
 
-#define DEFAULT_TCP "tcp://127.0.0.1:7411"
+#define DEFAULT_TCP  "tcp://127.0.0.1:7411"
+#define DEFAULT_HTTP "127.0.0.1:7412"
 
-// --- The table of options
-
-enum option_kind {
-    OPTION_LISTEN,
-    OPTION_VALIDATE,
-    OPTION_HALF_CLOSE,
-    OPTION_AUDIT,
-    OPTION_IO,
-    OPTION_SPIN,
-    OPTION_FLAG,
-    OPTION_COUNT,
-    OPTION_SIZE,
-    OPTION_TIME,
-    OPTION_CONFIG
-};
-
-struct option {
-    const char *name;
-    enum option_kind kind;
-    size_t offset; // of the field in struct config
-    size_t bytes;  // of the field
-    uint64_t min, max;
-    const char *help;
-};
-
-#define FIELD(member) offsetof(struct config, member), sizeof(((struct config *)NULL)->member)
-#define LIMIT(member) FIELD(settings.limits.member)
-#define HOUR_NS       UINT64_C(3600000000000)
-
-static const struct option options[] = {
-    {"listen", OPTION_LISTEN, 0, 0, 0, 0,
-     "URI: tcp://HOST:PORT or unix:///PATH, or tcp-lines:// or unix-lines:// for one JSON text a line; "
-     "repeatable, replaces the defaults and those of --config"},
-    {"shards", OPTION_COUNT, FIELD(settings.shard_count), 1, SHARDS_MAX, "N: threads (default: one a core)"},
-    {"validate", OPTION_VALIDATE, 0, 0, 0, 0,
-     "lazy or strict: judge of a body what routing reads, or all of it (lazy)"},
-    {"audit", OPTION_AUDIT, 0, 0, 0, 0, "FILE: keep an audit journal there"},
-    {"io", OPTION_IO, 0, 0, 0, 0, "uring, epoll, or auto: epoll where io_uring is refused (auto)"},
-    {"spin", OPTION_SPIN, FIELD(settings.spin_ns), 0, 10000000,
-     "TIME to look for work before sleeping, while the waits are that short, or off (off)"},
-    {"half-close", OPTION_HALF_CLOSE, 0, 0, 0, 0,
-     "answer or leave: a peer that ends its stream still gets its answers, or has left (answer)"},
-    {"takeover", OPTION_FLAG, FIELD(settings.takeover), 0, 1,
-     "a registration may take an agentId from its holder"},
-    {"require-initialize", OPTION_FLAG, FIELD(settings.require_initialize), 0, 1,
-     "refuse requests before initialize"},
-    {"share-addresses", OPTION_FLAG, FIELD(settings.share_addresses), 0, 1,
-     "let another hub take over: it listens beside this one, which steps aside at SIGTERM"},
-    {"insecure", OPTION_FLAG, FIELD(insecure), 0, 1, "allow TCP addresses that other machines can reach"},
-    {"config", OPTION_CONFIG, 0, 0, 0, 0, "FILE: read options from an INI file"},
-    {"max-frame", OPTION_SIZE, LIMIT(frame_bytes_max), 1, 1u << 30, "SIZE of a body (16M)"},
-    {"max-header", OPTION_SIZE, LIMIT(header_bytes_max), 64, 1u << 20, "SIZE of a header block (8K)"},
-    {"max-queue", OPTION_SIZE, LIMIT(queue_bytes_max), 1, UINT64_C(1) << 40,
-     "SIZE of what waits for one reader (4M)"},
-    {"max-memory", OPTION_SIZE, LIMIT(memory_bytes_max), 1u << 24, UINT64_C(1) << 44,
-     "SIZE of all buffers and of what peers have it keep, a quarter at most (1G); 3M a shard at least"},
-    {"max-connections", OPTION_COUNT, LIMIT(connections_max), 1, 1u << 20, "N (65536)"},
-    {"max-pending", OPTION_COUNT, LIMIT(pending_max), 1, 1u << 22, "N requests owed by one target (65536)"},
-    {"max-batch", OPTION_COUNT, LIMIT(batch_members_max), 1, 1u << 20, "N members of one batch (1000)"},
-    {"request-timeout", OPTION_TIME, LIMIT(request_timeout_ns), 1000000, 24 * HOUR_NS, "TIME (5m)"},
-    {"frame-timeout", OPTION_TIME, LIMIT(frame_timeout_ns), 1000000, HOUR_NS,
-     "TIME for a header block (10s)"},
-    {"idle-timeout", OPTION_TIME, LIMIT(idle_timeout_ns), 0, 24 * HOUR_NS, "TIME, or off (off)"},
-    {"drain-timeout", OPTION_TIME, LIMIT(drain_timeout_ns), 0, HOUR_NS,
-     "TIME for what is pending at the end (5s)"},
-};
-enum { OPTIONS_COUNT = sizeof options / sizeof *options };
-
-static const struct option *config_find(const char *name) {
-    assert(name);
-    for (size_t index = 0; index < OPTIONS_COUNT; index++)
-        if (strcmp(options[index].name, name) == 0)
-            return &options[index];
-    return NULL;
-}
+// --- Values
 
 static void store(struct config *config, const struct option *option, uint64_t value) {
     assert(option->bytes && option->offset + option->bytes <= sizeof *config);
@@ -137,13 +70,21 @@ static bool set_flag(struct config *config, const struct option *option, const c
     return true;
 }
 
-static bool set_audit(struct config *config, const char *path) {
-    size_t bytes = strlen(path) + 1;
-    if (bytes == 1 || bytes > sizeof config->journal)
-        return config_complain("audit", path, "a path");
-    memcpy(config->journal, path, bytes);
-    config->settings.journal = config->journal;
+static bool set_text(struct config *config, const struct option *option, const char *text,
+                     const char *expected) {
+    size_t bytes = strlen(text) + 1;
+    assert(option->offset + option->bytes <= sizeof *config);
+    if (bytes == 1 || bytes > option->bytes)
+        return config_complain(option->name, text, expected);
+    memcpy((char *)config + option->offset, text, bytes);
     return true;
+}
+
+static bool set_sandbox(struct config *config, const char *text) {
+    enum sandbox_mode *mode = &config->settings.sandbox.mode;
+    *mode = !strcmp(text, "required") ? SANDBOX_REQUIRED : !strcmp(text, "on") ? SANDBOX_ON : SANDBOX_OFF;
+    return *mode != SANDBOX_OFF || !strcmp(text, "off") ||
+           config_complain("sandbox", text, "off, on or required");
 }
 
 // One source may name several, which replace what another one named before.
@@ -155,11 +96,38 @@ static bool set_listener(struct config *config, const char *uri) {
     if (config->listener_count == LISTENERS_MAX)
         return config_complain("listen", uri, "one of 16 at most");
     struct address *address = &config->listeners[config->listener_count];
-    if (address_parse(address, uri) || !transport_find(address->transport))
-        return config_complain("listen", uri,
-                               "tcp://HOST:PORT or unix:///PATH, perhaps with -lines behind the scheme");
+    const struct transport *transport =
+        address_parse(address, uri) ? NULL : transports_find(address->transport);
+    if (!transport || transport == &transport_http)
+        return config_complain(
+            "listen", uri,
+            "tcp://HOST:PORT, tls://HOST:PORT or unix:///PATH, perhaps with -lines behind the scheme");
     config->listener_count++;
     return true;
+}
+
+static bool set_http(struct config *config, const char *text) {
+    char uri[128] = "";
+    config->http_given = true;
+    config->http = (struct address){0};
+    if (strcmp(text, "off") == 0)
+        return true;
+    const char *scheme = strstr(text, "://") ? "" : "http://";
+    bool fits = (size_t)snprintf(uri, sizeof uri, "%s%s", scheme, text) < sizeof uri;
+    return (fits && address_parse(&config->http, uri) == 0 &&
+            transports_find(config->http.transport) == &transport_http) ||
+           config_complain("http", text, "HOST:PORT, https://HOST:PORT or off");
+}
+
+// One source may name several, which replace what another one named before.
+static bool set_allowed(struct config *config, const struct option *option, const char *name) {
+    bool hosts = option->offset == offsetof(struct config, settings.hosts);
+    struct allowed *allowed = hosts ? &config->settings.hosts : &config->settings.origins;
+    uint32_t *from = hosts ? &config->hosts_from : &config->origins_from;
+    if (*from != config->source)
+        allowed->count = 0;
+    *from = config->source;
+    return allowed_add(allowed, name) || config_complain(option->name, name, "one of 16 names at most");
 }
 
 static bool set_io(struct config *config, const char *text) {
@@ -171,20 +139,44 @@ static bool set_io(struct config *config, const char *text) {
 
 static bool read_file(struct config *config, const char *path);
 
+static bool set_gate(struct config *config, const struct option *option, const char *text) {
+    enum governance level = governance_parse(text, strlen(text));
+    bool off = !strcmp(text, "off");
+    config->settings.gate = off ? 0 : level;
+    return off || level == GOVERNANCE_HUMAN || level == GOVERNANCE_MANUAL ||
+           config_complain(option->name, text, "human-in-the-loop, manual or off");
+}
+
 static bool set(struct config *config, const struct option *option, const char *text) {
     switch (option->kind) {
     case OPTION_LISTEN:
         return set_listener(config, text);
+    case OPTION_HTTP:
+        return set_http(config, text);
+    case OPTION_ALLOW:
+        return set_allowed(config, option, text);
     case OPTION_VALIDATE:
         config->settings.strict = !strcmp(text, "strict");
         return config->settings.strict || !strcmp(text, "lazy") ||
                config_complain(option->name, text, "lazy or strict");
+    case OPTION_GATE:
+        return set_gate(config, option, text);
     case OPTION_HALF_CLOSE:
         config->settings.half_close_leaves = !strcmp(text, "leave");
         return config->settings.half_close_leaves || !strcmp(text, "answer") ||
                config_complain(option->name, text, "answer or leave");
-    case OPTION_AUDIT:
-        return set_audit(config, text);
+    case OPTION_PATH:
+        return set_text(config, option, text, "a path");
+    case OPTION_USER:
+        return set_text(config, option, text, "a user's name");
+    case OPTION_NATS:
+        return config_nats(config, text);
+    case OPTION_CLUSTER:
+        return config_cluster(config, text);
+    case OPTION_SANDBOX:
+        return set_sandbox(config, text);
+    case OPTION_EXTENSION:
+        return config_extension(&config->children, text);
     case OPTION_IO:
         return set_io(config, text);
     case OPTION_FLAG:
@@ -201,52 +193,46 @@ static bool set(struct config *config, const struct option *option, const char *
 // inih calls this for each key; 0 stops with an error.
 static int set_key(void *context, const char *section, const char *name, const char *value) {
     (void)section;
-    const struct option *option = config_find(name);
+    const struct option *option = option_find(name);
     if (option && option->kind != OPTION_CONFIG)
         return set(context, option, value);
     fprintf(stderr, "patchbayd: unknown key '%s'\n", name);
     return 0;
 }
 
-// Gives inih a line without the blanks before it, for which inih would take it to go on with the value above.
-// One that doesn't end in its room, or has a NUL, can't be used, unless it is a comment.
-static char *read_line(char *line, int capacity, void *file) {
-    assert(capacity > 1);
-    if (!fgets(line, capacity, file))
-        return NULL;
-    bool whole = strchr(line, '\n') || feof(file);
-    size_t blanks = strspn(line, " \t");
-    memmove(line, line + blanks, strlen(line + blanks) + 1);
-    if (whole)
-        return line;
-    if (strlen(line) + blanks + 1 == (size_t)capacity)
-        for (int byte = 0; byte != '\n' && byte != EOF;)
-            byte = fgetc(file);
-    return *line == '#' || *line == ';' ? line : strcpy(line, "?");
-}
-
 static bool read_file(struct config *config, const char *path) {
     assert(config->source == 0); // a file names no other one
-    FILE *file = fopen(path, "re");
+    if (config->files == CONFIG_FILES_MAX)
+        return config_complain("config", path, "one of 16 files at most");
+    int descriptor = plain_file_open(path);
+    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "r");
+    if (descriptor < 0)
+        errno = -descriptor;
+    else if (!file)
+        close(descriptor);
+    config->files_read[config->files] = path;
     config->source = ++config->files;
-    int line = file ? ini_parse_stream(read_line, file, set_key, config) : 0;
+    struct config_lines lines = {.children = &config->children, .file = file};
+    int line = file ? ini_parse_stream(config_read_line, &lines, set_key, config) : 0;
+    bool children = config_end_section(&lines);
     config->source = 0;
     bool unread = !file || ferror(file);
     if (unread)
         fprintf(stderr, "patchbayd: can't read %s: %s\n", path, strerror(errno));
+    else if (!children || (line != 0 && lines.fault))
+        fprintf(stderr, "patchbayd: %s:%d can't be used: %s\n", path, lines.count, lines.fault);
     else if (line != 0)
         fprintf(stderr, "patchbayd: %s:%d can't be used\n", path, line);
     if (file)
         fclose(file);
-    return !unread && line == 0;
+    return !unread && line == 0 && children;
 }
 
 // --- The command line
 
 static void show_help(void) {
     puts("patchbayd: carries JSON-RPC messages between agents\n\nusage: patchbayd [--OPTION VALUE]...\n");
-    for (size_t index = 0; index < OPTIONS_COUNT; index++)
-        printf("  --%-20s %s\n", options[index].name, options[index].help);
+    options_show();
     puts("  --help, --version");
 }
 
@@ -260,7 +246,7 @@ static bool take_option(struct config *config, int argc, char **argv, int *at) {
         memcpy(name, word + 2, bytes);
         name[bytes] = '\0';
     }
-    const struct option *option = bytes < sizeof name ? config_find(name) : NULL;
+    const struct option *option = bytes < sizeof name ? option_find(name) : NULL;
     if (!option) {
         fprintf(stderr, "patchbayd: unknown option '%s'; --help lists them\n", word);
         return false;
@@ -276,24 +262,68 @@ static bool take_option(struct config *config, int argc, char **argv, int *at) {
     return set(config, option, value);
 }
 
-static bool check_listeners(struct config *config) {
+// HTTP is the last listener, where there is one.
+static bool complete_listeners(struct config *config) {
     char uri[160];
     if (config->listener_count == 0) {
         if (address_default_unix(uri, sizeof uri) || !set_listener(config, DEFAULT_TCP) ||
             !set_listener(config, uri))
             return config_complain("listen", "the default Unix socket", "a path that is short enough");
+        if (!config->http_given && !set_http(config, DEFAULT_HTTP))
+            return false;
     }
+    if (!config->http.transport[0])
+        return true;
+    if (config->listener_count == LISTENERS_MAX)
+        return config_complain("http", "it", "one of 16 listeners at most");
+    config->listeners[config->listener_count++] = config->http;
+    return true;
+}
+
+// What an address that others can reach lacks; NULL: nothing, or they can't. Not only the user's own is a socket's file that
+// all users of the machine may open.
+static const char *lack_of(const struct config *config, const struct address *address) {
+    bool local = address_is_local(address), shared = address->mode & S_IRWXO;
+    if (config->insecure || (local && !shared))
+        return NULL;
+    if (!config->users[0])
+        return local ? "by all users of this machine and there is no authentication"
+                     : "from other machines and there is no authentication";
+    return local || address->secure
+               ? NULL
+               : "from other machines and there is no TLS, so that credentials could be read on their way";
+}
+
+static bool check_listeners(struct config *config) {
+    char uri[160];
+    if (!complete_listeners(config))
+        return false;
     for (uint32_t index = 0; index < config->listener_count; index++) {
-        if (config->insecure || address_is_local(&config->listeners[index]))
+        const char *lack = lack_of(config, &config->listeners[index]);
+        if (!lack)
             continue;
         address_format(&config->listeners[index], uri, sizeof uri);
-        fprintf(stderr,
-                "patchbayd: %s can be reached from other machines and there is no authentication; "
-                "--insecure serves it all the same\n",
-                uri);
+        fprintf(stderr, "patchbayd: %s can be reached %s; --insecure serves it all the same\n", uri, lack);
         return false;
     }
     return true;
+}
+
+// The key may be in the certificate's file.
+static bool check_tls(struct config *config) {
+    bool given = config->tls_certificate[0] != '\0';
+    if (given && !config->tls_key[0])
+        memcpy(config->tls_key, config->tls_certificate, sizeof config->tls_key);
+    for (uint32_t index = 0; !given && index < config->listener_count; index++) {
+        if (!config->listeners[index].secure)
+            continue;
+        fputs("patchbayd: TLS needs --tls-certificate\n", stderr);
+        return false;
+    }
+    if (given || (!config->tls_key[0] && !config->tls_clients[0]))
+        return true;
+    fputs("patchbayd: --tls-key and --tls-clients mean nothing without --tls-certificate\n", stderr);
+    return false;
 }
 
 // What a shard lends to the kernel must leave as much for the frames themselves.
@@ -308,7 +338,8 @@ static bool check_memory(const struct config *config) {
 }
 
 enum config_result config_read(struct config *config, int argc, char **argv, uint32_t cores) {
-    *config = (struct config){.settings.shard_count = cores < SHARDS_MAX ? cores : SHARDS_MAX};
+    *config = (struct config){.settings.shard_count = cores < SHARDS_MAX ? cores : SHARDS_MAX,
+                              .settings.sandbox.mode = SANDBOX_DEFAULT};
     limits_defaults(&config->settings.limits);
     for (int at = 1; at < argc;) {
         if (!strcmp(argv[at], "--help")) {
@@ -322,5 +353,34 @@ enum config_result config_read(struct config *config, int argc, char **argv, uin
         if (!take_option(config, argc, argv, &at))
             return CONFIG_BAD;
     }
-    return check_memory(config) && check_listeners(config) ? CONFIG_RUN : CONFIG_BAD;
+    config->settings.journal = config->journal[0] ? config->journal : NULL;
+    return check_memory(config) && check_listeners(config) && check_tls(config) &&
+                   config_check_cluster(config)
+               ? CONFIG_RUN
+               : CONFIG_BAD;
+}
+
+void config_mention_fixed(const struct config *now, const struct config *fresh) {
+    bool same = now->listener_count == fresh->listener_count &&
+                now->settings.shard_count == fresh->settings.shard_count &&
+                now->settings.limits.connections_max == fresh->settings.limits.connections_max &&
+                now->io_fixed == fresh->io_fixed && strcmp(now->journal, fresh->journal) == 0;
+    same &= now->settings.sandbox.mode == fresh->settings.sandbox.mode && strcmp(now->user, fresh->user) == 0;
+    same &= now->settings.spin_ns == fresh->settings.spin_ns;
+    same &= now->settings.share_addresses == fresh->settings.share_addresses;
+    same &= now->settings.gate == fresh->settings.gate;
+    if (now->io_fixed)
+        same &= now->settings.io == fresh->settings.io;
+    for (uint32_t index = 0; same && index < now->listener_count; index++) {
+        char uri[160], fresh_uri[160];
+        address_format(&now->listeners[index], uri, sizeof uri);
+        address_format(&fresh->listeners[index], fresh_uri, sizeof fresh_uri);
+        same = strcmp(uri, fresh_uri) == 0 && now->listeners[index].mode == fresh->listeners[index].mode &&
+               strcmp(now->listeners[index].group, fresh->listeners[index].group) == 0;
+    }
+    if (!same)
+        fputs("patchbayd: --listen, --http, --share-addresses, --shards, --io, --spin, --user, --sandbox, "
+              "--audit and --max-connections "
+              "take effect at the next start\n",
+              stderr);
 }

@@ -2,6 +2,7 @@
 // when a SIGTERM has drained it. Whatever fails at start is said in one line on standard error, and the
 // status is 1.
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -11,31 +12,42 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/resource.h>
-#include <systemd/sd-daemon.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/base/memory.h"
 
-#include "io/listener.h"
-#include "router/config.h"
+#include "io/keeper.h"
+#include "io/notify.h"
+#include "io/secure.h"
+#include "io/tls.h"
+#include "io/walls.h"
+#include "router/child/children.h"
+#include "router/config_users.h"
+#include "router/listening.h"
 #include "router/request/journal.h"
+#include "router/sandbox_check.h"
 #include "router/shard/shard.h"
+#include "router/transport/child.h"
+#include "router/transport/http.h"
+#include "router/transport/nats.h"
+#include "router/transport/transports.h"
 #include "router/turn/accept.h"
 #include "router/turn/turn.h"
-#include <assert.h>
 
 // What the threads of the hub share while it starts and ends.
 struct program {
     int argc;
     char **argv;
     struct config config;
+    struct sandbox sandbox;
     struct hub *hub;
-    struct listener listeners[LISTENERS_MAX];
-    uint32_t listener_count;
+    int manager;          // io/notify.h
+    struct keeper keeper; // where there may be children
+    struct listening listening;
     cpu_set_t cores;
     pthread_barrier_t barrier;
-    _Atomic int failures; // shards that could not be opened
+    _Atomic int failures;       // shards that could not be opened, and walls that must be there and aren't
+    _Atomic bool ring_unwalled; // a shard's ring does whatever it is told
 };
 
 struct shard_thread {
@@ -67,23 +79,29 @@ static void pin(const struct program *program, uint32_t index) {
 static void announce(const struct program *program) {
     char lines[LISTENERS_MAX * 192];
     size_t length = 0;
-    for (uint32_t index = 0; index < program->listener_count; index++) {
+    for (uint32_t index = 0; index < program->listening.count; index++) {
         char uri[160];
-        address_format(&program->listeners[index].address, uri, sizeof uri);
+        address_format(&program->listening.listeners[index].address, uri, sizeof uri);
         length += (size_t)snprintf(lines + length, sizeof lines - length, "listening %s\n", uri);
     }
     assert(length < sizeof lines);
     fwrite(lines, 1, length, stderr);
-    sd_notify(0, "READY=1");
+    notify_tell(program->manager, "READY=1");
 }
 
 static void listen_on(const struct program *program, struct shard *shard) {
     struct accept_socket sockets[LISTENERS_MAX];
-    assert(program->listener_count > 0 && program->listener_count <= LISTENERS_MAX);
-    for (uint32_t index = 0; index < program->listener_count; index++)
-        sockets[index] = (struct accept_socket){program->listeners[index].socket,
-                                                transport_find(program->listeners[index].address.transport)};
-    accept_listen(shard, sockets, program->listener_count);
+    assert(program->listening.count > 0 && program->listening.count <= LISTENERS_MAX);
+    for (uint32_t index = 0; index < program->listening.count; index++)
+        sockets[index] =
+            (struct accept_socket){program->listening.listeners[index].socket,
+                                   transports_find(program->listening.listeners[index].address.transport),
+                                   program->listening.listeners[index].address.secure};
+    if (!children_open(shard, &transport_child_framed, &transport_child_lines))
+        fputs("patchbayd: there is no memory for children\n", stderr);
+    if (!link_open(shard, &transport_nats))
+        fputs("patchbayd: there is no memory for the link to other hubs\n", stderr);
+    accept_listen(shard, sockets, program->listening.count);
     announce(program);
 }
 
@@ -93,18 +111,40 @@ static int open_journal(struct shard *shard, const char **why) {
     return *why ? journal_open(shard) : 0;
 }
 
-// The life of a shard, on its own thread. No shard runs unless all could be opened, and none is closed while
-// another one could still wake it.
-static void run_shard(struct program *program, uint32_t index) {
+static struct shard *open_shard(struct program *program, uint32_t index) {
     struct shard *shard = NULL;
     const char *why = NULL;
-    pin(program, index);
     int failed = shard_open(&shard, program->hub, index, &why);
     if (!failed && index == 0)
         failed = open_journal(shard, &why);
     if (failed && atomic_fetch_add(&program->failures, 1) == 0)
         fprintf(stderr, "patchbayd: %s: %s\n", why, strerror(-failed));
     assert(failed ? why != NULL : shard != NULL);
+    if (shard && !io_walled(shard->io))
+        atomic_store(&program->ring_unwalled, true);
+    return shard;
+}
+
+// The last wall, which is all threads', when every shard has what it can't get behind it.
+static void seal(struct program *program) {
+    enum wall_state ring = program->config.settings.io == IO_EPOLL ? WALL_UNUSED
+                           : atomic_load(&program->ring_unwalled)  ? WALL_MISSING
+                                                                   : WALL_UP;
+    assert(program->hub);
+    if (atomic_load(&program->failures) == 0 && !sandbox_seal(&program->hub->settings.sandbox, ring))
+        atomic_store(&program->failures, 1);
+}
+
+// The life of a shard, on its own thread. No shard runs unless all could be opened, and none is closed while
+// another one could still wake it.
+static void run_shard(struct program *program, uint32_t index) {
+    pin(program, index);
+    struct shard *shard = open_shard(program, index);
+    if (program->config.settings.sandbox.mode != SANDBOX_OFF)
+        walls_last_privilege();
+    pthread_barrier_wait(&program->barrier);
+    if (index == 0)
+        seal(program);
     pthread_barrier_wait(&program->barrier);
     if (atomic_load(&program->failures) == 0) {
         if (index == 0)
@@ -115,6 +155,8 @@ static void run_shard(struct program *program, uint32_t index) {
     }
     if (shard) {
         journal_close(shard);
+        children_free(shard);
+        link_free(shard);
         shard_close(shard);
     }
 }
@@ -159,81 +201,80 @@ static void route_signals(void) {
     signal(SIGXFSZ, SIG_IGN); // a file that may not grow is an error, and no end
 }
 
-// As many descriptors as the process may have.
-static void raise_descriptors(void) {
+// As many descriptors as the process may have. Rings are memory that counts as locked, for all processes of a
+// user together: root is bound by no limit as long as it has its privileges, which go before rings are made.
+static void raise_limits(void) {
+    const struct rlimit any = {RLIM_INFINITY, RLIM_INFINITY};
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit))
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    if (setrlimit(RLIMIT_MEMLOCK, &any) == 0 || getrlimit(RLIMIT_MEMLOCK, &limit) != 0)
         return;
     limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
+    setrlimit(RLIMIT_MEMLOCK, &limit);
 }
 
-// A hub that was killed leaves its sockets to the kernel, which takes a moment to tear its rings down: an
-// address in use may be free before a second is over.
-static int open_patiently(struct listener *listener, const struct address *address, bool shared,
-                          const char **why) {
-    const struct timespec pause = {.tv_nsec = 50000000};
-    int failed = listener_open(listener, address, shared, why);
-    for (int tries = 20; failed == -EADDRINUSE && tries > 0; tries--) {
-        nanosleep(&pause, NULL);
-        failed = listener_open(listener, address, shared, why);
-    }
-    return failed;
+// Where HTTP is served: what a request may name as its host, without being told.
+static void note_http(struct hub_settings *settings, const struct listener *listener) {
+    char uri[160];
+    address_format(&listener->address, uri, sizeof uri);
+    const char *host = strstr(uri, "://") + 3, *colon = strrchr(host, ':');
+    assert(colon && (size_t)(colon - host) < sizeof settings->http_host);
+    memcpy(settings->http_host, host, (size_t)(colon - host));
+    settings->http_port = (uint16_t)strtoul(colon + 1, NULL, 10);
+    settings->http_secure = listener->address.secure;
 }
 
-static bool open_listeners(struct program *program, const struct config *config) {
-    assert(config->listener_count > 0 && config->listener_count <= LISTENERS_MAX);
-    for (uint32_t index = 0; index < config->listener_count; index++) {
-        const char *why = "";
-        int failed = open_patiently(&program->listeners[index], &config->listeners[index],
-                                    config->settings.share_addresses, &why);
-        if (failed) {
-            char uri[160];
-            address_format(&config->listeners[index], uri, sizeof uri);
-            fprintf(stderr, "patchbayd: can't listen on %s: %s: %s\n", uri, why, strerror(-failed));
-            return false;
-        }
-        program->listener_count++;
-    }
-    return true;
+// What TLS is made from: *secure is NULL where no certificate is given. False when it can't be used, and that has been
+// said.
+static bool read_keys(const struct config *config, struct secure_source **secure) {
+    const struct tls_files files = {config->tls_certificate, config->tls_key,
+                                    config->tls_clients[0] ? config->tls_clients : NULL};
+    char why[PATH_MAX + 128];
+    *secure = files.certificate[0] ? tls_read(&files, why, sizeof why) : NULL;
+    if (*secure || !files.certificate[0])
+        return true;
+    fprintf(stderr, "patchbayd: TLS: %s\n", why);
+    return false;
 }
 
-// What can't be changed in a hub that runs is said, and stays.
-static void mention_fixed(const struct config *now, const struct config *fresh) {
-    bool same = now->listener_count == fresh->listener_count &&
-                now->settings.shard_count == fresh->settings.shard_count &&
-                now->settings.limits.connections_max == fresh->settings.limits.connections_max &&
-                now->io_fixed == fresh->io_fixed && strcmp(now->journal, fresh->journal) == 0;
-    same &= now->settings.spin_ns == fresh->settings.spin_ns;
-    same &= now->settings.share_addresses == fresh->settings.share_addresses;
-    if (now->io_fixed)
-        same &= now->settings.io == fresh->settings.io;
-    for (uint32_t index = 0; same && index < now->listener_count; index++) {
-        char uri[160], fresh_uri[160];
-        address_format(&now->listeners[index], uri, sizeof uri);
-        address_format(&fresh->listeners[index], fresh_uri, sizeof fresh_uri);
-        same = strcmp(uri, fresh_uri) == 0;
-    }
-    if (!same)
-        fputs("patchbayd: --listen, --share-addresses, --shards, --io, --spin, --audit and --max-connections "
-              "take effect at the next start\n",
-              stderr);
+// Whether there are users is decided at start; who they are, in the file that is named now.
+static bool read_users_again(struct program *program, struct config *config, struct hub_settings *fresh) {
+    const struct users *before = hub_settings(program->hub)->users;
+    if (!before)
+        return true;
+    if (!config->users[0])
+        memcpy(config->users, program->config.users, sizeof config->users);
+    fresh->users = config_users(config, &program->hub->settings.secrets.tables, before);
+    return fresh->users != NULL;
 }
 
 // As hub_settings.read_again: the command line once more, and with it the file that it names.
 static bool main_read_again(void *context, struct hub_settings *fresh) {
     struct program *program = context;
     struct config *config = malloc(sizeof *config);
-    bool good = config && config_read(config, program->argc, program->argv,
-                                      (uint32_t)CPU_COUNT(&program->cores)) == CONFIG_RUN;
+    bool good = config &&
+                config_read(config, program->argc, program->argv, (uint32_t)CPU_COUNT(&program->cores)) ==
+                    CONFIG_RUN &&
+                read_keys(config, &fresh->secure) && read_users_again(program, config, fresh);
+    const struct hub_settings *before = hub_settings(program->hub);
+    if (good && !fresh->secure && before->secure) // its listeners are there still
+        fresh->secure = secure_source_hold(before->secure);
     if (good) {
-        mention_fixed(&program->config, config);
+        config_mention_fixed(&program->config, config);
         fresh->limits = config->settings.limits;
         fresh->takeover = config->settings.takeover;
         fresh->require_initialize = config->settings.require_initialize;
         fresh->strict = config->settings.strict;
         fresh->half_close_leaves = config->settings.half_close_leaves;
+        fresh->hosts = config->settings.hosts;
+        fresh->origins = config->settings.origins;
+        fresh->children = config->children.first;
     }
+    if (config && !good)
+        config_forget_children(&config->children);
     fputs(good ? "patchbayd: the configuration was read again\n"
                : "patchbayd: the configuration can't be used; the hub goes on as before\n",
           stderr);
@@ -245,16 +286,27 @@ static bool main_read_again(void *context, struct hub_settings *fresh) {
 static void choose_io(struct config *config) {
     const char *why = "";
     int failed = config->io_fixed ? 0 : io_try(IO_URING, &why);
+    if (failed)
+        config->settings.io = IO_EPOLL;
+    if (config->settings.io == IO_EPOLL && config->settings.sandbox.mode != SANDBOX_OFF)
+        walls_last_privilege(); // before threads of the backend's own are there
     if (!failed)
         return;
     fprintf(stderr, "patchbayd: %s: %s; going on with epoll\n", why, strerror(-failed));
-    config->settings.io = IO_EPOLL;
 }
 
 static int serve(struct program *program, struct config *config) {
-    assert(program->listener_count == config->listener_count);
+    assert(program->listening.count == config->listener_count);
+    config->settings.keeper = program->keeper.process ? &program->keeper : NULL;
+    config->settings.children = config->children.first;
     config->settings.read_again = main_read_again;
     config->settings.read_context = program;
+    for (uint32_t index = 0; index < program->listening.count; index++)
+        if (transports_find(program->listening.listeners[index].address.transport) == &transport_http)
+            note_http(&config->settings, &program->listening.listeners[index]);
+    if (!read_keys(config, &config->settings.secure) ||
+        !sandbox_raise(&program->sandbox, &config->settings.sandbox))
+        return 1;
     choose_io(config);
     config->settings.process = (uint32_t)getpid();
     struct hub_secrets *secrets = &config->settings.secrets;
@@ -262,18 +314,37 @@ static int serve(struct program *program, struct config *config) {
         fputs("patchbayd: the system has no random numbers\n", stderr);
         return 1;
     }
+    if (config->users[0] && !(config->settings.users = config_users(config, &secrets->tables, NULL)))
+        return 1;
     if (hub_create(&program->hub, &config->settings)) {
         fputs("patchbayd: memory is used up\n", stderr);
         return 1;
     }
     int status = run_shards(program, config->settings.shard_count);
+    status |= atomic_load(&program->hub->failed);
     hub_destroy(program->hub);
     return status;
+}
+
+// Now, or after SIGHUP. A hub that can't has no keeper, and whoever takes it over nobody to start programs by.
+static bool may_have_children(const struct config *config) {
+    assert(config->files <= CONFIG_FILES_MAX);
+    return config->files > 0 || config->children.first;
+}
+
+// Whether what the configuration names is fit for use, too.
+static bool names_are_fit(struct config *config) {
+    const struct siphash_key *key = &config->settings.secrets.tables; // nobody looks anything up
+    assert(config->check);
+    if (config->users[0] && !(config->settings.users = config_users(config, key, NULL)))
+        return false;
+    return read_keys(config, &config->settings.secure);
 }
 
 int main(int argc, char **argv) {
     static struct program program;
     struct config *config = &program.config;
+    tls_begin();
     program.argc = argc;
     program.argv = argv;
     sched_getaffinity(0, sizeof program.cores, &program.cores);
@@ -285,10 +356,27 @@ int main(int argc, char **argv) {
     case CONFIG_RUN:
         break;
     }
+    if (!sandbox_plan(&program.sandbox, config))
+        return 1;
+    if (config->check)
+        return names_are_fit(config) ? sandbox_check(&program.sandbox, config) : 1;
+    if (config->settings.gate && !config->users[0])
+        fputs("patchbayd: --gate without --users: any other connection may approve what one has sent\n",
+              stderr);
+    program.manager = notify_open();
+    // Before all that it must not have: threads, sockets, limits, walls.
+    int failed =
+        may_have_children(config) ? keeper_fork(&program.keeper, sandbox_login(&program.sandbox)) : 0;
+    if (failed) {
+        fprintf(stderr, "patchbayd: the keeper of children can't be started: %s\n", strerror(-failed));
+        return 1;
+    }
     route_signals();
-    raise_descriptors();
-    int status = open_listeners(&program, config) ? serve(&program, config) : 1;
-    for (uint32_t index = 0; index < program.listener_count; index++)
-        listener_close(&program.listeners[index]);
+    raise_limits();
+    bool listens = listening_open(&program.listening, config, sandbox_login(&program.sandbox));
+    int status = listens ? serve(&program, config) : 1;
+    if (program.keeper.process)
+        keeper_close(&program.keeper);
+    listening_close(&program.listening);
     return status;
 }

@@ -46,19 +46,14 @@ static bool read_peer(char *text, struct load_plan *plan) {
     return plan->wire != NULL;
 }
 
-static const struct option options[] = {{"events", no_argument, NULL, 'e'},
-                                        {"high", required_argument, NULL, 'h'},
-                                        {"hub-pid", required_argument, NULL, 'p'},
-                                        {"id-last", no_argument, NULL, 'i'},
-                                        {"idle", required_argument, NULL, 'd'},
-                                        {"in-flight", required_argument, NULL, 'f'},
-                                        {"json", no_argument, NULL, 'j'},
-                                        {"peer", required_argument, NULL, 'P'},
-                                        {"plain-inbox", no_argument, NULL, 'I'},
-                                        {"rate", required_argument, NULL, 'r'},
-                                        {"slow", required_argument, NULL, 's'},
-                                        {"warmup", required_argument, NULL, 'w'},
-                                        {0}};
+static const struct option options[] = {
+    {"events", no_argument, NULL, 'e'},        {"high", required_argument, NULL, 'h'},
+    {"hub-pid", required_argument, NULL, 'p'}, {"id-last", no_argument, NULL, 'i'},
+    {"idle", required_argument, NULL, 'd'},    {"in-flight", required_argument, NULL, 'f'},
+    {"json", no_argument, NULL, 'j'},          {"peer", required_argument, NULL, 'P'},
+    {"plain-inbox", no_argument, NULL, 'I'},   {"rate", required_argument, NULL, 'r'},
+    {"slow", required_argument, NULL, 's'},    {"sources", required_argument, NULL, 'S'},
+    {"warmup", required_argument, NULL, 'w'},  {0}};
 
 static bool read_flag(int option, struct load_plan *plan, bool *json) {
     switch (option) {
@@ -103,6 +98,9 @@ static bool read_value(int option, struct load_settings *settings) {
         return good;
     case 's':
         return read_count(optarg, CONNECTIONS_MAX, &plan->slow);
+    case 'S':
+        plan->source_at = optarg;
+        return true;
     case 'w':
         return read_seconds(optarg, &settings->warmup_seconds);
     default:
@@ -127,18 +125,44 @@ static bool read_arguments(int argc, char **argv, struct load_settings *settings
            !(plan->events && plan->sources != 1) && !(plan->in_flight > 0 && plan->rate > 0);
 }
 
+static bool has_scheme(const char *uri, const char *scheme) {
+    return strncmp(uri, scheme, strlen(scheme)) == 0;
+}
+
+// How what sources say is wrapped for this hub. One that can't be reached is told from the first connection.
+static const struct load_wire *source_wire(const char *hub, bool events) {
+    if (has_scheme(hub, "ws://") || has_scheme(hub, "http://")) {
+        return has_scheme(hub, "ws") || events ? &load_wire_websocket : &load_wire_rpc;
+    }
+    return client_wire(hub) == &wire_lines ? &load_wire_lines : &load_wire_patchbay;
+}
+
+// And for targets, which over HTTP have events streamed to them and are asked over WebSocket.
+static const struct load_wire *target_wire(const char *hub, bool events) {
+    if (has_scheme(hub, "http://")) {
+        return events ? &load_wire_sse : &load_wire_websocket;
+    }
+    return source_wire(hub, events);
+}
+
+// A peer's are known by its name.
+static void choose_wires(struct load_plan *plan, const char *hub) {
+    if (plan->wire == NULL) {
+        plan->at = hub;
+        plan->wire = target_wire(hub, plan->events);
+        plan->source_wire = source_wire(plan->source_at != NULL ? plan->source_at : hub, plan->events);
+    }
+}
+
 enum status command_bench(int argc, char **argv, const char *hub) {
-    struct load_settings settings = {.plan = {.wire = &load_wire_patchbay, .at = hub}, .warmup_seconds = 1};
+    struct load_settings settings = {.warmup_seconds = 1};
     bool json = false;
     if (!read_arguments(argc, argv, &settings, &json)) {
         return usage("bench");
     }
-    if (settings.plan.wire == &load_wire_patchbay && !client_takes_fields(hub)) {
-        fprintf(stderr, "patchbay: bench: %s: the load is made in Content-Length frames\n", hub);
-        return STATUS_USAGE;
-    }
-    if (settings.server_pid == 0 && settings.plan.wire == &load_wire_patchbay) {
-        settings.server_pid = server_pid(hub);
+    choose_wires(&settings.plan, hub);
+    if (settings.server_pid == 0 && settings.plan.wire->is_hub) {
+        settings.server_pid = server_pid(settings.plan.at);
     }
     static struct load_result result; // its histograms are large for a stack
     const char *why = NULL;

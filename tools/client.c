@@ -16,13 +16,21 @@
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
-#include "io/address.h"
-#include "io/listener.h"
+#include "core/rights/digest.h"
+#include "tools/place.h"
+#include "tools/tls_bridge.h"
+#include "tools/websocket_bridge.h"
 
 enum { CLIENT_BUFFER_BYTES = 256 * 1024 };
 
 // A client trusts its hub with memory up to this: far over any frame limit that makes sense for a hub.
 static const struct unit_limits client_limits = {.header_bytes_max = 64 * 1024, .body_bytes_max = 1U << 30};
+
+static const char *client_token;
+
+void client_set_token(const char *token) {
+    client_token = token;
+}
 
 // The wire of an address; NULL: this client doesn't speak so.
 static const struct wire *wire_of(const struct address *address) {
@@ -33,35 +41,71 @@ static const struct wire *wire_of(const struct address *address) {
     return strcmp(name, wire_lines.name) == 0 ? &wire_lines : NULL;
 }
 
+const struct wire *client_wire(const char *uri) {
+    struct place place;
+    return place_parse(&place, uri) < 0 ? NULL : wire_of(&place.address);
+}
+
 bool client_takes_fields(const char *uri) {
-    struct address address;
-    const struct wire *wire = address_parse(&address, uri) < 0 ? NULL : wire_of(&address);
-    return wire == NULL || wire->has_fields;
+    const struct wire *wire = client_wire(uri);
+    return !websocket_bridge_is(uri) && (wire == NULL || wire->has_fields);
+}
+
+// The socket, and how the hub is spoken to over it; -EINVAL or -errno.
+static int dial(const char *uri, const struct wire **wire, struct bridge **bridge) {
+    struct place place;
+    if (websocket_bridge_is(uri)) {
+        *wire = &wire_lines;
+        return websocket_bridge_dial(uri, client_token, bridge);
+    }
+    *wire = client_wire(uri);
+    if (*wire == NULL || place_parse(&place, uri) < 0) {
+        return -EINVAL;
+    }
+    return place.address.secure ? tls_bridge_dial(&place, bridge) : place_dial(&place);
+}
+
+// As `strict` wants it, too. It registers nothing.
+static int introduce(struct client *client) {
+    struct text params = {0};
+    struct client_answer answer = {0};
+    text_put(&params, "{\"processId\":null,\"agentId\":\"patchbay\",\"capabilities\":{},"
+                      "\"governanceLevel\":\"autonomous\",\"token\":");
+    text_string(&params, client_token, strlen(client_token));
+    text_add(&params, "}", sizeof "}");
+    int error = params.failed ? -ENOMEM : client_call(client, "initialize", params.bytes, &answer);
+    if (params.bytes != NULL) {
+        digest_wipe(params.bytes, params.capacity);
+    }
+    text_deinit(&params);
+    return error == 0 && answer.refused ? -EACCES : error;
 }
 
 int client_open(struct client *client, const char *uri) {
-    struct address address;
-    int error = address_parse(&address, uri);
-    const struct wire *wire = error < 0 ? NULL : wire_of(&address);
-    if (wire == NULL) {
-        return -EINVAL;
-    }
-    int dialled = listener_dial(&address);
+    const struct wire *wire;
+    struct bridge *bridge = NULL;
+    int dialled = dial(uri, &wire, &bridge);
     if (dialled < 0) {
         return dialled;
     }
-    *client =
-        (struct client){.socket = dialled, .wire = wire, .signals = -1, .capacity = CLIENT_BUFFER_BYTES};
+    *client = (struct client){
+        .socket = dialled, .wire = wire, .bridge = bridge, .signals = -1, .capacity = CLIENT_BUFFER_BYTES};
     client->in = calloc(1, CLIENT_BUFFER_BYTES + BUFFER_SLACK_BYTES);
     if (client->in == NULL) {
-        close(dialled);
+        client_close(client);
         return -ENOMEM;
     }
-    return 0;
+    int error = client_token == NULL || websocket_bridge_is(uri) ? 0 : introduce(client);
+    if (error < 0) {
+        client_close(client);
+    }
+    return error;
 }
 
 void client_close(struct client *client) {
+    struct bridge *bridge = client->bridge;
     close(client_release(client));
+    bridge_close(bridge);
 }
 
 int client_release(struct client *client) {
@@ -69,6 +113,18 @@ int client_release(struct client *client) {
     free(client->in);
     *client = (struct client){.socket = -1, .signals = -1};
     return given;
+}
+
+int client_release_secure(struct client *client, SSL **ssl) {
+    struct bridge *bridge = client->bridge;
+    int given = client_release(client);
+    *ssl = NULL;
+    if (bridge == NULL) {
+        return given;
+    }
+    struct side hub = bridge_release(bridge, given);
+    *ssl = hub.ssl;
+    return hub.socket;
 }
 
 static uint64_t now_ns(void) {
@@ -110,7 +166,7 @@ size_t client_head(const struct client *client, char *out, size_t bytes) {
 }
 
 void client_flatten(const struct client *client, char *body, size_t bytes) {
-    for (size_t at = 0; client->wire->one_line && at < bytes; at++) {
+    for (size_t at = 0; client->wire->breaks == BREAKS_SPACES && at < bytes; at++) {
         if (body[at] == '\r' || body[at] == '\n') {
             body[at] = ' ';
         }
@@ -197,7 +253,7 @@ ssize_t client_fill(struct client *client) {
 // A unit with nothing in it is none.
 int client_take(struct client *client, struct client_body *body) {
     do {
-        const uint8_t *unit = client->in + client->at;
+        uint8_t *unit = client->in + client->at;
         size_t count = client->filled - client->at;
         enum unit_result result =
             count == 0 ? UNIT_OPEN : client->wire->scan(&client->scan, unit, count, &client_limits);
@@ -263,6 +319,9 @@ static int send_message(struct client *client, uint64_t id, const char *method, 
     text_put(&body, params == NULL ? "" : params);
     text_put(&body, "}");
     int error = body.failed ? -ENOMEM : client_send(client, fields, body.bytes, body.length);
+    if (client_token != NULL && body.bytes != NULL) {
+        digest_wipe(body.bytes, body.length);
+    }
     text_deinit(&body);
     return error == -EPIPE || error == -ECONNRESET ? 0 : error;
 }
@@ -319,10 +378,18 @@ const char *client_error_text(int error) {
         return "the hub closed the connection";
     case -ETIMEDOUT:
         return "the hub does not answer";
+    case -EACCES:
+        return "the hub refuses the token";
+    case -ENONET:
+        return "nobody knows that name";
+    case -EKEYREJECTED:
+        return "no TLS with it";
     case -EPROTO:
         return "the hub sent what is no message frame";
     case -EINVAL:
-        return "no address of a hub (tcp://HOST:PORT or unix:///PATH, perhaps with -lines behind the scheme)";
+        return "no address of a hub (tcp://HOST:PORT, tls://HOST:PORT or unix:///PATH, perhaps with -lines "
+               "behind "
+               "the scheme, or ws://HOST:PORT or wss://HOST:PORT)";
     default:
         return strerror(-error);
     }

@@ -2,6 +2,7 @@
 // that the hub's URI names. Every wait can be ended early by a signal or a deadline.
 #pragma once
 
+#include <openssl/types.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,9 +11,12 @@
 #include "core/lookup/lookup.h"
 #include "core/wire/wire.h"
 
+struct bridge;
+
 struct client {
     int socket;
     const struct wire *wire;
+    struct bridge *bridge; // between the socket and a hub that is reached over WebSocket or TLS; or NULL
     // What ends a wait early: a signal of signals.h (-1: none), and a time of the monotonic clock (0: none).
     int signals;
     uint64_t deadline_ns;
@@ -37,15 +41,23 @@ struct client_answer {
     bool refused;
 };
 
+// The wire that a hub's URI names; NULL: it is no URI, or this client doesn't speak so.
+const struct wire *client_wire(const char *uri);
 // Whether header fields can stand around what is sent to this hub; also where the URI is none.
 bool client_takes_fields(const char *uri);
 
-// Connects. 0; -EINVAL when the URI is none; else -errno of the connect. On failure there is nothing to
-// close.
+// The token by which the hub is told who this is, at each client_open; NULL, as it is at first: it isn't told.
+// The text stays the caller's, and there.
+void client_set_token(const char *token);
+// Connects, and says who this is. 0; -EINVAL when the URI is none; -EACCES when the hub doesn't take the token; else
+// -errno of the connect, or as client_call. On failure there is nothing to close.
 int client_open(struct client *client, const char *uri);
 void client_close(struct client *client);
-// Gives the socket away and frees the rest. Received bytes that were not taken are lost.
+// Gives the socket away and frees the rest, but for a bridge behind the socket. Received bytes that were
+// not taken are lost.
 int client_release(struct client *client);
+// The same, as soon as nothing is on its way: of a hub that is reached over TLS alone its socket, and *ssl behind it.
+int client_release_secure(struct client *client, SSL **ssl);
 
 // The deadline of all waits from now on.
 void client_set_deadline(struct client *client, uint64_t from_now_ns);

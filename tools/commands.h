@@ -15,6 +15,13 @@ enum status command_events(int argc, char **argv, const char *hub);
 enum status command_publish(int argc, char **argv, const char *hub);
 enum status command_agents(int argc, char **argv, const char *hub);
 enum status command_stats(int argc, char **argv, const char *hub);
+enum status command_approvals(int argc, char **argv, const char *hub);
+enum status command_child(int argc, char **argv, const char *hub);
+enum status command_hcs(int argc, char **argv, const char *hub);
+enum status command_top(int argc, char **argv, const char *hub);
+enum status command_connect(int argc, char **argv, const char *hub);
+enum status command_users(int argc, char **argv, const char *hub);
+enum status command_token(int argc, char **argv, const char *hub);
 enum status command_bench(int argc, char **argv, const char *hub);
 
 // Says on standard error that the hub can't be reached; `error` is a negative result of client.h.

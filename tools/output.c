@@ -52,3 +52,26 @@ size_t output_text(FILE *out, const uint8_t *text, size_t bytes) {
     }
     return count;
 }
+
+// U+2028 to U+202E, and U+2066 to U+2069: what comes behind them isn't shown where it stands.
+static unsigned turning(const uint8_t *text, size_t length) {
+    if (length != 3 || text[0] != 0xe2) {
+        return 0;
+    }
+    unsigned character = 0x2000u | (text[1] & 0x3fu) << 6 | (text[2] & 0x3fu);
+    bool turns = (character >= 0x2028 && character <= 0x202e) || (character >= 0x2066 && character <= 0x2069);
+    return turns ? character : 0;
+}
+
+void output_escaped(FILE *out, const uint8_t *text, size_t bytes) {
+    unsigned character;
+    for (size_t at = 0, length; at < bytes; at += length) {
+        length = next(text + at, bytes - at, &character);
+        unsigned turns = turning(text + at, length);
+        if (turns || character != ' ') {
+            fprintf(out, "\\u%04x", turns ? turns : character);
+        } else {
+            fwrite(text + at, 1, length, out);
+        }
+    }
+}

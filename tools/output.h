@@ -10,5 +10,7 @@
 // legal in JSON and become spaces; so does every other control below U+0020, which JSON can't hold but a hub
 // that judges lazily lets through. The others become escapes.
 void output_line(FILE *out, const uint8_t *text, size_t bytes);
+// Any text on one line, each control as its escape in JSON, as is what turns the direction of a line.
+void output_escaped(FILE *out, const uint8_t *text, size_t bytes);
 // Any other text; '?' stands for each control. Returns how many characters it has.
 size_t output_text(FILE *out, const uint8_t *text, size_t bytes);

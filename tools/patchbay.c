@@ -6,11 +6,14 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "io/address.h"
 #include "tools/client.h"
 #include "tools/commands.h"
+#include "tools/credential.h"
+#include "tools/tls_dial.h"
 
 #define DEFAULT_HUB "tcp://127.0.0.1:7411"
 enum { HUB_BYTES_MAX = 256 }; // more than any that can be dialled
@@ -40,13 +43,71 @@ static const struct command {
      "DATA is JSON, @FILE, or - for standard input.\n"
      "  --notify            as a notification, to which there is no answer; prints nothing\n"
      "  --header LINE       a header field, 'Name: value'; repeatable; not over lines\n"},
+    {"connect", command_connect, "[OPTION...]", "join standard input and output to the hub",
+     "So whoever can start a server that speaks on its standard streams (an editor, an MCP client) can "
+     "start\n"
+     "this, and is a client of the hub's.\n"
+     "  --agent AGENT-ID    all that names no target goes to this agent (hub/attach)\n"
+     "  --framing HOW       of standard input and output: content-length or lines; without it, the hub's.\n"
+     "                      Where that is another one, messages are put from one into the other\n"
+     "At the input's end it waits for what the hub still owes, as long as somebody reads the output.\n"},
     {"agents", command_agents, "[--json]", "list the agents",
      "  --json              the hub's answer as it is, on one line\n"},
     {"stats", command_stats, "[--json]", "print the hub's counters",
      "  --json              the hub's answer as it is, on one line\n"},
+    {"approvals", command_approvals, "[--json] | approve|reject|revise CHECKPOINT [--feedback TEXT]",
+     "list what the hub holds until somebody approves it (--gate), or decide on it",
+     "  --json              the hub's answer as it is, on one line\n"
+     "  approve CHECKPOINT  it goes on\n"
+     "  reject CHECKPOINT   it is refused\n"
+     "  revise CHECKPOINT   it is refused, and may be sent again after a change\n"
+     "  --feedback TEXT     what its source is told, besides who decided\n"
+     "Exit status 1: somebody else was faster, it was cancelled or its time was up; or the hub refused.\n"},
+    {"child", command_child, "list|restart NAME|stop NAME|log NAME [--json]",
+     "the programs that the hub keeps running",
+     "  list                how they are\n"
+     "  restart NAME        end one, and start it anew as its section says\n"
+     "  stop NAME           end one until it is restarted, by hand or by SIGHUP\n"
+     "  log NAME            what it said last on standard error\n"
+     "  --json              the hub's answer as it is, on one line\n"},
+    {"top", command_top, "[--sort KEY]", "show how the hub is, live",
+     "  --sort KEY          the agents by what they owe (owes), name, level, or connected\n"
+     "Keys change that and what is shown; q ends. Where the output is no terminal, one picture is "
+     "printed.\n"},
+    {"hcs", command_hcs, "start [OPTION...] | serve AGENT-ID FILE [--interval TIME]",
+     "take part in a session of HCS streaming: see its frames, or make them",
+     "start prints each frame on a line of its own, until the session ends or an interrupt.\n"
+     "  --target AGENT-ID   who is to produce it; else one that can\n"
+     "  --session ID        which one: it is joined if it lives\n"
+     "  --after-seq N       with --session: what came behind that chunk\n"
+     "  --request-id ID, --user ID\n"
+     "  --ack               acknowledge each chunk\n"
+     "serve plays FILE, one frame of JSON a line, to each session: a frame gets the session's names, and a "
+     "chunk\n"
+     "without a seq the next one. It heeds pause and resume, and prints what clients say on standard error.\n"
+     "  --interval TIME     between two frames (250ms, 5s)\n"},
+    {"token", command_token, "new", "make a token for a user, and the line of the users file that it takes",
+     "Two lines: the token, which the user keeps secret, and `token = sha256:...`, which the hub knows it "
+     "by.\n"},
+    {"users", command_users, "check [--strict] FILE | explain [--users FILE] USER QUESTION",
+     "say what is wrong in a users file, or which line of it decides; asks no hub",
+     "check names each line that can't be used, and warns of what says something without effect.\n"
+     "  --strict            end with 1 for warnings, too\n"
+     "explain answers whether USER may do something, and shows the line that decides:\n"
+     "  call ADDRESS [NAME...]     AGENT-ID, @CAPABILITY, tool:TOOL or method:METHOD; the address that "
+     "decides\n"
+     "                             first, then what else the message names\n"
+     "  register AGENT-ID, offer NAME, publish EVENT, subscribe PATTERN, level LEVEL, admin\n"
+     "  hold NAME...               whether the gate holds what names that, event:EVENT too\n"
+     "  --users FILE        the file; PATCHBAY_USERS names it otherwise\n"
+     "Exit status 1: the file has a fault, or what was asked is refused.\n"},
     {"bench", command_bench, "SOURCES TARGETS DEPTH BODY SECONDS [OPTION...]",
      "load: SOURCES connections keep DEPTH requests of BODY bytes pending each",
-     "In Content-Length frames only.\n"
+     "In Content-Length frames, or as the hub's URI says: in lines, over TLS (tls://HOST:PORT), WebSocket\n"
+     "(ws://HOST:PORT) or HTTP (http://HOST:PORT), where requests are posted to targets on WebSocket and "
+     "events\n"
+     "streamed.\n"
+     "  --sources URI       another address of the hub, and what is spoken there, for the sources alone\n"
      "  --id-last           the id behind the params\n"
      "  --warmup SECONDS    load that isn't counted, before\n"
      "  --hub-pid PID       whose CPU time is told; found out where the hub is patchbayd\n"
@@ -56,7 +117,9 @@ static const struct command {
      "  --events            one source publishes events, each target subscribes to them\n"
      "  --idle N            connections beside these that do nothing\n"
      "  --slow N            subscribers beside these that never read\n"
-     "  --peer PROTOCOL=AT  load another server instead: nats, redis, mqtt or relay at HOST:PORT\n"
+     "  --peer PROTOCOL=AT  load another server instead: nats, nats-websocket, nchan, nchan-sse, redis, "
+     "mqtt,\n"
+     "                      relay or rpc at HOST:PORT; nats also at tls://HOST:PORT\n"
      "  --plain-inbox       of nats: one inbox a source\n"
      "  --json              the figures as JSON\n"},
 };
@@ -71,12 +134,25 @@ static void show_usage(FILE *out) {
     for (size_t i = 0; i < COMMANDS_COUNT; i++) {
         fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].summary);
     }
-    fputs("patchbay COMMAND --help tells more of one.\n"
-          "  --hub URI            tcp://HOST:PORT or unix:///PATH; default " DEFAULT_HUB ";\n"
-          "                       tcp-lines:// and unix-lines:// where the hub takes one JSON text a line\n"
-          "  --framing HOW        of a tcp:// or unix:// hub: content-length, the default, or lines\n"
-          "  --help, --version\n",
-          out);
+    fputs(
+        "patchbay COMMAND --help tells more of one.\n"
+        "  --hub URI            tcp://HOST:PORT or unix:///PATH; default PATCHBAY_HUB, else " DEFAULT_HUB
+        ";\n"
+        "                       tcp-lines:// and unix-lines:// where the hub takes one JSON text a line;\n"
+        "                       tls://HOST:PORT, tls-lines:// and wss:// for the same over TLS: the hub's "
+        "certificate\n"
+        "                       must be for HOST, which may be a name;\n"
+        "                       ws://HOST:PORT where it takes WebSocket, which is where its status page is\n"
+        "  --token-file FILE    the token by which the hub knows the user stands there; else in "
+        "PATCHBAY_TOKEN\n"
+        "  --tls-ca FILE        of a tls:// or wss:// hub: authorities in PEM that its certificate is signed "
+        "by; else "
+        "PATCHBAY_TLS_CA,\n"
+        "                       else the system's\n"
+        "  --tls-certificate FILE, --tls-key FILE  a certificate that the client shows, in PEM\n"
+        "  --framing HOW        of a tcp:// or unix:// hub: content-length, the default, or lines\n"
+        "  --help, --version\n",
+        out);
     fputs(statuses_text, out);
 }
 
@@ -117,16 +193,16 @@ enum status no_fields(const char *command, const char *hub) {
 // The hub's URI as --framing would have it, perhaps written to `out`; NULL, with what is wrong on standard
 // error, when it says otherwise. What is no URI of a hub is left to who dials it.
 static const char *frame_hub(const char *hub, const char *framing, char *out, size_t capacity) {
-    struct address address;
+    struct place place;
     bool lines = strcmp(framing, wire_lines.name) == 0;
     if (!lines && strcmp(framing, "content-length") != 0) {
         fprintf(stderr, "patchbay: --framing '%s': it must be lines or content-length\n", framing);
         return NULL;
     }
-    if (address_parse(&address, hub) < 0 || strcmp(address.transport, lines ? wire_lines.name : "") == 0) {
+    if (place_parse(&place, hub) < 0 || strcmp(place.address.transport, lines ? wire_lines.name : "") == 0) {
         return hub;
     }
-    if (address.transport[0] != '\0') {
+    if (place.address.transport[0] != '\0') {
         fprintf(stderr, "patchbay: --framing %s: %s says otherwise\n", framing, hub);
         return NULL;
     }
@@ -167,13 +243,23 @@ static int finish(enum status status) {
     return (int)status;
 }
 
+static const char *default_hub(void) {
+    const char *given = getenv("PATCHBAY_HUB");
+    return given == NULL || *given == '\0' ? DEFAULT_HUB : given;
+}
+
 int main(int argc, char **argv) {
     static const struct option options[] = {{"hub", required_argument, NULL, 'u'},
                                             {"framing", required_argument, NULL, 'f'},
+                                            {"token-file", required_argument, NULL, 't'},
                                             {"help", no_argument, NULL, 'h'},
                                             {"version", no_argument, NULL, 'v'},
+                                            {"tls-ca", required_argument, NULL, 'a'},
+                                            {"tls-certificate", required_argument, NULL, 'c'},
+                                            {"tls-key", required_argument, NULL, 'k'},
                                             {0}};
-    const char *hub = DEFAULT_HUB, *framing = NULL;
+    const char *authorities = getenv("PATCHBAY_TLS_CA"), *certificate = NULL, *key = NULL;
+    const char *hub = default_hub(), *framing = NULL, *token_file = NULL;
     char framed[HUB_BYTES_MAX];
     signal(SIGPIPE, SIG_IGN);
     int option;
@@ -184,6 +270,18 @@ int main(int argc, char **argv) {
             break;
         case 'f':
             framing = optarg;
+            break;
+        case 't':
+            token_file = optarg;
+            break;
+        case 'a':
+            authorities = optarg;
+            break;
+        case 'c':
+            certificate = optarg;
+            break;
+        case 'k':
+            key = optarg;
             break;
         case 'h':
             show_usage(stdout);
@@ -196,5 +294,12 @@ int main(int argc, char **argv) {
         }
     }
     hub = framing == NULL ? hub : frame_hub(hub, framing, framed, sizeof framed);
-    return hub == NULL ? STATUS_USAGE : finish(run_command(argc - optind, argv + optind, hub));
+    if (hub == NULL || !credential_read(token_file)) {
+        return STATUS_USAGE;
+    }
+    tls_trust(authorities, certificate, key);
+    client_set_token(credential_token());
+    int status = finish(run_command(argc - optind, argv + optind, hub));
+    credential_forget();
+    return status;
 }

@@ -79,19 +79,27 @@ static void print_agents(const uint8_t *text, struct span result) {
     }
 }
 
-// One counter a line, `name value`; a counter of a group is `group.name value`. Groups that would pass the
-// name's length are printed as they are written.
+// Adds the name of a member, or the number of an element, behind what is there. 0: there is no room for it.
+static size_t add_name(char *name, size_t name_bytes, const uint8_t *text, const struct json_item *item,
+                       unsigned index) {
+    size_t room = SHOW_NAME_BYTES_MAX - name_bytes - 1;
+    if (item->key.bytes > 0) {
+        size_t bytes = json_string_decode(text, item->key, name + name_bytes, room);
+        return bytes == SIZE_MAX ? 0 : bytes;
+    }
+    int bytes = snprintf(name + name_bytes, room, "%u", index);
+    return bytes > 0 && (size_t)bytes < room ? (size_t)bytes : 0;
+}
+
+// One value a line, `name value`; a value of a group is `group.name value`, one of a list `list.0 value`. Groups
+// that would pass the name's length are printed as they are written.
 static void print_counters(const uint8_t *text, struct span group, char *name, size_t name_bytes) {
     struct json_walk walk;
     struct json_item item;
     json_walk_begin(&walk, text, group);
-    while (json_next(&walk, &item) == JSON_ITEM) {
-        size_t room = SHOW_NAME_BYTES_MAX - name_bytes - 1;
-        size_t key_bytes = json_string_decode(text, item.key, name + name_bytes, room);
-        if (key_bytes == SIZE_MAX) {
-            key_bytes = 0;
-        }
-        if (item.type == JSON_OBJECT && key_bytes > 0) {
+    for (unsigned index = 0; json_next(&walk, &item) == JSON_ITEM; index++) {
+        size_t key_bytes = add_name(name, name_bytes, text, &item, index);
+        if ((item.type == JSON_OBJECT || item.type == JSON_ARRAY) && key_bytes > 0) {
             name[name_bytes + key_bytes] = '.';
             print_counters(text, item.value, name, name_bytes + key_bytes + 1);
             continue;

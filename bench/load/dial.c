@@ -8,18 +8,33 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "io/address.h"
-#include "io/listener.h"
+#include "tools/place.h"
+#include "tools/tls_bridge.h"
+
+enum { LINE_BYTES_MAX = 4096 };
+
+static int read_place(const char *at, struct place *place) {
+    char uri[256];
+    const char *scheme = strstr(at, "://") == NULL ? "tcp://" : "";
+    bool fits = (size_t)snprintf(uri, sizeof uri, "%s%s", scheme, at) < sizeof uri;
+    return fits ? place_parse(place, uri) : -EINVAL;
+}
 
 int load_dial(const char *at) {
-    char uri[256];
-    struct address address;
-    const char *scheme = strstr(at, "://") == NULL ? "tcp://" : "";
-    if ((size_t)snprintf(uri, sizeof uri, "%s%s", scheme, at) >= sizeof uri ||
-        address_parse(&address, uri) < 0) {
-        return -EINVAL;
+    struct place place;
+    return read_place(at, &place) < 0 ? -EINVAL : place_dial(&place);
+}
+
+int load_dial_upgraded(const char *at, struct bridge **bridge) {
+    struct place place;
+    char line[LINE_BYTES_MAX];
+    *bridge = NULL;
+    int dialled = read_place(at, &place) < 0 ? -EINVAL : place_dial(&place);
+    if (dialled < 0 || !place.address.secure) {
+        return dialled;
     }
-    return listener_dial(&address);
+    ssize_t heard = load_hear_line(dialled, line, sizeof line);
+    return heard < 0 ? load_greeted(dialled, (int)heard) : tls_bridge_begin(dialled, &place, bridge);
 }
 
 int load_say(int socket, const void *bytes, size_t count) {
@@ -70,6 +85,17 @@ int load_greeted(int socket, int error) {
     }
     close(socket);
     return error;
+}
+
+int load_greeted_over(int socket, int error, struct bridge *bridge, SSL **ssl) {
+    if (bridge == NULL || error < 0) {
+        int result = load_greeted(socket, error);
+        bridge_close(bridge);
+        return result;
+    }
+    struct side server = bridge_release(bridge, socket);
+    *ssl = server.ssl;
+    return server.socket;
 }
 
 uint8_t *load_put(uint8_t *out, const void *from, size_t bytes) {

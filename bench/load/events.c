@@ -19,7 +19,7 @@ static void issue(struct load *load, struct load_link *source, uint64_t due_ns) 
     slot->owed = load->plan.targets;
     struct load_event event = {.topic = &source->name, .sequence = slot->id};
     memcpy(event.nonce, slot->nonce, LOAD_NONCE_BYTES);
-    link_wrote(&load->links, &source->link, load->plan.wire->write_event(&load->plan.body, &event, out));
+    link_wrote(&load->links, &source->link, source->wire->write_event(&load->plan.body, &event, out));
 }
 
 static void pay(struct load *load, uint64_t sequence, uint64_t now_ns) {

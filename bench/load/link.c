@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "bench/load/tls.h"
 #include "core/base/limits.h"
 
 enum { CLOSING_NS = 2000000000 };
@@ -74,6 +75,13 @@ void links_flush(struct links *links) {
         link->listed = false;
         link->sending = true;
         const struct bytes *out = &link->out[link->filling];
+        if (link->ssl != NULL) {
+            link->sealed.count = 0;
+            if (!load_tls_seal(link->ssl, out->at, out->count, &link->sealed)) {
+                shutdown(link->socket, SHUT_RDWR); // which is told as any end
+            }
+            out = &link->sealed;
+        }
         link->rest = (struct iovec){.iov_base = out->at, .iov_len = out->count};
         link->filling = !link->filling;
         send_rest(links, link);
@@ -122,6 +130,15 @@ ssize_t link_received(struct links *links, struct link *link, const struct io_ev
     if (!event->more) {
         link_receive(links, link);
     }
+    if (link->ssl != NULL) {
+        const uint8_t *arrived = buffer_arrival(event->buffer);
+        bool good = load_tls_open(link->ssl, arrived, (size_t)event->result, &link->held);
+        *in = link->held.at;
+        if (!good) {
+            buffer_drop(event->buffer);
+        }
+        return good ? (ssize_t)link->held.count : -EPROTO;
+    }
     if (link->held.count == 0) {
         *in = buffer_arrival(event->buffer);
         return event->result;
@@ -139,7 +156,7 @@ bool link_taken(struct link *link, const struct io_event *event, size_t bytes) {
     if (link->held.count > 0) {
         link->held.count -= bytes;
         memmove(link->held.at, link->held.at + bytes, link->held.count);
-    } else if (event->result > 0 && (size_t)event->result > bytes) {
+    } else if (link->ssl == NULL && event->result > 0 && (size_t)event->result > bytes) {
         kept = hold(link, buffer_arrival(event->buffer) + bytes, (size_t)event->result - bytes);
     }
     buffer_drop(event->buffer);
@@ -195,6 +212,8 @@ void links_close(struct links *links, void *table, size_t count, size_t size) {
         if (link->socket >= 0) {
             io_close_socket(links->io, link->socket);
         }
+        load_tls_end(link->ssl);
+        free(link->sealed.at);
         free(link->held.at);
         free(link->out[0].at);
         free(link->out[1].at);

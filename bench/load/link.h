@@ -2,6 +2,7 @@
 // where it lies, what is written waits until the turn's end and goes out with one send a connection.
 #pragma once
 
+#include <openssl/types.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,8 +26,10 @@ struct link {
     struct bytes out[2]; // one is being filled, the other one sent
     uint8_t filling;
     bool receiving, sending, listed;
-    struct iovec rest; // of the one being sent
-    struct link *next; // of those with something to send
+    SSL *ssl;            // NULL: plain
+    struct bytes sealed; // what of `out` is being sent then
+    struct iovec rest;   // of the one being sent
+    struct link *next;   // of those with something to send
 };
 
 struct links {

@@ -146,7 +146,7 @@ static void take_messages(struct load *load, struct load_link *link, const struc
     size_t at = 0, bytes = (size_t)count;
     enum load_step step = LOAD_PARTIAL;
     struct load_message message;
-    while (at < bytes && (step = load->plan.wire->next(in + at, bytes - at, &message)) == LOAD_MESSAGE) {
+    while (at < bytes && (step = link->wire->next(in + at, bytes - at, &message)) == LOAD_MESSAGE) {
         take_message(load, link, &message, now_ns);
         at += message.bytes;
     }

@@ -21,7 +21,10 @@ struct load_link;
 
 struct load_plan {
     const struct load_wire *wire;
-    const char *at;            // the server's URI, or HOST:PORT
+    const char *at; // the server's URI, or HOST:PORT
+    // What sources speak where that is something else, and where; NULL: as the wire's rows say, and there.
+    const struct load_wire *source_wire;
+    const char *source_at;
     bool events;               // from one source to all targets; else requests
     uint32_t sources, targets; // publishers and subscribers, of events
     uint32_t depth;            // most on the way from each source
@@ -48,6 +51,7 @@ struct load_link {
     struct link link; // first: a table of these is a table of links
     struct load_name name;
     enum load_role role;
+    const struct load_wire *wire; // that it speaks
 
     // Of a source
     struct load_slot *slots;

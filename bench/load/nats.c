@@ -1,15 +1,19 @@
 // The same load in the text protocol of a NATS server: a target subscribes to its name, a source to its
 // inbox, a request is a PUB with a reply subject and the answer a PUB to that subject, as the NATS clients do
-// it. It goes well: MSG lines are read by position. It fails: -ERR, or a line of unknown kind, is broken.
+// it; by itself or, as browsers speak it, in WebSocket's messages. It goes well: MSG lines are read by position. It fails: -ERR, or a line of unknown kind, is broken.
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "bench/load/dial.h"
-#include "bench/load/wire.h"
+#include "bench/load/websocket.h"
 #include "core/base/text.h"
 
-enum { NATS_LINE_BYTES_MAX = 4096, NATS_SUBJECTS_BYTES_MAX = 2 * LOAD_NAME_BYTES_MAX + 32 };
+enum {
+    NATS_LINE_BYTES_MAX = 4096,
+    NATS_SUBJECTS_BYTES_MAX = 2 * LOAD_NAME_BYTES_MAX + 32,
+    NATS_HELLO_BYTES_MAX = NATS_SUBJECTS_BYTES_MAX + 128
+};
 #define INBOX "_INBOX."
 
 // Reads, line by line, up to the PONG that says that the server has taken the subscription. The server sends
@@ -31,24 +35,32 @@ static int wait_for_pong(int socket) {
     }
 }
 
-static int greet(const struct load_greeting *greeting) {
-    int dialled = load_dial(greeting->at);
-    if (dialled < 0) {
-        return dialled;
-    }
+// Writes what a connection begins with.
+static void put_hello(const struct load_greeting *greeting, char hello[NATS_HELLO_BYTES_MAX]) {
     bool asks = greeting->role == LOAD_ASKS;
-    char hello[NATS_SUBJECTS_BYTES_MAX + 128], subscription[NATS_SUBJECTS_BYTES_MAX + 16] = "";
+    char subscription[NATS_SUBJECTS_BYTES_MAX + 16] = "";
     if (asks || greeting->role == LOAD_ANSWERS || greeting->role == LOAD_SUBSCRIBES) {
         snprintf(subscription, sizeof subscription, "SUB %s%s%s 1\r\n", asks ? INBOX : "",
                  greeting->name->text, asks && !greeting->plain_inbox ? ".*" : "");
     }
-    snprintf(hello, sizeof hello,
+    snprintf(hello, NATS_HELLO_BYTES_MAX,
              "CONNECT {\"verbose\":false,\"pedantic\":false,\"lang\":\"c\",\"version\":\"" PATCHBAY_VERSION
              "\"}\r\n"
              "%sPING\r\n",
              subscription);
+}
+
+static int greet(const struct load_greeting *greeting) {
+    char hello[NATS_HELLO_BYTES_MAX];
+    struct bridge *bridge;
+    int dialled = load_dial_upgraded(greeting->at, &bridge);
+    if (dialled < 0) {
+        return dialled;
+    }
+    put_hello(greeting, hello);
     int error = load_say(dialled, hello, strlen(hello));
-    return load_greeted(dialled, error < 0 ? error : wait_for_pong(dialled));
+    error = error < 0 ? error : wait_for_pong(dialled);
+    return load_greeted_over(dialled, error, bridge, greeting->ssl);
 }
 
 static uint8_t *put_length(uint8_t *out, size_t bytes) {
@@ -143,4 +155,74 @@ const struct load_wire load_wire_nats = {
     .write_answer = write_answer,
     .write_event = write_event,
     .next = next,
+};
+
+// --- In messages of WebSocket
+
+static int greet_websocket(const struct load_greeting *greeting) {
+    char hello[NATS_HELLO_BYTES_MAX], heard[NATS_LINE_BYTES_MAX] = "";
+    int socket = load_websocket_dial(greeting->at, "/");
+    if (socket < 0) {
+        return socket;
+    }
+    put_hello(greeting, hello);
+    int error = load_websocket_say(socket, WEBSOCKET_BINARY, hello);
+    while (error >= 0 && strstr(heard, "PONG\r\n") == NULL) {
+        error = (int)load_websocket_hear(socket, heard, sizeof heard);
+        if (error >= 0 && strstr(heard, "-ERR") != NULL) {
+            fprintf(stderr, "bench: %s\n", heard);
+            error = -EPROTO;
+        }
+    }
+    return load_greeted(socket, error < 0 ? error : 0);
+}
+
+// The text lies where the longest head would end.
+static size_t wrap(uint8_t *out, size_t bytes) {
+    memmove(out + load_websocket_head_bytes(bytes), out + LOAD_WEBSOCKET_HEAD_BYTES_MAX, bytes);
+    return load_websocket_finish(out, WEBSOCKET_BINARY, bytes);
+}
+
+static size_t write_wrapped_request(const struct load_body *body, const struct load_request *request,
+                                    uint8_t *out) {
+    return wrap(out, write_request(body, request, out + LOAD_WEBSOCKET_HEAD_BYTES_MAX));
+}
+
+static size_t write_wrapped_answer(const struct load_body *body, const struct load_message *asked,
+                                   const struct load_parts *parts, uint8_t *out) {
+    return wrap(out, write_answer(body, asked, parts, out + LOAD_WEBSOCKET_HEAD_BYTES_MAX));
+}
+
+static size_t write_wrapped_event(const struct load_body *body, const struct load_event *event,
+                                  uint8_t *out) {
+    return wrap(out, write_event(body, event, out + LOAD_WEBSOCKET_HEAD_BYTES_MAX));
+}
+
+// A message of WebSocket holds any number of whole ones of NATS: its head is read over, as a control message by itself.
+static enum load_step next_wrapped(const uint8_t *in, size_t bytes, struct load_message *message) {
+    if ((in[0] & 0x80) == 0) {
+        enum load_step step = next(in, bytes, message);
+        if (step == LOAD_MESSAGE && message->control_answer != NULL) {
+            message->control_answer = "\x82\x86\x01\x01\x01\x01QNOF\x0c\x0b"; // PONG, masked
+        }
+        return step;
+    }
+    if (bytes < 2) {
+        return LOAD_PARTIAL;
+    }
+    *message = (struct load_message){.bytes = in[1] < 126 ? 2 : in[1] == 126 ? 4 : in[1] == 127 ? 10 : 0};
+    if (message->bytes == 0 || in[0] != (0x80 | WEBSOCKET_BINARY)) {
+        return LOAD_BROKEN;
+    }
+    return bytes < message->bytes ? LOAD_PARTIAL : LOAD_MESSAGE;
+}
+
+const struct load_wire load_wire_nats_websocket = {
+    .name = "nats-websocket",
+    .greet = greet_websocket,
+    .wrap_bytes_max = NATS_SUBJECTS_BYTES_MAX + 64 + LOAD_WEBSOCKET_HEAD_BYTES_MAX,
+    .write_request = write_wrapped_request,
+    .write_answer = write_wrapped_answer,
+    .write_event = write_wrapped_event,
+    .next = next_wrapped,
 };

@@ -7,32 +7,49 @@
 #include <unistd.h>
 
 #include "bench/load/exchange.h"
+#include "bench/load/tls.h"
 
 // The envelope of a body is small against this, however long names and ids are.
 enum { ENVELOPE_BYTES = 512 };
 
 static void name_link(const struct load *load, struct load_link *link) {
-    bool alike = load->plan.events || (link->role == LOAD_ANSWERS && load->plan.wire->server_picks_target);
-    const char *kind = load->plan.events ? "topic" : link->role == LOAD_ANSWERS ? "target" : "source";
+    bool idles = link->role == LOAD_IDLES;
+    bool alike =
+        (load->plan.events && !idles) || (link->role == LOAD_ANSWERS && load->plan.wire->server_picks_target);
+    const char *kind = idles                        ? "idle"
+                       : load->plan.events          ? "topic"
+                       : link->role == LOAD_ANSWERS ? "target"
+                                                    : "source";
     link->name.bytes = (uint32_t)snprintf(link->name.text, sizeof link->name.text, "bench-%s-%d-%u", kind,
                                           (int)getpid(), alike ? 0 : link->link.index);
 }
 
 static int greet(struct load *load, struct load_link *link) {
-    struct load_greeting greeting = {
-        .at = load->plan.at, .name = &link->name, .role = link->role, .plain_inbox = load->plan.plain_inbox};
-    int socket = load->plan.wire->greet(&greeting);
+    bool elsewhere = load_is_source(link) && load->plan.source_at != NULL;
+    struct load_greeting greeting = {.at = elsewhere ? load->plan.source_at : load->plan.at,
+                                     .name = &link->name,
+                                     .role = link->role,
+                                     .ssl = &link->link.ssl,
+                                     .plain_inbox = load->plan.plain_inbox};
+    int socket = link->wire->greet(&greeting);
     if (socket < 0) {
         return socket;
     }
     link->link.socket = socket;
     load->opened++;
-    return 0;
+    return link->link.ssl == NULL || load_tls_begin(link->link.ssl) ? 0 : -ENOMEM;
+}
+
+static const struct load_wire *source_wire(const struct load_plan *plan) {
+    return plan->source_wire != NULL     ? plan->source_wire
+           : plan->wire->sources != NULL ? plan->wire->sources
+                                         : plan->wire;
 }
 
 static int open_link(struct load *load, uint32_t index, enum load_role role, bool reads) {
     struct load_link *link = &load->table[index];
     link->role = role;
+    link->wire = load_is_source(link) ? source_wire(&load->plan) : load->plan.wire;
     link->next_id = link->expected = 1;
     link->next_target = index % load->plan.targets; // the sources don't all begin at one target
     name_link(load, link);
@@ -50,8 +67,9 @@ static int open_link(struct load *load, uint32_t index, enum load_role role, boo
 }
 
 static bool can_exchange(const struct load_plan *plan) {
-    const struct load_wire *wire = plan->wire;
-    return plan->events ? wire->write_event != NULL : wire->write_request != NULL;
+    const struct load_wire *source = source_wire(plan), *target = plan->wire;
+    bool answers = target->write_answer != NULL || (target == source && target->server_picks_target);
+    return plan->events ? source->write_event != NULL : source->write_request != NULL && answers;
 }
 
 static int make_table(struct load *load) {
@@ -76,7 +94,8 @@ static int make_table(struct load *load) {
 int load_open(struct load *load, const struct load_plan *plan, const char **why) {
     *load = (struct load){.plan = *plan};
     load->exchange = plan->events ? &load_exchange_events : &load_exchange_requests;
-    load->message_bytes_max = plan->body.bytes + plan->wire->wrap_bytes_max + ENVELOPE_BYTES;
+    size_t own = plan->wire->wrap_bytes_max, sources = source_wire(plan)->wrap_bytes_max;
+    load->message_bytes_max = plan->body.bytes + (own > sources ? own : sources) + ENVELOPE_BYTES;
     if (!can_exchange(plan)) {
         *why = "the protocol has no such exchange";
         return -EOPNOTSUPP;

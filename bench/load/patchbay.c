@@ -1,21 +1,22 @@
-// The load in patchbay's own protocol: agent/request and event (HugAI v2
-// messages, 3.3 and 3.5) in Content-Length frames.
+// The load in patchbay's own protocol: agent/request and event (HugAI v2 messages, 3.3 and 3.5), in
+// Content-Length frames and in lines.
 // It goes well: frames come with a header block of the one canonical field, which is read by comparison. It
-// fails: any other block is left to the strict scanner, and what that refuses is broken.
+// fails: any other block is left to the strict scanner, and what that refuses is broken, as is a line with
+// nothing in it.
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "bench/load/wire.h"
+#include "bench/load/patchbay.h"
 #include "core/base/text.h"
+#include "core/wire/frame.h"
 #include "tools/client.h"
 
 static const char length_field[] = "Content-Length: ";
 enum { LENGTH_FIELD_BYTES = sizeof length_field - 1, HEADER_DIGITS_MAX = 10 };
 
-// What each role asks the hub for before it begins. Who asks registers too: its requests name it as their
-// sourceAgent, which strict validation looks up.
-static const char *first_request(const struct load_greeting *greeting, char *params, size_t capacity) {
+const char *load_first_request(const struct load_greeting *greeting, char params[LOAD_PARAMS_BYTES_MAX]) {
+    const size_t capacity = LOAD_PARAMS_BYTES_MAX;
     const char *name = greeting->name->text;
     switch (greeting->role) {
     case LOAD_ASKS:
@@ -41,8 +42,8 @@ static int greet(const struct load_greeting *greeting) {
     if (error < 0) {
         return error;
     }
-    char params[LOAD_NAME_BYTES_MAX + 96];
-    const char *method = first_request(greeting, params, sizeof params);
+    char params[LOAD_PARAMS_BYTES_MAX];
+    const char *method = load_first_request(greeting, params);
     struct client_answer answer = {0};
     error = method == NULL ? 0 : client_call(&client, method, params, &answer);
     if (error == 0 && answer.refused) {
@@ -54,7 +55,7 @@ static int greet(const struct load_greeting *greeting) {
         client_close(&client);
         return error;
     }
-    return client_release(&client);
+    return client_release_secure(&client, greeting->ssl);
 }
 
 static uint8_t *write_header(uint8_t *out, size_t body_bytes) {
@@ -109,7 +110,7 @@ static enum load_step next(const uint8_t *in, size_t bytes, struct load_message 
         static const struct unit_limits limits = {.header_bytes_max = 64 * 1024, .body_bytes_max = 1U << 30};
         struct unit scan;
         unit_begin(&scan);
-        enum unit_result result = wire_framed.scan(&scan, in, bytes, &limits);
+        enum unit_result result = frame_scan(&scan, in, bytes, &limits);
         if (result != UNIT_WHOLE) {
             return result == UNIT_BAD ? LOAD_BROKEN : LOAD_PARTIAL;
         }
@@ -124,12 +125,59 @@ static enum load_step next(const uint8_t *in, size_t bytes, struct load_message 
     return LOAD_MESSAGE;
 }
 
+// --- Lines
+
+static size_t end_line(uint8_t *out, size_t body_bytes) {
+    out[body_bytes] = '\n';
+    return body_bytes + 1;
+}
+
+static size_t write_request_line(const struct load_body *body, const struct load_request *request,
+                                 uint8_t *out) {
+    load_request_write(body, request, out);
+    return end_line(out, load_request_bytes(body, request));
+}
+
+static size_t write_answer_line(const struct load_body *body, const struct load_message *asked,
+                                const struct load_parts *parts, uint8_t *out) {
+    (void)asked;
+    load_answer_write(body, parts, out);
+    return end_line(out, load_answer_bytes(body, parts->id_bytes));
+}
+
+static size_t write_event_line(const struct load_body *body, const struct load_event *event, uint8_t *out) {
+    load_event_write(body, event, out);
+    return end_line(out, load_event_bytes(body, event->topic));
+}
+
+static enum load_step next_line(const uint8_t *in, size_t bytes, struct load_message *message) {
+    const uint8_t *end = memchr(in, '\n', bytes);
+    if (end == NULL) {
+        return LOAD_PARTIAL;
+    }
+    size_t body_bytes = (size_t)(end - in);
+    *message = (struct load_message){.bytes = body_bytes + 1, .body = in, .body_bytes = body_bytes};
+    return body_bytes > 0 ? LOAD_MESSAGE : LOAD_BROKEN;
+}
+
 const struct load_wire load_wire_patchbay = {
     .name = "patchbay",
+    .is_hub = true,
     .greet = greet,
     .wrap_bytes_max = CLIENT_HEAD_BYTES_MAX,
     .write_request = write_request,
     .write_answer = write_answer,
     .write_event = write_event,
     .next = next,
+};
+
+const struct load_wire load_wire_lines = {
+    .name = "patchbay-lines",
+    .is_hub = true,
+    .greet = greet,
+    .wrap_bytes_max = 1,
+    .write_request = write_request_line,
+    .write_answer = write_answer_line,
+    .write_event = write_event_line,
+    .next = next_line,
 };

@@ -23,7 +23,7 @@ static void issue(struct load *load, struct load_link *source, uint64_t due_ns) 
         .plain_inbox = load->plan.plain_inbox,
     };
     memcpy(request.nonce, slot->nonce, LOAD_NONCE_BYTES);
-    size_t bytes = load->plan.wire->write_request(&load->plan.body, &request, out);
+    size_t bytes = source->wire->write_request(&load->plan.body, &request, out);
     source->next_target = source->next_target + 1 == load->plan.targets ? 0 : source->next_target + 1;
     link_wrote(&load->links, &source->link, bytes);
 }
@@ -65,7 +65,7 @@ static void take_request(struct load *load, struct load_link *target, const stru
     uint8_t *out = load_room(load, target);
     if (out != NULL) {
         link_wrote(&load->links, &target->link,
-                   load->plan.wire->write_answer(&load->plan.body, message, &parts, out));
+                   target->wire->write_answer(&load->plan.body, message, &parts, out));
     }
 }
 

@@ -82,7 +82,7 @@ static int open_others(struct load *load, const struct load_settings *settings, 
 static void run_beside_hub(struct load *load, const struct load_settings *settings,
                            struct load_result *result) {
     struct client client;
-    bool asks = settings->plan.wire == &load_wire_patchbay && client_open(&client, settings->plan.at) == 0;
+    bool asks = settings->plan.wire->is_hub && client_open(&client, settings->plan.at) == 0;
     run(load, settings, asks ? &client : NULL, result);
     if (asks) {
         client_close(&client);

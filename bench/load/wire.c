@@ -4,7 +4,9 @@
 #include <string.h>
 
 static const struct load_wire *const wires[] = {
-    &load_wire_patchbay, &load_wire_nats, &load_wire_redis, &load_wire_mqtt, &load_wire_relay,
+    &load_wire_patchbay, &load_wire_lines,     &load_wire_nats,  &load_wire_nats_websocket,
+    &load_wire_nchan,    &load_wire_nchan_sse, &load_wire_redis, &load_wire_mqtt,
+    &load_wire_relay,    &load_wire_websocket, &load_wire_sse,   &load_wire_rpc,
 };
 
 const struct load_wire *load_wire_named(const char *name) {

@@ -3,6 +3,8 @@
 // comparison cost the generator about the same.
 #pragma once
 
+#include <openssl/types.h>
+
 #include "bench/load/body.h"
 
 enum load_role {
@@ -17,6 +19,7 @@ struct load_greeting {
     const char *at; // the server's URI, or HOST:PORT
     const struct load_name *name;
     enum load_role role;
+    SSL **ssl;        // where what is behind the socket goes, of a server that is spoken to over TLS
     bool plain_inbox; // NATS sources: one reply subject for all requests and not one each
 };
 
@@ -34,8 +37,11 @@ struct load_message {
 
 struct load_wire {
     const char *name;
+    bool is_hub; // spoken by patchbayd, which tells what it counts
     // Its targets can't be told apart by who sends: they all bear one name, and the server picks.
     bool server_picks_target;
+    // What sources speak whose targets speak this; NULL: the same.
+    const struct load_wire *sources;
     // Connects and says who this is, blocking; when it returns, the server has taken note of it. The socket,
     // or -errno; -EPROTO when the other side refused, which was then told on standard error.
     int (*greet)(const struct load_greeting *greeting);
@@ -50,8 +56,15 @@ struct load_wire {
     enum load_step (*next)(const uint8_t *in, size_t bytes, struct load_message *message);
 };
 
-extern const struct load_wire load_wire_patchbay;
+extern const struct load_wire load_wire_patchbay; // in frames
+extern const struct load_wire load_wire_lines;    // the same in lines
+extern const struct load_wire load_wire_websocket;
+extern const struct load_wire load_wire_sse; // events alone, published over WebSocket
+extern const struct load_wire load_wire_rpc; // requests alone, posted over HTTP, to a hub or another server
 extern const struct load_wire load_wire_nats;
+extern const struct load_wire load_wire_nats_websocket; // the same lines in its messages
+extern const struct load_wire load_wire_nchan;          // over WebSocket
+extern const struct load_wire load_wire_nchan_sse;      // to EventSource, published over WebSocket
 extern const struct load_wire load_wire_redis;
 extern const struct load_wire load_wire_mqtt;
 extern const struct load_wire load_wire_relay;

@@ -12,9 +12,16 @@ struct home {
     uint64_t connection;
     struct list agents;  // struct agent.by_home
     struct list pending; // struct pending.by_target: this shard's requests that it owes
+    struct list streams; // of HCS sessions that live on this shard and that it produces
     struct list link;    // of the table's homes in one hash chain
     uint64_t kept_bytes; // of its agents
+    uint64_t told;       // the last notification that went to all who name it (agents.tellings)
 };
+
+// What the router knows of an agent that is a program which the hub keeps running, and of whoever has registered
+// one.
+struct child_record;
+struct user;
 
 struct agent {
     struct home *home;
@@ -28,7 +35,19 @@ struct agent {
     size_t membership_count;
     struct subscription **subscriptions; // that its capabilities are a reason for
     size_t subscription_count;
-    uint64_t kept_bytes; // what it takes, on all shards for which it was judged
+    uint64_t kept_bytes;              // what it takes, on all shards for which it was judged
+    const struct child_record *child; // NULL: it is none; else it stays with its home
+    const struct user *owner;         // or NULL
+    struct capabilities *answer;      // to its initialize, of which it offers what its buttons name; or NULL
+    uint32_t pool_bytes; // of its id: the name that it shares with other instances; 0: it is the only one
+    bool hermes;         // it is told of closed windows
+    bool resting;        // it isn't running now: what is for it alone waits
+    bool absent;         // it won't run again: nobody finds it
     size_t id_bytes;
     char id[];
 };
+
+// Whether it is none, but stands for those on other hubs.
+static inline bool agent_is_link(const struct agent *agent) {
+    return agent->absent && !agent->child;
+}

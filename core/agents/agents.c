@@ -54,10 +54,11 @@ static struct home *home_at(struct agents *agents, uint64_t connection) {
     home = kept_take(agents->kept, sizeof *home);
     if (!home)
         return NULL;
-    home->kept_bytes = 0;
+    home->kept_bytes = home->told = 0;
     home->connection = connection;
     list_init(&home->agents);
     list_init(&home->pending);
+    list_init(&home->streams);
     list_append(agents_chain_of(agents, connection), &home->link);
     return home;
 }
@@ -69,6 +70,7 @@ static void agent_free(struct agents *agents, struct agent *agent) {
     topics_leave(&agents->topics, agent);
     groups_leave(&agents->groups, agent);
     capabilities_drop(agents->kept, agent->capabilities);
+    capabilities_drop(agents->kept, agent->answer);
     kept_give(agents->kept, agent);
 }
 
@@ -79,6 +81,13 @@ static struct agent *agent_make(struct agents *agents, const struct agent_offer 
         return NULL;
     agent->capabilities = capabilities_hold(offer->capabilities);
     agent->governance = offer->governance;
+    agent->child = offer->child;
+    agent->owner = offer->owner;
+    agent->answer = offer->answer ? capabilities_hold(offer->answer) : NULL;
+    agent->pool_bytes = offer->pool_bytes;
+    agent->hermes = offer->hermes;
+    agent->resting = offer->resting;
+    agent->absent = offer->absent;
     agent->serial = offer->serial;
     agent->connected_since_ms = offer->connected_since_ms;
     agent->id_bytes = offer->id_bytes;
@@ -95,6 +104,7 @@ static void agents_take_out(struct agents *agents, struct agent *agent) {
     list_remove(&agent->link);
     agent->home->kept_bytes -= agent->kept_bytes;
     agents->count--;
+    agents->changes++;
     agent_free(agents, agent);
 }
 
@@ -105,18 +115,32 @@ static void shrink(struct agents *agents) {
 }
 
 static void drop_home_if_idle(struct agents *agents, struct home *home) {
-    if (!list_empty(&home->agents) || !list_empty(&home->pending))
+    if (!list_empty(&home->agents) || !list_empty(&home->pending) || !list_empty(&home->streams))
         return;
     assert(home->kept_bytes == 0);
     list_remove(&home->link);
     kept_give(agents->kept, home);
 }
 
+// A child that says anew what it offers is still one.
+static void keep_child(struct agent *agent, struct agent *old) {
+    if (agent->child || !old->child)
+        return;
+    agent->child = old->child;
+    agent->pool_bytes = old->pool_bytes;
+    agent->hermes = old->hermes;
+    agent->resting = old->resting;
+    agent->answer = old->answer;
+    old->answer = NULL;
+}
+
 // There is room for its id.
 static void take_place(struct agents *agents, struct agent *agent, struct agent *old) {
     assert(agent->home && agent != old);
-    if (old && old->home == agent->home)
+    if (old && old->home == agent->home) {
         agent->connected_since_ms = old->connected_since_ms;
+        keep_child(agent, old);
+    }
     if (old)
         agents_take_out(agents, old);
     names_add(&agents->by_id, agent->id, agent->id_bytes, agent);
@@ -124,6 +148,7 @@ static void take_place(struct agents *agents, struct agent *agent, struct agent 
     list_append(&agents->all, &agent->link);
     agent->home->kept_bytes += agent->kept_bytes;
     agents->count++;
+    agents->changes++;
     assert(agents->count == agents->by_id.count);
 }
 
@@ -189,7 +214,8 @@ void agents_silence_home(struct agents *agents, struct home *home) {
 }
 
 void agents_remove_home(struct agents *agents, struct home *home) {
-    assert(list_empty(&home->pending) && agents_home(agents, home->connection) == home);
+    assert(list_empty(&home->pending) && list_empty(&home->streams) &&
+           agents_home(agents, home->connection) == home);
     while (!list_empty(&home->agents))
         agents_remove(agents, list_entry(home->agents.next, struct agent, by_home));
     assert(home->kept_bytes == 0);

@@ -28,7 +28,9 @@ struct agents {
     struct list homes[HOME_CHAINS]; // by connection
     uint64_t multiplier;            // secret: of their hash
     size_t count;
+    uint64_t changes;  // of who is there, and offers what
     uint64_t serials;  // of registrations, that whoever counts them has given out
+    uint64_t tellings; // of notifications to all who name them: whoever tells them counts up
     struct kept *kept; // the account that they are kept on
 };
 
@@ -40,6 +42,11 @@ struct agent_offer {
     size_t id_bytes;
     struct capabilities *capabilities; // the agent takes a reference of its own
     enum governance governance;
+    const struct child_record *child; // as in struct agent, as those below
+    const struct user *owner;
+    struct capabilities *answer; // likewise a reference of its own
+    uint32_t pool_bytes;
+    bool hermes, resting, absent;
     uint64_t connected_since_ms;
     uint64_t serial;
     // For so many shards, which will keep the same, it is judged whether there is room, and whether the

@@ -8,6 +8,11 @@
 #include "core/json/json.h"
 #include "core/json/listing.h"
 
+enum {
+    RESTING_LOAD = 1 << 30,
+    SEVERAL = 16, // about as many lines of memory as a processor fetches at a time
+};
+
 struct member {
     struct agent *agent; // NULL: it has left
     size_t membership;   // which of the agent's this is
@@ -87,8 +92,8 @@ static bool groups_make_room(struct groups *groups, struct group *group, struct 
     return true;
 }
 
-static bool join(struct groups *groups, struct agent *agent, enum group_kind kind, const char *name,
-                 size_t bytes) {
+static bool join_group(struct groups *groups, struct agent *agent, enum group_kind kind, const char *name,
+                       size_t bytes) {
     struct group *group = groups_named(groups, kind, name, bytes);
     if (!group)
         group = groups_make(groups, kind, name, bytes);
@@ -126,7 +131,7 @@ static void close_gaps(struct group *group) {
 
 // Who leaves leaves a gap, until there are more of them than members: so leaving a large group costs no more
 // than a small one, and neither order nor turn change for those who stay.
-static void leave(struct groups *groups, const struct membership *membership) {
+static void leave_group(struct groups *groups, const struct membership *membership) {
     struct group *group = membership->group;
     assert(group->count > 0 && membership->at < group->used && group->members[membership->at].agent);
     group->members[membership->at].agent = NULL;
@@ -139,21 +144,112 @@ static void leave(struct groups *groups, const struct membership *membership) {
 // --- What capabilities say
 
 // Joins the group that a string names.
-static bool join_string(struct groups *groups, struct agent *agent, enum group_kind kind,
+static bool join_string(struct groups *groups, struct agent *agent, enum group_kind kind, const uint8_t *text,
                         struct span string) {
     char name[METHOD_BYTES_MAX];
-    size_t bytes = json_string_decode(agent->capabilities->text, string, name, sizeof name);
-    return bytes == SIZE_MAX || join(groups, agent, kind, name, bytes);
+    size_t bytes = json_string_decode(text, string, name, sizeof name);
+    return bytes == SIZE_MAX || join_group(groups, agent, kind, name, bytes);
+}
+
+// Names that are looked up together.
+struct several {
+    unsigned count;
+    size_t bytes[SEVERAL];
+    char names[SEVERAL][METHOD_BYTES_MAX];
+};
+
+static void groups_expect(const struct names *names, const struct several *several) {
+    uint64_t hashes[SEVERAL];
+    assert(several->count <= SEVERAL);
+    for (unsigned index = 0; index < several->count; index++)
+        hashes[index] = names_expect(names, several->names[index], several->bytes[index]);
+    for (unsigned index = 0; index < several->count; index++)
+        names_expect_key(names, hashes[index]);
+}
+
+static bool join_several(struct groups *groups, struct agent *agent, enum group_kind kind,
+                         struct several *several) {
+    groups_expect(&groups->by_name[kind], several);
+    for (unsigned index = 0; index < several->count; index++)
+        if (!join_group(groups, agent, kind, several->names[index], several->bytes[index]))
+            return false;
+    several->count = 0;
+    return true;
 }
 
 // Joins a group for each name that is listed.
 static bool join_listed(struct groups *groups, struct agent *agent, enum group_kind kind, struct span list) {
+    const uint8_t *text = agent->capabilities->text;
     struct listing listing;
-    listing_begin(&listing, agent->capabilities->text, list);
-    for (struct span name; listing_next(&listing, &name);)
-        if (!join_string(groups, agent, kind, name))
+    struct several several; // not all of it: it is large
+    several.count = 0;
+    listing_begin(&listing, text, list);
+    for (struct span name; listing_next(&listing, &name);) {
+        size_t bytes = json_string_decode(text, name, several.names[several.count], METHOD_BYTES_MAX);
+        if (bytes == SIZE_MAX)
+            continue;
+        several.bytes[several.count++] = bytes;
+        if (several.count == SEVERAL && !join_several(groups, agent, kind, &several))
             return false;
+    }
+    return join_several(groups, agent, kind, &several);
+}
+
+// Joins a group for each notification that is named by an object of its own. One that is named twice has been
+// joined, but another one may have been joined since.
+static bool join_notices(struct groups *groups, struct agent *agent, struct json_item events) {
+    const uint8_t *text = agent->capabilities->text;
+    struct json_walk walk;
+    if (events.type != JSON_ARRAY)
+        return true;
+    json_walk_begin(&walk, text, events.value);
+    for (struct json_item item; json_next(&walk, &item) == JSON_ITEM;) {
+        struct json_item name = {0};
+        if (item.type == JSON_OBJECT)
+            name = json_member(text, item.value, "name");
+        if (name.type == JSON_STRING && name.value.bytes > 2 &&
+            !join_string(groups, agent, GROUP_NOTICE, text, name.value))
+            return false;
+    }
     return true;
+}
+
+// Joins a group for the command of each of the buttons, an array of objects.
+static bool join_buttons(struct groups *groups, struct agent *agent, const uint8_t *text,
+                         struct json_item buttons) {
+    struct json_walk walk;
+    if (buttons.type != JSON_ARRAY)
+        return true;
+    json_walk_begin(&walk, text, buttons.value);
+    for (struct json_item item; json_next(&walk, &item) == JSON_ITEM;) {
+        struct json_item command = {0};
+        if (item.type == JSON_OBJECT)
+            command = json_member(text, item.value, "command");
+        if (command.type == JSON_STRING && command.value.bytes > 2 &&
+            !join_string(groups, agent, GROUP_COMMAND, text, command.value))
+            return false;
+    }
+    return true;
+}
+
+// What a child offers besides, by its kind and by its answer to initialize.
+static bool join_as_child(struct groups *groups, struct agent *agent) {
+    if (agent->pool_bytes && !agent->absent &&
+        !join_group(groups, agent, GROUP_POOL, agent->id, agent->pool_bytes))
+        return false;
+    static const char closed[] = "window/closed";
+    const uint8_t *text = agent->capabilities->text;
+    struct json_item buttons = json_member(text, capabilities_span(agent->capabilities), "toolbarButtons");
+    if (!agent->hermes)
+        return true;
+    if (!join_group(groups, agent, GROUP_NOTICE, closed, sizeof closed - 1) ||
+        !join_buttons(groups, agent, text, buttons))
+        return false;
+    if (!agent->answer)
+        return true;
+    text = agent->answer->text;
+    return join_buttons(groups, agent, text,
+                        json_member(text, capabilities_span(agent->answer), "toolbarButtons"));
 }
 
 bool groups_join(struct groups *groups, struct agent *agent) {
@@ -162,8 +258,10 @@ bool groups_join(struct groups *groups, struct agent *agent) {
         const char *member;
         enum group_kind kind;
         bool object; // an object lists too
-    } lists[] = {
-        {"methods", GROUP_METHOD, true}, {"tools", GROUP_TOOL, true}, {"tasks", GROUP_CAPABILITY, false}};
+    } lists[] = {{"methods", GROUP_METHOD, true},
+                 {"tools", GROUP_TOOL, true},
+                 {"commands", GROUP_COMMAND, true},
+                 {"tasks", GROUP_CAPABILITY, false}};
     const uint8_t *text = agent->capabilities->text;
     struct span all = capabilities_span(agent->capabilities);
     if (!join_listed(groups, agent, GROUP_CAPABILITY, all))
@@ -174,13 +272,13 @@ bool groups_join(struct groups *groups, struct agent *agent) {
         if (listing && !join_listed(groups, agent, lists[index].kind, list.value))
             return false;
     }
-    return true;
+    return join_notices(groups, agent, json_member(text, all, "events")) && join_as_child(groups, agent);
 }
 
 void groups_leave(struct groups *groups, struct agent *agent) {
     assert(agent->memberships || agent->membership_count == 0);
     for (size_t index = 0; index < agent->membership_count; index++)
-        leave(groups, &agent->memberships[index]);
+        leave_group(groups, &agent->memberships[index]);
     kept_give(groups->kept, agent->memberships);
     agent->memberships = NULL;
     agent->membership_count = 0;
@@ -193,14 +291,21 @@ void groups_shrink(struct groups *groups) {
 
 // --- Asking
 
+const char *membership_name(const struct membership *membership, enum group_kind *kind, size_t *bytes) {
+    assert(membership->group && membership->group->count > 0);
+    *kind = membership->group->kind;
+    *bytes = membership->group->name_bytes;
+    return membership->group->name;
+}
+
 const struct group *groups_find(const struct groups *groups, enum group_kind kind, const char *name,
                                 size_t bytes) {
     return groups_named(groups, kind, name, bytes);
 }
 
-const struct agent *group_next(const struct group *group, size_t *at) {
+struct agent *group_next(const struct group *group, size_t *at) {
     assert(*at <= group->used);
-    const struct agent *agent = NULL;
+    struct agent *agent = NULL;
     while (!agent && *at < group->used)
         agent = group->members[(*at)++].agent;
     return agent;
@@ -216,7 +321,8 @@ struct agent *groups_choose(struct groups *groups, enum group_kind kind, const c
     for (size_t step = 0; group && step < group->used; step++) {
         size_t index = (group->turn + step) % group->used;
         struct agent *agent = group->members[index].agent;
-        if (!agent || agent->home->connection == wanted->but)
+        if (!agent || agent->home->connection == wanted->but ||
+            (wanted->reaches && !wanted->reaches(wanted->reaching, agent)))
             continue;
         if (agent->governance < wanted->level) {
             if (!nearest || agent->governance > nearest->governance)
@@ -225,6 +331,8 @@ struct agent *groups_choose(struct groups *groups, enum group_kind kind, const c
         }
         assert(agent->memberships[group->members[index].membership].group == group);
         uint32_t owed = load(context, agent->home->connection);
+        if (agent->resting) // who runs comes first
+            owed += RESTING_LOAD;
         if (!best || owed < best_load) {
             best = agent;
             best_load = owed;

@@ -25,6 +25,9 @@ enum group_kind {
                   // null, 0 or ""
     GROUP_CAPABILITY, // likewise in the capabilities themselves, or an element of their `tasks`
     GROUP_TOOL,       // `tools` lists it
+    GROUP_COMMAND,    // `commands` lists it
+    GROUP_POOL,       // it is one of the instances of this child
+    GROUP_NOTICE,     // an element of the array `events` is an object of which it is the `name`
     GROUP_KINDS,
 };
 
@@ -47,14 +50,21 @@ void groups_shrink(struct groups *groups);
 const struct group *groups_find(const struct groups *groups, enum group_kind kind, const char *name,
                                 size_t bytes);
 // Its next member, longest there first, and NULL at the end; *at begins as 0.
-const struct agent *group_next(const struct group *group, size_t *at);
+struct agent *group_next(const struct group *group, size_t *at);
+
+// The name of a group that an agent is a member of, and its kind; not terminated.
+const char *membership_name(const struct membership *membership, enum group_kind *kind, size_t *bytes);
 
 // How many requests a connection's agents owe, over all shards.
 typedef uint32_t groups_load(const void *context, uint64_t connection);
-// Who is asked for: members that aren't on the connection `but` and support the level.
+// Whether whoever asks may reach an agent. NULL in place of such a function: it may reach all.
+typedef bool groups_reaches(const void *context, const struct agent *agent);
+// Who is asked for: members that aren't on the connection `but`, may be reached, and support the level.
 struct wanted_member {
     uint64_t but;
     enum governance level;
+    groups_reaches *reaches;
+    const void *reaching; // its context
 };
 // The one of those that owes least, ties in turn. If none supports the level, the one that comes nearest to
 // it; NULL when there is none at all.

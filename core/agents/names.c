@@ -15,7 +15,8 @@ void names_deinit(struct names *names) {
 }
 
 // The key's entry, or the free one where it would go. There is always a free one.
-static struct name_entry *probe(const struct names *names, uint64_t hash, const char *key, size_t key_bytes) {
+static struct name_entry *probe_for(const struct names *names, uint64_t hash, const char *key,
+                                    size_t key_bytes) {
     assert((names->capacity & (names->capacity - 1)) == 0 && names->count < names->capacity);
     for (size_t index = hash & (names->capacity - 1);; index = (index + 1) & (names->capacity - 1)) {
         struct name_entry *entry = &names->entries[index];
@@ -26,16 +27,38 @@ static struct name_entry *probe(const struct names *names, uint64_t hash, const 
     }
 }
 
-static struct name_entry *find(const struct names *names, const char *key, size_t key_bytes) {
+static struct name_entry *find_entry(const struct names *names, const char *key, size_t key_bytes) {
     assert(key && names->count <= names->capacity);
     if (names->count == 0)
         return NULL;
-    struct name_entry *entry = probe(names, siphash_table(&names->hash_key, key, key_bytes), key, key_bytes);
+    struct name_entry *entry =
+        probe_for(names, siphash_table(&names->hash_key, key, key_bytes), key, key_bytes);
     return entry->key ? entry : NULL;
 }
 
+uint64_t names_expect(const struct names *names, const char *key, size_t key_bytes) {
+    if (names->count == 0)
+        return 0;
+    uint64_t hash = siphash_table(&names->hash_key, key, key_bytes);
+    assert((names->capacity & (names->capacity - 1)) == 0);
+    __builtin_prefetch(&names->entries[hash & (names->capacity - 1)]);
+    return hash;
+}
+
+void names_expect_key(const struct names *names, uint64_t hash) {
+    assert(names->count < names->capacity || names->count == 0);
+    for (size_t index = hash; names->count > 0; index++) {
+        const struct name_entry *entry = &names->entries[index & (names->capacity - 1)];
+        if (entry->key && entry->hash != hash)
+            continue;
+        if (entry->key)
+            __builtin_prefetch(entry->key);
+        return;
+    }
+}
+
 void *names_get(const struct names *names, const char *key, size_t key_bytes) {
-    struct name_entry *entry = find(names, key, key_bytes);
+    struct name_entry *entry = find_entry(names, key, key_bytes);
     return entry ? entry->value : NULL;
 }
 
@@ -49,7 +72,7 @@ static bool rehash(struct names *names, size_t capacity) {
     for (size_t index = 0; index < names->capacity; index++) {
         struct name_entry *entry = &names->entries[index];
         if (entry->key)
-            *probe(&other, entry->hash, entry->key, entry->key_bytes) = *entry;
+            *probe_for(&other, entry->hash, entry->key, entry->key_bytes) = *entry;
     }
     kept_give(names->kept, names->entries);
     *names = other;
@@ -84,7 +107,7 @@ bool names_add(struct names *names, const char *key, size_t key_bytes, void *val
     if (!names_reserve(names))
         return false;
     uint64_t hash = siphash_table(&names->hash_key, key, key_bytes);
-    struct name_entry *entry = probe(names, hash, key, key_bytes);
+    struct name_entry *entry = probe_for(names, hash, key, key_bytes);
     assert(!entry->key);
     *entry = (struct name_entry){.hash = hash, .key = key, .key_bytes = key_bytes, .value = value};
     names->count++;
@@ -94,7 +117,7 @@ bool names_add(struct names *names, const char *key, size_t key_bytes, void *val
 // Closes the gap by moving back each entry of the run behind it that could stand there (Knuth, volume 3, 6.4,
 // algorithm R).
 void names_remove(struct names *names, const char *key, size_t key_bytes) {
-    struct name_entry *gap = find(names, key, key_bytes);
+    struct name_entry *gap = find_entry(names, key, key_bytes);
     if (!gap)
         return;
     size_t mask = names->capacity - 1;

@@ -27,6 +27,10 @@ struct names {
 
 void names_init(struct names *names, const struct siphash_key *hash_key, struct kept *kept);
 void names_deinit(struct names *names);
+// Where many keys are looked up one after the other, each waits for memory, unless it has been asked for: names_expect
+// for what names_get looks at first, and with the hash that it returns names_expect_key for what that leads to.
+uint64_t names_expect(const struct names *names, const char *key, size_t key_bytes);
+void names_expect_key(const struct names *names, uint64_t hash);
 // What the key leads to, or NULL.
 void *names_get(const struct names *names, const char *key, size_t key_bytes);
 // Makes room for one more key, so that adding it can't fail. False when memory, or the bound of what is kept,

@@ -13,7 +13,8 @@ struct asking {
 
 static struct agent *choose(const struct asking *asking, enum group_kind kind, const char *name,
                             size_t bytes) {
-    struct wanted_member wanted = {asking->message->source, asking->message->required};
+    const struct rules_message *message = asking->message;
+    struct wanted_member wanted = {message->source, message->required, message->reaches, message->reaching};
     return groups_choose(&asking->agents->groups, kind, name, bytes, &wanted, asking->load, asking->context);
 }
 
@@ -39,8 +40,20 @@ bool rules_read_approver(const struct rules_message *message) {
     return method_is(message, "governance/approval");
 }
 
+bool rules_read_command(const struct rules_message *message) {
+    return method_is(message, "command/execute");
+}
+
 bool rules_is_event(const struct rules_message *message) {
     return !message->target.given && method_is(message, "event");
+}
+
+// One of a pool has no name of its own that anybody could say: the pool has one.
+static struct agent *named(const struct asking *asking, const struct rules_field *name) {
+    struct agent *agent = agents_find(asking->agents, name->text, name->bytes);
+    if (!agent || !agent->pool_bytes)
+        return agent && agent->absent ? NULL : agent;
+    return agent->pool_bytes == name->bytes ? choose(asking, GROUP_POOL, name->text, name->bytes) : NULL;
 }
 
 static struct rules_verdict by_target(const struct asking *asking) {
@@ -53,7 +66,8 @@ static struct rules_verdict by_target(const struct asking *asking) {
     if (target->bytes && target->text[0] == '@')
         return give(choose(asking, GROUP_CAPABILITY, target->text + 1, target->bytes - 1),
                     ERROR_AGENT_NOT_FOUND);
-    return give(agents_find(asking->agents, target->text, target->bytes), ERROR_AGENT_NOT_FOUND);
+    struct agent *agent = named(asking, target);
+    return give(agent && !agent->absent ? agent : NULL, ERROR_AGENT_NOT_FOUND);
 }
 
 static struct rules_verdict by_tool(const struct asking *asking) {
@@ -66,10 +80,12 @@ static struct rules_verdict by_tool(const struct asking *asking) {
 
 static struct rules_verdict by_method(const struct asking *asking) {
     const struct rules_message *message = asking->message;
-    const struct rules_field *approver = &message->approver;
+    const struct rules_field *approver = &message->approver, *command = &message->command;
     struct agent *agent = NULL;
     if (rules_read_approver(message) && approver->text)
-        agent = agents_find(asking->agents, approver->text, approver->bytes);
+        agent = named(asking, approver);
+    if (rules_read_command(message) && command->text)
+        agent = choose(asking, GROUP_COMMAND, command->text, command->bytes);
     if (!agent && message->method)
         agent = choose(asking, GROUP_METHOD, message->method, message->method_bytes);
     return give(agent, ERROR_METHOD_NOT_FOUND);

@@ -4,8 +4,9 @@
 //   1. params.targetAgent names an agent → that agent, whatever the method is; unknown: agent not found
 //   2. params.targetAgent is @NAME → one of the agents with that capability; none: agent not found
 //   3. tool/integration → one of the agents that offer params.tool; none: tool integration error
-//   4. governance/approval → the agent that params.approver names, if there is one; else rule 5
-//   5. any other method → one of the agents whose capabilities.methods lists it; none: method not found
+//   4. governance/approval → the agent that params.approver names, if there is one; else rule 6
+//   5. command/execute → one of the agents whose capabilities.commands lists params.command; none: rule 6
+//   6. any other method → one of the agents whose capabilities.methods lists it; none: method not found
 //
 // "One of" is, of those that support the governance level that the message requires, the one that owes least,
 // ties in turn, and never one on the source's own connection. An agent that supports less doesn't get it:
@@ -29,8 +30,11 @@ struct rules_message {
     struct rules_field target;
     struct rules_field tool;     // read for tool/integration alone
     struct rules_field approver; // read for governance/approval alone
+    struct rules_field command;  // read for command/execute alone
     enum governance required;    // by the header block; GOVERNANCE_AUTONOMOUS requires nothing
     uint64_t source;             // connection
+    groups_reaches *reaches;     // of groups: who may be reached; NULL: all
+    const void *reaching;        // its context
 };
 
 struct rules_verdict {
@@ -39,9 +43,10 @@ struct rules_verdict {
     const char *field;   // with ERROR_INVALID_PARAMS: which isn't a string
 };
 
-// Whether `method` is the one whose rule reads params.tool, or params.approver.
+// Whether `method` is the one whose rule reads params.tool, params.approver, or params.command.
 bool rules_read_tool(const struct rules_message *message);
 bool rules_read_approver(const struct rules_message *message);
+bool rules_read_command(const struct rules_message *message);
 // Whether it is an event, which goes to all who subscribed to params.event (core/agents/topics.h) and not to
 // one agent: `event` without a targetAgent. rules_route isn't asked then.
 bool rules_is_event(const struct rules_message *message);

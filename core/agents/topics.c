@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/agents/agent.h"
+#include "core/agents/demand.h"
 #include "core/json/listing.h"
 
 static_assert(sizeof((struct subscription *)0)->key == 2 * sizeof(void *), "a key is compared by its bytes");
@@ -106,6 +107,8 @@ static struct subscription *subscription_make(struct topics *topics, struct topi
     list_append(&subscriber->subscriptions, &subscription->by_subscriber);
     subscriber->count++;
     topics->count++;
+    if (topics->demand)
+        demand_add(topics->demand, topic->name, topic->bytes);
     assert(topics->count == topics->pairs.count);
     return subscription;
 }
@@ -137,6 +140,8 @@ void topics_let_go(struct topics *topics, struct subscription *subscription) {
     list_remove(&subscription->by_subscriber);
     subscription->key.subscriber->count--;
     topics->count--;
+    if (topics->demand)
+        demand_remove(topics->demand, topic->name, topic->bytes);
     kept_give(topics->kept, subscription);
     topics_drop_if_empty(topics, topic);
 }

@@ -21,6 +21,7 @@
 #include "core/json/json.h"
 
 struct agent;
+struct demand;
 
 // A connection as it subscribes. It lies in its owner and stays where it is.
 struct subscriber {
@@ -55,8 +56,9 @@ struct topics {
     uint32_t prefix_count[EVENT_BYTES_MAX]; // of topics, by the length of the prefix
     uint32_t count;                         // of subscriptions
     uint64_t mark;
-    uint64_t stamp;    // of the last event: whoever offers it to subscribers counts up
-    struct kept *kept; // the account that they are kept on
+    uint64_t stamp;        // of the last event: whoever offers it to subscribers counts up
+    struct kept *kept;     // the account that they are kept on
+    struct demand *demand; // where they are counted with those of other shards; NULL: nowhere
 };
 
 void topics_init(struct topics *topics, const struct siphash_key *key, struct kept *kept);

@@ -141,7 +141,7 @@ static struct buffer *take_receive_buffer(struct buffer_pool *pool, enum budget_
     return buffer;
 }
 
-static struct buffer *take(struct buffer_pool *pool, uint32_t capacity, enum budget_use use) {
+static struct buffer *take_with_room(struct buffer_pool *pool, uint32_t capacity, enum budget_use use) {
     // One that happens to have a receive buffer's size would be taken for one when it comes home.
     if (capacity == RECEIVE_BUFFER_BYTES)
         return take_receive_buffer(pool, use);
@@ -156,7 +156,7 @@ struct buffer *buffer_take(struct buffer_pool *pool) {
 }
 
 struct buffer *buffer_take_sized(struct buffer_pool *pool, uint32_t capacity) {
-    return take(pool, capacity, BUDGET_PART);
+    return take_with_room(pool, capacity, BUDGET_PART);
 }
 
 static enum budget_use use_for_whole(uint32_t capacity) {
@@ -164,7 +164,7 @@ static enum budget_use use_for_whole(uint32_t capacity) {
 }
 
 struct buffer *buffer_take_large(struct buffer_pool *pool, uint32_t capacity) {
-    return take(pool, capacity, use_for_whole(capacity));
+    return take_with_room(pool, capacity, use_for_whole(capacity));
 }
 
 bool buffer_pool_can_take(const struct buffer_pool *pool) {

@@ -19,6 +19,27 @@ void limits_defaults(struct limits *limits) {
         .idle_timeout_ns = 0,
         .frame_timeout_ns = 10 * SECOND_NS,
         .drain_timeout_ns = 5 * SECOND_NS,
+        .sessions_max = 65536,
+        .session_history_bytes_max = 1024 * 1024,
+        .session_silence_ns = 30 * SECOND_NS,
+        .session_linger_ns = 60 * SECOND_NS,
+        .held_max = 1000,
+        .gate_wait_ns = 300 * SECOND_NS,
+    };
+}
+
+void turn_bounds_defaults(struct turn_bounds *bounds) {
+    *bounds = (struct turn_bounds){
+        .read_ns = SECOND_NS / 1000,
+        .share_ns = SECOND_NS / 4000,
+        .orders_ns = SECOND_NS / 2000,
+        .at_once = 16,
+        .sends = 4096,
+        .bytes = 24 * 1024 * 1024,
+        .patience_ns = SECOND_NS / 500,
+        .ahead_bytes = 256 * 1024,
+        .copies = 4,
+        .orders = 4,
     };
 }
 

@@ -48,6 +48,15 @@ enum {
     METHODS_PER_AGENT_MAX = 4096,
     SUBSCRIPTIONS_PER_CONNECTION_MAX = 1024,
 
+    // Requests that may wait for their turn on one connection of HTTP. The next one is refused.
+    HTTP_PIPELINED_MAX = 256,
+    HTTP_IDLE_MS = 75 * 1000,
+    // A WebSocket that has been silent for so long is asked for a sign, and given so long for it.
+    WEBSOCKET_SILENCE_MS = 25 * 1000,
+    WEBSOCKET_PONG_MS = 10 * 1000,
+    // A stream of events is never silent for longer.
+    SSE_SILENCE_MS = 15 * 1000,
+
     // Addresses that a hub serves.
     LISTENERS_MAX = 16,
 
@@ -59,6 +68,17 @@ enum {
 
     // Entries of the audit journal that one write gathers.
     JOURNAL_VECTORS_MAX = 1024,
+
+    // A chunk of HCS up to this size is copied for its session's history, so that it doesn't keep the buffer
+    // of its neighbours.
+    HISTORY_COPY_BYTES_MAX = 16 * 1024,
+    // A client of HCS that has taken nothing for so long has no say in whether its producer goes on.
+    STUCK_READER_MS = 10 * 1000,
+    // Names under which streams of one HCS session were opened over HTTP, that are remembered.
+    SESSION_VOICES_MAX = 1024,
+
+    // What somebody who decides on a held message may say of it.
+    GATE_FEEDBACK_BYTES_MAX = 4096,
 
     // Events that go out together when they lie side by side.
     EVENT_RUN_MAX = 128,
@@ -76,12 +96,35 @@ enum {
     STEADY_READER_MS = 5000,
     // After a framing error the connection is half-closed and read for this long, so that the answer arrives.
     LINGER_MS = 1000,
+    // From a connection's beginning to the end of its handshake, where it is secure.
+    HANDSHAKE_MS = 10 * 1000,
 };
 
 static_assert(HUB_ID_SHARD_BITS + HUB_ID_SLOT_BITS + HUB_ID_GENERATION_BITS == 53,
               "a hub id must survive a peer that keeps numbers as doubles");
 static_assert(COPY_BYTES_MAX * 4 <= RECEIVE_BUFFER_BYTES, "a copied frame fits a stage several times");
 static_assert((MAILBOX_MESSAGES & (MAILBOX_MESSAGES - 1)) == 0, "ring indices wrap by masking");
+
+// How much a turn of a shard does before it looks again at what has come. Nobody sets it but tests, which shrink it.
+struct turn_bounds {
+    // How much of a turn's time goes to reading what has come, and what of it is a peer's share: who takes more waits
+    // until others have had theirs (router/turn/arrivals.h). How much goes to orders to the registry.
+    uint64_t read_ns, share_ns, orders_ns;
+    // Of events that go to more subscribers than `at_once`, how many sends are under way at a time, and how much goes out
+    // in a turn: what then waits is sent in the turns that follow, and what is for one peer alone goes before it. Who
+    // takes longer than `patience_ns` for a send isn't waited for.
+    uint32_t at_once, sends, bytes;
+    uint64_t patience_ns;
+    // So many bytes of one peer's events may be queued for a receiver while others of its events are still being
+    // spread: enough for sends that are worth their making.
+    uint32_t ahead_bytes;
+    // Copies of events that another shard hasn't reported on, and orders to the registry that a peer has under way, from
+    // which on a peer that has had its share is read no further.
+    uint32_t copies, orders;
+};
+
+// Fills *bounds with what they are: some 0.5 to 1 ms for each part of a turn.
+void turn_bounds_defaults(struct turn_bounds *bounds);
 
 // What an operator may set. Bytes, counts and nanoseconds as the names say.
 struct limits {
@@ -98,6 +141,12 @@ struct limits {
     uint64_t idle_timeout_ns; // 0: off
     uint64_t frame_timeout_ns;
     uint64_t drain_timeout_ns;
+    uint32_t sessions_max;              // of HCS that live; as many on a shard that have ended
+    uint64_t session_history_bytes_max; // of chunks, a session
+    uint64_t session_silence_ns;
+    uint64_t session_linger_ns;
+    uint32_t held_max; // messages that wait for approval, of which a quarter may be one source's
+    uint64_t gate_wait_ns;
 };
 
 // Fills *limits with the documented defaults.

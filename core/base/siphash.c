@@ -41,16 +41,31 @@ static inline uint64_t word_at(const uint8_t *bytes) {
     return le64toh(word);
 }
 
-// The last word: what is left of the text, and its length in the highest byte.
-static inline uint64_t last_word(const uint8_t *rest, size_t bytes) {
-    uint64_t word = (uint64_t)bytes << 56;
-    for (size_t at = 0; at < bytes % 8; at++)
-        word |= (uint64_t)rest[at] << 8 * at;
-    return word;
+// Up to seven bytes, which may overlap where they are read.
+static inline uint64_t few_bytes_at(const uint8_t *bytes, size_t count) {
+    uint32_t low, high;
+    assert(count < 8);
+    if (count < 4)
+        return count ? bytes[0] | (uint64_t)bytes[count / 2] << 8 * (count / 2) |
+                           (uint64_t)bytes[count - 1] << 8 * (count - 1)
+                     : 0;
+    memcpy(&low, bytes, sizeof low);
+    memcpy(&high, bytes + count - sizeof high, sizeof high);
+    return le32toh(low) | (uint64_t)le32toh(high) << 8 * (count - sizeof high);
 }
 
-static inline struct state absorbed(const struct siphash_key *key, const void *text, size_t bytes,
-                                    uint64_t variant, unsigned rounds) {
+// The last word: what is left of the text, and its length in the highest byte.
+static inline uint64_t last_word(const uint8_t *rest, size_t bytes) {
+    size_t left = bytes % 8;
+    uint64_t length = (uint64_t)bytes << 56;
+    if (bytes < 8)
+        return length | few_bytes_at(rest, left);
+    return length | (left ? word_at(rest + left - 8) >> 8 * (8 - left) : 0);
+}
+
+// Inline for each number of rounds: a call with the state in memory takes as long as the hash of a name.
+static inline __attribute__((always_inline)) struct state
+absorbed(const struct siphash_key *key, const void *text, size_t bytes, uint64_t variant, unsigned rounds) {
     assert(text || bytes == 0);
     const uint8_t *at = text, *end = at + bytes / 8 * 8;
     struct state state = {

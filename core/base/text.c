@@ -1,6 +1,7 @@
 #include "core/base/text.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <string.h>
 
 #include "core/base/memory.h"
@@ -47,22 +48,54 @@ void text_put(struct text *text, const char *string) {
     text_add(text, string, strlen(string));
 }
 
-// Two digits a division: every forwarded message has a hub id and a length written by this.
+// Digits are made several at once, the first in the lowest byte: of a word whose halves are numbers of four digits the
+// pairs, of each pair the digits. A division is a product and a shift, which holds for numbers this small.
+static inline uint64_t digits_of_fours(uint64_t fours) {
+    assert((fours & UINT32_MAX) < 10000 && fours >> 32 < 10000);
+    uint64_t hundreds = fours * 10486 >> 20 & UINT64_C(0x0000007f0000007f);
+    uint64_t pairs = hundreds | (fours - hundreds * 100) << 16;
+    uint64_t tens = pairs * 103 >> 10 & UINT64_C(0x000f000f000f000f);
+    return tens | (pairs - tens * 10) << 8;
+}
+
+// Without the zeros before it; of zero one stays. Eight bytes are written, whatever it is.
+static inline size_t put_without_zeros(char *out, uint64_t digits) {
+    unsigned zeros = (unsigned)__builtin_ctzll(digits | UINT64_C(1) << 56) / 8;
+    uint64_t word = htole64((digits | UINT64_C(0x3030303030303030)) >> 8 * zeros);
+    memcpy(out, &word, sizeof word);
+    return 8 - zeros;
+}
+
+static inline void put_all_eight(char *out, uint64_t digits) {
+    uint64_t word = htole64(digits | UINT64_C(0x3030303030303030));
+    memcpy(out, &word, sizeof word);
+}
+
+#define EIGHT_DIGITS_END UINT64_C(100000000)
+
+static inline uint64_t fours_of(uint64_t number) {
+    assert(number < EIGHT_DIGITS_END);
+    return number / 10000 | number % 10000 << 32;
+}
+
+// The first nine to twelve digits of a number that has seventeen to twenty, as no hub id has.
+static size_t put_long(char *out, uint64_t number) {
+    size_t count = put_without_zeros(out, digits_of_fours(fours_of(number / EIGHT_DIGITS_END)));
+    put_all_eight(out + count, digits_of_fours(fours_of(number % EIGHT_DIGITS_END)));
+    return count + 8;
+}
+
+// Every forwarded message has a hub id and a length written by this.
 size_t text_digits(char *out, uint64_t number) {
-    static const char pairs[] =
-        "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
-        "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
-        "8081828384858687888990919293949596979899";
-    char digits[20];
-    size_t at = sizeof digits;
-    for (; number >= 100; number /= 100)
-        memcpy(digits + (at -= 2), pairs + number % 100 * 2, 2);
-    if (number >= 10)
-        memcpy(digits + (at -= 2), pairs + number * 2, 2);
-    else
-        digits[--at] = (char)('0' + number);
-    memcpy(out, digits + at, sizeof digits - at);
-    return sizeof digits - at;
+    if (number < 10000)
+        return put_without_zeros(out, digits_of_fours(number << 32));
+    if (number < EIGHT_DIGITS_END)
+        return put_without_zeros(out, digits_of_fours(fours_of(number)));
+    uint64_t first = number / EIGHT_DIGITS_END;
+    size_t count = first < EIGHT_DIGITS_END ? put_without_zeros(out, digits_of_fours(fours_of(first)))
+                                            : put_long(out, first);
+    put_all_eight(out + count, digits_of_fours(fours_of(number % EIGHT_DIGITS_END)));
+    return count + 8;
 }
 
 void text_number(struct text *text, int64_t number) {

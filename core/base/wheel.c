@@ -31,7 +31,7 @@ static void wheel_place(struct wheel *wheel, struct timer *timer) {
 void wheel_arm(struct wheel *wheel, struct timer *timer, uint64_t due_ms) {
     uint64_t horizon = wheel->now_ms + (UINT64_C(1) << (WHEEL_LEVELS * WHEEL_BITS)) - 1;
     list_remove(&timer->link);
-    timer->due_ms = due_ms < horizon ? due_ms : horizon;
+    timer->due_ms = (due_ms < horizon ? due_ms : horizon) & TIMER_DUE_MAX;
     wheel_place(wheel, timer);
 }
 

@@ -9,11 +9,13 @@
 
 enum { WHEEL_BITS = 6, WHEEL_SLOTS = 1 << WHEEL_BITS, WHEEL_LEVELS = 5 };
 
+#define TIMER_DUE_MAX ((UINT64_C(1) << 56) - 1) // milliseconds: two million years
+
 // Lies in whatever waits; owns nothing.
 struct timer {
     struct list link;
-    uint64_t due_ms;
-    uint8_t kind; // the owner's, to tell which of its objects this lies in
+    uint64_t due_ms : 56;
+    uint64_t kind : 8; // the owner's, to tell which of its objects this lies in
 };
 
 struct wheel {

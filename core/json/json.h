@@ -75,9 +75,10 @@ bool json_same(const uint8_t *text, struct span value, const uint8_t *other_text
 // The first offset from `at` on that is no white space; `end` when there is none.
 uint32_t json_skip_space(const uint8_t *text, uint32_t at, uint32_t end);
 // The offset behind the string that opens at `at` (text[at] is a quote): only its end is looked for, what is
-// inside is not judged. UINT32_MAX when it doesn't end before `end`. *escaped is set when it holds a
-// backslash.
-uint32_t json_skip_string(const uint8_t *text, uint32_t at, uint32_t end, bool *escaped);
+// inside is not judged. UINT32_MAX when it doesn't end before `end`.
+uint32_t json_skip_string(const uint8_t *text, uint32_t at, uint32_t end);
+// The same of one that must be valid: UINT32_MAX when it isn't, too.
+uint32_t json_skip_valid_string(const uint8_t *text, uint32_t at, uint32_t end);
 // The offset behind the object or array that opens at `at`. Strings are skipped over, and brackets of both
 // kinds are counted together: where as many have closed as have opened, the value ends, and that bracket must
 // be of the kind that opened it. Which kind closes which in between is not judged, as nothing else is (a

@@ -129,14 +129,17 @@ JSON_INLINE uint64_t json_word_load(const uint8_t *bytes) {
 #endif
     return word;
 }
+// Has a bit set in each of eight bytes that is no ASCII digit, and none in the others.
+JSON_INLINE uint64_t json_word_no_digits(uint64_t word) {
+    uint64_t low = word & UINT64_C(0x0f0f0f0f0f0f0f0f), high = word ^ low;
+    return (high ^ UINT64_C(0x3030303030303030)) |
+           ((low + UINT64_C(0x0606060606060606)) & UINT64_C(0x1010101010101010));
+}
 // The offset behind a whole number without a sign of one to seven digits, or `at` when there is none: a short
 // cut. What comes behind is not looked at, but that it doesn't go on as a fraction or an exponent.
 JSON_INLINE uint32_t json_skip_short_number(const uint8_t *text, uint32_t at, uint32_t end) {
     assert(at < end);
-    uint64_t word = json_word_load(text + at);
-    uint64_t low = word & UINT64_C(0x0f0f0f0f0f0f0f0f), high = word ^ low;
-    uint64_t other = (high ^ UINT64_C(0x3030303030303030)) |
-                     ((low + UINT64_C(0x0606060606060606)) & UINT64_C(0x1010101010101010));
+    uint64_t other = json_word_no_digits(json_word_load(text + at));
     if (other == 0)
         return at;
     uint32_t digits = json_lowest(other) / 8;

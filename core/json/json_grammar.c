@@ -36,11 +36,10 @@ static bool json_grammar_take(struct judge *judge, uint8_t byte) {
 }
 
 static bool take_string(struct judge *judge) {
-    bool escaped;
     if (!next_is(judge, '"'))
         return false;
-    uint32_t behind = json_skip_string(judge->text, judge->at, judge->end, &escaped);
-    if (behind == UINT32_MAX || !json_string_valid(judge->text, (struct span){judge->at, behind - judge->at}))
+    uint32_t behind = json_skip_valid_string(judge->text, judge->at, judge->end);
+    if (behind == UINT32_MAX)
         return false;
     assert(behind > judge->at && behind <= judge->end);
     judge->at = behind;

@@ -15,21 +15,22 @@
 
 // --- The algorithms, once for all levels.
 
+// *plain: it holds neither a backslash nor a control character, and so is valid.
 JSON_INLINE uint32_t string_end(json_string_masks_of *masks_of, const uint8_t *text, uint32_t at,
-                                uint32_t end, bool *escaped) {
-    uint64_t before = 0, backslashes = 0;
+                                uint32_t end, bool *plain) {
+    uint64_t before = 0, special = 0;
     for (uint64_t block = (uint64_t)at + 1; block < end; block += JSON_BLOCK_BYTES) {
         struct json_string_masks masks = masks_of(text + block);
         uint64_t quotes = json_quotes(text, block, at, masks.quote, masks.backslash, &before);
         if (quotes != 0) {
             uint64_t behind = block + json_lowest(quotes) + 1;
             assert(behind >= (uint64_t)at + 2);
-            *escaped = (backslashes | (masks.backslash & (quotes - 1) & ~quotes)) != 0;
+            *plain = (special | ((masks.backslash | masks.control) & (quotes - 1) & ~quotes)) == 0;
             return behind <= end ? (uint32_t)behind : UINT32_MAX;
         }
-        backslashes |= masks.backslash;
+        special |= masks.backslash | masks.control;
     }
-    *escaped = backslashes != 0;
+    *plain = special == 0;
     return UINT32_MAX;
 }
 
@@ -142,14 +143,14 @@ JSON_INLINE bool ascii(json_high_of *high_of, json_any_high_of *any_high_of, con
 // --- One of each a level.
 
 struct kernels {
-    uint32_t (*string_end)(const uint8_t *text, uint32_t at, uint32_t end, bool *escaped);
+    uint32_t (*string_end)(const uint8_t *text, uint32_t at, uint32_t end, bool *plain);
     uint32_t (*container_end)(const uint8_t *text, uint32_t at, uint32_t end);
     bool (*inside_valid)(const uint8_t *text, uint32_t at, uint32_t end);
     bool (*ascii)(const uint8_t *text, uint32_t end);
 };
 
-static uint32_t string_end_portable(const uint8_t *text, uint32_t at, uint32_t end, bool *escaped) {
-    return string_end(json_string_masks_portable, text, at, end, escaped);
+static uint32_t string_end_portable(const uint8_t *text, uint32_t at, uint32_t end, bool *plain) {
+    return string_end(json_string_masks_portable, text, at, end, plain);
 }
 static uint32_t container_end_portable(const uint8_t *text, uint32_t at, uint32_t end) {
     return container_end(json_bracket_masks_portable, json_parity_portable, text, at, end);
@@ -163,8 +164,8 @@ static bool ascii_portable(const uint8_t *text, uint32_t end) {
 
 #if defined(__x86_64__)
 JSON_TARGET_AVX2 static uint32_t string_end_avx2(const uint8_t *text, uint32_t at, uint32_t end,
-                                                 bool *escaped) {
-    return string_end(json_string_masks_avx2, text, at, end, escaped);
+                                                 bool *plain) {
+    return string_end(json_string_masks_avx2, text, at, end, plain);
 }
 JSON_TARGET_AVX2 static uint32_t container_end_avx2(const uint8_t *text, uint32_t at, uint32_t end) {
     return container_end(json_bracket_masks_avx2, json_parity_avx2, text, at, end);
@@ -176,8 +177,8 @@ JSON_TARGET_AVX2 static bool ascii_avx2(const uint8_t *text, uint32_t end) {
     return ascii(json_high_avx2, json_any_high_avx2, text, end);
 }
 JSON_TARGET_AVX512 static uint32_t string_end_avx512(const uint8_t *text, uint32_t at, uint32_t end,
-                                                     bool *escaped) {
-    return string_end(json_string_masks_avx512, text, at, end, escaped);
+                                                     bool *plain) {
+    return string_end(json_string_masks_avx512, text, at, end, plain);
 }
 JSON_TARGET_AVX512 static uint32_t container_end_avx512(const uint8_t *text, uint32_t at, uint32_t end) {
     return container_end(json_bracket_masks_avx512, json_parity_avx512, text, at, end);
@@ -242,9 +243,19 @@ uint32_t json_skip_space(const uint8_t *text, uint32_t at, uint32_t end) {
     return at;
 }
 
-uint32_t json_skip_string(const uint8_t *text, uint32_t at, uint32_t end, bool *escaped) {
+uint32_t json_skip_string(const uint8_t *text, uint32_t at, uint32_t end) {
+    bool plain;
     assert(at < end && text[at] == '"');
-    return kernels[level_in_use].string_end(text, at, end, escaped);
+    return kernels[level_in_use].string_end(text, at, end, &plain);
+}
+
+uint32_t json_skip_valid_string(const uint8_t *text, uint32_t at, uint32_t end) {
+    bool plain;
+    assert(at < end && text[at] == '"');
+    uint32_t behind = kernels[level_in_use].string_end(text, at, end, &plain);
+    if (behind == UINT32_MAX || plain)
+        return behind;
+    return kernels[level_in_use].inside_valid(text, at + 1, behind - 1) ? behind : UINT32_MAX;
 }
 
 uint32_t json_skip_container(const uint8_t *text, uint32_t at, uint32_t end) {

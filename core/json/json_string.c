@@ -91,35 +91,53 @@ bool json_string_quoted(const uint8_t *text, struct span string) {
     return string.bytes >= 2 && text[string.at] == '"' && text[string.at + string.bytes - 1] == '"';
 }
 
-// Copies a string that means what it spells, a word at a time; false when it holds a backslash, a quote or a
-// control character. Up to 7 bytes of `out` behind the string are written too.
-static bool copy_plain(const uint8_t *inside, size_t bytes, char *out) {
+#ifdef __SSE2__
+enum { PLAIN_BYTES = 16 };
+
+// Copies so many bytes, of which the first `count` are judged: whether none is a backslash, a quote or a control
+// character.
+static bool copy_plain_part(const uint8_t *from, size_t count, char *out) {
+    __m128i bytes = _mm_loadu_si128((const __m128i *)from);
+    __m128i slashes = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'));
+    __m128i quotes = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"'));
+    __m128i controls = _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(0x1f)), bytes);
+    _mm_storeu_si128((__m128i *)out, bytes);
+    unsigned special = (unsigned)_mm_movemask_epi8(_mm_or_si128(_mm_or_si128(slashes, quotes), controls));
+    return !(special & json_bits_below(count));
+}
+#else
+enum { PLAIN_BYTES = 8 };
+
+static bool copy_plain_part(const uint8_t *from, size_t count, char *out) {
     const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones << 7;
-    for (size_t at = 0; at < bytes; at += 8) {
-        uint64_t word = json_word_load(inside + at);
-        uint64_t slash = word ^ ones * '\\', quote = word ^ ones * '"';
-        uint64_t special =
-            ((word - ones * 0x20) & ~word) | ((slash - ones) & ~slash) | ((quote - ones) & ~quote);
-        if (special & tops & json_bits_below(8 * (uint64_t)(bytes - at)))
+    uint64_t word = json_word_load(from);
+    uint64_t slash = word ^ ones * '\\', quote = word ^ ones * '"';
+    uint64_t special = ((word - ones * 0x20) & ~word) | ((slash - ones) & ~slash) | ((quote - ones) & ~quote);
+    memcpy(out, from, PLAIN_BYTES);
+    return !(special & tops & json_bits_below(8 * (uint64_t)count));
+}
+#endif
+
+// Copies a string that means what it spells; false when it doesn't. Up to PLAIN_BYTES - 1 bytes of `out` behind the
+// string are written too.
+static bool copy_plain(const uint8_t *inside, size_t bytes, char *out) {
+    for (size_t at = 0; at < bytes; at += PLAIN_BYTES)
+        if (!copy_plain_part(inside + at, bytes - at, out + at))
             return false;
-        memcpy(out + at, inside + at, 8);
-    }
     return true;
 }
 
-size_t json_string_decode(const uint8_t *text, struct span string, char *out, size_t capacity) {
-    if (!json_string_quoted(text, string))
-        return SIZE_MAX;
-    size_t inside = string.bytes - 2;
-    if (inside + 8 <= capacity && copy_plain(text + string.at + 1, inside, out)) // as nearly all are
-        return inside;
+// Of a string that holds something else than plain characters, or hardly fits. Seldom, and so apart: what this takes to
+// begin would cost all others.
+static __attribute__((noinline)) size_t decode_any(const uint8_t *text, struct span string, char *out,
+                                                   size_t capacity) {
+    size_t inside = string.bytes - 2, written = 0;
     if (!memchr(text + string.at + 1, '\\', inside)) {
         if (inside > capacity || !json_string_valid(text, string))
             return SIZE_MAX;
         memcpy(out, text + string.at + 1, inside);
         return inside;
     }
-    size_t written = 0;
     for (uint32_t at = string.at + 1, end = string.at + string.bytes - 1; at < end;) {
         char unit[4];
         unsigned bytes;
@@ -131,6 +149,15 @@ size_t json_string_decode(const uint8_t *text, struct span string, char *out, si
     }
     assert(written <= capacity && written < inside);
     return written;
+}
+
+size_t json_string_decode(const uint8_t *text, struct span string, char *out, size_t capacity) {
+    if (!json_string_quoted(text, string))
+        return SIZE_MAX;
+    size_t inside = string.bytes - 2;
+    if (inside + PLAIN_BYTES <= capacity && copy_plain(text + string.at + 1, inside, out))
+        return inside; // as nearly all are
+    return decode_any(text, string, out, capacity);
 }
 
 // Where in a string the literal has been met; UINT32_MAX: it is something else.

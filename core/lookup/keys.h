@@ -23,6 +23,12 @@
     X(KEY_WORK_DONE_TOKEN, 1, "workDoneToken")                                                               \
     X(KEY_PARTIAL_RESULT_TOKEN, 1, "partialResultToken")                                                     \
     X(KEY_META, 1, "_meta")                                                                                  \
+    X(KEY_AGENT_SECRET, 1, "agentSecret")                                                                    \
+    X(KEY_CHECKPOINT, 1, "checkpoint")                                                                       \
+    X(KEY_DECISION, 1, "decision")                                                                           \
+    X(KEY_FEEDBACK, 1, "feedback")                                                                           \
+    X(KEY_COMMAND, 1, "command")                                                                             \
+    X(KEY_REQUEST_ID, 1, "requestId")                                                                        \
     X(KEY_META_PROGRESS_TOKEN, 2, "progressToken")
 
 enum lookup_key {

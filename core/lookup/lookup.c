@@ -104,11 +104,9 @@ JSON_INLINE uint32_t skip_short_string(const struct walk *walk, json_string_mask
 
 // The offset behind any string that opens at `at`. One that is `judged` must be valid.
 static uint32_t skip_long_string(struct walk *walk, uint32_t at, bool judged) {
-    bool escaped;
-    uint32_t behind = json_skip_string(walk->text, at, walk->end, &escaped);
-    if (behind == UINT32_MAX || (judged && !json_string_valid(walk->text, (struct span){at, behind - at})))
-        return fault(walk, at);
-    return behind;
+    uint32_t behind = judged ? json_skip_valid_string(walk->text, at, walk->end)
+                             : json_skip_string(walk->text, at, walk->end);
+    return behind == UINT32_MAX ? fault(walk, at) : behind;
 }
 
 // A key with escapes, or a long one.

@@ -19,13 +19,24 @@ static const struct {
 #undef X
         {0, sizeof("type") - 1}};
 
+static bool is_one(unsigned halves) {
+    return (halves & (halves - 1)) == 0;
+}
+
+// A bit that no letter has, or one whose letters are told by one half with this one among them.
 static uint8_t letter_bit(struct key_level *level, uint8_t letter) {
-    for (unsigned bit = 0; bit < 8; bit++)
-        if (level->letters[bit] == 0 || level->letters[bit] == letter) {
-            level->letters[bit] = letter;
+    unsigned low = 1u << (letter & 15), high = 1u << (letter >> 4), found = 8;
+    for (unsigned bit = 8; bit-- > 0;)
+        if ((level->low_halves[bit] & low) && (level->high_halves[bit] & high))
             return (uint8_t)(1u << bit);
-        }
-    __builtin_trap();
+    for (unsigned bit = 8; bit-- > 0;)
+        if (is_one(level->low_halves[bit] | low) || is_one(level->high_halves[bit] | high))
+            found = found == 8 || !level->low_halves[bit] ? bit : found;
+    if (found == 8)
+        __builtin_trap();
+    level->low_halves[found] |= (uint16_t)low;
+    level->high_halves[found] |= (uint16_t)high;
+    return (uint8_t)(1u << found);
 }
 
 static void letters_add(struct key_level *level, const uint8_t *text) {
@@ -35,8 +46,8 @@ static void letters_add(struct key_level *level, const uint8_t *text) {
     level->second_low[text[1] & 15] |= bit;
 }
 
-// No two keys of one level share a slot, and all of them have at most eight first letters; a table in which
-// it isn't so ends the program.
+// No two keys of one level share a slot, and their first letters fit eight bits; a table in which it isn't so ends
+// the program.
 __attribute__((constructor)) static void key_levels_fill(void) {
     for (unsigned key = 0; key <= KEY_TYPE; key++) {
         const uint8_t *text = (const uint8_t *)key_texts[key];

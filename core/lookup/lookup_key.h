@@ -27,9 +27,9 @@ struct key_level {
     // share.
     uint32_t firsts[KEY_TEXT_BYTES + 1];
     uint32_t lasts[KEY_TEXT_BYTES + 1];
-    // Each first letter of the level has a bit of its own. It is in both tables of halves of a first byte,
-    // and in that of the low half of a second byte which may come behind it.
-    uint8_t letters[8];
+    // The first letters of the level have a bit for one or two of them, which differ in one half alone. It is in
+    // both tables of halves of a first byte, and in that of the low half of a second byte which may come behind it.
+    uint16_t low_halves[8], high_halves[8]; // of the letters of each bit
     uint8_t first_low[16];
     uint8_t first_high[16];
     uint8_t second_low[16];
@@ -47,7 +47,7 @@ JSON_INLINE uint32_t key_head(const uint8_t *text, uint32_t bytes) {
 
 JSON_INLINE unsigned key_slot(uint8_t first, uint32_t bytes) {
     assert(bytes < JSON_BLOCK_BYTES);
-    return (first + 4 * bytes) % KEY_SLOTS;
+    return (first + 10 * bytes) % KEY_SLOTS;
 }
 
 JSON_INLINE uint32_t key_letter_bit(uint8_t letter) {

@@ -32,9 +32,9 @@ static const struct {
                {"autonomous", "supervised", "human-in-the-loop", "manual"}},
 };
 
-// --- The table: method, field, kind, whether it is required (HugAI v2 messages, 3.1 to 3.3 and 3.5 to 3.8).
-// Optional fields that nothing is asked of are not in it. `capabilities` may be an array and `processId`
-// null, which is what clients of the Language Server Protocol send.
+// --- The table: method, field, kind, whether it is required (HugAI v2 messages, 3.1 to 3.3 and 3.5 to 3.8; at the
+// end one of the hub's own). Optional fields that nothing is asked of are not in it. `capabilities` may be an
+// array and `processId` null, which is what clients of the Language Server Protocol send.
 
 // The last column is the key by which the lookup has found the field already.
 #define FIELDS(X)                                                                                            \
@@ -50,15 +50,16 @@ static const struct {
     X("agent/request", "task", STRING, true, UNGUARDED)                                                      \
     X("agent/request", "priority", PRIORITY, false, KEY_PRIORITY)                                            \
     X("event", "event", STRING, true, KEY_EVENT)                                                             \
-    X("governance/approval", "checkpoint", STRING, true, UNGUARDED)                                          \
+    X("governance/approval", "checkpoint", STRING, true, KEY_CHECKPOINT)                                     \
     X("governance/approval", "artifact", OBJECT, true, UNGUARDED)                                            \
     X("governance/approval", "approver", STRING, true, KEY_APPROVER)                                         \
-    X("governance/approval", "decision", DECISION, true, UNGUARDED)                                          \
+    X("governance/approval", "decision", DECISION, true, KEY_DECISION)                                       \
     X("tool/integration", "tool", STRING, true, KEY_TOOL)                                                    \
     X("tool/integration", "action", STRING, true, UNGUARDED)                                                 \
     X("audit/log", "action", STRING, true, UNGUARDED)                                                        \
     X("audit/log", "actor", STRING, true, UNGUARDED)                                                         \
-    X("audit/log", "timestamp", STRING, true, UNGUARDED)
+    X("audit/log", "timestamp", STRING, true, UNGUARDED)                                                     \
+    X("hub/attach", "agent", STRING, true, UNGUARDED)
 
 enum { UNGUARDED = LOOKUP_KEYS_COUNT };
 

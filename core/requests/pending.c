@@ -200,9 +200,11 @@ struct pending *pending_add(struct pending_table *table, const void *id, uint32_
     pending->source_bytes = NULL;
     pending->used = true;
     pending->cancelled = false;
-    pending->batch = NULL;
+    pending->marked = pending->aside = false;
+    pending->exchange = NULL;
     pending->tokens = NULL;
     pending->outcome = NULL;
+    pending->account = NULL;
     timer_init(&pending->timer, 0);
     list_init(&pending->by_source);
     list_init(&pending->by_id);

@@ -24,18 +24,20 @@ enum pending_token { TOKEN_WORK_DONE, TOKEN_PARTIAL_RESULT, TOKEN_META, TOKENS_C
 
 struct pending_tokens;
 
-struct batch;
+struct account;
+struct exchange;
 
 struct pending {
-    struct timer timer;    // its timeout
-    struct list by_source; // in the list of what one source asked
-    struct list by_id;     // in the table of that list, if it has one (asked.h)
-    struct list by_target; // in the list of what one target owes
-    uint64_t source;       // connection
-    uint64_t target;       // connection, the only one that may answer
-    struct batch *batch;   // the router's, that the answer belongs to, or NULL
+    struct timer timer;        // its timeout
+    struct list by_source;     // in the list of what one source asked
+    struct list by_id;         // in the table of that list, if it has one (asked.h)
+    struct list by_target;     // in the list of what one target owes
+    uint64_t source;           // connection
+    uint64_t target;           // connection, the only one that may answer
+    struct exchange *exchange; // the router's, that the answer belongs to, or NULL
     struct mail
         *outcome; // tells the audit journal how it ended; NULL: nobody need know. Taken before the end
+    struct account *account; // of its source's user, in which it counts; the router's, or NULL
     struct pending *next_free;
     uint64_t *source_bytes;        // what its source has the hub keep, in which it counts; or NULL
     struct pending_tokens *tokens; // that the source chose, or NULL
@@ -47,6 +49,8 @@ struct pending {
     uint32_t bytes; // that are kept for it
     bool used;
     bool cancelled; // a cancel is on its way to the target, or has been there (asked_cancel)
+    bool marked;    // its target's program has ended since (router/methods/registry.h)
+    bool aside;     // another program than its target's own may have it, and then says how it ends
     char inline_id[PENDING_ID_INLINE];
 };
 

@@ -3,54 +3,17 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/send/breaks.h"
+
 // Behind the length line of a block that has no other fields.
 static const char block_end[] = "\r\n";
 
-static bool is_break(uint8_t byte) {
-    return byte == '\r' || byte == '\n';
-}
-
-static bool piece_breaks(const uint8_t *bytes, size_t count) {
-    return memchr(bytes, '\n', count) || memchr(bytes, '\r', count);
-}
-
-bool parcel_breaks(const struct parcel *parcel) {
-    for (unsigned index = 0; index < parcel->piece_count; index++)
-        if (parcel->pieces[index].count &&
-            piece_breaks(parcel->pieces[index].bytes, parcel->pieces[index].count))
-            return true;
-    return false;
-}
-
-bool parcel_stretch_breaks(const struct parcel *parcel, struct span body) {
-    const struct piece *stretch = &parcel->pieces[0];
-    assert(parcel->piece_count == 1 && body.at + body.bytes <= stretch->count);
-    return piece_breaks((const uint8_t *)stretch->bytes + body.at, body.bytes);
-}
-
-static void replace_breaks(struct parcel *parcel) {
-    for (unsigned index = 0; index < parcel->piece_count; index++) {
-        union {
-            const void *from;
-            uint8_t *to;
-        } unconst = {.from = parcel->pieces[index].bytes}; // what is received is sent, and const there
-        for (size_t at = 0; at < parcel->pieces[index].count; at++)
-            if (is_break(unconst.to[at]))
-                unconst.to[at] = ' ';
-    }
-}
-
-struct parcel *parcel_flat(struct parcel_pool *pool, const struct parcel *parcel) {
-    struct parcel *flat = parcel_copy_of(pool, parcel);
-    if (flat)
-        replace_breaks(flat);
-    return flat;
-}
-
-static void flatten(struct parcel *parcel) {
-    assert(!parcel->origin || !parcel_breaks(parcel));
-    if (!parcel->origin && parcel_breaks(parcel))
-        replace_breaks(parcel);
+size_t envelope_head(const struct wire *wire, char *out, size_t body_bytes) {
+    size_t count = wire->head ? wire->head(out, body_bytes) : 0;
+    if (!wire->has_fields)
+        return count;
+    memcpy(out + count, block_end, sizeof block_end - 1);
+    return count + sizeof block_end - 1;
 }
 
 // The whole block lies right before the body, or its rest behind the length line does: it is made a part of
@@ -78,25 +41,56 @@ static void put_fields(struct parcel *parcel) {
     }
 }
 
-static void put_head(struct parcel *parcel, const struct wire *wire, size_t body_bytes) {
-    if (wire->has_fields && parcel->canonical) {
+// What the hub adds stands before what came with the body.
+static void put_added(struct parcel *parcel) {
+    assert(memcmp(parcel->added + parcel->added_bytes - 2, "\r\n\r\n", 4) == 0);
+    parcel->head_fields |= PARCEL_ADDED;
+    parcel->bytes += parcel->added_bytes;
+    if (parcel->block)
+        put_fields(parcel);
+    else
+        parcel->bytes += 2;
+}
+
+// A long one is the first piece; a short one lies where the wire would put its own.
+static void put_own_head(struct parcel *parcel) {
+    struct piece *pieces = parcel->pieces;
+    parcel->bytes += parcel->head_count;
+    if (!parcel->long_head) {
+        parcel->head_bytes = (uint8_t)parcel->head_count;
+        return;
+    }
+    assert(parcel->piece_count < PARCEL_PIECES_MAX);
+    memmove(pieces + 1, pieces, parcel->piece_count * sizeof *pieces);
+    pieces[0] = (struct piece){parcel->head, parcel->head_count};
+    parcel->piece_count++;
+}
+
+static inline void put_head(struct parcel *parcel, const struct wire *wire, size_t body_bytes) {
+    if (parcel->has_head) {
+        put_own_head(parcel);
+        return;
+    }
+    if (wire->has_fields && parcel->canonical && !parcel->has_added) {
         grow_backwards(parcel, parcel->block_bytes);
         return;
     }
-    size_t count = wire->head ? wire->head(parcel->inline_text, body_bytes) : 0;
-    if (wire->has_fields && parcel->block) {
+    size_t count;
+    if (wire->has_fields && parcel->has_added) {
+        count = wire->head(parcel->inline_text, body_bytes);
+        put_added(parcel);
+    } else if (wire->has_fields && parcel->block) {
+        count = wire->head(parcel->inline_text, body_bytes);
         put_fields(parcel);
-    } else if (wire->has_fields) {
-        memcpy(parcel->inline_text + count, block_end, sizeof block_end - 1);
-        count += sizeof block_end - 1;
+    } else {
+        count = envelope_head(wire, parcel->inline_text, body_bytes);
     }
     assert(count <= PARCEL_HEAD_BYTES_MAX); // what fills holes lies behind that
     parcel->head_bytes = (uint8_t)count;
     parcel->bytes += count;
 }
 
-static void put_behind(struct parcel *parcel, const char *text) {
-    size_t count = strlen(text);
+static void put_behind(struct parcel *parcel, const char *text, size_t count) {
     if (count == 0)
         return;
     assert(parcel->piece_count < PARCEL_PIECES_MAX);
@@ -106,10 +100,10 @@ static void put_behind(struct parcel *parcel, const char *text) {
 
 void parcel_dress(struct parcel *parcel, const struct wire *wire) {
     assert(!parcel->dressed && !parcel->unfinished && parcel->hole_count == 0);
-    if (wire->one_line)
-        flatten(parcel);
+    if (wire->breaks != BREAKS_PASS)
+        breaks_settle(parcel, wire);
     put_head(parcel, wire, parcel->bytes);
-    put_behind(parcel, wire->tail);
+    put_behind(parcel, wire->tail, wire->tail_bytes);
     parcel->dressed = true;
 }
 
@@ -118,13 +112,13 @@ void parcel_dress_chain(struct parcel *first, const struct wire *wire, size_t by
     for (struct parcel *parcel = first; parcel; parcel = parcel->next) {
         assert(!parcel->dressed && parcel->hole_count == 0);
         assert(parcel->unfinished == (parcel->next != NULL));
-        if (wire->one_line)
-            flatten(parcel);
+        if (wire->breaks != BREAKS_PASS)
+            breaks_settle(parcel, wire);
         if (parcel == first)
             put_head(parcel, wire, bytes + behind_bytes);
         if (!parcel->unfinished) {
-            put_behind(parcel, behind);
-            put_behind(parcel, wire->tail);
+            put_behind(parcel, behind, behind_bytes);
+            put_behind(parcel, wire->tail, wire->tail_bytes);
         }
         parcel->dressed = true;
     }

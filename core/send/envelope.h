@@ -3,16 +3,12 @@
 
 #include "core/send/parcel.h"
 
-// Puts the envelope on, for a receiver of this wire. It needs no memory. Where the wire has one line a body,
-// the body's line breaks become spaces where they lie: nobody else may read it. A share is the exception: its
-// origin must have none (parcel_breaks).
+// Writes what stands before a body of so many bytes that came without header fields; returns its length,
+// PARCEL_HEAD_BYTES_MAX at most.
+size_t envelope_head(const struct wire *wire, char *out, size_t body_bytes);
+// Puts the envelope on, for a receiver of this wire. The body's line breaks become what the wire makes of them
+// (breaks.h), and nobody else may read the body any more. A share is the exception: its origin must have none, or be
+// made for such receivers (parcel_broken_for).
 void parcel_dress(struct parcel *parcel, const struct wire *wire);
 // The same for a body of several parcels, `bytes` in all, from first to last; `behind` is put at its end.
 void parcel_dress_chain(struct parcel *first, const struct wire *wire, size_t bytes, const char *behind);
-// Whether there is a line break in the body.
-bool parcel_breaks(const struct parcel *parcel);
-// Whether there is one in a body of a stretch: a span of it.
-bool parcel_stretch_breaks(const struct parcel *parcel, struct span body);
-// As parcel_copy_of, with a space in place of each byte of a line break: those of a stretch's header blocks,
-// too.
-struct parcel *parcel_flat(struct parcel_pool *pool, const struct parcel *parcel);

@@ -8,7 +8,7 @@ enum { SCAN_MAX = 64 }; // as many are looked through without a table
 void outbox_init(struct outbox *outbox) {
     for (unsigned lane = 0; lane < LANES_COUNT; lane++)
         parcel_list_init(&outbox->lanes[lane]);
-    outbox->begun = NULL;
+    outbox->begun = LANES_COUNT;
     outbox->waiting = NULL;
     outbox->bytes = 0;
     outbox->urgent_bytes = 0;
@@ -51,7 +51,8 @@ static void unfile(struct outbox *outbox, struct parcel *parcel) {
 // --- What waits
 
 static uint32_t urgent_bytes(const struct parcel *parcel) {
-    return parcel->lane == LANE_URGENT ? (uint32_t)(parcel->bytes + sizeof *parcel) : 0;
+    assert(parcel->lane == LANE_URGENT);
+    return (uint32_t)(parcel->bytes + sizeof *parcel);
 }
 
 void outbox_add(struct outbox *outbox, struct parcel *parcel) {
@@ -59,7 +60,8 @@ void outbox_add(struct outbox *outbox, struct parcel *parcel) {
     assert(parcel->lane < LANES_COUNT);
     parcel_list_append(&outbox->lanes[parcel->lane], parcel);
     outbox->bytes += parcel->bytes;
-    outbox->urgent_bytes += urgent_bytes(parcel);
+    if (parcel->lane == LANE_URGENT)
+        outbox->urgent_bytes += urgent_bytes(parcel);
     outbox->count++;
     if (outbox->waiting && parcel->hub_id)
         outbox_file(outbox, parcel);
@@ -67,10 +69,11 @@ void outbox_add(struct outbox *outbox, struct parcel *parcel) {
 
 static void outbox_take_out(struct outbox *outbox, struct parcel_list *lane, struct parcel *parcel) {
     assert(outbox->count > 0 && outbox->bytes >= parcel->bytes);
-    assert(outbox->urgent_bytes >= urgent_bytes(parcel));
+    assert(parcel->lane != LANE_URGENT || outbox->urgent_bytes >= urgent_bytes(parcel));
     parcel_list_remove(lane, parcel);
     outbox->bytes -= parcel->bytes;
-    outbox->urgent_bytes -= urgent_bytes(parcel);
+    if (parcel->lane == LANE_URGENT)
+        outbox->urgent_bytes -= urgent_bytes(parcel);
     outbox->count--;
     assert(outbox->count > 0 || (outbox->bytes == 0 && outbox->urgent_bytes == 0));
     if (outbox->waiting)
@@ -78,8 +81,8 @@ static void outbox_take_out(struct outbox *outbox, struct parcel_list *lane, str
 }
 
 static struct parcel_list *first_lane(struct outbox *outbox) {
-    if (outbox->begun && outbox->begun->first)
-        return outbox->begun;
+    if (outbox->begun < LANES_COUNT && outbox->lanes[outbox->begun].first)
+        return &outbox->lanes[outbox->begun];
     for (unsigned lane = 0; lane < LANES_COUNT; lane++)
         if (outbox->lanes[lane].first)
             return &outbox->lanes[lane];
@@ -90,13 +93,22 @@ static struct parcel_list *first_lane(struct outbox *outbox) {
 static struct parcel *take_from(struct outbox *outbox, struct parcel_list *lane) {
     struct parcel *parcel = lane->first;
     outbox_take_out(outbox, lane, parcel);
-    outbox->begun = parcel->unfinished ? lane : NULL;
+    outbox->begun = (unsigned)(parcel->unfinished ? lane - outbox->lanes : LANES_COUNT) & 3;
     return parcel;
 }
 
 struct parcel *outbox_take(struct outbox *outbox) {
     struct parcel_list *lane = first_lane(outbox);
     return lane ? take_from(outbox, lane) : NULL;
+}
+
+void outbox_seal(struct outbox *outbox) {
+    struct parcel_list *lane = &outbox->lanes[LANE_NORMAL];
+    assert(outbox->begun == LANES_COUNT || outbox->begun == LANE_NORMAL);
+    assert(!outbox->lanes[LANE_URGENT].first && !outbox->lanes[LANE_HIGH].first);
+    for (struct parcel *parcel = lane->first; parcel; parcel = parcel->next)
+        parcel->unfinished = parcel->next != NULL;
+    outbox->begun = lane->first ? LANE_NORMAL : LANES_COUNT;
 }
 
 static struct parcel *look_through(const struct outbox *outbox, uint64_t hub_id) {
@@ -107,15 +119,34 @@ static struct parcel *look_through(const struct outbox *outbox, uint64_t hub_id)
     return NULL;
 }
 
-struct parcel *outbox_remove(struct outbox *outbox, uint64_t hub_id) {
+static struct parcel *find_request(struct outbox *outbox, uint64_t hub_id) {
     assert(hub_id); // what is no request is never taken back
     if (!outbox->waiting && outbox->count > SCAN_MAX)
         outbox_make_table(outbox);
-    struct parcel *parcel =
-        outbox->waiting ? waiting_find(outbox->waiting, hub_id) : look_through(outbox, hub_id);
+    return outbox->waiting ? waiting_find(outbox->waiting, hub_id) : look_through(outbox, hub_id);
+}
+
+bool outbox_has(struct outbox *outbox, uint64_t hub_id) {
+    return find_request(outbox, hub_id) != NULL;
+}
+
+struct parcel *outbox_remove(struct outbox *outbox, uint64_t hub_id) {
+    struct parcel *parcel = find_request(outbox, hub_id);
     if (parcel)
         outbox_take_out(outbox, &outbox->lanes[parcel->lane], parcel);
     return parcel;
+}
+
+void outbox_sift(struct outbox *outbox, uint64_t stream, struct parcel_list *out) {
+    struct parcel_list *lane = &outbox->lanes[LANE_NORMAL];
+    for (struct parcel *parcel = lane->first, *next; parcel; parcel = next) {
+        next = parcel->next;
+        if (!parcel->of_stream || parcel->stream != stream)
+            continue;
+        assert(!parcel->hub_id && !parcel->unfinished); // it is a whole frame, and no request
+        outbox_take_out(outbox, lane, parcel);
+        parcel_list_append(out, parcel);
+    }
 }
 
 // --- Memory to copy to
@@ -162,22 +193,51 @@ static void add_vector(struct shipment *shipment, const void *bytes, size_t coun
     shipment->bytes += count;
 }
 
-// Copies a small parcel to the stage. False when there is no room for it in stage or shipment.
-static bool add_copied(struct shipment *shipment, struct stage *stage, const struct parcel *parcel) {
-    if (!stage_room(stage, parcel->bytes))
-        return false;
+// Makes room in the stage, which the shipment then keeps; NULL when there is none in stage or shipment.
+static inline uint8_t *stage_for(struct shipment *shipment, struct stage *stage, size_t bytes) {
+    assert(shipment->stage_count <= SHIPMENT_STAGES_MAX);
+    if (!stage_room(stage, bytes))
+        return NULL;
     struct buffer *latest = shipment->stage_count ? shipment->stages[shipment->stage_count - 1] : NULL;
     if (latest != stage->buffer) {
         if (shipment->stage_count == SHIPMENT_STAGES_MAX)
-            return false;
+            return NULL;
         buffer_hold(stage->buffer);
         shipment->stages[shipment->stage_count++] = stage->buffer;
     }
-    uint8_t *to = stage->buffer->bytes + stage->used;
+    return stage->buffer->bytes + stage->used;
+}
+
+static inline void add_staged(struct shipment *shipment, struct stage *stage, const uint8_t *at,
+                              size_t bytes) {
+    assert(stage->used + bytes <= stage->buffer->capacity);
+    add_vector(shipment, at, bytes);
+    stage->used += (uint32_t)bytes;
+}
+
+// Copies a small parcel to the stage. False when there is no room for it in stage or shipment.
+static bool add_copied(struct shipment *shipment, struct stage *stage, const struct parcel *parcel) {
+    uint8_t *to = stage_for(shipment, stage, parcel->bytes);
+    if (!to)
+        return false;
     parcel_copy(parcel, to);
-    add_vector(shipment, to, parcel->bytes);
-    stage->used += (uint32_t)parcel->bytes;
+    add_staged(shipment, stage, to, parcel->bytes);
     return true;
+}
+
+uint8_t *shipment_place(struct shipment *shipment, struct stage *stage, size_t count) {
+    assert(count > 0 && count <= RECEIVE_BUFFER_BYTES);
+    uint8_t *to = shipment->count < SEND_VECTORS_MAX ? stage_for(shipment, stage, count) : NULL;
+    if (to)
+        add_staged(shipment, stage, to, count);
+    return to;
+}
+
+bool shipment_copy(struct shipment *shipment, struct stage *stage, const void *bytes, size_t count) {
+    uint8_t *to = shipment_place(shipment, stage, count);
+    if (to)
+        memcpy(to, bytes, count);
+    return to;
 }
 
 static void add_carried(struct shipment *shipment, const struct parcel *parcel) {
@@ -187,13 +247,17 @@ static void add_carried(struct shipment *shipment, const struct parcel *parcel) 
         add_vector(shipment, pieces[index].bytes, pieces[index].count);
 }
 
-void outbox_gather(struct outbox *outbox, struct stage *stage, struct shipment *shipment,
-                   struct parcel_list *copied) {
-    assert(!outbox_empty(outbox));
+void shipment_begin(struct shipment *shipment) {
     shipment->first = shipment->count = shipment->stage_count = 0;
     shipment->bytes = 0;
     shipment->cut = NULL;
     parcel_list_init(&shipment->carried);
+}
+
+void outbox_gather(struct outbox *outbox, struct stage *stage, struct shipment *shipment,
+                   struct parcel_list *copied) {
+    assert(!outbox_empty(outbox));
+    shipment_begin(shipment);
     for (struct parcel_list *lane; (lane = first_lane(outbox));) {
         struct parcel *parcel = lane->first;
         assert(parcel->dressed);

@@ -54,12 +54,14 @@ static inline struct parcel *parcel_list_take(struct parcel_list *list) {
 
 struct outbox {
     struct parcel_list lanes[LANES_COUNT];
-    struct parcel_list *begun; // the lane that has the rest of a frame whose begin is out; else NULL
-    struct waiting *waiting;   // all that have a hub id, or NULL
-    size_t bytes;              // of all parcels that wait
-    uint32_t urgent_bytes;     // of those in the urgent lane, with what they take besides: they are small
-    uint32_t count;
+    struct waiting *waiting; // all that have a hub id, or NULL
+    size_t bytes;            // of all parcels that wait
+    uint32_t urgent_bytes;   // of those in the urgent lane, with what they take besides: they are small
+    uint32_t count : 30;
+    uint32_t begun : 2; // the lane that has the rest of a frame whose begin is out; else LANES_COUNT
 };
+
+static_assert(LANES_COUNT < 4, "a lane, or none, fits outbox.begun");
 
 // All that waits, with what it takes besides its bytes: of small frames that is most.
 static inline size_t outbox_footprint(const struct outbox *outbox) {
@@ -67,6 +69,13 @@ static inline size_t outbox_footprint(const struct outbox *outbox) {
 }
 
 void outbox_init(struct outbox *outbox);
+// The parcel that is sent first; NULL when none waits.
+static inline const struct parcel *outbox_first(const struct outbox *outbox) {
+    for (unsigned lane = 0; lane < LANES_COUNT; lane++)
+        if (outbox->lanes[lane].first)
+            return outbox->lanes[lane].first;
+    return NULL;
+}
 static inline bool outbox_empty(const struct outbox *outbox) {
     assert(outbox->count > 0 || (outbox->bytes == 0 && outbox->urgent_bytes == 0));
     return outbox->count == 0;
@@ -74,12 +83,20 @@ static inline bool outbox_empty(const struct outbox *outbox) {
 // Queues a parcel in its lane. The outbox has it until it is taken or gathered. Behind one that is unfinished
 // the next in its lane must follow before anything is gathered.
 void outbox_add(struct outbox *outbox, struct parcel *parcel);
+// What waits, in the normal lane alone, goes out before all that comes, whatever its lane: it is of the protocol that
+// was spoken before.
+void outbox_seal(struct outbox *outbox);
 // The first parcel that waits, taken out, or NULL.
 struct parcel *outbox_take(struct outbox *outbox);
 
 // Takes out the request that waits under this hub id; NULL when none does. Peers decide how many wait and how
 // many are cancelled, so a long queue isn't walked for each: it gets a table. Without memory for that it is.
 struct parcel *outbox_remove(struct outbox *outbox, uint64_t hub_id);
+// Whether it waits there.
+bool outbox_has(struct outbox *outbox, uint64_t hub_id);
+
+// Takes out the chunks of HCS that wait with this mark, in their order.
+void outbox_sift(struct outbox *outbox, uint64_t stream, struct parcel_list *out);
 
 // Memory that small parcels are copied to, shared by all sends of a turn: a receive buffer at a time.
 struct stage {
@@ -107,6 +124,14 @@ struct shipment {
     unsigned stage_count;
 };
 
+// Empties one that is to be filled.
+void shipment_begin(struct shipment *shipment);
+// Adds `count` bytes to the shipment, RECEIVE_BUFFER_BYTES at most, that the caller writes to where it is told in the stage. NULL
+// when there is no room for them in stage or shipment.
+uint8_t *shipment_place(struct shipment *shipment, struct stage *stage, size_t count);
+// Copies bytes to the stage, RECEIVE_BUFFER_BYTES at most, and adds them to the shipment. False when there is no room
+// for them in stage or shipment.
+bool shipment_copy(struct shipment *shipment, struct stage *stage, const void *bytes, size_t count);
 // Fills an empty shipment from an outbox that isn't empty, and moves parcels that were copied to *copied. At
 // least one parcel is taken, even where no memory is left to copy to.
 void outbox_gather(struct outbox *outbox, struct stage *stage, struct shipment *shipment,

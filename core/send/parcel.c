@@ -8,6 +8,7 @@
 
 // Parcels at rest beyond this many go back to the allocator.
 enum { FREE_COUNT_MAX = 16 * 1024, UNSETTLED_MAX = 64 * 1024 };
+enum { FETCHED_BYTES = 64 }; // at a time, by the processor
 
 void parcel_pool_init(struct parcel_pool *pool, struct buffer_budget *budget, uint32_t shard) {
     assert(shard < SHARDS_MAX);
@@ -66,21 +67,20 @@ bool parcel_pool_full(const struct parcel_pool *pool) {
     return pool->free_count == pool->made;
 }
 
-// Text of the parcel's own is taken over.
-static void own(struct parcel *parcel, char *text, size_t bytes) {
-    assert(bytes <= UINT32_MAX);
-    parcel->text = text;
-    parcel->text_bytes = (uint32_t)bytes;
-}
-
+// Text of the parcel's own.
 static void disown(struct parcel *parcel) {
-    if (parcel->text == parcel->inline_text)
-        return;
-    parcel_pool_count(parcel->pool, -(int64_t)parcel->text_bytes);
-    memory_give(parcel->text);
+    if (parcel->text != parcel->inline_text) {
+        parcel_pool_count(parcel->pool, -(int64_t)parcel->text_bytes);
+        memory_give(parcel->text);
+    }
+    if (parcel->long_head) {
+        parcel_pool_count(parcel->pool, -(int64_t)parcel->head_text_bytes);
+        memory_give(parcel->head);
+    }
 }
 
-static struct parcel *parcel_make(struct parcel_pool *pool, enum budget_use use) {
+// Seldom: one at rest is mostly there.
+static __attribute__((noinline)) struct parcel *parcel_make(struct parcel_pool *pool, enum budget_use use) {
     size_t bytes = memory_bytes_for(sizeof(struct parcel));
     if (!buffer_budget_take(pool->budget, bytes, use))
         return NULL;
@@ -94,6 +94,13 @@ static struct parcel *parcel_make(struct parcel_pool *pool, enum budget_use use)
     return parcel;
 }
 
+// The next one will be wanted soon, and has mostly been at rest for long: where many messages are under way it lies in no
+// near cache.
+static inline void fetch_next(const struct parcel *parcel) {
+    for (size_t at = 0; parcel && at <= offsetof(struct parcel, pieces); at += FETCHED_BYTES)
+        __builtin_prefetch((const char *)parcel + at, 1);
+}
+
 // One at rest is counted already.
 static struct parcel *parcel_take(struct parcel_pool *pool, enum budget_use use) {
     struct parcel *parcel = pool->free;
@@ -103,6 +110,7 @@ static struct parcel *parcel_take(struct parcel_pool *pool, enum budget_use use)
         return NULL;
     if (parcel) {
         pool->free = parcel->next;
+        fetch_next(pool->free);
         if (--pool->free_count < pool->idle_count)
             pool->idle_count = pool->free_count;
     } else {
@@ -110,24 +118,33 @@ static struct parcel *parcel_take(struct parcel_pool *pool, enum budget_use use)
         if (!parcel)
             return NULL;
     }
+    parcel->mail.came_us = pool->now_us;
     parcel->next = NULL;
     parcel->link = NULL;
     parcel->buffer = NULL;
     parcel->origin = NULL;
     parcel->text = parcel->inline_text;
     parcel->hub_id = 0;
+    parcel->of_stream = false;
     parcel->bytes = 0;
     parcel->frames = 1;
     parcel->shares = 0;
     parcel->lane = LANE_NORMAL;
     parcel->block = NULL;
+    parcel->has_added = false;
     parcel->head_bytes = 0;
     parcel->head_fields = 0;
+    parcel->for_many = false;
     parcel->piece_count = 0;
     parcel->hole_count = 0;
+    parcel->bound = false;
     parcel->canonical = false;
     parcel->unfinished = false;
     parcel->dressed = false;
+    parcel->has_head = false;
+    parcel->long_head = false;
+    parcel->breaks = BREAKS_PASS;
+    parcel->note = 0;
     return parcel;
 }
 
@@ -147,17 +164,11 @@ struct parcel *parcel_drop(struct parcel *parcel) {
     return origin;
 }
 
-// Adds a piece, or to the last one where that ends here.
-static void parcel_add(struct parcel *parcel, const uint8_t *bytes, size_t count) {
+static inline void parcel_add(struct parcel *parcel, const uint8_t *bytes, size_t count) {
     if (count == 0)
         return;
-    struct piece *last = parcel->piece_count ? &parcel->pieces[parcel->piece_count - 1] : NULL;
-    parcel->bytes += count;
-    if (last && last->bytes && (const uint8_t *)last->bytes + last->count == bytes) {
-        last->count += count;
-        return;
-    }
     assert(parcel->piece_count < PARCEL_PIECES_MAX);
+    parcel->bytes += count;
     parcel->pieces[parcel->piece_count++] = (struct piece){.bytes = bytes, .count = count};
 }
 
@@ -208,6 +219,11 @@ bool parcel_passes(const struct frame *frame) {
 // The header fields that came with a body go with it.
 static void keep_block(struct parcel *parcel, const struct frame *frame) {
     const struct unit *unit = frame->unit;
+    if (frame->added) {
+        parcel->has_added = true;
+        parcel->added = frame->added;
+        parcel->added_bytes = frame->added_bytes;
+    }
     if (unit->length_line_bytes == 0)
         return;
     assert(unit->length_line_at + unit->length_line_bytes <= unit->body_at);
@@ -258,57 +274,31 @@ struct parcel *parcel_open_answer(struct parcel_pool *pool, const struct frame *
     return open_holes(pool, frame, id, 1, BUDGET_OWED);
 }
 
-// Perhaps on another shard than the pool's, so that the budget is told at once.
-static bool make_text(struct parcel *parcel, size_t bytes) {
-    assert(parcel->text == parcel->inline_text);
-    struct buffer_budget *budget = parcel->pool->budget;
-    size_t counted = memory_bytes_for(bytes);
-    if (!buffer_budget_take(budget, counted, BUDGET_OWED))
-        return false;
-    char *text = memory_take(bytes);
-    if (text)
-        own(parcel, text, counted);
-    else
-        buffer_budget_give(budget, counted);
-    return text != NULL;
-}
-
-// The length line may want the begin of the text in the parcel itself.
-bool parcel_fill(struct parcel *parcel, const struct piece *texts) {
-    assert(parcel->hole_count > 0 && !parcel->dressed);
-    size_t sum = 0;
-    for (unsigned index = 0; index < parcel->hole_count; index++)
-        sum += texts[index].count;
-    char *to = parcel->inline_text + PARCEL_HEAD_BYTES_MAX;
-    if (sum > PARCEL_TEXT_BYTES - PARCEL_HEAD_BYTES_MAX) {
-        if (!make_text(parcel, sum))
-            return false;
-        to = parcel->text;
-    }
-    for (unsigned index = 0; index < parcel->hole_count; index++) {
-        memcpy(to, texts[index].bytes, texts[index].count);
-        parcel->pieces[parcel->holes[index]] = (struct piece){.bytes = to, .count = texts[index].count};
-        to += texts[index].count;
-    }
-    parcel->hole_count = 0;
-    parcel->bytes += sum;
-    return true;
-}
-
 struct parcel *parcel_own(struct parcel_pool *pool, char *text, size_t count) {
     struct parcel *parcel = parcel_take(pool, BUDGET_OWED);
     if (!parcel)
         return NULL;
-    assert(count > 0 && count <= memory_bytes(text));
+    assert(count > 0 && count <= memory_bytes(text) && memory_bytes(text) <= UINT32_MAX);
     size_t bytes = memory_bytes(text);
     if (!buffer_budget_has_room(pool->budget, bytes, BUDGET_OWED)) {
         parcel_drop(parcel);
         return NULL;
     }
-    own(parcel, text, bytes);
+    parcel->text = text;
+    parcel->text_bytes = (uint32_t)bytes;
     parcel_pool_count(pool, (int64_t)bytes);
     parcel_add(parcel, (const uint8_t *)text, count);
     return parcel;
+}
+
+// It lies apart from what all parcels use, and most have none.
+static void keep_added(struct parcel *parcel, const struct parcel *other) {
+    if (!other->has_added)
+        return;
+    assert(!other->long_head);
+    parcel->has_added = true;
+    parcel->added = other->added;
+    parcel->added_bytes = other->added_bytes;
 }
 
 struct parcel *parcel_copy_of(struct parcel_pool *pool, const struct parcel *parcel) {
@@ -322,11 +312,18 @@ struct parcel *parcel_copy_of(struct parcel_pool *pool, const struct parcel *par
     }
     assert(parcel->hole_count == 0 && copy->bytes == parcel->bytes);
     parcel_copy(parcel, (uint8_t *)text);
+    copy->mail.came_us = parcel->mail.came_us;
     copy->hub_id = parcel->hub_id;
     copy->lane = parcel->lane;
     copy->frames = parcel->frames;
     copy->unfinished = parcel->unfinished;
     copy->dressed = parcel->dressed;
+    copy->breaks = parcel->breaks;
+    copy->of_stream = parcel->of_stream;
+    copy->for_many = parcel->for_many;
+    keep_added(copy, parcel);
+    if (parcel->of_stream)
+        copy->stream = parcel->stream;
     return copy;
 }
 
@@ -337,14 +334,17 @@ struct parcel *parcel_share(struct parcel_pool *pool, struct parcel *origin) {
     assert(origin->hole_count == 0 && !origin->origin);
     origin->shares++;
     parcel->origin = origin;
+    parcel->mail.came_us = origin->mail.came_us;
     parcel->bytes = origin->bytes;
     parcel->frames = origin->frames;
     parcel->lane = origin->lane;
     parcel->dressed = origin->dressed;
+    parcel->breaks = origin->breaks;
     parcel->block = origin->block;
     parcel->block_bytes = origin->block_bytes;
     parcel->line_at = origin->line_at;
     parcel->line_bytes = origin->line_bytes;
+    keep_added(parcel, origin);
     parcel->canonical = origin->canonical;
     parcel->piece_count = origin->piece_count;
     memcpy(parcel->pieces, origin->pieces, origin->piece_count * sizeof *origin->pieces);
@@ -354,10 +354,12 @@ struct parcel *parcel_share(struct parcel_pool *pool, struct parcel *origin) {
 void parcel_enclose(struct parcel *parcel, const char *before) {
     struct piece *pieces = parcel->pieces;
     assert(!parcel->dressed && parcel->hole_count == 0 && parcel->piece_count + 2 < PARCEL_PIECES_MAX);
+    assert(!parcel->long_head);
     memmove(pieces + 1, pieces, parcel->piece_count * sizeof *pieces);
     pieces[0] = (struct piece){before, strlen(before)};
     parcel->piece_count++;
     parcel->bytes += pieces[0].count;
     parcel->block = NULL;
+    parcel->has_added = false;
     parcel->canonical = false;
 }

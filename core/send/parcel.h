@@ -44,11 +44,15 @@ struct frame {
     uint32_t at; // of the unit
     const struct unit *unit;
     struct span body; // of the buffer
+    // A header line that the hub adds for receivers that have some, with an empty line behind it that doesn't count:
+    // a text that stays as long as any parcel could; NULL: none.
+    const char *added;
+    uint32_t added_bytes;
 };
 
 static inline struct frame frame_at(struct buffer *buffer, uint32_t at, const struct unit *unit) {
     assert(buffer->references > 0 && at + unit->body_at + unit->body_bytes <= buffer->capacity);
-    return (struct frame){buffer, at, unit, {at + unit->body_at, unit->body_bytes}};
+    return (struct frame){buffer, at, unit, {at + unit->body_at, unit->body_bytes}, NULL, 0};
 }
 static inline const uint8_t *frame_body(const struct frame *frame) {
     return frame->buffer->bytes + frame->body.at;
@@ -60,8 +64,9 @@ struct piece {
     size_t count;
 };
 
-// What an envelope has of the header block that came with the body, besides what lies there already.
-enum { PARCEL_BEFORE = 1, PARCEL_AFTER = 2 }; // the length line
+// What an envelope has behind its length line: what the hub adds, and of the header block that came with the body,
+// besides what lies there already, what stood before and behind the length line.
+enum { PARCEL_ADDED = 1, PARCEL_BEFORE = 2, PARCEL_AFTER = 4 };
 
 // In the order of their use: what most parcels need lies in four cache lines.
 struct parcel {
@@ -76,34 +81,62 @@ struct parcel {
     size_t bytes;          // of the envelope, once it is on, and of all pieces together
     const uint8_t *block;  // the header block that came with the body, or NULL
     uint32_t block_bytes;
-    uint32_t line_at; // its length line
+    union {
+        uint32_t line_at; // its length line
+        uint32_t
+            head_count; // of the head's bytes, where it has one of its own: then nothing of the block leaves
+    };
     uint32_t line_bytes;
     uint32_t frames; // that these bytes are: more than one of a stretch
     uint32_t shares; // parcels of which this is the origin, on the shard that has it
     uint8_t lane;
-    uint8_t head_bytes;  // of inline_text, that stand before all else
-    uint8_t head_fields; // PARCEL_BEFORE, PARCEL_AFTER: of the block, what stands before the pieces
+    uint8_t head_bytes;      // of inline_text, that stand before all else
+    bool has_added : 1;      // `added` is set
+    uint8_t head_fields : 3; // PARCEL_ADDED, PARCEL_BEFORE, PARCEL_AFTER: what stands before the pieces
+    bool for_many : 1;       // one of many receivers' shares: the turn's sends needn't all be made for them
     uint8_t piece_count;
-    uint8_t hole_count;              // still to be filled
+    uint8_t hole_count : 7;          // still to be filled
+    bool bound : 1;                  // queued for who is there now, and for nobody who comes in its place
     uint8_t holes[PARCEL_HOLES_MAX]; // the pieces that the spliced values fill
-    bool canonical;                  // the block may stay as it lies
-    bool unfinished;                 // the body goes on in the parcel behind it
-    bool dressed;                    // the envelope is on
+    bool canonical : 1;              // the block may stay as it lies
+    bool unfinished : 1;             // the body goes on in the parcel behind it
+    bool dressed : 1;                // the envelope is on
+    bool has_head : 1;               // of its own, in place of its receiver's wire's
+    bool long_head : 1;              // and it lies in `head`, not in inline_text
+    bool of_stream : 1;              // a chunk or a start of HCS, and `stream` is set
+    uint8_t breaks : 2;              // enum wire_breaks: what has become of those in its body
+    uint8_t note;                    // of the router's; 0: none
     char inline_text[PARCEL_TEXT_BYTES];
     struct piece pieces[PARCEL_PIECES_MAX];
-    struct parcel *same_bucket; // of the outbox's table of waiting requests
-    struct span body;           // of the buffer: of a response, as it came
-    uint32_t text_bytes;        // of the text, where it is memory of its own
+    union {
+        struct parcel *same_bucket; // of the outbox's table of waiting requests
+        void *to;                   // of a frame of HCS that travels: for whom
+        uint64_t source;            // before that, with a note: the connection that sent it, or 0
+    };
+    union {
+        struct span body; // of the buffer: of a response, as it came
+        uint64_t stream;  // queued: of a chunk its receiver's mark (outbox_sift), of a start its session
+    };
+    uint32_t text_bytes; // of the text, where it is memory of its own
+    union {
+        uint32_t head_text_bytes; // likewise of the head
+        uint32_t added_bytes;
+    };
+    union {
+        char *head;        // where it has a long one
+        const char *added; // with has_added: as in struct frame
+    };
 };
 
-static_assert(sizeof(struct parcel) <= 400, "a parcel is made for each frame and receiver");
+static_assert(sizeof(struct parcel) <= 384, "a parcel is made for each frame and receiver");
 
 struct parcel_pool {
     struct parcel *free;
     uint32_t free_count;
     uint32_t idle_count; // of those, how many weren't needed since parcel_pool_shrink
     uint32_t made;
-    uint32_t shard; // whose it is; constant
+    uint32_t shard;  // whose it is; constant
+    uint32_t now_us; // of the turn under way, which its shard says: the low bits
     struct buffer_budget *budget;
     int64_t unsettled; // bytes of texts and the like that the budget doesn't count yet
 };
@@ -140,6 +173,12 @@ struct parcel *parcel_open_answer(struct parcel_pool *pool, const struct frame *
 // Fills the holes in their order with `texts`, as many as there are holes. An empty text leaves nothing.
 // False when memory is used up; the parcel is then as before.
 bool parcel_fill(struct parcel *parcel, const struct piece *texts);
+// Has the parcel leave with a head of its own, in place of the one that its receiver's wire puts before a body:
+// so many bytes, which the caller writes where it is told. Where they are more than PARCEL_HEAD_BYTES_MAX it
+// takes memory; NULL when that is used up, and nothing has changed. The block must not be asked for any more.
+char *parcel_head_take(struct parcel *parcel, size_t count);
+// The same with bytes that are copied; false without memory.
+bool parcel_set_head(struct parcel *parcel, const char *head, size_t count);
 // A body of the hub's own: takes `text`, which memory_take gave. It may take the last
 // of the budget. NULL when memory or the budget is used up; the text is then the caller's still.
 struct parcel *parcel_own(struct parcel_pool *pool, char *text, size_t count);
@@ -150,6 +189,10 @@ struct parcel *parcel_copy_of(struct parcel_pool *pool, const struct parcel *par
 // A parcel of this pool with the pieces of `origin`, which stays until it has been let go as often as it was
 // shared, and once more. NULL when memory is used up, or the part of the budget that events may take.
 struct parcel *parcel_share(struct parcel_pool *pool, struct parcel *origin);
+// Memory for so many bytes of text of the parcel's, counted; NULL when it is used up. It must be given to
+// parcel_retext, which makes its first `count` bytes the body in place of all that the body was.
+char *parcel_text_take(struct parcel *parcel, size_t bytes);
+void parcel_retext(struct parcel *parcel, char *text, size_t count);
 // Shortens a share of a stretch to its first frames.
 void parcel_shorten(struct parcel *parcel, size_t bytes, uint32_t frames);
 // Gives it back, on its owner's shard: the buffer's reference is dropped. Returns the origin that has been
@@ -162,11 +205,11 @@ void parcel_enclose(struct parcel *parcel, const char *before);
 // Of a share of a stretch, leaves one frame's body, undressed: `body` is a span of the stretch.
 void parcel_narrow(struct parcel *parcel, struct span body);
 
-enum { PARCEL_STRETCHES_MAX = 3 + PARCEL_PIECES_MAX };
+enum { PARCEL_STRETCHES_MAX = 4 + PARCEL_PIECES_MAX };
 // How many stretches of memory parcel_pieces gives at most.
 static inline unsigned parcel_stretches(const struct parcel *parcel) {
     return (unsigned)parcel->piece_count + (parcel->head_bytes != 0) + (parcel->head_fields & 1u) +
-           (parcel->head_fields >> 1);
+           (parcel->head_fields >> 1 & 1u) + (parcel->head_fields >> 2);
 }
 // Writes down where its bytes lie, those stretches that are not empty; returns how many.
 unsigned parcel_pieces(const struct parcel *parcel, struct piece out[PARCEL_STRETCHES_MAX]);

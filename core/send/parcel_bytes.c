@@ -5,7 +5,7 @@
 #include "core/send/parcel.h"
 
 // The pieces around a spliced value are short, and a call costs more than copying them.
-static void copy(uint8_t *out, const uint8_t *from, size_t count) {
+static inline void copy(uint8_t *out, const uint8_t *from, size_t count) {
     if (count > 32) {
         memcpy(out, from, count);
     } else if (count >= 16) {
@@ -21,6 +21,8 @@ static void copy(uint8_t *out, const uint8_t *from, size_t count) {
 }
 
 static struct piece field_piece(const struct parcel *parcel, unsigned which) {
+    if (which == PARCEL_ADDED) // where no block follows that has one, its empty line counts
+        return (struct piece){parcel->added, parcel->added_bytes + (parcel->block ? 0 : 2)};
     assert(parcel->block && (which == PARCEL_BEFORE || which == PARCEL_AFTER));
     uint32_t behind = parcel->line_at + parcel->line_bytes;
     return which == PARCEL_BEFORE ? (struct piece){parcel->block, parcel->line_at}
@@ -28,9 +30,9 @@ static struct piece field_piece(const struct parcel *parcel, unsigned which) {
 }
 
 static uint8_t *copy_fields(const struct parcel *parcel, uint8_t *out) {
-    for (unsigned which = PARCEL_BEFORE; which <= PARCEL_AFTER; which++) {
-        struct piece piece = field_piece(parcel, which);
+    for (unsigned which = PARCEL_ADDED; which <= PARCEL_AFTER; which <<= 1) {
         if (parcel->head_fields & which) {
+            struct piece piece = field_piece(parcel, which);
             copy(out, piece.bytes, piece.count);
             out += piece.count;
         }
@@ -53,7 +55,7 @@ unsigned parcel_pieces(const struct parcel *parcel, struct piece out[PARCEL_STRE
     unsigned count = 0;
     if (parcel->head_bytes)
         out[count++] = (struct piece){parcel->inline_text, parcel->head_bytes};
-    for (unsigned which = PARCEL_BEFORE; which <= PARCEL_AFTER; which++)
+    for (unsigned which = PARCEL_ADDED; which <= PARCEL_AFTER; which <<= 1)
         if (parcel->head_fields & which)
             out[count++] = field_piece(parcel, which);
     for (unsigned index = 0; index < parcel->piece_count; index++)

@@ -3,6 +3,10 @@
 // or keeps a pointer: its state is offsets, so the bytes may move between calls, and the result is the same
 // however they were chopped. What it refuses is refused at the first fault in the order of the bytes, and a
 // fault is for ever.
+//
+// Where a body lies in pieces (chunks, fragments), the scanner closes the gaps in place: what it has judged of
+// the body is always body_bytes from body_at on. What lies behind that, up to `at`, is of no use any more
+// (has_gaps): whoever keeps the bytes may take it out (unit_close_gap), so that it needs no memory.
 #pragma once
 
 #include <stdbool.h>
@@ -10,11 +14,13 @@
 #include <stdint.h>
 
 #include "core/base/governance.h"
+#include "core/wire/mask.h"
 
 enum unit_result {
     UNIT_OPEN,    // all good so far; its length isn't known yet
     UNIT_PARTIAL, // its length is known, and not all of it has come
     UNIT_WHOLE,   // the first unit.bytes bytes are one unit
+    UNIT_ASIDE,   // before its end has come something that is to be answered at once: aside tells
     UNIT_BAD,     // fault and fault_at tell; the connection can't be used any more
 };
 
@@ -31,7 +37,27 @@ enum unit_result {
     X(UNIT_FAULT_HEADER_TOO_LARGE, "the header block is over the limit")                                     \
     X(UNIT_FAULT_BODY_TOO_LARGE, "the body is over the limit")                                               \
     X(UNIT_FAULT_LATE, "the frame was not whole in time")                                                    \
-    X(UNIT_FAULT_HTTP, "this is a line of HTTP")
+    X(UNIT_FAULT_HTTP, "this is a line of HTTP")                                                             \
+    X(UNIT_FAULT_WEBSOCKET_BITS, "a reserved bit is set")                                                    \
+    X(UNIT_FAULT_WEBSOCKET_OPCODE, "the opcode is reserved")                                                 \
+    X(UNIT_FAULT_WEBSOCKET_UNMASKED, "a client masks its frames")                                            \
+    X(UNIT_FAULT_WEBSOCKET_MASKED, "a server masks no frame")                                                \
+    X(UNIT_FAULT_WEBSOCKET_CONTROL, "a control frame is whole and has 125 bytes at most")                    \
+    X(UNIT_FAULT_WEBSOCKET_LENGTH, "a length has no more bytes than it needs")                               \
+    X(UNIT_FAULT_WEBSOCKET_CONTINUATION, "there is no message to go on with")                                \
+    X(UNIT_FAULT_WEBSOCKET_WITHIN, "the message before is not at its end")                                   \
+    X(UNIT_FAULT_WEBSOCKET_BINARY, "messages are text")                                                      \
+    X(UNIT_FAULT_WEBSOCKET_UTF8, "the text is not UTF-8")                                                    \
+    X(UNIT_FAULT_WEBSOCKET_CLOSE, "a close has a code that may be sent, or nothing")                         \
+    X(UNIT_FAULT_REQUEST_LINE, "a request begins with METHOD TARGET HTTP/1.1, one space between")            \
+    X(UNIT_FAULT_REQUEST_LINE_TOO_LONG, "the request line is over 8 KiB")                                    \
+    X(UNIT_FAULT_TARGET, "the target must be a path, an http URI, or * with OPTIONS")                        \
+    X(UNIT_FAULT_HTTP_VERSION, "only HTTP/1.1 and HTTP/1.0 are served")                                      \
+    X(UNIT_FAULT_HOST, "Host must be there, a valid authority, and that of the target if it has one")        \
+    X(UNIT_FAULT_CODING, "Transfer-Encoding must be chunked, of HTTP/1.1, and without Content-Length")       \
+    X(UNIT_FAULT_CHUNK, "a chunk is its size in hexadecimal digits, CR LF, so many bytes, CR LF")            \
+    X(UNIT_FAULT_EXPECT, "100-continue alone can be expected")                                               \
+    X(UNIT_FAULT_NATS, "this is nothing that a NATS server says")
 
 enum unit_fault {
     UNIT_FAULT_NONE,
@@ -61,25 +87,54 @@ struct directives {
 // Zero bytes are a unit of which nothing has come.
 struct unit {
     bool sized : 1;            // its length is known: all below is good, up to the fault
+    bool matters : 1;          // also if nothing is in it: it isn't an empty line or the like
     bool canonical : 1;        // the Content-Length line is first and reads exactly
                                // "Content-Length: <digits without leading zero>\r\n"
+    bool names_user : 1;       // it says whose it is (Patchbay-User), which is the hub's to say
+    bool skipped : 1;          // it was refused, and the rest of it is thrown away, up to a line feed
     enum unit_fault fault : 8; // after UNIT_BAD
     uint8_t state;             // the scanner's own, as seen and the last three
     uint8_t seen;              // which of the fields that occur at most once have
     uint32_t bytes;            // envelope and body
     uint32_t body_at;          // from its start
-    uint32_t body_bytes;       // 0: there is nothing in it
+    uint32_t body_bytes;
     struct directives directives;
-    uint32_t length_line_at; // of a header block: its Content-Length line, with the CR LF
-    uint32_t length_line_bytes;
+    union {
+        struct {
+            uint32_t length_line_at; // of a header block: its Content-Length line, with the CR LF
+            uint32_t length_line_bytes;
+        };
+        struct {
+            uint32_t aside_at; // after UNIT_ASIDE, from the unit's start
+            uint32_t aside_bytes;
+        };
+    };
     uint32_t fault_at; // offset from the unit's start
     uint32_t at;       // bytes judged so far
-    uint32_t line_at;
-    uint32_t colon_at;
+    union {
+        struct { // of a header block
+            uint32_t line_at;
+            uint32_t colon_at;
+        };
+        struct {           // of a WebSocket frame
+            uint32_t left; // of its payload
+            uint8_t mask[MASK_BYTES];
+        };
+    };
 };
 
 static inline void unit_begin(struct unit *unit) {
     *unit = (struct unit){0};
+}
+
+// How many bytes from the end of the body so far on are of no use any more: of a wire that has gaps alone.
+static inline uint32_t unit_gap(const struct unit *unit) {
+    uint32_t end = unit->body_at + unit->body_bytes;
+    return unit->body_at && unit->at > end ? unit->at - end : 0;
+}
+// They have been taken out: what lay behind them lies there now.
+static inline void unit_close_gap(struct unit *unit) {
+    unit->at -= unit_gap(unit);
 }
 
 // What a peer is told about a fault; static ASCII that needs no escaping in JSON.

@@ -6,15 +6,25 @@
 
 enum { WIRE_HEAD_BYTES_MAX = 16 + 10 + 2 }; // "Content-Length: ", ten digits, CR LF
 
+// What becomes of the line breaks in a body, each a CR, an LF or both, for receivers of a wire.
+enum wire_breaks {
+    BREAKS_PASS,   // nothing
+    BREAKS_SPACES, // their bytes become spaces: the body is one line
+    BREAKS_SPLIT,  // they end the lines of the body, each of which has an envelope
+    BREAKS_KINDS,
+};
+
 struct wire {
     const char *name;
 
-    // Coming in: goes on with the unit that starts at `bytes`, of which `count` have come.
-    enum unit_result (*scan)(struct unit *unit, const uint8_t *bytes, size_t count,
+    // Coming in: goes on with the unit that starts at `bytes`, of which `count` have come. What it has looked at
+    // it may change (unmask, close gaps).
+    enum unit_result (*scan)(struct unit *unit, uint8_t *bytes, size_t count,
                              const struct unit_limits *limits);
     // As many bytes as a unit can have while its length isn't known: with all of them scan must tell.
     uint32_t (*open_max)(const struct unit_limits *limits);
     bool opens_with_body; // and those bytes are its body's, not its envelope's
+    bool has_gaps;        // a body may lie in pieces (unit.h)
     // The stream has ended in a unit of which scan said UNIT_OPEN. NULL: nothing comes of it.
     enum unit_result (*end)(struct unit *unit, const uint8_t *bytes, size_t count);
 
@@ -22,9 +32,14 @@ struct wire {
     // its length; NULL: nothing does.
     size_t (*head)(char *out, uint64_t body_bytes);
     const char *tail; // what stands behind a body; static
-    bool has_fields;  // header fields follow the head, and an empty line
-    bool one_line;    // a body may hold no line break: those that it has become spaces
+    size_t tail_bytes;
+    bool has_fields; // header fields follow the head, and an empty line
+    enum wire_breaks breaks;
+    const char *between_lines; // with BREAKS_SPLIT: what stands in place of a break
 };
 
-// Content-Length blocks (core/wire/frame.h) and lines (core/wire/lines.h).
-extern const struct wire wire_framed, wire_lines;
+// Content-Length blocks (core/wire/frame.h), lines (core/wire/lines.h), WebSocket (core/wire/websocket.h), requests
+// of HTTP (core/wire/http.h), whose answers bear a head that isn't the wire's to write, server-sent events
+// (core/wire/sse.h), and what a NATS server says (core/wire/nats.h), which is told what bears a head of its own.
+extern const struct wire wire_framed, wire_lines, wire_websocket, wire_http, wire_sse, wire_nats;
+enum { WIRES_COUNT = 6 };

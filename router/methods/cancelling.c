@@ -2,10 +2,12 @@
 
 #include <assert.h>
 
+#include "router/gate/holding.h"
 #include "router/request/answer.h"
 #include "router/request/cancel.h"
 #include "router/request/refuse.h"
 #include "router/shard/drop.h"
+#include "router/shard/identity.h"
 
 // The cancel with the hub's id for what it names, and without an id of its own: towards the target it is a
 // notification, and there its source's id would be some request of the hub's. NULL without memory.
@@ -36,38 +38,43 @@ static struct parcel *translate(struct shard *shard, const struct message *messa
 static void forward(struct shard *shard, const struct message *message, struct span named,
                     struct pending *pending) {
     assert(pending->used && !pending->cancelled && pending->source == message->peer->name);
+    bool is_end = cancel_is_end(shard, pending);
+    if (is_end && message->method[0] == '$') {
+        cancel_downstream(shard, pending); // in the words that the target knows
+        answer_given_up(shard, pending);
+        return;
+    }
     struct parcel *parcel = translate(shard, message, named, pending_hub_id(&shard->pending, pending));
     if (!parcel) {
         drop_one(shard, COUNT_DROP_NO_MEMORY, pending->target, message->frame->body.bytes);
         return;
     }
-    if (cancel_dispatch(shard, pending, parcel, true))
+    if (cancel_dispatch(shard, pending, parcel, !is_end))
         answer_cancelled(shard, pending);
-}
-
-// MCP's key isn't among those that lookup guards: a second one could name another peer's request.
-static bool find_request_id(const struct message *message, struct json_item *id) {
-    struct json_walk walk;
-    unsigned found = 0;
-    json_walk_begin(&walk, message->body, message->lookup.value[KEY_PARAMS]);
-    for (struct json_item item; json_next(&walk, &item) == JSON_ITEM;) {
-        if (!json_string_is(message->body, item.key, "requestId"))
-            continue;
-        *id = item;
-        found++;
-    }
-    return found == 1;
+    else if (is_end)
+        answer_given_up(shard, pending);
 }
 
 static bool read_id(const struct message *message, struct json_item *id) {
     const struct lookup *lookup = &message->lookup;
     if (!lookup_has(lookup, KEY_PARAMS) || lookup->type[KEY_PARAMS] != JSON_OBJECT)
         return false;
-    if (message->method[0] != '$')
-        return find_request_id(message, id);
-    id->value = lookup->value[KEY_PARAMS_ID];
-    id->type = (enum json_type)lookup->type[KEY_PARAMS_ID];
-    return lookup_has(lookup, KEY_PARAMS_ID);
+    enum lookup_key key = message->method[0] == '$' ? KEY_PARAMS_ID : KEY_REQUEST_ID; // of LSP, of MCP
+    id->value = lookup->value[key];
+    id->type = (enum json_type)lookup->type[key];
+    return lookup_has(lookup, key);
+}
+
+// When it was forwarded, by the shard's clock.
+static uint64_t began_ms(const struct pending *pending) {
+    return timer_armed(&pending->timer) ? pending->timer.due_ms - pending->timeout_ms : 0;
+}
+
+// Requests of several users may have come on one connection of HTTP.
+static bool is_own(const struct peer *peer, const struct pending *pending) {
+    const struct user *user = identity_user(peer);
+    assert(pending->source == peer->name);
+    return pending->account == (user ? user->account : NULL);
 }
 
 void cancelling_request(struct shard *shard, const struct message *message) {
@@ -80,7 +87,12 @@ void cancelling_request(struct shard *shard, const struct message *message) {
     }
     struct pending *pending = asked_find(&message->peer->asked, message->body, id.value,
                                          &shard->hub->settings.secrets.tables, &shard->kept);
-    if (pending)
+    if (pending && shard->settings->users && !is_own(message->peer, pending))
+        pending = NULL;
+    struct held *held = shard->gate ? holding_find(message->peer, message->body, id.value) : NULL;
+    if (held && (!pending || held->since_ms >= began_ms(pending)))
+        holding_cancel(shard, held);
+    else if (pending)
         forward(shard, message, id.value, pending);
     if (message_is_request(message))
         reply_result(shard, message->peer, message_reply_to(message), "null", 4);

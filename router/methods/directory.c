@@ -4,6 +4,24 @@
 #include <string.h>
 
 #include "router/methods/offer.h"
+#include "router/rights/judge.h"
+#include "router/shard/child_record.h"
+
+static void put_child(struct text *out, const struct shard *shard, const struct agent *agent) {
+    text_put(out, ",\"child\":{");
+    child_record_put(out, shard->hub, agent->child);
+    const struct child_record *modern = child_record_modern(shard->hub, agent->child);
+    if (modern) {
+        text_put(out, ",\"modern\":{");
+        child_record_put(out, shard->hub, modern);
+        text_put(out, "}");
+    }
+    text_put(out, "}");
+    if (!agent->answer)
+        return;
+    text_put(out, ",\"initialize\":");
+    text_add(out, agent->answer->text, agent->answer->bytes);
+}
 
 static void put_agent(struct text *out, const struct shard *shard, const struct agent *agent) {
     text_put(out, "{\"agentId\":");
@@ -16,6 +34,8 @@ static void put_agent(struct text *out, const struct shard *shard, const struct 
     text_number(out, (int64_t)agent->connected_since_ms);
     text_put(out, ",\"pending\":");
     text_number(out, hub_owed(shard->hub, agent->home->connection));
+    if (agent->child)
+        put_child(out, shard, agent);
     text_put(out, "}");
 }
 
@@ -24,6 +44,7 @@ static void put_agent(struct text *out, const struct shard *shard, const struct 
 struct wanted {
     const struct list *all;
     const struct list *node;
+    const struct user *user; // who asks; NULL: users aren't on
     bool is_group;
     const struct group *group; // or NULL
     size_t next;
@@ -36,13 +57,14 @@ static bool read_wanted(struct shard *shard, const struct message *message, stru
         return false;
     assert(bytes <= sizeof capability);
     const struct list *all = &shard->agents.all;
-    *wanted = (struct wanted){.all = all, .node = all->next, .is_group = bytes > 0};
+    const struct user *user = judge_user(shard, message->peer);
+    *wanted = (struct wanted){.all = all, .node = all->next, .user = user, .is_group = bytes > 0};
     if (wanted->is_group)
         wanted->group = groups_find(&shard->agents.groups, GROUP_CAPABILITY, capability, bytes);
     return true;
 }
 
-static const struct agent *next_agent(struct wanted *wanted) {
+static const struct agent *next_of_all(struct wanted *wanted) {
     if (wanted->is_group)
         return wanted->group ? group_next(wanted->group, &wanted->next) : NULL;
     const struct list *node = wanted->node;
@@ -53,14 +75,37 @@ static const struct agent *next_agent(struct wanted *wanted) {
     return list_entry(node, struct agent, link);
 }
 
-// How many bytes put_agent writes.
+// The first instance of a child stands for all, and the link is no agent.
+static bool is_shown(const struct wanted *wanted, const struct agent *agent) {
+    assert(agent->id_bytes > 0);
+    if (agent_is_link(agent))
+        return false;
+    return (!agent->pool_bytes || agent->pool_bytes == agent->id_bytes) && judge_sees(wanted->user, agent);
+}
+
+static const struct agent *next_agent(struct wanted *wanted) {
+    const struct agent *agent = next_of_all(wanted);
+    while (agent && !is_shown(wanted, agent))
+        agent = next_of_all(wanted);
+    return agent;
+}
+
+// How many bytes put_child writes, or some more.
+static size_t child_bytes(const struct agent *agent) {
+    enum { ABOUT = 2 * 340 };
+    if (!agent->child)
+        return 0;
+    return ABOUT + (agent->answer ? sizeof ",\"initialize\":" + agent->answer->bytes : 0);
+}
+
+// How many bytes put_agent writes, or some more.
 static size_t agent_bytes(const struct shard *shard, const struct agent *agent) {
     static const char fixed[] =
         "{\"agentId\":\"\",\"capabilities\":,\"governanceLevel\":\"\",\"connectedSince\":,\"pending\":}";
     char digits[20];
     return sizeof fixed - 1 + agent->id_bytes + agent->capabilities->bytes +
            strlen(governance_text(agent->governance)) + text_digits(digits, agent->connected_since_ms) +
-           text_digits(digits, (uint64_t)hub_owed(shard->hub, agent->home->connection));
+           text_digits(digits, (uint64_t)hub_owed(shard->hub, agent->home->connection)) + child_bytes(agent);
 }
 
 // How many bytes a list of them has, or so many more than there is room for that it doesn't matter.
@@ -71,7 +116,7 @@ static size_t list_bytes(const struct shard *shard, struct wanted wanted, size_t
     return bytes;
 }
 
-static void put_list(struct text *out, const struct shard *shard, struct wanted wanted) {
+static void put_every_agent(struct text *out, const struct shard *shard, struct wanted wanted) {
     text_put(out, "{\"agents\":[");
     const char *between = "";
     for (const struct agent *agent; (agent = next_agent(&wanted)); between = ",") {
@@ -99,7 +144,7 @@ void directory_agents(struct shard *shard, const struct message *message) {
     struct text result;
     text_init(&result);
     text_reserve(&result, bytes);
-    put_list(&result, shard, wanted);
+    put_every_agent(&result, shard, wanted);
     if (result.failed || result.length <= room) {
         message_answer(shard, message, &result);
         return;

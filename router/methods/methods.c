@@ -2,7 +2,10 @@
 
 #include <assert.h>
 
+#include "router/methods/approvals.h"
+#include "router/methods/attach.h"
 #include "router/methods/cancelling.h"
+#include "router/methods/children.h"
 #include "router/methods/directory.h"
 #include "router/methods/names.h"
 #include "router/methods/registration.h"
@@ -13,7 +16,7 @@
 #include "router/request/validate.h"
 
 static void (*const answers[METHODS_COUNT])(struct shard *, const struct message *) = {
-#define X(method, name, answer, before_initialize, grows) [method] = answer,
+#define X(method, name, answer, before_initialize, grows, lasts) [method] = answer,
     METHODS(X)
 #undef X
 };
@@ -25,19 +28,14 @@ static bool is_of_the_hub(const struct message *message) {
     return names_is_of_hub(message->method, message->method_bytes);
 }
 
-// Whether so much waits for the peer already that it gets no more results that cost it nothing to ask for:
-// else a few bytes from one that doesn't read would be megabytes of work, which all others wait for. A refusal
-// is small.
-static bool refuse_result(struct shard *shard, const struct message *message, enum method method) {
-    size_t most = 2 * shard_limits(shard)->queue_bytes_max;
-    if (!names_result_grows(method) || !message_is_request(message) ||
-        connection_waiting(&message->peer->connection) + message->peer->batch_bytes < most)
+// What would last has nowhere to be on a connection that only gets answers.
+static bool refuse_passing(struct shard *shard, const struct message *message, enum method method) {
+    if (!names_lasts(method) || !message->peer->transport->answers_only)
         return false;
     struct text data;
     text_init(&data);
-    reply_data_text(&data, "fault", "too much waits for this connection already");
-    reply_data_number(&data, "limit", (int64_t)most);
-    refuse(shard, message, ERROR_OVERLOADED, &data);
+    reply_data_text(&data, "fault", "this needs a connection that stays, such as a WebSocket");
+    refuse(shard, message, ERROR_INVALID_REQUEST, &data);
     return true;
 }
 
@@ -50,13 +48,21 @@ bool methods_answer(struct shard *shard, const struct message *message) {
         refuse(shard, message, ERROR_NOT_INITIALIZED, NULL);
         return true;
     }
-    if (validate_refuse(shard, message) || refuse_result(shard, message, method))
+    if (message->peer->transport->is_link) { // its hub has answered what is a hub's
+        if (method < METHODS_COUNT || is_of_the_hub(message))
+            refuse_method(shard, message);
+        return method < METHODS_COUNT || is_of_the_hub(message) || validate_refuse(shard, message);
+    }
+    if (names_is_of_session(method) && attach_opens_there(shard, message, method))
+        return false;
+    if (validate_refuse(shard, message) || refuse_passing(shard, message, method) ||
+        (names_result_grows(method) && refuse_result(shard, message)))
         return true;
     if (method < METHODS_COUNT)
         answers[method](shard, message);
     else if (is_of_the_hub(message))
         refuse_method(shard, message);
     else
-        return false;
+        return approvals_decide(shard, message);
     return true;
 }

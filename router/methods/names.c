@@ -1,6 +1,7 @@
 #include "router/methods/names.h"
 
 #include <assert.h>
+#include <stdint.h>
 #include <string.h>
 
 static const struct {
@@ -8,16 +9,31 @@ static const struct {
     size_t bytes;
     bool before_initialize;
     bool result_grows;
+    bool lasts;
 } methods[METHODS_COUNT] = {
-#define X(method, name, answer, before_initialize, grows)                                                    \
-    [method] = {name, sizeof name - 1, before_initialize, grows},
+#define X(method, name, answer, before_initialize, grows, lasts)                                             \
+    [method] = {name, sizeof name - 1, before_initialize, grows, lasts},
     METHODS(X)
 #undef X
 };
 
+// A bit by first letter and length: of a name whose bit no method has, nothing more is looked at.
+static uint64_t bit_of(char first, size_t bytes) {
+    return UINT64_C(1) << (((size_t)(unsigned char)first * 7 + bytes) & 63);
+}
+
+static bool may_be_a_method(const char *name, size_t bytes) {
+#define X(method, text, answer, before_initialize, grows, lasts) | bit_of((text)[0], sizeof(text) - 1)
+    const uint64_t bits = 0 METHODS(X);
+#undef X
+    return bytes && bits & bit_of(name[0], bytes);
+}
+
 enum method names_find(const char *name, size_t bytes) {
     enum method method = 0;
     assert(name);
+    if (!may_be_a_method(name, bytes))
+        return METHODS_COUNT;
     while (method < METHODS_COUNT &&
            (methods[method].bytes != bytes || memcmp(methods[method].name, name, bytes) != 0))
         method++;
@@ -31,6 +47,10 @@ bool names_before_initialize(enum method method) {
 
 bool names_result_grows(enum method method) {
     return method < METHODS_COUNT && methods[method].result_grows;
+}
+
+bool names_lasts(enum method method) {
+    return method < METHODS_COUNT && methods[method].lasts;
 }
 
 static bool begins(const char *text, size_t bytes, const char *prefix) {

@@ -6,24 +6,31 @@
 #include <stddef.h>
 
 // X(enumerator, name, the function that answers it, whether it is served where initialize is required and
-// hasn't come, whether its result may be much larger than what asks for it)
+// hasn't come, whether its result may be much larger than what asks for it, and it isn't carried out where
+// that can't be told (hub/unsubscribe is), whether what it does lasts, so that it needs a connection that stays)
 #define METHODS(X)                                                                                           \
-    X(METHOD_INITIALIZE, "initialize", session_initialize, true, false)                                      \
-    X(METHOD_INITIALIZED, "initialized", session_initialized, true, false)                                   \
-    X(METHOD_SHUTDOWN, "shutdown", session_shutdown, false, false)                                           \
-    X(METHOD_EXIT, "exit", session_exit, true, false)                                                        \
-    X(METHOD_CANCEL_REQUEST, "$/cancelRequest", cancelling_request, true, false)                             \
-    X(METHOD_CANCELLED, "notifications/cancelled", cancelling_request, true, false)                          \
-    X(METHOD_AGENT_REGISTER, "agent/register", registration_register, false, false)                          \
-    X(METHOD_AGENT_UNREGISTER, "agent/unregister", registration_unregister, false, false)                    \
-    X(METHOD_HUB_AGENTS, "hub/agents", directory_agents, false, true)                                        \
-    X(METHOD_HUB_SUBSCRIBE, "hub/subscribe", subscribe, false, true)                                         \
-    X(METHOD_HUB_UNSUBSCRIBE, "hub/unsubscribe", unsubscribe, false, true)                                   \
-    X(METHOD_HUB_STATS, "hub/stats", status_stats, false, true)                                              \
-    X(METHOD_HUB_PING, "hub/ping", status_ping, false, false)
+    X(METHOD_INITIALIZE, "initialize", session_initialize, true, false, false)                               \
+    X(METHOD_INITIALIZED, "initialized", session_initialized, true, false, false)                            \
+    X(METHOD_SHUTDOWN, "shutdown", session_shutdown, false, false, false)                                    \
+    X(METHOD_EXIT, "exit", session_exit, true, false, false)                                                 \
+    X(METHOD_CANCEL_REQUEST, "$/cancelRequest", cancelling_request, true, false, false)                      \
+    X(METHOD_CANCELLED, "notifications/cancelled", cancelling_request, true, false, false)                   \
+    X(METHOD_AGENT_REGISTER, "agent/register", registration_register, false, false, true)                    \
+    X(METHOD_AGENT_UNREGISTER, "agent/unregister", registration_unregister, false, false, false)             \
+    X(METHOD_HUB_ATTACH, "hub/attach", attach_connection, false, false, true)                                \
+    X(METHOD_HUB_AGENTS, "hub/agents", directory_agents, false, true, false)                                 \
+    X(METHOD_HUB_APPROVALS, "hub/approvals", approvals_list, false, true, false)                             \
+    X(METHOD_HUB_CHILDREN, "hub/children", children_list, false, true, false)                                \
+    X(METHOD_HUB_CHILD_RESTART, "hub/childRestart", children_restart, false, false, false)                   \
+    X(METHOD_HUB_CHILD_STOP, "hub/childStop", children_stop, false, false, false)                            \
+    X(METHOD_HUB_CHILD_LOG, "hub/childLog", children_log, false, true, false)                                \
+    X(METHOD_HUB_SUBSCRIBE, "hub/subscribe", subscribe, false, true, true)                                   \
+    X(METHOD_HUB_UNSUBSCRIBE, "hub/unsubscribe", unsubscribe, false, false, false)                           \
+    X(METHOD_HUB_STATS, "hub/stats", status_stats, false, true, false)                                       \
+    X(METHOD_HUB_PING, "hub/ping", status_ping, false, false, false)
 
 enum method {
-#define X(method, name, answer, before_initialize, grows) method,
+#define X(method, name, answer, before_initialize, grows, lasts) method,
     METHODS(X)
 #undef X
         METHODS_COUNT
@@ -36,8 +43,15 @@ enum method {
 enum method names_find(const char *name, size_t bytes);
 // Whether it is served where initialize is required and hasn't come.
 bool names_before_initialize(enum method method);
-// Whether its result may be much larger than what asks for it.
+// Whether its result may be much larger than what asks for it, and it isn't carried out where that can't be
+// told.
 bool names_result_grows(enum method method);
+// Whether it needs a connection that stays.
+bool names_lasts(enum method method);
+// Whether it opens or ends a session with the hub, or with whom a connection is attached to.
+static inline bool names_is_of_session(enum method method) {
+    return method <= METHOD_EXIT;
+}
 // Whether it is under the hub's prefix.
 bool names_is_of_hub(const char *name, size_t bytes);
 // Whether an agent may offer this method: not the hub's own, nor what begins with hub/, $/ or rpc., nor

@@ -8,8 +8,21 @@
 #include "router/methods/subscribe.h"
 #include "router/request/refuse.h"
 
-static bool read_agent_id(struct shard *shard, const struct message *message, bool required,
-                          struct offer *offer) {
+// `bytes`: how many of offer->agent_id were read; SIZE_MAX: they aren't what it could hold.
+static bool judge_agent_id(struct shard *shard, const struct message *message, const char *field,
+                           size_t bytes, struct offer *offer) {
+    if (bytes == SIZE_MAX || !agent_id_valid(offer->agent_id, bytes)) {
+        refuse_field(shard, message, field,
+                     "1 to 255 of letters, digits, - _ . : /, no empty part between dots");
+        return false;
+    }
+    assert(bytes > 0 && bytes <= AGENT_ID_BYTES_MAX);
+    offer->agent_id_bytes = bytes;
+    return true;
+}
+
+static bool read_own_id(struct shard *shard, const struct message *message, bool required,
+                        struct offer *offer) {
     offer->agent_id_bytes = 0;
     if (!lookup_has(&message->lookup, KEY_AGENT_ID) && !required)
         return true;
@@ -17,14 +30,7 @@ static bool read_agent_id(struct shard *shard, const struct message *message, bo
     if (lookup_has(&message->lookup, KEY_AGENT_ID) && message->lookup.type[KEY_AGENT_ID] == JSON_STRING)
         bytes = json_string_decode(message->body, message->lookup.value[KEY_AGENT_ID], offer->agent_id,
                                    sizeof offer->agent_id);
-    if (bytes == SIZE_MAX || !agent_id_valid(offer->agent_id, bytes)) {
-        refuse_field(shard, message, "params.agentId",
-                     "1 to 255 of letters, digits, - _ . : /, no empty part between dots");
-        return false;
-    }
-    assert(bytes > 0 && bytes <= AGENT_ID_BYTES_MAX);
-    offer->agent_id_bytes = bytes;
-    return true;
+    return judge_agent_id(shard, message, "params.agentId", bytes, offer);
 }
 
 static bool read_governance(struct shard *shard, const struct message *message, struct json_item item,
@@ -45,27 +51,27 @@ static bool read_governance(struct shard *shard, const struct message *message, 
 
 bool offer_read_session(struct shard *shard, const struct message *message, struct offer *offer) {
     offer->capabilities = (struct span){0};
-    return read_agent_id(shard, message, false, offer) &&
+    return read_own_id(shard, message, false, offer) &&
            read_governance(shard, message, message_param(message, "governanceLevel"), offer);
 }
 
 // --- Capabilities
 
 // Methods are the strings of an array, or the keys of an object.
-static bool may_offer(const struct message *message, struct span capabilities) {
+static bool may_offer(const uint8_t *text, struct span capabilities) {
     assert(capabilities.bytes > 0);
-    struct json_item methods = json_member(message->body, capabilities, "methods");
+    struct json_item methods = json_member(text, capabilities, "methods");
     if (methods.type != JSON_ARRAY && methods.type != JSON_OBJECT)
         return true;
     struct json_walk walk;
-    json_walk_begin(&walk, message->body, methods.value);
+    json_walk_begin(&walk, text, methods.value);
     size_t count = 0;
     for (struct json_item item; json_next(&walk, &item) == JSON_ITEM;) {
         struct span method = methods.type == JSON_OBJECT ? item.key : item.value;
         char name[METHOD_BYTES_MAX];
         size_t bytes = SIZE_MAX;
         if (methods.type == JSON_OBJECT || item.type == JSON_STRING)
-            bytes = json_string_decode(message->body, method, name, sizeof name);
+            bytes = json_string_decode(text, method, name, sizeof name);
         if (++count > METHODS_PER_AGENT_MAX || (bytes != SIZE_MAX && !names_may_be_offered(name, bytes)))
             return false;
     }
@@ -73,31 +79,50 @@ static bool may_offer(const struct message *message, struct span capabilities) {
 }
 
 // Whether a list has the empty name among its names.
-static bool lists_nothing(const struct message *message, struct span list) {
-    assert(list.at + list.bytes <= message->frame->body.bytes);
+static bool lists_nothing(const uint8_t *text, struct span list) {
+    assert(list.bytes > 0);
     struct listing listing;
-    listing_begin(&listing, message->body, list);
+    listing_begin(&listing, text, list);
     for (struct span name; listing_next(&listing, &name);)
         if (name.bytes == 2)
             return true;
     return false;
 }
 
-// Nobody can mean the empty name: it is a slip. (Methods and events are judged by themselves.)
-static bool refuse_nothing(struct shard *shard, const struct message *message, struct span capabilities) {
+// Nobody can mean the empty name: it is a slip. (Methods and events are judged by themselves.) The field that
+// has it, or NULL.
+static const char *find_nothing(const uint8_t *text, struct span capabilities) {
     static const struct {
         const char *member, *field;
     } lists[] = {{"tools", "params.capabilities.tools"}, {"tasks", "params.capabilities.tasks"}};
-    const char *field = lists_nothing(message, capabilities) ? "params.capabilities" : NULL;
+    const char *field = lists_nothing(text, capabilities) ? "params.capabilities" : NULL;
     for (size_t index = 0; index < sizeof lists / sizeof *lists; index++) {
-        struct json_item list = json_member(message->body, capabilities, lists[index].member);
+        struct json_item list = json_member(text, capabilities, lists[index].member);
         bool listing = list.type == JSON_ARRAY || list.type == JSON_OBJECT;
-        if (!field && listing && lists_nothing(message, list.value))
+        if (!field && listing && lists_nothing(text, list.value))
             field = lists[index].field;
     }
-    if (field)
-        refuse_field(shard, message, field, "names that are not empty");
-    return field != NULL;
+    return field;
+}
+
+// The events that an agent wants to get: patterns. Whether there is room for so many is judged later
+// (admit.h).
+static bool may_want(const uint8_t *text, struct span capabilities) {
+    struct json_item events = json_member(text, capabilities, "events");
+    bool listing_events = events.type == JSON_ARRAY || events.type == JSON_OBJECT;
+    assert(capabilities.bytes > 0);
+    return !listing_events || subscribe_judge(text, events.value);
+}
+
+const char *offer_judge(const uint8_t *text, struct span capabilities, const char **field) {
+    *field = "params.capabilities.methods";
+    if (!may_offer(text, capabilities))
+        return OFFER_METHODS_EXPECTED;
+    *field = find_nothing(text, capabilities);
+    if (*field)
+        return "names that are not empty";
+    *field = "params.capabilities.events";
+    return may_want(text, capabilities) ? NULL : SUBSCRIBE_EXPECTED;
 }
 
 static bool refuse_capabilities_size(struct shard *shard, const struct message *message) {
@@ -107,19 +132,6 @@ static bool refuse_capabilities_size(struct shard *shard, const struct message *
     reply_data_number(&data, "limit", CAPABILITIES_BYTES_MAX);
     refuse(shard, message, ERROR_INVALID_PARAMS, &data);
     return false;
-}
-
-// The events that an agent wants to get: patterns. Whether there is room for so many is judged later
-// (admit.h).
-static bool read_events(struct shard *shard, const struct message *message, struct span capabilities) {
-    struct json_item events = json_member(message->body, capabilities, "events");
-    bool listing_events = events.type == JSON_ARRAY || events.type == JSON_OBJECT;
-    struct span list = listing_events ? events.value : (struct span){0};
-    if (list.bytes && !subscribe_judge(message, list)) {
-        refuse_field(shard, message, "params.capabilities.events", SUBSCRIBE_EXPECTED);
-        return false;
-    }
-    return true;
 }
 
 static bool read_capabilities(struct shard *shard, const struct message *message, struct offer *offer) {
@@ -135,14 +147,10 @@ static bool read_capabilities(struct shard *shard, const struct message *message
         refuse_field(shard, message, "params.capabilities", "a valid object or array");
         return false;
     }
-    if (!may_offer(message, item.value)) {
-        refuse_field(shard, message, "params.capabilities.methods",
-                     "methods that are not the hub's own, 4096 at most");
-        return false;
-    }
-    if (refuse_nothing(shard, message, item.value))
-        return false;
-    return read_events(shard, message, item.value);
+    const char *field, *expected = offer_judge(message->body, item.value, &field);
+    if (expected)
+        refuse_field(shard, message, field, expected);
+    return !expected;
 }
 
 // The level stands beside the capabilities or in them (HugAI v2 messages 3.2; HugAI v2 headers, the example
@@ -155,12 +163,22 @@ static struct json_item governance_of(const struct message *message, const struc
 }
 
 bool offer_read_agent(struct shard *shard, const struct message *message, struct offer *offer) {
-    return read_agent_id(shard, message, true, offer) && read_capabilities(shard, message, offer) &&
+    return read_own_id(shard, message, true, offer) && read_capabilities(shard, message, offer) &&
            read_governance(shard, message, governance_of(message, offer), offer);
 }
 
 bool offer_read_agent_id(struct shard *shard, const struct message *message, struct offer *offer) {
-    return read_agent_id(shard, message, true, offer);
+    return read_own_id(shard, message, true, offer);
+}
+
+bool offer_read_attachment(struct shard *shard, const struct message *message, struct offer *offer) {
+    struct json_item agent = message_param(message, "agent");
+    if (agent.type != JSON_STRING) {
+        refuse_field(shard, message, "params.agent", "string");
+        return false;
+    }
+    size_t bytes = json_string_decode(message->body, agent.value, offer->agent_id, sizeof offer->agent_id);
+    return judge_agent_id(shard, message, "params.agent", bytes, offer);
 }
 
 bool offer_read_capability(struct shard *shard, const struct message *message, char *out, size_t capacity,

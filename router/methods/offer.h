@@ -7,6 +7,8 @@
 #include "router/methods/registry.h"
 #include "router/request/message.h"
 
+#define OFFER_METHODS_EXPECTED "methods that are not the hub's own, 4096 at most"
+
 struct offer {
     char agent_id[AGENT_ID_BYTES_MAX];
     size_t agent_id_bytes; // 0: none was given
@@ -21,6 +23,11 @@ bool offer_read_session(struct shard *shard, const struct message *message, stru
 bool offer_read_agent(struct shard *shard, const struct message *message, struct offer *offer);
 // agent/unregister: the agentId alone.
 bool offer_read_agent_id(struct shard *shard, const struct message *message, struct offer *offer);
+// hub/attach: `agent`, an agentId, is required.
+bool offer_read_attachment(struct shard *shard, const struct message *message, struct offer *offer);
+// Whether capabilities, a valid object or array of this text, hold nothing that can't be offered. NULL, or what
+// was expected, and of which field: static texts.
+const char *offer_judge(const uint8_t *text, struct span capabilities, const char **field);
 // hub/agents: writes the capability that is asked for; *bytes is 0 when there is none.
 bool offer_read_capability(struct shard *shard, const struct message *message, char *out, size_t capacity,
                            size_t *bytes);

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/base/memory.h"
 #include "router/request/refuse.h"
 #include "router/shard/post.h"
 
@@ -21,7 +22,9 @@ struct order *order_create(struct shard *shard, enum order_kind kind, uint64_t c
 void order_destroy(struct shard *shard, struct order *order) {
     assert(order->set_aside == 0 && connection_shard(order->mail.connection) == shard->index);
     capabilities_drop(&shard->kept, order->capabilities);
+    capabilities_drop(&shard->kept, order->answer);
     kept_give(&shard->kept, order->request_id);
+    memory_give(order->spared);
     kept_give(&shard->kept, order);
 }
 
@@ -35,7 +38,7 @@ static bool keep_request_id(struct shard *shard, struct order *order, const stru
         return false;
     memcpy(order->request_id, to.id, to.id_bytes);
     order->request_id_bytes = to.id_bytes;
-    order->batch = to.batch;
+    order->exchange = to.exchange;
     return true;
 }
 
@@ -86,7 +89,7 @@ void order_answer(struct shard *shard, const struct order *order) {
     if (!order->request_id)
         return;
     struct peer *peer = peer_find(shard, order->mail.connection);
-    struct reply_to to = {order->request_id, order->request_id_bytes, order->batch};
+    struct reply_to to = {order->request_id, order->request_id_bytes, order->exchange};
     if (!peer) {
         reply_missed(shard, order->mail.connection, to);
         return;

@@ -11,9 +11,17 @@ enum order_kind {
     ORDER_UNREGISTER,
     ORDER_RESIGN, // all agents of a connection, which goes on
     ORDER_LEAVE,  // likewise, and what they owe ends: the connection is gone
+    ORDER_REST,   // what a child owes ends, and what it registered itself: it may run again
 };
 
-enum order_stage { ORDER_ASKED, ORDER_APPLIED, ORDER_SETTLED };
+enum order_stage {
+    ORDER_ASKED,
+    ORDER_APPLIED,
+    ORDER_SETTLED,
+    ORDER_TELLING, // who lost the name to it
+    ORDER_TOLD,
+    ORDER_MARKING, // first of all, of ORDER_REST with `marked`
+};
 
 struct order {
     struct mail mail; // mail.connection: whose it is
@@ -24,13 +32,29 @@ struct order {
     uint64_t set_aside; // room for what the shards still keep of it that it hasn't come to
     enum governance governance;
     uint64_t connected_since_ms;
-    uint64_t serial;                   // of a registration: shard 0 counts them
+    uint64_t replaced; // who lost the name to it, and is to be told; 0: nobody
+    uint64_t serial; // of a registration: shard 0 counts them; until then, with `revoked`: the one that ends
     uint32_t patterns;                 // that it lists, until they are in force, or it has come back
     bool under_way;                    // it counts among its peer's (admit.h)
     struct capabilities *capabilities; // one reference, or NULL
-    char *request_id;                  // memory of its own; NULL: nobody waits for an answer
+    const struct child_record *child;  // of a child's own, as those below (core/agents/agent.h)
+    struct capabilities *answer;       // one reference, or NULL
+    uint32_t pool_bytes;
+    const struct user *owner; // of a registration: who has it, where users are on; or NULL
+    bool revoked;             // it ends what its user may not have any more, and is told
+    bool hermes, resting, absent;
+    uint64_t *spared; // of ORDER_REST: what waits on (struct spared); memory of its own
+    size_t spared_count;
+    bool waits; // likewise: requests that haven't gone out are among that
+    // Likewise, unless all ends: called on its connection's shard once each shard has marked what it has asked of it until
+    // then, and all of that has arrived. Only what is marked ends.
+    void (*marked)(struct shard *shard, struct order *order);
+    uint32_t marking;  // then: how many shards have been told to
+    bool spares_aside; // likewise: those that another program has, or will have
+    uint32_t *awaited; // of this shard: counted down when it has come back; or NULL
+    char *request_id;  // memory of its own; NULL: nobody waits for an answer
     uint32_t request_id_bytes;
-    struct batch *batch; // that the answer belongs to, or NULL
+    struct exchange *exchange; // that the answer belongs to, or NULL
     uint32_t agent_id_bytes;
     char agent_id[AGENT_ID_BYTES_MAX + 1];
 };

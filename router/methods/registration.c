@@ -5,6 +5,7 @@
 #include "router/methods/offer.h"
 #include "router/methods/registry.h"
 #include "router/request/refuse.h"
+#include "router/rights/judge.h"
 
 static bool prepare_farewell(struct shard *shard, struct peer *peer) {
     assert(peer->state == PEER_OPEN && (!peer->farewell || peer->farewell->mail.connection == peer->name));
@@ -15,7 +16,9 @@ static bool prepare_farewell(struct shard *shard, struct peer *peer) {
 
 void registration_register(struct shard *shard, const struct message *message) {
     struct offer offer;
-    if (!offer_read_agent(shard, message, &offer))
+    if (!offer_read_agent(shard, message, &offer) ||
+        !judge_register(shard, message, offer.agent_id, offer.agent_id_bytes, offer.capabilities,
+                        offer.governance))
         return;
     if (message->peer->state != PEER_OPEN) {
         refuse(shard, message, ERROR_OVERLOADED, NULL);
@@ -34,6 +37,7 @@ void registration_register(struct shard *shard, const struct message *message) {
         return;
     }
     assert(order->capabilities && order->agent_id_bytes);
+    order->owner = identity_user(message->peer);
     order->connected_since_ms = io_wall_ms(shard->io);
     registry_submit(shard, order);
 }

@@ -8,7 +8,9 @@
 #include "router/request/answer.h"
 #include "router/request/refuse.h"
 #include "router/send/reply.h"
+#include "router/shard/identity.h"
 #include "router/shard/post.h"
+#include "router/stream/stream.h"
 
 // --- Applying
 
@@ -17,7 +19,7 @@ static struct agent *registry_find(struct shard *shard, const struct order *orde
 }
 
 static void notify_replaced(struct shard *shard, struct peer *peer, const struct order *order) {
-    assert(peer->name != order->mail.connection);
+    assert(peer->name != order->mail.connection || order->revoked);
     struct text body;
     text_init(&body);
     text_put(&body, "{\"jsonrpc\":\"2.0\",\"method\":\"hub/replaced\",\"params\":{\"agentId\":");
@@ -27,10 +29,18 @@ static void notify_replaced(struct shard *shard, struct peer *peer, const struct
 }
 
 // The old holder of an agentId that it lost to another connection is told, by its own shard.
-static void tell_replaced(struct shard *shard, uint64_t holder, const struct order *order) {
-    bool here = holder != order->mail.connection && connection_shard(holder) == shard->index;
-    struct peer *peer = here ? peer_find(shard, holder) : NULL;
+static void tell_replaced(struct shard *shard, const struct order *order) {
+    assert(order->stage == ORDER_TELLING && connection_shard(order->replaced) == shard->index);
+    struct peer *peer = peer_find(shard, order->replaced);
     if (peer)
+        notify_replaced(shard, peer, order);
+}
+
+// The same of one that its user may not have any more.
+static void tell_revoked(struct shard *shard, const struct order *order) {
+    assert(order->stage == ORDER_SETTLED && order->kind == ORDER_UNREGISTER);
+    struct peer *peer = order->error ? NULL : peer_find(shard, order->mail.connection);
+    if (peer && peer->state == PEER_OPEN)
         notify_replaced(shard, peer, order);
 }
 
@@ -58,6 +68,13 @@ static void accept_share(struct shard *shard, struct order *order) {
     assert(shard->index + 1 < shard->hub->settings.shard_count || order->set_aside == 0);
 }
 
+// Rights have changed since it was judged.
+static void review_later(struct shard *shard, const struct order *order) {
+    bool here = order->owner && connection_shard(order->mail.connection) == shard->index;
+    const struct peer *peer = here ? peer_find(shard, order->mail.connection) : NULL;
+    shard->review_due |= peer && identity_user(peer) != order->owner;
+}
+
 // Shard 0 judges for all.
 static void apply_register(struct shard *shard, struct order *order) {
     const struct agent *old = registry_find(shard, order);
@@ -72,13 +89,23 @@ static void apply_register(struct shard *shard, struct order *order) {
         .id_bytes = order->agent_id_bytes,
         .capabilities = order->capabilities,
         .governance = order->governance,
+        .child = order->child,
+        .answer = order->answer,
+        .owner = order->owner,
+        .pool_bytes = order->pool_bytes,
+        .hermes = order->hermes,
+        .resting = order->resting,
+        .absent = order->absent,
         .connected_since_ms = order->connected_since_ms,
         .serial = order->serial,
         .judged_for = shard->index == 0 ? shard->hub->settings.shard_count : 0,
         .set_aside = &order->set_aside,
     };
     bool put = agents_put(&shard->agents, &offer);
+    review_later(shard, order);
     admit_applied(shard, order);
+    if (shard->index == 0)
+        order->replaced = put && holder != order->mail.connection ? holder : 0;
     if (!put) {
         bool bounded = shard->kept.refused != refused;
         order->limit = bounded ? kept_bytes_max(&shard->kept) : 0;
@@ -86,7 +113,6 @@ static void apply_register(struct shard *shard, struct order *order) {
         return;
     }
     assert(!offer.subscriber || offer.subscriber->count <= SUBSCRIPTIONS_PER_CONNECTION_MAX);
-    tell_replaced(shard, holder, order);
 }
 
 // One that was turned back takes the id from whoever has it here: where the order hadn't come yet, that may
@@ -97,20 +123,39 @@ static void apply_unregister(struct shard *shard, struct order *order) {
     if (!agent || (holder != order->mail.connection && !order->error))
         return;
     agents_remove(&shard->agents, agent);
-    tell_replaced(shard, holder, order);
 }
 
+// A child's own name stays.
 static void apply_resign(struct shard *shard, struct order *order) {
     struct home *home = agents_home(&shard->agents, order->mail.connection);
-    while (home && !list_empty(&home->agents))
-        agents_remove(&shard->agents, list_entry(home->agents.next, struct agent, by_home));
+    for (struct list *node = home ? home->agents.next : NULL, *next; home && node != &home->agents;
+         node = next) {
+        struct agent *agent = list_entry(node, struct agent, by_home);
+        next = node->next;
+        if (!agent->child)
+            agents_remove(&shard->agents, agent);
+        else if (order->kind == ORDER_REST)
+            agent->resting = true;
+    }
+}
+
+static void apply_rest(struct shard *shard, struct order *order) {
+    struct home *home = agents_home(&shard->agents, order->mail.connection);
+    struct spared spared = {order->spared, order->spared_count, order->spares_aside, order->marked != NULL};
+    if (home)
+        answer_target_rests(shard, home, &spared);
+    if (home)
+        stream_producer_rests(shard, home, &spared);
+    apply_resign(shard, order);
 }
 
 static void apply_leave(struct shard *shard, struct order *order) {
     struct home *home = agents_home(&shard->agents, order->mail.connection);
     if (!home)
         return;
+    subscribe_lost(shard, home);
     answer_target_left(shard, home);
+    stream_producer_left(shard, home);
     agents_remove_home(&shard->agents, home);
     assert(!agents_home(&shard->agents, order->mail.connection));
 }
@@ -130,6 +175,9 @@ static void apply(struct shard *shard, struct order *order) {
     case ORDER_LEAVE:
         apply_leave(shard, order);
         break;
+    case ORDER_REST:
+        apply_rest(shard, order);
+        break;
     }
     subscribe_note(shard);
 }
@@ -145,13 +193,21 @@ static size_t agents_at(struct shard *shard, uint64_t connection) {
     return count;
 }
 
+// Where users are on, nobody takes another one's.
+static bool may_take_over(const struct shard *shard, const struct agent *agent, const struct order *order) {
+    assert(order->kind == ORDER_REGISTER);
+    if (agent->child || !shard->settings->takeover)
+        return false;
+    return !shard->settings->users || identity_same(agent->owner, order->owner);
+}
+
 static enum error decide(struct shard *shard, struct order *order) {
     const struct agent *agent = registry_find(shard, order);
     bool own = agent && agent->home->connection == order->mail.connection;
     assert(shard->index == 0);
     switch (order->kind) {
     case ORDER_REGISTER:
-        if (agent && !own && !shard->settings->takeover)
+        if (agent && !own && !order->child && !may_take_over(shard, agent, order))
             return ERROR_AGENT_ID_TAKEN;
         if (!own && agents_at(shard, order->mail.connection) >= AGENTS_PER_CONNECTION_MAX) {
             order->limit = AGENTS_PER_CONNECTION_MAX;
@@ -159,7 +215,9 @@ static enum error decide(struct shard *shard, struct order *order) {
         }
         return ERROR_NONE;
     case ORDER_UNREGISTER:
-        return own ? ERROR_NONE : ERROR_AGENT_NOT_FOUND;
+        if (own && order->revoked && agent->serial != order->serial)
+            return ERROR_AGENT_NOT_FOUND;
+        return own && !agent->child ? ERROR_NONE : ERROR_AGENT_NOT_FOUND;
     default:
         return ERROR_NONE;
     }
@@ -219,16 +277,87 @@ static void count_for_peer(struct shard *shard, const struct order *order, int c
         peer_settle(shard, peer);
 }
 
+static void mark(struct shard *shard, const struct order *order) {
+    struct home *home = agents_home(&shard->agents, order->mail.connection);
+    assert(order->kind == ORDER_REST);
+    if (!home)
+        return;
+    answer_mark(home);
+    stream_mark(home);
+}
+
+static void mark_next(struct shard *shard, struct order *order) {
+    assert(connection_shard(order->mail.connection) == shard->index);
+    while (order->marking < shard->hub->settings.shard_count) {
+        uint32_t to = order->marking++;
+        if (to != shard->index) {
+            pass_on(shard, order, to);
+            return;
+        }
+        mark(shard, order);
+    }
+    order->marked(shard, order);
+    order->stage = ORDER_ASKED;
+    admit(shard, order);
+}
+
 void registry_submit(struct shard *shard, struct order *order) {
     assert(connection_shard(order->mail.connection) == shard->index);
-    order->stage = ORDER_ASKED;
+    order->stage = order->marked ? ORDER_MARKING : ORDER_ASKED;
     count_for_peer(shard, order, 1);
     shard->orders_out++;
-    admit(shard, order);
+    if (order->marked)
+        mark_next(shard, order);
+    else
+        admit(shard, order);
+}
+
+static void registry_end(struct shard *shard, struct order *order) {
+    assert(shard->orders_out > 0 && connection_shard(order->mail.connection) == shard->index);
+    shard->orders_out--;
+    order_destroy(shard, order);
+}
+
+// Who has lost the name to it is told by way of the last shard: so that comes behind the answer to that peer's own
+// registration, which went there before, and isn't followed by it.
+static void registry_come_home(struct shard *shard, struct order *order) {
+    if (order->error && !order->request_id && !order->revoked)
+        refuse_untold(shard, order->mail.connection, order->error, 0);
+    order_answer(shard, order);
+    if (order->revoked)
+        tell_revoked(shard, order);
+    admit_settled(shard, order);
+    if (order->awaited)
+        --*order->awaited;
+    count_for_peer(shard, order, -1);
+    if (!order->replaced) {
+        registry_end(shard, order);
+        return;
+    }
+    order->stage = ORDER_TELLING;
+    pass_on(shard, order, shard->hub->settings.shard_count - 1);
+}
+
+static void registry_tell(struct shard *shard, struct order *order) {
+    if (connection_shard(order->replaced) != shard->index) {
+        pass_on(shard, order, connection_shard(order->replaced));
+        return;
+    }
+    tell_replaced(shard, order);
+    order->stage = ORDER_TOLD;
+    pass_on(shard, order, connection_shard(order->mail.connection));
 }
 
 void registry_step(struct shard *shard, struct order *order) {
     switch (order->stage) {
+    case ORDER_MARKING:
+        if (connection_shard(order->mail.connection) == shard->index) {
+            mark_next(shard, order);
+            break;
+        }
+        mark(shard, order);
+        pass_on(shard, order, connection_shard(order->mail.connection));
+        break;
     case ORDER_ASKED:
         order->error = decide(shard, order);
         if (order->error) {
@@ -243,14 +372,13 @@ void registry_step(struct shard *shard, struct order *order) {
         apply_here(shard, order);
         break;
     case ORDER_SETTLED:
-        assert(shard->orders_out > 0 && connection_shard(order->mail.connection) == shard->index);
-        shard->orders_out--;
-        if (order->error && !order->request_id)
-            refuse_untold(shard, order->mail.connection, order->error, 0);
-        order_answer(shard, order);
-        admit_settled(shard, order);
-        count_for_peer(shard, order, -1);
-        order_destroy(shard, order);
+        registry_come_home(shard, order);
+        break;
+    case ORDER_TELLING:
+        registry_tell(shard, order);
+        break;
+    case ORDER_TOLD:
+        registry_end(shard, order);
         break;
     }
 }

@@ -12,6 +12,11 @@
 
 #include "router/methods/orders.h"
 
+// Of a program that has ended, and whose child goes on, what it had ends, and what comes later waits for the next one
+// (ORDER_REST). What is between shards then can't be seen from its shard: so each shard in turn is told to mark what it
+// has asked, and the order comes back behind all of that, as mail stays in order. Where the hub itself has ended the
+// program, what waits at the child then, and so hasn't gone out, is spared.
+//
 // Sends an order on its way; the registry has it from now on.
 void registry_submit(struct shard *shard, struct order *order);
 // Takes the next step of an order that came by mail.

@@ -5,6 +5,8 @@
 #include "router/methods/offer.h"
 #include "router/methods/registry.h"
 #include "router/request/journal.h"
+#include "router/rights/judge.h"
+#include "router/send/exchange.h"
 
 static void put_raw(struct text *out, const struct message *message, enum lookup_key key) {
     struct span value = message->lookup.value[key];
@@ -25,6 +27,12 @@ static void put_capabilities(struct text *out, const struct shard *shard) {
     text_put(out, shard->settings->takeover ? "true" : "false");
     text_put(out, ",\"audit\":");
     text_put(out, journal_is_on(shard) ? "true" : "false");
+    if (shard->hub->settings.gate) {
+        text_put(out, ",\"gate\":\"");
+        text_put(out, governance_text(shard->hub->settings.gate));
+        text_put(out, "\"");
+    }
+    text_put(out, shard->settings->users ? ",\"users\":true" : "");
     text_put(out, ",\"events\":true}");
 }
 
@@ -37,7 +45,7 @@ static void put_session(struct text *out, const struct shard *shard, const struc
 
 void session_initialize(struct shard *shard, const struct message *message) {
     struct offer offer;
-    if (!offer_read_session(shard, message, &offer))
+    if (!offer_read_session(shard, message, &offer) || !judge_level(shard, message, offer.governance))
         return;
     struct text result;
     text_init(&result);
@@ -63,6 +71,10 @@ void session_initialized(struct shard *shard, const struct message *message) {
 
 void session_exit(struct shard *shard, const struct message *message) {
     session_initialized(shard, message);
+    if (message->exchange && message->peer->transport->answers_only) {
+        message->exchange->http.closes = true; // behind the answers that are due
+        return;
+    }
     peer_linger(shard, message->peer);
     assert(message->peer->state != PEER_OPEN);
 }

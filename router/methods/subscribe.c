@@ -4,6 +4,8 @@
 
 #include "core/json/listing.h"
 #include "router/request/refuse.h"
+#include "router/rights/judge.h"
+#include "router/send/send.h"
 
 void subscribe_note(struct shard *shard) {
     atomic_store_explicit(&shard->hub->subscriptions[shard->index], shard->agents.topics.count,
@@ -22,21 +24,29 @@ void subscribe_leave(struct shard *shard, struct peer *peer) {
 
 // --- Reading
 
-static bool decode(const struct message *message, struct span name, char pattern[EVENT_BYTES_MAX],
-                   size_t *bytes) {
-    *bytes = json_string_decode(message->body, name, pattern, EVENT_BYTES_MAX);
+static bool decode_pattern(const uint8_t *body, struct span name, char pattern[EVENT_BYTES_MAX],
+                           size_t *bytes) {
+    *bytes = json_string_decode(body, name, pattern, EVENT_BYTES_MAX);
     return *bytes != SIZE_MAX && pattern_valid(pattern, *bytes);
 }
 
-bool subscribe_judge(const struct message *message, struct span list) {
+bool subscribe_judge(const uint8_t *body, struct span list) {
     char pattern[EVENT_BYTES_MAX];
     size_t bytes;
     struct listing listing;
-    listing_begin(&listing, message->body, list);
+    listing_begin(&listing, body, list);
     for (struct span name; listing_next(&listing, &name);)
-        if (!decode(message, name, pattern, &bytes))
+        if (!decode_pattern(body, name, pattern, &bytes))
             return false;
     return true;
+}
+
+static void refuse_count(struct shard *shard, const struct message *message) {
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "field", "params.events");
+    reply_data_number(&data, "limit", SUBSCRIPTIONS_PER_CONNECTION_MAX);
+    refuse(shard, message, ERROR_INVALID_PARAMS, &data);
 }
 
 // params.events: an array of patterns and nothing else, walked to its end, so that what follows can't fail.
@@ -54,10 +64,10 @@ static bool read_list(struct shard *shard, const struct message *message, struct
     uint32_t count = 0;
     for (struct json_item item; good && (step = json_next(&walk, &item)) == JSON_ITEM;) {
         if (++count > SUBSCRIPTIONS_PER_CONNECTION_MAX) {
-            subscribe_refuse_count(shard, message, "params.events");
+            refuse_count(shard, message);
             return false;
         }
-        good = item.type == JSON_STRING && decode(message, item.value, pattern, &bytes);
+        good = item.type == JSON_STRING && decode_pattern(message->body, item.value, pattern, &bytes);
     }
     if (good && step == JSON_END)
         return true;
@@ -65,15 +75,19 @@ static bool read_list(struct shard *shard, const struct message *message, struct
     return false;
 }
 
-// --- Answering
-
-void subscribe_refuse_count(struct shard *shard, const struct message *message, const char *field) {
-    struct text data;
-    text_init(&data);
-    reply_data_text(&data, "field", field);
-    reply_data_number(&data, "limit", SUBSCRIPTIONS_PER_CONNECTION_MAX);
-    refuse(shard, message, ERROR_INVALID_PARAMS, &data);
+static bool judge_list(struct shard *shard, const struct message *message, struct span list) {
+    char pattern[EVENT_BYTES_MAX];
+    size_t bytes;
+    struct listing listing;
+    listing_begin(&listing, message->body, list);
+    for (struct span name; shard->settings->users && listing_next(&listing, &name);)
+        if (!decode_pattern(message->body, name, pattern, &bytes) ||
+            !judge_subscribe(shard, message, pattern, bytes))
+            return false;
+    return true;
 }
+
+// --- Answering
 
 static void answer_in_force(struct shard *shard, const struct message *message) {
     if (!message_is_request(message))
@@ -119,7 +133,8 @@ static bool make_entries(struct shard *shard, const struct message *message, str
     struct listing listing;
     listing_begin(&listing, message->body, list);
     for (struct span name; made && listing_next(&listing, &name);)
-        made = decode(message, name, pattern, &bytes) && topics_hold(topics, subscriber, pattern, bytes) &&
+        made = decode_pattern(message->body, name, pattern, &bytes) &&
+               topics_hold(topics, subscriber, pattern, bytes) &&
                (subscriber->count == before ||
                 (is_few(message->peer, subscriber->count) && is_fair(shard, subscriber->count)));
     bool crowded = subscriber->count > before && !is_few(message->peer, subscriber->count);
@@ -127,7 +142,7 @@ static bool make_entries(struct shard *shard, const struct message *message, str
         topics_let_go(topics, list_entry(subscriber->subscriptions.prev, struct subscription, by_subscriber));
     assert(made || subscriber->count == before);
     if (!made && crowded)
-        subscribe_refuse_count(shard, message, "params.events");
+        refuse_count(shard, message);
     else if (!made)
         refuse_keeping(shard, message, NULL);
     return made;
@@ -142,7 +157,7 @@ static void set_asked(struct shard *shard, const struct message *message, struct
     listing_begin(&listing, message->body, list);
     for (struct span name; listing_next(&listing, &name);) {
         struct subscription *subscription =
-            decode(message, name, pattern, &bytes)
+            decode_pattern(message->body, name, pattern, &bytes)
                 ? topics_find(topics, &message->peer->subscriber, pattern, bytes)
                 : NULL;
         if (!subscription)
@@ -153,9 +168,26 @@ static void set_asked(struct shard *shard, const struct message *message, struct
     subscribe_note(shard);
 }
 
+bool subscribe_pattern(struct shard *shard, struct peer *peer, const char *pattern, size_t bytes) {
+    struct topics *topics = &shard->agents.topics;
+    struct subscription *subscription = topics_hold(topics, &peer->subscriber, pattern, bytes);
+    if (!subscription)
+        return false;
+    subscription->asked = is_few(peer, peer->subscriber.count) && is_fair(shard, peer->subscriber.count);
+    bool asked = subscription->asked;
+    topics_let_go(topics, subscription);
+    subscribe_note(shard);
+    return asked;
+}
+
+void subscribe_forget(struct shard *shard, struct peer *peer) {
+    topics_forget(&shard->agents.topics, &peer->subscriber);
+    subscribe_note(shard);
+}
+
 void subscribe(struct shard *shard, const struct message *message) {
     struct span list;
-    if (!read_list(shard, message, &list))
+    if (!read_list(shard, message, &list) || !judge_list(shard, message, list))
         return;
     if (message->peer->state != PEER_OPEN) {
         refuse(shard, message, ERROR_OVERLOADED, NULL);
@@ -172,5 +204,16 @@ void unsubscribe(struct shard *shard, const struct message *message) {
     if (!read_list(shard, message, &list))
         return;
     set_asked(shard, message, list, false);
-    answer_in_force(shard, message);
+    if (!refuse_result(shard, message)) // done all the same: who falls behind may well want less
+        answer_in_force(shard, message);
+}
+
+void subscribe_lost(struct shard *shard, const struct home *home) {
+    const struct agent *link = agents_find(&shard->agents, HUB_LINK_ID, sizeof HUB_LINK_ID - 1);
+    assert(home->connection);
+    if (!link || link->home != home || shard->phase != HUB_SERVING)
+        return;
+    for (uint32_t slot = 0; slot < shard->peers.capacity; slot++)
+        if (shard->peers.slots[slot] && shard->peers.slots[slot]->subscriber.count > 0)
+            send_missed_unknown(shard, shard->peers.slots[slot]);
 }

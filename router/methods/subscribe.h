@@ -16,12 +16,17 @@ void subscribe(struct shard *shard, const struct message *message);
 // are.
 void unsubscribe(struct shard *shard, const struct message *message);
 
-// Whether all names that a list of the body holds, as core/json/listing.h reads it, are patterns.
-bool subscribe_judge(const struct message *message, struct span list);
-// Refuses a message for too many subscriptions.
-void subscribe_refuse_count(struct shard *shard, const struct message *message, const char *field);
+// Subscribes a peer that has no agents to one pattern, which is valid. False where there is no room for it.
+bool subscribe_pattern(struct shard *shard, struct peer *peer, const char *pattern, size_t bytes);
+// Takes all of its patterns back.
+void subscribe_forget(struct shard *shard, struct peer *peer);
+
+// Whether all names that a list of a body holds, as core/json/listing.h reads it, are patterns.
+bool subscribe_judge(const uint8_t *body, struct span list);
 
 // A peer gets no events any more. May be called again.
 void subscribe_leave(struct shard *shard, struct peer *peer);
 // Tells the other shards how many subscriptions there are here now.
 void subscribe_note(struct shard *shard);
+// A home goes; if it is the link's, events of other hubs may be lost with it, and who has subscribed to any is told.
+void subscribe_lost(struct shard *shard, const struct home *home);

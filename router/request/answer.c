@@ -3,25 +3,69 @@
 #include <assert.h>
 
 #include "core/base/text.h"
+#include "core/rights/account.h"
 #include "router/request/audit.h"
 #include "router/request/cancel.h"
-#include "router/send/batch.h"
+#include "router/send/exchange.h"
 #include "router/send/reply.h"
 #include "router/send/send.h"
 #include "router/shard/drop.h"
+#include "router/shard/identity.h"
 
 static void answer_end(struct shard *shard, struct pending *pending) {
     assert(pending->source && pending->target);
     hub_owe(shard->hub, pending->target, -1);
+    if (pending->account)
+        account_answer(pending->account);
     pending_end(&shard->pending, pending);
+}
+
+// Nobody waits for it any more, and an exchange isn't kept waiting.
+static void answer_forget(struct shard *shard, struct pending *pending) {
+    assert(pending->used);
+    struct exchange *exchange = pending->exchange;
+    stats_count(&shard->stats, COUNT_REQUESTS_ABANDONED);
+    audit_ended(shard, pending, ERROR_NONE);
+    answer_end(shard, pending);
+    if (exchange)
+        exchange_miss(shard, exchange);
+}
+
+// Its target is told.
+static void abandon(struct shard *shard, struct pending *pending) {
+    cancel_downstream(shard, pending);
+    answer_forget(shard, pending);
+}
+
+void answer_given_up(struct shard *shard, struct pending *pending) {
+    assert(pending->cancelled);
+    abandon(shard, pending);
+}
+
+static void end_with_error(struct shard *shard, struct pending *pending, enum error error,
+                           struct text *data) {
+    assert(pending->used && error > ERROR_NONE && error < ERRORS_COUNT);
+    struct peer *source = peer_find(shard, pending->source);
+    if (!source) { // it is among the endings
+        if (data)
+            text_deinit(data);
+        abandon(shard, pending);
+        return;
+    }
+    audit_ended(shard, pending, error);
+    reply_error(shard, source, (struct reply_to){pending->id, pending->id_bytes, pending->exchange}, error,
+                data);
+    answer_end(shard, pending);
 }
 
 // The request that a connection may end, or NULL: then the response counts as dropped. One whose source is
 // among the endings is as good as abandoned.
-static struct pending *claim(struct shard *shard, uint64_t hub_id, uint64_t from, size_t bytes) {
+static struct pending *claim(struct shard *shard, uint64_t hub_id, uint64_t from, size_t bytes,
+                             struct peer **source) {
     assert(hub_id_shard(hub_id) == shard->index && hub_knows(shard->hub, from));
     struct pending *pending = pending_find(&shard->pending, hub_id);
-    if (!pending || !peer_find(shard, pending->source)) {
+    *source = pending ? peer_find(shard, pending->source) : NULL;
+    if (!*source) {
         drop_one(shard, COUNT_DROP_RESPONSE_UNKNOWN, from, bytes);
         return NULL;
     }
@@ -38,12 +82,13 @@ static void answer_without_room(struct shard *shard, struct pending *pending, si
     text_init(&data);
     reply_data_number(&data, "limit", shard_limits(shard)->frame_bytes_max);
     drop_one(shard, COUNT_DROP_RESPONSE_TOO_LARGE, pending->source, bytes);
-    answer_error(shard, pending, ERROR_FRAME_TOO_LARGE, &data);
+    end_with_error(shard, pending, ERROR_FRAME_TOO_LARGE, &data);
 }
 
 void answer_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, struct parcel *parcel) {
     assert(!parcel->dressed && parcel->hole_count == 1);
-    struct pending *pending = claim(shard, hub_id, from, parcel->bytes);
+    struct peer *source;
+    struct pending *pending = claim(shard, hub_id, from, parcel->bytes, &source);
     if (!pending) {
         send_release(shard, parcel);
         return;
@@ -51,62 +96,36 @@ void answer_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, struct 
     if (!parcel_fill(parcel, &(struct piece){pending->id, pending->id_bytes})) {
         drop_one(shard, COUNT_DROP_NO_MEMORY, pending->source, parcel->bytes);
         send_release(shard, parcel);
-        answer_error(shard, pending, ERROR_INTERNAL, NULL);
+        end_with_error(shard, pending, ERROR_INTERNAL, NULL);
         return;
     }
-    struct batch *batch = pending->batch;
-    if (batch && !batch_has_room(shard, batch, parcel->bytes)) {
+    struct exchange *exchange = pending->exchange;
+    if (exchange && !exchange_has_room(shard, exchange, parcel->bytes)) {
         answer_without_room(shard, pending, parcel->bytes);
         send_release(shard, parcel);
         return;
     }
-    struct peer *source = peer_find(shard, pending->source);
-    assert(source); // as claimed
+    assert(source->name == pending->source);
     parcel->hub_id = 0;
-    audit_answered(shard, pending, parcel);
+    if (pending->outcome)
+        audit_answered(shard, pending, parcel);
     answer_end(shard, pending);
     stats_count(&shard->stats, COUNT_RESPONSES_FORWARDED);
-    if (batch)
-        batch_answer(shard, batch, parcel);
+    if (exchange)
+        exchange_answer(shard, exchange, parcel);
     else
         send_queue_owed(shard, source, parcel);
 }
 
-// Nobody waits for it any more. Its target is told, and a batch isn't kept waiting.
-static void abandon(struct shard *shard, struct pending *pending) {
-    assert(pending->used);
-    struct batch *batch = pending->batch;
-    stats_count(&shard->stats, COUNT_REQUESTS_ABANDONED);
-    cancel_downstream(shard, pending);
-    audit_ended(shard, pending, ERROR_NONE);
-    answer_end(shard, pending);
-    if (batch)
-        batch_miss(shard, batch);
-}
-
-void answer_error(struct shard *shard, struct pending *pending, enum error error, struct text *data) {
-    assert(pending->used && error > ERROR_NONE && error < ERRORS_COUNT);
-    struct peer *source = peer_find(shard, pending->source);
-    if (!source) { // it is among the endings
-        if (data)
-            text_deinit(data);
-        abandon(shard, pending);
-        return;
-    }
-    audit_ended(shard, pending, error);
-    reply_error(shard, source, (struct reply_to){pending->id, pending->id_bytes, pending->batch}, error,
-                data);
-    answer_end(shard, pending);
-}
-
 void answer_broken(struct shard *shard, uint64_t hub_id, uint64_t from) {
-    struct pending *pending = claim(shard, hub_id, from, 0);
+    struct peer *source;
+    struct pending *pending = claim(shard, hub_id, from, 0, &source);
     if (!pending)
         return;
     struct text data;
     text_init(&data);
     reply_data_text(&data, "fault", "the target's response could not be read");
-    answer_error(shard, pending, ERROR_INTERNAL, &data);
+    end_with_error(shard, pending, ERROR_INTERNAL, &data);
 }
 
 void answer_refused(struct shard *shard, uint64_t hub_id, enum error error) {
@@ -117,13 +136,13 @@ void answer_refused(struct shard *shard, uint64_t hub_id, enum error error) {
     struct text data;
     text_init(&data);
     reply_data_text(&data, "fault", "the target's queue is full");
-    answer_error(shard, pending, error, &data);
+    end_with_error(shard, pending, error, &data);
 }
 
 void answer_cancelled(struct shard *shard, struct pending *pending) {
     assert(pending->cancelled);
     stats_count(&shard->stats, COUNT_CANCELLED_IN_QUEUE);
-    answer_error(shard, pending, ERROR_CANCELLED, NULL);
+    end_with_error(shard, pending, ERROR_CANCELLED, NULL);
 }
 
 void answer_timed_out(struct shard *shard, struct pending *pending) {
@@ -133,7 +152,7 @@ void answer_timed_out(struct shard *shard, struct pending *pending) {
     text_init(&data);
     reply_data_number(&data, "timeoutMs", (int64_t)pending->timeout_ms);
     cancel_downstream(shard, pending);
-    answer_error(shard, pending, ERROR_TIMED_OUT, &data);
+    end_with_error(shard, pending, ERROR_TIMED_OUT, &data);
 }
 
 // Names the agent that left, where there is no doubt which one it was.
@@ -142,7 +161,11 @@ static void left_data(struct text *data, const struct home *home) {
     if (list_empty(&home->agents) || home->agents.next != home->agents.prev)
         return;
     const struct agent *agent = list_entry(home->agents.next, struct agent, by_home);
-    reply_data_string(data, "agent", agent->id, agent->id_bytes);
+    if (agent_is_link(agent)) {
+        reply_data_text(data, "link", "down");
+        return;
+    }
+    reply_data_string(data, "agent", agent->id, agent->pool_bytes ? agent->pool_bytes : agent->id_bytes);
 }
 
 void answer_target_left(struct shard *shard, struct home *home) {
@@ -151,17 +174,88 @@ void answer_target_left(struct shard *shard, struct home *home) {
         struct text data;
         left_data(&data, home);
         stats_count(&shard->stats, COUNT_TARGETS_LEFT);
-        answer_error(shard, list_entry(home->pending.next, struct pending, by_target),
-                     ERROR_TARGET_DISCONNECTED, &data);
+        end_with_error(shard, list_entry(home->pending.next, struct pending, by_target),
+                       ERROR_TARGET_DISCONNECTED, &data);
+    }
+}
+
+bool spared_has(const struct spared *spared, uint64_t id) {
+    const uint64_t *ids = spared->ids;
+    size_t low = 0, high = spared->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (ids[middle] == id)
+            return true;
+        if (ids[middle] < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
+
+void answer_mark(struct home *home) {
+    for (struct list *node = home->pending.next; node != &home->pending; node = node->next)
+        list_entry(node, struct pending, by_target)->marked = true;
+}
+
+void answer_target_rests(struct shard *shard, struct home *home, const struct spared *spared) {
+    for (struct list *node = home->pending.next, *next; node != &home->pending; node = next) {
+        struct pending *pending = list_entry(node, struct pending, by_target);
+        next = node->next;
+        bool aside = pending->aside && spared->aside, is_later = spared->marked && !pending->marked;
+        if (aside || is_later || spared_has(spared, pending_hub_id(&shard->pending, pending)))
+            continue;
+        struct text data;
+        left_data(&data, home);
+        stats_count(&shard->stats, COUNT_TARGETS_LEFT);
+        cancel_downstream(shard, pending);
+        end_with_error(shard, pending, ERROR_TARGET_DISCONNECTED, &data);
     }
 }
 
 void answer_abandon_all(struct shard *shard, struct peer *source) {
     struct list *requests = &source->asked.requests;
+    const struct identity *identity = identity_of(source);
     assert(connection_shard(source->name) == shard->index && source->state != PEER_OPEN);
-    while (!list_empty(requests))
-        abandon(shard, list_entry(requests->next, struct pending, by_source));
+    while (!list_empty(requests)) {
+        struct pending *pending = list_entry(requests->next, struct pending, by_source);
+        if (identity && identity->revoked) // what was forwarded goes on
+            answer_forget(shard, pending);
+        else
+            abandon(shard, pending);
+    }
     assert(source->asked.kept_bytes == 0);
+}
+
+void answer_end_endless(struct shard *shard, struct peer *source) {
+    struct list *requests = &source->asked.requests;
+    assert(source->state == PEER_ENDED);
+    for (struct list *node = requests->next, *next; node != requests; node = next) {
+        struct pending *pending = list_entry(node, struct pending, by_source);
+        next = node->next;
+        if (!timer_armed(&pending->timer))
+            abandon(shard, pending);
+    }
+}
+
+static void end_endless_of(struct shard *shard, struct peer *source) {
+    struct list *requests = &source->asked.requests;
+    for (struct list *node = requests->next, *next; node != requests; node = next) {
+        struct pending *pending = list_entry(node, struct pending, by_source);
+        next = node->next;
+        if (timer_armed(&pending->timer))
+            continue;
+        cancel_downstream(shard, pending);
+        end_with_error(shard, pending, ERROR_TARGET_DISCONNECTED, NULL);
+    }
+}
+
+void answer_end_endless_all(struct shard *shard) {
+    assert(shard->phase == HUB_DRAINING);
+    for (uint32_t slot = 0; slot < shard->peers.capacity; slot++)
+        if (shard->peers.slots[slot])
+            end_endless_of(shard, shard->peers.slots[slot]);
 }
 
 void answer_end_all(struct shard *shard) {
@@ -169,7 +263,7 @@ void answer_end_all(struct shard *shard) {
     for (uint32_t slot = 0; slot < shard->peers.capacity; slot++) {
         struct peer *peer = shard->peers.slots[slot];
         while (peer && !list_empty(&peer->asked.requests))
-            answer_error(shard, list_entry(peer->asked.requests.next, struct pending, by_source),
-                         ERROR_TARGET_DISCONNECTED, NULL);
+            end_with_error(shard, list_entry(peer->asked.requests.next, struct pending, by_source),
+                           ERROR_TARGET_DISCONNECTED, NULL);
     }
 }

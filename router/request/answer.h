@@ -7,23 +7,38 @@
 #include "router/shard/peer.h"
 
 // A response came from connection `from`: the parcel, with a hole where its id was, goes to whoever asked,
-// with the asker's own id; parcel->mail.detail tells whether it is an error, and
-// parcel->body how it came. A response that nobody waits
-// for, or that comes from a connection that wasn't asked, is dropped.
+// with the asker's own id; parcel->mail.detail tells whether it is an error, and parcel->body how it came. A
+// response that nobody waits for, or that comes from a connection that wasn't asked, is dropped.
 void answer_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, struct parcel *parcel);
 // Such a response came, but it is broken: the request ends with an internal error.
 void answer_broken(struct shard *shard, uint64_t hub_id, uint64_t from);
 // The target's shard couldn't take the request.
 void answer_refused(struct shard *shard, uint64_t hub_id, enum error error);
-// The request ends with an error. `data` as for reply_error.
-void answer_error(struct shard *shard, struct pending *pending, enum error error, struct text *data);
+// A request was cancelled, and ends without a word.
+void answer_given_up(struct shard *shard, struct pending *pending);
 // It was cancelled while it waited in its target's queue.
 void answer_cancelled(struct shard *shard, struct pending *pending);
 // Its time is up.
 void answer_timed_out(struct shard *shard, struct pending *pending);
 // A connection with agents is gone: all that this shard's peers asked of it ends.
 void answer_target_left(struct shard *shard, struct home *home);
+// The same where that connection goes on, if not for now: requests that have not reached it never do, but for
+// those that are spared, which wait.
+struct spared {
+    const uint64_t *ids; // in rising order: hub ids, and starts of sessions (starting_id)
+    size_t count;
+    bool aside;  // and those that another program has (struct pending)
+    bool marked; // and all that isn't marked
+};
+bool spared_has(const struct spared *spared, uint64_t id);
+// Marks what that connection has been asked until now.
+void answer_mark(struct home *home);
+void answer_target_rests(struct shard *shard, struct home *home, const struct spared *spared);
 // Who asked is gone: nobody is answered, and the targets are told.
 void answer_abandon_all(struct shard *shard, struct peer *source);
+// Who asked has half-closed: what has no end of its own is given up.
+void answer_end_endless(struct shard *shard, struct peer *source);
+// The hub is going to end: the same of all that are asked from here, which end with `target disconnected`.
+void answer_end_endless_all(struct shard *shard);
 // The hub ends: everything that is pending here ends with `target disconnected`.
 void answer_end_all(struct shard *shard);

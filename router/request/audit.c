@@ -5,34 +5,51 @@
 
 #include "core/lookup/schema.h"
 #include "core/requests/journal_line.h"
+#include "core/rights/users.h"
+#include "router/shard/identity.h"
 
 // --- Lines
 
-static void put_source(struct shard *shard, struct text *line, uint64_t connection) {
+static void write_source(struct shard *shard, struct text *line, uint64_t connection,
+                         const struct user *user) {
     char name[HUB_SESSION_BYTES];
-    assert(connection_shard(connection) == shard->index);
     hub_session(shard->hub, connection, name);
     journal_line_name(line, "source");
     text_put(line, "{\"connection\":");
     text_string(line, name, sizeof name);
+    if (user) {
+        text_put(line, ",\"user\":");
+        text_string(line, user->name, strlen(user->name));
+    }
     text_put(line, ",\"agents\":[");
     const struct home *home = agents_home(&shard->agents, connection);
     for (struct list *node = home ? home->agents.next : NULL; home && node != &home->agents;
          node = node->next) {
         const struct agent *agent = list_entry(node, struct agent, by_home);
+        if (agent_is_link(agent))
+            continue;
         text_put(line, node == home->agents.next ? "" : ",");
         text_string(line, agent->id, agent->id_bytes);
     }
     text_put(line, "]}");
 }
 
+void audit_put_source(struct shard *shard, struct text *line, uint64_t connection) {
+    bool here = connection_shard(connection) == shard->index;
+    const struct peer *peer = here ? peer_find(shard, connection) : NULL;
+    write_source(shard, line, connection, peer ? identity_user(peer) : NULL);
+}
+
 // Which agent; where none was found, the one that the message names.
 static void put_target(struct text *line, const struct message *message, const struct agent *agent) {
     struct span named = message->lookup.value[KEY_TARGET_AGENT];
-    if (agent)
+    const struct attachment *attachment = message_attachment(message);
+    if (agent && !agent_is_link(agent))
         journal_line_string(line, "target", agent->id, agent->id_bytes);
     else if (lookup_has(&message->lookup, KEY_TARGET_AGENT) && json_string_valid(message->body, named))
         journal_line_json(line, "target", message->body + named.at, named.bytes);
+    else if (attachment)
+        journal_line_string(line, "target", attachment->agent, attachment->bytes);
     else
         journal_line_string(line, "target", NULL, 0);
 }
@@ -69,7 +86,7 @@ struct entry *audit_entry(struct shard *shard, const struct message *message, co
     if (!entry)
         return NULL;
     journal_line_begin(&entry->line, io_wall_ms(shard->io), kind);
-    put_source(shard, &entry->line, message->peer->name);
+    write_source(shard, &entry->line, message->peer->name, identity_user(message->peer));
     put_target(&entry->line, message, agent);
     return entry;
 }
@@ -83,7 +100,7 @@ struct entry *audit_finish(struct entry *entry) {
     return NULL;
 }
 
-static void submit_or_count(struct shard *shard, struct entry *entry) {
+void audit_submit(struct shard *shard, struct entry *entry) {
     if (entry && journal_has_room(shard)) {
         journal_submit(shard, entry);
         return;
@@ -222,13 +239,60 @@ void audit_refused(struct shard *shard, const struct message *message, enum erro
         audit_put_entry(&entry->line, message);
         entry = audit_finish(entry);
     }
-    submit_or_count(shard, entry);
+    audit_submit(shard, entry);
+}
+
+// Those of a user that had no line of their own.
+static void tell_number(struct shard *shard, const struct user *user, uint32_t count) {
+    struct entry *entry = entry_create(shard, 0);
+    if (entry) {
+        journal_line_begin(&entry->line, io_wall_ms(shard->io), "refusals");
+        journal_line_name(&entry->line, "source");
+        text_put(&entry->line, "{\"user\":");
+        if (user)
+            text_string(&entry->line, user->name, strlen(user->name));
+        text_put(&entry->line, user ? "}" : "null}");
+        journal_line_number(&entry->line, "count", count);
+        entry = audit_finish(entry);
+    }
+    audit_submit(shard, entry);
+}
+
+// Where users are on, ten refusals a second of each have a line of their own; the rest have one together, when the
+// next one comes, or this shard's timer goes off.
+static bool audit_may_tell(struct shard *shard, const struct user *user) {
+    enum { PAUSE_MS = 1000 };
+    uint32_t untold = 0;
+    if (!shard->settings->users)
+        return true;
+    struct account *account = user ? user->account : shard->hub->strangers;
+    bool tells = account_refuse(account, io_now(shard->io), &untold);
+    if (untold)
+        tell_number(shard, user, untold);
+    if (!tells && !timer_armed(&shard->untold_timer))
+        wheel_arm(&shard->wheel, &shard->untold_timer, shard_now_ms(shard) + PAUSE_MS);
+    return tells;
+}
+
+void audit_tell_untold(struct shard *shard) {
+    const struct users *users = shard->settings->users;
+    uint64_t now_ns = io_now(shard->io);
+    uint32_t count = account_suppressed(shard->hub->strangers, now_ns);
+    assert(users && journal_is_on(shard));
+    if (count)
+        tell_number(shard, NULL, count);
+    for (uint32_t index = 0; index < users_count(users); index++) {
+        const struct user *user = users_at(users, index);
+        count = account_suppressed(user->account, now_ns);
+        if (count)
+            tell_number(shard, user, count);
+    }
 }
 
 void audit_refusal(struct shard *shard, const struct message *message, enum error error,
                    const struct agent *agent, const struct text *data) {
     assert(error > ERROR_NONE && error < ERRORS_COUNT && data);
-    if (!journal_is_on(shard))
+    if (!journal_is_on(shard) || !audit_may_tell(shard, identity_user(message->peer)))
         return;
     struct entry *entry = audit_entry(shard, message, "refusal", agent);
     if (entry) {
@@ -238,5 +302,41 @@ void audit_refusal(struct shard *shard, const struct message *message, enum erro
         put_members(&entry->line, data);
         entry = audit_finish(entry);
     }
-    submit_or_count(shard, entry);
+    audit_submit(shard, entry);
+}
+
+void audit_refused_request(struct shard *shard, const struct peer *peer, const char *path, enum rule rule) {
+    const struct user *user = identity_user(peer);
+    stats_count(&shard->stats, (enum counter)(COUNT_REFUSED_REGISTER + rule));
+    if (!journal_is_on(shard) || !audit_may_tell(shard, user))
+        return;
+    struct entry *entry = entry_create(shard, peer->name);
+    if (entry) {
+        journal_line_begin(&entry->line, io_wall_ms(shard->io), "refusal");
+        write_source(shard, &entry->line, peer->name, user);
+        journal_line_string(&entry->line, "target", NULL, 0);
+        journal_line_string(&entry->line, "method", path, path ? strlen(path) : 0);
+        journal_line_number(&entry->line, "code", error_code(ERROR_NOT_ALLOWED));
+        journal_line_string(&entry->line, "rule", rule_text(rule), strlen(rule_text(rule)));
+        entry = audit_finish(entry);
+    }
+    audit_submit(shard, entry);
+}
+
+void audit_refused_stream(struct shard *shard, uint64_t source, const struct user *user, const char *target,
+                          size_t target_bytes, enum error error, const struct text *data) {
+    static const char method[] = "start";
+    if (!journal_is_on(shard) || !audit_may_tell(shard, user))
+        return;
+    struct entry *entry = entry_create(shard, source);
+    if (entry) {
+        journal_line_begin(&entry->line, io_wall_ms(shard->io), "refusal");
+        write_source(shard, &entry->line, source, user);
+        journal_line_string(&entry->line, "target", target_bytes ? target : NULL, target_bytes);
+        journal_line_string(&entry->line, "method", method, strlen(method));
+        journal_line_number(&entry->line, "code", error_code(error));
+        put_members(&entry->line, data);
+        entry = audit_finish(entry);
+    }
+    audit_submit(shard, entry);
 }

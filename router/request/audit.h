@@ -8,6 +8,7 @@
 //     outcome   "request", "outcome", and of an answer "result" or "error", or why it isn't there
 //               ("fault", and "bytes" it has); "code" where the hub ended it
 //     refusal   "method", "code", and what the source was told
+//     refusals  "count": of those of a user in a second that have no line of their own
 //
 // Where the hub keeps no journal, nothing here does anything.
 #pragma once
@@ -16,12 +17,17 @@
 #include "core/base/errors.h"
 #include "core/base/text.h"
 #include "core/requests/pending.h"
+#include "core/rights/rights.h"
 #include "router/request/journal.h"
 #include "router/request/message.h"
 
 // An entry about a message whose line has begun, or NULL.
 struct entry *audit_entry(struct shard *shard, const struct message *message, const char *kind,
                           const struct agent *agent);
+// Adds to a line who it is about: the connection and its agents.
+void audit_put_source(struct shard *shard, struct text *line, uint64_t connection);
+// Hands an entry in, which may be NULL. One that isn't there, or for which the journal has no room, is counted.
+void audit_submit(struct shard *shard, struct entry *entry);
 // Adds the params of a message to a line, as `entry`.
 void audit_put_entry(struct text *line, const struct message *message);
 // Ends an entry's line. Without memory for all of it the entry goes, and the result is NULL.
@@ -36,6 +42,14 @@ void audit_refused(struct shard *shard, const struct message *message, enum erro
 // Notes a refusal for governance or authorization, with what the source is told: `data` as for reply_error.
 void audit_refusal(struct shard *shard, const struct message *message, enum error error,
                    const struct agent *agent, const struct text *data);
+
+// The same for a request of HTTP that bears no message, which is counted here; its `method` is the path of its route, or NULL.
+void audit_refused_request(struct shard *shard, const struct peer *peer, const char *path, enum rule rule);
+// The same for a start of HCS, which may have come on another shard; `target` is the address that it named.
+void audit_refused_stream(struct shard *shard, uint64_t source, const struct user *user, const char *target,
+                          size_t target_bytes, enum error error, const struct text *data);
+// The shard's timer for those that have not been told went off.
+void audit_tell_untold(struct shard *shard);
 
 // A governance/approval was answered by its target: what it says is noted as it came, up to
 // JOURNAL_ANSWER_BYTES_MAX and if strict validation would let it pass, whatever the depth; else why it isn't.

@@ -3,7 +3,10 @@
 #include <assert.h>
 
 #include "core/base/text.h"
+#include "core/mcp/message.h"
 #include "router/send/send.h"
+#include "router/shard/annex.h"
+#include "router/shard/child_record.h"
 #include "router/shard/drop.h"
 #include "router/shard/post.h"
 
@@ -28,28 +31,61 @@ bool cancel_dispatch(struct shard *shard, struct pending *pending, struct parcel
     return false;
 }
 
-// One of the hub's own, or NULL.
-static struct parcel *own_cancel(struct shard *shard, uint64_t hub_id) {
+static bool is_shared(struct shard *shard, uint64_t target) {
+    const struct home *home = agents_home(&shard->agents, target);
+    if (!home || list_empty(&home->agents))
+        return false;
+    const struct agent *agent = list_entry(home->agents.next, struct agent, by_home);
+    return agent->child && child_record_is_mcp(agent->child);
+}
+
+// Towards such a server, or from it.
+bool cancel_is_end(struct shard *shard, const struct pending *pending) {
+    const struct peer *source = shard->peers.slots[connection_slot(pending->source)]; // also as it ends
+    assert(!source || source->name == pending->source);
+    return is_shared(shard, pending->target) ||
+           (source && source->annex && (source->annex->mcp || source->annex->gives_up));
+}
+
+static void put_cancel(struct text *body, uint64_t hub_id) {
+    text_put(body, "{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\",\"params\":{\"id\":");
+    text_number(body, (int64_t)hub_id);
+    text_put(body, "}}");
+}
+
+// One of the hub's own, in the words of who is told; or NULL.
+static struct parcel *own_cancel(struct shard *shard, uint64_t hub_id, bool is_mcp) {
     assert(hub_id);
     struct text body;
     text_init(&body);
-    text_put(&body, "{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\",\"params\":{\"id\":");
-    text_number(&body, (int64_t)hub_id);
-    text_put(&body, "}}");
+    if (is_mcp)
+        mcp_put_cancelled(&body, hub_id, "given up");
+    else
+        put_cancel(&body, hub_id);
     struct parcel *parcel = body.failed ? NULL : parcel_own(&shard->parcels, body.bytes, body.length);
     if (!parcel)
         text_deinit(&body);
     return parcel;
 }
 
-void cancel_downstream(struct shard *shard, struct pending *pending) {
+static bool dispatch_own(struct shard *shard, struct pending *pending, bool answer) {
     if (pending->cancelled)
-        return;
-    struct parcel *parcel = own_cancel(shard, pending_hub_id(&shard->pending, pending));
+        return false;
+    struct parcel *parcel =
+        own_cancel(shard, pending_hub_id(&shard->pending, pending), cancel_is_end(shard, pending));
     if (parcel)
-        cancel_dispatch(shard, pending, parcel, false);
-    else
-        drop_one(shard, COUNT_DROP_NO_MEMORY, pending->target, 0);
+        return cancel_dispatch(shard, pending, parcel, answer);
+    drop_one(shard, COUNT_DROP_NO_MEMORY, pending->target, 0);
+    return false;
+}
+
+bool cancel_at_target(struct shard *shard, struct pending *pending) {
+    assert(peer_find(shard, pending->source));
+    return dispatch_own(shard, pending, true);
+}
+
+void cancel_downstream(struct shard *shard, struct pending *pending) {
+    dispatch_own(shard, pending, false);
 }
 
 // --- At the target
@@ -57,7 +93,7 @@ void cancel_downstream(struct shard *shard, struct pending *pending) {
 // What passes a full queue isn't as long as its source likes: then the hub cancels in its own words. NULL
 // without memory for them.
 static struct parcel *shorten(struct shard *shard, struct parcel *parcel) {
-    struct parcel *own = own_cancel(shard, parcel->hub_id);
+    struct parcel *own = own_cancel(shard, parcel->hub_id, is_shared(shard, parcel->mail.connection));
     if (own)
         own->lane = LANE_URGENT;
     else
@@ -111,13 +147,23 @@ bool cancel_arrived(struct shard *shard, struct parcel *parcel) {
         send_release(shard, parcel);
         return false;
     }
-    if (take_back(shard, peer, parcel->hub_id))
+    struct peer *asked = peer;
+    if (asked->transport->forget)
+        peer = asked->transport->forget(shard, asked, parcel->hub_id, parcel->mail.detail);
+    if (peer && take_back(shard, peer, parcel->hub_id)) {
+        if (asked->transport->forget && parcel->mail.detail)
+            asked->transport->forget(shard, asked, parcel->hub_id, false);
         return taken_back(shard, parcel);
+    }
+    if (!peer || peer->connection.held) { // who would have to know it has ended
+        send_release(shard, parcel);
+        return false;
+    }
     parcel = fit(shard, peer, parcel);
     if (!parcel)
         return false;
     parcel->hub_id = 0; // it is no request
     stats_count(&shard->stats, COUNT_CANCELS_FORWARDED);
-    send_queue(shard, peer, parcel);
+    send_queue_bound(shard, peer, parcel);
     return false;
 }

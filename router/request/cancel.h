@@ -12,5 +12,10 @@
 bool cancel_dispatch(struct shard *shard, struct pending *pending, struct parcel *parcel, bool answer);
 // Cancels a request at its target because nobody waits for it any more. The caller ends it.
 void cancel_downstream(struct shard *shard, struct pending *pending);
+// The same for a request whose source waits for its answer still. True when it was taken out of the queue here, and
+// so has none: the caller's to answer.
+bool cancel_at_target(struct shard *shard, struct pending *pending);
+// Whether a cancel is the end of this request, which isn't answered then (MCP).
+bool cancel_is_end(struct shard *shard, const struct pending *pending);
 // A cancel has come to the target's shard; takes the parcel. True as cancel_dispatch.
 bool cancel_arrived(struct shard *shard, struct parcel *parcel);

@@ -25,7 +25,6 @@ struct journal {
 // --- Entries
 
 struct entry *entry_create(const struct shard *shard, uint64_t connection) {
-    assert(connection_shard(connection) == shard->index);
     struct entry *entry = memory_take_zeroed(1, sizeof *entry);
     if (!entry)
         return NULL;
@@ -117,7 +116,7 @@ static void journal_complain(const struct shard *shard, const char *what, int er
             journal_fault_text(error));
 }
 
-static void reopen(struct shard *shard, struct journal *journal) {
+static void reopen_file(struct shard *shard, struct journal *journal) {
     assert(!journal->group); // it is written to one file
     struct io_file fresh;
     journal->reopen = false;
@@ -139,7 +138,7 @@ void journal_reopen(struct shard *shard) {
     if (journal->group)
         journal->reopen = true;
     else
-        reopen(shard, journal);
+        reopen_file(shard, journal);
 }
 
 // --- The end of a group
@@ -170,7 +169,7 @@ static void end_group(struct shard *shard, struct journal *journal, int error) {
         if (chains[index])
             journal_send_home(shard, chains[index]);
     if (journal->reopen)
-        reopen(shard, journal);
+        reopen_file(shard, journal);
 }
 
 static void succeed(struct shard *shard, struct journal *journal) {

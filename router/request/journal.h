@@ -19,10 +19,10 @@ struct entry {
     uint32_t shard;     // where it was made
     int32_t fault;      // 0: it is on disk; else why not, an errno
     struct text line;
-    // Of who waits for an answer: the request's id, memory of its own, or NULL, and its batch, or NULL.
+    // Of who waits for an answer: the request's id, memory of its own, or NULL, and its exchange, or NULL.
     char *request_id;
     uint32_t request_id_bytes;
-    struct batch *batch;
+    struct exchange *exchange;
 };
 
 // An entry about a connection, with an empty line, or NULL when memory is used up.

@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#include "router/send/batch.h"
+#include "router/send/exchange.h"
 
 struct json_item message_param(const struct message *message, const char *key) {
     if (!lookup_has(&message->lookup, KEY_PARAMS) || message->lookup.type[KEY_PARAMS] != JSON_OBJECT)
@@ -11,7 +11,7 @@ struct json_item message_param(const struct message *message, const char *key) {
 }
 
 size_t message_room(const struct shard *shard, const struct message *message) {
-    return message->batch ? batch_room(shard, message->batch) : shard_limits(shard)->frame_bytes_max;
+    return message->exchange ? exchange_room(shard, message->exchange) : shard_limits(shard)->frame_bytes_max;
 }
 
 void message_answer(struct shard *shard, const struct message *message, struct text *result) {

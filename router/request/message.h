@@ -7,6 +7,7 @@
 #include "core/lookup/lookup.h"
 #include "core/send/parcel.h"
 #include "router/send/reply.h"
+#include "router/shard/annex.h"
 #include "router/shard/peer.h"
 
 // What the audit journal keeps of it (audit.c).
@@ -14,21 +15,23 @@ enum message_audit { MESSAGE_PLAIN, MESSAGE_AUDIT_LOG, MESSAGE_APPROVAL };
 
 struct message {
     struct peer *peer;
-    struct batch *batch; // that it is a member of, or NULL
+    struct exchange *exchange; // that it is a member of, or NULL
     const struct frame *frame;
     const uint8_t *body;
     struct lookup lookup;
     enum message_audit audit;
+    bool approved; // it was held, and may go now (router/gate)
     size_t method_bytes;
     bool method_long;              // longer than any name that could be offered: it isn't in `method`
     char method[METHOD_BYTES_MAX]; // decoded
 };
 
 // What isn't known before it is looked up; most of it is written there, and so isn't zeroed here.
-static inline void message_begin(struct message *message, struct peer *peer, struct batch *batch) {
+static inline void message_begin(struct message *message, struct peer *peer, struct exchange *exchange) {
     message->peer = peer;
-    message->batch = batch;
+    message->exchange = exchange;
     message->audit = MESSAGE_PLAIN;
+    message->approved = false;
     message->method_bytes = 0;
     message->method_long = false;
 }
@@ -39,15 +42,33 @@ static inline bool message_is_request(const struct message *message) {
 static inline bool message_method_is(const struct message *message, const char *method) {
     return message->method_bytes == strlen(method) && memcmp(message->method, method, strlen(method)) == 0;
 }
+// Whether a response says that its request failed: an error of null says nothing.
+static inline bool message_is_error(const struct message *message) {
+    return lookup_has(&message->lookup, KEY_ERROR) && message->lookup.type[KEY_ERROR] != JSON_NULL;
+}
+// Whether its peer may send such a one now; if not, it was counted.
+static inline bool message_may_come(struct shard *shard, const struct message *message) {
+    const struct transport *transport = message->peer->transport;
+    return __builtin_expect(!transport->vets, true) || transport->vets(shard, message);
+}
 // Where the answer to a request goes.
 static inline struct reply_to message_reply_to(const struct message *message) {
     struct span id = message->lookup.value[KEY_ID];
-    return (struct reply_to){message->body + id.at, id.bytes, message->batch};
+    return (struct reply_to){message->body + id.at, id.bytes, message->exchange};
+}
+// The agent that its peer is attached to, where it names no target itself; or NULL.
+static inline const struct attachment *message_attachment(const struct message *message) {
+    const struct annex *annex = message->peer->annex;
+    return annex && !lookup_has(&message->lookup, KEY_TARGET_AGENT) ? annex->attachment : NULL;
+}
+// Whether a target decides alone where it goes.
+static inline bool message_has_target(const struct message *message) {
+    return lookup_has(&message->lookup, KEY_TARGET_AGENT) || message_attachment(message);
 }
 
 // A member of params; type JSON_NONE when there is none.
 struct json_item message_param(const struct message *message, const char *key);
-// How many bytes the result of a request may have: what a frame can, or what is left of its batch's.
+// How many bytes the result of a request may have: what a frame can, or what is left of its exchange's.
 size_t message_room(const struct shard *shard, const struct message *message);
 // Answers with a result, JSON, which is taken over: a request gets it, a notification doesn't. Without memory
 // for it the peer is closed.

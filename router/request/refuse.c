@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "router/request/audit.h"
+#include "router/send/exchange.h"
 #include "router/shard/drop.h"
 
 void refuse(struct shard *shard, const struct message *message, enum error error, struct text *data) {
@@ -28,6 +29,35 @@ void refuse_untold(struct shard *shard, uint64_t source, enum error error, size_
     drop_one(shard, counter, source, bytes);
 }
 
+void refuse_right_unsaid(struct shard *shard, const struct message *message, enum rule rule) {
+    struct text data;
+    assert(rule < RULES_COUNT && COUNT_REFUSED_OWN - COUNT_REFUSED_REGISTER == RULES_COUNT - 1);
+    text_init(&data);
+    reply_data_text(&data, "rule", rule_text(rule));
+    stats_count(&shard->stats, (enum counter)(COUNT_REFUSED_REGISTER + rule));
+    audit_refusal(shard, message, ERROR_NOT_ALLOWED, NULL, &data);
+    text_deinit(&data);
+}
+
+void refuse_right(struct shard *shard, const struct message *message, enum rule rule) {
+    struct text data;
+    refuse_right_unsaid(shard, message, rule);
+    text_init(&data);
+    reply_data_text(&data, "rule", rule_text(rule));
+    refuse(shard, message, ERROR_NOT_ALLOWED, &data);
+}
+
+void refuse_rate_of(struct shard *shard, const struct message *message, uint64_t wait_ms) {
+    struct text data;
+    assert(shard->settings->users);
+    text_init(&data);
+    reply_data_text(&data, "fault", "over a limit of this user's");
+    if (wait_ms)
+        reply_data_number(&data, "retryAfterMs", (int64_t)wait_ms);
+    stats_count(&shard->stats, COUNT_OVER_LIMIT);
+    refuse(shard, message, ERROR_OVERLOADED, &data);
+}
+
 void refuse_field(struct shard *shard, const struct message *message, const char *field,
                   const char *expected) {
     assert(field && expected);
@@ -47,17 +77,31 @@ void refuse_keeping(struct shard *shard, const struct message *message, const st
     refuse(shard, message, ERROR_OVERLOADED, &data);
 }
 
+static const char ambiguous[] = "this key must occur once, in its own case and without escapes";
+
+// Whether its transport takes what can't be read; then nothing is due for it any more.
+static bool refuse_in_silence(struct shard *shard, const struct message *message) {
+    if (!message->peer->transport->unreadable)
+        return false;
+    message->peer->transport->unreadable(shard, message->peer, message->body, message->frame->body.bytes);
+    if (message->exchange)
+        exchange_miss(shard, message->exchange);
+    return true;
+}
+
 void refuse_body(struct shard *shard, const struct message *message) {
     static const char *const faults[] = {
         [LOOKUP_NOT_JSON] = "the body is not JSON",
         [LOOKUP_NOT_UTF8] = "the body is not UTF-8",
         [LOOKUP_TOO_DEEP] = "the body is nested too deeply",
-        [LOOKUP_AMBIGUOUS] = "this key must occur once, in its own case and without escapes",
+        [LOOKUP_AMBIGUOUS] = ambiguous,
         [LOOKUP_NOT_MESSAGE] = "the body is neither a request, a notification nor a response",
         [LOOKUP_BAD_ID] = "an id must be a string or a number within the limit",
         [LOOKUP_GOOD] = "messages of this kind are not served",
     };
     enum lookup_verdict verdict = message->lookup.verdict;
+    if (refuse_in_silence(shard, message))
+        return;
     assert((size_t)verdict < sizeof faults / sizeof *faults && faults[verdict]);
     struct text data;
     text_init(&data);
@@ -71,16 +115,33 @@ void refuse_body(struct shard *shard, const struct message *message) {
     if (verdict == LOOKUP_BAD_ID)
         reply_data_number(&data, "limit", shard_limits(shard)->id_bytes_max);
     enum error error = verdict == LOOKUP_NOT_JSON ? ERROR_PARSE : ERROR_INVALID_REQUEST;
-    reply_error(shard, message->peer, (struct reply_to){.batch = message->batch}, error, &data);
+    reply_error(shard, message->peer, (struct reply_to){.exchange = message->exchange}, error, &data);
 }
 
 void refuse_batch_size(struct shard *shard, const struct message *message) {
+    if (refuse_in_silence(shard, message))
+        return;
     struct text data;
     text_init(&data);
     reply_data_text(&data, "fault", "a batch has one member or more, up to the limit");
     reply_data_number(&data, "limit", shard_limits(shard)->batch_members_max);
-    reply_error(shard, message->peer, (struct reply_to){.batch = message->batch}, ERROR_INVALID_REQUEST,
+    reply_error(shard, message->peer, (struct reply_to){.exchange = message->exchange}, ERROR_INVALID_REQUEST,
                 &data);
+}
+
+// They cost the peer nothing: else a few bytes from one that doesn't read would be megabytes of work, which all
+// others wait for. A refusal is small.
+bool refuse_result(struct shard *shard, const struct message *message) {
+    size_t most = 2 * shard_limits(shard)->queue_bytes_max;
+    if (!message_is_request(message) ||
+        connection_waiting(&message->peer->connection) + message->peer->exchange_bytes < most)
+        return false;
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "fault", "too much waits for this connection already");
+    reply_data_number(&data, "limit", (int64_t)most);
+    refuse(shard, message, ERROR_OVERLOADED, &data);
+    return true;
 }
 
 bool refuse_header(struct shard *shard, const struct message *message) {
@@ -106,7 +167,8 @@ bool refuse_header(struct shard *shard, const struct message *message) {
 }
 
 // A name that nobody bears. One that was too long to be read is none that could be, which the limit tells.
-static void put_name(struct text *data, const char *key, const struct rules_field *name, int64_t limit) {
+static void put_name_or_limit(struct text *data, const char *key, const struct rules_field *name,
+                              int64_t limit) {
     if (name->text)
         reply_data_string(data, key, name->text, name->bytes);
     else
@@ -116,7 +178,7 @@ static void put_name(struct text *data, const char *key, const struct rules_fiel
 static void put_method(struct text *data, const struct message *message) {
     struct rules_field method = {.text = message->method_long ? NULL : message->method,
                                  .bytes = message->method_bytes};
-    put_name(data, "method", &method, METHOD_BYTES_MAX);
+    put_name_or_limit(data, "method", &method, METHOD_BYTES_MAX);
 }
 
 void refuse_method(struct shard *shard, const struct message *message) {
@@ -137,9 +199,9 @@ void refuse_route(struct shard *shard, const struct message *message, const stru
         reply_data_text(&data, "field", verdict->field);
         reply_data_text(&data, "expected", "string");
     } else if (verdict->error == ERROR_AGENT_NOT_FOUND) {
-        put_name(&data, "agent", &asked->target, AGENT_ID_BYTES_MAX);
+        put_name_or_limit(&data, "agent", &asked->target, AGENT_ID_BYTES_MAX);
     } else if (verdict->error == ERROR_TOOL) {
-        put_name(&data, "tool", &asked->tool, METHOD_BYTES_MAX);
+        put_name_or_limit(&data, "tool", &asked->tool, METHOD_BYTES_MAX);
     } else {
         assert(verdict->error == ERROR_GOVERNANCE_VIOLATION && verdict->agent);
         reply_data_string(&data, "agent", verdict->agent->id, verdict->agent->id_bytes);

@@ -4,10 +4,17 @@
 #include "core/agents/rules.h"
 #include "core/base/errors.h"
 #include "core/base/text.h"
+#include "core/rights/rights.h"
 #include "router/request/message.h"
 
 // Refuses a message: a request is answered, a notification counted. Takes `data` over, which may be NULL.
 void refuse(struct shard *shard, const struct message *message, enum error error, struct text *data);
+// The same for what its user may not do: the rule is all that is told.
+void refuse_right(struct shard *shard, const struct message *message, enum rule rule);
+// Counts such a one and has it in the journal, where the answer is another one's affair.
+void refuse_right_unsaid(struct shard *shard, const struct message *message, enum rule rule);
+// The same for what is over a limit of its user's, and would pass in so many milliseconds; 0: nobody knows when.
+void refuse_rate_of(struct shard *shard, const struct message *message, uint64_t wait_ms);
 // Counts a notification from this connection that is refused where the message isn't at hand any more.
 void refuse_untold(struct shard *shard, uint64_t source, enum error error, size_t bytes);
 // As refuse for a value that isn't what it should be.
@@ -28,5 +35,8 @@ void refuse_route(struct shard *shard, const struct message *message, const stru
 void refuse_body(struct shard *shard, const struct message *message);
 // Refuses a batch that is empty or has too many members: likewise.
 void refuse_batch_size(struct shard *shard, const struct message *message);
+// Refuses a request for a result that may be much larger than itself, if so much waits for its peer already that
+// it gets no more of them. True when it was refused.
+bool refuse_result(struct shard *shard, const struct message *message);
 // Header fields that are well formed but can't be served. True when the message was refused for one.
 bool refuse_header(struct shard *shard, const struct message *message);

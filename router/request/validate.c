@@ -28,7 +28,8 @@ static void refuse_source(struct shard *shard, const struct message *message, co
 // Whoever sends in an agent's name must be the connection that registered it (HugAI v2 messages 3.3).
 static bool refuse_foreign_source(struct shard *shard, const struct message *message) {
     char source[AGENT_ID_BYTES_MAX];
-    if (!lookup_has(&message->lookup, KEY_SOURCE_AGENT))
+    if (!lookup_has(&message->lookup, KEY_SOURCE_AGENT) ||
+        shard->settings->users) // then it was judged before
         return false;
     if (message->lookup.type[KEY_SOURCE_AGENT] != JSON_STRING) {
         refuse_field(shard, message, "params.sourceAgent", "string");
@@ -42,6 +43,13 @@ static bool refuse_foreign_source(struct shard *shard, const struct message *mes
         return false;
     refuse_source(shard, message, source, bytes);
     return true;
+}
+
+bool validate_is_response(const struct shard *shard, const struct message *message, bool owed) {
+    const struct lookup *lookup = &message->lookup;
+    assert(message->frame->body.bytes > 0);
+    bool is_broken = lookup->kind == BODY_UNKNOWN && lookup->verdict == LOOKUP_NOT_MESSAGE;
+    return lookup->kind == BODY_RESPONSE || (is_broken && owed && shard->settings->strict);
 }
 
 bool validate_refuse(struct shard *shard, const struct message *message) {

@@ -7,19 +7,19 @@
 #include "router/request/audit.h"
 #include "router/request/refuse.h"
 #include "router/request/validate.h"
-#include "router/send/batch.h"
+#include "router/send/exchange.h"
 
 static bool keep_reply_to(struct entry *entry, const struct message *message) {
     struct reply_to to = message_reply_to(message);
     assert(!entry->request_id);
-    if (!message_is_request(message) || lookup_has(&message->lookup, KEY_TARGET_AGENT))
+    if (!message_is_request(message) || message_has_target(message))
         return true;
     entry->request_id = memory_take(to.id_bytes);
     if (!entry->request_id)
         return false;
     memcpy(entry->request_id, to.id, to.id_bytes);
     entry->request_id_bytes = to.id_bytes;
-    entry->batch = to.batch;
+    entry->exchange = to.exchange;
     return true;
 }
 
@@ -46,7 +46,7 @@ static bool hand_in_log(struct shard *shard, const struct message *message) {
 
 static void audit_log_answer(struct shard *shard, struct peer *peer, const struct entry *entry) {
     static const char logged[] = "{\"logged\":true}";
-    struct reply_to to = {entry->request_id, entry->request_id_bytes, entry->batch};
+    struct reply_to to = {entry->request_id, entry->request_id_bytes, entry->exchange};
     assert(entry->request_id && entry->request_id_bytes);
     if (!entry->fault) {
         reply_result(shard, peer, to, logged, sizeof logged - 1);
@@ -67,11 +67,11 @@ static void settle_for_peer(struct shard *shard, const struct entry *entry) {
         audit_log_answer(shard, peer, entry);
         peer_settle(shard, peer);
     } else {
-        reply_missed(shard, entry->mail.connection, (struct reply_to){.batch = entry->batch});
+        reply_missed(shard, entry->mail.connection, (struct reply_to){.exchange = entry->exchange});
     }
 }
 
-static void settle(struct shard *shard, struct entry *entry) {
+static void settle_entry(struct shard *shard, struct entry *entry) {
     assert(shard->entries_out > 0 && entry->shard == shard->index);
     shard->entries_out--;
     if (entry->request_id)
@@ -83,7 +83,7 @@ void audit_log_settle(struct shard *shard) {
     while (shard->settled) {
         struct entry *entry = shard->settled;
         shard->settled = entry->next;
-        settle(shard, entry);
+        settle_entry(shard, entry);
     }
 }
 
@@ -98,8 +98,8 @@ static enum message_audit audit_of(const struct message *message) {
 // A batch owes an answer to a member that can't be read, be it a notification.
 static void refuse_unreadable(struct shard *shard, struct message *message, const struct lookup *judged) {
     assert(judged->verdict != LOOKUP_GOOD);
-    if (message->batch && !message_is_request(message))
-        batch_expect(message->batch);
+    if (message->exchange && !message_is_request(message))
+        exchange_expect(message->exchange);
     message->lookup = *judged;
     refuse_body(shard, message);
 }

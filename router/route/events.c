@@ -3,11 +3,16 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/agents/demand.h"
+#include "core/base/memory.h"
 #include "router/request/refuse.h"
+#include "router/rights/judge.h"
+#include "router/route/elsewhere.h"
+#include "router/route/forward.h"
 #include "router/route/misses.h"
 #include "router/route/offering.h"
 #include "router/route/publication.h"
-#include "router/send/batch.h"
+#include "router/send/exchange.h"
 #include "router/send/send.h"
 #include "router/shard/drop.h"
 #include "router/shard/post.h"
@@ -30,8 +35,8 @@ static struct parcel *parcel_of_event(struct shard *shard, const struct message 
     return parcel;
 }
 
-static bool read_name(struct shard *shard, const struct message *message, char name[EVENT_BYTES_MAX],
-                      uint32_t *name_bytes) {
+static bool events_read_name(struct shard *shard, const struct message *message, char name[EVENT_BYTES_MAX],
+                             uint32_t *name_bytes) {
     size_t bytes = SIZE_MAX;
     if (lookup_has(&message->lookup, KEY_EVENT) && message->lookup.type[KEY_EVENT] == JSON_STRING)
         bytes = json_string_decode(message->body, message->lookup.value[KEY_EVENT], name, EVENT_BYTES_MAX);
@@ -42,9 +47,24 @@ static bool read_name(struct shard *shard, const struct message *message, char n
     return false;
 }
 
+static struct parcel *parcel_of_body(struct shard *shard, const struct text *body) {
+    assert(!body->failed && body->length > 0);
+    char *copy = memory_take(body->length);
+    if (copy)
+        memcpy(copy, body->bytes, body->length);
+    struct parcel *parcel = copy ? parcel_own(&shard->parcels, copy, body->length) : NULL;
+    if (!parcel)
+        memory_give(copy);
+    else
+        parcel->lane = LANE_NORMAL;
+    return parcel;
+}
+
 static struct parcel *events_parcel_of(struct shard *shard, const struct event *event) {
     if (event->message)
         return parcel_of_event(shard, event->message);
+    if (event->body)
+        return parcel_of_body(shard, event->body);
     const struct event_run *run = event->run;
     assert(run->count > 0 && run->count <= EVENT_RUN_MAX);
     struct span frames = {run->at, run->ends[run->count - 1]};
@@ -84,7 +104,7 @@ static void events_answer(struct shard *shard, struct peer *source, const struct
     size_t bytes = strlen(result);
     bytes += text_digits(result + bytes, publication->delivered);
     result[bytes++] = '}';
-    struct reply_to to = {publication->id, publication->id_bytes, publication->batch};
+    struct reply_to to = {publication->id, publication->id_bytes, publication->exchange};
     if (source) {
         reply_result(shard, source, to, result, bytes);
         assert(source->awaited > 0);
@@ -93,6 +113,11 @@ static void events_answer(struct shard *shard, struct peer *source, const struct
     } else {
         reply_missed(shard, publication->source, to);
     }
+}
+
+static void count_fanout(struct shard *shard, const struct user *user, uint32_t foreseen, uint32_t made) {
+    if (user)
+        account_fanout_made(user->account, &user->limits, io_now(shard->io), foreseen, made);
 }
 
 // One copy has reached whom it could reach; with the last one the publication ends.
@@ -104,6 +129,7 @@ static void events_report(struct shard *shard, struct copy *copy) {
     publication->delivered += copy->delivered;
     if (--publication->awaited)
         return;
+    count_fanout(shard, publication->user, publication->foreseen, publication->delivered);
     if (publication->subscribers == 0)
         stats_add(&shard->stats, COUNT_EVENTS_UNHEARD, publication->count);
     if (publication->is_request)
@@ -145,8 +171,8 @@ static bool is_crowded(const struct shard *shard, const struct audience *audienc
 }
 
 // False when it is a request, and memory is used up or a mailbox is crowded. What is none is missed then, by
-// all who subscribed to it.
-static bool publish(struct shard *shard, const struct event *event) {
+// all who subscribed to it. Nothing was delivered then.
+static bool spread_event(struct shard *shard, struct event *event) {
     struct audience audience;
     audience_find(shard, &audience);
     bool crowded = is_crowded(shard, &audience);
@@ -156,6 +182,8 @@ static bool publish(struct shard *shard, const struct event *event) {
         send_copies(shard, publication);
         return true;
     }
+    count_fanout(shard, event->user, event->foreseen, 0);
+    event->user = NULL;
     if (event->to.id)
         return false;
     misses_add(shard, event, crowded ? COUNT_DROP_EVENT_OVERLOADED : COUNT_DROP_EVENT_NO_MEMORY);
@@ -175,6 +203,20 @@ void events_tell_missed(struct shard *shard) {
     }
 }
 
+// Takes what it will reach out of its user's account. False: it was refused.
+static bool foresee_fanout(struct shard *shard, const struct message *message, struct event *event) {
+    const struct identity *identity = identity_of(message->peer);
+    const struct user *user = identity ? identity->user : NULL;
+    if (!user || !user->limits.fanout)
+        return true;
+    event->user = user;
+    event->foreseen = demand_for(shard->hub->demand, event->name, event->name_bytes);
+    uint64_t wait_ms = account_fanout(user->account, &user->limits, io_now(shard->io), event->foreseen);
+    if (wait_ms)
+        refuse_rate_of(shard, message, wait_ms);
+    return wait_ms == 0;
+}
+
 static void publish_alone(struct shard *shard, const struct message *message, const char *name,
                           uint32_t name_bytes) {
     struct event event = {
@@ -188,12 +230,29 @@ static void publish_alone(struct shard *shard, const struct message *message, co
     bool is_request = message_is_request(message);
     if (is_request)
         event.to = message_reply_to(message);
+    if (shard->settings->users && !foresee_fanout(shard, message, &event))
+        return;
     message->peer->awaited += is_request;
-    if (publish(shard, &event))
+    if (spread_event(shard, &event))
         return;
     assert(message->peer->awaited >= is_request);
     message->peer->awaited -= is_request;
     refuse(shard, message, ERROR_OVERLOADED, NULL);
+}
+
+void events_announce(struct shard *shard, const struct held *held, const char *name,
+                     const struct text *body) {
+    struct event event = {
+        .body = body,
+        .guarded = true,
+        .guarded_from = held->user,
+        .source = held->source,
+        .count = 1,
+        .name = name,
+        .name_bytes = (uint32_t)strlen(name),
+    };
+    assert(!shard->run.count);
+    spread_event(shard, &event);
 }
 
 // --- Runs
@@ -209,13 +268,13 @@ void events_publish_run(struct shard *shard) {
         .name = run->name,
         .name_bytes = run->name_bytes,
     };
-    publish(shard, &event);
+    spread_event(shard, &event);
     buffer_drop(run->buffer);
     run->count = 0;
 }
 
-static void gather(struct shard *shard, const struct message *message, const char *name,
-                   uint32_t name_bytes) {
+static void gather_event(struct shard *shard, const struct message *message, const char *name,
+                         uint32_t name_bytes) {
     struct event_place event = {
         .frame = message->frame,
         .source = message->peer->name,
@@ -230,20 +289,52 @@ static void gather(struct shard *shard, const struct message *message, const cha
     }
     event_run_add(&shard->run, &event);
     assert(shard->run.source == message->peer->name && shard->run.buffer == message->frame->buffer);
+    if (shard->run.count == EVENT_RUN_MAX) // nothing could join it
+        events_publish_run(shard);
+}
+
+// A copy for all other hubs, whoever has subscribed there. What can't go is counted; those who are here get theirs.
+static void events_cross(struct shard *shard, const struct message *message, const char *name,
+                         uint32_t name_bytes) {
+    struct elsewhere to;
+    const struct agent *link = elsewhere_find_event(shard, message, name, name_bytes, &to);
+    if (!link)
+        return;
+    struct parcel *parcel = parcel_of_event(shard, message);
+    enum error error = parcel ? elsewhere_address_event(shard, message, parcel, &to) : ERROR_OVERLOADED;
+    if (!error) {
+        stats_count(&shard->stats, COUNT_CROSSED_EVENTS);
+        forward_to(shard, link->home->connection, parcel);
+        return;
+    }
+    drop_one(shard, error == ERROR_FRAME_TOO_LARGE ? COUNT_DROP_REFUSED : COUNT_DROP_NO_MEMORY,
+             link->home->connection, message->frame->body.bytes);
+    if (parcel)
+        parcel_drop(parcel);
 }
 
 void events_publish(struct shard *shard, const struct message *message) {
     char name[EVENT_BYTES_MAX];
     uint32_t name_bytes;
     stats_count(&shard->stats, COUNT_EVENTS_RECEIVED);
-    if (!read_name(shard, message, name, &name_bytes))
+    if (!events_read_name(shard, message, name, &name_bytes))
         return;
-    if (!message_is_request(message) && parcel_passes(message->frame)) {
-        gather(shard, message, name, name_bytes);
+    if (__builtin_expect(shard->hub->settings.cluster != NULL, false))
+        events_cross(shard, message, name, name_bytes);
+    // Where users are on, each bears its user's name, and is counted.
+    if (!message_is_request(message) && event_run_takes(message->frame) && !shard->settings->users) {
+        gather_event(shard, message, name, name_bytes);
         return;
     }
     events_flush(shard);
     publish_alone(shard, message, name, name_bytes);
+}
+
+bool events_may_publish(struct shard *shard, const struct message *message) {
+    char name[EVENT_BYTES_MAX];
+    uint32_t name_bytes;
+    return events_read_name(shard, message, name, &name_bytes) &&
+           judge_publish(shard, message, name, name_bytes);
 }
 
 void events_came_home(struct shard *shard, struct mail *mail) {

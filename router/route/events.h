@@ -8,7 +8,8 @@
 // half-closed stays until then.
 //
 // Events of one name that lie side by side in a receive buffer make a run, which goes out as if it were one:
-// a subscriber gets all of them as one stretch of that buffer. A run ends where another frame comes, at the
+// a subscriber gets all of them as one stretch of that buffer, or, where they did not come as they are to leave, of
+// one text that is made ready for all receivers of its wire (core/send/stretch.h). A run ends where another frame comes, at the
 // latest with what arrived.
 //
 // A subscriber whose queue is full, or for whose entry in it there is no memory, misses the event, is
@@ -23,8 +24,14 @@
 
 // Sends the run out.
 void events_publish_run(struct shard *shard);
+// Whether the user of a request or notification `event` may publish what it names, however it is addressed; if not, it
+// was refused.
+bool events_may_publish(struct shard *shard, const struct message *message);
 // A request or notification `event` without a targetAgent.
 void events_publish(struct shard *shard, const struct message *message);
+// An event of the hub's own, about what is held: for those who may approve that (router/gate), and for nobody else.
+// The body is copied.
+void events_announce(struct shard *shard, const struct held *held, const char *name, const struct text *body);
 // Whatever isn't the next event of a run is about to happen: the run goes out.
 static inline void events_flush(struct shard *shard) {
     if (shard->run.count)

@@ -5,8 +5,10 @@
 #include "router/request/audit.h"
 #include "router/request/refuse.h"
 #include "router/route/progress.h"
+#include "router/route/shared.h"
 #include "router/send/send.h"
 #include "router/shard/drop.h"
+#include "router/shard/identity.h"
 #include "router/shard/post.h"
 
 // One that has gone may still be in the registry: its leaving goes round.
@@ -35,6 +37,21 @@ static void forward_deliver(struct shard *shard, uint64_t target, struct parcel 
     mailbox_post(hub_mailbox(shard->hub, shard->index, to), &parcel->mail);
 }
 
+void forward_to(struct shard *shard, uint64_t connection, struct parcel *parcel) {
+    assert(parcel->pool == &shard->parcels && !parcel->hub_id);
+    uint32_t to = connection_shard(connection);
+    const struct peer *peer = to == shard->index ? peer_find(shard, connection) : NULL;
+    bool gone = to == shard->index && !peer;
+    bool full = peer ? !send_has_room(shard, peer)
+                     : !gone && mailbox_crowded(hub_mailbox(shard->hub, shard->index, to));
+    if (!gone && !full) {
+        forward_deliver(shard, connection, parcel);
+        return;
+    }
+    drop_one(shard, gone ? COUNT_DROP_TARGET_GONE : COUNT_DROP_OVERLOADED, connection, parcel->bytes);
+    parcel_drop(parcel);
+}
+
 // A message that had an id has none for its target.
 static struct parcel *parcel_without_id(struct shard *shard, const struct message *message) {
     if (!lookup_has(&message->lookup, KEY_ID))
@@ -48,11 +65,16 @@ static struct parcel *parcel_without_id(struct shard *shard, const struct messag
     return parcel;
 }
 
-void forward_notification(struct shard *shard, const struct message *message, struct agent *agent) {
+void forward_notification(struct shard *shard, const struct message *message, struct agent *agent,
+                          const struct elsewhere *to) {
     assert(!message_is_request(message));
     struct parcel *parcel = parcel_without_id(shard, message);
     if (!parcel) {
         drop_one(shard, COUNT_DROP_NO_MEMORY, agent->home->connection, message->frame->body.bytes);
+        return;
+    }
+    if (to && !elsewhere_address(shard, message, parcel, to, 0, 0)) {
+        parcel_drop(parcel);
         return;
     }
     if (!audit_approval(shard, message, agent, NULL)) {
@@ -61,6 +83,8 @@ void forward_notification(struct shard *shard, const struct message *message, st
         return;
     }
     parcel->lane = (uint8_t)message_lane(message);
+    if (shared_is(agent))
+        shared_note(shard, message, agent, parcel);
     stats_count(&shard->stats, COUNT_NOTIFICATIONS_FORWARDED);
     forward_deliver(shard, agent->home->connection, parcel);
 }
@@ -126,7 +150,7 @@ static void bind(struct shard *shard, struct pending *pending, const struct mess
     assert(pending->used && !timer_armed(&pending->timer));
     assert(list_empty(&pending->by_source) && list_empty(&pending->by_target));
     pending->source = message->peer->name;
-    pending->batch = message->batch;
+    pending->exchange = message->exchange;
     pending->target = home->connection;
     pending->timeout_ms = timeout_ms(shard, message);
     pending->timer.kind = TIMER_PENDING;
@@ -151,27 +175,67 @@ static struct pending *forward_enter(struct shard *shard, const struct message *
     return NULL;
 }
 
-void forward_request(struct shard *shard, const struct message *message, struct agent *agent) {
+// Its user has one more pending, unless those are as many as may be: then it was refused.
+static bool forward_account(struct shard *shard, const struct message *message, struct account **account) {
+    const struct user *user = identity_user(message->peer);
+    if (__builtin_expect(!user, true))
+        return true;
+    if (account_ask(user->account, user->limits.pending)) {
+        *account = user->account;
+        return true;
+    }
+    refuse_rate_of(shard, message, 0);
+    return false;
+}
+
+static void give_back(struct account *account) {
+    if (account)
+        account_answer(account);
+}
+
+// It was refused.
+static void withdraw(struct shard *shard, struct pending *pending, struct parcel *parcel,
+                     struct account *account) {
+    if (parcel)
+        parcel_drop(parcel);
+    pending_end(&shard->pending, pending);
+    give_back(account);
+}
+
+void forward_request(struct shard *shard, const struct message *message, struct agent *agent,
+                     const struct elsewhere *to) {
     struct progress_tokens tokens;
-    if (!progress_read(shard, message, &tokens))
+    struct account *account = NULL;
+    if (!progress_read(shard, message, &tokens) || !forward_account(shard, message, &account))
         return;
     struct pending *pending = forward_enter(shard, message, agent, &tokens);
-    if (!pending)
+    if (!pending) {
+        give_back(account);
         return;
+    }
     uint64_t hub_id = pending_hub_id(&shard->pending, pending);
     assert(hub_id_shard(hub_id) == shard->index);
     struct parcel *parcel = parcel_with_splices(shard, message, &tokens, hub_id);
+    if (parcel && to && !elsewhere_address(shard, message, parcel, to, hub_id, timeout_ms(shard, message))) {
+        withdraw(shard, pending, parcel, account);
+        return;
+    }
     if (!parcel || !audit_approval(shard, message, agent, pending)) {
         enum error error = parcel ? ERROR_AUDIT : ERROR_OVERLOADED;
-        if (parcel)
-            parcel_drop(parcel);
-        pending_end(&shard->pending, pending);
+        withdraw(shard, pending, parcel, account);
         refuse_at(shard, message, agent, error);
         return;
     }
     bind(shard, pending, message, agent->home);
+    pending->account = account;
     parcel->hub_id = hub_id;
     parcel->lane = (uint8_t)message_lane(message);
+    if (shared_is(agent)) {
+        shared_note(shard, message, agent, parcel);
+        pending->aside = shared_is_modern(parcel);
+        if (shared_method(parcel) == MCP_LISTEN)
+            wheel_disarm(&pending->timer); // it may take as long as it likes
+    }
     stats_count(&shard->stats, COUNT_REQUESTS_FORWARDED);
     forward_deliver(shard, agent->home->connection, parcel);
 }

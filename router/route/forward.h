@@ -3,11 +3,18 @@
 
 #include "core/base/errors.h"
 #include "router/request/message.h"
+#include "router/route/elsewhere.h"
 
 // What keeps a target, a connection, from taking one more message now, as far as this shard knows; ERROR_NONE
 // when nothing does.
 enum error forward_fault(struct shard *shard, const struct message *message, uint64_t target);
-// Hands a request to an agent, and remembers who asked; without memory for that it is refused.
-void forward_request(struct shard *shard, const struct message *message, struct agent *agent);
-// Hands a notification to an agent, or counts it as dropped. One that was made out of a request loses its id.
-void forward_notification(struct shard *shard, const struct message *message, struct agent *agent);
+// Hands a request to an agent, and remembers who asked; without memory for that it is refused. `to` says who on
+// another hub is meant, where the agent is the link; else it is NULL.
+void forward_request(struct shard *shard, const struct message *message, struct agent *agent,
+                     const struct elsewhere *to);
+// Hands a notification to an agent, or counts it as dropped; likewise. One that was made out of a request loses its
+// id.
+void forward_notification(struct shard *shard, const struct message *message, struct agent *agent,
+                          const struct elsewhere *to);
+// Hands a notification of this shard's to a connection, which need be no agent, or counts it as dropped.
+void forward_to(struct shard *shard, uint64_t connection, struct parcel *parcel);

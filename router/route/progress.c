@@ -1,13 +1,11 @@
 #include "router/route/progress.h"
 
 #include <assert.h>
-
-#include "router/shard/drop.h"
-
 #include <string.h>
 
 #include "router/request/refuse.h"
 #include "router/send/send.h"
+#include "router/shard/drop.h"
 #include "router/shard/post.h"
 
 // --- In a request
@@ -84,7 +82,7 @@ static void progress_deliver(struct shard *shard, uint64_t hub_id, enum pending_
         token.bytes = pending_token(pending, which, &bytes);
     token.count = bytes;
     struct peer *source = token.bytes ? peer_find(shard, pending->source) : NULL;
-    if (!source) {
+    if (!source || source->transport->answers_only) {
         drop(shard, parcel, COUNT_DROP_PROGRESS_UNKNOWN, from);
     } else if (!send_has_room(shard, source)) {
         drop(shard, parcel, COUNT_DROP_OVERLOADED, from);
@@ -93,7 +91,10 @@ static void progress_deliver(struct shard *shard, uint64_t hub_id, enum pending_
     } else {
         parcel->hub_id = 0;
         stats_count(&shard->stats, COUNT_PROGRESS_FORWARDED);
-        send_queue(shard, source, parcel);
+        if (source->transport->report)
+            source->transport->report(shard, source, pending, parcel);
+        else
+            send_queue_bound(shard, source, parcel);
     }
 }
 
@@ -103,13 +104,25 @@ void progress_arrived(struct shard *shard, struct parcel *parcel) {
                      parcel);
 }
 
+static enum lookup_key token_key(const struct message *message) {
+    return message_method_is(message, "$/progress")               ? KEY_TOKEN
+           : message_method_is(message, "notifications/progress") ? KEY_PROGRESS_TOKEN
+                                                                  : LOOKUP_KEYS_COUNT;
+}
+
+uint64_t progress_request(const struct message *message) {
+    uint64_t hub_id = 0;
+    unsigned which = 0;
+    enum lookup_key key = token_key(message);
+    bool has = key < LOOKUP_KEYS_COUNT && !message_is_request(message) && lookup_has(&message->lookup, key);
+    return has && read_token(message->body, message->lookup.value[key], &hub_id, &which) ? hub_id : 0;
+}
+
 bool progress_route(struct shard *shard, const struct message *message) {
     const struct lookup *lookup = &message->lookup;
     uint64_t hub_id = 0;
     unsigned which = 0;
-    enum lookup_key key = message_method_is(message, "$/progress")               ? KEY_TOKEN
-                          : message_method_is(message, "notifications/progress") ? KEY_PROGRESS_TOKEN
-                                                                                 : LOOKUP_KEYS_COUNT;
+    enum lookup_key key = token_key(message);
     if (key == LOOKUP_KEYS_COUNT || message_is_request(message) || !lookup_has(lookup, key) ||
         !read_token(message->body, lookup->value[key], &hub_id, &which))
         return false;

@@ -24,10 +24,14 @@ static void init(struct publication *publication, const struct event *event, uin
     size_t ends_bytes = ends * sizeof(uint32_t); // and those of their heads
     *publication = (struct publication){
         .source = event->source,
+        .user = event->user,
+        .foreseen = event->foreseen,
         .required = event->required,
         .missed_as = COUNT_DROP_EVENT_NO_MEMORY,
         .is_request = event->to.id != NULL,
-        .batch = event->to.batch,
+        .guarded = event->guarded,
+        .guarded_from = event->guarded_from,
+        .exchange = event->to.exchange,
         .id = behind + 2 * ends_bytes,
         .id_bytes = event->to.id_bytes,
         .count = event->count,
@@ -37,6 +41,8 @@ static void init(struct publication *publication, const struct event *event, uin
         .name = behind + 2 * ends_bytes + event->to.id_bytes,
     };
     if (ends) {
+        publication->tail = event->run->tail;
+        publication->canonical = event->run->canonical;
         memcpy(publication->ends, event->run->ends, ends_bytes);
         memcpy(publication->heads, event->run->heads, ends_bytes);
     }
@@ -45,8 +51,8 @@ static void init(struct publication *publication, const struct event *event, uin
     memcpy(publication->name, event->name, event->name_bytes);
 }
 
-static struct publication *take(struct shard *shard, const struct event *event, uint32_t copies,
-                                uint32_t ends) {
+static struct publication *take_publication(struct shard *shard, const struct event *event, uint32_t copies,
+                                            uint32_t ends) {
     size_t bytes = bytes_of(event, copies, ends), counted = memory_bytes_for(bytes);
     struct publication *publication = memory_take(bytes);
     if (!publication)
@@ -59,14 +65,14 @@ static struct publication *take(struct shard *shard, const struct event *event, 
 
 struct publication *publication_take(struct shard *shard, const struct event *event, uint32_t copies) {
     assert(copies <= shard->hub->settings.shard_count && connection_shard(event->source) == shard->index);
-    uint32_t ends = event->message ? 0 : event->count;
+    uint32_t ends = event->run ? event->count : 0;
     if (!buffer_budget_has_room(&shard->hub->budget, bytes_of(event, copies, ends), BUDGET_PLENTY))
         return NULL;
-    return take(shard, event, copies, ends);
+    return take_publication(shard, event, copies, ends);
 }
 
 struct publication *publication_take_missed(struct shard *shard, const struct event *event) {
-    return take(shard, event, shard->hub->settings.shard_count, 0);
+    return take_publication(shard, event, shard->hub->settings.shard_count, 0);
 }
 
 struct publication *publication_spare(struct shard *shard, const struct event *event) {

@@ -4,13 +4,18 @@
 #include "router/request/message.h"
 #include "router/shard/publication.h"
 
-// What a publication is made of: a message, or a run.
+// What a publication is made of: a message, a run, or a body of the hub's.
 struct event {
-    const struct message *message; // NULL: the run
+    const struct message *message; // NULL: the run, if there is one
     const struct event_run *run;
+    const struct text *body;         // neither: this one of the hub's own
+    bool guarded;                    // it is for those who may approve alone (router/gate)
+    const struct user *guarded_from; // and not for this user
     uint64_t source;
     enum governance required;
-    struct reply_to to; // of a request
+    struct reply_to to;      // of a request
+    const struct user *user; // as in struct publication
+    uint32_t foreseen;
     uint32_t count;
     uint32_t name_bytes;
     const char *name;

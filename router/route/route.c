@@ -9,96 +9,133 @@
 #include "router/request/message.h"
 #include "router/request/refuse.h"
 #include "router/request/validate.h"
+#include "router/rights/borne.h"
+#include "router/rights/entry.h"
+#include "router/rights/judge.h"
+#include "router/route/across.h"
 #include "router/route/audit_log.h"
+#include "router/route/batch.h"
 #include "router/route/events.h"
 #include "router/route/forward.h"
+#include "router/route/gated.h"
+#include "router/route/notices.h"
 #include "router/route/progress.h"
-#include "router/send/batch.h"
+#include "router/route/routing.h"
+#include "router/route/sticky.h"
+#include "router/route/unsigned.h"
+#include "router/send/exchange.h"
 #include "router/shard/drop.h"
 #include "router/shard/post.h"
 #include "router/shard/probe.h"
+#include "router/stream/entry.h"
 
 // --- Requests and notifications
 
-// Decodes a field of params into `out`. One that doesn't fit is longer than any name that is known here.
-static struct rules_field read_field(const struct message *message, enum lookup_key key, char *out,
-                                     size_t capacity) {
-    struct rules_field field = {.given = lookup_has(&message->lookup, key)};
-    field.is_string = field.given && message->lookup.type[key] == JSON_STRING;
-    if (!field.is_string)
-        return field;
-    size_t bytes = json_string_decode(message->body, message->lookup.value[key], out, capacity);
-    if (bytes != SIZE_MAX) {
-        field.text = out;
-        field.bytes = bytes;
-    }
-    return field;
+// A hermes child answers no command: the hub does, once it is on its way.
+static void route_command(struct shard *shard, const struct message *message, struct agent *agent) {
+    assert(agent->hermes && message_is_request(message));
+    struct message told = *message;
+    told.lookup.kind = BODY_NOTIFICATION;
+    forward_notification(shard, &told, agent, NULL);
+    reply_result(shard, message->peer, message_reply_to(message), "null", 4);
 }
 
-static void route_by_rules(struct shard *shard, const struct message *message) {
-    char target[METHOD_BYTES_MAX + 1], other[METHOD_BYTES_MAX];
-    struct rules_message asked = {
-        .method = message->method_long ? NULL : message->method,
-        .method_bytes = message->method_bytes,
-        .target = read_field(message, KEY_TARGET_AGENT, target, sizeof target),
-        .required = message->frame->unit->directives.governance,
-        .source = message->peer->name,
-    };
-    if (rules_read_tool(&asked))
-        asked.tool = read_field(message, KEY_TOOL, other, sizeof other);
-    else if (rules_read_approver(&asked))
-        asked.approver = read_field(message, KEY_APPROVER, other, sizeof other);
-    if (rules_is_event(&asked)) {
-        events_publish(shard, message);
-        return;
-    }
-    events_flush(shard);
-    if (!asked.target.given && progress_route(shard, message))
-        return;
-    struct rules_verdict verdict = rules_route(&shard->agents, &asked, hub_owed, shard->hub);
+static void route_to(struct shard *shard, const struct message *message, const struct routing *routing) {
+    const struct rules_message *asked = &routing->asked;
+    struct rules_verdict verdict = rules_route(&shard->agents, asked, hub_owed, shard->hub);
     assert(verdict.error || verdict.agent);
+    if (verdict.error && across_takes(shard, message, asked, &verdict))
+        return;
+    if (!verdict.error && verdict.agent->pool_bytes)
+        verdict.agent = sticky_agent(shard, message->peer, verdict.agent);
     enum error fault =
         verdict.error ? ERROR_NONE : forward_fault(shard, message, verdict.agent->home->connection);
     if (verdict.error == ERROR_METHOD_NOT_FOUND && message->audit == MESSAGE_AUDIT_LOG)
         return; // the journal has it
+    if (!verdict.error && shard->gate && gated_takes_at(shard, message, verdict.agent))
+        return;
     if (verdict.error)
-        refuse_route(shard, message, &asked, &verdict);
+        refuse_route(shard, message, asked, &verdict);
     else if (fault)
         refuse_at(shard, message, verdict.agent, fault);
+    else if (message_is_request(message) && verdict.agent->hermes && rules_read_command(asked))
+        route_command(shard, message, verdict.agent);
     else if (message_is_request(message))
-        forward_request(shard, message, verdict.agent);
+        forward_request(shard, message, verdict.agent, NULL);
     else
-        forward_notification(shard, message, verdict.agent);
+        forward_notification(shard, message, verdict.agent, NULL);
+}
+
+static void route_by_rules(struct shard *shard, const struct message *message,
+                           const struct routing *routing) {
+    if (shard->gate && gated_takes(shard, message, &routing->asked))
+        return;
+    if (rules_is_event(&routing->asked)) {
+        events_publish(shard, message);
+        return;
+    }
+    events_flush(shard);
+    if (routing->named || !notices_route(shard, message))
+        route_to(shard, message, routing);
 }
 
 // What the journal keeps without a target is answered by the journal; whoever offers the method is told.
-static void route_kept(struct shard *shard, const struct message *message) {
+static void route_kept(struct shard *shard, const struct message *message, const struct routing *routing) {
     assert(message->audit == MESSAGE_AUDIT_LOG);
     struct message told = *message;
     told.lookup.kind = BODY_NOTIFICATION;
-    route_by_rules(shard, &told);
+    route_by_rules(shard, &told, routing);
 }
 
-static void route_call(struct shard *shard, struct message *message) {
-    assert(message->lookup.verdict == LOOKUP_GOOD);
-    struct span method = message->lookup.value[KEY_METHOD];
-    size_t bytes = json_string_decode(message->body, method, message->method, sizeof message->method);
-    message->method_long = bytes == SIZE_MAX;
-    message->method_bytes = message->method_long ? 0 : bytes;
-    if (!message_method_is(message, "event"))
-        events_flush(shard);
-    stats_count(&shard->stats,
-                message_is_request(message) ? COUNT_REQUESTS_RECEIVED : COUNT_NOTIFICATIONS_RECEIVED);
-    if (refuse_header(shard, message) || methods_answer(shard, message))
+// Whether its user may send it where it says, whatever is there.
+static bool may_route(struct shard *shard, const struct message *message, struct routing *routing) {
+    if (__builtin_expect(!shard->settings->users, true))
+        return true;
+    if (message_method_is(message, "event") && !events_may_publish(shard, message))
+        return false;
+    if (rules_is_event(&routing->asked))
+        return true;
+    return judge_call(shard, message, &routing->asked) && judge_log(shard, message);
+}
+
+// The rest of what isn't the hub's own to answer.
+static void route_others(struct shard *shard, struct message *message) {
+    struct routing routing;
+    routing_read(message, &routing);
+    if ((!routing.named && progress_route(shard, message)) || !may_route(shard, message, &routing))
         return;
     if (message_is_request(message) && shard->phase != HUB_SERVING)
         refuse(shard, message, ERROR_OVERLOADED, NULL);
     else if (!audit_log_begin(shard, message))
         return;
-    else if (message->audit == MESSAGE_AUDIT_LOG && !lookup_has(&message->lookup, KEY_TARGET_AGENT))
-        route_kept(shard, message);
+    else if (message->audit == MESSAGE_AUDIT_LOG && !message_has_target(message))
+        route_kept(shard, message, &routing);
     else
-        route_by_rules(shard, message);
+        route_by_rules(shard, message, &routing);
+}
+
+// Rights may have changed meanwhile.
+void route_approved(struct shard *shard, struct message *message) {
+    struct routing routing;
+    assert(message->approved && message->lookup.verdict == LOOKUP_GOOD && !shard->run.count);
+    routing_read_method(message);
+    routing_read(message, &routing);
+    if (may_route(shard, message, &routing))
+        route_by_rules(shard, message, &routing);
+    events_flush(shard);
+}
+
+static void route_call(struct shard *shard, struct message *message) {
+    assert(message->lookup.verdict == LOOKUP_GOOD);
+    routing_read_method(message);
+    if (!message_method_is(message, "event"))
+        events_flush(shard);
+    stats_count(&shard->stats,
+                message_is_request(message) ? COUNT_REQUESTS_RECEIVED : COUNT_NOTIFICATIONS_RECEIVED);
+    if (__builtin_expect(shard->settings->users != NULL, false) && entry_refuse(shard, message))
+        return;
+    if (!refuse_header(shard, message) && !methods_answer(shard, message))
+        route_others(shard, message);
 }
 
 // --- Responses
@@ -120,11 +157,6 @@ static bool response_usable(const struct shard *shard, const struct message *mes
            directives->version != VERSION_OTHER && !directives->governance_bad && !directives->timeout_bad;
 }
 
-// Whether a response says that its request failed: an error of null says nothing.
-static bool is_error(const struct message *message) {
-    return lookup_has(&message->lookup, KEY_ERROR) && message->lookup.type[KEY_ERROR] != JSON_NULL;
-}
-
 static void hand_to_source(struct shard *shard, uint64_t hub_id, struct parcel *parcel, uint64_t from,
                            bool usable) {
     uint32_t to = hub_id_shard(hub_id);
@@ -142,18 +174,18 @@ static void hand_to_source(struct shard *shard, uint64_t hub_id, struct parcel *
     }
 }
 
-// Strictly, what bears the id of a request that this connection may owe is a response, if only a broken one,
-// also where it has neither a result nor an error.
 static bool is_response(const struct shard *shard, const struct message *message) {
-    const struct lookup *lookup = &message->lookup;
-    if (lookup->kind == BODY_RESPONSE)
+    if (message->lookup.kind == BODY_RESPONSE)
         return true;
-    return shard->settings->strict && lookup->kind == BODY_UNKNOWN && lookup->verdict == LOOKUP_NOT_MESSAGE &&
-           response_hub_id(shard, message) && hub_owed(shard->hub, message->peer->name);
+    bool owed = shard->settings->strict && response_hub_id(shard, message) &&
+                hub_owed(shard->hub, message->peer->name);
+    return validate_is_response(shard, message, owed);
 }
 
 static void route_response(struct shard *shard, const struct message *message) {
     stats_count(&shard->stats, COUNT_RESPONSES_RECEIVED);
+    if (__builtin_expect(shard->settings->users != NULL, false))
+        entry_charge(shard, message->peer, message->frame->body.bytes);
     bool usable = response_usable(shard, message);
     if (!usable)
         drop_one(shard, COUNT_DROP_RESPONSE_BROKEN, message->peer->name, message->frame->body.bytes);
@@ -165,7 +197,7 @@ static void route_response(struct shard *shard, const struct message *message) {
     struct parcel *parcel =
         parcel_open_answer(&shard->parcels, message->frame, &message->lookup.value[KEY_ID]);
     if (parcel) {
-        parcel->mail.detail = is_error(message);
+        parcel->mail.detail = message_is_error(message);
         parcel->body = message->frame->body;
     }
     if (parcel)
@@ -174,7 +206,39 @@ static void route_response(struct shard *shard, const struct message *message) {
         peer_close(shard, message->peer, COUNT_CLOSED_NO_MEMORY);
 }
 
+void route_end(struct shard *shard, struct peer *peer, const struct frame *frame, struct span id,
+               uint64_t hub_id) {
+    assert(hub_id_shard(hub_id) < shard->hub->settings.shard_count);
+    struct parcel *parcel = parcel_open_answer(&shard->parcels, frame, &id);
+    if (!parcel) {
+        peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+        return;
+    }
+    parcel->mail.detail = false;
+    parcel->body = frame->body;
+    hand_to_source(shard, hub_id, parcel, peer->name, true);
+}
+
 // --- All
+
+// The first message of a connection that bears its credential itself makes it known only when it is judged, which is
+// after it was signed.
+static __attribute__((noinline)) const struct user *find_signer(const struct shard *shard,
+                                                                const struct peer *peer) {
+    enum credential kind;
+    const struct identity *identity = identity_of(peer);
+    return identity && identity->kind != CREDENTIAL_CHILD ? borne_user(shard, peer, &kind) : NULL;
+}
+
+struct frame route_sign(const struct shard *shard, const struct peer *peer, const struct frame *frame) {
+    struct frame own = *frame;
+    const struct user *user = shard->settings->users ? identity_user(peer) : NULL;
+    if (__builtin_expect(!user && shard->settings->users, false))
+        user = find_signer(shard, peer);
+    own.added = user ? user->header : NULL;
+    own.added_bytes = user ? user->header_bytes : 0;
+    return own;
+}
 
 static void look_up(struct shard *shard, struct message *message, const struct frame *frame) {
     assert(frame->body.bytes > 0 && frame->body.at + frame->body.bytes <= frame->buffer->capacity);
@@ -183,7 +247,13 @@ static void look_up(struct shard *shard, struct message *message, const struct f
     validate_look_up(shard, message);
 }
 
-// A message of its own, or a member of a batch.
+static void refuse_unread(struct shard *shard, const struct message *message) {
+    if (shard->settings->users)
+        entry_charge(shard, message->peer, message->frame->body.bytes);
+    refuse_body(shard, message);
+}
+
+// A message of its own, or a member of a batch. What its exchange is due is said before it can be answered.
 static void route_message(struct shard *shard, struct message *message) {
     assert(message->peer->state == PEER_OPEN);
     bool is_call = message->lookup.kind == BODY_REQUEST || message->lookup.kind == BODY_NOTIFICATION;
@@ -191,88 +261,105 @@ static void route_message(struct shard *shard, struct message *message) {
     if (message->lookup.kind != BODY_NOTIFICATION)
         events_flush(shard);
     PROBE(route, message->peer->name, message->frame->body.bytes, message->lookup.kind);
+    if (!message_may_come(shard, message))
+        return;
     if (is_response(shard, message)) {
         route_response(shard, message);
         return;
     }
-    if (message->batch && (!is_good || message_is_request(message)))
-        batch_expect(message->batch);
+    if (message->exchange && (!is_good || message_is_request(message)))
+        exchange_expect(message->exchange);
     if (is_good)
         route_call(shard, message);
+    else if (message->lookup.kind == BODY_STREAM && message->lookup.verdict == LOOKUP_GOOD &&
+             !message->exchange)
+        stream_route(shard, message);
     else
-        refuse_body(shard, message);
+        refuse_unread(shard, message);
 }
 
-static void walk_members(struct json_walk *walk, const struct message *whole) {
-    uint32_t bytes = whole->frame->body.bytes, at = json_skip_space(whole->body, 0, bytes);
-    json_walk_begin(walk, whole->body, (struct span){at, bytes - at});
+static bool take_member(struct shard *shard, struct peer *peer, const struct frame *frame,
+                        struct exchange *exchange) {
+    const struct transport *transport = peer->transport;
+    return transport->member && transport->member(shard, peer, frame, exchange);
 }
 
-// How many there are, as far as `max` and one more.
-static uint32_t count_members(const struct message *whole, uint32_t max) {
-    struct json_walk walk;
-    uint32_t count = 0;
-    walk_members(&walk, whole);
-    for (struct json_item item; count <= max && json_next(&walk, &item) == JSON_ITEM;)
-        count++;
-    return count;
+static void route_member(struct shard *shard, struct peer *peer, const struct frame *frame,
+                         struct exchange *exchange) {
+    struct message message;
+    message_begin(&message, peer, exchange);
+    look_up(shard, &message, frame);
+    route_message(shard, &message);
 }
 
 // What follows a member that closed the connection isn't read, as what follows such a frame isn't.
-static void route_members(struct shard *shard, const struct message *whole, struct batch *batch) {
+static void route_members(struct shard *shard, const struct message *whole, struct exchange *exchange) {
     struct json_walk walk;
-    walk_members(&walk, whole);
+    batch_walk(&walk, whole);
     for (struct json_item item; whole->peer->state == PEER_OPEN && json_next(&walk, &item) == JSON_ITEM;) {
-        struct frame frame = *whole->frame;
+        struct frame frame =
+            route_sign(shard, whole->peer, whole->frame); // which a member before may have made known
         assert(item.value.at + item.value.bytes <= whole->frame->body.bytes);
         frame.body = (struct span){whole->frame->body.at + item.value.at, item.value.bytes};
-        struct message message;
-        message_begin(&message, whole->peer, batch);
-        look_up(shard, &message, &frame);
-        route_message(shard, &message);
+        if (!take_member(shard, whole->peer, &frame, exchange))
+            route_member(shard, whole->peer, &frame, exchange);
     }
 }
 
-// Whether all of a batch is JSON; if not, its lookup says so.
-static bool judge_batch(struct message *whole) {
-    bool too_deep;
-    if (json_valid(whole->body, whole->frame->body.bytes))
-        return true;
-    whole->lookup.fault_at = json_grammar_fault(whole->body, whole->frame->body.bytes, &too_deep);
-    assert(too_deep || whole->lookup.fault_at <= whole->frame->body.bytes);
-    whole->lookup.verdict = too_deep ? LOOKUP_TOO_DEEP : LOOKUP_NOT_JSON;
-    return false;
-}
-
-// Nothing of a batch is routed unless all of it is JSON.
 static void route_batch(struct shard *shard, struct message *whole) {
-    assert(!whole->batch && whole->lookup.verdict == LOOKUP_GOOD);
+    assert(whole->lookup.verdict == LOOKUP_GOOD);
     stats_count(&shard->stats, COUNT_BATCHES_RECEIVED);
-    if (!shard->settings->strict && !judge_batch(whole)) {
-        refuse_body(shard, whole);
+    if (batch_refuse(shard, whole))
         return;
-    }
-    uint32_t max = shard_limits(shard)->batch_members_max, count = count_members(whole, max);
-    if (count == 0 || count > max) {
-        refuse_batch_size(shard, whole);
-        return;
-    }
-    struct batch *batch = batch_open(shard, whole->peer);
-    if (!batch) {
+    struct exchange *exchange = whole->exchange ? whole->exchange : exchange_open(shard, whole->peer);
+    if (!exchange) {
         peer_close(shard, whole->peer, COUNT_CLOSED_NO_MEMORY);
         return;
     }
-    route_members(shard, whole, batch);
-    batch_close(shard, batch);
+    exchange->is_array = true;
+    route_members(shard, whole, exchange);
+    if (!whole->exchange)
+        exchange_close(shard, exchange);
 }
 
-void route_frame(struct shard *shard, struct peer *peer, const struct frame *frame) {
+static inline __attribute__((always_inline)) void route_looked_up(struct shard *shard, struct peer *peer,
+                                                                  const struct frame *frame,
+                                                                  struct exchange *exchange) {
     struct message message;
-    assert(connection_shard(peer->name) == shard->index);
-    message_begin(&message, peer, NULL);
+    message_begin(&message, peer, exchange);
     look_up(shard, &message, frame);
     if (message.lookup.kind == BODY_BATCH && message.lookup.verdict == LOOKUP_GOOD)
         route_batch(shard, &message);
     else
         route_message(shard, &message);
+}
+
+static __attribute__((noinline)) void route_signed(struct shard *shard, struct peer *peer,
+                                                   const struct frame *frame, struct exchange *exchange) {
+    struct unit unit;
+    struct frame copy;
+    struct buffer *buffer = NULL;
+    if (frame->unit->names_user) {
+        buffer = unsigned_copy(&shard->buffers, frame, &unit, &copy);
+        if (!buffer) {
+            peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+            return;
+        }
+        frame = &copy;
+    }
+    struct frame own = route_sign(shard, peer, frame);
+    route_looked_up(shard, peer, &own, exchange);
+    if (buffer) {
+        events_flush(shard);
+        buffer_drop(buffer);
+    }
+}
+
+void route_frame(struct shard *shard, struct peer *peer, const struct frame *frame,
+                 struct exchange *exchange) {
+    assert(connection_shard(peer->name) == shard->index);
+    if (__builtin_expect(shard->settings->users != NULL, false))
+        route_signed(shard, peer, frame, exchange);
+    else
+        route_looked_up(shard, peer, frame, exchange);
 }

@@ -4,5 +4,19 @@
 #include "core/send/parcel.h"
 #include "router/shard/peer.h"
 
-// Routes a whole frame that came from this peer. References that are needed longer are taken.
-void route_frame(struct shard *shard, struct peer *peer, const struct frame *frame);
+struct exchange;
+struct message;
+
+// Routes a whole frame that came from this peer. References that are needed longer are taken. Its answers go
+// to the exchange, which is open and is closed by the caller; NULL: to the peer, as they come.
+void route_frame(struct shard *shard, struct peer *peer, const struct frame *frame,
+                 struct exchange *exchange);
+// Where users are on, what is forwarded bears the name of its user, as the hub knows it: a frame of the peer's that does.
+struct frame route_sign(const struct shard *shard, const struct peer *peer, const struct frame *frame);
+// A request that was asked of this peer under this hub id ends with a notification of it: its source gets that, with
+// its own id in the place of the value at `id`.
+void route_end(struct shard *shard, struct peer *peer, const struct frame *frame, struct span id,
+               uint64_t hub_id);
+// Routes a message that was held and may go now: it has been looked up, and all has been judged that is judged
+// before routing.
+void route_approved(struct shard *shard, struct message *message);

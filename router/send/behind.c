@@ -6,20 +6,36 @@
 
 #include <assert.h>
 
-enum { LOOK_MS = SLOW_READER_MS / 4 };
+enum {
+    LOOK_MS = SLOW_READER_MS / 4,
+    QUIET_LOOKS = QUIET_READER_MS / LOOK_MS,
+    STEADY_LOOKS = STEADY_READER_MS / LOOK_MS, // fits peer.looks
+};
 
 static void look_later(struct shard *shard) {
     if (!timer_armed(&shard->behind_timer))
         wheel_arm(&shard->wheel, &shard->behind_timer, shard_now_ms(shard) + LOOK_MS);
 }
 
-// How long it has taken nothing counts from here: before, nobody has asked the kernel.
+bool behind_ask(struct shard *shard, struct peer *peer) {
+    uint32_t taken = io_taken(shard->io, peer->connection.socket);
+    bool news = !peer->probed || taken != peer->taken;
+    if (!peer->probed)
+        peer->sending_ms = shard_tick(shard);
+    else if (news)
+        peer_took(shard, peer);
+    peer->probed = true;
+    peer->taken = taken;
+    return news;
+}
+
+// How long it has been looked at in vain counts from here.
 void behind_watch(struct shard *shard, struct peer *peer) {
     if (peer->state == PEER_CLOSING || !list_empty(&peer->standing))
         return;
     list_append(&shard->behind, &peer->standing);
-    peer->taken = io_taken(shard->io, peer->connection.socket);
-    peer->sending_ms = shard_tick(shard);
+    behind_ask(shard, peer);
+    peer->looks = 0;
     look_later(shard);
 }
 
@@ -30,11 +46,9 @@ static void look_at(struct shard *shard, struct peer *peer) {
     if (!over && !peer_lingers(peer))
         return;
     list_append(&shard->behind, &peer->standing);
-    uint32_t taken = io_taken(shard->io, peer->connection.socket);
-    if (taken != peer->taken)
-        peer_took(shard, peer);
-    peer->taken = taken;
-    if (shard_since(shard, peer->sending_ms) >= (peer->steady ? STEADY_READER_MS : QUIET_READER_MS))
+    if (behind_ask(shard, peer))
+        return;
+    if (++peer->looks >= (peer->steady ? STEADY_LOOKS : QUIET_LOOKS))
         peer_close(shard, peer, waiting ? COUNT_CLOSED_SLOW_READER : COUNTERS_COUNT);
 }
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
-#include "router/send/batch.h"
+#include "router/send/exchange.h"
 #include "router/send/send.h"
 #include "router/shard/drop.h"
 
@@ -58,26 +58,26 @@ static void close_without_memory(struct shard *shard, struct peer *peer) {
 
 void reply_failed(struct shard *shard, struct peer *peer, struct reply_to to) {
     close_without_memory(shard, peer);
-    if (to.batch)
-        batch_miss(shard, to.batch);
+    if (to.exchange)
+        exchange_miss(shard, to.exchange);
 }
 
 void reply_missed(struct shard *shard, uint64_t connection, struct reply_to to) {
     assert(!peer_find(shard, connection));
     drop_one(shard, COUNT_DROP_ANSWER_SOURCE_GONE, connection, 0);
-    if (to.batch)
-        batch_miss(shard, to.batch);
+    if (to.exchange)
+        exchange_miss(shard, to.exchange);
 }
 
 static void reply_answer(struct shard *shard, struct peer *peer, struct reply_to to, struct text *body) {
-    if (!to.batch) {
+    if (!to.exchange) {
         if (!queue_body(shard, peer, body))
             close_without_memory(shard, peer);
         return;
     }
     struct parcel *parcel = parcel_of_text(shard, body);
     if (parcel)
-        batch_answer(shard, to.batch, parcel);
+        exchange_answer(shard, to.exchange, parcel);
     else
         reply_failed(shard, peer, to);
 }
@@ -91,7 +91,7 @@ static size_t result_body_bytes(struct reply_to to, size_t bytes) {
     return sizeof opening - 1 + id_bytes + sizeof result_member - 1 + bytes + sizeof "}" - 1;
 }
 
-static void begin(struct text *body, struct reply_to to) {
+static void begin_answer(struct text *body, struct reply_to to) {
     assert(to.id || to.id_bytes == 0);
     text_init(body);
     text_put(body, opening);
@@ -126,14 +126,14 @@ bool reply_has_memory(struct shard *shard, struct peer *peer, struct reply_to to
 void reply_result(struct shard *shard, struct peer *peer, struct reply_to to, const void *result,
                   size_t bytes) {
     assert(connection_shard(peer->name) == shard->index);
-    if (to.batch && !batch_has_room(shard, to.batch, result_body_bytes(to, bytes))) {
+    if (to.exchange && !exchange_has_room(shard, to.exchange, result_body_bytes(to, bytes))) {
         reply_too_large(shard, peer, to);
         return;
     }
     if (!reply_has_memory(shard, peer, to, bytes))
         return;
     struct text body;
-    begin(&body, to);
+    begin_answer(&body, to);
     text_reserve(&body, result_body_bytes(to, bytes) - body.length);
     text_put(&body, result_member);
     text_add(&body, result, bytes);
@@ -148,7 +148,7 @@ void reply_error(struct shard *shard, struct peer *peer, struct reply_to to, enu
     assert(connection_shard(peer->name) == shard->index);
     assert(error > ERROR_NONE && error < ERRORS_COUNT);
     struct text body;
-    begin(&body, to);
+    begin_answer(&body, to);
     text_put(&body, ",\"error\":{\"code\":");
     text_number(&body, error_code(error));
     text_put(&body, ",\"message\":\"");
@@ -164,6 +164,8 @@ void reply_error(struct shard *shard, struct peer *peer, struct reply_to to, enu
     if (data)
         text_deinit(data);
     stats_count(&shard->stats, COUNT_ERRORS_BY_HUB);
+    if (to.exchange && !to.exchange->is_array)
+        to.exchange->is_bad = error == ERROR_PARSE || error == ERROR_INVALID_REQUEST;
     reply_answer(shard, peer, to, &body);
 }
 

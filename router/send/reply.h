@@ -6,18 +6,18 @@
 #include "core/base/text.h"
 #include "router/shard/peer.h"
 
-// Where an answer goes: the request's id as its source wrote it (count 0: null), and the batch that it came
-// in, or NULL. With a batch an answer is due there.
+// Where an answer goes: the request's id as its source wrote it (count 0: null), and the exchange that it is due
+// to, or NULL.
 struct reply_to {
     const void *id;
     uint32_t id_bytes;
-    struct batch *batch;
+    struct exchange *exchange;
 };
 
 // Sends {"jsonrpc":"2.0","id":…,"result":…}. `result` is JSON.
 void reply_result(struct shard *shard, struct peer *peer, struct reply_to to, const void *result,
                   size_t bytes);
-// Sends an error in place of a result that a frame, or what is left of its batch's, has no room for.
+// Sends an error in place of a result that a frame, or what is left of its exchange's, has no room for.
 void reply_too_large(struct shard *shard, struct peer *peer, struct reply_to to);
 // Whether there is memory for a result of so many bytes, so that none is made in vain; if not, an error is sent
 // in its place.

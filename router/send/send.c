@@ -1,10 +1,12 @@
 #include "router/send/send.h"
 
-#include "core/send/envelope.h"
 #include <assert.h>
+#include <string.h>
 
 #include "core/base/text.h"
+#include "core/send/envelope.h"
 #include "router/send/behind.h"
+#include "router/shard/annex.h"
 #include "router/shard/drop.h"
 #include "router/shard/post.h"
 #include "router/shard/probe.h"
@@ -22,7 +24,7 @@ bool send_has_room_for_urgent(const struct shard *shard, const struct peer *peer
 
 // Nobody waits for a small one; a large one's memory may be wanted.
 static void send_send_home(struct shard *shard, struct parcel *parcel) {
-    assert(parcel->pool->shard != shard->index && !parcel->origin);
+    assert(parcel->pool->shard != shard->index);
     struct mailbox *mailbox = hub_mailbox(shard->hub, shard->index, parcel->pool->shard);
     parcel->mail.kind = MAIL_RETURN;
     if (parcel->bytes <= COPY_BYTES_MAX && shard->phase == HUB_SERVING)
@@ -57,7 +59,16 @@ struct parcel *send_detach(struct shard *shard, struct parcel *parcel) {
     return copy;
 }
 
-void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel) {
+// What goes to many waits until its part of a turn comes; what is for this peer alone takes it along.
+static void list_for_sending(struct shard *shard, struct peer *peer, bool spread) {
+    if (!list_empty(&peer->to_send) && (spread || !peer->spread))
+        return;
+    list_remove(&peer->to_send);
+    peer->spread = spread;
+    list_append(spread ? &shard->spreading.waiting : &shard->to_send, &peer->to_send);
+}
+
+static void enqueue(struct shard *shard, struct peer *peer, struct parcel *parcel, bool bound) {
     assert(connection_shard(peer->name) == shard->index);
     assert(parcel->hole_count == 0 && parcel->shares == 0 && !parcel->link);
     if (peer_is_deaf(peer)) {
@@ -65,14 +76,24 @@ void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel) {
         send_release(shard, parcel);
         return;
     }
+    if (peer->transport->divert && peer->transport->divert(shard, peer, parcel))
+        return;
     if (!parcel->dressed)
         parcel_dress(parcel, peer->transport->wire);
-    if (peer->connection.shipment)
+    if (peer->connection.shipment || peer->connection.held)
         parcel = send_detach(shard, parcel);
+    parcel->bound = bound;
     outbox_add(&peer->connection.outbox, parcel);
     PROBE(queue, peer->name, parcel->bytes, peer->connection.outbox.bytes);
-    if (list_empty(&peer->to_send))
-        list_append(&shard->to_send, &peer->to_send);
+    list_for_sending(shard, peer, parcel->for_many);
+}
+
+void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel) {
+    enqueue(shard, peer, parcel, false);
+}
+
+void send_queue_bound(struct shard *shard, struct peer *peer, struct parcel *parcel) {
+    enqueue(shard, peer, parcel, true);
 }
 
 static bool is_past_grace(const struct shard *shard, const struct peer *peer) {
@@ -82,7 +103,7 @@ static bool is_past_grace(const struct shard *shard, const struct peer *peer) {
 void send_queue_owed(struct shard *shard, struct peer *peer, struct parcel *parcel) {
     assert(!parcel->hub_id); // a request could be refused
     bool over = is_past_grace(shard, peer);
-    send_queue(shard, peer, parcel);
+    enqueue(shard, peer, parcel, true);
     if (over)
         behind_watch(shard, peer);
 }
@@ -91,20 +112,21 @@ void send_queue_chain(struct shard *shard, struct peer *peer, struct parcel_list
     assert(frame->first && frame->first->dressed);
     bool over = is_past_grace(shard, peer);
     for (struct parcel *parcel; (parcel = parcel_list_take(frame));)
-        send_queue(shard, peer, parcel);
+        enqueue(shard, peer, parcel, true);
     if (over)
         behind_watch(shard, peer);
 }
 
 // --- Events that were missed
 
+// `count` of 0: nobody knows.
 static struct parcel *notice_of_missed(struct shard *shard, uint32_t count) {
-    assert(count > 0);
     struct text text;
+    assert(shard->magic == SHARD_MAGIC);
     text_init(&text);
     text_put(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"hub/dropped\",\"params\":{\"count\":");
     text_number(&text, count);
-    text_put(&text, "}}");
+    text_put(&text, count ? "}}" : ",\"unknown\":true}}");
     struct parcel *parcel = text.failed ? NULL : parcel_own(&shard->parcels, text.bytes, text.length);
     if (!parcel)
         text_deinit(&text);
@@ -114,12 +136,26 @@ static struct parcel *notice_of_missed(struct shard *shard, uint32_t count) {
 static bool tell_missed(struct shard *shard, struct peer *peer, uint8_t lane) {
     assert(!peer_is_deaf(peer) && lane < LANES_COUNT);
     struct parcel *notice = notice_of_missed(shard, peer->missed);
+    const char *head = peer->transport->missed_head;
     if (!notice)
         return false;
+    if (head)
+        parcel_set_head(notice, head, strlen(head)); // so short that it takes no memory
     notice->lane = lane;
     peer->missed = 0;
     send_queue(shard, peer, notice);
     return true;
+}
+
+// It is so small, and comes so seldom, that it passes a full queue.
+void send_missed_unknown(struct shard *shard, struct peer *peer) {
+    const char *head = peer->transport->missed_head;
+    struct parcel *notice = peer_is_deaf(peer) ? NULL : notice_of_missed(shard, 0);
+    if (!notice)
+        return;
+    if (head)
+        parcel_set_head(notice, head, strlen(head));
+    send_queue_bound(shard, peer, notice);
 }
 
 bool send_event(struct shard *shard, struct peer *peer, struct parcel *parcel) {
@@ -135,21 +171,22 @@ void send_missed_before_end(struct shard *shard, struct peer *peer) {
         tell_missed(shard, peer, LANE_NORMAL);
 }
 
-static void look_after(struct shard *shard, struct peer *peer) {
+void send_soon(struct shard *shard, struct peer *peer) {
     assert(peer->state != PEER_CLOSING || peer->ending); // its end isn't carried out yet
-    if (list_empty(&peer->to_send))
-        list_append(&shard->to_send, &peer->to_send);
+    const struct parcel *first = outbox_first(&peer->connection.outbox);
+    list_for_sending(shard, peer, first && first->for_many);
 }
 
 void send_missed(struct shard *shard, struct peer *peer, uint32_t count) {
     assert(count > 0);
     peer->missed += count;
-    look_after(shard, peer);
+    send_soon(shard, peer);
 }
 
 // A queue that has emptied is the last place where what was missed can be told.
 static void tell_when_emptied(struct shard *shard, struct peer *peer) {
-    bool emptied = !peer->connection.shipment && outbox_empty(&peer->connection.outbox);
+    bool emptied =
+        !peer->connection.held && !peer->connection.shipment && outbox_empty(&peer->connection.outbox);
     if (peer->missed && emptied && !peer_is_deaf(peer) && !tell_missed(shard, peer, LANE_NORMAL))
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
 }
@@ -161,24 +198,55 @@ static void release_all(struct shard *shard, struct parcel_list *done) {
         send_release(shard, parcel);
 }
 
+// What waits for a peer that is sent to now.
+struct waits {
+    size_t bytes;
+    uint32_t count;
+    uint32_t came_us; // the first of it
+};
+
+static struct waits waits_of(const struct peer *peer) {
+    const struct outbox *outbox = &peer->connection.outbox;
+    const struct parcel *first = outbox_first(outbox);
+    assert(!first == outbox_empty(outbox));
+    return (struct waits){outbox->bytes, outbox->count, first ? first->mail.came_us : 0};
+}
+
+static void count_send(struct shard *shard, const struct peer *peer, const struct waits *waited) {
+    uint32_t sent = waited->count - peer->connection.outbox.count, us = shard->sending_us - waited->came_us;
+    assert(sent > 0 || peer->connection.secure);
+    stats_count(&shard->stats, COUNT_SENDS);
+    if (sent == 0) // of a handshake alone
+        return;
+    log_histogram_record(&shard->stats.latency, us > INT32_MAX ? 0 : us, sent);
+    log_histogram_record(&shard->stats.depth, waited->bytes, 1);
+}
+
 // From now on it has something to take, and so can be idle though it sends nothing any more.
 static void begun(struct shard *shard, struct peer *peer) {
     assert(peer->connection.shipment);
     peer->sending_ms = shard_tick(shard);
+    peer->probed = false;
     if (peer->state == PEER_ENDED)
         peer_watch(shard, peer);
 }
 
-void send_flush(struct shard *shard, struct peer *peer) {
+// Sends what is queued for a peer, as far as nothing is under way.
+static void flush(struct shard *shard, struct peer *peer) {
     assert(list_empty(&peer->to_send));
     assert(peer->state != PEER_CLOSING || peer->ending); // its end isn't carried out yet
     struct parcel_list done;
     parcel_list_init(&done);
+    if (peer->connection.held) {
+        peer->transport->wanted(shard, peer);
+        return;
+    }
     if (peer->state != PEER_CLOSING)
         tell_when_emptied(shard, peer);
     if (peer->state == PEER_CLOSING)
         return;
     bool was_free = !peer->connection.shipment;
+    struct waits waited = waits_of(peer);
     enum sending sending = connection_send(&peer->connection, shard->io, &shard->sender, &done);
     release_all(shard, &done);
     if (sending == SENDING_FAILED) {
@@ -186,17 +254,87 @@ void send_flush(struct shard *shard, struct peer *peer) {
     } else if (sending == SENDING_BUSY && was_free) {
         begun(shard, peer);
         PROBE(send, peer->name, peer->connection.shipment->bytes, peer->connection.shipment->count);
-        stats_count(&shard->stats, COUNT_SENDS);
+        count_send(shard, peer, &waited);
     } else if (sending == SENDING_IDLE) { // what waited was taken back
         assert(outbox_empty(&peer->connection.outbox));
         peer_settle(shard, peer);
     }
 }
 
+// A pass is over when all have been sent to that were waiting when it began.
+static bool ends_pass(struct shard *shard, const struct list *node) {
+    if (node != &shard->spreading.mark)
+        return false;
+    shard->spreading.passes++;
+    if (!list_empty(&shard->spreading.waiting))
+        list_append(&shard->spreading.waiting, &shard->spreading.mark);
+    return true;
+}
+
+// Who takes what it is sent at once, or soon, makes room for the next; who takes longer isn't waited for.
+static bool has_window(struct shard *shard) {
+    struct spreading *spreading = &shard->spreading;
+    uint64_t now_ns = io_now(shard->io);
+    if (spreading->out == 0 || now_ns - spreading->since_ns >= shard->bounds.patience_ns) {
+        spreading->out = 0;
+        spreading->round++;
+        spreading->since_ns = now_ns;
+    }
+    return spreading->out < shard->bounds.sends;
+}
+
+// How much was taken from what waited for it.
+static size_t spread_to(struct shard *shard, struct peer *peer) {
+    size_t waited = peer->connection.outbox.bytes;
+    bool was_free = !peer->connection.shipment;
+    assert(peer->spread);
+    flush(shard, peer);
+    if (!was_free || !peer->connection.shipment)
+        return 0;
+    peer->spread_round = shard->spreading.round;
+    shard->spreading.out++;
+    return waited;
+}
+
+// What a kernel that is short of room puts off it takes up in its own order, some of it at each entry (Linux 6.13: 20),
+// and what comes in has to wait behind that: so the number of these sends is bounded, as their bytes are.
+static void spread(struct shard *shard) {
+    struct spreading *spreading = &shard->spreading;
+    size_t bytes = 0;
+    if (list_empty(&spreading->waiting) || !has_window(shard))
+        return;
+    if (list_empty(&spreading->mark))
+        list_append(&spreading->waiting, &spreading->mark);
+    while (spreading->out < shard->bounds.sends && bytes < shard->bounds.bytes) {
+        struct list *node = list_take(&spreading->waiting);
+        if (!node)
+            return;
+        if (!ends_pass(shard, node))
+            bytes += spread_to(shard, list_entry(node, struct peer, to_send));
+    }
+}
+
+static void note_spread(struct shard *shard, const struct peer *peer) {
+    if (!peer->connection.shipment && shard->spreading.out > 0 &&
+        peer->spread_round == shard->spreading.round)
+        shard->spreading.out--;
+}
+
+uint64_t send_goes_on_ns(const struct shard *shard) {
+    const struct spreading *spreading = &shard->spreading;
+    if (list_empty(&spreading->waiting))
+        return UINT64_MAX;
+    return spreading->out < shard->bounds.sends ? 0 : spreading->since_ns + shard->bounds.patience_ns;
+}
+
 void send_flush_all(struct shard *shard) {
     assert(shard->magic == SHARD_MAGIC);
+    if (list_empty(&shard->to_send) && list_empty(&shard->spreading.waiting))
+        return;
+    shard->sending_us = shard_us(io_clock(shard->io));
     for (struct list *node; (node = list_take(&shard->to_send));)
-        send_flush(shard, list_entry(node, struct peer, to_send));
+        flush(shard, list_entry(node, struct peer, to_send));
+    spread(shard);
 }
 
 void send_sent(struct shard *shard, struct peer *peer, int32_t result) {
@@ -205,8 +343,11 @@ void send_sent(struct shard *shard, struct peer *peer, int32_t result) {
     parcel_list_init(&done);
     enum sending sending = connection_sent(&peer->connection, shard->io, &shard->sender, result, &done);
     release_all(shard, &done);
+    note_spread(shard, peer);
     PROBE(sent, peer->name, result, peer->connection.outbox.bytes);
     peer_took(shard, peer);
+    if (peer->annex && peer->annex->viewer)
+        streams_eased(&shard->streams, peer->annex->viewer);
     if (result > 0)
         stats_add(&shard->stats, COUNT_BYTES_SENT, (uint64_t)result);
     if (sending == SENDING_FAILED) {
@@ -214,7 +355,7 @@ void send_sent(struct shard *shard, struct peer *peer, int32_t result) {
     } else if (sending == SENDING_IDLE) {
         tell_when_emptied(shard, peer);
         if (!outbox_empty(&peer->connection.outbox))
-            look_after(shard, peer);
+            send_soon(shard, peer);
         peer_settle(shard, peer);
     }
 }

@@ -11,9 +11,11 @@ bool send_has_room(const struct shard *shard, const struct peer *peer);
 bool send_has_room_for_urgent(const struct shard *shard, const struct peer *peer);
 // Queues a parcel for a peer of this shard; takes the parcel in any case.
 void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel);
+// The same for what means something to who is there now alone: the next process of a child doesn't get it.
+void send_queue_bound(struct shard *shard, struct peer *peer, struct parcel *parcel);
 // The parcels of one frame, in their order: as send_queue_owed.
 void send_queue_chain(struct shard *shard, struct peer *peer, struct parcel_list *frame);
-// As send_queue, for what can't be refused: past twice the bound a peer must go on reading (behind.c).
+// As send_queue_bound, for what can't be refused: past twice the bound a peer must go on reading (behind.c).
 void send_queue_owed(struct shard *shard, struct peer *peer, struct parcel *parcel);
 // A parcel that must wait, without the receive buffer that it lies in: a small one is copied, so that a slow
 // reader holds its own bytes and not other peers' buffers. Takes the parcel and gives one back: the same
@@ -26,12 +28,17 @@ void send_release(struct shard *shard, struct parcel *parcel);
 bool send_event(struct shard *shard, struct peer *peer, struct parcel *parcel);
 // An event couldn't be queued for a peer: it is told before the next one, or when its queue has emptied.
 void send_missed(struct shard *shard, struct peer *peer, uint32_t count);
+// Events may have been missed of which nobody knows how many: the peer is told, with hub/dropped {"count":0,"unknown":true}.
+void send_missed_unknown(struct shard *shard, struct peer *peer);
 // What the peer missed is told now, as far as there is memory: nothing will be queued for it any more but one
 // last frame.
 void send_missed_before_end(struct shard *shard, struct peer *peer);
-// Sends what is queued for a peer, as far as nothing is under way.
-void send_flush(struct shard *shard, struct peer *peer);
-// The same for every peer for which something was queued in this turn.
+// What waits for it is looked at when the sends of this turn are made.
+void send_soon(struct shard *shard, struct peer *peer);
+// The same for every peer for which something was queued in this turn; of those for whom events of many alone wait,
+// a part (struct turn_bounds): the others are sent to in the turns that follow.
 void send_flush_all(struct shard *shard);
+// When more of what goes to many can be sent, by io_now; 0: at once, UINT64_MAX: nothing waits.
+uint64_t send_goes_on_ns(const struct shard *shard);
 // An IO_SENT event came.
 void send_sent(struct shard *shard, struct peer *peer, int32_t result);

@@ -4,7 +4,10 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "core/agents/demand.h"
 #include "core/base/memory.h"
+#include "core/rights/users.h"
+#include "io/secure.h"
 
 static bool make_counters(struct hub *hub) {
     uint32_t count = hub->settings.shard_count;
@@ -12,20 +15,23 @@ static bool make_counters(struct hub *hub) {
     hub->connections = memory_take_zeroed(count, sizeof *hub->connections);
     hub->subscriptions = memory_take_zeroed(count, sizeof *hub->subscriptions);
     hub->slowest = memory_take_zeroed(count, sizeof *hub->slowest);
+    hub->unknown_since = memory_take_zeroed(count, sizeof *hub->unknown_since);
     hub->owed = memory_take_zeroed(count, sizeof *hub->owed);
     for (uint32_t shard = 0; hub->owed && shard < count; shard++) {
         hub->owed[shard] = memory_take_zeroed(hub->settings.limits.connections_max, sizeof **hub->owed);
         if (!hub->owed[shard])
             return false;
     }
-    return hub->connections && hub->subscriptions && hub->slowest && hub->owed;
+    return hub->connections && hub->subscriptions && hub->slowest && hub->unknown_since && hub->owed;
 }
 
 static bool hub_make(struct hub *hub) {
     size_t count = hub->settings.shard_count;
     hub->shards = memory_take_zeroed(count, sizeof *hub->shards);
     hub->mailboxes = memory_take_aligned(alignof(struct mailbox), count * count * sizeof *hub->mailboxes);
-    if (!hub->shards || !hub->mailboxes || !make_counters(hub))
+    if (hub->settings.users)
+        hub->demand = demand_create(&hub->settings.secrets.tables);
+    if (!hub->shards || !hub->mailboxes || !make_counters(hub) || !hub->demand != !hub->settings.users)
         return false;
     for (size_t index = 0; index < count * count; index++)
         mailbox_init(&hub->mailboxes[index]);
@@ -62,10 +68,18 @@ bool hub_reload(struct hub *hub) {
     struct hub_settings fresh = hub->settings;
     if (!hub->settings.read_again)
         return true;
-    if (!hub->settings.read_again(hub->settings.read_context, &fresh))
-        return false;
+    fresh.children = NULL;
+    fresh.secure = NULL;
+    fresh.users = NULL;
+    bool good = hub->settings.read_again(hub->settings.read_context, &fresh);
     fresh.limits.connections_max = hub->settings.limits.connections_max; // tables have that size
-    return leaves_room(hub, fresh.limits.memory_bytes_max) && put_into_effect(hub, &fresh);
+    if (good && leaves_room(hub, fresh.limits.memory_bytes_max) && put_into_effect(hub, &fresh))
+        return true;
+    if (good)
+        child_settings_destroy_all(fresh.children);
+    secure_source_drop(fresh.secure);
+    users_drop(fresh.users);
+    return false;
 }
 
 int hub_create(struct hub **out, const struct hub_settings *settings) {
@@ -74,7 +88,8 @@ int hub_create(struct hub **out, const struct hub_settings *settings) {
         return -ENOMEM;
     hub->settings = *settings;
     atomic_init(&hub->phase, HUB_SERVING);
-    if (!put_into_effect(hub, settings) || !hub_make(hub)) {
+    hub->strangers = account_create();
+    if (!hub->strangers || !put_into_effect(hub, settings) || !hub_make(hub)) {
         hub_destroy(hub);
         return -ENOMEM;
     }
@@ -88,12 +103,20 @@ void hub_destroy(struct hub *hub) {
         memory_give((void *)hub->owed[shard]);
     for (struct hub_edition *edition = atomic_load(&hub->edition), *before; edition; edition = before) {
         before = edition->before;
+        child_settings_destroy_all(edition->settings.children);
+        secure_source_drop(edition->settings.secure);
+        users_drop(edition->settings.users);
         memory_give(edition);
     }
+    for (uint32_t index = 0; index < atomic_load(&hub->child_count); index++)
+        memory_give(hub->children[index]);
+    account_drop(hub->strangers);
     memory_give((void *)hub->owed);
     memory_give((void *)hub->connections);
     memory_give((void *)hub->subscriptions);
+    memory_give(hub->demand);
     memory_give((void *)hub->slowest);
+    memory_give((void *)hub->unknown_since);
     memory_give(hub->mailboxes);
     memory_give(hub->shards);
     memory_give(hub);

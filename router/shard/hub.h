@@ -6,13 +6,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/agents/agents.h"
 #include "core/base/buffer.h"
+#include "core/base/governance.h"
 #include "core/base/limits.h"
 #include "core/base/siphash.h"
+#include "core/child/settings.h"
 #include "io/io.h"
+#include "io/walls.h"
+#include "router/shard/allowed.h"
+#include "router/shard/guesses.h"
 #include "router/shard/mailbox.h"
 
+struct account;
+struct child_record;
+struct cluster_settings;
+struct keeper;
+struct secure_source;
 struct shard;
+struct users;
 
 // How the hub ends: all shards go through these together; the last one to finish a phase begins the next
 // (drain.c).
@@ -23,10 +35,20 @@ enum hub_phase {
     HUB_STOPPED,  // what was lent between shards has come home
 };
 
-// Random, each by itself: what is published under the one tells nothing of the other.
+// Random, each by itself: what is published under one tells nothing of the others.
 struct hub_secrets {
-    struct siphash_key tables;   // of hash tables
-    struct siphash_key sessions; // of the names under which connections are known
+    struct siphash_key tables;      // of hash tables
+    struct siphash_key sessions;    // of the names under which connections are known
+    struct siphash_key checkpoints; // of what is held
+};
+
+// How the hub is walled in (--sandbox), as hub/stats tells it.
+enum sandbox_mode { SANDBOX_OFF, SANDBOX_ON, SANDBOX_REQUIRED };
+
+struct hub_sandbox {
+    enum sandbox_mode mode;
+    bool dials; // the hub connects to others, which its walls let it
+    enum wall_state walls[WALLS_COUNT];
 };
 
 struct hub_settings {
@@ -34,22 +56,39 @@ struct hub_settings {
     struct limits limits;
     bool require_initialize;
     bool takeover;
-    bool strict;            // of the two depths of validation (validate.h)
-    bool half_close_leaves; // a peer's end means that it has left, and not only that it asks no more
+    bool strict;                     // of the two depths of validation (validate.h)
+    struct child_settings *children; // linked; the edition's
+    struct allowed hosts;         // that HTTP's Host may name, besides the listener's own and this machine's
+    struct allowed origins;       // whose pages may speak to the hub, besides its own
+    struct secure_source *secure; // what TLS is made from; one reference, the edition's; NULL: there is none
+    bool half_close_leaves;       // a peer's end means that it has left, and not only that it asks no more
+    struct users *users; // who may do what; the edition's. NULL, from the start to the end: everybody may all
 
     // These stay.
     uint32_t shard_count;
-    bool share_addresses; // with a hub that takes over: SIGTERM steps aside before it drains
-    const char *journal;  // the audit journal's path; NULL: none is kept
+    char http_host[64];    // of the listener of HTTP, as in a URI; empty: there is none
+    uint16_t http_port;    // the one that was picked
+    bool http_secure;      // over TLS
+    bool share_addresses;  // with a hub that takes over: SIGTERM steps aside before it drains
+    struct keeper *keeper; // starts the children; NULL: there can be none
+    const char *journal;   // the audit journal's path; NULL: none is kept
+    enum governance gate;  // what requires this level or more is held until somebody approves it; 0: nothing
     struct hub_secrets secrets;
     uint32_t process;
-    enum io_backend io; // what every shard opens
-    uint64_t spin_ns;   // as io_options
+    const struct cluster_settings *cluster; // other hubs; NULL: there are none
+    enum io_backend io;                     // what every shard opens
+    uint64_t spin_ns;                       // as io_options
+    const struct turn_bounds *bounds;       // NULL: as they are (turn_bounds_defaults)
+    struct hub_sandbox sandbox; // of the hub itself: its walls are set before it says that it listens
     // Reads the configuration again over *fresh; false when it can't be used, and that has been said. NULL:
     // there is none to read.
     bool (*read_again)(void *context, struct hub_settings *fresh);
     void *read_context;
 };
+
+// The link to other hubs is a peer of shard 0, another one each time that it comes to be. In the registry it stands as an agent
+// that nobody finds by its id: what is forwarded to it goes to another hub.
+#define HUB_LINK_ID "." // no agent's is like this (core/agents/agent_id.h)
 
 // Settings that took effect once, and those before them.
 struct hub_edition {
@@ -65,15 +104,31 @@ struct hub {
     struct shard **shards;     // each is set by its own thread before any runs
     struct mailbox *mailboxes; // from shard * shard_count + to shard
     struct buffer_budget budget;
+    _Atomic uint32_t sessions;   // of HCS that live, counted by all shards
+    _Atomic uint32_t held;       // messages that wait for approval (router/gate), counted by all shards
+    _Atomic uint64_t held_bytes; // of memory, that these take
+    struct child_record *children[CHILDREN_MAX]; // that ever were: shard 0 adds, all read
+    _Atomic uint32_t child_count;
+    _Atomic bool child_orders;      // some record has orders
+    _Atomic bool failed;            // something without which it can't go on has ended: the status is 1
     _Atomic uint64_t journal_bytes; // of entries on their way to the journal, counted by all shards
     _Atomic uint32_t **owed; // of [shard][slot]: requests that this connection owes, counted by all shards
+    _Atomic uint64_t
+        *unknown_since; // of [shard]: when the oldest of those without a credential came, set by the
+                        // shard once a turn; 0: there is none, or it has been asked to go
     _Atomic uint32_t *connections;   // of [shard]: counted up by the acceptor, down by the shard
     _Atomic uint32_t *subscriptions; // of [shard]: entries in its table of topics, set by the shard
+    struct demand *demand;           // all of them, counted by all shards; NULL: users aren't on
     // Of large frames near the bound of memory (pressure.c).
-    _Atomic uint64_t *slowest;      // of [shard]: the rank of its slowest sender, set by the shard
-    _Atomic uint64_t waiting_ms;    // when a shard last saw that a frame had waited for long
-    _Atomic uint64_t give_way_ms;   // when a slow sender may be closed for it
-    _Atomic uint64_t relieved_ms;   // when a shard last closed a slow reader
+    _Atomic uint64_t *slowest;               // of [shard]: the rank of its slowest sender, set by the shard
+    _Atomic uint64_t waiting_ms;             // when a shard last saw that a frame had waited for long
+    _Atomic uint64_t give_way_ms;            // when a slow sender may be closed for it
+    _Atomic uint64_t relieved_ms;            // when a shard last closed a slow reader
+    uint64_t began_ms;                       // by the shards' clock; set before they run
+    struct guesses guesses;                  // wrong credentials
+    struct account *strangers;               // refusals of those of whom it isn't known who they are
+    _Atomic uint64_t link_payload_bytes_max; // that the link's server lets pass; shard 0 sets it
+    _Atomic uint64_t asked_ms;      // when somebody last asked how the hub is (survey.c); 0: nobody has
     _Atomic uint32_t phase;         // enum hub_phase
     _Atomic uint32_t phase_waiting; // shards that have not finished this phase
 };
@@ -86,6 +141,10 @@ bool hub_reload(struct hub *hub);
 // Every shard must have been closed.
 void hub_destroy(struct hub *hub);
 
+// How many agents there are: the link is none.
+static inline uint64_t hub_agents(const struct agents *agents) {
+    return agents->count - (agents_find(agents, HUB_LINK_ID, sizeof HUB_LINK_ID - 1) != NULL);
+}
 static inline struct mailbox *hub_mailbox(struct hub *hub, uint32_t from, uint32_t to) {
     assert(from < hub->settings.shard_count && to < hub->settings.shard_count);
     return &hub->mailboxes[from * hub->settings.shard_count + to];

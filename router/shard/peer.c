@@ -4,6 +4,8 @@
 #include <sys/socket.h>
 
 #include "core/base/memory.h"
+#include "router/shard/annex.h"
+#include "router/shard/credential.h"
 
 static uint32_t slot_of(uint64_t connection) {
     return connection_slot(connection);
@@ -88,9 +90,28 @@ static void peer_init(struct shard *shard, struct peer *peer, uint32_t slot, int
     list_init(&peer->standing);
 }
 
-void peer_open(struct shard *shard, int socket, const struct transport *transport) {
+void peer_speaks(struct shard *shard, struct peer *peer, const struct transport *transport) {
+    assert(transport->gauge < GAUGE_TRANSPORTS);
+    if (peer->transport)
+        stats_move_gauge(&shard->stats, peer->transport->gauge, -1);
+    stats_move_gauge(&shard->stats, transport->gauge, 1);
+    peer->transport = transport;
+}
+
+// Its keys are those of the settings in effect now.
+static bool enters(struct shard *shard, struct peer *peer, bool secure) {
+    assert(!secure || shard->settings->secure);
+    bool known = !shard->settings->users ||
+                 (peer_annex(shard, peer) && identity_take(shard, peer->annex, peer->connection.socket));
+    return known &&
+           (!secure || connection_secure(&peer->connection, shard->settings->secure, &shard->buffers)) &&
+           (!peer->transport->enter || peer->transport->enter(shard, peer));
+}
+
+void peer_open(struct shard *shard, int socket, const struct transport *transport, bool secure) {
     assert(shard->magic == SHARD_MAGIC && transport && transport->wire);
-    struct peer *peer = shard->phase == HUB_SERVING ? memory_take_zeroed(1, sizeof *peer) : NULL;
+    bool taken_in = shard->phase == HUB_SERVING || (shard->phase == HUB_DRAINING && transport->serves_drain);
+    struct peer *peer = taken_in ? memory_take_zeroed(1, sizeof *peer) : NULL;
     uint32_t slot = peer ? slot_take(shard) : UINT32_MAX;
     if (slot == UINT32_MAX) {
         memory_give(peer);
@@ -98,32 +119,58 @@ void peer_open(struct shard *shard, int socket, const struct transport *transpor
         return;
     }
     peer_init(shard, peer, slot, socket);
-    peer->transport = transport;
+    peer_speaks(shard, peer, transport);
     shard->peers.slots[slot] = peer;
     stats_count(&shard->stats, COUNT_CONNECTIONS_OPENED);
+    if (!enters(shard, peer, secure)) {
+        peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+        return;
+    }
     peer_watch(shard, peer);
     connection_receive(&peer->connection, shard->io);
 }
 
+struct peer *peer_open_seat(struct shard *shard, const struct transport *transport) {
+    assert(shard->magic == SHARD_MAGIC && transport && transport->wanted);
+    struct peer *peer = memory_take_zeroed(1, sizeof *peer);
+    uint32_t slot = peer ? slot_take(shard) : UINT32_MAX;
+    if (slot == UINT32_MAX) {
+        memory_give(peer);
+        return NULL;
+    }
+    peer_init(shard, peer, slot, -1);
+    peer_speaks(shard, peer, transport);
+    peer->connection.held = true;
+    peer->initialized = true;
+    shard->peers.slots[slot] = peer;
+    atomic_fetch_add_explicit(&shard->hub->connections[shard->index], 1, memory_order_relaxed);
+    stats_count(&shard->stats, COUNT_CONNECTIONS_OPENED);
+    return peer;
+}
+
+struct annex *peer_annex(struct shard *shard, struct peer *peer) {
+    assert(connection_shard(peer->name) == shard->index);
+    if (!peer->annex)
+        peer->annex = annex_take(&shard->kept, peer, TIMER_ANNEX);
+    return peer->annex;
+}
+
 // --- Ending
 
-static const struct {
-    bool heard, addressed;
-    unsigned next;
-} states[PEER_STATES_COUNT] = {
-#define X(state, heard, addressed, next) [state] = {heard, addressed, next},
-    PEER_STATES(X)
+// The states that may follow, as PEER_MOVE bits.
+static inline unsigned states_behind(enum peer_state state) {
+    static const unsigned behind[PEER_STATES_COUNT] = {
+#define X(state, heard, addressed, next) [state] = next,
+        PEER_STATES(X)
 #undef X
-};
-
-bool peer_is_deaf(const struct peer *peer) {
-    assert(peer->state < PEER_STATES_COUNT);
-    return !states[peer->state].addressed || peer->connection.broken;
+    };
+    assert(state < PEER_STATES_COUNT);
+    return behind[state];
 }
 
 // It is among the endings once, with the state that it has when they are carried out.
 static void move(struct shard *shard, struct peer *peer, enum peer_state state) {
-    assert(states[peer->state].next & PEER_MOVE(state));
+    assert(states_behind(peer->state) & PEER_MOVE(state));
     assert(!shard->endings == (shard->endings_last == &shard->endings));
     peer->state = state;
     if (peer->ending)
@@ -146,7 +193,7 @@ static void give_a_second(struct shard *shard, struct peer *peer) {
         wheel_arm(&shard->wheel, &peer->timer, shard_now_ms(shard) + LINGER_MS);
 }
 
-static void linger(struct shard *shard, struct peer *peer, enum peer_state state) {
+static void begin_to_linger(struct shard *shard, struct peer *peer, enum peer_state state) {
     assert(state == PEER_LINGERING || state == PEER_SILENCED);
     bool lingers = peer_lingers(peer) || peer->state == PEER_SHUT;
     if (peer->state == PEER_CLOSING)
@@ -160,25 +207,54 @@ static void linger(struct shard *shard, struct peer *peer, enum peer_state state
 }
 
 void peer_linger(struct shard *shard, struct peer *peer) {
-    linger(shard, peer, PEER_LINGERING);
+    begin_to_linger(shard, peer, PEER_LINGERING);
 }
 
 void peer_silence(struct shard *shard, struct peer *peer) {
-    linger(shard, peer, PEER_SILENCED);
+    begin_to_linger(shard, peer, PEER_SILENCED);
 }
 
 static bool peer_all_sent(const struct peer *peer) {
-    assert(peer->batches > 0 || peer->batch_bytes == 0);
+    assert(peer->exchanges > 0 || peer->exchange_bytes == 0);
     return outbox_empty(&peer->connection.outbox) && !peer->connection.shipment &&
-           (peer->batches == 0 || peer->state == PEER_SILENCED);
+           (peer->exchanges == 0 || peer->state == PEER_SILENCED);
+}
+
+// Nothing comes behind what it is told last.
+static void bid_farewell(struct shard *shard, struct peer *peer) {
+    assert(peer->state == PEER_LINGERING && peer_all_sent(peer));
+    peer->transport->farewell(shard, peer);
+    if (peer->state == PEER_LINGERING)
+        move(shard, peer, PEER_SILENCED);
+}
+
+// Who has said that it says no more hears the same, where there is a word for it.
+static void part(struct shard *shard, struct peer *peer) {
+    assert(peer->state == PEER_ENDED);
+    if (peer->connection.secure)
+        peer_linger(shard, peer);
+    else
+        peer_close(shard, peer, COUNTERS_COUNT);
+}
+
+// Whether the last that was to be sent has been. Behind its beginning there is no place for anything.
+static bool has_finished(struct shard *shard, struct peer *peer) {
+    assert(peer_lingers(peer) && peer_all_sent(peer));
+    if (!peer->connection.secure)
+        return true;
+    if (peer->state == PEER_LINGERING)
+        move(shard, peer, PEER_SILENCED);
+    return connection_finish(&peer->connection, shard->io, &shard->sender);
 }
 
 void peer_settle(struct shard *shard, struct peer *peer) {
     assert(connection_shard(peer->name) == shard->index);
     if (peer->state == PEER_ENDED && list_empty(&peer->asked.requests) && peer->awaited == 0 &&
         peer_all_sent(peer))
-        peer_close(shard, peer, COUNTERS_COUNT);
-    if (!peer_lingers(peer) || !peer_all_sent(peer))
+        part(shard, peer);
+    if (peer->state == PEER_LINGERING && peer_all_sent(peer) && peer->transport->farewell)
+        bid_farewell(shard, peer);
+    if (!peer_lingers(peer) || !peer_all_sent(peer) || !has_finished(shard, peer))
         return;
     move(shard, peer, PEER_SHUT);
     give_a_second(shard, peer);
@@ -196,16 +272,31 @@ void peer_close(struct shard *shard, struct peer *peer, int counter) {
         stats_count(&shard->stats, (enum counter)counter);
 }
 
+void peer_close_sockets(struct shard *shard, struct peer *peer) {
+    struct connection *connection = &peer->connection;
+    assert(connection_at_rest(connection));
+    if (connection->out != connection->socket)
+        io_close_socket(shard->io, connection->out);
+    if (connection->socket >= 0)
+        io_close_socket(shard->io, connection->socket);
+    connection->socket = connection->out = -1;
+}
+
 void peer_free(struct shard *shard, struct peer *peer) {
     assert(peer->state == PEER_CLOSING && !peer->ending && connection_at_rest(&peer->connection));
     assert(list_empty(&peer->to_send) && list_empty(&peer->starved) && !timer_armed(&peer->timer));
     assert(outbox_empty(&peer->connection.outbox) && list_empty(&peer->asked.requests));
-    assert(!peer->admission.waiting);
+    assert(!peer->admission.waiting && !peer->arrears);
     list_remove(&peer->standing);
-    io_close_socket(shard->io, peer->connection.socket);
+    connection_close(&peer->connection);
+    peer_close_sockets(shard, peer);
     buffer_drop(peer->partial);
     asked_deinit(&peer->asked, &shard->kept);
+    if (peer->annex)
+        identity_give(&shard->kept, peer->annex->identity);
+    annex_give(&shard->kept, peer->annex);
     stats_count(&shard->stats, COUNT_CONNECTIONS_CLOSED);
+    stats_move_gauge(&shard->stats, peer->transport->gauge, -1);
     slot_give(shard, slot_of(peer->name));
     memory_give(peer);
 }
@@ -219,7 +310,7 @@ static uint32_t inactive_ms(const struct shard *shard, const struct peer *peer) 
 }
 
 // When something that has lasted for so long will have lasted for as long as it may.
-static uint64_t due_ms(const struct shard *shard, uint32_t lasted_ms, uint64_t may_ns) {
+static uint64_t due_after_ms(const struct shard *shard, uint32_t lasted_ms, uint64_t may_ns) {
     uint64_t may_ms = may_ns / 1000000;
     return shard_now_ms(shard) + (lasted_ms < may_ms ? may_ms - lasted_ms : 0);
 }
@@ -229,17 +320,30 @@ static uint64_t due_ms(const struct shard *shard, uint32_t lasted_ms, uint64_t m
 uint64_t peer_due_ms(const struct shard *shard, const struct peer *peer) {
     const struct limits *limits = shard_limits(shard);
     bool open = peer->state == PEER_OPEN;
+    if (peer->transport->wanted) // a program's pauses are its own
+        return UINT64_MAX;
+    if (open && !connection_established(&peer->connection))
+        return due_after_ms(shard, shard_since(shard, peer->checked_ms), HANDSHAKE_MS * UINT64_C(1000000));
     if (open && peer->partial)
-        return due_ms(shard, shard_since(shard, peer->checked_ms), limits->frame_timeout_ns);
+        return due_after_ms(shard, shard_since(shard, peer->checked_ms), limits->frame_timeout_ns);
     if (limits->idle_timeout_ns == 0 || !(open || peer->connection.shipment))
         return UINT64_MAX;
-    return due_ms(shard, inactive_ms(shard, peer), limits->idle_timeout_ns);
+    return due_after_ms(shard, inactive_ms(shard, peer), limits->idle_timeout_ns);
+}
+
+// So often, four times until a peer is closed as idle, the kernel is asked what it takes of what is being sent
+// (timing.c).
+static uint64_t look_pause_ms(const struct shard *shard) {
+    return (shard_limits(shard)->idle_timeout_ns / 1000000 + 3) / 4;
 }
 
 void peer_rewatch(struct shard *shard, struct peer *peer) {
     if (peer->state != PEER_OPEN && peer->state != PEER_ENDED)
         return;
-    uint64_t at_ms = peer_due_ms(shard, peer);
+    uint64_t at_ms = peer_due_ms(shard, peer), look_ms = shard_now_ms(shard) + look_pause_ms(shard);
+    bool measured = peer->partial || !connection_established(&peer->connection); // by itself, not by silence
+    if (look_ms < at_ms && at_ms != UINT64_MAX && !(peer->state == PEER_OPEN && measured))
+        at_ms = look_ms;
     if (at_ms == UINT64_MAX)
         wheel_disarm(&peer->timer);
     else

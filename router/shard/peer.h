@@ -37,7 +37,8 @@
       PEER_MOVE(PEER_ENDED) | PEER_MOVE(PEER_LINGERING) | PEER_MOVE(PEER_SILENCED) |                         \
           PEER_MOVE(PEER_CLOSING))                                                                           \
     X(PEER_ENDED, false, true, PEER_MOVE(PEER_LINGERING) | PEER_MOVE(PEER_CLOSING))                          \
-    X(PEER_LINGERING, false, true, PEER_MOVE(PEER_SHUT) | PEER_MOVE(PEER_CLOSING))                           \
+    X(PEER_LINGERING, false, true,                                                                           \
+      PEER_MOVE(PEER_SILENCED) | PEER_MOVE(PEER_SHUT) | PEER_MOVE(PEER_CLOSING))                             \
     X(PEER_SILENCED, false, false, PEER_MOVE(PEER_SHUT) | PEER_MOVE(PEER_CLOSING))                           \
     X(PEER_SHUT, false, false, PEER_MOVE(PEER_CLOSING))                                                      \
     X(PEER_CLOSING, false, false, 0)
@@ -50,14 +51,21 @@ enum peer_state {
 };
 #define PEER_MOVE(state) (1U << (state))
 
+struct annex;
+struct arrears;
+
 struct peer {
     struct connection connection;
     const struct transport *transport;
     uint64_t name; // of the connection in the whole hub; constant
     enum peer_state state : 8;
-    bool initialized;
+    bool initialized : 1;
+    bool steady : 1;                // it goes on reading, if slowly (peer_took)
+    bool probed : 1;                // `taken` is of after the last sign that it takes something
+    bool spread : 1;                // it is in shard.spreading.waiting, not in shard.to_send
+    unsigned spread_round : 4;      // in which it was last sent events of many (send.c)
     enum governance governance : 8; // of its initialize
-    bool steady;                    // it goes on reading, if slowly (peer_took)
+    uint8_t looks;                  // that found nothing more taken since (behind.c)
 
     // The unit that is coming in (feed.c).
     struct unit unit;
@@ -77,14 +85,16 @@ struct peer {
 
     uint32_t missed;            // events that it could not take and hasn't been told of (send.c)
     uint32_t awaited;           // orders and the like under way, whose answer this peer waits for
-    uint32_t batches;           // of its own, not answered yet (batch.c)
-    uint64_t batch_bytes;       // that their answers hold
+    uint32_t exchanges;         // of its own, not answered yet (exchange.c)
+    uint64_t exchange_bytes;    // that their answers hold
     struct asked asked;         // its requests under way
     struct order *farewell;     // made with the first registration, so that leaving needs no memory
     struct admission admission; // of its orders to the registry
     struct subscriber subscriber;
+    struct annex *annex;     // what few peers need (annex.h); NULL: nothing of it
+    struct arrears *arrears; // it has had more than its share of turns (turn/arrivals.c); NULL: it hasn't
 
-    struct list to_send;  // in shard.to_send while its outbox is to be looked at
+    struct list to_send;  // in shard.to_send or spreading.waiting while its outbox is to be looked at
     struct list starved;  // in shard.starved while it waits for a receive buffer
     struct list standing; // in shard.behind while it is waited for, in shard.closing once it is closing
     struct peer *ending;  // the next of shard.endings, the last itself; NULL: it isn't among them
@@ -105,17 +115,35 @@ static inline bool peer_lacks_room(const struct peer *peer) {
 
 // The kernel has taken some of what is being sent. When that comes after a pause, the peer has read.
 static inline void peer_took(const struct shard *shard, struct peer *peer) {
-    peer->steady |= shard_since(shard, peer->sending_ms) >= SLOW_READER_MS;
+    peer->steady = peer->steady || shard_since(shard, peer->sending_ms) >= SLOW_READER_MS;
     peer->sending_ms = shard_tick(shard);
+    peer->probed = false;
+    peer->looks = 0;
 }
 
-// Takes a fresh socket in, on which this transport is spoken. On failure the socket is closed and counted.
-void peer_open(struct shard *shard, int socket, const struct transport *transport);
+// Takes a fresh socket in, on which this transport is spoken, perhaps over TLS. On failure the socket is closed and counted.
+void peer_open(struct shard *shard, int socket, const struct transport *transport, bool secure);
+// Another transport is spoken from now on.
+void peer_speaks(struct shard *shard, struct peer *peer, const struct transport *transport);
 // The peer at a connection of this shard, or NULL when it is gone.
 struct peer *peer_find(const struct shard *shard, uint64_t connection);
 
-// Whether nothing that is queued for it would reach it any more.
-bool peer_is_deaf(const struct peer *peer);
+// Takes one in that has no socket yet, and perhaps never: what is for it waits. NULL at the limit of
+// connections, or when memory is used up. Who has it calls connection_plug and io for it, and
+// peer_close_sockets when the kernel has let go.
+struct peer *peer_open_seat(struct shard *shard, const struct transport *transport);
+void peer_close_sockets(struct shard *shard, struct peer *peer);
+// Its annex, made if there is none; NULL where the hub has no room to keep it.
+struct annex *peer_annex(struct shard *shard, struct peer *peer);
+// Whether nothing that is queued for it would reach it any more. Inline, as each frame asks it.
+static inline bool peer_is_deaf(const struct peer *peer) {
+#define X(state, heard, addressed, next) | (addressed ? PEER_MOVE(state) : 0)
+    const unsigned addressed_states = 0 PEER_STATES(X);
+#undef X
+    assert(peer->state < PEER_STATES_COUNT);
+    return !(addressed_states & PEER_MOVE(peer->state)) ||
+           (peer->connection.broken && !peer->connection.held);
+}
 // Whether it is sent what waits for it, to be half-closed after that.
 static inline bool peer_lingers(const struct peer *peer) {
     return peer->state == PEER_LINGERING || peer->state == PEER_SILENCED;

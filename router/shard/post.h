@@ -20,9 +20,29 @@ enum mail_kind {
     MAIL_EVENT,     // an event for this shard's subscribers (events.c)
     MAIL_HEARD,     // it comes home, with how many got it
     MAIL_ADOPT,     // a socket for a new peer
+    MAIL_EVICT,     // the oldest one without a credential is to go
     MAIL_ORDER,     // a change of the registry (registry.c)
     MAIL_ENTRIES,   // a chain of entries of the journal, for shard 0
     MAIL_ENTRIES_SETTLED, // they come home
+    // HCS (router/stream/stream.h). Of a client, as it travels:
+    MAIL_STREAM_JOIN,   // to the session's shard, to join
+    MAIL_STREAM_HOME,   // back: it isn't one any more
+    MAIL_STREAM_OPENED, // it has joined, which its transport wants to know
+    MAIL_STREAM_LEAVE,  // its peer has gone
+    MAIL_STREAM_LEFT,   // that comes home
+    MAIL_STREAM_REPORT, // it is over, or stuck, or not any more
+    MAIL_STREAM_HEARD,  // that comes home
+    MAIL_STREAM_ERRAND, // a frame that came over HTTP, for the session's shard
+    MAIL_STREAM_DONE,   // back, with what became of it
+    // Of a parcel:
+    MAIL_STREAM_FRAME,  // a frame for the session's shard, from mail.connection
+    MAIL_STREAM_GIVE,   // a frame for a client
+    MAIL_STREAM_FLUSH,  // what waits for a client is dropped
+    MAIL_STREAM_TELL,   // a frame for mail.connection; mail.detail: it can't be refused
+    MAIL_STREAM_START,  // a start for the producer mail.connection; hub_id is the session's handle
+    MAIL_STREAM_TURNED, // it comes back: the producer takes no more
+    MAIL_ERRAND,        // asks shard after shard about what is held, and goes home (router/gate/errand.h)
+    MAIL_DEPARTURE,     // mail.connection, a user of shared servers, has gone; shard 0 gives it back
 };
 
 // Holds an order of this shard's own back, as those of other shards are (inbox.h).

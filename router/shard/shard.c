@@ -16,6 +16,9 @@ bool shard_take_settings(struct shard *shard) {
     assert(shard->magic == SHARD_MAGIC && settings->shard_count == shard->hub->settings.shard_count);
     shard->settings = settings;
     shard->unit_limits = (struct unit_limits){limits->header_bytes_max, limits->frame_bytes_max};
+    shard->unknown_limits = shard->unit_limits;
+    if (limits->frame_bytes_max > UNKNOWN_FRAME_BYTES_MAX)
+        shard->unknown_limits.body_bytes_max = UNKNOWN_FRAME_BYTES_MAX;
     return true;
 }
 
@@ -31,20 +34,34 @@ static void init_tables(struct shard *shard) {
     sender_init(&shard->sender, &shard->buffers);
     kept_init(&shard->kept, &hub->budget);
     agents_init(&shard->agents, &hub->settings.secrets.tables, &shard->kept);
+    shard->agents.topics.demand = hub->demand;
     pending_table_init(&shard->pending, shard->index, &shard->kept);
     list_init(&shard->to_send);
+    turn_bounds_defaults(&shard->bounds);
+    if (hub->settings.bounds)
+        shard->bounds = *hub->settings.bounds;
+    list_init(&shard->spreading.waiting);
+    list_init(&shard->spreading.mark);
+    list_init(&shard->share.fresh);
+    list_init(&shard->share.owing);
     list_init(&shard->starved);
+    list_init(&shard->shaking);
     list_init(&shard->behind);
     list_init(&shard->closing);
+    list_init(&shard->unknown);
+    streams_init(&shard->streams, &hub->settings.secrets.tables, &shard->kept);
+    timer_init(&shard->streams.look_timer, TIMER_STREAMS);
     shard->endings_last = &shard->endings;
-    list_init(&shard->batches);
+    list_init(&shard->exchanges);
     untaken_init(&shard->untaken);
+    survey_init(&shard->survey, TIMER_SURVEY);
     shard->orders_last = &shard->orders;
     shard->entries_last = &shard->entries;
     timer_init(&shard->drain_timer, TIMER_DRAIN);
     timer_init(&shard->accept_timer, TIMER_ACCEPT);
     timer_init(&shard->shrink_timer, TIMER_SHRINK);
     timer_init(&shard->behind_timer, TIMER_BEHIND);
+    timer_init(&shard->untold_timer, TIMER_UNTOLD);
     atomic_init(&shard->asleep, false);
 }
 
@@ -67,15 +84,24 @@ static void give_reserve(struct shard *shard) {
     }
 }
 
+static bool make_gate(struct shard *shard) {
+    shard->gate = shard->hub->settings.gate ? gate_create() : NULL;
+    return shard->gate || !shard->hub->settings.gate;
+}
+
 static int open_io(struct shard *shard, const char **why) {
     const struct hub_settings *settings = &shard->hub->settings;
     struct io_options options = {.pool = &shard->buffers,
                                  .buffers_lent = shard_buffers_lent(shard),
                                  .backend = settings->io,
-                                 .spin_ns = settings->spin_ns};
+                                 .spin_ns = settings->spin_ns,
+                                 .walled = settings->sandbox.mode != SANDBOX_OFF};
     int failed = io_open(&shard->io, &options, why);
-    if (!failed)
-        wheel_init(&shard->wheel, shard_now_ms(shard));
+    if (failed)
+        return failed;
+    wheel_init(&shard->wheel, shard_now_ms(shard));
+    if (shard->index == 0)
+        shard->hub->began_ms = shard_now_ms(shard);
     return failed;
 }
 
@@ -92,10 +118,11 @@ int shard_open(struct shard **out, struct hub *hub, uint32_t index, const char *
     init_tables(shard);
     int failed = -ENOMEM;
     *why = "memory is used up";
-    if (make_reserve(shard))
+    if (make_reserve(shard) && make_gate(shard))
         failed = open_io(shard, why);
     if (failed) {
         give_reserve(shard);
+        gate_destroy(shard->gate);
         memory_give(shard);
         return failed;
     }
@@ -106,10 +133,14 @@ int shard_open(struct shard **out, struct hub *hub, uint32_t index, const char *
 void shard_close(struct shard *shard) {
     assert(shard->magic == SHARD_MAGIC && shard->peers.count == 0);
     assert(list_empty(&shard->to_send) && list_empty(&shard->starved) && list_empty(&shard->behind));
-    assert(list_empty(&shard->closing) && !shard->endings && list_empty(&shard->batches));
+    assert(list_empty(&shard->spreading.waiting) && list_empty(&shard->share.fresh));
+    assert(list_empty(&shard->share.owing) && !shard->share.waiting);
+    assert(list_empty(&shard->closing) && !shard->endings && list_empty(&shard->exchanges));
     assert(shard->untaken.count == 0 && shard->run.count == 0 && !shard->orders && !shard->entries);
     assert(shard->orders_out == 0 && shard->entries_out == 0 && shard->events_out == 0);
+    wheel_disarm(&shard->untold_timer);
     io_close(shard->io);
+    streams_deinit(&shard->streams);
     sender_deinit(&shard->sender);
     pending_table_deinit(&shard->pending);
     agents_deinit(&shard->agents);
@@ -117,6 +148,8 @@ void shard_close(struct shard *shard) {
     parcel_pool_deinit(&shard->parcels);
     buffer_pool_deinit(&shard->buffers);
     give_reserve(shard);
+    gate_destroy(shard->gate);
+    memory_give(shard->share.spare);
     memory_give(shard->peers.slots);
     memory_give(shard->peers.generations);
     memory_give(shard->peers.free);

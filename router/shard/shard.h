@@ -17,22 +17,44 @@
 #include "core/wire/frame.h"
 #include "io/connection.h"
 #include "io/io.h"
+#include "router/shard/held.h"
 #include "router/shard/hub.h"
 #include "router/shard/mailbox.h"
 #include "router/shard/stats.h"
+#include "router/shard/streams.h"
+#include "router/shard/survey.h"
 #include "router/shard/untaken.h"
 
-enum { SHARD_MAGIC = 0x70627368 };
+enum { SHARD_MAGIC = 0x70627368, UNKNOWN_FRAME_BYTES_MAX = 64 * 1024 };
 
 // Timers tell by kind what they lie in.
-enum timer_kind { TIMER_PENDING, TIMER_PEER, TIMER_ACCEPT, TIMER_DRAIN, TIMER_SHRINK, TIMER_BEHIND };
+enum timer_kind {
+    TIMER_PENDING,
+    TIMER_PEER,
+    TIMER_ACCEPT,
+    TIMER_DRAIN,
+    TIMER_SHRINK,
+    TIMER_BEHIND,
+    TIMER_ANNEX,
+    TIMER_SURVEY,
+    TIMER_SESSION,
+    TIMER_STREAMS,
+    TIMER_HELD,
+    TIMER_IDENTITY,
+    TIMER_UNTOLD,
+    TIMER_LINK
+};
 
 // Tokens: a peer's is its slot; these lie above all slots.
 #define TOKEN_LISTENER (UINT64_C(1) << 40)
 #define TOKEN_SIGNALS  (UINT64_C(1) << 41)
 #define TOKEN_JOURNAL  (UINT64_C(1) << 42)
+#define TOKEN_KEEPER   (UINT64_C(1) << 43)
+#define TOKEN_LINK     (UINT64_C(1) << 44) // its socket, until it is a peer's
 
+struct children;
 struct journal;
+struct link;
 struct publication;
 struct transport;
 
@@ -48,6 +70,34 @@ struct peer_slots {
     uint32_t count;
 };
 
+enum { ACCEPT_GUESTS_MAX = 64 };
+
+// Events that go to many go out in parts (send.c).
+struct spreading {
+    struct list waiting; // struct peer.to_send, of those for whom nothing else waits
+    struct list mark;    // in it: the pass under way goes as far
+    uint32_t passes;     // that have ended
+    uint32_t out;        // sends under way that were begun since `since_ns`
+    unsigned round : 4;  // of those, as struct peer.spread_round
+    uint64_t since_ns;
+    uint64_t bytes; // of events that were offered to many, in all
+};
+
+// How the shard's time is shared among those who send to it (turn/arrivals.c).
+struct share {
+    struct list fresh,
+        owing;             // struct arrears.link: who waits for the first time, and those who have had theirs
+    uint32_t waiting;      // arrivals of theirs
+    struct arrears *spare; // or NULL
+    uint64_t from_ns;      // the clock when what came last was begun with
+    bool stale;            // something else was done since
+    uint64_t until_ns;     // when this turn has read enough
+    bool cuts;             // what is being read may be cut short between two units
+    bool heavy;            // since it was last looked at, something went to many
+    bool goes_on;          // with those who wait, in this turn
+    bool hurried;          // the turn before left what was owing alone
+};
+
 struct shard {
     uint32_t magic;
     uint32_t index;
@@ -55,6 +105,7 @@ struct shard {
     struct io *io;
     const struct hub_settings *settings; // those in effect in this turn
     struct unit_limits unit_limits;
+    struct unit_limits unknown_limits; // of those of whom it isn't known who they are
 
     struct kept kept;
     struct buffer_pool buffers;
@@ -66,6 +117,10 @@ struct shard {
     struct pending_table pending;
     struct wheel wheel;
     struct stats stats;
+    struct survey survey;
+
+    const uint8_t *fault_bytes; // what a framing error was found in, while that is told
+    uint32_t fault_count;
 
     struct event_run run;
     struct publication *misses;  // to be told to their subscribers (misses.h)
@@ -73,18 +128,29 @@ struct shard {
     uint32_t misses_count;
     uint32_t missed_unnamed; // events that are known by number alone
     struct untaken untaken;
+    struct streams streams;
+    struct gate *gate; // NULL: nothing is held
 
-    struct list to_send;                  // struct peer.to_send
+    uint32_t sending_us; // the clock when what is to be sent now is handed over
+    struct list to_send; // struct peer.to_send
+    struct turn_bounds bounds;
+    struct spreading spreading;
+    struct share share;
     struct list starved;                  // struct peer.starved
+    struct list shaking;                  // likewise; their handshakes wait for a turn (sealed.c)
+    uint32_t shakes;                      // steps of handshakes in this turn
     struct list behind;                   // struct peer.standing
     struct list closing;                  // struct peer.standing
+    struct list unknown;                  // struct identity.unknown, oldest first
+    bool review_due;                      // somebody has come to have what rights before gave it (review.h)
     struct peer *endings, **endings_last; // marked; linked by peer.ending (endings.h)
-    struct list batches;                  // struct batch.link
+    struct list exchanges;                // struct exchange.link
     uint64_t relief_ms;                   // when memory may be won back again (pressure.c)
     struct timer shrink_timer;            // armed while memory lies at rest (pressure.c)
-    struct timer behind_timer;            // armed while anybody is waited for (behind.c)
-    uint64_t refused;                     // of the budget's refusals, how many were known then
-    struct mail *orders;                  // deferred until the mail before them is read (inbox.c)
+    struct timer untold_timer; // armed while the journal hasn't been told of all refusals (audit.c)
+    struct timer behind_timer; // armed while anybody is waited for (behind.c)
+    uint64_t refused;          // of the budget's refusals, how many were known then
+    struct mail *orders;       // deferred until the mail before them is read (inbox.c)
     struct mail **orders_last;
 
     enum hub_phase phase;  // as this shard has seen it
@@ -101,10 +167,21 @@ struct shard {
     // The acceptor's alone (shard 0).
     int listeners[LISTENERS_MAX];
     const struct transport *transports[LISTENERS_MAX]; // what is spoken there
+    bool secure[LISTENERS_MAX];                        // and over TLS
     bool listening[LISTENERS_MAX];                     // an accept is armed
     uint32_t listener_count;
     struct timer accept_timer;
-    struct journal *journal; // NULL: the hub keeps none
+    // At the limit of connections, those that wait until others without a credential have gone (accept.c).
+    struct accept_wait {
+        int socket;
+        bool secure;
+        const struct transport *transport;
+        uint64_t until_ms, ask_ms; // when somebody is asked to go for it, again
+    } guests[ACCEPT_GUESTS_MAX];
+    uint32_t guest_count;
+    struct journal *journal;   // NULL: the hub keeps none
+    struct children *children; // NULL: there is no keeper
+    struct link *link;         // to other hubs (router/transport/link.h); NULL: there are none
 
     // Set by the thread that falls asleep, cleared by itself; others look whether it needs a doorbell.
     alignas(CACHE_LINE_BYTES) _Atomic bool asleep;
@@ -135,6 +212,10 @@ static inline uint32_t shard_tick(const struct shard *shard) {
 // How many milliseconds ago that was.
 static inline uint32_t shard_since(const struct shard *shard, uint32_t tick) {
     return shard_tick(shard) - tick;
+}
+// What the stamps of parcels are held against (parcel_pool.now_us).
+static inline uint32_t shard_us(uint64_t clock_ns) {
+    return (uint32_t)(clock_ns / 1000);
 }
 static inline const struct limits *shard_limits(const struct shard *shard) {
     assert(shard->magic == SHARD_MAGIC);

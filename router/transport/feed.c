@@ -4,12 +4,17 @@
 #include <errno.h>
 #include <string.h>
 
+#include "router/rights/borne.h"
 #include "router/route/events.h"
 #include "router/route/route.h"
 #include "router/send/reply.h"
 #include "router/send/send.h"
+#include "router/shard/identity.h"
 #include "router/shard/probe.h"
 #include "router/transport/partial.h"
+#include "router/transport/scan.h"
+
+enum { LOOK_AT_FRAMES = 64 };
 
 // --- Framing errors
 
@@ -23,18 +28,38 @@ static void feed_refuse(struct shard *shard, struct peer *peer) {
     reply_data_text(&data, "fault", unit_fault_text(fault));
     reply_data_number(&data, "offset", peer->unit.fault_at);
     if (fault == UNIT_FAULT_HEADER_TOO_LARGE)
-        reply_data_number(&data, "limit", shard->unit_limits.header_bytes_max);
+        reply_data_number(&data, "limit", identity_limits(shard, peer)->header_bytes_max);
     if (fault == UNIT_FAULT_BODY_TOO_LARGE)
-        reply_data_number(&data, "limit", shard->unit_limits.body_bytes_max);
+        reply_data_number(&data, "limit", identity_limits(shard, peer)->body_bytes_max);
     send_missed_before_end(shard, peer);
     reply_error(shard, peer, (struct reply_to){0},
                 unit_fault_is_limit(fault) ? ERROR_FRAME_TOO_LARGE : ERROR_PARSE, &data);
     peer_silence(shard, peer);
 }
 
-static void refuse_framing(struct shard *shard, struct peer *peer) {
+static void say_fault(struct shard *shard, struct peer *peer) {
+    if (peer->transport->refuse)
+        peer->transport->refuse(shard, peer);
+    else
+        feed_refuse(shard, peer);
+    assert(peer->state != PEER_OPEN || peer->unit.skipped);
+}
+
+static void refuse_framing(struct shard *shard, struct peer *peer, const uint8_t *bytes, uint32_t count) {
     stats_count(&shard->stats, COUNT_FRAMING_ERRORS);
-    feed_refuse(shard, peer);
+    shard->fault_bytes = bytes;
+    shard->fault_count = count;
+    say_fault(shard, peer);
+}
+
+void feed_overload(struct shard *shard, struct peer *peer) {
+    if (!peer->transport->overload) {
+        peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+        return;
+    }
+    stats_count(&shard->stats, COUNT_CLOSED_NO_MEMORY);
+    peer->transport->overload(shard, peer);
+    assert(peer->state != PEER_OPEN);
 }
 
 // --- Frames of which the end has not come
@@ -43,7 +68,7 @@ static void refuse_framing(struct shard *shard, struct peer *peer) {
 // as its length isn't known, as many as it may have until then.
 static uint32_t wanted(const struct shard *shard, const struct peer *peer, uint32_t count) {
     uint32_t whole =
-        peer->unit.sized ? peer->unit.bytes : peer->transport->wire->open_max(&shard->unit_limits);
+        peer->unit.sized ? peer->unit.bytes : peer->transport->wire->open_max(identity_limits(shard, peer));
     assert(peer->partial_bytes < whole || !peer->unit.sized);
     uint32_t lacking = whole > peer->partial_bytes ? whole - peer->partial_bytes : 1; // a limit was lowered
     return count < lacking ? count : lacking;
@@ -52,16 +77,17 @@ static uint32_t wanted(const struct shard *shard, const struct peer *peer, uint3
 static void hand_on_message(struct shard *shard, struct peer *peer, const struct frame *frame) {
     PROBE(frame, peer->name, peer->unit.bytes, peer->unit.body_bytes > RECEIVE_BUFFER_BYTES);
     stats_count(&shard->stats, COUNT_FRAMES_RECEIVED);
-    route_frame(shard, peer, frame);
+    route_frame(shard, peer, frame, NULL);
 }
 
 // A unit with nothing in it is none.
 static void hand_on(struct shard *shard, struct peer *peer, struct buffer *buffer, uint32_t at) {
     struct frame frame = frame_at(buffer, at, &peer->unit);
+    bool is_nothing = !peer->unit.body_bytes && !peer->unit.matters;
     assert(peer->state == PEER_OPEN && at + peer->unit.bytes <= buffer->capacity);
-    if (peer->unit.body_bytes && peer->transport->take)
+    if (!is_nothing && peer->transport->take)
         peer->transport->take(shard, peer, &frame);
-    else if (peer->unit.body_bytes)
+    else if (!is_nothing)
         hand_on_message(shard, peer, &frame);
     unit_begin(&peer->unit);
     peer->frames++;
@@ -70,7 +96,7 @@ static void hand_on(struct shard *shard, struct peer *peer, struct buffer *buffe
 // The partial frame has more bytes now, and the scanner has looked at them.
 static void partial_grown(struct shard *shard, struct peer *peer, enum unit_result result) {
     if (result == UNIT_BAD)
-        refuse_framing(shard, peer);
+        refuse_framing(shard, peer, peer->partial->bytes + peer->partial_at, peer->partial_bytes);
     if (result != UNIT_WHOLE)
         return;
     struct buffer *whole = peer->partial;
@@ -81,10 +107,26 @@ static void partial_grown(struct shard *shard, struct peer *peer, enum unit_resu
     buffer_drop(whole);
 }
 
-static enum unit_result scan_partial(const struct shard *shard, struct peer *peer) {
+// What is dead behind the body so far takes no memory.
+static void partial_close_gap(struct peer *peer) {
+    uint32_t gap = unit_gap(&peer->unit), behind = peer->unit.at;
+    if (!gap)
+        return;
+    uint8_t *bytes = peer->partial->bytes + peer->partial_at;
+    assert(behind <= peer->partial_bytes);
+    memmove(bytes + behind - gap, bytes + behind, peer->partial_bytes - behind);
+    peer->partial_bytes -= gap;
+    peer->partial_checked -= gap < peer->partial_checked ? gap : peer->partial_checked;
+    unit_close_gap(&peer->unit);
+}
+
+static enum unit_result scan_partial(struct shard *shard, struct peer *peer) {
     assert(partial_has_room(peer, peer->partial_bytes));
-    return peer->transport->wire->scan(&peer->unit, peer->partial->bytes + peer->partial_at,
-                                       peer->partial_bytes, &shard->unit_limits);
+    enum unit_result result =
+        scan_unit(shard, peer, peer->partial->bytes + peer->partial_at, peer->partial_bytes);
+    if (result == UNIT_OPEN && peer->transport->wire->has_gaps)
+        partial_close_gap(peer);
+    return result;
 }
 
 // Takes bytes in as the rest of the partial frame, or as the begin of one; returns how many, 0 when the peer
@@ -92,7 +134,7 @@ static enum unit_result scan_partial(const struct shard *shard, struct peer *pee
 static uint32_t take_in(struct shard *shard, struct peer *peer, const uint8_t *bytes, uint32_t count) {
     count = wanted(shard, peer, count);
     if (!partial_make_room(shard, peer, peer->partial_bytes + count)) {
-        peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+        feed_overload(shard, peer);
         return 0;
     }
     assert(partial_has_room(peer, peer->partial_bytes + count));
@@ -105,32 +147,10 @@ static uint32_t take_in(struct shard *shard, struct peer *peer, const uint8_t *b
         peer->partial_bytes = peer->unit.bytes;
     }
     partial_grown(shard, peer, result);
-    return count;
+    return peer->unit.skipped ? count - partial_skip_here(peer) : count;
 }
 
 // --- Frames that lie in two arrivals
-
-// The later part lies at `from`, in room that has the earlier one's size before it.
-static uint32_t prepend(struct peer *peer, struct buffer *buffer, uint32_t from) {
-    assert(from >= peer->partial_bytes && buffer != peer->partial);
-    uint32_t at = from - peer->partial_bytes;
-    memcpy(buffer->bytes + at, peer->partial->bytes + peer->partial_at, peer->partial_bytes);
-    buffer_drop(peer->partial);
-    peer->partial = NULL;
-    peer->partial_bytes = 0;
-    return at;
-}
-
-// Whether the frame's begin is what should move: it is small, and the rest has come, or all that comes may be
-// the rest.
-static bool should_prepend(const struct peer *peer, uint32_t count) {
-    if (!peer->partial || peer->partial_bytes > RECEIVE_HEAD_BYTES)
-        return false;
-    if (!peer->unit.sized)
-        return peer->transport->wire->opens_with_body;
-    uint32_t lacking = peer->unit.bytes - peer->partial_bytes;
-    return peer->partial_bytes <= lacking && lacking <= count;
-}
 
 // Whether the frame's end is what should move, when it comes: as much as is there is worth the room that the
 // buffer takes meanwhile.
@@ -161,49 +181,72 @@ static void stay(const struct shard *shard, struct peer *peer, struct buffer *bu
 
 // --- Arrivals
 
-static void feed_buffer(struct shard *shard, struct peer *peer, struct buffer *buffer, uint32_t count) {
-    uint32_t at = RECEIVE_HEAD_BYTES, end = at + count;
-    assert(count > 0 && count <= ARRIVAL_BYTES_MAX);
-    if (should_prepend(peer, count))
-        at = prepend(peer, buffer, at);
-    while (at < end && peer->state == PEER_OPEN) {
-        if (peer->partial) {
-            at += take_in(shard, peer, buffer->bytes + at, end - at);
-            continue;
-        }
-        switch (peer->transport->wire->scan(&peer->unit, buffer->bytes + at, end - at, &shard->unit_limits)) {
-        case UNIT_WHOLE: {
-            uint32_t bytes = peer->unit.bytes;
-            hand_on(shard, peer, buffer, at);
-            at += bytes;
-            break;
-        }
-        case UNIT_OPEN:
-        case UNIT_PARTIAL:
-            if (should_stay(shard, peer, buffer, at, end) || must_stay(shard, peer, buffer, at, end)) {
-                stay(shard, peer, buffer, at, end);
-                at = end;
-            } else {
-                at += take_in(shard, peer, buffer->bytes + at, end - at);
-            }
-            break;
-        case UNIT_BAD:
-            refuse_framing(shard, peer);
-            break;
-        }
+// What lies from `at` to `end` begins with the unit that is coming in; returns how much of it is done with.
+static uint32_t feed_unit(struct shard *shard, struct peer *peer, struct buffer *buffer, uint32_t at,
+                          uint32_t end) {
+    enum unit_result result = scan_unit(shard, peer, buffer->bytes + at, end - at);
+    uint32_t bytes = peer->unit.bytes;
+    if (peer->state != PEER_OPEN)
+        return 0;
+    if (result == UNIT_WHOLE) {
+        hand_on(shard, peer, buffer, at);
+        return bytes;
     }
-    events_flush(shard);
+    if (result == UNIT_BAD) {
+        refuse_framing(shard, peer, buffer->bytes + at, end - at);
+        return 0;
+    }
+    if (!should_stay(shard, peer, buffer, at, end) && !must_stay(shard, peer, buffer, at, end))
+        return take_in(shard, peer, buffer->bytes + at, end - at);
+    stay(shard, peer, buffer, at, end);
+    return end - at;
 }
 
-static void feed_bytes(struct shard *shard, struct peer *peer, const struct io_event *event) {
-    uint32_t count = (uint32_t)event->result;
+// Whether what is left of an arrival is for another turn. The clock is looked at when something went to many, and now
+// and then.
+static bool should_cut(struct shard *shard, const struct peer *peer) {
+    struct share *share = &shard->share;
+    if (!share->cuts || peer->partial || peer->unit.skipped || shard->run.count ||
+        (!share->heavy && peer->frames % LOOK_AT_FRAMES))
+        return false;
+    share->heavy = false;
+    return io_clock(shard->io) >= share->until_ns;
+}
+
+// Returns where it was cut short; 0: it wasn't.
+static uint32_t feed_buffer(struct shard *shard, struct peer *peer, struct buffer *buffer, uint32_t at,
+                            uint32_t end) {
+    uint32_t from = at;
+    assert(at < end && end - at <= ARRIVAL_BYTES_MAX);
+    if (partial_should_lead(peer, end - at))
+        at = partial_lead(peer, buffer, at);
+    while (at < end && peer->state == PEER_OPEN) {
+        if (at > from && should_cut(shard, peer))
+            return at;
+        if (__builtin_expect(peer->unit.skipped, false))
+            at += partial_skip(peer, buffer->bytes + at, end - at);
+        else
+            at += peer->partial ? take_in(shard, peer, buffer->bytes + at, end - at)
+                                : feed_unit(shard, peer, buffer, at, end);
+    }
+    events_flush(shard);
+    return 0;
+}
+
+static uint32_t feed_bytes(struct shard *shard, struct peer *peer, const struct io_event *event,
+                           uint32_t at) {
+    uint32_t count = (uint32_t)event->result, frames = peer->frames, cut = 0;
     bool had_partial = peer->partial != NULL;
-    uint32_t frames = peer->frames;
-    PROBE(receive, peer->name, count, !event->buffer);
-    stats_add(&shard->stats, COUNT_BYTES_RECEIVED, count);
+    if (!at) {
+        PROBE(receive, peer->name, count, !event->buffer);
+        stats_add(&shard->stats, COUNT_BYTES_RECEIVED, count);
+    }
     peer->heard_ms = shard_tick(shard);
+    if (__builtin_expect(shard->settings->users != NULL, false))
+        borne_look(shard, peer);
     if (event->buffer) {
-        feed_buffer(shard, peer, event->buffer, count);
+        cut =
+            feed_buffer(shard, peer, event->buffer, at ? at : RECEIVE_HEAD_BYTES, RECEIVE_HEAD_BYTES + count);
     } else if (peer->state == PEER_OPEN) {
         assert(peer->unit.sized && partial_has_room(peer, peer->partial_bytes + count));
         peer->partial_bytes += count;
@@ -212,6 +255,7 @@ static void feed_bytes(struct shard *shard, struct peer *peer, const struct io_e
     }
     if (peer->partial ? !had_partial || frames != peer->frames : had_partial)
         peer_watch(shard, peer);
+    return cut;
 }
 
 // Says where the rest of a large frame is wanted. Its memory may still be what was enough for a part of its
@@ -224,7 +268,7 @@ static void want_rest(struct shard *shard, struct peer *peer) {
                   (lacking && peer->connection.receiving == RECEIVING_NOTHING && peer->connection.large);
     if ((direct || peer_lacks_room(peer)) && !partial_make_room_for_rest(shard, peer)) {
         if (!partial_may_wait(shard, peer, peer->partial_bytes + 1))
-            peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+            feed_overload(shard, peer);
         direct = false;
     }
     assert(!direct || partial_has_room(peer, peer->unit.bytes));
@@ -241,7 +285,7 @@ static void starve(struct shard *shard, struct peer *peer) {
     list_append(&shard->starved, &peer->starved);
 }
 
-static void go_on(struct shard *shard, struct peer *peer) {
+void feed_go_on(struct shard *shard, struct peer *peer) {
     if (peer->state == PEER_CLOSING)
         return;
     if (peer->state == PEER_OPEN && peer_lacks_room(peer)) {
@@ -263,7 +307,7 @@ void feed_cut_off(struct shard *shard, struct peer *peer) {
     peer->unit.fault = UNIT_FAULT_LATE;
     peer->unit.fault_at = peer->partial_bytes;
     stats_count(&shard->stats, COUNT_CLOSED_SLOW_SENDER);
-    feed_refuse(shard, peer);
+    say_fault(shard, peer);
     connection_want(&peer->connection, NULL, 0);
     if (peer->connection.receiving == RECEIVING_DIRECT)
         connection_pause(&peer->connection, shard->io);
@@ -285,7 +329,9 @@ static void end_unit(struct shard *shard, struct peer *peer) {
 static void feed_end(struct shard *shard, struct peer *peer, const struct io_event *event) {
     if (event->result == 0)
         end_unit(shard, peer);
-    bool left = peer->state == PEER_OPEN && shard->settings->half_close_leaves;
+    bool leaves = shard->settings->half_close_leaves || peer->transport->end_is_leaving;
+    // Its stream may be at its end for others before: HTTP hears nothing behind a last request.
+    bool left = leaves && (peer->state == PEER_OPEN || peer->state == PEER_ENDED);
     if (left || event->result < 0 || io_peer_gone(shard->io, peer->connection.socket))
         peer_close(shard, peer, COUNTERS_COUNT);
     else
@@ -302,21 +348,30 @@ void feed_watched(struct shard *shard, struct peer *peer, const struct io_event 
         peer_close(shard, peer, COUNTERS_COUNT);
 }
 
-void feed_event(struct shard *shard, struct peer *peer, const struct io_event *event) {
-    if (connection_received(&peer->connection, event))
-        feed_bytes(shard, peer, event);
+uint32_t feed_arrival(struct shard *shard, struct peer *peer, const struct io_event *event, uint32_t at) {
+    uint32_t cut = 0;
+    if (connection_received(&peer->connection, event) && !peer->connection.ending)
+        cut = feed_bytes(shard, peer, event, at);
+    if (cut)
+        return cut;
     buffer_drop(event->buffer);
     if (peer->state != PEER_OPEN)
         forget_unless_direct(peer);
     want_rest(shard, peer);
     if (event->result == -ENOBUFS && peer->state != PEER_CLOSING) {
         starve(shard, peer);
-        return;
+        return 0;
     }
     if (peer->connection.ended)
         feed_end(shard, peer, event);
     else
-        go_on(shard, peer);
+        feed_go_on(shard, peer);
+    return 0;
+}
+
+void feed_event(struct shard *shard, struct peer *peer, const struct io_event *event) {
+    assert(!shard->share.cuts);
+    feed_arrival(shard, peer, event, 0);
 }
 
 void feed_starved(struct shard *shard) {
@@ -329,11 +384,12 @@ void feed_starved(struct shard *shard) {
     for (struct list *node; (node = list_take(&waited));) {
         struct peer *peer = list_entry(node, struct peer, starved);
         want_rest(shard, peer);
-        go_on(shard, peer);
+        feed_go_on(shard, peer);
     }
 }
 
-void feed_switch(struct peer *peer, const struct transport *transport) {
+void feed_switch(struct shard *shard, struct peer *peer, const struct transport *transport) {
     assert(!peer->partial);
-    peer->transport = transport;
+    outbox_seal(&peer->connection.outbox);
+    peer_speaks(shard, peer, transport);
 }

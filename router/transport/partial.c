@@ -102,3 +102,52 @@ void partial_forget(struct peer *peer) {
     peer->partial = NULL;
     peer->partial_bytes = 0;
 }
+
+// --- What was refused, and isn't the stream's end
+
+void partial_refused(struct peer *peer) {
+    assert(peer->unit.fault && peer->transport->wire == &wire_lines);
+    unit_begin(&peer->unit);
+    peer->unit.skipped = true;
+}
+
+uint32_t partial_skip(struct peer *peer, const uint8_t *bytes, uint32_t count) {
+    assert(peer->unit.skipped && !peer->partial);
+    const uint8_t *feed = memchr(bytes, '\n', count);
+    if (!feed)
+        return count;
+    unit_begin(&peer->unit);
+    return (uint32_t)(feed - bytes) + 1;
+}
+
+uint32_t partial_skip_here(struct peer *peer) {
+    struct buffer *whole = peer->partial;
+    uint32_t bytes = peer->partial_bytes;
+    assert(whole);
+    peer->partial = NULL;
+    peer->partial_bytes = 0;
+    uint32_t skipped = partial_skip(peer, whole->bytes + peer->partial_at, bytes);
+    buffer_drop(whole);
+    return bytes - skipped;
+}
+
+// --- Frames that lie in two arrivals
+
+uint32_t partial_lead(struct peer *peer, struct buffer *buffer, uint32_t from) {
+    assert(from >= peer->partial_bytes && buffer != peer->partial);
+    uint32_t at = from - peer->partial_bytes;
+    memcpy(buffer->bytes + at, peer->partial->bytes + peer->partial_at, peer->partial_bytes);
+    buffer_drop(peer->partial);
+    peer->partial = NULL;
+    peer->partial_bytes = 0;
+    return at;
+}
+
+bool partial_should_lead(const struct peer *peer, uint32_t count) {
+    if (!peer->partial || peer->partial_bytes > RECEIVE_HEAD_BYTES)
+        return false;
+    if (!peer->unit.sized)
+        return peer->transport->wire->opens_with_body;
+    uint32_t lacking = peer->unit.bytes - peer->partial_bytes;
+    return peer->partial_bytes <= lacking && lacking <= count;
+}

@@ -16,3 +16,17 @@ bool partial_make_room_for_rest(struct shard *shard, struct peer *peer);
 bool partial_may_wait(const struct shard *shard, const struct peer *peer, uint32_t bytes);
 // Lets it go.
 void partial_forget(struct peer *peer);
+
+// Of a wire of lines: the unit was refused, and what is left of it is to be thrown away as it comes.
+void partial_refused(struct peer *peer);
+// Throws away what belongs to such a unit; returns how many of `count` bytes did.
+uint32_t partial_skip(struct peer *peer, const uint8_t *bytes, uint32_t count);
+// The same with what has been taken in of it; returns how many bytes at the end of that are the next one's.
+uint32_t partial_skip_here(struct peer *peer);
+
+// Whether of a frame that lies in two arrivals the begin is what should move, when `count` bytes have come: it is small,
+// and the rest has come, or all that comes may be the rest.
+bool partial_should_lead(const struct peer *peer, uint32_t count);
+// Moves it before the rest, which lies at `from` in room that has the begin's size before it; returns where the frame
+// begins now.
+uint32_t partial_lead(struct peer *peer, struct buffer *buffer, uint32_t from);

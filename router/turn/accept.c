@@ -1,25 +1,33 @@
 #include "router/turn/accept.h"
 
 #include <assert.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "core/base/memory.h"
+#include "router/shard/credential.h"
 #include "router/shard/peer.h"
 #include "router/shard/post.h"
 
-enum { ACCEPT_PAUSE_MS = 100 };
+enum { ACCEPT_PAUSE_MS = 100, GUEST_PAUSE_MS = 10, GUEST_HOPE_MS = 100, GUEST_PATIENCE_MS = 2000 };
 
 // A socket on its way to its shard.
 struct adoption {
     struct mail mail;
     int socket;
     const struct transport *transport;
+    bool secure;
 };
+
+// Whether connections of this transport are taken in.
+static bool accepts(const struct shard *shard, const struct transport *transport) {
+    return shard->phase == HUB_SERVING || (shard->phase == HUB_DRAINING && transport->serves_drain);
+}
 
 void accept_arm(struct shard *shard) {
     assert(shard->index == 0);
-    for (uint32_t index = 0; shard->phase == HUB_SERVING && index < shard->listener_count; index++) {
-        if (shard->listening[index])
+    for (uint32_t index = 0; index < shard->listener_count; index++) {
+        if (shard->listening[index] || !accepts(shard, shard->transports[index]))
             continue;
         shard->listening[index] = true;
         io_accept(shard->io, shard->listeners[index], TOKEN_LISTENER | index);
@@ -33,6 +41,7 @@ void accept_listen(struct shard *shard, const struct accept_socket *sockets, uin
         assert(sockets[index].transport);
         shard->listeners[index] = sockets[index].socket;
         shard->transports[index] = sockets[index].transport;
+        shard->secure[index] = sockets[index].secure;
     }
     shard->listener_count = count;
     accept_arm(shard);
@@ -45,9 +54,19 @@ void accept_step_aside(struct shard *shard) {
         io_step_aside(shard->io, shard->listeners[index]);
 }
 
+static void refuse_socket(struct shard *shard, int socket) {
+    assert(socket >= 0);
+    stats_count(&shard->stats, COUNT_CONNECTIONS_REFUSED);
+    io_close_socket(shard->io, socket);
+}
+
 void accept_stop(struct shard *shard) {
     assert(shard->phase != HUB_SERVING);
+    while (shard->guest_count > 0)
+        refuse_socket(shard, shard->guests[--shard->guest_count].socket);
     for (uint32_t index = 0; index < shard->listener_count; index++) {
+        if (accepts(shard, shard->transports[index]))
+            continue;
         io_shutdown(shard->io, shard->listeners[index], SHUT_RDWR);
         if (shard->listening[index])
             io_cancel(shard->io, shard->listeners[index], TOKEN_LISTENER | index);
@@ -64,39 +83,166 @@ bool accept_is_listening(const struct shard *shard) {
 void accept_adopt(struct shard *shard, struct mail *mail) {
     struct adoption *adoption = list_entry(mail, struct adoption, mail);
     assert(mail->kind == MAIL_ADOPT && adoption->transport);
-    peer_open(shard, adoption->socket, adoption->transport);
+    peer_open(shard, adoption->socket, adoption->transport, adoption->secure);
     memory_give(adoption);
 }
 
-static void refuse_socket(struct shard *shard, int socket) {
-    assert(socket >= 0);
-    stats_count(&shard->stats, COUNT_CONNECTIONS_REFUSED);
-    io_close_socket(shard->io, socket);
+// --- At the limit
+
+static void close_oldest(struct shard *shard) {
+    while (!list_empty(&shard->unknown)) {
+        struct identity *identity = list_entry(shard->unknown.next, struct identity, unknown);
+        list_remove(&identity->unknown);
+        if (identity->peer->state != PEER_CLOSING) {
+            peer_close(shard, identity->peer, COUNT_CLOSED_UNKNOWN);
+            return;
+        }
+    }
 }
 
+void accept_evict(struct shard *shard, struct mail *mail) {
+    assert(mail->kind == MAIL_EVICT);
+    close_oldest(shard);
+    memory_give(mail);
+}
+
+// The shard of the oldest; the number of shards: nobody is without a credential.
+static uint32_t find_oldest(const struct hub *hub) {
+    uint32_t oldest = hub->settings.shard_count;
+    uint64_t oldest_ms = UINT64_MAX;
+    for (uint32_t index = 0; index < hub->settings.shard_count; index++) {
+        uint64_t since_ms = atomic_load_explicit(&hub->unknown_since[index], memory_order_relaxed);
+        if (since_ms && since_ms < oldest_ms) {
+            oldest = index;
+            oldest_ms = since_ms;
+        }
+    }
+    return oldest;
+}
+
+// Whether one was asked to give way.
+static bool make_room(struct shard *shard) {
+    uint32_t oldest = find_oldest(shard->hub);
+    if (oldest == shard->hub->settings.shard_count)
+        return false;
+    atomic_store_explicit(&shard->hub->unknown_since[oldest], 0, memory_order_relaxed);
+    if (oldest == shard->index) {
+        close_oldest(shard);
+        identity_publish(shard);
+        return true;
+    }
+    struct mail *mail = memory_take_zeroed(1, sizeof *mail);
+    if (!mail)
+        return false;
+    mail->kind = MAIL_EVICT;
+    mailbox_post(hub_mailbox(shard->hub, shard->index, oldest), mail);
+    return true;
+}
+
+static void await_guests(struct shard *shard) {
+    if (shard->guest_count > 0 && !timer_armed(&shard->accept_timer))
+        wheel_arm(&shard->wheel, &shard->accept_timer, shard_now_ms(shard) + GUEST_PAUSE_MS);
+}
+
+static bool is_full(const struct shard *shard) {
+    return hub_connection_count(shard->hub) >= shard_limits(shard)->connections_max;
+}
+
+static void drop_guests(struct shard *shard, uint32_t count) {
+    assert(count <= shard->guest_count);
+    shard->guest_count -= count;
+    memmove(shard->guests, shard->guests + count, shard->guest_count * sizeof *shard->guests);
+}
+
+static void ask_for(struct shard *shard, struct accept_wait *guest) {
+    if (!is_full(shard) || !make_room(shard))
+        return;
+    guest->ask_ms = shard_now_ms(shard) + GUEST_HOPE_MS;
+    for (uint32_t index = 0; index < shard->guest_count;
+         index++) // as long as somebody goes, their turn comes
+        shard->guests[index].until_ms = shard_now_ms(shard) + GUEST_PATIENCE_MS;
+}
+
+// Whether it waits for somebody's place: where several come at once the others go one after the other, and who is without
+// a credential is known a moment after they came. Of more than can wait, who came first gives way, as nobody who waits
+// has shown one either.
+static bool accept_guest(struct shard *shard, int socket, const struct transport *transport, bool secure) {
+    assert(shard->index == 0 && shard->guest_count <= ACCEPT_GUESTS_MAX);
+    if (!shard->settings->users || !accepts(shard, transport))
+        return false;
+    if (shard->guest_count == ACCEPT_GUESTS_MAX) {
+        refuse_socket(shard, shard->guests[0].socket);
+        drop_guests(shard, 1);
+    }
+    struct accept_wait *guest = &shard->guests[shard->guest_count++];
+    *guest = (struct accept_wait){socket, secure, transport, shard_now_ms(shard) + GUEST_HOPE_MS, 0};
+    ask_for(shard, guest);
+    await_guests(shard);
+    return true;
+}
+
+// For those for whom nobody could be asked to go when they came, or who was asked hasn't made room.
+static void ask_for_guests(struct shard *shard) {
+    for (uint32_t index = 0; index < shard->guest_count; index++)
+        if (shard->guests[index].ask_ms <= shard_now_ms(shard))
+            ask_for(shard, &shard->guests[index]);
+}
+
+// --- Placing
+
 // Connections are spread by how many each shard has, not by chance.
-static void accept_place(struct shard *shard, int socket, const struct transport *transport) {
+static void accept_place(struct shard *shard, int socket, const struct transport *transport, bool secure) {
     struct hub *hub = shard->hub;
     uint32_t to = hub_emptiest_shard(hub);
     struct adoption *adoption = NULL;
     assert(shard->index == 0 && to < hub->settings.shard_count && transport);
-    bool full = hub_connection_count(hub) >= shard_limits(shard)->connections_max;
+    bool full = is_full(shard);
     if (!full && to != shard->index)
         adoption = memory_take_zeroed(1, sizeof *adoption);
-    if (full || shard->phase != HUB_SERVING || (to != shard->index && !adoption)) {
+    if (full || !accepts(shard, transport) || (to != shard->index && !adoption)) {
         memory_give(adoption);
         refuse_socket(shard, socket);
         return;
     }
     atomic_fetch_add_explicit(&hub->connections[to], 1, memory_order_relaxed);
     if (to == shard->index) {
-        peer_open(shard, socket, transport);
+        peer_open(shard, socket, transport, secure);
         return;
     }
     adoption->socket = socket;
     adoption->transport = transport;
+    adoption->secure = secure;
     adoption->mail.kind = MAIL_ADOPT;
     mailbox_post(hub_mailbox(hub, shard->index, to), &adoption->mail);
+}
+
+// Those who came first are placed first.
+static void place_guests(struct shard *shard) {
+    uint32_t placed = 0, count = shard->guest_count;
+    while (placed < count && !is_full(shard)) {
+        struct accept_wait guest = shard->guests[placed++];
+        accept_place(shard, guest.socket, guest.transport, guest.secure);
+    }
+    for (; placed < count && shard->guests[placed].until_ms <= shard_now_ms(shard); placed++)
+        refuse_socket(shard, shard->guests[placed].socket);
+    assert(shard->guest_count == count);
+    drop_guests(shard, placed);
+    ask_for_guests(shard);
+    await_guests(shard);
+}
+
+// Behind those who wait for a place already.
+static void accept_come(struct shard *shard, int socket, uint32_t index) {
+    const struct transport *transport = shard->transports[index];
+    bool waits = shard->guest_count > 0 || is_full(shard);
+    if (!waits || !accept_guest(shard, socket, transport, shard->secure[index]))
+        accept_place(shard, socket, transport, shard->secure[index]);
+}
+
+void accept_again(struct shard *shard) {
+    assert(shard->index == 0);
+    place_guests(shard);
+    accept_arm(shard);
 }
 
 void accept_event(struct shard *shard, const struct io_event *event) {
@@ -104,12 +250,14 @@ void accept_event(struct shard *shard, const struct io_event *event) {
     assert(index < shard->listener_count && shard->listening[index]);
     shard->listening[index] = event->more;
     if (event->result >= 0)
-        accept_place(shard, event->result, shard->transports[index]);
-    else if (shard->phase == HUB_SERVING)
+        accept_come(shard, event->result, index);
+    else if (accepts(shard, shard->transports[index]))
         stats_count(&shard->stats, COUNT_ACCEPT_FAILED);
-    if (event->more || shard->phase != HUB_SERVING)
+    if (event->more || !accepts(shard, shard->transports[index]))
         return;
     // Out of descriptors or memory: trying again at once would fail again.
+    if (event->result < 0 && timer_armed(&shard->accept_timer))
+        return;
     if (event->result < 0)
         wheel_arm(&shard->wheel, &shard->accept_timer, shard_now_ms(shard) + ACCEPT_PAUSE_MS);
     else

@@ -7,6 +7,7 @@
 struct accept_socket {
     int socket;
     const struct transport *transport;
+    bool secure;
 };
 
 // Makes shard 0 accept on these, LISTENERS_MAX at most, and take the process's signals.
@@ -17,8 +18,12 @@ void accept_arm(struct shard *shard);
 void accept_event(struct shard *shard, const struct io_event *event);
 // MAIL_ADOPT: a socket for this shard.
 void accept_adopt(struct shard *shard, struct mail *mail);
+// MAIL_EVICT: the limit of connections is reached, and who has shown no credential for longest gives way.
+void accept_evict(struct shard *shard, struct mail *mail);
+// The timer of accepting went off.
+void accept_again(struct shard *shard);
 // Leaves new connections to the hub that listens beside this one.
 void accept_step_aside(struct shard *shard);
-// Ends accepting; what arrives from now on is refused by the kernel.
+// Ends accepting what isn't taken in in this phase; what arrives there from now on is refused by the kernel.
 void accept_stop(struct shard *shard);
 bool accept_is_listening(const struct shard *shard);

@@ -2,8 +2,12 @@
 
 #include <assert.h>
 
+#include "router/child/children.h"
+#include "router/gate/holding.h"
 #include "router/request/answer.h"
 #include "router/shard/post.h"
+#include "router/stream/stream.h"
+#include "router/transport/link.h"
 #include "router/turn/accept.h"
 
 static void begin_phase(struct shard *shard, enum hub_phase phase) {
@@ -34,8 +38,9 @@ void drain_asked(struct shard *shard) {
 static void close_all(struct shard *shard) {
     assert(shard->phase == HUB_CLOSING);
     for (uint32_t slot = 0; slot < shard->peers.capacity; slot++)
-        if (shard->peers.slots[slot])
+        if (shard->peers.slots[slot] && !shard->peers.slots[slot]->transport->wanted)
             peer_linger(shard, shard->peers.slots[slot]);
+    children_close(shard);
 }
 
 // No phase is over before all mail has been read.
@@ -51,9 +56,15 @@ static void drain_enter(struct shard *shard, enum hub_phase phase) {
     shard->phase_done = false;
     if (phase == HUB_DRAINING) {
         accept_stop(shard);
+        link_stop(shard);
+        holding_drain(shard);
+        stream_end_pauses(shard);
+        answer_end_endless_all(shard);
         wheel_arm(&shard->wheel, &shard->drain_timer,
                   shard_now_ms(shard) + shard_limits(shard)->drain_timeout_ns / 1000000);
     } else if (phase == HUB_CLOSING) {
+        accept_stop(shard);
+        stream_forget_all(shard);
         close_all(shard);
     }
 }
@@ -62,12 +73,17 @@ static bool events_are_home(const struct shard *shard) {
     return shard->events_out == 0 && !shard->misses && !shard->missed_unnamed;
 }
 
+static bool gate_is_open(const struct shard *shard) {
+    return !shard->gate || (list_empty(&shard->gate->released) && shard->gate->errands_out == 0);
+}
+
 // What was answered has also been written: no outbox holds anything, or its peer doesn't read within the
 // drain's time.
 static bool drain_all_sent(const struct shard *shard) {
     for (uint32_t slot = 0; slot < shard->peers.capacity; slot++) {
         const struct peer *peer = shard->peers.slots[slot];
-        if (peer && (peer->connection.shipment || !outbox_empty(&peer->connection.outbox)))
+        if (peer && !peer->connection.held &&
+            (peer->connection.shipment || !outbox_empty(&peer->connection.outbox)))
             return false;
     }
     return true;
@@ -77,19 +93,21 @@ static bool finished(struct shard *shard) {
     assert(shard->phase != HUB_SERVING && !shard->phase_done);
     switch (shard->phase) {
     case HUB_DRAINING:
-        return shard->drain_over || (shard->pending.count == 0 && shard->entries_out == 0 &&
-                                     events_are_home(shard) && post_quiet(shard) && drain_all_sent(shard));
+        return shard->drain_over ||
+               (shard->pending.count == 0 && stream_all_told(shard) && shard->entries_out == 0 &&
+                events_are_home(shard) && gate_is_open(shard) && post_quiet(shard) && drain_all_sent(shard));
     case HUB_CLOSING:
-        return shard->peers.count == 0 && !accept_is_listening(shard);
+        return shard->peers.count == 0 && !accept_is_listening(shard) && children_at_rest(shard) &&
+               link_at_rest(shard);
     case HUB_STOPPED:
         return parcel_pool_full(&shard->parcels) && shard->orders_out == 0 && shard->entries_out == 0 &&
-               events_are_home(shard) && post_quiet(shard);
+               events_are_home(shard) && gate_is_open(shard) && stream_all_home(shard) && post_quiet(shard);
     default:
         return false;
     }
 }
 
-static void report(struct shard *shard) {
+static void report_phase(struct shard *shard) {
     struct hub *hub = shard->hub;
     assert(hub_phase(hub) == shard->phase && atomic_load(&hub->phase_waiting) > 0);
     shard->phase_done = true;
@@ -101,15 +119,14 @@ static void report(struct shard *shard) {
         begin_phase(shard, shard->phase + 1);
 }
 
-void drain_follow(struct shard *shard) {
-    enum hub_phase phase = hub_phase(shard->hub);
+void drain_follow(struct shard *shard, enum hub_phase phase) {
     if (phase != shard->phase)
         drain_enter(shard, phase);
 }
 
 void drain_report(struct shard *shard) {
     if (shard->phase != HUB_SERVING && !shard->phase_done && finished(shard))
-        report(shard);
+        report_phase(shard);
 }
 
 // The errors get a moment to be written; peers that don't read them are closed with them unread.
@@ -121,10 +138,11 @@ void drain_timed_out(struct shard *shard) {
     }
     if (shard->phase != HUB_DRAINING || shard->phase_done)
         return;
-    if (shard->pending.count == 0) {
+    if (shard->pending.count == 0 && stream_all_ended(shard)) {
         shard->drain_over = true;
         return;
     }
     answer_end_all(shard);
+    stream_end_all(shard);
     wheel_arm(&shard->wheel, &shard->drain_timer, shard_now_ms(shard) + LINGER_MS);
 }

@@ -14,8 +14,8 @@
 void drain_asked(struct shard *shard);
 // Begins to drain the whole hub, once; on any shard.
 void drain_begin(struct shard *shard);
-// Once a turn, before anything is sent: takes up a phase that the hub has entered.
-void drain_follow(struct shard *shard);
+// Once a turn, before anything is sent: takes up a phase that the hub had entered before this turn's mail was read.
+void drain_follow(struct shard *shard, enum hub_phase phase);
 // Once a turn, at its end: reports when this shard has finished the phase.
 void drain_report(struct shard *shard);
 // The drain timer went off: whatever is still pending ends.

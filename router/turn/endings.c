@@ -2,12 +2,19 @@
 
 #include <assert.h>
 
+#include "router/child/child.h"
+#include "router/gate/holding.h"
 #include "router/methods/registry.h"
 #include "router/methods/subscribe.h"
 #include "router/request/answer.h"
+#include "router/rights/entry.h"
 #include "router/send/behind.h"
 #include "router/send/send.h"
+#include "router/shard/annex.h"
 #include "router/shard/drop.h"
+#include "router/shard/post.h"
+#include "router/transport/child.h"
+#include "router/turn/arrivals.h"
 
 static void drop_queue(struct shard *shard, struct peer *peer) {
     for (struct parcel *parcel; (parcel = outbox_take(&peer->connection.outbox));) {
@@ -20,22 +27,46 @@ static void drop_queue(struct shard *shard, struct peer *peer) {
 // What it asked is abandoned, its agents and subscriptions go.
 static void endings_leave(struct shard *shard, struct peer *peer) {
     assert(peer->state != PEER_OPEN);
+    if (shard->gate)
+        holding_leave(shard, peer);
     answer_abandon_all(shard, peer);
+    stream_leave(shard, peer);
     subscribe_leave(shard, peer);
     registry_leave(shard, peer);
     assert(list_empty(&peer->asked.requests) && !peer->farewell && !peer->admission.waiting);
 }
 
+// Shard 0 is told; when the hub ends, nobody needs to be.
+static void tell_departure(struct shard *shard, struct peer *peer) {
+    struct annex *annex = peer->annex;
+    if (!annex || !annex->departure)
+        return;
+    if (shard->index == 0) {
+        child_user_left(shard, peer->name);
+    } else if (shard->phase == HUB_SERVING) {
+        *annex->departure = (struct mail){.kind = MAIL_DEPARTURE, .connection = peer->name};
+        mailbox_post(hub_mailbox(shard->hub, shard->index, 0), annex->departure);
+        annex->departure = NULL;
+    }
+}
+
 static void close_peer(struct shard *shard, struct peer *peer) {
     assert(!peer->connection.ending);
     wheel_disarm(&peer->timer);
+    if (peer->annex)
+        wheel_disarm(&peer->annex->timer);
+    if (peer->transport->leave)
+        peer->transport->leave(shard, peer);
     list_remove(&peer->to_send);
     list_remove(&peer->starved);
     list_remove(&peer->standing);
+    entry_leave(shard, peer);
     drop_queue(shard, peer);
     connection_end(&peer->connection, shard->io);
+    arrivals_forget(shard, peer);
     list_append(&shard->closing, &peer->standing);
     endings_leave(shard, peer);
+    tell_departure(shard, peer); // behind the cancels of what it asked
 }
 
 static void end_peer(struct shard *shard, struct peer *peer) {
@@ -43,6 +74,7 @@ static void end_peer(struct shard *shard, struct peer *peer) {
     subscribe_leave(shard, peer);
     registry_leave(shard, peer);
     assert(!peer->farewell && peer->subscriber.count == 0);
+    answer_end_endless(shard, peer);
     peer_settle(shard, peer);
 }
 
@@ -54,6 +86,10 @@ static void let_linger(struct shard *shard, struct peer *peer) {
 }
 
 static void carry_out(struct shard *shard, struct peer *peer) {
+    if (peer->annex && peer->annex->child) {
+        child_seat_ended(shard, peer);
+        return;
+    }
     switch (peer->state) {
     case PEER_ENDED:
         end_peer(shard, peer);
@@ -74,7 +110,7 @@ static void carry_out(struct shard *shard, struct peer *peer) {
     }
 }
 
-void endings_carry_out_all(struct shard *shard) {
+static void carry_out_marked(struct shard *shard) {
     while (shard->endings) {
         struct peer *peer = shard->endings;
         shard->endings = peer->ending == peer ? NULL : peer->ending;
@@ -83,6 +119,13 @@ void endings_carry_out_all(struct shard *shard) {
         peer->ending = NULL;
         assert(shard->peers.slots[connection_slot(peer->name)] == peer);
         carry_out(shard, peer);
+    }
+}
+
+void endings_carry_out_all(struct shard *shard) {
+    while (shard->endings || stream_has_own(shard)) {
+        carry_out_marked(shard);
+        stream_read_own(shard);
     }
 }
 

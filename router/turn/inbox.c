@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "core/base/list.h"
+#include "router/gate/errand.h"
 #include "router/methods/registry.h"
 #include "router/request/answer.h"
 #include "router/request/cancel.h"
@@ -13,7 +14,10 @@
 #include "router/send/send.h"
 #include "router/shard/drop.h"
 #include "router/shard/post.h"
+#include "router/stream/stream.h"
+#include "router/transport/child.h"
 #include "router/turn/accept.h"
+#include "router/turn/arrivals.h"
 #include "router/turn/endings.h"
 
 static struct parcel *inbox_parcel_of(struct mail *mail) {
@@ -63,9 +67,8 @@ static void take_cancelled(struct shard *shard, struct parcel *parcel) {
         answer_cancelled(shard, pending);
 }
 
-static void inbox_take(struct shard *shard, struct mail *mail) {
+static void take_parcel(struct shard *shard, struct mail *mail) {
     struct parcel *parcel = inbox_parcel_of(mail);
-    assert(!shard->endings && !shard->run.count);
     switch ((enum mail_kind)mail->kind) {
     case MAIL_DELIVER:
         take_delivery(shard, parcel);
@@ -88,13 +91,32 @@ static void inbox_take(struct shard *shard, struct mail *mail) {
         send_release(shard, parcel);
         break;
     case MAIL_RETURN:
-        parcel_drop(parcel);
+        send_release(shard, parcel);
         break;
     case MAIL_CANCEL:
         cancel_arrived(shard, parcel);
         break;
     case MAIL_CANCELLED:
         take_cancelled(shard, parcel);
+        break;
+    default:
+        assert(false);
+    }
+}
+
+static void inbox_take(struct shard *shard, struct mail *mail) {
+    assert(!shard->endings && !shard->run.count);
+    switch ((enum mail_kind)mail->kind) {
+    case MAIL_DELIVER:
+    case MAIL_ANSWER:
+    case MAIL_BROKEN:
+    case MAIL_PROGRESS:
+    case MAIL_REFUSED:
+    case MAIL_KNOWN:
+    case MAIL_RETURN:
+    case MAIL_CANCEL:
+    case MAIL_CANCELLED:
+        take_parcel(shard, mail);
         break;
     case MAIL_EVENT:
         events_arrived(shard, mail);
@@ -105,8 +127,18 @@ static void inbox_take(struct shard *shard, struct mail *mail) {
     case MAIL_ADOPT:
         accept_adopt(shard, mail);
         break;
+    case MAIL_EVICT:
+        accept_evict(shard, mail);
+        break;
     case MAIL_ORDER:
         post_defer(shard, mail);
+        break;
+    case MAIL_DEPARTURE:
+        child_user_left(shard, mail->connection);
+        kept_give(&shard->kept, mail);
+        break;
+    case MAIL_ERRAND:
+        errand_arrived(shard, mail);
         break;
     case MAIL_ENTRIES:
         journal_arrived(shard, list_entry(mail, struct entry, mail));
@@ -114,6 +146,9 @@ static void inbox_take(struct shard *shard, struct mail *mail) {
     case MAIL_ENTRIES_SETTLED:
         journal_came_home(shard, list_entry(mail, struct entry, mail));
         audit_log_settle(shard);
+        break;
+    default: // MAIL_STREAM_…
+        stream_mail(shard, mail);
         break;
     }
     endings_carry_out(shard);
@@ -129,6 +164,17 @@ static void read_all(struct shard *shard) {
     }
 }
 
+// Those that there was no time for are the first of the next turn.
+static void put_back(struct shard *shard, struct mail *orders) {
+    struct mail **last = &orders;
+    while (*last)
+        last = &(*last)->next;
+    *last = shard->orders;
+    if (!shard->orders)
+        shard->orders_last = last;
+    shard->orders = orders;
+}
+
 // The orders that had come before the second reading are carried out; those that it brought wait for the next
 // turn.
 static void carry_out_orders(struct shard *shard) {
@@ -140,13 +186,18 @@ static void carry_out_orders(struct shard *shard) {
     *last = NULL;
     if (!shard->orders)
         shard->orders_last = &shard->orders;
-    while (order) {
+    uint64_t now_ns = io_clock(shard->io), until_ns = now_ns + shard->bounds.orders_ns;
+    do {
         struct mail *next = order->next;
+        uint64_t connection = order->connection;
         assert(order->kind == MAIL_ORDER);
         registry_step(shard, list_entry(order, struct order, mail));
         endings_carry_out(shard);
+        now_ns = arrivals_charge(shard, connection, now_ns);
         order = next;
-    }
+    } while (order && now_ns < until_ns);
+    if (order)
+        put_back(shard, order);
 }
 
 void inbox_read(struct shard *shard) {

@@ -1,5 +1,5 @@
 // It goes well: a reader that has taken nothing for longest, and of those the one for which most waits, is
-// closed, its memory comes home by the next look, and the others don't notice. Answers lie in batches, too,
+// closed, its memory comes home by the next look, and the others don't notice. Answers lie in exchanges, too,
 // and wait for the last one, for as long as its target likes: a source for which they hold much for long is
 // closed likewise. It fails: nobody here is slow. Then the other shards are asked, and meanwhile what fills
 // the memory isn't read: large frames find no room and wait (feed.c), then receives find no buffer; what is
@@ -11,18 +11,22 @@
 #include <assert.h>
 
 #include "core/base/memory.h"
-#include "router/send/batch.h"
+#include "router/send/exchange.h"
 #include "router/send/send.h"
 #include "router/shard/peer.h"
+#include "router/stream/stream.h"
 
 enum {
     RELIEF_PAUSE_MS = 10,
     SHRINK_PAUSE_MS = 1000,
     HELD_BYTES_MIN = 64 * 1024, // who holds less isn't worth it, as long as anybody can be served
-    // So long a large frame may wait for memory, and answers in a batch near the bound: slow readers go
+    // So long a large frame may wait for memory, and answers in an exchange near the bound: slow readers go
     // first.
     WAIT_MS = 1000,
-    NEWS_MS = 100 // so long may pass until shards know of each other what follows
+    NEWS_MS = 100, // so long may pass until shards know of each other what follows
+    // So long a large frame may wait before it is what goes: who held memory for long when it began to wait,
+    // on whichever shard, has been found by then.
+    GIVE_UP_MS = WAIT_MS + 2 * NEWS_MS
 };
 
 static uint64_t still_ms(const struct shard *shard, const struct peer *peer) {
@@ -54,24 +58,24 @@ static struct peer *slowest(const struct shard *shard, size_t bytes_min) {
     return worst;
 }
 
-// Of the large frames that have waited long for memory, the one of which most has come.
-static struct peer *largest_waiting(const struct shard *shard) {
+// Of the large frames that have waited so long for memory, the one of which most has come.
+static struct peer *largest_waiting(const struct shard *shard, uint32_t wait_ms) {
     struct peer *largest = NULL;
     for (struct list *node = shard->starved.next; node != &shard->starved; node = node->next) {
         struct peer *peer = list_entry(node, struct peer, starved);
         assert(peer->state != PEER_CLOSING);
-        if (peer_lacks_room(peer) && shard_since(shard, peer->heard_ms) >= WAIT_MS &&
+        if (peer_lacks_room(peer) && shard_since(shard, peer->heard_ms) >= wait_ms &&
             (!largest || peer->partial_bytes > largest->partial_bytes))
             largest = peer;
     }
     return largest;
 }
 
-// Closes a reader that is slow, or a source whose batches hold much for long; whether there was one.
+// Closes a reader that is slow, or a source whose exchanges hold much for long; whether there was one.
 static bool close_holder(struct shard *shard, size_t bytes_min) {
     uint64_t now_ms = shard_now_ms(shard), since_ms = now_ms > WAIT_MS ? now_ms - WAIT_MS : 0;
     struct peer *slow = slowest(shard, bytes_min);
-    struct peer *holder = slow ? NULL : batch_holder(shard, since_ms, bytes_min);
+    struct peer *holder = slow ? NULL : exchange_holder(shard, since_ms, bytes_min);
     if (slow)
         peer_close(shard, slow, COUNT_CLOSED_SLOW_READER);
     else if (holder)
@@ -93,7 +97,7 @@ static bool was_relieved(const struct shard *shard) {
 // Whether a large frame has waited long, here or on another shard.
 static bool somebody_waits(struct shard *shard) {
     uint64_t now_ms = shard_now_ms(shard);
-    if (largest_waiting(shard))
+    if (largest_waiting(shard, WAIT_MS))
         atomic_store_explicit(&shard->hub->waiting_ms, now_ms, memory_order_relaxed);
     return now_ms < atomic_load_explicit(&shard->hub->waiting_ms, memory_order_relaxed) + NEWS_MS;
 }
@@ -263,10 +267,10 @@ static void close_one(struct shard *shard) {
     if (close_holder(shard, HELD_BYTES_MIN) || was_relieved(shard) || close_slow_sender(shard) ||
         close_waiting_open(shard) || buffer_pool_can_take(&shard->buffers))
         return;
-    struct peer *waiting = largest_waiting(shard);
+    struct peer *waiting = largest_waiting(shard, GIVE_UP_MS);
     if (waiting)
         peer_close(shard, waiting, COUNT_CLOSED_NO_MEMORY);
-    else
+    else if (!largest_waiting(shard, WAIT_MS)) // which goes in a moment, and holds more
         close_holder(shard, 1);
 }
 
@@ -300,6 +304,7 @@ void pressure_relieve(struct shard *shard) {
     if (shard_now_ms(shard) < shard->relief_ms || !is_short(shard))
         return;
     shard->relief_ms = shard_now_ms(shard) + RELIEF_PAUSE_MS;
+    stream_relieve(shard);
     if (!trim(shard))
         close_one(shard);
     shard_wake_others(shard);

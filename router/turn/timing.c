@@ -2,6 +2,8 @@
 
 #include <assert.h>
 
+#include "router/send/behind.h"
+#include "router/shard/annex.h"
 #include "router/transport/feed.h"
 
 // A body that goes on arriving at 1 KiB a second or more may take as long as it likes.
@@ -9,17 +11,29 @@ static bool arrives(const struct shard *shard, const struct peer *peer) {
     assert(peer->partial_checked <= peer->partial_bytes);
     uint64_t window_ms = shard_limits(shard)->frame_timeout_ns / 1000000;
     uint64_t arrived = peer->partial_bytes - peer->partial_checked;
-    bool body = peer->unit.sized || peer->transport->wire->opens_with_body;
+    bool body = peer->unit.sized || peer->unit.body_at || peer->transport->wire->opens_with_body;
     return body && arrived * 1000 >= window_ms * 1024;
 }
 
+// It waits to be told that it may go on.
+static bool is_held_up(const struct peer *peer) {
+    return peer->annex && peer->annex->expects;
+}
+
 static void frame_expired(struct shard *shard, struct peer *peer) {
-    if (arrives(shard, peer))
+    if (arrives(shard, peer) || is_held_up(peer))
         peer_watch(shard, peer);
     else if (peer_lacks_room(peer))
-        peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+        feed_overload(shard, peer);
     else
         feed_cut_off(shard, peer);
+}
+
+// A send that lasts doesn't show what the peer takes of it, so the kernel is asked.
+static bool is_idle(struct shard *shard, struct peer *peer) {
+    if (peer->connection.shipment)
+        behind_ask(shard, peer);
+    return peer_due_ms(shard, peer) <= shard_now_ms(shard);
 }
 
 void timing_expired(struct shard *shard, struct peer *peer) {
@@ -28,8 +42,15 @@ void timing_expired(struct shard *shard, struct peer *peer) {
         peer_close(shard, peer, COUNTERS_COUNT);
     else if (peer->state == PEER_OPEN && peer->partial)
         frame_expired(shard, peer);
-    else if (peer_due_ms(shard, peer) <= shard_now_ms(shard))
-        peer_close(shard, peer, COUNT_CLOSED_IDLE);
+    else if (is_idle(shard, peer))
+        peer_close(shard, peer,
+                   connection_established(&peer->connection) ? COUNT_CLOSED_IDLE : COUNT_CLOSED_HANDSHAKE);
     else
         peer_rewatch(shard, peer);
+}
+
+void timing_annex_expired(struct shard *shard, struct annex *annex) {
+    assert(!timer_armed(&annex->timer) && annex->peer->annex == annex);
+    if (annex->peer->transport->expire)
+        annex->peer->transport->expire(shard, annex->peer);
 }

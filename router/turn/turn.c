@@ -3,15 +3,28 @@
 #include <assert.h>
 #include <signal.h>
 
+#include "router/child/follow.h"
+#include "router/gate/holding.h"
+#include "router/methods/review.h"
 #include "router/request/answer.h"
+#include "router/request/audit.h"
 #include "router/request/journal.h"
+#include "router/rights/entry.h"
 #include "router/route/audit_log.h"
 #include "router/route/events.h"
+#include "router/route/released.h"
 #include "router/send/behind.h"
 #include "router/send/send.h"
+#include "router/shard/annex.h"
+#include "router/shard/credential.h"
 #include "router/shard/post.h"
+#include "router/shard/surveyor.h"
+#include "router/stream/stream.h"
 #include "router/transport/feed.h"
+#include "router/transport/nats.h"
+#include "router/transport/sealed.h"
 #include "router/turn/accept.h"
+#include "router/turn/arrivals.h"
 #include "router/turn/drain.h"
 #include "router/turn/endings.h"
 #include "router/turn/inbox.h"
@@ -36,6 +49,7 @@ static void follow_settings(struct shard *shard) {
     const struct limits *before = shard_limits(shard);
     if (!shard_take_settings(shard))
         return;
+    review_all(shard);
     if (!same_times(shard_limits(shard), before))
         peers_rewatch(shard);
     io_lend(shard->io, shard_buffers_lent(shard));
@@ -49,6 +63,7 @@ static void turn_read_again(struct shard *shard) {
     if (!hub_reload(shard->hub))
         stats_count(&shard->stats, COUNT_RELOADS_FAILED);
     follow_settings(shard);
+    children_configure(shard);
     shard_wake_others(shard);
 }
 
@@ -66,13 +81,24 @@ static struct peer *peer_of(const struct shard *shard, const struct io_event *ev
     return shard->peers.slots[event->token];
 }
 
+// Without a keeper the hub can't go on.
+static void turn_hear_keeper(struct shard *shard, const struct io_event *event) {
+    children_report(shard, event);
+    if (atomic_load(&shard->hub->failed))
+        drain_begin(shard);
+}
+
 static void handle(struct shard *shard, const struct io_event *event) {
     assert(!shard->endings && !shard->run.count);
     switch (event->kind) {
     case IO_RECEIVED:
-        feed_event(shard, peer_of(shard, event), event);
+        if (event->token == TOKEN_KEEPER)
+            turn_hear_keeper(shard, event);
+        else
+            arrivals_take(shard, peer_of(shard, event), event);
         break;
     case IO_SENT:
+        arrivals_pass(shard);
         send_sent(shard, peer_of(shard, event), event->result);
         break;
     case IO_ACCEPTED:
@@ -83,6 +109,9 @@ static void handle(struct shard *shard, const struct io_event *event) {
         break;
     case IO_GONE:
         feed_watched(shard, peer_of(shard, event), event);
+        break;
+    case IO_CONNECTED:
+        link_connected(shard, event);
         break;
     case IO_WRITTEN:
     case IO_SYNCED:
@@ -99,7 +128,7 @@ static void expire(struct shard *shard) {
     struct timer *timer;
     for (unsigned left = EXPIRED_A_TURN_MAX; left > 0 && (timer = wheel_expire(&shard->wheel, now_ms));
          left--) {
-        assert(timer->kind <= TIMER_BEHIND && !timer_armed(timer));
+        assert(timer->kind <= TIMER_LINK && !timer_armed(timer));
         switch ((enum timer_kind)timer->kind) {
         case TIMER_PENDING:
             answer_timed_out(shard, list_entry(timer, struct pending, timer));
@@ -108,7 +137,7 @@ static void expire(struct shard *shard) {
             timing_expired(shard, list_entry(timer, struct peer, timer));
             break;
         case TIMER_ACCEPT:
-            accept_arm(shard);
+            accept_again(shard);
             break;
         case TIMER_DRAIN:
             drain_timed_out(shard);
@@ -119,6 +148,33 @@ static void expire(struct shard *shard) {
         case TIMER_BEHIND:
             behind_look(shard);
             break;
+        case TIMER_ANNEX:
+            timing_annex_expired(shard, list_entry(timer, struct annex, timer));
+            break;
+        case TIMER_SURVEY:
+            if (survey_go_on(shard)) {
+                stream_survey(shard, &shard->survey.page.sessions);
+                survey_finish(shard);
+            }
+            break;
+        case TIMER_SESSION:
+            stream_expired(shard, timer);
+            break;
+        case TIMER_STREAMS:
+            stream_look(shard);
+            break;
+        case TIMER_HELD:
+            holding_timed_out(shard, list_entry(timer, struct held, timer));
+            break;
+        case TIMER_IDENTITY:
+            entry_expired(shard, timer);
+            break;
+        case TIMER_UNTOLD:
+            audit_tell_untold(shard);
+            break;
+        case TIMER_LINK:
+            nats_look(shard);
+            break;
         }
         endings_carry_out(shard);
     }
@@ -128,7 +184,9 @@ static uint64_t deadline_ns(const struct shard *shard) {
     uint64_t next_ms = wheel_next(&shard->wheel);
     if (!list_empty(&shard->starved) && shard_now_ms(shard) + STARVED_PAUSE_MS < next_ms)
         next_ms = shard_now_ms(shard) + STARVED_PAUSE_MS;
-    return next_ms > UINT64_MAX / 1000000 ? UINT64_MAX : next_ms * 1000000;
+    uint64_t next_ns = next_ms > UINT64_MAX / 1000000 ? UINT64_MAX : next_ms * 1000000;
+    uint64_t sends_ns = send_goes_on_ns(shard);
+    return sends_ns < next_ns ? sends_ns : next_ns;
 }
 
 static bool is_over(const struct shard *shard) {
@@ -141,7 +199,10 @@ static bool is_over(const struct shard *shard) {
 static bool has_news(struct shard *shard) {
     const struct hub *hub = shard->hub;
     return !post_quiet(shard) || shard->misses || shard->missed_unnamed || !list_empty(&shard->to_send) ||
-           atomic_load(&hub->phase) != shard->phase || hub_settings(hub) != shard->settings || is_over(shard);
+           send_goes_on_ns(shard) == 0 || arrivals_wait(shard) || survey_due(shard) ||
+           !list_empty(&shard->shaking) || (shard->gate && !list_empty(&shard->gate->released)) ||
+           (shard->children && atomic_load(&hub->child_orders)) || atomic_load(&hub->phase) != shard->phase ||
+           hub_settings(hub) != shard->settings || is_over(shard);
 }
 
 // Hands all that was noted to the kernel and waits. First says that this shard sleeps, then looks once more
@@ -161,13 +222,31 @@ bool turn_take(struct shard *shard) {
     follow_settings(shard);
     stats_count(&shard->stats, COUNT_TURNS);
     stats_set(&shard->stats, COUNT_KERNEL_ENTRIES, io_entries(shard->io));
+    shard->parcels.now_us = shard_us(io_now(shard->io));
+    sealed_shake(shard);
+    endings_carry_out(shard);
+    arrivals_begin(shard);
     for (struct io_event event; io_next(shard->io, &event);)
         handle(shard, &event);
+    while (arrivals_go_on(shard))
+        endings_carry_out(shard);
+    enum hub_phase phase = hub_phase(shard->hub); // before the mail, which was posted before this phase began
     inbox_read(shard);
+    if (shard->review_due)
+        review_all(shard);
+    survey_follow(shard);
     expire(shard);
-    drain_follow(shard);
+    released_follow(shard);
+    endings_carry_out(shard);
+    drain_follow(shard, phase);
+    endings_carry_out(shard);
+    follow_children(shard);
     endings_carry_out(shard);
     events_follow(shard);
+    stream_follow(shard);
+    endings_carry_out(shard);
+    if (shard->link)
+        nats_follow(shard);
     send_flush_all(shard);
     endings_carry_out(shard);
     pressure_relieve(shard);
@@ -176,8 +255,12 @@ bool turn_take(struct shard *shard) {
     endings_carry_out(shard);
     endings_reap(shard);
     journal_turn(shard);
-    drain_report(shard);
+    if (shard->settings->users)
+        identity_publish(shard);
+    stats_gauge(&shard->stats, GAUGE_PENDING, shard->pending.count);
+    stats_gauge(&shard->stats, GAUGE_BUFFERS, shard->buffers.made);
     post_publish(shard);
+    drain_report(shard); // not sooner: the next phase begins behind what was posted in this one
     bool over = is_over(shard);
     assert(!over || (!shard->peers.count && !shard->orders_out && !shard->entries_out && !shard->events_out));
     if (over)

@@ -18,10 +18,18 @@ struct setup {
     uint32_t shard_count;
     uint64_t rough;        // simulated: arrivals and sends are cut and late, as this seed has it; 0: smooth
     uint32_t window_bytes; // simulated: what the kernel keeps for a peer that doesn't read
+    const char
+        *config; // simulated: a configuration file's text, with children that the case plays; NULL: none
+    const char *users; // simulated: a users file's text; NULL: none
+    // Of several hubs: what each has for options besides; 0: a backend that has several gives peers to them in turns.
+    const char *const *hub_options;
+    unsigned hub_count;
 };
 
 // A connection, as the backend keeps it.
 struct line;
+// What is spoken there.
+enum line_wire { LINE_FRAMES, LINE_LINES, LINE_HTTP };
 enum line_state { LINE_OPEN, LINE_ENDED, LINE_RESET };
 
 struct backend {
@@ -39,8 +47,9 @@ struct backend {
     // Stops what still runs. False when it ends badly.
     bool (*stop)(struct text *why);
 
-    // `lines`: where one JSON text a line is spoken.
-    struct line *(*dial)(bool lines);
+    // Where those connect who come from now on, one of the setup's hubs. NULL: there is one hub.
+    void (*at)(unsigned hub);
+    struct line *(*dial)(enum line_wire wire);
     bool (*write)(struct line *line, const void *bytes, size_t count);
     // Waits for bytes; 0 when patience is over, or at the end of the stream, which *state tells.
     size_t (*read)(struct line *line, void *out, size_t capacity, enum line_state *state);
@@ -59,10 +68,35 @@ struct backend {
     // What has been written to the audit journal since the case began, until the next call; NULL: there is
     // none.
     const char *(*journal)(size_t *count);
+
+    // --- Of the simulated one alone
+
+    // Waits until the keeper is to start this child, and starts it, or has it fail (errno). *line is its standard
+    // input and output, but where it fails; *lines tells what it speaks. False: it isn't to be started.
+    bool (*start)(const char *child, int error, struct line **line, bool *lines);
+    // Whether that is so now.
+    bool (*is_ordered)(const char *child);
+    // What a child does: ends with this status (as of wait; closes the line), closes its input, leaves others in its
+    // group who outlast it.
+    void (*exit)(struct line *line, int status);
+    void (*close_input)(struct line *line);
+    void (*leave_others)(struct line *line);
+    // Waits until its group has been sent this signal.
+    bool (*signalled)(struct line *line, int number);
+    // The configuration file reads so from now on, and the hub is sent SIGHUP; the hub is sent SIGTERM; its keeper
+    // is killed, or takes nothing, or takes it again.
+    void (*reload)(const char *config);
+    void (*reload_users)(const char *users); // likewise its users file
+    void (*terminate)(void);
+    void (*lose_keeper)(void);
+    void (*occupy_keeper)(bool busy);
 };
 
 extern const struct backend backend_sim;
-extern const struct backend backend_tcp, backend_unix;
+// Several hubs, joined through a simulated NATS server.
+extern const struct backend backend_apart;
+// On WebSocket peers of lines are carried by it.
+extern const struct backend backend_tcp, backend_unix, backend_websocket;
 
 // The program that the real backends start.
 void real_use(const char *program);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/rights/digest.h"
+
 // --- The file
 
 static char *read_file(const char *path) {
@@ -89,6 +91,48 @@ static bool read_each(struct reader *reader, char *names) {
     return one->column_count && one->row_count ? true : complain(reader, "a table has columns and rows");
 }
 
+// The file's lines are the indented ones that follow.
+static bool read_config(struct reader *reader) {
+    struct corpus_case *one = reader->one;
+    size_t count = 0;
+    if (one->config)
+        return complain(reader, "a case has one configuration");
+    FILE *memory = open_memstream(&one->config, &count);
+    while (reader->next && strncmp(reader->next, "  ", 2) == 0)
+        fprintf(memory, "%s\n", take_line(reader) + 2);
+    fclose(memory);
+    one->sim_only = true;
+    return count > 0 || complain(reader, "a configuration has lines");
+}
+
+// Where it says <TEXT> a line gets the digest of that token.
+static void put_users_line(FILE *out, char *line) {
+    char *begin = strchr(line, '<'), *end = begin ? strchr(begin, '>') : NULL;
+    struct digest digest;
+    char text[DIGEST_TEXT_BYTES];
+    if (!end) {
+        fprintf(out, "%s\n", line);
+        return;
+    }
+    digest_make(begin + 1, (size_t)(end - begin - 1), &digest);
+    digest_text(&digest, text);
+    fprintf(out, "%.*s%.*s%s\n", (int)(begin - line), line, DIGEST_TEXT_BYTES, text, end + 1);
+}
+
+// As a configuration.
+static bool read_users(struct reader *reader) {
+    struct corpus_case *one = reader->one;
+    size_t count = 0;
+    if (one->users)
+        return complain(reader, "a case has one file of users");
+    FILE *memory = open_memstream(&one->users, &count);
+    while (reader->next && strncmp(reader->next, "  ", 2) == 0)
+        put_users_line(memory, take_line(reader) + 2);
+    fclose(memory);
+    one->sim_only = true;
+    return count > 0 || complain(reader, "a file of users has lines");
+}
+
 static bool read_depth(struct reader *reader, const char *depth) {
     reader->one->lazy = strcmp(depth, "lazy") == 0;
     reader->one->strict = strcmp(depth, "strict") == 0;
@@ -102,17 +146,41 @@ static bool read_sim(struct reader *reader, const char *rest) {
     return !*rest || reader->one->window_bytes || complain(reader, "`sim`, or `sim window BYTES`");
 }
 
+// `hub OPTIONS`, or `hub NAME [OPTIONS]` of one of several.
+static bool read_hub(struct reader *reader, char *rest) {
+    struct corpus_case *one = reader->one;
+    if (*rest == '-' || !*rest) {
+        one->options = rest;
+        return true;
+    }
+    if (one->hub_count == CASE_HUBS_MAX)
+        return complain(reader, "too many hubs");
+    size_t name = strcspn(rest, " ");
+    one->hub_options[one->hub_count] = rest + name + (rest[name] != '\0');
+    rest[name] = '\0';
+    one->hubs[one->hub_count++] = rest;
+    return true;
+}
+
 // Whether the line was one of these; *good tells whether it was well formed.
 static bool read_head(struct reader *reader, char *line, bool *good) {
     const char *rest;
     if ((rest = after(line, "hub")))
-        reader->one->options = line + (rest - line);
+        *good = read_hub(reader, line + (rest - line));
+    else if ((rest = after(line, "together")))
+        reader->one->together = line + (rest - line);
+    else if (after(line, "config"))
+        *good = read_config(reader);
+    else if (after(line, "users"))
+        *good = read_users(reader);
     else if ((rest = after(line, "depth")))
         *good = read_depth(reader, rest);
     else if ((rest = after(line, "sim")))
         *good = read_sim(reader, rest);
     else if (after(line, "framed"))
         reader->one->framed = true;
+    else if (after(line, "bytewise"))
+        reader->one->bytewise = true;
     else if ((rest = after(line, "each")))
         *good = read_each(reader, line + (rest - line));
     else
@@ -126,7 +194,7 @@ static bool read_head(struct reader *reader, char *line, bool *good) {
 // `[Name:`.
 static bool shows_wire(const char *line) {
     const char *rest = strchr(line, ' ');
-    if (after(line, "lines") || (rest && strncmp(rest, " >> ", 4) == 0))
+    if (after(line, "lines") || after(line, "http") || (rest && strncmp(rest, " >> ", 4) == 0))
         return true;
     if (!rest || (strncmp(rest, " > [", 4) && strncmp(rest, " < [", 4) && strncmp(rest, " <~ [", 5)))
         return false;
@@ -195,6 +263,8 @@ struct corpus_case *case_open(const char *path) {
 
 void case_close(struct corpus_case *one) {
     free(one->path);
+    free(one->config);
+    free(one->users);
     free(one->bytes);
     free(one);
 }

@@ -6,7 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CASE_LINES_MAX = 400, CASE_ROWS_MAX = 200, CASE_COLUMNS_MAX = 6, CASE_OPTIONS_MAX = 24 };
+enum {
+    CASE_LINES_MAX = 400,
+    CASE_ROWS_MAX = 200,
+    CASE_COLUMNS_MAX = 6,
+    CASE_OPTIONS_MAX = 24,
+    CASE_HUBS_MAX = 3
+};
 
 // A step, with the lines of a quoted body joined to it.
 struct case_line {
@@ -18,9 +24,16 @@ struct corpus_case {
     char *path;
     char *bytes; // of the file; all texts lie in it
     char *options;
+    char *hubs[CASE_HUBS_MAX]; // names of hubs that are joined, and what each has for options besides
+    char *hub_options[CASE_HUBS_MAX];
+    unsigned hub_count;    // 0: there is one, without a name
+    char *together;        // why it holds only where all peers are at one hub; NULL: it needn't
+    char *config;          // the text of a configuration file, or NULL
+    char *users;           // the text of a users file, or NULL
     bool lazy, strict;     // the depths in which it holds
     bool sim_only;         // it needs what only the simulated kernel can do
     bool framed;           // it says that it holds in frames alone
+    bool bytewise;         // it says that it holds on plain streams of bytes, not on WebSocket
     bool shows_wire;       // it sends bytes as they are, or header fields, or opens peers that speak lines
     uint32_t window_bytes; // simulated: what the kernel keeps for a peer that doesn't read; 0: anything
     char *columns[CASE_COLUMNS_MAX];

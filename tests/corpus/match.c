@@ -285,6 +285,8 @@ static const struct {
 // An answer of the hub's own: what every one of them has.
 static bool well_formed(struct bit message) {
     struct bit code = naive_find(message, "error.code"), text = naive_find(message, "error.message");
+    if (naive_find(message, "type").bytes && !naive_find(message, "jsonrpc").bytes)
+        return true; // a frame of HCS
     if (!bit_is(naive_find(message, "jsonrpc"), "\"2.0\""))
         return false;
     if (!code.bytes)

@@ -1,7 +1,7 @@
 // Plays cases of the corpus.
 //
-// usage: patchbay_corpus (--sim [--rough SEED] | --tcp PATCHBAYD | --unix PATCHBAYD) [--lines | --mixed]
-// [--must-fail] [--verbose] FILE|FOLDER...
+// usage: patchbay_corpus (--sim [--rough SEED] | --apart [--rough SEED] | --tcp PATCHBAYD | --unix PATCHBAYD) [--lines | --mixed]
+// [--must-fail] [--verbose] FILE|FOLDER...; or --websocket PATCHBAYD in place of --tcp and --lines
 //
 // Status 0 when every case held with one shard and with two, in each depth of validation that it names; with
 // --must-fail when every case failed in each.
@@ -58,20 +58,31 @@ struct tally {
     unsigned played, failed;
 };
 
-// Takes out the cases that aren't for these wires, and says how many they are.
+// Whether it can be played where there are several hubs, or one.
+static bool has_hubs(const struct how *how, const struct corpus_case *one) {
+    if (!how->backend->at)
+        return one->hub_count == 0;
+    return one->hub_count || !(one->together || one->config || one->users || one->window_bytes);
+}
+
+// Takes out the cases that aren't for these wires, or as many hubs, and says how many they are.
 static void leave_out(const struct how *how) {
     unsigned left = 0;
     for (unsigned at = 0; at < case_count; at++) {
-        if (play_can(cases[at], how->wires)) {
-            cases[left++] = cases[at];
+        struct corpus_case *one = cases[at];
+        bool is_elsewhere = (how->backend == &backend_websocket && one->bytewise) || !has_hubs(how, one);
+        if (play_can(one, how->wires) && !is_elsewhere) {
+            cases[left++] = one;
             continue;
         }
         if (how->verbose)
-            printf("framed %s\n", cases[at]->path);
-        case_close(cases[at]);
+            printf("left out %s%s%s\n", one->path, one->together ? ": " : "",
+                   one->together ? one->together : "");
+        case_close(one);
     }
     if (left < case_count)
-        printf("%u cases are about frames, or name their wires, and are left out\n", case_count - left);
+        printf("%u cases are about frames, name their wires, or have more hubs or fewer, and are left out\n",
+               case_count - left);
     case_count = left;
 }
 
@@ -86,7 +97,10 @@ static void play_all(const struct how *how, uint32_t shards, bool strict, struct
         const struct corpus_case *one = cases[at];
         if (!plays(how, one, strict))
             continue;
-        struct setup setup = {one->options, strict, shards, how->rough, one->window_bytes};
+        struct setup setup = {
+            one->options,      strict,      shards,     how->rough,
+            one->window_bytes, one->config, one->users, (const char *const *)one->hub_options,
+            one->hub_count};
         bool good = play_case(one, how->backend, &setup, how->wires);
         if (how->verbose)
             printf("%s %s, %u shards, %s\n", good ? "held  " : "FAILED", one->path, shards,
@@ -109,10 +123,14 @@ static bool read_arguments(struct how *how, int argc, char **argv) {
     for (int at = 1; at < argc; at++) {
         const char *word = argv[at];
         bool more = at + 1 < argc;
-        if (!strcmp(word, "--sim")) {
-            how->backend = &backend_sim;
+        if (!strcmp(word, "--sim") || !strcmp(word, "--apart")) {
+            how->backend = word[2] == 's' ? &backend_sim : &backend_apart;
         } else if (more && (!strcmp(word, "--tcp") || !strcmp(word, "--unix"))) {
             how->backend = word[2] == 't' ? &backend_tcp : &backend_unix;
+            real_use(argv[++at]);
+        } else if (more && !strcmp(word, "--websocket")) {
+            how->backend = &backend_websocket;
+            how->wires = PLAY_LINES;
             real_use(argv[++at]);
         } else if (more && !strcmp(word, "--rough")) {
             how->rough = strtoull(argv[++at], NULL, 10);
@@ -144,8 +162,9 @@ int main(int argc, char **argv) {
     struct how how = {0};
     struct tally tally = {0, 0};
     if (!read_arguments(&how, argc, argv)) {
-        fputs("usage: patchbay_corpus (--sim [--rough SEED] | --tcp PATCHBAYD | --unix PATCHBAYD) "
-              "[--lines | --mixed] [--must-fail] [--verbose] FILE|FOLDER...\n",
+        fputs("usage: patchbay_corpus (--sim [--rough SEED] | --apart [--rough SEED] | --tcp PATCHBAYD | "
+              "--unix PATCHBAYD | "
+              "--websocket PATCHBAYD) [--lines | --mixed] [--must-fail] [--verbose] FILE|FOLDER...\n",
               stderr);
         return 2;
     }

@@ -9,6 +9,7 @@
 
 #include "tests/corpus/match.h"
 #include "tests/corpus/player.h"
+#include "tests/corpus/web.h"
 
 enum { PEERS_MAX = 24, JOURNAL_PAUSE_NS = 1000000 };
 
@@ -64,25 +65,26 @@ static struct player *find_peer(struct play *play, const char *name, size_t byte
 }
 
 // Which wire a peer speaks where the case leaves it open.
-static bool speaks_lines(const struct play *play) {
-    return play->wires == PLAY_LINES || (play->wires == PLAY_MIXED && play->peer_count % 2 == 0);
+static enum line_wire wire_of(const struct play *play) {
+    bool lines = play->wires == PLAY_LINES || (play->wires == PLAY_MIXED && play->peer_count % 2 == 0);
+    return lines ? LINE_LINES : LINE_FRAMES;
 }
 
-static bool add_peer(struct play *play, const char *name, bool lines) {
+static bool add_peer(struct play *play, const char *name, enum line_wire wire) {
     if (play->peer_count == PEERS_MAX || find_peer(play, name, strlen(name)) ||
         strlen(name) >= PLAYER_NAME_MAX)
         return fail(play, "too many peers, or the same name twice");
-    if (!player_open(&play->peers[play->peer_count], play->backend, name, lines))
+    if (!player_open(&play->peers[play->peer_count], play->backend, name, wire))
         return fail(play, "it can't connect");
     play->peer_count++;
     return true;
 }
 
-static bool add_peers(struct play *play, char *names, bool lines) {
+static bool add_peers(struct play *play, char *names, enum line_wire wire) {
     char *words[PEERS_MAX];
     unsigned count = case_words(names, words, PEERS_MAX);
     for (unsigned at = 0; at < count; at++)
-        if (!add_peer(play, words[at], lines || speaks_lines(play)))
+        if (!add_peer(play, words[at], wire == LINE_FRAMES ? wire_of(play) : wire))
             return false;
     return count > 0;
 }
@@ -231,17 +233,26 @@ static bool expect_quiet(struct play *play, const struct player *peer) {
 
 static bool expect_nothing(struct play *play, const struct player *peer) {
     const struct naive_frame *over = player_left_over(peer);
-    if (!over)
+    bool is_web_over = peer->web && peer->end > peer->at;
+    if (!over && !is_web_over)
         return true;
-    fail_with(play, over);
+    if (over)
+        fail_with(play, over);
+    else
+        text_add(&play->why, peer->bytes + peer->at, peer->end - peer->at);
     fail(play, " should have received nothing: ");
     return fail(play, peer->name);
 }
 
 // --- Endings
 
+static struct web_play web_play_of(struct play *play, struct player *peer) {
+    return (struct web_play){peer, play->backend, &play->variables, &play->why};
+}
+
 static bool expect_end(struct play *play, struct player *peer, bool wholly) {
-    if (!player_at_end(peer, play->backend, wholly, &play->why))
+    struct web_play web = web_play_of(play, peer);
+    if (!(peer->web ? web_at_end(&web, wholly) : player_at_end(peer, play->backend, wholly, &play->why)))
         return fail(play, "the connection should have ended, but it received ");
     return !wholly || play->backend->hub_closed(peer->line) || fail(play, "the hub doesn't close its end");
 }
@@ -258,13 +269,121 @@ static bool close_peer(struct play *play, struct player *peer) {
     return true;
 }
 
+// --- Children
+
+static bool end_child(struct play *play, struct player *peer, int status) {
+    play->backend->exit(peer->line, status);
+    peer->line = NULL;
+    return true;
+}
+
+// It has been killed, if that is what the signal does.
+static bool expect_signal(struct play *play, struct player *peer, const char *text) {
+    int number = atoi(text);
+    if (!play->backend->signalled(peer->line, number))
+        return fail(play, "its group hasn't been sent that signal");
+    return number != 9 || end_child(play, peer, 0);
+}
+
+// What a child does or is sent; *known: whether the words mean something.
+static bool child_words(struct play *play, struct player *peer, const char *words, bool *known) {
+    *known = true;
+    if (strncmp(words, "exits ", 6) == 0)
+        return end_child(play, peer, atoi(words + 6) << 8);
+    if (strncmp(words, "dies ", 5) == 0)
+        return end_child(play, peer, atoi(words + 5));
+    if (strncmp(words, "signal ", 7) == 0)
+        return expect_signal(play, peer, words + 7);
+    if (strcmp(words, "closes-input") == 0)
+        play->backend->close_input(peer->line);
+    else if (strcmp(words, "leaves-others") == 0)
+        play->backend->leave_others(peer->line);
+    else
+        *known = false;
+    return *known;
+}
+
+// One that ended may be started again under its name.
+static struct player *free_player(struct play *play, const char *name) {
+    struct player *peer = find_peer(play, name, strlen(name));
+    if (peer && peer->line)
+        return NULL;
+    if (peer)
+        player_end(peer, play->backend);
+    else if (play->peer_count < PEERS_MAX && strlen(name) < PLAYER_NAME_MAX)
+        peer = &play->peers[play->peer_count++];
+    return peer;
+}
+
+// `child NAME [as PEER]`, `child NAME fails ERRNO`, `child NAME waits`
+static bool start_child(struct play *play, char *text) {
+    char *words[4];
+    struct line *line;
+    bool lines;
+    unsigned count = case_words(text, words, 4);
+    if (!play->backend->start || (count != 1 && count != 3 && (count != 2 || strcmp(words[1], "waits"))))
+        return fail(play, "what is this of a child?");
+    if (count == 2)
+        return !play->backend->is_ordered(words[0]) || fail(play, "it is being started");
+    bool fails = count == 3 && strcmp(words[1], "fails") == 0;
+    if (!play->backend->start(words[0], fails ? atoi(words[2]) : 0, &line, &lines))
+        return fail(play, "it isn't being started");
+    if (fails)
+        return true;
+    const char *name = count == 3 ? words[2] : words[0];
+    struct player *peer = free_player(play, name);
+    if (!peer)
+        return fail(play, "too many peers, or one of them has this name");
+    player_be_child(peer, name, line, lines);
+    return true;
+}
+
+// `keeper is busy`, `keeper is free`
+static bool occupy_keeper(struct play *play, const char *rest) {
+    bool busy = strcmp(rest, "is busy") == 0;
+    if ((!busy && strcmp(rest, "is free") != 0) || !play->backend->occupy_keeper)
+        return fail(play, "it is busy or free, on the simulated kernel");
+    play->backend->occupy_keeper(busy);
+    return true;
+}
+
+// `hub ends`, `keeper ends`
+static bool end_process(struct play *play, bool is_hub, const char *rest) {
+    if (strcmp(rest, "ends") != 0 || !play->backend->terminate)
+        return fail(play, "it ends, or what?");
+    if (is_hub)
+        play->backend->terminate();
+    else
+        play->backend->lose_keeper();
+    return true;
+}
+
+static bool reload(struct play *play, const char *config) {
+    if (!play->one->config)
+        return fail(play, "there is no configuration to be read again");
+    play->backend->reload(config);
+    return true;
+}
+
+static bool reload_users(struct play *play, const char *users) {
+    if (!play->one->users)
+        return fail(play, "there are no users to be read again");
+    play->backend->reload_users(users);
+    return true;
+}
+
 // --- Lines
 
 static bool player_word(struct play *play, struct player *peer, const char *word) {
     if (strcmp(word, "nothing") == 0)
-        return ping_rounds(play) && expect_nothing(play, peer);
+        return ping_rounds(play) && expect_nothing(play, peer) && (!peer->child || expect_quiet(play, peer));
     if (!peer->line)
         return fail(play, "it has closed already");
+    if (peer->child) {
+        bool known, good = child_words(play, peer, word, &known);
+        if (known)
+            return good;
+    }
     if (strcmp(word, "ended") == 0 || strcmp(word, "closed") == 0)
         return expect_end(play, peer, *word == 'c');
     if (strcmp(word, "half-closes") == 0)
@@ -277,6 +396,11 @@ static bool player_word(struct play *play, struct player *peer, const char *word
 }
 
 static bool player_line(struct play *play, struct player *peer, const char *rest) {
+    bool is_web = peer->web;
+    struct web_play web = web_play_of(play, peer);
+    bool good = is_web && web_line(&web, rest, &is_web);
+    if (is_web)
+        return good;
     if (strncmp(rest, ">> ", 3) == 0)
         return send_raw(play, peer, rest + 3);
     if (strncmp(rest, "> ", 2) == 0)
@@ -303,7 +427,7 @@ static bool add_agent(struct play *play, char *words) {
                  name, level, capabilities) < 0 ||
         asprintf(&answer, "{\"id\":0,\"result\":{\"agentId\":\"%s\",\"registered\":true}}", name) < 0)
         abort();
-    bool good = (find_peer(play, name, strlen(name)) || add_peer(play, name, speaks_lines(play))) &&
+    bool good = (find_peer(play, name, strlen(name)) || add_peer(play, name, wire_of(play))) &&
                 send_body(play, find_peer(play, name, strlen(name)), registration) &&
                 expect(play, find_peer(play, name, strlen(name)), answer, true);
     free(registration);
@@ -380,6 +504,16 @@ static bool count_line(struct play *play, char *text) {
     return fail(play, came);
 }
 
+// `at HUB`: who comes from now on
+static bool go_to(struct play *play, const char *name) {
+    for (unsigned hub = 0; hub < play->one->hub_count; hub++)
+        if (strcmp(play->one->hubs[hub], name) == 0) {
+            play->backend->at(hub);
+            return true;
+        }
+    return fail(play, "there is no such hub");
+}
+
 static bool play_line(struct play *play, char *text) {
     size_t word = strcspn(text, " ");
     struct player *peer = find_peer(play, text, word);
@@ -388,11 +522,25 @@ static bool play_line(struct play *play, char *text) {
         return player_line(play, peer, rest);
     text[word] = '\0';
     if (strcmp(text, "peer") == 0)
-        return add_peers(play, rest, false);
+        return add_peers(play, rest, LINE_FRAMES);
     if (strcmp(text, "lines") == 0)
-        return add_peers(play, rest, true);
+        return add_peers(play, rest, LINE_LINES);
+    if (strcmp(text, "http") == 0)
+        return add_peers(play, rest, LINE_HTTP);
+    if (strcmp(text, "at") == 0)
+        return go_to(play, rest);
     if (strcmp(text, "agent") == 0)
         return add_agent(play, rest);
+    if (strcmp(text, "child") == 0)
+        return start_child(play, rest);
+    if (strcmp(text, "reload") == 0)
+        return reload(play, rest);
+    if (strcmp(text, "users") == 0)
+        return reload_users(play, rest);
+    if (strcmp(text, "keeper") == 0 && strncmp(rest, "is ", 3) == 0)
+        return occupy_keeper(play, rest);
+    if (strcmp(text, "hub") == 0 || strcmp(text, "keeper") == 0)
+        return end_process(play, *text == 'h', rest);
     if (strcmp(text, "wait") == 0)
         return wait_line(play, rest);
     if (strcmp(text, "journal") == 0)

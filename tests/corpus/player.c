@@ -7,11 +7,16 @@
 
 enum { READ_BYTES = 64 * 1024 };
 
-bool player_open(struct player *peer, const struct backend *backend, const char *name, bool lines) {
-    *peer = (struct player){.lines = lines, .state = LINE_OPEN};
+bool player_open(struct player *peer, const struct backend *backend, const char *name, enum line_wire wire) {
+    *peer = (struct player){.lines = wire == LINE_LINES, .web = wire == LINE_HTTP, .state = LINE_OPEN};
     snprintf(peer->name, sizeof peer->name, "%s", name);
-    peer->line = backend->dial(lines);
+    peer->line = backend->dial(wire);
     return peer->line != NULL;
+}
+
+void player_be_child(struct player *peer, const char *name, struct line *line, bool lines) {
+    *peer = (struct player){.lines = lines, .child = true, .line = line, .state = LINE_OPEN};
+    snprintf(peer->name, sizeof peer->name, "%s", name);
 }
 
 void player_done(struct naive_frame *frame) {
@@ -89,7 +94,7 @@ void player_wrap(const struct player *peer, const struct text *fields, const str
 
 // --- Receiving
 
-static bool read_more(struct player *peer, const struct backend *backend) {
+bool player_more(struct player *peer, const struct backend *backend) {
     if (peer->capacity - peer->end < READ_BYTES) {
         if (peer->end > peer->at)
             memmove(peer->bytes, peer->bytes + peer->at, peer->end - peer->at);
@@ -137,7 +142,7 @@ static bool receive(struct player *peer, const struct backend *backend, struct n
                 (peer->lines ? naive_line : naive_frame)(frame, peer->bytes + peer->at, peer->end - peer->at);
         if (result != NAIVE_PARTIAL)
             break;
-        if (!peer->line || peer->state != LINE_OPEN || !read_more(peer, backend))
+        if (!peer->line || peer->state != LINE_OPEN || !player_more(peer, backend))
             break;
     }
     if (result != NAIVE_WHOLE)
@@ -175,7 +180,8 @@ static int ping_id(char *out, size_t capacity, unsigned number) {
 }
 
 bool player_can_ping(const struct player *peer) {
-    return peer->line && peer->state == LINE_OPEN && !peer->half_closed && !peer->tail.length;
+    bool other = peer->child || peer->web;
+    return peer->line && !other && peer->state == LINE_OPEN && !peer->half_closed && !peer->tail.length;
 }
 
 bool player_ping(struct player *peer, const struct backend *backend, unsigned number) {

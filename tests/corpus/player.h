@@ -12,6 +12,9 @@ enum { PLAYER_NAME_MAX = 72 };
 struct player {
     char name[PLAYER_NAME_MAX];
     bool lines;        // it speaks lines
+    bool child;        // its line is a child's standard input and output
+    bool web;          // or HTTP (web.h)
+    bool asks_head;    // what it asked last has an answer without a body
     struct line *line; // NULL: it has closed
     enum line_state state;
     bool half_closed; // by the peer
@@ -23,7 +26,9 @@ struct player {
 };
 
 // Connects; false when nobody listens.
-bool player_open(struct player *peer, const struct backend *backend, const char *name, bool lines);
+bool player_open(struct player *peer, const struct backend *backend, const char *name, enum line_wire wire);
+// It is a child that has been started, with this line.
+void player_be_child(struct player *peer, const char *name, struct line *line, bool lines);
 // Closes the connection, if it is open, and frees what there is.
 void player_end(struct player *peer, const struct backend *backend);
 bool player_send(struct player *peer, const struct backend *backend, const struct text *bytes);
@@ -34,6 +39,8 @@ void player_wrap(const struct player *peer, const struct text *fields, const str
 // Makes spaces of line breaks.
 void player_flatten(char *bytes, size_t count);
 
+// Reads more of what has arrived; false when nothing comes.
+bool player_more(struct player *peer, const struct backend *backend);
 // The frame that arrived first, to be given back with player_done. False, with the reason in `why`, when none
 // comes.
 bool player_take(struct player *peer, const struct backend *backend, struct naive_frame *frame,

@@ -33,17 +33,26 @@ static void put_options(const struct process *process, const char *options, char
         snprintf(out, capacity, "%s", options);
 }
 
-static void run_program(const struct process *process, const char *program, bool over_unix,
+static void run_program(const struct process *process, const char *program, enum process_way way,
                         const struct setup *setup, int errors) {
     char uri[128], lines_uri[128], shards[16], options[512];
-    const char *arguments[CASE_OPTIONS_MAX + 10] = {program,   "--listen", uri,   "--listen",
-                                                    lines_uri, "--shards", shards};
+    const char *arguments[CASE_OPTIONS_MAX + 10] = {
+        program,    "--listen", uri, "--http", way == PROCESS_WEBSOCKET ? lines_uri : "127.0.0.1:0",
+        "--shards", shards};
     unsigned count = 7;
-    snprintf(uri, sizeof uri, over_unix ? "unix://%s/hub.sock" : "tcp://127.0.0.1:0", process->directory);
+    snprintf(uri, sizeof uri, way == PROCESS_UNIX ? "unix://%s/hub.sock" : "tcp://127.0.0.1:0",
+             process->directory);
     snprintf(lines_uri, sizeof lines_uri,
-             over_unix ? "unix-lines://%s/lines.sock" : "tcp-lines://127.0.0.1:0", process->directory);
+             way == PROCESS_UNIX  ? "unix-lines://%s/lines.sock"
+             : way == PROCESS_TCP ? "tcp-lines://127.0.0.1:0"
+                                  : "127.0.0.1:0",
+             process->directory);
     snprintf(shards, sizeof shards, "%u", setup->shard_count);
     put_options(process, setup->options, options, sizeof options);
+    if (way != PROCESS_WEBSOCKET) {
+        arguments[count++] = "--listen";
+        arguments[count++] = lines_uri;
+    }
     if (setup->strict) {
         arguments[count++] = "--validate";
         arguments[count++] = "strict";
@@ -89,7 +98,9 @@ static bool find_addresses(struct process *process) {
     const char *at = process->said.bytes;
     if (at)
         at = find_address(process, at, process->address, sizeof process->address);
-    return at && find_address(process, at, process->address_of_lines, sizeof process->address_of_lines);
+    if (at && process->way != PROCESS_WEBSOCKET)
+        at = find_address(process, at, process->address_of_lines, sizeof process->address_of_lines);
+    return at && find_address(process, at, process->address_of_http, sizeof process->address_of_http);
 }
 
 static void complain(const struct process *process, const char *what, struct text *why) {
@@ -98,10 +109,10 @@ static void complain(const struct process *process, const char *what, struct tex
     text_add(why, process->said.bytes, process->said.length);
 }
 
-bool process_start(struct process *process, const char *program, bool over_unix, const struct setup *setup,
-                   struct text *why) {
+bool process_start(struct process *process, const char *program, enum process_way way,
+                   const struct setup *setup, struct text *why) {
     int pipe_ends[2];
-    *process = (struct process){.directory = "/tmp/patchbay-corpus-XXXXXX"};
+    *process = (struct process){.way = way, .directory = "/tmp/patchbay-corpus-XXXXXX"};
     if (!mkdtemp(process->directory) || pipe(pipe_ends)) {
         text_put(why, "no directory or pipe can be made");
         return false;
@@ -109,7 +120,7 @@ bool process_start(struct process *process, const char *program, bool over_unix,
     process->pid = fork();
     if (process->pid == 0) {
         close(pipe_ends[0]);
-        run_program(process, program, over_unix, setup, pipe_ends[1]);
+        run_program(process, program, way, setup, pipe_ends[1]);
     }
     close(pipe_ends[1]);
     process->errors = pipe_ends[0];
@@ -169,8 +180,11 @@ static int dial_tcp(const char *port) {
     return connect(fd, (struct sockaddr *)&address, sizeof address) ? -1 : fd;
 }
 
-int process_dial(const struct process *process, bool lines) {
-    const char *address = lines ? process->address_of_lines : process->address;
+int process_dial(const struct process *process, enum line_wire wire) {
+    bool is_http = wire == LINE_HTTP || (wire == LINE_LINES && process->way == PROCESS_WEBSOCKET);
+    const char *address = is_http              ? process->address_of_http
+                          : wire == LINE_LINES ? process->address_of_lines
+                                               : process->address;
     if (strncmp(address, "unix", strlen("unix")) == 0)
         return dial_unix(strchr(address, '/') + 2);
     return dial_tcp(strrchr(address, ':') + 1);

@@ -13,16 +13,19 @@
 #include <unistd.h>
 
 #include "tests/corpus/process.h"
+#include "tests/corpus/websocket.h"
 #include "tests/sim/naive.h"
 
 struct line {
     int fd;
     bool lines;
+    bool wrapped; // in WebSocket
+    struct websocket websocket;
 };
 
 static const char *program_path = "patchbayd";
 static struct process process;
-static bool over_unix;
+static enum process_way way;
 static char running[640]; // what it was started for
 static struct line control;
 static struct text before; // hub/stats as the case began
@@ -42,7 +45,7 @@ static uint64_t now_ns(void) {
 
 // --- Lines
 
-static bool write_all(struct line *line, const void *bytes, size_t count) {
+static bool write_bytes(struct line *line, const void *bytes, size_t count) {
     for (size_t at = 0; at < count;) {
         ssize_t sent = send(line->fd, (const char *)bytes + at, count - at, MSG_NOSIGNAL);
         if (sent < 0)
@@ -52,7 +55,18 @@ static bool write_all(struct line *line, const void *bytes, size_t count) {
     return true;
 }
 
-static size_t read_some(struct line *line, void *out, size_t capacity, enum line_state *state) {
+static bool write_all(struct line *line, const void *bytes, size_t count) {
+    struct text frames;
+    if (!line->wrapped)
+        return write_bytes(line, bytes, count);
+    text_init(&frames);
+    websocket_wrap(bytes, count, &frames);
+    bool good = write_bytes(line, frames.bytes, frames.length);
+    text_deinit(&frames);
+    return good;
+}
+
+static size_t read_bytes(struct line *line, void *out, size_t capacity, enum line_state *state) {
     struct pollfd ready = {.fd = line->fd, .events = POLLIN};
     *state = LINE_OPEN;
     if (poll(&ready, 1, (int)(PATIENCE_NS / 1000000)) <= 0)
@@ -63,9 +77,23 @@ static size_t read_some(struct line *line, void *out, size_t capacity, enum line
     return count > 0 ? (size_t)count : 0;
 }
 
+static size_t read_some(struct line *line, void *out, size_t capacity, enum line_state *state) {
+    char bytes[16384];
+    size_t count, given;
+    *state = LINE_OPEN;
+    if (!line->wrapped)
+        return read_bytes(line, out, capacity, state);
+    while (!(given = websocket_give(&line->websocket, out, capacity))) {
+        if (!(count = read_bytes(line, bytes, sizeof bytes, state)))
+            return 0;
+        websocket_take(&line->websocket, bytes, count);
+    }
+    return given;
+}
+
 static bool quiet(struct line *line) {
     struct pollfd ready = {.fd = line->fd, .events = POLLIN};
-    return poll(&ready, 1, 0) == 0;
+    return !line->websocket.ready.length && poll(&ready, 1, 0) == 0;
 }
 
 static void half_close(struct line *line) {
@@ -83,11 +111,17 @@ static void reset(struct line *line) {
     setsockopt(line->fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
 }
 
+// That the hub closes its end takes a second each time, and is the same with one shard as with more, and in
+// both depths: it is waited for in one of the four.
+static bool ends_are_awaited;
+
 // Only a peer that writes learns that the other end of a half-closed TCP connection is gone: the answer to
 // what it wrote says so. While there is none the hub still reads, and is asked again.
 static bool hub_closed(struct line *line) {
     enum { ASK_AGAIN_MS = 2 };
     struct pollfd broken = {.fd = line->fd}; // a reset is always told
+    if (!ends_are_awaited)
+        return true;
     for (uint64_t until_ns = now_ns() + PATIENCE_NS; now_ns() < until_ns;) {
         if (send(line->fd, "x", 1, MSG_NOSIGNAL) < 0)
             return errno == EPIPE || errno == ECONNRESET;
@@ -101,13 +135,22 @@ static void pass(uint64_t ns) {
     nanosleep(&time, NULL);
 }
 
-static struct line *dial(bool lines) {
-    struct line *line = calloc(1, sizeof *line);
-    line->fd = process_dial(&process, lines);
-    line->lines = lines;
+static void free_line(struct line *line) {
     if (line->fd >= 0)
-        return line;
+        close(line->fd);
+    if (line->wrapped)
+        websocket_end(&line->websocket);
     free(line);
+}
+
+static struct line *dial(enum line_wire wire) {
+    struct line *line = calloc(1, sizeof *line);
+    line->fd = process_dial(&process, wire);
+    line->lines = wire == LINE_LINES;
+    line->wrapped = line->lines && way == PROCESS_WEBSOCKET;
+    if (line->fd >= 0 && (!line->wrapped || websocket_begin(&line->websocket, line->fd)))
+        return line;
+    free_line(line);
     return NULL;
 }
 
@@ -158,20 +201,25 @@ static uint64_t count_of(const char *name) {
 
 static void close_line(struct line *line, bool wait) {
     uint64_t connections = wait ? ask_number("connections") : 0;
-    close(line->fd);
-    free(line);
+    free_line(line);
     for (uint64_t until_ns = now_ns() + PATIENCE_NS; wait && now_ns() < until_ns; sched_yield())
         wait = ask_number("connections") >= connections;
 }
 
-// Until all connections but the runner's have gone, and every agent; what hub/stats then says is kept.
+static bool is_idle(const struct text *stats) {
+    return number_of(stats, "connections") == 1 && number_of(stats, "agents") == 0 &&
+           number_of(stats, "hcs_sessions") == 0;
+}
+
+// Until all connections but the runner's have gone, every agent and every session: that one ends is counted by
+// the shard where it lives, later than its connections' end. What hub/stats then says is kept.
 static bool wait_until_idle(void) {
     for (uint64_t until_ns = now_ns() + PATIENCE_NS; now_ns() < until_ns; sched_yield()) {
         text_deinit(&before);
         text_init(&before);
         if (!ask_stats(&before))
             return false;
-        if (number_of(&before, "connections") == 1 && number_of(&before, "agents") == 0)
+        if (is_idle(&before))
             return true;
     }
     return false;
@@ -198,7 +246,7 @@ static const char *journal(size_t *count) {
 static bool open_control(struct text *why) {
     struct text answer;
     text_init(&answer);
-    control.fd = process_dial(&process, false);
+    control.fd = process_dial(&process, LINE_FRAMES);
     bool good = control.fd >= 0 &&
                 ask("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"processId\":1,"
                     "\"agentId\":\"corpus\",\"capabilities\":{},\"governanceLevel\":\"autonomous\"}}",
@@ -217,14 +265,15 @@ static bool stop(struct text *why) {
 }
 
 static bool start(const struct setup *setup, struct text *why) {
-    return stop(why) && process_start(&process, program_path, over_unix, setup, why) && open_control(why) &&
+    return stop(why) && process_start(&process, program_path, way, setup, why) && open_control(why) &&
            wait_until_idle();
 }
 
 static bool begin(const struct setup *setup, struct text *why) {
     char wanted[sizeof running];
-    snprintf(wanted, sizeof wanted, "%d %u %s %s", over_unix, setup->shard_count,
-             setup->strict ? "strict" : "lazy", setup->options);
+    ends_are_awaited = setup->shard_count == 1 && !setup->strict;
+    snprintf(wanted, sizeof wanted, "%d %u %s %s", way, setup->shard_count, setup->strict ? "strict" : "lazy",
+             setup->options);
     // What a case's connections leave unanswered may be written when the next case has begun.
     if (strcmp(wanted, running) != 0 || strstr(setup->options, "<journal>")) {
         if (!start(setup, why))
@@ -249,12 +298,17 @@ static bool end(bool failed, struct text *why) {
 }
 
 static bool begin_tcp(const struct setup *setup, struct text *why) {
-    over_unix = false;
+    way = PROCESS_TCP;
     return begin(setup, why);
 }
 
 static bool begin_unix(const struct setup *setup, struct text *why) {
-    over_unix = true;
+    way = PROCESS_UNIX;
+    return begin(setup, why);
+}
+
+static bool begin_websocket(const struct setup *setup, struct text *why) {
+    way = PROCESS_WEBSOCKET;
     return begin(setup, why);
 }
 
@@ -266,6 +320,7 @@ static bool begin_unix(const struct setup *setup, struct text *why) {
     }
 
 const struct backend backend_tcp = REAL_BACKEND(tcp);
+const struct backend backend_websocket = REAL_BACKEND(websocket);
 // `unix` is a macro of the compiler's.
 #undef unix
 const struct backend backend_unix = REAL_BACKEND(unix);

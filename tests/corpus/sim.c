@@ -1,29 +1,92 @@
 // The hub on the simulated kernel: a new one for each case. Time passes when nothing else can happen.
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-#include "router/config.h"
+#include "router/config_users.h"
 #include "tests/corpus/backend.h"
 #include "tests/corpus/case.h"
 #include "tests/sim/kernel.h"
+#include "tests/sim/programs.h"
 #include "tests/sim/world.h"
 
 static struct world world;
 
-// A line is a cable.
-static struct cable *cable_of(struct line *line) {
-    return (struct cable *)line;
+// A file that lies in memory alone.
+struct file {
+    char path[64];
+    int descriptor;
+};
+
+// The hub's command line, its configuration file, and that of its users.
+static struct {
+    char options[512];
+    char *arguments[CASE_OPTIONS_MAX];
+    int count;
+    struct file config, users;
+    uint32_t shard_count;
+} started = {.config.descriptor = -1, .users.descriptor = -1};
+
+// What it writes to and reads from: one cable, or a child's two pipes.
+struct line {
+    struct cable *to_hub, *from_hub;
+    struct program *program; // NULL: it is no child's
+    uint32_t signals;        // that were expected: bits
+};
+
+static void write_file(struct file *file, const char *text) {
+    if (file->descriptor < 0)
+        file->descriptor = memfd_create("file", MFD_CLOEXEC);
+    snprintf(file->path, sizeof file->path, "/proc/self/fd/%d", file->descriptor);
+    size_t count = strlen(text);
+    if (file->descriptor < 0 || ftruncate(file->descriptor, 0) < 0 ||
+        pwrite(file->descriptor, text, count, 0) != (ssize_t)count)
+        abort();
 }
 
-static bool read_options(const struct setup *setup, struct config *config, char *text) {
-    char program[] = "patchbayd", listen[] = "--listen", nowhere[] = "tcp://127.0.0.1:0";
-    char validate[] = "--validate", strict[] = "strict";
-    char *arguments[CASE_OPTIONS_MAX] = {program, listen, nowhere};
-    unsigned count = 3 + case_words(text, arguments + 3, CASE_OPTIONS_MAX - 5);
+static void add_file(struct file *file, char *option, const char *text) {
+    write_file(file, text);
+    started.arguments[started.count++] = option;
+    started.arguments[started.count++] = file->path;
+}
+
+static bool read_options(const struct setup *setup, struct config *config) {
+    static char program[] = "patchbayd", listen[] = "--listen", nowhere[] = "tcp://127.0.0.1:0";
+    static char validate[] = "--validate", strict[] = "strict", file[] = "--config", users[] = "--users";
+    char *always[] = {program, listen, nowhere};
+    memcpy(started.arguments, always, sizeof always);
+    started.options[0] = '\0';
+    strncat(started.options, setup->options, sizeof started.options - 1);
+    started.count = 3 + (int)case_words(started.options, started.arguments + 3, CASE_OPTIONS_MAX - 9);
+    started.shard_count = setup->shard_count;
     if (setup->strict) {
-        arguments[count++] = validate;
-        arguments[count++] = strict;
+        started.arguments[started.count++] = validate;
+        started.arguments[started.count++] = strict;
     }
-    return config_read(config, (int)count, arguments, setup->shard_count) == CONFIG_RUN;
+    if (setup->config)
+        add_file(&started.config, file, setup->config);
+    if (setup->users)
+        add_file(&started.users, users, setup->users);
+    return config_read(config, started.count, started.arguments, started.shard_count) == CONFIG_RUN;
+}
+
+static bool read_again(void *context, struct hub_settings *fresh) {
+    struct config config;
+    (void)context;
+    bool good = config_read(&config, started.count, started.arguments, started.shard_count) == CONFIG_RUN;
+    if (good && config.users[0]) {
+        const struct hub_settings *before = hub_settings(world.hub);
+        fresh->users = config_users(&config, &before->secrets.tables, before->users);
+        good = fresh->users != NULL;
+    }
+    if (good)
+        fresh->children = config.children.first;
+    else
+        config_forget_children(&config.children);
+    return good;
 }
 
 // What a network may do to bytes without losing any.
@@ -39,27 +102,35 @@ static const struct sim_faults rough = {
 
 static bool begin(const struct setup *setup, struct text *why) {
     struct config config;
-    char options[512];
-    options[0] = '\0';
-    strncat(options, setup->options, sizeof options - 1);
-    if (!read_options(setup, &config, options)) {
+    static const struct siphash_key key = {{5, 6}};
+    bool good = read_options(setup, &config);
+    if (good && setup->users)
+        good = (config.settings.users = config_users(&config, &key, NULL)) != NULL;
+    if (!good) {
         text_put(why, "the hub refuses these options");
         return false;
     }
     struct world_options world_options;
     world_defaults(&world_options, 7 + setup->rough, setup->shard_count);
     config.settings.limits.connections_max = world_options.limits.connections_max;
+    config.settings.children = config.children.first;
+    config.settings.read_again = setup->config || setup->users ? read_again : NULL;
+    world_options.keeps = setup->config != NULL;
     world_options.settings = &config.settings;
     if (setup->rough)
         world_options.faults = rough;
     world_options.faults.window_bytes = setup->window_bytes;
     world_open(&world, &world_options);
+    if (setup->config)
+        programs_hold(world.kernel, true);
     return true;
 }
 
 // What is wrong ends the program.
 static bool end(bool failed, struct text *why) {
     (void)failed, (void)why;
+    if (world.kernel->keeping)
+        programs_hold(world.kernel, false);
     world_stop(&world);
     world_close(&world);
     return true;
@@ -70,23 +141,42 @@ static bool stop(struct text *why) {
     return true;
 }
 
-static struct line *dial(bool lines) {
-    struct cable *cable = lines ? world_dial_lines(&world) : world_dial(&world);
+static struct line *line_of(struct cable *to_hub, struct cable *from_hub, struct program *program) {
+    struct line *line = malloc(sizeof *line);
+    if (!line)
+        abort();
+    *line = (struct line){.to_hub = to_hub, .from_hub = from_hub, .program = program};
+    return line;
+}
+
+static struct line *dial(enum line_wire wire) {
+    struct cable *cable = wire == LINE_LINES  ? world_dial_lines(&world)
+                          : wire == LINE_HTTP ? world_dial_http(&world)
+                                              : world_dial(&world);
     world_settle(&world);
-    return (struct line *)cable;
+    return cable ? line_of(cable, cable, NULL) : NULL;
+}
+
+// A child may have been killed, and its pipes with it.
+static struct cable *cable_to(const struct line *line) {
+    return line->program ? line->program->out : line->to_hub;
+}
+
+static struct cable *cable_of(const struct line *line) {
+    return line->program ? line->program->in : line->from_hub;
 }
 
 static bool write_all(struct line *line, const void *bytes, size_t count) {
-    return cable_write(cable_of(line), bytes, count);
+    return cable_to(line) && cable_write(cable_to(line), bytes, count);
 }
 
-// Lets things happen, then time pass, until the cable is as wanted.
-static bool wait_for(struct cable *cable, bool (*done)(const struct cable *)) {
+// Lets things happen, then time pass, until it is so.
+static bool wait_until(bool (*done)(const void *context), const void *context) {
     uint64_t until_ns = kernel_now(world.kernel) + PATIENCE_NS;
     for (;;) {
         world_settle(&world);
         uint64_t next_ns = world_next_ns(&world);
-        if (done(cable))
+        if (done(context))
             return true;
         if (next_ns > until_ns)
             return false;
@@ -94,23 +184,35 @@ static bool wait_for(struct cable *cable, bool (*done)(const struct cable *)) {
     }
 }
 
-static bool readable(const struct cable *cable) {
-    return cable_readable(cable) || cable_at_end(cable);
+static bool at_end(const struct line *line) {
+    return !cable_of(line) || cable_at_end(cable_of(line));
+}
+
+static bool readable(const void *line) {
+    return at_end(line) || cable_readable(cable_of(line));
+}
+
+static bool closed_by_hub(const void *line) {
+    return !cable_of(line) || cable_hub_closed(cable_of(line));
 }
 
 static size_t read_some(struct line *line, void *out, size_t capacity, enum line_state *state) {
-    bool ended = wait_for(cable_of(line), readable) && cable_at_end(cable_of(line));
-    *state = !ended ? LINE_OPEN : cable_was_reset(cable_of(line)) ? LINE_RESET : LINE_ENDED;
-    return cable_read(cable_of(line), out, capacity);
+    bool ended = wait_until(readable, line) && at_end(line);
+    bool reset = ended && cable_of(line) && cable_was_reset(cable_of(line));
+    *state = !ended ? LINE_OPEN : reset ? LINE_RESET : LINE_ENDED;
+    return cable_of(line) ? cable_read(cable_of(line), out, capacity) : 0;
 }
 
 static bool quiet(struct line *line) {
     world_settle(&world);
-    return !readable(cable_of(line));
+    return !readable(line) && (!line->program || line->program->signals == line->signals);
 }
 
 static void half_close(struct line *line) {
-    cable_shut(cable_of(line));
+    if (line->program)
+        program_close_out(line->program);
+    else
+        cable_shut(line->to_hub);
     world_settle(&world);
 }
 
@@ -121,12 +223,16 @@ static void reset(struct line *line) {
 
 static void close_line(struct line *line, bool wait) {
     (void)wait;
-    cable_close(cable_of(line));
+    if (line->program)
+        line->program->driven = false;
+    else
+        cable_close(line->to_hub);
+    free(line);
     world_settle(&world);
 }
 
 static bool hub_closed(struct line *line) {
-    return wait_for(cable_of(line), cable_hub_closed);
+    return wait_until(closed_by_hub, line);
 }
 
 static void pass(uint64_t ns) {
@@ -150,6 +256,96 @@ static const char *journal(size_t *count) {
     return (const char *)disk_file(world.kernel, 0, count, &synced);
 }
 
+// --- Children
+
+static bool is_ordered(const void *child) {
+    return programs_ordered(world.kernel, child) != NULL;
+}
+
+static bool is_ordered_now(const char *child) {
+    world_settle(&world);
+    return is_ordered(child);
+}
+
+static bool speaks_lines(const char *child) {
+    const struct child_settings *settings = hub_settings(world.hub)->children;
+    while (settings && strcmp(settings->name, child) != 0)
+        settings = settings->next;
+    return settings && settings->lines;
+}
+
+static bool start_child(const char *child, int error, struct line **line, bool *lines) {
+    if (!world.kernel->keeping || !wait_until(is_ordered, child))
+        return false;
+    struct program *program = programs_ordered(world.kernel, child);
+    *lines = speaks_lines(child);
+    *line = error ? NULL : line_of(NULL, NULL, program);
+    if (error) {
+        program_fail(world.kernel, program, error);
+    } else {
+        program->driven = true;
+        program_start(world.kernel, program);
+    }
+    world_settle(&world);
+    return true;
+}
+
+static void exit_child(struct line *line, int status) {
+    if (line->program->state == PROGRAM_RUNS)
+        program_end(world.kernel, line->program, status);
+    close_line(line, false);
+}
+
+static void close_input(struct line *line) {
+    program_close_in(line->program);
+    world_settle(&world);
+}
+
+static void leave_others(struct line *line) {
+    line->program->leaves_others = true;
+}
+
+struct signalling {
+    const struct line *line;
+    int number;
+};
+
+static bool was_signalled(const void *context) {
+    const struct signalling *signalling = context;
+    return signalling->line->program->signals & UINT32_C(1) << signalling->number;
+}
+
+static bool signalled(struct line *line, int number) {
+    line->signals |= UINT32_C(1) << number;
+    return wait_until(was_signalled, &(struct signalling){line, number});
+}
+
+static void reload(const char *config) {
+    write_file(&started.config, config);
+    kernel_signal(world.kernel, SIGHUP);
+    world_settle(&world);
+}
+
+static void reload_users(const char *users) {
+    write_file(&started.users, users);
+    kernel_signal(world.kernel, SIGHUP);
+    world_settle(&world);
+}
+
+static void terminate(void) {
+    kernel_signal(world.kernel, SIGTERM);
+    world_settle(&world);
+}
+
+static void lose_keeper(void) {
+    programs_lose_keeper(world.kernel);
+    world_settle(&world);
+}
+
+static void occupy_keeper(bool busy) {
+    programs_occupy_keeper(world.kernel, busy);
+}
+
 const struct backend backend_sim = {
     .name = "sim",
     .simulated = true,
@@ -168,4 +364,15 @@ const struct backend backend_sim = {
     .pass = pass,
     .count = count_of,
     .journal = journal,
+    .start = start_child,
+    .is_ordered = is_ordered_now,
+    .exit = exit_child,
+    .close_input = close_input,
+    .leave_others = leave_others,
+    .signalled = signalled,
+    .reload = reload,
+    .reload_users = reload_users,
+    .terminate = terminate,
+    .lose_keeper = lose_keeper,
+    .occupy_keeper = occupy_keeper,
 };

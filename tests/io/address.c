@@ -35,12 +35,16 @@ static void good_uris_come_back(void **state) {
         {"tcp://[::ffff:127.0.0.1]:1", NULL, false},
         {"unix:///run/patchbay.sock", NULL, true},
         {"unix:///a b%20c", NULL, true},
+        {"unix:///run/a?mode=0660&group=staff", "unix:///run/a", true},
+        {"unix-lines:///run/a?group=7", "unix-lines:///run/a", true},
         {"unix://" PATH_100 "/234567", NULL, true},
         {"tcp-lines://127.0.0.1:7411", NULL, true},
         {"tcp-lines://localhost:7411", "tcp-lines://127.0.0.1:7411", true},
         {"tcp-lines://[2001:DB8::1]:443", "tcp-lines://[2001:db8::1]:443", false},
         {"tcp-abcdefghijklmno://0.0.0.0:1", NULL, false},
         {"unix-lines:///run/patchbay.sock", NULL, true},
+        {"http://localhost:7412", "http://127.0.0.1:7412", true},
+        {"ws://[::]:80", NULL, false},
         {"unix-lines://" PATH_100 "/234567", NULL, true},
         {"unix:///tcp-lines://127.0.0.1:1", NULL, true},
     };
@@ -62,18 +66,23 @@ static void the_scheme_names_the_transport(void **state) {
     (void)state;
     static const struct {
         const char *uri, *transport;
+        bool secure;
     } CASES[] = {
-        {"tcp://127.0.0.1:1", ""},
-        {"unix:///a-lines://b", ""},
-        {"tcp-lines://127.0.0.1:1", "lines"},
-        {"unix-lines:///a", "lines"},
-        {"tcp-x://127.0.0.1:1", "x"},
-        {"unix-abcdefghijklmno:///a", "abcdefghijklmno"},
+        {"tls://127.0.0.1:1", "", true},       {"tls-lines://[::1]:1", "lines", true},
+        {"https://127.0.0.1:1", "http", true}, {"wss://127.0.0.1:1", "ws", true},
+        {"ws://127.0.0.1:1", "ws", false},     {"tcp://127.0.0.1:1", "", false},
+        {"unix:///a-lines://b", "", false},    {"tcp-lines://127.0.0.1:1", "lines", false},
+        {"unix-lines:///a", "lines", false},   {"tcp-x://127.0.0.1:1", "x", false},
+        {"http://127.0.0.1:1", "http", false}, {"unix-abcdefghijklmno:///a", "abcdefghijklmno", false},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         struct address address;
         assert_int_equal(address_parse(&address, CASES[i].uri), 0);
         assert_string_equal(address.transport, CASES[i].transport);
+        assert_int_equal(address.secure, CASES[i].secure);
+        char again[64];
+        address_format(&address, again, sizeof again);
+        assert_string_equal(again, CASES[i].uri);
     }
 }
 
@@ -116,12 +125,27 @@ static void bad_uris_are_refused(void **state) {
         "tcp://[localhost]:1",
         "tcp://[fe80::1%lo]:1",
         "tcp://[:::1]:1",
-        "http://127.0.0.1:1",
+        "https://127.0.0.1",
         "127.0.0.1:1",
         "unix:",
         "unix://",
         "unix:///",
         "unix:///run/",
+        "unix:///a?",
+        "unix:///a?b",
+        "unix:///a/?mode=0660",
+        "unix:///a?mode=",
+        "unix:///a?mode=066",
+        "unix:///a?mode=0680",
+        "unix:///a?mode=00660",
+        "unix:///a?mode=1660",
+        "unix:///a?mode=0060",
+        "unix:///a?mode=0660&mode=0660",
+        "unix:///a?mode=0660&",
+        "unix:///a?group=",
+        "unix:///a?group=a&group=a",
+        "unix:///a?group=012345678901234567890123456789012",
+        "tcp://127.0.0.1:1?mode=0660",
         "unix://run/patchbay.sock",
         "unix:/run/patchbay.sock",
         "tcp-://127.0.0.1:1",
@@ -153,6 +177,25 @@ static void bad_uris_are_refused(void **state) {
         struct address address;
         if (address_parse(&address, CASES[i]) != -EINVAL)
             fail_msg("%s", CASES[i]);
+    }
+}
+
+static void whose_a_file_is(void **state) {
+    (void)state;
+    static const struct {
+        const char *uri, *group;
+        mode_t mode;
+    } CASES[] = {
+        {"unix:///a", "", 0},
+        {"unix:///a?mode=0660&group=staff", "staff", 0660},
+        {"unix:///a?group=100&mode=666", "100", 0666},
+        {"unix:///a?mode=0600", "", 0600},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        struct address address;
+        assert_int_equal(address_parse(&address, CASES[i].uri), 0);
+        assert_int_equal(address.mode, CASES[i].mode);
+        assert_string_equal(address.group, CASES[i].group);
     }
 }
 
@@ -226,6 +269,7 @@ static void the_default_follows_the_environment(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(good_uris_come_back),
+        cmocka_unit_test(whose_a_file_is),
         cmocka_unit_test(the_scheme_names_the_transport),
         cmocka_unit_test(bad_uris_are_refused),
         cmocka_unit_test(format_cuts_to_its_capacity),

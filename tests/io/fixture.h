@@ -51,8 +51,11 @@ static inline struct fixture *fixture_open(uint64_t buffers) {
     fixture->budget.bytes_max = (buffers * footprint * 16 + 13) / 14;
     buffer_pool_init(&fixture->pool, &fixture->budget);
     const char *why = "";
-    struct io_options options = {
-        .pool = &fixture->pool, .buffers_lent = LENT, .backend = backend, .spin_ns = spin_ns};
+    struct io_options options = {.pool = &fixture->pool,
+                                 .buffers_lent = LENT,
+                                 .backend = backend,
+                                 .spin_ns = spin_ns,
+                                 .walled = spin_ns == 0}; // all is tried both ways
     if (io_open(&fixture->io, &options, &why) < 0)
         fail_msg("%s", why);
     return fixture;

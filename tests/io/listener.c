@@ -8,6 +8,7 @@
 #include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -284,6 +285,44 @@ static void anothers_socket_stays_at_close(void **state) {
     listener_close(&second);
 }
 
+struct dialer {
+    const struct address *address;
+    atomic_bool over;
+    int refused; // what the first connection that came to nobody got
+};
+
+static void *dial_on(void *context) {
+    struct dialer *dialer = context;
+    while (!dialer->refused && !atomic_load(&dialer->over)) {
+        int connection = listener_dial(dialer->address);
+        if (connection < 0)
+            dialer->refused = connection;
+        else
+            close(connection);
+    }
+    return NULL;
+}
+
+// One after another takes the path over from the one before, and whoever connects reaches one of them.
+static void who_takes_over_listens_already(void **state) {
+    struct place *place = *state;
+    struct dialer dialer = {.address = &place->address};
+    struct listener now, next;
+    pthread_t thread;
+    const char *why = "";
+    assert_int_equal(listener_open(&now, &place->address, true, &why), 0);
+    assert_int_equal(pthread_create(&thread, NULL, dial_on, &dialer), 0);
+    for (int round = 0; round < 5000; round++) {
+        assert_int_equal(listener_open(&next, &place->address, true, &why), 0);
+        listener_close(&now);
+        now = next;
+    }
+    atomic_store(&dialer.over, true);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    listener_close(&now);
+    assert_int_equal(dialer.refused, 0);
+}
+
 static void a_missing_directory_is_an_error(void **state) {
     (void)state;
     struct address address = parsed("unix:///tmp/patchbay-test-missing/none/s");
@@ -347,6 +386,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(another_file_stays, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_socket_of_another_type_stays, set_up, tear_down),
         cmocka_unit_test_setup_teardown(anothers_socket_stays_at_close, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(who_takes_over_listens_already, set_up, tear_down),
         cmocka_unit_test(a_missing_directory_is_an_error),
         cmocka_unit_test_setup_teardown(the_default_directory_is_made, set_up, tear_down),
         cmocka_unit_test_setup_teardown(anothers_default_directory_is_refused, set_up, tear_down),

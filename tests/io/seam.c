@@ -1,6 +1,7 @@
 // The seam on real sockets: what goes well.
 #include "tests/io/fixture.h"
 
+#include <netinet/in.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 
@@ -314,6 +315,70 @@ static void signals_are_events(void **state) {
     assert_true(is_quiet(fixture->io));
 }
 
+static void it_dials(void **state) {
+    struct fixture *fixture = *state;
+    static const char *const uris[] = {"tcp://127.0.0.1:0", "tcp://[::1]:0"};
+    for (size_t at = 0; at < sizeof uris / sizeof *uris; at++) {
+        struct listener listener = listen_on(uris[at]);
+        int pair[2];
+        pair[0] =
+            io_connect(fixture->io, (struct sockaddr *)&listener.address.storage, listener.address.bytes, 7);
+        assert_true(pair[0] >= 0);
+        struct io_event event = wait_event(fixture->io);
+        assert_true(event.kind == IO_CONNECTED && event.token == 7 && event.result == 0 && !event.more);
+        pair[1] = accept(listener.socket, NULL, NULL);
+        assert_true(pair[1] >= 0);
+        listener_close(&listener);
+        echo(fixture->io, pair);
+    }
+}
+
+static void who_isnt_there_isnt_dialled(void **state) {
+    struct fixture *fixture = *state;
+    struct listener listener = listen_on("tcp://127.0.0.1:0");
+    struct sockaddr_storage address = listener.address.storage;
+    socklen_t bytes = listener.address.bytes;
+    listener_close(&listener);
+    int dialled = io_connect(fixture->io, (struct sockaddr *)&address, bytes, 7);
+    assert_true(dialled >= 0);
+    struct io_event event = wait_event(fixture->io);
+    assert_true(event.kind == IO_CONNECTED && event.token == 7 && event.result == -ECONNREFUSED);
+    io_close_socket(fixture->io, dialled);
+}
+
+// Nobody answers: who asks is one too many for a listener that takes nobody in.
+static void dialling_is_given_up(void **state) {
+    struct fixture *fixture = *state;
+    enum { MANY = 8 };
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t bytes = sizeof address;
+    int listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), dialled[MANY], waiting = 0;
+    assert_int_equal(bind(listening, (struct sockaddr *)&address, bytes), 0);
+    assert_int_equal(listen(listening, 0), 0);
+    assert_int_equal(getsockname(listening, (struct sockaddr *)&address, &bytes), 0);
+    for (int at = 0; at < MANY; at++)
+        dialled[at] = io_connect(fixture->io, (struct sockaddr *)&address, bytes, (uint64_t)at);
+    bool done[MANY] = {false};
+    io_run(fixture->io, io_now(fixture->io) + SECOND_NS / 50);
+    for (struct io_event event; io_next(fixture->io, &event);)
+        done[event.token] = true;
+    for (int at = 0; at < MANY; at++) {
+        if (!done[at]) {
+            io_shutdown(fixture->io, dialled[at], SHUT_RDWR);
+            waiting++;
+        }
+    }
+    assert_true(waiting > 0);
+    for (; waiting > 0; waiting--) {
+        struct io_event event = wait_event(fixture->io);
+        assert_true(event.kind == IO_CONNECTED && event.result < 0 && !done[event.token]);
+        done[event.token] = true;
+    }
+    for (int at = 0; at < MANY; at++)
+        io_close_socket(fixture->io, dialled[at]);
+    close(listening);
+}
+
 // To the deadline, not earlier and not twice as long; io_uring submits and waits in one entry.
 static void the_deadline_is_kept(void **state) {
     struct fixture *fixture = *state;
@@ -381,6 +446,9 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup_teardown(one_accept_takes_a_hundred, set_up, tear_down),
         cmocka_unit_test(two_shards_wake_each_other),
         cmocka_unit_test_setup_teardown(signals_are_events, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(it_dials, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(who_isnt_there_isnt_dialled, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(dialling_is_given_up, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_deadline_is_kept, set_up, tear_down),
         cmocka_unit_test_setup_teardown(short_waits_and_a_long_one, set_up, tear_down),
     };

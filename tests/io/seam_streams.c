@@ -180,6 +180,25 @@ static void who_has_gone(void **state) {
     }
 }
 
+static void a_peer_comes_from_somewhere(void **state) {
+    struct io *io = *state;
+    struct io_origin origin;
+    int pair[2];
+    unix_pair(pair);
+    io_peer_origin(io, pair[0], &origin);
+    assert_true(origin.is_user);
+    assert_int_equal(origin.user, geteuid());
+    close(pair[0]);
+    close(pair[1]);
+    tcp_pair(pair);
+    io_peer_origin(io, pair[0], &origin);
+    static const uint8_t loopback[16] = {127, 0, 0, 1};
+    assert_false(origin.is_user);
+    assert_memory_equal(origin.address, loopback, sizeof loopback);
+    close(pair[0]);
+    close(pair[1]);
+}
+
 static int option_of(int socket, int level, int name) {
     int value = 0;
     socklen_t bytes = sizeof value;
@@ -365,6 +384,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup_teardown(descriptors_among_the_bytes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(urgent_data_among_the_bytes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_end_right_behind_the_bytes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_peer_comes_from_somewhere, set_up, tear_down),
         cmocka_unit_test_setup_teardown(who_has_gone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(who_goes_after_the_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_watch_is_ended, set_up, tear_down),

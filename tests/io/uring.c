@@ -1,7 +1,8 @@
-// io/uring.c where its queues are full, and on a kernel that gives receives up sooner.
+// io/uring.c where its queues are full, behind its wall, and on kernels that give receives up sooner or know no walls.
 #include "tests/io/fixture.h"
 
 #include <liburing.h>
+#include <sys/eventfd.h>
 
 int __real_io_uring_queue_init_params(unsigned entries, struct io_uring *ring, struct io_uring_params *p);
 int __wrap_io_uring_queue_init_params(unsigned entries, struct io_uring *ring, struct io_uring_params *p);
@@ -10,6 +11,10 @@ int __real_io_uring_enter2(unsigned ring, unsigned submitted, unsigned awaited, 
 int __wrap_io_uring_enter2(unsigned ring, unsigned submitted, unsigned awaited, unsigned flags, sigset_t *arg,
                            size_t bytes);
 
+int __real_io_uring_register(unsigned ring, unsigned operation, const void *argument, unsigned count);
+int __wrap_io_uring_register(unsigned ring, unsigned operation, const void *argument, unsigned count);
+
+static bool knows_no_walls;
 static struct io_uring *opened; // last
 static bool gives_up;
 static int given_up;
@@ -34,6 +39,12 @@ int __wrap_io_uring_enter2(unsigned ring, unsigned submitted, unsigned awaited, 
         given_up += cqe->res == -ENOBUFS;
     }
     return result;
+}
+
+int __wrap_io_uring_register(unsigned ring, unsigned operation, const void *argument, unsigned count) {
+    if (knows_no_walls && operation == IORING_REGISTER_RESTRICTIONS)
+        return -EINVAL;
+    return __real_io_uring_register(ring, operation, argument, count);
 }
 
 // More operations than the submission queue holds, and more completions than the completion queue does.
@@ -104,11 +115,56 @@ static void a_receive_that_finds_no_second_buffer_is_multishot_too(void **state)
     assert_true(given_up > 0);
 }
 
+// What an operation that the hub doesn't use ends with, on its own ring.
+static int try_nothing(void) {
+    struct io_uring_cqe *completion;
+    struct io_uring_sqe *sqe = io_uring_get_sqe(opened);
+    io_uring_prep_nop(sqe);
+    sqe->user_data = 77;
+    assert_int_equal(io_uring_submit_and_wait(opened, 1), 1);
+    assert_int_equal(io_uring_peek_cqe(opened, &completion), 0);
+    assert_true(completion->user_data == 77);
+    int result = completion->res;
+    io_uring_cqe_seen(opened, completion);
+    return result;
+}
+
+static void behind_the_wall_there_is_only_what_the_hub_uses(void **state) {
+    struct fixture *fixture = *state;
+    int pair[2], more = eventfd(0, EFD_CLOEXEC);
+    assert_true(io_walled(fixture->io));
+    assert_int_equal(try_nothing(), -EACCES);
+    assert_int_equal(io_uring_register_eventfd(opened, more), -EACCES);
+    io_run(fixture->io, 0);  // sees that these completions have gone
+    io_lend(fixture->io, 1); // lists the buffers anew
+    unix_pair(pair);
+    io_receive(fixture->io, pair[0], 1, true);
+    assert_int_equal(write(pair[1], "x", 1), 1);
+    struct io_event event = wait_event(fixture->io);
+    assert_int_equal(event.result, 1);
+    buffer_drop(event.buffer);
+    close(pair[0]);
+    close(pair[1]);
+    close(more);
+}
+
+static void a_kernel_without_walls_is_said_to_be_one(void **state) {
+    (void)state;
+    knows_no_walls = true;
+    struct fixture *fixture = fixture_open(100);
+    knows_no_walls = false;
+    assert_false(io_walled(fixture->io));
+    assert_int_equal(try_nothing(), 0);
+    fixture_close(fixture);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(nothing_is_lost_when_the_queues_are_full, set_up, tear_down),
         cmocka_unit_test_setup_teardown(signals_survive_an_overflow, set_up, tear_down),
         cmocka_unit_test_setup_teardown(handlers_that_fill_the_queue_wait_too, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(behind_the_wall_there_is_only_what_the_hub_uses, set_up, tear_down),
+        cmocka_unit_test(a_kernel_without_walls_is_said_to_be_one),
         cmocka_unit_test(a_receive_that_finds_no_second_buffer_is_multishot_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

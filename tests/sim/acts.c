@@ -1,4 +1,5 @@
 #include "tests/sim/acts.h"
+#include "tests/sim/acts_web.h"
 
 #include <string.h>
 
@@ -48,6 +49,9 @@ static void hub_methods(struct scene *scene) {
     party_ask(source, "any", 0, "\"targetAgent\":\"nobody\"");
     party_ask(source, "any", 0, "\"targetAgent\":7");
     scene_settle(scene);
+    party_ask(source, "hub/attach", 0, "\"agent\":\"agent\"");
+    party_ask(source, "nothing", 300, "\"tool\":\"t\"");
+    scene_settle(scene);
     party_register(agent, "agent", offer);
     party_register(agent, "agent.2", ",\"capabilities\":[\"q\"]");
     party_register(source, "agent", "");
@@ -55,6 +59,7 @@ static void hub_methods(struct scene *scene) {
     scene_settle(scene);
     party_ask(agent, "agent/unregister", 0, "\"agentId\":\"agent.2\"");
     party_ask(source, "agent/unregister", 0, "\"agentId\":\"agent\"");
+    party_ask(source, "hub/attach", 0, "\"agent\":\"agent.2\"");
     party_ask(agent, "shutdown", 0, "%s", "");
     scene_settle(scene);
     party_tell(agent, "exit", 0, "%s", "");
@@ -283,6 +288,8 @@ const struct act acts[] = {
     {"hub methods", hub_methods, 0, 0, NULL},
     {"more methods", more_methods, 0, 0, NULL},
     {"lines", lines, 0, 0, NULL},
+    {"callers", acts_callers, 0, 0, NULL},
+    {"listeners", acts_listeners, 200, 3000, NULL},
     {"endings", endings, 0, 0, NULL},
     {"slow reader", slow_reader, 200, 3000, NULL},
     {"slow subscriber", slow_subscriber, 200, 3000, NULL},
@@ -290,5 +297,7 @@ const struct act acts[] = {
     {"nonsense", nonsense, 0, 0, NULL},
     {"drain", drain, 0, 0, NULL},
     {"audit", audit, 0, 0, "journal"},
+    {"streams", acts_streams, 0, 0, NULL},
+    {"slow streams", acts_streams, 200, 3000, NULL},
 };
 const unsigned acts_count = sizeof acts / sizeof *acts;

@@ -85,7 +85,7 @@ static void put_call(struct run *run, struct record *record, struct parts *parts
 }
 
 // Who had read, by now, that it can be reached in this way.
-static int expected(const struct run *run, const struct record *record) {
+int compose_expected(const struct run *run, const struct record *record) {
     for (unsigned index = 0; index < run->guest_count; index++) {
         const struct guest *guest = run->guests[index];
         bool meant = record->to == TO_NAME ? guest->name == record->name
@@ -116,6 +116,8 @@ const struct flaw *compose_flaw(struct run *run, const struct guest *guest, unsi
     bool none = flaw->place == FLAW_NO_OUTCOME, whole = none || flaw->place == FLAW_OUTCOME || flaw->voids;
     if (none && !run->profile.clean)
         return NULL; // the request may end otherwise before that comes
+    if (guest->socket.on && strstr(flaw->data, "UTF-8"))
+        return NULL; // is not for its body to say (sockets.c)
     if (whole && flaw->strict && !run->profile.strict)
         return NULL; // lazily it goes its way, but the oracle couldn't read it
     if (flaw->voids && gathering->open &&
@@ -135,7 +137,7 @@ struct record *compose_call(struct run *run, struct guest *guest, const struct c
     record->to = call->to;
     record->name = call->name;
     record->lane = random_chance(run->random, 850) || call->to == TO_HUB || call->plain;
-    record->expect = expected(run, record);
+    record->expect = compose_expected(run, record);
     record->unroutable = call->unroutable                           ? call->unroutable
                          : call->to == TO_NAME && !call->targetless ? -32010
                                                                     : -32601;
@@ -348,6 +350,14 @@ void compose_junk(struct run *run, struct guest *guest, bool framing) {
         liners_junk(run, guest, framing);
         return;
     }
+    if (guest->caller.on && framing) {
+        callers_junk(run, guest);
+        return;
+    }
+    if (guest->socket.on && (framing || which == 6)) {
+        sockets_junk(run, guest);
+        return;
+    }
     if (framing) {
         struct due due = blocks[which].due;
         due.last = true;
@@ -360,8 +370,13 @@ void compose_junk(struct run *run, struct guest *guest, bool framing) {
     size_t bytes = strlen(bodies[which].text);
     int count = snprintf(text, sizeof text, "Content-Length: %zu\r\n\r\n", bytes);
     dues_add(&guest->dues, bodies[which].due);
-    if (guest->lines) {
-        liners_put(run, guest, bodies[which].text, bytes);
+    if (guest->caller.on) {
+        callers_put(run, guest, (struct bit){0}, bodies[which].text, bytes);
+        guest->caller.due[guest->caller.count - 1].first = run->record_count;
+        return;
+    }
+    if (guest->lines || guest->socket.on) {
+        (guest->lines ? liners_put : sockets_put)(run, guest, bodies[which].text, bytes);
         return;
     }
     queue_bytes_add(&guest->out, text, (size_t)count);

@@ -143,7 +143,8 @@ void events_change_wish(struct run *run, struct guest *guest) {
     // Past twice the bound of its own queue a request is refused, and a notification isn't.
     bool fits = !run->profile.flood && run->world.limits.queue_bytes_max > 1000 * 1000;
     bool want = random_chance(run->random, 650), ask = random_chance(run->random, 700) && fits;
-    if (hearing->due_count == WISHES_MAX || guest->leaving || guest->gathering.is_void)
+    if (hearing->due_count == WISHES_MAX || guest->leaving || guest->gathering.is_void ||
+        trials_open(run, guest))
         return;
     char extra[128] = "\"events\":[";
     size_t count = strlen(extra);
@@ -168,6 +169,28 @@ void events_change_wish(struct run *run, struct guest *guest) {
     guest->gathering.stateful = guest->gathering.open;
     note_wish(hearing, &wish, ask ? record_tag(run, record) : NOBODY);
     revise(run, guest);
+}
+
+size_t events_query(struct run *run, struct guest *guest, char *out, size_t capacity) {
+    struct hearing *hearing = &guest->hearing;
+    size_t count = 0;
+    for (unsigned left = 1 + random_below(run->random, 3), first = left; left > 0; left--) {
+        unsigned pattern = random_below(run->random, PATTERNS_ASKED);
+        change(&hearing->wish, pattern, true);
+        hearing->until[pattern] = RECORDS_MAX;
+        bool escaped = random_chance(run->random, 200);
+        const char *text = patterns[pattern];
+        count += escaped ? (size_t)snprintf(out + count, capacity - count, "%cpattern=%%%02x%s",
+                                            left == first ? '?' : '&', text[0], text + 1)
+                         : (size_t)snprintf(out + count, capacity - count, "%cpattern=%s",
+                                            left == first ? '?' : '&', text);
+    }
+    hearing->ever = hearing->always = bits_of(&hearing->wish);
+    return count;
+}
+
+void events_streaming(struct guest *guest) {
+    guest->hearing.sure = bits_of(&guest->hearing.wish);
 }
 
 // --- Events arrive

@@ -46,6 +46,7 @@ static struct {
     bool awake;  // listeners read
     bool sure;   // no fault of this run loses events untold
     bool faulty; // faults may end the publisher
+    bool choked; // the bound of memory sank below what was in use: who needs more is closed
     bool waits;  // for the answer to a ping
     uint64_t since_ns;
 } flood;
@@ -157,6 +158,8 @@ static bool reload(struct run *run) {
         random_chance(run->random, 300) ? LARGE_BYTES : least + random_below(run->random, MEBIBYTE);
     if (random_chance(run->random, 500))
         limits.queue_bytes_max = 1000 + random_below(run->random, 1000000);
+    // Where more is in use than may be from now on, nothing is left for what comes until some of it has gone.
+    flood.choked |= atomic_load(&run->world.hub->budget.bytes) > limits.memory_bytes_max / 8 * 7;
     world_reload(&run->world, &limits);
     if (flood.pings > PINGS_MAX / 2)
         flood.pings = PINGS_MAX / 2;
@@ -239,7 +242,7 @@ void flood_rest(const struct run *run) {
     if (flood.waits)
         kernel_fail("a ping is never answered");
     const struct cable *publisher = flood.publisher.cable;
-    if (!publisher && !flood.faulty && !run->profile.drain_early)
+    if (!publisher && !flood.faulty && !flood.choked && !run->profile.drain_early)
         kernel_fail("the publisher was closed, which reads");
     bool all_read = publisher && cable_unread(publisher) == 0 && flood.awake;
     for (unsigned index = 0; index < flood.listener_count; index++) {

@@ -29,7 +29,7 @@ static const struct form {
 void forms_compose(struct run *run, struct guest *guest) {
     const struct form *form = &forms[random_below(run->random, sizeof forms / sizeof *forms)];
     bool ask = !form->notifies && random_chance(run->random, 500);
-    if (form->lazily && run->profile.strict)
+    if ((form->lazily && run->profile.strict) || (form->code && guest->attaches))
         return;
     struct call call = {.kind = ask ? RECORD_ASK : RECORD_TELL,
                         .to = form->code ? TO_NOBODY : TO_HUB,
@@ -65,6 +65,7 @@ void forms_name(struct run *run, struct guest *guest) {
     if (!record)
         return;
     record->result = (struct hub_result){"registered", take ? "true" : "false"};
+    record->trial = take; // behind one of trials.c that waits, it waits, too
     record->absent = !take && !guest->more;
     guest->gathering.stateful = guest->gathering.open;
     guest->more = take;

@@ -21,7 +21,13 @@ void queue_bytes_add(struct queue_bytes *queue, const void *bytes, size_t count)
 
 struct guest *guest_arrive(struct run *run, int name) {
     bool lines = random_chance(run->random, run->profile.lines);
-    struct cable *cable = run->guest_count < GUESTS_MAX ? liners_dial(run, lines) : NULL;
+    bool caller = !lines && name == NOBODY && random_chance(run->random, run->profile.callers);
+    bool subscriber =
+        !lines && !caller && name == NOBODY && random_chance(run->random, run->profile.subscribers);
+    bool socket = !lines && !caller && !subscriber && random_chance(run->random, run->profile.sockets);
+    struct cable *cable = run->guest_count == GUESTS_MAX   ? NULL
+                          : socket || caller || subscriber ? world_dial_http(&run->world)
+                                                           : liners_dial(run, lines);
     if (!cable)
         return NULL;
     struct guest *guest = calloc(1, sizeof *guest);
@@ -30,7 +36,13 @@ struct guest *guest_arrive(struct run *run, int name) {
     guest->index = (int)run->guest_count;
     guest->cable = cable;
     guest->lines = lines;
+    guest->socket.on = socket;
     totals.liners += lines;
+    guest->caller.on = caller;
+    guest->subscriber.on = subscriber;
+    totals.subscribers += subscriber;
+    totals.sockets += socket;
+    totals.callers += caller;
     guest->name = name;
     guest->arrived = witness_now(run);
     guest->plan = 4 + random_below(run->random, 24);
@@ -41,12 +53,17 @@ struct guest *guest_arrive(struct run *run, int name) {
         guest->methods = random_below(run->random, 1 << METHODS_MAX);
         guest->logs = run->world.hub->settings.journal && random_chance(run->random, 400);
     }
+    attaching_begin(run, guest);
     pace_choose(run, guest);
     patience_begin(run, guest);
     run->guests[run->guest_count++] = guest;
+    if (socket)
+        sockets_begin(run, guest);
+    if (subscriber)
+        subscribers_begin(run, guest);
     if (name != NOBODY)
         compose_register(run, guest);
-    if (random_chance(run->random, 500))
+    if (!caller && !subscriber && random_chance(run->random, 500))
         events_change_wish(run, guest);
     return guest;
 }
@@ -65,18 +82,30 @@ void guest_leave(const struct run *run, struct guest *guest) {
 
 // --- Reading
 
+static enum naive_result read_frame(struct run *run, struct guest *guest, struct naive_frame *frame,
+                                    const uint8_t *bytes, size_t count) {
+    if (guest->subscriber.on)
+        return subscribers_read(run, guest, frame, bytes, count);
+    if (guest->caller.on)
+        return callers_read(run, guest, frame, bytes, count);
+    if (guest->socket.on)
+        return sockets_read(run, guest, frame, bytes, count);
+    return guest->lines ? naive_line(frame, bytes, count) : naive_frame(frame, bytes, count);
+}
+
 static void read_frames(struct run *run, struct guest *guest) {
     struct naive_frame frame;
     while (guest->in.at < guest->in.count) {
         const uint8_t *bytes = guest->in.bytes + guest->in.at;
         size_t count = guest->in.count - guest->in.at;
-        enum naive_result result =
-            guest->lines ? naive_line(&frame, bytes, count) : naive_frame(&frame, bytes, count);
+        enum naive_result result = read_frame(run, guest, &frame, bytes, count);
         if (result == NAIVE_PARTIAL)
             return;
         if (result == NAIVE_BAD)
             oracle_fail(run, NOBODY, NULL, "the hub sent what is no frame, or no line");
         guest->in.at += frame.bytes;
+        if (!frame.body.bytes)
+            continue;
         if (!oracle_frame(run, guest, &frame))
             continue;
         struct duty *duty = &guest->duties[guest->duty_count - 1];
@@ -206,6 +235,10 @@ static void regret(struct run *run, struct guest *guest) {
 static void call_somebody(struct run *run, struct guest *guest) {
     bool ask = random_chance(run->random, 700);
     uint32_t dice = random_below(run->random, 100);
+    if (guest->attaches) {
+        attaching_compose(run, guest, ask, choose_name(run));
+        return;
+    }
     if (random_chance(run->random, 250)) {
         events_compose(run, guest, random_chance(run->random, 400));
         return;
@@ -214,7 +247,7 @@ static void call_somebody(struct run *run, struct guest *guest) {
         hugai_compose(run, guest, ask, choose_name(run));
         return;
     }
-    if (random_chance(run->random, 40)) {
+    if (!guest->caller.on && random_chance(run->random, 40)) {
         trials_compose(run, guest, choose_name(run));
         return;
     }
@@ -261,7 +294,14 @@ static bool half_close(struct run *run, struct guest *guest) {
 static void move_out(struct run *run, struct guest *guest) {
     int name = guest->name;
     uint32_t dice = random_below(run->random, 10);
-    if (dice < 3) {
+    if (guest->caller.on) { // the end of its stream would be its leaving
+        compose_ask(run, guest, TO_NAME, choose_name(run));
+        dice = 5 + dice / 2;
+    }
+    if (guest->socket.on && dice < 4) {
+        compose_ask(run, guest, TO_NAME, choose_name(run));
+        sockets_close(run, guest);
+    } else if (dice < 3) {
         compose_ask(run, guest, TO_NAME, choose_name(run)); // something is under way when it goes
         guest->shutting = guest->leaving = true;
         guest->plan = 0;
@@ -307,9 +347,9 @@ static void send_batch(struct run *run, struct guest *guest) {
             answer_one(run, guest);
         else if (dice < 45)
             forms_compose(run, guest);
-        else if (dice < 50)
+        else if (dice < 50 && !guest->caller.on)
             forms_name(run, guest);
-        else if (dice < 55)
+        else if (dice < 55 && !guest->caller.on)
             events_change_wish(run, guest);
         else if (dice < 60 && !run->profile.clean)
             cancel_something(run, guest);
@@ -320,9 +360,14 @@ static void send_batch(struct run *run, struct guest *guest) {
 }
 
 static bool do_one(struct run *run, struct guest *guest) {
+    if (guest->subscriber.on && guest->subscriber.open && run->profile.leavers &&
+        random_chance(run->random, 2)) {
+        guest_leave(run, guest);
+        return true;
+    }
     if (!guest->plan || guest->doomed || guest->shut || guest->ended_by_hub)
         return false;
-    if (guest->out.count - guest->out.at > 200000)
+    if (guest->out.count - guest->out.at > 200000 || callers_full(guest))
         return false;
     // Most begin when the agents are there.
     if (!run->settled && random_chance(run->random, 980))
@@ -335,6 +380,8 @@ static bool do_one(struct run *run, struct guest *guest) {
         compose_ping(run, guest);
     else if (dice >= 90)
         send_batch(run, guest);
+    else if (dice >= 84 && guest->caller.on)
+        callers_compose(run, guest);
     else if (dice >= 84)
         events_change_wish(run, guest);
     else if (dice < 14 && run->profile.rude)
@@ -345,7 +392,7 @@ static bool do_one(struct run *run, struct guest *guest) {
         cancel_something(run, guest);
     else if (dice < 30)
         forms_compose(run, guest);
-    else if (dice < 34)
+    else if (dice < 34 && !guest->caller.on)
         forms_name(run, guest);
     else
         call_somebody(run, guest);
@@ -355,6 +402,7 @@ static bool do_one(struct run *run, struct guest *guest) {
 bool guest_act(struct run *run, struct guest *guest) {
     if (guest->gone)
         return false;
+    run->idles = sockets_idle(guest) || subscribers_idle(guest);
     if (half_close(run, guest) || patience_goes(run, guest))
         return true;
     switch (random_below(run->random, 4)) {

@@ -2,6 +2,7 @@
 // cancels, wakes and signals. Which piece is next is chosen by chance; a piece that could be done may also
 // have to wait.
 #include "tests/sim/kernel.h"
+#include "tests/sim/programs.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WINDOW_BYTES = 256 * 1024 };
+enum { WINDOW_BYTES = 256 * 1024, PROGRAMS_A_STEP = 16 };
 
 void kernel_fail(const char *format, ...) {
     va_list arguments;
@@ -58,6 +59,7 @@ static void close_listener(struct socket_entry *entry) {
 }
 
 void kernel_destroy(struct kernel *kernel) {
+    programs_forget(kernel);
     for (int number = 0; number < SOCKETS_MAX; number++) {
         if (kernel->sockets[number].listener)
             close_listener(&kernel->sockets[number]);
@@ -88,6 +90,7 @@ void kernel_advance(struct kernel *kernel, uint64_t to_ns) {
         kernel->now_ns = to_ns;
     for (uint32_t index = 0; index < kernel->cable_count; index++)
         cable_probe(kernel->cables[index]);
+    programs_pass(kernel);
     kernel_trace(kernel, kernel->now_ns);
 }
 
@@ -132,7 +135,8 @@ static int lowest_free(const struct kernel *kernel) {
 int kernel_number(struct kernel *kernel, struct cable *cable) {
     int number = lowest_free(kernel);
     kernel->sockets[number].cable = cable;
-    cable->local = number % 2;
+    if (!cable->placed)
+        cable->local = number % 2;
     cable->heard_ns = kernel->now_ns;
     return number;
 }
@@ -143,6 +147,10 @@ int kernel_listen(struct kernel *kernel) {
     if (!kernel->sockets[number].listener)
         abort();
     return number;
+}
+
+void kernel_secure(struct kernel *kernel, int listener) {
+    kernel_socket(kernel, listener)->listener->secure = true;
 }
 
 uint32_t kernel_sockets(const struct kernel *kernel) {
@@ -324,6 +332,36 @@ static void do_watch(struct kernel *kernel, struct cable *cable) {
     }
 }
 
+// --- Connects
+
+void kernel_answer(struct kernel *kernel, sim_answers *answers, void *context) {
+    kernel->answers = answers;
+    kernel->answers_context = context;
+}
+
+static bool can_connect(const struct cable *cable) {
+    return cable->connect.armed && (!cable->silent || cable->given_up);
+}
+
+// Whoever takes it holds its other end from then on.
+static void do_connect(struct kernel *kernel, struct cable *cable) {
+    struct operation *operation = &cable->connect;
+    if (cable->given_up) {
+        end(operation, IO_CONNECTED, -ECONNRESET, NULL, false);
+        return;
+    }
+    if (refused(kernel, operation, IO_CONNECTED))
+        return;
+    cable->peer_shut = cable->peer_closed = false;
+    enum sim_answer answer =
+        kernel->answers ? kernel->answers(kernel->answers_context, cable->port, cable) : SIM_REFUSES;
+    cable->peer_shut = cable->peer_closed = answer != SIM_ANSWERS;
+    cable->silent = answer == SIM_SILENT;
+    cable->heard_ns = kernel->now_ns;
+    if (answer != SIM_SILENT)
+        end(operation, IO_CONNECTED, answer == SIM_ANSWERS ? 0 : -ECONNREFUSED, NULL, false);
+}
+
 // --- Accepts, wakes, signals
 
 static bool can_accept(const struct listener_socket *listener) {
@@ -367,7 +405,16 @@ static void do_wake(struct kernel *kernel, struct io *io) {
 
 // --- One piece of work
 
-enum work_kind { WORK_RECEIVE, WORK_SEND, WORK_WATCH, WORK_ACCEPT, WORK_WAKE, WORK_FILE };
+enum work_kind {
+    WORK_RECEIVE,
+    WORK_SEND,
+    WORK_WATCH,
+    WORK_CONNECT,
+    WORK_ACCEPT,
+    WORK_WAKE,
+    WORK_FILE,
+    WORK_PROGRAM
+};
 
 struct work {
     enum work_kind kind;
@@ -384,6 +431,8 @@ static uint32_t find_work(struct kernel *kernel, struct work *works) {
             works[count++] = (struct work){WORK_SEND, cable};
         if (can_watch(cable))
             works[count++] = (struct work){WORK_WATCH, cable};
+        if (can_connect(cable))
+            works[count++] = (struct work){WORK_CONNECT, cable};
     }
     for (int number = 0; number < SOCKETS_MAX && number < 4; number++)
         if (kernel->sockets[number].listener && can_accept(kernel->sockets[number].listener))
@@ -394,11 +443,15 @@ static uint32_t find_work(struct kernel *kernel, struct work *works) {
     for (uint32_t index = 0; index < kernel->disk.file_count; index++)
         if (disk_can_go_on(kernel, &kernel->disk.files[index]))
             works[count++] = (struct work){WORK_FILE, &kernel->disk.files[index]};
+    uint32_t most = count + PROGRAMS_A_STEP;
+    for (struct program *program = programs_first(kernel); program && count < most; program = program->next)
+        if (program_can_go_on(kernel, program))
+            works[count++] = (struct work){WORK_PROGRAM, program};
     return count;
 }
 
 bool kernel_step(struct kernel *kernel) {
-    struct work works[3 * CABLES_MAX + 16 + FILES_MAX];
+    struct work works[4 * CABLES_MAX + 16 + FILES_MAX + PROGRAMS_A_STEP];
     uint32_t count = find_work(kernel, works);
     if (!count)
         return false;
@@ -417,6 +470,9 @@ bool kernel_step(struct kernel *kernel) {
     case WORK_WATCH:
         do_watch(kernel, work->object);
         break;
+    case WORK_CONNECT:
+        do_connect(kernel, work->object);
+        break;
     case WORK_ACCEPT:
         do_accept(kernel, work->object);
         break;
@@ -425,6 +481,9 @@ bool kernel_step(struct kernel *kernel) {
         break;
     case WORK_FILE:
         disk_go_on(kernel, work->object);
+        break;
+    case WORK_PROGRAM:
+        program_go_on(kernel, work->object);
         break;
     }
     return true;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tests/sim/sim_io.h"
+#include "tests/sim/toy.h"
 
 enum { SOCKETS_MAX = 256, CABLES_MAX = 512, NOTES_MAX = 1024, IOS_MAX = 8, SIGNALS_MAX = 8, FILES_MAX = 16 };
 
@@ -39,27 +40,44 @@ struct operation {
     size_t sent;
 };
 
+// A peer's end of a connection that is secure.
+struct toy_end {
+    struct toy_way in;
+    uint8_t out; // the sequence
+    bool greeted, shaken, ended, hub_ended, alerted;
+    bool keeps_end; // goes without having said so
+    struct queue plain;
+};
+
 struct cable {
     struct kernel *kernel;
+    struct toy_end *toy; // NULL: plain
     struct queue to_hub, to_peer;
-    struct operation receive, send, watch;
+    struct operation receive, send, watch, connect;
+    uint16_t port;                // of the connect
+    bool silent, given_up;        // of the connect: nobody answers; the hub has shut it down
     bool watch_told, watch_tires; // of the watch: that the peer has gone; it ends early
     bool local;                   // a Unix socket
+    bool placed;                  // it has been said whether it is
+    uint32_t user;                // of a Unix socket: who connected
+    uint32_t address;             // else where from
     uint64_t probe_ns;            // when the kernel asks next whether the peer is there; 0: never
     uint64_t orphan_until_ns;     // so long the kernel of a peer that has closed still answers for it
     bool hub_closed;              // or never accepted it
     bool hub_shut_read, hub_shut_write;
     bool peer_shut, peer_closed;
     bool reset;
-    uint32_t taken; // bytes that the peer has read
-    uint32_t shown; // of them, those of which the hub's kernel knows
-    uint64_t heard_ns,
-        taken_ns;       // when the hub last received something, or accepted it; when a send began or ended
+    uint32_t taken;     // bytes that the peer has read
+    uint32_t shown;     // of them, those of which the hub's kernel knows
+    uint64_t heard_ns;  // when the hub last received something, or accepted it
+    uint64_t taken_ns;  // when a send began or ended
+    uint64_t shown_ns;  // when the kernel last came to know, while a send lasted, that the peer has read
     uint64_t closed_ns; // when the hub closed it
 };
 
 struct listener_socket {
     bool shut;
+    bool secure;
     struct operation accept;
     struct cable *backlog[CABLES_MAX];
     uint32_t backlog_count;
@@ -82,6 +100,9 @@ struct disk {
     bool refuses, held;
 };
 
+struct keeping_sim;
+struct program;
+
 // What a number means to the hub.
 struct socket_entry {
     struct cable *cable;
@@ -98,6 +119,9 @@ struct kernel {
     struct cable *cables[CABLES_MAX];
     uint32_t cable_count;
     struct disk disk;
+    struct keeping_sim *keeping; // NULL: there is no keeper
+    sim_answers *answers;        // where the hub connects to; NULL: nobody is there
+    void *answers_context;
     struct io *ios[IOS_MAX];
     uint32_t io_count;
     int signals[SIGNALS_MAX];
@@ -115,6 +139,7 @@ enum note_kind {
     NOTE_SEND,
     NOTE_CANCEL,
     NOTE_WATCH,
+    NOTE_CONNECT,
     NOTE_UNWATCH,
     NOTE_CLOSE,
     NOTE_WAKE,
@@ -159,6 +184,10 @@ void listener_refuse_all(struct listener_socket *listener);
 void cable_probe(struct cable *cable);
 // How much more of what is sent the kernels have room for.
 size_t cable_room(const struct cable *cable);
+// A pipe of a program's, or to its keeper, whose other end has this number.
+struct cable *cable_of_program(struct kernel *kernel, int *number);
+// A connection that the hub is about to open: the other end is nobody's yet.
+struct cable *cable_of_hub(struct kernel *kernel, int *number);
 // Frees a cable that neither side holds.
 void cable_settle(struct cable *cable);
 
@@ -176,6 +205,14 @@ bool disk_can_go_on(const struct kernel *kernel, const struct disk_file *file);
 void disk_go_on(struct kernel *kernel, struct disk_file *file);
 // Forgets all files, which nobody may have open.
 void disk_forget(struct kernel *kernel);
+
+// Whether a program does something by itself; does it. When the next one is killed; kills those that are due.
+bool program_can_go_on(const struct kernel *kernel, const struct program *program);
+void program_go_on(struct kernel *kernel, struct program *program);
+uint64_t programs_next_ns(const struct kernel *kernel);
+void programs_pass(struct kernel *kernel);
+// Forgets the keeper, with whom all programs have ended.
+void programs_forget(struct kernel *kernel);
 
 // Hands an event to an io.
 void io_event(struct io *io, const struct io_event *event);

@@ -99,10 +99,14 @@ void liners_end(struct run *run, struct guest *guest) {
         out->count--;
 }
 
+bool liners_open(const struct guest *guest) {
+    const struct queue_bytes *out = &guest->out;
+    return guest->lines && out->at && out->bytes[out->at - 1] != '\n';
+}
+
 // If that was an answer, it is a broken one.
 void liners_left(const struct run *run, struct guest *guest) {
-    const struct queue_bytes *out = &guest->out;
-    if (!guest->lines || guest->torn || !out->at || out->bytes[out->at - 1] == '\n')
+    if (guest->torn || !liners_open(guest))
         return;
     guest->torn = true;
     for (unsigned tag = 0; tag < run->record_count; tag++) {

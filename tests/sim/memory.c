@@ -28,17 +28,23 @@
 struct head {
     alignas(16) size_t bytes; // of the block
     size_t before;            // from where the allocator's begins
+    struct sim_account *account;
 };
 
-static size_t held, peak, taken;
+static size_t held, taken;
+static struct sim_account nobody, *used = &nobody;
+
+void sim_memory_use(struct sim_account *account) {
+    used = account ? account : &nobody;
+}
 
 size_t sim_memory_held(void) {
     return held;
 }
 
-size_t sim_memory_peak(void) {
-    size_t most = peak;
-    peak = held;
+size_t sim_memory_peak_of(struct sim_account *account) {
+    size_t most = account->peak;
+    account->peak = account->held;
     return most;
 }
 
@@ -50,14 +56,19 @@ static struct head *head_of(const void *memory) {
     return (struct head *)(uintptr_t)memory - 1;
 }
 
-static void *count(char *begin, size_t before, size_t bytes) {
+static void *count_for(struct sim_account *account, char *begin, size_t before, size_t bytes) {
     if (!begin)
         return NULL;
-    *head_of(begin + before) = (struct head){bytes, before};
+    *head_of(begin + before) = (struct head){bytes, before, account};
     held += bytes;
     taken += bytes;
-    peak = held > peak ? held : peak;
+    account->held += bytes;
+    account->peak = account->held > account->peak ? account->held : account->peak;
     return begin + before;
+}
+
+static void *count(char *begin, size_t before, size_t bytes) {
+    return count_for(used, begin, before, bytes);
 }
 
 void *memory_take(size_t bytes);
@@ -84,9 +95,11 @@ void *memory_take_aligned(size_t alignment, size_t bytes) {
 void *memory_resize(void *memory, size_t bytes);
 void *memory_resize(void *memory, size_t bytes) {
     size_t before = memory ? head_of(memory)->bytes : 0;
+    struct sim_account *account = memory ? head_of(memory)->account : used;
     void *resized = plain_resize(memory ? head_of(memory) : NULL, sizeof(struct head) + bytes);
     held -= resized ? before : 0;
-    return count(resized, sizeof(struct head), bytes);
+    account->held -= resized ? before : 0;
+    return count_for(account, resized, sizeof(struct head), bytes);
 }
 
 void memory_give(void *memory);
@@ -94,6 +107,7 @@ void memory_give(void *memory) {
     if (!memory)
         return;
     held -= head_of(memory)->bytes;
+    head_of(memory)->account->held -= head_of(memory)->bytes;
     plain_give((char *)memory - head_of(memory)->before);
 }
 

@@ -3,8 +3,16 @@
 
 #include <stddef.h>
 
-// What is there now; the most that was there since the last call.
+// What one of several hubs has.
+struct sim_account {
+    size_t held, peak;
+};
+// From now on what is taken counts there, too, until it is given back, whoever gives it; NULL: nowhere.
+void sim_memory_use(struct sim_account *account);
+// The most that one has held since the last call.
+size_t sim_memory_peak_of(struct sim_account *account);
+
+// What all have now.
 size_t sim_memory_held(void);
-size_t sim_memory_peak(void);
 // All that was ever taken, given back or not.
 size_t sim_memory_taken(void);

@@ -52,7 +52,7 @@ enum naive_result naive_frame(struct naive_frame *frame, const uint8_t *bytes, s
     frame->bytes = header + body_bytes;
     frame->fields = (struct bit){line_end + 2, (size_t)(end - line_end)};
     frame->body = (struct bit){bytes + header, body_bytes};
-    frame->line = false;
+    frame->line = frame->headless = frame->passing = frame->split = false;
     return count < frame->bytes ? NAIVE_PARTIAL : NAIVE_WHOLE;
 }
 
@@ -61,7 +61,8 @@ enum naive_result naive_line(struct naive_frame *frame, const uint8_t *bytes, si
     size_t body_bytes = feed ? (size_t)(feed - bytes) : count;
     if (feed == bytes || memchr(bytes, '\r', body_bytes))
         return NAIVE_BAD;
-    *frame = (struct naive_frame){.bytes = body_bytes + 1, .body = {bytes, body_bytes}, .line = true};
+    *frame = (struct naive_frame){
+        .bytes = body_bytes + 1, .body = {bytes, body_bytes}, .line = true, .headless = true};
     return feed ? NAIVE_WHOLE : NAIVE_PARTIAL;
 }
 

@@ -24,7 +24,10 @@ struct naive_frame {
     size_t bytes; // all of it
     struct bit fields;
     struct bit body;
-    bool line; // it came as a line
+    bool line;     // it came as a line
+    bool passing;  // of its header fields only those may be there that pass over HTTP
+    bool split;    // it came in lines, for each break one line feed
+    bool headless; // or without a header block in another way
 };
 
 enum naive_result { NAIVE_PARTIAL, NAIVE_WHOLE, NAIVE_BAD };

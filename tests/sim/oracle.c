@@ -51,6 +51,8 @@ static bool same_but_id(const struct run *run, const struct record *record, cons
 }
 
 static bool meant_for(const struct run *run, const struct guest *guest, const struct record *record) {
+    if (record->attaches)
+        return guest->name == record->to_attach;
     if (record->to == TO_ASKER)
         return guest->index == run->records[record->name]->source;
     if (record->to == TO_NAME)
@@ -261,6 +263,8 @@ static bool code_allowed(const struct run *run, const struct record *record, int
     bool loose = run->profile.lossy || run->draining || source->doomed;
     if (record->to == TO_TOPIC && code != -32055)
         return code == -32052 && loose;
+    if (code == -32010 && record->attaches)
+        return loose || somebody_left(run, record);
     if (code == -32010 && record->to == TO_HUB)
         return record->result.path && (record->absent || unsure(run, record));
     switch (code) {
@@ -285,7 +289,7 @@ static bool code_allowed(const struct run *run, const struct record *record, int
     case -32800:
         return record->to != TO_HUB && source->cancels;
     case -32055:
-        return record->batched;
+        return record->batched || source->caller.on; // answers that wait for others
     case -32603:
         return record->broken_answer || run->profile.lossy;
     default:
@@ -313,7 +317,7 @@ static struct record *fitting_request(struct run *run, const struct guest *guest
     for (unsigned tag = 0; tag < run->record_count; tag++) {
         struct record *record = run->records[tag];
         if (record->kind != RECORD_ASK || record->source != guest->index || !bit_equal(id_of(record), id) ||
-            record->batched != run->in_array || record->endless ||
+            record->batched != run->in_array || (record->endless && !(code == -32052 && run->draining)) ||
             !(code ? code_allowed(run, record, code, frame) : is_result(run, record, frame)))
             continue;
         if (!record->ended)
@@ -340,6 +344,8 @@ static void check_hub_answer(struct run *run, struct guest *guest, const struct 
         oracle_fail(run, NOBODY, frame, "the hub answered what wasn't asked, or in a way that can't be");
     oracle_end_once(run, record, frame);
     record->guessed = true;
+    if (record->attaches)
+        attaching_answered(guest, record, frame);
     if (code)
         events_refused(run, record);
     else
@@ -427,10 +433,13 @@ static void check_all_ended(const struct run *run, const struct guest *guest, co
 void oracle_end(struct run *run, struct guest *guest) {
     guest->ended_by_hub = true;
     totals.lost += !guest->shut && !guest->doomed && !run->draining;
+    if (sockets_turned_away(run, guest) || callers_ended(run, guest))
+        return;
     patience_closed(run, guest);
     bool left = guest->shut && run->profile.leave; // it is cut off where it is
     if (left || (run->profile.lossy && !patience_is_answered(run, guest)))
         return;
+    sockets_end(run, guest);
     if (!run->draining)
         pace_check_end(run, guest);
     if (guest->doomed) {
@@ -454,7 +463,8 @@ static void check_clean(const struct run *run, int tag) {
         oracle_fail(run, tag, NULL, "a notification was lost");
     if (record->kind == RECORD_ANSWER && !record->delivered)
         oracle_fail(run, tag, NULL, "an answer was lost");
-    if (record->kind == RECORD_ASK && record->expect != NOBODY && !record->governance && !record->delivered)
+    bool goes_on = record->kind == RECORD_ASK && record->to != TO_HUB;
+    if (goes_on && record->expect != NOBODY && !record->governance && !record->delivered)
         oracle_fail(run, tag, NULL, "a request was refused for no reason");
 }
 
@@ -469,6 +479,10 @@ void oracle_rest(struct run *run, bool stopped) {
         events_rest(run);
     if (!stopped)
         dues_rest(run);
+    if (!stopped)
+        sockets_rest(run);
+    if (!stopped)
+        callers_rest(run);
     if (!stopped)
         trials_rest(run);
     for (unsigned tag = 0; run->profile.clean && !stopped && tag < run->record_count; tag++)

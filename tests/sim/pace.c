@@ -8,8 +8,11 @@
 enum { PAUSE_MS = 150, MS = 1000000 }; // who takes nothing for longer may be closed
 
 void pace_choose(const struct run *run, struct guest *guest) {
-    if (!run->profile.steady || !random_chance(run->random, 500))
-        return;
+    if (run->profile.steady && random_chance(run->random, 500))
+        pace_take(run, guest);
+}
+
+void pace_take(const struct run *run, struct guest *guest) {
     guest->piece = 300 + random_below(run->random, 3000);
     guest->reads = 1000;
 }
@@ -38,6 +41,15 @@ uint64_t pace_next_ns(const struct run *run) {
 void pace_stall(struct run *run, struct guest *guest) {
     static const char *const starts[] = {"Content-Le", "Content-Length: 50\r\n\r\n{",
                                          "Content-Length: 100000\r\nX: y\r\n\r\n{\"jsonrpc\":"};
+    if (guest->caller.on) {
+        callers_stall(run, guest);
+        return;
+    }
+    if (guest->socket.on) {
+        sockets_stall(run, guest);
+        run->late = guest->breaks = guest->stalled = guest->doomed = guest->leaving = true;
+        return;
+    }
     const char *start = guest->lines ? liners_start(run) : starts[random_below(run->random, 3)];
     queue_bytes_add(&guest->out, start, strlen(start));
     dues_add(&guest->dues, (struct due){.code = -32700,

@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SPACE_BYTES_MAX = 16 }; // more than parts_put_space puts, on both sides of a member
+enum {
+    SPACE_BYTES_MAX = 16, // more than parts_put_space puts, on both sides of a member
+    HEAD_BYTES_MAX = 160, // what may stand before a message of WebSocket, to the hub
+};
 
 #define NOT_SERVED "{\"fault\":\"messages of this kind are not served\"}"
 
@@ -18,7 +21,7 @@ void parts_put_space(struct run *run, struct draft *draft) {
 }
 
 void parts_next_id(struct run *run, struct guest *guest, char *id) {
-    bool twin = guest->ids && random_chance(run->random, 50);
+    bool twin = guest->ids && !guest->caller.on && random_chance(run->random, 50);
     unsigned number = twin ? guest->ids : ++guest->ids;
     static const char *const forms[] = {
         "%u",
@@ -112,8 +115,8 @@ void parts_put_filler(struct run *run, struct parts *parts) {
     draft_put(draft, "]");
 }
 
-static void put_fields_of(struct run *run, struct record *record, struct draft *draft) {
-    if (random_chance(run->random, 250))
+static void put_fields_of(struct run *run, struct record *record, struct draft *draft, bool typed) {
+    if (typed && random_chance(run->random, 250))
         draft_put(draft, "Content-Type: application/vscode-jsonrpc; charset=utf-8\r\n");
     if (random_chance(run->random, 150))
         draft_put(draft, "HugAI-Version: 2.%u.0\r\n", random_below(run->random, 3));
@@ -138,8 +141,14 @@ void parts_put_fields(struct run *run, const struct guest *guest, struct record 
     const struct gathering *gathering = &guest->gathering;
     if (guest->lines)
         return;
+    if (guest->socket.on) {
+        draft_put(draft, "%s", guest->socket.fields);
+        record->governance = record->kind == RECORD_ANSWER ? 0 : guest->socket.governance;
+        record->short_timeout = record->kind == RECORD_ASK && guest->socket.short_timeout;
+        return;
+    }
     if (!gathering->open || gathering->count == 0) {
-        put_fields_of(run, record, draft);
+        put_fields_of(run, record, draft, !guest->caller.on);
         return;
     }
     draft_add(draft, gathering->fields.bytes, gathering->fields.count);
@@ -221,9 +230,11 @@ static void settle_dues(struct run *run, struct guest *guest, size_t head_bytes)
         return;
     }
     struct due due = gathering->void_due;
+    if (guest->caller.on)
+        due.offset_most = 0;
     if (due.offset_most) {
         due.offset_least += head_bytes;
-        due.offset_most += head_bytes;
+        due.offset_most += head_bytes + (guest->socket.on ? HEAD_BYTES_MAX : 0);
     }
     dues_add(&guest->dues, due);
     void_records(run, guest);
@@ -241,13 +252,23 @@ static size_t queue_batch(struct guest *guest) {
     return (size_t)bytes + gathering->fields.count + 3;
 }
 
-static size_t queue_batch_line(struct run *run, struct guest *guest) {
+static bool is_bare(const struct guest *guest) {
+    return guest->lines || guest->socket.on || guest->caller.on;
+}
+
+// Without a header block; returns how far the first member may be from the begin.
+static size_t queue_batch_bare(struct run *run, struct guest *guest) {
     struct draft body = {0};
     draft_put(&body, "[");
     draft_add(&body, guest->gathering.members.bytes, guest->gathering.members.count);
     draft_put(&body, "]");
-    liners_fit(&body);
-    liners_put(run, guest, body.bytes, body.count);
+    struct bit fields = {(uint8_t *)guest->gathering.fields.bytes, guest->gathering.fields.count};
+    if (guest->lines)
+        liners_fit(&body);
+    if (guest->caller.on)
+        callers_put(run, guest, fields, body.bytes, body.count);
+    else
+        (guest->lines ? liners_put : sockets_put)(run, guest, body.bytes, body.count);
     draft_deinit(&body);
     return 1;
 }
@@ -255,7 +276,7 @@ static size_t queue_batch_line(struct run *run, struct guest *guest) {
 void compose_batch_end(struct run *run, struct guest *guest) {
     struct gathering *gathering = &guest->gathering;
     if (gathering->count)
-        settle_dues(run, guest, guest->lines ? queue_batch_line(run, guest) : queue_batch(guest));
+        settle_dues(run, guest, is_bare(guest) ? queue_batch_bare(run, guest) : queue_batch(guest));
     draft_deinit(&gathering->fields);
     draft_deinit(&gathering->members);
     *gathering = (struct gathering){0};
@@ -281,11 +302,20 @@ static void queue_frame(struct run *run, struct guest *guest, const struct recor
         dues_add(&guest->dues, due_for(parts, (size_t)bytes + record->fields.count + 2));
 }
 
-static void queue_line(struct run *run, struct guest *guest, const struct record *record,
+static void queue_bare(struct run *run, struct guest *guest, const struct record *record,
                        const struct parts *parts) {
-    liners_put(run, guest, record->body.bytes, record->body.count);
-    if (record->endless)
-        dues_add(&guest->dues, due_for(parts, 0));
+    if (guest->caller.on)
+        callers_put(run, guest, record->fields, record->body.bytes, record->body.count);
+    else
+        (guest->lines ? liners_put : sockets_put)(run, guest, record->body.bytes, record->body.count);
+    if (!record->endless)
+        return;
+    struct due due = due_for(parts, 0);
+    if (guest->caller.on)
+        due.offset_most = 0;
+    if (guest->socket.on && due.offset_most)
+        due.offset_most += HEAD_BYTES_MAX;
+    dues_add(&guest->dues, due);
 }
 
 // --- Records
@@ -343,8 +373,8 @@ void parts_seal(struct run *run, struct guest *guest, struct record *record, str
         condemn(record, parts->flaw);
     if (record->batched)
         gather(run, guest, record, parts);
-    else if (guest->lines)
-        queue_line(run, guest, record, parts);
+    else if (is_bare(guest))
+        queue_bare(run, guest, record, parts);
     else
         queue_frame(run, guest, record, parts);
 }

@@ -8,6 +8,7 @@
 #include "core/lookup/lookup.h"
 #include "tests/sim/kernel.h"
 #include "tests/sim/naive.h"
+#include "tests/sim/party_web.h"
 
 enum { TEXT_BYTES_MAX = 64 * 1024, HEAD_BYTES_MAX = 512 };
 
@@ -20,6 +21,10 @@ void party_write(struct party *party, const void *bytes, size_t count) {
 
 static void write_frame(struct party *party, const char *fields, const char *body, size_t bytes) {
     char head[HEAD_BYTES_MAX];
+    if (party && (party->socket || party->http)) {
+        party_web_write(party, fields, body, bytes);
+        return;
+    }
     if (party && party->lines) {
         party_write(party, body, bytes);
         party_write(party, "\n", 1);
@@ -150,6 +155,8 @@ static void take(struct party *party, struct bit body) {
     }
     if (naive_find(body, "method").bytes)
         answer(party, id);
+    else if (naive_find(body, "type").bytes)
+        party->heard++;
     else if (!bit_is(id, "null"))
         note_end(party, id, !error.bytes);
     else if (!party->rude)
@@ -166,6 +173,13 @@ static void grow(struct party *party, size_t more) {
     memset(party->in + party->in_count, 0, party->in_capacity + BUFFER_SLACK_BYTES - party->in_count);
 }
 
+static enum naive_result next(struct party *party, struct naive_frame *frame, const uint8_t *bytes,
+                              size_t count) {
+    if (party->socket || party->http)
+        return party_web_read(party, frame, bytes, count);
+    return party->lines ? naive_line(frame, bytes, count) : naive_frame(frame, bytes, count);
+}
+
 // Reads what has come; false when there was nothing.
 static bool hear(struct party *party) {
     size_t count = party->cable && !party->deaf ? cable_readable(party->cable) : 0, at = 0;
@@ -175,13 +189,13 @@ static bool hear(struct party *party) {
     party->in_count += cable_read(party->cable, party->in + party->in_count, count);
     struct naive_frame frame;
     while (at < party->in_count) {
-        enum naive_result result =
-            (party->lines ? naive_line : naive_frame)(&frame, party->in + at, party->in_count - at);
+        enum naive_result result = next(party, &frame, party->in + at, party->in_count - at);
         if (result == NAIVE_BAD)
             kernel_fail("the hub sent what is no frame, or no line");
         if (result == NAIVE_PARTIAL)
             break;
-        take(party, frame.body);
+        if (frame.body.bytes)
+            take(party, frame.body);
         at += frame.bytes;
     }
     memmove(party->in, party->in + at, party->in_count - at);
@@ -196,24 +210,42 @@ void scene_open(struct scene *scene, const struct world_options *options) {
     world_open(&scene->world, options);
 }
 
-static struct party *join(struct scene *scene, bool lines) {
+static struct party *join(struct scene *scene, struct cable *(*dial)(struct world *)) {
     if (scene->count == PARTIES_MAX)
         kernel_fail("too many parties");
-    struct cable *cable = (lines ? world_dial_lines : world_dial)(&scene->world);
+    struct cable *cable = dial(&scene->world);
     if (!cable)
         return NULL;
     struct party *party = &scene->parties[scene->count++];
     party->cable = cable;
-    party->lines = lines;
     return party;
 }
 
 struct party *party_join(struct scene *scene) {
-    return join(scene, false);
+    return join(scene, world_dial);
 }
 
 struct party *party_join_lines(struct scene *scene) {
-    return join(scene, true);
+    struct party *party = join(scene, world_dial_lines);
+    if (party)
+        party->lines = true;
+    return party;
+}
+
+struct party *party_join_http(struct scene *scene) {
+    struct party *party = join(scene, world_dial_http);
+    if (party)
+        party->http = true;
+    return party;
+}
+
+struct party *party_join_socket(struct scene *scene, const char *fields) {
+    struct party *party = join(scene, world_dial_http);
+    if (!party)
+        return NULL;
+    party->socket = true;
+    party_web_upgrade(party, fields);
+    return party;
 }
 
 void party_leave(struct party *party) {

@@ -10,6 +10,10 @@ enum { PARTIES_MAX = 96, PARTY_ASKS_MAX = 512 };
 struct party {
     struct cable *cable; // NULL: it has left
     bool lines;          // it speaks one JSON text a line
+    bool socket;         // WebSocket
+    bool http;           // HTTP
+    bool open;           // its WebSocket is
+    bool stream;         // what it reads is not looked at
     uint8_t *in;
     size_t in_count, in_capacity;
     bool deaf;   // doesn't read
@@ -19,7 +23,7 @@ struct party {
     unsigned asked;
     uint8_t ended[PARTY_ASKS_MAX];
     unsigned results, errors; // of its requests
-    unsigned heard;           // requests and notifications
+    unsigned heard;           // requests, notifications and frames of HCS
 };
 
 struct scene {
@@ -42,6 +46,9 @@ void scene_close(struct scene *scene);
 struct party *party_join(struct scene *scene);
 // The same where lines are spoken.
 struct party *party_join_lines(struct scene *scene);
+// The same where HTTP is spoken; WebSocket is asked for at once, with more header fields.
+struct party *party_join_http(struct scene *scene);
+struct party *party_join_socket(struct scene *scene, const char *fields);
 // Writes bytes as they are; the `frame` kind puts a header block before them, or a line feed behind them.
 void party_write(struct party *party, const void *bytes, size_t count);
 __attribute__((format(printf, 3, 4))) void party_frame(struct party *party, const char *fields,

@@ -10,6 +10,8 @@
 #include "tests/sim/run.h"
 
 #define SECOND_NS UINT64_C(1000000000)
+// For so long a connection of HTTP may wait for its next request.
+#define UNUSED_NS (75 * SECOND_NS)
 // Clocks are read once a turn and timers count milliseconds.
 #define SLACK_NS (SECOND_NS / 20)
 
@@ -43,6 +45,12 @@ void patience_reload(struct run *run) {
     run->limits.idle_timeout_ns = idle[random_below(run->random, 5)] * SECOND_NS;
     if (random_chance(run->random, 500))
         run->limits.frame_timeout_ns = (1 + random_below(run->random, 60)) * SECOND_NS;
+    if (random_chance(run->random, 300)) {
+        run->limits.frame_bytes_max =
+            random_chance(run->random, 500) ? 1000 + random_below(run->random, 5000) : 400000;
+        run->narrowed = true;
+        run->limits.header_bytes_max = 64 + random_below(run->random, 8000);
+    }
     note_times(run, kernel_now(run->world.kernel));
     world_reload(&run->world, &run->limits);
 }
@@ -54,6 +62,8 @@ void patience_begin(struct run *run, struct guest *guest) {
     guest->deaf_after = dice == 0 ? 1 + random_below(run->random, 20) : 0;
     guest->halts = dice == 1;
     guest->slow = dice == 2 || dice == 3;
+    if (dice == 4 || dice == 5)
+        pace_take(run, guest); // so that sends last, and nobody is idle
 }
 
 void patience_end(struct guest *guest) {
@@ -102,9 +112,9 @@ bool patience_goes(struct run *run, struct guest *guest) {
         return true;
     guest->goes = false;
     bool resets = random_chance(run->random, 500);
-    if (cable_unread(guest->cable))
-        unsecure_answers(run,
-                         guest); // a reset takes what wasn't read yet, also one that answers what is sent
+    // A reset takes what wasn't read yet, also one that answers what is sent; and a line that only its end ends.
+    if (cable_unread(guest->cable) || liners_open(guest))
+        unsecure_answers(run, guest);
     if (resets)
         cable_reset(guest->cable);
     guest_leave(run, guest);
@@ -137,13 +147,16 @@ static uint64_t later(uint64_t a, uint64_t b) {
 }
 
 static uint64_t active_ns(const struct cable *cable) {
-    return later(cable->heard_ns, cable->taken_ns);
+    return later(later(cable->heard_ns, cable->taken_ns), cable->shown_ns);
 }
 
 // Whether one of the times that were in force when the hub closed it, or just before, says so. For one that
 // had half-closed none does unless something was being sent, which the hub has to break off then.
 static bool has_reason(const struct run *run, const struct guest *guest) {
     uint64_t closed_ns = guest->cable->closed_ns + SLACK_NS;
+    bool unused = guest->caller.on && closed_ns - active_ns(guest->cable) >= UNUSED_NS;
+    if (sockets_silent(guest) || guest->caller.closes || unused)
+        return true;
     for (unsigned index = run->time_count; index-- > 0;) {
         const struct times *times = &run->times[index];
         if (times->since_ns > closed_ns)
@@ -182,18 +195,20 @@ static uint64_t slow_readers(const struct run *run) {
 }
 
 bool patience_is_answered(const struct run *run, const struct guest *guest) {
-    return run->profile.timed && guest->shut && !guest->deaf && !guest->doomed && !run->draining &&
-           !run->profile.leave && !has_reason(run, guest) && !slow_readers(run);
+    return run->profile.timed && !run->narrowed && guest->shut && !guest->deaf && !guest->doomed &&
+           !run->draining && !run->profile.leave && !has_reason(run, guest) && !slow_readers(run);
 }
 
 static bool counts(const struct run *run, const struct guest *guest) {
-    return run->profile.timed && !run->draining && !guest->doomed && !guest->judged;
+    return run->profile.timed && !run->draining && !guest->doomed && !guest->judged && !guest->silenced;
 }
 
 void patience_closed(const struct run *run, struct guest *guest) {
     if (!counts(run, guest) || guest->shut || !cable_hub_closed(guest->cable))
         return;
     guest->judged = true;
+    if (run->narrowed && guest->cable->hub_shut_write)
+        return; // a message of it was too large; it may not have read that
     if (!has_reason(run, guest) && !(run->profile.small_queue && slow_readers(run)))
         fail(run, guest, "a connection was closed though no time says so");
 }
@@ -203,22 +218,32 @@ static uint64_t due_ns(const struct run *run, const struct guest *guest) {
     const struct cable *cable = guest->cable;
     const struct times *times = &run->times[run->time_count - 1];
     bool whole = !guest->halted && guest->out.at == guest->out.count && !cable_unread(cable);
-    // In the middle of a frame or not; in it, the fault is told first, and one window may have begun when the
-    // time changed.
+    // What it takes of a send that lasts is seen when the hub looks, four times until it may be closed; and
+    // where it hadn't looked before the time changed, all of it begins anew at the first look.
+    uint64_t idle_ns = active_ns(cable) + times->idle_ns, since_ns = times->since_ns;
+    if (cable->send.armed) {
+        idle_ns += times->idle_ns / 4;
+        since_ns += times->idle_ns + times->idle_ns / 4;
+    }
+    // In the middle of a frame or, by chance, between two; in it, the fault is told first, and one window may
+    // have begun when the time changed.
     if (guest->halted && times->idle_ns)
-        return later(cable->heard_ns + later(times->idle_ns, 2 * times->frame_ns),
-                     times->since_ns + times->frame_ns) +
+        return later(later(idle_ns, cable->heard_ns + 2 * times->frame_ns), since_ns + times->frame_ns) +
                2 * SECOND_NS;
     if (guest->halted)
         return UINT64_MAX;
-    if (!times->idle_ns || !whole || (guest->shut && !cable->send.armed))
+    // Of a caller the hub hears no more behind a body that is over a limit which has become less; the answer to that waits
+    // behind those before it.
+    bool ends = guest->shut || guest->caller.closes || (guest->caller.on && run->narrowed);
+    if (!times->idle_ns || !whole || (ends && !cable->send.armed))
         return UINT64_MAX;
-    return later(active_ns(cable) + times->idle_ns, times->since_ns);
+    return later(idle_ns, since_ns);
 }
 
 static void check_kept(const struct run *run, struct guest *guest, uint64_t next_ns) {
     const struct cable *cable = guest->cable;
-    if (!counts(run, guest) || guest->gone || !cable->heard_ns || cable->reset)
+    if (!counts(run, guest) || guest->gone || !cable->heard_ns || cable->reset ||
+        sockets_turned_away(run, guest))
         return;
     if (cable_hub_closed(cable)) {
         patience_closed(run, guest);
@@ -262,6 +287,8 @@ static void check_given_up(const struct run *run, uint64_t next_ns) {
 void patience_check(const struct run *run, uint64_t next_ns) {
     for (unsigned index = 0; index < run->guest_count; index++)
         check_kept(run, run->guests[index], next_ns);
+    sockets_check(run, next_ns);
+    subscribers_check(run, next_ns);
     if (run->profile.sure_cancels && !run->draining)
         check_given_up(run, next_ns);
 }

@@ -33,6 +33,33 @@ static uint64_t slow_readers(const struct world *world) {
     return sum;
 }
 
+// One who reads or doesn't, and somebody else, who is there to the end.
+struct setting {
+    struct world world;
+    struct cable *cable, *other;
+};
+
+static void open_stage(struct setting *stage, uint32_t shards, unsigned asked) {
+    open_narrow(&stage->world, shards);
+    stage->cable = join(&stage->world, NULL);
+    stage->other = join(&stage->world, NULL);
+    ask_much(&stage->world, stage->cable, asked);
+}
+
+static void close_stage(struct setting *stage) {
+    cable_close(stage->cable);
+    finish(&stage->world, &stage->other, 1);
+}
+
+// The reader is closed within `more_ms` from `ms` on, and not before.
+static void want_closed(struct setting *stage, uint64_t ms, uint64_t more_ms) {
+    world_pass(&stage->world, ms * MS);
+    assert_false(cable_hub_closed(stage->cable));
+    world_pass(&stage->world, more_ms * MS);
+    assert_true(cable_hub_closed(stage->cable));
+    assert_int_equal(slow_readers(&stage->world), 1);
+}
+
 // Reads so many bytes each `pause_ms` until nothing comes any more; how many came, of whole frames alone.
 static unsigned read_steadily(struct world *world, struct cable *cable, size_t piece, uint64_t pause_ms) {
     static uint8_t bytes[1024 * 1024];
@@ -103,38 +130,24 @@ static void steps_are_waited_for(void **state) {
 // Nothing comes for it meanwhile that could make the hub look.
 static void who_never_reads_is_closed(void **state) {
     (void)state;
-    struct world world;
-    open_narrow(&world, 1);
-    struct cable *cable = join(&world, NULL), *other = join(&world, NULL);
-    ask_much(&world, cable, 20);
-    world_pass(&world, 900 * MS);
-    assert_false(cable_hub_closed(cable));
-    world_pass(&world, 200 * MS);
-    assert_true(cable_hub_closed(cable));
-    assert_int_equal(slow_readers(&world), 1);
-    cable_close(cable);
-    finish(&world, &other, 1);
+    struct setting stage;
+    open_stage(&stage, 1, 20);
+    want_closed(&stage, 900, 200);
+    close_stage(&stage);
 }
 
 // Who was seen to read after a pause has more time, and no more than that.
 static void who_stops_reading_is_closed(void **state) {
     (void)state;
-    struct world world;
+    struct setting stage;
     char bytes[600];
-    open_narrow(&world, 1);
-    struct cable *cable = join(&world, NULL), *other = join(&world, NULL);
-    ask_much(&world, cable, 20);
+    open_stage(&stage, 1, 20);
     for (unsigned turn = 0; turn < 4; turn++) {
-        world_pass(&world, 700 * MS);
-        assert_int_equal(cable_read(cable, bytes, sizeof bytes), sizeof bytes);
+        world_pass(&stage.world, 700 * MS);
+        assert_int_equal(cable_read(stage.cable, bytes, sizeof bytes), sizeof bytes);
     }
-    world_pass(&world, 4800 * (uint64_t)MS);
-    assert_false(cable_hub_closed(cable));
-    world_pass(&world, 400 * MS);
-    assert_true(cable_hub_closed(cable));
-    assert_int_equal(slow_readers(&world), 1);
-    cable_close(cable);
-    finish(&world, &other, 1);
+    want_closed(&stage, 4800, 400);
+    close_stage(&stage);
 }
 
 // Under twice the bound nobody is in a hurry.
@@ -151,38 +164,32 @@ static void who_has_little_waiting_may_rest(void **state) {
 
 static const char leave[] = "{\"method\":\"exit\"}";
 
+static void want_all(struct setting *stage, unsigned answers) {
+    assert_int_equal(read_steadily(&stage->world, stage->cable, 200, 100), answers);
+    assert_true(cable_at_end(stage->cable) && !cable_was_reset(stage->cable));
+    assert_int_equal(slow_readers(&stage->world), 0);
+}
+
 static void exit_sends_all_to_who_reads(void **state) {
     (void)state;
     for (uint32_t shards = 1; shards <= 2; shards++) {
-        struct world world;
-        open_narrow(&world, shards);
-        struct cable *cable = join(&world, NULL), *other = join(&world, NULL);
-        ask_much(&world, cable, 5);
-        say(cable, leave);
-        world_settle(&world);
-        assert_int_equal(read_steadily(&world, cable, 200, 100), 5);
-        assert_true(cable_at_end(cable) && !cable_was_reset(cable));
-        assert_int_equal(slow_readers(&world), 0);
-        cable_close(cable);
-        finish(&world, &other, 1);
+        struct setting stage;
+        open_stage(&stage, shards, 5);
+        say(stage.cable, leave);
+        world_settle(&stage.world);
+        want_all(&stage, 5);
+        close_stage(&stage);
     }
 }
 
 static void exit_does_not_wait_for_who_takes_nothing(void **state) {
     (void)state;
-    struct world world;
-    open_narrow(&world, 1);
-    struct cable *cable = join(&world, NULL), *other = join(&world, NULL);
-    ask_much(&world, cable, 1);
-    world_pass(&world, SECOND);
-    say(cable, leave);
-    world_pass(&world, 900 * MS);
-    assert_false(cable_hub_closed(cable));
-    world_pass(&world, 200 * MS);
-    assert_true(cable_hub_closed(cable));
-    assert_int_equal(slow_readers(&world), 1);
-    cable_close(cable);
-    finish(&world, &other, 1);
+    struct setting stage;
+    open_stage(&stage, 1, 1);
+    world_pass(&stage.world, SECOND);
+    say(stage.cable, leave);
+    want_closed(&stage, 900, 200);
+    close_stage(&stage);
 }
 
 // When the hub ends, one who has said exit before gets no more time than others.
@@ -207,16 +214,12 @@ static void the_end_of_the_hub_waits_for_nobody(void **state) {
 
 static void half_closed_readers_get_all(void **state) {
     (void)state;
-    struct world world;
-    open_narrow(&world, 2);
-    struct cable *cable = join(&world, NULL), *other = join(&world, NULL);
-    ask_much(&world, cable, 20);
-    cable_shut(cable);
-    world_settle(&world);
-    assert_int_equal(read_steadily(&world, cable, 200, 100), 20);
-    assert_true(cable_at_end(cable) && !cable_was_reset(cable));
-    cable_close(cable);
-    finish(&world, &other, 1);
+    struct setting stage;
+    open_stage(&stage, 2, 20);
+    cable_shut(stage.cable);
+    world_settle(&stage.world);
+    want_all(&stage, 20);
+    close_stage(&stage);
 }
 
 int main(void) {

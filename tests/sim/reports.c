@@ -138,6 +138,7 @@ static struct record *report(struct run *run, struct guest *guest, int tag, bool
     const struct record *request = run->records[tag];
     unsigned which = choose_token(run, request);
     bool mcp = random_chance(run->random, 300);
+    ask &= !guest->attaches;
     const char *key = mcp ? "progressToken" : "token";
     if (!*request->given[which])
         return NULL;
@@ -157,7 +158,7 @@ static struct record *report(struct run *run, struct guest *guest, int tag, bool
     if (!record || ask)
         return record;
     record->token = which;
-    record->expect = request->source;
+    record->expect = run->guests[request->source]->caller.on ? NOBODY : request->source; // there is no place
     struct bit token = naive_find(record->body, path);
     if (token.bytes) { // else there is a flaw before it
         record->id_at = (size_t)(token.bytes - record->body.bytes);

@@ -80,6 +80,9 @@ static void choose(uint64_t seed, bool clean, struct profile *profile, struct wo
     profile->flaws = profile->strict ? 120 : 0;
     profile->tokens = random_chance(&random, 500) ? 600 : 0;
     profile->lines = 500 * random_below(&random, 3);
+    profile->subscribers = 200 * random_below(&random, 3);
+    profile->callers = 300 * random_below(&random, 3);
+    profile->sockets = 300 * random_below(&random, 4);
     if (clean)
         return;
     choose_faults(&random, &options->faults);
@@ -142,8 +145,9 @@ static bool acts(struct run *run) {
 
 static bool anybody_acts(struct run *run) {
     bool any = flood_act(run);
+    run->idles = false;
     any |= acts(run);
-    if (any)
+    if (any && !run->idles)
         run->acted_ns = kernel_now(run->world.kernel);
     return any;
 }
@@ -243,6 +247,7 @@ static void forget_all(struct run *run) {
         guest_leave(run, run->guests[index]);
         free(run->guests[index]->in.bytes);
         free(run->guests[index]->out.bytes);
+        free(run->guests[index]->subscriber.data.bytes);
         free(run->guests[index]);
     }
     for (unsigned tag = 0; tag < run->record_count; tag++) {
@@ -251,12 +256,42 @@ static void forget_all(struct run *run) {
     }
 }
 
+// Guests that judge by how many bytes there are to be read don't reckon with records.
+static void choose_secure(uint64_t seed, struct profile *profile, struct world_options *options) {
+    options->secure = seed % 3 == 0 && !profile->steady && !profile->timed && !profile->flood;
+    if (!options->secure)
+        return;
+    profile->sockets = 0;
+    profile->subscribers = 0;
+}
+
+// Turns do so little that most of what comes has to wait for another one. Where times are measured nothing may take any.
+static void choose_turns(uint64_t seed, const struct profile *profile, struct world_options *options) {
+    static const struct turn_bounds few = {.read_ns = 20000,
+                                           .share_ns = 5000,
+                                           .orders_ns = 5000,
+                                           .at_once = 1,
+                                           .sends = 1,
+                                           .bytes = 1000,
+                                           .patience_ns = 50000,
+                                           .ahead_bytes = 500,
+                                           .copies = 1,
+                                           .orders = 1};
+    if (seed % 4 != 1)
+        return;
+    options->bounds = &few;
+    if (!profile->timed && !profile->steady)
+        options->faults.work_ns = 30000;
+}
+
 uint64_t run_seed(uint64_t seed, bool clean, uint64_t table_secret) {
     static struct run run;
     struct world_options options;
     run = (struct run){0};
     choose(seed, clean, &run.profile, &options);
     options.table_secret = table_secret;
+    choose_secure(seed, &run.profile, &options);
+    choose_turns(seed, &run.profile, &options);
     patience_choose(&run, seed, &options);
     world_open(&run.world, &options);
     run.random = &run.world.random;
@@ -283,8 +318,11 @@ void run_print_totals(void) {
            " faulty bodies answered, %" PRIu64 " connections lost; %" PRIu64 " events, heard %" PRIu64
            " times, %" PRIu64 " missed and told; %" PRIu64 " runs strict, %" PRIu64
            " messages flawed; %" PRIu64 " reports of progress, %" PRIu64 " cancels; %" PRIu64
-           " times a method of the hub, %" PRIu64 " lines of journals; %" PRIu64 " guests spoke lines\n",
+           " times a method of the hub, %" PRIu64 " lines of journals; %" PRIu64
+           " guests spoke lines, %" PRIu64 " WebSocket, %" PRIu64 " HTTP, %" PRIu64 " streams; %" PRIu64
+           " messages of attached guests\n",
            totals.runs, totals.asked, totals.answered, totals.refused, totals.told, totals.delivered,
            totals.null_errors, totals.lost, totals.events, totals.heard, totals.missed, totals.strict,
-           totals.flawed, totals.reports, totals.cancels, totals.forms, totals.witnessed, totals.liners);
+           totals.flawed, totals.reports, totals.cancels, totals.forms, totals.witnessed, totals.liners,
+           totals.sockets, totals.callers, totals.subscribers, totals.attached);
 }

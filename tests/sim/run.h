@@ -8,6 +8,7 @@
 #include "tests/sim/draft.h"
 #include "tests/sim/flaws.h"
 #include "tests/sim/naive.h"
+#include "tests/sim/web.h"
 #include "tests/sim/world.h"
 
 enum {
@@ -70,7 +71,7 @@ struct record {
     bool while_draining;
     bool never; // must not be delivered
     bool ping;
-    bool trial;         // a registration that may have to wait for others of its guest
+    bool trial;         // a registration, or its end, that may have to wait for others of its guest
     int able;           // of a group, who had read that it is in it and supports the level, or NOBODY
     bool own_source;    // it says that it comes from the agent that its guest is
     bool journaled;     // if it is right it goes into the journal
@@ -87,11 +88,13 @@ struct record {
     bool guessed;    // ended by an error that bore its id: it may have been another one with the same id
     bool ignored;    // the agent won't answer
     bool broken_answer;
-    bool secured; // its answer was wholly written before the agent half-closed: it must arrive
-    int answers;  // the tag of the request
-    int cancels;  // likewise, of a cancel; else NOBODY
-    bool absent;  // it takes back a name that its guest hasn't
-    bool copied;  // who lists the journal's method is told of it
+    bool secured;  // its answer was wholly written before the agent half-closed: it must arrive
+    int answers;   // the tag of the request
+    int cancels;   // likewise, of a cancel; else NOBODY
+    bool absent;   // it takes back a name that its guest hasn't
+    bool copied;   // who lists the journal's method is told of it
+    bool attaches; // its guest, to
+    int to_attach; // the agent of this name
 
     // Of an event; guests as bits.
     uint64_t sure;   // had read that they subscribe to it when it was sent, and meant to go on
@@ -163,8 +166,11 @@ struct guest {
     int index;
     struct cable *cable;
     bool lines; // it speaks one JSON text a line
-    bool torn;  // and has left in the middle of one
-    int name;   // NOBODY: it registers nothing
+    struct socket socket;
+    struct caller caller;
+    struct subscribing subscriber;
+    bool torn; // and has left in the middle of one
+    int name;  // NOBODY: it registers nothing
     int level;
     unsigned methods; // bits
     int registration; // the record by which it registers, or NOBODY
@@ -186,10 +192,7 @@ struct guest {
     bool stalled;  // in the middle of a frame
     bool exits;    // has said so
     bool silenced; // has read the answer to its framing error
-    struct queue_bytes {
-        uint8_t *bytes;
-        size_t at, count, capacity;
-    } out, in;
+    struct queue_bytes out, in;
     struct gathering gathering;
     struct hearing hearing;
     struct duty duties[DUTIES_MAX];
@@ -197,9 +200,12 @@ struct guest {
     unsigned ids;
     unsigned null_errors;
     struct dues dues;
-    bool cancels; // has cancelled something
-    bool more;    // has another name, if all that it composed is done
-    bool logs;    // its agent lists the journal's method
+    bool cancels;   // has cancelled something
+    bool more;      // has another name, if all that it composed is done
+    bool logs;      // its agent lists the journal's method
+    bool attaches;  // it says little but what goes by a target, or to the one that it is attached to
+    bool attaching; // it has asked for that, and doesn't know what came of it
+    int attached;   // to the agent of this name, or NOBODY
     // patience.c
     unsigned deaf_after; // so many looks it stops reading; 0: it doesn't
     bool deaf;
@@ -224,12 +230,15 @@ struct profile {
     bool tight;      // limits may refuse requests
     bool counted;    // no event is lost without being counted at its subscriber
     bool drain_early;
-    bool leavers;   // guests leave, half-close, return
-    bool rude;      // guests send what isn't right
-    bool silent;    // agents that don't answer
-    uint32_t lines; // in thousandths: how many guests speak lines
-    bool steady;    // queues are narrow, and guests read slowly, but read
-    bool flood;     // of tiny events (flood.c)
+    bool leavers;         // guests leave, half-close, return
+    bool rude;            // guests send what isn't right
+    bool silent;          // agents that don't answer
+    uint32_t lines;       // in thousandths: how many guests speak lines
+    uint32_t subscribers; // likewise, of those who only listen
+    uint32_t callers;     // of the others, how many speak HTTP
+    uint32_t sockets;     // of those who are left, how many speak WebSocket
+    bool steady;          // queues are narrow, and guests read slowly, but read
+    bool flood;           // of tiny events (flood.c)
     uint32_t big_bytes_max;
     bool timed;        // the configuration's times are short, and change; nothing else closes connections
     bool leave;        // who half-closes has left
@@ -267,10 +276,12 @@ struct run {
     struct times times[TIMES_MAX];
     unsigned time_count;
     bool draining;
+    bool narrowed;     // the bounds of frames and header blocks have changed
     bool late;         // requests may time out: guests are slow, or have stalled
     bool in_array;     // what the oracle looks at came in one
     bool settled;      // somebody has been registered
     uint64_t acted_ns; // when a guest last did something
+    bool idles;        // what it did was but a sign of life
 };
 
 // Runs one seed; ends the program when the oracle finds something wrong. Returns the trace, in which the
@@ -309,6 +320,8 @@ struct call {
     int32_t unroutable;      // 0: as is usual for where it goes
 };
 struct record *compose_call(struct run *run, struct guest *guest, const struct call *call);
+// The guest that had read, by now, that it can be reached as such a record says; NOBODY: there is none.
+int compose_expected(const struct run *run, const struct record *record);
 // A flaw, in so many thousandths of all cases, for a message of this guest's of the kind that the bit tells;
 // else NULL.
 const struct flaw *compose_flaw(struct run *run, const struct guest *guest, unsigned in, uint32_t per_mille);
@@ -325,6 +338,15 @@ void forms_compose(struct run *run, struct guest *guest);
 void forms_name(struct run *run, struct guest *guest);
 // "exit" or "shutdown".
 void forms_leave(struct run *run, struct guest *guest, const char *method);
+
+// --- attaching.c: guests that are attached to an agent
+
+// Decides whether a guest that has come attaches itself to agents.
+void attaching_begin(struct run *run, struct guest *guest);
+// Such a one says something, if it names somebody to this one, or attaches itself there.
+void attaching_compose(struct run *run, struct guest *guest, bool ask, int name);
+// The hub has answered that it attaches itself.
+void attaching_answered(struct guest *guest, const struct record *record, const struct naive_frame *frame);
 
 // --- cancelling.c: cancels
 
@@ -358,6 +380,9 @@ void events_list(struct run *run, struct guest *guest, char *out, size_t capacit
 void events_compose(struct run *run, struct guest *guest, bool ask);
 // Asks for some patterns, or takes some back, by a request or a notification.
 void events_change_wish(struct run *run, struct guest *guest);
+// Writes the query of a stream for a guest that only listens, which is open.
+size_t events_query(struct run *run, struct guest *guest, char *out, size_t capacity);
+void events_streaming(struct guest *guest);
 // An event has come.
 void events_check(struct run *run, struct guest *guest, struct record *record, int tag,
                   const struct naive_frame *frame);
@@ -405,6 +430,8 @@ void liners_junk(struct run *run, struct guest *guest, bool long_too);
 const char *liners_start(struct run *run);
 // The guest is about to write its last bytes and to half-close: perhaps its last line has no line feed.
 void liners_end(struct run *run, struct guest *guest);
+// Whether it has written a line without its feed, and no more.
+bool liners_open(const struct guest *guest);
 // It is about to close, perhaps in the middle of a line, which is one all the same.
 void liners_left(const struct run *run, struct guest *guest);
 
@@ -412,6 +439,8 @@ void liners_left(const struct run *run, struct guest *guest);
 
 // Decides whether a guest that has come reads by time.
 void pace_choose(const struct run *run, struct guest *guest);
+// From now on it reads so.
+void pace_take(const struct run *run, struct guest *guest);
 // Whether it doesn't read yet; that it has read.
 bool pace_rests(const struct run *run, const struct guest *guest);
 void pace_has_read(const struct run *run, struct guest *guest);
@@ -428,6 +457,8 @@ void pace_check_end(const struct run *run, const struct guest *guest);
 
 // Tries something that the hub must refuse; what needs somebody is addressed to this name.
 void trials_compose(struct run *run, struct guest *guest, int name);
+// Whether one of its registrations may be under way, which takes room from its subscriptions.
+bool trials_open(const struct run *run, const struct guest *guest);
 // All has come to rest: what was registered, and what nothing has ended, is there on all shards.
 void trials_rest(const struct run *run);
 
@@ -493,7 +524,8 @@ struct totals {
     uint64_t asked, answered, refused, told, delivered, null_errors, lost, runs, events, heard, missed;
     uint64_t strict, flawed, reports, cancels, forms; // runs; messages
     uint64_t witnessed;                               // lines of journals
-    uint64_t liners;                                  // guests of lines
+    uint64_t liners, sockets, callers, subscribers;   // guests of lines, of WebSocket and of HTTP
+    uint64_t attached;                                // messages without a target
 };
 extern struct totals totals;
 

@@ -2,7 +2,9 @@
 // and gives the thread to whoever schedules the shards until there is a reason to return.
 #include "tests/sim/sim_io.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,7 +107,8 @@ void io_close(struct io *io) {
     for (uint32_t index = 0; index < io->kernel->cable_count; index++) {
         struct cable *cable = io->kernel->cables[index];
         if ((cable->receive.armed && cable->receive.io == io) ||
-            (cable->send.armed && cable->send.io == io) || (cable->watch.armed && cable->watch.io == io))
+            (cable->send.armed && cable->send.io == io) || (cable->watch.armed && cable->watch.io == io) ||
+            (cable->connect.armed && cable->connect.io == io))
             kernel_fail("an io was closed with an operation under way");
     }
     while (io->lent_count)
@@ -132,6 +135,19 @@ static struct note *note(struct io *io, enum note_kind kind, int socket, uint64_
 
 void io_accept(struct io *io, int socket, uint64_t token) {
     note(io, NOTE_ACCEPT, socket, token);
+}
+
+int io_connect(struct io *io, const struct sockaddr *address, uint32_t bytes, uint64_t token) {
+    int number;
+    const struct sockaddr_in *there = (const struct sockaddr_in *)(const void *)address;
+    if (address->sa_family != AF_INET || bytes < sizeof *there)
+        kernel_fail("the hub connects to what is no address");
+    if (random_chance(io->kernel->random, io->kernel->faults.accept_failure))
+        return -EMFILE;
+    struct cable *cable = cable_of_hub(io->kernel, &number);
+    cable->port = ntohs(there->sin_port);
+    note(io, NOTE_CONNECT, number, token);
+    return number;
 }
 
 void io_receive(struct io *io, int socket, uint64_t token, bool once) {
@@ -206,6 +222,14 @@ int io_signals(struct io *io, uint64_t token) {
 
 // --- Carrying notes out
 
+// What may be used: it doesn't connect any more.
+static struct cable *connected(struct kernel *kernel, int number) {
+    struct cable *cable = kernel_socket(kernel, number)->cable;
+    if (cable->connect.armed)
+        kernel_fail("a socket is used that connects");
+    return cable;
+}
+
 static void arm(struct operation *operation, const struct operation *noted) {
     if (operation->armed)
         kernel_fail("a second operation of one kind on one socket (token %llx)",
@@ -237,7 +261,7 @@ static void unwatch(struct cable *cable, const struct operation *noted) {
 
 static void close_socket(struct kernel *kernel, int number) {
     struct cable *cable = kernel_socket(kernel, number)->cable;
-    if (!cable || cable->watch.armed || cable->receive.armed || cable->send.armed)
+    if (!cable || cable->watch.armed || cable->receive.armed || cable->send.armed || cable->connect.armed)
         kernel_fail("socket %d was closed with an operation under way", number);
     if (queue_count(&cable->to_hub) && !cable->reset)
         cable->reset = true; // TCP tells the peer that its bytes were not read
@@ -253,11 +277,14 @@ static void carry_out(struct io *io, const struct note *noted) {
     case NOTE_ACCEPT:
         arm(&kernel_socket(kernel, noted->socket)->listener->accept, &noted->operation);
         break;
+    case NOTE_CONNECT:
+        arm(&kernel_socket(kernel, noted->socket)->cable->connect, &noted->operation);
+        break;
     case NOTE_RECEIVE:
-        arm(&kernel_socket(kernel, noted->socket)->cable->receive, &noted->operation);
+        arm(&connected(kernel, noted->socket)->receive, &noted->operation);
         break;
     case NOTE_SEND:
-        arm(&kernel_socket(kernel, noted->socket)->cable->send, &noted->operation);
+        arm(&connected(kernel, noted->socket)->send, &noted->operation);
         kernel_socket(kernel, noted->socket)->cable->taken_ns = kernel->now_ns;
         break;
     case NOTE_CANCEL:
@@ -303,12 +330,31 @@ void io_shutdown(struct io *io, int socket, int how) {
         listener_refuse_all(entry->listener);
         return;
     }
+    if (entry->cable->connect.armed && how != SHUT_RDWR)
+        kernel_fail("a socket that connects was shut in one direction");
+    entry->cable->given_up |= entry->cable->connect.armed;
     entry->cable->hub_shut_write |= how == SHUT_WR || how == SHUT_RDWR;
     entry->cable->hub_shut_read |= how == SHUT_RD || how == SHUT_RDWR;
 }
 
+// What there is no room for is lost.
+void io_send_now(struct io *io, int socket, const void *bytes, size_t count) {
+    struct cable *cable = kernel_socket(io->kernel, socket)->cable;
+    if (cable->send.armed)
+        kernel_fail("a last word while a send is under way on socket %d", socket);
+    if (!cable->reset && !cable->hub_shut_write && !cable->peer_closed && cable_room(cable) >= count)
+        queue_add(&cable->to_peer, bytes, count);
+}
+
 bool io_peer_gone(struct io *io, int socket) {
     return cable_peer_gone(kernel_socket(io->kernel, socket)->cable);
+}
+
+void io_peer_origin(struct io *io, int socket, struct io_origin *out) {
+    const struct cable *cable = kernel_socket(io->kernel, socket)->cable;
+    *out = (struct io_origin){.is_user = cable->local, .user = cable->user};
+    if (!cable->local)
+        memcpy(out->address, &cable->address, sizeof cable->address);
 }
 
 uint32_t io_taken(struct io *io, int socket) {
@@ -379,6 +425,19 @@ const char *io_name(const struct io *io) {
 
 uint64_t io_now(const struct io *io) {
     return io->now_ns;
+}
+
+// What lies between two looks at the clock has taken time.
+uint64_t io_clock(const struct io *io) {
+    struct kernel *kernel = io->kernel;
+    if (kernel->faults.work_ns && fiber_runs())
+        kernel->now_ns += random_below(kernel->random, kernel->faults.work_ns);
+    return kernel->now_ns;
+}
+
+uint64_t io_cpu_ns(const struct io *io) {
+    (void)io;
+    return 0;
 }
 
 uint64_t io_wall_ms(const struct io *io) {

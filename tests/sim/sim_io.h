@@ -27,7 +27,9 @@ struct sim_faults {
     uint16_t file_short;     // a write to a file takes only a part
     uint16_t file_error;     // a write or a sync of a file fails
     uint16_t file_stuck;     // a file can't be cut back
+    uint16_t keeper_busy;    // the keeper takes no program to start
     uint16_t preempt;        // a shard loses its core in the middle of a turn
+    uint32_t work_ns;        // that pass, at most, from one look at the clock to the next
     uint32_t lent_max;       // buffers lent at a time; 0: as many as the hub offers
     uint32_t window_bytes;   // what the kernel keeps for a peer that hasn't read yet
 };
@@ -78,8 +80,17 @@ void disk_room(struct kernel *kernel, size_t bytes);
 // Whether files are written and synced; what is held up goes on when they are again.
 void disk_hold(struct kernel *kernel, bool hold);
 
+// What comes of it when the hub connects to a port of this machine: somebody has taken the cable, as its peer; or is refused; or
+// nothing is heard.
+enum sim_answer { SIM_ANSWERS, SIM_REFUSES, SIM_SILENT };
+typedef enum sim_answer sim_answers(void *context, uint16_t port, struct cable *cable);
+// Who answers from now on; at first nobody is there.
+void kernel_answer(struct kernel *kernel, sim_answers *answers, void *context);
+
 // A listening socket. It is closed by kernel_destroy.
 int kernel_listen(struct kernel *kernel);
+// What is dialled there is secure from now on: the cables below take and give what the toy cipher says (toy.h).
+void kernel_secure(struct kernel *kernel, int listener);
 // Sockets that the hub holds, but for listening ones.
 uint32_t kernel_sockets(const struct kernel *kernel);
 
@@ -96,6 +107,10 @@ void sim_preempt(void);
 
 // Connects. NULL when nobody listens.
 struct cable *cable_dial(struct kernel *kernel, int listener);
+// Where the hub will find that it comes from, if it hasn't looked yet: this user's process over a Unix socket, or
+// this address.
+void cable_of_user(struct cable *cable, uint32_t user);
+void cable_of_address(struct cable *cable, uint32_t address);
 // Writes; false when the other end is gone.
 bool cable_write(struct cable *cable, const void *bytes, size_t count);
 // Reads up to `capacity` bytes; 0 when none are there.
@@ -110,6 +125,13 @@ bool cable_at_end(const struct cable *cable);
 bool cable_was_reset(const struct cable *cable);
 // Whether the hub has closed its end.
 bool cable_hub_closed(const struct cable *cable);
+// Whether the hub has said that it says no more; of a plain one, whether it is plain.
+bool cable_hub_ended(const struct cable *cable);
+// From now on it goes, or shuts its direction, without having said so.
+void cable_truncate(struct cable *cable);
+// Records by hand, and bytes as they are.
+void cable_record(struct cable *cable, int type, const void *bytes, size_t count);
+bool cable_write_raw(struct cable *cable, const void *bytes, size_t count);
 void cable_shut(struct cable *cable);
 void cable_reset(struct cable *cable);
 // Closes both directions (a reset if something was left unread) and lets go of the cable.

@@ -49,8 +49,10 @@ static void leave(struct run *run, struct guest *guest, const char *agent_id) {
         run, guest,
         &(struct call){
             .kind = RECORD_ASK, .to = TO_HUB, .name = NOBODY, .method = "agent/unregister", .extra = extra});
-    if (record)
+    if (record) {
+        record->trial = true;
         record->result = (struct hub_result){"registered", "false"};
+    }
 }
 
 static const struct flaw too_many = {
@@ -148,6 +150,15 @@ static void try_a_long_method(struct run *run, struct guest *guest) {
     memset(method, 'm', bytes);
     method[bytes] = '\0';
     call(run, guest, method, "{\"limit\":255}", TO_NOBODY, 0);
+}
+
+bool trials_open(const struct run *run, const struct guest *guest) {
+    for (unsigned tag = 0; tag < run->record_count; tag++) {
+        const struct record *record = run->records[tag];
+        if (record->trial && record->kind == RECORD_ASK && record->source == guest->index && !record->ended)
+            return true;
+    }
+    return false;
 }
 
 void trials_compose(struct run *run, struct guest *guest, int name) {

@@ -115,9 +115,9 @@ static void a_line_over_the_limit_ends_the_connection(void **state) {
 static void choose(struct shard *shard, struct peer *peer, const struct frame *frame) {
     struct bit body = {frame_body(frame), frame->body.bytes};
     if (bit_is(body, "framed"))
-        feed_switch(peer, &transport_framed);
+        feed_switch(shard, peer, &transport_framed);
     else if (bit_is(body, "lines"))
-        feed_switch(peer, &transport_lines);
+        feed_switch(shard, peer, &transport_lines);
     else
         peer_close(shard, peer, COUNTERS_COUNT);
 }

@@ -3,27 +3,42 @@
 #include "tests/sim/world.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/memory.h"
 #include "core/json/json.h"
+#include "router/child/children.h"
 #include "router/request/journal.h"
+#include "router/send/send.h"
 #include "router/shard/peer.h"
 #include "router/shard/post.h"
+#include "router/transport/child.h"
+#include "router/transport/http.h"
+#include "router/transport/link.h"
+#include "router/transport/nats.h"
 #include "router/turn/accept.h"
 #include "router/turn/turn.h"
 #include "tests/sim/fiber.h"
 #include "tests/sim/kernel.h"
 #include "tests/sim/mailbox.h"
 #include "tests/sim/memory.h"
+#include "tests/sim/programs.h"
 
-enum { STEPS_MAX = 3000000, KIBIBYTE = 1 << 10, MEBIBYTE = 1 << 20 };
+enum { HTTP_PORT = 7412, STEPS_MAX = 3000000, KIBIBYTE = 1 << 10, MEBIBYTE = 1 << 20 };
 
 void world_defaults(struct world_options *options, uint64_t seed, uint32_t shard_count) {
     *options = (struct world_options){.seed = seed, .shard_count = shard_count};
     limits_defaults(&options->limits);
     options->limits.connections_max = 256;
+}
+
+// What happens from now on is this hub's; NULL: nobody's.
+static void become(struct world *world) {
+    if (world)
+        kernel_use(world->kernel);
+    sim_memory_use(world ? &world->memory : NULL);
 }
 
 static void live(void *context) {
@@ -42,9 +57,15 @@ static void open_shards(struct world *world) {
     }
     if (world->hub->settings.journal && journal_open(world->shards[0]))
         kernel_fail("the journal can't be opened");
-    const struct accept_socket sockets[] = {{world->listener, &transport_framed},
-                                            {world->lines_listener, &transport_lines}};
-    accept_listen(world->shards[0], sockets, 2);
+    bool secure = world->hub->settings.secure != NULL;
+    const struct accept_socket sockets[] = {{world->listener, &transport_framed, secure},
+                                            {world->lines_listener, &transport_lines, secure},
+                                            {world->http_listener, &transport_http, secure}};
+    if (!children_open(world->shards[0], &transport_child_framed, &transport_child_lines))
+        kernel_fail("there is no memory for children");
+    if (!link_open(world->shards[0], &transport_nats))
+        kernel_fail("there is no memory for the link");
+    accept_listen(world->shards[0], sockets, 3);
 }
 
 static void fill_kept(struct world *world, uint32_t room) {
@@ -57,15 +78,17 @@ static void fill_kept(struct world *world, uint32_t room) {
 static bool read_again(void *context, struct hub_settings *fresh) {
     const struct world *world = context;
     fresh->limits = world->limits;
+    fresh->secure = world->hub->settings.secure ? toy_source() : NULL;
+    fresh->children = world->children ? world->children() : NULL;
     return true;
 }
 
 static void begin_to_count(struct world *world) {
     const struct buffer_budget *budget = &world->hub->budget;
     struct resident *resident = &world->resident;
-    sim_memory_peak();
+    sim_memory_peak_of(&world->memory);
     resident->bound = atomic_load(&budget->bytes_max);
-    resident->base = sim_memory_held() + world->kept_bytes - resident->before - atomic_load(&budget->bytes);
+    resident->base = world->memory.held + world->kept_bytes - atomic_load(&budget->bytes);
 }
 
 void world_open(struct world *world, const struct world_options *options) {
@@ -74,23 +97,33 @@ void world_open(struct world *world, const struct world_options *options) {
                             .stuck = options->faults.file_stuck != 0};
     random_init(&world->random, options->seed);
     world->limits = options->limits;
+    world->children = options->children;
     world->kernel = kernel_create(&world->random);
     kernel_set_faults(world->kernel, &options->faults);
-    kernel_use(world->kernel);
+    become(world);
     sim_mailbox_room(options->mailbox_room ? options->mailbox_room : MAILBOX_MESSAGES);
     world->listener = kernel_listen(world->kernel);
     world->lines_listener = kernel_listen(world->kernel);
-    world->resident.before = sim_memory_held();
+    world->http_listener = kernel_listen(world->kernel);
     struct hub_settings settings = {.limits = options->limits,
                                     .takeover = options->takeover,
                                     .strict = options->strict,
                                     .half_close_leaves = options->half_close_leaves,
                                     .journal = options->journal,
+                                    .children = options->children ? options->children() : NULL,
                                     .read_again = read_again,
                                     .read_context = world};
     if (options->settings)
         settings = *options->settings;
     settings.shard_count = options->shard_count;
+    settings.bounds = options->bounds;
+    settings.secure = options->secure ? toy_source() : NULL;
+    const int listeners[] = {world->listener, world->lines_listener, world->http_listener};
+    for (unsigned index = 0; index < 3 && options->secure; index++)
+        kernel_secure(world->kernel, listeners[index]);
+    settings.keeper = options->keeps ? programs_keep(world->kernel) : NULL;
+    snprintf(settings.http_host, sizeof settings.http_host, "127.0.0.1");
+    settings.http_port = HTTP_PORT;
     struct siphash_key *keys[] = {&settings.secrets.tables, &settings.secrets.sessions};
     for (unsigned index = 0; index < 4; index++)
         keys[index / 2]->words[index % 2] = random_next(&world->random);
@@ -100,6 +133,7 @@ void world_open(struct world *world, const struct world_options *options) {
     fill_kept(world, options->kept_room);
     open_shards(world);
     begin_to_count(world);
+    become(NULL);
 }
 
 void world_reload(struct world *world, const struct limits *limits) {
@@ -118,8 +152,8 @@ enum {
 static void check_memory(struct world *world) {
     struct resident *resident = &world->resident;
     const struct hub *hub = world->hub;
-    uint64_t without = resident->before + resident->base, bound = atomic_load(&hub->budget.bytes_max);
-    uint64_t held = sim_memory_held(), peak = sim_memory_peak(), most = resident->bound;
+    uint64_t without = resident->base, bound = atomic_load(&hub->budget.bytes_max);
+    uint64_t held = world->memory.held, peak = sim_memory_peak_of(&world->memory), most = resident->bound;
     held = held > without ? held - without : 0;
     peak = peak > without ? peak - without : 0;
     if (most < bound)
@@ -172,7 +206,7 @@ static void check_settled(const struct shard *shard) {
     for (uint32_t slot = 0; slot < shard->peers.capacity; slot++) {
         const struct peer *peer = shard->peers.slots[slot];
         if (peer && peer->state == PEER_ENDED && list_empty(&peer->asked.requests) && !peer->awaited &&
-            !peer->batches && outbox_empty(&peer->connection.outbox) && !peer->connection.shipment)
+            !peer->exchanges && outbox_empty(&peer->connection.outbox) && !peer->connection.shipment)
             kernel_fail("shard %u keeps connection %llx, which is owed nothing", shard->index,
                         (unsigned long long)peer->name);
     }
@@ -187,7 +221,8 @@ static void check_sleep(const struct world *world) {
             check_mail(world, from);
         if (waits && sleeps(world, from) && world->shards[from]->misses)
             kernel_fail("shard %u sleeps though missed events are to be told", from);
-        if (waits && sleeps(world, from) && !list_empty(&world->shards[from]->to_send))
+        if (waits && sleeps(world, from) &&
+            (!list_empty(&world->shards[from]->to_send) || send_goes_on_ns(world->shards[from]) == 0))
             kernel_fail("shard %u sleeps though something is to be sent", from);
         if (waits && !fiber_ended(world->fibers[from]))
             check_settled(world->shards[from]);
@@ -203,16 +238,31 @@ static bool runnable(const struct world *world, uint32_t index) {
     return !fiber_ended(world->fibers[index]) && sim_io_ready(world->shards[index]->io);
 }
 
+// What goes to many must leave room for what else there is.
+static void check_turn(const struct shard *shard) {
+    uint32_t out = 0;
+    for (uint32_t slot = 0; slot < shard->peers.capacity; slot++) {
+        const struct peer *peer = shard->peers.slots[slot];
+        out += peer && peer->spread && !list_empty(&peer->to_send) && list_empty(&shard->spreading.waiting);
+    }
+    if (out || shard->spreading.out > shard->bounds.sends)
+        kernel_fail("shard %u has %u sends of events under way at a time, and forgets %u", shard->index,
+                    shard->spreading.out, out);
+}
+
 static void run(struct world *world, uint32_t index) {
     kernel_trace(world->kernel, index);
     bool fails = random_chance(&world->random, world->no_memory);
+    become(world);
     if (fails)
         memory_fail_after(random_below(&world->random, 12));
     fiber_resume(world->fibers[index]);
     if (fails)
         memory_fail_after(UINT64_MAX);
+    become(NULL);
     check_sleep(world);
     check_memory(world);
+    check_turn(world->shards[index]);
 }
 
 static bool run_one(struct world *world) {
@@ -269,6 +319,10 @@ struct cable *world_dial(struct world *world) {
 
 struct cable *world_dial_lines(struct world *world) {
     return cable_dial(world->kernel, world->lines_listener);
+}
+
+struct cable *world_dial_http(struct world *world) {
+    return cable_dial(world->kernel, world->http_listener);
 }
 
 // --- The end
@@ -387,10 +441,13 @@ void world_close(struct world *world) {
         check_journal(world);
     for (uint32_t index = 0; index < world->shard_count; index++)
         check_shard(world->shards[index]);
+    programs_forget(world->kernel);
     if (kernel_sockets(world->kernel))
         kernel_fail("%u sockets are still open", kernel_sockets(world->kernel));
     for (uint32_t index = 0; index < world->shard_count; index++) {
         journal_close(world->shards[index]);
+        children_free(world->shards[index]);
+        link_free(world->shards[index]);
         shard_close(world->shards[index]);
         fiber_destroy(world->fibers[index]);
     }

@@ -4,6 +4,7 @@
 
 #include "router/shard/hub.h"
 #include "router/shard/shard.h"
+#include "tests/sim/memory.h"
 #include "tests/sim/sim_io.h"
 
 enum { WORLD_SHARDS_MAX = 3 };
@@ -17,18 +18,21 @@ struct world_options {
     bool strict;         // validation
     const char *journal; // its file's name, or NULL
     bool half_close_leaves;
-    const struct hub_settings *settings; // instead of all these, when given
+    bool secure;                              // connections are, by the toy cipher
+    bool keeps;                               // there is a keeper, and so there may be children
+    struct child_settings *(*children)(void); // reads their sections, linked; NULL: there are none
+    const struct hub_settings *settings;      // instead of all these, when given
     uint16_t no_memory;    // of a shard's turns, in thousandths, those in which an allocation fails
     uint32_t kept_room;    // of what may be kept, what is left; 0: all of it
     uint32_t mailbox_room; // a power of two, from 4 to MAILBOX_MESSAGES; 0: that
     struct sim_faults faults;
+    const struct turn_bounds *bounds; // NULL: the hub's own
 };
 
 // What the hub may have at each step: as much as it had once it was open and idle, the bound, and a slack for
 // what no bound counts, because it goes with connections and with steps that are under way.
 struct resident {
-    size_t before; // the world was opened
-    size_t base;   // when it was, but for what the budget counts
+    size_t base; // when the world was opened, but for what the budget counts
     uint64_t bound;
     uint64_t above; // the least that there was since the bound was lowered
 };
@@ -43,15 +47,18 @@ struct world {
     uint16_t no_memory;
     uint64_t kept_bytes; // that no shard has taken: others' (world_options.kept_room)
     bool stuck;          // files may not be cut back, so that torn lines stay
-    int listener, lines_listener;
-    struct limits limits; // that world_reload has the hub read
+    int listener, lines_listener, http_listener;
+    struct limits limits;                     // that world_reload has the hub read
+    struct child_settings *(*children)(void); // likewise
     struct resident resident;
+    struct sim_account memory;
 };
 
 // Options without faults, with the documented limits.
 void world_defaults(struct world_options *options, uint64_t seed, uint32_t shard_count);
 
-// Opens hub and shards and begins to listen.
+// Opens hub and shards and begins to listen. There may be several in one run, if they agree on mailbox_room; each has a
+// kernel, and so a clock, of its own.
 void world_open(struct world *world, const struct world_options *options);
 // One piece of work of the kernel's or one turn of a shard; false when all wait for time or for peers.
 bool world_step(struct world *world);
@@ -66,6 +73,8 @@ void world_reload(struct world *world, const struct limits *limits);
 struct cable *world_dial(struct world *world);
 // The same where one JSON text a line is spoken.
 struct cable *world_dial_lines(struct world *world);
+// The same where HTTP is spoken.
+struct cable *world_dial_http(struct world *world);
 // While nothing is on its way: fails where one shard's agents aren't the others'.
 void world_check_agents(const struct world *world);
 // Whether all shards have had their last turn.

@@ -136,6 +136,46 @@ static void tools_and_approvers(void **state) {
     agents_deinit(&agents);
 }
 
+static const char *chosen(struct agents *agents, const char *target) {
+    struct rules_message message = {
+        .method = "m", .method_bytes = 1, .source = 9, .target = field(STRING, target)};
+    struct rules_verdict verdict = rules_route(agents, &message, nothing_owed, NULL);
+    return verdict.agent ? verdict.agent->id : "";
+}
+
+static void offer_child(struct agents *agents, const char *id, uint64_t connection, bool resting,
+                        bool absent) {
+    struct agent_offer offer = {.connection = connection,
+                                .id = id,
+                                .id_bytes = strlen(id),
+                                .pool_bytes = 4,
+                                .resting = resting,
+                                .absent = absent};
+    assert_non_null(put_offer(agents, &offer, "{}", 2));
+}
+
+// The instances of a child: who runs comes first, in turn; who is absent is nobody.
+static void a_pool(void **state) {
+    (void)state;
+    struct agents agents;
+    agents_init(&agents, &TABLE_KEY, account());
+    offer_child(&agents, "pool", 1, true, false);
+    assert_memory_equal(chosen(&agents, "pool"), "pool", 4); // it waits for it
+    offer_child(&agents, "pool#1", 2, false, false);
+    offer_child(&agents, "pool#2", 3, false, false);
+    assert_memory_equal(chosen(&agents, "pool"), "pool#1", 6);
+    assert_memory_equal(chosen(&agents, "pool"), "pool#2", 6);
+    assert_memory_equal(chosen(&agents, "pool"), "pool#1", 6);
+    offer_child(&agents, "pool", 1, false, false);
+    assert_string_equal(chosen(&agents, "pool#2"), ""); // which is no name to be said
+    offer_child(&agents, "pool", 1, true, true);
+    offer_child(&agents, "pool#1", 2, true, true);
+    assert_memory_equal(chosen(&agents, "pool"), "pool#2", 6);
+    offer_child(&agents, "pool#2", 3, true, true);
+    assert_string_equal(chosen(&agents, "pool"), "");
+    agents_deinit(&agents);
+}
+
 static void an_event_is_one_that_names_no_agent(void **state) {
     (void)state;
     struct rules_message message = {.method = "event", .method_bytes = 5};
@@ -152,6 +192,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table),
         cmocka_unit_test(tools_and_approvers),
+        cmocka_unit_test(a_pool),
         cmocka_unit_test(an_event_is_one_that_names_no_agent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

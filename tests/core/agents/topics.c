@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "core/agents/agents.h"
+#include "core/agents/demand.h"
 #include "core/agents/topics.h"
 #include "core/base/memory.h"
 #include "tests/core/base/account.h"
@@ -116,6 +117,8 @@ static void any_sequence_agrees_with_a_naive_matcher(void **state) {
     bool there[SUBSCRIBERS][PATTERNS] = {{false}};
     number = 99;
     topics_init(&topics, &TABLE_KEY, account());
+    topics.demand = demand_create(&TABLE_KEY);
+    assert_non_null(topics.demand);
     for (unsigned index = 0; index < PATTERNS; index++)
         make_name(patterns[index], true);
     for (unsigned index = 0; index < SUBSCRIBERS; index++)
@@ -133,6 +136,7 @@ static void any_sequence_agrees_with_a_naive_matcher(void **state) {
                 there[who][index] = now;
         char event[16];
         make_name(event, false);
+        unsigned all = 0;
         for (unsigned other = 0; other < SUBSCRIBERS; other++) {
             unsigned expected = 0;
             for (unsigned index = 0; index < PATTERNS; index++) {
@@ -142,17 +146,25 @@ static void any_sequence_agrees_with_a_naive_matcher(void **state) {
                 expected += first && there[other][index] && matches(patterns[index], event);
             }
             assert_int_equal(reached(&topics, &subscribers[other], event), expected);
+            all += expected;
         }
+        assert_int_equal(demand_for(topics.demand, event, strlen(event)), all);
     }
     for (unsigned index = 0; index < SUBSCRIBERS; index++)
         topics_forget(&topics, &subscribers[index]);
     assert_int_equal(topics.count, 0);
     for (unsigned bytes = 0; bytes < EVENT_BYTES_MAX; bytes++)
         assert_int_equal(topics.prefix_count[bytes], 0);
+    memory_give(topics.demand);
     topics_deinit(&topics);
 }
 
 // --- Reasons
+
+static void set_up(struct agents *agents, struct subscriber *subscriber) {
+    agents_init(agents, &TABLE_KEY, account());
+    subscriber_init(subscriber);
+}
 
 static bool put(struct agents *agents, struct subscriber *subscriber, const char *id, const char *events) {
     char text[512];
@@ -182,8 +194,7 @@ static void a_subscription_goes_with_its_last_reason(void **state) {
     (void)state;
     struct agents agents;
     struct subscriber subscriber;
-    agents_init(&agents, &TABLE_KEY, account());
-    subscriber_init(&subscriber);
+    set_up(&agents, &subscriber);
     assert_true(put(&agents, &subscriber, "one", "[\"a\",\"b*\",\"a\",7,\"x*y\",\"\"]"));
     assert_string_equal(in_force(&subscriber), "a,b*");
     assert_true(put(&agents, &subscriber, "two", "{\"c\":true,\"a\":1,\"no\":false,\"nor\":null,\"0\":0}"));
@@ -203,8 +214,7 @@ static void registering_again_replaces_and_keeps_the_place_of_what_stays(void **
     (void)state;
     struct agents agents;
     struct subscriber subscriber;
-    agents_init(&agents, &TABLE_KEY, account());
-    subscriber_init(&subscriber);
+    set_up(&agents, &subscriber);
     assert_true(put(&agents, &subscriber, "one", "[\"a\",\"b\",\"c\"]"));
     assert_true(put(&agents, &subscriber, "one", "[\"d\",\"b\"]"));
     assert_string_equal(in_force(&subscriber), "b,d");
@@ -228,8 +238,7 @@ static void what_a_registration_will_hold_is_foreseen(void **state) {
     (void)state;
     struct agents agents;
     struct subscriber subscriber;
-    agents_init(&agents, &TABLE_KEY, account());
-    subscriber_init(&subscriber);
+    set_up(&agents, &subscriber);
     assert_true(put(&agents, &subscriber, "one", "[\"a\",\"b\",\"c\"]"));
     assert_true(put(&agents, &subscriber, "two", "[\"c\",\"d\"]"));
     assert_non_null(ask(&agents.topics, &subscriber, "a"));
@@ -248,8 +257,7 @@ static void without_memory_nothing_changes(void **state) {
     for (uint64_t left = 0;; left++) {
         struct agents agents;
         struct subscriber subscriber;
-        agents_init(&agents, &TABLE_KEY, account());
-        subscriber_init(&subscriber);
+        set_up(&agents, &subscriber);
         assert_non_null(ask(&agents.topics, &subscriber, "z*"));
         memory_fail_after(left);
         bool done = put(&agents, &subscriber, "one", "[\"a\",\"b*\",\"z*\"]");

@@ -41,6 +41,13 @@ static void strings_are_escaped(void **state) {
     }
 }
 
+static void expect_digits(uint64_t number) {
+    char digits[20], expected[24];
+    int count = snprintf(expected, sizeof expected, "%" PRIu64, number);
+    assert_int_equal(text_digits(digits, number), count);
+    assert_memory_equal(digits, expected, (size_t)count);
+}
+
 static void numbers_of_all_lengths(void **state) {
     (void)state;
     static const int64_t table[] = {0, 7, -7, 10, 99, 100, INT64_MAX, INT64_MIN, INT64_C(9007199254740991)};
@@ -54,14 +61,14 @@ static void numbers_of_all_lengths(void **state) {
         assert_memory_equal(text.bytes, expected, text.length);
         text_deinit(&text);
     }
-    char digits[20], expected[24];
-    for (uint64_t number = 1; number; number = number > UINT64_MAX / 3 ? 0 : number * 3) {
-        int count = snprintf(expected, sizeof expected, "%" PRIu64, number);
-        assert_int_equal(text_digits(digits, number), count);
-        assert_memory_equal(digits, expected, (size_t)count);
-    }
-    assert_int_equal(text_digits(digits, UINT64_MAX), 20);
-    assert_memory_equal(digits, "18446744073709551615", 20);
+    for (uint64_t number = 1; number; number = number > UINT64_MAX / 3 ? 0 : number * 3)
+        expect_digits(number);
+    for (uint64_t number = 0; number < 20000; number++) // all that two pairs can be, and beyond
+        expect_digits(number);
+    for (uint64_t ten = 1; ten <= UINT64_MAX / 10; ten *= 10)
+        for (uint64_t number = ten - 1; number <= ten + 1; number++)
+            expect_digits(number);
+    expect_digits(UINT64_MAX);
 }
 
 static void it_grows(void **state) {

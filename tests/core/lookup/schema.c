@@ -94,6 +94,7 @@ static const struct method_row {
     {"tool/integration", {{"tool", "\"t\"", "string"}, {"action", "\"a\"", "string"}}},
     {"audit/log",
      {{"action", "\"a\"", "string"}, {"actor", "\"b\"", "string"}, {"timestamp", "\"t\"", "string"}}},
+    {"hub/attach", {{"agent", "\"a\"", "string"}}},
 };
 
 // The params of a method, with `value` in place of the field `changed`; NULL: without it.
@@ -207,8 +208,8 @@ static void a_field_that_comes_twice_is_judged_twice(void **state) {
     (void)state;
     judge_call("governance/approval",
                "{\"decision\":\"approved\",\"checkpoint\":\"a\",\"artifact\":{},\"approver\":\"b\","
-               "\"decision\":\"perhaps\"}",
-               "params.decision", DECISIONS_TEXT);
+               "\"artifact\":1}",
+               "params.artifact", "object");
     judge_call("tool/integration", "{\"tool\":\"t\",\"action\":\"a\",\"\\u0061ction\":1}", "params.action",
                "string");
     judge_call("tool/integration", "{\"tool\":\"t\",\"\\u0061ction\":\"a\"}", NULL, NULL);

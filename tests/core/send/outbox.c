@@ -122,6 +122,31 @@ static void urgent_goes_first_and_lanes_keep_their_order(void **state) {
     tear_down(&fixture);
 }
 
+static void nothing_overtakes_what_was_sealed(void **state) {
+    (void)state;
+    struct fixture fixture;
+    char out[16];
+    set_up(&fixture);
+    outbox_seal(&fixture.outbox);
+    add(&fixture, 'b', 1, LANE_NORMAL);
+    add(&fixture, 'a', 1, LANE_URGENT);
+    assert_int_equal(send_all(&fixture, 100, 100, out), 2);
+    assert_memory_equal(out, "ab", 2);
+    add(&fixture, 'a', 1, LANE_NORMAL);
+    add(&fixture, 'b', 1, LANE_NORMAL);
+    add(&fixture, 'c', 1, LANE_NORMAL);
+    outbox_seal(&fixture.outbox);
+    add(&fixture, 'f', 1, LANE_NORMAL);
+    add(&fixture, 'e', 1, LANE_HIGH);
+    add(&fixture, 'd', 1, LANE_URGENT);
+    struct parcel *first = outbox_take(&fixture.outbox);
+    assert_int_equal(first->text[0], 'a');
+    parcel_drop(first);
+    assert_int_equal(send_all(&fixture, 100, 100, out), 5);
+    assert_memory_equal(out, "bcdef", 5);
+    tear_down(&fixture);
+}
+
 static void all_bytes_go_in_order(size_t part) {
     static const size_t sizes[] = {1, 300, COPY_BYTES_MAX, COPY_BYTES_MAX + 1, 5000, 40000, 17, 1024,
                                    2, 9000};
@@ -358,6 +383,7 @@ int main(void) {
         cmocka_unit_test(a_frame_of_several_parcels_is_not_cut),
         cmocka_unit_test(a_request_is_taken_out),
         cmocka_unit_test(urgent_goes_first_and_lanes_keep_their_order),
+        cmocka_unit_test(nothing_overtakes_what_was_sealed),
         cmocka_unit_test(all_bytes_go_in_order_whatever_the_sizes_parts_and_steps),
         cmocka_unit_test(small_neighbours_become_one_vector_and_large_ones_are_not_copied),
         cmocka_unit_test(a_stage_in_use_is_not_overwritten),

@@ -1,65 +1,8 @@
 // Parcels: what leaves is what came in, but for the value that was spliced and a canonical Content-Length.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-// cmocka.h needs the standard headers before it.
-#include <cmocka.h>
-
 #include <stdio.h>
 
-#include "core/base/limits.h"
-#include "core/base/memory.h"
-#include "core/send/envelope.h"
-#include "core/send/parcel.h"
-#include "core/wire/frame.h"
-
-struct fixture {
-    struct buffer_budget budget;
-    struct buffer_pool buffers;
-    struct parcel_pool parcels;
-    struct buffer *buffer;
-    struct unit scan;
-    struct frame frame;
-};
-
-static void set_up(struct fixture *fixture, const char *text) {
-    static const struct unit_limits limits = {8192, 1 << 24};
-    enum { AT = 7 }; // a frame rarely begins where its buffer does
-    *fixture = (struct fixture){.budget.bytes_max = 1 << 24};
-    buffer_pool_init(&fixture->buffers, &fixture->budget);
-    parcel_pool_init(&fixture->parcels, &fixture->budget, 3);
-    fixture->buffer = buffer_take(&fixture->buffers);
-    memset(fixture->buffer->bytes, '#', fixture->buffer->capacity);
-    memcpy(fixture->buffer->bytes + AT, text, strlen(text));
-    unit_begin(&fixture->scan);
-    assert_int_equal(frame_scan(&fixture->scan, fixture->buffer->bytes + AT, strlen(text), &limits),
-                     UNIT_WHOLE);
-    fixture->frame = frame_at(fixture->buffer, AT, &fixture->scan);
-}
-
-static void tear_down(struct fixture *fixture) {
-    buffer_drop(fixture->buffer);
-    assert_true(parcel_pool_full(&fixture->parcels));
-    parcel_pool_deinit(&fixture->parcels);
-    assert_true(buffer_pool_full(&fixture->buffers));
-    buffer_pool_deinit(&fixture->buffers);
-    assert_int_equal(fixture->budget.bytes, 0);
-}
-
-// What a receiver of this wire gets.
-static void assert_reads_on(struct parcel *parcel, const struct wire *wire, const char *expected) {
-    char out[2048];
-    if (!parcel->dressed)
-        parcel_dress(parcel, wire);
-    assert_int_equal(parcel->bytes, strlen(expected));
-    assert_int_equal(parcel->hole_count, 0);
-    parcel_copy(parcel, (uint8_t *)out);
-    assert_memory_equal(out, expected, parcel->bytes);
-}
+#include "core/send/breaks.h"
+#include "tests/core/send/parcels.h"
 
 static void assert_reads(struct parcel *parcel, const char *expected) {
     assert_reads_on(parcel, &wire_framed, expected);
@@ -100,10 +43,6 @@ static void a_frame_is_forwarded_as_it_lies(void **state) {
     }
 }
 
-static bool fill(struct parcel *parcel, const char *text) {
-    return parcel_fill(parcel, &(struct piece){text, strlen(text)});
-}
-
 static void a_value_is_spliced(void **state) {
     (void)state;
     static const struct {
@@ -132,6 +71,44 @@ static void a_value_is_spliced(void **state) {
         assert_int_equal(parcel->hole_count, 1);
         assert_true(fill(parcel, table[index].with));
         assert_reads(parcel, table[index].out);
+        parcel_drop(parcel);
+        tear_down(&fixture);
+    }
+}
+
+// Behind the length line, before what came; not for receivers of lines.
+static void a_line_of_the_hubs_is_added(void **state) {
+    (void)state;
+    static const char added[] = "Patchbay-User: ci\r\n\r\n";
+    static const struct {
+        const char *in, *out, *spliced;
+    } table[] = {
+        {"Content-Length: 8\r\n\r\n{\"id\":1}", "Content-Length: 8\r\nPatchbay-User: ci\r\n\r\n{\"id\":1}",
+         "Content-Length: 9\r\nPatchbay-User: ci\r\n\r\n{\"id\":77}"},
+        {"A: b\r\ncontent-length:8\r\nC: d\r\n\r\n{\"id\":1}",
+         "Content-Length: 8\r\nPatchbay-User: ci\r\nA: b\r\nC: d\r\n\r\n{\"id\":1}",
+         "Content-Length: 9\r\nPatchbay-User: ci\r\nA: b\r\nC: d\r\n\r\n{\"id\":77}"},
+    };
+    for (size_t index = 0; index < 2 * sizeof table / sizeof *table; index++) {
+        struct fixture fixture;
+        bool spliced = index % 2;
+        set_up(&fixture, table[index / 2].in);
+        fixture.frame.added = added;
+        fixture.frame.added_bytes = sizeof added - 1 - 2;
+        struct span id = {6, 1};
+        struct parcel *parcel = spliced ? parcel_open(&fixture.parcels, &fixture.frame, &id, 1)
+                                        : parcel_forward(&fixture.parcels, &fixture.frame);
+        if (spliced)
+            assert_true(fill(parcel, "77"));
+        struct parcel *share = parcel_share(&fixture.parcels, parcel);
+        struct parcel *copy = parcel_copy_of(&fixture.parcels, parcel);
+        assert_reads_on(share, &wire_lines, spliced ? "{\"id\":77}\n" : "{\"id\":1}\n");
+        parcel_drop(share);
+        parcel->shares--;
+        assert_reads(copy, spliced ? "Content-Length: 9\r\nPatchbay-User: ci\r\n\r\n{\"id\":77}"
+                                   : "Content-Length: 8\r\nPatchbay-User: ci\r\n\r\n{\"id\":1}");
+        parcel_drop(copy);
+        assert_reads(parcel, spliced ? table[index / 2].spliced : table[index / 2].out);
         parcel_drop(parcel);
         tear_down(&fixture);
     }
@@ -319,7 +296,7 @@ static void a_flat_copy_has_no_breaks(void **state) {
     set_up(&fixture, "Content-Length: 5\r\nA: b\r\n\r\n{\r\n}\n");
     struct parcel *origin = parcel_forward(&fixture.parcels, &fixture.frame);
     assert_true(parcel_breaks(origin));
-    struct parcel *flat = parcel_flat(&fixture.parcels, origin);
+    struct parcel *flat = parcel_broken_for(&fixture.parcels, origin, &wire_lines);
     assert_false(parcel_breaks(flat));
     struct parcel *share = parcel_share(&fixture.parcels, flat);
     assert_reads_on(share, &wire_lines, "{  } \n");
@@ -484,6 +461,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_frame_is_forwarded_as_it_lies),
         cmocka_unit_test(a_value_is_spliced),
+        cmocka_unit_test(a_line_of_the_hubs_is_added),
         cmocka_unit_test(a_value_of_any_length_fits),
         cmocka_unit_test(a_copy_keeps_no_buffer),
         cmocka_unit_test(without_memory_nothing_is_kept),

@@ -1,0 +1,61 @@
+// What a [child NAME] section says. Keys and values come as text; each is judged when it comes.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/governance.h"
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/child/restart.h"
+
+enum child_protocol { CHILD_PLAIN, CHILD_HERMES, CHILD_MCP };
+
+enum {
+    CHILDREN_MAX = 256,
+    CHILD_LINE_BYTES = 8 << 10, // of the file
+    CHILD_SETTINGS_BYTES = 64 << 10,
+};
+
+struct child_settings {
+    struct child_settings *next;
+    char name[AGENT_ID_BYTES_MAX + 1];
+    enum child_protocol protocol;
+    bool lines; // else frames
+    bool lines_given;
+    bool on_demand;
+    bool each;              // an instance a peer that uses it
+    uint32_t instances;     // of a pool; 1: shared
+    uint32_t instances_max; // of each, which is on demand
+    uint64_t idle_ms;       // 0: off
+    uint64_t start_ms, stop_ms, end_ms;
+    bool start_given;
+    struct restart_policy restart;
+    enum governance level;
+    char *directory, *data, *user; // NULL: not given
+    struct text command;           // words, each with a zero byte behind it
+    size_t command_words;
+    // "Pname", "Sname=value", "Fname=path", each with a zero byte behind it: passed, set, read from a file.
+    struct text variables;
+    size_t variable_count;
+    bool pass_given;
+    struct text methods, tools; // JSON strings with commas between
+    struct text all;            // key, value and a zero byte behind each, as they came: to tell a change
+};
+
+// An empty section; NULL when memory is used up or NAME is no agentId.
+struct child_settings *child_settings_create(const char *name);
+void child_settings_destroy(struct child_settings *settings);
+// The same for all that are linked behind it; NULL is allowed.
+void child_settings_destroy_all(struct child_settings *first);
+
+// Takes a key and its value. NULL when all is well, else what was expected: static text.
+const char *child_settings_set(struct child_settings *settings, const char *key, const char *value);
+// All keys have come: fills in what wasn't given. NULL, or what is missing.
+const char *child_settings_finish(struct child_settings *settings);
+// Whether two sections say the same.
+bool child_settings_same(const struct child_settings *one, const struct child_settings *other);
+
+// What it offers as long as it hasn't said so itself: a JSON object.
+void child_settings_capabilities(const struct child_settings *settings, struct text *out);

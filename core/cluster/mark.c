@@ -1,0 +1,159 @@
+#include "core/cluster/mark.h"
+
+#include <assert.h>
+#include <string.h>
+
+static const char mark_version[] = "NATS/1.0\r\n", mark_name[] = "Patchbay: 1";
+enum {
+    VERSION_BYTES = sizeof mark_version - 1,
+    NAME_BYTES = sizeof mark_name - 1,
+    DIGITS_MAX = 16,
+    TIME_MS_MAX = 3600 * 1000
+};
+
+static unsigned hexadecimal(uint8_t byte) {
+    return byte >= '0' && byte <= '9' ? byte - 48u : byte >= 'a' && byte <= 'f' ? byte - 'a' + 10u : 16;
+}
+
+bool mark_read_digits(const uint8_t *bytes, struct span digits, uint64_t *out) {
+    if (digits.bytes == 0 || digits.bytes > DIGITS_MAX)
+        return false;
+    *out = 0;
+    for (uint32_t at = digits.at; at < digits.at + digits.bytes; at++) {
+        unsigned digit = hexadecimal(bytes[at]);
+        if (digit > 15)
+            return false;
+        *out = *out << 4 | digit;
+    }
+    return true;
+}
+
+size_t mark_digits(char out[16], uint64_t number) {
+    static const char digits[] = "0123456789abcdef";
+    size_t count = 1;
+    static_assert(DIGITS_MAX * 4 == 64, "any number fits");
+    while (count < DIGITS_MAX && number >> 4 * count)
+        count++;
+    for (size_t at = 0; at < count; at++)
+        out[at] = digits[number >> 4 * (count - 1 - at) & 15];
+    return count;
+}
+
+static bool key_is(const uint8_t *bytes, struct span key, const char *text) {
+    return key.bytes == strlen(text) && memcmp(bytes + key.at, text, key.bytes) == 0;
+}
+
+static bool is_hub(const uint8_t *bytes, struct span value) {
+    for (uint32_t at = 0; at < value.bytes; at++)
+        if (hexadecimal(bytes[value.at + at]) > 15)
+            return false;
+    return value.bytes == HUB_NAME_BYTES;
+}
+
+static void take_pair(const uint8_t *bytes, struct span key, struct span value, struct mark *out) {
+    assert(!out->given && key.at + key.bytes < value.at);
+    uint64_t number = 0;
+    if (key_is(bytes, key, "hub") && is_hub(bytes, value)) {
+        memcpy(out->hub, bytes + value.at, sizeof out->hub);
+        out->has_hub = true;
+    } else if (key_is(bytes, key, "taken")) {
+        out->taken = value;
+    } else if (key_is(bytes, key, "ask")) {
+        out->asked = value;
+    } else if (key_is(bytes, key, "gone")) {
+        out->gone = value;
+    } else if (!mark_read_digits(bytes, value, &number)) {
+        return;
+    } else if (key_is(bytes, key, "time") && number > 0 && number <= TIME_MS_MAX) {
+        out->time_ms = (uint32_t)number;
+    } else if (key_is(bytes, key, "level") && number < GOVERNANCE_COUNT) {
+        out->level = (enum governance)number;
+    } else if (key_is(bytes, key, "cancel")) {
+        out->cancelled = number;
+    }
+}
+
+// What stands from `at` to `end`: blanks, and pairs between them.
+static void read_pairs(const uint8_t *bytes, uint32_t at, uint32_t end, struct mark *out) {
+    assert(at <= end);
+    while (at < end) {
+        const uint8_t *blank = memchr(bytes + at, ' ', end - at);
+        uint32_t stop = blank ? (uint32_t)(blank - bytes) : end;
+        const uint8_t *sign = memchr(bytes + at, '=', stop - at);
+        if (sign) {
+            uint32_t behind = (uint32_t)(sign - bytes) + 1;
+            take_pair(bytes, (struct span){at, behind - 1 - at}, (struct span){behind, stop - behind}, out);
+        }
+        at = stop + 1;
+    }
+}
+
+void mark_read(const uint8_t *bytes, struct span headers, struct mark *out) {
+    *out = (struct mark){0};
+    const uint8_t *begin = bytes + headers.at;
+    if (headers.bytes < VERSION_BYTES + NAME_BYTES + 3 || memcmp(begin, mark_version, VERSION_BYTES) != 0 ||
+        memcmp(begin + VERSION_BYTES, mark_name, NAME_BYTES) != 0)
+        return;
+    uint32_t at = headers.at + VERSION_BYTES + NAME_BYTES, end = headers.at + headers.bytes;
+    const uint8_t *stop = memchr(bytes + at, '\r', end - at);
+    if (!stop || stop + 1 == bytes + end || stop[1] != '\n' || (bytes[at] != ' ' && bytes[at] != '\r'))
+        return;
+    read_pairs(bytes, at, (uint32_t)(stop - bytes), out);
+    out->given = true;
+    out->bytes = (uint32_t)(stop + 2 - begin);
+}
+
+bool mark_next(const uint8_t *bytes, struct span *list, uint64_t *number) {
+    if (list->bytes == 0)
+        return false;
+    const uint8_t *comma = memchr(bytes + list->at, ',', list->bytes);
+    uint32_t count = comma ? (uint32_t)(comma - bytes) - list->at : list->bytes,
+             taken = count + (comma != NULL);
+    struct span digits = {list->at, count};
+    *list = (struct span){list->at + taken, list->bytes - taken};
+    return mark_read_digits(bytes, digits, number);
+}
+
+static size_t put(char *out, size_t at, const void *bytes, size_t count) {
+    memcpy(out + at, bytes, count);
+    return at + count;
+}
+
+size_t mark_write(char out[MARK_BYTES_MAX], const char hub[HUB_NAME_BYTES], uint32_t time_ms,
+                  enum governance level) {
+    size_t at = put(out, 0, mark_version, VERSION_BYTES);
+    at = put(out, at, mark_name, NAME_BYTES);
+    at = put(out, at, " hub=", 5);
+    at = put(out, at, hub, HUB_NAME_BYTES);
+    if (time_ms) {
+        at = put(out, at, " time=", 6);
+        at += mark_digits(out + at, time_ms);
+    }
+    if (level) {
+        at = put(out, at, " level=", 7);
+        at += mark_digits(out + at, level);
+    }
+    at = put(out, at, "\r\n", 2);
+    assert(at <= MARK_BYTES_MAX);
+    return at;
+}
+
+void mark_begin(struct text *out, const char hub[HUB_NAME_BYTES]) {
+    text_put(out, mark_version);
+    text_put(out, mark_name);
+    text_put(out, " hub=");
+    text_add(out, hub, HUB_NAME_BYTES);
+}
+
+void mark_number(struct text *out, const char *key, uint64_t number) {
+    char digits[DIGITS_MAX];
+    assert(strlen(key) > 0);
+    text_put(out, " ");
+    text_put(out, key);
+    text_put(out, "=");
+    text_add(out, digits, mark_digits(digits, number));
+}
+
+void mark_end(struct text *out) {
+    text_put(out, "\r\n");
+}

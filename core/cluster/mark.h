@@ -1,0 +1,51 @@
+// What hubs tell each other besides the body, and what its source said of it: one line, the first of a message's headers.
+//
+//     NATS/1.0
+//     Patchbay: 1 hub=0123…cdef time=29998 level=2
+//     Content-Length: 83            from here on as any frame of a peer's: the source's own fields,
+//     Request-Id: 17                and nothing that it writes there can be taken for a hub's
+//
+//     {"jsonrpc":…
+//
+// A key that isn't known means nothing: hubs of several versions may be there.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/governance.h"
+#include "core/base/text.h"
+#include "core/cluster/subject.h"
+#include "core/json/json.h"
+
+enum { MARK_NUMBERS_BYTES_MAX = 2048 }; // of a list
+
+struct mark {
+    bool given;                     // the line is there, and of a version that can be read
+    uint32_t bytes;                 // from the begin of the headers to where the source's own fields begin
+    char hub[HUB_NAME_BYTES];       // who says it
+    bool has_hub;                   // and says so
+    uint32_t time_ms;               // that is left for a request; 0: nothing is said of it
+    enum governance level;          // that is required
+    struct span taken, asked, gone; // lists of requests, hexadecimal numbers with commas; bytes 0: none
+    uint64_t cancelled;             // a request; 0: none
+};
+
+// Reads what stands in these headers; they begin with NATS/1.0.
+void mark_read(const uint8_t *bytes, struct span headers, struct mark *out);
+// The next number of a list; false at its end, or where it is none.
+bool mark_next(const uint8_t *bytes, struct span *list, uint64_t *number);
+
+// Writes "NATS/1.0" and a whole line for a message that requires this level, and of a request how long it may take (0:
+// nothing is said of that); returns its length.
+enum { MARK_BYTES_MAX = 10 + 11 + 5 + HUB_NAME_BYTES + 6 + 16 + 7 + 16 + 2 };
+size_t mark_write(char out[MARK_BYTES_MAX], const char hub[HUB_NAME_BYTES], uint32_t time_ms,
+                  enum governance level);
+// Writes "NATS/1.0" and the begin of the line, up to who says it.
+void mark_begin(struct text *out, const char hub[HUB_NAME_BYTES]);
+void mark_number(struct text *out, const char *key, uint64_t number);
+// Ends the line.
+void mark_end(struct text *out);
+// Writes a number as hubs do: lower-case hexadecimal digits. Returns their number, 16 at most.
+size_t mark_digits(char out[16], uint64_t number);
+bool mark_read_digits(const uint8_t *bytes, struct span digits, uint64_t *out);

@@ -1,0 +1,120 @@
+#include "core/cluster/subject.h"
+
+#include <assert.h>
+#include <string.h>
+
+static const char subject_root[] = "patchbay.";
+enum { ROOT_BYTES = sizeof subject_root - 1 };
+
+static const struct {
+    const char *text;
+    size_t bytes;
+} kinds[SUBJECT_KINDS_COUNT] = {
+#define X(kind, text) [kind] = {text, sizeof text - 1},
+    SUBJECT_KINDS(X)
+#undef X
+};
+
+static bool is_plain(uint8_t byte) {
+    return (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9') ||
+           byte == '-';
+}
+
+size_t subject_escape(char out[SUBJECT_NAME_BYTES_MAX], const char *name, size_t bytes) {
+    static const char digits[] = "0123456789ABCDEF";
+    size_t to = 0;
+    assert(name || bytes == 0);
+    for (size_t at = 0; at < bytes; at++) {
+        uint8_t byte = (uint8_t)name[at];
+        if (to + (is_plain(byte) ? 1 : 3) > SUBJECT_NAME_BYTES_MAX)
+            return 0;
+        if (is_plain(byte)) {
+            out[to++] = (char)byte;
+            continue;
+        }
+        out[to++] = '_';
+        out[to++] = digits[byte >> 4];
+        out[to++] = digits[byte & 15];
+    }
+    return to;
+}
+
+// 16: it is none.
+static unsigned digit_of(uint8_t byte) {
+    return byte >= '0' && byte <= '9' ? byte - 48u : byte >= 'A' && byte <= 'F' ? byte - 'A' + 10u : 16;
+}
+
+size_t subject_unescape(char *out, size_t capacity, const uint8_t *token, size_t bytes) {
+    size_t to = 0;
+    assert(token || bytes == 0);
+    for (size_t at = 0; at < bytes; at++) {
+        uint8_t byte = token[at];
+        if (to == capacity)
+            return SIZE_MAX;
+        if (byte == '_') {
+            if (bytes - at < 3 || digit_of(token[at + 1]) > 15 || digit_of(token[at + 2]) > 15)
+                return SIZE_MAX;
+            byte = (uint8_t)(digit_of(token[at + 1]) << 4 | digit_of(token[at + 2]));
+            at += 2;
+            if (is_plain(byte))
+                return SIZE_MAX;
+        } else if (!is_plain(byte)) {
+            return SIZE_MAX;
+        }
+        out[to++] = (char)byte;
+    }
+    return to;
+}
+
+bool subject_is_cluster(const char *name) {
+    size_t bytes = strlen(name);
+    for (size_t at = 0; at < bytes; at++)
+        if (!is_plain((uint8_t)name[at]) && name[at] != '_')
+            return false;
+    return bytes > 0 && bytes <= CLUSTER_NAME_BYTES_MAX;
+}
+
+static size_t put_bytes(char *out, size_t at, const void *bytes, size_t count) {
+    memcpy(out + at, bytes, count);
+    return at + count;
+}
+
+size_t subject_write(char out[SUBJECT_BYTES_MAX], const char *cluster, enum subject_kind kind,
+                     const char *rest, size_t rest_bytes) {
+    assert(kind < SUBJECT_KINDS_COUNT && rest_bytes <= SUBJECT_NAME_BYTES_MAX && subject_is_cluster(cluster));
+    size_t at = put_bytes(out, 0, subject_root, ROOT_BYTES);
+    at = put_bytes(out, at, cluster, strlen(cluster));
+    out[at++] = '.';
+    at = put_bytes(out, at, kinds[kind].text, kinds[kind].bytes);
+    if (rest_bytes) {
+        out[at++] = '.';
+        at = put_bytes(out, at, rest, rest_bytes);
+    }
+    assert(at <= SUBJECT_BYTES_MAX);
+    return at;
+}
+
+// Takes a text and a dot off the front.
+static bool take_token(const uint8_t *text, struct span *rest, const char *token, size_t bytes) {
+    if (rest->bytes < bytes || memcmp(text + rest->at, token, bytes) != 0)
+        return false;
+    bool last = rest->bytes == bytes;
+    if (!last && text[rest->at + bytes] != '.')
+        return false;
+    uint32_t taken = (uint32_t)bytes + !last;
+    *rest = (struct span){rest->at + taken, rest->bytes - taken};
+    return true;
+}
+
+enum subject_kind subject_read(const char *cluster, const uint8_t *text, struct span subject,
+                               struct span *rest) {
+    assert(subject_is_cluster(cluster));
+    *rest = subject;
+    if (!take_token(text, rest, subject_root, ROOT_BYTES - 1) ||
+        !take_token(text, rest, cluster, strlen(cluster)))
+        return SUBJECT_KINDS_COUNT;
+    for (unsigned kind = 0; kind < SUBJECT_KINDS_COUNT; kind++)
+        if (take_token(text, rest, kinds[kind].text, kinds[kind].bytes))
+            return (enum subject_kind)kind;
+    return SUBJECT_KINDS_COUNT;
+}

@@ -1,0 +1,56 @@
+// The fields of an HCS frame that the hub reads: those of the top level alone. A body is looked up as any other
+// one first (lookup.h); where that tells that it is such a frame, this reads what is asked of frames, so that
+// no other message pays for it.
+//
+// As with other bodies, none of these keys may occur twice or be spelled with an escape. Strings among their
+// values are judged, whatever the depth.
+#pragma once
+
+#include "core/lookup/lookup.h"
+
+#define STREAM_KEYS(X)                                                                                       \
+    X(STREAM_TYPE, "type")                                                                                   \
+    X(STREAM_SESSION_ID, "session_id")                                                                       \
+    X(STREAM_REQUEST_ID, "request_id")                                                                       \
+    X(STREAM_USER_ID, "user_id")                                                                             \
+    X(STREAM_TARGET_AGENT, "targetAgent")                                                                    \
+    X(STREAM_AFTER_SEQ, "after_seq")                                                                         \
+    X(STREAM_SEQ, "seq")                                                                                     \
+    X(STREAM_LOD, "lod")                                                                                     \
+    X(STREAM_ACTION, "action")                                                                               \
+    X(STREAM_CODE, "code")                                                                                   \
+    X(STREAM_REFUSED, "refused")
+
+enum stream_key {
+#define X(name, text) name,
+    STREAM_KEYS(X)
+#undef X
+        STREAM_KEYS_COUNT
+};
+
+struct stream_frame {
+    enum lookup_verdict verdict; // LOOKUP_GOOD, LOOKUP_AMBIGUOUS, or LOOKUP_NOT_JSON
+    const char *fault_key;       // static
+    uint32_t fault_at;
+    uint32_t inside; // behind the opening brace
+    uint32_t present;
+    struct span value[STREAM_KEYS_COUNT];
+    uint8_t type[STREAM_KEYS_COUNT]; // enum json_type
+};
+
+// `body` is one of which the lookup said that it is such a frame; its slack as there.
+void stream_frame_read(struct stream_frame *frame, const uint8_t *body, uint32_t bytes);
+
+static inline bool stream_frame_has(const struct stream_frame *frame, enum stream_key key) {
+    assert(key < STREAM_KEYS_COUNT);
+    return (frame->present >> key & 1) != 0;
+}
+// Whether a key is there and its value a string that means `literal`.
+bool stream_frame_is(const struct stream_frame *frame, const uint8_t *body, enum stream_key key,
+                     const char *literal);
+// Whether a key is there and its value a whole number from 0 to 2^53 - 1.
+bool stream_frame_number(const struct stream_frame *frame, const uint8_t *body, enum stream_key key,
+                         uint64_t *out);
+// What a string among the values means, as json_string_decode; SIZE_MAX also where the key isn't there.
+size_t stream_frame_text(const struct stream_frame *frame, const uint8_t *body, enum stream_key key,
+                         char *out, size_t capacity);

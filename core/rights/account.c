@@ -1,0 +1,204 @@
+#include "core/rights/account.h"
+
+#include <assert.h>
+
+#include "core/base/memory.h"
+
+enum { LINE_BYTES = 64 };
+#define SECOND_NS UINT64_C(1000000000)
+#define MS_NS     UINT64_C(1000000)
+
+struct account *account_create(void) {
+    static_assert(sizeof(struct account) <= LINE_BYTES, "an account is one cache line");
+    struct account *account = memory_take_aligned(LINE_BYTES, LINE_BYTES);
+    if (account)
+        atomic_init(&account->references, 1);
+    return account;
+}
+
+void account_hold(struct account *account) {
+    uint32_t before = atomic_fetch_add_explicit(&account->references, 1, memory_order_relaxed);
+    assert(before > 0 && before < UINT32_MAX);
+    (void)before;
+}
+
+void account_drop(struct account *account) {
+    if (!account)
+        return;
+    uint32_t before = atomic_fetch_sub_explicit(&account->references, 1, memory_order_acq_rel);
+    assert(before > 0);
+    if (before == 1)
+        memory_give(account);
+}
+
+// --- Rates
+
+static uint64_t later(uint64_t one, uint64_t other) {
+    return one > other ? one : other;
+}
+
+// How long so much takes at that rate; down to the nanosecond, so that a whole second's worth fits a second.
+static uint64_t worth_ns(uint64_t units, uint64_t rate) {
+    assert(rate > 0);
+    unsigned __int128 ns = (unsigned __int128)units * SECOND_NS / rate;
+    return ns > UINT64_MAX / 4 ? UINT64_MAX / 4 : (uint64_t)ns;
+}
+
+// 0, or how long until it may pass.
+static uint64_t take_units(_Atomic uint64_t *paid, uint64_t rate, uint64_t now_ns, uint64_t units) {
+    if (rate == 0 || units == 0)
+        return 0;
+    assert(now_ns < UINT64_MAX / 4);
+    uint64_t cost = worth_ns(units, rate), room = cost < SECOND_NS ? SECOND_NS - cost : 0;
+    uint64_t before = atomic_load_explicit(paid, memory_order_relaxed), from;
+    do {
+        from = later(before, now_ns);
+        if (from - now_ns > room)
+            return from - now_ns - room;
+    } while (!atomic_compare_exchange_weak_explicit(paid, &before, from + cost, memory_order_relaxed,
+                                                    memory_order_relaxed));
+    return 0;
+}
+
+// What was taken, but isn't used. Others may have taken since.
+static void give_units(_Atomic uint64_t *paid, uint64_t rate, uint64_t units) {
+    if (rate == 0)
+        return;
+    uint64_t worth = worth_ns(units, rate),
+             before = atomic_fetch_sub_explicit(paid, worth, memory_order_relaxed);
+    assert(before >= worth);
+    (void)before;
+}
+
+static void charge_units(_Atomic uint64_t *paid, uint64_t rate, uint64_t now_ns, uint64_t units) {
+    if (rate == 0 || units == 0)
+        return;
+    uint64_t cost = worth_ns(units, rate);
+    uint64_t before = atomic_load_explicit(paid, memory_order_relaxed), after;
+    do {
+        after = later(before, now_ns) + cost;
+        if (after - now_ns > SECOND_NS)
+            after = later(before, now_ns + SECOND_NS);
+    } while (!atomic_compare_exchange_weak_explicit(paid, &before, after, memory_order_relaxed,
+                                                    memory_order_relaxed));
+}
+
+static uint64_t in_ms(uint64_t ns) {
+    return (ns + MS_NS - 1) / MS_NS;
+}
+
+uint64_t account_message(struct account *account, const struct account_limits *limits, uint64_t now_ns,
+                         uint64_t bytes) {
+    uint64_t wait = take_units(&account->rate_paid_ns, limits->rate, now_ns, 1);
+    if (wait == 0) {
+        wait = take_units(&account->bytes_paid_ns, limits->bytes, now_ns, bytes);
+        if (wait > 0)
+            give_units(&account->rate_paid_ns, limits->rate, 1);
+    }
+    return in_ms(wait);
+}
+
+void account_charge(struct account *account, const struct account_limits *limits, uint64_t now_ns,
+                    uint64_t bytes) {
+    charge_units(&account->rate_paid_ns, limits->rate, now_ns, 1);
+    charge_units(&account->bytes_paid_ns, limits->bytes, now_ns, bytes);
+}
+
+uint64_t account_fanout(struct account *account, const struct account_limits *limits, uint64_t now_ns,
+                        uint64_t deliveries) {
+    return in_ms(take_units(&account->fanout_paid_ns, limits->fanout, now_ns, deliveries));
+}
+
+static void owe_fanout(struct account *account, const struct account_limits *limits, uint64_t now_ns,
+                       uint64_t deliveries) {
+    uint64_t cost = worth_ns(deliveries, limits->fanout);
+    uint64_t before = atomic_load_explicit(&account->fanout_paid_ns, memory_order_relaxed), after;
+    do {
+        after = later(before, now_ns) + cost;
+    } while (!atomic_compare_exchange_weak_explicit(&account->fanout_paid_ns, &before, after,
+                                                    memory_order_relaxed, memory_order_relaxed));
+}
+
+void account_fanout_made(struct account *account, const struct account_limits *limits, uint64_t now_ns,
+                         uint64_t foreseen, uint64_t made) {
+    if (limits->fanout > 0 && made > foreseen)
+        owe_fanout(account, limits, now_ns, made - foreseen);
+    else if (made < foreseen)
+        give_units(&account->fanout_paid_ns, limits->fanout, foreseen - made);
+}
+
+// --- Bounds
+
+static bool count_up(_Atomic uint32_t *count, uint32_t max) {
+    uint32_t before = atomic_load_explicit(count, memory_order_relaxed);
+    do {
+        if (before == UINT32_MAX || (max > 0 && before >= max))
+            return false;
+    } while (!atomic_compare_exchange_weak_explicit(count, &before, before + 1, memory_order_relaxed,
+                                                    memory_order_relaxed));
+    return true;
+}
+
+static void count_down(_Atomic uint32_t *count) {
+    uint32_t before = atomic_fetch_sub_explicit(count, 1, memory_order_relaxed);
+    assert(before > 0);
+    (void)before;
+}
+
+bool account_connect(struct account *account, uint32_t max) {
+    return count_up(&account->connections, max);
+}
+
+void account_disconnect(struct account *account) {
+    count_down(&account->connections);
+}
+
+bool account_ask(struct account *account, uint32_t max) {
+    return count_up(&account->pending, max);
+}
+
+void account_answer(struct account *account) {
+    count_down(&account->pending);
+}
+
+bool account_detain(struct account *account, uint32_t max) {
+    return count_up(&account->held, max);
+}
+
+void account_release(struct account *account) {
+    count_down(&account->held);
+}
+
+// --- Refusals: the second (modulo 2^32) in the upper half, their number in it in the lower one.
+
+static uint32_t second_of(uint64_t refusals) {
+    return (uint32_t)(refusals >> 32);
+}
+
+static uint32_t untold(uint64_t refusals) {
+    uint32_t count = (uint32_t)refusals;
+    return count > ACCOUNT_JOURNAL_LINES ? count - ACCOUNT_JOURNAL_LINES : 0;
+}
+
+bool account_refuse(struct account *account, uint64_t now_ns, uint32_t *suppressed) {
+    assert(suppressed);
+    uint32_t second = (uint32_t)(now_ns / SECOND_NS);
+    uint64_t before = atomic_load_explicit(&account->refusals, memory_order_relaxed), after;
+    do {
+        bool goes_on = second_of(before) == second && (uint32_t)before > 0;
+        *suppressed = goes_on ? 0 : untold(before);
+        after = goes_on ? before + ((uint32_t)before < UINT32_MAX) : (uint64_t)second << 32 | 1;
+    } while (!atomic_compare_exchange_weak_explicit(&account->refusals, &before, after, memory_order_relaxed,
+                                                    memory_order_relaxed));
+    return (uint32_t)after <= ACCOUNT_JOURNAL_LINES;
+}
+
+uint32_t account_suppressed(struct account *account, uint64_t now_ns) {
+    uint32_t second = (uint32_t)(now_ns / SECOND_NS);
+    uint64_t before = atomic_load_explicit(&account->refusals, memory_order_relaxed);
+    while (second_of(before) != second && untold(before) > 0)
+        if (atomic_compare_exchange_weak_explicit(&account->refusals, &before, 0, memory_order_relaxed,
+                                                  memory_order_relaxed))
+            return untold(before);
+    return 0;
+}

@@ -1,0 +1,63 @@
+// What a user has used of its limits: one account a user, which all shards share without a lock. Pure: the time is
+// given, in nanoseconds of any clock that never goes back.
+//
+// A rate is a debt that is paid off as time goes by: a second's worth may come at once, and what is larger than
+// that passes when nothing is owed (GCRA, ITU-T I.371). Rates and bounds come with each question, as a reload may
+// change them; what is owed stays. 0 is no limit.
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { ACCOUNT_RATE_MAX = 1000000000, ACCOUNT_JOURNAL_LINES = 10 };
+
+struct account {
+    _Atomic uint32_t references;
+    _Atomic uint32_t connections, pending, held;
+    _Atomic uint64_t rate_paid_ns, bytes_paid_ns, fanout_paid_ns; // when nothing will be owed any more
+    _Atomic uint64_t refusals;                                    // the second, and how many there were in it
+};
+
+struct account_limits {
+    uint64_t rate;   // messages a second
+    uint64_t bytes;  // of their bodies, a second
+    uint64_t fanout; // deliveries of events, a second
+    uint32_t connections, pending;
+};
+
+// An empty account with one reference; NULL when memory is used up.
+struct account *account_create(void);
+void account_hold(struct account *account);
+// Gives it back with the last reference. NULL is allowed.
+void account_drop(struct account *account);
+
+// Takes a message of so many bytes out of `rate` and `bytes`. 0: it may pass; else nothing was taken, and it is so
+// many milliseconds until it would, if nothing else comes.
+uint64_t account_message(struct account *account, const struct account_limits *limits, uint64_t now_ns,
+                         uint64_t bytes);
+// The same for what is never refused: it counts, but leaves no more owed than a second's worth.
+void account_charge(struct account *account, const struct account_limits *limits, uint64_t now_ns,
+                    uint64_t bytes);
+// Takes an event's deliveries out of `fanout`, likewise.
+uint64_t account_fanout(struct account *account, const struct account_limits *limits, uint64_t now_ns,
+                        uint64_t deliveries);
+
+// So many were foreseen, and taken, and so many were made: what is more is owed, what is less is given back.
+void account_fanout_made(struct account *account, const struct account_limits *limits, uint64_t now_ns,
+                         uint64_t foreseen, uint64_t made);
+
+// One more, unless that would be over the bound (0: there is none).
+bool account_connect(struct account *account, uint32_t max);
+void account_disconnect(struct account *account);
+bool account_ask(struct account *account, uint32_t max);
+void account_answer(struct account *account);
+// The same for messages that the gate holds.
+bool account_detain(struct account *account, uint32_t max);
+void account_release(struct account *account);
+
+// A refusal of this user's: whether it has a line of the journal of its own (ten a second have). Where an earlier
+// second had more, *suppressed is how many, told once: they have one line together; else 0.
+bool account_refuse(struct account *account, uint64_t now_ns, uint32_t *suppressed);
+// How many refusals of an earlier second are still to be told, likewise: for a timer, when no more come.
+uint32_t account_suppressed(struct account *account, uint64_t now_ns);

@@ -1,0 +1,137 @@
+#include "core/rights/rights.h"
+
+#include <assert.h>
+
+static const char *const rules[RULES_COUNT] = {
+    [RULE_REGISTER] = "register",
+    [RULE_OFFER] = "offer",
+    [RULE_CALL] = "call",
+    [RULE_PUBLISH] = "publish",
+    [RULE_SUBSCRIBE] = "subscribe",
+    [RULE_LEVEL] = "level",
+    [RULE_ADMIN] = "admin",
+    [RULE_SOURCE_AGENT] = "sourceAgent",
+    [RULE_CREDENTIAL] = "credential",
+    [RULE_OWN] = "own",
+};
+
+const char *rule_text(enum rule rule) {
+    assert(rule < RULES_COUNT);
+    return rules[rule];
+}
+
+// --- A name against a list
+
+static uint32_t line_of(const struct pattern *pattern) {
+    assert(!pattern || pattern->line > 0);
+    return pattern ? pattern->line : 0;
+}
+
+static const struct pattern *given(const struct user *user, enum right right, enum right_kind kind,
+                                   const char *name, size_t bytes) {
+    assert(right < RIGHTS_COUNT && kind < KINDS_COUNT);
+    const struct pattern_set *set = &user->given[right][kind];
+    return pattern_set_is_empty(set) ? NULL : patterns_match(user->patterns, set, name, bytes);
+}
+
+static const struct pattern *denied(const struct user *user, enum right right, enum right_kind kind,
+                                    const char *name, size_t bytes) {
+    assert(right < RIGHTS_COUNT && right != RIGHT_HOLD && kind < KINDS_COUNT);
+    const struct pattern_set *set = &user->denied[right][kind];
+    return pattern_set_is_empty(set) ? NULL : patterns_match(user->patterns, set, name, bytes);
+}
+
+static struct verdict refuse(const struct pattern *by) {
+    return (struct verdict){false, line_of(by)};
+}
+
+static struct verdict judge(const struct user *user, enum right right, enum right_kind kind, const char *name,
+                            size_t bytes) {
+    const struct pattern *deny = denied(user, right, kind, name, bytes);
+    if (deny)
+        return refuse(deny);
+    const struct pattern *give = given(user, right, kind, name, bytes);
+    return (struct verdict){give != NULL, line_of(give)};
+}
+
+struct verdict rights_register(const struct user *user, const char *agent, size_t bytes) {
+    return judge(user, RIGHT_REGISTER, KIND_AGENT, agent, bytes);
+}
+
+struct verdict rights_offer(const struct user *user, enum right_kind kind, const char *name, size_t bytes) {
+    assert(kind == KIND_CAPABILITY || kind == KIND_TOOL || kind == KIND_METHOD);
+    return judge(user, RIGHT_OFFER, kind, name, bytes);
+}
+
+struct verdict rights_publish(const struct user *user, const char *event, size_t bytes) {
+    return judge(user, RIGHT_PUBLISH, KIND_EVENT, event, bytes);
+}
+
+// --- Messages
+
+struct verdict rights_call(const struct user *user, const struct right_call *call) {
+    assert(call->by <= KIND_METHOD && call->names[call->by].given);
+    for (enum right_kind kind = KIND_AGENT; kind <= KIND_METHOD; kind++) {
+        const struct right_name *name = &call->names[kind];
+        const struct pattern *deny =
+            name->given ? denied(user, RIGHT_CALL, kind, name->text, name->bytes) : NULL;
+        if (deny)
+            return refuse(deny);
+    }
+    const struct right_name *by = &call->names[call->by];
+    const struct pattern *give = given(user, RIGHT_CALL, call->by, by->text, by->bytes);
+    return (struct verdict){give != NULL, line_of(give)};
+}
+
+struct verdict rights_reach(const struct user *user, const char *agent, size_t bytes) {
+    const struct pattern *deny = denied(user, RIGHT_CALL, KIND_AGENT, agent, bytes);
+    return (struct verdict){!deny, line_of(deny)};
+}
+
+uint32_t rights_hold(const struct user *user, const struct right_call *call) {
+    for (enum right_kind kind = 0; kind < KINDS_COUNT; kind++) {
+        const struct right_name *name = &call->names[kind];
+        const struct pattern *held =
+            name->given ? given(user, RIGHT_HOLD, kind, name->text, name->bytes) : NULL;
+        if (held)
+            return held->line;
+    }
+    return 0;
+}
+
+uint32_t rights_hold_agent(const struct user *user, const char *agent, size_t bytes) {
+    return line_of(given(user, RIGHT_HOLD, KIND_AGENT, agent, bytes));
+}
+
+bool rights_hold_any(const struct user *user) {
+    bool any = false;
+    for (enum right_kind kind = 0; kind < KINDS_COUNT; kind++)
+        any |= user->given[RIGHT_HOLD][kind].prefix_count + user->given[RIGHT_HOLD][kind].exact_count > 0;
+    return any;
+}
+
+// --- Patterns of events
+
+struct verdict rights_subscribe(const struct user *user, const char *pattern, size_t bytes) {
+    assert(pattern && bytes > 0);
+    if (pattern[bytes - 1] != '*')
+        return judge(user, RIGHT_SUBSCRIBE, KIND_EVENT, pattern, bytes);
+    const struct pattern_set *deny = &user->denied[RIGHT_SUBSCRIBE][KIND_EVENT];
+    const struct pattern_set *give = &user->given[RIGHT_SUBSCRIBE][KIND_EVENT];
+    const struct pattern *met = patterns_meet(user->patterns, deny, pattern, bytes - 1);
+    if (met)
+        return refuse(met);
+    const struct pattern *cover = patterns_cover(user->patterns, give, pattern, bytes - 1);
+    return (struct verdict){cover != NULL, line_of(cover)};
+}
+
+// --- What is no list
+
+struct verdict rights_level(const struct user *user, enum governance level) {
+    assert(level < GOVERNANCE_COUNT);
+    return (struct verdict){level <= user->level, user->level_line};
+}
+
+struct verdict rights_admin(const struct user *user) {
+    return (struct verdict){user->admin, user->admin_line};
+}

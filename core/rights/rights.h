@@ -1,0 +1,70 @@
+// What a user may do, judged by names alone: whether anything bears them isn't known here. Every judgement is a few
+// binary searches, takes no memory, and says which line of the file decided.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/rights/users.h"
+
+// What `data.rule` of a refusal (-32001) may say.
+enum rule {
+    RULE_REGISTER,
+    RULE_OFFER,
+    RULE_CALL,
+    RULE_PUBLISH,
+    RULE_SUBSCRIBE,
+    RULE_LEVEL,
+    RULE_ADMIN,
+    RULE_SOURCE_AGENT,
+    RULE_CREDENTIAL,
+    RULE_OWN,
+    RULES_COUNT
+};
+const char *rule_text(enum rule rule); // static
+
+struct verdict {
+    bool allowed;
+    uint32_t line; // that gives or denies it; 0: no line does
+};
+
+// A name that a message bears, decoded. `text` is NULL for one that is longer than any can be.
+struct right_name {
+    bool given;
+    const char *text;
+    size_t bytes;
+};
+
+// All that a message names, and which of it is the address that decides (PROTOCOL.md, routing).
+struct right_call {
+    enum right_kind by;                   // KIND_AGENT to KIND_METHOD: names[by] is given
+    struct right_name names[KINDS_COUNT]; // a capability without its @; the event of an `event`
+};
+
+struct verdict rights_register(const struct user *user, const char *agent, size_t bytes);
+// Whether its agents may list that name; `kind` is KIND_CAPABILITY, KIND_TOOL or KIND_METHOD.
+struct verdict rights_offer(const struct user *user, enum right_kind kind, const char *name, size_t bytes);
+// What decides must be permitted, and nothing that the message names may be denied. The event isn't looked at.
+struct verdict rights_call(const struct user *user, const struct right_call *call);
+// Whether one of a group, which is called by another name than its own, may be chosen.
+struct verdict rights_reach(const struct user *user, const char *agent, size_t bytes);
+// Whether rights_reach could refuse any agent.
+static inline bool rights_reach_all(const struct user *user) {
+    const struct pattern_set *set = &user->denied[RIGHT_CALL][KIND_AGENT];
+    return set->exact_count + set->prefix_count == 0;
+}
+struct verdict rights_publish(const struct user *user, const char *event, size_t bytes);
+// `pattern` is an event's name, or a prefix and `*`: every name that it can match must be permitted and none
+// denied. (All of them are permitted if one pattern of the file covers them.)
+struct verdict rights_subscribe(const struct user *user, const char *pattern, size_t bytes);
+// Whether an agent of this user's may support a level; also what `initialize` may say.
+struct verdict rights_level(const struct user *user, enum governance level);
+struct verdict rights_admin(const struct user *user);
+
+// The line whose `hold` names any of what the message names, the event too; 0: none does.
+uint32_t rights_hold(const struct user *user, const struct right_call *call);
+// The same for the agent that it would reach.
+uint32_t rights_hold_agent(const struct user *user, const char *agent, size_t bytes);
+// Whether these two could hold anything.
+bool rights_hold_any(const struct user *user);

@@ -1,0 +1,341 @@
+#include "core/rights/sections.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "core/base/units.h"
+#include "core/json/simdjson.h"
+#include "core/rights/spelling.h"
+
+static const char separators[] = ", \t";
+
+// One more at the end, zeroed; NULL when memory is used up.
+static void *grow(struct sections *sections, struct section_list *list, size_t item_bytes) {
+    assert(list->count <= list->capacity);
+    if (list->count == list->capacity) {
+        uint32_t capacity = list->capacity ? 2 * list->capacity : 16;
+        void *items = memory_resize(list->items, capacity * item_bytes);
+        if (!items) {
+            sections->failed = true;
+            return NULL;
+        }
+        list->items = items;
+        list->capacity = capacity;
+    }
+    return memset((char *)list->items + list->count++ * item_bytes, 0, item_bytes);
+}
+
+void sections_fault(struct sections *sections, uint32_t line, const char *expected) {
+    struct section_fault *fault = grow(sections, &sections->faults, sizeof *fault);
+    if (fault)
+        *fault = (struct section_fault){line, expected};
+}
+
+static int compare_faults(const void *left, const void *right) {
+    const struct section_fault *one = left, *other = right;
+    int order = (one->line > other->line) - (one->line < other->line);
+    return order ? order : strcmp(one->expected, other->expected);
+}
+
+bool sections_tell(struct sections *sections, users_complain *complain, void *context) {
+    struct section_fault *faults = sections->faults.items;
+    if (sections->faults.count > 0)
+        qsort(faults, sections->faults.count, sizeof *faults, compare_faults);
+    for (uint32_t at = 0; at < sections->faults.count; at++)
+        if (at == 0 || compare_faults(&faults[at - 1], &faults[at]) != 0)
+            complain(context, faults[at].line, faults[at].expected);
+    return sections->faults.count == 0;
+}
+
+// --- Kinds of values. Each returns NULL, or what was expected. A value is terminated.
+
+static const char *add_pattern(struct sections *sections, struct section *section, enum right right,
+                               bool denied, const char *text, size_t bytes) {
+    assert(sections->line > 0 && !(denied && right == RIGHT_HOLD));
+    enum right_kind kind;
+    struct pattern pattern;
+    const char *expected = spelling_pattern(right, text, bytes, &kind, &pattern);
+    if (expected)
+        return expected;
+    struct section_pattern *added = grow(sections, &sections->patterns, sizeof *added);
+    if (!added)
+        return NULL;
+    pattern.line = sections->line & INT32_MAX;
+    *added = (struct section_pattern){right, kind, denied, pattern};
+    section->patterns.count++;
+    return NULL;
+}
+
+static const char *add_role(struct sections *sections, struct section *section, const char *text,
+                            size_t bytes) {
+    if (!spelling_is_name(text, bytes))
+        return "names of roles";
+    struct section_role *role = grow(sections, &sections->roles, sizeof *role);
+    if (!role)
+        return NULL;
+    *role = (struct section_role){.name = text, .bytes = bytes, .line = sections->line};
+    section->roles.count++;
+    return NULL;
+}
+
+static const char *set_credential(struct sections *sections, struct section *section,
+                                  enum credential_kind kind, const char *value) {
+    struct section_credential read = {
+        .kind = kind, .line = sections->line, .name = value, .bytes = strlen(value)};
+    uint64_t uid = 0;
+    if (kind == CREDENTIAL_TOKEN && !digest_parse(value, read.bytes, &read.digest))
+        return "sha256: and 64 hexadecimal digits, as patchbay token new prints them";
+    if (kind == CREDENTIAL_CERTIFICATE && (read.bytes == 0 || read.bytes > PATTERN_BYTES_MAX))
+        return "a name of up to 255 bytes";
+    if (kind == CREDENTIAL_UID && (!units_count(value, &uid) || uid >= UINT32_MAX))
+        return "the number of a user of this machine";
+    struct section_credential *added = grow(sections, &sections->credentials, sizeof *added);
+    if (!added)
+        return NULL;
+    read.uid = (uint32_t)uid;
+    read.section = sections->sections.count - 1;
+    *added = read;
+    section->credentials.count++;
+    return NULL;
+}
+
+// A number and "/s", of which the value loses that.
+static const char *read_rate(char *value, bool is_size, uint64_t max, uint64_t *out) {
+    size_t bytes = strlen(value);
+    const char *expected = is_size ? "a size a second such as 16M/s" : "a number a second such as 1000/s";
+    if (bytes < 3 || strcmp(value + bytes - 2, "/s") != 0)
+        return expected;
+    value[bytes - 2] = '\0';
+    bool read = is_size ? units_size(value, out) : units_count(value, out);
+    return read && *out > 0 && *out <= max ? NULL : expected;
+}
+
+static const char *read_single(enum single single, char *value, uint64_t *out) {
+    enum governance level;
+    switch (single) {
+    case SINGLE_LEVEL:
+        level = governance_parse(value, strlen(value));
+        *out = level;
+        return level == GOVERNANCE_COUNT ? "autonomous, supervised, human-in-the-loop or manual" : NULL;
+    case SINGLE_ADMIN:
+        *out = !strcmp(value, "yes") || !strcmp(value, "true") || !strcmp(value, "on");
+        return *out || !strcmp(value, "no") || !strcmp(value, "false") || !strcmp(value, "off") ? NULL
+                                                                                                : "yes or no";
+    case SINGLE_RATE:
+    case SINGLE_FANOUT:
+        return read_rate(value, false, ACCOUNT_RATE_MAX, out);
+    case SINGLE_BYTES:
+        return read_rate(value, true, UINT64_C(1) << 40, out);
+    default:
+        return units_count(value, out) && *out > 0 && *out <= UINT32_MAX / 2 ? NULL : "a number from 1 on";
+    }
+}
+
+static const char *set_single(struct sections *sections, struct section *section, enum single single,
+                              char *value) {
+    struct single_value *field = &section->singles[single];
+    assert(single < SINGLES_COUNT && sections->line > 0);
+    if (field->line)
+        return "a key that the section has once";
+    field->line = sections->line;
+    return read_single(single, value, &field->value);
+}
+
+// --- Keys
+
+enum key_kind { KEY_CREDENTIAL, KEY_ROLES, KEY_GIVEN, KEY_DENIED, KEY_SINGLE };
+
+static const struct key {
+    const char *name;
+    enum key_kind kind;
+    int which; // enum credential_kind, right or single
+} keys[] = {
+    {"token", KEY_CREDENTIAL, CREDENTIAL_TOKEN},
+    {"certificate", KEY_CREDENTIAL, CREDENTIAL_CERTIFICATE},
+    {"uid", KEY_CREDENTIAL, CREDENTIAL_UID},
+    {"roles", KEY_ROLES, 0},
+    {"register", KEY_GIVEN, RIGHT_REGISTER},
+    {"offer", KEY_GIVEN, RIGHT_OFFER},
+    {"call", KEY_GIVEN, RIGHT_CALL},
+    {"publish", KEY_GIVEN, RIGHT_PUBLISH},
+    {"subscribe", KEY_GIVEN, RIGHT_SUBSCRIBE},
+    {"hold", KEY_GIVEN, RIGHT_HOLD},
+    {"deny-register", KEY_DENIED, RIGHT_REGISTER},
+    {"deny-offer", KEY_DENIED, RIGHT_OFFER},
+    {"deny-call", KEY_DENIED, RIGHT_CALL},
+    {"deny-publish", KEY_DENIED, RIGHT_PUBLISH},
+    {"deny-subscribe", KEY_DENIED, RIGHT_SUBSCRIBE},
+    {"level", KEY_SINGLE, SINGLE_LEVEL},
+    {"admin", KEY_SINGLE, SINGLE_ADMIN},
+    {"rate", KEY_SINGLE, SINGLE_RATE},
+    {"bytes", KEY_SINGLE, SINGLE_BYTES},
+    {"fanout", KEY_SINGLE, SINGLE_FANOUT},
+    {"connections", KEY_SINGLE, SINGLE_CONNECTIONS},
+    {"pending", KEY_SINGLE, SINGLE_PENDING},
+};
+enum { KEYS_COUNT = sizeof keys / sizeof *keys };
+
+static const struct key *find_key(const char *name) {
+    for (size_t index = 0; index < KEYS_COUNT; index++)
+        if (strcmp(keys[index].name, name) == 0)
+            return &keys[index];
+    return NULL;
+}
+
+static const char *set_list(struct sections *sections, struct section *section, const struct key *key,
+                            const char *value) {
+    const char *expected = NULL;
+    const char *at = value + strspn(value, separators);
+    if (!*at)
+        return "at least one name";
+    for (; *at && !expected; at += strspn(at, separators)) {
+        size_t bytes = strcspn(at, separators);
+        expected = key->kind == KEY_ROLES ? add_role(sections, section, at, bytes)
+                                          : add_pattern(sections, section, (enum right)key->which,
+                                                        key->kind == KEY_DENIED, at, bytes);
+        at += bytes;
+    }
+    return expected;
+}
+
+static const char *set_key(struct sections *sections, struct section *section, const char *name,
+                           char *value) {
+    const struct key *key = find_key(name);
+    if (!key)
+        return "a key that there is";
+    if (section->is_role && (key->kind == KEY_CREDENTIAL || key->kind == KEY_ROLES))
+        return "a key that a role can have";
+    if (key->kind == KEY_CREDENTIAL)
+        return set_credential(sections, section, (enum credential_kind)key->which, value);
+    if (key->kind == KEY_SINGLE)
+        return set_single(sections, section, (enum single)key->which, value);
+    return set_list(sections, section, key, value);
+}
+
+// --- Lines
+
+static bool is_blank(char byte) {
+    return byte == ' ' || byte == '\t' || byte == '\r';
+}
+
+static char *trim(char *text) {
+    while (is_blank(*text))
+        text++;
+    size_t bytes = strlen(text);
+    while (bytes > 0 && is_blank(text[bytes - 1]))
+        text[--bytes] = '\0';
+    return text;
+}
+
+static void cut_comment(char *line) {
+    for (char *at = line; (at = strchr(at, ';')); at++)
+        if (at > line && is_blank(at[-1])) {
+            *at = '\0';
+            return;
+        }
+}
+
+static const char *begin_section(struct sections *sections, char *line) {
+    struct section *section = grow(sections, &sections->sections, sizeof *section);
+    size_t bytes = strlen(line);
+    if (!section)
+        return NULL;
+    section->line = sections->line;
+    section->name = "";
+    section->patterns.first = sections->patterns.count;
+    section->roles.first = sections->roles.count;
+    section->credentials.first = sections->credentials.count;
+    section->is_role = strncmp(line, "[role", 5) == 0;
+    if ((!section->is_role && strncmp(line, "[user", 5) != 0) || !is_blank(line[5]) || line[bytes - 1] != ']')
+        return "[user NAME] or [role NAME]";
+    line[bytes - 1] = '\0';
+    const char *name = trim(line + 5);
+    if (!spelling_is_name(name, strlen(name)))
+        return "a name of up to 128 letters, digits and -_.:/@+";
+    section->name = name;
+    section->name_bytes = strlen(name);
+    return NULL;
+}
+
+static const char *take_line(struct sections *sections, char *line) {
+    cut_comment(line);
+    line = trim(line);
+    if (!*line || *line == '#' || *line == ';')
+        return NULL;
+    if (*line == '[')
+        return begin_section(sections, line);
+    char *value = strchr(line, '=');
+    if (!value)
+        return "a key, = and a value";
+    if (sections->sections.count == 0)
+        return "[user NAME] or [role NAME] before it";
+    *value++ = '\0';
+    struct section *section = sections_at(sections, sections->sections.count - 1);
+    return set_key(sections, section, trim(line), trim(value));
+}
+
+static void read_line(struct sections *sections, char *line, size_t bytes) {
+    assert(line >= sections->text && line + bytes <= sections->text + sections->bytes);
+    const char *expected = "a line of UTF-8 without zero bytes";
+    sections->line++;
+    if (!memchr(line, '\0', bytes) && simdjson_utf8((const uint8_t *)line, bytes)) {
+        line[bytes] = '\0';
+        expected = take_line(sections, line);
+    }
+    if (expected)
+        sections_fault(sections, sections->line, expected);
+}
+
+bool sections_read(struct sections *sections, const char *text, size_t bytes) {
+    static const char mark[] = "\xef\xbb\xbf"; // of UTF-8
+    *sections = (struct sections){0};
+    if (bytes > USERS_FILE_BYTES_MAX) {
+        sections_fault(sections, 0, "a file of up to 16M");
+        return !sections->failed;
+    }
+    sections->text = memory_take(bytes + 1);
+    if (!sections->text)
+        return false;
+    if (bytes > 0)
+        memcpy(sections->text, text, bytes);
+    sections->bytes = bytes;
+    char *at = sections->text, *end = at + bytes;
+    if (bytes >= sizeof mark - 1 && memcmp(at, mark, sizeof mark - 1) == 0)
+        at += sizeof mark - 1;
+    while (at < end && !sections->failed) {
+        char *feed = memchr(at, '\n', (size_t)(end - at)), *until = feed ? feed : end;
+        read_line(sections, at, (size_t)(until - at));
+        at = until + 1;
+    }
+    return !sections->failed;
+}
+
+int sections_compare(const char *one, size_t one_bytes, const char *other, size_t other_bytes) {
+    int order = memcmp(one, other, one_bytes < other_bytes ? one_bytes : other_bytes);
+    return order ? order : (one_bytes > other_bytes) - (one_bytes < other_bytes);
+}
+
+int section_credentials_compare(const struct section_credential *one,
+                                const struct section_credential *other) {
+    if (one->kind != other->kind)
+        return one->kind < other->kind ? -1 : 1;
+    if (one->kind == CREDENTIAL_TOKEN)
+        return memcmp(one->digest.bytes, other->digest.bytes, DIGEST_BYTES);
+    if (one->kind == CREDENTIAL_CERTIFICATE)
+        return sections_compare(one->name, one->bytes, other->name, other->bytes);
+    return (one->uid > other->uid) - (one->uid < other->uid);
+}
+
+void sections_deinit(struct sections *sections) {
+    if (sections->text)
+        digest_wipe(sections->text, sections->bytes);
+    memory_give(sections->text);
+    memory_give(sections->sections.items);
+    memory_give(sections->patterns.items);
+    memory_give(sections->roles.items);
+    memory_give(sections->credentials.items);
+    memory_give(sections->faults.items);
+    *sections = (struct sections){0};
+}

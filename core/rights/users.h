@@ -1,0 +1,126 @@
+// Who may connect and what each may do: a users file, read and made ready for judgement (core/rights/rights.h).
+// Nothing of it changes after it was read; shards share it, and it goes as a whole with its last reference.
+//
+// The file is INI, one key a line, `;` or `#` begins a comment at a line's beginning and ` ;` behind a value. Lines
+// are not continued. Sections are [user NAME] and [role NAME]; a role is taken up by `roles = …` of a user. Lists
+// are separated by commas or blanks; those of a user and its roles add up. Of a single value the user's own counts,
+// else the first role's.
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/governance.h"
+#include "core/base/siphash.h"
+#include "core/rights/account.h"
+#include "core/rights/digest.h"
+#include "core/rights/patterns.h"
+
+enum {
+    USERS_FILE_BYTES_MAX = 16 * 1024 * 1024,
+    USERS_PATTERNS_MAX = 1024 * 1024, // of all users, those of their roles with each
+    USER_NAME_BYTES_MAX = 128,        // letters, digits, and -_.:/@+
+    PATTERN_BYTES_MAX = 255,          // as agentIds, methods and events
+};
+
+#define USER_HEADER "Patchbay-User: "
+
+// The lists of patterns.
+enum right {
+    RIGHT_REGISTER,  // agents
+    RIGHT_OFFER,     // @capability, tool:, method:
+    RIGHT_CALL,      // the same, and agents
+    RIGHT_PUBLISH,   // events
+    RIGHT_SUBSCRIBE, // events
+    RIGHT_HOLD,      // all of these kinds; there is no deny-hold
+    RIGHTS_COUNT
+};
+
+// What a pattern, or a name, is of; how it is spelled in the file.
+enum right_kind {
+    KIND_AGENT,      // as it is
+    KIND_CAPABILITY, // @NAME
+    KIND_TOOL,       // tool:NAME
+    KIND_METHOD,     // method:NAME
+    KIND_EVENT,      // as it is, for hold event:NAME
+    KINDS_COUNT
+};
+
+struct user {
+    const char *name; // terminated
+    uint32_t line;    // of its section
+    bool admin;
+    enum governance level;           // the strictest that its agents may support
+    uint32_t admin_line, level_line; // 0: not given
+    struct account_limits limits;
+    struct account *account; // of this name, also across reloads
+    const struct pattern *patterns;
+    struct pattern_set given[RIGHTS_COUNT][KINDS_COUNT];
+    struct pattern_set denied[RIGHTS_COUNT][KINDS_COUNT];
+    // The header line that tells whose a frame is, and an empty line, which isn't counted.
+    char header[sizeof USER_HEADER + USER_NAME_BYTES_MAX + 4];
+    uint32_t header_bytes;
+};
+
+// What users are found by. Tokens are sorted by the hash of their digests under a secret key, so that how long a search
+// takes says nothing of them; names are sorted by their bytes.
+struct user_token {
+    uint64_t hash;
+    struct digest digest;
+    const struct user *user;
+};
+
+struct user_name {
+    const char *name;
+    size_t bytes;
+    const struct user *user;
+};
+
+struct user_uid {
+    uint32_t uid;
+    const struct user *user;
+};
+
+struct users {
+    _Atomic uint32_t references;
+    struct siphash_key key;
+    char *text; // of the file: names and patterns lie there
+    size_t text_bytes;
+    struct user *list;
+    uint32_t count, token_count, certificate_count, uid_count;
+    struct pattern *patterns;
+    struct user_token *tokens;
+    struct user_name *names, *certificates;
+    struct user_uid *uids;
+    uint32_t hold_line; // 0: none
+};
+
+// Is told each fault, in the order of lines; `expected` is static text and says nothing of what stands there.
+typedef void users_complain(void *context, uint32_t line, const char *expected);
+
+// Reads a file's text. NULL where it has a fault, or memory is used up (line 0). `before`, which may be NULL, has the
+// accounts that users of the same name go on with. `key` is secret: it keeps peers from learning digests from
+// how long a search takes. One reference.
+struct users *users_read(const char *text, size_t bytes, const struct siphash_key *key,
+                         const struct users *before, users_complain *complain, void *context);
+struct users *users_hold(struct users *users);
+// From any thread. NULL is allowed.
+void users_drop(struct users *users);
+
+uint32_t users_count(const struct users *users);
+const struct user *users_at(const struct users *users, uint32_t index); // in the file's order
+// The first line by which any has a `hold`: then there must be a gate. 0: none has.
+uint32_t users_hold_line(const struct users *users);
+// Whether any is found by a certificate's name: then TLS must ask for certificates.
+bool users_have_certificates(const struct users *users);
+
+// Who has that credential; NULL: nobody. A pointer into `users`, good as long as it is.
+const struct user *users_by_name(const struct users *users, const char *name, size_t bytes);
+const struct user *users_by_token(const struct users *users, const char *token, size_t bytes);
+// Whole and byte for byte; a name with a zero byte is nobody's.
+const struct user *users_by_certificate(const struct users *users, const char *name, size_t bytes);
+const struct user *users_by_uid(const struct users *users, uint32_t uid);
+// By what users_by_token compares, so that a connection keeps no token to be judged again after a reload.
+const struct user *users_by_digest(const struct users *users, const struct digest *digest);

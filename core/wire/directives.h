@@ -1,0 +1,50 @@
+// The fields that say how a body is to be treated (HugAI v2 headers), read alike on every wire that has header
+// fields. A value that can't be read is kept as bad: it is no fault of the envelope. Inline, since most blocks
+// have some.
+#pragma once
+
+#include <assert.h>
+
+#include "core/wire/field.h"
+#include "core/wire/field_text.h"
+#include "core/wire/unit.h"
+
+enum { DECIMAL_DIGITS_MAX = 10, TIMEOUT_MS_MAX = 3600 * 1000 };
+
+// Reads 1 to 10 digits and nothing else; ten of them fit 64 bits with room to spare.
+static inline bool directives_read_decimal(struct field_text text, uint64_t *value) {
+    assert(text.start <= text.end);
+    if (text.start == text.end || text.end - text.start > DECIMAL_DIGITS_MAX)
+        return false;
+    *value = 0;
+    for (; text.start < text.end; text.start++) {
+        if (!field_is_digit(*text.start))
+            return false;
+        *value = *value * 10 + (*text.start - '0');
+    }
+    return true;
+}
+
+// Of values without the white space around them.
+static inline void directives_read_version(struct directives *directives, struct field_text value) {
+    bool major_2 = value.start < value.end && value.start[0] == '2' &&
+                   (value.end - value.start == 1 || value.start[1] == '.');
+    directives->version = major_2 ? VERSION_SERVED : VERSION_OTHER;
+}
+
+static inline void directives_read_governance(struct directives *directives, struct field_text value) {
+    assert(value.start <= value.end);
+    enum governance level = governance_parse((const char *)value.start, (size_t)(value.end - value.start));
+    directives->governance_given = true;
+    directives->governance_bad = level == GOVERNANCE_COUNT;
+    if (!directives->governance_bad)
+        directives->governance = level;
+}
+
+static inline void directives_read_timeout(struct directives *directives, struct field_text value) {
+    uint64_t ms;
+    directives->timeout_given = true;
+    directives->timeout_bad = !directives_read_decimal(value, &ms) || ms == 0 || ms > TIMEOUT_MS_MAX;
+    if (!directives->timeout_bad)
+        directives->timeout_ms = (uint32_t)ms;
+}

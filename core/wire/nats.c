@@ -1,0 +1,183 @@
+// Lines of a NATS server, and the payloads behind them, found in place.
+//
+// It goes well: a line is looked at when its line feed has come, and says how long its payload is; the payload ends with CR LF.
+// It fails: at a line that begins with no verb that a server says, or whose sizes can't be read, or that is longer than any
+// (fault_at is its start, or the limit), and at a payload that isn't followed by CR LF.
+#include "core/wire/nats.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/wire/field.h"
+
+enum { SIZE_DIGITS_MAX = 9, WORDS_MAX = 5 };
+
+static const struct verb {
+    const char *name;
+    uint32_t bytes;
+    bool has_argument; // which is the rest of the line
+} verbs[NATS_VERBS] = {
+    [NATS_INFO] = {"info", 4, true},  [NATS_MSG] = {"msg", 3, false},   [NATS_HMSG] = {"hmsg", 4, false},
+    [NATS_PING] = {"ping", 4, false}, [NATS_PONG] = {"pong", 4, false}, [NATS_OK] = {"+ok", 3, false},
+    [NATS_ERR] = {"-err", 4, true}};
+
+// A line without its CR LF, taken apart.
+struct line {
+    enum nats_verb verb;
+    struct span words[WORDS_MAX]; // behind the verb
+    unsigned count;               // WORDS_MAX + 1: more
+    struct span rest;             // likewise, all of them
+};
+
+static bool is_blank(uint8_t byte) {
+    return byte == ' ' || byte == '\t';
+}
+
+static enum nats_verb verb_of(const uint8_t *bytes, uint32_t count) {
+    for (unsigned verb = 0; verb < NATS_VERBS; verb++)
+        if (field_is(bytes, count, verbs[verb].name, verbs[verb].bytes))
+            return (enum nats_verb)verb;
+    return NATS_VERBS;
+}
+
+static uint32_t skip_blank(const uint8_t *bytes, uint32_t at, uint32_t end) {
+    while (at < end && is_blank(bytes[at]))
+        at++;
+    return at;
+}
+
+static uint32_t skip_word(const uint8_t *bytes, uint32_t at, uint32_t end) {
+    while (at < end && !is_blank(bytes[at]))
+        at++;
+    return at;
+}
+
+static void take_apart(const uint8_t *bytes, uint32_t end, struct line *line) {
+    uint32_t at = skip_word(bytes, 0, end);
+    assert(at <= end);
+    line->verb = verb_of(bytes, at);
+    line->count = 0;
+    at = skip_blank(bytes, at, end);
+    line->rest = (struct span){at, end - at};
+    if (line->verb == NATS_VERBS || verbs[line->verb].has_argument)
+        return;
+    while (at < end && line->count <= WORDS_MAX) {
+        uint32_t stop = skip_word(bytes, at, end);
+        if (line->count < WORDS_MAX)
+            line->words[line->count] = (struct span){at, stop - at};
+        line->count++;
+        at = skip_blank(bytes, stop, end);
+    }
+}
+
+static bool read_size(const uint8_t *bytes, struct span word, uint32_t *out) {
+    if (word.bytes == 0 || word.bytes > SIZE_DIGITS_MAX)
+        return false;
+    *out = 0;
+    for (uint32_t at = word.at; at < word.at + word.bytes; at++) {
+        if (!field_is_digit(bytes[at]))
+            return false;
+        *out = *out * 10 + (bytes[at] - '0');
+    }
+    return true;
+}
+
+// MSG subject sid [reply] bytes; HMSG subject sid [reply] bytes-of-headers bytes-of-all.
+static bool read_sizes(const uint8_t *bytes, const struct line *line, uint32_t *headers, uint32_t *all) {
+    unsigned sizes = line->verb == NATS_HMSG ? 2 : 1;
+    assert(line->verb == NATS_HMSG || line->verb == NATS_MSG);
+    if (line->count < 2 + sizes || line->count > 3 + sizes)
+        return false;
+    *headers = 0;
+    if (sizes == 2 && !read_size(bytes, line->words[line->count - 2], headers))
+        return false;
+    return read_size(bytes, line->words[line->count - 1], all) && *headers <= *all;
+}
+
+static enum unit_result refuse_nats(struct unit *unit, enum unit_fault fault, uint32_t at) {
+    assert(fault != UNIT_FAULT_NONE);
+    unit->fault = fault;
+    unit->fault_at = at;
+    return UNIT_BAD;
+}
+
+// The line has `bytes` before its CR LF.
+static enum unit_result judge_nats_line(struct unit *unit, const uint8_t *bytes, uint32_t count) {
+    struct line line;
+    uint32_t headers = 0, all = 0;
+    assert(!unit->sized && count < NATS_LINE_BYTES_MAX);
+    take_apart(bytes, count, &line);
+    if (line.verb == NATS_VERBS)
+        return refuse_nats(unit, UNIT_FAULT_NATS, 0);
+    bool has_payload = line.verb == NATS_MSG || line.verb == NATS_HMSG;
+    if (has_payload && !read_sizes(bytes, &line, &headers, &all))
+        return refuse_nats(unit, UNIT_FAULT_NATS, 0);
+    if (all > NATS_PAYLOAD_BYTES_MAX)
+        return refuse_nats(unit, UNIT_FAULT_BODY_TOO_LARGE, 0);
+    unit->sized = unit->matters = true;
+    unit->body_at = count + 2 + headers;
+    unit->body_bytes = all - headers;
+    unit->bytes = count + 2 + (has_payload ? all + 2 : 0);
+    return UNIT_PARTIAL;
+}
+
+enum unit_result nats_scan(struct unit *unit, const uint8_t *bytes, size_t count,
+                           const struct unit_limits *limits) {
+    (void)limits;
+    assert(count >= unit->at || unit->sized);
+    if (unit->fault)
+        return UNIT_BAD;
+    if (!unit->sized) {
+        uint32_t end = count < NATS_LINE_BYTES_MAX ? (uint32_t)count : NATS_LINE_BYTES_MAX;
+        const uint8_t *feed = memchr(bytes + unit->at, '\n', end - unit->at);
+        unit->at = end;
+        if (!feed)
+            return end < NATS_LINE_BYTES_MAX ? UNIT_OPEN
+                                             : refuse_nats(unit, UNIT_FAULT_HEADER_TOO_LARGE, end);
+        uint32_t line = (uint32_t)(feed - bytes);
+        if (line == 0 || bytes[line - 1] != '\r')
+            return refuse_nats(unit, UNIT_FAULT_LINE_END, line);
+        if (judge_nats_line(unit, bytes, line - 1) == UNIT_BAD)
+            return UNIT_BAD;
+    }
+    if (count < unit->bytes)
+        return UNIT_PARTIAL;
+    unit->at = unit->bytes;
+    if (memcmp(bytes + unit->bytes - 2, "\r\n", 2) != 0)
+        return refuse_nats(unit, UNIT_FAULT_LINE_END, unit->bytes - 2);
+    return UNIT_WHOLE;
+}
+
+uint32_t nats_open_max(const struct unit_limits *limits) {
+    (void)limits;
+    return NATS_LINE_BYTES_MAX;
+}
+
+void nats_read(const uint8_t *bytes, const struct unit *unit, struct nats_message *out) {
+    struct line line;
+    const uint8_t *feed = memchr(bytes, '\n', unit->bytes);
+    assert(unit->sized && feed && feed > bytes);
+    uint32_t end = (uint32_t)(feed - bytes) - 1;
+    take_apart(bytes, end, &line);
+    *out = (struct nats_message){.verb = line.verb};
+    assert(line.verb < NATS_VERBS);
+    if (verbs[line.verb].has_argument)
+        out->argument = line.rest;
+    if (line.verb != NATS_MSG && line.verb != NATS_HMSG)
+        return;
+    out->subject = line.words[0];
+    out->sid = line.words[1];
+    if (line.count == (line.verb == NATS_HMSG ? 5 : 4))
+        out->reply = line.words[2];
+    out->headers = (struct span){end + 2, unit->body_at - (end + 2)};
+}
+
+uint32_t nats_status(const uint8_t *bytes, struct span headers) {
+    static const char version[] = "NATS/1.0 ";
+    uint32_t at = headers.at + (uint32_t)sizeof version - 1, end = headers.at + headers.bytes, status = 0;
+    if (headers.bytes < sizeof version - 1 + 3 ||
+        memcmp(bytes + headers.at, version, sizeof version - 1) != 0)
+        return 0;
+    struct span digits = {at, 3};
+    return at + 3 < end && !field_is_digit(bytes[at + 3]) && read_size(bytes, digits, &status) ? status : 0;
+}

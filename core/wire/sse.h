@@ -1,0 +1,23 @@
+// Server-sent events (HTML, section 9.2): each body is the data of one event. The receiver has nothing to say.
+#pragma once
+
+#include "core/wire/unit.h"
+
+#define SSE_DATA "data: "
+
+enum {
+    SSE_EVENT_BYTES_MAX = 32,
+    SSE_ID_BYTES_MAX = 160,
+    // "event: ", "id: " and "data: ", with line feeds behind the first two.
+    SSE_HEAD_BYTES_MAX = 7 + SSE_EVENT_BYTES_MAX + 1 + 4 + SSE_ID_BYTES_MAX + 1 + 6,
+};
+
+// Whatever has come is a unit with nothing in it.
+enum unit_result sse_scan(struct unit *unit, uint8_t *bytes, size_t count, const struct unit_limits *limits);
+uint32_t sse_open_max(const struct unit_limits *limits);
+
+// Writes what stands before a body of any length; returns its length.
+size_t sse_data_head(char *out, uint64_t body_bytes);
+// The same with the event's name and its id before that, which hold no line break; NULL: it has none. A parcel's
+// head (parcel_set_head) may be this.
+size_t sse_head(char out[SSE_HEAD_BYTES_MAX], const char *event, const char *id, size_t id_bytes);

@@ -1,0 +1,322 @@
+// Frame by frame. A header is looked at again until all of it has come, which is 14 bytes at most; a data
+// frame's payload is unmasked as it comes, a control frame's when it is whole.
+#include "core/wire/websocket.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/limits.h"
+#include "core/json/simdjson.h"
+
+// What lies at unit.at: a header, or what is left of a payload. A fresh scan is all zeros.
+enum state { AT_FRAME, IN_PAYLOAD, REFUSED };
+
+// In unit.seen; below them the opcode of the control frame that came last.
+enum { IN_MESSAGE = 0x80, NOT_ASCII = 0x40, OF_SERVER = 0x20, OPCODE = 0x0f };
+
+enum { LAST = 0x80, RESERVED = 0x70, MASKED = 0x80, LENGTH = 0x7f };
+enum { LENGTH_16 = 126, LENGTH_64 = 127 };
+enum { HEADER_BYTES_MAX = 2 + 8 + MASK_BYTES };
+
+struct header {
+    uint32_t bytes;
+    uint64_t payload_bytes;
+    uint8_t opcode;
+    bool last;
+};
+
+static void websocket_refuse(struct unit *unit, enum unit_fault fault, uint32_t at) {
+    assert(fault > UNIT_FAULT_NONE && fault < UNIT_FAULTS_COUNT);
+    unit->state = REFUSED;
+    unit->sized = false;
+    unit->fault = fault;
+    unit->fault_at = at;
+}
+
+static bool is_control(uint8_t opcode) {
+    return opcode >= WEBSOCKET_CLOSE;
+}
+
+// --- Headers
+
+static enum unit_fault judge_first(const struct unit *unit, uint8_t byte) {
+    uint8_t opcode = byte & OPCODE;
+    bool in_message = unit->seen & IN_MESSAGE;
+    if (byte & RESERVED)
+        return UNIT_FAULT_WEBSOCKET_BITS;
+    if (opcode > WEBSOCKET_PONG || (opcode > WEBSOCKET_BINARY && !is_control(opcode)))
+        return UNIT_FAULT_WEBSOCKET_OPCODE;
+    if (is_control(opcode))
+        return byte & LAST ? UNIT_FAULT_NONE : UNIT_FAULT_WEBSOCKET_CONTROL;
+    if (opcode == WEBSOCKET_CONTINUATION)
+        return in_message ? UNIT_FAULT_NONE : UNIT_FAULT_WEBSOCKET_CONTINUATION;
+    if (in_message)
+        return UNIT_FAULT_WEBSOCKET_WITHIN;
+    return opcode == WEBSOCKET_BINARY ? UNIT_FAULT_WEBSOCKET_BINARY : UNIT_FAULT_NONE;
+}
+
+static enum unit_fault judge_second(const struct unit *unit, const struct header *header, uint8_t byte) {
+    if (unit->seen & OF_SERVER && byte & MASKED)
+        return UNIT_FAULT_WEBSOCKET_MASKED;
+    if (!(unit->seen & OF_SERVER) && !(byte & MASKED))
+        return UNIT_FAULT_WEBSOCKET_UNMASKED;
+    if (is_control(header->opcode) && (byte & LENGTH) > WEBSOCKET_CONTROL_BYTES_MAX)
+        return UNIT_FAULT_WEBSOCKET_CONTROL;
+    return UNIT_FAULT_NONE;
+}
+
+static uint64_t big_endian(const uint8_t *bytes, unsigned count) {
+    uint64_t value = 0;
+    for (unsigned at = 0; at < count; at++)
+        value = value << 8 | bytes[at];
+    return value;
+}
+
+static unsigned length_bytes(uint8_t length) {
+    return length == LENGTH_64 ? 8 : length == LENGTH_16 ? 2 : 0;
+}
+
+// The length has as few bytes as it can have, and with what came before the message is within the limit.
+static enum unit_fault judge_length(const struct unit *unit, struct header *header, const uint8_t *bytes,
+                                    const struct unit_limits *limits) {
+    uint8_t length = bytes[1] & LENGTH;
+    header->payload_bytes = length;
+    if (length >= LENGTH_16)
+        header->payload_bytes = big_endian(bytes + 2, length_bytes(length));
+    if ((length == LENGTH_16 && header->payload_bytes < LENGTH_16) ||
+        (length == LENGTH_64 && (header->payload_bytes <= UINT16_MAX || header->payload_bytes >> 63)))
+        return UNIT_FAULT_WEBSOCKET_LENGTH;
+    bool fits = unit->body_bytes <= limits->body_bytes_max &&
+                header->payload_bytes <= limits->body_bytes_max - unit->body_bytes;
+    return is_control(header->opcode) || fits ? UNIT_FAULT_NONE : UNIT_FAULT_BODY_TOO_LARGE;
+}
+
+// Whether all of the header at unit.at has come and is good. A fault is told as soon as its byte has come.
+static bool read_header(struct unit *unit, const uint8_t *bytes, size_t count,
+                        const struct unit_limits *limits, struct header *header) {
+    enum unit_fault fault;
+    if (count < 1)
+        return false;
+    if ((fault = judge_first(unit, bytes[0]))) {
+        websocket_refuse(unit, fault, unit->at);
+        return false;
+    }
+    header->opcode = bytes[0] & OPCODE;
+    header->last = bytes[0] & LAST;
+    if (count < 2)
+        return false;
+    if ((fault = judge_second(unit, header, bytes[1]))) {
+        websocket_refuse(unit, fault, unit->at + 1);
+        return false;
+    }
+    header->bytes = 2 + length_bytes(bytes[1] & LENGTH);
+    if (count < header->bytes)
+        return false;
+    if ((fault = judge_length(unit, header, bytes, limits))) {
+        websocket_refuse(unit, fault, unit->at + 1);
+        return false;
+    }
+    if (!(unit->seen & OF_SERVER))
+        header->bytes += MASK_BYTES;
+    return count >= header->bytes;
+}
+
+// --- Payloads
+
+// The header's last bytes are its mask; without one nothing is masked. (But moved down it may be, all the same.)
+static void take_mask(const struct unit *unit, const uint8_t *header_end, uint8_t mask[MASK_BYTES]) {
+    if (unit->seen & OF_SERVER)
+        memset(mask, 0, MASK_BYTES);
+    else
+        memcpy(mask, header_end - MASK_BYTES, MASK_BYTES);
+}
+
+// Its length is within a limit that fits 32 bits.
+static void begin_payload(struct unit *unit, const struct header *header, const uint8_t *bytes) {
+    uint32_t payload_bytes = (uint32_t)header->payload_bytes;
+    unit->at += header->bytes;
+    take_mask(unit, bytes + unit->at, unit->mask);
+    unit->left = payload_bytes;
+    unit->state = IN_PAYLOAD;
+    if (!(unit->seen & IN_MESSAGE))
+        unit->body_at = unit->at;
+    unit->seen |= IN_MESSAGE;
+    if (!header->last)
+        return;
+    unit->sized = true;
+    unit->bytes = unit->at + payload_bytes;
+    unit->body_bytes += payload_bytes;
+}
+
+// A body whose length is known counts what is still to come.
+static void take_payload(struct unit *unit, uint8_t *bytes, size_t count) {
+    uint32_t come = count - unit->at < unit->left ? (uint32_t)(count - unit->at) : unit->left;
+    uint32_t to = unit->body_at + unit->body_bytes - (unit->sized ? unit->left : 0);
+    assert(to <= unit->at && unit->at + come <= count);
+    if (!mask_off(bytes + to, bytes + unit->at, come, unit->mask))
+        unit->seen |= NOT_ASCII;
+    unit->at += come;
+    unit->left -= come;
+    if (!unit->sized)
+        unit->body_bytes += come;
+}
+
+static enum unit_result close_message(struct unit *unit, const uint8_t *bytes) {
+    assert(unit->sized && unit->at == unit->bytes && unit->body_at + unit->body_bytes <= unit->bytes);
+    if ((unit->seen & NOT_ASCII) && !simdjson_utf8(bytes + unit->body_at, unit->body_bytes)) {
+        websocket_refuse(unit, UNIT_FAULT_WEBSOCKET_UTF8, unit->body_at);
+        return UNIT_BAD;
+    }
+    unit->seen &= (uint8_t)~NOT_ASCII; // it has been judged
+    unit->matters = unit->seen & IN_MESSAGE;
+    return UNIT_WHOLE;
+}
+
+// The unit ends with the control frame.
+static void close_alone(struct unit *unit) {
+    assert(unit->body_bytes == 0 && unit->left == 0);
+    unit->state = IN_PAYLOAD;
+    unit->sized = true;
+    unit->bytes = unit->at;
+}
+
+static enum unit_result take_control(struct unit *unit, const struct header *header, uint8_t *bytes) {
+    uint32_t at = unit->at + header->bytes, payload_bytes = (uint32_t)header->payload_bytes;
+    uint8_t mask[MASK_BYTES];
+    uint16_t code;
+    enum unit_fault fault = UNIT_FAULT_NONE;
+    take_mask(unit, bytes + at, mask);
+    mask_off(bytes + at, bytes + at, payload_bytes, mask);
+    if (header->opcode == WEBSOCKET_CLOSE)
+        fault = websocket_close_read(bytes + at, payload_bytes, &code);
+    if (fault) {
+        websocket_refuse(unit, fault, at);
+        return UNIT_BAD;
+    }
+    unit->aside_at = at;
+    unit->aside_bytes = payload_bytes;
+    unit->seen = (uint8_t)((unit->seen & ~OPCODE) | header->opcode);
+    unit->at = at + payload_bytes;
+    if (!(unit->seen & IN_MESSAGE))
+        close_alone(unit);
+    return UNIT_ASIDE;
+}
+
+enum unit_result websocket_scan(struct unit *unit, uint8_t *bytes, size_t count,
+                                const struct unit_limits *limits) {
+    assert(count >= unit->at);
+    unit->aside_at = unit->aside_bytes = 0;
+    while (unit->state != REFUSED) {
+        if (unit->state == AT_FRAME) {
+            struct header header;
+            size_t come = count - unit->at;
+            if (!read_header(unit, bytes + unit->at, come, limits, &header))
+                break;
+            if (is_control(header.opcode) && come < header.bytes + header.payload_bytes)
+                break;
+            if (is_control(header.opcode))
+                return take_control(unit, &header, bytes);
+            begin_payload(unit, &header, bytes);
+        }
+        take_payload(unit, bytes, count);
+        if (unit->sized)
+            return unit->left ? UNIT_PARTIAL : close_message(unit, bytes);
+        if (unit->left)
+            break;
+        unit->state = AT_FRAME;
+    }
+    return unit->state == REFUSED ? UNIT_BAD : UNIT_OPEN;
+}
+
+enum unit_result websocket_client_scan(struct unit *unit, uint8_t *bytes, size_t count,
+                                       const struct unit_limits *limits) {
+    unit->seen |= OF_SERVER;
+    return websocket_scan(unit, bytes, count, limits);
+}
+
+// The first header and a whole body; behind it a header or a control frame; and an arrival that is all gap.
+uint32_t websocket_open_max(const struct unit_limits *limits) {
+    enum { CONTROL_BYTES_MAX = 2 + MASK_BYTES + WEBSOCKET_CONTROL_BYTES_MAX };
+    uint32_t besides = HEADER_BYTES_MAX + CONTROL_BYTES_MAX + RECEIVE_BUFFER_BYTES;
+    assert(limits->body_bytes_max <= UINT32_MAX - besides);
+    return limits->body_bytes_max + besides;
+}
+
+enum websocket_opcode websocket_aside(const struct unit *unit) {
+    assert(is_control(unit->seen & OPCODE));
+    return (enum websocket_opcode)(unit->seen & OPCODE);
+}
+
+// --- Closing
+
+// Those that may be sent: of the protocol and its registry, and what is free for libraries and programs.
+static bool may_be_sent(unsigned code) {
+    bool of_protocol = code >= 1000 && code <= 1014 && (code < 1004 || code > 1006);
+    return of_protocol || (code >= 3000 && code <= 4999);
+}
+
+enum unit_fault websocket_close_read(const uint8_t *payload, size_t count, uint16_t *code) {
+    *code = WEBSOCKET_CODE_NONE;
+    if (count == 0)
+        return UNIT_FAULT_NONE;
+    if (count < 2 || !may_be_sent((unsigned)big_endian(payload, 2)))
+        return UNIT_FAULT_WEBSOCKET_CLOSE;
+    *code = (uint16_t)big_endian(payload, 2);
+    return simdjson_utf8(payload + 2, count - 2) ? UNIT_FAULT_NONE : UNIT_FAULT_WEBSOCKET_UTF8;
+}
+
+enum websocket_code websocket_code_of(enum unit_fault fault) {
+    switch (fault) {
+    case UNIT_FAULT_WEBSOCKET_BINARY:
+        return WEBSOCKET_CODE_UNSUPPORTED;
+    case UNIT_FAULT_WEBSOCKET_UTF8:
+        return WEBSOCKET_CODE_NOT_UTF8;
+    case UNIT_FAULT_BODY_TOO_LARGE:
+        return WEBSOCKET_CODE_TOO_LARGE;
+    default:
+        return WEBSOCKET_CODE_PROTOCOL;
+    }
+}
+
+// --- Going out
+
+static size_t put_length(char *out, uint64_t count, unsigned bytes) {
+    for (unsigned at = 0; at < bytes; at++)
+        out[at] = (char)(count >> 8 * (bytes - 1 - at));
+    return bytes;
+}
+
+static size_t put_head(char *out, enum websocket_opcode opcode, uint8_t masked, uint64_t count) {
+    uint8_t length = count > UINT16_MAX ? LENGTH_64 : count >= LENGTH_16 ? LENGTH_16 : (uint8_t)count;
+    out[0] = (char)(LAST | opcode);
+    out[1] = (char)(masked | length);
+    return 2 + put_length(out + 2, count, length_bytes(length));
+}
+
+size_t websocket_head(char *out, uint64_t body_bytes) {
+    return put_head(out, WEBSOCKET_TEXT, 0, body_bytes);
+}
+
+size_t websocket_client_head(char *out, enum websocket_opcode opcode, uint64_t payload_bytes,
+                             const uint8_t mask[MASK_BYTES]) {
+    size_t bytes = put_head(out, opcode, MASKED, payload_bytes);
+    memcpy(out + bytes, mask, MASK_BYTES);
+    return bytes + MASK_BYTES;
+}
+
+void websocket_control_head(char out[WEBSOCKET_CONTROL_HEAD_BYTES], enum websocket_opcode opcode,
+                            size_t payload_bytes) {
+    assert(is_control((uint8_t)opcode) && payload_bytes <= WEBSOCKET_CONTROL_BYTES_MAX);
+    put_head(out, opcode, 0, payload_bytes);
+}
+
+size_t websocket_close(char out[WEBSOCKET_CONTROL_HEAD_BYTES + WEBSOCKET_CONTROL_BYTES_MAX],
+                       enum websocket_code code, const char *reason) {
+    size_t bytes = code ? 2 + strnlen(reason, WEBSOCKET_REASON_BYTES_MAX) : 0;
+    websocket_control_head(out, WEBSOCKET_CLOSE, bytes);
+    if (bytes) {
+        put_length(out + WEBSOCKET_CONTROL_HEAD_BYTES, code, 2);
+        memcpy(out + WEBSOCKET_CONTROL_HEAD_BYTES + 2, reason, bytes - 2);
+    }
+    return WEBSOCKET_CONTROL_HEAD_BYTES + bytes;
+}

@@ -1,0 +1,70 @@
+// WebSocket (RFC 6455, no extensions), as a server reads and writes it, and as a client does: a unit is one text message, whole or in
+// fragments, with control frames between those. Each byte of a payload is unmasked once, where it lies, and
+// moved down over the headers before it, so that the body is contiguous.
+//
+// A control frame is UNIT_ASIDE when all of it has come, and its payload what lies aside. One that isn't between
+// fragments is a unit by itself, with nothing in it: UNIT_WHOLE follows.
+//
+// A frame's length is judged when its header has come, before any memory is taken for it: no message, however
+// many its fragments, is over body_bytes_max. Whether the message is UTF-8 is judged when it is whole.
+#pragma once
+
+#include "core/wire/unit.h"
+
+enum websocket_opcode {
+    WEBSOCKET_CONTINUATION,
+    WEBSOCKET_TEXT,
+    WEBSOCKET_BINARY,
+    WEBSOCKET_CLOSE = 8,
+    WEBSOCKET_PING,
+    WEBSOCKET_PONG,
+};
+
+enum websocket_code {
+    WEBSOCKET_CODE_NONE = 0, // a close that bears none
+    WEBSOCKET_CODE_NORMAL = 1000,
+    WEBSOCKET_CODE_GOING_AWAY = 1001,
+    WEBSOCKET_CODE_PROTOCOL = 1002,
+    WEBSOCKET_CODE_UNSUPPORTED = 1003,
+    WEBSOCKET_CODE_NOT_UTF8 = 1007,
+    WEBSOCKET_CODE_POLICY = 1008,
+    WEBSOCKET_CODE_TOO_LARGE = 1009,
+    WEBSOCKET_CODE_TRY_LATER = 1013,
+};
+
+enum {
+    WEBSOCKET_CONTROL_BYTES_MAX = 125, // of its payload
+    WEBSOCKET_CONTROL_HEAD_BYTES = 2,  // as a server sends it
+    WEBSOCKET_REASON_BYTES_MAX = WEBSOCKET_CONTROL_BYTES_MAX - 2,
+};
+
+// Goes on with the unit that starts at `bytes`, of which `count` have come; at least as many as at the last
+// call, and the same ones, as it left them. The length is known with the header of the message's last frame.
+enum unit_result websocket_scan(struct unit *unit, uint8_t *bytes, size_t count,
+                                const struct unit_limits *limits);
+// The same for what a server sends, which isn't masked.
+enum unit_result websocket_client_scan(struct unit *unit, uint8_t *bytes, size_t count,
+                                       const struct unit_limits *limits);
+// As many bytes as a unit can have while its length isn't known, when the gap in it is closed with each arrival.
+uint32_t websocket_open_max(const struct unit_limits *limits);
+// Which control frame it was, right behind UNIT_ASIDE: a close, a ping or a pong. A close's payload is good.
+enum websocket_opcode websocket_aside(const struct unit *unit);
+
+// Reads the payload of a close frame: the code, WEBSOCKET_CODE_NONE where there is no payload, and a reason in
+// UTF-8 behind it. Returns the fault, or UNIT_FAULT_NONE.
+enum unit_fault websocket_close_read(const uint8_t *payload, size_t count, uint16_t *code);
+// The code with which the connection is closed for a fault.
+enum websocket_code websocket_code_of(enum unit_fault fault);
+
+// Writes what stands before a text message of so many bytes, unmasked; returns its length, 2 to 10.
+size_t websocket_head(char *out, uint64_t body_bytes);
+// The same for a frame of a client's with this opcode: 6 to 14 bytes, and the mask is to be put on the payload
+// (mask_off does that, too).
+size_t websocket_client_head(char *out, enum websocket_opcode opcode, uint64_t payload_bytes,
+                             const uint8_t mask[MASK_BYTES]);
+// The same as websocket_head for a control frame's payload; WEBSOCKET_CONTROL_HEAD_BYTES long.
+void websocket_control_head(char out[WEBSOCKET_CONTROL_HEAD_BYTES], enum websocket_opcode opcode,
+                            size_t payload_bytes);
+// Writes a close frame with a reason, ASCII, cut where it is too long; returns its length.
+size_t websocket_close(char out[WEBSOCKET_CONTROL_HEAD_BYTES + WEBSOCKET_CONTROL_BYTES_MAX],
+                       enum websocket_code code, const char *reason);

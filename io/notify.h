@@ -1,0 +1,8 @@
+// Tells the service manager that started the hub how it is (NOTIFY_SOCKET, as sd_notify does): a socket that is connected
+// before the walls, behind which none can be.
+#pragma once
+
+// A descriptor, or -1: nobody wants to be told.
+int notify_open(void);
+// Tells it, and closes the descriptor. Who doesn't listen isn't waited for.
+void notify_tell(int descriptor, const char *text);

@@ -1,0 +1,33 @@
+#include "io/plain_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int judge(int descriptor) {
+    struct stat status;
+    if (fstat(descriptor, &status) < 0)
+        return -errno;
+    return S_ISREG(status.st_mode) ? 0 : S_ISDIR(status.st_mode) ? -EISDIR : -EOPNOTSUPP;
+}
+
+// A FIFO would wait for who writes to it, a terminal might become the hub's.
+int plain_file_open(const char *path) {
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (descriptor < 0)
+        return -errno;
+    int fault = judge(descriptor);
+    if (!fault)
+        return descriptor;
+    close(descriptor);
+    return fault;
+}
+
+int plain_file_check(const char *path) {
+    int descriptor = plain_file_open(path);
+    if (descriptor < 0)
+        return descriptor;
+    close(descriptor);
+    return 0;
+}

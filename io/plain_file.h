@@ -1,0 +1,9 @@
+// Files that an operator names, to be read at start and again while the hub runs: what is no file can't be one of these, as
+// a FIFO or a device might never come to an end, and the hub with it.
+#pragma once
+
+// Opens one for reading. The descriptor, closed on exec, or -errno: -EISDIR for a directory, -EOPNOTSUPP for what else is no
+// file.
+int plain_file_open(const char *path);
+// Whether it can be opened so: 0 or -errno. For libraries that open it themselves.
+int plain_file_check(const char *path);

@@ -1,0 +1,233 @@
+// One secure connection beside its cipher: what waits to be opened, what the cipher says, what is sealed, and the
+// memory that all of it takes.
+//
+// It goes well: an arrival is opened where it lies, and nothing is kept of it; of a shipment parts are sealed, each
+// when the socket has taken the one before. It fails: bytes that can't be opened, a peer that makes the cipher say
+// more than it takes, or no memory. Then the connection is broken, for good.
+#include "io/secure.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+
+enum { CHARGE_STEP_BYTES = 4 * 1024 };
+
+// --- Sources
+
+struct secure_source *secure_source_hold(struct secure_source *source) {
+    atomic_fetch_add_explicit(&source->references, 1, memory_order_relaxed);
+    return source;
+}
+
+void secure_source_drop(struct secure_source *source) {
+    if (source && atomic_fetch_sub_explicit(&source->references, 1, memory_order_acq_rel) == 1)
+        source->cipher->destroy_source(source);
+}
+
+// --- Memory
+
+static void break_off(struct secure *secure, bool out_of_memory) {
+    secure->broken = true;
+    secure->out_of_memory |= out_of_memory;
+}
+
+// The budget follows what is taken, in steps. What is owed, as an alert, was allocated before it is judged.
+static void charge(struct secure *secure) {
+    uint64_t used = secure->memory > 0 ? (uint64_t)secure->memory : 0;
+    uint64_t wanted = (used + CHARGE_STEP_BYTES - 1) / CHARGE_STEP_BYTES * CHARGE_STEP_BYTES;
+    if (wanted > secure->charged) {
+        if (!buffer_budget_take(secure->pool->budget, wanted - secure->charged, BUDGET_PART)) {
+            break_off(secure, true);
+            return;
+        }
+    } else {
+        buffer_budget_give(secure->pool->budget, secure->charged - wanted);
+    }
+    secure->charged = wanted;
+}
+
+// Adds to what grows by an arrival or a record at a time.
+static bool append(struct secure *secure, uint8_t **to, uint32_t *length, const void *bytes, size_t count,
+                   uint32_t max) {
+    uint8_t *grown = count <= max - *length ? memory_resize(*to, *length + count) : NULL;
+    if (!grown)
+        return false;
+    memcpy(grown + *length, bytes, count);
+    *to = grown;
+    *length += (uint32_t)count;
+    secure->memory += (int64_t)count;
+    return true;
+}
+
+static void forget(struct secure *secure, uint8_t **bytes, uint32_t *length) {
+    memory_give(*bytes);
+    secure->memory -= *length;
+    *bytes = NULL;
+    *length = 0;
+}
+
+struct secure *secure_create(struct secure_source *source, struct buffer_pool *pool) {
+    struct secure *secure = source->cipher->make(source);
+    if (!secure)
+        return NULL;
+    secure->cipher = source->cipher;
+    secure->source = secure_source_hold(source);
+    secure->pool = pool;
+    charge(secure);
+    if (!secure->broken)
+        return secure;
+    secure_destroy(secure);
+    return NULL;
+}
+
+void secure_destroy(struct secure *secure) {
+    struct secure_source *source = secure->source;
+    assert(!secure->plain && !secure->sealing);
+    buffer_drop(secure->arrival);
+    forget(secure, &secure->heard, &secure->heard_bytes);
+    forget(secure, &secure->said, &secure->said_bytes);
+    buffer_budget_give(secure->pool->budget, secure->charged);
+    secure->cipher->destroy(secure);
+    secure_source_drop(source);
+}
+
+// --- Opening
+
+void secure_say(struct secure *secure, const void *bytes, size_t count) {
+    bool said = secure->sealing
+                    ? shipment_copy(secure->sealing, secure->stage, bytes, count)
+                    : append(secure, &secure->said, &secure->said_bytes, bytes, count, SECURE_SAID_BYTES_MAX);
+    if (!said)
+        break_off(secure, true);
+}
+
+uint8_t *secure_place(struct secure *secure, size_t count) {
+    uint8_t *place = shipment_place(secure->sealing, secure->stage, count);
+    if (!place)
+        break_off(secure, true);
+    return place;
+}
+
+const uint8_t *secure_whole(const struct secure *secure, const struct iovec *parts, unsigned count,
+                            size_t *bytes) {
+    *bytes = parts->iov_len;
+    if (count == 1)
+        return parts->iov_base;
+    *bytes = 0;
+    for (unsigned index = 0; index < count; index++) {
+        memcpy(secure->scratch + *bytes, parts[index].iov_base, parts[index].iov_len);
+        *bytes += parts[index].iov_len;
+    }
+    return secure->scratch;
+}
+
+void secure_hear(struct secure *secure, struct buffer *buffer, uint32_t count) {
+    assert(!secure->arrival);
+    if (secure->broken || secure->peer_finished)
+        return;
+    buffer_hold(buffer);
+    secure->arrival = buffer;
+    secure->input = (struct secure_input){.bytes = buffer_arrival(buffer), .count = count};
+    if (secure->heard)
+        secure_put_off(secure);
+}
+
+void secure_put_off(struct secure *secure) {
+    if (secure->input.count && secure->arrival &&
+        !append(secure, &secure->heard, &secure->heard_bytes, secure->input.bytes, secure->input.count,
+                SECURE_HEARD_BYTES_MAX))
+        break_off(secure, true);
+    buffer_drop(secure->arrival);
+    secure->arrival = NULL;
+    secure->input = (struct secure_input){0};
+    charge(secure);
+}
+
+static void let_go(struct secure *secure) {
+    buffer_drop(secure->arrival);
+    secure->arrival = NULL;
+    forget(secure, &secure->heard, &secure->heard_bytes);
+    secure->input = (struct secure_input){0};
+}
+
+enum opened secure_open(struct secure *secure, uint8_t *out, size_t room, size_t *count) {
+    *count = 0;
+    if (!secure->arrival && secure->heard && !secure->input.bytes)
+        secure->input = (struct secure_input){.bytes = secure->heard, .count = secure->heard_bytes};
+    if (secure->broken || secure->peer_finished || (!secure->arrival && !secure->heard)) {
+        let_go(secure);
+        return OPENED_MORE;
+    }
+    enum opened opened = secure->cipher->open(secure, &secure->input, out, room, count);
+    secure->established |= opened == OPENED_SHAKEN;
+    secure->peer_finished |= opened == OPENED_END;
+    if (opened == OPENED_BROKEN)
+        secure->broken = true;
+    if (opened == OPENED_MORE || opened == OPENED_END || secure->broken)
+        let_go(secure);
+    charge(secure);
+    return secure->broken ? OPENED_BROKEN : opened;
+}
+
+// --- Sealing
+
+static bool has_room(const struct shipment *sealed) {
+    return sealed->bytes + SECURE_SEALED_BYTES_MAX <= SECURE_AHEAD_BYTES_MAX &&
+           sealed->count < SEND_VECTORS_MAX;
+}
+
+// As much as a record may say, or where it can't be put together, as lies in one place.
+static size_t next_bytes(const struct shipment *plain, bool together) {
+    size_t most = together ? plain->bytes : plain->vectors[plain->first].iov_len;
+    return most < SECURE_RECORD_BYTES_MAX ? most : SECURE_RECORD_BYTES_MAX;
+}
+
+static void seal_parts(struct secure *secure) {
+    struct shipment *plain = secure->plain;
+    while (plain->bytes && has_room(secure->sealing) && !secure->broken) {
+        size_t bytes = next_bytes(plain, secure->scratch);
+        unsigned count = shipment_part(plain, bytes);
+        if (!secure->cipher->seal(secure, plain->vectors + plain->first, count))
+            break_off(secure, false);
+        shipment_advance(plain, bytes);
+    }
+}
+
+// Said by pieces that fit a stage.
+static void seal_said(struct secure *secure) {
+    uint8_t *said = secure->said;
+    uint32_t bytes = secure->said_bytes;
+    secure->said = NULL;
+    secure->said_bytes = 0;
+    for (uint32_t at = 0; at < bytes;) {
+        uint32_t count = bytes - at < SECURE_RECORD_BYTES_MAX ? bytes - at : SECURE_RECORD_BYTES_MAX;
+        secure_say(secure, said + at, count);
+        at += count;
+    }
+    forget(secure, &said, &bytes);
+}
+
+bool secure_seal(struct secure *secure, struct shipment *sealed, struct stage *stage, uint8_t *scratch) {
+    bool was_broken = secure->broken; // an alert still goes
+    secure->sealing = sealed;
+    secure->stage = stage;
+    secure->scratch = scratch;
+    shipment_begin(sealed);
+    seal_said(secure);
+    if (secure->plain && !secure->broken)
+        seal_parts(secure);
+    secure->sealing = NULL;
+    secure->stage = NULL;
+    secure->scratch = NULL;
+    charge(secure);
+    return sealed->bytes && secure->broken == was_broken;
+}
+
+void secure_finish(struct secure *secure) {
+    if (!secure->established || secure->finished || secure->broken)
+        return;
+    secure->finished = true;
+    secure->cipher->finish(secure);
+    charge(secure);
+}

@@ -1,0 +1,132 @@
+// It goes well: all three files are good, and the key is the certificate's. It fails: what is wrong is said with the
+// file's name and the library's reason, which tells nothing of what is in it.
+//
+// Each reading has keys of its own for tickets: a session goes on only as long as the files that it began with.
+#include "io/tls_context.h"
+
+#include <openssl/err.h>
+#include <openssl/x509v3.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "io/plain_file.h"
+
+enum {
+    TICKET_S = 3600,
+    CLIENT_CHAIN_BYTES_MAX = 64 * 1024,
+};
+
+static const char TLS_1_2_CIPHERS[] = "ECDHE+AESGCM:ECDHE+CHACHA20";
+static const char TLS_1_3_CIPHERS[] =
+    "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
+static const char GROUPS[] = "X25519:P-256:P-384";
+static const unsigned char SESSIONS[] = "patchbay";
+
+struct tls_context {
+    struct secure_source source;
+    SSL_CTX *context;
+};
+
+SSL_CTX *tls_context_of(struct secure_source *source) {
+    return ((struct tls_context *)source)->context;
+}
+
+void tls_context_destroy(struct secure_source *source) {
+    SSL_CTX_free(tls_context_of(source));
+    memory_give(source);
+}
+
+// A key that needs a word to be read isn't: nobody is there to be asked.
+static int no_word(char *out, int room, int writes, void *context) {
+    (void)out, (void)room, (void)writes, (void)context;
+    return -1;
+}
+
+static bool set_rules(SSL_CTX *context) {
+    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
+                                     SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
+    // Who vouches for clients has nothing to do with who vouches for the hub.
+    SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_NO_AUTO_CHAIN);
+    SSL_CTX_set_security_level(context, 2);
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF); // tickets are the client's to keep
+    SSL_CTX_set_timeout(context, TICKET_S);
+    SSL_CTX_set_max_cert_list(context, CLIENT_CHAIN_BYTES_MAX);
+    SSL_CTX_set_default_passwd_cb(context, no_word);
+    return SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1 &&
+           SSL_CTX_set_cipher_list(context, TLS_1_2_CIPHERS) == 1 &&
+           SSL_CTX_set_ciphersuites(context, TLS_1_3_CIPHERS) == 1 &&
+           SSL_CTX_set1_groups_list(context, GROUPS) == 1 && SSL_CTX_set_max_early_data(context, 0) == 1 &&
+           SSL_CTX_set_num_tickets(context, 1) == 1 &&
+           SSL_CTX_set_session_id_context(context, SESSIONS, sizeof SESSIONS - 1) == 1;
+}
+
+// The library reads a certificate's extensions when it first needs them, and keeps what they say there. What all
+// shards share is read before they run.
+static void read_extensions(SSL_CTX *context) {
+    STACK_OF(X509_OBJECT) *shared = X509_STORE_get0_objects(SSL_CTX_get_cert_store(context));
+    for (int at = 0; at < sk_X509_OBJECT_num(shared); at++) {
+        X509 *certificate = X509_OBJECT_get0_X509(sk_X509_OBJECT_value(shared, at));
+        if (certificate)
+            X509_check_purpose(certificate, -1, 0);
+    }
+}
+
+static bool set_clients(SSL_CTX *context, const char *path) {
+    STACK_OF(X509_NAME) *names = SSL_load_client_CA_file(path);
+    if (!names)
+        return false;
+    SSL_CTX_set_client_CA_list(context, names);
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
+    if (SSL_CTX_load_verify_file(context, path) != 1)
+        return false;
+    read_extensions(context);
+    return true;
+}
+
+// The library would wait for who writes to a FIFO.
+static bool is_file(const char *path) {
+    int fault = plain_file_check(path);
+    if (fault)
+        ERR_raise(ERR_LIB_SYS, -fault);
+    return !fault;
+}
+
+// The file that can't be used; NULL: all can.
+static const char *load(SSL_CTX *context, const struct tls_files *files) {
+    if (!is_file(files->certificate) || SSL_CTX_use_certificate_chain_file(context, files->certificate) != 1)
+        return files->certificate;
+    if (!is_file(files->key) || SSL_CTX_use_PrivateKey_file(context, files->key, SSL_FILETYPE_PEM) != 1 ||
+        SSL_CTX_check_private_key(context) != 1)
+        return files->key;
+    bool good = !files->clients || (is_file(files->clients) && set_clients(context, files->clients));
+    return good ? NULL : files->clients;
+}
+
+static void say_why(const char *file, char *why, size_t capacity) {
+    unsigned long error = ERR_peek_error();
+    const char *reason =
+        ERR_SYSTEM_ERROR(error) ? strerror(ERR_GET_REASON(error)) : ERR_reason_error_string(error);
+    snprintf(why, capacity, "%s: %s", file, reason ? reason : "can't be used");
+    ERR_clear_error();
+}
+
+struct secure_source *tls_context_read(const struct cipher *cipher, const struct tls_files *files, char *why,
+                                       size_t capacity) {
+    struct tls_context *made = memory_take_zeroed(1, sizeof *made);
+    ERR_clear_error();
+    if (made)
+        made->context = SSL_CTX_new(TLS_server_method());
+    const char *fault =
+        made && made->context && set_rules(made->context) ? load(made->context, files) : "TLS";
+    if (!fault) {
+        made->source.cipher = cipher;
+        atomic_init(&made->source.references, 1);
+        return &made->source;
+    }
+    say_why(fault, why, capacity);
+    if (made)
+        SSL_CTX_free(made->context);
+    memory_give(made);
+    return NULL;
+}

@@ -1,0 +1,10 @@
+// Where TLS finds what it is made from.
+#pragma once
+
+// Of files in PEM.
+struct tls_files {
+    const char *certificate; // and those that it was signed by, but for the root
+    const char *key;
+    const char
+        *clients; // of authorities by which clients' certificates may be signed; NULL: none is asked for
+};

@@ -1,0 +1,296 @@
+// It goes well: a record that lies whole in an arrival is opened from there into the caller's memory. It fails: a record that
+// isn't as it must be is answered with the alert that names why, and nothing of it is given.
+//
+// A record's beginning that ends with its arrival waits in memory of its own, and so does what a record says beyond the room
+// that there is for it: it is opened as a whole, since nothing counts before its tag has been seen to be right.
+#include "io/tls_records.h"
+
+#include <openssl/crypto.h>
+#include <string.h>
+
+enum {
+    SAID_BYTES_MAX = 1 << 14,
+    PROTECTED_BYTES_MAX = SAID_BYTES_MAX + 256,
+    UPDATE_BYTES = 5, // a KeyUpdate
+    UPDATE_MESSAGE = 24,
+    SILENT_COUNT_MAX = 32, // records that say nothing, one after the other
+};
+
+enum type { TYPE_ALERT = 21, TYPE_HANDSHAKE = 22, TYPE_DATA = TLS_TYPE_DATA };
+
+enum alert {
+    ALERT_CLOSE_NOTIFY = 0,
+    ALERT_UNEXPECTED_MESSAGE = 10,
+    ALERT_BAD_RECORD_MAC = 20,
+    ALERT_RECORD_OVERFLOW = 22,
+    ALERT_ILLEGAL_PARAMETER = 47,
+    ALERT_DECODE_ERROR = 50,
+    ALERT_INTERNAL_ERROR = 80,
+    ALERT_USER_CANCELED = 90,
+};
+
+struct tls_records {
+    struct tls_way in, out;
+    uint64_t sealed_max;
+
+    uint8_t head[TLS_HEAD_BYTES]; // of the record that is coming in
+    uint8_t update[UPDATE_BYTES];
+    uint8_t update_have;
+    uint8_t silent_count;
+    uint32_t have;  // of that record
+    uint8_t *begun; // that record, once its head is there and it doesn't lie whole in an arrival; else NULL
+    uint8_t *rest;  // what a record says and nobody had room for; else NULL
+    uint32_t rest_at, rest_end;
+};
+
+void tls_records_destroy(struct tls_records *records) {
+    if (!records)
+        return;
+    tls_way_close(&records->in);
+    tls_way_close(&records->out);
+    OPENSSL_free(records->begun);
+    OPENSSL_free(records->rest);
+    OPENSSL_free(records);
+}
+
+struct tls_records *tls_records_create(const struct tls_secret *client, const struct tls_secret *server,
+                                       const SSL_CIPHER *suite, uint64_t sealed) {
+    struct tls_records *records = OPENSSL_zalloc(sizeof *records);
+    if (!records)
+        return NULL;
+    bool good = tls_way_open(&records->in, client, suite, false);
+    good &= tls_way_open(&records->out, server, suite, true);
+    records->sealed_max = TLS_SEALED_COUNT_MAX;
+    records->out.count = sealed;
+    if (good)
+        return records;
+    tls_records_destroy(records);
+    return NULL;
+}
+
+void tls_records_bound(struct tls_records *records, uint64_t sealed_max) {
+    records->sealed_max = sealed_max;
+}
+
+// --- What this side says by itself
+
+static void say(struct tls_records *records, struct secure *secure, enum type type, uint8_t *bytes,
+                size_t count) {
+    uint8_t record[TLS_HEAD_BYTES + UPDATE_BYTES + TLS_TYPE_BYTES + TLS_TAG_BYTES];
+    struct iovec part = {.iov_base = bytes, .iov_len = count};
+    if (tls_way_seal(&records->out, (uint8_t)type, &part, 1, count, record))
+        secure_say(secure, record, tls_sealed_bytes(count));
+}
+
+static enum opened object(struct tls_records *records, struct secure *secure, enum alert alert) {
+    say(records, secure, TYPE_ALERT, (uint8_t[]){2, (uint8_t)alert}, 2);
+    return OPENED_BROKEN;
+}
+
+static bool renew(struct tls_records *records, struct secure *secure) {
+    say(records, secure, TYPE_HANDSHAKE, (uint8_t[]){UPDATE_MESSAGE, 0, 0, 1, 0}, UPDATE_BYTES);
+    return tls_way_update(&records->out);
+}
+
+void tls_records_finish(struct tls_records *records, struct secure *secure) {
+    say(records, secure, TYPE_ALERT, (uint8_t[]){1, ALERT_CLOSE_NOTIFY}, 2);
+}
+
+// --- What the peer's records say
+
+// A KeyUpdate, by whatever pieces; nothing else is awaited. OPENED_MORE, or it has been objected to.
+static enum opened hear_handshake(struct tls_records *records, struct secure *secure, const uint8_t *bytes,
+                                  size_t count) {
+    if (count == 0 || count > (size_t)(UPDATE_BYTES - records->update_have))
+        return object(records, secure, ALERT_UNEXPECTED_MESSAGE);
+    memcpy(records->update + records->update_have, bytes, count);
+    records->update_have = (uint8_t)(records->update_have + count);
+    if (records->update[0] != UPDATE_MESSAGE)
+        return object(records, secure, ALERT_UNEXPECTED_MESSAGE);
+    if (records->update_have < UPDATE_BYTES)
+        return OPENED_MORE;
+    records->update_have = 0;
+    if (memcmp(records->update + 1, (uint8_t[]){0, 0, 1}, 3) != 0)
+        return object(records, secure, ALERT_DECODE_ERROR);
+    if (records->update[UPDATE_BYTES - 1] > 1)
+        return object(records, secure, ALERT_ILLEGAL_PARAMETER);
+    bool asked = records->update[UPDATE_BYTES - 1] == 1;
+    bool good = tls_way_update(&records->in) && (!asked || renew(records, secure));
+    return good ? OPENED_MORE : object(records, secure, ALERT_INTERNAL_ERROR);
+}
+
+static enum opened hear_alert(struct tls_records *records, struct secure *secure, const uint8_t *bytes,
+                              size_t count) {
+    if (count != 2)
+        return object(records, secure, ALERT_DECODE_ERROR);
+    if (bytes[1] == ALERT_CLOSE_NOTIFY)
+        return OPENED_END;
+    return bytes[1] == ALERT_USER_CANCELED ? OPENED_MORE : OPENED_BROKEN;
+}
+
+// OPENED_MORE: nothing for anybody else.
+static enum opened hear(struct tls_records *records, struct secure *secure, uint8_t type,
+                        const uint8_t *bytes, size_t count) {
+    if (type == TYPE_DATA && count > 0 && records->update_have == 0) {
+        records->silent_count = 0;
+        return OPENED_BYTES;
+    }
+    if (++records->silent_count > SILENT_COUNT_MAX)
+        return object(records, secure, ALERT_UNEXPECTED_MESSAGE);
+    if (type == TYPE_HANDSHAKE)
+        return hear_handshake(records, secure, bytes, count);
+    if (records->update_have > 0 || (type != TYPE_ALERT && type != TYPE_DATA))
+        return object(records, secure, ALERT_UNEXPECTED_MESSAGE);
+    return type == TYPE_ALERT ? hear_alert(records, secure, bytes, count) : OPENED_MORE;
+}
+
+// What is said is at `to`, *count bytes of it, when OPENED_BYTES comes of it.
+static enum opened open_record(struct tls_records *records, struct secure *secure, const uint8_t *record,
+                               size_t padded, uint8_t *to, size_t *count) {
+    uint8_t type;
+    if (!tls_way_open_record(&records->in, record, padded, to, &type))
+        return object(records, secure, ALERT_BAD_RECORD_MAC);
+    for (; type == 0 && padded > 0; padded--)
+        type = to[padded - 1];
+    if (padded > SAID_BYTES_MAX)
+        return object(records, secure, ALERT_RECORD_OVERFLOW);
+    enum opened opened = hear(records, secure, type, to, padded);
+    *count = opened == OPENED_BYTES ? padded : 0;
+    return opened;
+}
+
+// --- Records among arrivals
+
+static size_t protected_bytes(const uint8_t *head) {
+    return (size_t)head[3] << 8 | head[4];
+}
+
+// How much a record says at most.
+static size_t said_bytes(const uint8_t *head) {
+    return protected_bytes(head) - TLS_TAG_BYTES - TLS_TYPE_BYTES;
+}
+
+// What is wrong with a record can be told from its head; ALERT_CLOSE_NOTIFY: nothing. Its version is ignored.
+static enum alert judge_head(const uint8_t *head) {
+    if (head[0] != TYPE_DATA)
+        return ALERT_UNEXPECTED_MESSAGE;
+    if (protected_bytes(head) > PROTECTED_BYTES_MAX)
+        return ALERT_RECORD_OVERFLOW;
+    return protected_bytes(head) < TLS_TYPE_BYTES + TLS_TAG_BYTES ? ALERT_BAD_RECORD_MAC : ALERT_CLOSE_NOTIFY;
+}
+
+static void take_bytes(struct secure_input *input, uint8_t *to, uint32_t *have, size_t wanted) {
+    size_t count = wanted - *have < input->count ? wanted - *have : input->count;
+    memcpy(to + *have, input->bytes, count);
+    *have += (uint32_t)count;
+    input->bytes += count;
+    input->count -= count;
+}
+
+enum taken { TAKEN_NOTHING, TAKEN_RECORD, TAKEN_BAD };
+
+// The next record that is whole, where it lies.
+static enum taken take_record(struct tls_records *records, struct secure *secure, struct secure_input *input,
+                              const uint8_t **record) {
+    bool lies_here = records->have == 0 && input->count >= TLS_HEAD_BYTES;
+    if (!lies_here && records->have < TLS_HEAD_BYTES)
+        take_bytes(input, records->head, &records->have, TLS_HEAD_BYTES);
+    if (!lies_here && records->have < TLS_HEAD_BYTES)
+        return TAKEN_NOTHING;
+    const uint8_t *head = lies_here ? input->bytes : records->head;
+    size_t bytes = TLS_HEAD_BYTES + protected_bytes(head);
+    enum alert wrong = records->begun ? ALERT_CLOSE_NOTIFY : judge_head(head);
+    if (wrong != ALERT_CLOSE_NOTIFY) {
+        object(records, secure, wrong);
+        return TAKEN_BAD;
+    }
+    if (lies_here && input->count >= bytes) {
+        *record = input->bytes;
+        input->bytes += bytes;
+        input->count -= bytes;
+        return TAKEN_RECORD;
+    }
+    if (!records->begun && !(records->begun = OPENSSL_malloc(bytes))) {
+        secure->out_of_memory = true;
+        return TAKEN_BAD;
+    }
+    if (records->have <= TLS_HEAD_BYTES)
+        memcpy(records->begun, records->head, records->have);
+    take_bytes(input, records->begun, &records->have, bytes);
+    memcpy(records->head, records->begun, TLS_HEAD_BYTES);
+    *record = records->begun;
+    return records->have == bytes ? TAKEN_RECORD : TAKEN_NOTHING;
+}
+
+static void forget_begun(struct tls_records *records) {
+    OPENSSL_free(records->begun);
+    records->begun = NULL;
+    records->have = 0;
+}
+
+static void forget_rest(struct tls_records *records) {
+    OPENSSL_free(records->rest);
+    records->rest = NULL;
+}
+
+static enum opened give_rest(struct tls_records *records, uint8_t *out, size_t room, size_t *count) {
+    size_t left = records->rest_end - records->rest_at;
+    *count = left < room ? left : room;
+    memcpy(out, records->rest + records->rest_at, *count);
+    records->rest_at += (uint32_t)*count;
+    if (records->rest_at == records->rest_end)
+        forget_rest(records);
+    return OPENED_BYTES;
+}
+
+// One for which the room is too small is opened to memory of its own.
+static enum opened open_aside(struct tls_records *records, struct secure *secure, const uint8_t *record,
+                              uint8_t *out, size_t room, size_t *count) {
+    size_t end = 0;
+    records->rest = OPENSSL_malloc(said_bytes(record));
+    if (!records->rest) {
+        secure->out_of_memory = true;
+        return OPENED_BROKEN;
+    }
+    enum opened opened = open_record(records, secure, record, said_bytes(record), records->rest, &end);
+    if (opened != OPENED_BYTES) {
+        forget_rest(records);
+        return opened;
+    }
+    records->rest_at = 0;
+    records->rest_end = (uint32_t)end;
+    return give_rest(records, out, room, count);
+}
+
+// --- The cipher's
+
+enum opened tls_records_open(struct tls_records *records, struct secure *secure, struct secure_input *input,
+                             uint8_t *out, size_t room, size_t *count) {
+    enum opened opened = records->rest ? give_rest(records, out, room, count) : OPENED_MORE;
+    while (opened == OPENED_MORE) {
+        const uint8_t *record;
+        enum taken taken = take_record(records, secure, input, &record);
+        if (taken != TAKEN_RECORD)
+            return taken == TAKEN_BAD ? OPENED_BROKEN : OPENED_MORE;
+        opened = said_bytes(record) <= room
+                     ? open_record(records, secure, record, said_bytes(record), out, count)
+                     : open_aside(records, secure, record, out, room, count);
+        if (record == records->begun)
+            forget_begun(records);
+    }
+    bool foreseen = records->have == 0 && !records->rest && input->count >= TLS_HEAD_BYTES;
+    secure->next_bytes =
+        foreseen && judge_head(input->bytes) == ALERT_CLOSE_NOTIFY ? (uint32_t)said_bytes(input->bytes) : 0;
+    return opened;
+}
+
+bool tls_records_seal(struct tls_records *records, struct secure *secure, const struct iovec *parts,
+                      unsigned count) {
+    size_t bytes = 0;
+    for (unsigned index = 0; index < count; index++)
+        bytes += parts[index].iov_len;
+    if (records->out.count >= records->sealed_max && !renew(records, secure))
+        return false;
+    uint8_t *to = secure_place(secure, tls_sealed_bytes(bytes));
+    return to && tls_way_seal(&records->out, TYPE_DATA, parts, count, bytes, to);
+}

@@ -1,0 +1,56 @@
+// One direction of TLS 1.3: its keys, each from the secret before (RFC 8446, section 7), and a record that is sealed or
+// opened with them (section 5.2). What records say, and in which order, isn't known here.
+//
+// Known to io/tls*.c and their tests.
+#pragma once
+
+#include <openssl/ssl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+enum {
+    TLS_SECRET_BYTES_MAX = 48, // as SHA-384 makes them
+    TLS_HEAD_BYTES = 5,
+    TLS_TYPE_BYTES = 1, // behind what is said
+    TLS_TAG_BYTES = 16,
+    TLS_IV_BYTES = 12,
+};
+
+// The type of every record, and of those that say data.
+enum { TLS_TYPE_DATA = 23 };
+
+struct tls_secret {
+    uint8_t bytes[TLS_SECRET_BYTES_MAX];
+    uint8_t count; // 0: there is none
+};
+
+struct tls_way {
+    EVP_CIPHER_CTX *context;
+    const EVP_CIPHER *aead;
+    const EVP_MD *digest;
+    struct tls_secret secret;
+    uint8_t iv[TLS_IV_BYTES];
+    bool seals;     // else it opens
+    uint64_t count; // of records with this key
+};
+
+// False without memory, or if the suite is none of TLS 1.3's that are known; tls_way_close is due in either case.
+bool tls_way_open(struct tls_way *way, const struct tls_secret *secret, const SSL_CIPHER *suite, bool seals);
+// Wipes what it had.
+void tls_way_close(struct tls_way *way);
+// Goes on with the next key.
+bool tls_way_update(struct tls_way *way);
+
+// How long a record is that says so many bytes.
+static inline size_t tls_sealed_bytes(size_t said) {
+    return TLS_HEAD_BYTES + said + TLS_TYPE_BYTES + TLS_TAG_BYTES;
+}
+// Writes the record that says these parts, of `bytes` together.
+bool tls_way_seal(struct tls_way *way, uint8_t type, const struct iovec *parts, unsigned count, size_t bytes,
+                  uint8_t *record);
+// Opens a record of tls_sealed_bytes(count) bytes: that many to `to`, and the byte behind them, the type unless it is
+// padding, to *type. False: it isn't what was sealed, and what was written means nothing.
+bool tls_way_open_record(struct tls_way *way, const uint8_t *record, size_t count, uint8_t *to,
+                         uint8_t *type);

@@ -1,0 +1,38 @@
+// A ring that was made disabled takes restrictions once, and from the moment when it is enabled nobody can widen them.
+//
+// It goes well: operations, their flags and registrations that aren't listed are refused with -EACCES. It fails: a kernel that
+// knows no restrictions leaves the ring as it is, and whoever asks is told (io_walled).
+#include "io/uring_wall.h"
+
+#include <assert.h>
+
+// What a ring goes on registering: its buffers, when their number changes, and its descriptor, at its end.
+static const unsigned char REGISTRATIONS[] = {IORING_REGISTER_PBUF_RING, IORING_UNREGISTER_PBUF_RING,
+                                              IORING_UNREGISTER_RING_FDS};
+
+enum { OPERATIONS_MAX = 32, RULES_MAX = sizeof REGISTRATIONS + OPERATIONS_MAX + 1 };
+
+static unsigned list_rules(struct io_uring_restriction *rules, const unsigned char *operations,
+                           unsigned operations_count) {
+    unsigned count = 0;
+    for (unsigned at = 0; at < sizeof REGISTRATIONS; at++)
+        rules[count++] = (struct io_uring_restriction){.opcode = IORING_RESTRICTION_REGISTER_OP,
+                                                       .register_op = REGISTRATIONS[at]};
+    for (unsigned at = 0; at < operations_count; at++)
+        rules[count++] =
+            (struct io_uring_restriction){.opcode = IORING_RESTRICTION_SQE_OP, .sqe_op = operations[at]};
+    rules[count++] = (struct io_uring_restriction){.opcode = IORING_RESTRICTION_SQE_FLAGS_ALLOWED,
+                                                   .sqe_flags = IOSQE_BUFFER_SELECT | IOSQE_CQE_SKIP_SUCCESS};
+    return count;
+}
+
+// liburing's own functions for both are not exported by every version of it.
+int ring_wall(struct io_uring *uring, const unsigned char *operations, unsigned count) {
+    struct io_uring_restriction rules[RULES_MAX];
+    unsigned descriptor = (unsigned)uring->ring_fd;
+    assert(count <= OPERATIONS_MAX);
+    bool walled = io_uring_register(descriptor, IORING_REGISTER_RESTRICTIONS, rules,
+                                    list_rules(rules, operations, count)) == 0;
+    int result = io_uring_register(descriptor, IORING_REGISTER_ENABLE_RINGS, NULL, 0);
+    return result < 0 ? result : walled;
+}

@@ -1,0 +1,180 @@
+// The seam where there is a real kernel: each verb goes to the implementation that its io was opened with.
+//
+// It goes well or fails as that implementation does; this file adds the choice, and
+// that a peer that is watched is probed.
+#include "io/io.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "io/backend.h"
+
+static const struct io_verbs *const backends[] = {
+    [IO_URING] = &uring_verbs,
+    [IO_EPOLL] = &epoll_verbs,
+};
+
+int io_open(struct io **out, const struct io_options *options, const char **why) {
+    return backends[options->backend]->open(out, options, why);
+}
+
+void io_close(struct io *io) {
+    io->verbs->close(io);
+}
+
+int io_try(enum io_backend backend, const char **why) {
+    struct buffer_budget budget = {.bytes_max = UINT64_MAX};
+    struct buffer_pool pool;
+    struct io *io;
+    buffer_pool_init(&pool, &budget);
+    struct io_options options = {.pool = &pool, .buffers_lent = 1, .backend = backend};
+    int result = io_open(&io, &options, why);
+    if (result == 0)
+        io_close(io);
+    buffer_pool_deinit(&pool);
+    return result;
+}
+
+bool io_walled(const struct io *io) {
+    return !io->verbs->walled || io->verbs->walled(io);
+}
+
+const char *io_name(const struct io *io) {
+    return io->verbs->name;
+}
+
+uint64_t io_now(const struct io *io) {
+    return io->now_ns;
+}
+
+uint64_t io_clock(const struct io *io) {
+    (void)io; // every kernel's clock is the same one
+    return io_clock_ns();
+}
+
+uint64_t io_cpu_ns(const struct io *io) {
+    struct timespec used;
+    (void)io;
+    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) < 0)
+        return 0;
+    return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
+}
+
+uint64_t io_wall_ms(const struct io *io) {
+    struct timespec now;
+    (void)io; // every kernel's clock is the same one
+    clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec < 0 ? 0 : (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+uint64_t io_entries(const struct io *io) {
+    return io->verbs->entries(io);
+}
+
+void io_lend(struct io *io, uint32_t buffers) {
+    assert(buffers > 0);
+    io->verbs->lend(io, buffers);
+}
+
+void io_accept(struct io *io, int socket, uint64_t token) {
+    io->verbs->accept(io, socket, token);
+}
+
+// Whoever gives one up may have to wait until the kernel has asked in vain: so it asks twice, for 3 s in all.
+static int open_socket(int family) {
+    int fresh = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1, again = 1;
+    if (fresh < 0)
+        return -errno;
+    (void)setsockopt(fresh, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    (void)setsockopt(fresh, IPPROTO_TCP, TCP_SYNCNT, &again, sizeof again);
+    return fresh;
+}
+
+int io_connect(struct io *io, const struct sockaddr *address, uint32_t bytes, uint64_t token) {
+    assert(address->sa_family == AF_INET || address->sa_family == AF_INET6);
+    int fresh = open_socket(address->sa_family);
+    int failed = fresh < 0 ? fresh : io->verbs->connect(io, fresh, address, bytes, token);
+    if (failed < 0 && fresh >= 0)
+        close(fresh);
+    return failed < 0 ? failed : fresh;
+}
+
+void io_receive(struct io *io, int socket, uint64_t token, bool once) {
+    io->verbs->receive(io, socket, token, once);
+}
+
+void io_receive_into(struct io *io, int socket, uint64_t token, void *memory, size_t bytes) {
+    assert(bytes > 0);
+    io->verbs->receive_into(io, socket, token, memory, bytes);
+}
+
+void io_send(struct io *io, int socket, uint64_t token, const struct iovec *vectors, unsigned count) {
+    assert(count > 0 && count <= IO_VECTORS_MAX);
+    io->verbs->send(io, socket, token, vectors, count);
+}
+
+// What doesn't go is lost, with the connection.
+void io_send_now(struct io *io, int socket, const void *bytes, size_t count) {
+    (void)io;
+    (void)!send(socket, bytes, count, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void io_cancel(struct io *io, int socket, uint64_t token) {
+    io->verbs->cancel(io, socket, token);
+}
+
+// A Unix socket takes none of it and needs none.
+static void probe(int socket) {
+    int on = 1, seconds = PROBE_S;
+    if (setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof seconds) == 0 &&
+        setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof seconds) == 0)
+        (void)setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+}
+
+void io_watch(struct io *io, int socket, uint64_t token) {
+    probe(socket);
+    io->verbs->watch(io, socket, token);
+}
+
+void io_unwatch(struct io *io, int socket, uint64_t token) {
+    io->verbs->unwatch(io, socket, token);
+}
+
+void io_shutdown(struct io *io, int socket, int how) {
+    io->verbs->shutdown(io, socket, how);
+}
+
+void io_close_socket(struct io *io, int socket) {
+    io->verbs->close_socket(io, socket);
+}
+
+int io_signals(struct io *io, uint64_t token) {
+    return io->verbs->signals(io, token);
+}
+
+void io_file_write(struct io *io, const struct io_file *file, uint64_t token, const struct iovec *vectors,
+                   unsigned count) {
+    assert(count > 0 && count <= IO_VECTORS_MAX);
+    io->verbs->file_write(io, file, token, vectors, count);
+}
+
+void io_file_sync(struct io *io, const struct io_file *file, uint64_t token) {
+    io->verbs->file_sync(io, file, token);
+}
+
+void io_wake(struct io *io, struct io *other) {
+    assert(io != other && io->verbs == other->verbs);
+    io->verbs->wake(io, other);
+}
+
+void io_run(struct io *io, uint64_t deadline_ns) {
+    io->verbs->run(io, deadline_ns);
+}
+
+bool io_next(struct io *io, struct io_event *event) {
+    return io->verbs->next(io, event);
+}

@@ -1,0 +1,61 @@
+// The walls around the hub: what the process gives up for good, wall by wall, before it speaks with anybody. Each is in a file
+// of its own, knows nothing of the others, and stands on a kernel that has it; which of them must stand is not decided here.
+//
+//   privileges   capabilities, the user's rights of root, and all that a program with more of them could give
+//   files        all but the named folders (Landlock); TCP beyond the sockets that are there
+//   calls        all system calls but those that a hub that serves makes (seccomp)
+//   ring         all of io_uring but the operations that the hub uses (io.h: io_options.walled)
+//
+// The order counts: sockets are bound before, then privileges and files on a thread that the others come from, then the rings
+// are made, then calls.
+#pragma once
+
+#include <stdbool.h>
+
+enum wall_kind { WALL_PRIVILEGES, WALL_FILES, WALL_CALLS, WALL_RING, WALLS_COUNT };
+
+enum wall_state {
+    WALL_OFF,     // nobody asked for it
+    WALL_UP,      // in force
+    WALL_MISSING, // the kernel, or whoever started the hub, doesn't let it be
+    WALL_UNUSED,  // there is nothing to wall in: no ring
+};
+
+struct login;
+
+// Becomes that user, where there is one, and gives up all capabilities and the way back to any, but for one of which
+// rings are made: the memory of who has CAP_IPC_LOCK isn't bound by RLIMIT_MEMLOCK, which all processes of a user
+// share. 0 or -errno; -ENOSYS when all is done but for the way back, which the kernel leaves.
+int walls_privileges(const struct login *login);
+// Gives that one up, too: the calling thread, and those that it starts.
+void walls_last_privilege(void);
+
+// What may be done in a folder, and in those below it.
+enum folder_use {
+    FOLDER_READ = 1,
+    FOLDER_WRITE = 2,  // files made, written, and read, too
+    FOLDER_REMOVE = 4, // files taken away
+};
+
+struct folder {
+    const char *path;
+    unsigned use;
+};
+
+// From now on the calling thread, and those that it starts, reach no files by name but those of the folders; one that isn't
+// there is left out. What is open stays. 0 or -errno with *why set to static text.
+// Unless it `dials`, it connects over TCP to nobody, either.
+int walls_files(const struct folder *folders, unsigned count, bool dials, const char **why);
+// Which Landlock the kernel has: its ABI's number; 0: none.
+int walls_files_version(void);
+
+// From now on no thread of the process makes a system call that a hub that serves doesn't: it is refused with EPERM, and one that
+// no library of the hub's tries either ends the process (SIGSYS). Where it `dials`, it may open sockets of TCP and connect
+// them. 0 or -errno.
+int walls_calls(bool dials);
+
+// Whether a ring that is made now refuses what the hub doesn't use: tries it.
+bool walls_ring_holds(void);
+
+// No core dump from now on, and nobody who isn't root reads the process's memory.
+void walls_hide_memory(void);

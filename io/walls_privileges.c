@@ -1,0 +1,54 @@
+// A process that may do no more than its user, and whose programs may do no more than it.
+#include <errno.h>
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "io/login.h"
+#include "io/walls.h"
+
+typedef struct __user_cap_data_struct capabilities[_LINUX_CAPABILITY_U32S_3];
+
+static int set_capabilities(capabilities set) {
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    return syscall(SYS_capset, &head, set) < 0 ? -errno : 0;
+}
+
+static int keep_one_capability(void) {
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    capabilities had, kept = {0};
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    if (syscall(SYS_capget, &head, had) < 0)
+        return -errno;
+    unsigned one = CAP_TO_INDEX(CAP_IPC_LOCK);
+    kept[one].permitted = kept[one].effective = had[one].permitted & CAP_TO_MASK(CAP_IPC_LOCK);
+    return set_capabilities(kept);
+}
+
+// What no program may ever get again. Only who has capabilities may, and only then it means anything.
+static void narrow_bounds(void) {
+    for (unsigned long capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
+        prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+}
+
+int walls_privileges(const struct login *login) {
+    narrow_bounds();
+    prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0); // for one of them: another user is permitted none else
+    int failed = login ? login_become(login) : 0;
+    prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0);
+    if (!failed)
+        failed = keep_one_capability();
+    if (!failed && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        failed = -ENOSYS;
+    return failed;
+}
+
+void walls_last_privilege(void) {
+    capabilities none = {0};
+    set_capabilities(none);
+}
+
+void walls_hide_memory(void) {
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}

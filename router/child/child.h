@@ -1,0 +1,166 @@
+// A child: a program that the hub starts and keeps, and its seat: the peer that speaks for it, running or not.
+//
+//     IDLE ──something comes──▶ STARTING ──plain──────────────────────────▶ RUNNING
+//       ▲                        │  ▲  └──hermes──▶ GREETING ──it answers──▶ │ │
+//       │                        │  │                 │                      │ │
+//       │                        ▼  │                 ▼                      │ │
+//     (on demand)             ENDING, until all of it is gone ◀──────────────┘ │
+//       │                        │  ▲                                          │
+//     WAITING ◀──────────────────┤  └────────── STOPPING ◀─────────────────────┘
+//                                ▼
+//                        DOWN, STOPPED, or freed
+//
+// Children live on shard 0. A seat is never closed but when its child is freed: when the program ends, the
+// peer's end is carried out here (child_seat_ended), and its connection is plugged into the next one's sockets
+// later. What comes for it meanwhile waits in its outbox, which is held. What it owed when it ended is answered
+// on all shards by ORDER_REST (router/methods/registry.h), but not what hadn't gone out when the hub itself ended it; the
+// next one isn't started before that has come back, so that whatever waits then is for the next one.
+#pragma once
+
+#include "core/child/restart.h"
+#include "core/child/settings.h"
+#include "core/lookup/lookup.h"
+#include "core/mcp/message.h"
+#include "router/shard/child_record.h"
+#include "router/shard/peer.h"
+
+struct children;
+
+// What comes of an end that the hub itself has asked for.
+enum child_after {
+    CHILD_AFTER_END,   // it was its own: the policy says
+    CHILD_AFTER_IDLE,  // nobody needed it
+    CHILD_AFTER_FRESH, // it is started anew, as the configuration says now
+    CHILD_AFTER_STOP,  // it stays stopped
+    CHILD_AFTER_FREE,  // there is no such child any more
+};
+
+struct child {
+    struct child *next;  // of all
+    struct list due;     // in due_of, as long as it may have something to do
+    struct list *due_of; // struct children.due
+    struct child_record *record;
+    const struct child_settings *settings; // of what runs
+    const struct child_settings *newest;   // what the configuration says; NULL: nothing any more
+    struct peer *seat;
+    // Where each of its users has an instance of its own (instances = each), the first one has the name, never
+    // runs, and what comes for it goes to the instance of its source (router/transport/each.h).
+    struct child *of;   // of such an instance: that first one; NULL: it is none
+    uint64_t user;      // whose it is: a connection
+    uint32_t asks;      // that it owes its user
+    uint32_t instances; // of the first one: how many there are, up to their very end
+    uint32_t processes; // likewise: how many of them have one
+    // A server of MCP that clients share speaks one era a process: the first one that of sessions, and another one
+    // the modern, on demand (router/transport/modern.h).
+    struct child *other; // of a first one: that instance of it; NULL: there is none
+    bool modern;         // it is such an instance
+    bool proven;         // then, or of a user's instance: that era is the program's
+    bool pardoned;       // it ended at a question whether it has that era: no failure
+    bool no_modern;      // of a first one: it isn't
+    struct restart restart;
+    uint32_t number; // among all of its name: 0 is the first
+    enum child_state state;
+    enum child_after after;
+    uint64_t running_ms; // since when; 0: not at all
+    uint64_t junk_ms;    // when what can't be read was last shown
+    uint32_t serial;     // of the start
+    uint32_t orders;     // of the registry, under way
+    enum child_fault fault;
+    int32_t fault_number;
+    int32_t status;   // of the process, as of wait
+    bool has_process; // somebody of its group may be left
+    bool has_status;
+    bool owed;            // something, when it ended
+    bool asked;           // to shut down, and has not answered
+    bool wanted;          // by something that doesn't wait in its seat's queue
+    bool is_reading;      // nothing more is to be sent to it: its input is closed once all is sent
+    bool input_gone;      // it has closed its input
+    bool is_shut;         // its input is closed
+    bool spares;          // what hasn't gone out waits for the next one, as the hub itself ended this one
+    bool rest_due;        // there was no memory for the order
+    struct outbox unsaid; // what the hub itself says to it
+};
+
+// Whether a process of its own is there, or will be, and is listened to.
+static inline bool child_is_up(const struct child *child) {
+    return child->state >= CHILD_STARTING && child->state <= CHILD_STOPPING;
+}
+// It may have something to do, and is looked at this turn or the next (child_settle).
+static inline void child_touch(struct child *child) {
+    if (list_empty(&child->due))
+        list_append(child->due_of, &child->due);
+}
+// Notes whether somebody of its group may be left.
+static inline void child_note_process(struct child *child, bool has) {
+    if (child->of && has != child->has_process)
+        child->of->processes += has ? 1 : UINT32_MAX;
+    child->has_process = has;
+}
+// Whether it only stands for instances of its users.
+static inline bool child_is_stand_in(const struct child *child) {
+    return child->settings->each && !child->of;
+}
+// Whether it waits until something comes, as its section says or as others have its name.
+static inline bool child_is_on_demand(const struct child *child) {
+    return child->settings->on_demand || child->modern;
+}
+// Sets its state, for all to see.
+void child_be(struct child *child, enum child_state state);
+// The era that it speaks, likewise; MCP_ERAS_COUNT: none, or that isn't known.
+void child_show_era(struct child *child, enum mcp_era era);
+// A line of the hub's log about it.
+__attribute__((format(printf, 2, 3))) void child_tell(const struct child *child, const char *format, ...);
+// Arms its timer.
+void child_wake_after(struct shard *shard, struct child *child, uint64_t ms);
+
+// Starts it, from IDLE or WAITING.
+void child_start(struct shard *shard, struct child *child);
+// The same, or waits until something comes, as its section says.
+void child_begin(struct shard *shard, struct child *child);
+// It has been started: greets it, or is ready.
+void child_started(struct shard *shard, struct child *child, int32_t process);
+// It runs: what waits for it goes out. `capabilities` and `answer` are JSON; NULL: none.
+void child_ready(struct shard *shard, struct child *child, const struct piece *capabilities,
+                 const struct piece *answer);
+// Ends what runs of it, in good order; `after` says what comes then. At once where nothing runs.
+void child_stop(struct shard *shard, struct child *child, enum child_after after, const char *reason);
+// It has ended, or must now: for this reason.
+void child_fail(struct shard *shard, struct child *child, enum child_fault fault, int32_t number);
+// Its process has: what it has written comes first.
+void child_exited(struct shard *shard, struct child *child);
+// Its seat's end is marked (endings.c): carries out what that means for a seat.
+void child_seat_ended(struct shard *shard, struct peer *seat);
+// Goes on with an end as far as the kernel, the keeper and the registry have let go. False when it is no more: its memory
+// is to be given back.
+bool child_settle(struct shard *shard, struct child *child);
+// Whether nothing is to be done about it until it is touched.
+bool child_is_quiet(const struct child *child);
+// Its timer went off.
+void child_expire(struct shard *shard, struct peer *seat);
+// Something waits for it.
+void child_wanted(struct shard *shard, struct peer *seat);
+
+// --- What the hub itself says to it, past what waits
+
+// Sends a body, which is taken over.
+void child_say(struct shard *shard, struct child *child, struct text *body);
+// Takes back what has not gone out.
+void child_unsay(struct shard *shard, struct child *child);
+// Goes on with that, and with closing its input.
+void child_say_on(struct shard *shard, struct child *child);
+// Asks a hermes child to initialize, or to shut down.
+void child_greet(struct shard *shard, struct child *child);
+void child_ask_to_shut_down(struct shard *shard, struct child *child, const char *reason);
+// The id that these two bear: above all that hub ids come to.
+#define CHILD_OWN_ID        "9007199254740991"
+#define CHILD_OWN_ID_NUMBER UINT64_C(9007199254740991)
+// Whether a body is the answer to one of these.
+bool child_is_own(const struct lookup *lookup, const uint8_t *body);
+// Where a hermes child's data lie, as an absolute path: memory of the caller's; NULL for others. 0, -ENOMEM, or
+// -ENOENT when nothing says where.
+int child_data_directory(const struct child_settings *settings, char **out);
+// Has the keeper start it. 0 or as io_start.
+int child_launch(struct shard *shard, struct child *child, int *in, int *out);
+// Tells the keeper something about what runs of it; false where that doesn't keep up. KEEPER_END, which follows
+// on all else, is told again then (end.c).
+bool child_command(struct shard *shard, struct child *child, uint32_t kind, uint32_t value);

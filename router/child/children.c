@@ -1,0 +1,325 @@
+#include "router/child/children.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "core/base/memory.h"
+#include "router/child/register.h"
+#include "router/shard/annex.h"
+#include "router/shard/identity.h"
+
+static struct child *children_find(const struct children *children, const char *name, uint32_t number) {
+    struct child *child = children->first;
+    while (child && (child->number != number || strcmp(child->settings->name, name) != 0))
+        child = child->next;
+    return child;
+}
+
+// --- The configuration
+
+// It speaks for the user that its section names, or for nobody.
+static void identify(struct shard *shard, struct peer *seat, const struct child_settings *settings) {
+    struct identity *identity = identity_of(seat);
+    const struct users *users = shard->settings->users;
+    assert(!identity == !users);
+    if (!identity)
+        return;
+    identity->kind = CREDENTIAL_CHILD;
+    identity->user = settings->user ? users_by_name(users, settings->user, strlen(settings->user)) : NULL;
+}
+
+static struct child *take_seat(struct shard *shard, struct child *child,
+                               const struct child_settings *settings) {
+    struct children *children = shard->children;
+    child->seat = peer_open_seat(shard, settings->lines ? children->lines : children->framed);
+    struct annex *annex = child->seat ? peer_annex(shard, child->seat) : NULL;
+    bool taken = annex && (!shard->settings->users || identity_take(shard, annex, -1));
+    if (child->seat && !taken)
+        peer_close(shard, child->seat, COUNT_CLOSED_NO_MEMORY);
+    if (!taken)
+        return NULL;
+    annex->child = child;
+    identify(shard, child->seat, settings);
+    return child;
+}
+
+// Of the number of an instance that speaks the modern era: that of its first one, and this.
+enum { MODERN_NUMBER = 1 << 30 };
+
+// The first one has the name itself, the others one that nobody else could have.
+static struct child_record *take_record(struct shard *shard, const struct child_settings *settings,
+                                        uint32_t number) {
+    char name[AGENT_ID_BYTES_MAX + 32];
+    uint32_t plain = number & ~(uint32_t)MODERN_NUMBER;
+    const char *modern = plain == number ? "" : "#modern";
+    int bytes = plain ? snprintf(name, sizeof name, "%s#%u%s", settings->name, plain, modern)
+                      : snprintf(name, sizeof name, "%s%s", settings->name, modern);
+    assert(bytes > 0);
+    return bytes <= AGENT_ID_BYTES_MAX ? child_record_take(shard->hub, name) : NULL;
+}
+
+// `of` is as in struct child.
+static struct child *create(struct shard *shard, const struct child_settings *settings, uint32_t number,
+                            struct child *of) {
+    assert(shard->children && !shard->children->closing);
+    struct child_record *record = take_record(shard, settings, number);
+    struct child *child = record ? memory_take_zeroed(1, sizeof *child) : NULL;
+    if (!child || !take_seat(shard, child, settings)) {
+        memory_give(child);
+        return NULL;
+    }
+    outbox_init(&child->unsaid);
+    child->record = record;
+    child->number = number;
+    child->of = of;
+    child->settings = child->newest = settings;
+    child->next = shard->children->first;
+    shard->children->first = child;
+    list_init(&child->due);
+    child->due_of = &shard->children->due;
+    atomic_store_explicit(&record->restarts, 0, memory_order_relaxed);
+    atomic_store_explicit(&record->failures, 0, memory_order_relaxed);
+    atomic_store_explicit(&record->fault, 0, memory_order_relaxed);
+    atomic_store_explicit(&record->orders, 0, memory_order_relaxed);
+    child_be(child, of ? CHILD_IDLE : CHILD_WAITING);
+    return child;
+}
+
+static void add(struct shard *shard, const struct child_settings *settings, uint32_t number) {
+    assert(number < settings->instances);
+    struct child *child = create(shard, settings, number, NULL);
+    if (!child) {
+        shard->children->lacks_place |= !child_record_has_place(shard->hub);
+        fprintf(stderr, "patchbayd: child %s: there is no room for it%s\n", settings->name,
+                shard->children->lacks_place ? " yet" : "");
+        return;
+    }
+    if (!child_register(shard, child, NULL, NULL, true))
+        child_tell(child, "memory is used up");
+    child_wake_after(shard, child, 0);
+}
+
+// Those that end with their user don't count: who comes meanwhile waits for their place.
+static uint32_t count_used(const struct children *children, const struct child *stand_in) {
+    uint32_t count = 0;
+    assert(child_is_stand_in(stand_in));
+    for (const struct child *child = children->first; child; child = child->next)
+        count += child->of == stand_in && child->after != CHILD_AFTER_FREE;
+    return count;
+}
+
+struct child *children_add_instance(struct shard *shard, struct child *stand_in, uint64_t user) {
+    const struct child_settings *settings = stand_in->newest ? stand_in->newest : stand_in->settings;
+    uint32_t number = 1;
+    bool is_going = shard->children->closing || stand_in->after == CHILD_AFTER_FREE;
+    assert(child_is_stand_in(stand_in) && user);
+    if (is_going || count_used(shard->children, stand_in) >= settings->instances_max)
+        return NULL;
+    while (children_find(shard->children, settings->name, number))
+        number++;
+    struct child *child = create(shard, settings, number, stand_in);
+    if (!child)
+        return NULL;
+    child->user = user;
+    child->seat->annex->gives_up = settings->protocol == CHILD_MCP;
+    atomic_store_explicit(&stand_in->record->instances, ++stand_in->instances, memory_order_relaxed);
+    return child;
+}
+
+struct child *children_add_modern(struct shard *shard, struct child *first) {
+    const struct child_settings *settings = first->newest; // which the first one may be about to take
+    bool is_going = shard->children->closing || first->after == CHILD_AFTER_FREE;
+    assert(!first->of && !first->other);
+    if (is_going || !settings || settings->protocol != CHILD_MCP)
+        return NULL;
+    struct child *child = create(shard, settings, MODERN_NUMBER | first->number, first);
+    if (!child)
+        return NULL;
+    child->modern = true;
+    child->seat->annex->gives_up = true;
+    first->other = child;
+    first->instances++;
+    child_be(child, CHILD_IDLE);
+    return child;
+}
+
+// What waits is dressed for what is spoken: one that speaks otherwise is another child, in another seat.
+static void configure_one(struct shard *shard, struct child *child, const struct child_settings *settings) {
+    assert(strcmp(settings->name, child->settings->name) == 0);
+    bool same = child_settings_same(child->newest ? child->newest : child->settings, settings);
+    bool rests = child->state == CHILD_DOWN || child->after == CHILD_AFTER_STOP; // or will, once it has ended
+    child->newest = settings;
+    bool alike = settings->lines == child->settings->lines;
+    if (!same || rests)
+        child_stop(shard, child, alike ? CHILD_AFTER_FRESH : CHILD_AFTER_FREE, "reload");
+}
+
+// Whether a child that is there is one that the section asks for, as it says now or anew.
+static bool is_asked_for(const struct child *child, const struct child_settings *settings) {
+    if (!settings || settings->each != child->settings->each)
+        return false;
+    if (child->modern && (settings->protocol != CHILD_MCP || child->of->number >= settings->instances))
+        return false;
+    return child->of ? child->of->settings->lines == settings->lines : child->number < settings->instances;
+}
+
+void children_add_missing(struct shard *shard) {
+    for (const struct child_settings *settings = hub_settings(shard->hub)->children; settings;
+         settings = settings->next)
+        for (uint32_t number = 0; number < settings->instances; number++)
+            if (!children_find(shard->children, settings->name, number))
+                add(shard, settings, number);
+}
+
+void children_configure(struct shard *shard) {
+    struct children *children = shard->children;
+    const struct child_settings *all = hub_settings(shard->hub)->children;
+    if (!children || children->closing)
+        return;
+    for (struct child *child = children->first; child; child = child->next) {
+        const struct child_settings *settings = all;
+        while (settings && strcmp(settings->name, child->settings->name) != 0)
+            settings = settings->next;
+        if (is_asked_for(child, settings)) {
+            identify(shard, child->seat, settings);
+            configure_one(shard, child, settings);
+            continue;
+        }
+        child->newest = NULL;
+        child_stop(shard, child, CHILD_AFTER_FREE, "disabled");
+    }
+    children_add_missing(shard);
+}
+
+bool children_open(struct shard *shard, const struct transport *framed, const struct transport *lines) {
+    struct keeper *keeper = shard->hub->settings.keeper;
+    assert(shard->index == 0 && !shard->children);
+    if (!keeper)
+        return true;
+    struct children *children = memory_take_zeroed(1, sizeof *children);
+    if (!children)
+        return false;
+    list_init(&children->due);
+    children->framed = framed;
+    children->lines = lines;
+    children->listening = true;
+    shard->children = children;
+    io_receive(shard->io, keeper->reports, TOKEN_KEEPER, false);
+    children_configure(shard);
+    return true;
+}
+
+// --- The keeper
+
+static struct child *child_of(const struct children *children, const struct keeper_report *report) {
+    struct child *child = children->first;
+    while (child && (child->record->place != report->place || child->serial != report->serial))
+        child = child->next;
+    return child;
+}
+
+// It may have been given up before that.
+static void not_started(struct child *child, int32_t error) {
+    assert(!child->has_process && child->state != CHILD_RUNNING);
+    if (child->fault != CHILD_FAULT_NONE)
+        return;
+    child->fault = CHILD_FAULT_START;
+    child->fault_number = error;
+}
+
+static void take_report(struct shard *shard, const struct keeper_report *report) {
+    struct child *child = child_of(shard->children, report);
+    if (!child)
+        return;
+    switch ((enum keeper_report_kind)report->kind) {
+    case KEEPER_STARTED:
+        child_started(shard, child, report->value);
+        break;
+    case KEEPER_FAILED:
+        child_note_process(child, false);
+        not_started(child, report->value);
+        child_fail(shard, child, CHILD_FAULT_START, report->value);
+        break;
+    case KEEPER_EXITED: // what it wrote before comes first, up to the end of its output
+        child->status = report->value;
+        child->has_status = true;
+        child_exited(shard, child);
+        break;
+    case KEEPER_GONE:
+        child_note_process(child, false);
+        break;
+    }
+}
+
+static void take_bytes(struct shard *shard, const uint8_t *bytes, uint32_t count) {
+    assert(shard->children->report_bytes < sizeof shard->children->report);
+    struct children *children = shard->children;
+    while (count > 0) {
+        uint32_t lacking = (uint32_t)sizeof children->report - children->report_bytes;
+        uint32_t part = count < lacking ? count : lacking;
+        memcpy((uint8_t *)&children->report + children->report_bytes, bytes, part);
+        children->report_bytes += part;
+        bytes += part;
+        count -= part;
+        if (part < lacking)
+            break;
+        children->report_bytes = 0;
+        take_report(shard, &children->report);
+    }
+}
+
+// Without it no program can be waited for, or ended as it should be: the hub ends, and they with it.
+static void lose_keeper(struct shard *shard) {
+    assert(shard->children && !atomic_load(&shard->hub->failed));
+    struct children *children = shard->children;
+    fputs("patchbayd: the keeper of its children has ended; the hub ends, too\n", stderr);
+    atomic_store(&shard->hub->failed, true);
+    for (struct child *child = children->first; child; child = child->next) {
+        int32_t process = atomic_load_explicit(&child->record->process, memory_order_relaxed);
+        if (child->has_process && process > 0)
+            io_kill_group(shard->io, process);
+        child_note_process(child, false);
+        child_fail(shard, child, CHILD_FAULT_START, EPIPE);
+    }
+}
+
+void children_report(struct shard *shard, const struct io_event *event) {
+    struct children *children = shard->children;
+    assert(shard->index == 0 && children);
+    if (event->result > 0)
+        take_bytes(shard, event->buffer->bytes + RECEIVE_HEAD_BYTES, (uint32_t)event->result);
+    buffer_drop(event->buffer);
+    if (event->more)
+        return;
+    children->listening = false;
+    bool ended = event->result == 0 || (event->result < 0 && event->result != -ENOBUFS &&
+                                        event->result != -ECANCELED && event->result != -EINTR);
+    if (ended && !atomic_load(&shard->hub->failed))
+        lose_keeper(shard);
+}
+
+// --- The end
+
+void children_close(struct shard *shard) {
+    struct children *children = shard->children;
+    if (!children || children->closing)
+        return;
+    children->closing = true;
+    for (struct child *child = children->first; child; child = child->next)
+        child_stop(shard, child, CHILD_AFTER_FREE, "closing");
+}
+
+bool children_at_rest(const struct shard *shard) {
+    const struct children *children = shard->children;
+    return !children || (!children->first && !children->listening);
+}
+
+void children_free(struct shard *shard) {
+    assert(children_at_rest(shard));
+    memory_give(shard->children);
+    shard->children = NULL;
+}

@@ -1,0 +1,37 @@
+// All children, on shard 0: what the configuration says, what the keeper reports, and how they end with the hub.
+#pragma once
+
+#include "io/io.h"
+#include "io/keeper.h"
+#include "router/child/child.h"
+
+struct children {
+    struct child *first;
+    struct list due;                        // struct child.due: those that may have something to do
+    const struct transport *framed, *lines; // what is spoken with them
+    bool lacks_place;                       // for one that the configuration asks for
+    bool listening;                         // to the keeper
+    bool cancelling;                        // that
+    bool closing;
+    struct keeper_report report; // so far as it has come
+    uint32_t report_bytes;
+};
+
+// Begins to keep those that the configuration names. False when memory is used up.
+bool children_open(struct shard *shard, const struct transport *framed, const struct transport *lines);
+// Follows a configuration that was read again.
+void children_configure(struct shard *shard);
+// The instance of a user of its own, which isn't there yet: NULL where there may be no more, or memory is used up.
+struct child *children_add_instance(struct shard *shard, struct child *stand_in, uint64_t user);
+// The instance of a server of MCP that speaks the modern era, which isn't there yet: likewise.
+struct child *children_add_modern(struct shard *shard, struct child *first);
+// IO_RECEIVED from the keeper.
+void children_report(struct shard *shard, const struct io_event *event);
+// Those that the configuration asks for, and that aren't there: a child of that name may just have gone.
+void children_add_missing(struct shard *shard);
+// The hub closes its connections: ends all.
+void children_close(struct shard *shard);
+// Whether all have ended, and nothing more comes from the keeper.
+bool children_at_rest(const struct shard *shard);
+// After that.
+void children_free(struct shard *shard);

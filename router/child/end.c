@@ -1,0 +1,374 @@
+// How a child ends.
+#include <assert.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "io/keeper.h"
+#include "router/child/child.h"
+#include "router/child/register.h"
+#include "router/methods/admit.h"
+#include "router/methods/subscribe.h"
+#include "router/request/answer.h"
+#include "router/send/send.h"
+#include "router/shard/annex.h"
+#include "router/shard/drop.h"
+#include "router/stream/stream.h"
+
+// --- The seat
+
+static void drop_queue(struct shard *shard, struct peer *seat) {
+    for (struct parcel *parcel; (parcel = outbox_take(&seat->connection.outbox));) {
+        drop_several(shard, COUNT_DROP_TARGET_GONE, seat->name, parcel->bytes, parcel->frames);
+        send_release(shard, parcel);
+    }
+    assert(outbox_empty(&seat->connection.outbox));
+}
+
+// What was meant for the program that has ended: answers to what it asked, cancels of what it had been asked.
+// The rest waits for the next one.
+static void drop_bound(struct shard *shard, struct peer *seat) {
+    struct outbox *outbox = &seat->connection.outbox;
+    struct parcel_list others;
+    assert(seat->connection.held && !seat->connection.shipment);
+    parcel_list_init(&others);
+    for (struct parcel *parcel; (parcel = outbox_take(outbox));) {
+        if (!parcel->bound) {
+            parcel_list_append(&others, parcel);
+            continue;
+        }
+        drop_several(shard, COUNT_DROP_ANSWER_SOURCE_GONE, seat->name, parcel->bytes, parcel->frames);
+        send_release(shard, parcel);
+    }
+    for (struct parcel *parcel; (parcel = parcel_list_take(&others));)
+        outbox_add(outbox, parcel);
+}
+
+static void forget_partial(struct peer *seat) {
+    assert(seat->partial || seat->partial_bytes == 0);
+    if (seat->partial)
+        buffer_drop(seat->partial);
+    seat->partial = NULL;
+    seat->partial_bytes = seat->partial_checked = 0;
+    unit_begin(&seat->unit);
+    connection_want(&seat->connection, NULL, 0);
+}
+
+// What it asked is abandoned; what it subscribed to and registered goes. Its name stays.
+static void leave(struct shard *shard, struct peer *seat) {
+    assert(seat->state != PEER_OPEN);
+    answer_abandon_all(shard, seat);
+    stream_leave(shard, seat);
+    subscribe_leave(shard, seat);
+    admit_leave(shard, seat);
+    wheel_disarm(&seat->timer);
+    list_remove(&seat->starved);
+    list_remove(&seat->standing);
+    seat->missed = 0;
+}
+
+// The registry knows nothing of what an instance of one user's owes.
+static void rest_of_user(struct shard *shard, struct child *child) {
+    assert(child->seat->annex->child == child);
+    if (child->of && child->seat->transport->rest)
+        child->seat->transport->rest(shard, child->seat);
+}
+
+static bool owes(const struct shard *shard, const struct child *child) {
+    uint32_t aside = child->other ? child->other->asks : 0; // which count for the name, too
+    return child->of ? child->asks > 0 : hub_owed(shard->hub, child->seat->name) > aside;
+}
+
+enum { TELL_AGAIN_MS = 10 };
+
+// The keeper ends what is left of its group.
+static void end_group(struct shard *shard, struct child *child) {
+    assert(child->state == CHILD_ENDING);
+    if (!child_command(shard, child, KEEPER_END, (uint32_t)child->settings->end_ms))
+        child_wake_after(shard, child, TELL_AGAIN_MS);
+}
+
+static void unplug(struct shard *shard, struct child *child) {
+    assert(child_is_up(child) && child->seat->annex->child == child);
+    struct peer *seat = child->seat;
+    child->owed = owes(shard, child);
+    child->spares = child->state == CHILD_STOPPING &&
+                    (child->after == CHILD_AFTER_FRESH || child->after == CHILD_AFTER_IDLE);
+    seat->connection.held = true;
+    child_unsay(shard, child);
+    leave(shard, seat);
+    connection_end(&seat->connection, shard->io);
+    if (seat->connection.receiving != RECEIVING_DIRECT)
+        forget_partial(seat);
+    child_be(child, CHILD_ENDING);
+    wheel_disarm(&seat->annex->timer);
+    end_group(shard, child);
+    child->rest_due = !child_rest(shard, child, child->spares);
+    rest_of_user(shard, child);
+}
+
+// The bytes that it wrote before it closed its input, or ended, still come.
+static void lose_input(struct shard *shard, struct child *child) {
+    assert(!child->seat->connection.ending);
+    child->seat->connection.held = true;
+    child->input_gone = true;
+    child_wake_after(shard, child, child->settings->end_ms);
+}
+
+void child_seat_ended(struct shard *shard, struct peer *seat) {
+    struct child *child = seat->annex->child;
+    struct connection *connection = &seat->connection;
+    bool reads = connection->broken && !connection->ended && !connection->ending && !child->input_gone &&
+                 child->fault == CHILD_FAULT_NONE;
+    assert(child->seat == seat && seat->state != PEER_OPEN && !seat->ending);
+    if (child_is_up(child) && reads) {
+        lose_input(shard, child);
+    } else if (child_is_up(child)) {
+        unplug(shard, child);
+    } else if (connection->socket < 0) { // for its memory
+        leave(shard, seat);
+        rest_of_user(shard, child);
+        drop_queue(shard, seat);
+        child->rest_due |= !child_rest(shard, child, child->spares);
+        child_touch(child);
+    }
+    seat->state = PEER_OPEN;
+}
+
+// Its output ends behind what it has written, though others of its group may hold it open.
+void child_exited(struct shard *shard, struct child *child) {
+    if (!child_is_up(child))
+        return;
+    lose_input(shard, child);
+    io_shutdown(shard->io, child->seat->connection.socket, SHUT_RD);
+}
+
+// --- Asking it to end
+
+static void stop_running(struct shard *shard, struct child *child, const char *reason) {
+    assert(child_is_up(child) && child->state != CHILD_STOPPING);
+    bool was_running = child->state == CHILD_RUNNING;
+    child_be(child, CHILD_STOPPING);
+    if (!was_running) { // it knows of nothing yet
+        child_fail(shard, child, CHILD_FAULT_NONE, 0);
+        return;
+    }
+    child->seat->connection.held = true;
+    if (child->settings->protocol == CHILD_HERMES) {
+        child_wake_after(shard, child, child->settings->stop_ms);
+        child_ask_to_shut_down(shard, child, reason);
+        return;
+    }
+    child->is_reading = true;
+    child_wake_after(shard, child, child->settings->end_ms);
+    child_say_on(shard, child);
+}
+
+void child_stop(struct shard *shard, struct child *child, enum child_after after, const char *reason) {
+    assert(after != CHILD_AFTER_END && reason);
+    bool again = after == CHILD_AFTER_FRESH && child->after == CHILD_AFTER_STOP; // the last word counts
+    bool overrules = after > child->after || again || !child_is_up(child);
+    if (overrules && child->after != CHILD_AFTER_FREE)
+        child->after = after;
+    if (child_is_up(child) && child->state != CHILD_STOPPING)
+        stop_running(shard, child, reason);
+    else if (child->state != CHILD_STOPPING && child->state != CHILD_ENDING)
+        child_be(child, CHILD_ENDING); // and nothing is in the way
+}
+
+// --- After its end
+
+static void note_fault(struct child *child) {
+    assert(child->fault < CHILD_FAULTS_COUNT);
+    bool by_us = WIFSIGNALED(child->status) && WTERMSIG(child->status) == SIGTERM;
+    if (child->fault == CHILD_FAULT_NONE && child->has_status) {
+        child->fault = WIFSIGNALED(child->status) ? CHILD_FAULT_SIGNAL : CHILD_FAULT_STATUS;
+        child->fault_number =
+            WIFSIGNALED(child->status) ? WTERMSIG(child->status) : WEXITSTATUS(child->status);
+        if (by_us)
+            child->fault = CHILD_FAULT_OUTPUT;
+    }
+    uint64_t fault = (uint64_t)child->fault << 32 | (uint32_t)child->fault_number;
+    atomic_store_explicit(&child->record->fault, fault, memory_order_relaxed);
+}
+
+// First nobody finds it any more; then what has come for it until then ends. What waits besides is dropped when
+// both are known everywhere (child_settle).
+static void go_down(struct shard *shard, struct child *child, enum child_state state) {
+    assert(state == CHILD_DOWN || state == CHILD_STOPPED);
+    child_be(child, state);
+    bool is_other = child->settings->protocol == CHILD_MCP && !child->settings->each && !child->no_modern &&
+                    child->settings->instances == 1;
+    bool is_found = state == CHILD_DOWN && is_other; // by those who want another process of it
+    if (!is_found && !child_register_absent(shard, child))
+        child_tell(child, "memory is used up");
+    child->spares = false;
+    child->rest_due = !child_rest(shard, child, false);
+    rest_of_user(shard, child);
+}
+
+static void restart_by_policy(struct shard *shard, struct child *child) {
+    assert(!child->has_process && child->after == CHILD_AFTER_END);
+    uint64_t ran = child->running_ms ? shard_now_ms(shard) - child->running_ms : 0, delay = 0;
+    bool clean =
+        child->pardoned || (child->fault == CHILD_FAULT_STATUS && child->fault_number == 0 && !child->owed);
+    bool again = restart_ended(&child->restart, &child->settings->restart, ran, !clean, &delay);
+    stats_count(&shard->stats, COUNT_CHILDREN_ENDED);
+    if (!clean)
+        stats_count(&shard->stats, COUNT_CHILDREN_FAILED);
+    atomic_store_explicit(&child->record->failures, child->restart.failures, memory_order_relaxed);
+    if (!again) {
+        child_tell(child, "it has failed %u times in a row and stays down", child->restart.failures);
+        go_down(shard, child, CHILD_DOWN);
+        return;
+    }
+    atomic_fetch_add_explicit(&child->record->restarts, 1, memory_order_relaxed);
+    child_be(child, CHILD_WAITING);
+    child_wake_after(shard, child, delay);
+}
+
+// The seat goes as any peer that is closed.
+static void free_child(struct shard *shard, struct child *child) {
+    assert(child->after == CHILD_AFTER_FREE && child->seat->annex->child == child);
+    struct peer *seat = child->seat;
+    rest_of_user(shard, child);
+    if (child->of)
+        atomic_store_explicit(&child->of->record->instances, --child->of->instances, memory_order_relaxed);
+    if (child->modern)
+        child->of->other = NULL;
+    seat->annex->child = NULL;
+    drop_queue(shard, seat);
+    child_be(child, CHILD_REMOVED);
+    child_farewell(shard, child);
+    peer_close(shard, seat, COUNTERS_COUNT);
+}
+
+static void begin_as_configured(struct shard *shard, struct child *child) {
+    assert(!child->has_process && child->after == CHILD_AFTER_FRESH);
+    if (child->newest)
+        child->settings = child->newest;
+    child->restart = (struct restart){0};
+    child->proven = child->no_modern = false;
+    atomic_store_explicit(&child->record->failures, 0, memory_order_relaxed);
+    if (!child_register(shard, child, NULL, NULL, true))
+        child_tell(child, "memory is used up");
+    child->after = CHILD_AFTER_END;
+    child_be(child, CHILD_WAITING); // until that is known
+    child_wake_after(shard, child, 0);
+}
+
+static void come_to_rest(struct shard *shard, struct child *child) {
+    enum child_after after = child->after;
+    if (after == CHILD_AFTER_FRESH) {
+        begin_as_configured(shard, child);
+    } else if (after == CHILD_AFTER_STOP) {
+        go_down(shard, child, CHILD_STOPPED);
+    } else if (after == CHILD_AFTER_IDLE) {
+        child_be(child, CHILD_WAITING);
+        child_wake_after(shard, child, 0);
+    } else {
+        restart_by_policy(shard, child);
+    }
+}
+
+static void close_sockets(struct shard *shard, struct peer *seat) {
+    assert(connection_at_rest(&seat->connection) && seat->connection.held);
+    forget_partial(seat);
+    list_remove(&seat->starved);
+    if (seat->connection.socket >= 0)
+        peer_close_sockets(shard, seat);
+    drop_bound(shard, seat);
+    connection_plug(&seat->connection, -1, -1);
+}
+
+bool child_settle(struct shard *shard, struct child *child) {
+    if (child->rest_due)
+        child->rest_due = !child_rest(shard, child, child->spares);
+    bool is_down = child->state == CHILD_DOWN || child->state == CHILD_STOPPED;
+    if (is_down && !child->orders && !child->rest_due)
+        drop_queue(shard, child->seat);
+    bool is_wanted = child->wanted || !outbox_empty(&child->seat->connection.outbox);
+    if (child->state == CHILD_IDLE && !child->orders && is_wanted)
+        child_start(shard, child);
+    if (child->state != CHILD_ENDING || child->has_process || child->orders || child->rest_due ||
+        !connection_at_rest(&child->seat->connection) || child->seat->ending)
+        return true;
+    if (child->after == CHILD_AFTER_FREE && child->instances > 0) // which know it
+        return true;
+    close_sockets(shard, child->seat);
+    atomic_store_explicit(&child->record->process, 0, memory_order_relaxed);
+    if (child->after == CHILD_AFTER_FREE) {
+        free_child(shard, child);
+        return false;
+    }
+    if (child->after == CHILD_AFTER_END)
+        note_fault(child);
+    come_to_rest(shard, child);
+    return true;
+}
+
+bool child_is_quiet(const struct child *child) {
+    bool waits = child->wanted || !outbox_empty(&child->seat->connection.outbox);
+    if (child->rest_due || !outbox_empty(&child->unsaid))
+        return false;
+    switch (child->state) {
+    case CHILD_STOPPING:
+    case CHILD_ENDING:
+        return false;
+    case CHILD_IDLE: // until it may start
+    case CHILD_DOWN: // until that is known everywhere
+    case CHILD_STOPPED:
+        return !waits;
+    default:
+        return true;
+    }
+}
+
+// --- Time
+
+static bool is_idle(const struct shard *shard, const struct child *child) {
+    assert(child->settings->idle_ms > 0);
+    const struct peer *seat = child->seat;
+    uint32_t silent = shard_since(shard, seat->heard_ms), still = shard_since(shard, seat->sending_ms);
+    return !owes(shard, child) && outbox_empty(&seat->connection.outbox) &&
+           list_empty(&seat->asked.requests) && silent >= child->settings->idle_ms &&
+           still >= child->settings->idle_ms;
+}
+
+void child_expire(struct shard *shard, struct peer *seat) {
+    struct child *child = seat->annex->child;
+    if (!child)
+        return;
+    switch (child->state) {
+    case CHILD_WAITING:
+        if (child->orders)
+            child_wake_after(shard, child, 1);
+        else
+            child_begin(shard, child);
+        break;
+    case CHILD_STARTING:
+    case CHILD_GREETING:
+        child_fail(shard, child, CHILD_FAULT_GREETING, 0);
+        (void)child_command(shard, child, KEEPER_KILL, SIGKILL);
+        break;
+    case CHILD_RUNNING:
+        if (child->input_gone)
+            child_fail(shard, child, child->has_status ? CHILD_FAULT_NONE : CHILD_FAULT_INPUT, 0);
+        else if (is_idle(shard, child))
+            child_stop(shard, child, CHILD_AFTER_IDLE, "closing");
+        else
+            child_wake_after(shard, child, child->settings->idle_ms);
+        break;
+    case CHILD_STOPPING:
+        if (child->asked && !child->has_status)
+            (void)child_command(shard, child, KEEPER_KILL, SIGKILL);
+        child_fail(shard, child, CHILD_FAULT_NONE, 0);
+        break;
+    case CHILD_ENDING:
+        end_group(shard, child);
+        break;
+    default:
+        break;
+    }
+}

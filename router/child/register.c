@@ -1,0 +1,163 @@
+#include "router/child/register.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "router/methods/registry.h"
+#include "router/stream/starting.h"
+
+// With the first one, what tells all shards that it has gone.
+static bool prepare_farewell(struct shard *shard, struct peer *seat) {
+    assert(seat->state == PEER_OPEN);
+    if (!seat->farewell)
+        seat->farewell = order_create(shard, ORDER_LEAVE, seat->name);
+    return seat->farewell != NULL;
+}
+
+void child_farewell(struct shard *shard, struct child *child) {
+    uint32_t *leaving = &child->record->leaving;
+    ++*leaving;
+    if (prepare_farewell(shard, child->seat))
+        child->seat->farewell->awaited = leaving;
+}
+
+static void submit(struct shard *shard, struct child *child, struct order *order) {
+    assert(order->mail.connection == child->seat->name);
+    child->orders++;
+    order->awaited = &child->orders;
+    registry_submit(shard, order);
+}
+
+static struct capabilities *own_capabilities(struct shard *shard, const struct child *child) {
+    assert(child->settings);
+    struct text text;
+    text_init(&text);
+    child_settings_capabilities(child->settings, &text);
+    struct capabilities *capabilities =
+        text.failed ? NULL : capabilities_create(&shard->kept, text.bytes, text.length);
+    text_deinit(&text);
+    return capabilities;
+}
+
+static struct order *order_of(struct shard *shard, struct child *child) {
+    assert(child->seat->annex->child == child);
+    size_t bytes = strlen(child->record->name);
+    struct order *order =
+        prepare_farewell(shard, child->seat) ? order_create(shard, ORDER_REGISTER, child->seat->name) : NULL;
+    if (!order)
+        return NULL;
+    memcpy(order->agent_id, child->record->name, bytes);
+    order->agent_id_bytes = (uint32_t)bytes;
+    order->governance = child->settings->level;
+    order->child = child->record;
+    if (child->settings->instances > 1)
+        order->pool_bytes = (uint32_t)strlen(child->settings->name);
+    order->hermes = child->settings->protocol == CHILD_HERMES;
+    order->connected_since_ms = io_wall_ms(shard->io);
+    return order;
+}
+
+bool child_register(struct shard *shard, struct child *child, const struct piece *capabilities,
+                    const struct piece *answer, bool resting) {
+    assert(!capabilities || capabilities->count >= 2);
+    if (child->of) // it is found by its user alone
+        return true;
+    struct order *order = order_of(shard, child);
+    if (!order)
+        return false;
+    order->resting = resting;
+    order->capabilities = capabilities
+                              ? capabilities_create(&shard->kept, capabilities->bytes, capabilities->count)
+                              : own_capabilities(shard, child);
+    if (answer)
+        order->answer = capabilities_create(&shard->kept, answer->bytes, answer->count);
+    if (!order->capabilities || (answer && !order->answer)) {
+        order_destroy(shard, order);
+        return false;
+    }
+    submit(shard, child, order);
+    return true;
+}
+
+bool child_register_absent(struct shard *shard, struct child *child) {
+    assert(!child_is_up(child));
+    if (child->of)
+        return true;
+    struct order *order = order_of(shard, child);
+    if (!order)
+        return false;
+    order->resting = order->absent = true;
+    order->hermes = false;
+    order->capabilities = capabilities_create(&shard->kept, "{}", 2);
+    if (!order->capabilities) {
+        order_destroy(shard, order);
+        return false;
+    }
+    submit(shard, child, order);
+    return true;
+}
+
+static int compare(const void *one, const void *other) {
+    uint64_t left = *(const uint64_t *)one, right = *(const uint64_t *)other;
+    return (left > right) - (left < right);
+}
+
+// Whether what is of the modern era is another process's: it is as long as this one hasn't refused a session.
+static bool speaks_sessions_alone(const struct child *child) {
+    bool is_shared = child->settings->protocol == CHILD_MCP && !child->settings->each && !child->of;
+    return is_shared && atomic_load_explicit(&child->record->era, memory_order_relaxed) != MCP_MODERN;
+}
+
+static bool is_down(const struct child *child) {
+    return child->state == CHILD_DOWN || child->state == CHILD_STOPPED;
+}
+
+// What a parcel that hasn't gone out is known by at the shard that it is of; 0: it isn't, or waits for nobody.
+static uint64_t known_by(const struct child *child, const struct parcel *parcel, bool waiting) {
+    if (parcel->of_stream && starting_is_id(parcel->stream))
+        return is_down(child) ? 0 : parcel->stream;
+    return waiting ? parcel->hub_id : 0;
+}
+
+// What waits, and what another process has: of requests if those are to, of starts of sessions as long as there will
+// be a next one. Without memory for it, nothing is spared.
+static void spare(const struct child *child, bool waiting, struct order *order) {
+    const struct peer *seat = child->seat;
+    const struct outbox *outbox = &seat->connection.outbox;
+    size_t others = seat->transport->others ? seat->transport->others(seat, waiting, NULL, 0) : 0;
+    size_t room = others + outbox->count;
+    order->spared = room ? memory_take(room * sizeof *order->spared) : NULL;
+    if (!order->spared)
+        return;
+    order->spared_count = others ? seat->transport->others(seat, waiting, order->spared, others) : 0;
+    for (unsigned lane = 0; lane < LANES_COUNT; lane++)
+        for (const struct parcel *parcel = outbox->lanes[lane].first; parcel; parcel = parcel->next)
+            if (known_by(child, parcel, waiting))
+                order->spared[order->spared_count++] = known_by(child, parcel, waiting);
+    assert(order->spared_count <= room);
+    qsort(order->spared, order->spared_count, sizeof *order->spared, compare);
+}
+
+// It isn't freed before its orders have come back.
+static void spare_now(struct shard *shard, struct order *order) {
+    const struct peer *seat = shard->peers.slots[connection_slot(order->mail.connection)]; // also as it ends
+    assert(seat->name == order->mail.connection && seat->annex->child && seat->connection.held);
+    spare(seat->annex->child, order->waits, order);
+}
+
+// Where there is no next one nobody finds it any more, and what is for it still ends, whenever it was asked.
+bool child_rest(struct shard *shard, struct child *child, bool waiting) {
+    assert(child->seat->connection.held);
+    struct order *order = order_create(shard, ORDER_REST, child->seat->name);
+    if (!order)
+        return false;
+    order->spares_aside = speaks_sessions_alone(child);
+    order->waits = waiting;
+    order->marked = is_down(child) ? NULL : spare_now;
+    if (!order->marked)
+        spare_now(shard, order);
+    submit(shard, child, order);
+    return true;
+}

@@ -1,0 +1,15 @@
+// A child's name in the registry.
+#pragma once
+
+#include "router/child/child.h"
+
+// Registers it, or anew, with these capabilities and this answer to initialize (JSON objects; NULL: what its
+// section says, and none). False when memory is used up.
+bool child_register(struct shard *shard, struct child *child, const struct piece *capabilities,
+                    const struct piece *answer, bool resting);
+// The same, so that nobody finds it, and no other one can have its name.
+bool child_register_absent(struct shard *shard, struct child *child);
+// It goes for good: its record may be another's once all shards know that. Without memory it never is.
+void child_farewell(struct shard *shard, struct child *child);
+// All that it owes ends, but for what hasn't gone out where `spare`. False when memory is used up.
+bool child_rest(struct shard *shard, struct child *child, bool spare);

@@ -1,0 +1,91 @@
+// What the hub itself says to a child.
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "core/mcp/message.h"
+#include "core/send/envelope.h"
+#include "router/child/child.h"
+#include "router/send/send.h"
+
+#include <sys/socket.h>
+
+enum { UNSAID_BYTES_MAX = 64 << 10 };
+
+void child_unsay(struct shard *shard, struct child *child) {
+    for (struct parcel *parcel; (parcel = outbox_take(&child->unsaid));)
+        send_release(shard, parcel);
+}
+
+// What waits for it stays behind: only this goes out.
+void child_say_on(struct shard *shard, struct child *child) {
+    struct connection *connection = &child->seat->connection;
+    struct parcel_list done;
+    if (connection->shipment || connection->ending || connection->out < 0)
+        return;
+    parcel_list_init(&done);
+    enum sending sending = connection_send_from(connection, &child->unsaid, shard->io, &shard->sender, &done);
+    for (struct parcel *parcel; (parcel = parcel_list_take(&done));)
+        send_release(shard, parcel);
+    if (sending == SENDING_FAILED) {
+        child_fail(shard, child, CHILD_FAULT_INPUT, 0);
+    } else if (sending == SENDING_IDLE && child->is_reading && !child->is_shut) {
+        child->is_shut = true;
+        io_shutdown(shard->io, connection->out, SHUT_WR);
+    }
+}
+
+void child_say(struct shard *shard, struct child *child, struct text *body) {
+    bool room = !body->failed && child->unsaid.bytes + body->length <= UNSAID_BYTES_MAX;
+    struct parcel *parcel = room ? parcel_own(&shard->parcels, body->bytes, body->length) : NULL;
+    assert(child->seat->connection.held);
+    if (!parcel) {
+        text_deinit(body);
+        child_fail(shard, child, room ? CHILD_FAULT_MEMORY : CHILD_FAULT_SLOW, 0);
+        return;
+    }
+    parcel_dress(parcel, child->seat->transport->wire);
+    outbox_add(&child->unsaid, parcel);
+    child_touch(child);
+    child_say_on(shard, child);
+}
+
+static void put_hermes_greeting(struct text *body, const struct child *child) {
+    char *data;
+    (void)child_data_directory(child->settings, &data); // without it, it wouldn't have been started
+    text_put(body, "{\"jsonrpc\":\"2.0\",\"id\":" CHILD_OWN_ID ",\"method\":\"initialize\",\"params\":{"
+                   "\"hermesVersion\":\"" PATCHBAY_VERSION "\",\"apiVersion\":\"1.0.0\",\"dataDirectory\":");
+    text_string(body, data ? data : "", data ? strlen(data) : 0);
+    text_put(body, "}}");
+    memory_give(data);
+}
+
+void child_greet(struct shard *shard, struct child *child) {
+    assert(child->state == CHILD_STARTING);
+    struct text body;
+    text_init(&body);
+    if (child->settings->protocol == CHILD_MCP)
+        mcp_put_initialize(&body, CHILD_OWN_ID_NUMBER);
+    else
+        put_hermes_greeting(&body, child);
+    child_be(child, CHILD_GREETING);
+    child_say(shard, child, &body);
+}
+
+void child_ask_to_shut_down(struct shard *shard, struct child *child, const char *reason) {
+    assert(child->state == CHILD_STOPPING);
+    struct text body;
+    text_init(&body);
+    text_put(&body, "{\"jsonrpc\":\"2.0\",\"id\":" CHILD_OWN_ID
+                    ",\"method\":\"shutdown\",\"params\":{\"reason\":\"");
+    text_put(&body, reason);
+    text_put(&body, "\"}}");
+    child->asked = true;
+    child_say(shard, child, &body);
+}
+
+bool child_is_own(const struct lookup *lookup, const uint8_t *body) {
+    struct span id = lookup->value[KEY_ID];
+    return lookup->kind == BODY_RESPONSE && lookup_has(lookup, KEY_ID) &&
+           id.bytes == sizeof CHILD_OWN_ID - 1 && memcmp(body + id.at, CHILD_OWN_ID, id.bytes) == 0;
+}

@@ -1,0 +1,12 @@
+// The options that join hubs through NATS.
+#pragma once
+
+#include "router/config_options.h"
+
+// Reads --nats: URLs with commas between them. False when it can't be used; that has been said, and nothing of the URL, which may
+// hold a password.
+bool config_nats(struct config *config, const char *text);
+// Reads --cluster: the name.
+bool config_cluster(struct config *config, const char *text);
+// Whether all of it goes together, when all has been read.
+bool config_check_cluster(struct config *config);

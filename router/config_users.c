@@ -1,0 +1,85 @@
+#include "router/config_users.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/rights/digest.h"
+#include "core/rights/users.h"
+#include "io/plain_file.h"
+
+static void complain_of_line(void *context, uint32_t line, const char *expected) {
+    const char *path = context;
+    if (line)
+        fprintf(stderr, "patchbayd: %s:%u can't be used: expected %s\n", path, line, expected);
+    else
+        fprintf(stderr, "patchbayd: %s can't be used: expected %s\n", path, expected);
+}
+
+// Fills `text` with all of a file, which must not be larger than it may. 0 or an errno.
+static int read_all(int file, char *text, size_t *bytes) {
+    ssize_t got;
+    do {
+        got = read(file, text + *bytes, USERS_FILE_BYTES_MAX + 1 - *bytes);
+        *bytes += got > 0 ? (size_t)got : 0;
+    } while (got > 0 || (got < 0 && errno == EINTR));
+    return got < 0 ? errno : *bytes > USERS_FILE_BYTES_MAX ? EFBIG : 0;
+}
+
+// All of a file; NULL when it can't be read.
+static char *read_text(const char *path, size_t *bytes) {
+    assert(path[0]);
+    int file = plain_file_open(path);
+    char *text = file < 0 ? NULL : malloc(USERS_FILE_BYTES_MAX + 1);
+    *bytes = 0;
+    int error = file < 0 ? -file : text ? read_all(file, text, bytes) : ENOMEM;
+    if (file >= 0)
+        close(file);
+    if (text && !error)
+        return text;
+    fprintf(stderr, "patchbayd: can't read %s: %s\n", path, strerror(error));
+    if (text)
+        digest_wipe(text, *bytes);
+    free(text);
+    return NULL;
+}
+
+// Whom the children's sections name must be there.
+static bool are_known(const struct config *config, const struct users *users) {
+    bool known = true;
+    for (const struct child_settings *child = config->children.first; child; child = child->next) {
+        if (!child->user || users_by_name(users, child->user, strlen(child->user)))
+            continue;
+        fprintf(stderr, "patchbayd: child %s: its user isn't in %s\n", child->name, config->users);
+        known = false;
+    }
+    return known;
+}
+
+static bool can_hold(const struct config *config, const struct users *users) {
+    uint32_t line = users_hold_line(users);
+    if (!line || config->settings.gate)
+        return true;
+    fprintf(stderr, "patchbayd: %s:%u can't be used: `hold` needs --gate\n", config->users, line);
+    return false;
+}
+
+struct users *config_users(const struct config *config, const struct siphash_key *key,
+                           const struct users *before) {
+    char path[PATH_MAX];
+    size_t bytes;
+    assert(config->users[0]);
+    memcpy(path, config->users, sizeof path);
+    char *text = read_text(path, &bytes);
+    struct users *users = text ? users_read(text, bytes, key, before, complain_of_line, path) : NULL;
+    if (text)
+        digest_wipe(text, bytes);
+    free(text);
+    if (users && are_known(config, users) && can_hold(config, users))
+        return users;
+    users_drop(users);
+    return NULL;
+}

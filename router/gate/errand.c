@@ -1,0 +1,254 @@
+#include "router/gate/errand.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/rights/users.h"
+#include "router/gate/showing.h"
+#include "router/gate/who.h"
+#include "router/request/refuse.h"
+#include "router/shard/post.h"
+
+enum found { FOUND_NOTHING, FOUND_APPLIED, FOUND_OWN };
+
+struct errand {
+    struct mail mail; // its connection: who asks
+    const struct user *user;
+    struct exchange *exchange;
+    bool is_list, is_request;
+    bool names_one; // there may be something under its checkpoint
+    bool is_over;   // it need go nowhere else
+    struct checkpoint checkpoint;
+    // A decision.
+    enum decision decision;
+    enum found found;
+    // A list.
+    struct text list;
+    size_t room;
+    bool lacks_room, lacks_memory;
+    // Texts of its own.
+    const char *id, *name;
+    uint32_t id_bytes, name_bytes;
+    struct ruling ruling;
+    char texts[];
+};
+
+// --- Making one
+
+static const char *keep(char **to, const void *text, size_t bytes) {
+    char *kept = *to;
+    if (bytes)
+        memcpy(kept, text, bytes);
+    *to += bytes;
+    return text ? kept : NULL;
+}
+
+// NULL when the message was refused.
+static struct errand *make(struct shard *shard, const struct message *message, const char *name,
+                           size_t name_bytes, const struct ruling *ruling) {
+    struct reply_to to = message_is_request(message) ? message_reply_to(message) : (struct reply_to){0};
+    size_t bytes = to.id_bytes + name_bytes + ruling->approver_bytes + ruling->feedback_bytes;
+    struct errand *errand = kept_take(&shard->kept, sizeof *errand + bytes);
+    if (!errand) {
+        refuse_keeping(shard, message, NULL);
+        return NULL;
+    }
+    *errand = (struct errand){.exchange = to.exchange, .is_request = message_is_request(message)};
+    errand->mail.connection = message->peer->name;
+    errand->user = who_is(message->peer).user;
+    errand->id_bytes = to.id_bytes;
+    errand->name_bytes = (uint32_t)name_bytes;
+    errand->names_one = name && checkpoint_read(name, name_bytes, &errand->checkpoint);
+    errand->ruling = *ruling;
+    char *at = errand->texts;
+    errand->id = keep(&at, to.id, to.id_bytes);
+    errand->name = keep(&at, name, name_bytes);
+    errand->ruling.approver = keep(&at, ruling->approver, ruling->approver_bytes);
+    errand->ruling.feedback = keep(&at, ruling->feedback, ruling->feedback_bytes);
+    assert(at == errand->texts + bytes);
+    return errand;
+}
+
+// --- At home
+
+static void answer_decision(struct shard *shard, struct peer *peer, struct reply_to to,
+                            const struct errand *errand) {
+    struct text text;
+    text_init(&text);
+    assert(errand->is_request && errand->name);
+    if (errand->found == FOUND_OWN) {
+        reply_data_text(&text, "rule", "own");
+        reply_error(shard, peer, to, ERROR_NOT_ALLOWED, &text);
+        return;
+    }
+    text_put(&text, "{\"checkpoint\":");
+    text_string(&text, errand->name, errand->name_bytes);
+    text_put(&text, errand->found == FOUND_APPLIED ? ",\"applied\":true}" : ",\"applied\":false}");
+    if (text.failed)
+        reply_failed(shard, peer, to);
+    else
+        reply_result(shard, peer, to, text.bytes, text.length);
+    text_deinit(&text);
+}
+
+static void refuse_list(struct shard *shard, struct peer *peer, struct reply_to to) {
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "fault", "there is no memory for the list");
+    reply_error(shard, peer, to, ERROR_OVERLOADED, &data);
+}
+
+static void answer_list(struct shard *shard, struct peer *peer, struct reply_to to, struct errand *errand) {
+    assert(errand->is_list && errand->room > 0);
+    text_put(&errand->list, errand->list.length ? "]}" : "{\"approvals\":[]}");
+    if (errand->lacks_room || (!errand->list.failed && errand->list.length > errand->room))
+        reply_too_large(shard, peer, to);
+    else if (errand->lacks_memory || errand->list.failed)
+        refuse_list(shard, peer, to);
+    else
+        reply_result(shard, peer, to, errand->list.bytes, errand->list.length);
+}
+
+static void answer(struct shard *shard, struct errand *errand) {
+    struct reply_to to = {errand->id, errand->id_bytes, errand->exchange};
+    struct peer *peer = peer_find(shard, errand->mail.connection);
+    if (!peer) {
+        reply_missed(shard, errand->mail.connection, to);
+        return;
+    }
+    assert(peer->awaited > 0);
+    peer->awaited--;
+    if (errand->is_list)
+        answer_list(shard, peer, to, errand);
+    else
+        answer_decision(shard, peer, to, errand);
+    peer_settle(shard, peer);
+}
+
+static void note(struct shard *shard, const struct errand *errand) {
+    static const char *const outcomes[] = {"not applied", "applied", "refused"};
+    assert(!errand->is_list && errand->found <= FOUND_OWN);
+    noting_decision(shard, errand->mail.connection, errand->name, errand->name_bytes,
+                    decision_text(errand->decision), &errand->ruling, outcomes[errand->found],
+                    errand->found == FOUND_OWN ? ERROR_NOT_ALLOWED : ERROR_NONE);
+}
+
+static void errand_end(struct shard *shard, struct errand *errand) {
+    assert(shard->gate->errands_out > 0);
+    shard->gate->errands_out--;
+    if (!errand->is_list)
+        note(shard, errand);
+    if (errand->is_request)
+        answer(shard, errand);
+    text_deinit(&errand->list);
+    kept_give(&shard->kept, errand);
+}
+
+// --- On its way
+
+static void apply(struct shard *shard, struct errand *errand, struct held *held) {
+    assert(!held->is_released);
+    errand->is_over = true;
+    struct who source = {held->source, held->user}, decider = {errand->mail.connection, errand->user};
+    if (who_is_same(source, decider)) {
+        errand->found = FOUND_OWN;
+    } else if (peer_find(shard, held->source)) { // else it is about to go
+        errand->found = FOUND_APPLIED;
+        holding_decide(shard, held, errand->decision, &errand->ruling);
+    }
+}
+
+static void add(struct shard *shard, struct errand *errand, const struct held *held) {
+    struct text *out = &errand->list;
+    assert(errand->is_list && !errand->is_over);
+    size_t bytes = out->length + showing_bytes(held, errand->name != NULL);
+    errand->lacks_room = bytes > errand->room;
+    errand->lacks_memory = !buffer_budget_has_room(&shard->hub->budget, 2 * bytes, BUDGET_MESSAGE);
+    errand->is_over = errand->lacks_room || errand->lacks_memory;
+    if (errand->is_over)
+        return;
+    text_put(out, out->length ? "," : "{\"approvals\":[");
+    showing_put(out, shard, held, errand->name != NULL);
+}
+
+static void list_all(struct shard *shard, struct errand *errand) {
+    const struct list *all = &shard->gate->held;
+    assert(errand->is_list && !errand->name);
+    for (struct list *node = all->next; node != all && !errand->is_over; node = node->next)
+        add(shard, errand, list_entry(node, struct held, by_age));
+}
+
+static void visit(struct shard *shard, struct errand *errand) {
+    struct held *held = errand->names_one ? gate_find(shard->gate, &errand->checkpoint) : NULL;
+    assert(!errand->is_over);
+    if (errand->is_list && !errand->name)
+        list_all(shard, errand);
+    else if (errand->is_list && held)
+        add(shard, errand, held);
+    else if (held)
+        apply(shard, errand, held);
+}
+
+static void go_on(struct shard *shard, struct errand *errand) {
+    uint32_t home = connection_shard(errand->mail.connection);
+    visit(shard, errand);
+    assert(home < shard->hub->settings.shard_count);
+    uint32_t next = (shard->index + 1) % shard->hub->settings.shard_count;
+    bool nothing_more = errand->is_over || (errand->name && !errand->names_one);
+    if (nothing_more)
+        next = home;
+    if (next == home && shard->index == home) {
+        errand_end(shard, errand);
+        return;
+    }
+    errand->mail.kind = MAIL_ERRAND;
+    mailbox_post(hub_mailbox(shard->hub, shard->index, next), &errand->mail);
+}
+
+void errand_arrived(struct shard *shard, struct mail *mail) {
+    struct errand *errand = list_entry(mail, struct errand, mail);
+    assert(mail->kind == MAIL_ERRAND && shard->gate);
+    if (connection_shard(mail->connection) == shard->index)
+        errand_end(shard, errand);
+    else
+        go_on(shard, errand);
+}
+
+static void begin(struct shard *shard, const struct message *message, struct errand *errand) {
+    assert(connection_shard(errand->mail.connection) == shard->index);
+    shard->gate->errands_out++;
+    message->peer->awaited += errand->is_request;
+    go_on(shard, errand);
+}
+
+void errand_decide(struct shard *shard, const struct message *message,
+                   const struct errand_decision *decision) {
+    struct ruling ruling = decision->ruling;
+    assert(decision->checkpoint && decision->decision < DECISIONS_COUNT);
+    char session[HUB_SESSION_BYTES];
+    const struct user *user = who_is(message->peer).user;
+    if (user) {
+        ruling.approver = user->name;
+        ruling.approver_bytes = strlen(user->name);
+    } else if (!ruling.approver) {
+        hub_session(shard->hub, message->peer->name, session);
+        ruling.approver = session;
+        ruling.approver_bytes = sizeof session;
+    }
+    struct errand *errand = make(shard, message, decision->checkpoint, decision->checkpoint_bytes, &ruling);
+    if (!errand)
+        return;
+    errand->decision = decision->decision;
+    begin(shard, message, errand);
+}
+
+void errand_list(struct shard *shard, const struct message *message, const char *checkpoint,
+                 size_t checkpoint_bytes) {
+    assert(message_is_request(message));
+    struct errand *errand = make(shard, message, checkpoint, checkpoint_bytes, &(struct ruling){0});
+    if (!errand)
+        return;
+    errand->is_list = true;
+    errand->room = message_room(shard, message);
+    begin(shard, message, errand);
+}

@@ -1,0 +1,328 @@
+#include "router/gate/holding.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/rights/users.h"
+#include "router/gate/holding_bounds.h"
+#include "router/gate/who.h"
+#include "router/request/refuse.h"
+#include "router/send/exchange.h"
+#include "router/shard/drop.h"
+
+const char *decision_text(enum decision decision) {
+    static const char *const texts[DECISIONS_COUNT] = {"approved", "rejected", "needs_revision"};
+    assert(decision < DECISIONS_COUNT);
+    return texts[decision];
+}
+
+// Also one that is about to go.
+static struct peer *source_of(const struct shard *shard, const struct held *held) {
+    struct peer *peer = shard->peers.slots[connection_slot(held->source)];
+    assert(peer && peer->name == held->source && peer->annex);
+    return peer;
+}
+
+static uint64_t wait_ms(const struct shard *shard) {
+    return shard_limits(shard)->gate_wait_ns / 1000000;
+}
+
+// --- Making one
+
+static struct span string_at(const struct message *message, enum lookup_key key) {
+    bool is_there = lookup_has(&message->lookup, key) && message->lookup.type[key] == JSON_STRING;
+    return is_there ? message->lookup.value[key] : (struct span){0};
+}
+
+static void name(struct shard *shard, struct held *held) {
+    uint64_t which[2] = {shard->index, shard->gate->made++};
+    siphash_name(&shard->hub->settings.secrets.checkpoints, which, sizeof which, held->checkpoint.bits);
+}
+
+static void describe(struct shard *shard, struct held *held, const struct message *message) {
+    assert(!held->is_released && message->method_bytes <= METHOD_BYTES_MAX);
+    held->source = message->peer->name;
+    held->user = who_is(message->peer).user;
+    held->is_request = message_is_request(message);
+    held->exchange = held->is_request ? message->exchange : NULL;
+    held->id = held->is_request ? message->lookup.value[KEY_ID] : (struct span){0};
+    held->method = string_at(message, KEY_METHOD);
+    held->target = string_at(message, KEY_TARGET_AGENT);
+    held->source_agent = string_at(message, KEY_SOURCE_AGENT);
+    held->governance = message->frame->unit->directives.governance;
+    held->audit = (uint8_t)message->audit;
+    held->since_ms = shard_now_ms(shard);
+    held->until_ms = io_wall_ms(shard->io) + wait_ms(shard);
+    held->bytes = holding_bytes(message->frame);
+}
+
+// Where its connection is attached to now is where it goes, whatever that is when it goes on.
+static bool keep_attachment(struct shard *shard, struct held *held, const struct message *message) {
+    const struct attachment *attachment = message_attachment(message);
+    size_t bytes = attachment ? sizeof *attachment + attachment->bytes : 0;
+    assert(!held->attachment);
+    if (!attachment)
+        return true;
+    held->attachment = kept_take(&shard->kept, bytes);
+    if (held->attachment)
+        memcpy(held->attachment, attachment, bytes);
+    return held->attachment != NULL;
+}
+
+static struct held *make(struct shard *shard, const struct message *message) {
+    struct held *held = kept_take_zeroed(&shard->kept, 1, sizeof *held);
+    if (!held)
+        return NULL;
+    if (!keep_attachment(shard, held, message) || !holding_keep(shard, held, message->frame)) {
+        kept_give(&shard->kept, held->attachment);
+        kept_give(&shard->kept, held);
+        return NULL;
+    }
+    describe(shard, held, message);
+    name(shard, held);
+    timer_init(&held->timer, TIMER_HELD);
+    list_init(&held->by_age);
+    list_init(&held->by_source);
+    list_init(&held->by_checkpoint);
+    return held;
+}
+
+static void unmake(struct shard *shard, struct held *held) {
+    assert(list_empty(&held->by_age) && list_empty(&held->by_source) && !timer_armed(&held->timer));
+    holding_uncount(shard, held->user, held->bytes);
+    buffer_drop(held->frame.buffer);
+    kept_give(&shard->kept, held->attachment);
+    kept_give(&shard->kept, held);
+}
+
+// --- Holding
+
+static void refuse_over(struct shard *shard, const struct message *message, uint64_t limit) {
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "fault", limit ? "too much waits for approval" : "there is no memory to hold it");
+    if (limit)
+        reply_data_number(&data, "limit", (int64_t)limit);
+    stats_count(&shard->stats, COUNT_GATE_REFUSED);
+    refuse(shard, message, ERROR_OVERLOADED, &data);
+}
+
+// Makes one, counted; NULL when the message was refused.
+static struct held *admit(struct shard *shard, const struct message *message) {
+    uint32_t bytes = holding_bytes(message->frame);
+    const struct user *user = who_is(message->peer).user;
+    const struct annex *annex = peer_annex(shard, message->peer);
+    uint64_t over = annex ? holding_count(shard, annex, user, bytes) : 0;
+    struct held *held = annex && !over ? make(shard, message) : NULL;
+    if (held)
+        return held;
+    if (annex && !over)
+        holding_uncount(shard, user, bytes);
+    refuse_over(shard, message, over);
+    return NULL;
+}
+
+// A held request counts among what its user has pending, unless those are as many as may be: then it was refused.
+static bool ask(struct shard *shard, const struct message *message, struct held *held) {
+    const struct user *user = held->user;
+    assert(!held->is_asked);
+    if (!user || !held->is_request)
+        return true;
+    held->is_asked = account_ask(user->account, user->limits.pending);
+    if (!held->is_asked)
+        refuse_over(shard, message, user->limits.pending);
+    return held->is_asked;
+}
+
+void holding_answer(struct held *held) {
+    if (held->is_asked)
+        account_answer(held->user->account);
+    held->is_asked = false;
+}
+
+static void enter(struct shard *shard, struct held *held, struct peer *peer) {
+    assert(peer->name == held->source && peer->annex && !timer_armed(&held->timer));
+    gate_add(shard->gate, held);
+    list_append(&peer->annex->held, &held->by_source);
+    peer->annex->held_count++;
+    peer->awaited += held->is_request;
+    wheel_arm(&shard->wheel, &held->timer, held->since_ms + wait_ms(shard));
+    stats_count(&shard->stats, COUNT_GATE_HELD);
+    stats_move_gauge(&shard->stats, GAUGE_HELD, 1);
+    stats_move_gauge(&shard->stats, GAUGE_HELD_BYTES, held->bytes);
+}
+
+struct held *holding_begin(struct shard *shard, const struct message *message, const struct agent *agent) {
+    assert(shard->gate && !message->approved);
+    if (shard->phase != HUB_SERVING) {
+        refuse(shard, message, ERROR_TARGET_DISCONNECTED, NULL);
+        return NULL;
+    }
+    struct held *held = admit(shard, message);
+    if (!held)
+        return NULL;
+    if (!ask(shard, message, held)) {
+        unmake(shard, held);
+        return NULL;
+    }
+    if (!noting_held(shard, message, agent, held)) {
+        holding_answer(held);
+        unmake(shard, held);
+        stats_count(&shard->stats, COUNT_JOURNAL_REFUSED);
+        refuse(shard, message, ERROR_AUDIT, NULL);
+        return NULL;
+    }
+    enter(shard, held, message->peer);
+    return held;
+}
+
+struct held *holding_find(const struct peer *peer, const uint8_t *text, struct span id) {
+    const struct list *all = peer->annex ? &peer->annex->held : NULL;
+    assert(id.bytes > 0);
+    for (struct list *node = all ? all->prev : NULL; all && node != all; node = node->prev) {
+        struct held *held = list_entry(node, struct held, by_source);
+        if (held->is_request && json_same(text, id, frame_body(&held->frame), held->id))
+            return held;
+    }
+    return NULL;
+}
+
+// --- Ends
+
+void holding_end(struct shard *shard, struct held *held) {
+    struct peer *peer = source_of(shard, held);
+    assert(peer->annex->held_count > 0 && (!held->is_request || peer->awaited > 0));
+    holding_answer(held);
+    list_remove(&held->by_age);
+    list_remove(&held->by_source);
+    list_remove(&held->by_checkpoint);
+    wheel_disarm(&held->timer);
+    peer->annex->held_count--;
+    peer->awaited -= held->is_request;
+    stats_move_gauge(&shard->stats, GAUGE_HELD, -1);
+    stats_move_gauge(&shard->stats, GAUGE_HELD_BYTES, -(int64_t)held->bytes);
+    unmake(shard, held);
+    peer_settle(shard, peer);
+}
+
+// Nobody is told.
+static void end_silently(struct shard *shard, struct held *held) {
+    struct exchange *exchange = held->exchange;
+    assert(held->is_request || !exchange);
+    holding_end(shard, held);
+    if (exchange)
+        exchange_miss(shard, exchange);
+}
+
+static void abandon(struct shard *shard, struct held *held) {
+    if (!held->is_released)
+        stats_count(&shard->stats, COUNT_GATE_SOURCE_LEFT);
+    noting_step(shard, held, "source left", NULL, ERROR_NONE);
+    end_silently(shard, held);
+}
+
+// Takes `data` over, which may be NULL.
+static void end_with_error(struct shard *shard, struct held *held, enum error error, struct text *data) {
+    assert(error > ERROR_NONE && error < ERRORS_COUNT);
+    struct reply_to to = {frame_body(&held->frame) + held->id.at, held->id.bytes, held->exchange};
+    if (held->is_request) {
+        reply_error(shard, source_of(shard, held), to, error, data);
+    } else {
+        refuse_untold(shard, held->source, error, held->frame.body.bytes);
+        if (data)
+            text_deinit(data);
+    }
+    holding_end(shard, held);
+}
+
+// Whether its source is among the endings: then it goes with it.
+static bool is_leaving(const struct shard *shard, const struct held *held) {
+    return !peer_find(shard, held->source);
+}
+
+static void put_checkpoint(struct text *data, const struct held *held) {
+    char checkpoint[CHECKPOINT_BYTES];
+    checkpoint_write(&held->checkpoint, checkpoint);
+    text_init(data);
+    reply_data_string(data, "checkpoint", checkpoint, sizeof checkpoint);
+}
+
+void holding_cancel(struct shard *shard, struct held *held) {
+    const struct annex *annex = source_of(shard, held)->annex;
+    if (!held->is_released)
+        stats_count(&shard->stats, COUNT_GATE_CANCELLED);
+    noting_step(shard, held, "cancelled", NULL, ERROR_CANCELLED);
+    if (annex->mcp || annex->gives_up)
+        end_silently(shard, held);
+    else
+        end_with_error(shard, held, ERROR_CANCELLED, NULL);
+}
+
+void holding_timed_out(struct shard *shard, struct held *held) {
+    assert(!timer_armed(&held->timer) && !held->is_released);
+    if (is_leaving(shard, held))
+        return;
+    struct text data;
+    put_checkpoint(&data, held);
+    reply_data_text(&data, "fault", "nobody has decided in time");
+    stats_count(&shard->stats, COUNT_GATE_TIMED_OUT);
+    noting_step(shard, held, "timed out", NULL, ERROR_APPROVAL_REQUIRED);
+    end_with_error(shard, held, ERROR_APPROVAL_REQUIRED, &data);
+}
+
+static void turn_down(struct shard *shard, struct held *held, enum decision decision,
+                      const struct ruling *ruling) {
+    bool rejected = decision == DECISION_REJECTED;
+    assert(rejected || decision == DECISION_NEEDS_REVISION);
+    enum error error = rejected ? ERROR_GOVERNANCE_VIOLATION : ERROR_APPROVAL_REQUIRED;
+    struct text data;
+    put_checkpoint(&data, held);
+    reply_data_string(&data, "approver", ruling->approver, ruling->approver_bytes);
+    if (ruling->feedback)
+        reply_data_string(&data, "feedback", ruling->feedback, ruling->feedback_bytes);
+    else
+        text_put(&data, ",\"feedback\":null");
+    stats_count(&shard->stats, rejected ? COUNT_GATE_REJECTED : COUNT_GATE_REVISED);
+    noting_step(shard, held, decision_text(decision), ruling, error);
+    end_with_error(shard, held, error, &data);
+}
+
+void holding_decide(struct shard *shard, struct held *held, enum decision decision,
+                    const struct ruling *ruling) {
+    assert(!held->is_released);
+    if (decision != DECISION_APPROVED) {
+        turn_down(shard, held, decision, ruling);
+        return;
+    }
+    stats_count(&shard->stats, COUNT_GATE_APPROVED);
+    noting_step(shard, held, decision_text(decision), ruling, ERROR_NONE);
+    held->is_released = true;
+    wheel_disarm(&held->timer);
+    list_remove(&held->by_checkpoint);
+    list_remove(&held->by_age);
+    list_append(&shard->gate->released, &held->by_age);
+}
+
+void holding_leave(struct shard *shard, struct peer *peer) {
+    struct list *all = peer->annex ? &peer->annex->held : NULL;
+    assert(peer->state != PEER_OPEN);
+    while (all && !list_empty(all))
+        abandon(shard, list_entry(all->next, struct held, by_source));
+}
+
+void holding_drain(struct shard *shard) {
+    assert(shard->phase != HUB_SERVING);
+    if (!shard->gate)
+        return;
+    struct list *all = &shard->gate->held;
+    while (!list_empty(all)) {
+        struct held *held = list_entry(all->next, struct held, by_age);
+        if (is_leaving(shard, held)) {
+            abandon(shard, held);
+            continue;
+        }
+        stats_count(&shard->stats, COUNT_GATE_DRAINED);
+        noting_step(shard, held, "drained", NULL, ERROR_TARGET_DISCONNECTED);
+        end_with_error(shard, held, ERROR_TARGET_DISCONNECTED, NULL);
+    }
+}

@@ -1,0 +1,37 @@
+// Messages that are held until somebody approves them, on their source's shard.
+//
+//     route ──wanted──▶ held ──approved──▶ released ──once the turn gets there──▶ route
+//                         │
+//                         └─ rejected, needs revision, time, cancel, source left, drain: it ends here
+//
+// A held request counts in what its peer waits for, so that one that has half-closed stays until its end.
+#pragma once
+
+#include "core/base/errors.h"
+#include "router/gate/noting.h"
+#include "router/request/message.h"
+
+enum decision { DECISION_APPROVED, DECISION_REJECTED, DECISION_NEEDS_REVISION, DECISIONS_COUNT };
+
+// As governance/approval spells it; static.
+const char *decision_text(enum decision decision);
+
+// Holds a request or notification, which would reach this agent, or NULL. The result is NULL when it was refused
+// instead: at a bound, or because the hub drains.
+struct held *holding_begin(struct shard *shard, const struct message *message, const struct agent *agent);
+// The latest held request of a peer with this id; or NULL.
+struct held *holding_find(const struct peer *peer, const uint8_t *text, struct span id);
+// Its source has cancelled it.
+void holding_cancel(struct shard *shard, struct held *held);
+// Somebody has decided. One that is approved is released.
+void holding_decide(struct shard *shard, struct held *held, enum decision decision,
+                    const struct ruling *ruling);
+void holding_timed_out(struct shard *shard, struct held *held);
+// A peer has left: what it sent goes.
+void holding_leave(struct shard *shard, struct peer *peer);
+// The hub drains: nothing is held any more.
+void holding_drain(struct shard *shard);
+// One that was released is about to be routed, and counts among what its user has pending by that.
+void holding_answer(struct held *held);
+// It has been routed.
+void holding_end(struct shard *shard, struct held *held);

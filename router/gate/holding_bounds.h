@@ -1,0 +1,18 @@
+// What may be held, and what it takes: so many messages in the whole hub, a quarter of them one user's, or
+// where users aren't on one connection's, and a
+// quarter of the memory. A large body stays in the buffer in which it came; else it is copied, so that no receive
+// buffer is kept for it.
+#pragma once
+
+#include "router/shard/annex.h"
+#include "router/shard/shard.h"
+
+// How many bytes holding this frame takes.
+uint32_t holding_bytes(const struct frame *frame);
+// Counts one more of a peer's, or of its user's, in; where that is over a bound nothing has been counted, and the
+// result says which.
+uint64_t holding_count(struct shard *shard, const struct annex *annex, const struct user *user,
+                       uint32_t bytes);
+void holding_uncount(struct shard *shard, const struct user *user, uint32_t bytes);
+// Keeps the frame. False without memory.
+bool holding_keep(struct shard *shard, struct held *held, const struct frame *frame);

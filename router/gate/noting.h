@@ -1,0 +1,31 @@
+// What the audit journal gets to know of what is held: a line of kind "gate" for each step, with its "step" and
+// "checkpoint", and a line of kind "approval" for each decision, also one that comes too late.
+//
+//     step         besides source and target
+//     held         "method", "governanceLevel", "bytes", "until"
+//     approved     "approver", "feedback"; likewise rejected and needs_revision, with "code"
+//     timed out    "code"; likewise cancelled and drained
+//     source left
+#pragma once
+
+#include "core/base/errors.h"
+#include "router/request/audit.h"
+
+// Who decides, as the journal and the source are told.
+struct ruling {
+    const char *approver;
+    size_t approver_bytes;
+    const char *feedback; // NULL: none was given
+    size_t feedback_bytes;
+};
+
+// A message is about to be held. False where the journal has no room for that: then it must not be.
+bool noting_held(struct shard *shard, const struct message *message, const struct agent *agent,
+                 const struct held *held);
+// What has become of one; `ruling` is NULL where nobody decided, `error` ERROR_NONE where nothing is answered.
+void noting_step(struct shard *shard, const struct held *held, const char *step, const struct ruling *ruling,
+                 enum error error);
+// Somebody at this connection has decided: "applied", "not applied" or, with an error, "refused".
+void noting_decision(struct shard *shard, uint64_t connection, const char *checkpoint,
+                     size_t checkpoint_bytes, const char *decision, const struct ruling *ruling,
+                     const char *outcome, enum error error);

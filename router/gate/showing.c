@@ -1,0 +1,98 @@
+#include "router/gate/showing.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/json/json.h"
+#include "core/rights/users.h"
+#include "router/shard/annex.h"
+
+const char *showing_string(const struct held *held, struct span string, char out[METHOD_BYTES_MAX],
+                           size_t *bytes) {
+    *bytes = 0;
+    size_t decoded =
+        string.bytes ? json_string_decode(frame_body(&held->frame), string, out, METHOD_BYTES_MAX) : SIZE_MAX;
+    if (decoded == SIZE_MAX)
+        return NULL;
+    *bytes = decoded;
+    return out;
+}
+
+static void put_string(struct text *out, const char *name, const char *string, size_t bytes) {
+    text_put(out, name);
+    if (string)
+        text_string(out, string, bytes);
+    else
+        text_put(out, "null");
+}
+
+static void put_member(struct text *out, const struct held *held, const char *name, struct span string) {
+    char decoded[METHOD_BYTES_MAX];
+    size_t bytes;
+    const char *text = showing_string(held, string, decoded, &bytes);
+    put_string(out, name, text, bytes);
+}
+
+// Whom it says that it is from; where it doesn't, an agent of that connection.
+static void put_source(struct text *out, const struct shard *shard, const struct held *held) {
+    struct home *home = agents_home((struct agents *)&shard->agents, held->source);
+    if (held->source_agent.bytes || !home || list_empty(&home->agents)) {
+        put_member(out, held, ",\"sourceAgent\":", held->source_agent);
+        return;
+    }
+    const struct agent *agent = list_entry(home->agents.next, struct agent, by_home);
+    put_string(out, ",\"sourceAgent\":", agent->id, agent->id_bytes);
+}
+
+void showing_put_checkpoint(struct text *out, const struct checkpoint *checkpoint) {
+    char name[CHECKPOINT_BYTES];
+    checkpoint_write(checkpoint, name);
+    text_string(out, name, sizeof name);
+}
+
+void showing_put(struct text *out, const struct shard *shard, const struct held *held, bool with_body) {
+    const char *body = (const char *)frame_body(&held->frame);
+    size_t bytes = held->frame.body.bytes;
+    text_put(out, "{\"checkpoint\":");
+    showing_put_checkpoint(out, &held->checkpoint);
+    put_member(out, held, ",\"artifact\":{\"method\":", held->method);
+    if (held->attachment)
+        put_string(out, ",\"targetAgent\":", held->attachment->agent, held->attachment->bytes);
+    else
+        put_member(out, held, ",\"targetAgent\":", held->target);
+    put_source(out, shard, held);
+    put_string(out, ",\"user\":", held->user ? held->user->name : NULL,
+               held->user ? strlen(held->user->name) : 0);
+    text_put(out, ",\"governanceLevel\":\"");
+    text_put(out, governance_text(held->governance));
+    text_put(out, "\",\"bytes\":");
+    text_number(out, (int64_t)bytes);
+    put_string(out, ",\"preview\":", body, checkpoint_preview((const uint8_t *)body, bytes));
+    text_put(out, "},\"until\":");
+    text_number(out, (int64_t)held->until_ms);
+    if (with_body)
+        put_string(out, ",\"body\":", body, bytes);
+    text_put(out, "}");
+}
+
+// How many bytes a text has as a string of JSON, at most.
+static size_t escaped_bytes(const uint8_t *text, size_t bytes) {
+    enum { CONTROL_BYTES = 6 };
+    size_t sum = bytes + 2;
+    for (size_t at = 0; at < bytes; at++) {
+        if (text[at] < 0x20)
+            sum += CONTROL_BYTES - 1;
+        else if (text[at] == '"' || text[at] == '\\')
+            sum++;
+    }
+    return sum;
+}
+
+size_t showing_bytes(const struct held *held, bool with_body) {
+    enum { FIXED_BYTES = 512, NAMES = 4 };
+    const uint8_t *body = frame_body(&held->frame);
+    size_t bytes = held->frame.body.bytes, sum = FIXED_BYTES + NAMES * 6 * METHOD_BYTES_MAX;
+    assert(bytes > 0);
+    sum += escaped_bytes(body, checkpoint_preview(body, bytes));
+    return with_body ? sum + escaped_bytes(body, bytes) : sum;
+}

@@ -1,0 +1,19 @@
+// What those who decide get to see of a held message.
+#pragma once
+
+#include "core/base/text.h"
+#include "router/shard/shard.h"
+
+//     {"checkpoint":…,"artifact":{"method":…,"targetAgent":…,"sourceAgent":…,"user":…,"governanceLevel":…,
+//      "bytes":…,"preview":…},"until":…}
+//
+// and, if it is asked for, "body" behind that: all of it, as a string.
+void showing_put(struct text *out, const struct shard *shard, const struct held *held, bool with_body);
+// How many bytes that takes, or some more.
+size_t showing_bytes(const struct held *held, bool with_body);
+
+// A string of the body's, decoded, of METHOD_BYTES_MAX bytes at most; NULL where there is none, or a longer one.
+const char *showing_string(const struct held *held, struct span string, char out[METHOD_BYTES_MAX],
+                           size_t *bytes);
+// A checkpoint's name, as a string of JSON.
+void showing_put_checkpoint(struct text *out, const struct checkpoint *checkpoint);

@@ -1,0 +1,52 @@
+#include "router/listening.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+// A hub that was killed leaves its sockets to the kernel, which takes a moment to tear its rings down: an
+// address in use may be free before a second is over.
+static int open_patiently(struct listener *listener, const struct address *address, bool shared,
+                          const char **why) {
+    const struct timespec pause = {.tv_nsec = 50000000};
+    int failed = listener_open(listener, address, shared, why);
+    for (int tries = 20; failed == -EADDRINUSE && tries > 0; tries--) {
+        nanosleep(&pause, NULL);
+        failed = listener_open(listener, address, shared, why);
+    }
+    return failed;
+}
+
+bool listening_open(struct listening *listening, const struct config *config, const struct login *login) {
+    assert(config->listener_count > 0 && config->listener_count <= LISTENERS_MAX);
+    for (uint32_t index = 0; index < config->listener_count; index++) {
+        const char *why = "";
+        int failed = open_patiently(&listening->listeners[index], &config->listeners[index],
+                                    config->settings.share_addresses, &why);
+        if (failed) {
+            char uri[160];
+            address_format(&config->listeners[index], uri, sizeof uri);
+            fprintf(stderr, "patchbayd: can't listen on %s: %s: %s\n", uri, why, strerror(-failed));
+            return false;
+        }
+        listening->count++;
+        failed = listener_share(&listening->listeners[index]);
+        if (failed) {
+            fprintf(stderr, "patchbayd: the socket's file can't be given its mode and group: %s\n",
+                    failed == -ENOENT ? "there is no such group" : strerror(-failed));
+            return false;
+        }
+        failed = login ? listener_give(&listening->listeners[index], login->user) : 0;
+        if (failed)
+            fprintf(stderr, "patchbayd: the socket stays its maker's: %s\n", strerror(-failed));
+    }
+    return true;
+}
+
+void listening_close(struct listening *listening) {
+    assert(listening->count <= LISTENERS_MAX);
+    for (uint32_t index = 0; index < listening->count; index++)
+        listener_close(&listening->listeners[index]);
+}

@@ -1,0 +1,17 @@
+// Where the hub listens.
+#pragma once
+
+#include "io/listener.h"
+#include "io/login.h"
+#include "router/config.h"
+
+struct listening {
+    struct listener listeners[LISTENERS_MAX];
+    uint32_t count; // that are open
+};
+
+// Opens what the configuration names; the files of Unix sockets are the account's, if there is one. False when one can't be: it has
+// been said.
+bool listening_open(struct listening *listening, const struct config *config, const struct login *login);
+// Closes what is open.
+void listening_close(struct listening *listening);

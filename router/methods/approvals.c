@@ -1,0 +1,130 @@
+#include "router/methods/approvals.h"
+
+#include <assert.h>
+
+#include "router/gate/errand.h"
+#include "router/gate/who.h"
+#include "router/request/refuse.h"
+
+// Whether it was refused because its peer may not decide.
+static bool refuse_stranger(struct shard *shard, const struct message *message) {
+    if (who_may_approve(shard, message->peer))
+        return false;
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "rule", "admin");
+    audit_refusal(shard, message, ERROR_NOT_ALLOWED, NULL, &data);
+    refuse(shard, message, ERROR_NOT_ALLOWED, &data);
+    return true;
+}
+
+static bool is_string(const struct message *message, enum lookup_key key) {
+    return lookup_has(&message->lookup, key) && message->lookup.type[key] == JSON_STRING;
+}
+
+static bool is_of_the_gate(const struct message *message) {
+    return is_string(message, KEY_CHECKPOINT) &&
+           json_string_begins(message->body, message->lookup.value[KEY_CHECKPOINT], CHECKPOINT_PREFIX);
+}
+
+// DECISIONS_COUNT: it is none.
+static enum decision read_decision(const struct message *message) {
+    enum decision decision = 0;
+    if (!is_string(message, KEY_DECISION))
+        return DECISIONS_COUNT;
+    while (decision < DECISIONS_COUNT &&
+           !json_string_is(message->body, message->lookup.value[KEY_DECISION], decision_text(decision)))
+        decision++;
+    return decision;
+}
+
+// Decodes a string; NULL where there is none. What is longer than it may be has SIZE_MAX bytes.
+static const char *read_text(const struct message *message, enum lookup_key key, char *out, size_t capacity,
+                             size_t *bytes) {
+    *bytes = 0;
+    if (!is_string(message, key))
+        return NULL;
+    *bytes = json_string_decode(message->body, message->lookup.value[key], out, capacity);
+    return out;
+}
+
+// --- The list
+
+void approvals_list(struct shard *shard, const struct message *message) {
+    static const char none[] = "{\"approvals\":[]}";
+    char checkpoint[METHOD_BYTES_MAX];
+    size_t bytes;
+    const char *named = read_text(message, KEY_CHECKPOINT, checkpoint, sizeof checkpoint, &bytes);
+    if (refuse_stranger(shard, message))
+        return;
+    if (bytes == SIZE_MAX || (!named && lookup_has(&message->lookup, KEY_CHECKPOINT)))
+        refuse_field(shard, message, "params.checkpoint", "a string of up to 255 bytes");
+    else if (message_is_request(message) && shard->gate)
+        errand_list(shard, message, named, bytes);
+    else if (message_is_request(message))
+        reply_result(shard, message->peer, message_reply_to(message), none, sizeof none - 1);
+}
+
+// --- Decisions
+
+static void answer_without_gate(struct shard *shard, const struct message *message,
+                                const struct errand_decision *decision) {
+    struct text result;
+    assert(!shard->gate && decision->checkpoint);
+    text_init(&result);
+    text_put(&result, "{\"checkpoint\":");
+    text_string(&result, decision->checkpoint, decision->checkpoint_bytes);
+    text_put(&result, ",\"applied\":false}");
+    message_answer(shard, message, &result);
+}
+
+static void hand_on(struct shard *shard, const struct message *message,
+                    const struct errand_decision *decision) {
+    assert(decision->checkpoint && decision->decision < DECISIONS_COUNT);
+    if (shard->gate)
+        errand_decide(shard, message, decision);
+    else
+        answer_without_gate(shard, message, decision);
+}
+
+// A name that is too long is nobody's; then the connection's stands for it.
+static void read_and_hand_on(struct shard *shard, const struct message *message, enum decision taken) {
+    char checkpoint[METHOD_BYTES_MAX], approver[METHOD_BYTES_MAX], feedback[GATE_FEEDBACK_BYTES_MAX];
+    struct errand_decision decision = {.decision = taken};
+    struct ruling *ruling = &decision.ruling;
+    assert(is_of_the_gate(message) && taken < DECISIONS_COUNT);
+    decision.checkpoint =
+        read_text(message, KEY_CHECKPOINT, checkpoint, sizeof checkpoint, &decision.checkpoint_bytes);
+    ruling->approver = read_text(message, KEY_APPROVER, approver, sizeof approver, &ruling->approver_bytes);
+    ruling->feedback = read_text(message, KEY_FEEDBACK, feedback, sizeof feedback, &ruling->feedback_bytes);
+    if (ruling->approver_bytes == SIZE_MAX) {
+        ruling->approver = NULL;
+        ruling->approver_bytes = 0;
+    }
+    if (decision.checkpoint_bytes == SIZE_MAX)
+        refuse_field(shard, message, "params.checkpoint", "a string of up to 255 bytes");
+    else if (ruling->feedback_bytes == SIZE_MAX ||
+             (!ruling->feedback && lookup_has(&message->lookup, KEY_FEEDBACK)))
+        refuse_field(shard, message, "params.feedback", "a string of up to 4096 bytes");
+    else
+        hand_on(shard, message, &decision);
+}
+
+// Apart, so that what is no decision, as nearly all isn't, is told in a few steps.
+static __attribute__((noinline)) bool approvals_take(struct shard *shard, const struct message *message) {
+    if (!is_of_the_gate(message))
+        return false;
+    enum decision decision = read_decision(message);
+    if (refuse_stranger(shard, message))
+        return true;
+    if (decision == DECISIONS_COUNT)
+        refuse_field(shard, message, "params.decision", "approved, rejected or needs_revision");
+    else
+        read_and_hand_on(shard, message, decision);
+    return true;
+}
+
+bool approvals_decide(struct shard *shard, const struct message *message) {
+    assert(message->lookup.verdict == LOOKUP_GOOD);
+    return message_method_is(message, "governance/approval") && approvals_take(shard, message);
+}

@@ -1,0 +1,10 @@
+// What those who decide on held messages (router/gate) ask and say.
+#pragma once
+
+#include "router/request/message.h"
+
+// hub/approvals: all that is held, or one of it with all of its body.
+void approvals_list(struct shard *shard, const struct message *message);
+// A governance/approval whose checkpoint is one of the gate's is answered here, whether or not there is a gate.
+// False: it is something else.
+bool approvals_decide(struct shard *shard, const struct message *message);

@@ -1,0 +1,57 @@
+#include "router/methods/attach.h"
+
+#include <assert.h>
+
+#include "router/methods/offer.h"
+#include "router/request/refuse.h"
+#include "router/rights/judge.h"
+#include "router/shard/annex.h"
+#include "router/shard/child_record.h"
+
+static void refuse_unknown(struct shard *shard, const struct message *message, const struct offer *offer) {
+    struct text data;
+    text_init(&data);
+    reply_data_string(&data, "agent", offer->agent_id, offer->agent_id_bytes);
+    refuse(shard, message, ERROR_AGENT_NOT_FOUND, &data);
+}
+
+static bool keep(struct shard *shard, struct peer *peer, const struct offer *offer) {
+    struct annex *annex = peer_annex(shard, peer);
+    return annex && annex_attach(&shard->kept, annex, offer->agent_id, offer->agent_id_bytes);
+}
+
+// The name is kept, not the agent: who has it may change, and be nobody for a while.
+void attach_connection(struct shard *shard, const struct message *message) {
+    struct offer offer;
+    if (!offer_read_attachment(shard, message, &offer) ||
+        !judge_attachment(shard, message, offer.agent_id, offer.agent_id_bytes))
+        return;
+    assert(offer.agent_id_bytes > 0);
+    if (!agents_find(&shard->agents, offer.agent_id, offer.agent_id_bytes)) {
+        refuse_unknown(shard, message, &offer);
+        return;
+    }
+    if (!keep(shard, message->peer, &offer)) {
+        refuse_keeping(shard, message, NULL);
+        return;
+    }
+    struct text result;
+    text_init(&result);
+    text_put(&result, "{\"agent\":");
+    text_string(&result, offer.agent_id, offer.agent_id_bytes);
+    text_put(&result, "}");
+    message_answer(shard, message, &result);
+}
+
+// To an instance of its own a peer says all of them. An initialize of MCP's names the version of the protocol; the
+// hub's, and those of other protocols, name none.
+bool attach_opens_there(const struct shard *shard, const struct message *message, enum method method) {
+    const struct attachment *attachment = message_attachment(message);
+    const struct agent *agent =
+        attachment ? agents_find(&shard->agents, attachment->agent, attachment->bytes) : NULL;
+    if (!agent || !agent->child)
+        return false;
+    return child_record_is_each(agent->child) ||
+           (method == METHOD_INITIALIZE && child_record_is_mcp(agent->child) &&
+            message_param(message, "protocolVersion").type == JSON_STRING);
+}

@@ -1,0 +1,8 @@
+// How the hub is, as the result of hub/stats.
+#pragma once
+
+#include "core/base/text.h"
+#include "router/shard/shard.h"
+
+// Appends it to `out`: an object in JSON.
+void figures_write(struct shard *shard, struct text *out);

@@ -1,0 +1,125 @@
+#include "router/methods/review.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/rights/rights.h"
+#include "router/methods/registry.h"
+#include "router/methods/subscribe.h"
+#include "router/rights/borne.h"
+#include "router/rights/judge.h"
+#include "router/shard/identity.h"
+#include "router/stream/joining.h"
+
+// Who has the credential by which the connection is known now; NULL: nobody.
+static const struct user *find_anew(const struct shard *shard, const struct identity *identity) {
+    enum credential kind;
+    const struct users *users = shard->settings->users;
+    assert(users && identity->user);
+    switch (identity->kind) {
+    case CREDENTIAL_TOKEN:
+        return users_by_digest(users, &identity->digest);
+    case CREDENTIAL_UID:
+    case CREDENTIAL_CERTIFICATE: {
+        const struct user *user = borne_user(shard, identity->peer, &kind);
+        return kind == identity->kind ? user : NULL;
+    }
+    case CREDENTIAL_CHILD:
+        return users_by_name(users, identity->user->name, strlen(identity->user->name));
+    case CREDENTIAL_NONE:
+        break;
+    }
+    return NULL;
+}
+
+static void revoke_agent(struct shard *shard, struct peer *peer, const struct agent *agent) {
+    struct order *order = order_create(shard, ORDER_UNREGISTER, peer->name);
+    if (!order) {
+        peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+        return;
+    }
+    assert(agent->id_bytes <= AGENT_ID_BYTES_MAX && !agent->child);
+    memcpy(order->agent_id, agent->id, agent->id_bytes);
+    order->agent_id_bytes = (uint32_t)agent->id_bytes;
+    order->revoked = true;
+    order->serial = agent->serial; // one that is registered anew meanwhile is judged anew
+    registry_submit(shard, order);
+}
+
+static void review_agents(struct shard *shard, struct peer *peer, const struct user *user) {
+    struct home *home = agents_home(&shard->agents, peer->name);
+    for (struct list *node = home ? home->agents.next : NULL, *next; home && node != &home->agents;
+         node = next) {
+        const struct agent *agent = list_entry(node, struct agent, by_home);
+        enum rule rule;
+        next = node->next;
+        if (!agent->child &&
+            !judge_registration(user, agent->id, agent->id_bytes, agent->capabilities->text,
+                                capabilities_span(agent->capabilities), agent->governance, &rule))
+            revoke_agent(shard, peer, agent);
+    }
+}
+
+static void review_subscriptions(struct shard *shard, struct peer *peer, const struct user *user) {
+    struct list *all = &peer->subscriber.subscriptions;
+    assert(user && peer->state == PEER_OPEN);
+    for (struct list *node = all->next, *next; node != all; node = next) {
+        struct subscription *subscription = list_entry(node, struct subscription, by_subscriber);
+        const struct topic *topic = subscription->key.topic;
+        next = node->next;
+        if (!subscription->asked || judge_hears(user, topic->name, topic->bytes))
+            continue;
+        subscription->asked = false;
+        topics_let_go(&shard->agents.topics, subscription);
+    }
+    subscribe_note(shard);
+}
+
+static void revoke(struct shard *shard, struct peer *peer) {
+    bool says_so = peer->transport->revoke && peer->state == PEER_OPEN;
+    if (says_so) {
+        stats_count(&shard->stats, COUNT_CLOSED_REVOKED);
+        peer->transport->revoke(shard, peer);
+    } else if (peer->state != PEER_SILENCED && peer->state != PEER_SHUT) {
+        peer_close(shard, peer, COUNT_CLOSED_REVOKED);
+    }
+}
+
+// A wrong credential is told as it was, and nobody who isn't known yet has anything but, perhaps, a credential that its
+// connection bears.
+static void review_peer(struct shard *shard, struct peer *peer, struct identity *identity) {
+    assert(identity->peer == peer);
+    if (peer->state == PEER_CLOSING)
+        return;
+    if (!identity->user) {
+        borne_review(shard, peer);
+        return;
+    }
+    const struct user *user = find_anew(shard, identity);
+    bool is_child = identity->kind == CREDENTIAL_CHILD;
+    if (!is_child && !identity_same(user, identity->user)) {
+        identity->revoked = true;
+        revoke(shard, peer);
+        return;
+    }
+    identity->user = user;
+    if (peer->state != PEER_OPEN)
+        return;
+    user = judge_user(shard, peer);
+    if (!rights_level(user, peer->governance).allowed)
+        peer->governance = user->level;
+    review_subscriptions(shard, peer, user);
+    review_agents(shard, peer, user);
+}
+
+void review_all(struct shard *shard) {
+    shard->review_due = false;
+    for (uint32_t slot = 0; shard->settings->users && slot < shard->peers.capacity; slot++) {
+        struct peer *peer = shard->peers.slots[slot];
+        struct identity *identity = peer ? identity_of(peer) : NULL;
+        if (identity)
+            review_peer(shard, peer, identity);
+    }
+    if (shard->settings->users)
+        joining_review(shard);
+}

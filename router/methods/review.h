@@ -1,0 +1,8 @@
+// Rights have changed while the hub runs: connections whose credential is gone are closed, and what of the others isn't
+// allowed any more ends.
+#pragma once
+
+#include "router/shard/shard.h"
+
+// Looks at all connections of this shard, by the users that are in effect now.
+void review_all(struct shard *shard);

@@ -1,0 +1,20 @@
+// The status page: files that are part of the program. They never change while it runs, and need nothing but the
+// hub: the page asks it by hub/stats and hub/agents over its own WebSocket.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct page_file {
+    const char *type; // Content-Type
+    const uint8_t *bytes;
+    size_t count;
+};
+
+// Content-Security-Policy of all of them: nothing but these files, and no network but the hub.
+#define PAGE_POLICY                                                                                          \
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "          \
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// The file that a path, without a query, names; its bytes are NULL where there is none. "/" is the page itself.
+struct page_file page_find(const char *path, size_t bytes);

@@ -1,0 +1,55 @@
+#include "router/rights/borne.h"
+
+#include <assert.h>
+
+struct search {
+    const struct users *users;
+    const struct user *found;
+};
+
+static bool is_users(void *context, const char *name, size_t bytes) {
+    struct search *search = context;
+    search->found = users_by_certificate(search->users, name, bytes);
+    return search->found != NULL;
+}
+
+const struct user *borne_user(const struct shard *shard, const struct peer *peer, enum credential *kind) {
+    const struct identity *identity = identity_of(peer);
+    struct search search = {.users = shard->settings->users};
+    assert(search.users && identity);
+    *kind = CREDENTIAL_CERTIFICATE;
+    if (connection_established(&peer->connection) &&
+        connection_certificate(&peer->connection, is_users, &search))
+        return search.found;
+    *kind = CREDENTIAL_UID;
+    return identity->has_uid ? users_by_uid(search.users, identity->uid) : NULL;
+}
+
+void borne_look(const struct shard *shard, struct peer *peer) {
+    struct identity *identity = identity_of(peer);
+    enum credential kind;
+    if (identity->looked || identity->kind == CREDENTIAL_CHILD || !connection_established(&peer->connection))
+        return;
+    identity->looked = true;
+    if (identity->user || !borne_user(shard, peer, &kind))
+        return;
+    assert(!identity->guess);
+    identity->bears = true;
+    list_remove(&identity->unknown);
+    wheel_disarm(&identity->timer);
+}
+
+void borne_review(struct shard *shard, struct peer *peer) {
+    struct identity *identity = identity_of(peer);
+    enum credential kind;
+    assert(!identity->user);
+    if (identity->kind == CREDENTIAL_CHILD || identity->guess || identity->was_known ||
+        !connection_established(&peer->connection) ||
+        identity->bears == (borne_user(shard, peer, &kind) != NULL))
+        return;
+    identity->bears = !identity->bears;
+    list_remove(&identity->unknown);
+    wheel_disarm(&identity->timer);
+    if (!identity->bears)
+        identity_wait(shard, identity);
+}

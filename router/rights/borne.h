@@ -1,0 +1,12 @@
+// The credential that a connection itself bears: the certificate of its TLS, else the user of a Unix socket.
+#pragma once
+
+#include "router/shard/identity.h"
+
+// Who has it by the users in effect now, and which it is; NULL: nobody.
+const struct user *borne_user(const struct shard *shard, const struct peer *peer, enum credential *kind);
+// The users have changed: one that nobody has shown to be somebody's bears a credential from now on, or none any more,
+// and then it has its time to show one.
+void borne_review(struct shard *shard, struct peer *peer);
+// A connection whose handshake may be over by now, and which nobody has looked at: what it bears counts from now on.
+void borne_look(const struct shard *shard, struct peer *peer);

@@ -1,0 +1,350 @@
+#include "router/rights/entry.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/rights/rights.h"
+#include "router/request/refuse.h"
+#include "router/rights/borne.h"
+#include "router/rights/recall.h"
+#include "router/send/exchange.h"
+
+// --- Who it is
+
+bool entry_counts(struct identity *identity, const struct user *user) {
+    assert(user);
+    if (identity_same(identity->counted, user))
+        return true;
+    if (!account_connect(user->account, user->limits.connections))
+        return false;
+    if (identity->counted)
+        account_disconnect(identity->counted->account);
+    identity->counted = user;
+    return true;
+}
+
+// A user bears a connection from its first message on; one of HTTP, for a request.
+static bool settle(struct identity *identity, const struct user *user, enum credential kind) {
+    assert(user && kind != CREDENTIAL_NONE);
+    if (!entry_counts(identity, user))
+        return false;
+    identity->user = user;
+    identity->kind = kind;
+    identity->was_known = true;
+    list_remove(&identity->unknown);
+    wheel_disarm(&identity->timer);
+    return true;
+}
+
+static void refuse_connection(struct shard *shard, const struct message *message, const struct user *user) {
+    struct text data;
+    assert(user->limits.connections > 0);
+    text_init(&data);
+    reply_data_text(&data, "fault", "this user has too many connections");
+    reply_data_number(&data, "limit", user->limits.connections);
+    stats_count(&shard->stats, COUNT_OVER_LIMIT);
+    refuse(shard, message, ERROR_OVERLOADED, &data);
+    peer_linger(shard, message->peer);
+}
+
+static bool settle_or_refuse(struct shard *shard, const struct message *message, const struct user *user,
+                             enum credential kind) {
+    if (settle(identity_of(message->peer), user, kind))
+        return true;
+    refuse_connection(shard, message, user);
+    return false;
+}
+
+const struct user *entry_token(struct shard *shard, const char *token, size_t bytes) {
+    assert(shard->settings->users);
+    return users_by_token(shard->settings->users, token, bytes);
+}
+
+void entry_shown(struct identity *identity) {
+    assert(!identity->guess);
+    identity->was_known = true;
+    list_remove(&identity->unknown);
+    wheel_disarm(&identity->timer);
+}
+
+void entry_speaks(struct identity *identity, const struct user *user, enum credential kind) {
+    assert(user && !identity->user);
+    identity->user = user;
+    identity->kind = kind;
+    entry_shown(identity);
+}
+
+void entry_forget(struct identity *identity) {
+    identity->user = NULL;
+}
+
+// --- A wrong one
+
+static bool keep_id(struct shard *shard, struct identity *identity, const struct message *message) {
+    struct reply_to to = message_reply_to(message);
+    assert(!identity->id);
+    identity->exchange = NULL;
+    if (!message_is_request(message))
+        return true;
+    identity->id = kept_take_anyway(&shard->kept, to.id_bytes);
+    if (!identity->id)
+        return false;
+    memcpy(identity->id, to.id, to.id_bytes);
+    identity->id_bytes = to.id_bytes;
+    identity->exchange = to.exchange;
+    return true;
+}
+
+// It stays until it has been told, and says nothing more.
+static void begin_delay(struct shard *shard, struct identity *identity, enum guess guess) {
+    struct peer *peer = identity->peer;
+    uint32_t delay_ms = guesses_add(&shard->hub->guesses, identity->origin, shard_now_ms(shard));
+    assert(guess != GUESS_NONE && delay_ms >= GUESS_DELAY_MS);
+    identity->guess = guess;
+    peer->awaited++;
+    wheel_disarm(&identity->timer);
+    wheel_arm(&shard->wheel, &identity->timer, shard_now_ms(shard) + delay_ms);
+    if (guess == GUESS_MESSAGE)
+        peer_ended(shard, peer);
+}
+
+static void take_guess(struct shard *shard, const struct message *message) {
+    refuse_right_unsaid(shard, message, RULE_CREDENTIAL);
+    if (keep_id(shard, identity_of(message->peer), message))
+        begin_delay(shard, identity_of(message->peer), GUESS_MESSAGE);
+    else
+        peer_close(shard, message->peer, COUNT_CLOSED_NO_MEMORY);
+}
+
+void entry_guess(struct shard *shard, struct peer *peer, struct exchange *exchange) {
+    assert(exchange && !identity_of(peer)->exchange);
+    identity_of(peer)->exchange = exchange;
+    begin_delay(shard, identity_of(peer), GUESS_HTTP);
+}
+
+static void answer_guess(struct shard *shard, struct identity *identity) {
+    struct reply_to to = {identity->id, identity->id_bytes, identity->exchange};
+    struct text data;
+    assert(!identity->id == !identity->id_bytes);
+    if (!identity->id)
+        return;
+    if (to.exchange)
+        to.exchange->http.closes = true;
+    text_init(&data);
+    reply_data_text(&data, "rule", rule_text(RULE_CREDENTIAL));
+    reply_error(shard, identity->peer, to, ERROR_NOT_ALLOWED, &data);
+    identity->exchange = NULL;
+}
+
+static void tell_guess(struct shard *shard, struct identity *identity) {
+    struct peer *peer = identity->peer;
+    enum guess guess = identity->guess;
+    assert(guess != GUESS_NONE);
+    assert(peer->awaited > 0);
+    peer->awaited--;
+    identity->guess = GUESS_NONE;
+    stats_count(&shard->stats, COUNT_CLOSED_GUESS);
+    if (guess == GUESS_MESSAGE)
+        answer_guess(shard, identity);
+    if (peer->transport->deny)
+        peer->transport->deny(shard, peer, guess == GUESS_HTTP);
+    else
+        peer_linger(shard, peer);
+}
+
+void entry_expired(struct shard *shard, struct timer *timer) {
+    struct identity *identity = list_entry(timer, struct identity, timer);
+    struct peer *peer = identity->peer;
+    assert(peer->state != PEER_CLOSING && identity_of(peer) == identity);
+    if (identity->guess) {
+        tell_guess(shard, identity);
+    } else if (peer->state == PEER_OPEN && peer->exchanges > 0) { // it is being answered
+        wheel_arm(&shard->wheel, &identity->timer, shard_now_ms(shard) + CREDENTIAL_MS);
+    } else if (peer->state == PEER_OPEN) {
+        stats_count(&shard->stats, COUNT_CLOSED_UNKNOWN);
+        if (peer->transport->deny)
+            peer->transport->deny(shard, peer, false);
+        else
+            peer_linger(shard, peer);
+    }
+}
+
+void entry_leave(struct shard *shard, struct peer *peer) {
+    struct identity *identity = identity_of(peer);
+    if (!identity)
+        return;
+    assert(peer->state == PEER_CLOSING);
+    wheel_disarm(&identity->timer);
+    list_remove(&identity->unknown);
+    entry_forget(identity);
+    if (identity->counted)
+        account_disconnect(identity->counted->account);
+    identity->counted = NULL;
+    if (identity->guess && identity->exchange)
+        exchange_miss(shard, identity->exchange);
+    identity->guess = GUESS_NONE;
+    identity->exchange = NULL;
+}
+
+// --- Its limits
+
+// A cancel of what one has pending is never refused.
+static bool is_own_cancel(struct shard *shard, const struct message *message) {
+    bool is_lsp = message_method_is(message, "$/cancelRequest");
+    enum lookup_key key = is_lsp ? KEY_PARAMS_ID : KEY_REQUEST_ID;
+    if (!is_lsp && !message_method_is(message, "notifications/cancelled"))
+        return false;
+    return lookup_has(&message->lookup, key) &&
+           (message->lookup.type[key] == JSON_STRING || message->lookup.type[key] == JSON_NUMBER) &&
+           asked_find(&message->peer->asked, message->body, message->lookup.value[key],
+                      &shard->hub->settings.secrets.tables, &shard->kept);
+}
+
+static bool refuse_rate(struct shard *shard, const struct message *message) {
+    const struct user *user = identity_user(message->peer);
+    if (!user || !(user->limits.rate || user->limits.bytes))
+        return false;
+    uint64_t now_ns = io_now(shard->io), bytes = message->frame->body.bytes;
+    uint64_t wait_ms = account_message(user->account, &user->limits, now_ns, bytes);
+    if (!wait_ms)
+        return false;
+    if (is_own_cancel(shard, message)) {
+        account_charge(user->account, &user->limits, now_ns, bytes);
+        return false;
+    }
+    refuse_rate_of(shard, message, wait_ms);
+    return true;
+}
+
+// --- What a message bears
+
+static bool is_given(const struct message *message, enum lookup_key *key) {
+    const struct lookup *lookup = &message->lookup;
+    if (__builtin_expect(!lookup_has(lookup, KEY_TOKEN) && !lookup_has(lookup, KEY_AGENT_SECRET), true))
+        return false;
+    *key = message_method_is(message, "initialize")       ? KEY_TOKEN
+           : message_method_is(message, "agent/register") ? KEY_AGENT_SECRET
+                                                          : LOOKUP_KEYS_COUNT;
+    return *key < LOOKUP_KEYS_COUNT && lookup_has(&message->lookup, *key) &&
+           message->lookup.type[*key] != JSON_NULL;
+}
+
+// Another user's credential counts for whom the connection speaks, as all that it sends.
+static void refuse_other(struct shard *shard, const struct message *message) {
+    assert(identity_user(message->peer));
+    if (!refuse_rate(shard, message))
+        refuse_right(shard, message, RULE_CREDENTIAL);
+}
+
+// What came is overwritten where it lies, between its quotes: the buffer may be at rest for long. (An MCP server of the
+// client's own gets an initialize so.)
+static void blot_out(const struct message *message, struct span value) {
+    uint8_t *bytes = message->frame->buffer->bytes + message->frame->body.at + value.at;
+    assert(bytes == message->body + value.at && value.bytes >= 2);
+    memset(bytes + 1, '*', value.bytes - 2);
+}
+
+// True: the message goes on.
+static bool take_given(struct shard *shard, const struct message *message, enum lookup_key key) {
+    struct identity *identity = identity_of(message->peer);
+    char token[TOKEN_BYTES_MAX];
+    size_t bytes = SIZE_MAX;
+    assert(lookup_has(&message->lookup, key));
+    if (message->lookup.type[key] == JSON_STRING) {
+        bytes = json_string_decode(message->body, message->lookup.value[key], token, sizeof token);
+        blot_out(message, message->lookup.value[key]);
+    }
+    const struct user *user = bytes == SIZE_MAX ? NULL : entry_token(shard, token, bytes);
+    bool good = false, own = user && identity_same(user, identity->user);
+    if (!user)
+        take_guess(shard, message);
+    else if (identity->user && !own)
+        refuse_other(shard, message);
+    else
+        good = own || settle_or_refuse(shard, message, user, CREDENTIAL_TOKEN);
+    if (good && !own)
+        good = digest_make(token, bytes, &identity->digest);
+    digest_wipe(token, bytes == SIZE_MAX ? sizeof token : bytes);
+    return good;
+}
+
+// What the connection itself bears.
+static bool take_borne(struct shard *shard, const struct message *message) {
+    enum credential kind;
+    const struct user *user = borne_user(shard, message->peer, &kind);
+    if (user)
+        return settle_or_refuse(shard, message, user, kind);
+    refuse(shard, message, ERROR_NOT_INITIALIZED, NULL);
+    return false;
+}
+
+static bool is_child(const struct identity *identity) {
+    return identity->kind == CREDENTIAL_CHILD;
+}
+
+static bool is_known(struct shard *shard, const struct message *message) {
+    const struct identity *identity = identity_of(message->peer);
+    enum lookup_key key;
+    assert(identity && !identity->guess);
+    if (is_child(identity))
+        return true;
+    if (is_given(message, &key))
+        return take_given(shard, message, key);
+    return identity->user || take_borne(shard, message);
+}
+
+// --- What comes of that
+
+// Whoever sends in an agent's name must be the connection that registered it (HugAI v2 messages 3.3).
+static bool refuse_source(struct shard *shard, const struct message *message) {
+    struct identity *identity = identity_of(message->peer);
+    struct span value = message->lookup.value[KEY_SOURCE_AGENT];
+    char source[AGENT_ID_BYTES_MAX];
+    if (!lookup_has(&message->lookup, KEY_SOURCE_AGENT) ||
+        recall_source(identity, &shard->agents, message->body + value.at, value.bytes))
+        return false;
+    size_t bytes = SIZE_MAX;
+    if (message->lookup.type[KEY_SOURCE_AGENT] == JSON_STRING)
+        bytes = json_string_decode(message->body, value, source, sizeof source);
+    const struct agent *agent = bytes == SIZE_MAX ? NULL : agents_find(&shard->agents, source, bytes);
+    if (agent && agent->home->connection == message->peer->name) {
+        recall_keep_source(identity, &shard->agents, message->body + value.at, value.bytes);
+        return false;
+    }
+    refuse_right(shard, message, RULE_SOURCE_AGENT);
+    return true;
+}
+
+bool entry_refuse(struct shard *shard, const struct message *message) {
+    assert(shard->settings->users && message->peer->state == PEER_OPEN);
+    return !is_known(shard, message) || refuse_rate(shard, message) || refuse_source(shard, message);
+}
+
+void entry_charge(struct shard *shard, const struct peer *peer, size_t bytes) {
+    const struct identity *identity = identity_of(peer);
+    const struct user *user = identity_user(peer);
+    enum credential kind;
+    if (!user && identity && !is_child(identity)) // which may be known by what it has not been asked for yet
+        user = borne_user(shard, peer, &kind);
+    if (user && (user->limits.rate || user->limits.bytes))
+        account_charge(user->account, &user->limits, io_now(shard->io), bytes);
+}
+
+const char *entry_fault(struct shard *shard, struct peer *peer, size_t bytes) {
+    struct identity *identity = identity_of(peer);
+    const struct user *user = identity->user;
+    assert(!identity->guess);
+    if (!user && !is_child(identity)) {
+        enum credential kind;
+        user = borne_user(shard, peer, &kind);
+        if (!user)
+            return "not initialized: there is no credential";
+        if (!settle(identity, user, kind))
+            return "overloaded: this user has too many connections";
+    }
+    if (user && account_message(user->account, &user->limits, io_now(shard->io), bytes)) {
+        stats_count(&shard->stats, COUNT_OVER_LIMIT);
+        return "overloaded: this user sends too much";
+    }
+    return NULL;
+}

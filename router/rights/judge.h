@@ -1,0 +1,56 @@
+// What a message's user may do: a function a verb, each called before anything that the message names is looked up.
+// Where users aren't on, everybody may all.
+#pragma once
+
+#include "core/agents/rules.h"
+#include "core/rights/rights.h"
+#include "router/request/message.h"
+#include "router/shard/identity.h"
+
+// Whose rights count for what a peer sends: a child's that acts for nobody are none. NULL: users aren't on.
+const struct user *judge_user(const struct shard *shard, const struct peer *peer);
+
+// --- Each refuses the message itself when its user may not; then false.
+
+// To send this where it says. Fills in what rules need to know: who of a group may be reached.
+bool judge_call(struct shard *shard, const struct message *message, struct rules_message *asked);
+// To say anything but an answer to whoever asked.
+bool judge_speaks(struct shard *shard, const struct message *message);
+// To have the hub's journal keep it, if that is what it is for.
+bool judge_log(struct shard *shard, const struct message *message);
+// To attach to an agent, which is to call it.
+bool judge_attachment(struct shard *shard, const struct message *message, const char *agent, size_t bytes);
+// To publish an event of this name.
+bool judge_publish(struct shard *shard, const struct message *message, const char *name, size_t bytes);
+// To get what this pattern matches.
+bool judge_subscribe(struct shard *shard, const struct message *message, const char *pattern, size_t bytes);
+// To register an agent with these capabilities, a span of `text`; bytes 0: none.
+bool judge_register(struct shard *shard, const struct message *message, const char *agent, size_t bytes,
+                    struct span capabilities, enum governance level);
+bool judge_level(struct shard *shard, const struct message *message, enum governance level);
+bool judge_admin(struct shard *shard, const struct message *message);
+
+// --- The gate's
+
+// Whether its user's `hold` names anything that the message does.
+bool judge_holds(const struct shard *shard, const struct message *message, const struct rules_message *asked);
+// Whether it names an agent that the message would reach.
+bool judge_holds_at(const struct shard *shard, const struct message *message, const struct agent *agent);
+
+// --- Without a message
+
+// Whether a user may get what this pattern matches: who may approve, also the event that says what is held.
+bool judge_hears(const struct user *user, const char *pattern, size_t bytes);
+// Whether a user may have an agent registered like this; if not, by which rule.
+bool judge_registration(const struct user *user, const char *agent, size_t bytes, const uint8_t *text,
+                        struct span capabilities, enum governance level, enum rule *rule);
+// Whether a user may call an agent by any of its names, and so sees it.
+bool judge_sees(const struct user *user, const struct agent *agent);
+// Whether one of a group that is called by another name may be reached. NULL may reach all.
+bool judge_reaches(const struct user *user, const struct agent *agent);
+// Whether a user may have an agent at `target` (as a targetAgent; bytes 0: at @hcs) stream to it.
+bool judge_stream(const struct user *user, const char *target, size_t bytes);
+// Whether a user may be given what the agent of this name streams already, as its own, or as one of those at `target` (as
+// above).
+bool judge_joins(const struct user *user, const char *agent, size_t bytes, const char *target,
+                 size_t target_bytes);

@@ -1,0 +1,237 @@
+#include "router/route/elsewhere.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/text.h"
+#include "core/cluster/mark.h"
+#include "router/request/refuse.h"
+#include "router/shard/cluster.h"
+#include "router/shard/drop.h"
+
+enum { FIRST_LINE_BYTES_MAX = 5 + SUBJECT_BYTES_MAX + 1 + SUBJECT_BYTES_MAX + 1 + 20 + 1 + 20 + 2 };
+
+// --- Who is meant
+
+// By target, by tool, by method: as the rules look for one (core/agents/rules.h). Where those who are here support less than the
+// message requires, others of their group may support it: of one agent there is no other.
+static struct rules_field name_of(const struct rules_message *asked, enum error error,
+                                  enum subject_kind *kind) {
+    static const struct rules_field nobody = {.given = false};
+    bool by_group = error == ERROR_GOVERNANCE_VIOLATION;
+    struct rules_field name = asked->target;
+    *kind = SUBJECT_AGENT;
+    if (name.given && name.text && name.bytes && name.text[0] == '@') {
+        *kind = SUBJECT_CAPABILITY;
+        name.text++;
+        name.bytes--;
+        return name;
+    }
+    if (name.given)
+        return by_group ? nobody : name;
+    if (rules_read_tool(asked)) {
+        *kind = SUBJECT_TOOL;
+        return asked->tool;
+    }
+    if (rules_read_approver(asked) && asked->approver.text)
+        return by_group ? nobody : asked->approver;
+    *kind = rules_read_command(asked) && asked->command.text ? SUBJECT_COMMAND : SUBJECT_METHOD;
+    if (*kind == SUBJECT_COMMAND)
+        return by_group ? nobody : asked->command;
+    return (struct rules_field){.text = asked->method, .bytes = asked->method_bytes};
+}
+
+bool elsewhere_find(const struct shard *shard, const struct message *message,
+                    const struct rules_message *asked, enum error none, struct elsewhere *out) {
+    bool is_known = none == ERROR_AGENT_NOT_FOUND || none == ERROR_TOOL || none == ERROR_METHOD_NOT_FOUND ||
+                    none == ERROR_GOVERNANCE_VIOLATION;
+    if (!shard->hub->settings.cluster || message->peer->transport->is_link || !is_known)
+        return false;
+    struct rules_field name = name_of(asked, none, &out->kind);
+    assert(out->kind < SUBJECT_EVENT);
+    if (name.bytes > METHOD_BYTES_MAX) // no hub has one of that name, and going.c's answer has no room for it
+        return false;
+    out->bytes = name.text ? subject_escape(out->token, name.text, name.bytes) : 0;
+    return out->bytes > 0;
+}
+
+const struct agent *elsewhere_find_event(const struct shard *shard, const struct message *message,
+                                         const char *name, size_t name_bytes, struct elsewhere *out) {
+    assert(shard->hub->settings.cluster && name_bytes > 0);
+    if (message->peer->transport->is_link)
+        return NULL;
+    out->kind = SUBJECT_EVENT;
+    out->bytes = subject_escape(out->token, name, name_bytes);
+    return out->bytes ? elsewhere_link(shard) : NULL;
+}
+
+struct agent *elsewhere_link(const struct shard *shard) {
+    return agents_find(&shard->agents, HUB_LINK_ID, sizeof HUB_LINK_ID - 1);
+}
+
+void elsewhere_refuse_down(struct shard *shard, const struct message *message) {
+    struct text data;
+    assert(shard->hub->settings.cluster);
+    text_init(&data);
+    reply_data_text(&data, "link", "down");
+    refuse(shard, message, ERROR_TARGET_DISCONNECTED, &data);
+}
+
+void elsewhere_refuse(struct shard *shard, const struct message *message, enum error error) {
+    struct text data;
+    assert(error != ERROR_NONE);
+    if (error == ERROR_TARGET_DISCONNECTED) {
+        elsewhere_refuse_down(shard, message);
+        return;
+    }
+    text_init(&data);
+    reply_data_text(&data, "link", "overloaded");
+    refuse(shard, message, error, &data);
+}
+
+// --- How it leaves
+
+// Where bytes are written, one behind the other.
+static char *put(char *to, const void *bytes, size_t count) {
+    if (count)
+        memcpy(to, bytes, count);
+    return to + count;
+}
+
+// "HPUB SUBJECT REPLY HEADERS ALL", or "PUB SUBJECT REPLY ALL".
+static size_t first_line(char out[FIRST_LINE_BYTES_MAX], const struct letter *letter, size_t headers,
+                         size_t all) {
+    char *to = put(out, letter->bare ? "PUB " : "HPUB ", letter->bare ? 4 : 5);
+    assert(letter->subject_bytes > 0 && letter->subject_bytes <= SUBJECT_BYTES_MAX);
+    to = put(to, letter->subject, letter->subject_bytes);
+    *to++ = ' ';
+    to = put(to, letter->reply, letter->reply_bytes);
+    if (letter->reply_bytes)
+        *to++ = ' ';
+    if (!letter->bare) {
+        to += text_digits(to, headers);
+        *to++ = ' ';
+    }
+    to += text_digits(to, all);
+    to = put(to, "\r\n", 2);
+    return (size_t)(to - out);
+}
+
+// What stands behind "NATS/1.0": the hubs' own line, and the frame's header block as it would go to a peer.
+struct block {
+    char mark[MARK_BYTES_MAX], length[WIRE_HEAD_BYTES_MAX];
+    size_t mark_bytes, length_bytes;
+    struct piece before, after;
+};
+
+static size_t block_of(const struct shard *shard, uint64_t link, const struct parcel *parcel,
+                       const struct letter *letter, struct block *block) {
+    char hub[HUB_SESSION_BYTES];
+    static_assert((int)HUB_SESSION_BYTES == (int)HUB_NAME_BYTES, "a hub is known by the name of its link");
+    hub_session(shard->hub, link, hub);
+    block->mark_bytes = mark_write(block->mark, hub, letter->time_ms, letter->level);
+    block->length_bytes = wire_framed.head(block->length, parcel->bytes);
+    block->before = (struct piece){NULL, 0};
+    block->after = (struct piece){"\r\n", 2};
+    if (parcel->block) {
+        uint32_t behind = parcel->line_at + parcel->line_bytes;
+        block->before = (struct piece){parcel->block, parcel->line_at};
+        block->after = (struct piece){parcel->block + behind, parcel->block_bytes - behind};
+    }
+    return block->mark_bytes + block->length_bytes + block->before.count + block->after.count;
+}
+
+// A body with as many holes as there can be leaves no room for a piece before and one behind it.
+static bool make_pieces_fit(struct parcel *parcel) {
+    if (parcel->piece_count + 2 <= PARCEL_PIECES_MAX)
+        return true;
+    size_t count = parcel->bytes;
+    char *text = parcel_text_take(parcel, count);
+    if (!text)
+        return false;
+    parcel_copy(parcel, (uint8_t *)text);
+    parcel_retext(parcel, text, count);
+    return true;
+}
+
+enum error elsewhere_put_head(struct shard *shard, uint64_t link, struct parcel *parcel,
+                              const struct letter *letter, uint64_t *bytes) {
+    struct block block;
+    char line[FIRST_LINE_BYTES_MAX];
+    assert(!parcel->dressed && parcel->hole_count == 0);
+    size_t headers = letter->bare ? 0 : block_of(shard, link, parcel, letter, &block);
+    *bytes = headers + parcel->bytes;
+    if (*bytes > atomic_load_explicit(&shard->hub->link_payload_bytes_max, memory_order_relaxed))
+        return ERROR_FRAME_TOO_LARGE;
+    size_t line_bytes = first_line(line, letter, headers, *bytes);
+    char *to = make_pieces_fit(parcel) ? parcel_head_take(parcel, line_bytes + headers) : NULL;
+    if (!to)
+        return ERROR_OVERLOADED;
+    to = put(to, line, line_bytes);
+    if (letter->bare)
+        return ERROR_NONE;
+    to = put(to, block.mark, block.mark_bytes);
+    to = put(to, block.length, block.length_bytes);
+    to = put(to, block.before.bytes, block.before.count);
+    put(to, block.after.bytes, block.after.count);
+    return ERROR_NONE;
+}
+
+size_t elsewhere_inbox(const struct shard *shard, uint64_t link, uint64_t hub_id,
+                       char out[SUBJECT_BYTES_MAX]) {
+    char rest[HUB_NAME_BYTES + 1 + 16];
+    hub_session(shard->hub, link, rest);
+    rest[HUB_NAME_BYTES] = '.';
+    size_t bytes = HUB_NAME_BYTES + 2;
+    rest[HUB_NAME_BYTES + 1] = ELSEWHERE_UNANSWERED;
+    if (hub_id)
+        bytes = HUB_NAME_BYTES + 1 + mark_digits(rest + HUB_NAME_BYTES + 1, hub_id);
+    assert(bytes <= sizeof rest);
+    return subject_write(out, shard->hub->settings.cluster->name, SUBJECT_HUB, rest, bytes);
+}
+
+void elsewhere_put_sizes(const struct shard *shard, struct text *data, uint64_t bytes) {
+    uint64_t max = atomic_load_explicit(&shard->hub->link_payload_bytes_max, memory_order_relaxed);
+    assert(bytes > 0);
+    reply_data_number(data, "limit", (int64_t)max);
+    reply_data_number(data, "bytes", (int64_t)bytes);
+}
+
+static enum error address_to(struct shard *shard, const struct message *message, struct parcel *parcel,
+                             const struct elsewhere *to, struct letter *letter, uint64_t hub_id,
+                             uint64_t *bytes) {
+    char subject[SUBJECT_BYTES_MAX], reply[SUBJECT_BYTES_MAX];
+    const struct agent *agent = elsewhere_link(shard);
+    assert(agent);
+    uint64_t link = agent->home->connection;
+    letter->level = message->frame->unit->directives.governance;
+    letter->subject = subject;
+    letter->subject_bytes =
+        subject_write(subject, shard->hub->settings.cluster->name, to->kind, to->token, to->bytes);
+    letter->reply = reply;
+    letter->reply_bytes = to->kind == SUBJECT_EVENT ? 0 : elsewhere_inbox(shard, link, hub_id, reply);
+    return elsewhere_put_head(shard, link, parcel, letter, bytes);
+}
+
+bool elsewhere_address(struct shard *shard, const struct message *message, struct parcel *parcel,
+                       const struct elsewhere *to, uint64_t hub_id, uint32_t time_ms) {
+    struct letter letter = {.time_ms = time_ms};
+    uint64_t bytes = 0;
+    enum error error = address_to(shard, message, parcel, to, &letter, hub_id, &bytes);
+    if (!error)
+        return true;
+    struct text data;
+    text_init(&data);
+    if (error == ERROR_FRAME_TOO_LARGE)
+        elsewhere_put_sizes(shard, &data, bytes);
+    refuse(shard, message, error, &data);
+    return false;
+}
+
+enum error elsewhere_address_event(struct shard *shard, const struct message *message, struct parcel *parcel,
+                                   const struct elsewhere *to) {
+    struct letter letter = {.time_ms = 0};
+    uint64_t bytes = 0;
+    assert(to->kind == SUBJECT_EVENT);
+    return address_to(shard, message, parcel, to, &letter, 0, &bytes);
+}

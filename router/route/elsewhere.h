@@ -1,0 +1,57 @@
+// Where a message goes for which nobody is here: to another hub, by a subject that says who is meant (core/cluster/subject.h). The
+// link queues it as a peer would; its head is written here, on the source's shard.
+#pragma once
+
+#include "core/agents/rules.h"
+#include "core/base/errors.h"
+#include "core/cluster/subject.h"
+#include "router/request/message.h"
+
+struct elsewhere {
+    enum subject_kind kind;
+    size_t bytes; // of the token
+    char token[SUBJECT_NAME_BYTES_MAX];
+};
+
+// Whom another hub may know for whom the rules found nobody here. False: there are no other hubs, the message came from one, or
+// nobody there could be known by that name.
+bool elsewhere_find(const struct shard *shard, const struct message *message,
+                    const struct rules_message *asked, enum error none, struct elsewhere *out);
+// The same for an event: the link, or NULL.
+const struct agent *elsewhere_find_event(const struct shard *shard, const struct message *message,
+                                         const char *name, size_t name_bytes, struct elsewhere *out);
+// The link's entry in the registry; NULL: it is down.
+struct agent *elsewhere_link(const struct shard *shard);
+// There is no link: a request is told so, a notification counted.
+void elsewhere_refuse_down(struct shard *shard, const struct message *message);
+// The link takes no more.
+void elsewhere_refuse(struct shard *shard, const struct message *message, enum error error);
+
+// How a body leaves by the link.
+struct letter {
+    const char *subject;
+    size_t subject_bytes;
+    const char *reply; // where the answer goes; bytes 0: there is none
+    size_t reply_bytes;
+    uint32_t time_ms; // that a request may take; 0: it is none
+    enum governance level;
+    bool bare; // without headers, for who isn't a hub
+};
+
+// Gives an undressed parcel the head with which it leaves by the link. Not ERROR_NONE: it is larger than the server lets pass
+// (*bytes says how large), or there is no memory; then nothing has changed.
+enum error elsewhere_put_head(struct shard *shard, uint64_t link, struct parcel *parcel,
+                              const struct letter *letter, uint64_t *bytes);
+// The same for a message that is forwarded, a request under this hub id (0: it is none). Else it has been refused.
+bool elsewhere_address(struct shard *shard, const struct message *message, struct parcel *parcel,
+                       const struct elsewhere *to, uint64_t hub_id, uint32_t time_ms);
+// The same for an event's copy, which nobody waits for: ERROR_NONE, or why it can't go.
+enum error elsewhere_address_event(struct shard *shard, const struct message *message, struct parcel *parcel,
+                                   const struct elsewhere *to);
+// What is too large for the server: said with both sizes.
+void elsewhere_put_sizes(const struct shard *shard, struct text *data, uint64_t bytes);
+// Writes the subject on which answers to a request come: of the link's hub. Of a notification, whose hub id is 0, the
+// server alone says there that nobody is there for it.
+enum { ELSEWHERE_UNANSWERED = 'n' };
+size_t elsewhere_inbox(const struct shard *shard, uint64_t link, uint64_t hub_id,
+                       char out[SUBJECT_BYTES_MAX]);

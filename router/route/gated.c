@@ -1,0 +1,112 @@
+#include "router/route/gated.h"
+
+#include <assert.h>
+
+#include "router/gate/holding.h"
+#include "router/gate/showing.h"
+#include "router/request/refuse.h"
+#include "router/rights/judge.h"
+#include "router/route/elsewhere.h"
+#include "router/route/events.h"
+#include "router/route/notices.h"
+
+// --- Telling
+
+static void announce(struct shard *shard, const struct held *held) {
+    struct text body;
+    assert(!held->is_released);
+    text_init(&body);
+    text_put(&body, "{\"jsonrpc\":\"2.0\",\"method\":\"event\",\"params\":{\"event\":\"" CHECKPOINT_EVENT
+                    "\",\"data\":");
+    showing_put(&body, shard, held, false);
+    text_put(&body, "}}");
+    if (!body.failed)
+        events_announce(shard, held, CHECKPOINT_EVENT, &body);
+    text_deinit(&body);
+}
+
+static bool names_our_event(const struct message *message) {
+    return message_method_is(message, "event") && lookup_has(&message->lookup, KEY_EVENT) &&
+           message->lookup.type[KEY_EVENT] == JSON_STRING &&
+           json_string_is(message->body, message->lookup.value[KEY_EVENT], CHECKPOINT_EVENT);
+}
+
+static void refuse_pretence(struct shard *shard, const struct message *message) {
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "rule", "publish");
+    audit_refusal(shard, message, ERROR_NOT_ALLOWED, NULL, &data);
+    refuse(shard, message, ERROR_NOT_ALLOWED, &data);
+}
+
+// --- Judging
+
+// What is never held: the hub writes it, or it belongs to what went before.
+static bool is_exempt(const struct message *message) {
+    return message->audit == MESSAGE_AUDIT_LOG || message_method_is(message, "$/progress") ||
+           message_method_is(message, "notifications/progress");
+}
+
+static bool requires_approval(const struct shard *shard, const struct message *message) {
+    return message->frame->unit->directives.governance >= shard->hub->settings.gate;
+}
+
+static bool is_good_event(const struct message *message) {
+    assert(message_method_is(message, "event"));
+    char name[EVENT_BYTES_MAX];
+    if (!lookup_has(&message->lookup, KEY_EVENT) || message->lookup.type[KEY_EVENT] != JSON_STRING)
+        return false;
+    size_t bytes = json_string_decode(message->body, message->lookup.value[KEY_EVENT], name, sizeof name);
+    return bytes != SIZE_MAX && bytes != 0;
+}
+
+// Whether it would go anywhere, whatever levels are supported there; to which agent, if to one.
+static bool has_target(struct shard *shard, const struct message *message, const struct rules_message *asked,
+                       const struct agent **agent) {
+    struct rules_message loosely = *asked;
+    *agent = NULL;
+    if (rules_is_event(asked))
+        return is_good_event(message);
+    if (!lookup_has(&message->lookup, KEY_TARGET_AGENT) && notices_some(shard, message, NULL))
+        return true;
+    loosely.required = GOVERNANCE_AUTONOMOUS;
+    struct rules_verdict verdict = rules_route(&shard->agents, &loosely, hub_owed, shard->hub);
+    struct elsewhere elsewhere; // the gate holds at the source's hub
+    assert(verdict.error || verdict.agent);
+    *agent = verdict.agent;
+    return verdict.error == ERROR_NONE || elsewhere_find(shard, message, asked, verdict.error, &elsewhere);
+}
+
+static void hold(struct shard *shard, const struct message *message, const struct agent *agent) {
+    events_flush(shard); // what came before goes before
+    const struct held *held = holding_begin(shard, message, agent);
+    if (held)
+        announce(shard, held);
+}
+
+bool gated_takes(struct shard *shard, const struct message *message, const struct rules_message *asked) {
+    const struct agent *agent;
+    assert(shard->gate && shard->hub->settings.gate);
+    if (message->approved || message->peer->transport->is_link)
+        return false;
+    if (names_our_event(message)) {
+        refuse_pretence(shard, message);
+        return true;
+    }
+    bool is_wanted =
+        requires_approval(shard, message) || judge_holds(shard, message, asked) ||
+        (!lookup_has(&message->lookup, KEY_TARGET_AGENT) && notices_some(shard, message, judge_holds_at));
+    if (!is_wanted || is_exempt(message) || !has_target(shard, message, asked, &agent))
+        return false;
+    hold(shard, message, agent);
+    return true;
+}
+
+bool gated_takes_at(struct shard *shard, const struct message *message, const struct agent *agent) {
+    assert(shard->gate && agent);
+    if (message->approved || message->peer->transport->is_link || is_exempt(message) ||
+        !judge_holds_at(shard, message, agent))
+        return false;
+    hold(shard, message, agent);
+    return true;
+}

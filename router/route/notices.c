@@ -1,0 +1,104 @@
+#include "router/route/notices.h"
+
+#include <assert.h>
+
+#include "router/request/refuse.h"
+#include "router/rights/judge.h"
+#include "router/route/forward.h"
+#include "router/shard/child_record.h"
+#include "router/shard/drop.h"
+
+// Of a child of which each user has an instance of its own, all that run are told: without a note it is for all.
+static void tell_instances(struct shard *shard, const struct message *message, const struct agent *agent) {
+    struct parcel *parcel = parcel_forward(&shard->parcels, message->frame);
+    assert(agent->child && !message_is_request(message));
+    if (!parcel) {
+        drop_one(shard, COUNT_DROP_NO_MEMORY, agent->home->connection, message->frame->body.bytes);
+        return;
+    }
+    parcel->lane = (uint8_t)message_lane(message);
+    stats_count(&shard->stats, COUNT_NOTIFICATIONS_FORWARDED);
+    forward_to(shard, agent->home->connection, parcel);
+}
+
+static void tell(struct shard *shard, const struct message *message, struct agent *agent) {
+    uint64_t target = agent->home->connection;
+    enum error fault = forward_fault(shard, message, target);
+    assert(target != message->peer->name && !message_is_request(message));
+    if (message->frame->unit->directives.governance > agent->governance) {
+        drop_one(shard, COUNT_DROP_EVENT_GOVERNANCE, target, message->frame->body.bytes);
+        return;
+    }
+    agent->home->told = shard->agents.tellings;
+    if (fault)
+        refuse_untold(shard, message->peer->name, fault, message->frame->body.bytes);
+    else if (agent->child && child_record_is_each(agent->child))
+        tell_instances(shard, message, agent);
+    else
+        forward_notification(shard, message, agent, NULL);
+}
+
+static const struct group *group_of(const struct shard *shard, const struct message *message) {
+    if (message_is_request(message) || message->method_long)
+        return NULL;
+    return groups_find(&shard->agents.groups, GROUP_NOTICE, message->method, message->method_bytes);
+}
+
+static bool is_named(const struct message *message, const struct agent *agent) {
+    return agent->home->connection != message->peer->name && !agent->resting;
+}
+
+bool notices_some(const struct shard *shard, const struct message *message, notices_wanted *wanted) {
+    const struct group *group = group_of(shard, message);
+    size_t at = 0;
+    for (struct agent *agent; group && (agent = group_next(group, &at));)
+        if (is_named(message, agent) && (!wanted || wanted(shard, message, agent)))
+            return true;
+    return false;
+}
+
+// How many connections would be told.
+static uint32_t count_homes(struct shard *shard, const struct message *message, const struct group *group,
+                            const struct user *user) {
+    uint32_t count = 0;
+    size_t at = 0;
+    shard->agents.tellings++;
+    for (struct agent *agent; (agent = group_next(group, &at));) {
+        if (!is_named(message, agent) || !judge_reaches(user, agent) ||
+            agent->home->told == shard->agents.tellings)
+            continue;
+        agent->home->told = shard->agents.tellings;
+        count++;
+    }
+    return count;
+}
+
+// Takes them out of the user's fan-out, as an event's. False: that was refused.
+static bool may_fan_out(struct shard *shard, const struct message *message, const struct group *group,
+                        const struct user *user) {
+    if (!group || !user || !user->limits.fanout)
+        return true;
+    uint64_t wait_ms = account_fanout(user->account, &user->limits, io_now(shard->io),
+                                      count_homes(shard, message, group, user));
+    if (wait_ms)
+        refuse_rate_of(shard, message, wait_ms);
+    return wait_ms == 0;
+}
+
+bool notices_route(struct shard *shard, const struct message *message) {
+    const struct group *group = group_of(shard, message);
+    const struct user *user = judge_user(shard, message->peer);
+    bool named = false;
+    size_t at = 0;
+    if (!may_fan_out(shard, message, group, user))
+        return true;
+    shard->agents.tellings++;
+    for (struct agent *agent; group && (agent = group_next(group, &at));) {
+        if (!is_named(message, agent) || !judge_reaches(user, agent))
+            continue;
+        named = true;
+        if (agent->home->told != shard->agents.tellings)
+            tell(shard, message, agent);
+    }
+    return named;
+}

@@ -1,0 +1,17 @@
+// What a message asks the rules with (core/agents/rules.h): its fields, decoded.
+#pragma once
+
+#include "core/agents/rules.h"
+#include "router/request/message.h"
+
+// With room for the texts.
+struct routing {
+    struct rules_message asked;
+    bool named; // it names a target itself
+    char target[METHOD_BYTES_MAX + 1], other[METHOD_BYTES_MAX];
+};
+
+// Decodes a message's method.
+void routing_read_method(struct message *message);
+// Reads the fields of one whose method is known.
+void routing_read(const struct message *message, struct routing *routing);

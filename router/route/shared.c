@@ -1,0 +1,58 @@
+#include "router/route/shared.h"
+
+#include <assert.h>
+
+#include "router/shard/annex.h"
+#include "router/shard/child_record.h"
+
+// Of a note: beside 1 and the method.
+enum { NOTE_METHOD = 0x1f, NOTE_LOG = 0x20, NOTE_MODERN = 0x40, NOTE_ANSWERS_ONLY = 0x80 };
+
+static_assert(1 + MCP_OTHER <= NOTE_METHOD, "a method has its bits");
+
+bool shared_is_child(const struct agent *agent) {
+    assert(agent->child);
+    return child_record_is_mcp(agent->child) || child_record_is_each(agent->child);
+}
+
+// What will tell the server's shard that the peer has gone; without room for it the peer is none of its users.
+static bool prepare_departure(struct shard *shard, struct peer *peer) {
+    struct annex *annex = peer_annex(shard, peer);
+    if (annex && !annex->departure)
+        annex->departure = kept_take(&shard->kept, sizeof *annex->departure);
+    return annex && annex->departure;
+}
+
+void shared_note(struct shard *shard, const struct message *message, const struct agent *agent,
+                 struct parcel *parcel) {
+    assert(message->method_long || message->method_bytes <= sizeof message->method);
+    bool is_known = !message->method_long && child_record_is_mcp(agent->child);
+    enum mcp_method method = is_known ? mcp_method(message->method, message->method_bytes) : MCP_OTHER;
+    parcel->note = (uint8_t)(1 + method);
+    if (is_known && mcp_era(message->body, &message->lookup, method) == MCP_MODERN) {
+        bool logs = mcp_meta(message->body, &message->lookup, MCP_META_LOG_LEVEL).type != JSON_NONE;
+        parcel->note |= (uint8_t)(NOTE_MODERN | (logs ? NOTE_LOG : 0));
+    }
+    if (message->peer->transport->answers_only)
+        parcel->note |= NOTE_ANSWERS_ONLY;
+    parcel->source = prepare_departure(shard, message->peer) ? message->peer->name : 0;
+    parcel->body = message->frame->body;
+}
+
+bool shared_answers_only(const struct parcel *parcel) {
+    return parcel->note & NOTE_ANSWERS_ONLY;
+}
+
+bool shared_is_modern(const struct parcel *parcel) {
+    return parcel->note & NOTE_MODERN;
+}
+
+bool shared_wants_log(const struct parcel *parcel) {
+    return parcel->note & NOTE_LOG;
+}
+
+enum mcp_method shared_method(const struct parcel *parcel) {
+    unsigned note = parcel->note & (unsigned)NOTE_METHOD;
+    assert(note <= 1 + MCP_OTHER);
+    return note ? (enum mcp_method)(note - 1) : MCP_OTHER;
+}

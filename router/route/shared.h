@@ -1,0 +1,22 @@
+// On the way to a program that knows its users apart (router/transport/mcp.c, each.c): what its shard has to know of
+// a message without reading it.
+#pragma once
+
+#include "core/mcp/message.h"
+#include "router/request/message.h"
+
+// Whether this agent is one; the first, of one that has a child.
+bool shared_is_child(const struct agent *agent);
+static inline bool shared_is(const struct agent *agent) {
+    return agent->child && shared_is_child(agent);
+}
+// Writes on a parcel with this message, for such an agent, who sent it and what it is.
+void shared_note(struct shard *shard, const struct message *message, const struct agent *agent,
+                 struct parcel *parcel);
+// Whether who sent it gets nothing but answers, and so is told and asked nothing by the program.
+bool shared_answers_only(const struct parcel *parcel);
+// Whether it is of the modern era, and then whether its source asks for what is logged meanwhile.
+bool shared_is_modern(const struct parcel *parcel);
+bool shared_wants_log(const struct parcel *parcel);
+// The parcel's method there; MCP_OTHER for what isn't noted.
+enum mcp_method shared_method(const struct parcel *parcel);

@@ -1,0 +1,59 @@
+#include "router/route/sticky.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "router/shard/annex.h"
+#include "router/shard/child_record.h"
+
+static bool is_of_pool(const struct agent *agent, const struct agent *chosen) {
+    return agent->pool_bytes == chosen->pool_bytes && memcmp(agent->id, chosen->id, chosen->pool_bytes) == 0;
+}
+
+// The agent at a connection that is of the same pool; NULL: it has gone, or won't run again.
+static struct agent *agent_at(struct shard *shard, uint64_t connection, const struct agent *chosen) {
+    struct home *home = agents_home(&shard->agents, connection);
+    for (struct list *node = home ? home->agents.next : NULL; home && node != &home->agents;
+         node = node->next) {
+        struct agent *agent = list_entry(node, struct agent, by_home);
+        if (!agent->absent && is_of_pool(agent, chosen))
+            return agent;
+    }
+    return NULL;
+}
+
+// One that is no more may be used for this pool.
+static struct stick *find_stick(struct shard *shard, struct annex *annex, const struct agent *chosen,
+                                struct agent **agent) {
+    struct stick *stale = NULL;
+    *agent = NULL;
+    for (struct stick *stick = annex->sticks; stick; stick = stick->next) {
+        *agent = agent_at(shard, stick->connection, chosen);
+        if (*agent)
+            return stick;
+        if (!agents_home(&shard->agents, stick->connection))
+            stale = stick;
+    }
+    return stale;
+}
+
+struct agent *sticky_agent(struct shard *shard, struct peer *peer, struct agent *chosen) {
+    struct agent *agent;
+    assert(chosen->pool_bytes > 0 && connection_shard(peer->name) == shard->index);
+    struct annex *annex =
+        chosen->child && child_record_is_mcp(chosen->child) ? peer_annex(shard, peer) : NULL;
+    struct stick *stick = annex ? find_stick(shard, annex, chosen, &agent) : NULL;
+    if (!annex)
+        return chosen;
+    if (agent)
+        return agent;
+    if (!stick) {
+        stick = kept_take(&shard->kept, sizeof *stick);
+        if (!stick)
+            return chosen;
+        stick->next = annex->sticks;
+        annex->sticks = stick;
+    }
+    stick->connection = chosen->home->connection;
+    return chosen;
+}

@@ -1,0 +1,167 @@
+// What is asked for, what is there, and what is missing, in words.
+//
+// It goes well: in silence. It fails: what can't be is said, one line for each wall; with --sandbox required, and where the hub
+// could not become who it should be, it doesn't start.
+#include "router/sandbox.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static const char *const wall_names[] = {[WALL_PRIVILEGES] = "privileges",
+                                         [WALL_FILES] = "files",
+                                         [WALL_CALLS] = "system calls",
+                                         [WALL_RING] = "the ring's operations"};
+
+// --- The plan
+
+static bool add_folder(struct sandbox *sandbox, const char *file, unsigned use) {
+    assert(sandbox->folder_count <= SANDBOX_FOLDERS_MAX && use);
+    if (sandbox->folder_count == SANDBOX_FOLDERS_MAX || strlen(file) >= PATH_MAX)
+        return false;
+    char *path = sandbox->paths[sandbox->folder_count];
+    strcpy(path, file);
+    sandbox->folders[sandbox->folder_count++] = (struct folder){dirname(path), use};
+    return true;
+}
+
+// The folder of a file by its name, and of what the name leads to now.
+static bool add_file(struct sandbox *sandbox, const char *file, unsigned use) {
+    char real[PATH_MAX];
+    assert(file && *file);
+    return add_folder(sandbox, file, use) && (!realpath(file, real) || add_folder(sandbox, real, use));
+}
+
+static bool add_read(struct sandbox *sandbox, const char *file) {
+    assert(sandbox->read_count <= SANDBOX_READS_MAX);
+    if (sandbox->read_count == SANDBOX_READS_MAX)
+        return false;
+    sandbox->reads[sandbox->read_count++] = file;
+    return add_file(sandbox, file, FOLDER_READ);
+}
+
+static bool add_files(struct sandbox *sandbox, const struct config *config) {
+    bool fits = true;
+    assert(config->files <= CONFIG_FILES_MAX && config->listener_count <= LISTENERS_MAX);
+    for (uint32_t at = 0; at < config->files; at++)
+        fits = fits && add_read(sandbox, config->files_read[at]);
+    const char *const keys[] = {config->tls_certificate, config->tls_key, config->tls_clients};
+    for (size_t at = 0; at < sizeof keys / sizeof *keys; at++)
+        fits = fits && (!*keys[at] || add_read(sandbox, keys[at]));
+    if (config->users[0])
+        fits = fits && add_read(sandbox, config->users);
+    if (config->settings.journal)
+        fits = fits && add_file(sandbox, config->settings.journal, FOLDER_WRITE);
+    for (uint32_t at = 0; at < config->listener_count; at++) {
+        const struct sockaddr_un *name = (const struct sockaddr_un *)&config->listeners[at].storage;
+        if (name->sun_family == AF_UNIX)
+            fits = fits && add_folder(sandbox, name->sun_path, FOLDER_REMOVE);
+    }
+    return fits;
+}
+
+bool sandbox_plan(struct sandbox *sandbox, const struct config *config) {
+    assert(!sandbox->folder_count && !sandbox->read_count);
+    sandbox->mode = config->settings.sandbox.mode;
+    sandbox->secret = config->tls_certificate[0] || config->users[0];
+    if (!add_files(sandbox, config)) {
+        fputs("patchbayd: too many files, or too long a path, for --sandbox\n", stderr);
+        return false;
+    }
+    if (!config->user[0])
+        return true;
+    sandbox->user = config->user;
+    int failed = login_find(&sandbox->login, config->user);
+    if (!failed && geteuid() != 0 && geteuid() != sandbox->login.user)
+        failed = -EPERM;
+    if (!failed) {
+        login_tell(&sandbox->login, config->user);
+        return true;
+    }
+    fprintf(stderr, "patchbayd: --user %s: %s\n", config->user,
+            failed == -ENOENT  ? "there is no such user"
+            : failed == -EPERM ? "only root can become another user"
+                               : strerror(-failed));
+    return false;
+}
+
+const struct login *sandbox_login(const struct sandbox *sandbox) {
+    assert(!sandbox->user || *sandbox->user);
+    return sandbox->user ? &sandbox->login : NULL;
+}
+
+// --- The walls
+
+// Whether the hub may start without.
+static bool miss(enum sandbox_mode mode, enum wall_kind wall, const char *why) {
+    assert(wall < WALLS_COUNT && mode != SANDBOX_OFF);
+    fprintf(stderr, "patchbayd: --sandbox %s: no wall around %s: %s\n",
+            mode == SANDBOX_REQUIRED ? "required" : "on", wall_names[wall], why);
+    return mode != SANDBOX_REQUIRED;
+}
+
+// The hub would find out at SIGHUP otherwise.
+static bool check_reads(const struct sandbox *sandbox) {
+    bool all = true;
+    assert(sandbox->read_count <= SANDBOX_READS_MAX);
+    for (unsigned at = 0; at < sandbox->read_count; at++) {
+        int file = open(sandbox->reads[at], O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        if (file >= 0) {
+            close(file);
+            continue;
+        }
+        fprintf(stderr, "patchbayd: %s can't be read again at SIGHUP%s%s: %s\n", sandbox->reads[at],
+                sandbox->user ? " by " : "", sandbox->user ? sandbox->user : "", strerror(errno));
+        all = false;
+    }
+    return all || !sandbox->user;
+}
+
+static bool drop_privileges(const struct sandbox *sandbox, struct hub_sandbox *shown) {
+    const struct login *login = sandbox_login(sandbox);
+    bool off = sandbox->mode == SANDBOX_OFF;
+    assert(shown->mode == sandbox->mode);
+    int failed = !off ? walls_privileges(login) : login ? login_become(login) : 0;
+    shown->walls[WALL_PRIVILEGES] = off ? WALL_OFF : failed ? WALL_MISSING : WALL_UP;
+    if (!failed)
+        return true;
+    if (failed == -ENOSYS)
+        return miss(sandbox->mode, WALL_PRIVILEGES, "the kernel lacks no_new_privs");
+    if (login)
+        fprintf(stderr, "patchbayd: --user %s: %s\n", sandbox->user, strerror(-failed));
+    return !login && miss(sandbox->mode, WALL_PRIVILEGES, strerror(-failed));
+}
+
+bool sandbox_raise(const struct sandbox *sandbox, struct hub_sandbox *shown) {
+    const char *why = "";
+    if (!drop_privileges(sandbox, shown))
+        return false;
+    if (sandbox->secret)
+        walls_hide_memory();
+    if (sandbox->mode != SANDBOX_OFF) {
+        bool up = walls_files(sandbox->folders, sandbox->folder_count, shown->dials, &why) == 0;
+        shown->walls[WALL_FILES] = up ? WALL_UP : WALL_MISSING;
+        if (!up && !miss(sandbox->mode, WALL_FILES, why))
+            return false;
+    }
+    assert(shown->mode == sandbox->mode);
+    return check_reads(sandbox);
+}
+
+bool sandbox_seal(struct hub_sandbox *shown, enum wall_state ring) {
+    assert(ring != WALL_OFF && shown->walls[WALL_CALLS] == WALL_OFF);
+    if (shown->mode == SANDBOX_OFF)
+        return true;
+    shown->walls[WALL_RING] = ring;
+    if (ring == WALL_MISSING && !miss(shown->mode, WALL_RING, "the kernel's io_uring knows no restrictions"))
+        return false;
+    int failed = walls_calls(shown->dials);
+    shown->walls[WALL_CALLS] = failed ? WALL_MISSING : WALL_UP;
+    return !failed || miss(shown->mode, WALL_CALLS, strerror(-failed));
+}

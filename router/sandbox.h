@@ -1,0 +1,31 @@
+// The hub's walls (io/walls.h), put up as the configuration says.
+#pragma once
+
+#include "io/login.h"
+#include "io/walls.h"
+#include "router/config.h"
+
+enum { SANDBOX_FOLDERS_MAX = 64, SANDBOX_READS_MAX = 32 };
+
+struct sandbox {
+    enum sandbox_mode mode;
+    const char *user; // who the hub becomes, or NULL
+    struct login login;
+    bool secret; // it keeps what no core dump may show
+    // What SIGHUP reads again, by the names that the operator gave.
+    const char *reads[SANDBOX_READS_MAX];
+    unsigned read_count;
+    struct folder folders[SANDBOX_FOLDERS_MAX];
+    char paths[SANDBOX_FOLDERS_MAX][PATH_MAX];
+    unsigned folder_count;
+};
+
+// Finds out what is to be done, before anything of it is. `config` outlives it. False when that can't be; it has been said.
+bool sandbox_plan(struct sandbox *sandbox, const struct config *config);
+// Privileges and files: on the thread from which all others come, when listeners are bound. Sets their walls in `shown`. False when the
+// hub must not start; it has been said.
+bool sandbox_raise(const struct sandbox *sandbox, struct hub_sandbox *shown);
+// System calls, for all threads, when the rings are made; `ring` is how these are. Otherwise likewise.
+bool sandbox_seal(struct hub_sandbox *shown, enum wall_state ring);
+// The login of --user, or NULL.
+const struct login *sandbox_login(const struct sandbox *sandbox);

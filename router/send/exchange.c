@@ -1,0 +1,142 @@
+#include "router/send/exchange.h"
+
+#include <assert.h>
+
+#include "core/send/envelope.h"
+#include "router/send/send.h"
+#include "router/shard/drop.h"
+
+// It lasts no longer than what is due, which the bound may refuse.
+struct exchange *exchange_open(struct shard *shard, struct peer *peer) {
+    assert(peer->state == PEER_OPEN); // from others nothing is read
+    struct exchange *exchange = kept_take_anyway(&shard->kept, sizeof *exchange);
+    if (!exchange)
+        return NULL;
+    *exchange = (struct exchange){.connection = peer->name, .due = 1, .opened_ms = shard_now_ms(shard)};
+    list_append(&shard->exchanges, &exchange->link);
+    list_init(&exchange->by_peer);
+    parcel_list_init(&exchange->answers);
+    peer->exchanges++;
+    return exchange;
+}
+
+void exchange_free(struct shard *shard, struct exchange *exchange) {
+    struct peer *peer = peer_find(shard, exchange->connection);
+    assert(exchange->is_ended && !list_empty(&exchange->link));
+    for (struct parcel *parcel; (parcel = parcel_list_take(&exchange->answers));)
+        send_release(shard, parcel);
+    list_remove(&exchange->link);
+    list_remove(&exchange->by_peer);
+    if (peer) {
+        assert(peer->exchanges > 0 && peer->exchange_bytes >= exchange->bytes);
+        peer->exchanges--;
+        peer->exchange_bytes -= exchange->bytes;
+    }
+    kept_give(&shard->kept, exchange);
+    if (peer)
+        peer_settle(shard, peer);
+}
+
+// --- The answers as one frame
+
+size_t exchange_body_bytes(const struct exchange *exchange) {
+    assert(exchange->is_array || exchange->count <= 1);
+    bool has_brackets = exchange->is_array && exchange->count > 0;
+    return exchange->bytes + (has_brackets ? exchange->count + sizeof "]" - 1 : 0);
+}
+
+// In an array each answer has a bracket or a comma before it, and the last one a bracket behind it.
+void exchange_dress(struct exchange *exchange, const struct wire *wire) {
+    assert(exchange->count > 0 && exchange->bytes > 0 && exchange->answers.first);
+    const char *before = "[";
+    for (struct parcel *parcel = exchange->answers.first; parcel; parcel = parcel->next, before = ",") {
+        parcel->unfinished = parcel->next != NULL;
+        if (exchange->is_array)
+            parcel_enclose(parcel, before);
+    }
+    size_t bytes = exchange->bytes + (exchange->is_array ? exchange->count : 0);
+    parcel_dress_chain(exchange->answers.first, wire, bytes, exchange->is_array ? "]" : "");
+}
+
+static void send_dressed(struct shard *shard, struct peer *peer, struct exchange *exchange) {
+    if (!exchange->count)
+        return;
+    exchange_dress(exchange, peer->transport->wire);
+    send_queue_chain(shard, peer, &exchange->answers);
+    assert(!exchange->answers.first);
+}
+
+static void exchange_end(struct shard *shard, struct exchange *exchange) {
+    struct peer *peer = peer_find(shard, exchange->connection);
+    assert(exchange->due == 0 && !exchange->is_ended);
+    exchange->is_ended = true;
+    if (peer && peer->transport->respond) {
+        peer->transport->respond(shard, peer, exchange);
+        return;
+    }
+    if (peer)
+        send_dressed(shard, peer, exchange);
+    exchange_free(shard, exchange);
+}
+
+// --- What is due
+
+void exchange_expect(struct exchange *exchange) {
+    assert(exchange->due > 0); // it is still open
+    exchange->due++;
+}
+
+void exchange_miss(struct shard *shard, struct exchange *exchange) {
+    assert(exchange->due > 0);
+    if (--exchange->due == 0)
+        exchange_end(shard, exchange);
+}
+
+void exchange_close(struct shard *shard, struct exchange *exchange) {
+    exchange_miss(shard, exchange);
+}
+
+bool exchange_has_room(const struct shard *shard, const struct exchange *exchange, size_t bytes) {
+    return bytes <= exchange_room(shard, exchange);
+}
+
+// With one more answer there are two brackets, and a comma less than there are answers.
+size_t exchange_room(const struct shard *shard, const struct exchange *exchange) {
+    size_t bytes_max = shard_limits(shard)->frame_bytes_max;
+    size_t bytes = exchange->is_array ? exchange->bytes + exchange->count + 2 : exchange->bytes;
+    return bytes < bytes_max ? bytes_max - bytes : 0;
+}
+
+// Whether header fields came with it that the peer is told: an array has no place for them.
+static bool bears_fields(const struct exchange *exchange, const struct parcel *parcel) {
+    return !exchange->is_array && parcel->block &&
+           parcel->block_bytes > parcel->line_bytes + sizeof "\r\n" - 1;
+}
+
+void exchange_answer(struct shard *shard, struct exchange *exchange, struct parcel *parcel) {
+    assert(exchange->due > 0);
+    assert(!parcel->dressed && !parcel->unfinished && parcel->hole_count == 0 && !parcel->hub_id);
+    if (!bears_fields(exchange, parcel))
+        parcel = send_detach(shard, parcel);
+    struct peer *peer = peer_find(shard, exchange->connection);
+    if (peer)
+        peer->exchange_bytes += parcel->bytes;
+    exchange->bytes += parcel->bytes;
+    exchange->count++;
+    parcel_list_append(&exchange->answers, parcel);
+    exchange_miss(shard, exchange);
+}
+
+struct peer *exchange_holder(const struct shard *shard, uint64_t opened_ms, uint64_t bytes_min) {
+    struct peer *holder = NULL;
+    for (struct list *node = shard->exchanges.next; node != &shard->exchanges; node = node->next) {
+        const struct exchange *exchange = list_entry(node, struct exchange, link);
+        if (exchange->opened_ms > opened_ms)
+            break;
+        struct peer *peer = exchange->bytes ? peer_find(shard, exchange->connection) : NULL;
+        if (peer && peer->exchange_bytes >= bytes_min &&
+            (!holder || peer->exchange_bytes > holder->exchange_bytes))
+            holder = peer;
+    }
+    return holder;
+}

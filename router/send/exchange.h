@@ -1,0 +1,73 @@
+// The answers that are due to one thing that came: to a JSON-RPC batch (JSON-RPC 2.0 section 6), or to a
+// request of HTTP. They are held until all have come. Those to a batch are then one array, in the order in
+// which they came; how an exchange is sent is its peer's transport's affair (transport.h), and an array is
+// what most send.
+//
+// What is due: one answer for each JSON-RPC request, and one for each body, or member of an array, that can't
+// be read. Each of them ends in exchange_answer or in exchange_miss. Answers are a chain of parcels, so that
+// no body is copied but those so small that holding their buffer would cost more.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/list.h"
+#include "core/send/outbox.h"
+#include "router/shard/peer.h"
+
+// How a request of HTTP is answered (transport/http_respond.c). The texts are static, but for the origin, which
+// the settings have.
+struct http_note {
+    const char *type;   // of the content, where it isn't JSON-RPC; else NULL
+    const char *fields; // more of the head, whole lines; or NULL
+    const char *origin; // that is told that it may read this; or NULL
+    uint16_t status;    // 0: what the answers come to
+    bool head_only;     // the request was HEAD
+    bool closes;        // nothing is read behind it, and the connection is closed
+};
+
+struct exchange {
+    struct list link;    // in shard.exchanges, oldest first
+    struct list by_peer; // the transport's: in the order in which they came
+    uint64_t opened_ms;
+    uint64_t connection;        // whose it is
+    struct parcel_list answers; // undressed
+    size_t bytes;               // of them
+    uint32_t count;
+    uint32_t due;  // and one while what came is still being routed
+    bool is_array; // what came was a batch
+    bool is_bad;   // what came, as a whole, was no message
+    bool is_ended; // nothing is due any more
+    void *visitor; // of what came from another hub: who asked there (router/transport/crossings.h); or NULL
+    struct http_note http;
+};
+
+// Opens one for what a peer sent; NULL when memory is used up. The peer isn't closed in good order before it
+// has ended and was freed.
+struct exchange *exchange_open(struct shard *shard, struct peer *peer);
+// All of it has been routed.
+void exchange_close(struct shard *shard, struct exchange *exchange);
+
+// One more answer is due.
+void exchange_expect(struct exchange *exchange);
+// Whether an answer of so many bytes still fits: all together may be as large as a frame that comes in.
+// What is due can always be answered with an error.
+bool exchange_has_room(const struct shard *shard, const struct exchange *exchange, size_t bytes);
+// How many bytes that are.
+size_t exchange_room(const struct shard *shard, const struct exchange *exchange);
+// An answer that was due came: a parcel that is taken, undressed.
+void exchange_answer(struct shard *shard, struct exchange *exchange, struct parcel *parcel);
+// An answer that was due won't come.
+void exchange_miss(struct shard *shard, struct exchange *exchange);
+
+// Makes the answers of an ended exchange one frame for a receiver of this wire: a chain, with the brackets and
+// commas of an array where they are one. There is one answer at least.
+void exchange_dress(struct exchange *exchange, const struct wire *wire);
+// How many bytes that frame's body has.
+size_t exchange_body_bytes(const struct exchange *exchange);
+// Ends it for good, with the answers that were not sent.
+void exchange_free(struct shard *shard, struct exchange *exchange);
+
+// Of the peers that have an exchange since `opened_ms` or before, the one whose exchanges' answers hold most,
+// and `bytes_min` at least; NULL when there is none.
+struct peer *exchange_holder(const struct shard *shard, uint64_t opened_ms, uint64_t bytes_min);

@@ -1,0 +1,45 @@
+#include "router/shard/annex.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/limits.h"
+
+struct annex *annex_take(struct kept *kept, struct peer *peer, uint8_t timer_kind) {
+    struct annex *annex = kept_take_zeroed(kept, 1, sizeof *annex);
+    assert(peer);
+    if (!annex)
+        return NULL;
+    annex->peer = peer;
+    timer_init(&annex->timer, timer_kind);
+    list_init(&annex->exchanges);
+    list_init(&annex->held);
+    return annex;
+}
+
+void annex_give(struct kept *kept, struct annex *annex) {
+    if (!annex)
+        return;
+    assert(list_empty(&annex->held) && annex->held_count == 0);
+    assert(list_empty(&annex->exchanges) && !timer_armed(&annex->timer));
+    for (struct stick *stick; (stick = annex->sticks);) {
+        annex->sticks = stick->next;
+        kept_give(kept, stick);
+    }
+    kept_give(kept, annex->attachment);
+    kept_give(kept, annex->viewer);
+    kept_give(kept, annex->departure);
+    kept_give(kept, annex);
+}
+
+bool annex_attach(struct kept *kept, struct annex *annex, const char *agent, size_t bytes) {
+    assert(bytes > 0 && bytes <= AGENT_ID_BYTES_MAX);
+    struct attachment *attachment = kept_take(kept, sizeof *attachment + bytes);
+    if (!attachment)
+        return false;
+    attachment->bytes = (uint32_t)bytes;
+    memcpy(attachment->agent, agent, bytes);
+    kept_give(kept, annex->attachment);
+    annex->attachment = attachment;
+    return true;
+}

@@ -1,0 +1,70 @@
+// What few peers need, beyond what struct peer has for all of them: taken with the first of it, given back with
+// the peer. It knows no peer, so that what lies in it needn't, either.
+#pragma once
+
+#include <stdint.h>
+
+#include "core/base/kept.h"
+#include "core/base/list.h"
+#include "core/base/wheel.h"
+#include "core/wire/unit.h"
+
+struct peer;
+
+// The agent to which all goes that a peer says without a target (hub/attach).
+struct attachment {
+    uint32_t bytes;
+    char agent[];
+};
+
+// Of HTTP: a request that is whole, and holds its buffer.
+struct http_deferred {
+    struct buffer *buffer; // one reference
+    uint32_t at;
+    struct unit unit;
+};
+
+// Who of a pool has served it (router/route/sticky.h).
+struct stick {
+    struct stick *next;
+    uint64_t connection;
+};
+
+struct child;
+struct each;
+struct identity;
+struct mail;
+struct mcp;
+struct viewer;
+
+struct annex {
+    struct peer *peer;             // whose it is
+    struct attachment *attachment; // NULL: none
+    struct stick *sticks;          // one for each pool that it has used
+    struct child *child;           // whose seat it is (router/child); or NULL
+    struct mcp *mcp;               // of such a seat (router/transport/mcp.h); or NULL
+    struct each *each;             // likewise (router/transport/each.h)
+    bool gives_up;                 // what such a seat asks has ended when it is cancelled, as MCP has it
+    struct mail *departure;  // that tells shard 0 that it has gone, of a user of shared servers; or NULL
+    struct timer timer;      // of the transport's own (transport.h, expire)
+    struct list exchanges;   // struct exchange.by_peer: of a transport that answers in order
+    uint32_t exchange_count; // there
+    struct http_deferred *deferred; // a request that waits for the answers to all before it; or NULL
+    bool expects;                   // of HTTP: waits to be told that it may send a body
+    // Of WebSocket.
+    bool is_pinged;
+    bool is_closed;               // a close frame was queued
+    uint32_t pinged_ms;           // when; a tick
+    struct directives directives; // of the request for the upgrade: they hold for each message
+    struct viewer *viewer;        // of HCS sessions (streams.h); NULL: of none yet
+    struct list held;             // struct held.by_source: what it has sent that waits for approval
+    uint32_t held_count;
+    struct identity *identity; // where users are on (identity.h); else NULL
+};
+
+// Makes one for a peer; its timer is of this kind. NULL where the hub has no room to keep it.
+struct annex *annex_take(struct kept *kept, struct peer *peer, uint8_t timer_kind);
+// Gives back all that is in it; NULL is allowed. Nothing may be in its lists, and its timer not be armed.
+void annex_give(struct kept *kept, struct annex *annex);
+// Puts another attachment in the place of the one that there is. False where there is no room: then that stays.
+bool annex_attach(struct kept *kept, struct annex *annex, const char *agent, size_t bytes);

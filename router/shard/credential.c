@@ -1,0 +1,73 @@
+#include "router/shard/credential.h"
+
+#include <assert.h>
+#include <string.h>
+
+static uint64_t origin_of(const struct shard *shard, const struct io_origin *origin) {
+    uint8_t text[1 + sizeof origin->address] = {origin->is_user};
+    if (origin->is_user)
+        memcpy(text + 1, &origin->user, sizeof origin->user);
+    else
+        memcpy(text + 1, origin->address, sizeof origin->address);
+    return siphash_table(&shard->hub->settings.secrets.tables, text, sizeof text);
+}
+
+static void look_where_from(struct shard *shard, struct identity *identity, int socket) {
+    struct io_origin origin;
+    assert(socket >= 0);
+    io_peer_origin(shard->io, socket, &origin);
+    identity->origin = origin_of(shard, &origin);
+    identity->has_uid = origin.is_user;
+    identity->uid = origin.user;
+}
+
+// What bears no credential has time to show one.
+void identity_wait(struct shard *shard, struct identity *identity) {
+    assert(list_empty(&identity->unknown) && !timer_armed(&identity->timer));
+    list_append(&shard->unknown, &identity->unknown);
+    identity->since_ms = shard_now_ms(shard);
+    wheel_arm(&shard->wheel, &identity->timer, shard_now_ms(shard) + CREDENTIAL_MS);
+}
+
+bool identity_take(struct shard *shard, struct annex *annex, int socket) {
+    assert(shard->settings->users && annex->peer && !annex->identity);
+    struct identity *identity = kept_take_zeroed(&shard->kept, 1, sizeof *identity);
+    if (!identity)
+        return false;
+    identity->peer = annex->peer;
+    timer_init(&identity->timer, TIMER_IDENTITY);
+    list_init(&identity->unknown);
+    annex->identity = identity;
+    if (socket < 0)
+        return true;
+    look_where_from(shard, identity, socket);
+    if (identity->has_uid && users_by_uid(shard->settings->users, identity->uid)) {
+        identity->bears = true;
+        return true;
+    }
+    identity_wait(shard, identity);
+    return true;
+}
+
+void identity_publish(struct shard *shard) {
+    _Atomic uint64_t *told = &shard->hub->unknown_since[shard->index];
+    uint64_t since_ms = 0;
+    assert(shard->settings->users);
+    if (!list_empty(&shard->unknown))
+        since_ms = list_entry(shard->unknown.next, struct identity, unknown)->since_ms + 1;
+    if (atomic_load_explicit(told, memory_order_relaxed) != since_ms)
+        atomic_store_explicit(told, since_ms, memory_order_relaxed);
+}
+
+void identity_give(struct kept *kept, struct identity *identity) {
+    if (!identity)
+        return;
+    assert(!timer_armed(&identity->timer) && list_empty(&identity->unknown) && !identity->counted);
+    digest_wipe(&identity->digest, sizeof identity->digest);
+    kept_give(kept, identity->id);
+    kept_give(kept, identity);
+}
+
+bool identity_same(const struct user *one, const struct user *other) {
+    return one && other && (one == other || strcmp(one->name, other->name) == 0);
+}

@@ -1,0 +1,82 @@
+// Who a connection speaks for, where users are on (hub_settings.users): of each connection then, in its annex. Here
+// it is kept; how it comes about is router/rights' affair. It knows no peer (identity.h does).
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/kept.h"
+#include "core/base/list.h"
+#include "core/base/wheel.h"
+#include "core/rights/digest.h"
+#include "core/rights/users.h"
+#include "router/shard/annex.h"
+#include "router/shard/shard.h"
+
+enum credential {
+    CREDENTIAL_NONE,
+    CREDENTIAL_TOKEN,
+    CREDENTIAL_CERTIFICATE,
+    CREDENTIAL_UID,
+    CREDENTIAL_CHILD, // its section names the user
+};
+
+// A credential was wrong, and the delay until that is said.
+enum guess { GUESS_NONE, GUESS_MESSAGE, GUESS_HTTP };
+
+// What was found right (router/rights/recall.h).
+enum { RECALLED_CALLS = 4, RECALLED_CALL_BYTES_MAX = 53, RECALLED_SOURCE_BYTES_MAX = 47 };
+
+struct recalled_call {
+    const struct user *user; // NULL: nothing is kept
+    bool has_target;
+    uint8_t method_bytes, target_bytes;
+    char text[RECALLED_CALL_BYTES_MAX]; // the method and then the target
+};
+
+struct recalled_source {
+    uint64_t changes; // of agents, when it was
+    uint8_t bytes;    // 0: nothing is kept
+    uint8_t json[RECALLED_SOURCE_BYTES_MAX];
+};
+
+struct identity {
+    struct peer *peer;          // whose it is
+    const struct user *user;    // NULL: nobody yet; of HTTP, for the time of a request
+    const struct user *counted; // among whose connections it is; or NULL
+    enum credential kind : 8;   // by which it is the user's
+    enum guess guess : 8;
+    bool was_known;       // a right credential has been shown, be it for one request
+    bool bears;           // the connection itself bears one
+    bool looked;          // whether it does is known
+    bool revoked;         // its credential is gone, and so is the connection; what it asked goes on
+    bool has_uid;         // of the process at the other end of a Unix socket
+    uint32_t uid;         // then
+    uint64_t origin;      // where it comes from, as a hash
+    struct digest digest; // of a token
+    struct timer timer;   // until there must be a credential; or of the delay
+    struct list unknown;  // in shard.unknown while it has shown none
+    uint64_t since_ms;    // from then on
+    struct recalled_call calls[RECALLED_CALLS];
+    struct recalled_source source;
+    char *id; // of a message whose credential was wrong, while that isn't said; NULL: it had none
+    uint32_t id_bytes;
+    struct exchange *exchange; // that the answer is due to, or NULL
+};
+
+// How long a connection may be without a credential.
+enum { CREDENTIAL_MS = 10000 };
+
+// Makes one for a connection that has come, on this socket; -1: it has none. False where the hub has no room to keep
+// it.
+bool identity_take(struct shard *shard, struct annex *annex, int socket);
+// From now on it has its time to show a credential.
+void identity_wait(struct shard *shard, struct identity *identity);
+// Tells the acceptor when the oldest without a credential came. Once a turn.
+void identity_publish(struct shard *shard);
+// Gives it back. NULL is allowed.
+void identity_give(struct kept *kept, struct identity *identity);
+
+// Whether two users, of whatever edition, are the same one. NULL is nobody's.
+bool identity_same(const struct user *one, const struct user *other);

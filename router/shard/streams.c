@@ -1,0 +1,22 @@
+#include "router/shard/streams.h"
+
+#include <assert.h>
+
+void streams_init(struct streams *streams, const struct siphash_key *key, struct kept *kept) {
+    names_init(&streams->by_id, key, kept);
+    names_init(&streams->by_handle, key, kept);
+    names_init(&streams->by_client, key, kept);
+    list_init(&streams->live);
+    list_init(&streams->ended);
+    list_init(&streams->over);
+    list_init(&streams->eased);
+    streams->own_last = &streams->own;
+}
+
+void streams_deinit(struct streams *streams) {
+    assert(list_empty(&streams->live) && list_empty(&streams->ended) && list_empty(&streams->over));
+    assert(!streams->own && streams->out == 0 && streams->client_count == 0 && streams->footprint == 0);
+    names_deinit(&streams->by_id);
+    names_deinit(&streams->by_handle);
+    names_deinit(&streams->by_client);
+}

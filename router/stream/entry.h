@@ -1,0 +1,14 @@
+// How frames come in, on the shard of the connection that they came on.
+#pragma once
+
+#include "router/request/message.h"
+#include "router/shard/peer.h"
+#include "router/stream/client.h"
+
+enum { ENTRY_MADE_UP_BYTES = 2 * SIPHASH_BYTES };
+
+// A body that is a frame of HCS, and no member of a batch.
+void stream_route(struct shard *shard, const struct message *message);
+// Gives a wish the name of a session that nobody can guess, of ENTRY_MADE_UP_BYTES at `id`. It will live on this
+// shard.
+void entry_make_up(struct shard *shard, char *id, struct wish *wish);

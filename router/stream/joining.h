@@ -1,0 +1,14 @@
+// Whether somebody may be a client of a session, where users are on: by the rights that are in effect now, whatever they
+// were when it began.
+#pragma once
+
+#include "router/stream/parts.h"
+
+// NULL, as in client->user: users aren't on. `user` may be of an edition that has passed.
+bool joining_allowed(const struct shard *shard, const struct session *session, const struct user *user);
+// Counts a start that is refused for want of `call`, and has it in the journal. `target` as it was asked for; bytes 0: it
+// wasn't.
+void joining_note_refused(struct shard *shard, uint64_t source, const struct user *user, const char *target,
+                          size_t target_bytes);
+// Rights have changed: who may not be a client any more of a session that lives here is told so, and isn't one.
+void joining_review(struct shard *shard);

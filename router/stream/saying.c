@@ -1,0 +1,288 @@
+#include "router/stream/saying.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/lookup/stream_frame.h"
+#include "core/stream/session_id.h"
+#include "router/send/send.h"
+#include "router/shard/drop.h"
+#include "router/stream/joining.h"
+#include "router/stream/mood.h"
+#include "router/stream/says.h"
+#include "router/stream/session.h"
+#include "router/stream/telling.h"
+#include "router/stream/voice.h"
+
+enum { TEXT_BYTES_MAX = 256 };
+
+struct saying {
+    uint64_t from;         // connection
+    struct errand *errand; // NULL: it came on the connection that it is from
+    struct parcel *parcel; // until it is taken
+    const uint8_t *body;
+    struct stream_frame frame;
+    enum stream_type type;
+    struct session *session; // NULL: there is none of this name
+    struct voice *voice;     // of an errand
+    bool finished;           // that is on its way back
+};
+
+static enum stream_type type_of(const struct saying *saying) {
+    for (enum stream_type type = TYPE_OTHER + 1; type < TYPES_COUNT; type++)
+        if (stream_frame_is(&saying->frame, saying->body, STREAM_TYPE, stream_type_text(type)))
+            return type;
+    return TYPE_OTHER;
+}
+
+static size_t read_text(const struct saying *saying, enum stream_key key, char out[TEXT_BYTES_MAX]) {
+    size_t bytes = stream_frame_text(&saying->frame, saying->body, key, out, TEXT_BYTES_MAX);
+    return bytes == SIZE_MAX ? 0 : bytes;
+}
+
+// --- What becomes of it
+
+static void finish(struct shard *shard, struct saying *saying, struct parcel *error, bool failed) {
+    struct errand *errand = saying->errand;
+    assert(errand && !saying->parcel && !saying->finished);
+    saying->finished = true;
+    errand->error = error;
+    errand->failed = failed;
+    telling_post(shard, connection_shard(errand->connection), &errand->mail, MAIL_STREAM_DONE);
+}
+
+static void let_go(struct shard *shard, struct saying *saying) {
+    send_release(shard, saying->parcel);
+    saying->parcel = NULL;
+}
+
+static struct parcel *take(struct saying *saying) {
+    struct parcel *parcel = saying->parcel;
+    assert(parcel);
+    saying->parcel = NULL;
+    return parcel;
+}
+
+static void drop(struct shard *shard, struct saying *saying, enum counter counter) {
+    drop_one(shard, counter, saying->from, saying->parcel->bytes);
+    let_go(shard, saying);
+}
+
+static struct parcel *refusal_of(struct shard *shard, const struct saying *saying, const char *message) {
+    char id[TEXT_BYTES_MAX], request_id[TEXT_BYTES_MAX], type[TEXT_BYTES_MAX];
+    size_t id_bytes = read_text(saying, STREAM_SESSION_ID, id);
+    size_t request_id_bytes = read_text(saying, STREAM_REQUEST_ID, request_id);
+    size_t type_bytes = read_text(saying, STREAM_TYPE, type);
+    struct says_about about = {id_bytes ? id : NULL, request_id_bytes ? request_id : NULL, (uint32_t)id_bytes,
+                               (uint32_t)request_id_bytes};
+    return says_error(shard, about, SAYS_INVALID_REQUEST, message, false, type, type_bytes);
+}
+
+static bool is_answer(const struct saying *saying) {
+    return saying->type == TYPE_ERROR && stream_frame_has(&saying->frame, STREAM_REFUSED);
+}
+
+// An error that answers a frame is never answered: two that did so would never come to an end.
+static void saying_refuse(struct shard *shard, struct saying *saying, const char *message,
+                          enum counter counter) {
+    bool answers = is_answer(saying);
+    struct parcel *error = answers && !saying->errand ? NULL : refusal_of(shard, saying, message);
+    drop(shard, saying, counter);
+    if (saying->errand)
+        finish(shard, saying, error, !error);
+    else if (error)
+        telling_say(shard, saying->from, error, true);
+    else if (!answers)
+        drop_one(shard, COUNT_DROP_NO_MEMORY, saying->from, 0);
+}
+
+// --- By the producer
+
+static enum stream_lod lod_of(const struct saying *saying) {
+    if (stream_frame_is(&saying->frame, saying->body, STREAM_LOD, "atomic"))
+        return LOD_ATOMIC;
+    return stream_frame_is(&saying->frame, saying->body, STREAM_LOD, "micro") ? LOD_MICRO : LOD_KEPT;
+}
+
+static void say_chunk(struct shard *shard, struct saying *saying) {
+    uint64_t seq;
+    if (!stream_frame_number(&saying->frame, saying->body, STREAM_SEQ, &seq))
+        saying_refuse(shard, saying, "a chunk needs a seq from 0 to 2^53-1", COUNT_DROP_STREAM_REFUSED);
+    else if (!history_rises(&saying->session->history, seq))
+        saying_refuse(shard, saying, "seq must rise", COUNT_DROP_STREAM_SEQ);
+    else
+        session_add(shard, saying->session, take(saying), seq, lod_of(saying));
+}
+
+static void by_producer(struct shard *shard, struct saying *saying) {
+    struct session *session = saying->session;
+    session->heard_ms = shard_now_ms(shard);
+    bool ends = saying->type == TYPE_COMPLETE || (saying->type == TYPE_ERROR && !is_answer(saying));
+    if (saying->type == TYPE_CHUNK)
+        say_chunk(shard, saying);
+    else if (ends)
+        session_end(shard, session, take(saying), saying->type);
+    else
+        session_spread(shard, session, take(saying), saying->type);
+}
+
+// --- By a client
+
+static void to_producer(struct shard *shard, struct saying *saying) {
+    telling_say(shard, saying->session->producer, take(saying), false);
+}
+
+static void say_ack(struct shard *shard, struct saying *saying) {
+    const struct history *history = &saying->session->history;
+    bool given = stream_frame_has(&saying->frame, STREAM_SEQ);
+    uint64_t seq;
+    if (given && !stream_frame_number(&saying->frame, saying->body, STREAM_SEQ, &seq))
+        saying_refuse(shard, saying, "seq must be a number from 0 to 2^53-1", COUNT_DROP_STREAM_REFUSED);
+    else if (given && (history->end == 0 || seq > history->last_seq))
+        saying_refuse(shard, saying, "this seq has not been sent", COUNT_DROP_STREAM_SEQ);
+    else
+        to_producer(shard, saying);
+}
+
+// For whom it speaks, one after the other: the first one behind `before`, or the first. NULL: nobody else.
+static struct stream_client *next_client(const struct shard *shard, const struct saying *saying,
+                                         struct list *after) {
+    const struct session *session = saying->session;
+    if (!saying->errand)
+        return after == &session->clients ? session_client(shard, session, saying->from) : NULL;
+    for (struct list *node = after->next; node != &session->clients; node = node->next) {
+        struct stream_client *client = list_entry(node, struct stream_client, by_session);
+        if (client->voice && client->voice == saying->voice)
+            return client;
+    }
+    return NULL;
+}
+
+// What waits in the client's queue is dropped where that is. The parcel goes there, a share for each.
+static void flush_queue(struct shard *shard, struct saying *saying, struct stream_client *client) {
+    struct parcel *share = parcel_share(&shard->parcels, saying->parcel);
+    if (!share) { // it stays in the queue, and so isn't dropped
+        drop_one(shard, COUNT_DROP_NO_MEMORY, client->connection, 0);
+        return;
+    }
+    share->to = client;
+    telling_post(shard, connection_shard(client->connection), &share->mail, MAIL_STREAM_FLUSH);
+}
+
+static void apply(struct shard *shard, struct saying *saying, struct stream_client *client) {
+    const struct stream_frame *frame = &saying->frame;
+    if (stream_frame_is(frame, saying->body, STREAM_ACTION, "flush")) {
+        session_flush(shard, saying->session, client);
+        flush_queue(shard, saying, client);
+    } else {
+        session_pause(shard, saying->session, client,
+                      stream_frame_is(frame, saying->body, STREAM_ACTION, "pause"));
+    }
+}
+
+// The frames of a lone client reach the producer itself, which so is told.
+static void tell_of_lone(struct shard *shard, struct saying *saying, bool pauses) {
+    struct session *session = saying->session;
+    if (session->ended || session->crowd.clients != 1 || !next_client(shard, saying, &session->clients))
+        return;
+    struct parcel *share = parcel_share(&shard->parcels, saying->parcel);
+    if (!share)
+        return; // it is told in the hub's words
+    telling_say(shard, session->producer, share, true);
+    mood_told(shard, session, pauses ? CROWD_OVER : CROWD_READS);
+}
+
+static void say_control(struct shard *shard, struct saying *saying) {
+    struct session *session = saying->session;
+    bool pauses = stream_frame_is(&saying->frame, saying->body, STREAM_ACTION, "pause");
+    bool resumes = stream_frame_is(&saying->frame, saying->body, STREAM_ACTION, "resume");
+    bool flushes = stream_frame_is(&saying->frame, saying->body, STREAM_ACTION, "flush");
+    if (!pauses && !resumes && !flushes) {
+        if (session->ended)
+            drop(shard, saying, COUNT_DROP_STREAM_ENDED);
+        else
+            to_producer(shard, saying);
+        return;
+    }
+    if (!flushes)
+        tell_of_lone(shard, saying, pauses);
+    for (struct list *at = &session->clients, *next; at; at = next) {
+        struct stream_client *client = next_client(shard, saying, at);
+        next = NULL;
+        if (!client)
+            break;
+        struct list *before = client->by_session.prev;
+        apply(shard, saying, client);
+        next = client->session ? &client->by_session : before; // it may have got the end
+    }
+    let_go(shard, saying);
+}
+
+// --- Who it is
+
+static bool is_by_producer(const struct saying *saying) {
+    bool its = saying->type == TYPE_INIT || saying->type == TYPE_CHUNK || saying->type == TYPE_COMPLETE ||
+               saying->type == TYPE_ERROR || saying->type == TYPE_CONTROL;
+    return its && !saying->errand && saying->from == saying->session->producer;
+}
+
+static bool is_by_client(const struct shard *shard, const struct saying *saying) {
+    return saying->errand ? saying->voice != NULL
+                          : session_client(shard, saying->session, saying->from) != NULL;
+}
+
+static void saying_judge(struct shard *shard, struct saying *saying) {
+    struct session *session = saying->session;
+    bool by_clients = saying->type == TYPE_ACK || saying->type == TYPE_CONTROL;
+    if (!session)
+        saying_refuse(shard, saying, "there is no such session", COUNT_DROP_STREAM_REFUSED);
+    else if (is_by_producer(saying) && !session->ended)
+        by_producer(shard, saying);
+    else if (by_clients && is_by_client(shard, saying) && (!session->ended || saying->type == TYPE_CONTROL))
+        (saying->type == TYPE_ACK ? say_ack : say_control)(shard, saying);
+    else if (by_clients && session->ended)
+        drop(shard, saying, COUNT_DROP_STREAM_ENDED); // it has crossed the end
+    else
+        saying_refuse(shard, saying, "this frame isn't for you to say in this session",
+                      COUNT_DROP_STREAM_REFUSED);
+}
+
+static void saying_begin(struct shard *shard, struct saying *saying) {
+    char id[SESSION_ID_BYTES_MAX + 8];
+    const struct piece *body = &saying->parcel->pieces[0];
+    assert(saying->parcel->piece_count == 1);
+    saying->body = body->bytes;
+    stream_frame_read(&saying->frame, saying->body, (uint32_t)body->count);
+    assert(saying->frame.verdict == LOOKUP_GOOD); // as it was where it came in
+    size_t bytes = stream_frame_text(&saying->frame, saying->body, STREAM_SESSION_ID, id, sizeof id);
+    saying->type = type_of(saying);
+    saying->session = bytes == SIZE_MAX ? NULL : session_find(shard, id, bytes);
+}
+
+void saying_frame(struct shard *shard, struct parcel *parcel) {
+    struct saying saying = {.from = parcel->mail.connection, .parcel = parcel};
+    saying_begin(shard, &saying);
+    saying_judge(shard, &saying);
+    assert(!saying.parcel);
+}
+
+void saying_errand(struct shard *shard, struct errand *errand) {
+    char request_id[TEXT_BYTES_MAX];
+    struct saying saying = {.from = errand->connection, .errand = errand, .parcel = errand->parcel};
+    errand->parcel = NULL;
+    saying_begin(shard, &saying);
+    size_t bytes = read_text(&saying, STREAM_REQUEST_ID, request_id);
+    if (saying.session && bytes)
+        saying.voice = voice_find(saying.session, request_id, bytes, errand->user);
+    if (saying.voice && !joining_allowed(shard, saying.session, errand->user))
+        saying.voice = NULL;
+    // Behind the end it speaks for those alone that still wait for it: they have paused.
+    bool good = saying.voice && (!saying.session->ended || saying.voice->streams > 0);
+    if (!good) {
+        saying_refuse(shard, &saying, "this is no stream that is open", COUNT_DROP_STREAM_REFUSED);
+        return;
+    }
+    saying_judge(shard, &saying);
+    if (!saying.finished)
+        finish(shard, &saying, NULL, false);
+}

@@ -1,0 +1,359 @@
+#include "router/stream/session.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "router/send/send.h"
+#include "router/shard/drop.h"
+#include "router/stream/giving.h"
+#include "router/stream/keeping.h"
+#include "router/stream/mood.h"
+#include "router/stream/says.h"
+#include "router/stream/telling.h"
+#include "router/stream/voice.h"
+
+// Until more is given, and until it is tried again where memory was short.
+enum { STEP_MS = 1, RETRY_MS = 100 };
+
+static void move_gauge(struct shard *shard, enum gauge gauge, int64_t by) {
+    stats_move_gauge(&shard->stats, gauge, by);
+}
+
+// --- Making
+
+struct session *session_find(const struct shard *shard, const char *id, size_t bytes) {
+    return names_get(&shard->streams.by_id, id, bytes);
+}
+
+static bool file(struct shard *shard, struct session *session) {
+    struct streams *streams = &shard->streams;
+    if (!names_reserve(&streams->by_id) || !names_reserve(&streams->by_handle))
+        return false;
+    names_add(&streams->by_id, session->text, session->id_bytes, session);
+    names_add(&streams->by_handle, (const char *)&session->handle, sizeof session->handle, session);
+    return true;
+}
+
+static void session_init(struct shard *shard, struct session *session, const struct stream_client *client,
+                         const struct agent *producer) {
+    assert(client->id_bytes > 0);
+    session->id_bytes = client->id_bytes;
+    session->request_id_bytes = client->request_id_bytes;
+    session->target_bytes = client->user ? client->target_bytes : 0;
+    size_t bytes = (size_t)client->id_bytes + client->request_id_bytes + session->target_bytes;
+    session->user = client->user;
+    session->agent_bytes = client->user ? (uint32_t)producer->id_bytes : 0;
+    memcpy(session->text, client->text, bytes);
+    memcpy(session->text + bytes, producer->id, session->agent_bytes);
+    session->handle = ++shard->streams.handles;
+    session->heard_ms = session->empty_ms = shard_now_ms(shard);
+    list_init(&session->clients);
+    list_init(&session->voices);
+    timer_init(&session->timer, TIMER_SESSION);
+    history_init(&session->history, &shard->kept);
+}
+
+struct session *session_make(struct shard *shard, const struct stream_client *client,
+                             const struct agent *producer) {
+    size_t text_bytes =
+        (size_t)client->id_bytes + client->request_id_bytes + client->target_bytes + producer->id_bytes;
+    struct session *session = kept_take_zeroed(&shard->kept, 1, sizeof *session + text_bytes);
+    if (!session)
+        return NULL;
+    session_init(shard, session, client, producer);
+    if (!file(shard, session)) {
+        kept_give(&shard->kept, session);
+        return NULL;
+    }
+    session->producer = producer->home->connection;
+    list_append(&producer->home->streams, &session->by_producer);
+    list_append(&shard->streams.live, &session->link);
+    hub_owe(shard->hub, session->producer, 1);
+    atomic_fetch_add_explicit(&shard->hub->sessions, 1, memory_order_relaxed);
+    stats_count(&shard->stats, COUNT_SESSIONS_BEGUN);
+    move_gauge(shard, GAUGE_SESSIONS, 1);
+    mood_watch(shard, session);
+    return session;
+}
+
+static void serve_later(struct shard *shard, struct session *session, uint64_t pause_ms) {
+    uint64_t at_ms = shard_now_ms(shard) + pause_ms;
+    if (session->retry_ms && session->retry_ms <= at_ms)
+        return;
+    session->retry_ms = at_ms;
+    mood_watch(shard, session);
+}
+
+// Gives the client what there is for it, or holds it; with the end it goes home.
+static void serve(struct shard *shard, struct session *session, struct stream_client *client,
+                  const struct live *live) {
+    if (client->paused) {
+        giving_hold(shard, session, client, live);
+        return;
+    }
+    struct given end = {.ends = true, .type = session->ending ? session->ending_type : TYPE_OTHER};
+    uint64_t before = client->next;
+    bool all = giving_catch_up(shard, session, client, live);
+    if (all && session->ending) {
+        all = giving_share(shard, client, session->ending, end);
+        if (all)
+            session_let_go(shard, session, client, REFUSAL_NONE);
+    }
+    if (!all)
+        serve_later(shard, session, client->next > before ? STEP_MS : RETRY_MS);
+}
+
+// All that there is memory for.
+static void serve_to_end(struct shard *shard, struct session *session, struct stream_client *client) {
+    uint64_t before;
+    do {
+        before = client->next;
+        serve(shard, session, client, NULL);
+    } while (client->session && client->next > before);
+}
+
+static void serve_all(struct shard *shard, struct session *session, const struct live *live) {
+    for (struct list *node = session->clients.next, *next; node != &session->clients; node = next) {
+        next = node->next;
+        serve(shard, session, list_entry(node, struct stream_client, by_session), live);
+    }
+}
+
+void session_retry(struct shard *shard, struct session *session) {
+    session->retry_ms = 0;
+    serve_all(shard, session, NULL);
+}
+
+// --- Clients
+
+static void count_client(struct shard *shard, struct session *session, const struct stream_client *client,
+                         int change) {
+    crowd_count(&session->crowd, client->over || client->paused, client->stuck, change);
+    shard->streams.client_count += (uint32_t)change;
+    move_gauge(shard, GAUGE_SESSION_CLIENTS, change);
+    move_gauge(shard, GAUGE_SESSION_CLIENTS_OVER, client->over ? change : 0);
+}
+
+struct stream_client *session_client(const struct shard *shard, const struct session *session,
+                                     uint64_t connection) {
+    uint64_t key[2] = {connection, session->handle};
+    static_assert(sizeof key == sizeof((struct stream_client *)NULL)->key, "they are looked up as bytes");
+    return names_get(&shard->streams.by_client, (const char *)key, sizeof key);
+}
+
+// Once: another client of the same connection may have been filed in its place.
+static void unfile(struct shard *shard, struct stream_client *client) {
+    if (client->key.session)
+        names_remove(&shard->streams.by_client, (const char *)&client->key, sizeof client->key);
+    client->key.session = 0;
+}
+
+void session_lose(struct shard *shard, struct session *session, struct stream_client *client) {
+    assert(client->session == session);
+    count_client(shard, session, client, -1);
+    giving_drop_held(shard, client, COUNT_DROP_TARGET_GONE);
+    list_remove(&client->by_session);
+    unfile(shard, client);
+    if (client->voice)
+        client->voice->streams--;
+    client->voice = NULL;
+    client->session = NULL;
+    if (session->crowd.clients == 0)
+        session->empty_ms = shard_now_ms(shard);
+    mood_tell(shard, session);
+    mood_watch(shard, session);
+}
+
+void session_let_go(struct shard *shard, struct session *session, struct stream_client *client,
+                    enum refusal refusal) {
+    session_lose(shard, session, client);
+    client->mail.detail = (uint8_t)refusal;
+    telling_post(shard, connection_shard(client->connection), &client->mail, MAIL_STREAM_HOME);
+}
+
+static bool session_file_client(struct shard *shard, struct session *session, struct stream_client *client) {
+    client->key.session = session->handle;
+    if (client->is_web) {
+        client->voice = voice_take(shard, session, client);
+        if (!client->voice)
+            return false;
+    }
+    if (names_add(&shard->streams.by_client, (const char *)&client->key, sizeof client->key, client))
+        return true;
+    if (client->voice)
+        client->voice->streams--;
+    client->voice = NULL;
+    return false;
+}
+
+// Where it begins: with the first chunk that there was, or behind its after_seq.
+static void place(const struct session *session, struct stream_client *client) {
+    const struct history *history = &session->history;
+    client->next = 0;
+    if (!client->has_after)
+        return;
+    client->seq = client->after_seq;
+    client->placed = true;
+    client->next = history_after(history, client->after_seq);
+    if (history_lacks(history, client->after_seq))
+        client->next = history->first - 1; // one that is gone, so that it is told
+}
+
+bool session_enter(struct shard *shard, struct session *session, struct stream_client *client) {
+    struct stream_client *before = session_client(shard, session, client->connection);
+    if (before)
+        unfile(shard, before);
+    if (!session_file_client(shard, session, client)) {
+        if (before)
+            session_let_go(shard, session, before, REFUSAL_LOST);
+        return false;
+    }
+    client->session = session;
+    list_append(&session->clients, &client->by_session);
+    count_client(shard, session, client, 1);
+    if (before) // not sooner: it may be the only one
+        session_let_go(shard, session, before, REFUSAL_NONE);
+    place(session, client);
+    if (client->is_web)
+        telling_post(shard, connection_shard(client->connection), &client->opened, MAIL_STREAM_OPENED);
+    if (session->init && !giving_share(shard, client, session->init, (struct given){.type = TYPE_INIT})) {
+        session_let_go(shard, session, client, REFUSAL_LOST);
+        return true;
+    }
+    mood_tell(shard, session);
+    serve(shard, session, client, NULL);
+    return true;
+}
+
+// While the hub drains an end waits for nobody.
+static bool may_pause(const struct shard *shard, const struct session *session) {
+    return !session->ended || shard->phase == HUB_SERVING;
+}
+
+void session_pause(struct shard *shard, struct session *session, struct stream_client *client, bool paused) {
+    assert(client->session == session);
+    if (client->paused == paused || (paused && !may_pause(shard, session)))
+        return;
+    count_client(shard, session, client, -1);
+    client->paused = paused;
+    count_client(shard, session, client, 1);
+    mood_tell(shard, session);
+    if (paused) {
+        client->held_to = client->next;
+        return;
+    }
+    giving_held(shard, client);
+    serve(shard, session, client, NULL);
+}
+
+void session_note_reading(struct shard *shard, struct session *session, struct stream_client *client,
+                          uint8_t reading) {
+    count_client(shard, session, client, -1);
+    client->over = reading & REPORT_OVER;
+    client->stuck = reading & REPORT_STUCK;
+    count_client(shard, session, client, 1);
+    mood_tell(shard, session);
+}
+
+void session_flush(struct shard *shard, struct session *session, struct stream_client *client) {
+    giving_drop_held(shard, client, COUNT_DROP_STREAM_FLUSHED);
+    client->next = client->held_to = session->history.end;
+    if (client->next && (!client->placed || client->seq < session->history.last_seq)) {
+        client->seq = session->history.last_seq;
+        client->placed = true;
+    }
+}
+
+// --- What the producer says
+
+void session_spread(struct shard *shard, struct session *session, struct parcel *parcel,
+                    enum stream_type type) {
+    struct parcel *kept = type == TYPE_INIT ? keeping_copy(shard, parcel) : NULL;
+    for (struct list *node = session->clients.next; node != &session->clients; node = node->next) {
+        struct stream_client *client = list_entry(node, struct stream_client, by_session);
+        if (!giving_share(shard, client, parcel, (struct given){.type = type}))
+            drop_one(shard, COUNT_DROP_NO_MEMORY, client->connection, parcel->bytes);
+    }
+    if (kept && session->init)
+        send_release(shard, session->init);
+    if (kept)
+        session->init = kept;
+    if (kept != parcel)
+        send_release(shard, parcel);
+}
+
+void session_add(struct shard *shard, struct session *session, struct parcel *parcel, uint64_t seq,
+                 enum stream_lod lod) {
+    struct live live = {parcel, seq, lod};
+    struct parcel *kept = keeping_copy(shard, parcel);
+    bool added = keeping_add(shard, session, kept, seq);
+    serve_all(shard, session, &live);
+    if (!added && kept != parcel)
+        send_release(shard, kept);
+    if (!added || kept != parcel)
+        send_release(shard, parcel);
+    keeping_bound(shard, session);
+}
+
+// --- The end
+
+void session_end_pauses(struct shard *shard, struct session *session) {
+    assert(session->ended && !may_pause(shard, session));
+    for (struct list *node = session->clients.next, *next; node != &session->clients; node = next) {
+        next = node->next;
+        session_pause(shard, session, list_entry(node, struct stream_client, by_session), false);
+    }
+}
+
+void session_end(struct shard *shard, struct session *session, struct parcel *parcel, enum stream_type type) {
+    assert(!session->ended);
+    session->ended = true;
+    session->ended_ms = shard_now_ms(shard);
+    move_gauge(shard, GAUGE_SESSIONS, -1);
+    move_gauge(shard, GAUGE_SESSIONS_PAUSED, session->crowd.told == CROWD_READS ? 0 : -1);
+    stats_count(&shard->stats, COUNT_SESSIONS_ENDED);
+    hub_owe(shard->hub, session->producer, -1);
+    list_remove(&session->by_producer);
+    list_remove(&session->link);
+    list_append(&shard->streams.ended, &session->link);
+    shard->streams.ended_count++;
+    atomic_fetch_sub_explicit(&shard->hub->sessions, 1, memory_order_relaxed);
+    session->ending_type = type;
+    session->ending = parcel ? keeping_copy(shard, parcel) : NULL;
+    serve_all(shard, session, NULL);
+    if (!may_pause(shard, session))
+        session_end_pauses(shard, session);
+    while (!parcel && !list_empty(&session->clients))
+        session_let_go(shard, session, list_entry(session->clients.next, struct stream_client, by_session),
+                       REFUSAL_LOST);
+    if (parcel && session->ending != parcel)
+        send_release(shard, parcel);
+    mood_watch(shard, session);
+}
+
+void session_forget(struct shard *shard, struct session *session) {
+    assert(session->ended);
+    while (!list_empty(&session->clients)) {
+        struct stream_client *client = list_entry(session->clients.next, struct stream_client, by_session);
+        if (client->paused)
+            session_pause(shard, session, client, false);
+        if (client->session)
+            serve_to_end(shard, session, client);
+        if (client->session) // there is no memory for the rest, or no end that could be told
+            session_let_go(shard, session, client, REFUSAL_LOST);
+    }
+    keeping_forget(shard, session);
+    history_deinit(&session->history);
+    voice_give_all(shard, session);
+    wheel_disarm(&session->timer);
+    if (session->init)
+        send_release(shard, session->init);
+    if (session->ending)
+        send_release(shard, session->ending);
+    names_remove(&shard->streams.by_id, session->text, session->id_bytes);
+    names_remove(&shard->streams.by_handle, (const char *)&session->handle, sizeof session->handle);
+    list_remove(&session->link);
+    assert(shard->streams.ended_count > 0);
+    shard->streams.ended_count--;
+    kept_give(&shard->kept, session);
+}

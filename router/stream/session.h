@@ -1,0 +1,45 @@
+// The life of a session: how it begins, who its clients are, how it ends.
+#pragma once
+
+#include "core/agents/agent.h"
+#include "router/stream/parts.h"
+
+// Makes one that lives, whose producer this is. NULL without memory.
+struct session *session_make(struct shard *shard, const struct stream_client *client,
+                             const struct agent *producer);
+struct session *session_find(const struct shard *shard, const char *id, size_t bytes);
+// The client of this session at a connection, or NULL.
+struct stream_client *session_client(const struct shard *shard, const struct session *session,
+                                     uint64_t connection);
+
+// Makes the client one of the session's; what there is for it follows. False without memory.
+bool session_enter(struct shard *shard, struct session *session, struct stream_client *client);
+// It isn't one any more, and goes home.
+void session_let_go(struct shard *shard, struct session *session, struct stream_client *client,
+                    enum refusal refusal);
+// It isn't one any more; it stays with the caller.
+void session_lose(struct shard *shard, struct session *session, struct stream_client *client);
+
+// A frame of the producer's for all clients: init, control, error that ends nothing. Takes the parcel.
+void session_spread(struct shard *shard, struct session *session, struct parcel *parcel,
+                    enum stream_type type);
+// A chunk, whose seq rises. Takes the parcel.
+void session_add(struct shard *shard, struct session *session, struct parcel *parcel, uint64_t seq,
+                 enum stream_lod lod);
+// The session ends with this frame, which is taken; NULL: without one, for lack of memory: then its clients are
+// closed.
+void session_end(struct shard *shard, struct session *session, struct parcel *parcel, enum stream_type type);
+
+// The hub ends, and so does every pause in a session that has ended: what waited for it is given.
+void session_end_pauses(struct shard *shard, struct session *session);
+
+// The client pauses, or goes on; how it reads.
+void session_pause(struct shard *shard, struct session *session, struct stream_client *client, bool paused);
+void session_note_reading(struct shard *shard, struct session *session, struct stream_client *client,
+                          uint8_t reading);
+// What is held for the client, or waits for it in the history, is dropped.
+void session_flush(struct shard *shard, struct session *session, struct stream_client *client);
+// Gives all clients more of what lies behind their places.
+void session_retry(struct shard *shard, struct session *session);
+// One that has ended is forgotten; its clients get what there is for them, and go home.
+void session_forget(struct shard *shard, struct session *session);

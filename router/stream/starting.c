@@ -1,0 +1,227 @@
+#include "router/stream/starting.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/agents/rules.h"
+#include "router/request/audit.h"
+#include "router/rights/judge.h"
+#include "router/send/reply.h"
+#include "router/send/send.h"
+#include "router/shard/drop.h"
+#include "router/stream/giving.h"
+#include "router/stream/joining.h"
+#include "router/stream/says.h"
+#include "router/stream/session.h"
+#include "router/stream/telling.h"
+
+static const char capability[] = "hcs", default_target[] = "@hcs";
+
+// --- Refusing
+
+static void drop_start(struct shard *shard, struct stream_client *client) {
+    assert(!client->session);
+    if (client->start)
+        send_release(shard, client->start);
+    client->start = NULL;
+}
+
+static void send_home(struct shard *shard, struct stream_client *client, enum refusal refusal) {
+    drop_start(shard, client);
+    client->mail.detail = (uint8_t)refusal;
+    telling_post(shard, connection_shard(client->connection), &client->mail, MAIL_STREAM_HOME);
+}
+
+static void starting_refuse(struct shard *shard, struct stream_client *client, enum says_code code,
+                            const char *message, bool retriable) {
+    struct says_about about = {client->made_up ? NULL : client_id(client), client_request_id(client),
+                               client->id_bytes, client->request_id_bytes};
+    struct parcel *parcel = says_error(shard, about, code, message, retriable, "start", strlen("start"));
+    drop_one(shard, COUNT_DROP_STREAM_REFUSED, client->connection, 0);
+    if (parcel)
+        giving_parcel(shard, client, parcel, (struct given){.type = TYPE_ERROR});
+    send_home(shard, client, parcel ? REFUSAL_OTHER : REFUSAL_LOST);
+}
+
+// --- The producer
+
+static bool is_producer(const struct shard *shard, const struct agent *agent) {
+    const struct group *group =
+        groups_find(&shard->agents.groups, GROUP_CAPABILITY, capability, strlen(capability));
+    for (size_t at = 0; group && at < agent->membership_count; at++)
+        if (agent->memberships[at].group == group)
+            return true;
+    return false;
+}
+
+static void refuse_level(struct shard *shard, struct stream_client *client, const struct agent *agent) {
+    struct text data;
+    text_init(&data);
+    reply_data_string(&data, "agent", agent->id, agent->id_bytes);
+    reply_data_text(&data, "required", governance_text(client->required));
+    reply_data_text(&data, "supported", governance_text(agent->governance));
+    audit_refused_stream(shard, client->connection, client->user, agent->id, agent->id_bytes,
+                         ERROR_GOVERNANCE_VIOLATION, &data);
+    text_deinit(&data);
+    starting_refuse(shard, client, SAYS_INVALID_REQUEST,
+                    "governance violation: the producer doesn't support the level that is required", false);
+}
+
+static void note_refused(struct shard *shard, const struct stream_client *client) {
+    joining_note_refused(shard, client->connection, client->user, client_target(client),
+                         client->target_bytes);
+}
+
+static void refuse_user(struct shard *shard, struct stream_client *client) {
+    note_refused(shard, client);
+    starting_refuse(shard, client, SAYS_INVALID_REQUEST, "capability not allowed: call", false);
+}
+
+// Who comes back is answered alike where there is no such session and where it isn't for its user.
+static void refuse_place(struct shard *shard, struct stream_client *client, bool allowed) {
+    if (client->barred || !allowed)
+        note_refused(shard, client);
+    send_home(shard, client, client->barred ? REFUSAL_BARRED : REFUSAL_FORGOTTEN);
+}
+
+static bool reaches(const void *user, const struct agent *agent) {
+    return judge_reaches(user, agent);
+}
+
+// NULL: the client was refused.
+static struct agent *choose(struct shard *shard, struct stream_client *client) {
+    bool given = client->target_bytes;
+    struct rules_message asked = {
+        .target = {true, true, given ? client_target(client) : default_target,
+                   given ? client->target_bytes : strlen(default_target)},
+        .required = client->required,
+        .source = client->connection,
+        .reaches = client->user && !rights_reach_all(client->user) ? reaches : NULL,
+        .reaching = client->user,
+    };
+    struct rules_verdict verdict = rules_route(&shard->agents, &asked, hub_owed, shard->hub);
+    if (verdict.error == ERROR_GOVERNANCE_VIOLATION && is_producer(shard, verdict.agent)) {
+        refuse_level(shard, client, verdict.agent);
+        return NULL;
+    }
+    if (!verdict.error && is_producer(shard, verdict.agent))
+        return verdict.agent;
+    starting_refuse(shard, client, SAYS_INVALID_REQUEST, "there is no such producer", true);
+    return NULL;
+}
+
+// --- A new session
+
+static bool forget_oldest(struct shard *shard) {
+    struct list *ended = &shard->streams.ended;
+    if (list_empty(ended))
+        return false;
+    session_forget(shard, list_entry(ended->next, struct session, link));
+    return true;
+}
+
+// Those that have ended are bounded, too, but give way.
+static bool hub_has_room(struct shard *shard) {
+    uint32_t max = shard_limits(shard)->sessions_max;
+    while (shard->streams.ended_count >= max)
+        forget_oldest(shard);
+    return atomic_load_explicit(&shard->hub->sessions, memory_order_relaxed) < max;
+}
+
+static bool session_begin(struct shard *shard, struct stream_client *client, struct agent *agent) {
+    struct session *session = session_make(shard, client, agent);
+    while (!session && forget_oldest(shard))
+        session = session_make(shard, client, agent);
+    if (!session)
+        return false;
+    if (!session_enter(shard, session, client)) {
+        session_end(shard, session, NULL, TYPE_OTHER);
+        session_forget(shard, session);
+        return false;
+    }
+    struct parcel *start = client->start;
+    client->start = NULL;
+    start->hub_id = session->handle;
+    start->to = NULL;
+    start->mail.connection = session->producer;
+    start->mail.detail = (uint8_t)shard->index;
+    telling_post(shard, connection_shard(session->producer), &start->mail, MAIL_STREAM_START);
+    return true;
+}
+
+static void begin(struct shard *shard, struct stream_client *client) {
+    if (shard->phase != HUB_SERVING) {
+        starting_refuse(shard, client, SAYS_INTERNAL, "the hub ends", true);
+        return;
+    }
+    struct agent *agent = choose(shard, client);
+    if (!agent)
+        return;
+    if (hub_owed(shard->hub, agent->home->connection) >= shard_limits(shard)->pending_max)
+        starting_refuse(shard, client, SAYS_INTERNAL, "overloaded: the producer owes too much", true);
+    else if (!hub_has_room(shard))
+        starting_refuse(shard, client, SAYS_INTERNAL, "overloaded: there are too many sessions", true);
+    else if (!session_begin(shard, client, agent))
+        starting_refuse(shard, client, SAYS_INTERNAL, "overloaded: there is no memory for a session", true);
+}
+
+void starting_join(struct shard *shard, struct stream_client *client) {
+    struct session *session = session_find(shard, client_id(client), client->id_bytes);
+    assert(!client->session && client->start);
+    bool allowed = !session || joining_allowed(shard, session, client->user);
+    if (client->resumes && (!session || !allowed)) {
+        refuse_place(shard, client, allowed);
+    } else if (!allowed) {
+        refuse_user(shard, client);
+    } else if (session) {
+        drop_start(shard, client);
+        if (!session_enter(shard, session, client))
+            starting_refuse(shard, client, SAYS_INTERNAL, "overloaded: there is no memory to join", true);
+    } else if (client->has_after) {
+        starting_refuse(shard, client, SAYS_INVALID_REQUEST, "this session isn't known any more", false);
+    } else {
+        begin(shard, client);
+    }
+}
+
+// --- At the producer
+
+// It is known in the queue, and a program that ends leaves it to the next one.
+static void queue_start(struct shard *shard, struct peer *peer, struct parcel *parcel, uint64_t start) {
+    parcel = telling_fit(shard, peer, parcel);
+    if (!parcel)
+        return;
+    parcel->of_stream = true;
+    parcel->stream = start;
+    send_queue(shard, peer, parcel);
+}
+
+void starting_arrived(struct shard *shard, struct parcel *parcel) {
+    struct peer *peer = peer_find(shard, parcel->mail.connection);
+    if (peer && !send_has_room(shard, peer)) {
+        telling_post(shard, parcel->mail.detail, &parcel->mail, MAIL_STREAM_TURNED);
+        return;
+    }
+    uint64_t start = starting_id(parcel->mail.detail, parcel->hub_id);
+    parcel->hub_id = 0;
+    if (peer) {
+        queue_start(shard, peer, parcel, start);
+        return;
+    }
+    // Its leaving is on its way to the session.
+    drop_one(shard, COUNT_DROP_TARGET_GONE, parcel->mail.connection, parcel->bytes);
+    send_release(shard, parcel);
+}
+
+void starting_turned(struct shard *shard, struct parcel *parcel) {
+    uint64_t handle = parcel->hub_id;
+    struct session *session = names_get(&shard->streams.by_handle, (const char *)&handle, sizeof handle);
+    parcel->hub_id = 0;
+    send_release(shard, parcel);
+    if (!session || session->ended)
+        return;
+    struct parcel *error = says_error(shard, session_about(session), SAYS_INTERNAL,
+                                      "overloaded: the producer's queue is full", true, NULL, 0);
+    session_end(shard, session, error, TYPE_ERROR);
+    session_forget(shard, session); // nothing ever was in it
+}

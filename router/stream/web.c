@@ -1,0 +1,185 @@
+#include "router/stream/web.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/lookup/stream_frame.h"
+#include "core/stream/session_id.h"
+#include "router/rights/judge.h"
+#include "router/send/send.h"
+#include "router/shard/drop.h"
+#include "router/shard/identity.h"
+#include "router/stream/entry.h"
+#include "router/stream/joining.h"
+#include "router/stream/says.h"
+#include "router/stream/telling.h"
+
+enum { REQUEST_ID_BYTES_MAX = 256 };
+
+static struct says_about about_query(const struct stream_query *query) {
+    return (struct says_about){query->session_id, query->request_id, query->session_id_bytes,
+                               query->request_id_bytes};
+}
+
+static struct parcel *query_error(struct shard *shard, const struct stream_query *query, enum says_code code,
+                                  const char *message, bool retriable) {
+    struct stream_query named = *query;
+    if (named.session_id && !session_id_valid(named.session_id, named.session_id_bytes))
+        named.session_id = NULL;
+    drop_one(shard, COUNT_DROP_STREAM_REFUSED, 0, 0);
+    return says_error(shard, about_query(&named), code, message, retriable, "start", strlen("start"));
+}
+
+struct parcel *streams_refuse(struct shard *shard, const struct stream_query *query, const char *fault) {
+    assert(fault);
+    return query_error(shard, query, SAYS_INVALID_REQUEST, fault, false);
+}
+
+static const char *fault_of(const struct stream_query *query) {
+    if (!query->request_id || query->request_id_bytes > REQUEST_ID_BYTES_MAX)
+        return "request_id is needed: up to 256 bytes";
+    if (query->session_id && !session_id_valid(query->session_id, query->session_id_bytes))
+        return "a session_id is 1 to 128 letters, digits, '-', '_', '.', ':' or '~'";
+    if (query->has_after && !query->session_id)
+        return "after_seq needs a session_id";
+    return query->target && query->target_bytes > REQUEST_ID_BYTES_MAX ? "there is no such target" : NULL;
+}
+
+static struct wish wish_of(const struct stream_query *query) {
+    return (struct wish){
+        .id = query->session_id,
+        .id_bytes = query->session_id ? query->session_id_bytes : 0,
+        .request_id = query->request_id,
+        .request_id_bytes = query->request_id_bytes,
+        .target = query->target,
+        .target_bytes = query->target ? query->target_bytes : 0,
+        .has_after = query->has_after,
+        .after_seq = query->after_seq,
+        .required = query->required,
+        .is_web = true,
+    };
+}
+
+// Last-Event-ID decides alone. PLACE_BAD where it is none.
+static enum session_place read_place(const struct stream_query *query, struct wish *wish) {
+    size_t id_bytes = 0;
+    enum session_place place =
+        session_place_read(query->last_event_id, query->last_event_id_bytes, &id_bytes, &wish->after_seq);
+    wish->resumes = true;
+    wish->id = query->last_event_id;
+    wish->id_bytes = (uint32_t)id_bytes;
+    wish->has_after = place == PLACE_BEHIND;
+    return place;
+}
+
+static struct parcel *start_of_query(struct shard *shard, const struct stream_query *query,
+                                     const struct wish *wish) {
+    struct says_about about = {wish->id, wish->request_id, wish->id_bytes, wish->request_id_bytes};
+    return says_start(shard, about, query->user_id, query->user_id_bytes);
+}
+
+enum streams_opening streams_open(struct shard *shard, struct peer *peer, const struct stream_query *query,
+                                  struct parcel **error) {
+    char made_up[ENTRY_MADE_UP_BYTES];
+    struct wish wish = wish_of(query);
+    const char *fault = fault_of(query);
+    assert(peer->transport->streamed);
+    *error = NULL;
+    if (fault) {
+        *error = streams_refuse(shard, query, fault);
+        return STREAMS_BAD_QUERY;
+    }
+    enum session_place place = query->last_event_id ? read_place(query, &wish) : PLACE_BEGIN;
+    if (place == PLACE_BAD || place == PLACE_END)
+        return place == PLACE_BAD ? STREAMS_BAD_PLACE : STREAMS_AT_END;
+    wish.barred = !judge_stream(judge_user(shard, peer), wish.target, wish.target_bytes);
+    if (!wish.resumes && wish.barred) {
+        joining_note_refused(shard, peer->name, identity_user(peer), wish.target, wish.target_bytes);
+        *error = query_error(shard, query, SAYS_INVALID_REQUEST, "capability not allowed: call", false);
+        return STREAMS_FORBIDDEN;
+    }
+    if (!wish.id_bytes)
+        entry_make_up(shard, made_up, &wish);
+    stats_count(&shard->stats, COUNT_STREAM_FRAMES);
+    struct parcel *start = start_of_query(shard, query, &wish);
+    if (start && client_send(shard, peer, &wish, start))
+        return STREAMS_JOINING;
+    if (start)
+        parcel_drop(start);
+    *error = query_error(shard, query, SAYS_INTERNAL, "overloaded: there is no memory for a client", true);
+    return STREAMS_OVERLOADED;
+}
+
+// --- Frames by requests of their own
+
+static struct parcel *post_error(struct shard *shard, const char *message) {
+    drop_one(shard, COUNT_DROP_STREAM_REFUSED, 0, 0);
+    return says_error(shard, (struct says_about){0}, SAYS_INVALID_REQUEST, message, false, "", 0);
+}
+
+// NULL, or why the body isn't such a frame; *id is the session's.
+static const char *read_posted(struct shard *shard, const struct frame *frame, char *id, size_t *id_bytes) {
+    struct lookup lookup;
+    struct stream_frame posted;
+    const uint8_t *body = frame_body(frame);
+    (shard->settings->strict ? lookup_body_strict : lookup_body)(&lookup, body, frame->body.bytes,
+                                                                 shard_limits(shard)->id_bytes_max);
+    if (lookup.verdict != LOOKUP_GOOD || lookup.kind != BODY_STREAM)
+        return "this is no frame";
+    stream_frame_read(&posted, body, frame->body.bytes);
+    if (posted.verdict != LOOKUP_GOOD || posted.type[STREAM_TYPE] != JSON_STRING)
+        return posted.verdict == LOOKUP_AMBIGUOUS ? "a key occurs twice or is escaped" : "this is no frame";
+    *id_bytes = stream_frame_text(&posted, body, STREAM_SESSION_ID, id, SESSION_ID_BYTES_MAX + 8);
+    if (*id_bytes == SIZE_MAX || !session_id_valid(id, *id_bytes))
+        return "this frame needs a session_id";
+    return NULL;
+}
+
+static struct errand *errand_make(struct shard *shard, const struct peer *peer, const struct frame *frame) {
+    assert(frame->body.bytes > 0);
+    struct errand *errand = kept_take_zeroed(&shard->kept, 1, sizeof *errand);
+    if (!errand)
+        return NULL;
+    errand->connection = peer->name;
+    errand->user = judge_user(shard, peer);
+    errand->parcel = parcel_forward(&shard->parcels, frame);
+    if (errand->parcel)
+        return errand;
+    kept_give(&shard->kept, errand);
+    return NULL;
+}
+
+void streams_post(struct shard *shard, struct peer *peer, const struct frame *frame, streams_done *done,
+                  void *context) {
+    char id[SESSION_ID_BYTES_MAX + 8];
+    size_t id_bytes;
+    stats_count(&shard->stats, COUNT_STREAM_FRAMES);
+    const char *fault = read_posted(shard, frame, id, &id_bytes);
+    struct errand *errand = fault ? NULL : errand_make(shard, peer, frame);
+    if (errand) {
+        errand->done = done;
+        errand->context = context;
+        shard->streams.out++;
+        telling_post(shard, telling_home(shard, id, id_bytes), &errand->mail, MAIL_STREAM_ERRAND);
+        return;
+    }
+    struct parcel *error = fault ? post_error(shard, fault) : NULL;
+    if (!error)
+        peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+    done(shard, error ? peer : NULL, context, error);
+}
+
+void streams_posted(struct shard *shard, struct errand *errand) {
+    struct peer *peer = peer_find(shard, errand->connection);
+    struct parcel *error = errand->error;
+    assert(shard->streams.out > 0 && !errand->parcel);
+    shard->streams.out--;
+    if (peer && errand->failed) {
+        peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+        peer = NULL;
+    }
+    if (!peer && error)
+        send_release(shard, error);
+    errand->done(shard, peer, errand->context, peer ? error : NULL);
+    kept_give(&shard->kept, errand);
+}

@@ -1,0 +1,186 @@
+#include "router/transport/asks.h"
+
+#include <assert.h>
+
+#include "core/mcp/message.h"
+#include "router/route/forward.h"
+#include "router/route/route.h"
+#include "router/route/shared.h"
+#include "router/shard/drop.h"
+#include "router/transport/instead.h"
+
+static struct child *first_of(const struct child *child) {
+    return child->of ? child->of : child->seat->annex->child;
+}
+
+// --- Beginning and ending
+
+// The id that its source gave it, as it came.
+static bool begin_listening(struct shard *shard, struct mcp_sharing *sharing, struct mcp_user *user,
+                            const struct parcel *parcel) {
+    struct lookup lookup;
+    assert(user && shared_method(parcel) == MCP_LISTEN);
+    if (!parcel->buffer)
+        return false;
+    const uint8_t *body = parcel->buffer->bytes + parcel->body.at;
+    lookup_body(&lookup, body, parcel->body.bytes, shard_limits(shard)->id_bytes_max);
+    struct span id = lookup.value[KEY_ID];
+    return lookup_has(&lookup, KEY_ID) &&
+           mcp_listen_begin(sharing, user, parcel->hub_id, body + id.at, id.bytes);
+}
+
+uint32_t asks_listens_max(const struct shard *shard) {
+    uint64_t quarter = shard_limits(shard)->pending_max / 4;
+    return quarter > SUBSCRIPTIONS_PER_CONNECTION_MAX ? SUBSCRIPTIONS_PER_CONNECTION_MAX
+           : quarter                                  ? (uint32_t)quarter
+                                                      : 1;
+}
+
+bool asks_is_full(const struct shard *shard, const struct mcp_sharing *sharing, const struct parcel *parcel) {
+    if (!parcel->hub_id || !parcel->source || shared_method(parcel) != MCP_LISTEN)
+        return false;
+    const struct mcp_user *user = mcp_user_find(sharing, parcel->source);
+    return user && user->listens >= asks_listens_max(shard);
+}
+
+static enum mcp_ask kind_of(const struct parcel *parcel) {
+    return shared_method(parcel) == MCP_DISCOVER ? MCP_ASK_DISCOVER
+           : shared_wants_log(parcel)            ? MCP_ASK_WITH_LOG
+                                                 : MCP_ASK;
+}
+
+bool asks_begin(struct shard *shard, struct child *child, struct mcp_sharing *sharing, struct mcp_user *user,
+                const struct parcel *parcel) {
+    assert(parcel->hub_id);
+    bool begun = shared_method(parcel) == MCP_LISTEN
+                     ? begin_listening(shard, sharing, user, parcel)
+                     : mcp_ask_begin(sharing, user, parcel->hub_id, kind_of(parcel));
+    child->asks += begun && child->of;
+    return begun;
+}
+
+bool asks_end(struct child *child, struct mcp_sharing *sharing, uint64_t hub_id) {
+    bool ended = mcp_ask_end(sharing, hub_id);
+    assert(!ended || !child->of || child->asks > 0);
+    child->asks -= ended && child->of;
+    return ended;
+}
+
+// --- Responses
+
+uint64_t asks_answered(const struct message *message) {
+    uint64_t hub_id = 0;
+    const struct lookup *lookup = &message->lookup;
+    bool is_number = lookup_has(lookup, KEY_ID) && lookup->type[KEY_ID] == JSON_NUMBER;
+    return is_number && json_number_whole(message->body, lookup->value[KEY_ID], &hub_id) ? hub_id : 0;
+}
+
+void asks_say(struct shard *shard, const struct child *child, const struct frame *frame) {
+    const struct child *first = first_of(child);
+    assert(!first->of && shard->index == 0);
+    if (first->seat->state == PEER_OPEN)
+        route_frame(shard, first->seat, frame, NULL);
+}
+
+// Says a response that ends a subscription and names it, with its user's own id there. False: it is none.
+static bool say_ended(struct shard *shard, const struct child *child, const struct mcp_sharing *sharing,
+                      const struct message *message, uint64_t hub_id) {
+    size_t bytes;
+    const char *own = mcp_listener(sharing, hub_id, &bytes);
+    const struct lookup *lookup = &message->lookup;
+    assert(message->peer == child->seat && hub_id);
+    if (!own || lookup->verdict != LOOKUP_GOOD || lookup->kind != BODY_RESPONSE)
+        return false;
+    struct json_item item = mcp_result_subscription(message->body, lookup);
+    if (mcp_id(message->body, &item) != hub_id)
+        return false;
+    struct text body;
+    text_init(&body);
+    mcp_put_restored(&body, message->body, message->frame->body.bytes, &item, own, bytes);
+    instead_say(shard, first_of(child), &body);
+    return true;
+}
+
+void asks_answer(struct shard *shard, struct child *child, struct mcp_sharing *sharing,
+                 const struct message *message, uint64_t hub_id) {
+    const struct lookup *lookup = &message->lookup;
+    bool is_said = say_ended(shard, child, sharing, message, hub_id);
+    if (lookup_has(lookup, KEY_ERROR) && !lookup_has(lookup, KEY_RESULT))
+        mcp_ask_refused(sharing, hub_id);
+    asks_end(child, sharing, hub_id);
+    if (!is_said)
+        asks_say(shard, child, message->frame);
+}
+
+// --- Notifications
+
+// Told to one that gets answers alone, it would be lost.
+static void end_by_hub(struct shard *shard, struct child *child, struct mcp_sharing *sharing,
+                       uint64_t hub_id) {
+    assert(mcp_asker(sharing, hub_id)->answers_only);
+    asks_end(child, sharing, hub_id);
+    instead_refuse(shard, first_of(child), hub_id, ERROR_CANCELLED, NULL);
+}
+
+static bool tell_ended(struct shard *shard, struct child *child, struct mcp_sharing *sharing,
+                       const struct mcp_user *user, const struct message *message) {
+    struct json_item item = {0};
+    const struct lookup *lookup = &message->lookup;
+    assert(!message_is_request(message) && shard->index == 0);
+    if (lookup_has(lookup, KEY_PARAMS) && lookup->type[KEY_PARAMS] == JSON_OBJECT)
+        item = json_member(message->body, lookup->value[KEY_PARAMS], "requestId");
+    uint64_t hub_id = mcp_id(message->body, &item);
+    const struct mcp_user *asker = hub_id ? mcp_asker(sharing, hub_id) : NULL;
+    if (!asker || (user && asker != user) || mcp_ask_kind(sharing, hub_id) != MCP_ASK_LISTEN)
+        return false; // it may be about what the server itself asked
+    stats_count(&shard->stats, COUNT_NOTIFICATIONS_RECEIVED);
+    if (asker->answers_only) {
+        end_by_hub(shard, child, sharing, hub_id);
+        return true;
+    }
+    asks_end(child, sharing, hub_id);
+    if (first_of(child)->seat->state == PEER_OPEN)
+        route_end(shard, first_of(child)->seat, message->frame, item.value, hub_id);
+    return true;
+}
+
+static struct parcel *restored(struct shard *shard, const struct message *message,
+                               const struct json_item *item, const char *own, size_t bytes) {
+    bool quoted = item->type == JSON_STRING && *own != '"';
+    assert(bytes > 0 && item->value.bytes > 2 * (uint32_t)quoted);
+    struct span value = {item->value.at + quoted, item->value.bytes - 2 * (uint32_t)quoted};
+    struct parcel *parcel = parcel_open(&shard->parcels, message->frame, &value, 1);
+    if (!parcel || parcel_fill(parcel, &(struct piece){own, bytes}))
+        return parcel;
+    parcel_drop(parcel);
+    return NULL;
+}
+
+bool asks_tell(struct shard *shard, struct child *child, struct mcp_sharing *sharing,
+               const struct mcp_user *user, const struct message *message) {
+    size_t bytes = 0;
+    assert(!message_is_request(message));
+    if (mcp_method(message->method, message->method_bytes) == MCP_CANCELLED)
+        return tell_ended(shard, child, sharing, user, message);
+    struct json_item item = mcp_meta(message->body, &message->lookup, MCP_META_SUBSCRIPTION);
+    if (item.type == JSON_NONE)
+        return false;
+    stats_count(&shard->stats, COUNT_NOTIFICATIONS_RECEIVED);
+    uint64_t hub_id = mcp_id(message->body, &item);
+    const char *own = hub_id ? mcp_listener(sharing, hub_id, &bytes) : NULL;
+    const struct mcp_user *asker = own ? mcp_asker(sharing, hub_id) : NULL;
+    uint32_t size = message->frame->body.bytes;
+    if (!asker || asker->answers_only || (user && asker != user)) {
+        drop_one(shard, COUNT_DROP_NO_ROUTE, child->seat->name, size);
+        return true;
+    }
+    struct parcel *parcel = restored(shard, message, &item, own, bytes);
+    if (!parcel) {
+        drop_one(shard, COUNT_DROP_NO_MEMORY, asker->home.connection, size);
+        return true;
+    }
+    parcel->lane = (uint8_t)message_lane(message);
+    stats_count(&shard->stats, COUNT_NOTIFICATIONS_FORWARDED);
+    forward_to(shard, asker->home.connection, parcel);
+    return true;
+}

@@ -1,0 +1,261 @@
+#include "router/transport/child.h"
+
+#include <assert.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/child/log_line.h"
+#include "core/lookup/lookup.h"
+#include "io/keeper.h"
+#include "router/child/child.h"
+#include "router/methods/offer.h"
+#include "router/route/events.h"
+#include "router/route/route.h"
+#include "router/route/unsigned.h"
+#include "router/send/reply.h"
+#include "router/shard/annex.h"
+#include "router/shard/drop.h"
+#include "router/transport/each.h"
+#include "router/transport/mcp.h"
+#include "router/transport/modern.h"
+#include "router/transport/partial.h"
+
+enum { SHOWN_BYTES = 200, SHOWN_PAUSE_MS = 1000 };
+
+static struct child *child_at(const struct peer *peer) {
+    assert(peer->annex && peer->annex->child);
+    return peer->annex->child;
+}
+
+// --- What can't be read
+
+static void show(struct shard *shard, struct child *child, const uint8_t *bytes, uint32_t count) {
+    char text[4 * SHOWN_BYTES];
+    uint64_t now_ms = shard_now_ms(shard);
+    stats_count(&shard->stats, COUNT_CHILDREN_UNREADABLE);
+    if (child->junk_ms && now_ms - child->junk_ms < SHOWN_PAUSE_MS)
+        return;
+    child->junk_ms = now_ms;
+    size_t length = log_escape(bytes, count < SHOWN_BYTES ? count : SHOWN_BYTES, text);
+    child_tell(child, "its standard output can't be read: %.*s", (int)length, text);
+}
+
+static void child_unreadable(struct shard *shard, struct peer *peer, const uint8_t *body, uint32_t bytes) {
+    struct child *child = child_at(peer);
+    show(shard, child, body, bytes);
+    if (peer->transport->wire->breaks == BREAKS_PASS)
+        child_fail(shard, child, CHILD_FAULT_FRAME, 0);
+}
+
+static void child_refuse(struct shard *shard, struct peer *peer) {
+    assert(peer->unit.fault != UNIT_FAULT_NONE);
+    struct child *child = child_at(peer);
+    show(shard, child, shard->fault_bytes, shard->fault_count);
+    if (peer->transport->wire->breaks != BREAKS_PASS) { // many may share it, and the next line may be one
+        partial_refused(peer);
+        return;
+    }
+    child_fail(shard, child, CHILD_FAULT_FRAME, 0);
+    peer_close(shard, peer, COUNTERS_COUNT);
+}
+
+// --- Beginning and ending
+
+static void refuse_early(struct shard *shard, struct child *child, const uint8_t *body, struct span id) {
+    struct text answer;
+    text_init(&answer);
+    text_put(&answer, "{\"jsonrpc\":\"2.0\",\"id\":");
+    text_add(&answer, body + id.at, id.bytes);
+    text_put(&answer, ",\"error\":{\"code\":");
+    text_number(&answer, error_code(ERROR_NOT_INITIALIZED));
+    text_put(&answer, ",\"message\":\"");
+    text_put(&answer, error_text(ERROR_NOT_INITIALIZED));
+    text_put(&answer, "\",\"data\":{}}}");
+    stats_count(&shard->stats, COUNT_ERRORS_BY_HUB);
+    child_say(shard, child, &answer);
+}
+
+// Its answer to initialize. What it offers is kept as it wrote it, so all of it must be JSON.
+static void take_answer(struct shard *shard, struct child *child, const struct lookup *lookup,
+                        const uint8_t *body, uint32_t bytes) {
+    assert(child->state == CHILD_GREETING);
+    static const char nothing[] = "{}";
+    struct span result = lookup->value[KEY_RESULT];
+    bool good =
+        lookup_has(lookup, KEY_RESULT) && lookup->type[KEY_RESULT] == JSON_OBJECT && json_valid(body, bytes);
+    struct json_item offered = {0};
+    if (good)
+        offered = json_member(body, result, "capabilities");
+    if (!good || offered.value.bytes > CAPABILITIES_BYTES_MAX) {
+        child_fail(shard, child, CHILD_FAULT_REFUSED, 0);
+        (void)child_command(shard, child, KEEPER_KILL, SIGKILL);
+        return;
+    }
+    bool is_list = offered.type == JSON_OBJECT || offered.type == JSON_ARRAY;
+    const char *field, *expected = is_list ? offer_judge(body, offered.value, &field) : NULL;
+    if (expected) { // as agent/register is refused
+        child_tell(child, "its answer to initialize can't be used: %s isn't %s", field + strlen("params."),
+                   expected);
+        child_fail(shard, child, CHILD_FAULT_OFFER, 0);
+        (void)child_command(shard, child, KEEPER_KILL, SIGKILL);
+        return;
+    }
+    struct piece capabilities = {is_list ? (const void *)(body + offered.value.at) : nothing,
+                                 is_list ? offered.value.bytes : sizeof nothing - 1};
+    child_ready(shard, child, &capabilities, &(struct piece){body + result.at, result.bytes});
+}
+
+// It need not offer anything: a client sees what it can in the answer itself.
+static void take_mcp_answer(struct shard *shard, struct child *child, const struct lookup *lookup,
+                            const uint8_t *body, uint32_t bytes) {
+    bool good = lookup_has(lookup, KEY_RESULT) && lookup->type[KEY_RESULT] == JSON_OBJECT;
+    struct span value = lookup->value[good ? KEY_RESULT : KEY_ERROR];
+    if ((!good && !lookup_has(lookup, KEY_ERROR)) || !json_valid(body, bytes) ||
+        value.bytes > CAPABILITIES_BYTES_MAX) {
+        child_fail(shard, child, CHILD_FAULT_REFUSED, 0);
+        (void)child_command(shard, child, KEEPER_KILL, SIGKILL);
+        return;
+    }
+    if (!mcp_open(shard, child, lookup, body)) {
+        child_fail(shard, child, CHILD_FAULT_MEMORY, 0);
+        return;
+    }
+    if (child->seat->state != PEER_OPEN) // it couldn't be told so
+        return;
+    struct piece answer = {body + value.at, value.bytes};
+    child_ready(shard, child, NULL, good ? &answer : NULL);
+    if (child->state == CHILD_RUNNING)
+        mcp_opened(shard, child);
+}
+
+static void take_early(struct shard *shard, struct child *child, const uint8_t *body, uint32_t bytes) {
+    struct lookup lookup;
+    lookup_body(&lookup, body, bytes, shard_limits(shard)->id_bytes_max);
+    if (lookup.verdict != LOOKUP_GOOD)
+        child_unreadable(shard, child->seat, body, bytes);
+    else if (child_is_own(&lookup, body) && child->settings->protocol == CHILD_MCP)
+        take_mcp_answer(shard, child, &lookup, body, bytes);
+    else if (child_is_own(&lookup, body))
+        take_answer(shard, child, &lookup, body, bytes);
+    else if (lookup.kind == BODY_REQUEST)
+        refuse_early(shard, child, body, lookup.value[KEY_ID]);
+    else
+        drop_one(shard, COUNT_DROP_REFUSED, child->seat->name, bytes);
+}
+
+// Whether it is the answer to what the hub asked last: then its input is closed.
+static bool take_last(struct shard *shard, struct child *child, const uint8_t *body, uint32_t bytes) {
+    assert(child->state == CHILD_STOPPING);
+    struct lookup lookup;
+    lookup_body(&lookup, body, bytes, shard_limits(shard)->id_bytes_max);
+    if (!child->asked || lookup.verdict != LOOKUP_GOOD || !child_is_own(&lookup, body))
+        return false;
+    child->asked = false;
+    child->is_reading = true;
+    child_wake_after(shard, child, child->settings->end_ms);
+    child_say_on(shard, child);
+    return true;
+}
+
+// What it says to those whom it can't name.
+static bool child_take_member(struct shard *shard, struct peer *peer, const struct frame *frame,
+                              struct exchange *exchange) {
+    struct child *child = child_at(peer);
+    return child->of && !child->modern ? each_take(shard, child, frame, exchange)
+                                       : mcp_take(shard, child, frame, exchange);
+}
+
+static void take_signed(struct shard *shard, struct peer *peer, const struct frame *frame) {
+    struct frame own = route_sign(shard, peer, frame);
+    assert(!shard->settings->users || !frame->unit->names_user);
+    if (!child_take_member(shard, peer, &own, NULL))
+        route_frame(shard, peer, &own, NULL);
+}
+
+// Also what goes to its own users, by none of the common rules, says truly whose it is.
+static void take_running(struct shard *shard, struct peer *peer, const struct frame *frame) {
+    struct unit unit;
+    struct frame copy;
+    if (!shard->settings->users || !frame->unit->names_user) {
+        take_signed(shard, peer, frame);
+        return;
+    }
+    struct buffer *buffer = unsigned_copy(&shard->buffers, frame, &unit, &copy);
+    if (!buffer) {
+        peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+        return;
+    }
+    take_signed(shard, peer, &copy);
+    events_flush(shard);
+    buffer_drop(buffer);
+}
+
+static void child_take(struct shard *shard, struct peer *peer, const struct frame *frame) {
+    struct child *child = child_at(peer);
+    stats_count(&shard->stats, COUNT_FRAMES_RECEIVED);
+    if (child->state == CHILD_GREETING)
+        take_early(shard, child, frame_body(frame), frame->body.bytes);
+    else if (child->state == CHILD_STOPPING && take_last(shard, child, frame_body(frame), frame->body.bytes))
+        return;
+    else if (child->state == CHILD_RUNNING || child->state == CHILD_STOPPING)
+        take_running(shard, peer, frame);
+    else
+        drop_one(shard, COUNT_DROP_REFUSED, peer->name, frame->body.bytes);
+}
+
+// --- Who is meant
+
+static bool child_divert(struct shard *shard, struct peer *seat, struct parcel *parcel) {
+    const struct child *child = seat->annex->child;
+    if (!child || child->of)
+        return false;
+    if (!child_is_stand_in(child))
+        return mcp_divert(shard, seat, parcel);
+    each_divert(shard, seat, parcel);
+    return true;
+}
+
+static struct peer *child_forget(struct shard *shard, struct peer *seat, uint64_t hub_id, bool lasts) {
+    const struct child *child = seat->annex->child;
+    if (child && child_is_stand_in(child))
+        return each_forget(shard, seat, hub_id, lasts);
+    return mcp_forget(shard, seat, hub_id, lasts);
+}
+
+static void child_rests(struct shard *shard, struct peer *seat) {
+    if (seat->annex->child->modern)
+        modern_rest(shard, seat);
+    else
+        each_rest(shard, seat);
+}
+
+// What another process has, and what waits for the next one's session.
+static size_t child_others(const struct peer *seat, bool waiting, uint64_t *hub_ids, size_t room) {
+    size_t count = modern_others(seat, hub_ids, room);
+    assert(hub_ids || room == 0);
+    if (!waiting)
+        return count;
+    size_t used = count < room ? count : room;
+    return count + mcp_waiting(seat, hub_ids ? hub_ids + used : NULL, room - used);
+}
+
+static void child_leave(struct shard *shard, struct peer *seat) {
+    mcp_close(shard, seat);
+    each_close(shard, seat);
+}
+
+void child_user_left(struct shard *shard, uint64_t connection) {
+    mcp_user_left(shard, connection);
+    each_user_left(shard, connection);
+}
+
+// The same for both framings, but for the wire.
+#define CHILD_TRANSPORT                                                                                      \
+    .gauge = GAUGE_CHILD, .take = child_take, .refuse = child_refuse, .unreadable = child_unreadable,        \
+    .leave = child_leave, .divert = child_divert, .forget = child_forget, .rest = child_rests,               \
+    .others = child_others, .member = child_take_member, .wanted = child_wanted, .expire = child_expire,     \
+    .end_is_leaving = true
+
+const struct transport transport_child_framed = {.name = "child", .wire = &wire_framed, CHILD_TRANSPORT};
+const struct transport transport_child_lines = {.name = "child-lines", .wire = &wire_lines, CHILD_TRANSPORT};

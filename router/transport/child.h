@@ -1,0 +1,10 @@
+// How children speak: as any peer on its wire, but for how they begin and end (router/child), and that what
+// can't be read is shown in the log and answered by nothing.
+#pragma once
+
+#include "router/shard/transport.h"
+
+// A peer that may have used some of them has gone: shard 0 is told.
+void child_user_left(struct shard *shard, uint64_t connection);
+
+extern const struct transport transport_child_framed, transport_child_lines;

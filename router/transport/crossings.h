@@ -1,0 +1,68 @@
+// What is under way between this hub and others, on shard 0: requests that have gone across, by their hub ids, and those that
+// have come, by the subject on which they are to be answered. All of it ends with the link.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/agents/names.h"
+#include "core/base/governance.h"
+#include "core/base/kept.h"
+#include "core/base/list.h"
+#include "core/cluster/subject.h"
+#include "core/json/json.h"
+
+struct exchange;
+
+// A request of this hub's.
+struct crossing {
+    struct list link;
+    uint64_t hub_id;
+    uint64_t until_ms;      // its source's shard has ended it by then
+    bool has_taker;         // `taker` is the hub that has it
+    bool recalled;          // it is being taken out of the queue
+    bool cancelled;         // its taker is to be told, or has been
+    bool ended;             // and nobody waits for the answer
+    enum governance level;  // that is required
+    enum subject_kind kind; // how whoever is meant is named
+    char taker[HUB_NAME_BYTES];
+    uint32_t token_bytes;
+    char token[]; // the name, as in the subject
+};
+
+// A request of another hub's, or of somebody who speaks to the server without being one.
+struct visitor {
+    struct list link;
+    struct exchange *exchange; // whose answer is its
+    uint64_t number;           // of a hub's: the hub id there
+    bool has_hub;
+    char hub[HUB_NAME_BYTES];
+    uint32_t reply_bytes;
+    char reply[]; // the subject
+};
+
+struct crossings {
+    struct names by_hub_id, by_reply;
+    struct list out, in; // oldest first
+    struct kept *kept;
+};
+
+void crossings_init(struct crossings *crossings, const struct siphash_key *key, struct kept *kept);
+// Forgets all of it; visitors' exchanges have none any more.
+void crossings_forget(struct crossings *crossings);
+// Likewise, and gives back the tables.
+void crossings_deinit(struct crossings *crossings);
+
+// NULL where the hub has no room to keep one more.
+struct crossing *crossings_add(struct crossings *crossings, uint64_t hub_id, enum subject_kind kind,
+                               const void *token, uint32_t token_bytes);
+struct crossing *crossings_find(const struct crossings *crossings, uint64_t hub_id);
+void crossings_remove(struct crossings *crossings, struct crossing *crossing);
+// Removes those whose time has passed.
+void crossings_expire(struct crossings *crossings, uint64_t now_ms);
+
+// NULL where there is no room, or one is to be answered there already.
+struct visitor *crossings_enter(struct crossings *crossings, struct exchange *exchange, const void *reply,
+                                uint32_t reply_bytes);
+struct visitor *crossings_visitor(const struct crossings *crossings, const void *reply, uint32_t reply_bytes);
+void crossings_leave(struct crossings *crossings, struct visitor *visitor);

@@ -1,0 +1,350 @@
+#include "router/transport/each.h"
+
+#include <assert.h>
+
+#include "core/mcp/message.h"
+#include "core/mcp/sharing.h"
+#include "router/child/children.h"
+#include "router/methods/names.h"
+#include "router/request/answer.h"
+#include "router/request/refuse.h"
+#include "router/request/validate.h"
+#include "router/rights/judge.h"
+#include "router/route/forward.h"
+#include "router/route/progress.h"
+#include "router/route/shared.h"
+#include "router/send/exchange.h"
+#include "router/send/reply.h"
+#include "router/send/send.h"
+#include "router/shard/annex.h"
+#include "router/shard/drop.h"
+#include "router/transport/asks.h"
+#include "router/transport/instead.h"
+
+struct each {
+    struct mcp_sharing sharing; // who uses it, and what each has asked
+};
+
+static struct each *each_of(struct shard *shard, const struct child *stand_in) {
+    assert(shard->index == 0 && child_is_stand_in(stand_in));
+    struct annex *annex = stand_in->seat->annex;
+    if (annex->each)
+        return annex->each;
+    annex->each = kept_take_zeroed(&shard->kept, 1, sizeof *annex->each);
+    if (annex->each)
+        mcp_sharing_init(&annex->each->sharing, &shard->hub->settings.secrets.tables, &shard->kept);
+    return annex->each;
+}
+
+void each_close(struct shard *shard, struct peer *seat) {
+    struct each *each = seat->annex ? seat->annex->each : NULL;
+    if (!each)
+        return;
+    seat->annex->each = NULL;
+    mcp_sharing_deinit(&each->sharing);
+    kept_give(&shard->kept, each);
+}
+
+// The instance goes as any connection does: what is kept of it is its name.
+static struct child *child_of(const struct shard *shard, const struct mcp_user *user) {
+    const struct peer *seat = user->served ? peer_find(shard, user->served) : NULL;
+    assert(!seat || seat->annex);
+    return seat ? seat->annex->child : NULL;
+}
+
+static struct mcp_user *user_of(const struct child *child) {
+    assert(child->of && child->user);
+    const struct each *each = child->of->seat->annex->each;
+    struct mcp_user *user = each ? mcp_user_find(&each->sharing, child->user) : NULL;
+    return user && user->served == child->seat->name ? user : NULL;
+}
+
+static struct mcp_sharing *sharing_of(const struct child *child) {
+    return &child->of->seat->annex->each->sharing;
+}
+
+// --- What users say
+
+static struct child *take_instance(struct shard *shard, struct child *stand_in, struct mcp_user *user) {
+    struct child *child = child_of(shard, user);
+    if (child)
+        return child;
+    child = children_add_instance(shard, stand_in, user->home.connection);
+    user->served = child ? child->seat->name : 0;
+    return child;
+}
+
+// One that has ended is started again by a request alone: what is told to nobody in particular is for the one that
+// knew what came before.
+static bool is_late(const struct child *child, const struct parcel *parcel) {
+    bool is_told = child->settings->protocol == CHILD_HERMES; // commands come as notifications
+    return !parcel->hub_id && !is_told && !child_is_up(child) && child->serial > 0 &&
+           outbox_empty(&child->seat->connection.outbox);
+}
+
+// A program speaks one era a process: whether a user whose instance speaks the legacy one asks for the other.
+static bool is_of_other_era(const struct mcp_user *user, const struct parcel *parcel) {
+    return user->has_session && parcel->hub_id && shared_method(parcel) == MCP_DISCOVER;
+}
+
+static enum error fault_of(const struct shard *shard, const struct child *child, const struct mcp_user *user,
+                           const struct parcel *parcel) {
+    if (is_of_other_era(user, parcel))
+        return ERROR_METHOD_NOT_FOUND;
+    if (child->state == CHILD_DOWN || child->state == CHILD_STOPPED)
+        return ERROR_AGENT_NOT_FOUND;
+    if (child->after == CHILD_AFTER_FREE || is_late(child, parcel))
+        return ERROR_TARGET_DISCONNECTED;
+    return send_has_room(shard, child->seat) ? ERROR_NONE : ERROR_OVERLOADED;
+}
+
+// Events, and what all are told who name it.
+static void tell_all(struct shard *shard, const struct child *stand_in, struct parcel *parcel) {
+    bool is_told = false;
+    assert(!parcel->hub_id && !parcel->note);
+    for (struct child *child = shard->children->first; child; child = child->next) {
+        if (child->of != stand_in || child->state != CHILD_RUNNING)
+            continue;
+        bool room = send_has_room(shard, child->seat);
+        struct parcel *copy = room ? parcel_copy_of(&shard->parcels, parcel) : NULL;
+        is_told = true;
+        if (copy)
+            send_queue(shard, child->seat, copy);
+        else
+            drop_several(shard, room ? COUNT_DROP_NO_MEMORY : COUNT_DROP_OVERLOADED, child->seat->name,
+                         parcel->bytes, parcel->frames);
+    }
+    if (!is_told)
+        drop_several(shard, COUNT_DROP_TARGET_GONE, stand_in->seat->name, parcel->bytes, parcel->frames);
+    send_release(shard, parcel);
+}
+
+void each_divert(struct shard *shard, struct peer *seat, struct parcel *parcel) {
+    struct child *stand_in = seat->annex->child;
+    assert(child_is_stand_in(stand_in) && shard->index == 0);
+    if (!parcel->note && !parcel->hub_id) {
+        tell_all(shard, stand_in, parcel);
+        return;
+    }
+    struct each *each = parcel->note && parcel->source ? each_of(shard, stand_in) : NULL;
+    struct mcp_user *user = each ? mcp_user_take(&each->sharing, parcel->source) : NULL;
+    struct child *child = user ? take_instance(shard, stand_in, user) : NULL;
+    if (user)
+        user->answers_only = shared_answers_only(parcel);
+    bool is_full = child && asks_is_full(shard, &each->sharing, parcel);
+    enum error fault = child && !is_full ? fault_of(shard, child, user, parcel) : ERROR_OVERLOADED;
+    if (!fault && parcel->hub_id && !asks_begin(shard, child, &each->sharing, user, parcel))
+        fault = ERROR_OVERLOADED;
+    uint32_t limit = is_full ? asks_listens_max(shard) : child ? 0 : stand_in->settings->instances_max;
+    if (fault)
+        instead_refuse_parcel(shard, stand_in, parcel, fault, limit);
+    if (fault)
+        return;
+    bool is_mcp = child->settings->protocol == CHILD_MCP;
+    user->has_session |= is_mcp && parcel->hub_id && !shared_is_modern(parcel);
+    send_queue(shard, child->seat, parcel);
+}
+
+struct peer *each_forget(struct shard *shard, struct peer *seat, uint64_t hub_id, bool lasts) {
+    const struct each *each = seat->annex->each;
+    assert(hub_id && shard->index == connection_shard(seat->name));
+    const struct mcp_user *user = each ? mcp_asker(&each->sharing, hub_id) : NULL;
+    struct child *child = user ? child_of(shard, user) : NULL;
+    if (!child)
+        return NULL;
+    if (!lasts)
+        asks_end(child, sharing_of(child), hub_id);
+    return child->seat;
+}
+
+// --- What an instance says
+
+// What it asks is for its user, who is no agent, but whose home is known here.
+static void ask_user(struct shard *shard, const struct message *message, struct mcp_user *user) {
+    assert(message_is_request(message) && list_empty(&user->home.agents));
+    struct agent agent = {.home = &user->home, .governance = GOVERNANCE_COUNT - 1};
+    enum error fault = forward_fault(shard, message, user->home.connection);
+    if (user->answers_only)
+        refuse_method(shard, message);
+    else if (shard->phase != HUB_SERVING)
+        refuse(shard, message, ERROR_OVERLOADED, NULL);
+    else if (fault)
+        refuse_at(shard, message, &agent, fault);
+    else
+        forward_request(shard, message, &agent, NULL);
+}
+
+static void tell_user(struct shard *shard, const struct message *message, const struct mcp_user *user) {
+    assert(!message_is_request(message));
+    if (user->answers_only) {
+        drop_one(shard, COUNT_DROP_NO_ROUTE, user->home.connection, message->frame->body.bytes);
+        return;
+    }
+    struct parcel *parcel = parcel_forward(&shard->parcels, message->frame);
+    if (!parcel) {
+        drop_one(shard, COUNT_DROP_NO_MEMORY, user->home.connection, message->frame->body.bytes);
+        return;
+    }
+    parcel->lane = (uint8_t)message_lane(message);
+    stats_count(&shard->stats, COUNT_NOTIFICATIONS_FORWARDED);
+    forward_to(shard, user->home.connection, parcel);
+}
+
+// What is the hub's own, or says for whom it is, goes its way as anybody's.
+static bool is_for_user(const struct message *message) {
+    return !lookup_has(&message->lookup, KEY_TARGET_AGENT) &&
+           names_find(message->method, message->method_bytes) == METHODS_COUNT &&
+           !names_is_of_hub(message->method, message->method_bytes);
+}
+
+static bool take_call(struct shard *shard, struct child *child, struct mcp_user *user,
+                      struct message *message) {
+    struct span method = message->lookup.value[KEY_METHOD];
+    size_t bytes = json_string_decode(message->body, method, message->method, sizeof message->method);
+    message->method_long = bytes == SIZE_MAX;
+    message->method_bytes = message->method_long ? 0 : bytes;
+    bool is_request = message_is_request(message);
+    bool is_mcp = child->settings->protocol == CHILD_MCP;
+    if (message->method_long)
+        return false;
+    if (is_mcp && !is_request && !lookup_has(&message->lookup, KEY_TARGET_AGENT) &&
+        asks_tell(shard, child, sharing_of(child), user, message))
+        return true;
+    if (!is_for_user(message))
+        return false;
+    uint64_t progress = progress_request(message);
+    if (progress && mcp_asker(sharing_of(child), progress) == user) {
+        asks_say(shard, child, message->frame);
+        return true;
+    }
+    stats_count(&shard->stats, is_request ? COUNT_REQUESTS_RECEIVED : COUNT_NOTIFICATIONS_RECEIVED);
+    if (is_request && message->exchange)
+        exchange_expect(message->exchange);
+    if (refuse_header(shard, message))
+        return true;
+    if (!is_request) // its user has it run, and so hears it, also where it may call nobody
+        tell_user(shard, message, user);
+    else if (is_mcp && mcp_method(message->method, message->method_bytes) == MCP_PING)
+        reply_result(shard, child->seat, message_reply_to(message), "{}", 2);
+    else if (judge_speaks(shard, message))
+        ask_user(shard, message, user);
+    return true;
+}
+
+// Whether it answers server/discover as a program does that knows of no such era.
+static bool refuses_era(struct child *child, const struct mcp_user *user, const struct message *message,
+                        uint64_t hub_id) {
+    const struct lookup *lookup = &message->lookup;
+    bool good = lookup->verdict == LOOKUP_GOOD && lookup->kind == BODY_RESPONSE;
+    bool refuses = good && lookup_has(lookup, KEY_ERROR) && !lookup_has(lookup, KEY_RESULT);
+    child->proven |= good && !user->has_session && (!refuses || mcp_error_is_modern(message->body, lookup));
+    return refuses && !child->proven && mcp_ask_kind(sharing_of(child), hub_id) == MCP_ASK_DISCOVER;
+}
+
+// One that it owes, whatever is wrong with it.
+static bool take_response(struct shard *shard, struct child *child, const struct mcp_user *user,
+                          const struct message *message) {
+    uint64_t hub_id = asks_answered(message);
+    struct mcp_sharing *sharing = sharing_of(child);
+    if (!hub_id || mcp_asker(sharing, hub_id) != user)
+        return false;
+    if (!refuses_era(child, user, message, hub_id)) {
+        asks_answer(shard, child, sharing, message, hub_id);
+        return true;
+    }
+    asks_end(child, sharing, hub_id);
+    instead_refuse(shard, child->of, hub_id, ERROR_METHOD_NOT_FOUND, NULL);
+    return true;
+}
+
+bool each_take(struct shard *shard, struct child *child, const struct frame *frame,
+               struct exchange *exchange) {
+    struct message message;
+    struct mcp_user *user = user_of(child);
+    if (!user)
+        return false;
+    message_begin(&message, child->seat, exchange);
+    message.frame = frame;
+    message.body = frame_body(frame);
+    validate_look_up(shard, &message);
+    enum body_kind kind = message.lookup.kind;
+    if (validate_is_response(shard, &message, true)) // if it is owed, which is looked at there
+        return take_response(shard, child, user, &message);
+    return message.lookup.verdict == LOOKUP_GOOD && (kind == BODY_REQUEST || kind == BODY_NOTIFICATION) &&
+           take_call(shard, child, user, &message);
+}
+
+// --- How it ends
+
+struct ending {
+    struct shard *shard;
+    struct child *child;
+    bool is_unknown; // which era it speaks
+    bool spares;     // what hasn't gone out
+};
+
+static void end_owed(void *context, uint64_t hub_id) {
+    const struct ending *ending = context;
+    struct child *child = ending->child, *stand_in = child->of;
+    if (ending->spares && outbox_has(&child->seat->connection.outbox, hub_id))
+        return;
+    if (ending->is_unknown && mcp_ask_kind(sharing_of(child), hub_id) == MCP_ASK_DISCOVER) {
+        child->pardoned = true; // so ends who must be asked for a session first
+        asks_end(child, sharing_of(child), hub_id);
+        instead_refuse(ending->shard, stand_in, hub_id, ERROR_METHOD_NOT_FOUND, NULL);
+        return;
+    }
+    struct text data;
+    text_init(&data);
+    reply_data_string(&data, "agent", stand_in->settings->name, strlen(stand_in->settings->name));
+    asks_end(child, sharing_of(child), hub_id);
+    stats_count(&ending->shard->stats, COUNT_TARGETS_LEFT);
+    instead_refuse(ending->shard, stand_in, hub_id, ERROR_TARGET_DISCONNECTED, &data);
+}
+
+static void drop_waiting(struct shard *shard, struct peer *seat) {
+    for (struct parcel *parcel; (parcel = outbox_take(&seat->connection.outbox));) {
+        if (!parcel->hub_id)
+            drop_several(shard, COUNT_DROP_TARGET_GONE, seat->name, parcel->bytes, parcel->frames);
+        send_release(shard, parcel);
+    }
+}
+
+void each_rest(struct shard *shard, struct peer *seat) {
+    struct child *child = seat->annex->child;
+    assert(child && child->of && seat->connection.held);
+    bool is_own = child->state == CHILD_ENDING && child->after == CHILD_AFTER_END;
+    bool spares = child->spares && child->after < CHILD_AFTER_STOP;
+    struct mcp_user *user = user_of(child);
+    if (!spares || !user)
+        drop_waiting(shard, seat);
+    if (!user)
+        return;
+    struct ending ending = {shard, child, is_own && !child->proven && !user->has_session, spares};
+    mcp_each_ask(user, end_owed, &ending);
+    user->has_session &= !outbox_empty(&seat->connection.outbox);
+}
+
+static void ignore(void *context, const char *uri, size_t bytes) {
+    (void)context;
+    (void)uri;
+    (void)bytes;
+}
+
+void each_user_left(struct shard *shard, uint64_t connection) {
+    assert(shard->index == 0);
+    for (struct child *stand_in = shard->children ? shard->children->first : NULL; stand_in;
+         stand_in = stand_in->next) {
+        struct each *each = stand_in->seat->annex->each;
+        struct mcp_user *user = each ? mcp_user_find(&each->sharing, connection) : NULL;
+        if (!user)
+            continue;
+        struct child *child = child_of(shard, user);
+        answer_target_left(shard, &user->home);
+        if (child) {
+            child->asks = 0;
+            child_stop(shard, child, CHILD_AFTER_FREE, "closing");
+        }
+        mcp_user_leave(&each->sharing, user, ignore, NULL);
+    }
+}

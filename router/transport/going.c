@@ -1,0 +1,198 @@
+#include "router/transport/going.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/cluster/mark.h"
+#include "router/route/route.h"
+#include "router/send/reply.h"
+#include "router/send/send.h"
+#include "router/shard/drop.h"
+#include "router/transport/nats_say.h"
+
+// --- What ends here
+
+// As if its target had answered so. Without memory the link is lost, and with it the request.
+static void end_crossing_with(struct link *link, struct crossing *crossing, enum error error,
+                              struct text *data) {
+    struct shard *shard = link->shard;
+    struct text text;
+    uint64_t hub_id = crossing->hub_id;
+    struct span id = nats_put_error(&text, hub_id, error, data);
+    text_deinit(data);
+    struct buffer *buffer = text.failed ? NULL : buffer_take_sized(&shard->buffers, (uint32_t)text.length);
+    bool ended = crossing->ended;
+    crossings_remove(&link->crossings, crossing);
+    if (buffer && !ended) {
+        struct unit unit = {
+            .sized = true, .bytes = (uint32_t)text.length, .body_bytes = (uint32_t)text.length};
+        memcpy(buffer->bytes, text.bytes, text.length);
+        struct frame frame = frame_at(buffer, 0, &unit);
+        route_end(shard, link->peer, &frame, id, hub_id);
+    } else if (!ended) {
+        peer_close(shard, link->peer, COUNT_CLOSED_NO_MEMORY);
+    }
+    buffer_drop(buffer);
+    text_deinit(&text);
+}
+
+// With one member in its data; a key of NULL: none.
+static void end_crossing(struct link *link, struct crossing *crossing, enum error error, const char *key,
+                         const struct piece *value) {
+    struct text data;
+    text_init(&data);
+    assert(error != ERROR_NONE);
+    if (key)
+        reply_data_string(&data, key, value->bytes, value->count);
+    end_crossing_with(link, crossing, error, &data);
+}
+
+void going_end(struct link *link, struct crossing *crossing, enum error error, const char *key,
+               const char *value) {
+    struct piece piece = {value, strlen(value)};
+    assert(key);
+    end_crossing(link, crossing, error, key, &piece);
+}
+
+// Its name as the message had it.
+static struct piece name_of(const struct crossing *crossing, char name[METHOD_BYTES_MAX + 1]) {
+    size_t at = crossing->kind == SUBJECT_CAPABILITY;
+    name[0] = '@';
+    size_t bytes = subject_unescape(name + at, METHOD_BYTES_MAX, (const uint8_t *)crossing->token,
+                                    crossing->token_bytes);
+    assert(bytes != SIZE_MAX); // it was escaped by this hub
+    return (struct piece){name, at + bytes};
+}
+
+// Of those of that name here, all of whom support less than is required, the one that comes nearest: that is what the message
+// fails for. NULL: there is none.
+static const struct agent *nearest_here(const struct link *link, const struct crossing *crossing,
+                                        const struct piece *name) {
+    static const enum group_kind kinds[] = {[SUBJECT_CAPABILITY] = GROUP_CAPABILITY,
+                                            [SUBJECT_TOOL] = GROUP_TOOL,
+                                            [SUBJECT_METHOD] = GROUP_METHOD};
+    struct shard *shard = link->shard;
+    struct wanted_member wanted = {.level = crossing->level};
+    size_t skip = crossing->kind == SUBJECT_CAPABILITY;
+    if (!crossing->level || crossing->kind < SUBJECT_CAPABILITY || crossing->kind > SUBJECT_METHOD)
+        return NULL;
+    assert(name->count >= skip);
+    const struct agent *agent =
+        groups_choose(&shard->agents.groups, kinds[crossing->kind], (const char *)name->bytes + skip,
+                      name->count - skip, &wanted, hub_owed, shard->hub);
+    return agent && agent->governance < crossing->level ? agent : NULL;
+}
+
+void going_nobody(struct link *link, struct crossing *crossing) {
+    static const char command[] = "command/execute";
+    char text[METHOD_BYTES_MAX + 1];
+    struct piece name = name_of(crossing, text);
+    bool by_method = crossing->kind == SUBJECT_METHOD || crossing->kind == SUBJECT_COMMAND;
+    stats_count(&link->shard->stats, COUNT_CROSSED_NOBODY);
+    const struct agent *nearest = nearest_here(link, crossing, &name);
+    if (nearest) {
+        struct text data;
+        text_init(&data);
+        reply_data_string(&data, "agent", nearest->id, nearest->id_bytes);
+        reply_data_text(&data, "required", governance_text(crossing->level));
+        reply_data_text(&data, "supported", governance_text(nearest->governance));
+        end_crossing_with(link, crossing, ERROR_GOVERNANCE_VIOLATION, &data);
+        return;
+    }
+    if (crossing->kind == SUBJECT_COMMAND)
+        name = (struct piece){command, sizeof command - 1};
+    if (by_method)
+        end_crossing(link, crossing, ERROR_METHOD_NOT_FOUND, "method", &name);
+    else if (crossing->kind == SUBJECT_TOOL)
+        end_crossing(link, crossing, ERROR_TOOL, "tool", &name);
+    else
+        end_crossing(link, crossing, ERROR_AGENT_NOT_FOUND, "agent", &name);
+}
+
+void going_lost(struct link *link, struct crossing *crossing) {
+    char text[METHOD_BYTES_MAX + 1];
+    struct piece name = name_of(crossing, text);
+    bool is_agent = crossing->kind == SUBJECT_AGENT;
+    stats_count(&link->shard->stats, COUNT_TARGETS_LEFT);
+    end_crossing(link, crossing, ERROR_TARGET_DISCONNECTED, is_agent ? "agent" : NULL, &name);
+}
+
+// --- Going
+
+// The subject of a head: behind "HPUB ".
+static struct span subject_of(const struct parcel *parcel) {
+    const char *head = parcel->long_head ? parcel->head : parcel->inline_text;
+    const char *end = memchr(head + 5, ' ', parcel->head_count - 5);
+    assert(end);
+    return (struct span){5, (uint32_t)(end - head) - 5};
+}
+
+// As the hubs' own line in its head says it.
+static enum governance level_of(const struct parcel *parcel) {
+    const char *head = parcel->long_head ? parcel->head : parcel->inline_text;
+    const char *feed = memchr(head, '\n', parcel->head_count);
+    struct mark mark;
+    assert(feed);
+    uint32_t at = (uint32_t)(feed - head) + 1;
+    mark_read((const uint8_t *)head, (struct span){at, parcel->head_count - at}, &mark);
+    return mark.level;
+}
+
+static bool note_crossing(struct link *link, const struct parcel *parcel) {
+    const struct cluster_settings *settings = link->shard->hub->settings.cluster;
+    const uint8_t *head = (const uint8_t *)(parcel->long_head ? parcel->head : parcel->inline_text);
+    struct span token;
+    enum subject_kind kind = subject_read(settings->name, head, subject_of(parcel), &token);
+    assert(kind <= SUBJECT_COMMAND);
+    struct crossing *crossing =
+        crossings_add(&link->crossings, parcel->hub_id, kind, head + token.at, token.bytes);
+    if (!crossing)
+        return false;
+    crossing->level = level_of(parcel);
+    crossing->until_ms = shard_now_ms(link->shard) + 2 * 3600 * UINT64_C(1000); // longer than any may take
+    stats_count(&link->shard->stats, COUNT_CROSSED_OUT);
+    return true;
+}
+
+// What bears no head means nothing to a server: it is of the hub's own for a peer. Without memory to remember it by, a request
+// isn't sent.
+bool going_divert(struct shard *shard, struct peer *peer, struct parcel *parcel) {
+    struct link *link = shard->link;
+    assert(peer->transport->is_link);
+    if (parcel->dressed)
+        return false;
+    if (!parcel->has_head) {
+        drop_one(shard, COUNT_DROP_TARGET_GONE, peer->name, parcel->bytes);
+        send_release(shard, parcel);
+        return true;
+    }
+    if (!parcel->hub_id || note_crossing(link, parcel))
+        return false;
+    drop_one(shard, COUNT_DROP_NO_MEMORY, peer->name, parcel->bytes);
+    send_release(shard, parcel);
+    peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+    return true;
+}
+
+struct peer *going_forget(struct shard *shard, struct peer *peer, uint64_t hub_id, bool lasts) {
+    struct link *link = shard->link;
+    struct crossing *crossing = crossings_find(&link->crossings, hub_id);
+    assert(link->peer == peer);
+    if (!crossing)
+        return NULL;
+    if (crossing->recalled || outbox_has(&peer->connection.outbox, hub_id)) {
+        bool waits = !crossing->recalled;
+        crossing->recalled = true;
+        if (!lasts)
+            crossings_remove(&link->crossings, crossing);
+        return waits ? peer : NULL;
+    }
+    crossing->cancelled = true;
+    crossing->ended = !lasts;
+    if (!crossing->has_taker)
+        return NULL; // it is told when it says that it has it
+    nats_say_cancel(link, crossing->taker, hub_id);
+    if (!lasts)
+        crossings_remove(&link->crossings, crossing);
+    return NULL;
+}

@@ -1,0 +1,16 @@
+// Requests of this hub's that others take, on shard 0: how they go, and how they end.
+#pragma once
+
+#include "core/base/errors.h"
+#include "router/transport/link.h"
+
+// As struct transport has them: what is queued for the link, and what is cancelled there.
+bool going_divert(struct shard *shard, struct peer *peer, struct parcel *parcel);
+struct peer *going_forget(struct shard *shard, struct peer *peer, uint64_t hub_id, bool lasts);
+// Nobody was there: it ends as it would here.
+void going_nobody(struct link *link, struct crossing *crossing);
+// It ends with an error, whose data has this member.
+void going_end(struct link *link, struct crossing *crossing, enum error error, const char *key,
+               const char *value);
+// Whoever had it is there no more.
+void going_lost(struct link *link, struct crossing *crossing);

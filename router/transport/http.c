@@ -1,0 +1,218 @@
+#include "router/transport/http.h"
+
+#include <assert.h>
+
+#include "core/wire/http.h"
+#include "router/send/reply.h"
+#include "router/shard/annex.h"
+#include "router/transport/feed.h"
+#include "router/transport/http_credentials.h"
+#include "router/transport/http_guard.h"
+#include "router/transport/http_respond.h"
+#include "router/transport/http_routes.h"
+
+static const struct transport transport_deferring;
+
+// --- A request
+
+static void preflight(struct shard *shard, struct exchange *exchange) {
+    exchange->http.fields =
+        "Access-Control-Allow-Methods: GET, HEAD, POST\r\n"
+        "Access-Control-Allow-Headers: Authorization, Content-Type, HugAI-Version, Governance-Level, "
+        "Request-Id, Custom-Timeout-Ms, Last-Event-ID\r\nAccess-Control-Max-Age: 600\r\n";
+    exchange->http.status = 204;
+    exchange_close(shard, exchange);
+}
+
+// So many requests may wait on one connection, and as many as it may have the hub keep.
+static bool is_crowded(const struct shard *shard, const struct annex *annex) {
+    uint32_t count = annex->exchange_count;
+    return count > HTTP_PIPELINED_MAX ||
+           !kept_is_fair(&shard->kept, (uint64_t)count * sizeof(struct exchange));
+}
+
+// What takes the connection over waits until all before it has been answered. What comes behind it isn't heard.
+static void defer(struct shard *shard, struct http_call *call) {
+    struct http_deferred *deferred = kept_take(&shard->kept, sizeof *deferred);
+    if (!deferred) {
+        call->exchange->http.closes = true;
+        http_answer(shard, call->exchange, 503, NULL, NULL);
+        return;
+    }
+    buffer_hold(call->frame->buffer);
+    *deferred = (struct http_deferred){call->frame->buffer, call->frame->at, *call->frame->unit};
+    assert(!call->peer->annex->deferred);
+    call->peer->annex->deferred = deferred;
+    feed_switch(shard, call->peer, &transport_deferring);
+}
+
+// It may be served, whoever it is from; unless it was answered.
+static bool is_served(struct shard *shard, struct http_call *call, const struct http_route *route,
+                      const char *fault) {
+    struct exchange *exchange = call->exchange;
+    if (is_crowded(shard, call->peer->annex)) {
+        exchange->http.closes = true;
+        http_answer_fault(shard, exchange, 503, "too many requests wait on this connection");
+    } else if (fault) {
+        http_answer_fault(shard, exchange, 403, fault);
+    } else if (shard->phase != HUB_SERVING && !(route && route->serves_drain)) {
+        exchange->http.closes = true;
+        http_answer_fault(shard, exchange, 503, "the hub is about to end");
+    } else if (route && call->request.method == HTTP_OPTIONS && exchange->http.origin) {
+        preflight(shard, exchange);
+    } else {
+        return http_admit(shard, call, route);
+    }
+    return false;
+}
+
+static void serve(struct shard *shard, struct http_call *call, const struct http_route *route) {
+    struct exchange *exchange = call->exchange;
+    if (!route) {
+        http_answer(shard, exchange, 404, NULL, NULL);
+    } else if (!http_route_takes(route, call->request.method)) {
+        exchange->http.fields = http_route_allow(route);
+        http_answer(shard, exchange, 405, NULL, NULL);
+    } else if (route->takes_over && call->request.method == HTTP_GET &&
+               call->peer->annex->exchange_count > 1) {
+        defer(shard, call);
+    } else if (http_admit_to(shard, call, route)) {
+        route->serve(shard, call);
+    }
+}
+
+static void dispatch(struct shard *shard, struct http_call *call) {
+    const struct http_guard guard = http_guard(shard->settings, call->head, &call->request);
+    const struct http_route *route = http_route_find(call->head, call->request.line.path);
+    call->exchange->http.origin = guard.origin;
+    if (!is_served(shard, call, route, guard.fault))
+        return;
+    serve(shard, call, route);
+    http_forget_user(call->peer);
+}
+
+// What comes behind a request whose answer closes isn't heard. One that is answered already lingers.
+static void hear_no_more(struct shard *shard, struct peer *peer) {
+    const struct list *exchanges = &peer->annex->exchanges;
+    if (peer->state != PEER_OPEN || peer->transport != &transport_http || list_empty(exchanges))
+        return;
+    if (list_entry(exchanges->prev, struct exchange, by_peer)->http.closes)
+        peer_ended(shard, peer);
+}
+
+static void http_take(struct shard *shard, struct peer *peer, const struct frame *frame) {
+    struct http_call call = {.peer = peer, .frame = frame, .head = frame->buffer->bytes + frame->at};
+    stats_count(&shard->stats, COUNT_HTTP_REQUESTS);
+    http_read(call.head, frame->unit, &call.request);
+    peer->annex->expects = false; // it hasn't waited to be told
+    call.exchange = http_open(shard, peer);
+    if (!call.exchange)
+        return;
+    call.exchange->http =
+        (struct http_note){.head_only = call.request.method == HTTP_HEAD, .closes = !call.request.keep_alive};
+    dispatch(shard, &call);
+    hear_no_more(shard, peer);
+}
+
+// All before a deferred request has been answered.
+static void http_resume(struct shard *shard, struct peer *peer) {
+    struct annex *annex = peer->annex;
+    struct http_deferred *deferred = annex->deferred;
+    if (peer->state != PEER_OPEN || !deferred)
+        return;
+    assert(annex->exchange_count == 1);
+    annex->deferred = NULL;
+    feed_switch(shard, peer, &transport_http);
+    struct frame frame = frame_at(deferred->buffer, deferred->at, &deferred->unit);
+    struct http_call call = {.peer = peer, .frame = &frame, .head = frame.buffer->bytes + frame.at};
+    http_read(call.head, frame.unit, &call.request);
+    call.exchange = list_entry(annex->exchanges.next, struct exchange, by_peer);
+    call.exchange->http.closes = true;
+    dispatch(shard, &call);
+    hear_no_more(shard, peer);
+    buffer_drop(deferred->buffer);
+    kept_give(&shard->kept, deferred);
+}
+
+// --- What can't be read
+
+static void http_refuse(struct shard *shard, struct peer *peer) {
+    enum unit_fault fault = peer->unit.fault;
+    struct exchange *exchange = http_open(shard, peer);
+    if (!exchange)
+        return;
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "fault", unit_fault_text(fault));
+    reply_data_number(&data, "offset", peer->unit.fault_at);
+    exchange->http = (struct http_note){.status = (uint16_t)http_status_of(fault), .closes = true};
+    exchange_expect(exchange);
+    reply_error(shard, peer, (struct reply_to){.exchange = exchange},
+                unit_fault_is_limit(fault) ? ERROR_FRAME_TOO_LARGE : ERROR_PARSE, &data);
+    exchange_close(shard, exchange);
+    if (peer->state == PEER_OPEN)
+        peer_ended(shard, peer);
+}
+
+// Expect: 100-continue.
+static void http_aside(struct shard *shard, struct peer *peer, const uint8_t *bytes) {
+    (void)bytes;
+    peer->annex->expects = true;
+    http_go_on(shard, peer);
+}
+
+// --- Its time
+
+static bool http_enter(struct shard *shard, struct peer *peer) {
+    struct annex *annex = peer_annex(shard, peer);
+    if (annex)
+        wheel_arm(&shard->wheel, &annex->timer, shard_now_ms(shard) + HTTP_IDLE_MS);
+    return annex != NULL;
+}
+
+// It waits while a request or its answer is under way, whose own times hold; after that it has the whole time.
+static void http_expire(struct shard *shard, struct peer *peer) {
+    struct annex *annex = peer->annex;
+    uint32_t silent_ms = shard_since(shard, peer->heard_ms), still_ms = shard_since(shard, peer->sending_ms);
+    uint32_t left_ms = HTTP_IDLE_MS;
+    if (still_ms < silent_ms)
+        silent_ms = still_ms;
+    bool waits = annex->exchange_count > 0 || connection_waiting(&peer->connection) > 0;
+    bool is_idle = peer->state == PEER_OPEN && !peer->partial && !waits;
+    if (is_idle && silent_ms >= HTTP_IDLE_MS) {
+        peer_close(shard, peer, COUNT_CLOSED_IDLE);
+        return;
+    }
+    if (is_idle)
+        left_ms -= silent_ms;
+    wheel_arm(&shard->wheel, &annex->timer, shard_now_ms(shard) + left_ms);
+}
+
+const struct transport transport_http = {
+    .name = "http",
+    .wire = &wire_http,
+    .gauge = GAUGE_HTTP,
+    .enter = http_enter,
+    .take = http_take,
+    .aside = http_aside,
+    .refuse = http_refuse,
+    .respond = http_respond,
+    .leave = http_forget,
+    .expire = http_expire,
+    .deny = http_deny,
+    .admits = http_admits,
+    .end_is_leaving = true,
+    .serves_drain = true,
+    .answers_only = true,
+};
+
+static const struct transport transport_deferring = {
+    .name = "http deferring",
+    .wire = &wire_sse, // deaf
+    .gauge = GAUGE_HTTP,
+    .respond = http_respond,
+    .leave = http_forget_unserved,
+    .expire = http_resume,
+    .end_is_leaving = true,
+    .answers_only = true,
+};

@@ -1,0 +1,15 @@
+// A request of HTTP under way.
+#pragma once
+
+#include "core/wire/http_request.h"
+#include "router/send/exchange.h"
+#include "router/shard/peer.h"
+
+// It lies on the stack of transport_http.take.
+struct http_call {
+    struct peer *peer;
+    const struct frame *frame;
+    const uint8_t *head; // its bytes, from its start
+    struct http_request request;
+    struct exchange *exchange; // open: whoever serves it closes it, and it may be gone then
+};

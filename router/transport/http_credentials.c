@@ -1,0 +1,233 @@
+#include "router/transport/http_credentials.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/rights/digest.h"
+#include "router/request/audit.h"
+#include "router/rights/borne.h"
+#include "router/rights/entry.h"
+#include "router/rights/judge.h"
+#include "router/send/reply.h"
+#include "router/transport/http_respond.h"
+
+// --- Authorization (RFC 7235, 6750 and 7617)
+
+struct secret {
+    char text[TOKEN_BYTES_MAX];
+    size_t bytes; // SIZE_MAX: it can't be one
+};
+
+static int sextet_of(uint8_t letter) {
+    static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *at = letter ? strchr(alphabet, letter) : NULL;
+    return at ? (int)(at - alphabet) : -1;
+}
+
+// SIZE_MAX: it is none, or doesn't fit.
+static size_t decode_base64(const uint8_t *text, size_t bytes, char *out, size_t capacity) {
+    size_t count = 0;
+    uint32_t bits = 0, held = 0;
+    while (bytes > 0 && text[bytes - 1] == '=')
+        bytes--;
+    for (size_t at = 0; at < bytes; at++) {
+        int sextet = sextet_of(text[at]);
+        if (sextet < 0 || (held >= 2 && count == capacity))
+            return SIZE_MAX;
+        bits = (bits << 6 | (uint32_t)sextet) & 0xffff;
+        held += 6;
+        if (held < 8)
+            continue;
+        held -= 8;
+        out[count++] = (char)(bits >> held & 0xff);
+    }
+    return count;
+}
+
+// The token is the password; the name says nothing.
+static void read_basic(const uint8_t *text, size_t bytes, struct secret *secret) {
+    assert(bytes > 0 || text);
+    size_t count = decode_base64(text, bytes, secret->text, sizeof secret->text);
+    char *colon = count == SIZE_MAX ? NULL : memchr(secret->text, ':', count);
+    secret->bytes = SIZE_MAX;
+    if (!colon)
+        return;
+    secret->bytes = count - (size_t)(colon + 1 - secret->text);
+    memmove(secret->text, colon + 1, secret->bytes);
+}
+
+static bool begins(const uint8_t *text, size_t bytes, const char *scheme) {
+    size_t count = strlen(scheme);
+    return bytes > count && strncasecmp((const char *)text, scheme, count) == 0;
+}
+
+static void read_secret(const struct http_call *call, struct secret *secret) {
+    struct span value = call->request.fields[HTTP_AUTHORIZATION];
+    const uint8_t *text = call->head + value.at;
+    static const char bearer[] = "bearer ", basic[] = "basic ";
+    secret->bytes = SIZE_MAX;
+    if (http_repeated(&call->request, HTTP_AUTHORIZATION))
+        return;
+    size_t skipped = begins(text, value.bytes, bearer) ? sizeof bearer - 1 : sizeof basic - 1;
+    bool is_basic = begins(text, value.bytes, basic);
+    if (!is_basic && !begins(text, value.bytes, bearer))
+        return;
+    for (; skipped < value.bytes && text[skipped] == ' '; skipped++)
+        continue;
+    size_t bytes = value.bytes - skipped;
+    if (is_basic) {
+        read_basic(text + skipped, bytes, secret);
+    } else if (bytes <= sizeof secret->text) {
+        memcpy(secret->text, text + skipped, bytes);
+        secret->bytes = bytes;
+    }
+}
+
+// --- What comes of it
+
+static const char challenge[] = "WWW-Authenticate: Basic realm=\"patchbay\", charset=\"UTF-8\"\r\n";
+
+static void answer_unknown(struct shard *shard, struct exchange *exchange) {
+    assert(exchange && !exchange->is_ended);
+    exchange->http.fields = challenge;
+    http_answer_fault(shard, exchange, 401, "this needs a credential");
+}
+
+static void refuse_rule(struct shard *shard, struct http_call *call, enum rule rule) {
+    const struct http_route *route = http_route_find(call->head, call->request.line.path);
+    audit_refused_request(shard, call->peer, !route ? NULL : route->path ? route->path : "/", rule);
+    if (rule != RULE_CREDENTIAL)
+        http_answer_fault(shard, call->exchange, 403, rule_text(rule));
+}
+
+// Its answer waits, and is the last.
+static void guess(struct shard *shard, struct http_call *call) {
+    refuse_rule(shard, call, RULE_CREDENTIAL);
+    call->exchange->http.closes = true;
+    entry_guess(shard, call->peer, call->exchange);
+}
+
+// One connection too many isn't let in.
+static void refuse_connection(struct shard *shard, const struct http_call *call, const struct user *user) {
+    struct exchange *exchange = call->exchange;
+    struct text data;
+    assert(exchange && user->limits.connections > 0);
+    text_init(&data);
+    reply_data_text(&data, "fault", "this user has too many connections");
+    reply_data_number(&data, "limit", user->limits.connections);
+    stats_count(&shard->stats, COUNT_OVER_LIMIT);
+    exchange->http.status = 429;
+    exchange->http.closes = true;
+    exchange_expect(exchange);
+    reply_error(shard, call->peer, (struct reply_to){.exchange = exchange}, ERROR_OVERLOADED, &data);
+    exchange_close(shard, exchange);
+}
+
+static bool speaks(struct shard *shard, const struct http_call *call, const struct user *user,
+                   enum credential kind) {
+    struct identity *identity = identity_of(call->peer);
+    if (!entry_counts(identity, user)) {
+        refuse_connection(shard, call, user);
+        return false;
+    }
+    entry_speaks(identity, user, kind);
+    return true;
+}
+
+static bool take_secret(struct shard *shard, struct http_call *call, const struct secret *secret) {
+    struct identity *identity = identity_of(call->peer);
+    assert(identity && !identity->guess);
+    const struct user *user =
+        secret->bytes == SIZE_MAX ? NULL : entry_token(shard, secret->text, secret->bytes);
+    if (user && digest_make(secret->text, secret->bytes, &identity->digest))
+        return speaks(shard, call, user, CREDENTIAL_TOKEN);
+    guess(shard, call);
+    return false;
+}
+
+bool http_admit(struct shard *shard, struct http_call *call, const struct http_route *route) {
+    struct secret secret;
+    if (!shard->settings->users || (route && route->is_open))
+        return true;
+    assert(identity_of(call->peer) && !identity_of(call->peer)->user);
+    if (!http_given(&call->request, HTTP_AUTHORIZATION)) {
+        enum credential kind;
+        const struct user *user = borne_user(shard, call->peer, &kind);
+        if (user)
+            return speaks(shard, call, user, kind);
+        bool may_come_later = route && route->knows_later;
+        if (!may_come_later)
+            answer_unknown(shard, call->exchange);
+        return may_come_later;
+    }
+    read_secret(call, &secret);
+    bool good = take_secret(shard, call, &secret);
+    digest_wipe(&secret, sizeof secret);
+    return good;
+}
+
+bool http_admit_to(struct shard *shard, struct http_call *call, const struct http_route *route) {
+    const struct user *user = shard->settings->users ? identity_user(call->peer) : NULL;
+    if (!user)
+        return true;
+    if (route->is_admins && !rights_admin(user).allowed) {
+        refuse_rule(shard, call, RULE_ADMIN);
+        return false;
+    }
+    return true;
+}
+
+void http_forget_user(struct peer *peer) {
+    struct identity *identity = identity_of(peer);
+    if (identity && peer->transport->answers_only)
+        entry_forget(identity);
+}
+
+void http_deny(struct shard *shard, struct peer *peer, bool in_request) {
+    struct identity *identity = identity_of(peer);
+    struct exchange *exchange = identity->exchange;
+    identity->exchange = NULL;
+    assert(!in_request == !exchange);
+    if (in_request)
+        answer_unknown(shard, exchange);
+    else
+        peer_linger(shard, peer);
+}
+
+static void refuse_head(struct shard *shard, struct http_call *call, const struct user *user) {
+    call->exchange = http_open(shard, call->peer);
+    if (!call->exchange)
+        return;
+    if (user)
+        refuse_connection(shard, call, user);
+    else
+        guess(shard, call);
+    if (call->peer->state == PEER_OPEN)
+        peer_ended(shard, call->peer);
+}
+
+static const struct user *user_of(struct shard *shard, const struct http_call *call) {
+    struct secret secret;
+    read_secret(call, &secret);
+    const struct user *user = secret.bytes == SIZE_MAX ? NULL : entry_token(shard, secret.text, secret.bytes);
+    digest_wipe(&secret, sizeof secret);
+    return user;
+}
+
+// What was shown once makes a connection known, as far as its memory goes.
+bool http_admits(struct shard *shard, struct peer *peer, const uint8_t *bytes) {
+    struct http_call call = {.peer = peer, .head = bytes};
+    enum credential kind;
+    assert(peer->state == PEER_OPEN && peer->unit.body_at > 0);
+    http_read(bytes, &peer->unit, &call.request);
+    bool is_given = http_given(&call.request, HTTP_AUTHORIZATION);
+    const struct user *user = is_given ? user_of(shard, &call) : borne_user(shard, peer, &kind);
+    if (!user && !is_given)
+        return false;
+    bool good = user && entry_counts(identity_of(peer), user);
+    if (good)
+        entry_shown(identity_of(peer));
+    else
+        refuse_head(shard, &call, user);
+    return good;
+}

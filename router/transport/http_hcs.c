@@ -1,0 +1,167 @@
+#include "router/transport/http_hcs.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/wire/http_block.h"
+#include "core/wire/http_query.h"
+#include "core/wire/http_state.h"
+#include "router/stream/web.h"
+#include "router/transport/hcs.h"
+#include "router/transport/http_respond.h"
+#include "router/transport/http_rpc.h"
+
+// --- What a client has to say
+
+static void answer_with(struct shard *shard, struct exchange *exchange, unsigned status,
+                        struct parcel *frame) {
+    exchange->http.status = (uint16_t)status;
+    exchange_expect(exchange);
+    exchange_answer(shard, exchange, frame);
+    exchange_close(shard, exchange);
+}
+
+static void posted(struct shard *shard, struct peer *peer, void *context, struct parcel *error) {
+    struct exchange *exchange = context;
+    if (peer && error) {
+        answer_with(shard, exchange, 400, error);
+        return;
+    }
+    exchange->http.status = 202;
+    exchange_close(shard, exchange);
+}
+
+static void post(struct shard *shard, struct http_call *call) {
+    struct peer *peer = call->peer;
+    struct buffer *buffer = call->frame->buffer;
+    if (!http_rpc_takes(call)) {
+        http_answer_fault(shard, call->exchange, 415, "the content must be application/json");
+        return;
+    }
+    if (peer->unit.body_bytes == 0) {
+        struct parcel *error = streams_refuse(shard, &(struct stream_query){0}, "this is no frame");
+        if (error)
+            answer_with(shard, call->exchange, 400, error);
+        else
+            http_answer(shard, call->exchange, 503, NULL, NULL);
+        return;
+    }
+    uint32_t at = call->frame->at + http_make_framed(buffer->bytes + call->frame->at, &peer->unit);
+    struct frame frame = frame_at(buffer, at, &peer->unit);
+    streams_post(shard, peer, &frame, posted, call->exchange);
+}
+
+// --- What a client asks for
+
+struct query_field {
+    const char *name;
+    const char **text;
+    uint32_t *bytes;
+};
+
+static bool read_seq(const char *text, uint32_t bytes, uint64_t *seq) {
+    const uint64_t max = (UINT64_C(1) << 53) - 1;
+    *seq = 0;
+    for (uint32_t at = 0; at < bytes; at++) {
+        if (text[at] < '0' || text[at] > '9' || *seq > max / 10)
+            return false;
+        *seq = *seq * 10 + (uint64_t)(text[at] - '0');
+    }
+    return bytes > 0 && *seq <= max;
+}
+
+static const char *take_parameter(const struct query_field *fields, size_t count,
+                                  const struct http_parameter *parameter) {
+    for (size_t index = 0; index < count; index++) {
+        if (strlen(fields[index].name) != parameter->name_bytes ||
+            memcmp(fields[index].name, parameter->name, parameter->name_bytes) != 0)
+            continue;
+        if (*fields[index].text)
+            return "a parameter may occur once only";
+        *fields[index].text = parameter->value;
+        *fields[index].bytes = parameter->value_bytes;
+    }
+    return NULL;
+}
+
+// Reads the query into texts that lie in `decoded`, which has room for all of it; NULL, or what is wrong.
+static const char *read_query(const struct http_call *call, char decoded[HTTP_LINE_BYTES_MAX],
+                              struct stream_query *query) {
+    const char *after = NULL;
+    uint32_t at = 0, used = 0, after_bytes = 0;
+    const struct query_field fields[] = {
+        {"request_id", &query->request_id, &query->request_id_bytes},
+        {"session_id", &query->session_id, &query->session_id_bytes},
+        {"user_id", &query->user_id, &query->user_id_bytes},
+        {"target", &query->target, &query->target_bytes},
+        {"after_seq", &after, &after_bytes},
+    };
+    struct http_parameter parameter;
+    const char *fault = NULL;
+    enum http_parameter_step step;
+    while (!fault &&
+           (step = http_parameter_next(call->head, call->request.line.query, &at, decoded + used,
+                                       HTTP_LINE_BYTES_MAX - used, &parameter)) != HTTP_PARAMETERS_END) {
+        fault = step == HTTP_PARAMETER ? take_parameter(fields, sizeof fields / sizeof *fields, &parameter)
+                                       : "the query can't be read";
+        used += step == HTTP_PARAMETER ? parameter.name_bytes + parameter.value_bytes : 0;
+    }
+    query->has_after = after != NULL;
+    if (!fault && after && !read_seq(after, after_bytes, &query->after_seq))
+        fault = "after_seq is a whole number";
+    return fault;
+}
+
+static const char *read_asked(const struct http_call *call, char decoded[HTTP_LINE_BYTES_MAX],
+                              struct stream_query *query) {
+    const struct directives *directives = &call->frame->unit->directives;
+    struct span place = call->request.fields[HTTP_LAST_EVENT_ID];
+    *query = (struct stream_query){.required = directives->governance};
+    if (http_given(&call->request, HTTP_LAST_EVENT_ID)) {
+        query->last_event_id = (const char *)call->head + place.at;
+        query->last_event_id_bytes = place.bytes;
+    }
+    const char *fault = read_query(call, decoded, query);
+    if (!fault && directives->governance_bad)
+        fault = "Governance-Level must be a level";
+    if (!fault && http_repeated(&call->request, HTTP_LAST_EVENT_ID))
+        fault = "Last-Event-ID may occur once only";
+    return fault;
+}
+
+static void answer_unopened(struct shard *shard, struct exchange *exchange, enum streams_opening opening,
+                            struct parcel *error) {
+    unsigned status = opening == STREAMS_AT_END       ? 204
+                      : opening == STREAMS_FORBIDDEN  ? 403
+                      : opening == STREAMS_OVERLOADED ? 503
+                                                      : 400;
+    if (error) {
+        answer_with(shard, exchange, status, error);
+    } else if (status == 204) {
+        exchange->http.status = 204;
+        exchange_close(shard, exchange);
+    } else {
+        http_answer(shard, exchange, status, NULL, NULL);
+    }
+}
+
+static void get(struct shard *shard, struct http_call *call) {
+    char decoded[HTTP_LINE_BYTES_MAX];
+    struct stream_query query;
+    struct parcel *error = NULL;
+    const char *fault = read_asked(call, decoded, &query);
+    enum streams_opening opening = STREAMS_BAD_QUERY;
+    if (fault)
+        error = streams_refuse(shard, &query, fault);
+    else
+        opening = hcs_open(shard, call->peer, &query, &error);
+    if (opening != STREAMS_JOINING)
+        answer_unopened(shard, call->exchange, opening, error);
+}
+
+void http_hcs(struct shard *shard, struct http_call *call) {
+    if (call->request.method == HTTP_POST)
+        post(shard, call);
+    else
+        get(shard, call);
+}

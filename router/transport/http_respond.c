@@ -1,0 +1,285 @@
+#include "router/transport/http_respond.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/timestamp.h"
+#include "core/wire/http_block.h"
+#include "router/send/send.h"
+#include "router/shard/annex.h"
+#include "router/shard/drop.h"
+
+static const char type_json[] = "application/json";
+
+static const char *reason_of(unsigned status) {
+    static const struct {
+        unsigned status;
+        const char *reason;
+    } reasons[] = {
+        {101, "Switching Protocols"},
+        {200, "OK"},
+        {202, "Accepted"},
+        {204, "No Content"},
+        {400, "Bad Request"},
+        {401, "Unauthorized"},
+        {403, "Forbidden"},
+        {404, "Not Found"},
+        {405, "Method Not Allowed"},
+        {408, "Request Timeout"},
+        {413, "Content Too Large"},
+        {414, "URI Too Long"},
+        {415, "Unsupported Media Type"},
+        {417, "Expectation Failed"},
+        {426, "Upgrade Required"},
+        {429, "Too Many Requests"},
+        {431, "Request Header Fields Too Large"},
+        {503, "Service Unavailable"},
+        {505, "HTTP Version Not Supported"},
+    };
+    for (size_t index = 0; index < sizeof reasons / sizeof *reasons; index++)
+        if (reasons[index].status == status)
+            return reasons[index].reason;
+    assert(false);
+    return "Error";
+}
+
+// --- Heads
+
+void http_begin_head(const struct shard *shard, struct text *head, unsigned status, const char *origin) {
+    char date[TIMESTAMP_HTTP_BYTES];
+    timestamp_write_http(date, io_wall_ms(shard->io) / 1000);
+    text_init(head);
+    text_reserve(head, 320);
+    text_put(head, "HTTP/1.1 ");
+    text_number(head, status);
+    text_put(head, " ");
+    text_put(head, reason_of(status));
+    text_put(head, "\r\nDate: ");
+    text_add(head, date, sizeof date);
+    text_put(head, "\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n");
+    if (!origin)
+        return;
+    text_put(head, "Access-Control-Allow-Origin: ");
+    text_put(head, origin);
+    text_put(head, "\r\nAccess-Control-Expose-Headers: HugAI-Version, Governance-Level, Request-Id\r\n"
+                   "Vary: Origin\r\n");
+}
+
+static unsigned status_of(const struct exchange *exchange) {
+    if (exchange->http.status)
+        return exchange->http.status;
+    return exchange->count == 0 ? 202 : exchange->is_bad ? 400 : 200;
+}
+
+// Header fields that came with an answer pass.
+static void put_passing(struct text *head, const struct parcel *answer) {
+    uint32_t at = 0;
+    struct span line;
+    while (answer && answer->block && http_next_passing(answer->block, answer->block_bytes, &at, &line))
+        text_add(head, answer->block + line.at, line.bytes);
+}
+
+static void put_head(const struct shard *shard, const struct exchange *exchange, struct text *head) {
+    const struct http_note *note = &exchange->http;
+    unsigned status = status_of(exchange);
+    http_begin_head(shard, head, status, note->origin);
+    if (note->closes)
+        text_put(head, "Connection: close\r\n");
+    if (note->fields)
+        text_put(head, note->fields);
+    if (exchange->count) {
+        text_put(head, "Content-Type: ");
+        text_put(head, note->type ? note->type : type_json);
+        text_put(head, "\r\n");
+        put_passing(head, exchange->is_array ? NULL : exchange->answers.first);
+    }
+    if (status != 204) {
+        text_put(head, "Content-Length: ");
+        text_number(head, (int64_t)exchange_body_bytes(exchange));
+        text_put(head, "\r\n");
+    }
+    text_put(head, "\r\n");
+}
+
+// A text that is sent as it is; NULL without memory.
+static struct parcel *parcel_as_is(struct shard *shard, struct text *text) {
+    struct parcel *parcel = text->failed ? NULL : parcel_own(&shard->parcels, text->bytes, text->length);
+    if (!parcel)
+        text_deinit(text);
+    else
+        parcel->dressed = true;
+    return parcel;
+}
+
+// --- In their order
+
+static void release_answers(struct shard *shard, struct exchange *exchange) {
+    for (struct parcel *parcel; (parcel = parcel_list_take(&exchange->answers));)
+        send_release(shard, parcel);
+}
+
+static bool send_exchange(struct shard *shard, struct peer *peer, struct exchange *exchange) {
+    struct text text;
+    put_head(shard, exchange, &text);
+    struct parcel *head = parcel_as_is(shard, &text);
+    if (!head)
+        return false;
+    struct parcel_list chain;
+    parcel_list_init(&chain);
+    parcel_list_append(&chain, head);
+    if (exchange->http.head_only)
+        release_answers(shard, exchange);
+    if (exchange->answers.first) {
+        head->unfinished = true;
+        exchange_dress(exchange, &wire_http);
+    }
+    for (struct parcel *parcel; (parcel = parcel_list_take(&exchange->answers));)
+        parcel_list_append(&chain, parcel);
+    send_queue_chain(shard, peer, &chain);
+    return true;
+}
+
+static void idle_from_now(struct shard *shard, struct annex *annex) {
+    if (annex->exchange_count == 0)
+        wheel_arm(&shard->wheel, &annex->timer, shard_now_ms(shard) + HTTP_IDLE_MS);
+}
+
+// It isn't served in the middle of another one's answer.
+static void resume_soon(struct shard *shard, struct annex *annex) {
+    if (annex->deferred && annex->exchange_count == 1)
+        wheel_arm(&shard->wheel, &annex->timer, shard_now_ms(shard));
+}
+
+void http_respond(struct shard *shard, struct peer *peer, struct exchange *exchange) {
+    struct annex *annex = peer->annex;
+    assert(exchange->is_ended && annex && annex->exchange_count > 0);
+    while (!list_empty(&annex->exchanges)) {
+        exchange = list_entry(annex->exchanges.next, struct exchange, by_peer);
+        if (!exchange->is_ended) {
+            resume_soon(shard, annex);
+            return;
+        }
+        bool leaves = peer->state != PEER_OPEN && peer->state != PEER_ENDED;
+        bool closes = exchange->http.closes || leaves;
+        bool sent = leaves || send_exchange(shard, peer, exchange);
+        if (!sent)
+            peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+        else if (closes)
+            peer_linger(shard, peer);
+        annex->exchange_count--;
+        exchange_free(shard, exchange);
+        if (!sent || closes)
+            return;
+    }
+    if (peer->state != PEER_OPEN)
+        return;
+    idle_from_now(shard, annex);
+    http_go_on(shard, peer);
+}
+
+void http_go_on(struct shard *shard, struct peer *peer) {
+    struct annex *annex = peer->annex;
+    if (!annex->expects || annex->exchange_count)
+        return;
+    annex->expects = false;
+    struct text text;
+    text_init(&text);
+    text_put(&text, "HTTP/1.1 100 Continue\r\n\r\n");
+    struct parcel *parcel = parcel_as_is(shard, &text);
+    if (!parcel) {
+        peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+        return;
+    }
+    send_queue_owed(shard, peer, parcel);
+    peer_watch(shard, peer); // the body's time begins
+}
+
+struct exchange *http_open(struct shard *shard, struct peer *peer) {
+    struct annex *annex = peer->annex;
+    struct exchange *exchange = exchange_open(shard, peer);
+    if (!exchange) {
+        peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+        return NULL;
+    }
+    wheel_disarm(&annex->timer);
+    list_append(&annex->exchanges, &exchange->by_peer);
+    annex->exchange_count++;
+    return exchange;
+}
+
+void http_answer(struct shard *shard, struct exchange *exchange, unsigned status, const char *type,
+                 struct text *content) {
+    struct text words;
+    exchange->http.status = (uint16_t)status;
+    exchange->http.type = content ? type : "text/plain; charset=utf-8";
+    if (!content) {
+        text_init(&words);
+        text_put(&words, reason_of(status));
+        text_put(&words, "\n");
+        content = &words;
+    }
+    struct parcel *parcel =
+        content->failed ? NULL : parcel_own(&shard->parcels, content->bytes, content->length);
+    if (parcel) {
+        exchange_expect(exchange);
+        exchange_answer(shard, exchange, parcel);
+    } else {
+        text_deinit(content);
+        struct peer *peer = peer_find(shard, exchange->connection);
+        if (peer)
+            peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+    }
+    exchange_close(shard, exchange);
+}
+
+void http_answer_fault(struct shard *shard, struct exchange *exchange, unsigned status, const char *fault) {
+    struct text content;
+    text_init(&content);
+    text_put(&content, fault);
+    text_put(&content, "\n");
+    http_answer(shard, exchange, status, "text/plain; charset=utf-8", &content);
+}
+
+void http_discard(struct shard *shard, struct exchange *exchange) {
+    struct peer *peer = peer_find(shard, exchange->connection);
+    assert(peer && peer->annex->exchange_count == 1 && exchange->due == 1 && !exchange->count);
+    peer->annex->exchange_count = 0;
+    exchange->due = 0;
+    exchange->is_ended = true;
+    exchange_free(shard, exchange);
+}
+
+bool http_leave(struct shard *shard, struct peer *peer, struct text *head) {
+    assert(peer->annex->exchange_count == 0);
+    struct parcel *parcel = parcel_as_is(shard, head);
+    if (parcel)
+        send_queue_owed(shard, peer, parcel);
+    else
+        peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+    return parcel != NULL;
+}
+
+void http_forget(struct shard *shard, struct peer *peer) {
+    assert(peer->state == PEER_CLOSING);
+    struct annex *annex = peer->annex;
+    if (annex && annex->deferred) {
+        buffer_drop(annex->deferred->buffer);
+        kept_give(&shard->kept, annex->deferred);
+        annex->deferred = NULL;
+    }
+    for (struct list *node; annex && (node = list_take(&annex->exchanges));) {
+        struct exchange *exchange = list_entry(node, struct exchange, by_peer);
+        if (exchange->is_ended)
+            exchange_free(shard, exchange);
+    }
+}
+
+void http_forget_unserved(struct shard *shard, struct peer *peer) {
+    struct list *exchanges = &peer->annex->exchanges;
+    struct exchange *last =
+        list_empty(exchanges) ? NULL : list_entry(exchanges->prev, struct exchange, by_peer);
+    assert(!last || !last->is_ended);
+    http_forget(shard, peer);
+    if (last)
+        exchange_close(shard, last);
+}

@@ -1,0 +1,31 @@
+// How requests of HTTP are answered: heads, and bodies in the order of the requests.
+#pragma once
+
+#include "core/base/text.h"
+#include "router/send/exchange.h"
+#include "router/shard/peer.h"
+
+// As transport.respond.
+void http_respond(struct shard *shard, struct peer *peer, struct exchange *exchange);
+// Opens the exchange of a request that came: in its place among the others. NULL without memory; the peer is
+// then closed.
+struct exchange *http_open(struct shard *shard, struct peer *peer);
+// Answers an open exchange, which this closes, with a status and what may stand behind it: a text of this
+// type, which is taken over; NULL: the status in words.
+void http_answer(struct shard *shard, struct exchange *exchange, unsigned status, const char *type,
+                 struct text *content);
+// The same with a status that is an error, and a sentence that says which.
+void http_answer_fault(struct shard *shard, struct exchange *exchange, unsigned status, const char *fault);
+// Takes an open exchange back, which is the only one: it isn't answered.
+void http_discard(struct shard *shard, struct exchange *exchange);
+// Takes the peer out of HTTP: queues this text, a head of HTTP and perhaps more, as it is. Nothing may be open.
+// False without memory; the peer is then closed.
+bool http_leave(struct shard *shard, struct peer *peer, struct text *head);
+// Starts a head: status line, date, and what each answer bears.
+void http_begin_head(const struct shard *shard, struct text *head, unsigned status, const char *origin);
+// Tells a peer that waits for it that it may send a body, once all before it has been answered.
+void http_go_on(struct shard *shard, struct peer *peer);
+// As transport.leave: exchanges of a peer that is being closed.
+void http_forget(struct shard *shard, struct peer *peer);
+// The same, where the last request is one that nobody serves: nobody else ends it.
+void http_forget_unserved(struct shard *shard, struct peer *peer);

@@ -1,0 +1,22 @@
+// What the paths of HTTP mean. A new one is a row in http_routes.c.
+#pragma once
+
+#include "router/transport/http_call.h"
+
+struct http_route {
+    const char *path;
+    unsigned methods;  // bits of enum http_method
+    bool serves_drain; // also while the hub drains
+    bool takes_over;   // by GET: the connection then speaks something else than HTTP
+    // Where users are on:
+    bool is_open;     // it needs no credential
+    bool is_admins;   // it needs the right to administer
+    bool knows_later; // a credential may come later, by what the connection then speaks
+    void (*serve)(struct shard *shard, struct http_call *call);
+};
+
+// The row of a path, or NULL.
+const struct http_route *http_route_find(const uint8_t *head, struct span path);
+bool http_route_takes(const struct http_route *route, enum http_method method);
+// The header line that lists what it takes; static.
+const char *http_route_allow(const struct http_route *route);

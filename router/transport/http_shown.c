@@ -1,0 +1,33 @@
+#include "router/transport/http_shown.h"
+
+#include "router/methods/metrics.h"
+#include "router/page/page.h"
+#include "router/transport/http_respond.h"
+
+void http_healthz(struct shard *shard, struct http_call *call) {
+    http_answer(shard, call->exchange, 200, NULL, NULL);
+}
+
+void http_readyz(struct shard *shard, struct http_call *call) {
+    if (shard->phase == HUB_SERVING)
+        http_answer(shard, call->exchange, 200, NULL, NULL);
+    else
+        http_answer_fault(shard, call->exchange, 503, "the hub is about to end");
+}
+
+void http_metrics(struct shard *shard, struct http_call *call) {
+    struct text metrics;
+    text_init(&metrics);
+    metrics_write(shard, &metrics);
+    http_answer(shard, call->exchange, 200, METRICS_TYPE, &metrics);
+}
+
+void http_page(struct shard *shard, struct http_call *call) {
+    struct span path = call->request.line.path;
+    struct page_file file = page_find((const char *)call->head + path.at, path.bytes);
+    struct text content;
+    text_init(&content);
+    text_add(&content, file.bytes, file.count);
+    call->exchange->http.fields = "Content-Security-Policy: " PAGE_POLICY "\r\n";
+    http_answer(shard, call->exchange, 200, file.type, &content);
+}

@@ -1,0 +1,91 @@
+#include "router/transport/instead.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "router/route/route.h"
+#include "router/send/reply.h"
+#include "router/send/send.h"
+#include "router/shard/drop.h"
+
+static bool fill(struct buffer *buffer, struct text *body) {
+    if (buffer && !body->failed)
+        memcpy(buffer->bytes, body->bytes, body->length);
+    text_deinit(body);
+    return buffer != NULL;
+}
+
+void instead_say(struct shard *shard, struct child *child, struct text *body) {
+    assert(shard->index == connection_shard(child->seat->name));
+    uint32_t bytes = body->failed ? 0 : (uint32_t)body->length;
+    struct buffer *buffer = bytes ? buffer_take_sized(&shard->buffers, bytes) : NULL;
+    if (!fill(buffer, body)) {
+        child_fail(shard, child, CHILD_FAULT_MEMORY, 0); // which ends what it owes
+        return;
+    }
+    struct unit unit = {.sized = true, .bytes = bytes, .body_bytes = bytes};
+    struct frame frame = frame_at(buffer, 0, &unit);
+    if (child->seat->state == PEER_OPEN)
+        route_frame(shard, child->seat, &frame, NULL);
+    buffer_drop(buffer);
+}
+
+void instead_answer(struct shard *shard, struct child *child, uint64_t hub_id, const char *member,
+                    struct piece value) {
+    struct text body;
+    assert(hub_id && value.count > 0);
+    text_init(&body);
+    text_put(&body, "{\"jsonrpc\":\"2.0\",\"id\":");
+    text_number(&body, (int64_t)hub_id);
+    text_put(&body, ",\"");
+    text_put(&body, member);
+    text_put(&body, "\":");
+    text_add(&body, value.bytes, value.count);
+    text_put(&body, "}");
+    instead_say(shard, child, &body);
+}
+
+void instead_refuse(struct shard *shard, struct child *child, uint64_t hub_id, enum error error,
+                    struct text *data) {
+    struct text value;
+    assert(error > ERROR_NONE && error < ERRORS_COUNT);
+    text_init(&value);
+    text_put(&value, "{\"code\":");
+    text_number(&value, error_code(error));
+    text_put(&value, ",\"message\":\"");
+    text_put(&value, error_text(error));
+    text_put(&value, "\",\"data\":");
+    if (data && data->length)
+        text_add(&value, data->bytes, data->length);
+    text_put(&value, data && data->length ? "}}" : "{}}");
+    value.failed |= data && data->failed;
+    if (value.failed)
+        child_fail(shard, child, CHILD_FAULT_MEMORY, 0);
+    else
+        instead_answer(shard, child, hub_id, "error", (struct piece){value.bytes, value.length});
+    text_deinit(&value);
+    if (data)
+        text_deinit(data);
+}
+
+void instead_refuse_parcel(struct shard *shard, struct child *child, struct parcel *parcel, enum error error,
+                           uint32_t limit) {
+    uint64_t hub_id = parcel->note ? parcel->hub_id : 0;
+    assert(error > ERROR_NONE && !child->of);
+    enum counter counter = error == ERROR_OVERLOADED         ? COUNT_DROP_OVERLOADED
+                           : error == ERROR_METHOD_NOT_FOUND ? COUNT_DROP_NO_ROUTE
+                                                             : COUNT_DROP_TARGET_GONE;
+    if (!hub_id)
+        drop_one(shard, counter, child->seat->name, parcel->bytes);
+    send_release(shard, parcel);
+    if (!hub_id)
+        return;
+    struct text data;
+    text_init(&data);
+    if (error != ERROR_METHOD_NOT_FOUND)
+        reply_data_string(&data, "agent", child->settings->name, strlen(child->settings->name));
+    if (limit)
+        reply_data_number(&data, "limit", limit);
+    instead_refuse(shard, child, hub_id, error, &data);
+}

@@ -1,0 +1,213 @@
+#include "router/transport/link.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "io/address.h"
+
+enum { URL_BYTES_MAX = 64 };
+
+static struct cluster_server *server_of(struct link *link) {
+    assert(link->server < link->server_count);
+    return &link->servers[link->server];
+}
+
+// --- Trying
+
+// A quarter of a pause is left to chance, so that hubs that lost one server don't come all at once.
+static uint64_t jitter_ms(struct link *link, uint32_t pause_ms) {
+    const struct siphash_key *key = &link->shard->hub->settings.secrets.tables;
+    link->rolls++;
+    assert(pause_ms >= LINK_PAUSE_MS_MIN);
+    return siphash_table(key, &link->rolls, sizeof link->rolls) % (pause_ms / 4);
+}
+
+// The next one has its turn after a pause.
+static void rest(struct link *link) {
+    struct shard *shard = link->shard;
+    assert(!link->peer && link->socket < 0);
+    link->state = LINK_RESTING;
+    if (shard->phase != HUB_SERVING)
+        return;
+    uint32_t pause_ms = link->pause_ms;
+    link->pause_ms = 2 * pause_ms < LINK_PAUSE_MS_MAX ? 2 * pause_ms : LINK_PAUSE_MS_MAX;
+    wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + pause_ms - jitter_ms(link, pause_ms));
+    link->server = (link->server + 1) % link->server_count;
+}
+
+static void fail(struct link *link) {
+    stats_count(&link->shard->stats, COUNT_DIALS_FAILED);
+    rest(link);
+}
+
+void link_dial(struct link *link) {
+    struct shard *shard = link->shard;
+    const struct cluster_server *server = server_of(link);
+    assert(link->state == LINK_RESTING && !link->peer && link->socket < 0);
+    if (shard->phase != HUB_SERVING)
+        return;
+    int fresh = io_connect(shard->io, (const struct sockaddr *)&server->address, server->bytes, TOKEN_LINK);
+    if (fresh < 0) {
+        fail(link);
+        return;
+    }
+    link->state = LINK_DIALLING;
+    link->socket = fresh;
+    wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + LINK_GREETING_MS);
+}
+
+void link_give_up(struct link *link) {
+    assert(link->state == LINK_DIALLING && link->socket >= 0);
+    io_shutdown(link->shard->io, link->socket, SHUT_RDWR);
+}
+
+// A socket that connects becomes a peer's, unless the hub has begun to end.
+void link_connected(struct shard *shard, const struct io_event *event) {
+    struct link *link = shard->link;
+    assert(link && link->state == LINK_DIALLING && event->token == TOKEN_LINK);
+    int fresh = link->socket;
+    link->socket = -1;
+    wheel_disarm(&link->timer);
+    if (event->result < 0 || shard->phase != HUB_SERVING) {
+        io_close_socket(shard->io, fresh);
+        fail(link);
+        return;
+    }
+    atomic_fetch_add_explicit(&shard->hub->connections[shard->index], 1, memory_order_relaxed);
+    peer_open(shard, fresh, link->transport, false);
+    if (!link->peer)
+        fail(link);
+}
+
+// --- The peer
+
+void link_entered(struct link *link, struct peer *peer) {
+    assert(!link->peer && peer->name);
+    link->peer = peer;
+    link->state = LINK_GREETING;
+    link->is_pinged = false;
+    hub_session(link->shard->hub, peer->name, link->hub);
+    memcpy(link->hubs_before[link->names++ % LINK_NAMES_KEPT], link->hub, HUB_NAME_BYTES);
+    wheel_arm(&link->shard->wheel, &link->timer, shard_now_ms(link->shard) + LINK_GREETING_MS);
+}
+
+void link_welcomed(struct link *link) {
+    struct shard *shard = link->shard;
+    assert(link->state == LINK_JOINING && link->peer);
+    link->state = LINK_UP;
+    link->pause_ms = LINK_PAUSE_MS_MIN;
+    link->asked_ms = link->up_ms = shard_now_ms(shard);
+    stats_count(&shard->stats, COUNT_LINKS_OPENED);
+    stats_gauge(&shard->stats, GAUGE_CLUSTER_LINK, 1);
+}
+
+void link_lost(struct link *link) {
+    struct shard *shard = link->shard;
+    bool was_up = link->state == LINK_UP;
+    assert(link->peer && link->socket < 0);
+    stats_gauge(&shard->stats, GAUGE_CLUSTER_LINK, 0);
+    wheel_disarm(&link->timer);
+    link->peer = NULL;
+    crossings_forget(&link->crossings);
+    presence_forget(&link->presence);
+    text_deinit(&link->taken);
+    text_init(&link->taken);
+    if (was_up)
+        stats_count(&shard->stats, COUNT_LINKS_LOST);
+    else
+        stats_count(&shard->stats, COUNT_DIALS_FAILED);
+    rest(link);
+}
+
+bool link_is_own(const struct link *link, const char hub[HUB_NAME_BYTES]) {
+    uint32_t count = link->names < LINK_NAMES_KEPT ? link->names : LINK_NAMES_KEPT;
+    assert(link->peer);
+    for (uint32_t at = 0; at < count; at++)
+        if (memcmp(link->hubs_before[at], hub, HUB_NAME_BYTES) == 0)
+            return true;
+    return false;
+}
+
+// --- Other servers
+
+static bool is_known(const struct link *link, const struct address *address) {
+    for (uint32_t at = 0; at < link->server_count; at++)
+        if (link->servers[at].bytes == address->bytes &&
+            memcmp(&link->servers[at].address, &address->storage, address->bytes) == 0)
+            return true;
+    return false;
+}
+
+// It is shown what the one that named it was.
+void link_learn(struct link *link, const char *url, size_t bytes) {
+    char uri[URL_BYTES_MAX + 8] = "tcp://";
+    struct address address;
+    assert(url || bytes == 0);
+    if (bytes > URL_BYTES_MAX || link->server_count == sizeof link->servers / sizeof *link->servers)
+        return;
+    memcpy(uri + 6, url, bytes);
+    uri[6 + bytes] = '\0';
+    if (address_parse(&address, uri) < 0 || is_known(link, &address))
+        return;
+    // INFO comes before anybody has shown who they are, and neither credentials nor messages are encrypted.
+    if (!link->shard->hub->settings.cluster->remote && !address_is_local(&address))
+        return;
+    struct cluster_server *fresh = &link->servers[link->server_count++];
+    *fresh = *server_of(link);
+    fresh->address = address.storage;
+    fresh->bytes = address.bytes;
+}
+
+// --- Its life
+
+bool link_open(struct shard *shard, const struct transport *transport) {
+    const struct cluster_settings *settings = shard->hub->settings.cluster;
+    assert(shard->index == 0 && !shard->link);
+    if (!settings)
+        return true;
+    struct link *link = memory_take_zeroed(1, sizeof *link);
+    if (!link)
+        return false;
+    const struct siphash_key *key = &shard->hub->settings.secrets.tables;
+    link->shard = shard;
+    link->transport = transport;
+    link->socket = -1;
+    link->pause_ms = LINK_PAUSE_MS_MIN;
+    memcpy(link->servers, settings->servers, sizeof settings->servers);
+    link->server_count = settings->server_count;
+    timer_init(&link->timer, TIMER_LINK);
+    presence_init(&link->presence, key, &shard->kept);
+    crossings_init(&link->crossings, key, &shard->kept);
+    text_init(&link->taken);
+    shard->link = link;
+    link_dial(link);
+    return true;
+}
+
+void link_free(struct shard *shard) {
+    struct link *link = shard->link;
+    if (!link)
+        return;
+    assert(!link->peer && link->socket < 0);
+    wheel_disarm(&link->timer);
+    presence_deinit(&link->presence);
+    crossings_deinit(&link->crossings);
+    text_deinit(&link->taken);
+    memory_give(link);
+    shard->link = NULL;
+}
+
+void link_stop(struct shard *shard) {
+    struct link *link = shard->link;
+    assert(shard->phase != HUB_SERVING);
+    if (link && link->state == LINK_RESTING)
+        wheel_disarm(&link->timer);
+    if (link && link->state == LINK_DIALLING)
+        link_give_up(link);
+}
+
+bool link_at_rest(const struct shard *shard) {
+    const struct link *link = shard->link;
+    return !link || (!link->peer && link->state == LINK_RESTING);
+}

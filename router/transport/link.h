@@ -1,0 +1,80 @@
+// The link to other hubs, on shard 0: which server is dialled when, and how it stands.
+//
+//     RESTING ──its time──▶ DIALLING ──connected──▶ GREETING ──INFO──▶ JOINING ──PONG──▶ UP
+//        ▲                     │                        │                 │               │
+//        └─────────────────────┴──── failed, or lost ───┴─────────────────┴───────────────┘
+//
+// From GREETING on it is a peer (transport/nats.c); lost is when that peer is closed.
+#pragma once
+
+#include "core/base/text.h"
+#include "core/base/wheel.h"
+#include "router/shard/cluster.h"
+#include "router/shard/peer.h"
+#include "router/transport/crossings.h"
+#include "router/transport/presence.h"
+
+enum link_state { LINK_RESTING, LINK_DIALLING, LINK_GREETING, LINK_JOINING, LINK_UP };
+
+enum {
+    LINK_PAUSE_MS_MIN = 100, // between one try and the next, doubling
+    LINK_PAUSE_MS_MAX = 2000,
+    LINK_GREETING_MS = 2000, // who isn't known as a NATS server by then is left
+    LINK_SILENCE_MS = 2000,  // then it is asked for a sign of life
+    LINK_DEATH_MS = 5000,    // then it is lost
+    LINK_LOOK_MS = 500,
+    LINK_NAMES_KEPT = 16,
+    LINK_ASK_MS = 1000, // so often other hubs are asked for what they have
+};
+
+struct link {
+    struct shard *shard;
+    const struct transport *transport; // that is spoken there
+    enum link_state state;
+    // Those of the settings, and behind them what servers have named, the last of them in the place of the oldest.
+    struct cluster_server servers[2 * CLUSTER_SERVERS_MAX];
+    uint32_t server_count, server; // the one that is dialled, or that the link is to
+    int socket;                    // while it is DIALLING
+    uint32_t pause_ms;             // before the next try
+    uint64_t rolls;                // of the dice
+    struct timer timer;
+    struct peer *peer;        // from GREETING on
+    bool is_pinged;           // since it was last heard
+    uint64_t asked_ms;        // when hubs were last asked
+    uint64_t up_ms;           // since when it is UP
+    char hub[HUB_NAME_BYTES]; // this one's name, as long as the peer lives
+    // Names that it had before: what was said under them may be on its way still, and come back.
+    char hubs_before[LINK_NAMES_KEPT][HUB_NAME_BYTES];
+    uint32_t names; // that there were
+    struct presence presence;
+    struct crossings crossings;
+    // While a unit is being read: the request that it answers; 0: it answers none.
+    uint64_t answers;
+    bool has_answered; // and whether it did
+    // Of the hub `taken_by`, requests that were taken in this turn and that it isn't told of yet.
+    struct text taken;
+    char taken_by[HUB_NAME_BYTES];
+};
+
+// Begins to dial, where there are other hubs. False when memory is used up.
+bool link_open(struct shard *shard, const struct transport *transport);
+// Lets go of all that it has, after the last turn. NULL is allowed.
+void link_free(struct shard *shard);
+// IO_CONNECTED with TOKEN_LINK.
+void link_connected(struct shard *shard, const struct io_event *event);
+// Its pause is over: dials the next server. The one that is dialled is given up.
+void link_dial(struct link *link);
+void link_give_up(struct link *link);
+// The hub ends: nobody is dialled any more.
+void link_stop(struct shard *shard);
+// Whether it has nothing under way but its peer.
+bool link_at_rest(const struct shard *shard);
+
+// The peer's transport says: it has come, its server has said that it knows the hub, it is being closed.
+void link_entered(struct link *link, struct peer *peer);
+void link_welcomed(struct link *link);
+void link_lost(struct link *link);
+// Whether this hub has said so itself, under the name that it has or had.
+bool link_is_own(const struct link *link, const char hub[HUB_NAME_BYTES]);
+// Another server in its cluster, HOST:PORT as INFO has it.
+void link_learn(struct link *link, const char *url, size_t bytes);

@@ -1,0 +1,368 @@
+#include "router/transport/mcp.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/agents/capabilities.h"
+#include "router/child/children.h"
+#include "router/methods/names.h"
+#include "router/request/answer.h"
+#include "router/request/refuse.h"
+#include "router/request/validate.h"
+#include "router/rights/judge.h"
+#include "router/route/forward.h"
+#include "router/route/progress.h"
+#include "router/route/route.h"
+#include "router/route/shared.h"
+#include "router/send/exchange.h"
+#include "router/send/reply.h"
+#include "router/send/send.h"
+#include "router/shard/annex.h"
+#include "router/shard/drop.h"
+#include "router/transport/asks.h"
+#include "router/transport/instead.h"
+#include "router/transport/mcp_kept.h"
+#include "router/transport/mcp_state.h"
+#include "router/transport/modern.h"
+
+void mcp_close(struct shard *shard, struct peer *seat) {
+    mcp_state_give(shard, seat);
+}
+
+// --- The session
+
+bool mcp_open(struct shard *shard, struct child *child, const struct lookup *answer, const uint8_t *body) {
+    struct mcp *mcp = mcp_state(shard, child);
+    bool good = lookup_has(answer, KEY_RESULT);
+    struct span value = answer->value[good ? KEY_RESULT : KEY_ERROR];
+    if (!mcp)
+        return false;
+    struct capabilities *kept = capabilities_create(&shard->kept, body + value.at, value.bytes);
+    if (!kept)
+        return false;
+    capabilities_drop(&shard->kept, mcp->answer);
+    mcp->answer = kept;
+    mcp->era = good ? MCP_LEGACY : MCP_MODERN;
+    child_show_era(child, mcp->era);
+    if (!good)
+        return true;
+    struct text told;
+    text_init(&told);
+    mcp_put_initialized(&told);
+    child_say(shard, child, &told);
+    return true;
+}
+
+static void answer_initialize(struct shard *shard, struct child *child, const struct mcp *mcp,
+                              uint64_t hub_id) {
+    assert(mcp->answer && mcp->answer->bytes > 0);
+    const struct capabilities *answer = mcp->answer;
+    instead_answer(shard, child, hub_id, mcp->era == MCP_LEGACY ? "result" : "error",
+                   (struct piece){answer->text, answer->bytes});
+}
+
+void mcp_opened(struct shard *shard, struct child *child) {
+    struct mcp *mcp = child->seat->annex->mcp;
+    assert(mcp && mcp->answer);
+    struct parcel_list waiting;
+    parcel_list_init(&waiting);
+    for (struct parcel *parcel; (parcel = parcel_list_take(&mcp->waiting));)
+        parcel_list_append(&waiting, parcel);
+    for (struct parcel *parcel; (parcel = parcel_list_take(&waiting));)
+        send_queue(shard, child->seat, parcel); // which is asked again
+    if (mcp->era == MCP_LEGACY)
+        mcp_kept_say(shard, child, mcp);
+}
+
+// --- What clients say
+
+// What is asked before any session waits until it is known whether the server has them. Detached, it keeps none
+// of what came with it.
+static void wait_for_opening(struct shard *shard, struct child *child, struct mcp *mcp,
+                             struct parcel *parcel) {
+    assert(parcel->hub_id && !parcel->link);
+    uint8_t note = parcel->note;
+    uint64_t source = parcel->source;
+    parcel = send_detach(shard, parcel);
+    parcel->note = note;
+    parcel->source = source;
+    parcel_list_append(&mcp->waiting, parcel);
+    child->wanted = true;
+    child_wanted(shard, child->seat);
+}
+
+// Whether it was dealt with, and taken.
+static bool divert_opening(struct shard *shard, struct child *child, struct mcp *mcp, struct parcel *parcel) {
+    bool is_open = mcp->answer && child->state == CHILD_RUNNING;
+    assert(shared_method(parcel) == MCP_INITIALIZE);
+    if (parcel->hub_id && !is_open) {
+        wait_for_opening(shard, child, mcp, parcel);
+        return true;
+    }
+    if (parcel->hub_id)
+        answer_initialize(shard, child, mcp, parcel->hub_id);
+    send_release(shard, parcel);
+    return true;
+}
+
+// Likewise for what is of the modern era: it waits for no session. Where the first process has refused one it speaks that
+// era, too, unless another one has shown before that it does.
+static bool divert_modern(struct shard *shard, struct child *child, const struct mcp *mcp,
+                          struct parcel *parcel) {
+    assert(shared_is_modern(parcel) && !child->of);
+    bool is_proven = child->other && child->other->proven;
+    if (mcp->answer && mcp->era == MCP_MODERN && !is_proven && child->state != CHILD_DOWN)
+        return false;
+    modern_divert(shard, child, parcel);
+    return true;
+}
+
+static bool divert_call(struct shard *shard, struct child *child, struct mcp *mcp,
+                        const struct parcel *parcel) {
+    bool is_user = parcel->source && !shared_answers_only(parcel);
+    struct mcp_user *user = is_user ? mcp_user_take(&mcp->sharing, parcel->source) : NULL;
+    enum mcp_method method = shared_method(parcel);
+    if (method == MCP_INITIALIZED || mcp_kept_note(shard, child, mcp, user, parcel))
+        return true;
+    // One for which there is no room isn't in progress.
+    bool is_ask = user && parcel->hub_id && asks_begin(shard, child, &mcp->sharing, user, parcel);
+    if (is_ask && method == MCP_SUBSCRIBE)
+        mcp_kept_subscribe(shard, mcp, parcel);
+    return false;
+}
+
+bool mcp_divert(struct shard *shard, struct peer *seat, struct parcel *parcel) {
+    assert(seat->annex && connection_shard(seat->name) == shard->index);
+    struct child *child = seat->annex->child;
+    if (!child || !parcel->note)
+        return false;
+    struct mcp *mcp = mcp_state(shard, child);
+    if (mcp && shared_is_modern(parcel) && divert_modern(shard, child, mcp, parcel))
+        return true;
+    if (child->state == CHILD_DOWN) { // it is to be found for the other era
+        instead_refuse_parcel(shard, child, parcel, ERROR_AGENT_NOT_FOUND, 0);
+        return true;
+    }
+    if (mcp && asks_is_full(shard, &mcp->sharing, parcel)) {
+        instead_refuse_parcel(shard, child, parcel, ERROR_OVERLOADED, asks_listens_max(shard));
+        return true;
+    }
+    if (mcp && shared_method(parcel) == MCP_INITIALIZE)
+        return divert_opening(shard, child, mcp, parcel);
+    if (!mcp || !divert_call(shard, child, mcp, parcel))
+        return false;
+    send_release(shard, parcel);
+    return true;
+}
+
+// --- What it says
+
+static void tell_users(struct shard *shard, struct mcp *mcp, const struct frame *frame) {
+    assert(mcp->era == MCP_LEGACY && frame->body.bytes > 0);
+    struct list *users = &mcp->sharing.users;
+    for (struct list *node = users->next, *next; node != users; node = next) {
+        struct mcp_user *user = list_entry(node, struct mcp_user, link);
+        next = node->next;
+        struct parcel *parcel = parcel_forward(&shard->parcels, frame);
+        if (parcel)
+            forward_to(shard, user->home.connection, parcel);
+        else
+            drop_one(shard, COUNT_DROP_NO_MEMORY, user->home.connection, frame->body.bytes);
+    }
+}
+
+// To the one who asked for what is logged, if that is one.
+static void tell_logging(struct shard *shard, const struct mcp *mcp, const struct message *message) {
+    const struct mcp_user *user = mcp_only_logging(&mcp->sharing);
+    assert(mcp->era == MCP_MODERN);
+    uint32_t bytes = message->frame->body.bytes;
+    bool hears = user && !user->answers_only;
+    struct parcel *parcel = hears ? parcel_forward(&shard->parcels, message->frame) : NULL;
+    if (parcel)
+        forward_to(shard, user->home.connection, parcel);
+    else
+        drop_one(shard, hears ? COUNT_DROP_NO_MEMORY : COUNT_DROP_NO_ROUTE, message->peer->name, bytes);
+}
+
+// What tells nobody of something that was asked. False: it goes its way as anybody's.
+static bool take_notification(struct shard *shard, struct child *child, struct mcp *mcp,
+                              const struct message *message) {
+    enum mcp_method method = mcp_method(message->method, message->method_bytes);
+    uint64_t progress = progress_request(message);
+    if (lookup_has(&message->lookup, KEY_TARGET_AGENT))
+        return false;
+    if (child->modern && progress && mcp_asker(&mcp->sharing, progress)) {
+        asks_say(shard, child, message->frame);
+        return true;
+    }
+    if (!child->modern && progress && modern_asked(child, progress)) {
+        stats_count(&shard->stats, COUNT_NOTIFICATIONS_RECEIVED);
+        drop_one(shard, COUNT_DROP_PROGRESS_UNKNOWN, child->seat->name, message->frame->body.bytes);
+        return true;
+    }
+    if (mcp->era == MCP_MODERN && asks_tell(shard, child, &mcp->sharing, NULL, message)) {
+        child->proven = true; // it knows what a subscription is
+        return true;
+    }
+    // Only the hub speaks as the hub, and a token of its own is its asker's alone.
+    if (progress || names_is_of_hub(message->method, message->method_bytes))
+        return false;
+    bool is_log = mcp->era == MCP_MODERN && method == MCP_LOG;
+    if (!is_log && (mcp->era == MCP_MODERN || method == MCP_PROGRESS || method == MCP_CANCELLED))
+        return false;
+    stats_count(&shard->stats, COUNT_NOTIFICATIONS_RECEIVED);
+    if (is_log)
+        tell_logging(shard, mcp, message);
+    else // whoever opened its session gets what belongs to that, also where it may call nobody
+        tell_users(shard, mcp, message->frame);
+    return true;
+}
+
+static void refuse_request(struct shard *shard, struct child *child, struct reply_to to, const char *method,
+                           size_t bytes) {
+    struct text data;
+    text_init(&data);
+    reply_data_string(&data, "method", method, bytes);
+    reply_error(shard, child->seat, to, ERROR_METHOD_NOT_FOUND, &data);
+}
+
+// It is no agent, but its home is known here.
+static void ask_user(struct shard *shard, const struct message *message, struct mcp_user *user) {
+    assert(message_is_request(message) && list_empty(&user->home.agents));
+    struct agent agent = {.home = &user->home, .governance = GOVERNANCE_COUNT - 1};
+    enum error fault = forward_fault(shard, message, user->home.connection);
+    if (fault)
+        refuse_at(shard, message, &agent, fault);
+    else
+        forward_request(shard, message, &agent, NULL);
+}
+
+// A request is the hub's to answer, or that of the one user that it can be about; unless it is for the hub
+// itself, or says for whom it is.
+static bool take_request(struct shard *shard, struct child *child, const struct mcp *mcp,
+                         const struct message *message) {
+    const char *method = message->method;
+    size_t bytes = message->method_bytes;
+    if (lookup_has(&message->lookup, KEY_TARGET_AGENT) || names_find(method, bytes) != METHODS_COUNT ||
+        names_is_of_hub(method, bytes))
+        return false;
+    stats_count(&shard->stats, COUNT_REQUESTS_RECEIVED);
+    if (message->exchange)
+        exchange_expect(message->exchange);
+    struct mcp_user *user = mcp_only_asking(&mcp->sharing);
+    if (user && user->answers_only)
+        user = NULL;
+    bool is_ping = mcp_method(method, bytes) == MCP_PING;
+    if (!is_ping && !judge_speaks(shard, message))
+        return true;
+    if (is_ping)
+        reply_result(shard, child->seat, message_reply_to(message), "{}", 2);
+    else if (user && shard->phase == HUB_SERVING)
+        ask_user(shard, message, user);
+    else if (user)
+        refuse(shard, message, ERROR_OVERLOADED, NULL);
+    else
+        refuse_request(shard, child, message_reply_to(message), method, bytes);
+    return true;
+}
+
+static bool take_call(struct shard *shard, struct child *child, struct mcp *mcp, struct message *message) {
+    struct span method = message->lookup.value[KEY_METHOD];
+    size_t bytes = json_string_decode(message->body, method, message->method, sizeof message->method);
+    if (bytes == SIZE_MAX)
+        return false;
+    message->method_bytes = bytes;
+    if (message_is_request(message))
+        return take_request(shard, child, mcp, message);
+    return take_notification(shard, child, mcp, message);
+}
+
+static bool take_response(struct shard *shard, struct child *child, struct mcp *mcp,
+                          const struct message *message) {
+    uint64_t hub_id = asks_answered(message);
+    assert(message->peer == child->seat);
+    if (message->lookup.verdict == LOOKUP_GOOD && child_is_own(&message->lookup, message->body))
+        return true;                                               // what the hub asked it itself
+    if (hub_id && !child->modern && modern_asked(child, hub_id)) { // which alone may answer
+        stats_count(&shard->stats, COUNT_RESPONSES_RECEIVED);
+        drop_one(shard, COUNT_DROP_RESPONSE_FOREIGN, child->seat->name, message->frame->body.bytes);
+        return true;
+    }
+    if (!hub_id || !mcp_asker(&mcp->sharing, hub_id))
+        return false;
+    if (child->modern)
+        modern_answer(shard, child, &mcp->sharing, message, hub_id);
+    else
+        asks_answer(shard, child, &mcp->sharing, message, hub_id);
+    return true;
+}
+
+bool mcp_take(struct shard *shard, struct child *child, const struct frame *frame,
+              struct exchange *exchange) {
+    struct mcp *mcp = child->seat->annex->mcp;
+    struct message message;
+    if (!mcp)
+        return false;
+    message_begin(&message, child->seat, exchange);
+    message.frame = frame;
+    message.body = frame_body(frame);
+    validate_look_up(shard, &message);
+    enum body_kind kind = message.lookup.kind;
+    if (validate_is_response(shard, &message, true)) // if it is owed, which is looked at there
+        return take_response(shard, child, mcp, &message);
+    return message.lookup.verdict == LOOKUP_GOOD && (kind == BODY_REQUEST || kind == BODY_NOTIFICATION) &&
+           take_call(shard, child, mcp, &message);
+}
+
+// What waits until it is known whether there are sessions is asked of nobody yet.
+static bool forget_waiting(struct shard *shard, struct mcp *mcp, uint64_t hub_id) {
+    struct parcel *parcel = mcp->waiting.first;
+    assert(hub_id);
+    while (parcel && parcel->hub_id != hub_id)
+        parcel = parcel->next;
+    if (!parcel)
+        return false;
+    parcel_list_remove(&mcp->waiting, parcel);
+    send_release(shard, parcel);
+    return true;
+}
+
+size_t mcp_waiting(const struct peer *seat, uint64_t *hub_ids, size_t room) {
+    const struct child *child = seat->annex->child;
+    bool goes_on = child && child->newest && child->newest->protocol == CHILD_MCP && seat->annex->mcp;
+    size_t count = 0;
+    assert(hub_ids || room == 0);
+    for (const struct parcel *parcel = goes_on ? seat->annex->mcp->waiting.first : NULL; parcel;
+         parcel = parcel->next) {
+        if (count < room)
+            hub_ids[count] = parcel->hub_id;
+        count++;
+    }
+    return count;
+}
+
+struct peer *mcp_forget(struct shard *shard, struct peer *seat, uint64_t hub_id, bool lasts) {
+    struct child *child = seat->annex->child, *other = child ? modern_asked(child, hub_id) : NULL;
+    struct mcp *mcp = other ? other->seat->annex->mcp : seat->annex->mcp;
+    if (mcp && forget_waiting(shard, mcp, hub_id))
+        return NULL;
+    if (mcp && (!other || !lasts))
+        asks_end(other ? other : child, &mcp->sharing, hub_id);
+    return other ? other->seat : seat;
+}
+
+// --- Users
+
+void mcp_user_left(struct shard *shard, uint64_t connection) {
+    assert(shard->index == 0);
+    for (struct child *child = shard->children ? shard->children->first : NULL; child; child = child->next) {
+        struct mcp *mcp = child->seat->annex->mcp;
+        struct mcp_user *user = mcp ? mcp_user_find(&mcp->sharing, connection) : NULL;
+        if (!user)
+            continue;
+        answer_target_left(shard, &user->home);
+        if (child->modern)
+            modern_forget_user(child, user);
+        mcp_kept_leave(shard, child, mcp, user);
+    }
+}

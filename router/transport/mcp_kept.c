@@ -1,0 +1,108 @@
+#include "router/transport/mcp_kept.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "router/route/shared.h"
+#include "router/send/send.h"
+#include "router/transport/instead.h"
+
+enum { URI_BYTES = MCP_URI_BYTES_MAX };
+
+// Whether params have such a string, which is then written to `out`.
+static bool read_text(const struct shard *shard, const struct parcel *parcel, const char *key, char *out,
+                      size_t room, size_t *bytes) {
+    if (!parcel->buffer)
+        return false;
+    assert(parcel->buffer && parcel->body.at + parcel->body.bytes <= parcel->buffer->capacity);
+    struct lookup lookup;
+    const uint8_t *body = parcel->buffer->bytes + parcel->body.at;
+    lookup_body(&lookup, body, parcel->body.bytes, shard_limits(shard)->id_bytes_max);
+    struct json_item item = mcp_text(body, &lookup, key);
+    *bytes = item.type == JSON_STRING ? json_string_decode(body, item.value, out, room) : SIZE_MAX;
+    return *bytes != SIZE_MAX;
+}
+
+// One that can't be noted isn't: then another one's taking it back takes it from this one, too.
+void mcp_kept_subscribe(struct shard *shard, struct mcp *mcp, const struct parcel *parcel) {
+    char uri[URI_BYTES];
+    size_t bytes;
+    assert(parcel->hub_id && shared_method(parcel) == MCP_SUBSCRIBE);
+    if (read_text(shard, parcel, "uri", uri, sizeof uri, &bytes))
+        mcp_subscribe_asked(&mcp->sharing, parcel->hub_id, uri, bytes);
+}
+
+// It is the process's, for all: the next one is told the last that was said.
+static void note_level(const struct shard *shard, struct mcp *mcp, const struct parcel *parcel) {
+    char level[MCP_LEVEL_BYTES];
+    size_t bytes;
+    if (!read_text(shard, parcel, "level", level, sizeof level - 1, &bytes) || memchr(level, 0, bytes))
+        return;
+    memcpy(mcp->level, level, bytes);
+    mcp->level[bytes] = 0;
+}
+
+static bool drop_subscription(struct shard *shard, struct child *child, struct mcp *mcp,
+                              struct mcp_user *user, const struct parcel *parcel) {
+    char uri[URI_BYTES];
+    size_t bytes;
+    if (!user || !read_text(shard, parcel, "uri", uri, sizeof uri, &bytes) ||
+        !mcp_unsubscribe(&mcp->sharing, user, uri, bytes))
+        return false;
+    if (parcel->hub_id)
+        instead_answer(shard, child, parcel->hub_id, "result", (struct piece){"{}", 2});
+    return true;
+}
+
+bool mcp_kept_note(struct shard *shard, struct child *child, struct mcp *mcp, struct mcp_user *user,
+                   const struct parcel *parcel) {
+    enum mcp_method method = shared_method(parcel);
+    assert(parcel->note);
+    if (method == MCP_UNSUBSCRIBE)
+        return drop_subscription(shard, child, mcp, user, parcel);
+    if (method == MCP_SET_LEVEL && parcel->hub_id)
+        note_level(shard, mcp, parcel);
+    return false;
+}
+
+// What the hub asks it besides, behind all that waits.
+struct asking {
+    struct shard *shard;
+    struct child *child;
+    const char *method, *key;
+};
+
+static void ask(void *context, const char *value, size_t bytes) {
+    assert(value && bytes <= MCP_URI_BYTES_MAX);
+    const struct asking *asking = context;
+    struct text body;
+    text_init(&body);
+    text_put(&body, "{\"jsonrpc\":\"2.0\",\"id\":" CHILD_OWN_ID ",\"method\":");
+    text_string(&body, asking->method, strlen(asking->method));
+    text_put(&body, ",\"params\":{");
+    text_string(&body, asking->key, strlen(asking->key));
+    text_put(&body, ":");
+    text_string(&body, value, bytes);
+    text_put(&body, "}}");
+    bool room = !body.failed && send_has_room(asking->shard, asking->child->seat);
+    struct parcel *parcel = room ? parcel_own(&asking->shard->parcels, body.bytes, body.length) : NULL;
+    if (parcel)
+        send_queue(asking->shard, asking->child->seat, parcel);
+    else
+        text_deinit(&body);
+}
+
+void mcp_kept_say(struct shard *shard, struct child *child, const struct mcp *mcp) {
+    struct asking resources = {shard, child, "resources/subscribe", "uri"};
+    struct asking level = {shard, child, "logging/setLevel", "level"};
+    assert(mcp->era == MCP_LEGACY);
+    mcp_each_resource(&mcp->sharing, ask, &resources);
+    if (mcp->level[0])
+        ask(&level, mcp->level, strlen(mcp->level));
+}
+
+void mcp_kept_leave(struct shard *shard, struct child *child, struct mcp *mcp, struct mcp_user *user) {
+    struct asking asking = {shard, child, "resources/unsubscribe", "uri"};
+    assert(list_empty(&user->home.pending));
+    mcp_user_leave(&mcp->sharing, user, ask, &asking);
+}

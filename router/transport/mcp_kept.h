@@ -1,0 +1,15 @@
+// What clients have told a shared server of the Model Context Protocol that is to last longer than its process: the
+// resources to which they are subscribed, and from which level on it logs.
+#pragma once
+
+#include "router/transport/mcp_state.h"
+
+// Notes what is on its way to it. True: it was answered here.
+bool mcp_kept_note(struct shard *shard, struct child *child, struct mcp *mcp, struct mcp_user *user,
+                   const struct parcel *parcel);
+// The same for a subscription, which lasts unless the request, which is in progress now, is refused.
+void mcp_kept_subscribe(struct shard *shard, struct mcp *mcp, const struct parcel *parcel);
+// Tells the next process all of it, behind what waits.
+void mcp_kept_say(struct shard *shard, struct child *child, const struct mcp *mcp);
+// A user goes: what it alone was subscribed to is given up, and all else of it forgotten.
+void mcp_kept_leave(struct shard *shard, struct child *child, struct mcp *mcp, struct mcp_user *user);

@@ -1,0 +1,32 @@
+#include "router/transport/mcp_state.h"
+
+#include <assert.h>
+
+#include "router/send/send.h"
+#include "router/shard/annex.h"
+
+struct mcp *mcp_state(struct shard *shard, const struct child *child) {
+    assert(shard->index == 0 && child->seat->annex);
+    struct annex *annex = child->seat->annex;
+    if (annex->mcp)
+        return annex->mcp;
+    annex->mcp = kept_take_zeroed(&shard->kept, 1, sizeof *annex->mcp);
+    if (!annex->mcp)
+        return NULL;
+    mcp_sharing_init(&annex->mcp->sharing, &shard->hub->settings.secrets.tables, &shard->kept);
+    parcel_list_init(&annex->mcp->waiting);
+    annex->mcp->era = child->modern ? MCP_MODERN : MCP_LEGACY;
+    return annex->mcp;
+}
+
+void mcp_state_give(struct shard *shard, struct peer *seat) {
+    struct mcp *mcp = seat->annex ? seat->annex->mcp : NULL;
+    if (!mcp)
+        return;
+    seat->annex->mcp = NULL;
+    for (struct parcel *parcel; (parcel = parcel_list_take(&mcp->waiting));)
+        send_release(shard, parcel);
+    mcp_sharing_deinit(&mcp->sharing);
+    capabilities_drop(&shard->kept, mcp->answer);
+    kept_give(&shard->kept, mcp);
+}

@@ -1,0 +1,22 @@
+// What is kept of a server of the Model Context Protocol that clients share, or of its process of the modern era,
+// at its seat.
+#pragma once
+
+#include "core/mcp/message.h"
+#include "core/mcp/sharing.h"
+#include "core/send/outbox.h"
+#include "router/child/child.h"
+
+enum { MCP_LEVEL_BYTES = 24 };
+
+struct mcp {
+    struct mcp_sharing sharing;
+    enum mcp_era era;
+    struct capabilities *answer; // to initialize: its result, or of the modern era its error; NULL: none yet
+    struct parcel_list waiting;  // requests that came before that and depend on it
+    char level[MCP_LEVEL_BYTES]; // from which on it logs, as clients last said; "": they didn't
+};
+
+// Made with the first use; NULL without memory.
+struct mcp *mcp_state(struct shard *shard, const struct child *child);
+void mcp_state_give(struct shard *shard, struct peer *seat);

@@ -1,0 +1,184 @@
+#include "router/transport/modern.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "router/child/children.h"
+#include "router/route/shared.h"
+#include "router/send/reply.h"
+#include "router/send/send.h"
+#include "router/shard/annex.h"
+#include "router/shard/drop.h"
+#include "router/transport/asks.h"
+#include "router/transport/instead.h"
+#include "router/transport/mcp_state.h"
+
+static struct mcp_sharing *sharing_of(const struct child *child) {
+    assert(child->modern);
+    struct mcp *mcp = child->seat->annex->mcp;
+    return mcp ? &mcp->sharing : NULL;
+}
+
+// --- What it was asked
+
+// What is said of an era that the program doesn't have; where the other one stays down, there is nobody.
+static enum error lack_of(const struct child *first) {
+    return first->state == CHILD_DOWN ? ERROR_AGENT_NOT_FOUND : ERROR_METHOD_NOT_FOUND;
+}
+
+struct ending {
+    struct shard *shard;
+    struct child *child;
+    enum error error;
+    bool spares; // what hasn't gone out yet
+};
+
+static void end_owed(void *context, uint64_t hub_id) {
+    const struct ending *ending = context;
+    struct child *first = ending->child->of;
+    if (ending->spares && outbox_has(&ending->child->seat->connection.outbox, hub_id))
+        return;
+    asks_end(ending->child, sharing_of(ending->child), hub_id);
+    if (ending->error == ERROR_METHOD_NOT_FOUND) {
+        instead_refuse(ending->shard, first, hub_id, ending->error, NULL);
+        return;
+    }
+    struct text data;
+    text_init(&data);
+    reply_data_string(&data, "agent", first->settings->name, strlen(first->settings->name));
+    if (ending->error == ERROR_TARGET_DISCONNECTED)
+        stats_count(&ending->shard->stats, COUNT_TARGETS_LEFT);
+    instead_refuse(ending->shard, first, hub_id, ending->error, &data);
+}
+
+static void end_all(struct shard *shard, struct child *child, enum error error, bool spares) {
+    struct mcp_sharing *sharing = sharing_of(child);
+    struct ending ending = {shard, child, error, spares};
+    assert(child->modern && error != ERROR_NONE);
+    for (struct list *node = sharing ? sharing->users.next : NULL, *next; sharing && node != &sharing->users;
+         node = next) {
+        next = node->next;
+        mcp_each_ask(list_entry(node, struct mcp_user, link), end_owed, &ending);
+    }
+    for (struct parcel *parcel; !spares && (parcel = outbox_take(&child->seat->connection.outbox));) {
+        if (!parcel->hub_id)
+            drop_several(shard, COUNT_DROP_TARGET_GONE, child->seat->name, parcel->bytes, parcel->frames);
+        send_release(shard, parcel);
+    }
+}
+
+static void end_one(void *context, uint64_t hub_id) {
+    struct child *child = context;
+    asks_end(child, sharing_of(child), hub_id);
+}
+
+void modern_forget_user(struct child *child, struct mcp_user *user) {
+    assert(child->modern);
+    mcp_each_ask(user, end_one, child);
+}
+
+struct child *modern_asked(const struct child *first, uint64_t hub_id) {
+    struct child *child = first->other;
+    assert(hub_id && (!child || child->of == first));
+    const struct mcp_sharing *sharing = child ? sharing_of(child) : NULL;
+    return sharing && mcp_asker(sharing, hub_id) ? child : NULL;
+}
+
+struct counting {
+    uint64_t *hub_ids;
+    size_t room, count;
+};
+
+static void count_one(void *context, uint64_t hub_id) {
+    struct counting *counting = context;
+    if (counting->count < counting->room)
+        counting->hub_ids[counting->count] = hub_id;
+    counting->count++;
+}
+
+size_t modern_others(const struct peer *seat, uint64_t *hub_ids, size_t room) {
+    const struct child *first = seat->annex->child;
+    const struct mcp_sharing *sharing = first && first->other ? sharing_of(first->other) : NULL;
+    struct counting counting = {hub_ids, room, 0};
+    assert(hub_ids || room == 0);
+    for (const struct list *node = sharing ? sharing->users.next : NULL; sharing && node != &sharing->users;
+         node = node->next)
+        mcp_each_ask(list_entry(node, struct mcp_user, link), count_one, &counting);
+    return counting.count;
+}
+
+// --- What clients say
+
+static bool is_stopped(const struct child *child) {
+    return child->state == CHILD_STOPPED || child->after == CHILD_AFTER_STOP;
+}
+
+static enum error fault_of(const struct shard *shard, const struct child *first, const struct child *child) {
+    if (first->no_modern)
+        return lack_of(first);
+    if (is_stopped(first) || (child && (is_stopped(child) || child->state == CHILD_DOWN)))
+        return ERROR_AGENT_NOT_FOUND;
+    bool is_going = !first->newest || first->newest->protocol != CHILD_MCP;
+    if (is_going || first->after == CHILD_AFTER_FREE || (child && child->after == CHILD_AFTER_FREE))
+        return ERROR_TARGET_DISCONNECTED;
+    return child && send_has_room(shard, child->seat) ? ERROR_NONE : ERROR_OVERLOADED;
+}
+
+void modern_divert(struct shard *shard, struct child *first, struct parcel *parcel) {
+    assert(!first->of && shard->index == 0);
+    struct child *child = first->other;
+    if (!child && !first->no_modern && !is_stopped(first))
+        child = children_add_modern(shard, first);
+    struct mcp *mcp = child && parcel->source ? mcp_state(shard, child) : NULL;
+    enum error fault = fault_of(shard, first, child);
+    struct mcp_user *user = mcp && !fault ? mcp_user_take(&mcp->sharing, parcel->source) : NULL;
+    if (user)
+        user->answers_only = shared_answers_only(parcel);
+    bool is_full = user && asks_is_full(shard, &mcp->sharing, parcel);
+    if (!fault &&
+        (!user || is_full || (parcel->hub_id && !asks_begin(shard, child, &mcp->sharing, user, parcel))))
+        fault = ERROR_OVERLOADED;
+    if (fault)
+        instead_refuse_parcel(shard, first, parcel, fault, is_full ? asks_listens_max(shard) : 0);
+    else
+        send_queue(shard, child->seat, parcel);
+}
+
+// --- What it answers
+
+static void give_up(struct shard *shard, struct child *child) {
+    assert(child->modern && !child->of->no_modern);
+    child->of->no_modern = true;
+    child_tell(child->of, "it has no process of the modern era");
+    end_all(shard, child, lack_of(child->of), false);
+}
+
+void modern_answer(struct shard *shard, struct child *child, struct mcp_sharing *sharing,
+                   const struct message *message, uint64_t hub_id) {
+    const struct lookup *lookup = &message->lookup;
+    bool good = lookup->verdict == LOOKUP_GOOD && lookup->kind == BODY_RESPONSE;
+    assert(child->modern && mcp_asker(sharing, hub_id));
+    bool refuses = good && lookup_has(lookup, KEY_ERROR) && !lookup_has(lookup, KEY_RESULT);
+    bool is_modern = good && (!refuses || mcp_error_is_modern(message->body, lookup));
+    child->proven |= is_modern;
+    if (refuses && !is_modern && mcp_ask_kind(sharing, hub_id) == MCP_ASK_DISCOVER && !child->of->no_modern) {
+        give_up(shard, child);
+        child_stop(shard, child, CHILD_AFTER_FREE, "disabled");
+        return;
+    }
+    asks_answer(shard, child, sharing, message, hub_id);
+}
+
+void modern_rest(struct shard *shard, struct peer *seat) {
+    struct child *child = seat->annex->child;
+    assert(child->modern && seat->connection.held);
+    bool was_started = child->running_ms != 0; // else it is the machine that lacks something
+    bool is_own = was_started && child->state == CHILD_ENDING && child->after == CHILD_AFTER_END;
+    if (is_own && !child->proven && !child->of->no_modern) {
+        give_up(shard, child);
+        child->after = CHILD_AFTER_FREE;
+        return;
+    }
+    bool is_again = child->state == CHILD_ENDING && child->after < CHILD_AFTER_STOP;
+    end_all(shard, child, ERROR_TARGET_DISCONNECTED, is_again);
+}

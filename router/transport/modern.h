@@ -1,0 +1,24 @@
+// The process by which a shared server of the Model Context Protocol speaks its modern era (2026-07-28), where its
+// first one has sessions. It is started when a client first says something of that era. What it is asked is asked of
+// the first one, as far as anybody else knows. A program that refuses server/discover, or ends before it has
+// answered anything, has no such era, and isn't tried again.
+#pragma once
+
+#include "core/mcp/sharing.h"
+#include "router/child/child.h"
+#include "router/request/message.h"
+
+// Something of that era for the server: takes it.
+void modern_divert(struct shard *shard, struct child *first, struct parcel *parcel);
+// The process that was asked under this id; NULL: none was.
+struct child *modern_asked(const struct child *first, uint64_t hub_id);
+// It answers what it was asked under this id: says so as the first one.
+void modern_answer(struct shard *shard, struct child *child, struct mcp_sharing *sharing,
+                   const struct message *message, uint64_t hub_id);
+// It has ended, and with it what it was asked.
+void modern_rest(struct shard *shard, struct peer *seat);
+// A user of it has gone.
+void modern_forget_user(struct child *child, struct mcp_user *user);
+// Hub ids of what it was asked, of the first one's seat: writes as many as there is room for, and says how many there
+// are.
+size_t modern_others(const struct peer *seat, uint64_t *hub_ids, size_t room);

@@ -1,0 +1,32 @@
+// What a hub says to its NATS server, and through it to other hubs, besides messages.
+#pragma once
+
+#include "core/base/errors.h"
+#include "router/transport/link.h"
+
+// Lines of the protocol, which are taken over.
+void nats_say(struct link *link, struct text *lines);
+void nats_say_text(struct link *link, const char *lines);
+// CONNECT, what every hub subscribes to, and what its agents ask for; and PING, whose PONG says that all of it counts.
+void nats_introduce(struct link *link);
+// SUB and UNSUB, as the registry asks for.
+void nats_follow_registry(struct link *link);
+
+// --- To another hub. Each is a message without a body.
+
+// Requests of that hub's were taken, as far as they have been noted.
+void nats_say_taken(struct link *link);
+// One more was.
+void nats_note_taken(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number);
+// A request that it took is cancelled.
+void nats_say_cancel(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t hub_id);
+// It is asked whether it still owes what it took; that it is gone altogether, the server says.
+void nats_ask(struct link *link);
+// Of what it asks, these aren't owed: a list as marks have it.
+void nats_say_gone(struct link *link, const char hub[HUB_NAME_BYTES], const struct text *list);
+// Writes a request's number at the end of a list.
+void nats_put_number(struct text *list, uint64_t number);
+
+// Writes `{"jsonrpc":"2.0","id":ID,"error":…}`; returns where the id lies. An id of 0 is null. `data` is an object that is still
+// open (send/reply.h), or NULL.
+struct span nats_put_error(struct text *out, uint64_t id, enum error error, const struct text *data);

@@ -1,0 +1,131 @@
+#include "router/transport/presence.h"
+
+#include <assert.h>
+#include <string.h>
+
+// A name under which somebody here can be asked for.
+struct present {
+    struct list link;
+    uint32_t members, subscriptions;
+    uint32_t sids[PRESENCE_SUBSCRIPTIONS_MAX]; // of the subscriptions
+    uint32_t bytes;
+    char subject[];
+};
+
+void presence_init(struct presence *presence, const struct siphash_key *key, struct kept *kept) {
+    *presence = (struct presence){.kept = kept, .is_behind = true};
+    names_init(&presence->by_subject, key, kept);
+    list_init(&presence->all);
+}
+
+static void let_go(struct presence *presence, struct present *present) {
+    assert(presence->by_subject.count > 0);
+    names_remove(&presence->by_subject, present->subject, present->bytes);
+    list_remove(&present->link);
+    kept_give(presence->kept, present);
+}
+
+void presence_forget(struct presence *presence) {
+    while (!list_empty(&presence->all))
+        let_go(presence, list_entry(presence->all.next, struct present, link));
+    presence->is_behind = true;
+}
+
+void presence_deinit(struct presence *presence) {
+    presence_forget(presence);
+    names_deinit(&presence->by_subject);
+}
+
+static struct present *presence_add(struct presence *presence, const char *subject, size_t bytes) {
+    struct present *present = kept_take(presence->kept, sizeof *present + bytes);
+    if (!present)
+        return NULL;
+    *present = (struct present){.bytes = (uint32_t)bytes};
+    memcpy(present->subject, subject, bytes);
+    if (!names_add(&presence->by_subject, present->subject, bytes, present)) {
+        kept_give(presence->kept, present);
+        return NULL;
+    }
+    list_append(&presence->all, &present->link);
+    return present;
+}
+
+// Counts one more member. A name that no subject can bear exists here alone.
+static void count(struct presence *presence, const char *cluster, enum subject_kind kind, const char *name,
+                  size_t bytes) {
+    char token[SUBJECT_NAME_BYTES_MAX], subject[SUBJECT_BYTES_MAX];
+    size_t token_bytes = subject_escape(token, name, bytes);
+    if (!token_bytes)
+        return;
+    size_t subject_bytes = subject_write(subject, cluster, kind, token, token_bytes);
+    struct present *present = names_get(&presence->by_subject, subject, subject_bytes);
+    if (!present)
+        present = presence_add(presence, subject, subject_bytes);
+    if (present)
+        present->members++;
+    else
+        presence->is_behind = true;
+}
+
+static void count_agent(struct presence *presence, const char *cluster, const struct agent *agent) {
+    static const enum subject_kind kinds[GROUP_KINDS] = {
+        [GROUP_METHOD] = SUBJECT_METHOD,    [GROUP_CAPABILITY] = SUBJECT_CAPABILITY,
+        [GROUP_TOOL] = SUBJECT_TOOL,        [GROUP_COMMAND] = SUBJECT_COMMAND,
+        [GROUP_POOL] = SUBJECT_KINDS_COUNT, [GROUP_NOTICE] = SUBJECT_KINDS_COUNT};
+    size_t id_bytes = agent->pool_bytes ? agent->pool_bytes : agent->id_bytes;
+    count(presence, cluster, SUBJECT_AGENT, agent->id, id_bytes);
+    for (size_t at = 0; at < agent->membership_count; at++) {
+        enum group_kind kind;
+        size_t bytes;
+        const char *name = membership_name(&agent->memberships[at], &kind, &bytes);
+        assert(kind < GROUP_KINDS);
+        if (kinds[kind] != SUBJECT_KINDS_COUNT)
+            count(presence, cluster, kinds[kind], name, bytes);
+    }
+}
+
+static void put_subscription(struct text *lines, const struct present *present, uint64_t sid) {
+    text_put(lines, "SUB ");
+    text_add(lines, present->subject, present->bytes);
+    text_put(lines, " q ");
+    text_number(lines, (int64_t)sid);
+    text_put(lines, "\r\n");
+}
+
+static void settle(struct presence *presence, struct present *present, struct text *lines) {
+    uint32_t wanted =
+        present->members < PRESENCE_SUBSCRIPTIONS_MAX ? present->members : PRESENCE_SUBSCRIPTIONS_MAX;
+    while (present->subscriptions < wanted) {
+        present->sids[present->subscriptions++] = ++presence->sids;
+        put_subscription(lines, present, presence->sids);
+    }
+    while (present->subscriptions > wanted) {
+        text_put(lines, "UNSUB ");
+        text_number(lines, (int64_t)present->sids[--present->subscriptions]);
+        text_put(lines, "\r\n");
+    }
+    if (!present->members)
+        let_go(presence, present);
+}
+
+// Whoever isn't running, and won't be, can't be asked; and the link is no agent.
+static bool is_present(const struct agent *agent) {
+    return !agent->absent;
+}
+
+void presence_follow(struct presence *presence, const struct agents *agents, const char *cluster,
+                     struct text *lines) {
+    presence->changes = agents->changes;
+    presence->is_behind = false;
+    for (struct list *node = presence->all.next; node != &presence->all; node = node->next)
+        list_entry(node, struct present, link)->members = 0;
+    for (const struct list *node = agents->all.next; node != &agents->all; node = node->next) {
+        const struct agent *agent = list_entry(node, struct agent, link);
+        if (is_present(agent))
+            count_agent(presence, cluster, agent);
+    }
+    for (struct list *node = presence->all.next, *next; node != &presence->all; node = next) {
+        next = node->next;
+        settle(presence, list_entry(node, struct present, link), lines);
+    }
+}

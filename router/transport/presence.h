@@ -1,0 +1,29 @@
+// What this hub subscribes to for its agents: one queue subscription a member of each name, up to a bound, so that the server
+// chooses among hubs as there are members. On shard 0; it follows the registry, and knows no link.
+#pragma once
+
+#include "core/agents/agents.h"
+#include "core/base/text.h"
+#include "core/cluster/subject.h"
+
+enum { PRESENCE_SUBSCRIPTIONS_MAX = 64 }; // of one name
+
+struct presence {
+    struct names by_subject;
+    struct list all;  // struct present.link
+    uint64_t changes; // of the registry, that it has followed (agents.changes)
+    uint32_t sids;    // that were given
+    bool is_behind;   // for want of memory: it tries again
+    struct kept *kept;
+};
+
+void presence_init(struct presence *presence, const struct siphash_key *key, struct kept *kept);
+// Forgets all subscriptions: they went with the link.
+void presence_forget(struct presence *presence);
+void presence_deinit(struct presence *presence);
+// Appends the lines with which subscriptions become what the registry asks for: SUB and UNSUB.
+void presence_follow(struct presence *presence, const struct agents *agents, const char *cluster,
+                     struct text *lines);
+static inline bool presence_is_behind(const struct presence *presence, const struct agents *agents) {
+    return presence->changes != agents->changes || presence->is_behind;
+}

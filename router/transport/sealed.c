@@ -1,0 +1,89 @@
+#include "router/transport/sealed.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#include "router/send/send.h"
+#include "router/transport/feed.h"
+#include "router/transport/partial.h"
+
+enum { SHAKES_A_TURN_MAX = 4 }; // steps of handshakes; with RSA each may take a millisecond
+
+// What came can't be opened. What says so is sent, and that is the last thing that the peer hears.
+static void sealed_refuse(struct shard *shard, struct peer *peer) {
+    stats_count(&shard->stats,
+                connection_established(&peer->connection) ? COUNT_RECORDS_BROKEN : COUNT_HANDSHAKES_FAILED);
+    peer_silence(shard, peer);
+    connection_want(&peer->connection, NULL, 0);
+    partial_forget(peer);
+}
+
+static void pass_on(struct shard *shard, struct peer *peer, const struct io_event *event) {
+    assert(event->result > 0 || !event->buffer);
+    if (event->result == -EBADMSG) {
+        sealed_refuse(shard, peer);
+    } else if (event->result == -ENOMEM) {
+        peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+    } else {
+        if (event->result == -ECONNABORTED)
+            stats_count(&shard->stats, connection_established(&peer->connection) ? COUNT_STREAMS_TRUNCATED
+                                                                                 : COUNT_HANDSHAKES_FAILED);
+        feed_event(shard, peer, event);
+    }
+}
+
+static void established(struct shard *shard, struct peer *peer) {
+    assert(connection_established(&peer->connection));
+    stats_count(&shard->stats, COUNT_HANDSHAKES);
+    peer_watch(shard, peer);
+    send_soon(shard, peer); // what has waited for this
+}
+
+static void open_all(struct shard *shard, struct peer *peer) {
+    struct connection *connection = &peer->connection;
+    bool was_established = connection_established(connection);
+    assert(connection->secure);
+    shard->shakes += !was_established;
+    for (struct io_event event; peer->state != PEER_CLOSING && connection_opened(connection, &event);)
+        pass_on(shard, peer, &event);
+    if (peer->state == PEER_CLOSING)
+        return;
+    if (!was_established && connection_established(connection))
+        established(shard, peer);
+    if (connection_says(connection))
+        send_soon(shard, peer);
+    if (list_empty(&peer->starved))
+        feed_go_on(shard, peer);
+}
+
+// It isn't read meanwhile; what is on its way waits with the rest.
+static void wait_for_turn(struct shard *shard, struct peer *peer) {
+    assert(!connection_established(&peer->connection));
+    connection_put_off(&peer->connection);
+    connection_pause(&peer->connection, shard->io);
+    list_remove(&peer->starved);
+    list_append(&shard->shaking, &peer->starved);
+}
+
+void sealed_event(struct shard *shard, struct peer *peer, const struct io_event *event) {
+    struct connection *connection = &peer->connection;
+    assert(connection->secure && peer->state <= PEER_CLOSING);
+    bool full = shard->shakes >= SHAKES_A_TURN_MAX || !list_empty(&shard->shaking);
+    connection_hear(connection, event);
+    buffer_drop(event->buffer);
+    if (peer->state == PEER_CLOSING)
+        return;
+    if (connection_waits(connection))
+        connection_put_off(connection);
+    else if (full && event->result > 0 && !connection_established(connection))
+        wait_for_turn(shard, peer);
+    else
+        open_all(shard, peer);
+}
+
+void sealed_shake(struct shard *shard) {
+    assert(shard->magic == SHARD_MAGIC);
+    shard->shakes = 0;
+    while (shard->shakes < SHAKES_A_TURN_MAX && !list_empty(&shard->shaking))
+        open_all(shard, list_entry(list_take(&shard->shaking), struct peer, starved));
+}

@@ -1,0 +1,122 @@
+#include "router/transport/sse.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/wire/http_query.h"
+#include "core/wire/http_state.h"
+#include "core/wire/sse.h"
+#include "router/methods/subscribe.h"
+#include "router/request/audit.h"
+#include "router/rights/judge.h"
+#include "router/send/send.h"
+#include "router/shard/annex.h"
+#include "router/transport/feed.h"
+#include "router/transport/http_respond.h"
+
+// --- The answer that doesn't end
+
+bool sse_begin(struct shard *shard, struct peer *peer, struct exchange *exchange,
+               const struct transport *transport) {
+    struct text head;
+    http_begin_head(shard, &head, 200, exchange->http.origin);
+    text_put(&head, "Content-Type: text/event-stream\r\nConnection: close\r\n\r\n");
+    http_discard(shard, exchange);
+    if (!http_leave(shard, peer, &head))
+        return false;
+    feed_switch(shard, peer, transport);
+    return transport->enter(shard, peer);
+}
+
+bool sse_enter(struct shard *shard, struct peer *peer) {
+    wheel_arm(&shard->wheel, &peer->annex->timer, shard_now_ms(shard) + SSE_SILENCE_MS);
+    return true;
+}
+
+// Something that is no event, so that nobody on the way takes the stream for dead. One who has not taken what
+// was sent before needs no more of it.
+void sse_expire(struct shard *shard, struct peer *peer) {
+    struct text text;
+    if (peer->state != PEER_OPEN)
+        return;
+    wheel_arm(&shard->wheel, &peer->annex->timer, shard_now_ms(shard) + SSE_SILENCE_MS);
+    if (connection_waiting(&peer->connection))
+        return;
+    text_init(&text);
+    text_put(&text, ":\n\n");
+    http_leave(shard, peer, &text);
+}
+
+const struct transport transport_sse = {
+    .name = "sse",
+    .wire = &wire_sse,
+    .gauge = GAUGE_SSE,
+    .enter = sse_enter,
+    .expire = sse_expire,
+    .missed_head = "event: dropped\ndata: ",
+    .end_is_leaving = true,
+};
+
+// --- /events
+
+static const char forbidden_pattern[] = "subscribe";
+
+static bool may_get(const struct shard *shard, const struct peer *peer,
+                    const struct http_parameter *pattern) {
+    const struct user *user = judge_user(shard, peer);
+    return !user || judge_hears(user, pattern->value, pattern->value_bytes);
+}
+
+static const char *take_pattern(struct shard *shard, struct peer *peer,
+                                const struct http_parameter *pattern) {
+    if (!pattern_valid(pattern->value, pattern->value_bytes))
+        return "a pattern has 1 to 255 bytes, and * at its end alone";
+    if (!may_get(shard, peer, pattern))
+        return forbidden_pattern;
+    if (peer->subscriber.count == SUBSCRIPTIONS_PER_CONNECTION_MAX)
+        return "too many patterns";
+    return subscribe_pattern(shard, peer, pattern->value, pattern->value_bytes)
+               ? NULL
+               : "the hub has no room for more patterns";
+}
+
+static bool is_pattern(const struct http_parameter *parameter) {
+    static const char name[] = "pattern";
+    return parameter->name_bytes == sizeof name - 1 && memcmp(parameter->name, name, sizeof name - 1) == 0;
+}
+
+// Subscribes to all that the query names; NULL, or what is wrong with it.
+static const char *take_patterns(struct shard *shard, const struct http_call *call) {
+    char decoded[HTTP_LINE_BYTES_MAX];
+    struct http_parameter parameter;
+    uint32_t at = 0;
+    for (;;) {
+        switch (http_parameter_next(call->head, call->request.line.query, &at, decoded, sizeof decoded,
+                                    &parameter)) {
+        case HTTP_PARAMETER: {
+            const char *fault = is_pattern(&parameter) ? take_pattern(shard, call->peer, &parameter) : NULL;
+            if (fault)
+                return fault;
+            break;
+        }
+        case HTTP_PARAMETERS_END:
+            return call->peer->subscriber.count ? NULL : "pattern must be given";
+        default:
+            return "the query can't be read";
+        }
+    }
+}
+
+void sse_events(struct shard *shard, struct http_call *call) {
+    const char *fault = take_patterns(shard, call);
+    bool forbidden = fault == forbidden_pattern;
+    if (!fault) {
+        sse_begin(shard, call->peer, call->exchange, &transport_sse);
+        return;
+    }
+    subscribe_forget(shard, call->peer);
+    call->exchange->http.closes = true;
+    if (forbidden)
+        audit_refused_request(shard, call->peer, "/events", RULE_SUBSCRIBE);
+    http_answer_fault(shard, call->exchange, forbidden ? 403 : 400, fault);
+}

@@ -1,0 +1,14 @@
+#include "router/transport/transports.h"
+
+#include <string.h>
+
+#include "router/transport/http.h"
+
+const struct transport *transports_find(const char *name) {
+    static const struct transport *const transports[] = {&transport_framed, &transport_lines,
+                                                         &transport_http};
+    for (size_t index = 0; index < sizeof transports / sizeof *transports; index++)
+        if (strcmp(transports[index]->name, name) == 0)
+            return transports[index];
+    return NULL;
+}

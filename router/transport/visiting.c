@@ -1,0 +1,260 @@
+#include "router/transport/visiting.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "router/request/answer.h"
+#include "router/request/cancel.h"
+#include "router/route/elsewhere.h"
+#include "router/send/exchange.h"
+#include "router/send/send.h"
+#include "router/shard/drop.h"
+#include "router/transport/going.h"
+#include "router/transport/nats_say.h"
+
+// What an answer of the hub's own that has no id begins with (send/reply.c).
+static const char without_id[] = "{\"jsonrpc\":\"2.0\",\"id\":null,";
+
+// --- Coming
+
+struct visitor *visiting_enter(struct link *link, struct exchange *exchange, const struct mark *mark,
+                               const uint8_t *reply, uint32_t reply_bytes) {
+    struct visitor *visitor = reply_bytes <= SUBJECT_BYTES_MAX
+                                  ? crossings_enter(&link->crossings, exchange, reply, reply_bytes)
+                                  : NULL;
+    if (!visitor)
+        return NULL;
+    uint32_t at = reply_bytes;
+    while (at > 0 && reply[at - 1] != '.')
+        at--;
+    struct span digits = {at, reply_bytes - at};
+    visitor->has_hub = mark->given && mark->has_hub && mark_read_digits(reply, digits, &visitor->number) &&
+                       visitor->number != 0; // no hub's request has that one, but anybody can write it
+    memcpy(visitor->hub, mark->hub, sizeof visitor->hub);
+    return visitor;
+}
+
+// Sends an answer, which is taken over; ERROR_NONE, or why it wasn't, and then it is the caller's still.
+static enum error send_answer(struct link *link, struct parcel *parcel, const uint8_t *reply,
+                              uint32_t reply_bytes, bool bare) {
+    uint64_t bytes;
+    struct letter letter = {.subject = (const char *)reply, .subject_bytes = reply_bytes, .bare = bare};
+    enum error error = elsewhere_put_head(link->shard, link->peer->name, parcel, &letter, &bytes);
+    assert(error != ERROR_NONE || parcel->has_head);
+    if (!error)
+        send_queue_owed(link->shard, link->peer, parcel);
+    return error;
+}
+
+static void send_error(struct link *link, uint64_t id, enum error error, const uint8_t *reply,
+                       uint32_t reply_bytes, bool bare) {
+    struct shard *shard = link->shard;
+    struct text text;
+    nats_put_error(&text, id, error, NULL);
+    struct parcel *parcel = text.failed ? NULL : parcel_own(&shard->parcels, text.bytes, text.length);
+    if (!parcel)
+        text_deinit(&text);
+    if (parcel && !send_answer(link, parcel, reply, reply_bytes, bare))
+        return;
+    if (parcel)
+        parcel_drop(parcel);
+    drop_one(shard, COUNT_DROP_NO_MEMORY, link->peer->name, 0);
+}
+
+void visiting_refuse(struct link *link, const uint8_t *reply, uint32_t reply_bytes, const struct mark *mark,
+                     enum error error) {
+    uint64_t number = 0;
+    uint32_t at = reply_bytes;
+    assert(error != ERROR_NONE);
+    if (reply_bytes == 0 || reply_bytes > SUBJECT_BYTES_MAX)
+        return;
+    while (at > 0 && reply[at - 1] != '.')
+        at--;
+    if (mark->given && at + 1 == reply_bytes && reply[at] == ELSEWHERE_UNANSWERED)
+        return;
+    if (!mark->given || !mark_read_digits(reply, (struct span){at, reply_bytes - at}, &number))
+        number = 0;
+    send_error(link, number, error, reply, reply_bytes, !mark->given);
+}
+
+// Whether an answer bears no id, and the hub that asked would find nobody for it: so it gets its number.
+static bool lacks_id(const struct visitor *visitor, const struct parcel *parcel) {
+    const struct piece *first = &parcel->pieces[0];
+    assert(parcel->piece_count > 0);
+    return visitor->has_hub && first->count > sizeof without_id &&
+           memcmp(first->bytes, without_id, sizeof without_id - 1) == 0;
+}
+
+static bool put_id(struct parcel *parcel, uint64_t number) {
+    const struct piece *first = &parcel->pieces[0];
+    struct text text;
+    text_init(&text);
+    text_put(&text, "{\"jsonrpc\":\"2.0\",\"id\":");
+    text_number(&text, (int64_t)number);
+    text_put(&text, ",");
+    text_add(&text, (const char *)first->bytes + sizeof without_id - 1,
+             first->count - (sizeof without_id - 1));
+    char *own = text.failed ? NULL : parcel_text_take(parcel, text.length);
+    if (own) {
+        memcpy(own, text.bytes, text.length);
+        parcel_retext(parcel, own, text.length);
+    }
+    text_deinit(&text);
+    return own != NULL;
+}
+
+static void answer_visitor(struct link *link, const struct visitor *visitor, struct parcel *parcel) {
+    struct shard *shard = link->shard;
+    const uint8_t *reply = (const uint8_t *)visitor->reply;
+    bool bare = !visitor->has_hub;
+    enum error error = ERROR_NONE;
+    if (lacks_id(visitor, parcel) && !put_id(parcel, visitor->number))
+        error = ERROR_OVERLOADED;
+    if (!error)
+        error = send_answer(link, parcel, reply, visitor->reply_bytes, bare);
+    if (!error)
+        return;
+    assert(!parcel->has_head);
+    drop_one(shard, error == ERROR_FRAME_TOO_LARGE ? COUNT_DROP_RESPONSE_TOO_LARGE : COUNT_DROP_NO_MEMORY,
+             link->peer->name, parcel->bytes);
+    send_release(shard, parcel);
+    send_error(link, visitor->number, error, reply, visitor->reply_bytes, bare);
+}
+
+void visiting_respond(struct shard *shard, struct peer *peer, struct exchange *exchange) {
+    struct link *link = shard->link;
+    struct visitor *visitor = exchange->visitor;
+    struct parcel *parcel = parcel_list_take(&exchange->answers);
+    (void)peer; // the link's
+    assert(link->peer == peer && !exchange->is_array);
+    if (parcel && visitor)
+        answer_visitor(link, visitor, parcel);
+    else if (parcel)
+        send_release(shard, parcel);
+    if (visitor)
+        crossings_leave(&link->crossings, visitor);
+    exchange_free(shard, exchange);
+}
+
+// A report goes to the hub that asked, to nobody else.
+void visiting_report(struct shard *shard, struct peer *peer, const struct pending *pending,
+                     struct parcel *parcel) {
+    const struct visitor *visitor = pending->exchange ? pending->exchange->visitor : NULL;
+    char subject[SUBJECT_BYTES_MAX];
+    struct letter letter = {.subject = subject};
+    uint64_t bytes;
+    assert(shard->link->peer == peer && !parcel->hub_id);
+    if (visitor && visitor->has_hub) {
+        letter.subject_bytes = subject_write(subject, shard->hub->settings.cluster->name, SUBJECT_HUB,
+                                             visitor->hub, HUB_NAME_BYTES);
+        if (!elsewhere_put_head(shard, peer->name, parcel, &letter, &bytes)) {
+            send_queue_bound(shard, peer, parcel);
+            return;
+        }
+    }
+    drop_one(shard, COUNT_DROP_PROGRESS_UNKNOWN, peer->name, parcel->bytes);
+    send_release(shard, parcel);
+}
+
+// --- Signs
+
+// The request that was forwarded for a visitor; NULL: it has ended, or isn't forwarded yet.
+static struct pending *pending_of(struct link *link, const struct visitor *visitor) {
+    struct list *requests = &link->peer->asked.requests;
+    for (struct list *node = requests->prev; node != requests; node = node->prev) {
+        struct pending *pending = list_entry(node, struct pending, by_source);
+        if (pending->exchange == visitor->exchange)
+            return pending;
+    }
+    return NULL;
+}
+
+static struct visitor *visitor_of(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number) {
+    char rest[HUB_NAME_BYTES + 1 + 16], reply[SUBJECT_BYTES_MAX];
+    memcpy(rest, hub, HUB_NAME_BYTES);
+    rest[HUB_NAME_BYTES] = '.';
+    size_t bytes = HUB_NAME_BYTES + 1 + mark_digits(rest + HUB_NAME_BYTES + 1, number);
+    bytes = subject_write(reply, link->shard->hub->settings.cluster->name, SUBJECT_HUB, rest, bytes);
+    assert(bytes <= sizeof reply);
+    return crossings_visitor(&link->crossings, reply, (uint32_t)bytes);
+}
+
+static void note_taker(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number) {
+    struct crossing *crossing = crossings_find(&link->crossings, number);
+    if (!crossing || crossing->has_taker)
+        return;
+    memcpy(crossing->taker, hub, HUB_NAME_BYTES);
+    crossing->has_taker = true;
+    if (crossing->cancelled)
+        nats_say_cancel(link, hub, number);
+    if (crossing->ended)
+        crossings_remove(&link->crossings, crossing);
+}
+
+// What it took and doesn't have any more ends, unless the answer has come meanwhile.
+static void note_gone(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number) {
+    struct crossing *crossing = crossings_find(&link->crossings, number);
+    if (crossing && crossing->has_taker && memcmp(crossing->taker, hub, HUB_NAME_BYTES) == 0)
+        going_lost(link, crossing);
+}
+
+static void answer_asked(struct link *link, const uint8_t *bytes, const struct mark *mark) {
+    struct span list = mark->asked;
+    struct text gone;
+    text_init(&gone);
+    for (uint64_t number; mark_next(bytes, &list, &number);) {
+        if (!number || visitor_of(link, mark->hub, number) || gone.length + 17 > MARK_NUMBERS_BYTES_MAX)
+            continue;
+        nats_put_number(&gone, number);
+    }
+    if (gone.length || gone.failed)
+        nats_say_gone(link, mark->hub, &gone);
+    text_deinit(&gone);
+}
+
+static void cancel_visitor(struct link *link, const struct visitor *visitor, bool lasts) {
+    struct shard *shard = link->shard;
+    struct pending *pending = pending_of(link, visitor);
+    if (!pending || pending->cancelled)
+        return;
+    assert(pending->source == link->peer->name);
+    if (lasts) {
+        if (cancel_at_target(shard, pending))
+            answer_cancelled(shard, pending);
+        return;
+    }
+    cancel_downstream(shard, pending);
+    if (pending->cancelled)
+        answer_given_up(shard, pending);
+}
+
+void visiting_signs(struct link *link, const uint8_t *bytes, const struct mark *mark) {
+    struct span list = mark->taken;
+    uint64_t number;
+    assert(mark->given && mark->has_hub);
+    while (mark_next(bytes, &list, &number))
+        note_taker(link, mark->hub, number);
+    list = mark->gone;
+    while (mark_next(bytes, &list, &number))
+        note_gone(link, mark->hub, number);
+    answer_asked(link, bytes, mark);
+    struct visitor *visitor = mark->cancelled ? visitor_of(link, mark->hub, mark->cancelled) : NULL;
+    if (visitor)
+        cancel_visitor(link, visitor, true);
+}
+
+void visiting_hub_gone(struct link *link, const char hub[HUB_NAME_BYTES]) {
+    assert(link->peer);
+    for (struct list *node = link->crossings.out.next, *next; node != &link->crossings.out; node = next) {
+        struct crossing *crossing = list_entry(node, struct crossing, link);
+        next = node->next;
+        if (crossing->has_taker && memcmp(crossing->taker, hub, HUB_NAME_BYTES) == 0)
+            going_lost(link, crossing);
+    }
+    for (struct list *node = link->crossings.in.next, *next; node != &link->crossings.in; node = next) {
+        struct visitor *visitor = list_entry(node, struct visitor, link);
+        next = node->next;
+        if (visitor->has_hub && memcmp(visitor->hub, hub, HUB_NAME_BYTES) == 0)
+            cancel_visitor(link, visitor, false);
+    }
+}

@@ -1,0 +1,10 @@
+// WebSocket (RFC 6455): a peer like any other, whose bodies are text messages. It comes by an upgrade of a
+// connection of HTTP, whose header fields then hold for each of its messages.
+#pragma once
+
+#include "router/transport/http_call.h"
+
+extern const struct transport transport_websocket;
+
+// GET /ws.
+void websocket_upgrade(struct shard *shard, struct http_call *call);

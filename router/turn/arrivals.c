@@ -1,0 +1,305 @@
+#include "router/turn/arrivals.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "router/shard/stats.h"
+#include "router/transport/feed.h"
+#include "router/transport/sealed.h"
+
+enum {
+    PAUSE_AT = 2, // so many arrivals wait, and the kernel is to bring no more
+    EVENTS_MIN = 8,
+};
+
+// An arrival that waits.
+struct put_off {
+    struct io_event event;
+    uint32_t at; // where in its buffer what hasn't been read begins; 0: nothing has
+};
+
+// Who waits, or has had more than its share.
+struct arrears {
+    struct list link; // of share.fresh or share.owing
+    struct peer *peer;
+    int64_t credit_ns;
+    uint32_t spread_passes; // when it last had events spread
+    uint64_t spread_bytes;  // of them, in that pass
+    bool publishes;         // what was read last went to many
+    struct put_off *events; // a ring: `few`, or memory of its own
+    uint32_t first, count, capacity;
+    struct put_off few[EVENTS_MIN];
+};
+
+// --- Who waits
+
+// Whether arrears_of finds memory.
+static bool may_note(struct shard *shard) {
+    if (!shard->share.spare)
+        shard->share.spare = memory_take_zeroed(1, sizeof(struct arrears));
+    return shard->share.spare != NULL;
+}
+
+// NULL without memory, and of one that is closing, which nobody waits for.
+static struct arrears *arrears_of(struct shard *shard, struct peer *peer) {
+    struct arrears *arrears = peer->arrears;
+    if (arrears || peer->connection.ending || !may_note(shard))
+        return arrears;
+    arrears = shard->share.spare;
+    shard->share.spare = NULL;
+    *arrears = (struct arrears){.peer = peer,
+                                .credit_ns = (int64_t)shard->bounds.share_ns,
+                                .events = arrears->few,
+                                .capacity = EVENTS_MIN};
+    list_init(&arrears->link);
+    list_append(&shard->share.fresh, &arrears->link);
+    peer->arrears = arrears;
+    return arrears;
+}
+
+static void events_give(struct arrears *arrears) {
+    if (arrears->events != arrears->few)
+        memory_give(arrears->events);
+}
+
+static void arrears_give(struct shard *shard, struct arrears *arrears) {
+    assert(arrears->count == 0 && arrears->peer->arrears == arrears);
+    list_remove(&arrears->link);
+    arrears->peer->arrears = NULL;
+    events_give(arrears);
+    if (shard->share.spare)
+        memory_give(arrears);
+    else
+        shard->share.spare = arrears;
+}
+
+static bool make_room(struct arrears *arrears) {
+    if (arrears->count < arrears->capacity)
+        return true;
+    uint32_t capacity = arrears->capacity * 2;
+    struct put_off *events = memory_take(capacity * sizeof *events);
+    if (!events)
+        return false;
+    for (uint32_t index = 0; index < arrears->count; index++)
+        events[index] = arrears->events[(arrears->first + index) % arrears->capacity];
+    events_give(arrears);
+    arrears->events = events;
+    arrears->first = 0;
+    arrears->capacity = capacity;
+    return true;
+}
+
+static struct put_off take_first(struct shard *shard, struct arrears *arrears) {
+    assert(arrears->count > 0 && shard->share.waiting > 0);
+    struct put_off first = arrears->events[arrears->first];
+    arrears->first = (arrears->first + 1) % arrears->capacity;
+    arrears->count--;
+    shard->share.waiting--;
+    return first;
+}
+
+// The rest of what was taken out: there is room for it.
+static void put_back(struct shard *shard, struct arrears *arrears, const struct put_off *rest) {
+    assert(arrears->count < arrears->capacity);
+    arrears->first = (arrears->first + arrears->capacity - 1) % arrears->capacity;
+    arrears->events[arrears->first] = *rest;
+    arrears->count++;
+    shard->share.waiting++;
+}
+
+// --- Reading
+
+// Returns where it was cut short; 0: it wasn't.
+static uint32_t hear(struct shard *shard, struct peer *peer, const struct put_off *arrival, bool cuts) {
+    assert(!shard->run.count);
+    uint32_t cut = 0;
+    shard->share.cuts = cuts && !peer->connection.secure && arrival->event.buffer;
+    if (peer->connection.secure)
+        sealed_event(shard, peer, &arrival->event);
+    else
+        cut = feed_arrival(shard, peer, &arrival->event, arrival->at);
+    shard->share.cuts = false;
+    return cut;
+}
+
+static void take_credit(struct arrears *arrears, uint64_t ns) {
+    arrears->credit_ns -= ns < INT64_MAX / 4 ? (int64_t)ns : INT64_MAX / 4;
+}
+
+static void note_spread(struct shard *shard, struct arrears *arrears, uint64_t bytes) {
+    arrears->publishes = bytes > 0;
+    if (arrears->spread_passes != shard->spreading.passes)
+        arrears->spread_bytes = 0;
+    arrears->spread_passes = shard->spreading.passes;
+    arrears->spread_bytes += bytes;
+}
+
+// Reads one arrival, and notes what it took.
+static void read_one(struct shard *shard, struct peer *peer, const struct put_off *arrival) {
+    uint64_t from_ns = shard->share.stale ? io_clock(shard->io) : shard->share.from_ns;
+    uint64_t spread_before = shard->spreading.bytes;
+    struct arrears *arrears = peer->arrears;
+    bool cuts = arrears ? make_room(arrears) : may_note(shard);
+    uint32_t cut = hear(shard, peer, arrival, cuts);
+    uint64_t now_ns = io_clock(shard->io), spent_ns = now_ns - from_ns;
+    uint64_t spread_bytes = shard->spreading.bytes - spread_before;
+    shard->share.from_ns = now_ns;
+    shard->share.stale = false;
+    if (cut || spent_ns > shard->bounds.share_ns || spread_bytes)
+        arrears = arrears_of(shard, peer);
+    if (!arrears)
+        return;
+    take_credit(arrears, spent_ns);
+    note_spread(shard, arrears, spread_bytes);
+    if (cut) {
+        struct put_off rest = {.event = arrival->event, .at = cut};
+        put_back(shard, arrears, &rest);
+    }
+}
+
+static void read_all_of(struct shard *shard, struct arrears *arrears) {
+    struct peer *peer = arrears->peer;
+    while (arrears->count) {
+        struct put_off first = take_first(shard, arrears);
+        hear(shard, peer, &first, false);
+    }
+}
+
+// False without memory to do so.
+static bool put_off(struct shard *shard, struct peer *peer, const struct io_event *event) {
+    struct arrears *arrears = arrears_of(shard, peer);
+    if (!arrears || !make_room(arrears))
+        return false;
+    arrears->events[(arrears->first + arrears->count++) % arrears->capacity] =
+        (struct put_off){.event = *event};
+    shard->share.waiting++;
+    stats_count(&shard->stats, COUNT_ARRIVALS_PUT_OFF);
+    if (arrears->count == PAUSE_AT)
+        connection_pause(&peer->connection, shard->io);
+    return true;
+}
+
+void arrivals_begin(struct shard *shard) {
+    shard->share.from_ns = io_now(shard->io);
+    shard->share.stale = true;
+    shard->share.until_ns = shard->share.from_ns + shard->bounds.read_ns;
+}
+
+void arrivals_take(struct shard *shard, struct peer *peer, const struct io_event *event) {
+    bool waits = peer->arrears || shard->share.from_ns >= shard->share.until_ns;
+    if (waits && peer->state != PEER_CLOSING && put_off(shard, peer, event))
+        return;
+    if (peer->arrears)
+        read_all_of(shard, peer->arrears);
+    read_one(shard, peer, &(struct put_off){.event = *event});
+}
+
+// --- Going on
+
+// What it said goes to many, and hasn't gone out; or it has asked for so much that is under way still.
+static bool is_blocked(const struct shard *shard, const struct arrears *arrears) {
+    bool ahead = !list_empty(&shard->spreading.waiting) &&
+                 arrears->spread_passes == shard->spreading.passes &&
+                 arrears->spread_bytes >= shard->bounds.ahead_bytes;
+    return ahead || (arrears->publishes && shard->events_out >= shard->bounds.copies) ||
+           arrears->peer->admission.orders >= shard->bounds.orders;
+}
+
+// Whether anything was done for it; its place is another one then.
+static bool visit(struct shard *shard, struct arrears *arrears) {
+    struct share *share = &shard->share;
+    if (arrears->count && is_blocked(shard, arrears)) {
+        list_remove(&arrears->link);
+        list_append(&share->owing, &arrears->link);
+        return false;
+    }
+    if (arrears->credit_ns <= 0) {
+        arrears->credit_ns += (int64_t)shard->bounds.share_ns;
+        list_remove(&arrears->link);
+        list_append(&share->owing, &arrears->link);
+        return true;
+    }
+    if (!arrears->count) {
+        arrears_give(shard, arrears);
+        return true;
+    }
+    struct put_off first = take_first(shard, arrears);
+    read_one(shard, arrears->peer, &first);
+    return true;
+}
+
+static struct arrears *next_of(struct share *share) {
+    struct list *from = list_empty(&share->fresh) ? &share->owing : &share->fresh;
+    return list_empty(from) ? NULL : list_entry(from->next, struct arrears, link);
+}
+
+static size_t count(const struct list *list) {
+    size_t count = 0;
+    for (const struct list *node = list->next; node != list; node = node->next)
+        count++;
+    return count;
+}
+
+static bool begin_to_go_on(struct shard *shard) {
+    struct share *share = &shard->share;
+    if (list_empty(&share->fresh) && list_empty(&share->owing))
+        return false;
+    // What is for those who wait for little goes out first.
+    share->hurried = !share->hurried && !list_empty(&shard->to_send);
+    if (share->hurried)
+        return false;
+    share->from_ns = io_clock(shard->io);
+    share->until_ns = share->from_ns + shard->bounds.read_ns / 2;
+    share->goes_on = true;
+    return true;
+}
+
+bool arrivals_go_on(struct shard *shard) {
+    struct share *share = &shard->share;
+    if (!share->goes_on && !begin_to_go_on(shard))
+        return false;
+    share->stale = true;
+    size_t idle = 0, all = count(&share->fresh) + count(&share->owing);
+    for (struct arrears *next; idle < all && share->from_ns < share->until_ns && (next = next_of(share));) {
+        idle = visit(shard, next) ? 0 : idle + 1;
+        if (!share->stale)
+            return true;
+    }
+    share->goes_on = false;
+    return false;
+}
+
+bool arrivals_wait(const struct shard *shard) {
+    if (!shard->share.waiting)
+        return false;
+    for (const struct list *node = shard->share.fresh.next; node != &shard->share.fresh; node = node->next)
+        if (list_entry(node, struct arrears, link)->count)
+            return true;
+    for (const struct list *node = shard->share.owing.next; node != &shard->share.owing; node = node->next) {
+        const struct arrears *arrears = list_entry(node, struct arrears, link);
+        if (arrears->count && !is_blocked(shard, arrears))
+            return true;
+    }
+    return false;
+}
+
+uint64_t arrivals_charge(struct shard *shard, uint64_t connection, uint64_t from_ns) {
+    uint64_t now_ns = io_clock(shard->io), spent_ns = now_ns - from_ns;
+    bool here = connection_shard(connection) == shard->index;
+    struct peer *peer = here ? peer_find(shard, connection) : NULL;
+    bool owes = peer && (peer->arrears || spent_ns > shard->bounds.share_ns);
+    struct arrears *arrears = owes ? arrears_of(shard, peer) : NULL;
+    if (arrears)
+        take_credit(arrears, spent_ns);
+    return now_ns;
+}
+
+void arrivals_forget(struct shard *shard, struct peer *peer) {
+    struct arrears *arrears = peer->arrears;
+    assert(peer->state == PEER_CLOSING && peer->connection.ending);
+    if (!arrears)
+        return;
+    read_all_of(shard, arrears);
+    arrears_give(shard, arrears);
+}

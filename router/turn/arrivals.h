@@ -1,0 +1,27 @@
+// Whose arrivals are read in a turn, and how many. What has come is read at once, as long as the turn has time
+// (struct turn_bounds) and its sender hasn't taken more than its share before. Else it waits, and those
+// who wait have turns: deficit round robin (Shreedhar and Varghese, 1996) in the time that reading takes, those first who
+// have had nothing yet. So a peer whose messages are much work, whatever makes them so, holds up itself. Who waits is read
+// no further by the kernel; and what goes to many is taken in no faster than it goes out.
+//
+// Without memory to note who waits, what came is read at once.
+#pragma once
+
+#include "router/shard/peer.h"
+
+// A turn begins.
+void arrivals_begin(struct shard *shard);
+// Something else was done since.
+static inline void arrivals_pass(struct shard *shard) {
+    shard->share.stale = true;
+}
+// An IO_RECEIVED event came for this peer.
+void arrivals_take(struct shard *shard, struct peer *peer, const struct io_event *event);
+// Goes on with one of those who wait, as long as the turn has time; false when there is nothing more to be done in it.
+bool arrivals_go_on(struct shard *shard);
+// Whether anybody could be gone on with at once.
+bool arrivals_wait(const struct shard *shard);
+// Work was done for this connection, begun at `from_ns` by io_clock; nothing, if it isn't here. Returns the clock.
+uint64_t arrivals_charge(struct shard *shard, uint64_t connection, uint64_t from_ns);
+// The peer is closing, and the kernel was told: what waits ends nowhere.
+void arrivals_forget(struct shard *shard, struct peer *peer);

@@ -1,0 +1,104 @@
+// The line in which hubs tell each other what their peers can't.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+// cmocka.h needs the standard headers before it.
+#include <cmocka.h>
+
+#include "core/cluster/mark.h"
+
+static const char hub[] = "0123456789abcdef0123456789abcdef";
+
+static void read_text(const char *text, struct mark *mark) {
+    mark_read((const uint8_t *)text, (struct span){0, (uint32_t)strlen(text)}, mark);
+}
+
+static void what_is_written_is_read(void **state) {
+    struct text text;
+    struct mark mark;
+    (void)state;
+    text_init(&text);
+    mark_begin(&text, hub);
+    mark_number(&text, "time", 29998);
+    mark_number(&text, "level", GOVERNANCE_HUMAN);
+    mark_number(&text, "cancel", UINT64_C(0x1fffffffffffff));
+    mark_end(&text);
+    size_t own = text.length;
+    text_put(&text, "Patchbay: 1 time=1\r\nContent-Length: 2\r\n\r\n");
+    mark_read((const uint8_t *)text.bytes, (struct span){0, (uint32_t)text.length}, &mark);
+    assert_true(mark.given && mark.has_hub);
+    assert_int_equal(mark.bytes, own);
+    assert_memory_equal(mark.hub, hub, HUB_NAME_BYTES);
+    assert_int_equal(mark.time_ms, 29998);
+    assert_int_equal(mark.level, GOVERNANCE_HUMAN);
+    assert_true(mark.cancelled == UINT64_C(0x1fffffffffffff));
+    text_deinit(&text);
+}
+
+static void lists_are_read(void **state) {
+    static const char text[] = "NATS/1.0\r\nPatchbay: 1 taken=1,ff,0 ask=10 gone=zz\r\n\r\n";
+    struct mark mark;
+    uint64_t number;
+    (void)state;
+    read_text(text, &mark);
+    const uint8_t *bytes = (const uint8_t *)text;
+    assert_true(mark_next(bytes, &mark.taken, &number) && number == 1);
+    assert_true(mark_next(bytes, &mark.taken, &number) && number == 255);
+    assert_true(mark_next(bytes, &mark.taken, &number) && number == 0);
+    assert_false(mark_next(bytes, &mark.taken, &number));
+    assert_true(mark_next(bytes, &mark.asked, &number) && number == 16);
+    assert_false(mark_next(bytes, &mark.gone, &number));
+}
+
+static void what_isnt_known_means_nothing(void **state) {
+    struct mark mark;
+    (void)state;
+    read_text("NATS/1.0\r\nPatchbay: 1 new=thing time=5  odd = level=9 time=\r\n\r\n", &mark);
+    assert_true(mark.given && !mark.has_hub && mark.time_ms == 5 && mark.level == GOVERNANCE_AUTONOMOUS);
+    read_text("NATS/1.0\r\nPatchbay: 1\r\n\r\n", &mark);
+    assert_true(mark.given);
+    read_text("NATS/1.0\r\nPatchbay: 1 hub=0123 time=0\r\n\r\n", &mark);
+    assert_true(mark.given && !mark.has_hub && mark.time_ms == 0);
+}
+
+static void other_headers_are_no_mark(void **state) {
+    static const char *const texts[] = {"",
+                                        "NATS/1.0\r\n\r\n",
+                                        "NATS/1.0 503\r\n\r\n",
+                                        "NATS/1.0\r\nOther: 1\r\nPatchbay: 1 time=5\r\n\r\n",
+                                        "NATS/1.0\r\nPatchbay: 2 time=5\r\n\r\n",
+                                        "NATS/1.0\r\nPatchbay: 12 time=5\r\n\r\n",
+                                        "NATS/1.0\r\nPatchbay: 1 time=5\n\r\n"};
+    struct mark mark;
+    (void)state;
+    for (size_t at = 0; at + 1 < sizeof texts / sizeof *texts; at++) {
+        read_text(texts[at], &mark);
+        assert_false(mark.given);
+    }
+}
+
+static void numbers_are_hexadecimal(void **state) {
+    char out[16];
+    uint64_t number;
+    (void)state;
+    assert_int_equal(mark_digits(out, 0), 1);
+    assert_int_equal(out[0], '0');
+    assert_int_equal(mark_digits(out, UINT64_MAX), 16);
+    assert_memory_equal(out, "ffffffffffffffff", 16);
+    assert_true(mark_read_digits((const uint8_t *)out, (struct span){0, 16}, &number) &&
+                number == UINT64_MAX);
+    assert_false(mark_read_digits((const uint8_t *)"FF", (struct span){0, 2}, &number));
+    assert_false(mark_read_digits((const uint8_t *)"", (struct span){0, 0}, &number));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_written_is_read),       cmocka_unit_test(lists_are_read),
+        cmocka_unit_test(what_isnt_known_means_nothing), cmocka_unit_test(other_headers_are_no_mark),
+        cmocka_unit_test(numbers_are_hexadecimal),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

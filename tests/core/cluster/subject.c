@@ -1,0 +1,106 @@
+// Names as tokens of subjects, and back.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+// cmocka.h needs the standard headers before it.
+#include <cmocka.h>
+
+#include "core/cluster/subject.h"
+
+static void assert_token(const char *name, const char *token) {
+    char out[SUBJECT_NAME_BYTES_MAX], back[SUBJECT_NAME_BYTES_MAX];
+    size_t bytes = subject_escape(out, name, strlen(name));
+    assert_int_equal(bytes, strlen(token));
+    assert_memory_equal(out, token, bytes);
+    assert_int_equal(subject_unescape(back, sizeof back, (const uint8_t *)out, bytes), strlen(name));
+    assert_memory_equal(back, name, strlen(name));
+}
+
+static void names_become_tokens(void **state) {
+    (void)state;
+    assert_token("test-agent", "test-agent");
+    assert_token("a.b", "a_2Eb");
+    assert_token("governance/approval", "governance_2Fapproval");
+    assert_token("_", "_5F");
+    assert_token("* >", "_2A_20_3E");
+    assert_token("\xc3\xa9", "_C3_A9");
+}
+
+static void each_byte_comes_back(void **state) {
+    (void)state;
+    for (unsigned byte = 0; byte < 256; byte++) {
+        char name = (char)byte, out[SUBJECT_NAME_BYTES_MAX], back;
+        size_t bytes = subject_escape(out, &name, 1);
+        assert_true(bytes == 1 || bytes == 3);
+        assert_int_equal(subject_unescape(&back, 1, (const uint8_t *)out, bytes), 1);
+        assert_int_equal((uint8_t)back, byte);
+        assert_null(memchr(out, '.', bytes));
+    }
+}
+
+static void what_is_too_long_has_no_token(void **state) {
+    static char name[SUBJECT_NAME_BYTES_MAX + 1], out[SUBJECT_NAME_BYTES_MAX];
+    (void)state;
+    memset(name, 'a', sizeof name);
+    assert_int_equal(subject_escape(out, name, SUBJECT_NAME_BYTES_MAX), SUBJECT_NAME_BYTES_MAX);
+    assert_int_equal(subject_escape(out, name, sizeof name), 0);
+    name[0] = '.';
+    assert_int_equal(subject_escape(out, name, SUBJECT_NAME_BYTES_MAX - 2), SUBJECT_NAME_BYTES_MAX);
+    assert_int_equal(subject_escape(out, name, SUBJECT_NAME_BYTES_MAX - 1), 0);
+    assert_int_equal(subject_escape(out, "", 0), 0);
+}
+
+static void other_spellings_mean_nothing(void **state) {
+    static const char *const bad[] = {"a.b", "_2e", "_2", "_", "_41", "_2Gx", "a b", "_GG", "\xc3"};
+    char out[16];
+    (void)state;
+    for (size_t at = 0; at < sizeof bad / sizeof *bad; at++)
+        assert_true(subject_unescape(out, sizeof out, (const uint8_t *)bad[at], strlen(bad[at])) == SIZE_MAX);
+    assert_true(subject_unescape(out, 2, (const uint8_t *)"abc", 3) == SIZE_MAX);
+}
+
+static void subjects_are_written_and_read(void **state) {
+    static const char *const texts[] = {"agent",  "can",    "tool", "method", "command", "event",
+                                        "notice", "holder", "hub",  "hubs",   "beat"};
+    char out[SUBJECT_BYTES_MAX];
+    struct span rest;
+    (void)state;
+    for (unsigned kind = 0; kind < SUBJECT_KINDS_COUNT; kind++) {
+        size_t bytes = subject_write(out, "c_1", (enum subject_kind)kind, "x-1", 3);
+        assert_memory_equal(out, "patchbay.c_1.", 13);
+        assert_memory_equal(out + 13, texts[kind], strlen(texts[kind]));
+        assert_int_equal(subject_read("c_1", (uint8_t *)out, (struct span){0, (uint32_t)bytes}, &rest), kind);
+        assert_int_equal(rest.bytes, 3);
+        assert_memory_equal(out + rest.at, "x-1", 3);
+        assert_int_equal(subject_read("c_", (uint8_t *)out, (struct span){0, (uint32_t)bytes}, &rest),
+                         SUBJECT_KINDS_COUNT);
+        bytes = subject_write(out, "c_1", (enum subject_kind)kind, "", 0);
+        assert_int_equal(subject_read("c_1", (uint8_t *)out, (struct span){0, (uint32_t)bytes}, &rest), kind);
+        assert_int_equal(rest.bytes, 0);
+    }
+}
+
+static void clusters_have_names(void **state) {
+    static char name[CLUSTER_NAME_BYTES_MAX + 2];
+    (void)state;
+    assert_true(subject_is_cluster("prod_1-A"));
+    assert_false(subject_is_cluster(""));
+    assert_false(subject_is_cluster("a.b"));
+    assert_false(subject_is_cluster("a b"));
+    memset(name, 'a', CLUSTER_NAME_BYTES_MAX);
+    assert_true(subject_is_cluster(name));
+    name[CLUSTER_NAME_BYTES_MAX] = 'a';
+    assert_false(subject_is_cluster(name));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_become_tokens),           cmocka_unit_test(each_byte_comes_back),
+        cmocka_unit_test(what_is_too_long_has_no_token), cmocka_unit_test(other_spellings_mean_nothing),
+        cmocka_unit_test(subjects_are_written_and_read), cmocka_unit_test(clusters_have_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,496 @@
+// Children on the simulated kernel, from a seed: programs that start late or never, answer in pieces, in any order or
+// not at all, die, hold on, or write garbage, while clients use them, the configuration changes and the hub ends,
+// beside an oracle that knows who was asked what. Each request ends once, with what its child said or with an error
+// that it may have; states move only as child.h draws them; and when all is over no program is left.
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/memory.h"
+#include "tests/sim/children.h"
+#include "tests/sim/memory.h"
+
+struct children_stage stage;
+struct sums sums;
+
+// --- Clients
+
+static void ask(unsigned client, unsigned kind) {
+    struct client *source = &stage.clients[client];
+    if (!source->here || stage.ask_count == ASKS_MAX || (stage.calm && stage.kinds[kind].absent))
+        return;
+    struct kind *target = &stage.kinds[kind];
+    uint64_t now_ns = kernel_now(stage.world.kernel);
+    bool command = target->protocol == CHILD_HERMES && random_chance(&stage.random, 200);
+    stage.asks[stage.ask_count] = (struct ask){
+        .client = (int)client,
+        .kind = kind,
+        .command = command,
+        .at_ns = now_ns,
+        .ends = target->ends,
+        .away = target->away,
+        .was_ending = kind_any_is(target, CHILD_ENDING, CHILD_STOPPED) || target->gone_ns == now_ns,
+        .was_waiting = kind_any_is(target, CHILD_WAITING, CHILD_WAITING),
+        .was_away = kind_is_away(target)};
+    mouth_say(
+        &source->mouth,
+        "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"%s\",\"params\":{\"targetAgent\":\"%s\",\"tag\":%u}}",
+        stage.ask_count, command ? "command/execute" : "work", target->name, stage.ask_count);
+    mouth_flush(&source->mouth, stage.good || random_chance(&stage.random, 700));
+    stage.ask_count++;
+    sums.asks++;
+}
+
+static void check_error(struct ask *one, const struct bit body, int64_t code) {
+    const struct kind *kind = &stage.kinds[one->kind];
+    uint64_t since_ns = kernel_now(stage.world.kernel) - one->at_ns;
+    // One that is new and waits may have the place of one that not all shards know yet to have gone.
+    bool is_new = one->was_waiting && !stage.calm;
+    bool lost = code == -32050 && (one->was_ending || one->was_away || is_new || kind->ends > one->ends);
+    bool away =
+        code == -32010 && (one->was_ending || one->was_waiting || one->was_away || kind->away > one->away);
+    // Who ends a program that is idle, or anew, keeps what hasn't gone out to it.
+    bool cut_off = lost && one->delivered && !stage.steady;
+    bool late = code == -32051 && since_ns >= stage.timeout_ns;
+    bool full = code == -32052 && (kind->ever_each || stage.narrow);
+    bool cancelled = code == -32800 && one->cancelled, torn = code == -32603 && !stage.calm;
+    if (stage.calm && !stage.ending && !cut_off)
+        kernel_fail("a request of %s has failed, and nothing else has: %.*s", kind->name, (int)body.count,
+                    (const char *)body.bytes);
+    if (!lost && !away && !late && !full && !cancelled && !torn && !stage.ending && !stage.faulty)
+        kernel_fail("a request of %s ended with an error that it can't have: %.*s", kind->name,
+                    (int)body.count, (const char *)body.bytes);
+    sums.lost += lost;
+    sums.away += away;
+    sums.late += late;
+    sums.full += full;
+    sums.cancelled += cancelled;
+}
+
+static void hear_answer(unsigned client, struct bit body, uint64_t id) {
+    struct ask *one = &stage.asks[id];
+    int64_t code = bit_integer(naive_find(body, "error.code"));
+    if (id >= stage.ask_count || one->client != (int)client)
+        kernel_fail("an answer that nobody has asked for: %.*s", (int)body.count, (const char *)body.bytes);
+    if (one->ended)
+        kernel_fail("a request has ended twice: %.*s", (int)body.count, (const char *)body.bytes);
+    one->ended = true;
+    if (code == 7 && one->answered && one->failed &&
+        bit_number(naive_find(body, "error.data")) == id) { // its child's own
+        sums.answers++;
+    } else if (naive_find(body, "error").bytes) {
+        check_error(one, body, code);
+    } else if (one->command ? !bit_is(naive_find(body, "result"), "null")
+                            : !one->answered || one->failed || bit_number(naive_find(body, "result")) != id) {
+        kernel_fail("an answer that its child hasn't given: %.*s", (int)body.count, (const char *)body.bytes);
+    } else {
+        sums.answers++;
+    }
+}
+
+// The first client is an agent, too, whom programs ask and tell.
+static void hear_program(struct client *client, struct bit body) {
+    struct bit id = naive_find(body, "id");
+    uint64_t from = bit_number(naive_find(body, "params.from")),
+             note = bit_number(naive_find(body, "params.note"));
+    if (bit_is(naive_find(body, "method"), "\"note\"")) {
+        if (from >= stage.program_count || note <= client->noted[from])
+            kernel_fail("a note came late or twice: %.*s", (int)body.count, (const char *)body.bytes);
+        client->noted[from] = note;
+        stage.notes_heard++;
+    } else if (id.bytes) {
+        mouth_say(&client->mouth, "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"result\":1}", (int)id.count,
+                  (const char *)id.bytes);
+    }
+}
+
+static void leave(struct client *client) {
+    unsigned index = (unsigned)(client - stage.clients);
+    for (unsigned number = 0; number < stage.ask_count; number++)
+        if (stage.asks[number].client == (int)index && !stage.asks[number].ended)
+            stage.asks[number].client = NOBODY;
+    cable_close(client->mouth.to);
+    mouth_close(&client->mouth);
+    client->here = false;
+}
+
+static bool hear(unsigned index) {
+    struct client *client = &stage.clients[index];
+    struct bit body;
+    bool any = false;
+    for (size_t done = 0; client->here && mouth_listen(&client->mouth, &body, &done); any = true) {
+        struct bit id = naive_find(body, "id");
+        if (naive_find(body, "method").bytes)
+            hear_program(client, body);
+        else if (bit_is(id, "\"r\""))
+            stage.is_known |= naive_find(body, "result").bytes != NULL;
+        else if (bit_number(id) != UINT64_MAX)
+            hear_answer(index, body, bit_number(id));
+        else if (bit_is(id, "null") && !stage.faulty)
+            kernel_fail("what a client said can't be read: %.*s", (int)body.count, (const char *)body.bytes);
+    }
+    if (client->here && cable_at_end(client->mouth.from)) {
+        if (!stage.ending && !stage.faulty)
+            kernel_fail("the hub has closed a client's connection");
+        leave(client);
+    }
+    return any;
+}
+
+static void come(unsigned index) {
+    struct client *client = &stage.clients[index];
+    bool lines = random_chance(&stage.random, 300);
+    struct cable *cable = lines ? world_dial_lines(&stage.world) : world_dial(&stage.world);
+    if (!cable)
+        return;
+    mouth_open(&client->mouth, cable, cable, lines);
+    client->here = true;
+    memset(client->noted, 0, sizeof client->noted);
+    if (index == 0)
+        mouth_say(&client->mouth,
+                  "{\"jsonrpc\":\"2.0\",\"id\":\"r\",\"method\":\"agent/register\",\"params\":{"
+                  "\"agentId\":\"editor\",\"governanceLevel\":\"autonomous\",\"capabilities\":{}}}");
+    mouth_flush(&client->mouth, true);
+}
+
+static void go(void) {
+    bool any;
+    do {
+        world_settle(&stage.world);
+        any = programs_drive();
+        for (unsigned index = 0; index < stage.client_count; index++) {
+            any |= hear(index);
+            if (stage.clients[index].here)
+                mouth_flush(&stage.clients[index].mouth, true);
+        }
+    } while (any);
+    world_settle(&stage.world);
+    check_programs();
+}
+
+static void pass(uint64_t ns) {
+    uint64_t until_ns = kernel_now(stage.world.kernel) + ns;
+    go();
+    for (uint64_t next_ns; (next_ns = world_next_ns(&stage.world)) <= until_ns;) {
+        kernel_advance(stage.world.kernel, next_ns);
+        go();
+    }
+    kernel_advance(stage.world.kernel, until_ns);
+    go();
+}
+
+// --- The configuration
+
+static void set(struct child_settings *settings, const char *key, const char *value) {
+    if (child_settings_set(settings, key, value))
+        kernel_fail("%s = %s isn't a child's", key, value);
+}
+
+static struct child_settings *settings_of(const struct kind *kind) {
+    struct child_settings *settings = child_settings_create(kind->name);
+    static const char *const protocols[] = {"plain", "hermes", "mcp"};
+    char number[32], command[32];
+    if (!settings)
+        abort();
+    snprintf(command, sizeof command, "program %s%s", kind->lines ? "lines" : "frames",
+             kind->each ? "-each" : "");
+    set(settings, "command", command);
+    set(settings, "protocol", protocols[kind->protocol]);
+    set(settings, "framing", kind->lines ? "lines" : "content-length");
+    set(settings, "restart-delay-max", "5s");
+    set(settings, "data", "/data");
+    snprintf(number, sizeof number, "%u", kind->instances);
+    set(settings, "instances", kind->each ? "each" : number);
+    set(settings, "max-instances", "3");
+    set(settings, "start", kind->on_demand ? "on-demand" : "at-once");
+    set(settings, "idle", kind->idle ? "700ms" : "off");
+    snprintf(number, sizeof number, "%u", kind->version);
+    set(settings, "set VERSION", number);
+    if (child_settings_finish(settings))
+        kernel_fail("the section of %s lacks something", kind->name);
+    return settings;
+}
+
+static struct child_settings *all_settings(void) {
+    struct child_settings *first = NULL;
+    memory_fail_after(UINT64_MAX); // what can't be read changes nothing: that is the configuration's business
+    for (unsigned index = 0; index < stage.kind_count; index++) {
+        if (stage.kinds[index].absent)
+            continue;
+        struct child_settings *settings = settings_of(&stage.kinds[index]);
+        settings->next = first;
+        first = settings;
+    }
+    return first;
+}
+
+static void choose_kind(struct kind *kind, bool first) {
+    struct random *random = &stage.random;
+    if (first)
+        kind->protocol = random_chance(random, 400)   ? CHILD_HERMES
+                         : random_chance(random, 400) ? CHILD_MCP
+                                                      : CHILD_PLAIN;
+    kind->lines = random_chance(random, 400);
+    kind->each = kind->protocol != CHILD_HERMES && random_chance(random, 250);
+    kind->ever_each |= kind->each;
+    kind->instances = random_chance(random, 300) ? random_between(random, 2, 3) : 1;
+    kind->on_demand = random_chance(random, 400);
+    kind->idle = kind->on_demand && random_chance(random, 500);
+}
+
+// Something changes, goes, or comes; or nothing, and those that are down run again.
+static void reload(void) {
+    struct kind *kind = &stage.kinds[random_below(&stage.random, stage.kind_count)];
+    uint32_t dice = random_below(&stage.random, 100);
+    if (dice < 30 && !stage.calm)
+        kind->absent = !kind->absent;
+    else if (dice < 70 && !stage.steady)
+        kind->version++;
+    else if (dice < 85 && !stage.calm)
+        choose_kind(kind, false);
+    kernel_signal(stage.world.kernel, SIGHUP);
+    sums.reloads++;
+}
+
+// --- Acts
+
+static void cancel(unsigned client) {
+    unsigned number = stage.ask_count ? random_below(&stage.random, stage.ask_count) : 0;
+    struct ask *one = &stage.asks[number];
+    if (!stage.ask_count || one->client != (int)client || one->ended || stage.calm)
+        return;
+    one->cancelled = true;
+    mouth_say(&stage.clients[client].mouth,
+              "{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\",\"params\":{\"id\":%u}}", number);
+}
+
+static void order(unsigned client) {
+    const struct kind *kind = &stage.kinds[random_below(&stage.random, stage.kind_count)];
+    bool stop = !stage.calm && random_chance(&stage.random, 300);
+    if (stage.clients[client].here && !stage.steady)
+        mouth_say(
+            &stage.clients[client].mouth,
+            "{\"jsonrpc\":\"2.0\",\"id\":\"o\",\"method\":\"hub/child%s\",\"params\":{\"name\":\"%s\"}}",
+            stop ? "Stop" : "Restart", kind->name);
+}
+
+// Up to the very moment in which something is due, be it that a program was idle for so long.
+static void linger(void) {
+    uint64_t next_ns = world_next_ns(&stage.world);
+    if (stage.calm) { // nothing may take too long
+        bool was_good = stage.good;
+        stage.good = true;
+        go();
+        stage.good = was_good;
+        for (unsigned number = 0; number < stage.ask_count; number++)
+            if (!stage.asks[number].ended)
+                return;
+        next_ns = world_next_ns(&stage.world);
+    }
+    if (next_ns != UINT64_MAX)
+        kernel_advance(stage.world.kernel, next_ns);
+}
+
+static void act(void) {
+    struct random *random = &stage.random;
+    unsigned client = random_below(random, stage.client_count);
+    uint32_t dice = random_below(random, 1000);
+    if (dice < 500)
+        for (unsigned left = random_between(random, 1, 4); left > 0; left--)
+            ask(client, random_below(random, stage.kind_count));
+    else if (dice < 800)
+        programs_act();
+    else if (dice < 840)
+        reload();
+    else if (dice < 880)
+        cancel(client);
+    else if (dice < 900)
+        order(client);
+    else if (dice < 920 && stage.clients[client].here && !stage.calm)
+        leave(&stage.clients[client]);
+    else if (dice < 940 && !stage.clients[client].here)
+        come(client);
+    else if (dice < 970)
+        linger();
+    else
+        pass((stage.calm ? random_below(random, 20) : random_below(random, 1500)) * (uint64_t)MILLISECOND);
+    if (random_chance(random, 500))
+        go();
+    else
+        for (unsigned steps = random_below(random, 30); steps > 0 && world_step(&stage.world); steps--)
+            continue;
+}
+
+// --- A run
+
+static void choose(struct world_options *options, uint64_t seed) {
+    struct random *random = &stage.random;
+    world_defaults(options, seed, random_between(random, 1, WORLD_SHARDS_MAX));
+    options->keeps = true;
+    options->strict = random_chance(random, 300);
+    stage.calm = random_chance(random, 300);
+    stage.steady = stage.calm && random_chance(random, 500);
+    stage.kind_count = random_between(random, 1, KINDS_MAX);
+    stage.client_count = random_between(random, 1, CLIENTS_MAX);
+    for (unsigned index = 0; index < stage.kind_count; index++) {
+        snprintf(stage.kinds[index].name, sizeof stage.kinds[index].name, "c%u", index);
+        choose_kind(&stage.kinds[index], true);
+        if (stage.calm) // who is the fourth has no place
+            stage.kinds[index].each &= stage.client_count <= 3;
+    }
+    options->children = all_settings;
+    stage.timeout_ns = options->limits.request_timeout_ns;
+    options->faults.cut = (uint16_t)random_below(random, 300);
+    options->faults.single_byte = (uint16_t)random_below(random, 50);
+    options->faults.short_send = (uint16_t)random_below(random, 300);
+    options->faults.late = (uint16_t)random_below(random, 300);
+    options->faults.preempt = (uint16_t)random_below(random, 200);
+    options->faults.end_multishot = (uint16_t)random_below(random, 100);
+    options->faults.no_buffer = (uint16_t)random_below(random, 50);
+    options->faults.interrupt = (uint16_t)random_below(random, 50);
+    options->faults.keeper_busy = (uint16_t)random_below(random, 300);
+    stage.narrow = !stage.calm && random_chance(random, 300);
+    if (stage.narrow)
+        options->mailbox_room = 4u << random_below(random, 5);
+    stage.faulty = !stage.calm && random_chance(random, 150);
+    if (stage.faulty)
+        options->no_memory = (uint16_t)random_below(random, 30);
+}
+
+// Everybody behaves, until whatever was asked has ended.
+static void calm_down(void) {
+    stage.good = true;
+    for (unsigned index = 0; index < stage.kind_count; index++)
+        stage.kinds[index].absent = false;
+    for (unsigned index = 0; index < PLAYED_MAX; index++)
+        stage.played[index].mute = false;
+    pass(2 * stage.timeout_ns);
+}
+
+static void check_ended(void) {
+    for (unsigned number = 0; number < stage.ask_count; number++) {
+        const struct ask *one = &stage.asks[number];
+        bool may_be_silent = one->cancelled && stage.kinds[one->kind].protocol == CHILD_MCP;
+        if (one->client != NOBODY && !one->ended && !may_be_silent)
+            kernel_fail("request %u, of %s, has not ended", number, stage.kinds[one->kind].name);
+    }
+    if (stage.steady && !stage.ending && stage.notes_heard != stage.notes_said)
+        kernel_fail("of %" PRIu64 " notes %" PRIu64 " have come", stage.notes_said, stage.notes_heard);
+    for (unsigned index = 0; index < PLAYED_MAX; index++)
+        if (stage.played[index].program && stage.played[index].mouth.from &&
+            stage.played[index].answered != stage.played[index].asked && !stage.faulty)
+            kernel_fail("a program of %s has %u answers to %u requests", stage.played[index].program->name,
+                        stage.played[index].answered, stage.played[index].asked);
+}
+
+// It goes through the phases while everybody goes on.
+static void end_hub(void) {
+    stage.ending = true;
+    kernel_signal(stage.world.kernel, SIGTERM);
+    go();
+    for (unsigned rounds = 0; !world_stopped(&stage.world); rounds++) {
+        uint64_t next_ns = world_next_ns(&stage.world);
+        if (next_ns == UINT64_MAX || rounds == 20000)
+            kernel_fail("the hub doesn't end");
+        kernel_advance(stage.world.kernel, next_ns);
+        go();
+    }
+    go();
+}
+
+static void close_all(void) {
+    for (unsigned index = 0; index < stage.client_count; index++)
+        if (stage.clients[index].here)
+            leave(&stage.clients[index]);
+    for (unsigned index = 0; index < PLAYED_MAX; index++)
+        if (stage.played[index].program)
+            programs_part(&stage.played[index]);
+    world_settle(&stage.world);
+    world_close(&stage.world);
+}
+
+static void run_children(uint64_t seed) {
+    struct world_options options;
+    size_t before = sim_memory_held();
+    memset(&stage, 0, sizeof stage);
+    random_init(&stage.random, seed);
+    choose(&options, seed);
+    world_open(&stage.world, &options);
+    programs_hold(stage.world.kernel, true);
+    world_settle(&stage.world); // children are known
+    for (unsigned index = 0; index < stage.client_count; index++)
+        come(index);
+    unsigned acts = random_between(&stage.random, 20, ACTS);
+    for (unsigned number = 0; number < acts; number++)
+        act();
+    if (random_chance(&stage.random, 200) && !stage.calm) { // in mid traffic
+        if (random_chance(&stage.random, 200))
+            stage.ending = true, programs_lose_keeper(stage.world.kernel);
+    } else {
+        calm_down();
+        check_ended();
+    }
+    end_hub();
+    check_ended();
+    close_all();
+    if (sim_memory_held() != before)
+        kernel_fail("%zu bytes are left", sim_memory_held() - before);
+}
+
+static volatile uint64_t current_seed;
+static int terminal;
+
+// What the hub has logged in the run that failed comes first.
+static void failed(int number) {
+    char line[4096];
+    (void)number;
+    for (ssize_t count; (count = read(STDERR_FILENO, line, sizeof line)) > 0;)
+        if (write(terminal, line, (size_t)count) < 0)
+            _exit(2);
+    int count =
+        snprintf(line, sizeof line, "failing seed: patchbay_children --seed %" PRIu64 "\n", current_seed);
+    _exit(write(terminal, line, (size_t)count) < 0 ? 2 : 1);
+}
+
+static void on_abort(int number) {
+    lseek(STDERR_FILENO, 0, SEEK_SET);
+    failed(number);
+}
+
+// The hub says on standard error how its children fare: that is of interest where something is wrong.
+static void keep_log(void) {
+    terminal = dup(STDERR_FILENO);
+    FILE *log = tmpfile();
+    if (terminal < 0 || !log || dup2(fileno(log), STDERR_FILENO) < 0)
+        abort();
+    setvbuf(stderr, NULL, _IONBF, 0);
+}
+
+int main(int argc, char **argv) {
+    uint64_t first = 1, runs = 1;
+    for (int index = 1; index < argc; index++) {
+        bool more = index + 1 < argc;
+        if (strcmp(argv[index], "--seed") == 0 && more)
+            first = strtoull(argv[++index], NULL, 10);
+        else if (strcmp(argv[index], "--runs") == 0 && more)
+            runs = strtoull(argv[++index], NULL, 10);
+        else
+            return fputs("usage: patchbay_children [--seed N] [--runs N]\n", stderr), 2;
+    }
+    keep_log();
+    signal(SIGABRT, on_abort);
+    for (current_seed = first; current_seed < first + runs; current_seed++) {
+        if (ftruncate(STDERR_FILENO, 0) < 0 || lseek(STDERR_FILENO, 0, SEEK_SET) < 0)
+            abort();
+        run_children(current_seed);
+    }
+    printf("%" PRIu64 " runs: %" PRIu64 " requests, %" PRIu64 " answered, %" PRIu64 " lost, %" PRIu64
+           " found nobody, %" PRIu64 " too late, %" PRIu64 " too many, %" PRIu64 " cancelled; %" PRIu64
+           " programs, %" PRIu64 " ends, %" PRIu64 " reloads\n",
+           runs, sums.asks, sums.answers, sums.lost, sums.away, sums.late, sums.full, sums.cancelled,
+           sums.programs, sums.ends, sums.reloads);
+    return 0;
+}

@@ -1,0 +1,127 @@
+// What the parts of patchbay_children share: who is there, what was asked, and how they speak.
+#pragma once
+
+#include <inttypes.h>
+
+#include "router/child/child.h"
+#include "tests/sim/kernel.h"
+#include "tests/sim/naive.h"
+#include "tests/sim/programs.h"
+#include "tests/sim/world.h"
+
+enum {
+    KINDS_MAX = 4,
+    CLIENTS_MAX = 5,
+    PLAYED_MAX = 96,
+    PROGRAMS_MAX = 2048, // in a run
+    PENDING_MAX = 512,
+    ASKS_MAX = 4096,
+    ACTS = 300,
+    ROOM = 1 << 16,
+    MILLISECOND = 1000000,
+    NOBODY = -1,
+};
+
+// One that speaks: a client, or a program.
+struct mouth {
+    struct cable *from, *to;
+    bool lines;
+    uint8_t *in, *out;
+    size_t in_count, out_at, out_count;
+};
+
+struct client {
+    struct mouth mouth;
+    bool here;
+    uint64_t noted[PROGRAMS_MAX]; // the last note of each program's
+};
+
+// What a section says.
+struct kind {
+    char name[16];
+    enum child_protocol protocol;
+    bool lines, on_demand, each, ever_each, idle, absent;
+    unsigned instances, version;
+    uint64_t gone_ns;    // when one of its children last was removed
+    uint64_t ends, away; // how often one of its children has ended; was down, stopped or gone
+};
+
+struct ask {
+    int client; // NOBODY: it has left
+    unsigned kind;
+    bool command, cancelled, ended, delivered, answered, failed;
+    uint64_t at_ns, ends, away;
+    bool was_ending, was_waiting,
+        was_away; // when it was asked: one that ends, or is gone, may be known to few shards
+};
+
+// A program that runs.
+struct played {
+    struct program *program; // NULL: none
+    struct mouth mouth;
+    unsigned kind, number; // among all programs of the run
+    int user;              // where each has its own
+    bool greeted, mute;
+    unsigned pending_count, asked, answered;
+    uint64_t notes;
+    struct owed {
+        uint64_t id;
+        unsigned ask;
+    } pending[PENDING_MAX];
+};
+
+struct children_stage {
+    struct world world;
+    struct random random;
+    struct kind kinds[KINDS_MAX];
+    struct client clients[CLIENTS_MAX];
+    struct played played[PLAYED_MAX];
+    struct ask asks[ASKS_MAX];
+    unsigned kind_count, client_count, ask_count, program_count;
+    uint64_t notes_said, notes_heard;
+    bool is_known; // the agent to whom they are said
+    bool steady;   // likewise, and nothing is started anew, so that each note comes
+    bool calm;     // nobody does anything wrong, so that each request ends with what its child said
+    bool faulty;   // memory fails now and then
+    bool narrow;   // little fits between shards
+    bool ending;   // the hub ends
+    bool good;     // from now on everybody behaves
+    uint64_t timeout_ns;
+};
+
+struct sums {
+    uint64_t asks, answers, lost, away, late, full, cancelled, programs, ends, reloads;
+};
+
+extern struct children_stage stage;
+extern struct sums sums;
+
+// Whether somebody does something wrong now.
+static inline bool misbehaves(unsigned per_mille) {
+    return !stage.calm && !stage.good && random_chance(&stage.random, per_mille);
+}
+
+// Which kind a child is of.
+struct kind *kind_named(const char *name);
+// Whether any of this kind is in one of these states, and whether the one that has the name can't be asked.
+bool kind_any_is(const struct kind *kind, uint32_t least, uint32_t most);
+bool kind_is_away(const struct kind *kind);
+// Fails where somebody rests and has a program.
+void check_programs(void);
+
+void mouth_open(struct mouth *mouth, struct cable *from, struct cable *to, bool lines);
+void mouth_close(struct mouth *mouth);
+// Has bytes, or a body, wait to be said.
+void mouth_put(struct mouth *mouth, const char *bytes, size_t count);
+__attribute__((format(printf, 2, 3))) void mouth_say(struct mouth *mouth, const char *format, ...);
+// Says a part of what waits, or all.
+void mouth_flush(struct mouth *mouth, bool all);
+// The next body that has come; its bytes stay until the next call.
+bool mouth_listen(struct mouth *mouth, struct bit *body, size_t *done);
+
+// Has each program do something; whether any did.
+bool programs_drive(void);
+// One of them says something, or does something that it shouldn't.
+void programs_act(void);
+// Nobody plays it any more.
+void programs_part(struct played *played);

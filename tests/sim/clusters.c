@@ -1,0 +1,380 @@
+// Hubs that are joined through NATS servers, on simulated kernels: guests register, ask, notify, publish, cancel and leave at
+// each hub while servers are killed, cut from each other, silent and lame, and hubs are cut off and killed. What it knows of
+// each message is who sent it where, and whether anything was wrong then: so a request ends once, with its answer or an
+// error that may be; what is sent while nothing is wrong arrives; a name has one holder; and once all is well again, everybody
+// is found from everywhere.
+#include "tests/sim/clusters.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/sim/kernel.h"
+
+#define SECOND UINT64_C(1000000000)
+
+enum { ACTS = 160, PAYLOAD_BYTES = 30000, TIMEOUT_S = 30, HEALING_S = 45 };
+
+struct cluster_stage stage;
+struct sums sums;
+static bool faultless;
+
+static void go_on(void) {
+    bool any;
+    do {
+        fleet_settle(&stage.fleet);
+        any = false;
+        for (unsigned by = 0; by < stage.guest_count; by++)
+            any |= guest_hear(by);
+        any |= stray_hear();
+    } while (any);
+}
+
+static void pass(uint64_t ns) {
+    uint64_t until_ns = stage.fleet.now_ns + ns;
+    go_on();
+    for (uint64_t next_ns; (next_ns = fleet_next_ns(&stage.fleet)) <= until_ns;) {
+        fleet_advance(&stage.fleet, next_ns);
+        go_on();
+    }
+    fleet_advance(&stage.fleet, until_ns);
+    go_on();
+}
+
+// What is under way arrives, and all know of it.
+static void arrive(void) {
+    unsigned epoch;
+    do {
+        epoch = stage.epoch;
+        pass(16 * stage.fleet.options.latency_ns + SECOND / 10);
+    } while (epoch != stage.epoch);
+    stage.settled = epoch;
+}
+
+// --- What goes wrong
+
+static uint32_t any_site(void) {
+    return random_below(&stage.random, stage.fleet.options.site_count);
+}
+
+static uint32_t any_server(void) {
+    return random_below(&stage.random, stage.fleet.options.brokers.count);
+}
+
+static void guests_of(uint32_t site, bool enter) {
+    for (unsigned by = 0; by < stage.guest_count; by++)
+        if (stage.guests[by].site == site && enter)
+            guest_enter(by);
+        else if (stage.guests[by].site == site)
+            guest_leave(by);
+}
+
+static void kill_or_start_site(void) {
+    uint32_t site = any_site();
+    if (stage.fleet.sites[site].runs) {
+        guests_of(site, false);
+        fleet_kill(&stage.fleet, site);
+    } else {
+        fleet_start(&stage.fleet, site);
+        guests_of(site, true);
+    }
+}
+
+// It ends in good order, while its guests still hear it.
+static void end_site(uint32_t site) {
+    if (!stage.fleet.sites[site].runs)
+        return;
+    kernel_signal(stage.fleet.sites[site].world.kernel, SIGTERM);
+    pass(random_below(&stage.random, 7) * SECOND);
+    guests_of(site, false);
+    fleet_kill(&stage.fleet, site);
+}
+
+static void kill_or_start_server(void) {
+    uint32_t server = any_server();
+    if (broker_runs(stage.fleet.brokers, server))
+        fleet_kill_server(&stage.fleet, server);
+    else
+        broker_start(stage.fleet.brokers, server);
+}
+
+static void go_wrong(void) {
+    struct fleet *fleet = &stage.fleet;
+    uint32_t one = any_server(), other = any_server(), site = any_site();
+    stage_disturb(true);
+    sums.faults++;
+    switch (random_below(&stage.random, 8)) {
+    case 0:
+        kill_or_start_server();
+        break;
+    case 1:
+        kill_or_start_site();
+        break;
+    case 2:
+        fleet_part(fleet, site, !fleet->sites[site].apart);
+        break;
+    case 3:
+        fleet->silent[one] = !fleet->silent[one];
+        break;
+    case 4:
+        if (one != other)
+            brokers_cut(fleet->brokers, one, other, random_chance(&stage.random, 500));
+        break;
+    case 5:
+        end_site(site);
+        break;
+    case 6:
+        if (fleet->sites[site].runs)
+            kernel_step_wall(fleet->sites[site].world.kernel,
+                             (int64_t)random_below(&stage.random, 7200000) - 3600000);
+        break;
+    default:
+        if (broker_runs(fleet->brokers, one) && fleet->options.brokers.count > 1)
+            broker_lame(fleet->brokers, one);
+        break;
+    }
+}
+
+// All that was wrong isn't any more; then what was under way has its time.
+static void heal(void) {
+    struct fleet *fleet = &stage.fleet;
+    for (uint32_t server = 0; server < fleet->options.brokers.count; server++) {
+        fleet->silent[server] = false;
+        if (broker_is_lame(fleet->brokers, server))
+            fleet_kill_server(fleet, server);
+        broker_start(fleet->brokers, server);
+        for (uint32_t other = 0; other < server; other++)
+            brokers_cut(fleet->brokers, server, other, false);
+    }
+    for (uint32_t site = 0; site < fleet->options.site_count; site++) {
+        fleet_part(fleet, site, false);
+        if (!fleet->sites[site].runs)
+            fleet_start(fleet, site);
+        guests_of(site, true);
+    }
+    pass(HEALING_S * SECOND);
+    for (uint32_t site = 0; site < fleet->options.site_count; site++)
+        if (!stage.scarce && fleet_links(fleet, site) != 1)
+            kernel_fail("hub %u has %u links though all is well", site, fleet_links(fleet, site));
+    stage_disturb(false);
+    stage.calm = !stage.scarce;
+    arrive();
+}
+
+// --- What guests do
+
+static void send_any(unsigned by) {
+    uint32_t dice = random_below(&stage.random, 1000);
+    enum kind kind = dice < 300 ? KIND_EVENT : dice < 800 ? KIND_REQUEST : KIND_NOTE;
+    if (stage.events_only || (stage.no_events && kind == KIND_EVENT))
+        kind = stage.no_events ? KIND_REQUEST : KIND_EVENT;
+    enum address address =
+        random_chance(&stage.random, 600) ? TO_AGENT : random_below(&stage.random, ADDRESSES);
+    guest_send(by, kind, address, random_below(&stage.random, NAMES));
+}
+
+static void act(void) {
+    uint32_t dice = random_below(&stage.random, 1000);
+    unsigned by = random_below(&stage.random, stage.guest_count), name = random_below(&stage.random, NAMES);
+    if (dice < 600)
+        send_any(by);
+    else if (dice < 700)
+        guest_answer(by, random_chance(&stage.random, 300));
+    else if (dice < 750)
+        guest_cancel();
+    else if (dice < 800)
+        guest_claim(by, name);
+    else if (dice < 820)
+        guest_unclaim(by, name);
+    else if (dice < 840)
+        guest_leave(by);
+    else if (dice < 880)
+        guest_enter(by);
+    else if (dice < 930 && !faultless)
+        go_wrong();
+    else if (dice < 950 && !faultless)
+        heal();
+    else if (dice < 965)
+        stray_ask();
+    else if (dice < 980)
+        arrive();
+    else
+        pass(random_below(&stage.random, 4) * SECOND);
+}
+
+static void choose(struct fleet_options *options, struct hub_settings *settings, uint64_t seed) {
+    struct random *random = &stage.random;
+    *options = (struct fleet_options){.seed = seed, .site_count = random_between(random, 2, 3)};
+    if (random_chance(random, 100))
+        options->site_count = SITES_MAX;
+    options->brokers = (struct broker_options){.payload_max = PAYLOAD_BYTES};
+    options->brokers.count = random_chance(random, 400) ? 1 : random_between(random, 1, BROKERS_MAX);
+    options->latency_ns = random_chance(random, 500) ? random_below(random, 20) * 1000000 : 0;
+    options->clocks_differ = random_chance(random, 500);
+    options->connects_hang = random_chance(random, 300);
+    world_defaults(&options->world, seed, random_between(random, 1, 2));
+    struct sim_faults *faults = &options->world.faults;
+    faults->cut = random_chance(random, 500) ? (uint16_t)random_below(random, 600) : 0;
+    faults->single_byte = random_chance(random, 100) ? 100 : 0;
+    faults->late = random_chance(random, 300) ? 300 : 0;
+    faults->preempt = random_chance(random, 300) ? 200 : 0;
+    faults->short_send = random_chance(random, 300) ? 200 : 0;
+    faults->end_multishot = random_chance(random, 300) ? 100 : 0;
+    stage.scarce = stage.had_faults = !faultless && random_chance(random, 150);
+    if (stage.scarce)
+        options->world.no_memory = (uint16_t)random_between(random, 1, 30);
+    *settings = (struct hub_settings){.limits = options->world.limits};
+    settings->limits.request_timeout_ns = TIMEOUT_S * SECOND;
+    options->world.settings = settings;
+}
+
+// --- The end
+
+// Everybody who holds a name is found from each hub, once.
+static void probe(void) {
+    unsigned first = stage.letter_count;
+    for (unsigned name = 0; name < NAMES && !stage.events_only; name++) {
+        unsigned holders = 0;
+        for (unsigned by = 0; by < stage.guest_count; by++)
+            holders += stage.guests[by].holds[name];
+        if (holders > 1)
+            kernel_fail("agent-%u has %u holders", name, holders);
+        for (uint32_t site = 0; holders && site < stage.fleet.options.site_count; site++)
+            guest_send(site * GUESTS_A_SITE, KIND_REQUEST, TO_AGENT, name);
+    }
+    for (uint32_t site = 0; site < stage.fleet.options.site_count && !stage.no_events; site++)
+        guest_send(site * GUESTS_A_SITE, KIND_EVENT, TO_NOBODY, 0);
+    for (unsigned rounds = 0; rounds < 3; rounds++) {
+        pass(SECOND);
+        for (unsigned by = 0; by < stage.guest_count; by++)
+            guest_answer(by, true);
+    }
+    pass(SECOND);
+    for (unsigned tag = first; tag < stage.letter_count; tag++) {
+        const struct letter *letter = &stage.letters[tag];
+        if (letter->kind == KIND_REQUEST && !letter->big && !letter->good)
+            kernel_fail("agent-%u isn't found from hub %u though all is well", letter->name,
+                        stage.guests[letter->source].site);
+        for (unsigned by = 0; letter->kind == KIND_EVENT && !letter->big && by < stage.guest_count; by++)
+            if (stage.guests[by].listening && by != letter->source && !(letter->got >> by & 1))
+                kernel_fail("guest %u at hub %u doesn't get what is published at hub %u though all is well",
+                            by, stage.guests[by].site, stage.guests[letter->source].site);
+    }
+}
+
+static void end(void) {
+    stage.scarce = false;
+    for (uint32_t site = 0; site < stage.fleet.options.site_count; site++)
+        stage.fleet.sites[site].world.no_memory = 0;
+    stage.fleet.options.world.no_memory = 0;
+    for (unsigned by = 0; by < stage.guest_count; by++)
+        guest_answer(by, true);
+    heal();
+    for (unsigned by = 0; by < stage.guest_count; by++)
+        guest_answer(by, true);
+    pass((TIMEOUT_S + 15) * SECOND);
+    arrive();
+    probe();
+    for (unsigned tag = 0; tag < stage.letter_count; tag++)
+        letter_check(tag);
+    for (unsigned by = 0; by < stage.guest_count; by++) {
+        guest_leave(by);
+        free(stage.guests[by].in);
+    }
+    stray_leave();
+    fleet_settle(&stage.fleet);
+    fleet_close(&stage.fleet);
+}
+
+// What isn't played.
+struct leaving_out {
+    bool faults, requests, events, names;
+};
+
+static void play(uint64_t seed, const struct leaving_out *out) {
+    struct fleet_options options;
+    struct hub_settings settings;
+    memset(&stage, 0, sizeof stage);
+    stage.events_only = out->requests;
+    stage.no_events = out->events;
+    stage.no_names = out->names;
+    faultless = out->faults;
+    random_init(&stage.random, seed ^ UINT64_C(0x68756273));
+    choose(&options, &settings, seed);
+    fleet_open(&stage.fleet, &options);
+    stage.guest_count = GUESTS_A_SITE * options.site_count;
+    for (unsigned by = 0; by < stage.guest_count; by++) {
+        stage.guests[by].site = by / GUESTS_A_SITE;
+        guest_enter(by);
+    }
+    heal();
+    for (unsigned name = 0; name < NAMES; name++)
+        guest_claim(random_below(&stage.random, stage.guest_count), name);
+    pass(2 * SECOND);
+    arrive();
+    for (unsigned number = 0; number < ACTS; number++) {
+        act();
+        uint32_t dice = random_below(&stage.random, 10);
+        if (dice < 2)
+            arrive();
+        else if (dice < 7)
+            go_on();
+    }
+    end();
+}
+
+static volatile uint64_t current_seed;
+static char options_text[128];
+
+static void failed(int number) {
+    char line[160];
+    (void)number;
+    int count = snprintf(line, sizeof line, "failing seed: patchbay_cluster --seed %" PRIu64 "%s\n",
+                         current_seed, options_text);
+    _exit(write(STDERR_FILENO, line, (size_t)count) < 0 ? 2 : 1);
+}
+
+static bool leave_out(struct leaving_out *out, const char *word) {
+    static const char *const words[] = {"--clean", "--no-requests", "--no-events", "--no-names"};
+    bool *flags[] = {&out->faults, &out->requests, &out->events, &out->names};
+    for (unsigned index = 0; index < 4; index++)
+        if (strcmp(word, words[index]) == 0) {
+            *flags[index] = true;
+            strcat(strcat(options_text, " "), word);
+            return true;
+        }
+    return false;
+}
+
+int main(int argc, char **argv) {
+    uint64_t first = 1, runs = 1;
+    struct leaving_out out = {0};
+    for (int index = 1; index < argc; index++) {
+        bool more = index + 1 < argc;
+        if (leave_out(&out, argv[index]))
+            continue;
+        if (strcmp(argv[index], "--seed") == 0 && more)
+            first = strtoull(argv[++index], NULL, 10);
+        else if (strcmp(argv[index], "--runs") == 0 && more)
+            runs = strtoull(argv[++index], NULL, 10);
+        else
+            return fputs("usage: patchbay_cluster [--seed N] [--runs N] [--clean] [--no-requests] "
+                         "[--no-events] "
+                         "[--no-names]\n",
+                         stderr),
+                   2;
+    }
+    signal(SIGABRT, failed);
+    for (current_seed = first; current_seed < first + runs; current_seed++)
+        play(current_seed, &out);
+    printf("%" PRIu64 " runs: %" PRIu64 " messages, %" PRIu64 " to another hub, %" PRIu64
+           " answered, %" PRIu64 " ended with errors, %" PRIu64 " events heard, %" PRIu64
+           " names refused, %" PRIu64 " lost, %" PRIu64 " faults, %" PRIu64 " cancels, %" PRIu64
+           " reports of progress, %" PRIu64 " answers to strays\n",
+           runs, sums.letters, sums.crossed, sums.good, sums.failed, sums.copies, sums.refused, sums.replaced,
+           sums.faults, sums.cancels, sums.progress, sums.strays);
+    return 0;
+}

@@ -1,0 +1,295 @@
+#include "tests/sim/fleet.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "router/shard/cluster.h"
+#include "tests/sim/kernel.h"
+
+enum { PIECE_MAX = 4096 };
+#define SECOND UINT64_C(1000000000)
+#define NEVER  UINT64_MAX
+
+static const char subjects[] = "patchbay." CLUSTER_NAME ".", services[] = "$SRV.";
+
+// --- Links
+
+static struct link *free_link(struct fleet *fleet) {
+    for (unsigned index = 0; index < LINKS_MAX; index++)
+        if (!fleet->links[index].cable)
+            return &fleet->links[index];
+    kernel_fail("too many links");
+}
+
+// A hub connects.
+static enum sim_answer answer(void *context, uint16_t port, struct cable *cable) {
+    struct site *site = context;
+    struct fleet *fleet = (struct fleet *)((char *)(site - site->index) - offsetof(struct fleet, sites));
+    uint32_t server = (uint32_t)(port - BROKER_PORT);
+    bool silent = site->apart || (server < BROKERS_MAX && fleet->silent[server]);
+    struct broker_client *client = silent ? NULL : broker_join(fleet->brokers, server);
+    if (!client)
+        return silent || fleet->options.connects_hang ? SIM_SILENT : SIM_REFUSES;
+    *free_link(fleet) = (struct link){.cable = cable,
+                                      .client = client,
+                                      .site = site->index,
+                                      .server = server,
+                                      .up_ns = NEVER,
+                                      .down_ns = NEVER};
+    return SIM_ANSWERS;
+}
+
+static void link_end(struct link *link, bool reset) {
+    if (reset)
+        cable_reset(link->cable);
+    cable_close(link->cable);
+    broker_leave(link->client);
+    *link = (struct link){0};
+}
+
+static bool link_is_still(const struct fleet *fleet, const struct link *link) {
+    return fleet->sites[link->site].apart || fleet->silent[link->server];
+}
+
+static uint64_t arrival(struct fleet *fleet) {
+    uint64_t most = fleet->options.latency_ns;
+    return fleet->now_ns + (most ? random_next(&fleet->random) % most : 0);
+}
+
+// Whether what waits has been on its way for long enough; *due: when it has.
+static bool is_due(struct fleet *fleet, bool waits, uint64_t *due) {
+    if (!waits)
+        *due = NEVER;
+    else if (*due == NEVER)
+        *due = arrival(fleet);
+    return waits && *due <= fleet->now_ns;
+}
+
+static void fault(const struct fleet *fleet, const struct link *link) {
+    if (!fleet->options.faults_allowed)
+        kernel_fail("a server tells hub %u %s", link->site, broker_fault(link->client));
+}
+
+static bool move_up(struct fleet *fleet, struct link *link) {
+    uint8_t bytes[PIECE_MAX];
+    if (!is_due(fleet, cable_readable(link->cable) > 0, &link->up_ns))
+        return false;
+    size_t piece = random_chance(&fleet->random, 300) ? random_between(&fleet->random, 1, 64) : PIECE_MAX;
+    broker_hear(link->client, bytes, cable_read(link->cable, bytes, piece));
+    if (broker_fault(link->client)[0])
+        fault(fleet, link);
+    link->up_ns = NEVER;
+    return true;
+}
+
+static bool move_down(struct fleet *fleet, struct link *link) {
+    uint8_t bytes[PIECE_MAX];
+    bool room = cable_unread(link->cable) < 16 * PIECE_MAX;
+    if (!is_due(fleet, room && broker_waiting(link->client) > 0, &link->down_ns))
+        return false;
+    size_t piece = random_chance(&fleet->random, 300) ? random_between(&fleet->random, 1, 64) : PIECE_MAX;
+    cable_write(link->cable, bytes, broker_say(link->client, bytes, piece));
+    link->down_ns = NEVER;
+    return true;
+}
+
+static bool move(struct fleet *fleet, struct link *link) {
+    if (!link->cable || link_is_still(fleet, link))
+        return false;
+    if (cable_at_end(link->cable) || (broker_over(link->client) && !broker_waiting(link->client))) {
+        link_end(link, random_chance(&fleet->random, 500));
+        return true;
+    }
+    bool up_first = random_chance(&fleet->random, 500);
+    return (up_first && move_up(fleet, link)) || move_down(fleet, link) ||
+           (!up_first && move_up(fleet, link));
+}
+
+static bool move_one(struct fleet *fleet) {
+    uint32_t first = random_below(&fleet->random, LINKS_MAX);
+    for (unsigned step = 0; step < LINKS_MAX; step++)
+        if (move(fleet, &fleet->links[(first + step) % LINKS_MAX]))
+            return true;
+    return false;
+}
+
+uint32_t fleet_links(const struct fleet *fleet, uint32_t site) {
+    uint32_t count = 0;
+    for (unsigned index = 0; index < LINKS_MAX; index++) {
+        const struct link *link = &fleet->links[index];
+        count += link->cable && link->site == site && broker_connected(link->client);
+    }
+    return count;
+}
+
+// --- Hubs
+
+static void settle_servers(struct fleet *fleet, struct cluster_settings *settings) {
+    strcpy(settings->name, CLUSTER_NAME);
+    for (uint32_t server = 0; server < fleet->options.brokers.count; server++) {
+        struct sockaddr_in address = {.sin_family = AF_INET,
+                                      .sin_port = htons((uint16_t)(BROKER_PORT + server))};
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        memcpy(&settings->servers[server].address, &address, sizeof address);
+        settings->servers[server].bytes = sizeof address;
+    }
+    settings->server_count = fleet->options.brokers.count;
+}
+
+void fleet_start(struct fleet *fleet, uint32_t index) {
+    struct site *site = &fleet->sites[index];
+    struct world_options options = fleet->options.world;
+    options.seed = fleet->options.seed * 64 + index * 16 + site->lives;
+    site->settings = (struct hub_settings){
+        .limits = options.limits, .takeover = options.takeover, .strict = options.strict};
+    const struct hub_settings *own = fleet->options.settings[index];
+    if (own || options.settings)
+        site->settings = own ? *own : *options.settings;
+    site->cluster = calloc(1, sizeof *site->cluster);
+    if (!site->cluster)
+        abort();
+    settle_servers(fleet, site->cluster);
+    site->settings.cluster = site->cluster;
+    options.settings = &site->settings;
+    site->index = index;
+    if (!site->lives++ && fleet->options.clocks_differ)
+        site->ahead_ns =
+            random_below(&fleet->random, 100000) * SECOND + random_below(&fleet->random, 1000000000);
+    world_open(&site->world, &options);
+    kernel_answer(site->world.kernel, answer, site);
+    kernel_advance(site->world.kernel, fleet->now_ns + site->ahead_ns);
+    if (fleet->options.clocks_differ)
+        kernel_step_wall(site->world.kernel, (int64_t)random_below(&fleet->random, 100000) * 1000 - 50000000);
+    site->runs = true;
+    site->apart = false;
+}
+
+static void cut_off(struct fleet *fleet, uint32_t site) {
+    for (unsigned index = 0; index < LINKS_MAX; index++)
+        if (fleet->links[index].cable && fleet->links[index].site == site)
+            link_end(&fleet->links[index], true);
+}
+
+static enum sim_answer answer_nothing(void *context, uint16_t port, struct cable *cable) {
+    (void)context, (void)port, (void)cable;
+    return SIM_REFUSES;
+}
+
+void fleet_kill(struct fleet *fleet, uint32_t index) {
+    struct site *site = &fleet->sites[index];
+    cut_off(fleet, index);
+    kernel_answer(site->world.kernel, answer_nothing, NULL);
+    if (!world_stopped(&site->world))
+        world_stop(&site->world);
+    world_close(&site->world);
+    free(site->cluster);
+    site->runs = false;
+}
+
+void fleet_part(struct fleet *fleet, uint32_t site, bool apart) {
+    fleet->sites[site].apart = apart;
+}
+
+void fleet_kill_server(struct fleet *fleet, uint32_t server) {
+    broker_kill(fleet->brokers, server);
+    for (unsigned index = 0; index < LINKS_MAX; index++)
+        if (fleet->links[index].cable && fleet->links[index].server == server)
+            link_end(&fleet->links[index], true);
+}
+
+// --- All of them
+
+static void check_message(void *context, const struct broker_client *from,
+                          const struct broker_message *message) {
+    struct fleet *fleet = context;
+    bool lawful = strncmp(message->subject, subjects, sizeof subjects - 1) == 0 ||
+                  strncmp(message->subject, services, sizeof services - 1) == 0;
+    for (unsigned index = 0; index < LINKS_MAX; index++) {
+        if (!fleet->links[index].cable || fleet->links[index].client != from)
+            continue;
+        fleet->messages++;
+        if (message->count > fleet->published_bytes_max)
+            fleet->published_bytes_max = message->count;
+        if (!lawful && strncmp(message->subject, "_INBOX.", 7) != 0)
+            kernel_fail("hub %u publishes to %.200s", fleet->links[index].site, message->subject);
+    }
+}
+
+void fleet_open(struct fleet *fleet, const struct fleet_options *options) {
+    *fleet = (struct fleet){.options = *options, .now_ns = SECOND};
+    random_init(&fleet->random, options->seed ^ UINT64_C(0x636c7573746572));
+    fleet->brokers = brokers_open(&options->brokers, &fleet->random);
+    brokers_tap(fleet->brokers, check_message, fleet);
+    for (uint32_t index = 0; index < options->site_count; index++)
+        fleet_start(fleet, index);
+}
+
+static bool step_site(struct fleet *fleet) {
+    uint32_t count = fleet->options.site_count, first = random_below(&fleet->random, count);
+    for (uint32_t step = 0; step < count; step++) {
+        struct site *site = &fleet->sites[(first + step) % count];
+        if (site->runs && world_step(&site->world))
+            return true;
+    }
+    return false;
+}
+
+bool fleet_step(struct fleet *fleet) {
+    uint32_t first = random_below(&fleet->random, 4);
+    if ((first == 0 && move_one(fleet)) || (first == 1 && brokers_step(fleet->brokers)))
+        return true;
+    return step_site(fleet) || move_one(fleet) || brokers_step(fleet->brokers);
+}
+
+void fleet_settle(struct fleet *fleet) {
+    for (uint32_t steps = 0; fleet_step(fleet); steps++)
+        if (steps == FLEET_STEPS_MAX)
+            kernel_fail("the cluster doesn't come to rest");
+}
+
+uint64_t fleet_next_ns(const struct fleet *fleet) {
+    uint64_t next_ns = NEVER;
+    for (uint32_t index = 0; index < fleet->options.site_count; index++) {
+        const struct site *site = &fleet->sites[index];
+        uint64_t own_ns = site->runs ? world_next_ns(&site->world) : NEVER;
+        if (own_ns != NEVER && own_ns - site->ahead_ns < next_ns)
+            next_ns = own_ns > site->ahead_ns ? own_ns - site->ahead_ns : 0;
+    }
+    for (unsigned index = 0; index < LINKS_MAX; index++) {
+        const struct link *link = &fleet->links[index];
+        if (!link->cable || link_is_still(fleet, link))
+            continue;
+        next_ns = link->up_ns < next_ns ? link->up_ns : next_ns;
+        next_ns = link->down_ns < next_ns ? link->down_ns : next_ns;
+    }
+    return next_ns;
+}
+
+void fleet_advance(struct fleet *fleet, uint64_t to_ns) {
+    if (to_ns > fleet->now_ns)
+        fleet->now_ns = to_ns;
+    for (uint32_t index = 0; index < fleet->options.site_count; index++)
+        if (fleet->sites[index].runs)
+            kernel_advance(fleet->sites[index].world.kernel, fleet->now_ns + fleet->sites[index].ahead_ns);
+}
+
+void fleet_pass(struct fleet *fleet, uint64_t ns) {
+    uint64_t until_ns = fleet->now_ns + ns;
+    fleet_settle(fleet);
+    for (uint64_t next_ns; (next_ns = fleet_next_ns(fleet)) <= until_ns;) {
+        fleet_advance(fleet, next_ns);
+        fleet_settle(fleet);
+    }
+    fleet_advance(fleet, until_ns);
+    fleet_settle(fleet);
+}
+
+void fleet_close(struct fleet *fleet) {
+    for (uint32_t index = 0; index < fleet->options.site_count; index++)
+        if (fleet->sites[index].runs)
+            fleet_kill(fleet, index);
+    brokers_close(fleet->brokers);
+}

@@ -1,0 +1,80 @@
+// Several hubs in one run, each on a simulated kernel and by a clock of its own, and the NATS servers that join them
+// (broker.h). What travels between a hub and its server, and between servers, takes time and comes in pieces, and can be
+// held up, cut and lost.
+//
+// It goes well: each step moves one thing that can be moved; then time passes for all alike. It fails as world.h says, and where
+// a hub says to a server what no hub may: a subject that isn't the cluster's, more than a server takes, what a server calls a
+// fault.
+#pragma once
+
+#include "tests/sim/broker.h"
+#include "tests/sim/world.h"
+
+enum { SITES_MAX = 4, LINKS_MAX = 64, FLEET_STEPS_MAX = 6000000 };
+#define CLUSTER_NAME "sim"
+
+struct fleet_options {
+    uint64_t seed;
+    uint32_t site_count;
+    struct broker_options brokers;
+    struct world_options world; // of each hub, but for its seed; its settings are copied for each
+    const struct hub_settings *settings[SITES_MAX]; // of this one, instead of those; NULL: none
+    uint64_t latency_ns; // at most so long is a byte on its way between hub and server
+    bool clocks_differ;
+    bool connects_hang;  // a server that has gone doesn't refuse connections, it says nothing
+    bool faults_allowed; // servers may find faults: they are asked to
+};
+
+// A hub, running or not.
+struct site {
+    struct world world;
+    struct hub_settings settings;
+    struct cluster_settings *cluster;
+    bool runs;
+    bool apart; // nothing passes between it and any server
+    uint32_t index, lives;
+    uint64_t ahead_ns; // what its clock is ahead of the cluster's
+};
+
+// A connection from a hub to a server.
+struct link {
+    struct cable *cable; // NULL: there is none
+    struct broker_client *client;
+    uint32_t site, server;
+    uint64_t up_ns, down_ns; // when what waits arrives; UINT64_MAX: nothing does
+};
+
+struct fleet {
+    struct fleet_options options;
+    struct random random;
+    struct brokers *brokers;
+    struct site sites[SITES_MAX];
+    struct link links[LINKS_MAX];
+    bool silent[BROKERS_MAX]; // the server hears and says nothing, and yet is there
+    uint64_t now_ns;
+    uint64_t messages;            // that hubs have published
+    uint64_t published_bytes_max; // of one
+};
+
+void fleet_open(struct fleet *fleet, const struct fleet_options *options);
+// One piece of work of somebody's; false when all wait for time or for peers.
+bool fleet_step(struct fleet *fleet);
+void fleet_settle(struct fleet *fleet);
+// When somebody has something to do by the clock, by fleet->now_ns.
+uint64_t fleet_next_ns(const struct fleet *fleet);
+// Lets time pass up to there, and settles nothing.
+void fleet_advance(struct fleet *fleet, uint64_t to_ns);
+// Lets so much time pass, and all happen that does.
+void fleet_pass(struct fleet *fleet, uint64_t ns);
+// Nothing of this hub's reaches a server any more, nor the other way; or it does again. What was on its way waits.
+void fleet_part(struct fleet *fleet, uint32_t site, bool apart);
+// To everybody else it is as if the hub had been killed: its connections are reset, and nothing of what it said last arrives.
+// Its guests' cables must have been closed.
+void fleet_kill(struct fleet *fleet, uint32_t site);
+// It starts, as a new process does.
+void fleet_start(struct fleet *fleet, uint32_t site);
+void fleet_kill_server(struct fleet *fleet, uint32_t server);
+// Connections of hubs to servers that have come to CONNECT.
+uint32_t fleet_links(const struct fleet *fleet, uint32_t site);
+// Ends all hubs in good order, and checks that nothing is left.
+void fleet_close(struct fleet *fleet);

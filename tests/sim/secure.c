@@ -1,0 +1,204 @@
+// Connections that are secure, by the toy cipher: handshakes, records cut anywhere, ends that are said and ends that
+// aren't, and what is ahead of a slow reader.
+#include "tests/sim/scarce.h"
+#include "tests/sim/toy.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+
+static void open_secure(struct scene *scene, uint32_t shards) {
+    struct world_options options;
+    world_defaults(&options, 7, shards);
+    options.secure = true;
+    scene_open(scene, &options);
+}
+
+// Written a byte at a time, and read by the hub as it comes.
+static void write_split(struct scene *scene, struct cable *cable, const uint8_t *bytes, size_t count,
+                        size_t at) {
+    assert_true(cable_write_raw(cable, bytes, at));
+    scene_settle(scene);
+    assert_true(cable_write_raw(cable, bytes + at, count - at));
+    scene_settle(scene);
+}
+
+static size_t read_all(struct cable *cable, char *out, size_t capacity) {
+    size_t count = 0;
+    for (size_t more; count < capacity && (more = cable_read(cable, out + count, capacity - count));)
+        count += more;
+    out[count] = '\0';
+    return count;
+}
+
+// The records of a client that shakes hands, asks something in two records, and says its end.
+static size_t play(uint8_t *out, size_t *done) {
+    static const char ask[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hub/ping\"}\n";
+    uint8_t sequence = 0;
+    size_t at = toy_seal(&sequence, TOY_HELLO, NULL, 0, out);
+    at += toy_seal(&sequence, TOY_DONE, NULL, 0, out + at);
+    at += toy_seal(&sequence, TOY_ASK, (const uint8_t *)"x", 1, out + at);
+    at += toy_seal(&sequence, TOY_DATA, (const uint8_t *)ask, 20, out + at);
+    *done = at + toy_seal(&sequence, TOY_DATA, (const uint8_t *)ask + 20, sizeof ask - 21, out + at);
+    return *done + toy_seal(&sequence, TOY_END, NULL, 0, out + *done);
+}
+
+static void records_are_split_at_every_byte(void **state) {
+    (void)state;
+    static struct scene scene;
+    uint8_t bytes[512];
+    size_t done, count = play(bytes, &done);
+    open_secure(&scene, 2);
+    for (size_t at = 1; at < count; at++) {
+        struct cable *cable = world_dial_lines(&scene.world);
+        char answer[256];
+        write_split(&scene, cable, bytes, count, at);
+        assert_true(read_all(cable, answer, sizeof answer - 1) > 0);
+        assert_non_null(strstr(answer, "\"result\""));
+        assert_true(cable_hub_ended(cable));
+        cable_truncate(cable); // its end is among the bytes
+        cable_close(cable);
+        scene_settle(&scene);
+    }
+    assert_int_equal(counted(&scene, COUNT_HANDSHAKES), count - 1);
+    assert_int_equal(counted(&scene, COUNT_STREAMS_TRUNCATED), 0);
+    scene_close(&scene);
+}
+
+// The peer goes in the middle: nothing of what wasn't whole is taken, and no last line without its end.
+static void streams_are_cut_off_at_every_byte(void **state) {
+    (void)state;
+    static struct scene scene;
+    uint8_t bytes[512];
+    size_t done, count = play(bytes, &done);
+    open_secure(&scene, 1);
+    for (size_t at = 0; at < count; at++) {
+        struct cable *cable = world_dial_lines(&scene.world);
+        uint64_t asked = counted(&scene, COUNT_REQUESTS_RECEIVED);
+        char answer[256];
+        assert_true(cable_write_raw(cable, bytes, at));
+        cable_truncate(cable);
+        cable_shut(cable);
+        scene_settle(&scene);
+        assert_int_equal(counted(&scene, COUNT_REQUESTS_RECEIVED) - asked, at >= done);
+        assert_true(cable_hub_closed(cable));
+        read_all(cable, answer, sizeof answer - 1);
+        cable_close(cable);
+        scene_settle(&scene);
+    }
+    assert_true(counted(&scene, COUNT_STREAMS_TRUNCATED) > 0);
+    assert_int_equal(counted(&scene, COUNT_STREAMS_TRUNCATED) + counted(&scene, COUNT_HANDSHAKES_FAILED),
+                     count);
+    scene_close(&scene);
+}
+
+// One bit is another one: there is an alert, and nothing else, and the connection ends.
+static void records_are_changed_at_every_byte(void **state) {
+    (void)state;
+    static struct scene scene;
+    uint8_t bytes[512];
+    size_t done, count = play(bytes, &done);
+    open_secure(&scene, 1);
+    for (size_t at = 0; at < done; at++) {
+        struct cable *cable = world_dial_lines(&scene.world);
+        char answer[256];
+        bytes[at] ^= 0x40;
+        assert_true(cable_write_raw(cable, bytes, count));
+        bytes[at] ^= 0x40;
+        cable_truncate(cable);
+        cable_shut(cable);
+        scene_pass(&scene, 2 * SECOND_NS);
+        read_all(cable, answer, sizeof answer - 1);
+        assert_null(strstr(answer, "\"result\""));
+        assert_true(cable_hub_closed(cable));
+        cable_close(cable);
+        scene_settle(&scene);
+    }
+    assert_true(counted(&scene, COUNT_HANDSHAKES_FAILED) > 0 && counted(&scene, COUNT_RECORDS_BROKEN) > 0);
+    scene_close(&scene);
+}
+
+static void handshakes_have_ten_seconds(void **state) {
+    (void)state;
+    static struct scene scene;
+    open_secure(&scene, 2);
+    struct cable *silent = world_dial(&scene.world), *slow = world_dial(&scene.world);
+    struct party *good = party_join(&scene);
+    party_ask(good, "hub/ping", 0, "%s", "");
+    for (unsigned second = 0; second < 9; second++) {
+        cable_write_raw(slow, "\1", second == 0); // what begins isn't over
+        scene_pass(&scene, SECOND_NS);
+        assert_false(cable_hub_closed(silent) || cable_hub_closed(slow));
+    }
+    scene_pass(&scene, 2 * SECOND_NS);
+    assert_true(cable_hub_closed(silent) && cable_hub_closed(slow));
+    assert_false(cable_hub_closed(good->cable));
+    assert_int_equal(counted(&scene, COUNT_CLOSED_HANDSHAKE), 2);
+    cable_truncate(silent), cable_close(silent);
+    cable_truncate(slow), cable_close(slow);
+    scene_check(&scene);
+    scene_close(&scene);
+}
+
+// More at once than a turn has room for: all have their turn.
+static void handshakes_wait_for_their_turn(void **state) {
+    (void)state;
+    static struct scene scene;
+    enum { MANY = 60 };
+    open_secure(&scene, 1);
+    struct party *parties[MANY];
+    for (unsigned index = 0; index < MANY; index++)
+        party_ask(parties[index] = party_join(&scene), "hub/ping", index * 700, "%s", "");
+    scene_settle(&scene);
+    for (unsigned index = 0; index < MANY; index++)
+        assert_int_equal(parties[index]->results, 1);
+    assert_int_equal(counted(&scene, COUNT_HANDSHAKES), MANY);
+    scene_check(&scene);
+    scene_close(&scene);
+}
+
+// The hub says all that is owed, and then its end.
+static void a_half_close_is_said_and_answered(void **state) {
+    (void)state;
+    static struct scene scene;
+    open_secure(&scene, 2);
+    struct party *party = party_join(&scene);
+    party_ask(party, "hub/ping", 100000, "%s", "");
+    cable_shut(party->cable);
+    scene_settle(&scene);
+    assert_int_equal(party->results, 1);
+    assert_true(cable_hub_ended(party->cable) && cable_at_end(party->cable));
+    scene_close(&scene);
+}
+
+// What the cipher has to say for a peer that never reads is bounded.
+static void who_makes_the_cipher_talk_is_ended(void **state) {
+    (void)state;
+    static struct scene scene;
+    static uint8_t filler[1000];
+    struct world_options options;
+    world_defaults(&options, 7, 1);
+    options.secure = true;
+    options.faults.window_bytes = 2000;
+    scene_open(&scene, &options);
+    struct cable *cable = world_dial(&scene.world);
+    for (unsigned record = 0; record < 200; record++)
+        cable_record(cable, TOY_ASK, filler, sizeof filler);
+    scene_settle(&scene);
+    scene_pass(&scene, 20 * SECOND_NS);
+    assert_true(cable_hub_closed(cable));
+    assert_int_equal(counted(&scene, COUNT_CLOSED_NO_MEMORY), 1);
+    cable_close(cable);
+    scene_close(&scene);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(records_are_split_at_every_byte),
+        cmocka_unit_test(streams_are_cut_off_at_every_byte),
+        cmocka_unit_test(records_are_changed_at_every_byte),
+        cmocka_unit_test(handshakes_have_ten_seconds),
+        cmocka_unit_test(handshakes_wait_for_their_turn),
+        cmocka_unit_test(a_half_close_is_said_and_answered),
+        cmocka_unit_test(who_makes_the_cipher_talk_is_ended),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

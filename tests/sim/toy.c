@@ -1,0 +1,197 @@
+#include "tests/sim/toy.h"
+
+#include <string.h>
+
+#include "core/base/memory.h"
+
+// --- Records
+
+static uint8_t key(uint8_t sequence, size_t at) {
+    return (uint8_t)(0x5aU + sequence * 7U + at * 13);
+}
+
+// One that is changed in one place never passes.
+static uint32_t check(uint8_t sequence, uint8_t type, const uint8_t *bytes, size_t count) {
+    uint32_t sum = (2166136261U ^ sequence) * 16777619U;
+    sum = (sum ^ type) * 16777619U;
+    for (size_t at = 0; at < count; at++)
+        sum = (sum ^ bytes[at]) * 16777619U;
+    return sum;
+}
+
+size_t toy_seal(uint8_t *sequence, enum toy_type type, const uint8_t *bytes, size_t count, uint8_t *out) {
+    out[0] = (uint8_t)type;
+    out[1] = (uint8_t)(count >> 8);
+    out[2] = (uint8_t)count;
+    uint32_t sum = check(*sequence, out[0], bytes, count);
+    memcpy(out + 3, &sum, sizeof sum);
+    for (size_t at = 0; at < count; at++)
+        out[TOY_HEAD_BYTES + at] = (uint8_t)(bytes[at] ^ key(*sequence, at));
+    (*sequence)++;
+    return TOY_HEAD_BYTES + count;
+}
+
+static size_t wanted(const struct toy_way *way) {
+    return way->have < TOY_HEAD_BYTES ? TOY_HEAD_BYTES : TOY_HEAD_BYTES + toy_count(way);
+}
+
+size_t toy_take(struct toy_way *way, const uint8_t *bytes, size_t count, bool *whole, bool *broken) {
+    size_t taken = 0;
+    *whole = *broken = false;
+    while (taken < count && way->have < wanted(way)) {
+        way->record[way->have++] = bytes[taken++];
+        if (way->have == TOY_HEAD_BYTES && toy_count(way) > SECURE_RECORD_BYTES_MAX) {
+            *broken = true;
+            return taken;
+        }
+    }
+    if (way->have < TOY_HEAD_BYTES || way->have < wanted(way))
+        return taken;
+    uint8_t *text = way->record + TOY_HEAD_BYTES;
+    for (size_t at = 0; at < toy_count(way); at++)
+        text[at] ^= key(way->sequence, at);
+    uint32_t sum = check(way->sequence, way->record[0], text, toy_count(way));
+    *whole = memcmp(way->record + 3, &sum, sizeof sum) == 0;
+    *broken = !*whole;
+    return taken;
+}
+
+void toy_next(struct toy_way *way) {
+    way->have = 0;
+    way->sequence++;
+}
+
+// --- The cipher
+
+struct toy {
+    struct secure secure;
+    struct toy_way in;
+    uint8_t out; // the sequence
+    bool greeted;
+    bool opened;      // there is a record of data,
+    size_t opened_at; // of which so much has been given
+};
+
+static struct toy *toy_of(struct secure *secure) {
+    return (struct toy *)secure;
+}
+
+static struct secure *toy_make(struct secure_source *source) {
+    (void)source;
+    struct toy *toy = memory_take_zeroed(1, sizeof *toy);
+    if (!toy)
+        return NULL;
+    toy->secure.memory = sizeof *toy;
+    return &toy->secure;
+}
+
+static void say(struct toy *toy, enum toy_type type, const uint8_t *bytes, size_t count) {
+    static uint8_t record[TOY_RECORD_BYTES_MAX];
+    secure_say(&toy->secure, record, toy_seal(&toy->out, type, bytes, count, record));
+}
+
+static enum opened fail(struct toy *toy) {
+    say(toy, TOY_ALERT, NULL, 0);
+    return OPENED_BROKEN;
+}
+
+static enum opened give(struct toy *toy, uint8_t *out, size_t room, size_t *count) {
+    size_t left = toy_count(&toy->in) - toy->opened_at;
+    *count = left < room ? left : room;
+    memcpy(out, toy->in.record + TOY_HEAD_BYTES + toy->opened_at, *count);
+    toy->opened_at += *count;
+    toy->opened = toy->opened_at < toy_count(&toy->in);
+    if (!toy->opened)
+        toy_next(&toy->in);
+    return OPENED_BYTES;
+}
+
+// OPENED_MORE: it says nothing to anybody but the cipher.
+static enum opened judge(struct toy *toy) {
+    enum toy_type type = (enum toy_type)toy->in.record[0];
+    if (type == TOY_HELLO && !toy->greeted) {
+        toy->greeted = true;
+        say(toy, TOY_HELLO, NULL, 0);
+    } else if (type == TOY_DONE && toy->greeted && !toy->secure.established) {
+        toy_next(&toy->in);
+        return OPENED_SHAKEN;
+    } else if (!toy->secure.established) {
+        return fail(toy);
+    } else if (type == TOY_END) {
+        return OPENED_END;
+    } else if (type == TOY_ASK) {
+        say(toy, TOY_TOLD, toy->in.record + TOY_HEAD_BYTES, toy_count(&toy->in));
+    } else if (type == TOY_DATA) {
+        toy->opened = toy_count(&toy->in) > 0;
+        toy->opened_at = 0;
+        if (toy->opened)
+            return OPENED_BYTES;
+    } else {
+        return fail(toy);
+    }
+    toy_next(&toy->in);
+    return OPENED_MORE;
+}
+
+static enum opened toy_open(struct secure *secure, struct secure_input *input, uint8_t *out, size_t room,
+                            size_t *count) {
+    struct toy *toy = toy_of(secure);
+    while (!toy->opened) {
+        bool whole, broken;
+        size_t taken = toy_take(&toy->in, input->bytes, input->count, &whole, &broken);
+        input->bytes += taken;
+        input->count -= taken;
+        enum opened opened = broken ? fail(toy) : whole ? judge(toy) : OPENED_MORE;
+        if (!toy->opened && (opened != OPENED_MORE || !whole))
+            return opened;
+    }
+    enum opened opened = give(toy, out, room, count);
+    bool foreseen = !toy->opened && input->count >= TOY_HEAD_BYTES;
+    secure->next_bytes = foreseen ? (uint32_t)input->bytes[1] << 8 | input->bytes[2] : 0;
+    return opened;
+}
+
+// Where it is sent from, as TLS does it.
+static bool toy_cipher_seal(struct secure *secure, const struct iovec *parts, unsigned parts_count) {
+    size_t count;
+    const uint8_t *bytes = secure_whole(secure, parts, parts_count, &count);
+    uint8_t *record = secure_place(secure, TOY_HEAD_BYTES + count);
+    if (record)
+        toy_seal(&toy_of(secure)->out, TOY_DATA, bytes, count, record);
+    return record;
+}
+
+static void toy_finish(struct secure *secure) {
+    say(toy_of(secure), TOY_END, NULL, 0);
+}
+
+static bool toy_certificate(const struct secure *secure, secure_visit *visit, void *context) {
+    (void)secure, (void)visit, (void)context;
+    return false;
+}
+
+static void toy_destroy(struct secure *secure) {
+    memory_give(toy_of(secure));
+}
+
+static void toy_destroy_source(struct secure_source *source) {
+    memory_give(source);
+}
+
+struct secure_source *toy_source(void) {
+    static const struct cipher cipher = {
+        .make = toy_make,
+        .open = toy_open,
+        .seal = toy_cipher_seal,
+        .finish = toy_finish,
+        .certificate = toy_certificate,
+        .destroy = toy_destroy,
+        .destroy_source = toy_destroy_source,
+    };
+    struct secure_source *source = memory_take_zeroed(1, sizeof *source);
+    if (source) {
+        source->cipher = &cipher;
+        atomic_init(&source->references, 1);
+    }
+    return source;
+}

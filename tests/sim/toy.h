@@ -1,0 +1,44 @@
+// A cipher that hides nothing, in the place of TLS: a handshake, records, an end that is said, and all that can go wrong
+// with them, so that the simulated peers speak to a hub whose connections are secure.
+//
+// A record is its type, the count of its bytes (two), a check (four), and the bytes, each changed by where it stands and by how
+// many records came before: what is lost, doubled or out of order is seen.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "io/secure.h"
+
+enum { TOY_HEAD_BYTES = 7, TOY_RECORD_BYTES_MAX = TOY_HEAD_BYTES + SECURE_RECORD_BYTES_MAX };
+
+enum toy_type {
+    TOY_HELLO = 1, // a client's first word, and the answer to it
+    TOY_DONE,      // a client's second: the handshake is over
+    TOY_DATA,
+    TOY_END,   // nothing more is said
+    TOY_ALERT, // what came can't be opened
+    TOY_ASK,   // is answered by TOY_TOLD, by the cipher itself
+    TOY_TOLD,
+};
+
+// One direction.
+struct toy_way {
+    uint8_t sequence;
+    uint32_t have; // of the record that is coming in
+    uint8_t record[TOY_RECORD_BYTES_MAX];
+};
+
+// Writes a record to `out`, which has TOY_HEAD_BYTES more than `count`; returns its bytes.
+size_t toy_seal(uint8_t *sequence, enum toy_type type, const uint8_t *bytes, size_t count, uint8_t *out);
+// Takes bytes in until a record is whole, and returns how many. *whole: it lies behind its head in way->record, opened,
+// and toy_next begins the next one. *broken: it is none.
+size_t toy_take(struct toy_way *way, const uint8_t *bytes, size_t count, bool *whole, bool *broken);
+static inline size_t toy_count(const struct toy_way *way) {
+    return (size_t)way->record[1] << 8 | way->record[2];
+}
+void toy_next(struct toy_way *way);
+
+// What a hub's connections are made secure from. One reference.
+struct secure_source *toy_source(void);

@@ -1,0 +1,133 @@
+// What a turn leaves for the next one, so that nobody waits for all that others have asked.
+#include "router/shard/peer.h"
+#include "tests/sim/tell.h"
+
+enum { SUBSCRIBERS = 8, PINGS = 3000, AGENTS = 12 };
+
+// A turn sends to one of many, and reads and registers as much as there is time for.
+static const struct turn_bounds FEW = {.read_ns = 50000,
+                                       .share_ns = 10000,
+                                       .orders_ns = 10000,
+                                       .at_once = 1,
+                                       .sends = 1,
+                                       .bytes = 1000,
+                                       .patience_ns = SECOND,
+                                       .ahead_bytes = 1000,
+                                       .copies = 1,
+                                       .orders = 4};
+
+static void open_with_few(struct world *world, uint32_t work_ns) {
+    struct world_options options;
+    world_defaults(&options, 7, 1);
+    options.bounds = &FEW;
+    options.faults.work_ns = work_ns;
+    world_open(world, &options);
+}
+
+static void step_until(struct world *world, struct cable *cable) {
+    while (!cable_readable(cable))
+        assert_true(world_step(world));
+}
+
+// Pings, and waits for nothing but the answer.
+static void ping(struct world *world, struct cable *bystander) {
+    say(bystander, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hub/ping\"}");
+    step_until(world, bystander);
+    assert_true(bit_is(of(hear(bystander), "result"), "null"));
+}
+
+// Peers to whom something is to be sent and isn't being sent.
+static unsigned unsent(const struct world *world) {
+    unsigned count = 0;
+    const struct peer_slots *peers = &world->shards[0]->peers;
+    for (uint32_t slot = 0; slot < peers->capacity; slot++) {
+        const struct peer *peer = peers->slots[slot];
+        count += peer && !outbox_empty(&peer->connection.outbox) && !peer->connection.shipment;
+    }
+    return count;
+}
+
+static void what_goes_to_many_lets_others_pass(void **state) {
+    (void)state;
+    static struct world world;
+    struct cable *cables[SUBSCRIBERS + 2];
+    open_with_few(&world, 0);
+    for (unsigned index = 0; index < SUBSCRIBERS; index++) {
+        cables[index] = join(&world, NULL);
+        say(cables[index],
+            "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"hub/subscribe\",\"params\":{\"events\":[\"x\"]}}");
+        world_settle(&world);
+        hear(cables[index]);
+    }
+    struct cable *source = cables[SUBSCRIBERS] = join(&world, NULL);
+    struct cable *bystander = cables[SUBSCRIBERS + 1] = join(&world, NULL);
+    say(source, "{\"jsonrpc\":\"2.0\",\"method\":\"event\",\"params\":{\"event\":\"x\"}}");
+    while (!unsent(&world))
+        assert_true(world_step(&world));
+    unsigned before = unsent(&world);
+    ping(&world, bystander);
+    assert_true(before > 2 && unsent(&world) > 0);
+    world_settle(&world);
+    for (unsigned index = 0; index < SUBSCRIBERS; index++)
+        assert_true(bit_is(of(hear(cables[index]), "params.event"), "\"x\""));
+    finish(&world, cables, SUBSCRIBERS + 2);
+}
+
+// Each look at the clock shows that some time has passed.
+static void what_one_says_at_length_is_read_in_parts(void **state) {
+    (void)state;
+    static struct world world;
+    static char text[PINGS * 100];
+    struct cable *cables[2];
+    size_t bytes = 0;
+    open_with_few(&world, 40000);
+    cables[0] = join(&world, NULL);
+    cables[1] = join(&world, NULL);
+    for (unsigned count = 0; count < PINGS; count++)
+        bytes += frame_of(text + bytes, "", "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"hub/ping\"}");
+    assert_true(cable_write(cables[0], text, bytes));
+    while (!world.shards[0]->share.waiting)
+        assert_true(world_step(&world));
+    ping(&world, cables[1]);
+    assert_true(world.shards[0]->share.waiting > 0);
+    world_settle(&world);
+    assert_true(stats_read(&world.shards[0]->stats, COUNT_ARRIVALS_PUT_OFF) > 0);
+    for (unsigned count = 0; count < PINGS; count++)
+        assert_true(bit_is(of(hear(cables[0]), "id"), "2"));
+    finish(&world, cables, 2);
+}
+
+static void registrations_are_carried_out_in_parts(void **state) {
+    (void)state;
+    static struct world world;
+    struct cable *cables[2];
+    open_with_few(&world, 30000);
+    cables[0] = join(&world, NULL);
+    cables[1] = join(&world, NULL);
+    for (unsigned agent = 0; agent < AGENTS; agent++) {
+        char body[200];
+        snprintf(
+            body, sizeof body,
+            "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"agent/register\",\"params\":{\"agentId\":\"a%u\"}}",
+            agent, agent);
+        say(cables[0], body);
+    }
+    while (world.shards[0]->agents.count == 0)
+        assert_true(world_step(&world));
+    ping(&world, cables[1]);
+    assert_true(world.shards[0]->agents.count < AGENTS);
+    world_settle(&world);
+    assert_int_equal(world.shards[0]->agents.count, AGENTS);
+    for (unsigned agent = 0; agent < AGENTS; agent++)
+        assert_true(bit_is(of(hear(cables[0]), "result.registered"), "true"));
+    finish(&world, cables, 2);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_goes_to_many_lets_others_pass),
+        cmocka_unit_test(what_one_says_at_length_is_read_in_parts),
+        cmocka_unit_test(registrations_are_carried_out_in_parts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,296 @@
+// The play itself (users.h): bursts, the file that changes in some of them, time that passes between them.
+#include "tests/sim/users.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/rights/users.h"
+
+enum { BURSTS = 40, LETTERS_OF_BURST = 10, OTHER_UID = 77, ADDRESS = 1000 };
+
+struct users_stage stage;
+struct users_sums users_sums;
+
+// --- The hub's file
+
+static void complain(void *context, uint32_t line, const char *expected) {
+    kernel_fail("line %u of %s can't be used: %s", line, (const char *)context, expected);
+}
+
+static struct users *read_users(const struct users *before) {
+    static const struct siphash_key key = {{1, 2}};
+    static char text[MODEL_TEXT_BYTES];
+    size_t bytes = model_write(&stage.now, text);
+    struct users *users = users_read(text, bytes, &key, before, complain, text);
+    if (!users)
+        kernel_fail("there is no memory for users");
+    return users;
+}
+
+static bool read_again(void *context, struct hub_settings *fresh) {
+    (void)context;
+    fresh->users = read_users(hub_settings(stage.world.hub)->users);
+    return true;
+}
+
+// --- Steps
+
+static void go_on(void) {
+    bool any;
+    do {
+        world_settle(&stage.world);
+        any = false;
+        for (unsigned by = 0; by < PLAYERS; by++)
+            any |= speak_hear(by);
+    } while (any);
+}
+
+static void pass(uint64_t ns) {
+    uint64_t until_ns = kernel_now(stage.world.kernel) + ns;
+    go_on();
+    for (uint64_t next_ns; (next_ns = world_next_ns(&stage.world)) <= until_ns;) {
+        kernel_advance(stage.world.kernel, next_ns);
+        go_on();
+    }
+    kernel_advance(stage.world.kernel, until_ns);
+    go_on();
+}
+
+static void enter(unsigned by) {
+    struct random *random = &stage.random;
+    struct player *player = &stage.players[by];
+    unsigned generation = player->generation + 1;
+    free(player->in);
+    *player = (struct player){.generation = generation, .user = NOBODY, .uid_user = NOBODY, .guess = NOBODY};
+    for (unsigned agent = 0; agent < AGENT_NAMES; agent++)
+        player->claims[agent] = player->lost[agent] = NOBODY;
+    player->lines = random_chance(random, 200);
+    player->cable = player->lines ? world_dial_lines(&stage.world) : world_dial(&stage.world);
+    player->since_ns = kernel_now(stage.world.kernel);
+    if (!player->cable)
+        kernel_fail("nobody listens");
+    if (random_chance(random, 600)) {
+        cable_of_address(player->cable, ADDRESS + by);
+    } else if (random_chance(random, 900)) {
+        player->uid_user = (int)random_below(random, MODEL_USERS);
+        cable_of_user(player->cable, MODEL_UID + (unsigned)player->uid_user);
+    } else {
+        cable_of_user(player->cable, OTHER_UID);
+    }
+}
+
+// --- Bursts
+
+static bool keeps_credential(const struct player *player) {
+    if (player->token.given)
+        return model_has_token(&stage.now, (unsigned)player->user, player->token.which,
+                               player->token.generation);
+    return stage.now.users[player->user].has_uid;
+}
+
+// Whose credential is gone is closed, and what it had may be gone.
+static void foresee(void) {
+    for (unsigned by = 0; by < PLAYERS; by++) {
+        struct player *player = &stage.players[by];
+        bool was_known = player->standing == KNOWN || (player->standing == GUESSED && player->user != NOBODY);
+        player->doubtful = was_known && !keeps_credential(player);
+        if (player->uid_user != NOBODY && stage.before.users[player->uid_user].has_uid)
+            player->since_ns = stage.settled_ns; // from now on it may bear none
+    }
+    for (unsigned agent = 0; agent < AGENT_NAMES; agent++)
+        stage.posts[agent].touched |= stage.posts[agent].holder != NOBODY;
+}
+
+static void begin_burst(bool may_reload) {
+    stage.burst++;
+    stage.burst_begin = stage.letter_count;
+    stage.before = stage.now;
+    stage.reloads = may_reload && random_chance(&stage.random, 250);
+    for (unsigned by = 0; by < PLAYERS; by++) {
+        struct player *player = &stage.players[by];
+        player->asked = 0;
+        player->doubtful = player->leaves = false;
+        for (unsigned agent = 0; agent < AGENT_NAMES; agent++)
+            player->lost[agent] = NOBODY;
+    }
+    if (!stage.reloads)
+        return;
+    model_change(&stage.now, &stage.random);
+    users_sums.reloads++;
+    foresee();
+}
+
+static void act(void) {
+    unsigned by = random_below(&stage.random, PLAYERS);
+    const struct player *player = &stage.players[by];
+    if (player->standing == FRESH && stage.reloads)
+        return;
+    if (player->duty_count && random_chance(&stage.random, 500))
+        speak_answer(by, false);
+    else
+        speak_any(by);
+}
+
+static void play_burst(void) {
+    begin_burst(true);
+    unsigned count = 1 + random_below(&stage.random, LETTERS_OF_BURST);
+    unsigned reload_at = random_below(&stage.random, count);
+    for (unsigned number = 0; number < count; number++) {
+        if (stage.reloads && number == reload_at)
+            kernel_signal(stage.world.kernel, SIGHUP);
+        act();
+        if (random_chance(&stage.random, 200))
+            go_on();
+    }
+    go_on();
+    for (unsigned by = 0; by < PLAYERS; by++) // what is in an array has no answer but with the others
+        if (random_chance(&stage.random, 300))
+            speak_answer(by, true);
+    go_on();
+    oracle_burst();
+}
+
+static void leave(unsigned by) {
+    struct player *player = &stage.players[by];
+    if (!player->cable || player->standing == GUESSED)
+        return;
+    player->was_reset = random_chance(&stage.random, 500);
+    if (player->was_reset)
+        cable_reset(player->cable);
+    cable_close(player->cable);
+    player->cable = NULL;
+    player->standing = GONE;
+}
+
+static void play_pause(void) {
+    static const unsigned pauses_ms[] = {0, 0, 50, 200, 1000, 3000, 11000};
+    begin_burst(false);
+    if (random_chance(&stage.random, 200))
+        leave(random_below(&stage.random, PLAYERS));
+    pass(pauses_ms[random_below(&stage.random, sizeof pauses_ms / sizeof *pauses_ms)] * (SECOND / 1000));
+    oracle_burst();
+    for (unsigned by = 0; by < PLAYERS; by++)
+        if (stage.players[by].standing == GONE && random_chance(&stage.random, 400))
+            enter(by);
+    go_on();
+}
+
+// --- A run
+
+static void choose_gate(struct hub_settings *settings) {
+    struct random *random = &stage.random;
+    settings->gate = GOVERNANCE_MANUAL;
+    stage.gate_wait_ns = random_between(random, 1, 60) * SECOND;
+    stage.is_narrow = random_chance(random, 200);
+    stage.held_max = stage.is_narrow ? random_between(random, 4, 40) : LETTERS_MAX * 4;
+    settings->limits.gate_wait_ns = stage.gate_wait_ns;
+    settings->limits.held_max = stage.held_max;
+}
+
+static void choose(struct world_options *options, struct hub_settings *settings, uint64_t seed) {
+    struct random *random = &stage.random;
+    world_defaults(options, seed, random_between(random, 1, WORLD_SHARDS_MAX));
+    options->faults.cut = random_chance(random, 500) ? (uint16_t)random_below(random, 600) : 0;
+    options->faults.single_byte = random_chance(random, 200) ? 200 : 0;
+    options->faults.late = random_chance(random, 400) ? 300 : 0;
+    options->faults.preempt = random_chance(random, 500) ? 200 : 0;
+    stage.takeover = random_chance(random, 400);
+    *settings = (struct hub_settings){
+        .limits = options->limits, .takeover = stage.takeover, .read_again = read_again};
+    stage.gated = random_chance(random, 500);
+    if (stage.gated)
+        choose_gate(settings);
+    model_make(&stage.now, random, stage.gated);
+    settings->users = read_users(NULL);
+    options->settings = settings;
+}
+
+// The hub drains; or nobody decides in time.
+static void end_what_is_held(void) {
+    begin_burst(false);
+    if (random_chance(&stage.random, 500)) {
+        kernel_signal(stage.world.kernel, SIGTERM);
+        go_on();
+        gate_drained();
+    } else {
+        pass(stage.gate_wait_ns + SECOND);
+        oracle_burst();
+    }
+}
+
+static void finish(void) {
+    begin_burst(false);
+    for (unsigned by = 0; by < PLAYERS; by++)
+        speak_answer(by, true);
+    go_on();
+    oracle_burst();
+    if (stage.gated)
+        end_what_is_held();
+    oracle_end();
+    for (unsigned by = 0; by < PLAYERS; by++) {
+        if (stage.players[by].cable)
+            cable_close(stage.players[by].cable);
+        free(stage.players[by].in);
+    }
+    if (!world_stopped(&stage.world))
+        world_stop(&stage.world);
+    world_close(&stage.world);
+}
+
+static void play(uint64_t seed) {
+    struct world_options options;
+    struct hub_settings settings;
+    memset(&stage, 0, sizeof stage);
+    random_init(&stage.random, seed ^ UINT64_C(0x7573657273));
+    choose(&options, &settings, seed);
+    world_open(&stage.world, &options);
+    for (unsigned agent = 0; agent < AGENT_NAMES; agent++)
+        stage.posts[agent].holder = NOBODY;
+    for (unsigned by = 0; by < PLAYERS; by++)
+        enter(by);
+    go_on();
+    stage.settled_ns = kernel_now(stage.world.kernel);
+    for (unsigned number = 0; number < BURSTS && stage.letter_count + 64 < LETTERS_MAX; number++) {
+        play_burst();
+        play_pause();
+    }
+    finish();
+}
+
+static volatile uint64_t current_seed;
+
+static void failed(int number) {
+    char line[80];
+    (void)number;
+    int count =
+        snprintf(line, sizeof line, "failing seed: patchbay_users --seed %" PRIu64 "\n", current_seed);
+    _exit(write(STDERR_FILENO, line, (size_t)count) < 0 ? 2 : 1);
+}
+
+int main(int argc, char **argv) {
+    uint64_t first = 1, runs = 1;
+    for (int index = 1; index < argc; index++) {
+        bool more = index + 1 < argc;
+        if (strcmp(argv[index], "--seed") == 0 && more)
+            first = strtoull(argv[++index], NULL, 10);
+        else if (strcmp(argv[index], "--runs") == 0 && more)
+            runs = strtoull(argv[++index], NULL, 10);
+        else
+            return fputs("usage: patchbay_users [--seed N] [--runs N]\n", stderr), 2;
+    }
+    signal(SIGABRT, failed);
+    for (current_seed = first; current_seed < first + runs; current_seed++)
+        play(current_seed);
+    printf("%" PRIu64 " runs: %" PRIu64 " letters, %" PRIu64 " judged, %" PRIu64 " refused, %" PRIu64
+           " over a rate, %" PRIu64 " deliveries, %" PRIu64 " wrong credentials, %" PRIu64
+           " changes of the file, %" PRIu64 " registrations taken, %" PRIu64 " held, %" PRIu64
+           " approved, %" PRIu64 " turned down, %" PRIu64 " notices\n",
+           runs, users_sums.letters, users_sums.checked, users_sums.refused, users_sums.limited,
+           users_sums.delivered, users_sums.guesses, users_sums.reloads, users_sums.revoked, users_sums.held,
+           users_sums.approved, users_sums.turned_down, users_sums.notices);
+    return 0;
+}

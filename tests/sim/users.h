@@ -1,0 +1,223 @@
+// A play of users on the simulated kernel: connections that are somebody's, or nobody's, say what they may and what
+// they may not, while the users file changes under them. All is sent in bursts; when the hub has come to rest after one,
+// each letter of it has the fate that it has, and the oracle (users_oracle.c) says which it may be. Within a burst
+// the file changes once at most, so that two editions may be what a letter was judged by. In some runs there is a gate: what
+// it holds when all rests is looked up in the hub, and has to be what the model says.
+#pragma once
+
+#include "tests/sim/kernel.h"
+#include "tests/sim/naive.h"
+#include "tests/sim/users_model.h"
+#include "tests/sim/world.h"
+
+#define SECOND UINT64_C(1000000000)
+
+enum {
+    PLAYERS = 10,
+    LETTERS_MAX = 1200,
+    DUTIES_MAX = 64,
+    AGENT_NAMES = 6,
+    LISTS_MAX = 3, // of names in each list of what an agent offers
+    PATTERNS = 7,
+    CHECKPOINT_ROOM = 48,
+    NOBODY = -1,
+    OVERLOADED = -32052,
+};
+
+enum verb {
+    SAY_HELLO, // initialize
+    REGISTER,
+    UNREGISTER,
+    SUBSCRIBE,
+    CALL,
+    PUBLISH,
+    ASK_STATS, // hub/stats
+    ASK_AGENTS,
+    PING,
+    ASK_APPROVALS,
+    DECIDE, // governance/approval of what is held
+    CANCEL,
+    VERBS
+};
+
+// A token that is shown.
+struct shown {
+    int user; // NOBODY: it is wrong
+    unsigned which, generation;
+    bool given;
+};
+
+enum word { APPROVED, REJECTED, NEEDS_REVISION, WORDS };
+
+struct letter {
+    enum verb verb;
+    unsigned player, generation, burst; // the player's
+    bool is_request, batched, forges;
+    struct shown shown;
+    const char *target, *tool, *method, *event, *source, *approver; // NULL: not named
+    bool to_group;                                                  // the target is a capability
+    int agent; // of REGISTER, UNREGISTER: index of its name
+    unsigned capabilities, tools, methods,
+        events; // bits that REGISTER offers; SUBSCRIBE: patterns in `events`
+    int level;  // that REGISTER or SAY_HELLO says
+    size_t bytes;
+    int cancels; // letter
+    bool strict; // its level is the gate's
+    int decides; // letter; NOBODY: there is no such checkpoint
+    enum word word;
+
+    // What became of it.
+    unsigned ended;
+    bool good, retries, bounded, cancelled;
+    int64_t code;
+    char rule[16];
+    unsigned delivered, deliveries; // bits: players; how often
+    char signer[24];                // whose it is, as its receivers were told
+    unsigned listed;                // bits: agents, of ASK_AGENTS
+    bool held, was_held;            // by the gate: when all rested last, and before that
+    uint64_t held_ns;
+    char checkpoint[CHECKPOINT_ROOM];   // empty: it was never seen held
+    unsigned noticed;                   // bits: players who were told that it is held
+    unsigned shown_held;                // how many that were held an answer to ASK_APPROVALS has shown
+    bool applies;                       // of DECIDE: it was told that it counts
+    int applied;                        // the word that counts; NOBODY: nobody was told so of his
+    bool is_full, at_gate, by_somebody; // of its error: too much is held; it names a checkpoint; an approver
+    bool enters;                        // it was heard as a user's
+    int user;                           // as whose it was judged; NOBODY: nobody's
+};
+
+enum standing { FRESH, KNOWN, GUESSED, GONE };
+
+struct duty {
+    unsigned letter;
+    char id[24];
+};
+
+struct player {
+    struct cable *cable;
+    bool lines;
+    uint8_t *in;
+    size_t count;
+    enum standing standing;
+    unsigned generation; // how often somebody has come to this place
+    int uid_user;        // whose process it is; NOBODY: it came over TCP
+    int user;
+    struct shown token; // by which it is known, if not by the process
+    uint64_t since_ns, guessed_ns;
+    bool was_reset;          // it has left without a word
+    bool doubtful;           // in this burst it isn't sure what it is, or whether it is
+    bool leaves;             // in this burst it shows a wrong credential, and what it had ends
+    int guess;               // the letter with the wrong credential; or NOBODY
+    int claims[AGENT_NAMES]; // the letter by which it has read that it holds the name; or NOBODY
+    int lost[AGENT_NAMES];   // what it claimed, and was told in this burst that it has lost; or NOBODY
+    unsigned hears, asked;   // bits: patterns in force when the burst began; meddled with in it
+    struct duty duties[DUTIES_MAX];
+    unsigned duty_count;
+};
+
+// An agent's name, and who has it.
+struct post {
+    int holder; // when the burst began
+    int owner;  // user
+    bool touched;
+    unsigned capabilities, tools, methods, events;
+};
+
+// What a user owes of a rate, in nanoseconds: that much at least and at most.
+struct debt {
+    double least, most;
+};
+
+struct users_stage {
+    struct world world;
+    struct random random;
+    struct model before, now; // editions; the same but in a burst in which the file changes
+    bool reloads;             // in this burst
+    struct player players[PLAYERS];
+    struct letter letters[LETTERS_MAX];
+    unsigned letter_count, burst, burst_begin;
+    struct post posts[AGENT_NAMES];
+    struct debt rate[MODEL_USERS];
+    unsigned owed[MODEL_USERS]; // requests that were pending when the burst began
+    uint64_t settled_ns;
+    bool takeover, gated, is_narrow; // few messages may be held
+    uint64_t gate_wait_ns;
+    unsigned held_max;
+};
+extern struct users_stage stage;
+
+struct users_sums {
+    uint64_t letters, refused, delivered, guesses, reloads, revoked, limited, checked, held, approved,
+        turned_down, notices;
+};
+extern struct users_sums users_sums;
+
+extern const char *const user_patterns[PATTERNS + 1];
+
+// --- users_speak.c
+
+// One thing that a player says, or several in an array.
+void speak_any(unsigned by);
+// Answers something that a player was asked.
+void speak_answer(unsigned by, bool all);
+// Reads what has come to a player; false when there was nothing.
+bool speak_hear(unsigned by);
+
+static inline unsigned number_of(const struct letter *letter) {
+    return (unsigned)(letter - stage.letters);
+}
+// Somebody's, for sure, and to stay.
+static inline bool is_here(const struct player *player) {
+    return player->standing == KNOWN && !player->doubtful && !player->leaves;
+}
+
+// --- users_oracle.c
+
+__attribute__((noreturn)) void oracle_fails(const char *what, unsigned letter);
+// A letter of an earlier burst has ended.
+void oracle_late(const struct letter *letter);
+// All has come to rest: judges the letters of the burst.
+void oracle_burst(void);
+// Whether its user, by this edition, may not send such a letter.
+bool oracle_breaks(const struct model *model, const struct letter *letter);
+// Whether it was refused by this rule.
+bool oracle_refused(const struct letter *letter, const char *rule);
+// Nobody owes an answer.
+void oracle_end(void);
+
+// Whether its user, by either edition, may get this event by these patterns.
+bool oracle_hears(unsigned bits, const char *event, unsigned user, bool now_only);
+// The bits of what the agents of a player want to get.
+unsigned oracle_agents_hear(unsigned by);
+// Somebody is there for it for sure; or it goes to whoever hears it.
+bool oracle_has_target(const struct letter *letter);
+// Whether the approver that it names is there isn't sure.
+bool oracle_vague(const struct letter *letter);
+// Whether it may have come to a player because the player has this agent.
+bool oracle_could_get(const struct letter *letter, unsigned by, unsigned agent);
+// It was routed in this burst.
+void oracle_routed(const struct letter *letter);
+
+// --- users_gate.c
+
+// Tells a player what is held, or lists it.
+void gate_notice(unsigned by, struct bit body);
+void gate_list(struct letter *letter, struct bit result);
+// Something to decide on; or NOBODY.
+int gate_any(void);
+// What the hub holds now.
+void gate_observe(void);
+// A letter of this burst that may be sent, and was let in: whether the gate has it.
+bool gate_takes(const struct letter *letter);
+// A decision of this burst.
+void gate_decision(const struct letter *letter);
+void gate_listing(const struct letter *letter);
+// All letters of the burst have been judged: what has become of what was held.
+void gate_burst(void);
+// The hub has drained: nothing is held.
+void gate_drained(void);
+
+// --- users_aftermath.c
+
+// Judges what there is after a burst, before which so much time has passed.
+void oracle_aftermath(uint64_t elapsed_ns);

@@ -1,0 +1,203 @@
+// What holds of users, connections, names and subscriptions when a burst is over and its letters have been judged.
+#include <string.h>
+
+#include "tests/sim/users.h"
+
+enum { CREDENTIAL_S = 10 };
+
+// --- Limits
+
+static bool counts(const struct letter *letter, unsigned user) {
+    bool is_shut_out = letter->ended && letter->code == OVERLOADED && letter->bounded;
+    return letter->user == (int)user && !is_shut_out;
+}
+
+// Messages of a user with a rate: what it owed and what passed fit a second, and none was refused while there was room.
+static void judge_rate(unsigned user, uint64_t elapsed_ns) {
+    uint64_t rate = MODEL_LIMIT(&stage.now, user, rate), before = MODEL_LIMIT(&stage.before, user, rate);
+    struct debt *debt = &stage.rate[user];
+    double cost = rate ? (double)SECOND / (double)rate : 0;
+    unsigned passed = 0, maybe = 0, refused = 0;
+    debt->least = debt->least > (double)elapsed_ns ? debt->least - (double)elapsed_ns : 0;
+    debt->most = debt->most > (double)elapsed_ns ? debt->most - (double)elapsed_ns : 0;
+    for (unsigned at = stage.burst_begin; at < stage.letter_count; at++) {
+        const struct letter *letter = &stage.letters[at];
+        if (!counts(letter, user))
+            continue;
+        bool told = letter->ended && letter->code == OVERLOADED && letter->retries;
+        refused += told;
+        bool is_sure =
+            letter->verb != CANCEL && (letter->ended || letter->delivered); // one's own is never refused
+        passed += !told && is_sure;
+        maybe += !told && !is_sure;
+    }
+    bool is_mixed = rate != before || MODEL_LIMIT(&stage.now, user, bytes) ||
+                    MODEL_LIMIT(&stage.now, user, fanout) || MODEL_LIMIT(&stage.before, user, bytes) ||
+                    MODEL_LIMIT(&stage.before, user, fanout);
+    if (is_mixed) {
+        *debt = (struct debt){0, 2.0 * (double)SECOND};
+        return;
+    }
+    if (!rate && refused)
+        kernel_fail("user %u without a rate was told to wait", user);
+    debt->least += cost * passed;
+    debt->most += cost * (passed + maybe + 64); // what it answered counts, too
+    if (debt->least > (double)SECOND + 1000)
+        kernel_fail("user %u has sent more than its rate: %u passed", user, passed);
+    if (refused && debt->most + cost < (double)SECOND - 1000)
+        kernel_fail("user %u was refused within its rate", user);
+    debt->most = debt->most < (double)SECOND ? debt->most : (double)SECOND;
+    users_sums.limited += refused;
+}
+
+// What agents haven't answered, and what is held. (In an array an answer may be there already.)
+static unsigned owed_by(unsigned user) {
+    unsigned count = 0;
+    for (unsigned by = 0; by < PLAYERS; by++) {
+        const struct player *agent = &stage.players[by];
+        for (unsigned at = 0; is_here(agent) && at < agent->duty_count; at++) {
+            const struct letter *letter = &stage.letters[agent->duties[at].letter];
+            const struct player *source = &stage.players[letter->player];
+            count += letter->user == (int)user && source->generation == letter->generation &&
+                     is_here(source) && !letter->cancelled;
+        }
+    }
+    for (unsigned at = 0; at < stage.letter_count; at++) {
+        const struct letter *letter = &stage.letters[at];
+        const struct player *source = &stage.players[letter->player];
+        count += letter->held && letter->is_request && letter->user == (int)user &&
+                 source->generation == letter->generation && is_here(source);
+    }
+    return count;
+}
+
+static void judge_pending(unsigned user) {
+    uint64_t before = MODEL_LIMIT(&stage.before, user, pending), now = MODEL_LIMIT(&stage.now, user, pending);
+    uint64_t most = before && now ? (before > now ? before : now) : 0;
+    unsigned owed = owed_by(user);
+    if (most && owed > stage.owed[user] && owed > most)
+        kernel_fail("user %u has %u requests pending", user, owed);
+    for (unsigned at = stage.burst_begin; at < stage.letter_count; at++) {
+        const struct letter *letter = &stage.letters[at];
+        if (letter->user == (int)user && letter->ended && letter->code == OVERLOADED && !letter->retries &&
+            !letter->bounded && !(before || now) && !(letter->is_full && stage.is_narrow))
+            oracle_fails("a user without a limit has too much pending", at);
+    }
+    stage.owed[user] = owed;
+}
+
+// --- Connections
+
+static void close_player(struct player *player) {
+    if (player->cable)
+        cable_close(player->cable);
+    player->cable = NULL;
+    player->standing = GONE;
+}
+
+static void judge_guess(struct player *player) {
+    const struct letter *letter = &stage.letters[player->guess];
+    uint64_t waited_ns = stage.settled_ns - player->guessed_ns;
+    bool ended = cable_at_end(player->cable);
+    if (player->doubtful) { // it was somebody's, who has gone
+        close_player(player);
+        return;
+    }
+    if ((ended || letter->ended) && waited_ns < SECOND / 10)
+        oracle_fails("a wrong credential was answered at once", number_of(letter));
+    if (ended && !letter->ended)
+        oracle_fails("a wrong credential wasn't answered", number_of(letter));
+    if (!ended && waited_ns > 8 * SECOND)
+        oracle_fails("a connection with a wrong credential stays", number_of(letter));
+    if (ended)
+        close_player(player);
+}
+
+static void judge_player(unsigned by) {
+    struct player *player = &stage.players[by];
+    if (!player->cable)
+        return;
+    bool ended = cable_at_end(player->cable);
+    uint64_t age_ns = stage.settled_ns - player->since_ns;
+    if (player->standing == GUESSED) {
+        judge_guess(player);
+        return;
+    }
+    bool bears = player->uid_user != NOBODY && stage.now.users[player->uid_user].has_uid;
+    if (player->standing == FRESH && !bears && !ended && age_ns > (CREDENTIAL_S + 1) * SECOND)
+        kernel_fail("player %u stays without a credential", by);
+    if (player->standing == FRESH && ended && (bears || age_ns < CREDENTIAL_S * SECOND))
+        kernel_fail("player %u was closed before its time", by);
+    if (player->standing == KNOWN && !player->doubtful && ended)
+        kernel_fail("player %u was closed for nothing", by);
+    if (player->doubtful && !ended)
+        kernel_fail("player %u, whose credential is gone, stays", by);
+    if (ended || player->standing == GONE)
+        close_player(player);
+}
+
+// --- What there is after it
+
+static void check_losses(unsigned by) {
+    struct player *player = &stage.players[by];
+    for (unsigned agent = 0; agent < AGENT_NAMES; agent++) {
+        if (player->lost[agent] == NOBODY || !is_here(player))
+            continue;
+        const struct letter *letter = &stage.letters[player->lost[agent]];
+        bool is_revoked = oracle_breaks(&stage.now, letter) || oracle_breaks(&stage.before, letter),
+             is_taken = false;
+        for (unsigned at = stage.burst_begin; at < stage.letter_count; at++) {
+            const struct letter *other = &stage.letters[at];
+            is_taken |= other->verb == REGISTER && other->good && other->agent == (int)agent &&
+                        other->player != by && stage.players[other->player].user == player->user &&
+                        stage.takeover;
+        }
+        if (!is_revoked && !is_taken)
+            oracle_fails("a registration was lost for nothing, or to another user", number_of(letter));
+    }
+}
+
+static void take_stock_of(unsigned agent) {
+    struct post *post = &stage.posts[agent];
+    *post = (struct post){.holder = NOBODY};
+    for (unsigned by = 0; by < PLAYERS; by++) {
+        struct player *player = &stage.players[by];
+        if (player->standing != KNOWN || player->claims[agent] == NOBODY)
+            continue;
+        const struct letter *letter = &stage.letters[player->claims[agent]];
+        if (post->holder != NOBODY)
+            oracle_fails("two hold one name", number_of(letter));
+        if (oracle_breaks(&stage.now, letter))
+            oracle_fails("a registration stays that isn't allowed", number_of(letter));
+        *post = (struct post){(int)by,       player->user,    false,         letter->capabilities,
+                              letter->tools, letter->methods, letter->events};
+    }
+}
+
+static void take_stock(void) {
+    for (unsigned by = 0; by < PLAYERS; by++) {
+        struct player *player = &stage.players[by];
+        check_losses(by);
+        for (unsigned at = stage.burst_begin; at < stage.letter_count; at++) {
+            const struct letter *letter = &stage.letters[at];
+            if (letter->verb == SUBSCRIBE && letter->good && letter->player == by &&
+                letter->generation == player->generation)
+                player->hears |= letter->events;
+        }
+        for (unsigned at = 0; at < PATTERNS && player->standing == KNOWN; at++)
+            if (!model_may_hear(&stage.now, (unsigned)player->user, user_patterns[at]))
+                player->hears &= ~(1U << at);
+    }
+    for (unsigned agent = 0; agent < AGENT_NAMES; agent++)
+        take_stock_of(agent);
+}
+
+void oracle_aftermath(uint64_t elapsed_ns) {
+    for (unsigned user = 0; user < MODEL_USERS; user++)
+        judge_rate(user, elapsed_ns);
+    for (unsigned by = 0; by < PLAYERS; by++)
+        judge_player(by);
+    for (unsigned user = 0; user < MODEL_USERS; user++)
+        judge_pending(user);
+    take_stock();
+}

@@ -1,0 +1,103 @@
+// It goes well: a connection that is the hub's, as far as authorities tell. It fails: it is said why.
+#include "tools/tls_dial.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+enum { HANDSHAKE_S = 10 };
+
+static const char *trusted, *own_certificate, *own_key;
+
+void tls_trust(const char *authorities, const char *certificate, const char *key) {
+    trusted = authorities;
+    own_certificate = certificate;
+    own_key = key != NULL ? key : certificate;
+}
+
+static bool set_trust(SSL_CTX *context) {
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
+    SSL_CTX_set_mode(context, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_ENABLE_PARTIAL_WRITE);
+    bool good = SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1;
+    good = good && (trusted != NULL ? SSL_CTX_load_verify_file(context, trusted) == 1
+                                    : SSL_CTX_set_default_verify_paths(context) == 1);
+    if (good && own_certificate != NULL) {
+        good = SSL_CTX_use_certificate_chain_file(context, own_certificate) == 1 &&
+               SSL_CTX_use_PrivateKey_file(context, own_key, SSL_FILETYPE_PEM) == 1;
+    }
+    return good;
+}
+
+static bool expect_address(SSL *ssl, const struct address *address) {
+    char text[INET6_ADDRSTRLEN] = "";
+    const struct sockaddr_storage *storage = &address->storage;
+    const void *number = storage->ss_family == AF_INET6
+                             ? (const void *)&((const struct sockaddr_in6 *)storage)->sin6_addr
+                             : (const void *)&((const struct sockaddr_in *)storage)->sin_addr;
+    inet_ntop(storage->ss_family, number, text, sizeof text);
+    return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), text) == 1;
+}
+
+// A wildcard stands for a whole label. The name is told to the hub (SNI), too.
+static bool expect_name(SSL *ssl, const char *name) {
+    X509_VERIFY_PARAM_set_hostflags(SSL_get0_param(ssl), X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    return X509_VERIFY_PARAM_set1_host(SSL_get0_param(ssl), name, 0) == 1 &&
+           SSL_set_tlsext_host_name(ssl, name) == 1;
+}
+
+static void say_why(const SSL *ssl) {
+    long verified = ssl != NULL ? SSL_get_verify_result(ssl) : X509_V_OK;
+    unsigned long error = ERR_peek_error();
+    const char *reason = verified != X509_V_OK     ? X509_verify_cert_error_string(verified)
+                         : error == 0              ? "the hub doesn't answer"
+                         : ERR_SYSTEM_ERROR(error) ? strerror(ERR_GET_REASON(error))
+                                                   : ERR_reason_error_string(error);
+    fprintf(stderr, "patchbay: TLS: %s\n", reason != NULL ? reason : "it failed");
+}
+
+static SSL *make(int socket, const struct place *place) {
+    SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+    SSL *ssl = context != NULL && set_trust(context) ? SSL_new(context) : NULL;
+    SSL_CTX_free(context); // what was made from it holds it
+    if (ssl == NULL) {
+        return NULL;
+    }
+    bool good =
+        SSL_set_fd(ssl, socket) == 1 &&
+        (place->name[0] != '\0' ? expect_name(ssl, place->name) : expect_address(ssl, &place->address));
+    if (!good) {
+        SSL_free(ssl);
+    }
+    return good ? ssl : NULL;
+}
+
+// A call that waits for so long at most isn't begun again by the kernel when something interrupts it.
+static int connect_patiently(SSL *ssl) {
+    int result;
+    do {
+        errno = 0;
+        result = SSL_connect(ssl);
+    } while (result != 1 && SSL_get_error(ssl, result) == SSL_ERROR_WANT_READ && errno == EINTR);
+    return result;
+}
+
+int tls_shake_hands(int socket, const struct place *place, SSL **out) {
+    const struct timeval patience = {.tv_sec = HANDSHAKE_S};
+    ERR_clear_error();
+    setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    SSL *ssl = make(socket, place);
+    if (ssl == NULL || connect_patiently(ssl) != 1) {
+        say_why(ssl);
+        SSL_free(ssl);
+        return -EKEYREJECTED;
+    }
+    *out = ssl;
+    return 0;
+}
