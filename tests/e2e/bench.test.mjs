@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import net from 'node:net';
 import { after, test } from 'node:test';
+import { file } from './certificates.mjs';
 import { scenario } from './hub.mjs';
 
 const program = process.env.PATCHBAY;
@@ -64,6 +65,32 @@ for (const [name, [load, ...options]] of Object.entries(loads)) {
     const report = await assertGood(bench(['--hub', hub.uri()], load, ...options));
     assert.equal(report.protocol, 'patchbay');
     assert.ok(report.cpuUs > 0 && report.kernelEntries > 0 && report.residentBytes >= report.anonymousBytes);
+  });
+}
+
+for (const [load, ...options] of [loads.requests, loads['large bodies'], loads.events]) {
+  scenario(`a load in lines: ${[...load, ...options].join(' ')}`, { transports: ['tcp-lines', 'unix-lines'] }, async (hub) => {
+    const report = await assertGood(bench(['--hub', hub.uri()], load, ...options));
+    assert.equal(report.protocol, 'patchbay-lines');
+    assert.ok(report.cpuUs > 0 && report.kernelEntries > 0);
+  });
+}
+
+for (const [load, ...options] of [loads.requests, loads['large bodies'], loads.events]) {
+  scenario(`a load over TLS: ${[...load, ...options].join(' ')}`, { transports: ['tls', 'tls-lines'] }, async (hub) => {
+    const report = await assertGood(bench(['--tls-ca', file('authority.pem'), '--hub', hub.uri()], load, ...options));
+    assert.equal(report.protocol, hub.transport === 'tls' ? 'patchbay' : 'patchbay-lines');
+    assert.ok(report.cpuUs > 0 && report.kernelEntries > 0);
+  });
+}
+
+const WEB = { transports: ['tcp'], options: ['--http', '127.0.0.1:0'] };
+for (const [scheme, [load, ...options], protocol] of [['ws', loads.requests, 'patchbay-websocket'], ['ws', loads['large bodies'], 'patchbay-websocket'],
+  ['ws', loads.events, 'patchbay-websocket'], ['http', loads.requests, 'patchbay-websocket'], ['http', loads.events, 'patchbay-sse']]) {
+  scenario(`a load over ${scheme}: ${[...load, ...options].join(' ')}`, WEB, async (hub) => {
+    const at = hub.uri('http').replace('http', scheme);
+    assert.equal((await assertGood(bench(['--hub', at], load, ...options))).protocol, protocol);
+    assert.equal((await assertGood(bench(['--hub', at], load, ...options, '--sources', hub.uri()))).protocol, protocol);
   });
 }
 

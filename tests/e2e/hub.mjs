@@ -4,16 +4,27 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import net from 'node:net';
+import tls from 'node:tls';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { LINES, Peer, within } from './peer.mjs';
+import { upgraded } from './websocket.mjs';
 
 const program = process.env.PATCHBAYD;
 if (!program) throw new Error('PATCHBAYD must name the patchbayd to test');
 
 // Options for every hub, so that all tests can be run with them.
 const always = (process.env.PATCHBAY_HUB_OPTIONS ?? '').split(' ').filter((word) => word);
+
+// What all scenarios but those for some of them are played over.
+const everywhere = (process.env.PATCHBAY_TRANSPORTS ?? 'tcp unix').split(' ');
+
+// In how many of the forms that it lists a scenario is played: in `each`, all of its numbers of shards by all of its
+// transports; in `some`, each of the numbers with one of the transports at least, and the other way round. What runs
+// several shards alone (PATCHBAY_SHARDS) keeps to those where a scenario has them.
+const thoroughly = (process.env.PATCHBAY_FORMS ?? 'each') === 'each';
+const only = Number(process.env.PATCHBAY_SHARDS ?? 0);
 
 // A test that fails may leave its hub; it must not outlive the tests.
 const running = new Set();
@@ -27,7 +38,8 @@ export class Hub {
   // becomes the hub: ['prlimit', '--nofile=40'].
   static async launch(args, environment = {}, under = []) {
     const hub = new Hub();
-    const wanted = args.filter((arg) => arg === '--listen').length || 2;
+    const http = args.indexOf('--http') + 1;
+    const wanted = (args.filter((arg) => arg === '--listen').length || 2) + (http && args[http] !== 'off' ? 1 : 0);
     const command = [...under, program, ...always, ...args];
     hub.process = spawn(command[0], command.slice(1), {
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -56,28 +68,37 @@ export class Hub {
   }
 
   // Starts one on a TCP port of the system's choice and on a Unix socket in a directory of its own; where the scenario's
-  // transport speaks lines, also on two such that do.
+  // transport speaks lines, also on two such that do; where it is HTTP's or WebSocket's, also on a port for those; where it is
+  // over TLS (tls, tls-lines, https), on one such.
   static async start(options = [], transport = 'tcp', under = []) {
     const directory = mkdtempSync(join(tmpdir(), 'patchbay-e2e-'));
     const uris = ['tcp://127.0.0.1:0', `unix://${directory}/hub.sock`];
     if (transport.endsWith('-lines')) uris.push('tcp-lines://127.0.0.1:0', `unix-lines://${directory}/lines.sock`);
-    const hub = await Hub.launch([...uris.flatMap((uri) => ['--listen', uri]), ...options], {}, under);
+    const secure = transport.startsWith('tls') || transport === 'https';
+    const { serving } = secure ? await import('./certificates.mjs') : { serving: [] };
+    if (transport.startsWith('tls')) uris.push(`${transport}://127.0.0.1:0`);
+    const web = { http: ['--http', '127.0.0.1:0'], websocket: ['--http', '127.0.0.1:0'], https: ['--http', 'https://127.0.0.1:0'] }[transport] ?? [];
+    const hub = await Hub.launch([...uris.flatMap((uri) => ['--listen', uri]), ...web, ...serving, ...options], {}, under);
     hub.directory = directory;
     hub.transport = transport;
-    if (hub.uris?.length !== uris.length) {
+    const more = options.filter((option) => option === '--listen').length;
+    if (hub.uris?.length !== uris.length + more + (web.length > 0 || options.includes('--http') ? 1 : 0)) {
       hub.clean();
       assert.fail(`patchbayd ${options.join(' ')} did not start: ${hub.stderr}`);
     }
     return hub;
   }
 
+  // Over WebSocket (`ws`) the hub has another port, and is asked for it by --http.
   uri(transport = this.transport) {
+    if (transport === 'ws') return this.uri('http').replace('http:', 'ws:');
     return this.uris.find((uri) => uri.startsWith(`${transport}:`));
   }
 
-  // A new connection over the scenario's transport.
-  async peer(transport = this.transport) {
-    const peer = await dial(this.uri(transport));
+  // A new connection over the scenario's transport; where that is HTTP, on which no peer stays, or the client's own
+  // WebSocket, over TCP.
+  async peer(transport = ['http', 'https', 'ws'].includes(this.transport) ? 'tcp' : this.transport) {
+    const peer = transport === 'websocket' ? await upgraded(this.uri('http')) : await dial(this.uri(transport));
     this.peers.push(peer);
     return peer;
   }
@@ -117,27 +138,36 @@ export async function dial(uri) {
   const where = uri.startsWith('unix')
     ? { path: uri.slice(uri.indexOf('://') + '://'.length) }
     : { host: new URL(uri).hostname.replace(/^\[|\]$/g, ''), port: Number(new URL(uri).port) };
-  const socket = net.connect({ ...where, allowHalfOpen: true });
+  const secure = uri.startsWith('tls');
+  const socket = secure
+    ? tls.connect({ ...where, ca: (await import('./certificates.mjs')).trusted, allowHalfOpen: true })
+    : net.connect({ ...where, allowHalfOpen: true });
   await within(
-    new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject)),
+    new Promise((resolve, reject) => socket.once(secure ? 'secureConnect' : 'connect', resolve).once('error', reject)),
     `a connection to ${uri}`,
   );
   return new Peer(socket, uri.includes('-lines://') ? LINES : undefined);
 }
 
-// One test for each transport and number of shards. `run` gets a fresh hub, and the hub must end well afterwards.
+// [number of shards, transport], of those that a scenario lists.
+function forms(shards, transports) {
+  const counts = shards.includes(only) ? [only] : shards;
+  if (thoroughly) return counts.flatMap((count) => transports.map((transport) => [count, transport]));
+  const several = Array.from({ length: Math.max(counts.length, transports.length) });
+  return several.map((_, at) => [counts[at % counts.length], transports[at % transports.length]]);
+}
+
+// One test for each of these. `run` gets a fresh hub, and the hub must end well afterwards.
 export function scenario(name, how, run) {
-  const { shards = [1], transports = ['tcp', 'unix'], options = [], under = [] } = how;
-  for (const count of shards) {
-    for (const transport of transports) {
-      test(`${name} (${transport}, --shards ${count})`, async () => {
-        const hub = await Hub.start([...options, '--shards', String(count)], transport, under);
-        const failures = [];
-        await Promise.resolve(run(hub)).catch((error) => failures.push(error));
-        await hub.stop().catch((error) => failures.push(error));
-        if (failures.length === 1) throw failures[0];
-        if (failures.length > 1) throw new AggregateError(failures, failures.map((one) => one.stack).join('\n'));
-      });
-    }
+  const { shards = [1], transports = everywhere, options = [], under = [] } = how;
+  for (const [count, transport] of forms(shards, transports)) {
+    test(`${name} (${transport}, --shards ${count})`, async () => {
+      const hub = await Hub.start([...options, '--shards', String(count)], transport, under);
+      const failures = [];
+      await Promise.resolve(run(hub)).catch((error) => failures.push(error));
+      await hub.stop().catch((error) => failures.push(error));
+      if (failures.length === 1) throw failures[0];
+      if (failures.length > 1) throw new AggregateError(failures, failures.map((one) => one.stack).join('\n'));
+    });
   }
 }

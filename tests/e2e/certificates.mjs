@@ -1,0 +1,40 @@
+// Keys and certificates for one run of tests: an authority, what it has signed, and a stranger's. Made by openssl, gone
+// with the process.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const directory = mkdtempSync(join(tmpdir(), 'patchbay-tls-'));
+process.on('exit', () => rmSync(directory, { recursive: true, force: true }));
+
+export const file = (name) => join(directory, name);
+
+function openssl(...args) {
+  const { status, stderr } = spawnSync('openssl', args, { cwd: directory, encoding: 'utf8' });
+  assert.equal(status, 0, `openssl ${args.join(' ')}: ${stderr}`);
+}
+
+const KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
+
+// An authority: NAME.pem and NAME.key.
+export function authority(name) {
+  openssl('req', '-x509', ...KEY, '-keyout', `${name}.key`, '-out', `${name}.pem`, '-subj', `/CN=${name}`, '-days', '2');
+}
+
+// What it signs; `names` as in subjectAltName, or undefined for none.
+export function certificate(name, by = 'authority', names = undefined, days = 2, key = KEY) {
+  openssl('req', ...key, '-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', `/CN=${name}`);
+  writeFileSync(file(`${name}.ext`), names ? `subjectAltName=${names}\n` : 'basicConstraints=CA:FALSE\n');
+  openssl('x509', '-req', '-in', `${name}.csr`, '-CA', `${by}.pem`, '-CAkey', `${by}.key`, '-CAcreateserial', '-days', `${days}`,
+    '-extfile', `${name}.ext`, '-out', `${name}.pem`);
+}
+
+authority('authority');
+certificate('hub', 'authority', 'DNS:localhost,IP:127.0.0.1');
+
+// Whom its clients trust.
+export const trusted = readFileSync(file('authority.pem'));
+// Options of a hub that has them.
+export const serving = ['--tls-certificate', file('hub.pem'), '--tls-key', file('hub.key')];

@@ -1,0 +1,202 @@
+// Real NATS servers, each on a port of its own, and hubs that are joined through them. Whatever a test does, its hubs end
+// well, and no server outlives it.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import net from 'node:net';
+import { after, test } from 'node:test';
+import { Hub } from './hub.mjs';
+import { within } from './peer.mjs';
+
+const running = new Set();
+after(() => running.forEach((one) => one.kill('SIGKILL')));
+
+// A NATS server; its arguments are more than those for its address.
+export class Broker {
+  static async start(args = [], port = -1) {
+    const broker = new Broker();
+    broker.args = args;
+    await broker.run(port);
+    return broker;
+  }
+
+  // Its line says on which port; it is ready when it says so.
+  async run(port) {
+    const address = ['-a', '127.0.0.1', '-p', String(port)];
+    this.process = spawn('nats-server', [...address, ...this.args], { stdio: ['ignore', 'ignore', 'pipe'] });
+    running.add(this.process);
+    this.log = '';
+    this.exit = new Promise((resolve, reject) => this.process.on('error', reject).on('close', () => {
+      running.delete(this.process);
+      resolve();
+    }));
+    const up = new Promise((resolve) => this.process.stderr.setEncoding('utf8').on('data', (text) => {
+      this.log += text;
+      if (this.log.includes('Server is ready')) resolve();
+    }));
+    await within(Promise.race([up, this.exit]), 'nats-server to be ready');
+    const line = /Listening for client connections on 127\.0\.0\.1:(\d+)/.exec(this.log);
+    assert.ok(line, `nats-server said: ${this.log}`);
+    this.port = Number(line[1]);
+  }
+
+  get uri() {
+    return `nats://127.0.0.1:${this.port}`;
+  }
+
+  async kill(signal = 'SIGKILL') {
+    this.process.kill(signal);
+    await within(this.exit, 'nats-server to end');
+  }
+
+  // The same address again.
+  again() {
+    return this.run(this.port);
+  }
+
+  // It hears and says nothing, and is there: each of its threads stands once this returns.
+  freeze() {
+    this.process.kill('SIGSTOP');
+    const tasks = `/proc/${this.process.pid}/task`;
+    const stands = (task) => /\) T /.test(readFileSync(`${tasks}/${task}/stat`, 'latin1'));
+    while (!readdirSync(tasks).every(stands));
+  }
+
+  thaw() {
+    this.process.kill('SIGCONT');
+  }
+}
+
+// A client of a server that is no hub, with the protocol written by hand.
+export class Client {
+  #bytes = Buffer.alloc(0);
+  #waiting = [];
+  #sids = 0;
+  messages = [];
+
+  static async join(broker, options = {}) {
+    const client = new Client();
+    client.socket = net.connect(broker.port, '127.0.0.1');
+    client.socket.on('data', (bytes) => client.#take(bytes)).on('error', () => {});
+    const say = { verbose: false, headers: true, no_responders: true, echo: false, ...options };
+    client.write(`CONNECT ${JSON.stringify(say)}\r\n`);
+    await client.settled();
+    return client;
+  }
+
+  write(text) {
+    this.socket.write(text);
+  }
+
+  // Once the server has done what it was told.
+  async settled() {
+    this.write('PING\r\n');
+    await this.find((one) => one.pong, 'a PONG');
+  }
+
+  #take(bytes) {
+    this.#bytes = Buffer.concat([this.#bytes, bytes]);
+    for (let end; (end = this.#bytes.indexOf('\r\n')) >= 0;) {
+      const words = this.#bytes.subarray(0, end).toString().split(' ');
+      const headed = words[0] === 'HMSG';
+      if (words[0] !== 'MSG' && !headed) {
+        this.#bytes = this.#bytes.subarray(end + 2);
+        if (words[0] === 'PING') this.write('PONG\r\n');
+        if (words[0] === 'PONG') this.#arrived({ pong: true });
+        if (words[0] === '-ERR') this.#arrived({ fault: words.slice(1).join(' ') });
+        continue;
+      }
+      const count = Number(words.at(-1)), head = headed ? Number(words.at(-2)) : 0;
+      if (this.#bytes.length < end + 4 + count) return;
+      const body = this.#bytes.subarray(end + 2, end + 2 + count);
+      this.#bytes = this.#bytes.subarray(end + 4 + count);
+      const reply = words.length === (headed ? 6 : 5) ? words[3] : undefined;
+      this.#arrived({
+        subject: words[1], reply, head: body.subarray(0, head).toString('latin1'), text: body.subarray(head).toString(),
+      });
+    }
+  }
+
+  #arrived(one) {
+    const at = this.#waiting.findIndex((waiter) => waiter.match(one));
+    if (at < 0) this.messages.push(one);
+    else this.#waiting.splice(at, 1)[0].resolve(one);
+  }
+
+  find(match, what) {
+    const at = this.messages.findIndex(match);
+    if (at >= 0) return Promise.resolve(this.messages.splice(at, 1)[0]);
+    return within(new Promise((resolve) => this.#waiting.push({ match, resolve })), what);
+  }
+
+  message(what = 'a message') {
+    return this.find((one) => one.subject, what);
+  }
+
+  subscribe(subject) {
+    this.write(`SUB ${subject} ${++this.#sids}\r\n`);
+    return this.settled();
+  }
+
+  publish(subject, body, reply = '', head = '') {
+    const bytes = Buffer.byteLength(body);
+    const counts = head ? `${Buffer.byteLength(head)} ${Buffer.byteLength(head) + bytes}` : bytes;
+    this.write(`${head ? 'HPUB' : 'PUB'} ${subject} ${reply ? `${reply} ` : ''}${counts}\r\n${head}${body}\r\n`);
+  }
+
+  // Asks, and resolves to the first answer.
+  async ask(subject, body, head = '') {
+    const inbox = `_INBOX.${Math.random().toString(36).slice(2)}`;
+    await this.subscribe(inbox);
+    this.publish(subject, body, inbox, head);
+    return this.find((one) => one.subject === inbox, `an answer from ${subject}`);
+  }
+
+  drop() {
+    this.socket.destroy();
+  }
+}
+
+// Asks until what comes of it holds.
+export async function until(what, holds) {
+  const begun = Date.now();
+  while (!(await holds())) {
+    assert.ok(Date.now() - begun < 30_000, `waited for it that ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+// Whether a hub has a link to a server, as it says itself.
+export async function linked(hub, wanted = 1) {
+  const watch = await hub.peer();
+  await until(wanted ? 'there is a link' : 'there is no link',
+    async () => (await watch.ask('hub/stats')).result.cluster_link === wanted);
+  watch.drop();
+}
+
+// `where`: one broker, or several in the order in which they are to be tried.
+export function joining(where, name = 'test') {
+  return ['--nats', [where].flat().map((one) => one.uri ?? one).join(','), '--cluster', name];
+}
+
+// One test: `run` gets hubs (one for each entry of `hubs`, which are its options) that have a link, and their broker.
+export function joined(name, how, run) {
+  const { hubs = [[], []], broker: args = [], shards = [1, 2], cluster = 'test' } = how;
+  for (const count of shards)
+    test(`${name} (--shards ${count})`, async () => {
+      const broker = await Broker.start(args);
+      const failures = [], all = [];
+      try {
+        for (const options of hubs)
+          all.push(await Hub.start([...joining(broker, cluster), '--shards', String(count), ...options]));
+        await Promise.all(all.map((hub) => linked(hub)));
+        await run(...all, broker);
+      } catch (error) {
+        failures.push(error);
+      }
+      for (const hub of all) if (!hub.over) await hub.stop().catch((error) => failures.push(error));
+      await broker.kill();
+      if (failures.length === 1) throw failures[0];
+      if (failures.length > 1) throw new AggregateError(failures, failures.map((one) => one.stack).join('\n'));
+    });
+}

@@ -1,0 +1,95 @@
+// Events, and notifications to all who name them, over two hubs and a NATS server: one copy a hub, whatever patterns overlap.
+import assert from 'node:assert/strict';
+import { joined } from './cluster.mjs';
+
+async function subscriber(hub, ...events) {
+  const peer = await hub.peer();
+  const { result } = await peer.ask('hub/subscribe', { events });
+  assert.ok(result, 'subscribed');
+  return peer;
+}
+
+const publish = (peer, event, n) => peer.notify('event', { event, data: { n } });
+const got = async (peer) => (await peer.next()).json.params;
+
+joined('an event reaches those who subscribed at every hub, as it was sent', { hubs: [[], [], []] }, async (x, y, z) => {
+  const source = await x.peer();
+  const all = [await subscriber(x, 'build-done'), await subscriber(y, 'build-*'), await subscriber(y, 'build-done', 'build-*', 'b*'), await subscriber(z, '*')];
+  const other = await subscriber(y, 'build');
+  const text = '{"jsonrpc":"2.0","method":"event","params":{"event":"build-done","data":{"a":1.0}}}';
+  source.send(text);
+  for (const peer of all) assert.equal((await peer.next()).text, text);
+  for (const peer of [...all, other, source]) await peer.silent('an event');
+});
+
+joined('with an id it is answered by the subscribers here, and arrives without one', {}, async (x, y) => {
+  const there = await subscriber(y, 'news');
+  const here = await subscriber(x, 'news');
+  const source = await x.peer();
+  const answer = await source.ask('event', { event: 'news', data: 1 });
+  assert.deepEqual(answer.result, { delivered: 1 });
+  for (const peer of [here, there]) {
+    const { json } = await peer.next();
+    assert.ok(!('id' in json));
+    assert.deepEqual(json.params, { event: 'news', data: 1 });
+  }
+});
+
+joined('the source gets none of its own, from its hub or from the other', {}, async (x, y) => {
+  const source = await subscriber(x, 'news');
+  const there = await subscriber(y, 'news');
+  publish(source, 'news', 1);
+  assert.equal((await got(there)).data.n, 1);
+  await source.silent('its own event');
+});
+
+joined('a publisher\'s events arrive in order', {}, async (x, y) => {
+  const there = await subscriber(y, 'n-*', 'n-1', 'n-2');
+  const source = await x.peer();
+  for (let n = 0; n < 2000; n++) publish(source, `n-${n % 3}`, n);
+  for (let n = 0; n < 2000; n++) assert.equal((await got(there)).data.n, n);
+});
+
+joined('who unsubscribes gets no more', {}, async (x, y) => {
+  const there = await subscriber(y, 'one', 'two');
+  const source = await x.peer();
+  await there.ask('hub/unsubscribe', { events: ['one'] });
+  publish(source, 'one', 1);
+  publish(source, 'two', 2);
+  assert.deepEqual(await got(there), { event: 'two', data: { n: 2 } });
+});
+
+joined('what asks after the answer to hub/subscribe finds it', { hubs: [[], []] }, async (x, y) => {
+  const source = await x.peer();
+  for (let n = 0; n < 50; n++) {
+    const there = await subscriber(y, `once-${n}`);
+    publish(source, `once-${n}`, n);
+    assert.equal((await got(there)).data.n, n);
+  }
+});
+
+joined('capabilities.events subscribe, too', {}, async (x, y) => {
+  const there = await y.agent('b', { events: ['news'] });
+  const source = await x.peer();
+  publish(source, 'news', 1);
+  assert.equal((await got(there)).data.n, 1);
+});
+
+joined('names of any bytes', {}, async (x, y) => {
+  for (const name of ['a.b', 'a b', 'Ünïcode', '*', '>', 'x_y', 'A', 'tab\there']) {
+    const there = await subscriber(y, name);
+    const source = await x.peer();
+    publish(source, name, 1);
+    assert.equal((await got(there)).event, name);
+  }
+});
+
+joined('an event that requires a level reaches those who support it', {}, async (x, y) => {
+  const there = await y.agent('b', { events: ['news'] }, { governanceLevel: 'manual' });
+  const loose = await y.agent('c', { events: ['news'] });
+  const source = await x.peer();
+  source.notify('event', { event: 'news', data: 1 }, 'Governance-Level: supervised');
+  publish(source, 'news', 2);
+  assert.equal((await got(there)).data, 1);
+  assert.equal((await got(loose)).data.n, 2);
+});

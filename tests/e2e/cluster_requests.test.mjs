@@ -1,0 +1,207 @@
+// Two hubs and a NATS server: whoever isn't at this hub is asked for at the other one, and what a request and its answer are
+// locally they are across: ids, bytes, header fields, levels, progress, cancels, errors.
+import assert from 'node:assert/strict';
+import { joined } from './cluster.mjs';
+import { assertError, frame, requestText } from './peer.mjs';
+
+joined('a request crosses by targetAgent, and its answer comes back under its own id', {}, async (x, y) => {
+  const agent = await y.agent('b');
+  const source = await x.peer();
+  for (const id of ['"mine"', '7', '-1.5e3', '"\\u00e9"']) {
+    source.send(`{"jsonrpc":"2.0","method":"work","params":{"a":[1.0, 2],"targetAgent":"b"},"id":${id}}`);
+    const { text, json } = await agent.next();
+    assert.match(text, /^\{"jsonrpc":"2\.0","method":"work","params":\{"a":\[1\.0, 2\],"targetAgent":"b"\},"id":[1-9][0-9]*\}$/);
+    agent.send(`{"id":${json.id},"jsonrpc":"2.0",  "result":{"x":1.0}}`);
+    assert.equal((await source.next()).text, `{"id":${id},"jsonrpc":"2.0",  "result":{"x":1.0}}`);
+  }
+});
+
+joined('both ways at once, with equal ids', {}, async (x, y) => {
+  (await x.agent('at-x')).serve((message) => ['x', message.params.n]);
+  (await y.agent('at-y')).serve((message) => ['y', message.params.n]);
+  const [one, other] = [await x.peer(), await y.peer()];
+  const both = await Promise.all(Array.from({ length: 50 }, (_, n) => n).flatMap((n) => [
+    one.ask('work', { targetAgent: 'at-y', n }), other.ask('work', { targetAgent: 'at-x', n }),
+  ]));
+  both.forEach(({ result }, at) => assert.deepEqual(result, [at % 2 ? 'x' : 'y', at >> 1]));
+});
+
+joined('an error of the target comes as it was said', {}, async (x, y) => {
+  const agent = await y.agent('b');
+  const source = await x.peer();
+  source.send(requestText(1, 'work', { targetAgent: 'b' }));
+  const { json } = await agent.next();
+  agent.send(`{"jsonrpc":"2.0","id":${json.id},"error":{"code":-32010,"message":"mine","data":[1, 2]}}`);
+  assert.equal((await source.next()).text, '{"jsonrpc":"2.0","id":1,"error":{"code":-32010,"message":"mine","data":[1, 2]}}');
+});
+
+joined('who is nowhere is refused at once, as locally', {}, async (x) => {
+  const source = await x.peer();
+  assertError(await source.ask('work', { targetAgent: 'nobody' }), -32010);
+  assertError(await source.ask('work', { targetAgent: '@nothing' }), -32010);
+  assertError(await source.ask('tool/integration', { tool: 'none', arguments: {} }), -32002);
+  assertError(await source.ask('no/such', {}), -32601);
+});
+
+joined('notifications cross; one for nobody is counted', {}, async (x, y) => {
+  const agent = await y.agent('b', { methods: ['note'] });
+  const source = await x.peer();
+  for (const text of ['{"jsonrpc":"2.0","method":"m","params":{"targetAgent":"b"}}', '{"jsonrpc":"2.0","method":"note","params":[ 1.0 ]}']) {
+    source.send(text);
+    assert.equal((await agent.next()).text, text);
+  }
+  source.notify('work', { targetAgent: 'nobody' });
+  source.notify('no/such', {});
+  await source.silent('notifications for nobody');
+});
+
+joined('@NAME, a tool, a method and a command are found at the other hub', {}, async (x, y) => {
+  (await y.agent('b', { review: true, tools: ['lint'], methods: ['tests/run'], commands: ['deploy'] })).serve((message) => message.method);
+  const source = await x.peer();
+  assert.equal((await source.ask('work', { targetAgent: '@review' })).result, 'work');
+  assert.equal((await source.ask('tool/integration', { tool: 'lint', arguments: {} })).result, 'tool/integration');
+  assert.equal((await source.ask('tests/run', {})).result, 'tests/run');
+  assert.equal((await source.ask('command/execute', { command: 'deploy' })).result, 'command/execute');
+  assertError(await source.ask('tool/integration', { tool: 'lin', arguments: {} }), -32002);
+  assertError(await source.ask('tests', {}), -32601);
+});
+
+joined('header fields of both sides arrive as they were sent', {}, async (x, y) => {
+  const agent = await y.agent('b');
+  const source = await x.peer();
+  const fields = ['Request-Id: r 1', 'Custom-A: b, c', 'X-Same: 1', 'X-Same: 2', 'HugAI-Version: 2.0.0', 'Governance-Level: autonomous'];
+  source.send(requestText(1, 'work', { targetAgent: 'b' }), ...fields);
+  const came = await agent.next();
+  assert.deepEqual(came.fields.slice(1).map(([name, value]) => `${name}: ${value}`), fields);
+  agent.write(frame(`{"jsonrpc":"2.0","id":${came.json.id},"result":1}`, 'X-Back: 1', 'Custom-B: x'));
+  assert.deepEqual((await source.next()).fields.slice(1), [['X-Back', '1'], ['Custom-B', 'x']]);
+});
+
+joined('fields that look like the hubs\' own mean nothing', {}, async (x, y) => {
+  const agent = await y.agent('b');
+  const source = await x.peer();
+  const fields = ['Patchbay: 1 source=other level=manual', 'Patchbay-Source: other', 'Patchbay-Level: manual', 'Status: 503', 'Nats-Msg-Id: 1'];
+  source.send(requestText(1, 'work', { targetAgent: 'b' }), ...fields);
+  const { fields: came } = await agent.next();
+  for (const field of fields) if (!field.startsWith('Patchbay')) assert.ok(came.some(([name, value]) => `${name}: ${value}` === field), field);
+});
+
+joined('levels are judged where the target is', {}, async (x, y) => {
+  (await y.agent('loose')).serve(() => 1);
+  (await y.agent('strict', {}, { governanceLevel: 'manual' })).serve(() => 2);
+  const source = await x.peer();
+  const error = assertError(await source.ask('work', { targetAgent: 'loose' }, 'Governance-Level: supervised'), -32011);
+  assert.match(JSON.stringify(error.data), /supervised.*autonomous|autonomous.*supervised/);
+  assert.equal((await source.ask('work', { targetAgent: 'strict' }, 'Governance-Level: supervised')).result, 2);
+});
+
+joined('of a group those that support the level are found', {}, async (x, y) => {
+  (await x.agent('here', { review: true })).serve(() => 'here');
+  (await y.agent('there', { review: true }, { governanceLevel: 'manual' })).serve(() => 'there');
+  const source = await x.peer();
+  assert.equal((await source.ask('work', { targetAgent: '@review' })).result, 'here');
+  assert.equal((await source.ask('work', { targetAgent: '@review' }, 'Governance-Level: manual')).result, 'there');
+});
+
+joined('progress reaches the one who asked, with the token it chose', {}, async (x, y) => {
+  const agent = await y.agent('b');
+  const sources = [await x.peer(), await x.peer()];
+  for (const [n, source] of sources.entries())
+    source.send(requestText(1, 'work', { targetAgent: 'b', n, workDoneToken: 't', _meta: { progressToken: 9 } }));
+  for (let count = 0; count < 2; count++) {
+    const { json } = await agent.next();
+    assert.notEqual(json.params.workDoneToken, 't');
+    agent.notify('$/progress', { token: json.params.workDoneToken, value: json.params.n });
+    agent.notify('notifications/progress', { progressToken: json.params._meta.progressToken, progress: json.params.n });
+    agent.reply(json.id, json.params.n);
+  }
+  for (const [n, source] of sources.entries()) {
+    assert.deepEqual((await source.next()).json.params, { token: 't', value: n });
+    assert.deepEqual((await source.next()).json.params, { progressToken: 9, progress: n });
+    assert.equal((await source.next()).json.result, n);
+  }
+});
+
+joined('a cancel crosses with the id that the target knows', {}, async (x, y) => {
+  const agent = await y.agent('b');
+  const source = await x.peer();
+  source.send(requestText('mine', 'work', { targetAgent: 'b' }));
+  const { json } = await agent.next();
+  source.notify('$/cancelRequest', { id: 'mine' });
+  const cancel = (await agent.next()).json;
+  assert.deepEqual(cancel, { jsonrpc: '2.0', method: '$/cancelRequest', params: { id: json.id } });
+  agent.send({ jsonrpc: '2.0', id: json.id, error: { code: -32800, message: 'cancelled' } });
+  assert.equal((await source.next()).json.error.code, -32800);
+});
+
+joined('who asked leaves: what went across is cancelled there', {}, async (x, y) => {
+  const agent = await y.agent('b');
+  const source = await x.peer();
+  source.send(requestText(1, 'work', { targetAgent: 'b' }));
+  const { json } = await agent.next();
+  source.socket.resetAndDestroy();
+  assert.deepEqual((await agent.next()).json.params, { id: json.id });
+});
+
+joined('the target leaves: -32050, once', {}, async (x, y) => {
+  const agent = await y.agent('b');
+  const source = await x.peer();
+  source.send(requestText(1, 'work', { targetAgent: 'b' }));
+  await agent.next();
+  agent.drop();
+  assertError((await source.next()).json, -32050);
+  assertError(await source.ask('work', { targetAgent: 'b' }), -32010);
+  await source.silent('what ended once');
+});
+
+joined('a target that unregisters is asked for no more', {}, async (x, y) => {
+  const agent = (await y.agent('b')).serve(() => 1);
+  const source = await x.peer();
+  assert.equal((await source.ask('work', { targetAgent: 'b' })).result, 1);
+  await agent.ask('agent/unregister', { agentId: 'b' });
+  assertError(await source.ask('work', { targetAgent: 'b' }), -32010);
+});
+
+joined('a request that nobody answers times out, and is cancelled at its target', {}, async (x, y) => {
+  const agent = await y.agent('b');
+  const source = await x.peer();
+  source.send(requestText(1, 'work', { targetAgent: 'b' }), 'Custom-Timeout-Ms: 300');
+  const { json } = await agent.next();
+  assertError((await source.next()).json, -32051);
+  assert.deepEqual((await agent.next()).json.params, { id: json.id });
+});
+
+joined('a batch is answered by both hubs, in one array', {}, async (x, y) => {
+  (await x.agent('a')).serve(() => 'x');
+  (await y.agent('b')).serve(() => 'y');
+  const source = await x.peer();
+  source.send([['a', 1], ['b', 2], ['nobody', 3]].map(([targetAgent, id]) => ({ jsonrpc: '2.0', id, method: 'work', params: { targetAgent } })));
+  const answers = (await source.next()).json.sort((one, other) => one.id - other.id);
+  assert.deepEqual(answers.map(({ id, result, error }) => [id, result ?? error.code]), [[1, 'x'], [2, 'y'], [3, -32010]]);
+});
+
+joined('order holds from one source to one target', {}, async (x, y) => {
+  const agent = await y.agent('b');
+  const source = await x.peer();
+  const count = 2000;
+  for (let n = 0; n < count; n++) source.notify('work', { targetAgent: 'b', n });
+  for (let n = 0; n < count; n++) assert.equal((await agent.next()).json.params.n, n);
+});
+
+joined('the target answers through any wire what came through another', {}, async (x, y) => {
+  const source = await x.peer();
+  const agent = await y.agent('b');
+  const big = 'x'.repeat(700_000);
+  agent.serve((message) => message.params.big.length);
+  assert.equal((await source.ask('work', { targetAgent: 'b', big })).result, big.length);
+  agent.serve(() => big);
+  assert.equal((await source.ask('work', { targetAgent: 'b', big: '' })).result, big);
+});
+
+joined('the hub\'s own methods are answered here alone', {}, async (x, y) => {
+  (await y.agent('b')).serve(() => 1);
+  const source = await x.peer();
+  const { result } = await source.ask('hub/agents', {});
+  assert.deepEqual(result.agents, []);
+  assertError(await source.ask('hub/nothing', { targetAgent: 'b' }), -32601);
+});

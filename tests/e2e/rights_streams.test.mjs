@@ -1,0 +1,110 @@
+// HCS where users are on: who may call a session's producer, and may not any more, in a session that lives.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { within } from './peer.mjs';
+import { ALL, known, reload, tokenOf, withUsers } from './users.mjs';
+import { alone, Client, JSON_TYPE, request } from './web.mjs';
+
+const typed = (type) => (one) => one.json.type === type;
+const bearer = (user) => `Authorization: Bearer ${tokenOf(user)}`;
+const NOT_ALLOWED = 'capability not allowed: call';
+
+const streams = (name, users, run) => {
+  for (const shards of ['1', '2'])
+    withUsers(`${name} (--shards ${shards})`, { p: ALL, ...users }, { transport: 'http', options: ['--shards', shards, '--listen', 'tcp://127.0.0.1:0'] }, async (hub) => {
+      const producer = await known(hub, 'p', 'tcp');
+      await producer.register('prod', { hcs: true });
+      await run(hub, producer);
+    });
+};
+
+const get = (query, user, ...fields) => request(`GET /hcs?${query}`, [bearer(user), ...fields]);
+const post = (user, frame) => request('POST /hcs', [JSON_TYPE, bearer(user)], frame);
+
+// A stream of its own; what it has got so far ends with `behind`.
+async function opened(hub, bytes, behind) {
+  const client = await Client.open(hub);
+  client.write(bytes);
+  assert.equal((await client.response()).status, 200);
+  await until(client, behind);
+  return client;
+}
+
+const until = (client, behind) => client.take((bytes) => {
+  const at = bytes.indexOf(behind);
+  return at < 0 ? null : { whole: at + behind.length, value: bytes.subarray(0, at).toString() };
+}, JSON.stringify(behind));
+
+streams('who may not call a producer any more is turned out of its sessions, and neither comes back nor speaks there',
+  { web: { call: ['prod'] }, framed: { call: ['@hcs'] }, stays: { call: ['pro*'] } }, async (hub, producer) => {
+    const web = await opened(hub, get('request_id=q&session_id=s&target=prod', 'web'), 'id: s:-\n\n');
+    await producer.find(typed('start'), 'a start');
+    const framed = await known(hub, 'framed', 'tcp'), stays = await known(hub, 'stays', 'tcp');
+    framed.send({ type: 'start', session_id: 's', request_id: 'f' });
+    stays.send({ type: 'start', session_id: 's', request_id: 'g', targetAgent: 'prod' });
+    producer.send({ type: 'chunk', session_id: 's', seq: 1 });
+    await until(web, 'id: s:1\n');
+    for (const peer of [framed, stays]) await peer.find(typed('chunk'), 'a chunk');
+    assert.equal((await alone(hub, post('web', { type: 'ack', session_id: 's', request_id: 'q', seq: 1 }))).status, 202);
+    await producer.find(typed('ack'), 'an ack');
+
+    await reload(hub, { p: ALL, web: { call: ['other'] }, framed: { call: ['@other'] }, stays: { call: ['pro*'] } });
+    const { json: told } = await framed.find(typed('error'), 'the end of a right');
+    assert.deepEqual([told.session_id, told.request_id, told.message, 'refused' in told], ['s', 'f', NOT_ALLOWED, false]);
+    await until(web, 'event: error\n');
+    assert.match(await until(web, NOT_ALLOWED), /^id: s:1\n/);
+    await until(web, '\n\n');
+    await web.gone();
+
+    for (const place of ['s:-', 's:1', 'nosuch:-'])
+      assert.equal((await alone(hub, get('request_id=q&session_id=s&target=prod', 'web', `Last-Event-ID: ${place}`))).status, 403, place);
+    for (const frame of [{ type: 'ack', seq: 1 }, { type: 'control', action: 'tighten' }]) {
+      assert.equal((await alone(hub, post('web', { ...frame, session_id: 's', request_id: 'q' }))).status, 400);
+      framed.send({ ...frame, session_id: 's', request_id: 'f' });
+      assert.equal((await framed.find(typed('error'), 'a refusal')).json.refused, frame.type);
+    }
+    await producer.silent('what those said who may not');
+    producer.send({ type: 'chunk', session_id: 's', seq: 2 });
+    assert.equal((await stays.next()).json.seq, 2);
+    await framed.silent('a chunk for those who may get it');
+  });
+
+streams('who began a session by a name of many comes back by it, and not without', { a: { call: ['@some'] }, b: { call: ['@some'] } }, async (hub, producer) => {
+  await producer.register('prod', { hcs: true, some: true });
+  const query = 'request_id=q&session_id=s&target=@some';
+  await opened(hub, get(query, 'a'), 'id: s:-\n\n');
+  await producer.find(typed('start'), 'a start');
+  await opened(hub, get(query, 'a', 'Last-Event-ID: s:-'), 'id: s:-\n\n');
+  assert.equal((await alone(hub, get(query, 'b', 'Last-Event-ID: s:-'))).status, 404);
+  await reload(hub, { p: ALL, a: { call: ['@hcs'], 'deny-call': ['prod'] }, b: {} });
+  assert.equal((await alone(hub, get(query, 'a', 'Last-Event-ID: s:-'))).status, 403);
+});
+
+streams('whether a session lives is told to nobody who may not call its producer', { a: { call: ['prod'] }, b: { call: ['other'] } }, async (hub, producer) => {
+  await opened(hub, get('request_id=q&session_id=s&target=prod', 'a'), 'id: s:-\n\n');
+  await producer.find(typed('start'), 'a start');
+  for (const [target, status] of [['prod', 403], ['other', 404]])
+    for (const session of ['s', 'nosuch']) {
+      const answer = await alone(hub, get(`request_id=q&target=${target}`, 'b', `Last-Event-ID: ${session}:-`));
+      assert.equal(answer.status, status, `${target} ${session}`);
+    }
+  assert.equal((await alone(hub, get('request_id=q&target=prod', 'a', 'Last-Event-ID: nosuch:-'))).status, 404);
+});
+
+streams('a start that is refused is in the journal, with who asked for what', { b: { call: ['other'] } }, async (hub) => {
+  assert.equal((await alone(hub, get('request_id=q&target=prod', 'b'))).status, 403);
+  assert.equal((await alone(hub, get('request_id=q&target=prod', 'b', 'Last-Event-ID: s:-'))).status, 403);
+  const framed = await known(hub, 'b', 'tcp');
+  framed.send({ type: 'start', request_id: 'f', targetAgent: 'prod' });
+  assert.equal((await framed.next()).json.message, NOT_ALLOWED);
+  const lines = await within(new Promise((resolve) => {
+    const look = () => {
+      const found = readFileSync(hub.journal, 'utf8').split('\n').slice(0, -1).map((line) => JSON.parse(line));
+      if (found.length < 3) setImmediate(look);
+      else resolve(found);
+    };
+    look();
+  }), 'three lines of the journal');
+  for (const { kind, target, method, code, rule, source } of lines)
+    assert.deepEqual([kind, target, method, code, rule, source.user], ['refusal', 'prod', 'start', -32001, 'call', 'b']);
+});

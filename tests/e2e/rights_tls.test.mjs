@@ -1,0 +1,88 @@
+// Users known by the certificate that their client shows: over tls:// and https://, beside tokens, and after SIGHUP.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import tls from 'node:tls';
+import { authority, certificate, file, serving, trusted } from './certificates.mjs';
+import { Hub } from './hub.mjs';
+import { Peer, assertError, within } from './peer.mjs';
+import { ALL, directoryOfUsers, passed, refused, reload, tokenOf, usersText } from './users.mjs';
+
+authority('stranger');
+certificate('ci', 'authority', 'DNS:ci.example,DNS:other.example');
+certificate('plain.example');
+certificate('plain.example2', 'authority', 'DNS:ci.example.org');
+
+const USERS = {
+  ci: { ...ALL, certificate: 'ci.example', admin: true },
+  plain: { call: ['*'], certificate: 'plain.example' },
+  token: { ...ALL },
+};
+
+async function withHub(run) {
+  const users = join(directoryOfUsers, 'tls.ini');
+  writeFileSync(users, usersText(USERS));
+  const hub = await Hub.launch(['--listen', 'tls://127.0.0.1:0', '--http', 'https://127.0.0.1:0', '--users', users, ...serving,
+    '--tls-clients', file('authority.pem')]);
+  hub.usersFile = users;
+  try {
+    await run(hub);
+  } finally {
+    await hub.stop();
+  }
+}
+
+async function shown(hub, name) {
+  const keys = name ? { cert: readFileSync(file(`${name}.pem`)), key: readFileSync(file(`${name}.key`)) } : {};
+  const socket = tls.connect({ host: '127.0.0.1', port: Number(new URL(hub.uris[0]).port), ca: trusted, allowHalfOpen: true, ...keys });
+  await within(new Promise((resolve, reject) => socket.once('secureConnect', resolve).once('error', reject)), 'a handshake');
+  const peer = new Peer(socket);
+  hub.peers.push(peer);
+  return peer;
+}
+
+function curl(hub, path, ...options) {
+  const { stdout } = spawnSync('curl', ['-s', '-o', '/dev/null', '-w', '%{http_code}', '--cacert', file('authority.pem'), ...options,
+    `${hub.uris[1].replace('127.0.0.1', 'localhost')}${path}`], { encoding: 'utf8', timeout: 20_000 });
+  return Number(stdout);
+}
+
+test('a certificate is a credential: a SAN, whole and byte for byte, or the CN where there is none', () => withHub(async (hub) => {
+  passed(await (await shown(hub, 'ci')).ask('hub/stats', {}));
+  const plain = await shown(hub, 'plain.example');
+  refused(await plain.ask('hub/stats', {}), 'admin');
+  passed(await plain.ask('hub/ping'));
+  assertError(await (await shown(hub, 'plain.example2')).ask('hub/ping'), -32054);
+  const none = await shown(hub);
+  assertError(await none.ask('hub/ping'), -32054);
+  passed(await none.ask('initialize', { token: tokenOf('token') }));
+}));
+
+test('a token goes before a certificate, and once the certificate counted the token is another one\'s', () => withHub(async (hub) => {
+  const first = await shown(hub, 'ci');
+  passed(await first.ask('initialize', { token: tokenOf('plain') }));
+  refused(await first.ask('hub/stats', {}), 'admin');
+  const second = await shown(hub, 'ci');
+  passed(await second.ask('hub/ping'));
+  refused(await second.ask('initialize', { token: tokenOf('plain') }), 'credential');
+}));
+
+test('what a certificate opens over HTTP is what its user may', () => withHub((hub) => {
+  const keys = (name) => ['--cert', file(`${name}.pem`), '--key', file(`${name}.key`)];
+  assert.equal(curl(hub, '/metrics', ...keys('ci')), 200);
+  assert.equal(curl(hub, '/metrics', ...keys('plain.example')), 403);
+  assert.equal(curl(hub, '/metrics', ...keys('plain.example2')), 401);
+  assert.equal(curl(hub, '/metrics'), 401);
+  assert.equal(curl(hub, '/metrics', '-u', `x:${tokenOf('ci')}`, ...keys('plain.example')), 200);
+}));
+
+test('whose certificate no user has any more is closed', () => withHub(async (hub) => {
+  const gone = await shown(hub, 'plain.example'), stays = await shown(hub, 'ci');
+  passed(await gone.ask('hub/ping'));
+  passed(await stays.ask('hub/ping'));
+  await reload(hub, { ...USERS, plain: { call: ['*'] } });
+  await gone.gone();
+  passed(await stays.ask('hub/ping'));
+}));
