@@ -1,6 +1,7 @@
 // A client library that we did not write, the one that editors speak the Language Server Protocol with, talks through
 // the hub to another of its kind: requests with colliding ids, notifications, errors, a peer that dies.
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import net from 'node:net';
 import { scenario } from '../e2e/hub.mjs';
 import { within } from '../e2e/peer.mjs';
@@ -28,6 +29,18 @@ async function client(hub) {
   hub.peers.push({ drop });
   const ask = (...params) => within(connection.sendRequest(...params), `the answer to ${params[0]}`);
   return { connection, socket, drop, ask };
+}
+
+// The same over the standard streams of `patchbay connect`, started as an editor starts a language server.
+function started(hub, args = []) {
+  const server = spawn(process.env.PATCHBAY, ['--hub', hub.uri(), 'connect', ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const connection = rpc.createMessageConnection(new rpc.StreamMessageReader(server.stdout), new rpc.StreamMessageWriter(server.stdin));
+  const exit = new Promise((resolve) => server.on('close', resolve));
+  connection.onError(() => {});
+  connection.listen();
+  hub.peers.push({ drop: () => server.kill('SIGKILL') });
+  const ask = (...params) => within(connection.sendRequest(...params), `the answer to ${params[0]}`);
+  return { connection, server, exit, ask };
 }
 
 async function agent(hub, agentId, capabilities = {}) {
@@ -193,5 +206,42 @@ scenario("the library's progress works through the hub, though all sources use t
     assert.equal(await within(connection.sendRequest('work', params), `the answer to ${source}`), source);
     assert.deepEqual(work, [0, 1, 2].map((step) => ({ source, step })));
     assert.deepEqual(parts, [0, 1, 2].map((step) => [source, step]));
+  }));
+});
+
+scenario('patchbay connect is the server command: a whole session, and its end', EVERYWHERE, async (hub) => {
+  const editor = started(hub);
+  const opened = await editor.ask('initialize', { processId: process.pid, rootUri: null, capabilities: {} });
+  assert.equal(opened.serverInfo.name, 'patchbay');
+  await editor.connection.sendNotification('initialized', {});
+  const target = await agent(hub, 'target', { methods: ['work'] });
+  target.connection.onRequest('work', ({ n }) => n * 2);
+  assert.equal(await editor.ask('work', { n: 21 }), 42);
+  assert.equal(await editor.ask('shutdown'), null);
+  await editor.connection.sendNotification('exit');
+  assert.equal(await within(editor.exit, 'patchbay connect to end'), 0);
+});
+
+scenario('20 servers of one agent, whose clients use the same ids and tokens, cancel and hear of progress', EVERYWHERE, async (hub) => {
+  const type = new rpc.ProgressType();
+  const target = await agent(hub, 'target');
+  target.connection.onRequest('work', async ({ source, workDoneToken, wait }, token) => {
+    await target.connection.sendProgress(type, workDoneToken, source);
+    if (!wait) return source;
+    return new Promise((_, reject) => {
+      token.onCancellationRequested(() => reject(new rpc.ResponseError(-32800, `stopped ${source}`)));
+    });
+  });
+  await Promise.all(Array.from({ length: 20 }, async (_, source) => {
+    const editor = started(hub, ['--agent', 'target']);
+    const cancel = new rpc.CancellationTokenSource();
+    const heard = new Promise((resolve) => editor.connection.onProgress(type, 'token', resolve));
+    const waits = editor.ask('work', { source, workDoneToken: 'token', wait: true }, cancel.token).catch((error) => error);
+    assert.equal(await within(heard, `progress of ${source}`), source);
+    cancel.cancel();
+    assert.equal((await waits).message, `stopped ${source}`);
+    assert.equal(await editor.ask('work', { source, workDoneToken: 'other' }), source);
+    editor.server.stdin.end();
+    assert.equal(await within(editor.exit, `the end of ${source}`), 0);
   }));
 });
