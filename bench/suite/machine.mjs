@@ -42,6 +42,8 @@ export function describe(build, root) {
       'nats-server': versionOf('nats-server', '--version'),
       'redis-server': versionOf('redis-server', '--version'),
       mosquitto: versionOf('mosquitto', '-h'),
+      nginx: versionOf('sh', '-c', 'nginx -v 2>&1'),
+      haproxy: versionOf('haproxy', '-v'),
       node: process.versions.node,
     },
     date: new Date().toISOString().slice(0, 10),

@@ -116,7 +116,7 @@ function write(run, settings) {
 async function main() {
   const settings = readSettings();
   if (settings.help || settings.list) {
-    const names = [...comparisons, ...sweeps].map(({ name, title }) => `${name.padEnd(20)}${title}`).join('\n');
+    const names = [...comparisons, ...sweeps].map(({ name, title }) => `${name.padEnd(24)}${title}`).join('\n');
     process.stdout.write(`${settings.help ? usage : names}\n`);
     return 0;
   }

@@ -1,5 +1,5 @@
 // One measurement: a server started for it alone, the load, and its figures.
-// It goes well: the figures that `patchbay bench --json` prints. It fails: with what went to standard error.
+// It goes well: the figures that `patchbay bench --json`, or `bench_bystander` where the load is a flood, prints. It fails: with what went to standard error.
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 
@@ -18,14 +18,15 @@ function run(command, deadlineMs) {
   });
 }
 
-// `what`: {server, unix, options, cpus, load}. `settings`: {build, seconds, warmup, serverCpu, loadCpu}.
+// `what`: {server, unix, framing, tls, web, sources, options, cpus, load}. `settings`: {build, seconds, warmup, serverCpu, loadCpu}.
 export async function measure(what, settings) {
-  const { sources, targets, depth, body, flags = [] } = what.load;
+  const { sources, targets, depth, body, flags = [], flood } = what.load;
   const cpus = what.cpus === 'both' ? `${settings.serverCpu},${settings.loadCpu}` : String(settings.serverCpu);
-  const server = await start(what.server, { build: settings.build, unix: what.unix, options: what.options, body, cpus });
+  const server = await start(what.server, { build: settings.build, unix: what.unix, framing: what.framing, tls: what.tls, web: what.web, sources: what.sources, options: what.options, body, cpus, loadCpu: settings.loadCpu });
   try {
-    const command = ['taskset', '-c', String(settings.loadCpu), join(settings.build, 'tools/patchbay'), ...server.load,
-      ...[sources, targets, depth, body, settings.seconds].map(String), ...flags,
+    const program = flood ? ['bench/bench_bystander', ...server.load.slice(0, 2), flood, String(settings.seconds)]
+      : ['tools/patchbay', ...server.load, ...[sources, targets, depth, body, settings.seconds].map(String), ...flags];
+    const command = ['taskset', '-c', String(settings.loadCpu), join(settings.build, program[0]), ...program.slice(1),
       '--warmup', String(settings.warmup), '--hub-pid', String(server.pid), '--json'];
     const { status, out, error } = await run(command, (settings.seconds + settings.warmup) * 1000 + EXTRA_MS);
     if (status !== 0) throw new Error(error || `the load ended with status ${status}`);

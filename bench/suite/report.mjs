@@ -55,8 +55,10 @@ function sweepRows({ sweep, results }) {
     row(sweep.name, `${server}, ${x.toLocaleString('en')} ${sweep.x}`, ...columns.map(([, cell]) => cell(results[server][x])))));
 }
 
-function preface({ machine, settings, load, failures }) {
+function preface({ machine, settings, load, failures, comparisons }) {
   const versions = Object.entries(machine.versions).map(([name, version]) => `${name} ${version}`).join(', ');
+  const servers = comparisons.flatMap(({ comparison }) => comparison.sides.map(({ server }) => server));
+  const stalls = servers.some((server) => server.startsWith('nats'));
   return [
     '# Measured', '',
     `${machine.date}. ${machine.processors}, ${machine.memory}, ${machine.system}. ${machine.compiler}. ${versions}.`, '',
@@ -64,6 +66,7 @@ function preface({ machine, settings, load, failures }) {
     `server on processor ${settings.serverCpu}, load on ${settings.loadCpu}. Median, in parentheses least and most; ratios pair by pair. ` +
     `Load average at the start ${load.start.toFixed(2)}, at the end ${load.end.toFixed(2)}` +
     `${load.start > 0.5 ? ': **the machine had other work, and these figures are worth little**' : ''}.`, '',
+    ...(stalls ? ['nats-server lets producers wait when consumers are slow (2.9.10 does): its rate in a closed loop is then its choice.', ''] : []),
     ...failures.map((failure) => `- **failed**: ${failure}`), ...(failures.length > 0 ? [''] : []),
   ];
 }

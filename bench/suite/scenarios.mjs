@@ -3,8 +3,9 @@
 // A comparison runs its sides one after the other in each round, and asks of each pair of runs for the ratio of a value
 // (an aim: `of` over `over`, at most `atMost`). A sweep runs one load over a range, for a plot.
 //
-// A side: {server, label, unix, options, cpus, load}: what it says beside the server overrides the comparison's own.
-// A load: {sources, targets, depth, body, flags}: the arguments of `patchbay bench`.
+// A side: {server, label, unix, framing, tls, web, sources, options, cpus, load}: what it says beside the server overrides the comparison's own.
+// `web` is the scheme by which the load comes to the hub's HTTP, and `sources` that of its sources: ws, http or tcp.
+// A load: {sources, targets, depth, body, flags}: the arguments of `patchbay bench`; or {flood}: that of `bench_bystander`.
 
 const KIB = 1024;
 const requests = (sources, targets, depth, body, ...flags) => ({ sources, targets, depth, body, flags });
@@ -64,7 +65,13 @@ const againstRelay = [
   beside('relay-256k', 'requests, 256 KiB, 8 sources, 8 targets, 2 pending', 'relay', requests(8, 8, 2, 256 * KIB), cpu()),
 ];
 
+const lines = (name, load) => again(`lines-${name}`, `${load.flags[0] === '--events' ? 'events' : 'requests'}, ${size(load.body)}, in lines`
+  + ' beside frames', { label: 'lines', framing: '-lines' }, { label: 'frames' }, load, cpu());
+
 const againstItself = [
+  lines('256', requests(16, 16, 64, 256)),
+  lines('16k', requests(16, 16, 16, 16 * KIB)),
+  lines('events', events(100, 64, 256)),
   again('connections', 'requests, 256 B, 10,000 connections beside 10, 4 in flight a target',
     { label: '10,000 connections', load: { sources: 9998 } }, { label: '10 connections', load: { sources: 8 } },
     requests(8, 2, 8, 256, '--in-flight', '8'), cpu(1.3)),
@@ -92,32 +99,102 @@ const againstItself = [
   },
 ];
 
-export const comparisons = [...againstNats, ...againstRedis, ...againstRelay, ...againstItself];
+// Frames, and what stands in for them. The events are published in frames, so that one thing alone differs, or over
+// WebSocket.
+const FRAMES = { label: 'frames' };
+const WEBSOCKET = { label: 'WebSocket', web: 'ws' };
+const STREAMS = { label: 'SSE', web: 'http' };
+const fromFrames = (side) => ({ ...side, sources: 'tcp', label: `${side.label}, from frames` });
+const overWeb = (name, title, load) => ({
+  name, title: `${title}, over WebSocket and SSE beside frames`, load,
+  sides: [FRAMES, fromFrames(WEBSOCKET), fromFrames(STREAMS), WEBSOCKET, STREAMS].map((side) => ({ server: 'hub', ...side })),
+  aims: [[1, 1.1], [2, 1.15], [3, 1.1], [4, 1.15]].map(([side, atMost]) => ({ of: [side, 'cpuUs'], over: [0, 'cpuUs'], atMost })),
+});
+const overPeers = (name, title, load) => ({
+  name, title: `${title}, beside nchan and nats-server's WebSocket`, load,
+  sides: [{ server: 'hub', ...WEBSOCKET }, { server: 'hub', ...STREAMS }, { server: 'nchan' }, { server: 'nchan-sse' }, { server: 'nats-websocket' }],
+  aims: [[0, 2], [1, 3], [0, 4], [1, 4]].map(([one, other]) => ({ of: [one, 'cpuUs'], over: [other, 'cpuUs'], atMost: 0.5 })),
+});
+const idle = (name, title, side, load) => ({
+  name, title: `memory of an idle connection of ${title}, 10,000 of them`, sides: [{ server: 'hub', ...side }], load,
+  aims: [{ of: [0, 'idleBytes'], atMost: 1024 }],
+});
+
+const overHttp = [
+  overWeb('web-events', 'events, 256 B, to 1,000, 64 on the way', events(1000, 64, 256)),
+  overWeb('web-events-16k', 'events, 16 KiB, to 1,000, 4 on the way', events(1000, 4, 16 * KIB)),
+  overPeers('web-peers', 'events, 256 B, to 1,000, 64 on the way', events(1000, 64, 256)),
+  overPeers('web-peers-16k', 'events, 16 KiB, to 1,000, 4 on the way', events(1000, 4, 16 * KIB)),
+  again('web-requests', 'requests, 256 B, 16 sources, 4 targets, 64 pending, over WebSocket beside frames', WEBSOCKET, FRAMES,
+    requests(16, 4, 64, 256), cpu(1.2)),
+  { ...beside('web-requests-nats', 'requests, 256 B, 16 sources, 4 targets, 64 pending, over WebSocket', 'nats-websocket',
+    requests(16, 4, 64, 256), cpu(0.5)), sides: [{ server: 'hub', ...WEBSOCKET }, { server: 'nats-websocket' }] },
+  again('rpc', 'requests, 256 B, 64 sources, 4 framed targets, 1 pending, posted to /rpc beside frames',
+    { label: '/rpc', sources: 'http' }, FRAMES, requests(64, 4, 1, 256), cpu(1.5)),
+  again('rpc-pipelined', 'requests, 256 B, 64 sources, 4 framed targets, 8 pending, posted to /rpc beside frames',
+    { label: '/rpc', sources: 'http' }, FRAMES, requests(64, 4, 8, 256), cpu()),
+  {
+    name: 'rpc-proxies', title: 'requests, 256 B, 64 sources, 1 pending, posted to /rpc beside proxies before a server',
+    sides: [{ server: 'hub', label: '/rpc', sources: 'http' }, { server: 'nginx' }, { server: 'haproxy' }],
+    load: requests(64, 4, 1, 256), aims: [1, 2].map((other) => ({ of: [0, 'cpuUs'], over: [other, 'cpuUs'] })),
+  },
+  idle('idle-websocket', 'WebSocket', WEBSOCKET, requests(4, 4, 4, 256, '--idle', '10000')),
+  idle('idle-sse', 'SSE', STREAMS, events(4, 4, 256, '--idle', '10000')),
+];
+
+// The load speaks TLS itself, 1.3 with AES-128-GCM to both servers. Where it isn't spoken the load has less to do, and the
+// server more at a time.
+const TLS = { label: 'TLS', tls: true };
+const overTls = (name, load, atMost) => ({
+  name, title: `requests, ${size(load.body)}, 16 sources, 4 targets, ${load.depth} pending, over TLS`, load,
+  sides: [{ server: 'hub', ...TLS }, { server: 'hub', label: 'plain' }, { server: 'nats', tls: true, label: 'nats, TLS' }],
+  aims: [[1, atMost], [2, 0.6]].map(([other, bound]) => ({ of: [0, 'cpuUs'], over: [other, 'cpuUs'], atMost: bound })),
+});
+const secured = [overTls('tls-256', requests(16, 4, 64, 256), 1.6), overTls('tls-16k', requests(16, 4, 16, 16 * KIB), 2)];
+
+// What is left for a peer that pings once a millisecond, while others flood the hub with work of one kind.
+const bystander = (flood, title, ...options) => ({
+  name: `bystander-${flood}`, title: `a ping each ms, while ${title}`, load: { flood },
+  sides: [{ server: 'hub', options: ['--shards', '1', ...options] }],
+  aims: [{ of: [0, 'latencyUs.p99'], atMost: 5000 }, { of: [0, 'latencyUs.max'], atMost: 20000 }],
+});
+
+const besideFloods = [
+  bystander('none', 'nobody else asks anything'),
+  bystander('events', 'one publishes 2,000 tiny events at a time to 5,000 subscribers'),
+  bystander('registrations', 'eight register 60 agents of 1,000 methods each, over and over'),
+  bystander('bodies', 'four send bodies of 16 MB'),
+  // A queue that holds all of them.
+  bystander('leaving', 'one leaves with 60,000 requests pending, again and again', '--max-queue', '64M'),
+  bystander('journal', 'four log entries of 1 MB, eight at a time', '--audit', 'journal'),
+];
+
+export const comparisons = [...againstNats, ...againstRedis, ...againstRelay, ...againstItself, ...besideFloods, ...overHttp, ...secured];
 
 export const sweeps = [
   {
-    name: 'sweep-body', title: '16 sources, 16 targets', x: 'body, bytes', values: [256, KIB, 4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB],
+    name: 'sweep-body', title: '16 sources, 16 targets', x: 'body', values: [256, KIB, 4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB],
     servers: ['hub', 'nats', 'relay'],
     load: (body) => requests(16, 16, body > 16 * KIB ? 2 : body > KIB ? 16 : 64, body),
     plots: [
-      { file: 'throughput', y: 'messagesPerSecond', label: 'requests and responses a second' },
-      { file: 'cpu', y: 'cpuUs', label: 'server CPU a request and response, µs' },
+      { file: 'throughput', y: 'messagesPerSecond', label: 'Requests and responses a second', better: 'more', sizes: true },
+      { file: 'cpu', y: 'cpuUs', label: 'Server CPU a request and response, µs', better: 'less', sizes: true },
     ],
   },
   {
     name: 'sweep-connections', title: '256 B, 2 targets, 8 in flight in all', x: 'connections', values: [10, 100, 1000, 10000],
     servers: ['hub', 'nats'], load: (count) => requests(count - 2, 2, 8, 256, '--in-flight', '8'),
-    plots: [{ file: 'connections', y: 'cpuUs', label: 'server CPU a request and response, µs' }],
+    plots: [{ file: 'connections', y: 'cpuUs', label: 'Server CPU a request and response, µs', better: 'less' }],
   },
   {
     name: 'sweep-subscribers', title: 'events of 256 B, 64 on the way', x: 'subscribers', values: [1, 10, 100, 1000],
     servers: ['hub', 'redis', 'nats', 'mosquitto'], load: (count) => events(count, 64, 256),
-    plots: [{ file: 'events', y: 'cpuUs', label: 'server CPU a delivery, µs' }],
+    plots: [{ file: 'events', y: 'cpuUs', label: 'Server CPU a delivery, µs', better: 'less' }],
   },
   {
     // 5,000 a second is what all of them carry with room to spare.
     name: 'sweep-rate', title: '256 B, 50 sources, 4 targets, open loop', x: 'requests a second', values: [5000, 20000, 50000],
     servers: ['hub', 'nats'], load: (rate) => requests(50, 4, 64, 256, '--rate', String(rate)),
-    plots: [{ file: 'latency', percentiles: true, label: 'latency from when the request was due, µs' }],
+    plots: [{ file: 'latency', percentiles: true, label: 'Latency from when a request was due, µs', better: 'less' }],
   },
 ];

@@ -2,7 +2,7 @@
 // written to disk, pinned to a core.
 // It goes well: start() resolves when the server accepts connections. It fails: a server that ends or says nothing in
 // time rejects, with what it wrote to standard error.
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createConnection, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -16,7 +16,7 @@ const RELAY_WRAP_BYTES = 24; // bench/load/relay.h
 const running = new Map(); // to its directory
 process.once('exit', () => running.forEach((directory, child) => {
   child.kill('SIGKILL');
-  rmSync(directory, { recursive: true, force: true });
+  if (directory) rmSync(directory, { recursive: true, force: true });
 }));
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(1));
 
@@ -40,30 +40,135 @@ function connects(at) {
   });
 }
 
+// nginx with one process, no log, and files of its own; the command.
+function nginx(directory, modules, http) {
+  writeFileSync(join(directory, 'nginx.conf'), `${modules}
+  daemon off; master_process off; error_log stderr error; pid nginx.pid;
+  events { worker_connections 20000; }
+  http {
+    access_log off;
+    client_body_temp_path .; proxy_temp_path .; fastcgi_temp_path .; uwsgi_temp_path .; scgi_temp_path .;
+    ${http}
+  }`);
+  return ['nginx', '-p', `${directory}/`, '-c', 'nginx.conf'];
+}
+
+// Its channels keep what can be on the way, in memory.
+async function nchan({ directory }, peer) {
+  const port = await freePort();
+  return {
+    command: nginx(directory, 'load_module /usr/lib/nginx/modules/ngx_nchan_module.so;', `nchan_shared_memory_size 256M;
+      server {
+        listen 127.0.0.1:${port};
+        location = /pub { nchan_publisher websocket; nchan_channel_id $arg_id; nchan_message_buffer_length 300; nchan_message_timeout 60s; }
+        location = /sub { nchan_subscriber websocket eventsource; nchan_channel_id $arg_id; nchan_subscriber_first_message newest; }
+      }`),
+    at: { port },
+    load: () => ['bench', '--peer', `${peer}=127.0.0.1:${port}`],
+  };
+}
+
+// A certificate for loopback, signed by itself: where it and its key are.
+function certificate(directory) {
+  const [pem, key] = [join(directory, 'server.pem'), join(directory, 'server.key')];
+  const { status, stderr } = spawnSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', key,
+    '-out', pem, '-subj', '/CN=bench', '-days', '2', '-addext', 'subjectAltName=IP:127.0.0.1'], { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`openssl made no certificate: ${stderr}`);
+  return { pem, key, trusting: ['--tls-ca', pem] };
+}
+
+// A proxy before a server that answers all requests itself, on the load's core as the hub's targets are: its time isn't
+// the proxy's. `commandOf` is told where the proxy listens, and the server behind it.
+async function proxy({ build, body, loadCpu }, commandOf) {
+  const behind = spawn('taskset', ['-c', String(loadCpu), join(build, 'bench/bench_backend'), 'tcp://127.0.0.1:0', String(body)],
+    { stdio: ['ignore', 'ignore', 'pipe'] });
+  running.set(behind, undefined);
+  behind.once('exit', () => running.delete(behind));
+  const seen = { text: '' };
+  behind.stderr.on('data', (bytes) => (seen.text += bytes));
+  const [uri] = await Promise.race([told(behind, seen, 1), ended(behind).then(() => [])]);
+  if (!uri) throw new Error(`bench_backend did not start: ${seen.text}`);
+  const port = await freePort();
+  return {
+    command: commandOf(port, new URL(uri.replace('tcp', 'http')).port),
+    at: { port },
+    behind,
+    load: () => ['bench', '--peer', `rpc=127.0.0.1:${port}`],
+  };
+}
+
 // Each kind says how it is run: the program with its arguments, where it will listen, and what the load is told.
-// `tells`: it prints `listening URI` itself.
+// `tells`: how many lines `listening URI` it prints itself. `behind`: a process that ends with it.
 const kinds = {
-  hub: async ({ build, directory, unix, options = ['--shards', '1'] }) => ({
-    command: [join(build, 'router/patchbayd'), '--listen', unix ? `unix://${directory}/hub` : 'tcp://127.0.0.1:0', ...options],
-    tells: true,
-    load: (uri) => ['--hub', uri, 'bench'],
-  }),
+  hub: async ({ build, directory, unix, framing = '', tls, web, sources, options = ['--shards', '1'] }) => {
+    const { pem, key, trusting } = tls ? certificate(directory) : { trusting: [] };
+    return {
+      command: [join(build, 'router/patchbayd'), '--listen',
+        unix ? `unix${framing}://${directory}/hub` : `${tls ? 'tls' : 'tcp'}${framing}://127.0.0.1:0`, '--http', '127.0.0.1:0',
+        ...(tls ? ['--tls-certificate', pem, '--tls-key', key] : []), ...options],
+      tells: 2,
+      load: ([own, http]) => {
+        const at = (scheme) => (scheme === 'tcp' ? own : http.replace('http', scheme));
+        return [...trusting, '--hub', at(web ?? 'tcp'), 'bench', ...(sources ? ['--sources', at(sources)] : [])];
+      },
+    };
+  },
   relay: async ({ build, directory, unix, body, options = [] }) => ({
     command: [join(build, 'bench/bench_relay'), unix ? `unix://${directory}/relay` : 'tcp://127.0.0.1:0',
       String(body + RELAY_WRAP_BYTES), ...options],
-    tells: true,
-    load: (uri) => ['bench', '--peer', `relay=${uri}`],
+    tells: 1,
+    load: ([uri]) => ['bench', '--peer', `relay=${uri}`],
   }),
-  nats: async ({ directory }) => {
+  nats: async ({ directory, tls }) => {
     const port = await freePort();
     const file = join(directory, 'nats.conf');
-    writeFileSync(file, `listen: 127.0.0.1:${port}\nmax_payload: 8MB\nmax_connections: 100000\n`);
+    const { pem, key, trusting } = tls ? certificate(directory) : { trusting: [] };
+    writeFileSync(file, `listen: 127.0.0.1:${port}\nmax_payload: 8MB\nmax_connections: 100000\n`
+      + (tls ? `tls { cert_file: "${pem}", key_file: "${key}", timeout: 10 }\n` : ''));
     return {
       command: ['nats-server', '-c', file],
       at: { port },
-      load: () => ['bench', '--plain-inbox', '--peer', `nats=127.0.0.1:${port}`],
+      load: () => [...trusting, 'bench', '--plain-inbox', '--peer', `nats=${tls ? 'tls://' : ''}127.0.0.1:${port}`],
     };
   },
+  // What browsers would speak to it.
+  'nats-websocket': async ({ directory }) => {
+    const [port, web] = [await freePort(), await freePort()];
+    const file = join(directory, 'nats.conf');
+    writeFileSync(file, `listen: 127.0.0.1:${port}\nmax_payload: 8MB\nmax_connections: 100000\n`
+      + `websocket { listen: "127.0.0.1:${web}", no_tls: true }\n`);
+    return {
+      command: ['nats-server', '-c', file],
+      at: { port: web },
+      load: () => ['bench', '--plain-inbox', '--peer', `nats-websocket=127.0.0.1:${web}`],
+    };
+  },
+  nchan: (settings) => nchan(settings, 'nchan'),
+  'nchan-sse': (settings) => nchan(settings, 'nchan-sse'),
+  nginx: (settings) => proxy(settings, (port, backend) => nginx(settings.directory, '', `upstream backend { server 127.0.0.1:${backend}; keepalive 64; }
+    server { listen 127.0.0.1:${port}; keepalive_requests 1000000000; keepalive_timeout 1h;
+      location / { proxy_pass http://backend; proxy_http_version 1.1; proxy_set_header Connection ""; } }`)),
+  haproxy: (settings) => proxy(settings, (port, backend) => {
+    const file = join(settings.directory, 'haproxy.cfg');
+    writeFileSync(file, `global
+  nbthread 1
+  maxconn 1000
+defaults
+  mode http
+  timeout connect 1m
+  timeout client 1h
+  timeout server 1h
+  timeout http-request 1h
+  timeout http-keep-alive 1h
+  http-reuse always
+frontend front
+  bind 127.0.0.1:${port}
+  default_backend back
+backend back
+  server one 127.0.0.1:${backend}
+`);
+    return ['haproxy', '-db', '-f', file];
+  }),
   redis: async ({ directory, unix }) => {
     const at = unix ? { path: join(directory, 'redis') } : { port: await freePort() };
     return {
@@ -84,12 +189,12 @@ const kinds = {
   },
 };
 
-// Waits for a line `listening URI` on standard error.
-function told(child, seen) {
+// Waits for so many lines `listening URI` on standard error: the URIs.
+function told(child, seen, count) {
   return new Promise((resolve) => {
     child.stderr.on('data', () => {
-      const line = /^listening (\S+)$/m.exec(seen.text);
-      if (line) resolve(line[1]);
+      const lines = [...seen.text.matchAll(/^listening (\S+)$/gm)];
+      if (lines.length >= count) resolve(lines.map(([, uri]) => uri));
     });
   });
 }
@@ -110,6 +215,7 @@ export async function start(kind, settings) {
   const plan = await kinds[kind]({ ...settings, directory });
   const child = spawn('taskset', ['-c', settings.cpus, ...plan.command], { stdio: ['ignore', 'ignore', 'pipe'], cwd: directory });
   running.set(child, directory);
+  child.once('exit', () => plan.behind?.kill('SIGKILL'));
   child.once('exit', () => running.delete(child));
   const seen = { text: '' };
   child.stderr.on('data', (bytes) => (seen.text = (seen.text + bytes).slice(-4096)));
@@ -123,7 +229,7 @@ export async function start(kind, settings) {
   };
   let timer;
   const late = new Promise((resolve) => (timer = setTimeout(resolve, START_MS, 'late')));
-  const ready = plan.tells ? told(child, seen) : accepts(child, plan.at).then(() => 'ready');
+  const ready = plan.tells ? told(child, seen, plan.tells) : accepts(child, plan.at).then(() => 'ready');
   const uri = await Promise.race([ready, over.then(() => 'ended'), late]);
   clearTimeout(timer);
   if (uri === 'ended' || uri === 'late' || child.exitCode !== null) {

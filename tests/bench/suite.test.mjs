@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { judge, spread, valueAt } from '../../bench/suite/figures.mjs';
+import { svgOf, ticksOf, tickText } from '../../bench/suite/plots.mjs';
 import { page } from '../../bench/suite/report.mjs';
 import { comparisons, sweeps } from '../../bench/suite/scenarios.mjs';
 
@@ -44,7 +45,7 @@ test('names are told apart, and every aim names sides and values that there are'
   assert.equal(new Set(names).size, names.length);
   for (const { aims, sides, load } of comparisons) {
     for (const [side] of aims.flatMap(({ of, over }) => (over ? [of, over] : [of]))) assert.ok(sides[side]);
-    for (const field of ['sources', 'targets', 'depth', 'body']) assert.ok(load[field] > 0);
+    for (const field of load.flood ? ['flood'] : ['sources', 'targets', 'depth', 'body']) assert.ok(load[field]);
   }
 });
 
@@ -59,6 +60,14 @@ test('what the hub aims at', () => {
     'relay-first-256 cpuUs 1.25', 'relay-first-1024 cpuUs 1.2', 'relay-first-16384 cpuUs 1.1',
     'relay-last-256 cpuUs 1.3', 'relay-last-1024 cpuUs 1.35', 'relay-last-16384 cpuUs 1.25',
     'connections cpuUs 1.3', 'shards cpuUs 1.15', 'idle idleBytes 2048',
+    ...['none', 'events', 'registrations', 'bodies', 'leaving', 'journal'].flatMap((flood) =>
+      [`bystander-${flood} latencyUs.p99 5000`, `bystander-${flood} latencyUs.max 20000`]),
+    'web-events cpuUs 1.1', 'web-events cpuUs 1.15', 'web-events cpuUs 1.1', 'web-events cpuUs 1.15',
+    'web-events-16k cpuUs 1.1', 'web-events-16k cpuUs 1.15', 'web-events-16k cpuUs 1.1', 'web-events-16k cpuUs 1.15',
+    ...Array(4).fill('web-peers cpuUs 0.5'), ...Array(4).fill('web-peers-16k cpuUs 0.5'),
+    'web-requests cpuUs 1.2', 'web-requests-nats cpuUs 0.5', 'rpc cpuUs 1.5',
+    'idle-websocket idleBytes 1024', 'idle-sse idleBytes 1024',
+    'tls-256 cpuUs 1.6', 'tls-256 cpuUs 0.6', 'tls-16k cpuUs 2', 'tls-16k cpuUs 0.6',
   ]);
 });
 
@@ -80,4 +89,36 @@ test('the page says what was met, what was not, and what failed', () => {
   assert.match(text, /\| bad: .*\| ≤ 0\.1 \| \*\*no\*\* \|/);
   assert.match(text, /\*\*failed\*\*: x: y/);
   assert.match(text, /worth little/);
+});
+
+test('an axis reaches from a round number to a round number', () => {
+  assert.deepEqual(ticksOf(3, 40), [2, 5, 10, 20, 50]);
+  assert.deepEqual(ticksOf(0.15, 0.15), [0.1, 0.2]);
+  assert.deepEqual(ticksOf(1, 90000), [1, 10, 100, 1000, 10000, 100000]);
+  assert.deepEqual([1500000, 20000, 5000, 0.05].map(tickText), ['1.5M', '20k', '5000', '0.05']);
+});
+
+const sweep = { title: 'a & b', x: 'subscribers', values: [10, 1000], servers: ['hub', 'nats'] };
+const plot = { y: 'cpuUs', label: 'CPU', better: 'less' };
+
+test('a plot says what it shows and which way is better, and names each line once, where it ends', () => {
+  const svg = svgOf(sweep, plot, { hub: { 10: runs(1, 2, 3), 1000: runs(4) }, nats: { 10: runs(5), 1000: runs(6) } });
+  assert.match(svg, /<title>CPU, less is better<\/title>/);
+  assert.match(svg, />a &amp; b</);
+  for (const name of ['hub', 'nats']) assert.equal(svg.split(`>${name}<`).length, 2);
+  assert.ok(svg.indexOf('stroke-width="5"') > svg.indexOf('stroke-width="2.5"')); // the hub's is drawn last
+  assert.doesNotMatch(svg, /NaN|Infinity|undefined|transform/);
+});
+
+test('a server of which nothing was measured has no line, and a plot without lines is none', () => {
+  assert.equal(svgOf(sweep, plot, { hub: {}, nats: {} }), undefined);
+  const svg = svgOf(sweep, plot, { hub: { 10: runs(1), 1000: runs(null) }, nats: {} });
+  assert.doesNotMatch(svg, />nats<|NaN/);
+});
+
+test('the names of lines that end in one place stand below each other', () => {
+  const svg = svgOf(sweep, plot, { hub: { 10: runs(1), 1000: runs(2) }, nats: { 10: runs(3), 1000: runs(2) } });
+  const at = [...svg.matchAll(/ y="([\d.]+)" fill="#/g)].map(([, y]) => Number(y));
+  assert.equal(at.length, 2);
+  assert.ok(Math.abs(at[0] - at[1]) >= 18);
 });

@@ -96,6 +96,83 @@ static void patchbay_frames(void **state) {
     check_broken(&load_wire_patchbay, "GET / HTTP/1.1\r\n\r\n                       ");
 }
 
+static void patchbay_lines(void **state) {
+    (void)state;
+    check_event(&load_wire_lines);
+    check_request(&load_wire_lines, 256);
+    check_cuts(&load_wire_lines, "{}\n", 3, "{}", 2);
+    check_broken(&load_wire_lines, "\n");
+}
+
+// What is sent is masked, so that it isn't what is received.
+static void check_masked(const struct load_wire *wire, uint32_t bytes, size_t head_bytes) {
+    struct load_body body = {.bytes = bytes};
+    struct load_request request = {.source = &topic, .target = &topic, .id = 5};
+    load_nonce(5, request.nonce);
+    uint8_t *text = malloc(bytes + 200), *expected = malloc(bytes + 200);
+    assert_true(text != NULL && expected != NULL);
+    load_request_write(&body, &request, expected);
+    size_t body_bytes = load_request_bytes(&body, &request);
+    assert_int_equal(wire->write_request(&body, &request, text), head_bytes + body_bytes);
+    assert_int_equal(text[1] & 0x80, 0x80);
+    for (size_t at = 0; at < body_bytes; at++) {
+        assert_int_equal(text[head_bytes + at] ^ text[head_bytes - 4 + at % 4], expected[at]);
+    }
+    free(text);
+    free(expected);
+}
+
+static void websocket_frames(void **state) {
+    (void)state;
+    const struct load_wire *wire = &load_wire_websocket;
+    check_masked(wire, 256, 8);
+    check_masked(wire, 70000, 14);
+    check_cuts(wire, "\x81\x02{}", 4, "{}", 2);
+    char text[4 + 300] = "\x81\x7e\x01\x2c";
+    memset(text + 4, 'x', 300);
+    check_cuts(wire, text, sizeof text, text + 4, 300);
+    struct load_message message;
+    size_t body_at;
+    assert_int_equal(step(wire, "\x89\x00", 2, &message, &body_at), LOAD_MESSAGE);
+    assert_null(message.body);
+    assert_string_equal(message.control_answer, "\x8a\x80mask");
+    check_broken(wire, "\x01\x02{}");                               // a part of a message
+    check_broken(wire, "\x81\x82mask{}");                           // masked
+    check_broken(wire, "\x88\x02\x03\xe8");                         // closed
+    check_broken(wire, "\x81\x7f\x7f\x01\x01\x01\x01\x01\x01\x01"); // longer than anything can be
+}
+
+static void streamed_events(void **state) {
+    (void)state;
+    const struct load_wire *wire = &load_wire_sse;
+    check_cuts(wire, "data: {}\n\n", 10, "{}", 2);
+    check_cuts(wire, "event: x\nid: 7\ndata: {}\n\n", 25, "{}", 2);
+    check_control(wire, ":\n\n", NULL);
+    check_broken(wire, "data: {\ndata: }\n\n");
+}
+
+static void posted_requests(void **state) {
+    (void)state;
+    const struct load_wire *wire = &load_wire_rpc;
+    struct load_body body = {.bytes = 256};
+    struct load_request request = {.source = &topic, .target = &topic, .id = 5};
+    char text[1024] = {0}, expected[400] = {0};
+    load_request_write(&body, &request, (uint8_t *)expected);
+    size_t bytes = wire->write_request(&body, &request, (uint8_t *)text);
+    assert_non_null(strstr(text, "POST /rpc HTTP/1.1\r\n"));
+    assert_non_null(strstr(text, "Content-Length: 256\r\n\r\n"));
+    assert_string_equal(text + bytes - 256, expected);
+    static const char *const answers[] = {
+        "HTTP/1.1 200 OK\r\nDate: x\r\nContent-Length: 2\r\n\r\n{}",
+        "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nserver: x\r\n\r\n{}",
+    };
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        check_cuts(wire, answers[i], strlen(answers[i]), "{}", 2);
+    }
+    check_broken(wire, "HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\n{}");
+    check_broken(wire, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n");
+}
+
 static void mqtt_packets(void **state) {
     (void)state;
     check_event(&load_wire_mqtt);
@@ -127,6 +204,36 @@ static void nats_messages(void **state) {
     check_broken(&load_wire_nats, "MSG bench 1 5x\r\nhello\r\n");
 }
 
+static void nats_messages_in_those_of_websocket(void **state) {
+    (void)state;
+    const struct load_wire *wire = &load_wire_nats_websocket;
+    check_cuts(wire, "MSG bench 1 5\r\nhello\r\n", 22, "hello", 5);
+    struct load_message message;
+    size_t body_at;
+    static const char *const heads[] = {"\x82\x16", "\x82\x7e\x01\x01",
+                                        "\x82\x7f\x01\x01\x01\x01\x01\x01\x01\x01"};
+    for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
+        check_control(wire, heads[i], NULL);
+    }
+    assert_int_equal(step(wire, "PING\r\n", 6, &message, &body_at), LOAD_MESSAGE);
+    const char *answer = message.control_answer;
+    assert_int_equal(strlen(answer), 12);
+    for (size_t at = 0; at < 6; at++) {
+        assert_int_equal(answer[6 + at] ^ answer[2 + at % 4], "PONG\r\n"[at]);
+    }
+    check_broken(wire, "\x88\x02");
+    check_broken(wire, "\x82\x96mask");
+    check_broken(wire, "-ERR 'Slow Consumer'\r\n");
+}
+
+static void nchan_messages(void **state) {
+    (void)state;
+    check_cuts(&load_wire_nchan, "\x81\x02{}", 4, "{}", 2);
+    check_control(&load_wire_nchan, "\x81\x12queued messages: 1", NULL);
+    check_cuts(&load_wire_nchan_sse, "id: 1:0\ndata: {}\n\n", 18, "{}", 2);
+    check_control(&load_wire_nchan_sse, ": hi\n\n", NULL);
+}
+
 static void redis_messages(void **state) {
     (void)state;
     static const char message[] = "*3\r\n$7\r\nmessage\r\n$2\r\nch\r\n$5\r\nhello\r\n";
@@ -140,15 +247,26 @@ static void redis_messages(void **state) {
 static void each_has_a_name(void **state) {
     (void)state;
     assert_ptr_equal(load_wire_named("patchbay"), &load_wire_patchbay);
+    assert_ptr_equal(load_wire_named("patchbay-lines"), &load_wire_lines);
     assert_ptr_equal(load_wire_named("mqtt"), &load_wire_mqtt);
+    assert_ptr_equal(load_wire_named("rpc"), &load_wire_rpc);
     assert_null(load_wire_named("nat"));
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(patchbay_frames), cmocka_unit_test(mqtt_packets),
-        cmocka_unit_test(relay_blocks),    cmocka_unit_test(nats_messages),
-        cmocka_unit_test(redis_messages),  cmocka_unit_test(each_has_a_name),
+        cmocka_unit_test(patchbay_frames),
+        cmocka_unit_test(patchbay_lines),
+        cmocka_unit_test(websocket_frames),
+        cmocka_unit_test(streamed_events),
+        cmocka_unit_test(posted_requests),
+        cmocka_unit_test(mqtt_packets),
+        cmocka_unit_test(relay_blocks),
+        cmocka_unit_test(nats_messages),
+        cmocka_unit_test(nats_messages_in_those_of_websocket),
+        cmocka_unit_test(nchan_messages),
+        cmocka_unit_test(redis_messages),
+        cmocka_unit_test(each_has_a_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
