@@ -4,6 +4,7 @@
 #include "core/agents/agent_id.h"
 #include "core/base/errors.h"
 #include "core/base/governance.h"
+#include "core/base/list.h"
 #include "router/request/message.h"
 
 enum order_kind {
@@ -17,6 +18,7 @@ enum order_kind {
 enum order_stage {
     ORDER_ASKED,
     ORDER_APPLIED,
+    ORDER_CONFIRMING, // that other hubs can reach the agent, where there are any
     ORDER_SETTLED,
     ORDER_TELLING, // who lost the name to it
     ORDER_TOLD,
@@ -55,6 +57,9 @@ struct order {
     char *request_id;  // memory of its own; NULL: nobody waits for an answer
     uint32_t request_id_bytes;
     struct exchange *exchange; // that the answer belongs to, or NULL
+    struct list confirming;    // on shard 0, while it is ORDER_CONFIRMING
+    uint64_t confirmed_by;     // likewise: which of the link's PINGs is answered then; 0: it isn't sent yet
+    uint64_t confirming_ms;    // likewise: since when
     uint32_t agent_id_bytes;
     char agent_id[AGENT_ID_BYTES_MAX + 1];
 };

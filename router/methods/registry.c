@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "router/methods/admit.h"
-#include "router/methods/subscribe.h"
+#include "router/methods/applying.h"
 #include "router/request/answer.h"
 #include "router/request/refuse.h"
 #include "router/send/reply.h"
@@ -12,11 +12,7 @@
 #include "router/shard/post.h"
 #include "router/stream/stream.h"
 
-// --- Applying
-
-static struct agent *registry_find(struct shard *shard, const struct order *order) {
-    return agents_find(&shard->agents, order->agent_id, order->agent_id_bytes);
-}
+// --- Telling
 
 static void notify_replaced(struct shard *shard, struct peer *peer, const struct order *order) {
     assert(peer->name != order->mail.connection || order->revoked);
@@ -44,144 +40,6 @@ static void tell_revoked(struct shard *shard, const struct order *order) {
         notify_replaced(shard, peer, order);
 }
 
-// What a connection of this shard subscribes with, as long as it can take events; else NULL.
-static struct subscriber *subscriber_of_order(const struct shard *shard, const struct order *order) {
-    bool here = connection_shard(order->mail.connection) == shard->index;
-    struct peer *peer = here ? peer_find(shard, order->mail.connection) : NULL;
-    return peer && peer->state == PEER_OPEN ? &peer->subscriber : NULL;
-}
-
-// It becomes its opposite, for lack of memory.
-static void turn_back(struct shard *shard, struct order *order, enum error error) {
-    assert(order->kind == ORDER_REGISTER && error != ERROR_NONE);
-    order->error = error;
-    order->kind = ORDER_UNREGISTER;
-    kept_accept(&shard->kept, order->set_aside);
-    order->set_aside = 0;
-}
-
-// What shard 0 has set aside for this one.
-static void accept_share(struct shard *shard, struct order *order) {
-    uint64_t share = shard->index ? order->set_aside / (shard->hub->settings.shard_count - shard->index) : 0;
-    kept_accept(&shard->kept, share);
-    order->set_aside -= share;
-    assert(shard->index + 1 < shard->hub->settings.shard_count || order->set_aside == 0);
-}
-
-// Rights have changed since it was judged.
-static void review_later(struct shard *shard, const struct order *order) {
-    bool here = order->owner && connection_shard(order->mail.connection) == shard->index;
-    const struct peer *peer = here ? peer_find(shard, order->mail.connection) : NULL;
-    shard->review_due |= peer && identity_user(peer) != order->owner;
-}
-
-// Shard 0 judges for all.
-static void apply_register(struct shard *shard, struct order *order) {
-    const struct agent *old = registry_find(shard, order);
-    uint64_t holder = old ? old->home->connection : order->mail.connection;
-    uint64_t refused = shard->kept.refused;
-    assert(order->capabilities && order->serial && !order->error);
-    accept_share(shard, order);
-    struct agent_offer offer = {
-        .connection = order->mail.connection,
-        .subscriber = subscriber_of_order(shard, order),
-        .id = order->agent_id,
-        .id_bytes = order->agent_id_bytes,
-        .capabilities = order->capabilities,
-        .governance = order->governance,
-        .child = order->child,
-        .answer = order->answer,
-        .owner = order->owner,
-        .pool_bytes = order->pool_bytes,
-        .hermes = order->hermes,
-        .resting = order->resting,
-        .absent = order->absent,
-        .connected_since_ms = order->connected_since_ms,
-        .serial = order->serial,
-        .judged_for = shard->index == 0 ? shard->hub->settings.shard_count : 0,
-        .set_aside = &order->set_aside,
-    };
-    bool put = agents_put(&shard->agents, &offer);
-    review_later(shard, order);
-    admit_applied(shard, order);
-    if (shard->index == 0)
-        order->replaced = put && holder != order->mail.connection ? holder : 0;
-    if (!put) {
-        bool bounded = shard->kept.refused != refused;
-        order->limit = bounded ? kept_bytes_max(&shard->kept) : 0;
-        turn_back(shard, order, bounded ? ERROR_OVERLOADED : ERROR_INTERNAL);
-        return;
-    }
-    assert(!offer.subscriber || offer.subscriber->count <= SUBSCRIPTIONS_PER_CONNECTION_MAX);
-}
-
-// One that was turned back takes the id from whoever has it here: where the order hadn't come yet, that may
-// be the one that lost it elsewhere.
-static void apply_unregister(struct shard *shard, struct order *order) {
-    struct agent *agent = registry_find(shard, order);
-    uint64_t holder = agent ? agent->home->connection : 0;
-    if (!agent || (holder != order->mail.connection && !order->error))
-        return;
-    agents_remove(&shard->agents, agent);
-}
-
-// A child's own name stays.
-static void apply_resign(struct shard *shard, struct order *order) {
-    struct home *home = agents_home(&shard->agents, order->mail.connection);
-    for (struct list *node = home ? home->agents.next : NULL, *next; home && node != &home->agents;
-         node = next) {
-        struct agent *agent = list_entry(node, struct agent, by_home);
-        next = node->next;
-        if (!agent->child)
-            agents_remove(&shard->agents, agent);
-        else if (order->kind == ORDER_REST)
-            agent->resting = true;
-    }
-}
-
-static void apply_rest(struct shard *shard, struct order *order) {
-    struct home *home = agents_home(&shard->agents, order->mail.connection);
-    struct spared spared = {order->spared, order->spared_count, order->spares_aside, order->marked != NULL};
-    if (home)
-        answer_target_rests(shard, home, &spared);
-    if (home)
-        stream_producer_rests(shard, home, &spared);
-    apply_resign(shard, order);
-}
-
-static void apply_leave(struct shard *shard, struct order *order) {
-    struct home *home = agents_home(&shard->agents, order->mail.connection);
-    if (!home)
-        return;
-    subscribe_lost(shard, home);
-    answer_target_left(shard, home);
-    stream_producer_left(shard, home);
-    agents_remove_home(&shard->agents, home);
-    assert(!agents_home(&shard->agents, order->mail.connection));
-}
-
-static void apply(struct shard *shard, struct order *order) {
-    assert(order->stage == ORDER_APPLIED);
-    switch (order->kind) {
-    case ORDER_REGISTER:
-        apply_register(shard, order);
-        break;
-    case ORDER_UNREGISTER:
-        apply_unregister(shard, order);
-        break;
-    case ORDER_RESIGN:
-        apply_resign(shard, order);
-        break;
-    case ORDER_LEAVE:
-        apply_leave(shard, order);
-        break;
-    case ORDER_REST:
-        apply_rest(shard, order);
-        break;
-    }
-    subscribe_note(shard);
-}
-
 // --- Deciding
 
 static size_t agents_at(struct shard *shard, uint64_t connection) {
@@ -202,7 +60,7 @@ static bool may_take_over(const struct shard *shard, const struct agent *agent, 
 }
 
 static enum error decide(struct shard *shard, struct order *order) {
-    const struct agent *agent = registry_find(shard, order);
+    const struct agent *agent = applying_find(shard, order);
     bool own = agent && agent->home->connection == order->mail.connection;
     assert(shard->index == 0);
     switch (order->kind) {
@@ -239,10 +97,35 @@ static void registry_settle(struct shard *shard, struct order *order) {
     pass_on(shard, order, connection_shard(order->mail.connection));
 }
 
+// Whoever hears the answer may ask for the agent on another hub at once, and is to find it there: so the link to the other
+// hubs sends shard 0's orders on when the server knows the agent (transport/joining.h).
+static void confirm(struct shard *shard, struct order *order) {
+    assert(order->stage == ORDER_APPLIED); // with an error it is an unregistration by now
+    if (order->kind != ORDER_REGISTER || !order->request_id || !shard->hub->settings.cluster) {
+        registry_settle(shard, order);
+        return;
+    }
+    order->stage = ORDER_CONFIRMING;
+    pass_on(shard, order, 0);
+}
+
+static void await_confirmation(struct shard *shard, struct order *order) {
+    assert(shard->index == 0 && shard->link);
+    order->confirmed_by = 0;
+    order->confirming_ms = shard_now_ms(shard);
+    list_append(&shard->confirming, &order->confirming);
+}
+
+void registry_confirmed(struct shard *shard, struct order *order) {
+    assert(shard->index == 0 && order->stage == ORDER_CONFIRMING);
+    list_remove(&order->confirming);
+    registry_settle(shard, order);
+}
+
 // Whether shard 0 need not undo what was turned back: somebody, be it the same connection, has registered the
 // id since, which all shards apply after it.
 static bool is_undone(struct shard *shard, const struct order *order) {
-    const struct agent *agent = registry_find(shard, order);
+    const struct agent *agent = applying_find(shard, order);
     assert(shard->index == 0 && order->error && order->serial);
     return agent && agent->serial != order->serial;
 }
@@ -253,7 +136,7 @@ static void apply_here(struct shard *shard, struct order *order) {
         registry_settle(shard, order);
         return;
     }
-    apply(shard, order);
+    applying_apply(shard, order);
     if (order->error != before && shard->index == 0) { // nothing has come of it
         registry_settle(shard, order);
     } else if (order->error != before) { // undo it everywhere
@@ -262,7 +145,7 @@ static void apply_here(struct shard *shard, struct order *order) {
     } else if (shard->index + 1 < shard->hub->settings.shard_count) {
         pass_on(shard, order, shard->index + 1);
     } else {
-        registry_settle(shard, order);
+        confirm(shard, order);
     }
 }
 
@@ -370,6 +253,9 @@ void registry_step(struct shard *shard, struct order *order) {
         break;
     case ORDER_APPLIED:
         apply_here(shard, order);
+        break;
+    case ORDER_CONFIRMING:
+        await_confirmation(shard, order);
         break;
     case ORDER_SETTLED:
         registry_come_home(shard, order);

@@ -21,5 +21,7 @@
 void registry_submit(struct shard *shard, struct order *order);
 // Takes the next step of an order that came by mail.
 void registry_step(struct shard *shard, struct order *order);
+// Shard 0, of an order that has waited in shard->confirming: it waits no more, and is answered.
+void registry_confirmed(struct shard *shard, struct order *order);
 // The agents of a peer that can't answer any more leave: at most once a peer.
 void registry_leave(struct shard *shard, struct peer *peer);

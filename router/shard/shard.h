@@ -182,6 +182,7 @@ struct shard {
     struct journal *journal;   // NULL: the hub keeps none
     struct children *children; // NULL: there is no keeper
     struct link *link;         // to other hubs (router/transport/link.h); NULL: there are none
+    struct list confirming; // orders that wait for its server, oldest first (router/transport/confirming.c)
 
     // Set by the thread that falls asleep, cleared by itself; others look whether it needs a doorbell.
     alignas(CACHE_LINE_BYTES) _Atomic bool asleep;

@@ -87,9 +87,11 @@ void link_entered(struct link *link, struct peer *peer) {
     link->peer = peer;
     link->state = LINK_GREETING;
     link->is_pinged = false;
+    link->pings = link->pongs = 0;
+    link->entered_ms = shard_now_ms(link->shard);
     hub_session(link->shard->hub, peer->name, link->hub);
     memcpy(link->hubs_before[link->names++ % LINK_NAMES_KEPT], link->hub, HUB_NAME_BYTES);
-    wheel_arm(&link->shard->wheel, &link->timer, shard_now_ms(link->shard) + LINK_GREETING_MS);
+    wheel_arm(&link->shard->wheel, &link->timer, link->entered_ms + LINK_LOOK_MS);
 }
 
 void link_welcomed(struct link *link) {

@@ -24,7 +24,8 @@ enum {
     LINK_DEATH_MS = 5000,    // then it is lost
     LINK_LOOK_MS = 500,
     LINK_NAMES_KEPT = 16,
-    LINK_ASK_MS = 1000, // so often other hubs are asked for what they have
+    LINK_CONFIRM_MS = 500, // so long a registration waits for the server's word, and LINK_LOOK_MS more
+    LINK_ASK_MS = 1000,    // so often other hubs are asked for what they have
 };
 
 struct link {
@@ -39,8 +40,10 @@ struct link {
     uint64_t rolls;                // of the dice
     struct timer timer;
     struct peer *peer;        // from GREETING on
-    bool is_pinged;           // since it was last heard
+    bool is_pinged;           // since it was last heard, for a sign of life
+    uint64_t pings, pongs;    // that were said, that were heard
     uint64_t asked_ms;        // when hubs were last asked
+    uint64_t entered_ms;      // since when it has a peer
     uint64_t up_ms;           // since when it is UP
     char hub[HUB_NAME_BYTES]; // this one's name, as long as the peer lives
     // Names that it had before: what was said under them may be on its way still, and come back.

@@ -12,6 +12,7 @@
 #include "router/send/send.h"
 #include "router/shard/annex.h"
 #include "router/shard/drop.h"
+#include "router/transport/confirming.h"
 #include "router/transport/going.h"
 #include "router/transport/nats_join.h"
 #include "router/transport/nats_say.h"
@@ -284,7 +285,9 @@ static void nats_take(struct shard *shard, struct peer *peer, const struct frame
         nats_say_text(link, "PONG\r\n");
         break;
     case NATS_PONG:
+        link->pongs++;
         nats_join_welcome(shard, link);
+        confirming_answered(link);
         break;
     case NATS_ERR: // where it is the end, the server closes
         count_unreadable(shard);
@@ -313,13 +316,24 @@ static void look_at_peer(struct shard *shard, struct link *link) {
     }
     if (silent_ms >= LINK_SILENCE_MS && !link->is_pinged) {
         link->is_pinged = true;
-        nats_say_text(link, "PING\r\n");
+        nats_say_ping(link);
     }
+    confirming_expire(link);
     if (shard_now_ms(shard) - link->asked_ms >= LINK_ASK_MS) {
         link->asked_ms = shard_now_ms(shard);
         crossings_expire(&link->crossings, shard_now_ms(shard));
         nats_ask(link);
     }
+    wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + LINK_LOOK_MS);
+}
+
+static void look_at_server(struct shard *shard, struct link *link) {
+    assert(link->peer && link->state < LINK_UP);
+    if (shard_now_ms(shard) - link->entered_ms >= LINK_GREETING_MS) {
+        peer_close(shard, link->peer, COUNTERS_COUNT);
+        return;
+    }
+    confirming_expire(link);
     wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + LINK_LOOK_MS);
 }
 
@@ -335,7 +349,7 @@ void nats_look(struct shard *shard) {
         break;
     case LINK_GREETING:
     case LINK_JOINING:
-        peer_close(shard, link->peer, COUNTERS_COUNT);
+        look_at_server(shard, link);
         break;
     case LINK_UP:
         if (link->peer->state == PEER_OPEN)
@@ -346,13 +360,16 @@ void nats_look(struct shard *shard) {
 
 void nats_follow(struct shard *shard) {
     struct link *link = shard->link;
-    if (link->state < LINK_JOINING || link->peer->state != PEER_OPEN)
+    if (link->state < LINK_JOINING || link->peer->state != PEER_OPEN) {
+        confirming_follow(link);
         return;
+    }
     assert(link->peer);
-    if (link->state == LINK_UP && !timer_armed(&link->timer))
+    if (!timer_armed(&link->timer))
         wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + LINK_LOOK_MS);
     if (presence_is_behind(&link->presence, &shard->agents))
         nats_follow_registry(link);
+    confirming_follow(link);
     nats_say_taken(link);
 }
 

@@ -35,6 +35,11 @@ void nats_say_text(struct link *link, const char *lines) {
     nats_say(link, &text);
 }
 
+void nats_say_ping(struct link *link) {
+    link->pings++;
+    nats_say_text(link, "PING\r\n");
+}
+
 // --- Coming
 
 static void put_member(struct text *out, const char *key, const char *value) {
@@ -101,6 +106,7 @@ void nats_introduce(struct link *link) {
     put_events(&out, link, 3);
     put_presence(link, &out);
     text_put(&out, "PING\r\n");
+    link->pings++;
     nats_say(link, &out);
 }
 

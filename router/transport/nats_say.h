@@ -7,6 +7,8 @@
 // Lines of the protocol, which are taken over.
 void nats_say(struct link *link, struct text *lines);
 void nats_say_text(struct link *link, const char *lines);
+// PING, which is counted.
+void nats_say_ping(struct link *link);
 // CONNECT, what every hub subscribes to, and what its agents ask for; and PING, whose PONG says that all of it counts.
 void nats_introduce(struct link *link);
 // SUB and UNSUB, as the registry asks for.

@@ -1,0 +1,13 @@
+// Registrations that are answered once the server knows of them, on shard 0: whoever asks after that answer, on any hub of that
+// server, finds the agent. Each waits for the answer to a PING that was said behind its subscriptions, and no longer than a
+// second: then, or where there is no link, it is answered as it is.
+#pragma once
+
+#include "router/transport/link.h"
+
+// Once a turn, behind what was said of the registry.
+void confirming_follow(struct link *link);
+// The server has answered the PINGs that link->pongs counts.
+void confirming_answered(struct link *link);
+// Those that have waited too long wait no more.
+void confirming_expire(struct link *link);
