@@ -1,8 +1,8 @@
-// patchbay_sim [--seed N | --fresh] [--runs N] [--clean] [--trace]: runs seeds N, N + 1, ... through the
+// patchbay_sim [--seed N] [--runs N] [--clean] [--trace]: runs seeds N, N + 1, ... through the
 // simulation. The first one that fails is printed with the commit that it was built from, and the status
 // is 1.
-// --fresh: seeds that nobody has seen before this commit, and the same ones for it each time. --clean: without faults. --trace: each seed twice, the second time
-// with other secrets of the hash tables, and the two must be the same to the last event.
+// --clean: without faults. --trace: each seed twice, the second time with other secrets of the hash tables, and the two must be
+// the same to the last event.
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -47,19 +47,8 @@ void __ubsan_on_report(void) {
 }
 
 static int usage(void) {
-    fputs("usage: patchbay_sim [--seed N | --fresh] [--runs N] [--clean] [--trace]\n", stderr);
+    fputs("usage: patchbay_sim [--seed N] [--runs N] [--clean] [--trace]\n", stderr);
     return 2;
-}
-
-// Told by the commit: short enough to be typed. What has passed once passes again.
-static uint64_t fresh_seed(void) {
-    uint32_t seed = 2166136261; // FNV-1a
-    for (const char *at = PATCHBAY_COMMIT; *at; at++)
-        seed = (seed ^ (uint8_t)*at) * 16777619;
-#ifdef __SANITIZE_ADDRESS__
-    seed = ~seed; // so that this build sees others
-#endif
-    return seed;
 }
 
 int main(int argc, char **argv) {
@@ -69,8 +58,6 @@ int main(int argc, char **argv) {
         bool more = index + 1 < argc;
         if (strcmp(argv[index], "--seed") == 0 && more)
             first = strtoull(argv[++index], NULL, 10);
-        else if (strcmp(argv[index], "--fresh") == 0)
-            first = fresh_seed();
         else if (strcmp(argv[index], "--runs") == 0 && more)
             runs = strtoull(argv[++index], NULL, 10);
         else if (strcmp(argv[index], "--clean") == 0)
