@@ -115,7 +115,7 @@ static void json_plan(const struct load_plan *plan) {
 void bench_report_json(const struct load_settings *settings, const struct load_result *result) {
     printf("{");
     json_plan(&settings->plan);
-    printf("\"seconds\":%.3f,\"messages\":%llu,\"messagesPerSecond\":%.0f,", (double)result->elapsed_ns / 1e9,
+    printf("\"seconds\":%.3f,\"messages\":%llu,\"messagesPerSecond\":%.2f,", (double)result->elapsed_ns / 1e9,
            (unsigned long long)messages(result), rate(result));
     json_latency("latencyUs", &result->latency[LOAD_ORDINARY]);
     json_latency("highLatencyUs", &result->latency[LOAD_HIGH]);
