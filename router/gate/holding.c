@@ -189,16 +189,21 @@ struct held *holding_find(const struct peer *peer, const uint8_t *text, struct s
 
 // --- Ends
 
+// Whether its source, once it has half-closed, stays for it: what is approved isn't lost any more.
+static bool is_awaited(const struct held *held) {
+    return held->is_request || held->is_released;
+}
+
 void holding_end(struct shard *shard, struct held *held) {
     struct peer *peer = source_of(shard, held);
-    assert(peer->annex->held_count > 0 && (!held->is_request || peer->awaited > 0));
+    assert(peer->annex->held_count > 0 && (!is_awaited(held) || peer->awaited > 0));
     holding_answer(held);
     list_remove(&held->by_age);
     list_remove(&held->by_source);
     list_remove(&held->by_checkpoint);
     wheel_disarm(&held->timer);
     peer->annex->held_count--;
-    peer->awaited -= held->is_request;
+    peer->awaited -= is_awaited(held);
     stats_move_gauge(&shard->stats, GAUGE_HELD, -1);
     stats_move_gauge(&shard->stats, GAUGE_HELD_BYTES, -(int64_t)held->bytes);
     unmake(shard, held);
@@ -296,6 +301,7 @@ void holding_decide(struct shard *shard, struct held *held, enum decision decisi
     }
     stats_count(&shard->stats, COUNT_GATE_APPROVED);
     noting_step(shard, held, decision_text(decision), ruling, ERROR_NONE);
+    source_of(shard, held)->awaited += !held->is_request;
     held->is_released = true;
     wheel_disarm(&held->timer);
     list_remove(&held->by_checkpoint);

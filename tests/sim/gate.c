@@ -164,10 +164,11 @@ static void pretend(void) {
 
 static void fail(const char *what, unsigned tag) {
     const struct letter *letter = &stage.letters[tag];
-    kernel_fail("%s: message %u of %u to %u%s%s%s, tried %u, applied %d, delivered %u, ended %u", what, tag,
+    kernel_fail("%s: message %u of %u to %u%s%s%s, tried %u, applied %d, delivered %u, ended %u%s", what, tag,
                 letter->source, letter->target, letter->is_request ? ", a request" : "",
                 letter->is_event ? ", an event" : "", letter->is_gated ? ", gated" : "", letter->tried,
-                letter->applied, letter->delivered, letter->ended);
+                letter->applied, letter->delivered, letter->ended,
+                stage.players[letter->source].shut ? ", half-closed" : "");
 }
 
 static struct letter *letter_of(uint64_t tag) {
