@@ -11,7 +11,7 @@ static bool is_zero(const uint8_t *text, struct span number) {
     return true;
 }
 
-static bool truthy(const uint8_t *text, const struct json_item *item) {
+bool listing_truthy(const uint8_t *text, const struct json_item *item) {
     assert(item->type <= JSON_NULL && item->key.bytes >= 2);
     switch (item->type) {
     case JSON_NONE:
@@ -35,7 +35,7 @@ void listing_begin(struct listing *listing, const uint8_t *text, struct span lis
 bool listing_next(struct listing *listing, struct span *name) {
     assert(listing->array != listing->walk.object);
     for (struct json_item item; json_next(&listing->walk, &item) == JSON_ITEM;) {
-        if (listing->array ? item.type != JSON_STRING : !truthy(listing->walk.text, &item))
+        if (listing->array ? item.type != JSON_STRING : !listing_truthy(listing->walk.text, &item))
             continue;
         *name = listing->array ? item.value : item.key;
         assert(json_string_quoted(listing->walk.text, *name));

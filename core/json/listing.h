@@ -15,3 +15,5 @@ struct listing {
 void listing_begin(struct listing *listing, const uint8_t *text, struct span list);
 // The next name, a JSON string of the text; false when there is none.
 bool listing_next(struct listing *listing, struct span *name);
+// Whether a member of an object counts: it isn't false, null, 0 or "".
+bool listing_truthy(const uint8_t *text, const struct json_item *item);

@@ -9,6 +9,7 @@
 
 #include "core/base/memory.h"
 #include "router/child/register.h"
+#include "router/child/sift.h"
 #include "router/shard/annex.h"
 #include "router/shard/identity.h"
 
@@ -187,6 +188,8 @@ void children_configure(struct shard *shard) {
         if (is_asked_for(child, settings)) {
             identify(shard, child->seat, settings);
             configure_one(shard, child, settings);
+            if (shard->settings->users)
+                child_sift_anew(shard, child);
             continue;
         }
         child->newest = NULL;

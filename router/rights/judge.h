@@ -44,6 +44,11 @@ bool judge_hears(const struct user *user, const char *pattern, size_t bytes);
 // Whether a user may have an agent registered like this; if not, by which rule.
 bool judge_registration(const struct user *user, const char *agent, size_t bytes, const uint8_t *text,
                         struct span capabilities, enum governance level, enum rule *rule);
+// Writes the capabilities, without what a user's agents may not name or get; a list of which nothing stays is that of
+// `instead`, capabilities, too, or of no bytes. Each rule by which something was left out is a bit, 1 << rule; 0: all
+// of it stays.
+uint32_t judge_sift(const struct user *user, const uint8_t *text, struct span capabilities,
+                    struct piece instead, struct text *out);
 // Whether a user may call an agent by any of its names, and so sees it.
 bool judge_sees(const struct user *user, const struct agent *agent);
 // Whether one of a group that is called by another name may be reached. NULL may reach all.

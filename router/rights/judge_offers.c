@@ -118,3 +118,129 @@ bool judge_register(struct shard *shard, const struct message *message, const ch
     refuse_right(shard, message, rule);
     return false;
 }
+
+// --- What is left of it
+
+struct sieve {
+    const struct user *user;
+    const uint8_t *text;
+    struct text *out;
+    struct piece instead; // lists for those of which nothing stays, as capabilities
+    uint32_t rules;       // those by which something was left out
+};
+
+enum { SIEVE_LISTS = 4 };
+
+static const struct {
+    const char *member;
+    enum right_kind kind;
+} sieve_lists[SIEVE_LISTS] = {
+    {"methods", KIND_METHOD}, {"tools", KIND_TOOL}, {"tasks", KIND_CAPABILITY}, {"events", KIND_EVENT}};
+
+static bool sieve_passes(struct sieve *sieve, struct span name, enum right_kind kind) {
+    char text[METHOD_BYTES_MAX];
+    size_t bytes = json_string_decode(sieve->text, name, text, sizeof text);
+    bool is_long = bytes == SIZE_MAX;
+    bool passes = kind == KIND_EVENT
+                      ? !is_long && judge_hears(sieve->user, text, bytes)
+                      : rights_offer(sieve->user, kind, is_long ? NULL : text, is_long ? 0 : bytes).allowed;
+    if (!passes)
+        sieve->rules |= UINT32_C(1) << (kind == KIND_EVENT ? RULE_SUBSCRIBE : RULE_OFFER);
+    return passes;
+}
+
+// Whether an item of a list stays: what names nothing does.
+static bool sieve_keeps(struct sieve *sieve, const struct json_item *item, bool object,
+                        enum right_kind kind) {
+    struct span name = object ? item->key : item->value;
+    assert(kind < KINDS_COUNT);
+    if (object ? !listing_truthy(sieve->text, item) : item->type != JSON_STRING) {
+        struct json_item named = {0};
+        if (!object && kind == KIND_EVENT && item->type == JSON_OBJECT)
+            named = json_member(sieve->text, item->value, "name");
+        if (named.type != JSON_STRING)
+            return true;
+        name = named.value;
+    }
+    return sieve_passes(sieve, name, kind);
+}
+
+// Puts one that stays behind the others.
+static void sieve_put(struct sieve *sieve, const struct json_item *item, bool object, bool first) {
+    text_put(sieve->out, first ? "" : ",");
+    if (object) {
+        text_add(sieve->out, sieve->text + item->key.at, item->key.bytes);
+        text_put(sieve->out, ":");
+    }
+    text_add(sieve->out, sieve->text + item->value.at, item->value.bytes);
+}
+
+// A list of which nothing stays, though something was in it, is what others have listed.
+static void sieve_replace(struct sieve *sieve, const char *member, size_t length) {
+    struct span all = {0, (uint32_t)sieve->instead.count};
+    struct json_item list = {0};
+    if (all.bytes)
+        list = json_member(sieve->instead.bytes, all, member);
+    if (list.type == JSON_NONE || sieve->out->failed)
+        return;
+    assert(sieve->out->length > length);
+    sieve->out->length = length;
+    text_add(sieve->out, (const uint8_t *)sieve->instead.bytes + list.value.at, list.value.bytes);
+}
+
+static void sieve_list(struct sieve *sieve, struct span list, const char *member, enum right_kind kind) {
+    struct json_walk walk;
+    bool object = sieve->text[list.at] == '{', first = true, any = false;
+    size_t length = sieve->out->length;
+    json_walk_begin(&walk, sieve->text, list);
+    text_put(sieve->out, object ? "{" : "[");
+    for (struct json_item item; json_next(&walk, &item) == JSON_ITEM; any = true)
+        if (sieve_keeps(sieve, &item, object, kind)) {
+            sieve_put(sieve, &item, object, first);
+            first = false;
+        }
+    text_put(sieve->out, object ? "}" : "]");
+    if (any && first && member)
+        sieve_replace(sieve, member, length);
+}
+
+// Which list a member is; SIEVE_LISTS: none.
+static size_t sieve_list_at(const struct sieve *sieve, const struct json_item *item) {
+    size_t at = 0;
+    if (item->type != JSON_ARRAY && item->type != JSON_OBJECT)
+        return SIEVE_LISTS;
+    while (at < SIEVE_LISTS && !json_string_is(sieve->text, item->key, sieve_lists[at].member))
+        at++;
+    assert(at <= SIEVE_LISTS);
+    return at;
+}
+
+static void sieve_members(struct sieve *sieve, struct span capabilities) {
+    struct json_walk walk;
+    bool first = true;
+    json_walk_begin(&walk, sieve->text, capabilities);
+    text_put(sieve->out, "{");
+    for (struct json_item item; json_next(&walk, &item) == JSON_ITEM;) {
+        size_t at = sieve_list_at(sieve, &item);
+        if (at == SIEVE_LISTS && !is_no_capability(sieve->text, item.key) &&
+            !sieve_keeps(sieve, &item, true, KIND_CAPABILITY))
+            continue;
+        struct json_item name = {.key = item.key};
+        sieve_put(sieve, at < SIEVE_LISTS ? &name : &item, true, first);
+        if (at < SIEVE_LISTS)
+            sieve_list(sieve, item.value, sieve_lists[at].member, sieve_lists[at].kind);
+        first = false;
+    }
+    text_put(sieve->out, "}");
+}
+
+uint32_t judge_sift(const struct user *user, const uint8_t *text, struct span capabilities,
+                    struct piece instead, struct text *out) {
+    struct sieve sieve = {user, text, out, instead, 0};
+    assert(user && capabilities.bytes >= 2);
+    if (text[capabilities.at] == '{')
+        sieve_members(&sieve, capabilities);
+    else
+        sieve_list(&sieve, capabilities, NULL, KIND_CAPABILITY);
+    return sieve.rules;
+}

@@ -9,6 +9,7 @@
 #include "core/lookup/lookup.h"
 #include "io/keeper.h"
 #include "router/child/child.h"
+#include "router/child/sift.h"
 #include "router/methods/offer.h"
 #include "router/route/events.h"
 #include "router/route/route.h"
@@ -101,9 +102,18 @@ static void take_answer(struct shard *shard, struct child *child, const struct l
         (void)child_command(shard, child, KEEPER_KILL, SIGKILL);
         return;
     }
-    struct piece capabilities = {is_list ? (const void *)(body + offered.value.at) : nothing,
-                                 is_list ? offered.value.bytes : sizeof nothing - 1};
-    child_ready(shard, child, &capabilities, &(struct piece){body + result.at, result.bytes});
+    struct piece answer = {body + result.at, result.bytes};
+    struct text kept;
+    text_init(&kept);
+    struct piece capabilities = {nothing, sizeof nothing - 1};
+    if (is_list)
+        capabilities =
+            child_sift(shard, child, &(struct piece){body + offered.value.at, offered.value.bytes}, &kept);
+    if (kept.failed)
+        child_fail(shard, child, CHILD_FAULT_MEMORY, 0);
+    else
+        child_ready(shard, child, &capabilities, &answer);
+    text_deinit(&kept);
 }
 
 // It need not offer anything: a client sees what it can in the answer itself.

@@ -1,0 +1,91 @@
+#include "router/child/sift.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/json/json.h"
+#include "router/child/register.h"
+#include "router/request/message.h"
+#include "router/request/refuse.h"
+#include "router/rights/judge.h"
+
+static void sift_tell_one(struct shard *shard, struct child *child, enum rule rule) {
+    static const char method[] = "initialize";
+    struct message message;
+    message_begin(&message, child->seat, NULL);
+    message.lookup = (struct lookup){0};
+    message.method_bytes = sizeof method - 1;
+    memcpy(message.method, method, sizeof method);
+    refuse_right_unsaid(shard, &message, rule);
+    child_tell(child, "of its answer to initialize is left out what its user may not %s", rule_text(rule));
+}
+
+// The rules by which something is left out.
+static uint32_t sift(const struct child *child, const struct user *user, const struct piece *offered,
+                     struct text *kept) {
+    struct text section;
+    assert(offered->count >= 2 && !kept->length);
+    text_init(&section);
+    child_settings_capabilities(child->settings, &section);
+    struct piece instead = {section.bytes, section.failed ? 0 : section.length};
+    struct span all = {0, (uint32_t)offered->count};
+    uint32_t rules = judge_sift(user, offered->bytes, all, instead, kept);
+    kept->failed |= section.failed;
+    text_deinit(&section);
+    return rules;
+}
+
+static void sift_tell(struct shard *shard, struct child *child, uint32_t rules) {
+    if (rules & UINT32_C(1) << RULE_OFFER)
+        sift_tell_one(shard, child, RULE_OFFER);
+    if (rules & UINT32_C(1) << RULE_SUBSCRIBE)
+        sift_tell_one(shard, child, RULE_SUBSCRIBE);
+}
+
+struct piece child_sift(struct shard *shard, struct child *child, const struct piece *offered,
+                        struct text *kept) {
+    const struct user *user = judge_user(shard, child->seat);
+    uint32_t rules = user ? sift(child, user, offered, kept) : 0;
+    assert(child->settings->protocol == CHILD_HERMES);
+    sift_tell(shard, child, rules);
+    return rules ? (struct piece){kept->bytes, kept->length} : *offered;
+}
+
+static bool is_same(const struct piece *piece, const struct capabilities *capabilities) {
+    return piece->count == capabilities->bytes && memcmp(piece->bytes, capabilities->text, piece->count) == 0;
+}
+
+// What an agent that has answered offers; type JSON_NONE: nothing that could be judged.
+static struct json_item offered_by(const struct child *child, const struct agent *agent) {
+    struct json_item offered = {0};
+    bool is_own = agent && agent->answer && agent->home->connection == child->seat->name;
+    if (is_own && child->settings->protocol == CHILD_HERMES && !child->of)
+        offered = json_member((const uint8_t *)agent->answer->text, capabilities_span(agent->answer),
+                              "capabilities");
+    bool is_list = offered.type == JSON_OBJECT || offered.type == JSON_ARRAY;
+    return is_list ? offered : (struct json_item){0};
+}
+
+// What is registered anew is what it said then: rights that are wider now count, too.
+void child_sift_anew(struct shard *shard, struct child *child) {
+    const char *name = child->record->name;
+    const struct agent *agent = agents_find(&shard->agents, name, strlen(name));
+    const struct user *user = judge_user(shard, child->seat);
+    struct json_item offered = offered_by(child, agent);
+    if (!user || offered.type == JSON_NONE)
+        return;
+    assert(agent->child == child->record);
+    struct piece answer = {agent->answer->text, agent->answer->bytes};
+    struct piece now = {agent->answer->text + offered.value.at, offered.value.bytes};
+    struct text kept;
+    text_init(&kept);
+    uint32_t rules = sift(child, user, &now, &kept);
+    if (rules)
+        now = (struct piece){kept.bytes, kept.length};
+    bool same = !kept.failed && is_same(&now, agent->capabilities);
+    if (!same)
+        sift_tell(shard, child, rules);
+    if (!same && (kept.failed || !child_register(shard, child, &now, &answer, agent->resting)))
+        child_fail(shard, child, CHILD_FAULT_MEMORY, 0); // what isn't allowed any more must not stay
+    text_deinit(&kept);
+}

@@ -1,0 +1,93 @@
+// What programs that the hub keeps may do where users are on: what they offer and hear, what they ask, and whom they
+// can't become.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { assertError, WAIT_MS } from './peer.mjs';
+import { ALL, known, reload, withUsers } from './users.mjs';
+
+const directory = mkdtempSync(join(tmpdir(), 'patchbay-children-rights-'));
+after(() => rmSync(directory, { recursive: true, force: true }));
+const path = (name) => fileURLToPath(new URL(name, import.meta.url));
+const PYTHON = execFileSync('python3', ['-c', 'import sys; print(sys.executable)']).toString().trim();
+const program = (what) => `command = ${PYTHON} -S -E ${path('child.py')} ${what}\n`;
+const data = (name) => `data = ${join(directory, name)}\n`;
+
+function config(name, text) {
+  const file = join(directory, name);
+  writeFileSync(file, text);
+  return ['--config', file];
+}
+
+async function running(peer, ...names) {
+  for (const end = Date.now() + WAIT_MS; ;) {
+    const { agents } = (await peer.ask('hub/agents', {})).result;
+    const found = names.map((name) => agents.find(({ agentId, child, initialize }) => agentId === name && child.state === 'running' && initialize));
+    if (found.every((one) => one)) return found;
+    assert.ok(Date.now() < end, `they run: ${JSON.stringify(agents)}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+const OFFERS = '{"methods":["deploy/now","tests/run",5],"tools":{"lint":true,"knife":1,"none":false},"tasks":["sweep"],"rules":true,"polite":1,'
+  + '"events":["build-*","secret",{"name":"notes/told"},{"name":"notes/secret"},{"more":1}],"commands":["greet"]}';
+const MODEST = { ...ALL, offer: ['method:tests/*', 'tool:lint', '@polite'], subscribe: ['build-*', 'notes/told'] };
+
+withUsers('what an extension offers and hears is what its user may', { admin: { ...ALL, admin: true }, modest: MODEST, all: ALL }, {
+  options: config('offers.ini', ['modest', 'all', ''].map((user) => `[child ${user || 'nobody'}]\n${program(`offers '${OFFERS}'`)}protocol = hermes\n`
+    + `${data(user)}methods = listed\n${user && `user = ${user}\n`}`).join('')) }, async (hub) => {
+  const peer = await known(hub, 'admin');
+  const [modest, all, nobody] = await running(peer, 'modest', 'all', 'nobody');
+  assert.deepEqual(modest.capabilities, { methods: ['tests/run', 5], tools: { lint: true, none: false }, tasks: [], polite: 1,
+    events: ['build-*', { name: 'notes/told' }, { more: 1 }], commands: ['greet'] });
+  assert.deepEqual(all.capabilities, JSON.parse(OFFERS));
+  assert.deepEqual(nobody.capabilities, { methods: [5], tools: { none: false }, tasks: [], events: [{ more: 1 }], commands: ['greet'] });
+  assert.deepEqual((await peer.ask('event', { event: 'secret' })).result, { delivered: 1 });
+  assert.deepEqual((await peer.ask('event', { event: 'build-1' })).result, { delivered: 2 });
+  assert.ok((await peer.ask('command/execute', { command: 'greet' })).result === null);
+  const { result } = await peer.ask('hub/stats');
+  assert.deepEqual([result.refused_offer, result.refused_subscribe], [2, 2]);
+  for (const [name, user] of [['modest', 'modest'], ['nobody', null]]) {
+    for (const rule of ['offer', 'subscribe']) {
+      assert.match(hub.stderr, new RegExp(`child ${name}: of its answer to initialize is left out what its user may not ${rule}`));
+      const lines = readFileSync(hub.journal, 'utf8').trim().split('\n').map((line) => JSON.parse(line));
+      assert.ok(lines.some((line) => line.kind === 'refusal' && line.rule === rule && line.method === 'initialize' && (line.source.user ?? null) === user), JSON.stringify(lines));
+    }
+  }
+});
+
+withUsers('of what an extension may not offer the section\'s list stands in its place', { admin: { ...ALL, admin: true } }, {
+  options: config('instead.ini', `[child nobody]\n${program(`offers '{"methods":["deploy/now"],"tools":["knife"]}'`)}protocol = hermes\n${data('instead')}methods = listed\n`) }, async (hub) => {
+  const peer = await known(hub, 'admin');
+  const [nobody] = await running(peer, 'nobody');
+  assert.deepEqual(nobody.capabilities, { methods: ['listed'], tools: [] });
+  assertError(await peer.ask('deploy/now', {}), -32601);
+  assert.ok((await peer.ask('listed', {})).result);
+});
+
+withUsers('what an extension offers is judged anew when rights change', { admin: { ...ALL, admin: true }, one: ALL }, {
+  options: config('anew.ini', `[child one]\n${program(`offers '{"methods":["deploy/now","tests/run"],"events":["secret"]}'`)}protocol = hermes\n${data('anew')}user = one\n`) }, async (hub) => {
+  const peer = await known(hub, 'admin');
+  const pid = (await running(peer, 'one'))[0].child.pid;
+  const becomes = async (expected) => {
+    for (const end = Date.now() + WAIT_MS; ;) {
+      const [{ capabilities, child }] = await running(peer, 'one');
+      assert.equal(child.pid, pid);
+      try {
+        return assert.deepEqual(capabilities, expected);
+      } catch (error) {
+        if (Date.now() > end) throw error;
+      }
+    }
+  };
+  await reload(hub, { admin: { ...ALL, admin: true }, one: { ...ALL, offer: ['method:tests/*'], subscribe: ['other'] } });
+  await becomes({ methods: ['tests/run'], events: [] });
+  assertError(await peer.ask('deploy/now', {}), -32601);
+  assert.deepEqual((await peer.ask('event', { event: 'secret' })).result, { delivered: 0 });
+  await reload(hub, { admin: { ...ALL, admin: true }, one: ALL });
+  await becomes({ methods: ['deploy/now', 'tests/run'], events: ['secret'] });
+});
