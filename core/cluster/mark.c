@@ -62,6 +62,10 @@ static void take_pair(const uint8_t *bytes, struct span key, struct span value, 
         out->asked = value;
     } else if (key_is(bytes, key, "gone")) {
         out->gone = value;
+    } else if (key_is(bytes, key, "seek")) {
+        out->sought = value;
+    } else if (key_is(bytes, key, "none")) {
+        out->none = value;
     } else if (!mark_read_digits(bytes, value, &number)) {
         return;
     } else if (key_is(bytes, key, "time") && number > 0 && number <= TIME_MS_MAX) {

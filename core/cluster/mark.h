@@ -21,14 +21,17 @@
 enum { MARK_NUMBERS_BYTES_MAX = 2048 }; // of a list
 
 struct mark {
-    bool given;                     // the line is there, and of a version that can be read
-    uint32_t bytes;                 // from the begin of the headers to where the source's own fields begin
-    char hub[HUB_NAME_BYTES];       // who says it
-    bool has_hub;                   // and says so
-    uint32_t time_ms;               // that is left for a request; 0: nothing is said of it
-    enum governance level;          // that is required
-    struct span taken, asked, gone; // lists of requests, hexadecimal numbers with commas; bytes 0: none
-    uint64_t cancelled;             // a request; 0: none
+    bool given;               // the line is there, and of a version that can be read
+    uint32_t bytes;           // from the begin of the headers to where the source's own fields begin
+    char hub[HUB_NAME_BYTES]; // who says it
+    bool has_hub;             // and says so
+    uint32_t time_ms;         // that is left for a request; 0: nothing is said of it
+    enum governance level;    // that is required
+    // Lists of requests, hexadecimal numbers with commas; bytes 0: none.
+    struct span taken;        // that it took
+    struct span asked, gone;  // whether they are owed still; that they aren't
+    struct span sought, none; // who took them; that it didn't
+    uint64_t cancelled;       // a request; 0: none
 };
 
 // Reads what stands in these headers; they begin with NATS/1.0.

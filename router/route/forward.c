@@ -6,6 +6,7 @@
 #include "router/request/refuse.h"
 #include "router/route/progress.h"
 #include "router/route/shared.h"
+#include "router/send/exchange.h"
 #include "router/send/send.h"
 #include "router/shard/drop.h"
 #include "router/shard/identity.h"
@@ -151,6 +152,8 @@ static void bind(struct shard *shard, struct pending *pending, const struct mess
     assert(list_empty(&pending->by_source) && list_empty(&pending->by_target));
     pending->source = message->peer->name;
     pending->exchange = message->exchange;
+    if (pending->exchange)
+        pending->exchange->hub_id = pending_hub_id(&shard->pending, pending);
     pending->target = home->connection;
     pending->timeout_ms = timeout_ms(shard, message);
     pending->timer.kind = TIMER_PENDING;

@@ -34,11 +34,12 @@ struct exchange {
     struct parcel_list answers; // undressed
     size_t bytes;               // of them
     uint32_t count;
-    uint32_t due;  // and one while what came is still being routed
-    bool is_array; // what came was a batch
-    bool is_bad;   // what came, as a whole, was no message
-    bool is_ended; // nothing is due any more
-    void *visitor; // of what came from another hub: who asked there (router/transport/crossings.h); or NULL
+    uint32_t due;    // and one while what came is still being routed
+    bool is_array;   // what came was a batch
+    bool is_bad;     // what came, as a whole, was no message
+    bool is_ended;   // nothing is due any more
+    uint64_t hub_id; // of the request that was forwarded last of what came; 0: none was
+    void *visitor;   // of what came from another hub: who asked there (router/transport/crossings.h); or NULL
     struct http_note http;
 };
 

@@ -9,20 +9,32 @@ void crossings_init(struct crossings *crossings, const struct siphash_key *key, 
     *crossings = (struct crossings){.kept = kept};
     names_init(&crossings->by_hub_id, key, kept);
     names_init(&crossings->by_reply, key, kept);
-    list_init(&crossings->out);
-    list_init(&crossings->in);
+    neighbours_init(&crossings->neighbours, key, kept);
+    list_init(&crossings->untaken);
+    list_init(&crossings->strays);
+}
+
+static void forget_lists(struct crossings *crossings, struct list *out, struct list *in) {
+    while (!list_empty(out))
+        crossings_remove(crossings, list_entry(out->next, struct crossing, link));
+    while (!list_empty(in))
+        crossings_leave(crossings, list_entry(in->next, struct visitor, link));
 }
 
 void crossings_forget(struct crossings *crossings) {
-    while (!list_empty(&crossings->out))
-        crossings_remove(crossings, list_entry(crossings->out.next, struct crossing, link));
-    while (!list_empty(&crossings->in))
-        crossings_leave(crossings, list_entry(crossings->in.next, struct visitor, link));
+    struct list *all = &crossings->neighbours.all;
+    while (!list_empty(all)) {
+        struct neighbour *neighbour = list_entry(all->next, struct neighbour, link);
+        forget_lists(crossings, &neighbour->owes, &neighbour->asked);
+        neighbours_remove(&crossings->neighbours, neighbour);
+    }
+    forget_lists(crossings, &crossings->untaken, &crossings->strays);
     assert(crossings->by_hub_id.count == 0 && crossings->by_reply.count == 0);
 }
 
 void crossings_deinit(struct crossings *crossings) {
     crossings_forget(crossings);
+    neighbours_deinit(&crossings->neighbours);
     names_deinit(&crossings->by_hub_id);
     names_deinit(&crossings->by_reply);
 }
@@ -40,7 +52,7 @@ struct crossing *crossings_add(struct crossings *crossings, uint64_t hub_id, enu
         kept_give(crossings->kept, crossing);
         return NULL;
     }
-    list_append(&crossings->out, &crossing->link);
+    list_append(&crossings->untaken, &crossing->link);
     return crossing;
 }
 
@@ -55,30 +67,26 @@ void crossings_remove(struct crossings *crossings, struct crossing *crossing) {
     kept_give(crossings->kept, crossing);
 }
 
-void crossings_expire(struct crossings *crossings, uint64_t now_ms) {
-    for (struct list *node = crossings->out.next, *next; node != &crossings->out; node = next) {
-        struct crossing *crossing = list_entry(node, struct crossing, link);
-        next = node->next;
-        if (crossing->until_ms < now_ms)
-            crossings_remove(crossings, crossing);
-    }
+void crossings_take(struct crossing *crossing, struct neighbour *taker) {
+    assert(!crossing->taker && taker);
+    crossing->taker = taker;
+    list_remove(&crossing->link);
+    list_append(&taker->owes, &crossing->link);
 }
 
 struct visitor *crossings_enter(struct crossings *crossings, struct exchange *exchange, const void *reply,
-                                uint32_t reply_bytes) {
-    if (crossings_visitor(crossings, reply, reply_bytes))
-        return NULL;
+                                uint32_t reply_bytes, struct neighbour *hub) {
     struct visitor *visitor = kept_take(crossings->kept, sizeof *visitor + reply_bytes);
-    assert(exchange && !exchange->visitor && reply_bytes > 0);
+    assert(exchange && !exchange->visitor && !crossings_visitor(crossings, reply, reply_bytes));
     if (!visitor)
         return NULL;
-    *visitor = (struct visitor){.exchange = exchange, .reply_bytes = reply_bytes};
+    *visitor = (struct visitor){.exchange = exchange, .hub = hub, .reply_bytes = reply_bytes};
     memcpy(visitor->reply, reply, reply_bytes);
     if (!names_add(&crossings->by_reply, visitor->reply, reply_bytes, visitor)) {
         kept_give(crossings->kept, visitor);
         return NULL;
     }
-    list_append(&crossings->in, &visitor->link);
+    list_append(hub ? &hub->asked : &crossings->strays, &visitor->link);
     exchange->visitor = visitor;
     return visitor;
 }

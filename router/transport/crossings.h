@@ -1,5 +1,6 @@
 // What is under way between this hub and others, on shard 0: requests that have gone across, by their hub ids, and those that
-// have come, by the subject on which they are to be answered. All of it ends with the link.
+// have come, by the subject on which they are to be answered; and both by the hubs that have to do with them. All of it ends
+// with the link.
 #pragma once
 
 #include <stdbool.h>
@@ -11,39 +12,40 @@
 #include "core/base/list.h"
 #include "core/cluster/subject.h"
 #include "core/json/json.h"
+#include "router/transport/neighbours.h"
 
 struct exchange;
 
 // A request of this hub's.
 struct crossing {
-    struct list link;
+    struct list link; // in crossings.untaken, or among what its taker owes
     uint64_t hub_id;
-    uint64_t until_ms;      // its source's shard has ended it by then
-    bool has_taker;         // `taker` is the hub that has it
-    bool recalled;          // it is being taken out of the queue
-    bool cancelled;         // its taker is to be told, or has been
-    bool ended;             // and nobody waits for the answer
-    enum governance level;  // that is required
-    enum subject_kind kind; // how whoever is meant is named
-    char taker[HUB_NAME_BYTES];
+    uint64_t sent_ms;
+    struct neighbour *taker;          // the hub that has it; NULL: none has said so yet
+    uint64_t denied[NEIGHBOUR_WORDS]; // places of hubs that were asked whether they have it, and don't
+    bool unsure;                      // a hub that may have had it has gone before it said so
+    bool recalled;                    // it is being taken out of the queue
+    bool cancelled;                   // its taker is to be told, or has been
+    enum governance level;            // that is required
+    enum subject_kind kind;           // how whoever is meant is named
     uint32_t token_bytes;
     char token[]; // the name, as in the subject
 };
 
 // A request of another hub's, or of somebody who speaks to the server without being one.
 struct visitor {
-    struct list link;
+    struct list link;          // among what its hub has asked; of one that no hub asked, in crossings.strays
     struct exchange *exchange; // whose answer is its
     uint64_t number;           // of a hub's: the hub id there
-    bool has_hub;
-    char hub[HUB_NAME_BYTES];
+    struct neighbour *hub;     // that asked; NULL: it wasn't one
     uint32_t reply_bytes;
     char reply[]; // the subject
 };
 
 struct crossings {
     struct names by_hub_id, by_reply;
-    struct list out, in; // oldest first
+    struct list untaken, strays; // oldest first
+    struct neighbours neighbours;
     struct kept *kept;
 };
 
@@ -58,11 +60,10 @@ struct crossing *crossings_add(struct crossings *crossings, uint64_t hub_id, enu
                                const void *token, uint32_t token_bytes);
 struct crossing *crossings_find(const struct crossings *crossings, uint64_t hub_id);
 void crossings_remove(struct crossings *crossings, struct crossing *crossing);
-// Removes those whose time has passed.
-void crossings_expire(struct crossings *crossings, uint64_t now_ms);
+void crossings_take(struct crossing *crossing, struct neighbour *taker);
 
-// NULL where there is no room, or one is to be answered there already.
+// NULL where there is no room. Nobody is to be answered there yet. `hub`: who asks, or NULL.
 struct visitor *crossings_enter(struct crossings *crossings, struct exchange *exchange, const void *reply,
-                                uint32_t reply_bytes);
+                                uint32_t reply_bytes, struct neighbour *hub);
 struct visitor *crossings_visitor(const struct crossings *crossings, const void *reply, uint32_t reply_bytes);
 void crossings_leave(struct crossings *crossings, struct visitor *visitor);

@@ -21,15 +21,14 @@ static void end_crossing_with(struct link *link, struct crossing *crossing, enum
     struct span id = nats_put_error(&text, hub_id, error, data);
     text_deinit(data);
     struct buffer *buffer = text.failed ? NULL : buffer_take_sized(&shard->buffers, (uint32_t)text.length);
-    bool ended = crossing->ended;
     crossings_remove(&link->crossings, crossing);
-    if (buffer && !ended) {
+    if (buffer) {
         struct unit unit = {
             .sized = true, .bytes = (uint32_t)text.length, .body_bytes = (uint32_t)text.length};
         memcpy(buffer->bytes, text.bytes, text.length);
         struct frame frame = frame_at(buffer, 0, &unit);
         route_end(shard, link->peer, &frame, id, hub_id);
-    } else if (!ended) {
+    } else {
         peer_close(shard, link->peer, COUNT_CLOSED_NO_MEMORY);
     }
     buffer_drop(buffer);
@@ -60,8 +59,7 @@ static struct piece name_of(const struct crossing *crossing, char name[METHOD_BY
     name[0] = '@';
     size_t bytes = subject_unescape(name + at, METHOD_BYTES_MAX, (const uint8_t *)crossing->token,
                                     crossing->token_bytes);
-    assert(bytes != SIZE_MAX); // it was escaped by this hub
-    return (struct piece){name, at + bytes};
+    return (struct piece){name, bytes == SIZE_MAX ? 0 : at + bytes};
 }
 
 // Of those of that name here, all of whom support less than is required, the one that comes nearest: that is what the message
@@ -76,7 +74,8 @@ static const struct agent *nearest_here(const struct link *link, const struct cr
     size_t skip = crossing->kind == SUBJECT_CAPABILITY;
     if (!crossing->level || crossing->kind < SUBJECT_CAPABILITY || crossing->kind > SUBJECT_METHOD)
         return NULL;
-    assert(name->count >= skip);
+    if (name->count < skip)
+        return NULL;
     const struct agent *agent =
         groups_choose(&shard->agents.groups, kinds[crossing->kind], (const char *)name->bytes + skip,
                       name->count - skip, &wanted, hub_owed, shard->hub);
@@ -149,7 +148,7 @@ static bool note_crossing(struct link *link, const struct parcel *parcel) {
     if (!crossing)
         return false;
     crossing->level = level_of(parcel);
-    crossing->until_ms = shard_now_ms(link->shard) + 2 * 3600 * UINT64_C(1000); // longer than any may take
+    crossing->sent_ms = shard_now_ms(link->shard);
     stats_count(&link->shard->stats, COUNT_CROSSED_OUT);
     return true;
 }
@@ -188,10 +187,8 @@ struct peer *going_forget(struct shard *shard, struct peer *peer, uint64_t hub_i
         return waits ? peer : NULL;
     }
     crossing->cancelled = true;
-    crossing->ended = !lasts;
-    if (!crossing->has_taker)
-        return NULL; // it is told when it says that it has it
-    nats_say_cancel(link, crossing->taker, hub_id);
+    if (crossing->taker) // else it is told when it says that it has it
+        nats_say_cancel(link, crossing->taker->name, hub_id);
     if (!lasts)
         crossings_remove(&link->crossings, crossing);
     return NULL;

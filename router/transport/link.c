@@ -99,7 +99,7 @@ void link_welcomed(struct link *link) {
     assert(link->state == LINK_JOINING && link->peer);
     link->state = LINK_UP;
     link->pause_ms = LINK_PAUSE_MS_MIN;
-    link->asked_ms = link->up_ms = shard_now_ms(shard);
+    link->beat_ms = link->up_ms = shard_now_ms(shard);
     stats_count(&shard->stats, COUNT_LINKS_OPENED);
     stats_gauge(&shard->stats, GAUGE_CLUSTER_LINK, 1);
 }

@@ -25,7 +25,9 @@ enum {
     LINK_LOOK_MS = 500,
     LINK_NAMES_KEPT = 16,
     LINK_CONFIRM_MS = 500, // so long a registration waits for the server's word, and LINK_LOOK_MS more
-    LINK_ASK_MS = 1000,    // so often other hubs are asked for what they have
+    LINK_BEAT_MS = 1000,   // so often this hub beats, and asks others for what they have
+    LINK_SEEK_MS = 1000,   // a request that no hub took by then is asked after
+    LINK_QUIET_MS = 10000, // a hub that has said nothing for so long is there no more
 };
 
 struct link {
@@ -42,7 +44,7 @@ struct link {
     struct peer *peer;        // from GREETING on
     bool is_pinged;           // since it was last heard, for a sign of life
     uint64_t pings, pongs;    // that were said, that were heard
-    uint64_t asked_ms;        // when hubs were last asked
+    uint64_t beat_ms;         // when it last said that it is there, and asked others
     uint64_t entered_ms;      // since when it has a peer
     uint64_t up_ms;           // since when it is UP
     char hub[HUB_NAME_BYTES]; // this one's name, as long as the peer lives

@@ -3,19 +3,18 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/cluster/mark.h"
-#include "core/wire/nats.h"
 #include "router/request/message.h"
 #include "router/route/elsewhere.h"
 #include "router/route/route.h"
-#include "router/send/exchange.h"
-#include "router/send/send.h"
 #include "router/shard/annex.h"
 #include "router/shard/drop.h"
 #include "router/transport/confirming.h"
 #include "router/transport/going.h"
+#include "router/transport/nats_calls.h"
 #include "router/transport/nats_join.h"
+#include "router/transport/nats_open.h"
 #include "router/transport/nats_say.h"
+#include "router/transport/signs.h"
 #include "router/transport/visiting.h"
 
 // --- Coming and going
@@ -41,46 +40,6 @@ static void nats_refuse(struct shard *shard, struct peer *peer) {
 
 // --- What comes
 
-// A message as a peer would have sent it: what stands behind the hubs' own line is a frame with its header block.
-struct opened {
-    struct mark mark;
-    struct unit unit;
-    struct frame frame;
-};
-
-static void direct(struct directives *directives, const struct mark *mark) {
-    directives->governance = mark->level;
-    directives->governance_given = mark->level != GOVERNANCE_AUTONOMOUS;
-    directives->governance_bad = directives->timeout_bad = false;
-    directives->timeout_given = mark->time_ms > 0;
-    if (mark->time_ms)
-        directives->timeout_ms = mark->time_ms;
-}
-
-static bool open_message(struct shard *shard, const struct frame *frame, const struct nats_message *said,
-                         struct opened *out) {
-    const uint8_t *bytes = frame->buffer->bytes + frame->at;
-    const struct unit *unit = frame->unit;
-    out->unit = (struct unit){0};
-    mark_read(bytes, said->headers, &out->mark);
-    if (!out->mark.given) {
-        out->unit.sized = true;
-        out->unit.body_at = unit->body_at;
-        out->unit.body_bytes = unit->body_bytes;
-        out->unit.bytes = unit->body_at + unit->body_bytes;
-        out->frame = frame_at(frame->buffer, frame->at, &out->unit);
-        return unit->body_bytes > 0 && unit->body_bytes <= shard->unit_limits.body_bytes_max;
-    }
-    uint32_t at = said->headers.at + out->mark.bytes, count = unit->body_at + unit->body_bytes - at;
-    assert(at <= unit->body_at);
-    if (frame_scan(&out->unit, bytes + at, count, &shard->unit_limits) != UNIT_WHOLE ||
-        out->unit.bytes != count)
-        return false;
-    direct(&out->unit.directives, &out->mark);
-    out->frame = frame_at(frame->buffer, frame->at + at, &out->unit);
-    return true;
-}
-
 static void count_unreadable(struct shard *shard) {
     stats_count(&shard->stats, COUNT_CROSSED_UNREADABLE);
 }
@@ -92,12 +51,18 @@ static void take_answer(struct shard *shard, struct link *link, const struct fra
     const uint8_t *bytes = frame->buffer->bytes + frame->at;
     struct crossing *crossing = crossings_find(&link->crossings, number);
     struct opened opened;
-    if (!crossing) {
+    enum error error;
+    bool nobody = nats_status(bytes, said->headers) == 503;
+    if (!crossing && !nobody) {
         drop_one(shard, COUNT_DROP_RESPONSE_UNKNOWN, link->peer->name, frame->body.bytes);
-    } else if (nats_status(bytes, said->headers) == 503) {
+    } else if (!crossing) {
+        return; // it has ended meanwhile
+    } else if (nobody) {
         going_nobody(link, crossing);
-    } else if (!open_message(shard, frame, said, &opened)) {
-        going_end(link, crossing, ERROR_INTERNAL, "fault", "the answer could not be read");
+    } else if (!nats_open(shard, frame, said, &opened, &error)) {
+        bool large = error == ERROR_FRAME_TOO_LARGE;
+        going_end(link, crossing, large ? error : ERROR_INTERNAL, "fault",
+                  large ? "the answer is over this hub's limit" : "the answer could not be read");
     } else {
         link->answers = number;
         link->has_answered = false;
@@ -129,96 +94,22 @@ static bool nats_vets(struct shard *shard, const struct message *message) {
     return false;
 }
 
-// --- Requests and notifications
-
-// Who is meant by the subject is meant where the body doesn't say so: of agents and capabilities.
-static bool attach(struct shard *shard, struct link *link, enum subject_kind kind, const uint8_t *token,
-                   size_t bytes) {
-    struct annex *annex = link->peer->annex;
-    char name[AGENT_ID_BYTES_MAX] = "@";
-    size_t at = kind == SUBJECT_CAPABILITY;
-    if (kind != SUBJECT_AGENT && kind != SUBJECT_CAPABILITY) {
-        kept_give(&shard->kept, annex->attachment);
-        annex->attachment = NULL;
-        return true;
-    }
-    size_t count = subject_unescape(name + at, sizeof name - at, token, bytes);
-    if (count == SIZE_MAX || count == 0)
-        return false;
-    count += at;
-    if (annex->attachment && annex->attachment->bytes == count &&
-        memcmp(annex->attachment->agent, name, count) == 0)
-        return true;
-    return annex_attach(&shard->kept, annex, name, count);
-}
-
-static void route_visitor(struct shard *shard, struct link *link, const struct opened *opened,
-                          const uint8_t *reply, uint32_t reply_bytes) {
-    struct exchange *exchange = exchange_open(shard, link->peer);
-    if (!exchange) {
-        peer_close(shard, link->peer, COUNT_CLOSED_NO_MEMORY);
-        return;
-    }
-    struct visitor *visitor = visiting_enter(link, exchange, &opened->mark, reply, reply_bytes);
-    if (visitor)
-        route_frame(shard, link->peer, &opened->frame, exchange);
-    else
-        count_unreadable(shard);
-    bool waits = visitor && exchange->due > 1 && visitor->has_hub;
-    if (waits && link->peer->state == PEER_OPEN)
-        nats_note_taken(link, visitor->hub, visitor->number);
-    exchange_close(shard, exchange);
-}
-
-// Whether a hub's reply subject says that nobody waits.
-static bool is_unanswered(const uint8_t *bytes, const struct nats_message *said, const struct mark *mark) {
-    const uint8_t *end = bytes + said->reply.at + said->reply.bytes;
-    return mark->given && said->reply.bytes > 2 && end[-1] == ELSEWHERE_UNANSWERED && end[-2] == '.';
-}
-
-static bool is_array(const struct frame *frame) {
-    const uint8_t *body = frame_body(frame);
-    uint32_t at = json_skip_space(body, 0, frame->body.bytes);
-    return at < frame->body.bytes && body[at] == '[';
-}
-
-static void take_call(struct shard *shard, struct link *link, const struct frame *frame,
-                      const struct nats_message *said, enum subject_kind kind, struct span token) {
-    const uint8_t *bytes = frame->buffer->bytes + frame->at;
-    struct opened opened;
-    stats_count(&shard->stats, COUNT_CROSSED_IN);
-    bool good = open_message(shard, frame, said, &opened);
-    if (!good || is_array(&opened.frame)) {
-        count_unreadable(shard);
-        visiting_refuse(link, bytes + said->reply.at, said->reply.bytes, &opened.mark,
-                        good ? ERROR_INVALID_REQUEST : ERROR_PARSE);
-    } else if (!attach(shard, link, kind, bytes + token.at, token.bytes)) {
-        count_unreadable(shard);
-        visiting_refuse(link, bytes + said->reply.at, said->reply.bytes, &opened.mark, ERROR_AGENT_NOT_FOUND);
-    } else if (kind == SUBJECT_EVENT && opened.mark.has_hub && link_is_own(link, opened.mark.hub)) {
-        return; // sent by the link before this one: all who are here have got it
-    } else if (said->reply.bytes && !is_unanswered(bytes, said, &opened.mark)) {
-        route_visitor(shard, link, &opened, bytes + said->reply.at, said->reply.bytes);
-    } else {
-        route_frame(shard, link->peer, &opened.frame, NULL);
-    }
-}
-
 // --- To this hub
 
 static void take_signs(struct shard *shard, struct link *link, const struct frame *frame,
-                       const struct nats_message *said) {
+                       const struct nats_message *said, bool is_own) {
     const uint8_t *bytes = frame->buffer->bytes + frame->at;
     struct opened opened;
+    enum error error;
     mark_read(bytes, said->headers, &opened.mark);
     if (!opened.mark.given || !opened.mark.has_hub) {
         count_unreadable(shard);
         return;
     }
-    visiting_signs(link, bytes, &opened.mark);
-    if (frame->body.bytes == 0)
+    signs_take(link, bytes, &opened.mark);
+    if (frame->body.bytes == 0 || !is_own)
         return;
-    if (!open_message(shard, frame, said, &opened) || is_array(&opened.frame)) {
+    if (!nats_open(shard, frame, said, &opened, &error) || nats_is_array(&opened.frame)) {
         count_unreadable(shard);
         return;
     }
@@ -239,9 +130,9 @@ static void take_for_hub(struct shard *shard, struct link *link, const struct fr
     bool about_hub =
         rest.bytes == HUB_NAME_BYTES + 3 + HUB_NAME_BYTES && memcmp(bytes + behind.at, "a.", 2) == 0;
     if (rest.bytes == HUB_NAME_BYTES)
-        take_signs(shard, link, frame, said);
+        take_signs(shard, link, frame, said, true);
     else if (about_hub && nats_status(bytes, said->headers) == 503)
-        visiting_hub_gone(link, (const char *)bytes + behind.at + 2);
+        signs_hub_gone(link, (const char *)bytes + behind.at + 2);
     else if (behind.bytes == 1 && bytes[behind.at] == ELSEWHERE_UNANSWERED)
         drop_one(shard, COUNT_DROP_NO_ROUTE, link->peer->name, 0);
     else if (mark_read_digits(bytes, behind, &number))
@@ -260,7 +151,9 @@ static void take_message(struct shard *shard, struct link *link, const struct fr
     else if (kind == SUBJECT_HUB)
         take_for_hub(shard, link, frame, said, rest);
     else if (kind <= SUBJECT_EVENT)
-        take_call(shard, link, frame, said, kind, rest);
+        nats_take_call(shard, link, frame, said, kind, rest);
+    else if ((kind == SUBJECT_HUBS || kind == SUBJECT_BEAT) && rest.bytes == 0)
+        take_signs(shard, link, frame, said, false);
     else
         count_unreadable(shard);
 }
@@ -319,11 +212,8 @@ static void look_at_peer(struct shard *shard, struct link *link) {
         nats_say_ping(link);
     }
     confirming_expire(link);
-    if (shard_now_ms(shard) - link->asked_ms >= LINK_ASK_MS) {
-        link->asked_ms = shard_now_ms(shard);
-        crossings_expire(&link->crossings, shard_now_ms(shard));
-        nats_ask(link);
-    }
+    if (shard_now_ms(shard) - link->beat_ms >= LINK_BEAT_MS)
+        signs_beat(link);
     wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + LINK_LOOK_MS);
 }
 

@@ -32,6 +32,7 @@ void nats_join_welcome(struct shard *shard, struct link *link) {
         return;
     assert(link->peer->state == PEER_OPEN);
     link_welcomed(link);
+    nats_say_beat(link);
     if (!register_link(shard, link->peer))
         peer_close(shard, link->peer, COUNT_CLOSED_NO_MEMORY);
 }

@@ -63,29 +63,21 @@ static void put_connect(struct text *out, const struct cluster_server *server) {
     text_put(out, "}\r\n");
 }
 
-static void put_subscription(struct text *out, const struct link *link, const char *behind, uint32_t sid) {
+// Without a queue what comes there comes to each hub that has subscribed to it; with one, a copy comes to one of its members.
+static void put_subscription(struct text *out, enum subject_kind kind, const struct link *link,
+                             const char *behind, const char *queue, uint32_t sid) {
     char subject[SUBJECT_BYTES_MAX];
     const char *cluster = link->shard->hub->settings.cluster->name;
+    bool own = kind == SUBJECT_HUB;
     assert(sid > 0);
     text_put(out, "SUB ");
-    text_add(out, subject, subject_write(subject, cluster, SUBJECT_HUB, link->hub, HUB_NAME_BYTES));
+    text_add(out, subject, subject_write(subject, cluster, kind, link->hub, own ? HUB_NAME_BYTES : 0));
     text_put(out, behind);
     text_put(out, " ");
-    text_number(out, sid);
-    text_put(out, "\r\n");
-}
-
-// Of all events one copy comes to this hub, whoever it is for here: who has subscribed to what changes too often, on all shards,
-// to be told the server, and what one subscribes to counts at once.
-static void put_events(struct text *out, const struct link *link, uint32_t sid) {
-    char subject[SUBJECT_BYTES_MAX];
-    const char *cluster = link->shard->hub->settings.cluster->name;
-    assert(sid > 0);
-    text_put(out, "SUB ");
-    text_add(out, subject, subject_write(subject, cluster, SUBJECT_EVENT, "*", 1));
-    text_put(out, " ");
-    text_add(out, link->hub, HUB_NAME_BYTES);
-    text_put(out, " ");
+    if (queue) {
+        text_add(out, queue, HUB_NAME_BYTES);
+        text_put(out, " ");
+    }
     text_number(out, sid);
     text_put(out, "\r\n");
 }
@@ -100,10 +92,14 @@ void nats_introduce(struct link *link) {
     assert(link->state == LINK_JOINING);
     text_init(&out);
     put_connect(&out, &link->servers[link->server]);
-    link->presence.sids = 3;
-    put_subscription(&out, link, "", 1);
-    put_subscription(&out, link, ".>", 2);
-    put_events(&out, link, 3);
+    link->presence.sids = 5;
+    put_subscription(&out, SUBJECT_HUB, link, "", NULL, 1);
+    put_subscription(&out, SUBJECT_HUB, link, ".>", NULL, 2);
+    // Of all events one copy comes to this hub, whoever it is for here: who has subscribed to what changes too often, on all
+    // shards, to be told the server, and what one subscribes to counts at once.
+    put_subscription(&out, SUBJECT_EVENT, link, ".*", link->hub, 3);
+    put_subscription(&out, SUBJECT_HUBS, link, "", NULL, 4);
+    put_subscription(&out, SUBJECT_BEAT, link, "", NULL, 5);
     put_presence(link, &out);
     text_put(&out, "PING\r\n");
     link->pings++;
@@ -120,21 +116,28 @@ void nats_follow_registry(struct link *link) {
 
 // --- To hubs
 
-// Ends the line that is begun in `mark`, and has it go to a hub; where there is a reply, what the server itself answers comes
-// there.
-static void say_to_hub(struct link *link, const char hub[HUB_NAME_BYTES], const char *reply,
-                       size_t reply_bytes, struct text *mark) {
+// Who hears it: one hub, or all.
+struct hearer {
+    enum subject_kind kind;
+    const char *hub;   // of SUBJECT_HUB; else NULL
+    const char *reply; // where what the server itself answers comes
+    size_t reply_bytes;
+};
+
+// Ends the line that is begun in `mark`, and has it go.
+static void say_mark(struct link *link, const struct hearer *to, struct text *mark) {
     char subject[SUBJECT_BYTES_MAX];
     const char *cluster = link->shard->hub->settings.cluster->name;
     struct text out;
+    assert((to->kind == SUBJECT_HUB) == (to->hub != NULL));
     mark_end(mark);
     text_put(mark, "\r\n");
     text_init(&out);
     text_put(&out, "HPUB ");
-    text_add(&out, subject, subject_write(subject, cluster, SUBJECT_HUB, hub, HUB_NAME_BYTES));
+    text_add(&out, subject, subject_write(subject, cluster, to->kind, to->hub, to->hub ? HUB_NAME_BYTES : 0));
     text_put(&out, " ");
-    if (reply_bytes) {
-        text_add(&out, reply, reply_bytes);
+    if (to->reply_bytes) {
+        text_add(&out, to->reply, to->reply_bytes);
         text_put(&out, " ");
     }
     text_number(&out, (int64_t)mark->length);
@@ -144,7 +147,6 @@ static void say_to_hub(struct link *link, const char hub[HUB_NAME_BYTES], const 
     text_add(&out, mark->bytes, mark->length);
     text_put(&out, "\r\n");
     out.failed |= mark->failed;
-    assert(mark->failed || mark->length > 0);
     text_deinit(mark);
     nats_say(link, &out);
 }
@@ -157,8 +159,7 @@ void nats_put_number(struct text *list, uint64_t number) {
     text_add(list, digits, mark_digits(digits, number));
 }
 
-static void say_list(struct link *link, const char hub[HUB_NAME_BYTES], const char *key,
-                     const struct text *list, const char *reply, size_t reply_bytes) {
+static void say_list(struct link *link, const struct hearer *to, const char *key, const struct text *list) {
     struct text mark;
     assert(list->failed || list->length <= MARK_NUMBERS_BYTES_MAX);
     text_init(&mark);
@@ -168,14 +169,20 @@ static void say_list(struct link *link, const char hub[HUB_NAME_BYTES], const ch
     text_put(&mark, "=");
     text_add(&mark, list->bytes, list->length);
     mark.failed |= list->failed;
-    say_to_hub(link, hub, reply, reply_bytes, &mark);
+    say_mark(link, to, &mark);
+}
+
+void nats_say_list(struct link *link, const char hub[HUB_NAME_BYTES], const char *key,
+                   const struct text *list) {
+    assert(list->failed || list->length > 0);
+    say_list(link, &(struct hearer){.kind = SUBJECT_HUB, .hub = hub}, key, list);
 }
 
 void nats_say_taken(struct link *link) {
     if (!link->taken.failed && link->taken.length == 0)
         return;
     assert(link->peer);
-    say_list(link, link->taken_by, "taken", &link->taken, NULL, 0);
+    nats_say_list(link, link->taken_by, "taken", &link->taken);
     text_deinit(&link->taken);
     text_init(&link->taken);
 }
@@ -189,88 +196,43 @@ void nats_note_taken(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t
     nats_put_number(&link->taken, number);
 }
 
-void nats_say_gone(struct link *link, const char hub[HUB_NAME_BYTES], const struct text *list) {
-    assert(list->failed || list->length > 0);
-    say_list(link, hub, "gone", list, NULL, 0);
-}
-
 void nats_say_cancel(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t hub_id) {
     struct text mark;
     assert(hub_id);
     text_init(&mark);
     mark_begin(&mark, link->hub);
     mark_number(&mark, "cancel", hub_id);
-    say_to_hub(link, hub, NULL, 0, &mark);
+    say_mark(link, &(struct hearer){.kind = SUBJECT_HUB, .hub = hub}, &mark);
 }
 
-// --- Asking
-
-// Hubs that were asked in this round: a few; where there are more, these are asked in the next.
-enum { ASKED_MAX = 64 };
-
-struct round {
-    char hubs[ASKED_MAX][HUB_NAME_BYTES];
-    unsigned count;
-};
-
-static bool is_asked(const struct round *round, const char hub[HUB_NAME_BYTES]) {
-    for (unsigned at = 0; at < round->count; at++)
-        if (memcmp(round->hubs[at], hub, HUB_NAME_BYTES) == 0)
-            return true;
-    return round->count == ASKED_MAX;
+void nats_say_beat(struct link *link) {
+    struct text mark;
+    assert(link->state == LINK_UP);
+    text_init(&mark);
+    mark_begin(&mark, link->hub);
+    say_mark(link, &(struct hearer){.kind = SUBJECT_BEAT}, &mark);
 }
 
 // What the server says, if that hub isn't there, comes to our inbox under its name.
-static void ask_hub(struct link *link, const char hub[HUB_NAME_BYTES], struct text *list) {
+void nats_say_ask(struct link *link, const char hub[HUB_NAME_BYTES], struct text *list) {
     char rest[HUB_NAME_BYTES + 3 + HUB_NAME_BYTES], reply[SUBJECT_BYTES_MAX];
+    struct hearer to = {.kind = SUBJECT_HUB, .hub = hub, .reply = reply};
     memcpy(rest, link->hub, HUB_NAME_BYTES);
     memcpy(rest + HUB_NAME_BYTES, ".a.", 3);
     memcpy(rest + HUB_NAME_BYTES + 3, hub, HUB_NAME_BYTES);
-    size_t bytes =
+    to.reply_bytes =
         subject_write(reply, link->shard->hub->settings.cluster->name, SUBJECT_HUB, rest, sizeof rest);
-    assert(bytes <= sizeof reply);
-    say_list(link, hub, "ask", list, reply, bytes);
+    assert(to.reply_bytes <= sizeof reply);
+    say_list(link, &to, "ask", list);
     text_deinit(list);
     text_init(list);
 }
 
-// About all that this hub has of ours.
-static void ask_taker(struct link *link, const char hub[HUB_NAME_BYTES]) {
-    struct text list;
-    text_init(&list);
-    for (struct list *node = link->crossings.out.next; node != &link->crossings.out; node = node->next) {
-        const struct crossing *crossing = list_entry(node, struct crossing, link);
-        if (!crossing->has_taker || memcmp(crossing->taker, hub, HUB_NAME_BYTES) != 0)
-            continue;
-        if (list.length + 17 > MARK_NUMBERS_BYTES_MAX)
-            ask_hub(link, hub, &list);
-        nats_put_number(&list, crossing->hub_id);
-    }
-    ask_hub(link, hub, &list);
-    text_deinit(&list);
-}
-
-static void ask_once(struct link *link, struct round *round, const char hub[HUB_NAME_BYTES]) {
-    if (is_asked(round, hub) || link->peer->state != PEER_OPEN)
-        return;
-    assert(round->count < ASKED_MAX);
-    memcpy(round->hubs[round->count++], hub, HUB_NAME_BYTES);
-    ask_taker(link, hub);
-}
-
-void nats_ask(struct link *link) {
-    struct round round = {.count = 0};
-    assert(link->state == LINK_UP);
-    for (struct list *node = link->crossings.out.next; node != &link->crossings.out; node = node->next) {
-        const struct crossing *crossing = list_entry(node, struct crossing, link);
-        if (crossing->has_taker)
-            ask_once(link, &round, crossing->taker);
-    }
-    for (struct list *node = link->crossings.in.next; node != &link->crossings.in; node = node->next) {
-        const struct visitor *visitor = list_entry(node, struct visitor, link);
-        if (visitor->has_hub)
-            ask_once(link, &round, visitor->hub);
-    }
+void nats_say_seek(struct link *link, struct text *list) {
+    assert(list->failed || list->length > 0);
+    say_list(link, &(struct hearer){.kind = SUBJECT_HUBS}, "seek", list);
+    text_deinit(list);
+    text_init(list);
 }
 
 // --- Errors of the hub's own

@@ -22,10 +22,14 @@ void nats_say_taken(struct link *link);
 void nats_note_taken(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number);
 // A request that it took is cancelled.
 void nats_say_cancel(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t hub_id);
-// It is asked whether it still owes what it took; that it is gone altogether, the server says.
-void nats_ask(struct link *link);
-// Of what it asks, these aren't owed: a list as marks have it.
-void nats_say_gone(struct link *link, const char hub[HUB_NAME_BYTES], const struct text *list);
+// Of requests, as a list, under one of the keys of marks.
+void nats_say_list(struct link *link, const char hub[HUB_NAME_BYTES], const char *key,
+                   const struct text *list);
+// It is asked whether it still owes what it took; that it is gone altogether, the server says. The list is empty then.
+void nats_say_ask(struct link *link, const char hub[HUB_NAME_BYTES], struct text *list);
+// All are told that this hub is there; all are asked who took these, and the list is empty then.
+void nats_say_beat(struct link *link);
+void nats_say_seek(struct link *link, struct text *list);
 // Writes a request's number at the end of a list.
 void nats_put_number(struct text *list, uint64_t number);
 

@@ -3,13 +3,10 @@
 #include <assert.h>
 #include <string.h>
 
-#include "router/request/answer.h"
-#include "router/request/cancel.h"
 #include "router/route/elsewhere.h"
 #include "router/send/exchange.h"
 #include "router/send/send.h"
 #include "router/shard/drop.h"
-#include "router/transport/going.h"
 #include "router/transport/nats_say.h"
 
 // What an answer of the hub's own that has no id begins with (send/reply.c).
@@ -18,19 +15,26 @@ static const char without_id[] = "{\"jsonrpc\":\"2.0\",\"id\":null,";
 // --- Coming
 
 struct visitor *visiting_enter(struct link *link, struct exchange *exchange, const struct mark *mark,
-                               const uint8_t *reply, uint32_t reply_bytes) {
-    struct visitor *visitor = reply_bytes <= SUBJECT_BYTES_MAX
-                                  ? crossings_enter(&link->crossings, exchange, reply, reply_bytes)
-                                  : NULL;
-    if (!visitor)
-        return NULL;
+                               const uint8_t *reply, uint32_t reply_bytes, enum error *error) {
+    struct crossings *crossings = &link->crossings;
+    uint64_t number = 0;
     uint32_t at = reply_bytes;
+    *error = ERROR_NONE;
+    if (reply_bytes > SUBJECT_BYTES_MAX || crossings_visitor(crossings, reply, reply_bytes))
+        return NULL;
     while (at > 0 && reply[at - 1] != '.')
         at--;
     struct span digits = {at, reply_bytes - at};
-    visitor->has_hub = mark->given && mark->has_hub && mark_read_digits(reply, digits, &visitor->number) &&
-                       visitor->number != 0; // no hub's request has that one, but anybody can write it
-    memcpy(visitor->hub, mark->hub, sizeof visitor->hub);
+    bool has_hub = mark->given && mark->has_hub && mark_read_digits(reply, digits, &number) &&
+                   number != 0; // no hub's request has that one, but anybody can write it
+    struct neighbour *hub =
+        has_hub ? neighbours_hear(&crossings->neighbours, mark->hub, shard_now_ms(link->shard), true) : NULL;
+    struct visitor *visitor =
+        has_hub && !hub ? NULL : crossings_enter(crossings, exchange, reply, reply_bytes, hub);
+    if (visitor)
+        visitor->number = hub ? number : 0;
+    else
+        *error = ERROR_OVERLOADED;
     return visitor;
 }
 
@@ -81,7 +85,7 @@ void visiting_refuse(struct link *link, const uint8_t *reply, uint32_t reply_byt
 static bool lacks_id(const struct visitor *visitor, const struct parcel *parcel) {
     const struct piece *first = &parcel->pieces[0];
     assert(parcel->piece_count > 0);
-    return visitor->has_hub && first->count > sizeof without_id &&
+    return visitor->hub && first->count > sizeof without_id &&
            memcmp(first->bytes, without_id, sizeof without_id - 1) == 0;
 }
 
@@ -106,7 +110,7 @@ static bool put_id(struct parcel *parcel, uint64_t number) {
 static void answer_visitor(struct link *link, const struct visitor *visitor, struct parcel *parcel) {
     struct shard *shard = link->shard;
     const uint8_t *reply = (const uint8_t *)visitor->reply;
-    bool bare = !visitor->has_hub;
+    bool bare = !visitor->hub;
     enum error error = ERROR_NONE;
     if (lacks_id(visitor, parcel) && !put_id(parcel, visitor->number))
         error = ERROR_OVERLOADED;
@@ -144,9 +148,9 @@ void visiting_report(struct shard *shard, struct peer *peer, const struct pendin
     struct letter letter = {.subject = subject};
     uint64_t bytes;
     assert(shard->link->peer == peer && !parcel->hub_id);
-    if (visitor && visitor->has_hub) {
+    if (visitor && visitor->hub) {
         letter.subject_bytes = subject_write(subject, shard->hub->settings.cluster->name, SUBJECT_HUB,
-                                             visitor->hub, HUB_NAME_BYTES);
+                                             visitor->hub->name, HUB_NAME_BYTES);
         if (!elsewhere_put_head(shard, peer->name, parcel, &letter, &bytes)) {
             send_queue_bound(shard, peer, parcel);
             return;
@@ -154,107 +158,4 @@ void visiting_report(struct shard *shard, struct peer *peer, const struct pendin
     }
     drop_one(shard, COUNT_DROP_PROGRESS_UNKNOWN, peer->name, parcel->bytes);
     send_release(shard, parcel);
-}
-
-// --- Signs
-
-// The request that was forwarded for a visitor; NULL: it has ended, or isn't forwarded yet.
-static struct pending *pending_of(struct link *link, const struct visitor *visitor) {
-    struct list *requests = &link->peer->asked.requests;
-    for (struct list *node = requests->prev; node != requests; node = node->prev) {
-        struct pending *pending = list_entry(node, struct pending, by_source);
-        if (pending->exchange == visitor->exchange)
-            return pending;
-    }
-    return NULL;
-}
-
-static struct visitor *visitor_of(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number) {
-    char rest[HUB_NAME_BYTES + 1 + 16], reply[SUBJECT_BYTES_MAX];
-    memcpy(rest, hub, HUB_NAME_BYTES);
-    rest[HUB_NAME_BYTES] = '.';
-    size_t bytes = HUB_NAME_BYTES + 1 + mark_digits(rest + HUB_NAME_BYTES + 1, number);
-    bytes = subject_write(reply, link->shard->hub->settings.cluster->name, SUBJECT_HUB, rest, bytes);
-    assert(bytes <= sizeof reply);
-    return crossings_visitor(&link->crossings, reply, (uint32_t)bytes);
-}
-
-static void note_taker(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number) {
-    struct crossing *crossing = crossings_find(&link->crossings, number);
-    if (!crossing || crossing->has_taker)
-        return;
-    memcpy(crossing->taker, hub, HUB_NAME_BYTES);
-    crossing->has_taker = true;
-    if (crossing->cancelled)
-        nats_say_cancel(link, hub, number);
-    if (crossing->ended)
-        crossings_remove(&link->crossings, crossing);
-}
-
-// What it took and doesn't have any more ends, unless the answer has come meanwhile.
-static void note_gone(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number) {
-    struct crossing *crossing = crossings_find(&link->crossings, number);
-    if (crossing && crossing->has_taker && memcmp(crossing->taker, hub, HUB_NAME_BYTES) == 0)
-        going_lost(link, crossing);
-}
-
-static void answer_asked(struct link *link, const uint8_t *bytes, const struct mark *mark) {
-    struct span list = mark->asked;
-    struct text gone;
-    text_init(&gone);
-    for (uint64_t number; mark_next(bytes, &list, &number);) {
-        if (!number || visitor_of(link, mark->hub, number) || gone.length + 17 > MARK_NUMBERS_BYTES_MAX)
-            continue;
-        nats_put_number(&gone, number);
-    }
-    if (gone.length || gone.failed)
-        nats_say_gone(link, mark->hub, &gone);
-    text_deinit(&gone);
-}
-
-static void cancel_visitor(struct link *link, const struct visitor *visitor, bool lasts) {
-    struct shard *shard = link->shard;
-    struct pending *pending = pending_of(link, visitor);
-    if (!pending || pending->cancelled)
-        return;
-    assert(pending->source == link->peer->name);
-    if (lasts) {
-        if (cancel_at_target(shard, pending))
-            answer_cancelled(shard, pending);
-        return;
-    }
-    cancel_downstream(shard, pending);
-    if (pending->cancelled)
-        answer_given_up(shard, pending);
-}
-
-void visiting_signs(struct link *link, const uint8_t *bytes, const struct mark *mark) {
-    struct span list = mark->taken;
-    uint64_t number;
-    assert(mark->given && mark->has_hub);
-    while (mark_next(bytes, &list, &number))
-        note_taker(link, mark->hub, number);
-    list = mark->gone;
-    while (mark_next(bytes, &list, &number))
-        note_gone(link, mark->hub, number);
-    answer_asked(link, bytes, mark);
-    struct visitor *visitor = mark->cancelled ? visitor_of(link, mark->hub, mark->cancelled) : NULL;
-    if (visitor)
-        cancel_visitor(link, visitor, true);
-}
-
-void visiting_hub_gone(struct link *link, const char hub[HUB_NAME_BYTES]) {
-    assert(link->peer);
-    for (struct list *node = link->crossings.out.next, *next; node != &link->crossings.out; node = next) {
-        struct crossing *crossing = list_entry(node, struct crossing, link);
-        next = node->next;
-        if (crossing->has_taker && memcmp(crossing->taker, hub, HUB_NAME_BYTES) == 0)
-            going_lost(link, crossing);
-    }
-    for (struct list *node = link->crossings.in.next, *next; node != &link->crossings.in; node = next) {
-        struct visitor *visitor = list_entry(node, struct visitor, link);
-        next = node->next;
-        if (visitor->has_hub && memcmp(visitor->hub, hub, HUB_NAME_BYTES) == 0)
-            cancel_visitor(link, visitor, false);
-    }
 }

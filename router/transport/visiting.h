@@ -1,18 +1,14 @@
-// Requests of other hubs, on shard 0: how they are answered; and what hubs tell each other of requests.
+// Requests of other hubs, on shard 0: how they are answered.
 #pragma once
 
 #include "core/base/errors.h"
 #include "core/cluster/mark.h"
 #include "router/transport/link.h"
 
-// A hub is there no more: what it had ends, and what it asked is cancelled.
-void visiting_hub_gone(struct link *link, const char hub[HUB_NAME_BYTES]);
-// What another hub says besides messages.
-void visiting_signs(struct link *link, const uint8_t *bytes, const struct mark *mark);
-
-// Remembers to whom the answer goes; NULL where that can't be.
+// Remembers to whom the answer goes. NULL where that can't be: for `*error`, with which it is to be refused, or, where that is
+// ERROR_NONE, since another request is to be answered there.
 struct visitor *visiting_enter(struct link *link, struct exchange *exchange, const struct mark *mark,
-                               const uint8_t *reply, uint32_t reply_bytes);
+                               const uint8_t *reply, uint32_t reply_bytes, enum error *error);
 // Answers at once; bytes 0: nobody waits.
 void visiting_refuse(struct link *link, const uint8_t *reply, uint32_t reply_bytes, const struct mark *mark,
                      enum error error);

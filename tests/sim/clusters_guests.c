@@ -294,7 +294,7 @@ static bool may_fail(const struct letter *letter, int64_t code) {
     case -32050:
         return !sure;
     case -32051:
-        return letter->timed || letter->copies || !sure;
+        return letter->timed || letter->copies; // what nobody took is asked after, whatever was lost
     case -32052:
         return !sure;
     case -32055:

@@ -1,0 +1,86 @@
+#include "router/transport/nats_calls.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "router/route/elsewhere.h"
+#include "router/route/route.h"
+#include "router/send/exchange.h"
+#include "router/shard/annex.h"
+#include "router/transport/nats_open.h"
+#include "router/transport/nats_say.h"
+#include "router/transport/visiting.h"
+
+static void count_unreadable(struct shard *shard) {
+    stats_count(&shard->stats, COUNT_CROSSED_UNREADABLE);
+}
+
+// Who is meant by the subject is meant where the body doesn't say so: of agents and capabilities.
+static enum error attach(struct shard *shard, struct link *link, enum subject_kind kind, const uint8_t *token,
+                         size_t bytes) {
+    struct annex *annex = link->peer->annex;
+    char name[AGENT_ID_BYTES_MAX] = "@";
+    size_t at = kind == SUBJECT_CAPABILITY;
+    if (kind != SUBJECT_AGENT && kind != SUBJECT_CAPABILITY) {
+        kept_give(&shard->kept, annex->attachment);
+        annex->attachment = NULL;
+        return ERROR_NONE;
+    }
+    size_t count = subject_unescape(name + at, sizeof name - at, token, bytes);
+    if (count == SIZE_MAX || count == 0)
+        return ERROR_AGENT_NOT_FOUND;
+    count += at;
+    if (annex->attachment && annex->attachment->bytes == count &&
+        memcmp(annex->attachment->agent, name, count) == 0)
+        return ERROR_NONE;
+    return annex_attach(&shard->kept, annex, name, count) ? ERROR_NONE : ERROR_OVERLOADED;
+}
+
+static void route_visitor(struct shard *shard, struct link *link, const struct opened *opened,
+                          const uint8_t *reply, uint32_t reply_bytes) {
+    struct exchange *exchange = exchange_open(shard, link->peer);
+    if (!exchange) {
+        peer_close(shard, link->peer, COUNT_CLOSED_NO_MEMORY);
+        return;
+    }
+    enum error error;
+    struct visitor *visitor = visiting_enter(link, exchange, &opened->mark, reply, reply_bytes, &error);
+    if (visitor)
+        route_frame(shard, link->peer, &opened->frame, exchange);
+    else if (error)
+        visiting_refuse(link, reply, reply_bytes, &opened->mark, error);
+    else
+        count_unreadable(shard);
+    bool waits = visitor && exchange->due > 1 && visitor->hub;
+    if (waits && link->peer->state == PEER_OPEN)
+        nats_note_taken(link, visitor->hub->name, visitor->number);
+    exchange_close(shard, exchange);
+}
+
+// Whether a hub's reply subject says that nobody waits.
+static bool is_unanswered(const uint8_t *bytes, const struct nats_message *said, const struct mark *mark) {
+    const uint8_t *end = bytes + said->reply.at + said->reply.bytes;
+    return mark->given && said->reply.bytes > 2 && end[-1] == ELSEWHERE_UNANSWERED && end[-2] == '.';
+}
+
+void nats_take_call(struct shard *shard, struct link *link, const struct frame *frame,
+                    const struct nats_message *said, enum subject_kind kind, struct span token) {
+    const uint8_t *bytes = frame->buffer->bytes + frame->at, *reply = bytes + said->reply.at;
+    struct opened opened;
+    enum error error;
+    assert(kind <= SUBJECT_EVENT);
+    stats_count(&shard->stats, COUNT_CROSSED_IN);
+    if (nats_open(shard, frame, said, &opened, &error))
+        error = nats_is_array(&opened.frame) ? ERROR_INVALID_REQUEST
+                                             : attach(shard, link, kind, bytes + token.at, token.bytes);
+    if (error) {
+        count_unreadable(shard);
+        visiting_refuse(link, reply, said->reply.bytes, &opened.mark, error);
+    } else if (kind == SUBJECT_EVENT && opened.mark.has_hub && link_is_own(link, opened.mark.hub)) {
+        return; // sent by the link before this one: all who are here have got it
+    } else if (said->reply.bytes && !is_unanswered(bytes, said, &opened.mark)) {
+        route_visitor(shard, link, &opened, reply, said->reply.bytes);
+    } else {
+        route_frame(shard, link->peer, &opened.frame, NULL);
+    }
+}

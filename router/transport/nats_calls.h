@@ -1,0 +1,9 @@
+// Requests and notifications of other hubs, and of clients that are none, on shard 0: how they come.
+#pragma once
+
+#include "core/wire/nats.h"
+#include "router/transport/link.h"
+
+// One came for whoever `token`, in a subject of this kind, names.
+void nats_take_call(struct shard *shard, struct link *link, const struct frame *frame,
+                    const struct nats_message *said, enum subject_kind kind, struct span token);

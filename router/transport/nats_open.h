@@ -1,0 +1,20 @@
+// What the server brings, opened: what the hubs say of a message, and the message itself.
+#pragma once
+
+#include "core/base/errors.h"
+#include "core/cluster/mark.h"
+#include "core/wire/nats.h"
+#include "router/transport/link.h"
+
+// A message as a peer would have sent it: what stands behind the hubs' own line is a frame with its header block.
+struct opened {
+    struct mark mark;
+    struct unit unit;
+    struct frame frame;
+};
+
+// False where it can't be read, or there is no body that may come in, and *error says why; the mark is read anyway.
+bool nats_open(struct shard *shard, const struct frame *frame, const struct nats_message *said,
+               struct opened *out, enum error *error);
+// Whether a body is an array, which hubs don't send each other.
+bool nats_is_array(const struct frame *frame);

@@ -1,0 +1,80 @@
+#include "router/transport/neighbours.h"
+
+#include <assert.h>
+#include <string.h>
+
+void neighbours_init(struct neighbours *neighbours, const struct siphash_key *key, struct kept *kept) {
+    *neighbours = (struct neighbours){.kept = kept};
+    names_init(&neighbours->by_name, key, kept);
+    list_init(&neighbours->all);
+}
+
+void neighbours_deinit(struct neighbours *neighbours) {
+    assert(list_empty(&neighbours->all) && neighbours->by_name.count == 0);
+    names_deinit(&neighbours->by_name);
+}
+
+struct neighbour *neighbours_find(const struct neighbours *neighbours, const char name[HUB_NAME_BYTES]) {
+    return names_get(&neighbours->by_name, name, HUB_NAME_BYTES);
+}
+
+// NEIGHBOURS_MAX: there is none.
+static uint32_t free_place(const struct neighbours *neighbours) {
+    for (uint32_t word = 0; word < NEIGHBOUR_WORDS; word++)
+        if (~neighbours->places[word])
+            return 64 * word + (uint32_t)__builtin_ctzll(~neighbours->places[word]);
+    return NEIGHBOURS_MAX;
+}
+
+static struct neighbour *neighbours_add(struct neighbours *neighbours, const char name[HUB_NAME_BYTES],
+                                        bool needed) {
+    uint32_t place = free_place(neighbours);
+    struct neighbour *fresh =
+        place < NEIGHBOURS_MAX || needed ? kept_take(neighbours->kept, sizeof *fresh) : NULL;
+    if (!fresh)
+        return NULL;
+    *fresh = (struct neighbour){.place = place};
+    memcpy(fresh->name, name, HUB_NAME_BYTES);
+    if (!names_add(&neighbours->by_name, fresh->name, HUB_NAME_BYTES, fresh)) {
+        kept_give(neighbours->kept, fresh);
+        return NULL;
+    }
+    list_init(&fresh->owes);
+    list_init(&fresh->asked);
+    list_init(&fresh->link);
+    if (place < NEIGHBOURS_MAX)
+        neighbours->places[place / 64] |= UINT64_C(1) << place % 64;
+    return fresh;
+}
+
+struct neighbour *neighbours_hear(struct neighbours *neighbours, const char name[HUB_NAME_BYTES],
+                                  uint64_t now_ms, bool needed) {
+    struct neighbour *neighbour = neighbours_find(neighbours, name);
+    if (!neighbour)
+        neighbour = neighbours_add(neighbours, name, needed);
+    if (!neighbour)
+        return NULL;
+    assert(neighbour->heard_ms <= now_ms);
+    neighbour->heard_ms = now_ms;
+    list_remove(&neighbour->link);
+    list_append(&neighbours->all, &neighbour->link);
+    return neighbour;
+}
+
+void neighbours_remove(struct neighbours *neighbours, struct neighbour *neighbour) {
+    assert(list_empty(&neighbour->owes) && list_empty(&neighbour->asked));
+    if (neighbour->place < NEIGHBOURS_MAX)
+        neighbours->places[neighbour->place / 64] &= ~(UINT64_C(1) << neighbour->place % 64);
+    names_remove(&neighbours->by_name, neighbour->name, HUB_NAME_BYTES);
+    list_remove(&neighbour->link);
+    kept_give(neighbours->kept, neighbour);
+}
+
+bool neighbours_all(const struct neighbours *neighbours, const uint64_t places[NEIGHBOUR_WORDS]) {
+    uint64_t taken = 0, missing = 0;
+    for (uint32_t word = 0; word < NEIGHBOUR_WORDS; word++) {
+        taken |= neighbours->places[word];
+        missing |= neighbours->places[word] & ~places[word];
+    }
+    return taken && !missing;
+}

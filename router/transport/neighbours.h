@@ -1,0 +1,45 @@
+// The other hubs of the cluster, as far as they have said something under this link: each beats once a second, and has gone when
+// it has said nothing for long. On shard 0.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/agents/names.h"
+#include "core/base/kept.h"
+#include "core/base/list.h"
+#include "core/cluster/subject.h"
+
+enum {
+    NEIGHBOURS_MAX =
+        256, // that have a place; where there are more, those aren't asked after requests that nobody took
+    NEIGHBOUR_WORDS = NEIGHBOURS_MAX / 64,
+};
+
+struct neighbour {
+    struct list link;        // in neighbours.all
+    struct list owes, asked; // what it took of ours, and what it asked of us (crossings.h)
+    uint64_t heard_ms;
+    uint32_t place; // below NEIGHBOURS_MAX; NEIGHBOURS_MAX: it has none
+    char name[HUB_NAME_BYTES];
+};
+
+struct neighbours {
+    struct names by_name;
+    struct list all;                  // struct neighbour.link; who was heard longest ago is first
+    uint64_t places[NEIGHBOUR_WORDS]; // bits: those that are taken
+    struct kept *kept;
+};
+
+void neighbours_init(struct neighbours *neighbours, const struct siphash_key *key, struct kept *kept);
+// All of them must have been removed.
+void neighbours_deinit(struct neighbours *neighbours);
+
+struct neighbour *neighbours_find(const struct neighbours *neighbours, const char name[HUB_NAME_BYTES]);
+// It has said something. NULL: it isn't known yet, and there is no memory to know it by, or, where it isn't `needed`, no place.
+struct neighbour *neighbours_hear(struct neighbours *neighbours, const char name[HUB_NAME_BYTES],
+                                  uint64_t now_ms, bool needed);
+// It owes nothing, and has asked nothing.
+void neighbours_remove(struct neighbours *neighbours, struct neighbour *neighbour);
+// Whether all that have a place are among these, and there is one.
+bool neighbours_all(const struct neighbours *neighbours, const uint64_t places[NEIGHBOUR_WORDS]);

@@ -1,0 +1,263 @@
+#include "router/transport/signs.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "router/request/answer.h"
+#include "router/request/cancel.h"
+#include "router/send/exchange.h"
+#include "router/transport/going.h"
+#include "router/transport/nats_say.h"
+
+// Lists of requests that nobody took, a second: the oldest; others are asked after later.
+enum { SEEK_LISTS_MAX = 32 };
+
+static struct neighbours *neighbours_of(struct link *link) {
+    assert(link->peer);
+    return &link->crossings.neighbours;
+}
+
+static bool has_room(const struct text *list) {
+    return list->length + 17 <= MARK_NUMBERS_BYTES_MAX;
+}
+
+// --- Hubs that have gone
+
+// The request that was forwarded for a visitor; NULL: it has ended, or isn't forwarded yet.
+static struct pending *pending_of(struct link *link, const struct visitor *visitor) {
+    uint64_t hub_id = visitor->exchange->hub_id;
+    struct pending *pending = hub_id ? pending_find(&link->shard->pending, hub_id) : NULL;
+    assert(!pending || pending->exchange == visitor->exchange);
+    return pending;
+}
+
+static void cancel_visitor(struct link *link, const struct visitor *visitor, bool lasts) {
+    struct shard *shard = link->shard;
+    struct pending *pending = pending_of(link, visitor);
+    if (!pending || (lasts && pending->cancelled))
+        return;
+    assert(pending->source == link->peer->name);
+    if (lasts) {
+        if (cancel_at_target(shard, pending))
+            answer_cancelled(shard, pending);
+        return;
+    }
+    cancel_downstream(shard, pending);
+    if (pending->cancelled)
+        answer_given_up(shard, pending);
+}
+
+// It denies nothing any more: what it hasn't denied, it may have had.
+static void forget_denials(struct link *link, const struct neighbour *neighbour) {
+    struct list *untaken = &link->crossings.untaken;
+    if (neighbour->place == NEIGHBOURS_MAX)
+        return;
+    uint64_t bit = UINT64_C(1) << neighbour->place % 64;
+    for (struct list *node = untaken->next; node != untaken; node = node->next) {
+        struct crossing *crossing = list_entry(node, struct crossing, link);
+        uint64_t *word = &crossing->denied[neighbour->place / 64];
+        crossing->unsure |= !(*word & bit);
+        *word &= ~bit;
+    }
+}
+
+// What can't be cancelled yet, since it isn't forwarded, is looked at again a second later.
+static void leave(struct link *link, struct neighbour *neighbour) {
+    for (struct list *node = neighbour->owes.next, *next; node != &neighbour->owes; node = next) {
+        next = node->next;
+        going_lost(link, list_entry(node, struct crossing, link));
+    }
+    for (struct list *node = neighbour->asked.next, *next; node != &neighbour->asked; node = next) {
+        next = node->next;
+        cancel_visitor(link, list_entry(node, struct visitor, link), false);
+    }
+    assert(list_empty(&neighbour->owes));
+    if (!list_empty(&neighbour->asked))
+        return;
+    forget_denials(link, neighbour);
+    neighbours_remove(neighbours_of(link), neighbour);
+}
+
+void signs_hub_gone(struct link *link, const char hub[HUB_NAME_BYTES]) {
+    struct neighbour *neighbour = neighbours_find(neighbours_of(link), hub);
+    if (neighbour)
+        leave(link, neighbour);
+}
+
+static void expire(struct link *link) {
+    struct list *all = &neighbours_of(link)->all;
+    uint64_t now_ms = shard_now_ms(link->shard);
+    for (struct list *node = all->next, *next; node != all; node = next) {
+        struct neighbour *neighbour = list_entry(node, struct neighbour, link);
+        next = node->next;
+        if (now_ms - neighbour->heard_ms < LINK_QUIET_MS)
+            return;
+        leave(link, neighbour);
+    }
+}
+
+// --- Asking
+
+// About all that this hub has of ours.
+static void ask(struct link *link, const struct neighbour *neighbour) {
+    struct text list;
+    text_init(&list);
+    for (struct list *node = neighbour->owes.next; node != &neighbour->owes; node = node->next) {
+        if (!has_room(&list))
+            nats_say_ask(link, neighbour->name, &list);
+        nats_put_number(&list, list_entry(node, struct crossing, link)->hub_id);
+    }
+    nats_say_ask(link, neighbour->name, &list);
+    text_deinit(&list);
+}
+
+static void ask_all(struct link *link) {
+    struct list *all = &neighbours_of(link)->all;
+    for (struct list *node = all->next; node != all; node = node->next) {
+        const struct neighbour *neighbour = list_entry(node, struct neighbour, link);
+        if (!list_empty(&neighbour->owes) || !list_empty(&neighbour->asked))
+            ask(link, neighbour);
+    }
+}
+
+// Ends what all hubs say that they don't have. Where one that may have had it has gone, nobody knows.
+static bool settle(struct link *link, struct crossing *crossing) {
+    assert(!crossing->taker);
+    if (!neighbours_all(neighbours_of(link), crossing->denied))
+        return false;
+    if (crossing->unsure)
+        going_lost(link, crossing);
+    else
+        going_nobody(link, crossing);
+    return true;
+}
+
+// Whether to ask after it. Where no hub has been heard of for long, whoever may have had it is there no more.
+static bool is_sought(struct link *link, struct crossing *crossing, uint64_t now_ms) {
+    bool alone = list_empty(&neighbours_of(link)->all);
+    if (alone && now_ms - crossing->sent_ms >= LINK_QUIET_MS)
+        going_lost(link, crossing);
+    else if (!alone && now_ms - crossing->sent_ms >= LINK_SEEK_MS)
+        return !settle(link, crossing);
+    return false;
+}
+
+// A publication may be lost on its way between two servers, and a hub's sign that it took a request, too.
+static void seek(struct link *link) {
+    struct list *untaken = &link->crossings.untaken;
+    uint64_t now_ms = shard_now_ms(link->shard);
+    unsigned lists = 0;
+    struct text list;
+    text_init(&list);
+    for (struct list *node = untaken->next, *next; node != untaken && lists < SEEK_LISTS_MAX; node = next) {
+        struct crossing *crossing = list_entry(node, struct crossing, link);
+        next = node->next;
+        if (now_ms - crossing->sent_ms < LINK_SEEK_MS)
+            break;
+        if (!is_sought(link, crossing, now_ms))
+            continue;
+        nats_put_number(&list, crossing->hub_id);
+        if (has_room(&list))
+            continue;
+        nats_say_seek(link, &list);
+        lists++;
+    }
+    if (list.length || list.failed)
+        nats_say_seek(link, &list);
+    text_deinit(&list);
+}
+
+void signs_beat(struct link *link) {
+    struct shard *shard = link->shard;
+    assert(link->state == LINK_UP && link->peer->state == PEER_OPEN);
+    link->beat_ms = shard_now_ms(shard);
+    nats_say_beat(link);
+    expire(link);
+    ask_all(link);
+    seek(link);
+}
+
+// --- What another hub says
+
+// A request that has ended here meanwhile is cancelled there: its answer would be nobody's.
+static void note_taker(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number) {
+    struct crossing *crossing = crossings_find(&link->crossings, number);
+    if (crossing && crossing->taker)
+        return;
+    struct neighbour *taker =
+        crossing ? neighbours_hear(neighbours_of(link), hub, shard_now_ms(link->shard), true) : NULL;
+    if (crossing && !taker)
+        return; // it is sought, and then there may be memory
+    if (crossing)
+        crossings_take(crossing, taker);
+    if (!crossing || crossing->cancelled)
+        nats_say_cancel(link, hub, number);
+}
+
+// What it took and doesn't have any more ends, unless the answer has come meanwhile.
+static void note_gone(struct link *link, const struct neighbour *neighbour, uint64_t number) {
+    struct crossing *crossing = crossings_find(&link->crossings, number);
+    if (crossing && neighbour && crossing->taker == neighbour)
+        going_lost(link, crossing);
+}
+
+static void note_none(struct link *link, const struct neighbour *neighbour, uint64_t number) {
+    struct crossing *crossing = crossings_find(&link->crossings, number);
+    if (!crossing || crossing->taker || !neighbour || neighbour->place == NEIGHBOURS_MAX)
+        return;
+    crossing->denied[neighbour->place / 64] |= UINT64_C(1) << neighbour->place % 64;
+    settle(link, crossing);
+}
+
+static struct visitor *visitor_of(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number) {
+    char rest[HUB_NAME_BYTES + 1 + 16], reply[SUBJECT_BYTES_MAX];
+    memcpy(rest, hub, HUB_NAME_BYTES);
+    rest[HUB_NAME_BYTES] = '.';
+    size_t bytes = HUB_NAME_BYTES + 1 + mark_digits(rest + HUB_NAME_BYTES + 1, number);
+    bytes = subject_write(reply, link->shard->hub->settings.cluster->name, SUBJECT_HUB, rest, bytes);
+    assert(bytes <= sizeof reply);
+    return crossings_visitor(&link->crossings, reply, (uint32_t)bytes);
+}
+
+// Says of the requests in a list which are here, under one key, and which aren't, under another; a key of NULL: nothing is said.
+static void answer(struct link *link, const uint8_t *bytes, const struct mark *mark, struct span list,
+                   const char *here, const char *elsewhere) {
+    struct text lists[2];
+    const char *keys[] = {elsewhere, here};
+    for (unsigned at = 0; at < 2; at++)
+        text_init(&lists[at]);
+    for (uint64_t number; mark_next(bytes, &list, &number);) {
+        bool is_here = number && visitor_of(link, mark->hub, number);
+        if (number && keys[is_here] && has_room(&lists[is_here]))
+            nats_put_number(&lists[is_here], number);
+    }
+    for (unsigned at = 0; at < 2; at++) {
+        if (lists[at].length || lists[at].failed)
+            nats_say_list(link, mark->hub, keys[at], &lists[at]);
+        text_deinit(&lists[at]);
+    }
+}
+
+void signs_take(struct link *link, const uint8_t *bytes, const struct mark *mark) {
+    struct span list = mark->taken;
+    uint64_t number;
+    assert(mark->given && mark->has_hub);
+    if (link_is_own(link, mark->hub))
+        return; // of the link before this one
+    struct neighbour *neighbour =
+        neighbours_hear(neighbours_of(link), mark->hub, shard_now_ms(link->shard), false);
+    while (mark_next(bytes, &list, &number))
+        if (number)
+            note_taker(link, mark->hub, number);
+    list = mark->gone;
+    while (mark_next(bytes, &list, &number))
+        note_gone(link, neighbour, number);
+    list = mark->none;
+    while (mark_next(bytes, &list, &number))
+        note_none(link, neighbour, number);
+    answer(link, bytes, mark, mark->asked, NULL, "gone");
+    answer(link, bytes, mark, mark->sought, "taken", "none");
+    struct visitor *visitor = mark->cancelled ? visitor_of(link, mark->hub, mark->cancelled) : NULL;
+    if (visitor)
+        cancel_visitor(link, visitor, true);
+}

@@ -1,0 +1,14 @@
+// What hubs tell each other besides messages, on shard 0: that they are there, which requests they took, and whether they owe
+// them still.
+#pragma once
+
+#include "core/cluster/mark.h"
+#include "router/transport/link.h"
+
+// Once a second: this hub beats, those that are silent for too long have gone, who owes something or has asked for something
+// is asked whether that still is so, and all are asked after requests that nobody took.
+void signs_beat(struct link *link);
+// What another hub says, to this one or to all.
+void signs_take(struct link *link, const uint8_t *bytes, const struct mark *mark);
+// A hub is there no more: what it had ends, and what it asked is cancelled.
+void signs_hub_gone(struct link *link, const char hub[HUB_NAME_BYTES]);

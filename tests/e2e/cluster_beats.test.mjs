@@ -1,0 +1,117 @@
+// How hubs know that others are there, and which of them has a request: beats, signs that one was taken, and what comes of it where
+// those are lost. A client of the server's plays a hub that says only what it is told to say.
+import assert from 'node:assert/strict';
+import { Client, joined, until } from './cluster.mjs';
+import { assertError, requestText } from './peer.mjs';
+
+const head = (name, words = '', more = '') => `NATS/1.0\r\nPatchbay: 1 hub=${name}${words}\r\n${more}\r\n`;
+const hexadecimal = () => Array.from({ length: 32 }, () => Math.floor(Math.random() * 16).toString(16)).join('');
+
+class Played {
+  static async join(broker) {
+    const played = new Played();
+    played.name = hexadecimal();
+    played.client = await Client.join(broker);
+    await played.client.subscribe(`patchbay.test.hub.${played.name}`);
+    await played.client.subscribe(`patchbay.test.hub.${played.name}.>`);
+    return played;
+  }
+
+  say(hub, words) {
+    this.client.publish(`patchbay.test.hub.${hub}`, '', '', head(this.name, words));
+  }
+
+  beat() {
+    this.client.publish('patchbay.test.beat', '', '', head(this.name));
+  }
+
+  ask(agent, number, body) {
+    this.client.publish(`patchbay.test.agent.${agent}`, body, `patchbay.test.hub.${this.name}.${number.toString(16)}`,
+      head(this.name, '', `Content-Length: ${Buffer.byteLength(body)}\r\n`));
+  }
+
+  // A request that came to it: by which hub, and under which number.
+  async request(subject) {
+    const { reply } = await this.client.find((one) => one.subject === subject, `a request for ${subject}`);
+    const [hub, number] = reply.split('.').slice(3);
+    return { hub, number, reply };
+  }
+
+  told(words) {
+    return this.client.find((one) => one.head?.includes(words), words);
+  }
+}
+
+joined('each hub beats once a second, with 200 bytes at most', { shards: [1] }, async (x, y, broker) => {
+  const client = await Client.join(broker);
+  await client.subscribe('patchbay.test.beat');
+  const heard = new Map(), begun = Date.now();
+  while ([...heard.values()].filter((times) => times.length >= 3).length < 2) {
+    const { head: mark, text } = await client.message('a beat');
+    const name = /^NATS\/1\.0\r\nPatchbay: 1 hub=([0-9a-f]{32})\r\n\r\n$/.exec(mark)?.[1];
+    assert.ok(name && text === '', mark + text);
+    assert.ok(`HPUB patchbay.test.beat ${mark.length} ${mark.length}\r\n${mark}\r\n`.length <= 200);
+    heard.set(name, [...(heard.get(name) ?? []), Date.now()]);
+  }
+  assert.equal(heard.size, 2);
+  assert.ok(Date.now() - begun > 1500);
+  client.drop();
+});
+
+joined('a request that no hub took is asked after, and ends as if nobody had been there', {}, async (x, y, broker) => {
+  const played = await Played.join(broker);
+  await played.client.subscribe('patchbay.test.agent.z q');
+  const source = await x.peer();
+  const answered = source.ask('work', { targetAgent: 'z' });
+  const { hub, number, reply } = await played.request('patchbay.test.agent.z');
+  assertError(await answered, -32010);
+  // Who takes it nevertheless is told that nobody waits, and its answer is counted.
+  played.say(hub, ` taken=${number}`);
+  await played.told(`cancel=${number}`);
+  const before = (await source.ask('hub/stats')).result.dropped_responses_unknown_id;
+  const body = `{"jsonrpc":"2.0","id":${parseInt(number, 16)},"result":1}`;
+  played.client.publish(reply, body, '', head(played.name, '', `Content-Length: ${body.length}\r\n`));
+  await until('the answer is dropped', async () => (await source.ask('hub/stats')).result.dropped_responses_unknown_id === before + 1);
+  await source.silent('an answer to what has ended');
+  played.client.drop();
+});
+
+joined('a hub that says that it has what is asked after is its taker, though it hasn\'t said so before', { shards: [1] },
+  async (x, y, broker) => {
+    const played = await Played.join(broker);
+    await played.client.subscribe('patchbay.test.agent.z q');
+    await played.client.subscribe('patchbay.test.hubs');
+    const source = await x.peer();
+    const answered = source.ask('work', { targetAgent: 'z' });
+    const { hub, number, reply } = await played.request('patchbay.test.agent.z');
+    played.beat();
+    const sought = await played.client.find((one) => one.subject === 'patchbay.test.hubs', 'it to be asked after');
+    assert.match(sought.head, new RegExp(` hub=${hub} seek=${number}\r\n`));
+    played.say(hub, ` taken=${number}`);
+    await played.told(`ask=${number}`); // as of what it took
+    const body = `{"jsonrpc":"2.0","id":${parseInt(number, 16)},"result":"found"}`;
+    played.client.publish(reply, body, '', head(played.name, '', `Content-Length: ${body.length}\r\n`));
+    assert.equal((await answered).result, 'found');
+    played.client.drop();
+  });
+
+joined('10 s of silence end what a hub had, and cancel what it asked', { shards: [1] }, async (x, y, broker) => {
+  const played = await Played.join(broker);
+  await played.client.subscribe('patchbay.test.agent.z q');
+  const [source, agent] = [await x.peer(), await y.agent('b')];
+  source.send(requestText(1, 'work', { targetAgent: 'z' }));
+  const { hub, number } = await played.request('patchbay.test.agent.z');
+  played.say(hub, ` taken=${number}`);
+  played.ask('b', 77, requestText(77, 'work', { targetAgent: 'b' }));
+  await played.told('taken=4d');
+  const { json } = await agent.next();
+  const begun = Date.now();
+  const [ended, cancel] = await Promise.all([
+    source.find((one) => one.json.id === 1, 'the end of what it took'),
+    agent.find((one) => one.json.method === '$/cancelRequest', 'the end of what it asked'),
+  ]);
+  assertError(ended.json, -32050);
+  assert.deepEqual(cancel.json.params, { id: json.id });
+  assert.ok(Date.now() - begun > 8000);
+  played.client.drop();
+});
