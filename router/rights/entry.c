@@ -152,21 +152,27 @@ static void tell_guess(struct shard *shard, struct identity *identity) {
         peer_linger(shard, peer);
 }
 
-void entry_expired(struct shard *shard, struct timer *timer) {
-    struct identity *identity = list_entry(timer, struct identity, timer);
+bool entry_expired(struct shard *shard, struct identity *identity) {
     struct peer *peer = identity->peer;
     assert(peer->state != PEER_CLOSING && identity_of(peer) == identity);
     if (identity->guess) {
         tell_guess(shard, identity);
-    } else if (peer->state == PEER_OPEN && peer->exchanges > 0) { // it is being answered
-        wheel_arm(&shard->wheel, &identity->timer, shard_now_ms(shard) + CREDENTIAL_MS);
-    } else if (peer->state == PEER_OPEN) {
-        stats_count(&shard->stats, COUNT_CLOSED_UNKNOWN);
-        if (peer->transport->deny)
-            peer->transport->deny(shard, peer, false);
-        else
-            peer_linger(shard, peer);
+        return false;
     }
+    if (peer->state == PEER_OPEN && peer->exchanges > 0) { // it is being answered
+        wheel_arm(&shard->wheel, &identity->timer, shard_now_ms(shard) + CREDENTIAL_MS);
+        return false;
+    }
+    return peer->state == PEER_OPEN;
+}
+
+void entry_deny(struct shard *shard, struct peer *peer) {
+    assert(peer->state == PEER_OPEN && !identity_of(peer)->guess);
+    stats_count(&shard->stats, COUNT_CLOSED_UNKNOWN);
+    if (peer->transport->deny)
+        peer->transport->deny(shard, peer, false);
+    else
+        peer_linger(shard, peer);
 }
 
 void entry_leave(struct shard *shard, struct peer *peer) {

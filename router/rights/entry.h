@@ -30,7 +30,9 @@ void entry_forget(struct identity *identity);
 // A wrong credential came with a request of HTTP: when the delay is over, transport.deny answers its exchange, which
 // is the identity's until then.
 void entry_guess(struct shard *shard, struct peer *peer, struct exchange *exchange);
-// The timer of an identity went off.
-void entry_expired(struct shard *shard, struct timer *timer);
+// The timer of an identity went off. True: its peer has shown no credential in its time, and is to be ended.
+bool entry_expired(struct shard *shard, struct identity *identity);
+// Ends such a peer, which is in the middle of nothing.
+void entry_deny(struct shard *shard, struct peer *peer);
 // A peer is being closed.
 void entry_leave(struct shard *shard, struct peer *peer);

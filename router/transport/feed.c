@@ -302,11 +302,11 @@ static void forget_unless_direct(struct peer *peer) {
 }
 
 // What is received straight into the frame comes to its end first.
-void feed_cut_off(struct shard *shard, struct peer *peer) {
+void feed_cut_off(struct shard *shard, struct peer *peer, enum counter counter) {
     assert(peer->partial && !peer->unit.fault);
     peer->unit.fault = UNIT_FAULT_LATE;
     peer->unit.fault_at = peer->partial_bytes;
-    stats_count(&shard->stats, COUNT_CLOSED_SLOW_SENDER);
+    stats_count(&shard->stats, counter);
     say_fault(shard, peer);
     connection_want(&peer->connection, NULL, 0);
     if (peer->connection.receiving == RECEIVING_DIRECT)

@@ -16,8 +16,9 @@ void feed_event(struct shard *shard, struct peer *peer, const struct io_event *e
 uint32_t feed_arrival(struct shard *shard, struct peer *peer, const struct io_event *event, uint32_t at);
 // There is no memory for what the peer sends: it is closed, after it is told where its transport can.
 void feed_overload(struct shard *shard, struct peer *peer);
-// The frame that is coming in has taken too long: its sender is told, and that is the last thing it is told.
-void feed_cut_off(struct shard *shard, struct peer *peer);
+// The frame that is coming in has taken too long, which counts as this: its sender is told, and that is the last thing
+// it is told.
+void feed_cut_off(struct shard *shard, struct peer *peer, enum counter counter);
 // Receives what should be received now.
 void feed_go_on(struct shard *shard, struct peer *peer);
 // Peers whose receives found no buffer are armed again, if there are some now.

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "router/rights/entry.h"
 #include "router/send/behind.h"
 #include "router/shard/annex.h"
 #include "router/transport/feed.h"
@@ -20,13 +21,19 @@ static bool is_held_up(const struct peer *peer) {
     return peer->annex && peer->annex->expects;
 }
 
+static void cut_off(struct shard *shard, struct peer *peer, enum counter counter) {
+    assert(peer->state == PEER_OPEN && peer->partial);
+    if (peer_lacks_room(peer))
+        feed_overload(shard, peer);
+    else
+        feed_cut_off(shard, peer, counter);
+}
+
 static void frame_expired(struct shard *shard, struct peer *peer) {
     if (arrives(shard, peer) || is_held_up(peer))
         peer_watch(shard, peer);
-    else if (peer_lacks_room(peer))
-        feed_overload(shard, peer);
     else
-        feed_cut_off(shard, peer);
+        cut_off(shard, peer, COUNT_CLOSED_SLOW_SENDER);
 }
 
 // A send that lasts doesn't show what the peer takes of it, so the kernel is asked.
@@ -47,6 +54,24 @@ void timing_expired(struct shard *shard, struct peer *peer) {
                    connection_established(&peer->connection) ? COUNT_CLOSED_IDLE : COUNT_CLOSED_HANDSHAKE);
     else
         peer_rewatch(shard, peer);
+}
+
+// A WebSocket hears the same whatever it is in the middle of.
+static bool is_told_of_frame(const struct peer *peer) {
+    return peer->partial && (!peer->transport->deny || peer->transport->answers_only);
+}
+
+void timing_identity_expired(struct shard *shard, struct identity *identity) {
+    struct peer *peer = identity->peer;
+    assert(!timer_armed(&identity->timer));
+    if (!entry_expired(shard, identity))
+        return;
+    if (!connection_established(&peer->connection)) // which began when its time did
+        peer_close(shard, peer, COUNT_CLOSED_HANDSHAKE);
+    else if (is_told_of_frame(peer))
+        cut_off(shard, peer, COUNT_CLOSED_UNKNOWN);
+    else
+        entry_deny(shard, peer);
 }
 
 void timing_annex_expired(struct shard *shard, struct annex *annex) {

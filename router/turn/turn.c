@@ -9,7 +9,6 @@
 #include "router/request/answer.h"
 #include "router/request/audit.h"
 #include "router/request/journal.h"
-#include "router/rights/entry.h"
 #include "router/route/audit_log.h"
 #include "router/route/events.h"
 #include "router/route/released.h"
@@ -167,7 +166,7 @@ static void expire(struct shard *shard) {
             holding_timed_out(shard, list_entry(timer, struct held, timer));
             break;
         case TIMER_IDENTITY:
-            entry_expired(shard, timer);
+            timing_identity_expired(shard, list_entry(timer, struct identity, timer));
             break;
         case TIMER_UNTOLD:
             audit_tell_untold(shard);

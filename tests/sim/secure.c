@@ -1,5 +1,6 @@
 // Connections that are secure, by the toy cipher: handshakes, records cut anywhere, ends that are said and ends that
 // aren't, and what is ahead of a slow reader.
+#include "core/rights/users.h"
 #include "tests/sim/scarce.h"
 #include "tests/sim/toy.h"
 
@@ -138,6 +139,42 @@ static void handshakes_have_ten_seconds(void **state) {
     scene_close(&scene);
 }
 
+static void no_complaint(void *context, uint32_t line, const char *expected) {
+    (void)context;
+    fail_msg("line %u: %s", line, expected);
+}
+
+// Where users are on, what was late is still the handshake: a credential is, of who has shaken hands.
+static void handshakes_are_no_credentials(void **state) {
+    (void)state;
+    static struct scene scene;
+    static const struct siphash_key key = {{1, 2}};
+    static const char text[] = "[user a]\nuid = 1000\n";
+    struct world_options options;
+    world_defaults(&options, 7, 2);
+    struct hub_settings settings = {.limits = options.limits};
+    settings.users = users_read(text, sizeof text - 1, &key, NULL, no_complaint, NULL);
+    assert_non_null(settings.users);
+    options.secure = true;
+    options.settings = &settings;
+    scene_open(&scene, &options);
+    struct cable *silent = world_dial(&scene.world), *slow = world_dial(&scene.world);
+    struct party *good = party_join(&scene);
+    party_ask(good, "hub/ping", 0, "%s", "");
+    cable_write_raw(slow, "\1", 1);
+    scene_pass(&scene, 9 * SECOND_NS);
+    assert_false(cable_hub_closed(silent) || cable_hub_closed(slow));
+    assert_int_equal(good->errors, 1);
+    scene_pass(&scene, 3 * SECOND_NS);
+    assert_true(cable_hub_closed(silent) && cable_hub_closed(slow) && cable_hub_closed(good->cable));
+    assert_int_equal(counted(&scene, COUNT_CLOSED_HANDSHAKE), 2);
+    assert_int_equal(counted(&scene, COUNT_CLOSED_UNKNOWN), 1);
+    cable_truncate(silent), cable_close(silent);
+    cable_truncate(slow), cable_close(slow);
+    scene_check(&scene);
+    scene_close(&scene);
+}
+
 // More at once than a turn has room for: all have their turn.
 static void handshakes_wait_for_their_turn(void **state) {
     (void)state;
@@ -196,6 +233,7 @@ int main(void) {
         cmocka_unit_test(streams_are_cut_off_at_every_byte),
         cmocka_unit_test(records_are_changed_at_every_byte),
         cmocka_unit_test(handshakes_have_ten_seconds),
+        cmocka_unit_test(handshakes_are_no_credentials),
         cmocka_unit_test(handshakes_wait_for_their_turn),
         cmocka_unit_test(a_half_close_is_said_and_answered),
         cmocka_unit_test(who_makes_the_cipher_talk_is_ended),
