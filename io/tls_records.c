@@ -5,6 +5,7 @@
 // that there is for it: it is opened as a whole, since nothing counts before its tag has been seen to be right.
 #include "io/tls_records.h"
 
+#include <assert.h>
 #include <openssl/crypto.h>
 #include <string.h>
 
@@ -43,13 +44,19 @@ struct tls_records {
     uint32_t rest_at, rest_end;
 };
 
+// It may bear what nobody else is to read.
+static void forget_rest(struct tls_records *records) {
+    OPENSSL_clear_free(records->rest, records->rest_end);
+    records->rest = NULL;
+}
+
 void tls_records_destroy(struct tls_records *records) {
     if (!records)
         return;
     tls_way_close(&records->in);
     tls_way_close(&records->out);
     OPENSSL_free(records->begun);
-    OPENSSL_free(records->rest);
+    forget_rest(records);
     OPENSSL_free(records);
 }
 
@@ -228,11 +235,6 @@ static void forget_begun(struct tls_records *records) {
     records->have = 0;
 }
 
-static void forget_rest(struct tls_records *records) {
-    OPENSSL_free(records->rest);
-    records->rest = NULL;
-}
-
 static enum opened give_rest(struct tls_records *records, uint8_t *out, size_t room, size_t *count) {
     size_t left = records->rest_end - records->rest_at;
     *count = left < room ? left : room;
@@ -252,11 +254,13 @@ static enum opened open_aside(struct tls_records *records, struct secure *secure
         secure->out_of_memory = true;
         return OPENED_BROKEN;
     }
+    records->rest_end = (uint32_t)said_bytes(record);
     enum opened opened = open_record(records, secure, record, said_bytes(record), records->rest, &end);
     if (opened != OPENED_BYTES) {
         forget_rest(records);
         return opened;
     }
+    assert(end <= records->rest_end);
     records->rest_at = 0;
     records->rest_end = (uint32_t)end;
     return give_rest(records, out, room, count);

@@ -109,6 +109,15 @@ bool http_lists(const uint8_t *head, const struct unit *unit, enum http_field fi
     return false;
 }
 
+void http_blot_out(uint8_t *head, const struct unit *unit, enum http_field field) {
+    struct http_line request;
+    uint32_t at = read_line(head, unit->body_at, &request);
+    assert(field < HTTP_FIELDS_COUNT);
+    for (struct field_line line; field_line_next(head, &at, unit->body_at, &line);)
+        if (name_of(head, line.name) == field)
+            memset(head + line.value.at, '*', line.value.bytes);
+}
+
 bool http_media_type_is(const uint8_t *bytes, struct span value, const char *type) {
     const uint8_t *start = bytes + value.at, *end = start + value.bytes;
     const uint8_t *semicolon = value.bytes ? memchr(start, ';', value.bytes) : NULL;

@@ -58,6 +58,8 @@ static inline bool http_repeated(const struct http_request *request, enum http_f
 bool http_lists(const uint8_t *head, const struct unit *unit, enum http_field field, const char *token);
 // The same of one value.
 bool http_list_has(const uint8_t *bytes, struct span list, const char *token);
+// Overwrites the values of all fields of this name.
+void http_blot_out(uint8_t *head, const struct unit *unit, enum http_field field);
 // Whether a media type is this one (in lower case), whatever its parameters are but for a charset other than
 // UTF-8.
 bool http_media_type_is(const uint8_t *bytes, struct span value, const char *type);

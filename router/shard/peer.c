@@ -1,6 +1,7 @@
 #include "router/shard/peer.h"
 
 #include <assert.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "core/base/memory.h"
@@ -282,6 +283,14 @@ void peer_close_sockets(struct shard *shard, struct peer *peer) {
     connection->socket = connection->out = -1;
 }
 
+// Where users are on, what has come may bear a credential (identity_blot).
+static void drop_partial(struct peer *peer) {
+    assert(peer->state == PEER_CLOSING);
+    if (peer->partial && peer->annex && peer->annex->identity)
+        memset(peer->partial->bytes + peer->partial_at, 0, peer->partial_bytes);
+    buffer_drop(peer->partial);
+}
+
 void peer_free(struct shard *shard, struct peer *peer) {
     assert(peer->state == PEER_CLOSING && !peer->ending && connection_at_rest(&peer->connection));
     assert(list_empty(&peer->to_send) && list_empty(&peer->starved) && !timer_armed(&peer->timer));
@@ -290,7 +299,7 @@ void peer_free(struct shard *shard, struct peer *peer) {
     list_remove(&peer->standing);
     connection_close(&peer->connection);
     peer_close_sockets(shard, peer);
-    buffer_drop(peer->partial);
+    drop_partial(peer);
     asked_deinit(&peer->asked, &shard->kept);
     if (peer->annex)
         identity_give(&shard->kept, peer->annex->identity);

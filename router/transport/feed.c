@@ -45,11 +45,13 @@ static void say_fault(struct shard *shard, struct peer *peer) {
     assert(peer->state != PEER_OPEN || peer->unit.skipped);
 }
 
-static void refuse_framing(struct shard *shard, struct peer *peer, const uint8_t *bytes, uint32_t count) {
+static void refuse_framing(struct shard *shard, struct peer *peer, uint8_t *bytes, uint32_t count) {
     stats_count(&shard->stats, COUNT_FRAMING_ERRORS);
     shard->fault_bytes = bytes;
     shard->fault_count = count;
     say_fault(shard, peer);
+    if (!peer->unit.skipped)
+        identity_blot(peer, bytes, count);
 }
 
 void feed_overload(struct shard *shard, struct peer *peer) {
@@ -83,6 +85,9 @@ static void hand_on_message(struct shard *shard, struct peer *peer, const struct
 // A unit with nothing in it is none.
 static void hand_on(struct shard *shard, struct peer *peer, struct buffer *buffer, uint32_t at) {
     struct frame frame = frame_at(buffer, at, &peer->unit);
+    uint32_t end = peer->unit.body_at + peer->unit.body_bytes;
+    if (peer->transport->wire->has_gaps && end < peer->unit.bytes) // copies of what was moved together
+        identity_blot(peer, buffer->bytes + at + end, peer->unit.bytes - end);
     bool is_nothing = !peer->unit.body_bytes && !peer->unit.matters;
     assert(peer->state == PEER_OPEN && at + peer->unit.bytes <= buffer->capacity);
     if (!is_nothing && peer->transport->take)
@@ -107,19 +112,6 @@ static void partial_grown(struct shard *shard, struct peer *peer, enum unit_resu
     buffer_drop(whole);
 }
 
-// What is dead behind the body so far takes no memory.
-static void partial_close_gap(struct peer *peer) {
-    uint32_t gap = unit_gap(&peer->unit), behind = peer->unit.at;
-    if (!gap)
-        return;
-    uint8_t *bytes = peer->partial->bytes + peer->partial_at;
-    assert(behind <= peer->partial_bytes);
-    memmove(bytes + behind - gap, bytes + behind, peer->partial_bytes - behind);
-    peer->partial_bytes -= gap;
-    peer->partial_checked -= gap < peer->partial_checked ? gap : peer->partial_checked;
-    unit_close_gap(&peer->unit);
-}
-
 static enum unit_result scan_partial(struct shard *shard, struct peer *peer) {
     assert(partial_has_room(peer, peer->partial_bytes));
     enum unit_result result =
@@ -131,7 +123,7 @@ static enum unit_result scan_partial(struct shard *shard, struct peer *peer) {
 
 // Takes bytes in as the rest of the partial frame, or as the begin of one; returns how many, 0 when the peer
 // was closed.
-static uint32_t take_in(struct shard *shard, struct peer *peer, const uint8_t *bytes, uint32_t count) {
+static uint32_t take_in(struct shard *shard, struct peer *peer, uint8_t *bytes, uint32_t count) {
     count = wanted(shard, peer, count);
     if (!partial_make_room(shard, peer, peer->partial_bytes + count)) {
         feed_overload(shard, peer);
@@ -143,11 +135,16 @@ static uint32_t take_in(struct shard *shard, struct peer *peer, const uint8_t *b
     enum unit_result result = scan_partial(shard, peer);
     // While the header block wasn't whole, more may have been taken than belongs to this frame.
     if (result == UNIT_WHOLE && peer->partial_bytes > peer->unit.bytes) {
-        count -= peer->partial_bytes - peer->unit.bytes;
+        uint32_t more = peer->partial_bytes - peer->unit.bytes;
+        count -= more;
         peer->partial_bytes = peer->unit.bytes;
+        identity_blot(peer, peer->partial->bytes + peer->partial_at + peer->partial_bytes, more);
     }
     partial_grown(shard, peer, result);
-    return peer->unit.skipped ? count - partial_skip_here(peer) : count;
+    if (peer->unit.skipped)
+        count -= partial_skip_here(peer);
+    identity_blot(peer, bytes, count);
+    return count;
 }
 
 // --- Frames that lie in two arrivals
@@ -229,6 +226,7 @@ static uint32_t feed_buffer(struct shard *shard, struct peer *peer, struct buffe
             at += peer->partial ? take_in(shard, peer, buffer->bytes + at, end - at)
                                 : feed_unit(shard, peer, buffer, at, end);
     }
+    identity_blot(peer, buffer->bytes + at, end - at); // nobody hears that
     events_flush(shard);
     return 0;
 }

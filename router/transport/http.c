@@ -66,6 +66,11 @@ static bool is_served(struct shard *shard, struct http_call *call, const struct 
     return false;
 }
 
+static bool must_wait(const struct http_call *call, const struct http_route *route) {
+    return route && route->takes_over && call->request.method == HTTP_GET &&
+           call->peer->annex->exchange_count > 1;
+}
+
 static void serve(struct shard *shard, struct http_call *call, const struct http_route *route) {
     struct exchange *exchange = call->exchange;
     if (!route) {
@@ -73,9 +78,6 @@ static void serve(struct shard *shard, struct http_call *call, const struct http
     } else if (!http_route_takes(route, call->request.method)) {
         exchange->http.fields = http_route_allow(route);
         http_answer(shard, exchange, 405, NULL, NULL);
-    } else if (route->takes_over && call->request.method == HTTP_GET &&
-               call->peer->annex->exchange_count > 1) {
-        defer(shard, call);
     } else if (http_admit_to(shard, call, route)) {
         route->serve(shard, call);
     }
@@ -85,10 +87,16 @@ static void dispatch(struct shard *shard, struct http_call *call) {
     const struct http_guard guard = http_guard(shard->settings, call->head, &call->request);
     const struct http_route *route = http_route_find(call->head, call->request.line.path);
     call->exchange->http.origin = guard.origin;
-    if (!is_served(shard, call, route, guard.fault))
-        return;
-    serve(shard, call, route);
-    http_forget_user(call->peer);
+    bool served = is_served(shard, call, route, guard.fault), waits = served && must_wait(call, route);
+    if (waits) {
+        defer(shard, call);
+    } else {
+        http_blot_credential(call);
+        if (served)
+            serve(shard, call, route);
+    }
+    if (served)
+        http_forget_user(call->peer);
 }
 
 // What comes behind a request whose answer closes isn't heard. One that is answered already lingers.

@@ -183,6 +183,14 @@ void http_forget_user(struct peer *peer) {
         entry_forget(identity);
 }
 
+// The buffer may be at rest for long, and serving moves what is in the head.
+void http_blot_credential(const struct http_call *call) {
+    uint8_t *head = call->frame->buffer->bytes + call->frame->at;
+    assert(head == call->head);
+    if (http_given(&call->request, HTTP_AUTHORIZATION))
+        http_blot_out(head, call->frame->unit, HTTP_AUTHORIZATION);
+}
+
 void http_deny(struct shard *shard, struct peer *peer, bool in_request) {
     struct identity *identity = identity_of(peer);
     struct exchange *exchange = identity->exchange;

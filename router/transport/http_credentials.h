@@ -9,6 +9,8 @@
 bool http_admit(struct shard *shard, struct http_call *call, const struct http_route *route);
 // Whether the request, which was admitted, may be served by this route, which perhaps takes the connection over.
 bool http_admit_to(struct shard *shard, struct http_call *call, const struct http_route *route);
+// What its Authorization says has been judged: it is overwritten where it lies.
+void http_blot_credential(const struct http_call *call);
 // It has been served: what its connection has become stays with its user, HTTP knows nobody.
 void http_forget_user(struct peer *peer);
 // As transport.deny.

@@ -8,6 +8,7 @@
 #include "router/send/send.h"
 #include "router/shard/annex.h"
 #include "router/shard/drop.h"
+#include "router/shard/identity.h"
 
 static const char type_json[] = "application/json";
 
@@ -263,6 +264,8 @@ void http_forget(struct shard *shard, struct peer *peer) {
     assert(peer->state == PEER_CLOSING);
     struct annex *annex = peer->annex;
     if (annex && annex->deferred) {
+        identity_blot(peer, annex->deferred->buffer->bytes + annex->deferred->at,
+                      annex->deferred->unit.bytes);
         buffer_drop(annex->deferred->buffer);
         kept_give(&shard->kept, annex->deferred);
         annex->deferred = NULL;

@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "router/shard/identity.h"
+
 enum { PARTIAL_BYTES_MIN = 512, OPEN_DOUBLE_BYTES = 1024 * 1024 };
 
 // Moves the partial frame to other memory; false when that is NULL.
@@ -12,8 +14,10 @@ static bool move_to(const struct shard *shard, struct peer *peer, struct buffer 
         return false;
     peer->partial_ms = shard_tick(shard);
     assert(peer->partial_bytes <= buffer->capacity && (old || !peer->partial_bytes));
-    if (old)
+    if (old) {
         memcpy(buffer->bytes, old->bytes + peer->partial_at, peer->partial_bytes);
+        identity_blot(peer, old->bytes + peer->partial_at, peer->partial_bytes);
+    }
     buffer_drop(old);
     peer->partial = buffer;
     peer->partial_at = 0;
@@ -95,9 +99,24 @@ bool partial_make_room_for_rest(struct shard *shard, struct peer *peer) {
                             : make_room_while_open(shard, peer, peer->partial_bytes + 1);
 }
 
+void partial_close_gap(struct peer *peer) {
+    uint32_t gap = unit_gap(&peer->unit), behind = peer->unit.at;
+    if (!gap)
+        return;
+    uint8_t *bytes = peer->partial->bytes + peer->partial_at;
+    assert(behind <= peer->partial_bytes);
+    memmove(bytes + behind - gap, bytes + behind, peer->partial_bytes - behind);
+    peer->partial_bytes -= gap;
+    identity_blot(peer, bytes + peer->partial_bytes, gap);
+    peer->partial_checked -= gap < peer->partial_checked ? gap : peer->partial_checked;
+    unit_close_gap(&peer->unit);
+}
+
 // Nothing comes any more that counts, and nothing is being received into it: the rest of a frame neither. Its
 // sender may stay for long, for answers.
 void partial_forget(struct peer *peer) {
+    if (peer->partial)
+        identity_blot(peer, peer->partial->bytes + peer->partial_at, peer->partial_bytes);
     buffer_drop(peer->partial);
     peer->partial = NULL;
     peer->partial_bytes = 0;
@@ -111,13 +130,14 @@ void partial_refused(struct peer *peer) {
     peer->unit.skipped = true;
 }
 
-uint32_t partial_skip(struct peer *peer, const uint8_t *bytes, uint32_t count) {
+uint32_t partial_skip(struct peer *peer, uint8_t *bytes, uint32_t count) {
     assert(peer->unit.skipped && !peer->partial);
     const uint8_t *feed = memchr(bytes, '\n', count);
-    if (!feed)
-        return count;
-    unit_begin(&peer->unit);
-    return (uint32_t)(feed - bytes) + 1;
+    uint32_t skipped = feed ? (uint32_t)(feed - bytes) + 1 : count;
+    identity_blot(peer, bytes, skipped);
+    if (feed)
+        unit_begin(&peer->unit);
+    return skipped;
 }
 
 uint32_t partial_skip_here(struct peer *peer) {
@@ -127,6 +147,7 @@ uint32_t partial_skip_here(struct peer *peer) {
     peer->partial = NULL;
     peer->partial_bytes = 0;
     uint32_t skipped = partial_skip(peer, whole->bytes + peer->partial_at, bytes);
+    identity_blot(peer, whole->bytes + peer->partial_at + skipped, bytes - skipped);
     buffer_drop(whole);
     return bytes - skipped;
 }
@@ -137,6 +158,7 @@ uint32_t partial_lead(struct peer *peer, struct buffer *buffer, uint32_t from) {
     assert(from >= peer->partial_bytes && buffer != peer->partial);
     uint32_t at = from - peer->partial_bytes;
     memcpy(buffer->bytes + at, peer->partial->bytes + peer->partial_at, peer->partial_bytes);
+    identity_blot(peer, peer->partial->bytes + peer->partial_at, peer->partial_bytes);
     buffer_drop(peer->partial);
     peer->partial = NULL;
     peer->partial_bytes = 0;

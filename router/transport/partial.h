@@ -14,13 +14,15 @@ bool partial_make_room(struct shard *shard, struct peer *peer, uint32_t bytes);
 bool partial_make_room_for_rest(struct shard *shard, struct peer *peer);
 // Whether there can ever be room for `bytes` of it.
 bool partial_may_wait(const struct shard *shard, const struct peer *peer, uint32_t bytes);
+// What is dead behind its body so far takes no memory.
+void partial_close_gap(struct peer *peer);
 // Lets it go.
 void partial_forget(struct peer *peer);
 
 // Of a wire of lines: the unit was refused, and what is left of it is to be thrown away as it comes.
 void partial_refused(struct peer *peer);
 // Throws away what belongs to such a unit; returns how many of `count` bytes did.
-uint32_t partial_skip(struct peer *peer, const uint8_t *bytes, uint32_t count);
+uint32_t partial_skip(struct peer *peer, uint8_t *bytes, uint32_t count);
 // The same with what has been taken in of it; returns how many bytes at the end of that are the next one's.
 uint32_t partial_skip_here(struct peer *peer);
 
