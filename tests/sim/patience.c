@@ -105,6 +105,14 @@ static void unsecure_answers(struct run *run, const struct guest *guest) {
     }
 }
 
+// What a hub has read and put off goes with the connection, too, when what it sends isn't taken any more.
+static bool any_put_off(const struct run *run) {
+    for (unsigned shard = 0; shard < run->world.shard_count; shard++)
+        if (run->world.shards[shard]->share.waiting)
+            return true;
+    return false;
+}
+
 bool patience_goes(struct run *run, struct guest *guest) {
     if (!guest->goes || !guest->shut || run->draining)
         return false;
@@ -113,7 +121,7 @@ bool patience_goes(struct run *run, struct guest *guest) {
     guest->goes = false;
     bool resets = random_chance(run->random, 500);
     // A reset takes what wasn't read yet, also one that answers what is sent; and a line that only its end ends.
-    if (cable_unread(guest->cable) || liners_open(guest))
+    if (cable_unread(guest->cable) || any_put_off(run) || liners_open(guest))
         unsecure_answers(run, guest);
     if (resets)
         cable_reset(guest->cable);
