@@ -5,6 +5,7 @@
 #include "io/address.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdint.h>
@@ -225,6 +226,15 @@ size_t address_format(const struct address *address, char *out, size_t capacity)
     if (family == AF_INET || family == AF_INET6 || family == AF_UNIX)
         at = cut(print_scheme(address, scheme, out, capacity), capacity);
     return at + cut(print_place(address, out + at, capacity - at), capacity - at);
+}
+
+unsigned address_port(const struct address *address) {
+    assert(address->bytes > 0);
+    if (address->storage.ss_family == AF_INET6)
+        return ntohs(((const struct sockaddr_in6 *)&address->storage)->sin6_port);
+    if (address->storage.ss_family == AF_INET)
+        return ntohs(((const struct sockaddr_in *)&address->storage)->sin_port);
+    return 0;
 }
 
 bool address_is_local(const struct address *address) {

@@ -28,6 +28,8 @@ int address_parse(struct address *address, const char *uri);
 size_t address_format(const struct address *address, char *out, size_t capacity);
 // Whether only this machine can reach it: a Unix socket, 127.0.0.0/8 or ::1.
 bool address_is_local(const struct address *address);
+// The port, as it was written; of a Unix socket 0.
+unsigned address_port(const struct address *address);
 
 // Where the hub's Unix socket is by default: $XDG_RUNTIME_DIR/patchbay.sock; else /run/patchbay/patchbay.sock
 // for root; else patchbay-<uid>/patchbay.sock under /tmp. Writes its URI. 0, or -ENAMETOOLONG.

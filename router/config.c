@@ -368,7 +368,7 @@ void config_mention_fixed(const struct config *now, const struct config *fresh) 
     same &= now->settings.sandbox.mode == fresh->settings.sandbox.mode && strcmp(now->user, fresh->user) == 0;
     same &= now->settings.spin_ns == fresh->settings.spin_ns;
     same &= now->settings.share_addresses == fresh->settings.share_addresses;
-    same &= now->settings.gate == fresh->settings.gate;
+    same &= now->settings.gate == fresh->settings.gate && config_is_same_cluster(now, fresh);
     if (now->io_fixed)
         same &= now->settings.io == fresh->settings.io;
     for (uint32_t index = 0; same && index < now->listener_count; index++) {
@@ -380,7 +380,7 @@ void config_mention_fixed(const struct config *now, const struct config *fresh) 
     }
     if (!same)
         fputs("patchbayd: --listen, --http, --share-addresses, --shards, --io, --spin, --user, --sandbox, "
-              "--audit and --max-connections "
+              "--audit, --nats, --cluster and --max-connections "
               "take effect at the next start\n",
               stderr);
 }

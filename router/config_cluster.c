@@ -99,3 +99,20 @@ bool config_check_cluster(struct config *config) {
     assert(cluster->server_count <= CLUSTER_SERVERS_MAX);
     return true;
 }
+
+static bool is_same_server(const struct cluster_server *one, const struct cluster_server *other) {
+    assert(one->bytes <= sizeof one->address && other->bytes <= sizeof other->address);
+    return one->bytes == other->bytes && memcmp(&one->address, &other->address, one->bytes) == 0 &&
+           strcmp(one->user, other->user) == 0 && strcmp(one->password, other->password) == 0 &&
+           strcmp(one->token, other->token) == 0;
+}
+
+bool config_is_same_cluster(const struct config *now, const struct config *fresh) {
+    const struct cluster_settings *one = &now->cluster, *other = &fresh->cluster;
+    if (one->server_count != other->server_count || strcmp(one->name, other->name) != 0)
+        return false;
+    for (uint32_t at = 0; at < one->server_count; at++)
+        if (!is_same_server(&one->servers[at], &other->servers[at]))
+            return false;
+    return true;
+}

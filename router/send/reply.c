@@ -143,24 +143,30 @@ void reply_result(struct shard *shard, struct peer *peer, struct reply_to to, co
     reply_answer(shard, peer, to, &body);
 }
 
+struct span reply_put_error(struct text *body, struct reply_to to, enum error error,
+                            const struct text *data) {
+    assert(error > ERROR_NONE && error < ERRORS_COUNT);
+    begin_answer(body, to);
+    struct span id = {sizeof opening - 1, (uint32_t)(body->length - (sizeof opening - 1))};
+    text_put(body, ",\"error\":{\"code\":");
+    text_number(body, error_code(error));
+    text_put(body, ",\"message\":\"");
+    text_put(body, error_text(error));
+    text_put(body, "\",\"data\":");
+    if (data && data->length)
+        text_add(body, data->bytes, data->length);
+    else
+        text_put(body, "{");
+    body->failed |= data && data->failed;
+    text_put(body, "}}}");
+    return id;
+}
+
 void reply_error(struct shard *shard, struct peer *peer, struct reply_to to, enum error error,
                  struct text *data) {
-    assert(connection_shard(peer->name) == shard->index);
-    assert(error > ERROR_NONE && error < ERRORS_COUNT);
     struct text body;
-    begin_answer(&body, to);
-    text_put(&body, ",\"error\":{\"code\":");
-    text_number(&body, error_code(error));
-    text_put(&body, ",\"message\":\"");
-    text_put(&body, error_text(error));
-    text_put(&body, "\",\"data\":");
-    if (data && data->length) {
-        text_add(&body, data->bytes, data->length);
-        body.failed |= data->failed;
-    } else {
-        text_put(&body, "{");
-    }
-    text_put(&body, "}}}");
+    assert(connection_shard(peer->name) == shard->index);
+    reply_put_error(&body, to, error, data);
     if (data)
         text_deinit(data);
     stats_count(&shard->stats, COUNT_ERRORS_BY_HUB);

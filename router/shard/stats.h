@@ -189,6 +189,8 @@
       "Links to a NATS server that were lost.")                                                              \
     X(COUNT_DIALS_FAILED, "cluster_dials_failed", "cluster_dials_failed_total", NULL,                        \
       "Tries to reach a NATS server that came to nothing.")                                                  \
+    X(COUNT_LINK_FAULTS, "cluster_server_faults", "cluster_server_faults_total", NULL,                       \
+      "What the NATS server called a fault.")                                                                \
     X(COUNT_CROSSED_OUT, "cluster_requests_sent", "cluster_requests_sent_total", NULL,                       \
       "Requests that went to another hub.")                                                                  \
     X(COUNT_CROSSED_EVENTS, "cluster_events_sent", "cluster_events_sent_total", NULL,                        \

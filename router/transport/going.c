@@ -18,7 +18,9 @@ static void end_crossing_with(struct link *link, struct crossing *crossing, enum
     struct shard *shard = link->shard;
     struct text text;
     uint64_t hub_id = crossing->hub_id;
-    struct span id = nats_put_error(&text, hub_id, error, data);
+    char digits[24];
+    struct reply_to to = {.id = digits, .id_bytes = (uint32_t)text_digits(digits, hub_id)};
+    struct span id = reply_put_error(&text, to, error, data);
     text_deinit(data);
     struct buffer *buffer = text.failed ? NULL : buffer_take_sized(&shard->buffers, (uint32_t)text.length);
     crossings_remove(&link->crossings, crossing);

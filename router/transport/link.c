@@ -141,21 +141,33 @@ static bool is_known(const struct link *link, const struct address *address) {
     return false;
 }
 
+// Where the next one is kept: behind the settings' own, in the place of the oldest where there is no other.
+static struct cluster_server *place(struct link *link) {
+    uint32_t own = link->shard->hub->settings.cluster->server_count;
+    uint32_t at = own + link->learned++ % CLUSTER_SERVERS_MAX;
+    if (at == link->server)
+        at = own + link->learned++ % CLUSTER_SERVERS_MAX;
+    if (at >= link->server_count)
+        link->server_count = at + 1;
+    assert(link->server_count <= sizeof link->servers / sizeof *link->servers);
+    return &link->servers[at];
+}
+
 // It is shown what the one that named it was.
 void link_learn(struct link *link, const char *url, size_t bytes) {
     char uri[URL_BYTES_MAX + 8] = "tcp://";
     struct address address;
     assert(url || bytes == 0);
-    if (bytes > URL_BYTES_MAX || link->server_count == sizeof link->servers / sizeof *link->servers)
+    if (bytes > URL_BYTES_MAX)
         return;
     memcpy(uri + 6, url, bytes);
     uri[6 + bytes] = '\0';
-    if (address_parse(&address, uri) < 0 || is_known(link, &address))
+    if (address_parse(&address, uri) < 0 || address_port(&address) == 0 || is_known(link, &address))
         return;
     // INFO comes before anybody has shown who they are, and neither credentials nor messages are encrypted.
     if (!link->shard->hub->settings.cluster->remote && !address_is_local(&address))
         return;
-    struct cluster_server *fresh = &link->servers[link->server_count++];
+    struct cluster_server *fresh = place(link);
     *fresh = *server_of(link);
     fresh->address = address.storage;
     fresh->bytes = address.bytes;

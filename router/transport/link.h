@@ -37,6 +37,7 @@ struct link {
     // Those of the settings, and behind them what servers have named, the last of them in the place of the oldest.
     struct cluster_server servers[2 * CLUSTER_SERVERS_MAX];
     uint32_t server_count, server; // the one that is dialled, or that the link is to
+    uint32_t learned;              // that servers have named
     int socket;                    // while it is DIALLING
     uint32_t pause_ms;             // before the next try
     uint64_t rolls;                // of the dice
@@ -51,6 +52,8 @@ struct link {
     // Names that it had before: what was said under them may be on its way still, and come back.
     char hubs_before[LINK_NAMES_KEPT][HUB_NAME_BYTES];
     uint32_t names; // that there were
+    // What the server called a fault, last, and when that was logged.
+    uint64_t fault_hash, fault_ms;
     struct presence presence;
     struct crossings crossings;
     // While a unit is being read: the request that it answers; 0: it answers none.

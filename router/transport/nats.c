@@ -1,8 +1,10 @@
 #include "router/transport/nats.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "core/child/log_line.h"
 #include "router/request/message.h"
 #include "router/route/elsewhere.h"
 #include "router/route/route.h"
@@ -16,6 +18,8 @@
 #include "router/transport/nats_say.h"
 #include "router/transport/signs.h"
 #include "router/transport/visiting.h"
+
+enum { FAULT_BYTES_MAX = 256 }; // of what a server calls a fault
 
 // --- Coming and going
 
@@ -158,6 +162,24 @@ static void take_message(struct shard *shard, struct link *link, const struct fr
         count_unreadable(shard);
 }
 
+// It is told in the hub's own log, the same once a minute, and nothing more often than once a second. Where it is the end, the
+// server closes.
+static void take_fault(struct shard *shard, struct link *link, const uint8_t *bytes, struct span argument) {
+    char text[4 * FAULT_BYTES_MAX];
+    uint32_t count = argument.bytes < FAULT_BYTES_MAX ? argument.bytes : FAULT_BYTES_MAX;
+    uint64_t hash = siphash_table(&shard->hub->settings.secrets.tables, bytes + argument.at, count),
+             now_ms = shard_now_ms(shard);
+    stats_count(&shard->stats, COUNT_LINK_FAULTS);
+    bool again = hash == link->fault_hash;
+    if (link->fault_ms && now_ms - link->fault_ms < (again ? 60 * 1000u : 1000u))
+        return;
+    link->fault_hash = hash;
+    link->fault_ms = now_ms;
+    size_t length = log_escape(bytes + argument.at, count, text);
+    assert(length <= sizeof text);
+    fprintf(stderr, "patchbayd: the NATS server says: %.*s\n", (int)length, text);
+}
+
 static void nats_take(struct shard *shard, struct peer *peer, const struct frame *frame) {
     const uint8_t *bytes = frame->buffer->bytes + frame->at;
     struct link *link = shard->link;
@@ -182,8 +204,8 @@ static void nats_take(struct shard *shard, struct peer *peer, const struct frame
         nats_join_welcome(shard, link);
         confirming_answered(link);
         break;
-    case NATS_ERR: // where it is the end, the server closes
-        count_unreadable(shard);
+    case NATS_ERR:
+        take_fault(shard, link, bytes, said.argument);
         break;
     default:
         break;

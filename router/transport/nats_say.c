@@ -234,30 +234,3 @@ void nats_say_seek(struct link *link, struct text *list) {
     text_deinit(list);
     text_init(list);
 }
-
-// --- Errors of the hub's own
-
-// `{"jsonrpc":"2.0","id":ID,"error":…}`; where the id lies is told. An id of 0 is null.
-struct span nats_put_error(struct text *out, uint64_t id, enum error error, const struct text *data) {
-    assert(error > ERROR_NONE && error < ERRORS_COUNT);
-    text_init(out);
-    text_put(out, "{\"jsonrpc\":\"2.0\",\"id\":");
-    struct span span = {(uint32_t)out->length, 0};
-    if (id)
-        text_number(out, (int64_t)id);
-    else
-        text_put(out, "null");
-    span.bytes = (uint32_t)out->length - span.at;
-    text_put(out, ",\"error\":{\"code\":");
-    text_number(out, error_code(error));
-    text_put(out, ",\"message\":\"");
-    text_put(out, error_text(error));
-    text_put(out, "\",\"data\":");
-    if (data && data->length)
-        text_add(out, data->bytes, data->length);
-    else
-        text_put(out, "{");
-    out->failed |= data && data->failed;
-    text_put(out, "}}}");
-    return span;
-}

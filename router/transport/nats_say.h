@@ -1,7 +1,6 @@
 // What a hub says to its NATS server, and through it to other hubs, besides messages.
 #pragma once
 
-#include "core/base/errors.h"
 #include "router/transport/link.h"
 
 // Lines of the protocol, which are taken over.
@@ -32,7 +31,3 @@ void nats_say_beat(struct link *link);
 void nats_say_seek(struct link *link, struct text *list);
 // Writes a request's number at the end of a list.
 void nats_put_number(struct text *list, uint64_t number);
-
-// Writes `{"jsonrpc":"2.0","id":ID,"error":…}`; returns where the id lies. An id of 0 is null. `data` is an object that is still
-// open (send/reply.h), or NULL.
-struct span nats_put_error(struct text *out, uint64_t id, enum error error, const struct text *data);

@@ -5,9 +5,9 @@
 
 #include "router/route/elsewhere.h"
 #include "router/send/exchange.h"
+#include "router/send/reply.h"
 #include "router/send/send.h"
 #include "router/shard/drop.h"
-#include "router/transport/nats_say.h"
 
 // What an answer of the hub's own that has no id begins with (send/reply.c).
 static const char without_id[] = "{\"jsonrpc\":\"2.0\",\"id\":null,";
@@ -54,7 +54,9 @@ static void send_error(struct link *link, uint64_t id, enum error error, const u
                        uint32_t reply_bytes, bool bare) {
     struct shard *shard = link->shard;
     struct text text;
-    nats_put_error(&text, id, error, NULL);
+    char digits[24];
+    struct reply_to to = {.id = digits, .id_bytes = id ? (uint32_t)text_digits(digits, id) : 0};
+    reply_put_error(&text, to, error, NULL);
     struct parcel *parcel = text.failed ? NULL : parcel_own(&shard->parcels, text.bytes, text.length);
     if (!parcel)
         text_deinit(&text);

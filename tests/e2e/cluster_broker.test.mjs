@@ -50,8 +50,11 @@ test('wrong credentials: no link, and the hub goes on', async () => {
   (await hub.agent('a')).serve(() => 1);
   const source = await hub.peer();
   assert.equal((await source.ask('work', { targetAgent: 'a' })).result, 1);
-  assert.equal((await source.ask('hub/stats')).result.cluster_link, 0);
+  const { cluster_link: link, cluster_server_faults: faults } = (await source.ask('hub/stats')).result;
+  assert.equal(link, 0);
+  assert.ok(faults > 0);
   await hub.stop();
+  assert.equal(hub.stderr.match(/the NATS server says: 'Authorization Violation'/g)?.length, 1, hub.stderr);
   assert.ok(!hub.stderr.includes('wrong@'), hub.stderr);
   await broker.kill();
 });

@@ -1,6 +1,7 @@
 // What fails between hubs: the server isn't there, goes, comes back, says nothing; a hub is killed; a body is too large. Each
 // request ends once, who is here is served as ever, and all of it heals by itself.
 import assert from 'node:assert/strict';
+import net from 'node:net';
 import { test } from 'node:test';
 import { Broker, joined, joining, linked } from './cluster.mjs';
 import { Hub } from './hub.mjs';
@@ -144,6 +145,37 @@ test('what is no NATS server is left, and the next is tried', async () => {
   const hub = await Hub.start(joining([other, broker]));
   await linked(hub);
   await Promise.all([hub.stop(), plain.stop()]);
+  await broker.kill();
+});
+
+joined('a body over the other hub\'s own limit is -32055', { hubs: [[], ['--max-frame', '64K']], shards: [1] }, async (x, y) => {
+  const agent = (await y.agent('b')).serve(() => 1);
+  const source = await x.peer();
+  assertError(await source.ask('work', { targetAgent: 'b', big: 'x'.repeat(100_000) }), -32055);
+  const answered = (await x.agent('a')).serve(() => 'x'.repeat(100_000));
+  assertError(await (await y.peer()).ask('work', { targetAgent: 'a' }), -32055);
+  assert.equal((await source.ask('work', { targetAgent: 'b' })).result, 1);
+  for (const peer of [agent, answered]) peer.drop();
+});
+
+// What looks like a NATS server, and goes once it has said which others there are.
+async function naming(urls) {
+  const info = { server_id: 'N', version: '2.9.0', headers: true, max_payload: 1 << 20, connect_urls: urls };
+  const server = net.createServer((socket) => socket.on('error', () => {}).end(`INFO ${JSON.stringify(info)}\r\n`));
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return server;
+}
+
+test('of the servers that a server names the last are kept, and none without a port', async () => {
+  const broker = await Broker.start();
+  const gone = Array.from({ length: 32 }, (_, at) => `127.0.0.1:${at + 1}`);
+  const server = await naming(['127.0.0.1:0', '[::1]:0', ...gone, `127.0.0.1:${broker.port}`]);
+  const hub = await Hub.start(joining(`nats://127.0.0.1:${server.address().port}`));
+  const begun = Date.now();
+  await linked(hub);
+  assert.ok(Date.now() - begun < 5000, 'it was the next one');
+  await hub.stop();
+  server.close();
   await broker.kill();
 });
 
