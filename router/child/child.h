@@ -17,6 +17,7 @@
 // next one isn't started before that has come back, so that whatever waits then is for the next one.
 #pragma once
 
+#include "core/child/own_asks.h"
 #include "core/child/restart.h"
 #include "core/child/settings.h"
 #include "core/lookup/lookup.h"
@@ -79,6 +80,7 @@ struct child {
     bool spares;          // what hasn't gone out waits for the next one, as the hub itself ended this one
     bool rest_due;        // there was no memory for the order
     struct outbox unsaid; // what the hub itself says to it
+    struct own_asks own;  // and asks
 };
 
 // Whether a process of its own is there, or will be, and is listened to.
@@ -151,11 +153,9 @@ void child_say_on(struct shard *shard, struct child *child);
 // Asks a hermes child to initialize, or to shut down.
 void child_greet(struct shard *shard, struct child *child);
 void child_ask_to_shut_down(struct shard *shard, struct child *child, const char *reason);
-// The id that these two bear: above all that hub ids come to.
-#define CHILD_OWN_ID        "9007199254740991"
-#define CHILD_OWN_ID_NUMBER UINT64_C(9007199254740991)
-// Whether a body is the answer to one of these.
-bool child_is_own(const struct lookup *lookup, const uint8_t *body);
+// Whether a body is the answer to one of these, or to something else that it was asked under an id of child->own; then it
+// owes that no more.
+bool child_answers_own(struct child *child, const struct lookup *lookup, const uint8_t *body);
 // Where a hermes child's data lie, as an absolute path: memory of the caller's; NULL for others. 0, -ENOMEM, or
 // -ENOENT when nothing says where.
 int child_data_directory(const struct child_settings *settings, char **out);

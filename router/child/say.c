@@ -50,11 +50,13 @@ void child_say(struct shard *shard, struct child *child, struct text *body) {
     child_say_on(shard, child);
 }
 
-static void put_hermes_greeting(struct text *body, const struct child *child) {
+static void put_hermes_greeting(struct text *body, const struct child *child, uint64_t id) {
     char *data;
     (void)child_data_directory(child->settings, &data); // without it, it wouldn't have been started
-    text_put(body, "{\"jsonrpc\":\"2.0\",\"id\":" CHILD_OWN_ID ",\"method\":\"initialize\",\"params\":{"
-                   "\"hermesVersion\":\"" PATCHBAY_VERSION "\",\"apiVersion\":\"1.0.0\",\"dataDirectory\":");
+    text_put(body, "{\"jsonrpc\":\"2.0\",\"id\":");
+    text_number(body, (int64_t)id);
+    text_put(body, ",\"method\":\"initialize\",\"params\":{\"hermesVersion\":\"" PATCHBAY_VERSION
+                   "\",\"apiVersion\":\"1.0.0\",\"dataDirectory\":");
     text_string(body, data ? data : "", data ? strlen(data) : 0);
     text_put(body, "}}");
     memory_give(data);
@@ -63,11 +65,12 @@ static void put_hermes_greeting(struct text *body, const struct child *child) {
 void child_greet(struct shard *shard, struct child *child) {
     assert(child->state == CHILD_STARTING);
     struct text body;
+    uint64_t id = own_asks_begin(&child->own);
     text_init(&body);
     if (child->settings->protocol == CHILD_MCP)
-        mcp_put_initialize(&body, CHILD_OWN_ID_NUMBER);
+        mcp_put_initialize(&body, id);
     else
-        put_hermes_greeting(&body, child);
+        put_hermes_greeting(&body, child, id);
     child_be(child, CHILD_GREETING);
     child_say(shard, child, &body);
 }
@@ -76,16 +79,19 @@ void child_ask_to_shut_down(struct shard *shard, struct child *child, const char
     assert(child->state == CHILD_STOPPING);
     struct text body;
     text_init(&body);
-    text_put(&body, "{\"jsonrpc\":\"2.0\",\"id\":" CHILD_OWN_ID
-                    ",\"method\":\"shutdown\",\"params\":{\"reason\":\"");
+    text_put(&body, "{\"jsonrpc\":\"2.0\",\"id\":");
+    text_number(&body, (int64_t)own_asks_begin(&child->own));
+    text_put(&body, ",\"method\":\"shutdown\",\"params\":{\"reason\":\"");
     text_put(&body, reason);
     text_put(&body, "\"}}");
     child->asked = true;
     child_say(shard, child, &body);
 }
 
-bool child_is_own(const struct lookup *lookup, const uint8_t *body) {
-    struct span id = lookup->value[KEY_ID];
-    return lookup->kind == BODY_RESPONSE && lookup_has(lookup, KEY_ID) &&
-           id.bytes == sizeof CHILD_OWN_ID - 1 && memcmp(body + id.at, CHILD_OWN_ID, id.bytes) == 0;
+bool child_answers_own(struct child *child, const struct lookup *lookup, const uint8_t *body) {
+    uint64_t id = 0;
+    bool is_number =
+        lookup->kind == BODY_RESPONSE && lookup_has(lookup, KEY_ID) && lookup->type[KEY_ID] == JSON_NUMBER;
+    assert(lookup->verdict == LOOKUP_GOOD);
+    return is_number && json_number_whole(body, lookup->value[KEY_ID], &id) && own_asks_end(&child->own, id);
 }

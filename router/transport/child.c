@@ -139,19 +139,26 @@ static void take_mcp_answer(struct shard *shard, struct child *child, const stru
         mcp_opened(shard, child);
 }
 
+static void take_else_early(struct shard *shard, struct child *child, const struct lookup *lookup,
+                            const uint8_t *body, uint32_t bytes) {
+    assert(child->state == CHILD_GREETING);
+    if (lookup->kind == BODY_REQUEST)
+        refuse_early(shard, child, body, lookup->value[KEY_ID]);
+    else
+        drop_one(shard, COUNT_DROP_REFUSED, child->seat->name, bytes);
+}
+
 static void take_early(struct shard *shard, struct child *child, const uint8_t *body, uint32_t bytes) {
     struct lookup lookup;
     lookup_body(&lookup, body, bytes, shard_limits(shard)->id_bytes_max);
     if (lookup.verdict != LOOKUP_GOOD)
         child_unreadable(shard, child->seat, body, bytes);
-    else if (child_is_own(&lookup, body) && child->settings->protocol == CHILD_MCP)
+    else if (!child_answers_own(child, &lookup, body))
+        take_else_early(shard, child, &lookup, body, bytes);
+    else if (child->settings->protocol == CHILD_MCP)
         take_mcp_answer(shard, child, &lookup, body, bytes);
-    else if (child_is_own(&lookup, body))
-        take_answer(shard, child, &lookup, body, bytes);
-    else if (lookup.kind == BODY_REQUEST)
-        refuse_early(shard, child, body, lookup.value[KEY_ID]);
     else
-        drop_one(shard, COUNT_DROP_REFUSED, child->seat->name, bytes);
+        take_answer(shard, child, &lookup, body, bytes);
 }
 
 // Whether it is the answer to what the hub asked last: then its input is closed.
@@ -159,7 +166,7 @@ static bool take_last(struct shard *shard, struct child *child, const uint8_t *b
     assert(child->state == CHILD_STOPPING);
     struct lookup lookup;
     lookup_body(&lookup, body, bytes, shard_limits(shard)->id_bytes_max);
-    if (!child->asked || lookup.verdict != LOOKUP_GOOD || !child_is_own(&lookup, body))
+    if (!child->asked || lookup.verdict != LOOKUP_GOOD || !child_answers_own(child, &lookup, body))
         return false;
     child->asked = false;
     child->is_reading = true;

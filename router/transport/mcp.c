@@ -68,10 +68,10 @@ void mcp_opened(struct shard *shard, struct child *child) {
     parcel_list_init(&waiting);
     for (struct parcel *parcel; (parcel = parcel_list_take(&mcp->waiting));)
         parcel_list_append(&waiting, parcel);
-    for (struct parcel *parcel; (parcel = parcel_list_take(&waiting));)
-        send_queue(shard, child->seat, parcel); // which is asked again
     if (mcp->era == MCP_LEGACY)
         mcp_kept_say(shard, child, mcp);
+    for (struct parcel *parcel; (parcel = parcel_list_take(&waiting));)
+        send_queue(shard, child->seat, parcel); // which is asked again
 }
 
 // --- What clients say
@@ -281,7 +281,7 @@ static bool take_response(struct shard *shard, struct child *child, struct mcp *
                           const struct message *message) {
     uint64_t hub_id = asks_answered(message);
     assert(message->peer == child->seat);
-    if (message->lookup.verdict == LOOKUP_GOOD && child_is_own(&message->lookup, message->body))
+    if (message->lookup.verdict == LOOKUP_GOOD && child_answers_own(child, &message->lookup, message->body))
         return true;                                               // what the hub asked it itself
     if (hub_id && !child->modern && modern_asked(child, hub_id)) { // which alone may answer
         stats_count(&shard->stats, COUNT_RESPONSES_RECEIVED);

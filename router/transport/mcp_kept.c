@@ -5,6 +5,7 @@
 
 #include "router/route/shared.h"
 #include "router/send/send.h"
+#include "router/shard/drop.h"
 #include "router/transport/instead.h"
 
 enum { URI_BYTES = MCP_URI_BYTES_MAX };
@@ -65,44 +66,64 @@ bool mcp_kept_note(struct shard *shard, struct child *child, struct mcp *mcp, st
     return false;
 }
 
-// What the hub asks it besides, behind all that waits.
+// What the hub asks it besides.
 struct asking {
     struct shard *shard;
     struct child *child;
     const char *method, *key;
+    bool first; // before all that waits
 };
 
+static void put_ask(struct text *body, const struct asking *asking, const char *value, size_t bytes) {
+    text_init(body);
+    text_put(body, "{\"jsonrpc\":\"2.0\",\"id\":");
+    text_number(body, (int64_t)own_asks_begin(&asking->child->own));
+    text_put(body, ",\"method\":");
+    text_string(body, asking->method, strlen(asking->method));
+    text_put(body, ",\"params\":{");
+    text_string(body, asking->key, strlen(asking->key));
+    text_put(body, ":");
+    text_string(body, value, bytes);
+    text_put(body, "}}");
+}
+
+// It is bound to the process: the next one is told anew.
 static void ask(void *context, const char *value, size_t bytes) {
-    assert(value && bytes <= MCP_URI_BYTES_MAX);
     const struct asking *asking = context;
+    struct peer *seat = asking->child->seat;
     struct text body;
-    text_init(&body);
-    text_put(&body, "{\"jsonrpc\":\"2.0\",\"id\":" CHILD_OWN_ID ",\"method\":");
-    text_string(&body, asking->method, strlen(asking->method));
-    text_put(&body, ",\"params\":{");
-    text_string(&body, asking->key, strlen(asking->key));
-    text_put(&body, ":");
-    text_string(&body, value, bytes);
-    text_put(&body, "}}");
-    bool room = !body.failed && send_has_room(asking->shard, asking->child->seat);
-    struct parcel *parcel = room ? parcel_own(&asking->shard->parcels, body.bytes, body.length) : NULL;
-    if (parcel)
-        send_queue(asking->shard, asking->child->seat, parcel);
-    else
+    assert(value && bytes <= MCP_URI_BYTES_MAX);
+    if (asking->child->state != CHILD_RUNNING)
+        return;
+    bool room =
+        asking->first ? send_has_room_for_urgent(asking->shard, seat) : send_has_room(asking->shard, seat);
+    if (!room) {
+        drop_one(asking->shard, COUNT_DROP_OVERLOADED, seat->name, bytes);
+        return;
+    }
+    put_ask(&body, asking, value, bytes);
+    struct parcel *parcel = body.failed ? NULL : parcel_own(&asking->shard->parcels, body.bytes, body.length);
+    if (!parcel) {
         text_deinit(&body);
+        drop_one(asking->shard, COUNT_DROP_NO_MEMORY, seat->name, bytes);
+        return;
+    }
+    if (asking->first)
+        parcel->lane = LANE_URGENT;
+    send_queue_bound(asking->shard, seat, parcel);
 }
 
 void mcp_kept_say(struct shard *shard, struct child *child, const struct mcp *mcp) {
-    struct asking resources = {shard, child, "resources/subscribe", "uri"};
-    struct asking level = {shard, child, "logging/setLevel", "level"};
+    struct asking level = {shard, child, "logging/setLevel", "level", true};
+    struct asking resources = {shard, child, "resources/subscribe", "uri", true};
     assert(mcp->era == MCP_LEGACY);
-    mcp_each_resource(&mcp->sharing, ask, &resources);
     if (mcp->level[0])
         ask(&level, mcp->level, strlen(mcp->level));
+    mcp_each_resource(&mcp->sharing, ask, &resources);
 }
 
 void mcp_kept_leave(struct shard *shard, struct child *child, struct mcp *mcp, struct mcp_user *user) {
-    struct asking asking = {shard, child, "resources/unsubscribe", "uri"};
+    struct asking asking = {shard, child, "resources/unsubscribe", "uri", false};
     assert(list_empty(&user->home.pending));
     mcp_user_leave(&mcp->sharing, user, ask, &asking);
 }

@@ -9,7 +9,7 @@ bool mcp_kept_note(struct shard *shard, struct child *child, struct mcp *mcp, st
                    const struct parcel *parcel);
 // The same for a subscription, which lasts unless the request, which is in progress now, is refused.
 void mcp_kept_subscribe(struct shard *shard, struct mcp *mcp, const struct parcel *parcel);
-// Tells the next process all of it, behind what waits.
+// Tells the next process, which runs now, all of it, before what waits.
 void mcp_kept_say(struct shard *shard, struct child *child, const struct mcp *mcp);
 // A user goes: what it alone was subscribed to is given up, and all else of it forgotten.
 void mcp_kept_leave(struct shard *shard, struct child *child, struct mcp *mcp, struct mcp_user *user);

@@ -212,6 +212,26 @@ scenario('after a restart the session is open again, and what was subscribed to 
   assert.equal((await second.ask('tools/call', { n: 1 })).result.params.n, 1);
 });
 
+scenario('what waits for a restart comes behind the session, and what clients have told it', SHARED, async (hub) => {
+  const [first, second] = await clients(hub, 2);
+  for (const uri of ['test://a', 'test://b']) await first.ask('resources/subscribe', { uri });
+  await first.ask('logging/setLevel', { level: 'error' });
+  assertError(await second.ask('die'), -32050);
+  const priority = 'critical';
+  const waiting = [1, 2, 3].map((n) => second.ask('tools/call', { n, ...(n > 1 && { priority }) }));
+  await Promise.all(waiting);
+  const messages = await seen(first);
+  const of = (one) => (one.method === 'tools/call' ? 'call' : one.params?.uri ?? one.params?.level ?? one.method);
+  assert.deepEqual(messages.map(of), ['initialize', 'notifications/initialized', 'error', 'test://a', 'test://b', 'call', 'call', 'call']);
+  // Each question has an id of its own, which is answered once.
+  const own = messages.filter(({ method }) => /^(initialize|logging|resources)/.test(method)).map(({ id }) => id);
+  assert.equal(new Set(own).size, 4);
+  const dropped = async () => (await first.ask('hub/stats')).result.dropped_responses_unknown_id;
+  const before = await dropped();
+  for (const id of own) await first.ask('say', { message: { jsonrpc: '2.0', id, result: {} } });
+  assert.equal(await dropped(), before + own.length);
+});
+
 scenario('a server that refuses sessions is spoken to without', MODERN, async (hub) => {
   const peer = await hub.peer();
   await peer.ask('hub/attach', { agent: 'server' });
