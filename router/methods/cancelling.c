@@ -39,9 +39,8 @@ static void forward(struct shard *shard, const struct message *message, struct s
                     struct pending *pending) {
     assert(pending->used && !pending->cancelled && pending->source == message->peer->name);
     bool is_end = cancel_is_end(shard, pending);
-    if (is_end && message->method[0] == '$') {
-        cancel_downstream(shard, pending); // in the words that the target knows
-        answer_given_up(shard, pending);
+    if (is_end && message->method[0] == '$') { // told in the words that the target knows
+        answer_given_up(shard, pending, true);
         return;
     }
     struct parcel *parcel = translate(shard, message, named, pending_hub_id(&shard->pending, pending));
@@ -52,7 +51,7 @@ static void forward(struct shard *shard, const struct message *message, struct s
     if (cancel_dispatch(shard, pending, parcel, !is_end))
         answer_cancelled(shard, pending);
     else if (is_end)
-        answer_given_up(shard, pending);
+        answer_given_up(shard, pending, false);
 }
 
 static bool read_id(const struct message *message, struct json_item *id) {

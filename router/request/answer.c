@@ -37,11 +37,6 @@ static void abandon(struct shard *shard, struct pending *pending) {
     answer_forget(shard, pending);
 }
 
-void answer_given_up(struct shard *shard, struct pending *pending) {
-    assert(pending->cancelled);
-    abandon(shard, pending);
-}
-
 static void end_with_error(struct shard *shard, struct pending *pending, enum error error,
                            struct text *data) {
     assert(pending->used && error > ERROR_NONE && error < ERRORS_COUNT);
@@ -142,6 +137,17 @@ void answer_refused(struct shard *shard, uint64_t hub_id, enum error error) {
 void answer_cancelled(struct shard *shard, struct pending *pending) {
     assert(pending->cancelled);
     stats_count(&shard->stats, COUNT_CANCELLED_IN_QUEUE);
+    end_with_error(shard, pending, ERROR_CANCELLED, NULL);
+}
+
+void answer_given_up(struct shard *shard, struct pending *pending, bool told) {
+    assert(pending->used);
+    cancel_downstream(shard, pending);
+    if (!told) {
+        answer_forget(shard, pending);
+        return;
+    }
+    stats_count(&shard->stats, COUNT_REQUESTS_ABANDONED);
     end_with_error(shard, pending, ERROR_CANCELLED, NULL);
 }
 

@@ -37,14 +37,16 @@ static void cancel_visitor(struct link *link, const struct visitor *visitor, boo
     if (!pending || (lasts && pending->cancelled))
         return;
     assert(pending->source == link->peer->name);
-    if (lasts) {
+    if (lasts && cancel_is_end(shard, pending)) {
+        answer_given_up(shard, pending, true);
+    } else if (lasts) {
         if (cancel_at_target(shard, pending))
             answer_cancelled(shard, pending);
-        return;
+    } else {
+        cancel_downstream(shard, pending);
+        if (pending->cancelled)
+            answer_given_up(shard, pending, false);
     }
-    cancel_downstream(shard, pending);
-    if (pending->cancelled)
-        answer_given_up(shard, pending);
 }
 
 // It denies nothing any more: what it hasn't denied, it may have had.

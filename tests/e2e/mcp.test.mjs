@@ -88,7 +88,7 @@ scenario('ids and tokens that collide, and each hears of its own', SHARED, async
   }));
 });
 
-scenario('a cancelled request ends at once, and nothing is answered', SHARED, async (hub) => {
+scenario('a cancelled request ends at once, and is answered as its source\'s protocol has it', SHARED, async (hub) => {
   const [peer, other] = await clients(hub, 2);
   for (const [cancel, params] of [['notifications/cancelled', { requestId: 1, reason: 'enough' }], ['$/cancelRequest', { id: 1 }]]) {
     for (const one of [peer, other]) one.send({ jsonrpc: '2.0', id: 1, method: 'wait', params: { who: one === peer, cancel } });
@@ -96,6 +96,8 @@ scenario('a cancelled request ends at once, and nothing is answered', SHARED, as
     peer.notify(cancel, params);
     const told = await until(other, ({ method, params: told }) => method === 'notifications/cancelled' && told.requestId === asked.id);
     if (cancel === 'notifications/cancelled') assert.deepEqual(told.params, { requestId: asked.id, reason: 'enough' });
+    // MCP answers nothing, everybody else an end.
+    if (cancel === '$/cancelRequest') assertError((await peer.find((one) => one.json.id === 1, 'its end')).json, -32800);
     await other.ask('finish', { id: asked.id, result: 'too late' });
     await peer.silent('a cancelled request');
   }

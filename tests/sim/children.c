@@ -373,8 +373,7 @@ static void calm_down(void) {
 static void check_ended(void) {
     for (unsigned number = 0; number < stage.ask_count; number++) {
         const struct ask *one = &stage.asks[number];
-        bool may_be_silent = one->cancelled && stage.kinds[one->kind].protocol == CHILD_MCP;
-        if (one->client != NOBODY && !one->ended && !may_be_silent)
+        if (one->client != NOBODY && !one->ended)
             kernel_fail("request %u, of %s, has not ended", number, stage.kinds[one->kind].name);
     }
     if (stage.steady && !stage.ending && stage.notes_heard != stage.notes_said)
