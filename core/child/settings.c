@@ -242,7 +242,7 @@ static const char *set_key(struct child_settings *settings, const char *key, con
     if (!strcmp(key, "instances"))
         return set_instances(settings, value);
     if (!strcmp(key, "max-instances"))
-        return set_count(&settings->instances_max, value, 4096);
+        return set_count(&settings->instances_max, value, CHILDREN_MAX - 1);
     if (!strcmp(key, "restart-limit"))
         return set_count(&settings->restart.limit, value, 1000000);
     if (!strcmp(key, "directory"))

@@ -84,7 +84,7 @@ static void what_is_refused(void **state) {
         {"instances", "many"},    {"max-instances", "-1"},   {"idle", "5"},       {"start-timeout", "off"},
         {"start-timeout", "0ms"}, {"restart-limit", "8.5"},  {"level", "strict"}, {"set", "x"},
         {"set A B", "x"},         {"set A=B", "x"},          {"secret A", ""},    {"pass", "A=B"},
-        {"settle", "x"},          {"restart-delay", "20us"}, {"directory", ""},
+        {"settle", "x"},          {"restart-delay", "20us"}, {"directory", ""},   {"max-instances", "256"},
     };
     for (size_t row = 0; row < sizeof table / sizeof *table; row++) {
         struct child_settings *settings = fresh();
