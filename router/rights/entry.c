@@ -250,6 +250,26 @@ static void blot_out(const struct message *message, struct span value) {
     memset(bytes + 1, '*', value.bytes - 2);
 }
 
+// A child is whom its section names, whatever it shows. True: it is that user's own.
+static bool take_child_given(struct shard *shard, const struct message *message, enum lookup_key key) {
+    const struct identity *identity = identity_of(message->peer);
+    char token[TOKEN_BYTES_MAX];
+    bool is_text = message->lookup.type[key] == JSON_STRING;
+    assert(identity->kind == CREDENTIAL_CHILD && lookup_has(&message->lookup, key));
+    size_t bytes = is_text
+                       ? json_string_decode(message->body, message->lookup.value[key], token, sizeof token)
+                       : SIZE_MAX;
+    const struct user *user = bytes == SIZE_MAX ? NULL : entry_token(shard, token, bytes);
+    digest_wipe(token, bytes == SIZE_MAX ? sizeof token : bytes);
+    if (is_text)
+        blot_out(message, message->lookup.value[key]);
+    if (user && identity->user && identity_same(user, identity->user))
+        return true;
+    if (!refuse_rate(shard, message))
+        refuse_right(shard, message, RULE_CREDENTIAL);
+    return false;
+}
+
 // True: the message goes on.
 static bool take_given(struct shard *shard, const struct message *message, enum lookup_key key) {
     struct identity *identity = identity_of(message->peer);
@@ -292,10 +312,10 @@ static bool is_known(struct shard *shard, const struct message *message) {
     const struct identity *identity = identity_of(message->peer);
     enum lookup_key key;
     assert(identity && !identity->guess);
+    if (is_given(message, &key))
+        return is_child(identity) ? take_child_given(shard, message, key) : take_given(shard, message, key);
     if (is_child(identity))
         return true;
-    if (is_given(message, &key))
-        return take_given(shard, message, key);
     return identity->user || take_borne(shard, message);
 }
 

@@ -154,6 +154,19 @@ bool judge_speaks(struct shard *shard, const struct message *message) {
     return !user || judge_refuse(shard, message, user != &nobody, RULE_CALL);
 }
 
+bool judge_asks(struct shard *shard, const struct message *message) {
+    const struct user *user = judge_user(shard, message->peer);
+    struct right_call call = {.by = KIND_METHOD};
+    char tool[METHOD_BYTES_MAX];
+    assert(message_is_request(message));
+    if (!user)
+        return true;
+    call.names[KIND_METHOD] =
+        (struct right_name){true, message->method_long ? NULL : message->method, message->method_bytes};
+    read_tool(user, message, &call, tool);
+    return judge_refuse(shard, message, rights_call(user, &call).allowed, RULE_CALL);
+}
+
 bool judge_log(struct shard *shard, const struct message *message) {
     static const char method[] = "audit/log";
     if (__builtin_expect(!message_method_is(message, method), true))

@@ -16,6 +16,8 @@ const struct user *judge_user(const struct shard *shard, const struct peer *peer
 bool judge_call(struct shard *shard, const struct message *message, struct rules_message *asked);
 // To say anything but an answer to whoever asked.
 bool judge_speaks(struct shard *shard, const struct message *message);
+// To ask whoever has asked it, who is known by that alone: by the method.
+bool judge_asks(struct shard *shard, const struct message *message);
 // To have the hub's journal keep it, if that is what it is for.
 bool judge_log(struct shard *shard, const struct message *message);
 // To attach to an agent, which is to call it.

@@ -253,7 +253,7 @@ static bool take_request(struct shard *shard, struct child *child, const struct 
     if (user && user->answers_only)
         user = NULL;
     bool is_ping = mcp_method(method, bytes) == MCP_PING;
-    if (!is_ping && !judge_speaks(shard, message))
+    if (!is_ping && !judge_asks(shard, message))
         return true;
     if (is_ping)
         reply_result(shard, child->seat, message_reply_to(message), "{}", 2);

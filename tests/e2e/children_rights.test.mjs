@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { assertError, WAIT_MS } from './peer.mjs';
-import { ALL, known, reload, withUsers } from './users.mjs';
+import { ALL, known, reload, tokenOf, withUsers } from './users.mjs';
 
 const directory = mkdtempSync(join(tmpdir(), 'patchbay-children-rights-'));
 after(() => rmSync(directory, { recursive: true, force: true }));
@@ -90,4 +90,36 @@ withUsers('what an extension offers is judged anew when rights change', { admin:
   assert.deepEqual((await peer.ask('event', { event: 'secret' })).result, { delivered: 0 });
   await reload(hub, { admin: { ...ALL, admin: true }, one: ALL });
   await becomes({ methods: ['deploy/now', 'tests/run'], events: ['secret'] });
+});
+
+const server = (name, more) => `[child ${name}]\ncommand = ${PYTHON} -S -E ${path('mcp_server.py')}\nprotocol = mcp\n${more}`;
+const ROOTED = { ...ALL, call: ['method:roots/*'] };
+
+withUsers('what a server of MCP asks its client is what its user may call', { admin: { ...ALL, admin: true }, rooted: ROOTED }, {
+  options: config('asks.ini', server('server', 'user = rooted\n') + server('own', 'user = rooted\ninstances = each\n') + server('mute', '')) }, async (hub) => {
+  for (const [agent, expected] of [['server', [true, false]], ['own', [true, false]], ['mute', [false, false]]]) {
+    const peer = await known(hub, 'admin');
+    await peer.ask('hub/attach', { agent });
+    peer.serve(({ method }) => ({ method }));
+    for (const [index, method] of ['roots/list', 'sampling/createMessage'].entries()) {
+      await peer.ask('say', { message: { jsonrpc: '2.0', id: method, method, params: { messages: [] } } });
+      let answer;
+      for (const end = Date.now() + WAIT_MS; !answer && Date.now() < end;) {
+        answer = (await peer.ask('seen')).result.messages.find((one) => one.id === method && !one.method);
+      }
+      assert.deepEqual([answer?.result, answer?.error?.code, answer?.error?.data], expected[index] ? [{ method }, undefined, undefined] : [undefined, -32001, { rule: 'call' }]);
+    }
+  }
+});
+
+withUsers('a child is whom its section names, whatever token it shows', { admin: { ...ALL, admin: true }, one: ALL, other: ALL }, {
+  options: config('tokens.ini', `[child one]\n${program('serve')}methods = ask\nuser = one\n[child nobody]\n${program('serve')}`) }, async (hub) => {
+  const peer = await known(hub, 'admin');
+  const shows = (targetAgent, token) => peer.ask('ask', { targetAgent, method: 'initialize', params: { token } }).then(({ result }) => result);
+  assert.ok((await shows('one', tokenOf('one'))).result);
+  for (const [child, token] of [['one', 'pb_token-of-nobody'], ['one', tokenOf('other')], ['one', 7], ['nobody', 'pb_token-of-nobody'], ['nobody', tokenOf('one')]]) {
+    assertError(await shows(child, token), -32001);
+    assert.deepEqual((await shows(child, token)).error.data, { rule: 'credential' });
+  }
+  assert.equal((await peer.ask('hub/stats')).result.refused_credential, 10);
 });
