@@ -271,15 +271,27 @@ static bool ends_pass(struct shard *shard, const struct list *node) {
     return true;
 }
 
+// Those that are still under way aren't waited for any more. A number comes again only when nobody bears it.
+static void leave_round(struct shard *shard) {
+    struct spreading *spreading = &shard->spreading;
+    spreading->out = 0;
+    if (++spreading->round <= SPREAD_ROUNDS_MAX)
+        return;
+    spreading->round = 1;
+    for (uint32_t slot = 0; slot < shard->peers.capacity; slot++)
+        if (shard->peers.slots[slot])
+            shard->peers.slots[slot]->spread_round = 0;
+}
+
 // Who takes what it is sent at once, or soon, makes room for the next; who takes longer isn't waited for.
 static bool has_window(struct shard *shard) {
     struct spreading *spreading = &shard->spreading;
     uint64_t now_ns = io_now(shard->io);
-    if (spreading->out == 0 || now_ns - spreading->since_ns >= shard->bounds.patience_ns) {
-        spreading->out = 0;
-        spreading->round++;
+    bool is_late = now_ns - spreading->since_ns >= shard->bounds.patience_ns;
+    if (spreading->out > 0 && is_late)
+        leave_round(shard);
+    if (spreading->out == 0)
         spreading->since_ns = now_ns;
-    }
     return spreading->out < shard->bounds.sends;
 }
 
@@ -291,7 +303,8 @@ static size_t spread_to(struct shard *shard, struct peer *peer) {
     flush(shard, peer);
     if (!was_free || !peer->connection.shipment)
         return 0;
-    peer->spread_round = shard->spreading.round;
+    assert(!peer->spread_round);
+    peer->spread_round = shard->spreading.round & SPREAD_ROUNDS_MAX;
     shard->spreading.out++;
     return waited;
 }
@@ -314,10 +327,15 @@ static void spread(struct shard *shard) {
     }
 }
 
-static void note_spread(struct shard *shard, const struct peer *peer) {
-    if (!peer->connection.shipment && shard->spreading.out > 0 &&
-        peer->spread_round == shard->spreading.round)
+// However the send has ended: what the peer is sent from now on is another one.
+static void note_spread(struct shard *shard, struct peer *peer) {
+    if (!peer->spread_round || peer->connection.shipment)
+        return;
+    if (peer->spread_round == shard->spreading.round) {
+        assert(shard->spreading.out > 0);
         shard->spreading.out--;
+    }
+    peer->spread_round = 0;
 }
 
 uint64_t send_goes_on_ns(const struct shard *shard) {

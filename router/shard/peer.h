@@ -63,9 +63,9 @@ struct peer {
     bool steady : 1;                // it goes on reading, if slowly (peer_took)
     bool probed : 1;                // `taken` is of after the last sign that it takes something
     bool spread : 1;                // it is in shard.spreading.waiting, not in shard.to_send
-    unsigned spread_round : 4;      // in which it was last sent events of many (send.c)
-    enum governance governance : 8; // of its initialize
-    uint8_t looks;                  // that found nothing more taken since (behind.c)
+    unsigned spread_round : 9;      // in which a send of many's events began that is under way (send.c); or 0
+    enum governance governance : 3; // of its initialize
+    unsigned looks : 8;             // that found nothing more taken since (behind.c)
 
     // The unit that is coming in (feed.c).
     struct unit unit;

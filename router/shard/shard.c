@@ -42,6 +42,7 @@ static void init_tables(struct shard *shard) {
         shard->bounds = *hub->settings.bounds;
     list_init(&shard->spreading.waiting);
     list_init(&shard->spreading.mark);
+    shard->spreading.round = 1;
     list_init(&shard->share.fresh);
     list_init(&shard->share.owing);
     list_init(&shard->starved);

@@ -72,13 +72,15 @@ struct peer_slots {
 
 enum { ACCEPT_GUESTS_MAX = 64 };
 
+enum { SPREAD_ROUNDS_MAX = 511 }; // fits peer.spread_round
+
 // Events that go to many go out in parts (send.c).
 struct spreading {
     struct list waiting; // struct peer.to_send, of those for whom nothing else waits
     struct list mark;    // in it: the pass under way goes as far
     uint32_t passes;     // that have ended
     uint32_t out;        // sends under way that were begun since `since_ns`
-    unsigned round : 4;  // of those, as struct peer.spread_round
+    uint32_t round;      // of those, as struct peer.spread_round
     uint64_t since_ns;
     uint64_t bytes; // of events that were offered to many, in all
 };

@@ -2,7 +2,7 @@
 #include "router/shard/peer.h"
 #include "tests/sim/tell.h"
 
-enum { SUBSCRIBERS = 8, PINGS = 3000, AGENTS = 12 };
+enum { SUBSCRIBERS = 8, PINGS = 3000, AGENTS = 12, WINDOW = 1000, LARGE = 5 * WINDOW };
 
 // A turn sends to one of many, and reads and registers as much as there is time for.
 static const struct turn_bounds FEW = {.read_ns = 50000,
@@ -16,11 +16,15 @@ static const struct turn_bounds FEW = {.read_ns = 50000,
                                        .copies = 1,
                                        .orders = 4};
 
+static void few(struct world_options *options, uint32_t work_ns) {
+    world_defaults(options, 7, 1);
+    options->bounds = &FEW;
+    options->faults.work_ns = work_ns;
+}
+
 static void open_with_few(struct world *world, uint32_t work_ns) {
     struct world_options options;
-    world_defaults(&options, 7, 1);
-    options.bounds = &FEW;
-    options.faults.work_ns = work_ns;
+    few(&options, work_ns);
     world_open(world, &options);
 }
 
@@ -71,6 +75,55 @@ static void what_goes_to_many_lets_others_pass(void **state) {
     for (unsigned index = 0; index < SUBSCRIBERS; index++)
         assert_true(bit_is(of(hear(cables[index]), "params.event"), "\"x\""));
     finish(&world, cables, SUBSCRIBERS + 2);
+}
+
+static void subscribe(struct world *world, struct cable *cable) {
+    say(cable, "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"hub/subscribe\",\"params\":{\"events\":[\"x\"]}}");
+    world_settle(world);
+    hear(cable);
+}
+
+// As far as something comes without time passing.
+static void read_all(struct world *world, struct cable *cable) {
+    uint8_t bytes[WINDOW];
+    for (world_settle(world); cable_read(cable, bytes, sizeof bytes); world_settle(world)) {
+    }
+}
+
+// One of two takes what it is sent of an event, then answers: the other one's send is still under way.
+static void an_answer_gives_no_room_for_events(void **state) {
+    (void)state;
+    static struct world world;
+    static char body[LARGE + 200];
+    struct world_options options;
+    struct turn_bounds two = FEW;
+    struct cable *cables[3];
+    two.at_once = 0;
+    two.sends = 2;
+    two.bytes = 4 * LARGE;
+    few(&options, 0);
+    options.bounds = &two;
+    options.faults.window_bytes = WINDOW;
+    world_open(&world, &options);
+    for (unsigned index = 0; index < 3; index++)
+        cables[index] = join(&world, NULL);
+    subscribe(&world, cables[0]);
+    subscribe(&world, cables[1]);
+    snprintf(body, sizeof body,
+             "{\"jsonrpc\":\"2.0\",\"method\":\"event\",\"params\":{\"event\":\"x\",\"data\":\"%*s\"}}",
+             LARGE, "");
+    say(cables[2], body);
+    world_settle(&world);
+    assert_int_equal(world.shards[0]->spreading.out, 2);
+    read_all(&world, cables[0]);
+    assert_int_equal(world.shards[0]->spreading.out, 1);
+    for (unsigned count = 0; count < 3; count++)
+        ping(&world, cables[0]);
+    world_settle(&world);
+    assert_int_equal(world.shards[0]->spreading.out, 1);
+    read_all(&world, cables[1]);
+    assert_int_equal(world.shards[0]->spreading.out, 0);
+    finish(&world, cables, 3);
 }
 
 // Each look at the clock shows that some time has passed.
@@ -126,6 +179,7 @@ static void registrations_are_carried_out_in_parts(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_goes_to_many_lets_others_pass),
+        cmocka_unit_test(an_answer_gives_no_room_for_events),
         cmocka_unit_test(what_one_says_at_length_is_read_in_parts),
         cmocka_unit_test(registrations_are_carried_out_in_parts),
     };

@@ -238,16 +238,24 @@ static bool runnable(const struct world *world, uint32_t index) {
     return !fiber_ended(world->fibers[index]) && sim_io_ready(world->shards[index]->io);
 }
 
-// What goes to many must leave room for what else there is.
+// What goes to many must leave room for what else there is, and give back what it took when it ends.
 static void check_turn(const struct shard *shard) {
-    uint32_t out = 0;
+    const struct spreading *spreading = &shard->spreading;
+    uint32_t forgotten = 0, under_way = 0, ended = 0;
     for (uint32_t slot = 0; slot < shard->peers.capacity; slot++) {
         const struct peer *peer = shard->peers.slots[slot];
-        out += peer && peer->spread && !list_empty(&peer->to_send) && list_empty(&shard->spreading.waiting);
+        if (!peer)
+            continue;
+        forgotten += peer->spread && !list_empty(&peer->to_send) && list_empty(&spreading->waiting);
+        under_way += peer->spread_round == spreading->round;
+        ended += peer->spread_round && !peer->connection.shipment;
     }
-    if (out || shard->spreading.out > shard->bounds.sends)
+    if (forgotten || spreading->out > shard->bounds.sends)
         kernel_fail("shard %u has %u sends of events under way at a time, and forgets %u", shard->index,
-                    shard->spreading.out, out);
+                    spreading->out, forgotten);
+    if (ended || under_way != spreading->out)
+        kernel_fail("shard %u counts %u sends of events under way; there are %u, and %u have ended",
+                    shard->index, spreading->out, under_way, ended);
 }
 
 static void run(struct world *world, uint32_t index) {
