@@ -136,7 +136,7 @@ void shard_close(struct shard *shard) {
     assert(shard->magic == SHARD_MAGIC && shard->peers.count == 0);
     assert(list_empty(&shard->to_send) && list_empty(&shard->starved) && list_empty(&shard->behind));
     assert(list_empty(&shard->spreading.waiting) && list_empty(&shard->share.fresh));
-    assert(list_empty(&shard->share.owing) && !shard->share.waiting);
+    assert(list_empty(&shard->share.owing) && !shard->share.waiting && !shard->share.count);
     assert(list_empty(&shard->closing) && !shard->endings && list_empty(&shard->exchanges));
     assert(shard->untaken.count == 0 && shard->run.count == 0 && !shard->orders && !shard->entries);
     assert(shard->orders_out == 0 && shard->entries_out == 0 && shard->events_out == 0);

@@ -89,6 +89,7 @@ struct spreading {
 struct share {
     struct list fresh,
         owing;             // struct arrears.link: who waits for the first time, and those who have had theirs
+    uint32_t count;        // of both
     uint32_t waiting;      // arrivals of theirs
     struct arrears *spare; // or NULL
     uint64_t from_ns;      // the clock when what came last was begun with

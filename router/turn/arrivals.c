@@ -54,6 +54,7 @@ static struct arrears *arrears_of(struct shard *shard, struct peer *peer) {
                                 .capacity = EVENTS_MIN};
     list_init(&arrears->link);
     list_append(&shard->share.fresh, &arrears->link);
+    shard->share.count++;
     peer->arrears = arrears;
     return arrears;
 }
@@ -64,8 +65,9 @@ static void events_give(struct arrears *arrears) {
 }
 
 static void arrears_give(struct shard *shard, struct arrears *arrears) {
-    assert(arrears->count == 0 && arrears->peer->arrears == arrears);
+    assert(arrears->count == 0 && arrears->peer->arrears == arrears && shard->share.count > 0);
     list_remove(&arrears->link);
+    shard->share.count--;
     arrears->peer->arrears = NULL;
     events_give(arrears);
     if (shard->share.spare)
@@ -234,16 +236,9 @@ static struct arrears *next_of(struct share *share) {
     return list_empty(from) ? NULL : list_entry(from->next, struct arrears, link);
 }
 
-static size_t count(const struct list *list) {
-    size_t count = 0;
-    for (const struct list *node = list->next; node != list; node = node->next)
-        count++;
-    return count;
-}
-
 static bool begin_to_go_on(struct shard *shard) {
     struct share *share = &shard->share;
-    if (list_empty(&share->fresh) && list_empty(&share->owing))
+    if (!share->count)
         return false;
     // What is for those who wait for little goes out first.
     share->hurried = !share->hurried && !list_empty(&shard->to_send);
@@ -260,7 +255,8 @@ bool arrivals_go_on(struct shard *shard) {
     if (!share->goes_on && !begin_to_go_on(shard))
         return false;
     share->stale = true;
-    size_t idle = 0, all = count(&share->fresh) + count(&share->owing);
+    assert(!share->count == (list_empty(&share->fresh) && list_empty(&share->owing)));
+    uint32_t idle = 0, all = share->count;
     for (struct arrears *next; idle < all && share->from_ns < share->until_ns && (next = next_of(share));) {
         idle = visit(shard, next) ? 0 : idle + 1;
         if (!share->stale)
