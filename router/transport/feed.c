@@ -348,10 +348,16 @@ void feed_watched(struct shard *shard, struct peer *peer, const struct io_event 
 
 uint32_t feed_arrival(struct shard *shard, struct peer *peer, const struct io_event *event, uint32_t at) {
     uint32_t cut = 0;
-    if (connection_received(&peer->connection, event) && !peer->connection.ending)
+    assert(!at || event->result > 0);
+    // The rest was received with the begin: what is being received now is something else.
+    bool brings = at || connection_received(&peer->connection, event);
+    if (brings && !peer->connection.ending)
         cut = feed_bytes(shard, peer, event, at);
-    if (cut)
+    if (cut) {
+        assert(!peer->partial);
+        connection_want(&peer->connection, NULL, 0);
         return cut;
+    }
     buffer_drop(event->buffer);
     if (peer->state != PEER_OPEN)
         forget_unless_direct(peer);

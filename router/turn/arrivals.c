@@ -29,6 +29,7 @@ struct arrears {
     bool publishes;         // what was read last went to many
     struct put_off *events; // a ring: `few`, or memory of its own
     uint32_t first, count, capacity;
+    uint32_t waits_ms; // since when what is there has waited without its sender's being excused; a tick
     struct put_off few[EVENTS_MIN];
 };
 
@@ -92,8 +93,20 @@ static bool make_room(struct arrears *arrears) {
     return true;
 }
 
+// It was as quick as it could be while this waited.
+static void excuse(struct shard *shard, struct arrears *arrears) {
+    struct peer *peer = arrears->peer;
+    uint32_t waited_ms = shard_since(shard, arrears->waits_ms),
+             lasted_ms = shard_since(shard, peer->checked_ms);
+    assert(arrears->count > 0);
+    peer->checked_ms += waited_ms < lasted_ms ? waited_ms : lasted_ms;
+    peer->heard_ms = arrears->waits_ms = shard_tick(shard);
+    peer_rewatch(shard, peer);
+}
+
 static struct put_off take_first(struct shard *shard, struct arrears *arrears) {
     assert(arrears->count > 0 && shard->share.waiting > 0);
+    excuse(shard, arrears);
     struct put_off first = arrears->events[arrears->first];
     arrears->first = (arrears->first + 1) % arrears->capacity;
     arrears->count--;
@@ -101,13 +114,18 @@ static struct put_off take_first(struct shard *shard, struct arrears *arrears) {
     return first;
 }
 
+static void note_waiting(struct shard *shard, struct arrears *arrears) {
+    if (!arrears->count++)
+        arrears->waits_ms = shard_tick(shard);
+    shard->share.waiting++;
+}
+
 // The rest of what was taken out: there is room for it.
 static void put_back(struct shard *shard, struct arrears *arrears, const struct put_off *rest) {
     assert(arrears->count < arrears->capacity);
     arrears->first = (arrears->first + arrears->capacity - 1) % arrears->capacity;
     arrears->events[arrears->first] = *rest;
-    arrears->count++;
-    shard->share.waiting++;
+    note_waiting(shard, arrears);
 }
 
 // --- Reading
@@ -173,9 +191,11 @@ static bool put_off(struct shard *shard, struct peer *peer, const struct io_even
     struct arrears *arrears = arrears_of(shard, peer);
     if (!arrears || !make_room(arrears))
         return false;
-    arrears->events[(arrears->first + arrears->count++) % arrears->capacity] =
+    arrears->events[(arrears->first + arrears->count) % arrears->capacity] =
         (struct put_off){.event = *event};
-    shard->share.waiting++;
+    note_waiting(shard, arrears);
+    if (event->result > 0)
+        peer->heard_ms = shard_tick(shard);
     stats_count(&shard->stats, COUNT_ARRIVALS_PUT_OFF);
     if (arrears->count == PAUSE_AT)
         connection_pause(&peer->connection, shard->io);
@@ -278,6 +298,10 @@ bool arrivals_wait(const struct shard *shard) {
             return true;
     }
     return false;
+}
+
+bool arrivals_hold(const struct peer *peer) {
+    return peer->arrears && peer->arrears->count;
 }
 
 uint64_t arrivals_charge(struct shard *shard, uint64_t connection, uint64_t from_ns) {

@@ -6,6 +6,7 @@
 #include "router/send/behind.h"
 #include "router/shard/annex.h"
 #include "router/transport/feed.h"
+#include "router/turn/arrivals.h"
 
 // A body that goes on arriving at 1 KiB a second or more may take as long as it likes.
 static bool arrives(const struct shard *shard, const struct peer *peer) {
@@ -47,6 +48,8 @@ void timing_expired(struct shard *shard, struct peer *peer) {
     assert(peer->state != PEER_CLOSING && !timer_armed(&peer->timer));
     if (peer_lingers(peer) || peer->state == PEER_SHUT)
         peer_close(shard, peer, COUNTERS_COUNT);
+    else if (arrivals_hold(peer))
+        return; // its timer is armed again when that is taken in
     else if (peer->state == PEER_OPEN && peer->partial)
         frame_expired(shard, peer);
     else if (is_idle(shard, peer))
@@ -76,6 +79,8 @@ void timing_identity_expired(struct shard *shard, struct identity *identity) {
 
 void timing_annex_expired(struct shard *shard, struct annex *annex) {
     assert(!timer_armed(&annex->timer) && annex->peer->annex == annex);
+    if (arrivals_hold(annex->peer))
+        annex->peer->heard_ms = shard_tick(shard);
     if (annex->peer->transport->expire)
         annex->peer->transport->expire(shard, annex->peer);
 }

@@ -1,5 +1,6 @@
 // What a turn leaves for the next one, so that nobody waits for all that others have asked.
 #include "router/shard/peer.h"
+#include "router/transport/feed.h"
 #include "tests/sim/tell.h"
 
 enum { SUBSCRIBERS = 8, PINGS = 3000, AGENTS = 12, WINDOW = 1000, LARGE = 5 * WINDOW };
@@ -150,6 +151,91 @@ static void what_one_says_at_length_is_read_in_parts(void **state) {
     finish(&world, cables, 2);
 }
 
+// Says so much at once that what comes last has to wait.
+static void say_much(struct cable *cable, const char *last) {
+    static char text[PINGS * 100];
+    size_t bytes = 0;
+    for (unsigned count = 0; count < PINGS; count++)
+        bytes += frame_of(text + bytes, "", "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"hub/ping\"}");
+    assert_true(cable_write(cable, text, bytes));
+    assert_true(cable_write(cable, last, strlen(last)));
+}
+
+static void hear_much(struct cable *cable) {
+    for (unsigned count = 0; count < PINGS; count++)
+        assert_true(bit_is(of(hear(cable), "id"), "2"));
+}
+
+static struct peer *first_peer(const struct world *world) {
+    const struct peer_slots *peers = &world->shards[0]->peers;
+    for (uint32_t slot = 0; slot < peers->capacity; slot++)
+        if (peers->slots[slot])
+            return peers->slots[slot];
+    return NULL;
+}
+
+// Somebody else has the receive armed while what was received before waits to be read on.
+static void the_rest_of_an_arrival_leaves_the_next_receive_alone(void **state) {
+    (void)state;
+    static struct world world;
+    struct world_options options;
+    struct cable *cable;
+    unsigned armed = 0;
+    few(&options, 40000);
+    options.faults.end_multishot = 1000;
+    world_open(&world, &options);
+    cable = join(&world, NULL);
+    say_much(cable, "");
+    for (bool more = true; more; more = world_step(&world)) {
+        struct peer *peer = first_peer(&world);
+        if (!world.shards[0]->share.waiting || peer->connection.receiving != RECEIVING_NOTHING)
+            continue;
+        feed_go_on(world.shards[0], peer);
+        armed++;
+    }
+    assert_true(armed > 0);
+    hear_much(cable);
+    finish(&world, &cable, 1);
+}
+
+// What comes last waits in the hub for longer than its sender may be silent, or take for a frame.
+static void who_waits_for_the_hub_is_not_late(void **state) {
+    (void)state;
+    static const char half[] = "Content-Length: 36\r\n\r\n{\"jsonrpc\":\"2.0\",";
+    static const char rest[] = "\"method\":\"nothing\"}";
+    for (unsigned frames = 0; frames < 2; frames++) {
+        static struct world world;
+        struct world_options options;
+        struct cable *cables[2];
+        few(&options, 40000);
+        if (frames)
+            options.limits.frame_timeout_ns = SECOND;
+        else
+            options.limits.idle_timeout_ns = SECOND;
+        world_open(&world, &options);
+        struct shard *shard = world.shards[0];
+        cables[0] = join(&world, NULL);
+        struct peer *peer = first_peer(&world);
+        say_much(cables[0], frames ? half : "");
+        while (!(frames ? peer->partial && shard->share.waiting : shard->share.waiting > 0))
+            assert_true(world_step(&world));
+        shard->bounds.orders = 0; // as if it had asked for more than there may be
+        world_pass(&world, (uint64_t)3 * SECOND);
+        assert_false(cable_hub_closed(cables[0]));
+        shard->bounds.orders = FEW.orders;
+        cables[1] = join(&world, NULL);
+        world_settle(&world);
+        assert_true(!shard->share.waiting &&
+                    cable_write(cables[0], frames ? rest : "", frames ? sizeof rest - 1 : 0));
+        world_settle(&world);
+        hear_much(cables[0]);
+        assert_false(cable_hub_closed(cables[0]) || cable_readable(cables[0]));
+        world_pass(&world, (uint64_t)2 * SECOND);
+        assert_int_equal(cable_hub_closed(cables[0]), !frames);
+        finish(&world, cables, 2);
+    }
+}
+
 static void registrations_are_carried_out_in_parts(void **state) {
     (void)state;
     static struct world world;
@@ -181,6 +267,8 @@ int main(void) {
         cmocka_unit_test(what_goes_to_many_lets_others_pass),
         cmocka_unit_test(an_answer_gives_no_room_for_events),
         cmocka_unit_test(what_one_says_at_length_is_read_in_parts),
+        cmocka_unit_test(the_rest_of_an_arrival_leaves_the_next_receive_alone),
+        cmocka_unit_test(who_waits_for_the_hub_is_not_late),
         cmocka_unit_test(registrations_are_carried_out_in_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
