@@ -123,7 +123,8 @@ struct turn_bounds {
     uint32_t copies, orders;
 };
 
-// Fills *bounds with what they are: some 0.5 to 1 ms for each part of a turn.
+// Fills *bounds with what they are: up to 1 ms for reading, half of it for orders; events may take some 10 ms, as a
+// send costs less the more are handed over together.
 void turn_bounds_defaults(struct turn_bounds *bounds);
 
 // What an operator may set. Bytes, counts and nanoseconds as the names say.
