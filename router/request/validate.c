@@ -26,6 +26,7 @@ static void refuse_source(struct shard *shard, const struct message *message, co
 }
 
 // Whoever sends in an agent's name must be the connection that registered it (HugAI v2 messages 3.3).
+// One that has half-closed since it was held has no agents any more.
 static bool refuse_foreign_source(struct shard *shard, const struct message *message) {
     char source[AGENT_ID_BYTES_MAX];
     if (!lookup_has(&message->lookup, KEY_SOURCE_AGENT) ||
@@ -39,10 +40,16 @@ static bool refuse_foreign_source(struct shard *shard, const struct message *mes
         json_string_decode(message->body, message->lookup.value[KEY_SOURCE_AGENT], source, sizeof source);
     bytes = bytes == SIZE_MAX ? 0 : bytes; // longer than any agentId, so nobody's
     const struct agent *agent = bytes ? agents_find(&shard->agents, source, bytes) : NULL;
-    if (agent && agent->home->connection == message->peer->name)
+    bool has_left = message->approved && !agent && message->peer->state != PEER_OPEN;
+    if (has_left || (agent && agent->home->connection == message->peer->name))
         return false;
     refuse_source(shard, message, source, bytes);
     return true;
+}
+
+bool validate_refuse_source(struct shard *shard, const struct message *message) {
+    assert(message->approved);
+    return shard->settings->strict && refuse_foreign_source(shard, message);
 }
 
 bool validate_is_response(const struct shard *shard, const struct message *message, bool owed) {

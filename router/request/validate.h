@@ -13,6 +13,8 @@ void validate_look_up(const struct shard *shard, struct message *message);
 bool validate_refuse(struct shard *shard, const struct message *message);
 // The same by what strict validation allows, whatever the depth.
 bool validate_refuse_strictly(struct shard *shard, const struct message *message);
+// Refuses what was held and is to go on for what has become of its sourceAgent meanwhile.
+bool validate_refuse_source(struct shard *shard, const struct message *message);
 // Whether it is a response, if only a broken one. Strictly, so is what bears an id that its peer may owe, also where it
 // has neither a result nor an error: `owed`.
 bool validate_is_response(const struct shard *shard, const struct message *message, bool owed);

@@ -321,8 +321,9 @@ static bool is_known(struct shard *shard, const struct message *message) {
 
 // --- What comes of that
 
-// Whoever sends in an agent's name must be the connection that registered it (HugAI v2 messages 3.3).
-static bool refuse_source(struct shard *shard, const struct message *message) {
+// Whoever sends in an agent's name must be the connection that registered it (HugAI v2 messages 3.3). What was right when it
+// came is so for a connection that has half-closed since, whose agents have left, unless another one has that name now.
+bool entry_refuse_source(struct shard *shard, const struct message *message) {
     struct identity *identity = identity_of(message->peer);
     struct span value = message->lookup.value[KEY_SOURCE_AGENT];
     char source[AGENT_ID_BYTES_MAX];
@@ -337,13 +338,15 @@ static bool refuse_source(struct shard *shard, const struct message *message) {
         recall_keep_source(identity, &shard->agents, message->body + value.at, value.bytes);
         return false;
     }
+    if (message->approved && !agent && message->peer->state != PEER_OPEN)
+        return false;
     refuse_right(shard, message, RULE_SOURCE_AGENT);
     return true;
 }
 
 bool entry_refuse(struct shard *shard, const struct message *message) {
     assert(shard->settings->users && message->peer->state == PEER_OPEN);
-    return !is_known(shard, message) || refuse_rate(shard, message) || refuse_source(shard, message);
+    return !is_known(shard, message) || refuse_rate(shard, message) || entry_refuse_source(shard, message);
 }
 
 void entry_charge(struct shard *shard, const struct peer *peer, size_t bytes) {

@@ -10,7 +10,9 @@
 
 // Finds out for whom a message speaks, and whether this user may send another one now. True: it was refused.
 bool entry_refuse(struct shard *shard, const struct message *message);
-// The same of a frame of HCS; NULL, or what is wrong, static.
+// Refuses a message whose params.sourceAgent isn't its connection's; of what was held, when it goes on. True: it was refused.
+bool entry_refuse_source(struct shard *shard, const struct message *message);
+// As entry_refuse of a frame of HCS; NULL, or what is wrong, static.
 const char *entry_fault(struct shard *shard, struct peer *peer, size_t bytes);
 // A response, or what can't be read: it counts, but is answered as ever.
 void entry_charge(struct shard *shard, const struct peer *peer, size_t bytes);

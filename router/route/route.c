@@ -114,13 +114,19 @@ static void route_others(struct shard *shard, struct message *message) {
         route_by_rules(shard, message, &routing);
 }
 
-// Rights may have changed meanwhile.
+// Whether it is still said in the name of an agent of its source's.
+static bool speaks_for_itself(struct shard *shard, const struct message *message) {
+    return !(shard->settings->users ? entry_refuse_source(shard, message)
+                                    : validate_refuse_source(shard, message));
+}
+
+// Rights may have changed meanwhile, and agents have gone.
 void route_approved(struct shard *shard, struct message *message) {
     struct routing routing;
     assert(message->approved && message->lookup.verdict == LOOKUP_GOOD && !shard->run.count);
     routing_read_method(message);
     routing_read(message, &routing);
-    if (may_route(shard, message, &routing))
+    if (speaks_for_itself(shard, message) && may_route(shard, message, &routing))
         route_by_rules(shard, message, &routing);
     events_flush(shard);
 }

@@ -195,6 +195,8 @@ bool oracle_has_target(const struct letter *letter);
 bool oracle_vague(const struct letter *letter);
 // Whether it may have come to a player because the player has this agent.
 bool oracle_could_get(const struct letter *letter, unsigned by, unsigned agent);
+// Whether it was said in nobody's name or its player's own, by what it was told; nobody may be told otherwise.
+bool oracle_source(const struct letter *letter);
 // It was routed in this burst.
 void oracle_routed(const struct letter *letter);
 

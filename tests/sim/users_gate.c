@@ -300,7 +300,7 @@ static void judge_applied(const struct letter *letter) {
         oracle_fails("it came though it was turned down", number_of(letter));
     if (!source_is_here(letter))
         return;
-    if (letter->applied == APPROVED && !letter->source && !letter->cancelled)
+    if (letter->applied == APPROVED && !letter->cancelled && oracle_source(letter))
         oracle_routed(letter);
     if (letter->applied != APPROVED && letter->is_request && !letter->batched &&
         (!letter->ended || letter->code != codes[letter->applied]))

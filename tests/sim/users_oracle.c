@@ -241,7 +241,7 @@ static bool judge_entry(struct letter *letter, struct player *player) {
     return false;
 }
 
-static bool judge_source(const struct letter *letter) {
+bool oracle_source(const struct letter *letter) {
     if (!letter->source)
         return true;
     unsigned agent = index_of(letter->source, model_agents);
@@ -463,7 +463,7 @@ static void judge_letter(struct letter *letter) {
     char name[16];
     struct player *player = &stage.players[letter->player];
     say_letter(letter);
-    if (!letter->enters || !judge_source(letter))
+    if (!letter->enters || !oracle_source(letter))
         return;
     model_user_name((unsigned)letter->user, name);
     if (letter->signer[0] && strcmp(letter->signer, name) != 0)
