@@ -15,8 +15,8 @@ void validate_look_up(const struct shard *shard, struct message *message) {
         lookup_body(&message->lookup, message->body, bytes, id_bytes_max);
 }
 
-static void refuse_source(struct shard *shard, const struct message *message, const char *source,
-                          size_t bytes) {
+static void refuse_source_named(struct shard *shard, const struct message *message, const char *source,
+                                size_t bytes) {
     struct text data;
     text_init(&data);
     reply_data_text(&data, "field", "params.sourceAgent");
@@ -43,7 +43,7 @@ static bool refuse_foreign_source(struct shard *shard, const struct message *mes
     bool has_left = message->approved && !agent && message->peer->state != PEER_OPEN;
     if (has_left || (agent && agent->home->connection == message->peer->name))
         return false;
-    refuse_source(shard, message, source, bytes);
+    refuse_source_named(shard, message, source, bytes);
     return true;
 }
 
