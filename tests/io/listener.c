@@ -291,10 +291,19 @@ struct dialer {
     int refused; // what the first connection that came to nobody got
 };
 
+// A kernel that has found the socket of a path, and is then kept waiting until that is closed, refuses whatever lies there now: so
+// who was refused asks again.
+static int dial_again(const struct dialer *dialer) {
+    int connection = listener_dial(dialer->address);
+    for (int more = 0; connection == -ECONNREFUSED && more < 3; more++)
+        connection = listener_dial(dialer->address);
+    return connection;
+}
+
 static void *dial_on(void *context) {
     struct dialer *dialer = context;
     while (!dialer->refused && !atomic_load(&dialer->over)) {
-        int connection = listener_dial(dialer->address);
+        int connection = dial_again(dialer);
         if (connection < 0)
             dialer->refused = connection;
         else
