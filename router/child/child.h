@@ -43,6 +43,7 @@ struct child {
     struct child_record *record;
     const struct child_settings *settings; // of what runs
     const struct child_settings *newest;   // what the configuration says; NULL: nothing any more
+    bool removed;                          // no section has its name any more
     struct peer *seat;
     // Where each of its users has an instance of its own (instances = each), the first one has the name, never
     // runs, and what comes for it goes to the instance of its source (router/transport/each.h).

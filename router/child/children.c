@@ -38,7 +38,8 @@ static struct child *take_seat(struct shard *shard, struct child *child,
     struct children *children = shard->children;
     child->seat = peer_open_seat(shard, settings->lines ? children->lines : children->framed);
     struct annex *annex = child->seat ? peer_annex(shard, child->seat) : NULL;
-    bool taken = annex && (!shard->settings->users || identity_take(shard, annex, -1));
+    bool taken = annex && (!shard->settings->users || identity_take(shard, annex, -1)) &&
+                 child_prepare_farewell(shard, child->seat);
     if (child->seat && !taken)
         peer_close(shard, child->seat, COUNT_CLOSED_NO_MEMORY);
     if (!taken)
@@ -193,6 +194,7 @@ void children_configure(struct shard *shard) {
             continue;
         }
         child->newest = NULL;
+        child->removed = !settings;
         child_stop(shard, child, CHILD_AFTER_FREE, "disabled");
     }
     children_add_missing(shard);

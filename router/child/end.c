@@ -94,7 +94,7 @@ static void unplug(struct shard *shard, struct child *child) {
     struct peer *seat = child->seat;
     child->owed = owes(shard, child);
     child->spares = child->state == CHILD_STOPPING &&
-                    (child->after == CHILD_AFTER_FRESH || child->after == CHILD_AFTER_IDLE);
+                    (child->after == CHILD_AFTER_FRESH || child->after == CHILD_AFTER_IDLE || child->removed);
     seat->connection.held = true;
     child_unsay(shard, child);
     leave(shard, seat);
@@ -240,7 +240,7 @@ static void free_child(struct shard *shard, struct child *child) {
     seat->annex->child = NULL;
     drop_queue(shard, seat);
     child_be(child, CHILD_REMOVED);
-    child_farewell(shard, child);
+    child_farewell(child);
     peer_close(shard, seat, COUNTERS_COUNT);
 }
 

@@ -8,19 +8,20 @@
 #include "router/methods/registry.h"
 #include "router/stream/starting.h"
 
-// With the first one, what tells all shards that it has gone.
-static bool prepare_farewell(struct shard *shard, struct peer *seat) {
+bool child_prepare_farewell(struct shard *shard, struct peer *seat) {
     assert(seat->state == PEER_OPEN);
     if (!seat->farewell)
         seat->farewell = order_create(shard, ORDER_LEAVE, seat->name);
     return seat->farewell != NULL;
 }
 
-void child_farewell(struct shard *shard, struct child *child) {
+void child_farewell(struct child *child) {
     uint32_t *leaving = &child->record->leaving;
+    struct order *farewell = child->seat->farewell;
+    assert(farewell && !farewell->awaited);
     ++*leaving;
-    if (prepare_farewell(shard, child->seat))
-        child->seat->farewell->awaited = leaving;
+    farewell->awaited = leaving;
+    farewell->removed = child->removed;
 }
 
 static void submit(struct shard *shard, struct child *child, struct order *order) {
@@ -44,8 +45,7 @@ static struct capabilities *own_capabilities(struct shard *shard, const struct c
 static struct order *order_of(struct shard *shard, struct child *child) {
     assert(child->seat->annex->child == child);
     size_t bytes = strlen(child->record->name);
-    struct order *order =
-        prepare_farewell(shard, child->seat) ? order_create(shard, ORDER_REGISTER, child->seat->name) : NULL;
+    struct order *order = order_create(shard, ORDER_REGISTER, child->seat->name);
     if (!order)
         return NULL;
     memcpy(order->agent_id, child->record->name, bytes);

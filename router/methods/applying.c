@@ -122,7 +122,10 @@ static void apply_leave(struct shard *shard, struct order *order) {
     if (!home)
         return;
     subscribe_lost(shard, home);
-    answer_target_left(shard, home);
+    if (order->removed)
+        answer_target_removed(shard, home);
+    else
+        answer_target_left(shard, home);
     stream_producer_left(shard, home);
     agents_remove_home(&shard->agents, home);
     assert(!agents_home(&shard->agents, order->mail.connection));

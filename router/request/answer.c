@@ -174,15 +174,22 @@ static void left_data(struct text *data, const struct home *home) {
     reply_data_string(data, "agent", agent->id, agent->pool_bytes ? agent->pool_bytes : agent->id_bytes);
 }
 
-void answer_target_left(struct shard *shard, struct home *home) {
+static void end_all_of(struct shard *shard, struct home *home, enum error error) {
     while (!list_empty(&home->pending)) {
         assert(list_entry(home->pending.next, struct pending, by_target)->target == home->connection);
         struct text data;
         left_data(&data, home);
         stats_count(&shard->stats, COUNT_TARGETS_LEFT);
-        end_with_error(shard, list_entry(home->pending.next, struct pending, by_target),
-                       ERROR_TARGET_DISCONNECTED, &data);
+        end_with_error(shard, list_entry(home->pending.next, struct pending, by_target), error, &data);
     }
+}
+
+void answer_target_left(struct shard *shard, struct home *home) {
+    end_all_of(shard, home, ERROR_TARGET_DISCONNECTED);
+}
+
+void answer_target_removed(struct shard *shard, struct home *home) {
+    end_all_of(shard, home, ERROR_AGENT_NOT_FOUND);
 }
 
 bool spared_has(const struct spared *spared, uint64_t id) {

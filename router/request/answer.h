@@ -22,6 +22,8 @@ void answer_cancelled(struct shard *shard, struct pending *pending);
 void answer_timed_out(struct shard *shard, struct pending *pending);
 // A connection with agents is gone: all that this shard's peers asked of it ends.
 void answer_target_left(struct shard *shard, struct home *home);
+// The same of a child whose section is gone: what has waited for it until now has found nobody.
+void answer_target_removed(struct shard *shard, struct home *home);
 // The same where that connection goes on, if not for now: requests that have not reached it never do, but for
 // those that are spared, which wait.
 struct spared {

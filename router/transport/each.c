@@ -93,6 +93,8 @@ static enum error fault_of(const struct shard *shard, const struct child *child,
         return ERROR_METHOD_NOT_FOUND;
     if (child->state == CHILD_DOWN || child->state == CHILD_STOPPED)
         return ERROR_AGENT_NOT_FOUND;
+    if (child->removed)
+        return ERROR_AGENT_NOT_FOUND;
     if (child->after == CHILD_AFTER_FREE || is_late(child, parcel))
         return ERROR_TARGET_DISCONNECTED;
     return send_has_room(shard, child->seat) ? ERROR_NONE : ERROR_OVERLOADED;
@@ -135,6 +137,8 @@ void each_divert(struct shard *shard, struct peer *seat, struct parcel *parcel) 
     enum error fault = child && !is_full ? fault_of(shard, child, user, parcel) : ERROR_OVERLOADED;
     if (!fault && parcel->hub_id && !asks_begin(shard, child, &each->sharing, user, parcel))
         fault = ERROR_OVERLOADED;
+    if (!child && stand_in->removed)
+        fault = ERROR_AGENT_NOT_FOUND;
     uint32_t limit = is_full ? asks_listens_max(shard) : child ? 0 : stand_in->settings->instances_max;
     if (fault)
         instead_refuse_parcel(shard, stand_in, parcel, fault, limit);
@@ -294,12 +298,14 @@ static void end_owed(void *context, uint64_t hub_id) {
         instead_refuse(ending->shard, stand_in, hub_id, ERROR_METHOD_NOT_FOUND, NULL);
         return;
     }
+    bool waits = child->removed && outbox_has(&child->seat->connection.outbox, hub_id);
     struct text data;
     text_init(&data);
     reply_data_string(&data, "agent", stand_in->settings->name, strlen(stand_in->settings->name));
     asks_end(child, sharing_of(child), hub_id);
     stats_count(&ending->shard->stats, COUNT_TARGETS_LEFT);
-    instead_refuse(ending->shard, stand_in, hub_id, ERROR_TARGET_DISCONNECTED, &data);
+    instead_refuse(ending->shard, stand_in, hub_id, waits ? ERROR_AGENT_NOT_FOUND : ERROR_TARGET_DISCONNECTED,
+                   &data);
 }
 
 static void drop_waiting(struct shard *shard, struct peer *seat) {
@@ -316,13 +322,13 @@ void each_rest(struct shard *shard, struct peer *seat) {
     bool is_own = child->state == CHILD_ENDING && child->after == CHILD_AFTER_END;
     bool spares = child->spares && child->after < CHILD_AFTER_STOP;
     struct mcp_user *user = user_of(child);
+    struct ending ending = {shard, child, is_own && !child->proven && user && !user->has_session, spares};
+    if (user)
+        mcp_each_ask(user, end_owed, &ending);
     if (!spares || !user)
         drop_waiting(shard, seat);
-    if (!user)
-        return;
-    struct ending ending = {shard, child, is_own && !child->proven && !user->has_session, spares};
-    mcp_each_ask(user, end_owed, &ending);
-    user->has_session &= !outbox_empty(&seat->connection.outbox);
+    if (user)
+        user->has_session &= !outbox_empty(&seat->connection.outbox);
 }
 
 static void ignore(void *context, const char *uri, size_t bytes) {

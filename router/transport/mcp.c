@@ -329,7 +329,8 @@ static bool forget_waiting(struct shard *shard, struct mcp *mcp, uint64_t hub_id
 
 size_t mcp_waiting(const struct peer *seat, uint64_t *hub_ids, size_t room) {
     const struct child *child = seat->annex->child;
-    bool goes_on = child && child->newest && child->newest->protocol == CHILD_MCP && seat->annex->mcp;
+    bool is_mcp = child && child->newest && child->newest->protocol == CHILD_MCP;
+    bool goes_on = child && seat->annex->mcp && (is_mcp || child->removed);
     size_t count = 0;
     assert(hub_ids || room == 0);
     for (const struct parcel *parcel = goes_on ? seat->annex->mcp->waiting.first : NULL; parcel;

@@ -38,17 +38,19 @@ static void end_owed(void *context, uint64_t hub_id) {
     struct child *first = ending->child->of;
     if (ending->spares && outbox_has(&ending->child->seat->connection.outbox, hub_id))
         return;
+    bool waits = first->removed && outbox_has(&ending->child->seat->connection.outbox, hub_id);
+    enum error error = waits ? ERROR_AGENT_NOT_FOUND : ending->error;
     asks_end(ending->child, sharing_of(ending->child), hub_id);
-    if (ending->error == ERROR_METHOD_NOT_FOUND) {
-        instead_refuse(ending->shard, first, hub_id, ending->error, NULL);
+    if (error == ERROR_METHOD_NOT_FOUND) {
+        instead_refuse(ending->shard, first, hub_id, error, NULL);
         return;
     }
     struct text data;
     text_init(&data);
     reply_data_string(&data, "agent", first->settings->name, strlen(first->settings->name));
-    if (ending->error == ERROR_TARGET_DISCONNECTED)
+    if (error == ERROR_TARGET_DISCONNECTED)
         stats_count(&ending->shard->stats, COUNT_TARGETS_LEFT);
-    instead_refuse(ending->shard, first, hub_id, ending->error, &data);
+    instead_refuse(ending->shard, first, hub_id, error, &data);
 }
 
 static void end_all(struct shard *shard, struct child *child, enum error error, bool spares) {
@@ -117,6 +119,8 @@ static enum error fault_of(const struct shard *shard, const struct child *first,
     if (first->no_modern)
         return lack_of(first);
     if (is_stopped(first) || (child && (is_stopped(child) || child->state == CHILD_DOWN)))
+        return ERROR_AGENT_NOT_FOUND;
+    if (first->removed)
         return ERROR_AGENT_NOT_FOUND;
     bool is_going = !first->newest || first->newest->protocol != CHILD_MCP;
     if (is_going || first->after == CHILD_AFTER_FREE || (child && child->after == CHILD_AFTER_FREE))

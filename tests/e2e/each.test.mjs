@@ -388,3 +388,27 @@ scenario('patchbay connect --agent has one of its own', OWN, async (hub) => {
   await gone(processes[0]);
   assert.equal((await other.ask('process', {})).result.process, processes[1]);
 });
+
+const deaf = (name, more) => `[child ${name}]\ncommand = ${PYTHON} -S -E ${program('child.py')} deaf\nstop-timeout = 20ms\nend-timeout = 20ms\n${more}`;
+const DEAF = deaf('shared', 'protocol = hermes\ndata = /tmp\n') + deaf('own', 'protocol = hermes\ndata = /tmp\ninstances = each\n') + deaf('server', 'protocol = mcp\n') + deaf('plain', '')
+  + '[child gone]\ncommand = /nonexistent\nrestart-delay = 10m\nrestart-delay-max = 10m\n';
+
+scenario('what waits for one whose section goes has found nobody', both(config('removed.ini', DEAF)), async (hub) => {
+  const load = async (text) => {
+    const before = hub.stderr.length;
+    writeFileSync(join(directory, 'removed.ini'), text);
+    hub.process.kill('SIGHUP');
+    await until('it was read again', () => /was read again/.test(hub.stderr.slice(before)));
+  };
+  await load(DEAF); // the file is as the run before has left it
+  const [peer, client] = [await hub.peer(), await attached(hub, 'server')];
+  await until('one has failed', async () => (await listed(peer, 'gone')).failures > 0);
+  const asks = ['shared', 'own', 'server', 'gone'].map((targetAgent) => peer.ask('work', { targetAgent }));
+  const opens = client.ask('initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '1' } });
+  const has = peer.ask('work', { targetAgent: 'plain' });
+  await until('it has gone out', async () => (await peer.ask('hub/agents', {})).result.agents.every(({ pending }) => pending));
+  await load('');
+  for (const one of asks) assert.deepEqual(Object.keys(assertError(await one, -32010).data), ['agent']);
+  assertError(await opens, -32010);
+  assertError(await has, -32050);
+});

@@ -32,7 +32,7 @@ static void ask(unsigned client, unsigned kind) {
         .at_ns = now_ns,
         .ends = target->ends,
         .away = target->away,
-        .was_ending = kind_any_is(target, CHILD_ENDING, CHILD_STOPPED) || target->gone_ns == now_ns,
+        .was_ending = kind_any_is(target, CHILD_STOPPING, CHILD_STOPPED) || target->gone_ns == now_ns,
         .was_waiting = kind_any_is(target, CHILD_WAITING, CHILD_WAITING),
         .was_away = kind_is_away(target)};
     mouth_say(
@@ -245,9 +245,10 @@ static void choose_kind(struct kind *kind, bool first) {
 static void reload(void) {
     struct kind *kind = &stage.kinds[random_below(&stage.random, stage.kind_count)];
     uint32_t dice = random_below(&stage.random, 100);
-    if (dice < 30 && !stage.calm)
+    if (dice < 30 && !stage.calm) {
         kind->absent = !kind->absent;
-    else if (dice < 70 && !stage.steady)
+        kind->away += kind->absent; // it is as if there were none before it has ended
+    } else if (dice < 70 && !stage.steady)
         kind->version++;
     else if (dice < 85 && !stage.calm)
         choose_kind(kind, false);
@@ -431,6 +432,7 @@ static void run_children(uint64_t seed) {
     } else {
         calm_down();
         check_ended();
+        check_places();
     }
     end_hub();
     check_ended();

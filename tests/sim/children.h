@@ -108,6 +108,8 @@ bool kind_any_is(const struct kind *kind, uint32_t least, uint32_t most);
 bool kind_is_away(const struct kind *kind);
 // Fails where somebody rests and has a program.
 void check_programs(void);
+// Fails where somebody has gone for long, and has its place still.
+void check_places(void);
 
 void mouth_open(struct mouth *mouth, struct cable *from, struct cable *to, bool lines);
 void mouth_close(struct mouth *mouth);

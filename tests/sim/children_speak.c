@@ -73,6 +73,13 @@ void check_programs(void) {
                         atomic_load(&record_at(one->place)->state));
 }
 
+// Whoever has gone has let go of its place once all know it.
+void check_places(void) {
+    for (uint32_t place = 0; place < atomic_load(&stage.world.hub->child_count); place++)
+        if (!child_record_is_there(record_at(place)) && record_at(place)->leaving > 0)
+            kernel_fail("%s has gone, and keeps its place", record_at(place)->name);
+}
+
 // Whether any of this kind is in one of these states, or none is.
 bool kind_any_is(const struct kind *kind, uint32_t least, uint32_t most) {
     const struct hub *hub = stage.world.hub;
