@@ -11,9 +11,10 @@
 
 // --- Who it is
 
+// By their accounts: a user that was gone and is there again has another one.
 bool entry_counts(struct identity *identity, const struct user *user) {
-    assert(user);
-    if (identity_same(identity->counted, user))
+    assert(user && user->account);
+    if (identity->counted && identity->counted->account == user->account)
         return true;
     if (!account_connect(user->account, user->limits.connections))
         return false;
