@@ -13,16 +13,29 @@ static bool is_users(void *context, const char *name, size_t bytes) {
     return search->found != NULL;
 }
 
-const struct user *borne_user(const struct shard *shard, const struct peer *peer, enum credential *kind) {
+static void find(const struct users *users, const struct peer *peer, struct borne *found) {
     const struct identity *identity = identity_of(peer);
-    struct search search = {.users = shard->settings->users};
-    assert(search.users && identity);
-    *kind = CREDENTIAL_CERTIFICATE;
-    if (connection_established(&peer->connection) &&
-        connection_certificate(&peer->connection, is_users, &search))
-        return search.found;
-    *kind = CREDENTIAL_UID;
-    return identity->has_uid ? users_by_uid(search.users, identity->uid) : NULL;
+    struct search search = {.users = users};
+    found->kind = CREDENTIAL_CERTIFICATE;
+    found->users = users;
+    if (connection_certificate(&peer->connection, is_users, &search)) {
+        found->user = search.found;
+        return;
+    }
+    found->kind = CREDENTIAL_UID;
+    found->user = identity->has_uid ? users_by_uid(users, identity->uid) : NULL;
+}
+
+const struct user *borne_user(const struct shard *shard, const struct peer *peer, enum credential *kind) {
+    struct identity *identity = identity_of(peer);
+    assert(shard->settings->users && identity);
+    *kind = CREDENTIAL_NONE;
+    if (!connection_established(&peer->connection))
+        return NULL;
+    if (identity->borne.users != shard->settings->users)
+        find(shard->settings->users, peer, &identity->borne);
+    *kind = identity->borne.kind;
+    return identity->borne.user;
 }
 
 void borne_look(const struct shard *shard, struct peer *peer) {

@@ -41,19 +41,27 @@ struct recalled_source {
     uint8_t json[RECALLED_SOURCE_BYTES_MAX];
 };
 
+// What the connection itself bears, by these users, all of which there are until the hub's end (router/rights/borne.h).
+struct borne {
+    const struct users *users; // NULL: nobody has looked
+    const struct user *user;   // NULL: nobody's
+    enum credential kind;
+};
+
 struct identity {
     struct peer *peer;          // whose it is
     const struct user *user;    // NULL: nobody yet; of HTTP, for the time of a request
     const struct user *counted; // among whose connections it is; or NULL
     enum credential kind : 8;   // by which it is the user's
     enum guess guess : 8;
-    bool was_known;       // a right credential has been shown, be it for one request
-    bool bears;           // the connection itself bears one
-    bool looked;          // whether it does is known
-    bool revoked;         // its credential is gone, and so is the connection; what it asked goes on
-    bool has_uid;         // of the process at the other end of a Unix socket
-    uint32_t uid;         // then
-    uint64_t origin;      // where it comes from, as a hash
+    bool was_known;  // a right credential has been shown, be it for one request
+    bool bears;      // the connection itself bears one
+    bool looked;     // whether it does is known
+    bool revoked;    // its credential is gone, and so is the connection; what it asked goes on
+    bool has_uid;    // of the process at the other end of a Unix socket
+    uint32_t uid;    // then
+    uint64_t origin; // where it comes from, as a hash
+    struct borne borne;
     struct digest digest; // of a token
     struct timer timer;   // until there must be a credential; or of the delay
     struct list unknown;  // in shard.unknown while it has shown none

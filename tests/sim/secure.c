@@ -144,19 +144,23 @@ static void no_complaint(void *context, uint32_t line, const char *expected) {
     fail_msg("line %u: %s", line, expected);
 }
 
+static void choose_users(struct world_options *options, struct hub_settings *settings, const char *text) {
+    static const struct siphash_key key = {{1, 2}};
+    world_defaults(options, 7, 2);
+    *settings = (struct hub_settings){.limits = options->limits};
+    settings->users = users_read(text, strlen(text), &key, NULL, no_complaint, NULL);
+    assert_non_null(settings->users);
+    options->secure = true;
+    options->settings = settings;
+}
+
 // Where users are on, what was late is still the handshake: a credential is, of who has shaken hands.
 static void handshakes_are_no_credentials(void **state) {
     (void)state;
     static struct scene scene;
-    static const struct siphash_key key = {{1, 2}};
-    static const char text[] = "[user a]\nuid = 1000\n";
     struct world_options options;
-    world_defaults(&options, 7, 2);
-    struct hub_settings settings = {.limits = options.limits};
-    settings.users = users_read(text, sizeof text - 1, &key, NULL, no_complaint, NULL);
-    assert_non_null(settings.users);
-    options.secure = true;
-    options.settings = &settings;
+    struct hub_settings settings;
+    choose_users(&options, &settings, "[user a]\nuid = 1000\n");
     scene_open(&scene, &options);
     struct cable *silent = world_dial(&scene.world), *slow = world_dial(&scene.world);
     struct party *good = party_join(&scene);
@@ -171,6 +175,27 @@ static void handshakes_are_no_credentials(void **state) {
     assert_int_equal(counted(&scene, COUNT_CLOSED_UNKNOWN), 1);
     cable_truncate(silent), cable_close(silent);
     cable_truncate(slow), cable_close(slow);
+    scene_check(&scene);
+    scene_close(&scene);
+}
+
+// Who is known by it, for each request of HTTP: its names are decoded once.
+static void a_certificate_is_read_once(void **state) {
+    (void)state;
+    static struct scene scene;
+    enum { REQUESTS = 20 };
+    struct world_options options;
+    struct hub_settings settings;
+    choose_users(&options, &settings, "[user a]\ncertificate = toy.example\n");
+    scene_open(&scene, &options);
+    struct party *party = party_join_http(&scene);
+    toy_certificates = 0;
+    for (unsigned count = 0; count < REQUESTS; count++) {
+        party_ask(party, "hub/ping", 0, "%s", "");
+        scene_settle(&scene);
+    }
+    assert_int_equal(party->results, REQUESTS);
+    assert_int_equal(toy_certificates, 1);
     scene_check(&scene);
     scene_close(&scene);
 }
@@ -234,6 +259,7 @@ int main(void) {
         cmocka_unit_test(records_are_changed_at_every_byte),
         cmocka_unit_test(handshakes_have_ten_seconds),
         cmocka_unit_test(handshakes_are_no_credentials),
+        cmocka_unit_test(a_certificate_is_read_once),
         cmocka_unit_test(handshakes_wait_for_their_turn),
         cmocka_unit_test(a_half_close_is_said_and_answered),
         cmocka_unit_test(who_makes_the_cipher_talk_is_ended),

@@ -40,5 +40,8 @@ static inline size_t toy_count(const struct toy_way *way) {
 }
 void toy_next(struct toy_way *way);
 
+// How often a hub has asked for the names in a client's certificate: each has one, toy.example.
+extern unsigned toy_certificates;
+
 // What a hub's connections are made secure from. One reference.
 struct secure_source *toy_source(void);
