@@ -51,8 +51,9 @@ static const struct command {
      "  --framing HOW       of standard input and output: content-length or lines; without it, the hub's.\n"
      "                      Where that is another one, messages are put from one into the other\n"
      "At the input's end it waits for what the hub still owes, as long as somebody reads the output.\n"},
-    {"agents", command_agents, "[--json]", "list the agents",
-     "  --json              the hub's answer as it is, on one line\n"},
+    {"agents", command_agents, "[--json] [--cluster]", "list the agents",
+     "  --json              the hub's answer as it is, on one line\n"
+     "  --cluster           those at all hubs that are joined\n"},
     {"stats", command_stats, "[--json]", "print the hub's counters",
      "  --json              the hub's answer as it is, on one line\n"},
     {"approvals", command_approvals, "[--json] | approve|reject|revise CHECKPOINT [--feedback TEXT]",

@@ -48,24 +48,25 @@ static void print_time(const uint8_t *text, const struct json_item *item, size_t
     print_value(text, item, width);
 }
 
-static void print_agent(const uint8_t *text, struct span agent) {
+static void print_agent(const uint8_t *text, struct span agent, bool in_cluster) {
     static const struct {
         const char *key;
         size_t width;
         void (*print)(const uint8_t *text, const struct json_item *item, size_t width);
-    } columns[] = {{"agentId", 32, print_value},
-                   {"governanceLevel", 18, print_value},
-                   {"pending", 8, print_value},
-                   {"connectedSince", 25, print_time},
-                   {"capabilities", 0, print_value}};
-    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
+    } columns[] = {
+        {"hub", 32, print_value},    {"agentId", 32, print_value},       {"governanceLevel", 18, print_value},
+        {"pending", 8, print_value}, {"connectedSince", 25, print_time}, {"capabilities", 0, print_value}};
+    for (size_t i = in_cluster ? 0 : 1; i < sizeof columns / sizeof columns[0]; i++) {
         struct json_item item = json_member(text, agent, columns[i].key);
         columns[i].print(text, &item, columns[i].width);
         putchar(columns[i].width > 0 ? ' ' : '\n');
     }
 }
 
-static void print_agents(const uint8_t *text, struct span result) {
+static void print_list(const uint8_t *text, struct span result, bool in_cluster) {
+    if (in_cluster) {
+        printf("%-32s ", "HUB");
+    }
     printf("%-32s %-18s %-8s %-25s %s\n", "AGENT", "LEVEL", "PENDING", "CONNECTED SINCE", "CAPABILITIES");
     struct json_item agents = json_member(text, result, "agents");
     if (agents.type != JSON_ARRAY) {
@@ -75,7 +76,18 @@ static void print_agents(const uint8_t *text, struct span result) {
     struct json_item agent;
     json_walk_begin(&walk, text, agents.value);
     while (json_next(&walk, &agent) == JSON_ITEM) {
-        print_agent(text, agent.value);
+        print_agent(text, agent.value, in_cluster);
+    }
+}
+
+static void print_agents(const uint8_t *text, struct span result) {
+    print_list(text, result, false);
+}
+
+static void print_cluster(const uint8_t *text, struct span result) {
+    print_list(text, result, true);
+    if (json_member(text, result, "complete").type == JSON_FALSE) {
+        fputs("patchbay: not all hubs have answered\n", stderr);
     }
 }
 
@@ -118,20 +130,16 @@ static void print_stats(const uint8_t *text, struct span result) {
     }
 }
 
-// Asks `method` and prints: --json the result's bytes, else what `print` makes of them.
-static enum status show(int argc, char **argv, const char *hub, const char *method,
+// Asks `method` and prints: `raw` the result's bytes, else what `print` makes of them.
+static enum status show(const char *hub, bool raw, const char *method, const char *params,
                         void (*print)(const uint8_t *text, struct span result)) {
-    bool raw = argc == 2 && strcmp(argv[1], "--json") == 0;
-    if (argc != 1 && !raw) {
-        return usage(argv[0]);
-    }
     struct client client;
     int error = client_open(&client, hub);
     if (error < 0) {
         return unreachable(hub, error);
     }
     struct client_answer answer;
-    error = client_call(&client, method, NULL, &answer);
+    error = client_call(&client, method, params, &answer);
     enum status status = STATUS_DONE;
     if (error < 0) {
         status = unreachable(hub, error);
@@ -146,10 +154,27 @@ static enum status show(int argc, char **argv, const char *hub, const char *meth
     return status;
 }
 
+// Takes `word` out of the arguments, if it is there.
+static bool take_word(int *argc, char **argv, const char *word) {
+    for (int at = 1; at < *argc; at++) {
+        if (strcmp(argv[at], word) == 0) {
+            memmove(&argv[at], &argv[at + 1], (size_t)(--*argc - at) * sizeof *argv);
+            return true;
+        }
+    }
+    return false;
+}
+
 enum status command_agents(int argc, char **argv, const char *hub) {
-    return show(argc, argv, hub, "hub/agents", print_agents);
+    bool raw = take_word(&argc, argv, "--json"), in_cluster = take_word(&argc, argv, "--cluster");
+    if (argc != 1) {
+        return usage(argv[0]);
+    }
+    return show(hub, raw, "hub/agents", in_cluster ? "{\"cluster\":true}" : NULL,
+                in_cluster ? print_cluster : print_agents);
 }
 
 enum status command_stats(int argc, char **argv, const char *hub) {
-    return show(argc, argv, hub, "hub/stats", print_stats);
+    bool raw = take_word(&argc, argv, "--json");
+    return argc != 1 ? usage(argv[0]) : show(hub, raw, "hub/stats", NULL, print_stats);
 }

@@ -66,6 +66,8 @@ static void take_pair(const uint8_t *bytes, struct span key, struct span value, 
         out->sought = value;
     } else if (key_is(bytes, key, "none")) {
         out->none = value;
+    } else if (key_is(bytes, key, "can")) {
+        out->capability = value;
     } else if (!mark_read_digits(bytes, value, &number)) {
         return;
     } else if (key_is(bytes, key, "time") && number > 0 && number <= TIME_MS_MAX) {
@@ -74,6 +76,14 @@ static void take_pair(const uint8_t *bytes, struct span key, struct span value, 
         out->level = (enum governance)number;
     } else if (key_is(bytes, key, "cancel")) {
         out->cancelled = number;
+    } else if (key_is(bytes, key, "agents")) {
+        out->inquired = number;
+    } else if (key_is(bytes, key, "part")) {
+        out->part = number;
+    } else if (key_is(bytes, key, "more")) {
+        out->more = number != 0;
+    } else if (key_is(bytes, key, "cut")) {
+        out->cut = number != 0;
     }
 }
 

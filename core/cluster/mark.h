@@ -32,6 +32,10 @@ struct mark {
     struct span asked, gone;  // whether they are owed still; that they aren't
     struct span sought, none; // who took them; that it didn't
     uint64_t cancelled;       // a request; 0: none
+    uint64_t inquired;        // who is there is asked, under this number; 0: it isn't
+    struct span capability;   // and of what capability, as in a subject; bytes 0: of any
+    uint64_t part;            // of the answer to that inquiry; 0: it is none
+    bool more, cut;           // more parts follow; some agents are left out
 };
 
 // Reads what stands in these headers; they begin with NATS/1.0.

@@ -4,8 +4,15 @@
 #include <string.h>
 
 #include "router/methods/offer.h"
+#include "router/request/refuse.h"
 #include "router/rights/judge.h"
 #include "router/shard/child_record.h"
+
+// At which hub an agent is, where that is told.
+struct where {
+    bool told;
+    const char *hub; // NULL: this one has no name, since it has no link
+};
 
 static void put_child(struct text *out, const struct shard *shard, const struct agent *agent) {
     text_put(out, ",\"child\":{");
@@ -23,7 +30,18 @@ static void put_child(struct text *out, const struct shard *shard, const struct 
     text_add(out, agent->answer->text, agent->answer->bytes);
 }
 
-static void put_agent(struct text *out, const struct shard *shard, const struct agent *agent) {
+static void put_where(struct text *out, const struct where *where) {
+    if (!where->told)
+        return;
+    text_put(out, ",\"hub\":");
+    if (where->hub)
+        text_string(out, where->hub, HUB_NAME_BYTES);
+    else
+        text_put(out, "null");
+}
+
+static void put_agent(struct text *out, const struct shard *shard, const struct agent *agent,
+                      const struct where *where) {
     text_put(out, "{\"agentId\":");
     text_string(out, agent->id, agent->id_bytes);
     text_put(out, ",\"capabilities\":");
@@ -36,6 +54,7 @@ static void put_agent(struct text *out, const struct shard *shard, const struct 
     text_number(out, hub_owed(shard->hub, agent->home->connection));
     if (agent->child)
         put_child(out, shard, agent);
+    put_where(out, where);
     text_put(out, "}");
 }
 
@@ -50,18 +69,15 @@ struct wanted {
     size_t next;
 };
 
-static bool read_wanted(struct shard *shard, const struct message *message, struct wanted *wanted) {
-    char capability[METHOD_BYTES_MAX];
-    size_t bytes; // 0: all agents are
-    if (!offer_read_capability(shard, message, capability, sizeof capability, &bytes))
-        return false;
-    assert(bytes <= sizeof capability);
+// Of all agents, or with bytes those that have this capability.
+static struct wanted wanted_of(struct shard *shard, const struct user *user, const char *capability,
+                               size_t bytes) {
     const struct list *all = &shard->agents.all;
-    const struct user *user = judge_user(shard, message->peer);
-    *wanted = (struct wanted){.all = all, .node = all->next, .user = user, .is_group = bytes > 0};
-    if (wanted->is_group)
-        wanted->group = groups_find(&shard->agents.groups, GROUP_CAPABILITY, capability, bytes);
-    return true;
+    struct wanted wanted = {.all = all, .node = all->next, .user = user, .is_group = bytes > 0};
+    assert(capability || bytes == 0);
+    if (wanted.is_group)
+        wanted.group = groups_find(&shard->agents.groups, GROUP_CAPABILITY, capability, bytes);
+    return wanted;
 }
 
 static const struct agent *next_of_all(struct wanted *wanted) {
@@ -103,8 +119,9 @@ static size_t agent_bytes(const struct shard *shard, const struct agent *agent) 
     static const char fixed[] =
         "{\"agentId\":\"\",\"capabilities\":,\"governanceLevel\":\"\",\"connectedSince\":,\"pending\":}";
     char digits[20];
-    return sizeof fixed - 1 + agent->id_bytes + agent->capabilities->bytes +
-           strlen(governance_text(agent->governance)) + text_digits(digits, agent->connected_since_ms) +
+    return sizeof fixed - 1 + sizeof ",\"hub\":\"\"" + HUB_NAME_BYTES + agent->id_bytes +
+           agent->capabilities->bytes + strlen(governance_text(agent->governance)) +
+           text_digits(digits, agent->connected_since_ms) +
            text_digits(digits, (uint64_t)hub_owed(shard->hub, agent->home->connection)) + child_bytes(agent);
 }
 
@@ -116,23 +133,37 @@ static size_t list_bytes(const struct shard *shard, struct wanted wanted, size_t
     return bytes;
 }
 
-static void put_every_agent(struct text *out, const struct shard *shard, struct wanted wanted) {
+static void put_every_agent(struct text *out, const struct shard *shard, struct wanted wanted,
+                            const struct where *where) {
     text_put(out, "{\"agents\":[");
     const char *between = "";
     for (const struct agent *agent; (agent = next_agent(&wanted)); between = ",") {
         text_put(out, between);
-        put_agent(out, shard, agent);
+        put_agent(out, shard, agent, where);
     }
-    text_put(out, "]}");
+    text_put(out, "]");
 }
+
+bool directory_each(struct shard *shard, const char *capability, size_t bytes, const char hub[HUB_NAME_BYTES],
+                    bool (*put)(void *context, const struct text *agent), void *context) {
+    struct wanted wanted = wanted_of(shard, NULL, capability, bytes);
+    bool good = true;
+    for (const struct agent *agent; good && (agent = next_agent(&wanted));) {
+        struct text text;
+        text_init(&text);
+        put_agent(&text, shard, agent, &(struct where){true, hub});
+        good = !text.failed && put(context, &text);
+        text_deinit(&text);
+    }
+    return good;
+}
+
+// --- Of this hub
 
 // Agents may have made of themselves what no frame holds; what they owe may grow meanwhile. None is written in
 // vain: a batch may ask for a thousand lists.
-void directory_agents(struct shard *shard, const struct message *message) {
-    struct wanted wanted;
-    if (!read_wanted(shard, message, &wanted) || !message_is_request(message))
-        return;
-    assert(!wanted.group || wanted.is_group);
+static void answer_here(struct shard *shard, const struct message *message, struct wanted wanted,
+                        bool in_cluster) {
     size_t room = message_room(shard, message), bytes = list_bytes(shard, wanted, room);
     struct reply_to to = message_reply_to(message);
     if (bytes > room) {
@@ -144,11 +175,139 @@ void directory_agents(struct shard *shard, const struct message *message) {
     struct text result;
     text_init(&result);
     text_reserve(&result, bytes);
-    put_every_agent(&result, shard, wanted);
+    put_every_agent(&result, shard, wanted, &(struct where){in_cluster, NULL});
+    text_put(&result, in_cluster ? ",\"complete\":true}" : "}");
     if (result.failed || result.length <= room) {
         message_answer(shard, message, &result);
         return;
     }
     text_deinit(&result);
     reply_too_large(shard, message->peer, to);
+}
+
+// --- Of all hubs
+
+static void ask_others(struct shard *shard, const struct message *message, const char *capability,
+                       size_t capability_bytes) {
+    struct reply_to to = message_reply_to(message);
+    struct inquiry *inquiry = kept_take(&shard->kept, sizeof *inquiry + to.id_bytes + capability_bytes +
+                                                          1); // + 1: never of nothing
+    if (!inquiry) {
+        refuse_keeping(shard, message, NULL);
+        return;
+    }
+    *inquiry = (struct inquiry){.exchange = to.exchange,
+                                .room = message_room(shard, message),
+                                .id_bytes = to.id_bytes,
+                                .capability_bytes = (uint32_t)capability_bytes};
+    inquiry->mail.connection = message->peer->name;
+    memcpy(inquiry->texts, to.id, to.id_bytes);
+    memcpy(inquiry->texts + to.id_bytes, capability, capability_bytes);
+    list_init(&inquiry->link);
+    text_init(&inquiry->others);
+    message->peer->awaited++;
+    shard->inquiries_out++;
+    inquiry->mail.kind = MAIL_INQUIRY;
+    if (shard->index == 0)
+        list_append(&shard->inquiries, &inquiry->link);
+    else
+        mailbox_post(hub_mailbox(shard->hub, shard->index, 0), &inquiry->mail);
+}
+
+void directory_inquiry_add(struct shard *shard, struct inquiry *inquiry, const uint8_t *array,
+                           uint32_t bytes) {
+    struct text *others = &inquiry->others;
+    assert(bytes >= 2 && array[0] == '[' && array[bytes - 1] == ']');
+    uint32_t end = bytes - 1, at = json_skip_space(array, 1, end);
+    size_t all = others->length + 1 + (end - at);
+    inquiry->too_large |= all > inquiry->room;
+    inquiry->overloaded |= !buffer_budget_has_room(&shard->hub->budget, 2 * all, BUDGET_MESSAGE);
+    if (inquiry->too_large || inquiry->overloaded || at == end)
+        return;
+    text_put(others, others->length ? "," : "");
+    text_add(others, array + at, end - at);
+}
+
+static void answer_inquiry(struct shard *shard, struct peer *peer, struct reply_to to,
+                           struct inquiry *inquiry) {
+    struct wanted wanted =
+        wanted_of(shard, judge_user(shard, peer), inquiry_capability(inquiry), inquiry->capability_bytes);
+    size_t tail = sizeof ",\"complete\":false" + inquiry->others.length;
+    size_t bytes = list_bytes(shard, wanted, inquiry->room) + tail;
+    struct text result;
+    if (inquiry->too_large || bytes > inquiry->room) {
+        reply_too_large(shard, peer, to);
+        return;
+    }
+    if (!reply_has_memory(shard, peer, to, bytes))
+        return;
+    text_init(&result);
+    put_every_agent(&result, shard, wanted, &(struct where){true, inquiry->has_hub ? inquiry->hub : NULL});
+    if (inquiry->others.length && result.length) {
+        bool any = result.bytes[result.length - 2] != '[';
+        result.length--; // the bracket
+        text_put(&result, any ? "," : "");
+        text_add(&result, inquiry->others.bytes, inquiry->others.length);
+        text_put(&result, "]");
+    }
+    text_put(&result, inquiry->partial ? ",\"complete\":false}" : ",\"complete\":true}");
+    if (result.failed || inquiry->others.failed)
+        reply_failed(shard, peer, to);
+    else
+        reply_result(shard, peer, to, result.bytes, result.length);
+    text_deinit(&result);
+}
+
+static void come_home(struct shard *shard, struct inquiry *inquiry) {
+    struct reply_to to = {inquiry->texts, inquiry->id_bytes, inquiry->exchange};
+    struct peer *peer = peer_find(shard, inquiry->mail.connection);
+    assert(shard->inquiries_out > 0);
+    shard->inquiries_out--;
+    if (peer) {
+        assert(peer->awaited > 0);
+        peer->awaited--;
+        if (inquiry->overloaded)
+            reply_error(shard, peer, to, ERROR_OVERLOADED, NULL);
+        else
+            answer_inquiry(shard, peer, to, inquiry);
+        peer_settle(shard, peer);
+    } else {
+        reply_missed(shard, inquiry->mail.connection, to);
+    }
+    text_deinit(&inquiry->others);
+    kept_give(&shard->kept, inquiry);
+}
+
+void directory_inquiry_over(struct shard *shard, struct inquiry *inquiry) {
+    uint32_t home = connection_shard(inquiry->mail.connection);
+    assert(shard->index == 0);
+    list_remove(&inquiry->link);
+    if (home == 0)
+        come_home(shard, inquiry);
+    else
+        mailbox_post(hub_mailbox(shard->hub, 0, home), &inquiry->mail);
+}
+
+void directory_inquiry_arrived(struct shard *shard, struct mail *mail) {
+    struct inquiry *inquiry = list_entry(mail, struct inquiry, mail);
+    assert(mail->kind == MAIL_INQUIRY);
+    if (connection_shard(mail->connection) == shard->index)
+        come_home(shard, inquiry);
+    else
+        list_append(&shard->inquiries, &inquiry->link);
+}
+
+void directory_agents(struct shard *shard, const struct message *message) {
+    char capability[METHOD_BYTES_MAX];
+    size_t bytes; // 0: all agents are asked for
+    bool in_cluster;
+    if (!offer_read_capability(shard, message, capability, sizeof capability, &bytes) ||
+        !offer_read_cluster(shard, message, &in_cluster) || !message_is_request(message))
+        return;
+    assert(bytes <= sizeof capability);
+    if (in_cluster && shard->hub->settings.cluster)
+        ask_others(shard, message, capability, bytes);
+    else
+        answer_here(shard, message, wanted_of(shard, judge_user(shard, message->peer), capability, bytes),
+                    in_cluster);
 }

@@ -1,6 +1,42 @@
-// hub/agents: who is here.
+// hub/agents: who is here, and at the other hubs.
 #pragma once
 
+#include "core/cluster/subject.h"
 #include "router/request/message.h"
+#include "router/shard/post.h"
+
+enum { INQUIRY_WORDS = 4 };
+
+// A request for the agents of all hubs. It goes to shard 0, which asks them, and home, where it is answered.
+struct inquiry {
+    struct mail mail; // its connection: who asks
+    struct list link; // in shard.inquiries, of shard 0
+    struct exchange *exchange;
+    size_t room;                     // of the result
+    uint64_t number;                 // under which it was asked; 0: it wasn't yet
+    uint64_t asked_ms;               //
+    uint64_t awaited[INQUIRY_WORDS]; // places of hubs that haven't answered (router/transport/neighbours.h)
+    struct text others;              // agents, with commas between them
+    char hub[HUB_NAME_BYTES];        // this one's name
+    bool has_hub;                    // there is a link, and so a name
+    bool partial;                    // a hub didn't answer, or not wholly
+    bool too_large, overloaded;      // there is no room for the result, or no memory
+    uint32_t id_bytes, capability_bytes;
+    char texts[]; // the request's id; and the capability that is asked for
+};
 
 void directory_agents(struct shard *shard, const struct message *message);
+// MAIL_INQUIRY.
+void directory_inquiry_arrived(struct shard *shard, struct mail *mail);
+// All that shall come of it has, on shard 0: it goes home.
+void directory_inquiry_over(struct shard *shard, struct inquiry *inquiry);
+// Agents of another hub's, a JSON array.
+void directory_inquiry_add(struct shard *shard, struct inquiry *inquiry, const uint8_t *array,
+                           uint32_t bytes);
+// Calls for each agent that is here, with this capability (bytes 0: with any), and what is told of it; `hub` is told, too. Until
+// it returns false, or memory is used up: then it returns false.
+bool directory_each(struct shard *shard, const char *capability, size_t bytes, const char hub[HUB_NAME_BYTES],
+                    bool (*put)(void *context, const struct text *agent), void *context);
+static inline const char *inquiry_capability(const struct inquiry *inquiry) {
+    return inquiry->texts + inquiry->id_bytes;
+}

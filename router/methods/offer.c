@@ -199,6 +199,15 @@ bool offer_read_capability(struct shard *shard, const struct message *message, c
     return true;
 }
 
+bool offer_read_cluster(struct shard *shard, const struct message *message, bool *in_cluster) {
+    struct json_item item = message_param(message, "cluster");
+    *in_cluster = item.type == JSON_TRUE;
+    if (item.type == JSON_NONE || item.type == JSON_TRUE || item.type == JSON_FALSE)
+        return true;
+    refuse_field(shard, message, "params.cluster", "true or false");
+    return false;
+}
+
 // --- Orders
 
 void offer_fill_agent_id(const struct offer *offer, struct order *order) {

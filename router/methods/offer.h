@@ -32,6 +32,9 @@ const char *offer_judge(const uint8_t *text, struct span capabilities, const cha
 bool offer_read_capability(struct shard *shard, const struct message *message, char *out, size_t capacity,
                            size_t *bytes);
 
+// The same: whether those of all hubs are.
+bool offer_read_cluster(struct shard *shard, const struct message *message, bool *in_cluster);
+
 // Copies the agentId into an order; and all the rest, for which there may be no room: then false.
 void offer_fill_agent_id(const struct offer *offer, struct order *order);
 bool offer_fill_order(struct shard *shard, const struct offer *offer, const struct message *message,

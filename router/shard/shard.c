@@ -58,6 +58,7 @@ static void init_tables(struct shard *shard) {
     survey_init(&shard->survey, TIMER_SURVEY);
     shard->orders_last = &shard->orders;
     list_init(&shard->confirming);
+    list_init(&shard->inquiries);
     shard->entries_last = &shard->entries;
     timer_init(&shard->drain_timer, TIMER_DRAIN);
     timer_init(&shard->accept_timer, TIMER_ACCEPT);

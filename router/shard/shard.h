@@ -186,6 +186,8 @@ struct shard {
     struct children *children; // NULL: there is no keeper
     struct link *link;         // to other hubs (router/transport/link.h); NULL: there are none
     struct list confirming; // orders that wait for its server, oldest first (router/transport/confirming.c)
+    struct list inquiries;  // to all other hubs, likewise (router/methods/directory.h)
+    uint32_t inquiries_out; // of this shard's peers
 
     // Set by the thread that falls asleep, cleared by itself; others look whether it needs a doorbell.
     alignas(CACHE_LINE_BYTES) _Atomic bool asleep;

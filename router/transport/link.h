@@ -27,6 +27,7 @@ enum {
     LINK_CONFIRM_MS = 500, // so long a registration waits for the server's word, and LINK_LOOK_MS more
     LINK_BEAT_MS = 1000,   // so often this hub beats, and asks others for what they have
     LINK_SEEK_MS = 1000,   // a request that no hub took by then is asked after
+    LINK_INQUIRE_MS = 500, // so long other hubs have to say who is there, and LINK_LOOK_MS more
     LINK_QUIET_MS = 10000, // a hub that has said nothing for so long is there no more
 };
 
@@ -48,6 +49,7 @@ struct link {
     uint64_t beat_ms;         // when it last said that it is there, and asked others
     uint64_t entered_ms;      // since when it has a peer
     uint64_t up_ms;           // since when it is UP
+    uint64_t inquiries;       // that were asked
     char hub[HUB_NAME_BYTES]; // this one's name, as long as the peer lives
     // Names that it had before: what was said under them may be on its way still, and come back.
     char hubs_before[LINK_NAMES_KEPT][HUB_NAME_BYTES];

@@ -12,6 +12,7 @@
 #include "router/shard/drop.h"
 #include "router/transport/confirming.h"
 #include "router/transport/going.h"
+#include "router/transport/inquiring.h"
 #include "router/transport/nats_calls.h"
 #include "router/transport/nats_join.h"
 #include "router/transport/nats_open.h"
@@ -111,8 +112,15 @@ static void take_signs(struct shard *shard, struct link *link, const struct fram
         return;
     }
     signs_take(link, bytes, &opened.mark);
+    if (opened.mark.inquired && !link_is_own(link, opened.mark.hub))
+        inquiring_answer(link, bytes, &opened.mark);
     if (frame->body.bytes == 0 || !is_own)
         return;
+    if (opened.mark.part) {
+        if (!inquiring_take(link, &opened.mark, frame_body(frame), frame->body.bytes))
+            count_unreadable(shard);
+        return;
+    }
     if (!nats_open(shard, frame, said, &opened, &error) || nats_is_array(&opened.frame)) {
         count_unreadable(shard);
         return;
@@ -234,6 +242,7 @@ static void look_at_peer(struct shard *shard, struct link *link) {
         nats_say_ping(link);
     }
     confirming_expire(link);
+    inquiring_expire(link);
     if (shard_now_ms(shard) - link->beat_ms >= LINK_BEAT_MS)
         signs_beat(link);
     wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + LINK_LOOK_MS);
@@ -274,6 +283,7 @@ void nats_follow(struct shard *shard) {
     struct link *link = shard->link;
     if (link->state < LINK_JOINING || link->peer->state != PEER_OPEN) {
         confirming_follow(link);
+        inquiring_follow(link);
         return;
     }
     assert(link->peer);
@@ -282,6 +292,7 @@ void nats_follow(struct shard *shard) {
     if (presence_is_behind(&link->presence, &shard->agents))
         nats_follow_registry(link);
     confirming_follow(link);
+    inquiring_follow(link);
     nats_say_taken(link);
 }
 

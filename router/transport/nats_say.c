@@ -124,8 +124,8 @@ struct hearer {
     size_t reply_bytes;
 };
 
-// Ends the line that is begun in `mark`, and has it go.
-static void say_mark(struct link *link, const struct hearer *to, struct text *mark) {
+// Ends the line that is begun in `mark`, and has it go, with a body where there is one.
+static void say_mark(struct link *link, const struct hearer *to, struct text *mark, const struct text *body) {
     char subject[SUBJECT_BYTES_MAX];
     const char *cluster = link->shard->hub->settings.cluster->name;
     struct text out;
@@ -142,11 +142,13 @@ static void say_mark(struct link *link, const struct hearer *to, struct text *ma
     }
     text_number(&out, (int64_t)mark->length);
     text_put(&out, " ");
-    text_number(&out, (int64_t)mark->length);
+    text_number(&out, (int64_t)(mark->length + (body ? body->length : 0)));
     text_put(&out, "\r\n");
     text_add(&out, mark->bytes, mark->length);
+    if (body)
+        text_add(&out, body->bytes, body->length);
     text_put(&out, "\r\n");
-    out.failed |= mark->failed;
+    out.failed |= mark->failed || (body && body->failed);
     text_deinit(mark);
     nats_say(link, &out);
 }
@@ -169,7 +171,7 @@ static void say_list(struct link *link, const struct hearer *to, const char *key
     text_put(&mark, "=");
     text_add(&mark, list->bytes, list->length);
     mark.failed |= list->failed;
-    say_mark(link, to, &mark);
+    say_mark(link, to, &mark, NULL);
 }
 
 void nats_say_list(struct link *link, const char hub[HUB_NAME_BYTES], const char *key,
@@ -202,7 +204,7 @@ void nats_say_cancel(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t
     text_init(&mark);
     mark_begin(&mark, link->hub);
     mark_number(&mark, "cancel", hub_id);
-    say_mark(link, &(struct hearer){.kind = SUBJECT_HUB, .hub = hub}, &mark);
+    say_mark(link, &(struct hearer){.kind = SUBJECT_HUB, .hub = hub}, &mark, NULL);
 }
 
 void nats_say_beat(struct link *link) {
@@ -210,7 +212,7 @@ void nats_say_beat(struct link *link) {
     assert(link->state == LINK_UP);
     text_init(&mark);
     mark_begin(&mark, link->hub);
-    say_mark(link, &(struct hearer){.kind = SUBJECT_BEAT}, &mark);
+    say_mark(link, &(struct hearer){.kind = SUBJECT_BEAT}, &mark, NULL);
 }
 
 // What the server says, if that hub isn't there, comes to our inbox under its name.
@@ -233,4 +235,29 @@ void nats_say_seek(struct link *link, struct text *list) {
     say_list(link, &(struct hearer){.kind = SUBJECT_HUBS}, "seek", list);
     text_deinit(list);
     text_init(list);
+}
+
+void nats_say_inquiry(struct link *link, uint64_t number, const char *capability, size_t bytes) {
+    struct text mark;
+    assert(number);
+    text_init(&mark);
+    mark_begin(&mark, link->hub);
+    mark_number(&mark, "agents", number);
+    text_put(&mark, bytes ? " can=" : "");
+    text_add(&mark, capability, bytes);
+    say_mark(link, &(struct hearer){.kind = SUBJECT_HUBS}, &mark, NULL);
+}
+
+void nats_say_part(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number, bool more, bool cut,
+                   const struct text *body) {
+    struct text mark;
+    assert(number && (body->failed || body->length >= 2));
+    text_init(&mark);
+    mark_begin(&mark, link->hub);
+    mark_number(&mark, "part", number);
+    if (more)
+        mark_number(&mark, "more", 1);
+    if (cut)
+        mark_number(&mark, "cut", 1);
+    say_mark(link, &(struct hearer){.kind = SUBJECT_HUB, .hub = hub}, &mark, body);
 }

@@ -13,7 +13,7 @@ void nats_introduce(struct link *link);
 // SUB and UNSUB, as the registry asks for.
 void nats_follow_registry(struct link *link);
 
-// --- To another hub. Each is a message without a body.
+// --- To another hub, or to all. Each is a message without a body, unless it says so.
 
 // Requests of that hub's were taken, as far as they have been noted.
 void nats_say_taken(struct link *link);
@@ -31,3 +31,8 @@ void nats_say_beat(struct link *link);
 void nats_say_seek(struct link *link, struct text *list);
 // Writes a request's number at the end of a list.
 void nats_put_number(struct text *list, uint64_t number);
+
+// All are asked who is there, with this capability, escaped, or with any; and one is told, in parts, as a JSON array.
+void nats_say_inquiry(struct link *link, uint64_t number, const char *capability, size_t bytes);
+void nats_say_part(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number, bool more, bool cut,
+                   const struct text *body);

@@ -246,8 +246,11 @@ void signs_take(struct link *link, const uint8_t *bytes, const struct mark *mark
     assert(mark->given && mark->has_hub);
     if (link_is_own(link, mark->hub))
         return; // of the link before this one
+    bool is_new = !neighbours_find(neighbours_of(link), mark->hub);
     struct neighbour *neighbour =
         neighbours_hear(neighbours_of(link), mark->hub, shard_now_ms(link->shard), false);
+    if (neighbour && is_new && link->state == LINK_UP)
+        nats_say_beat(link); // who has just come knows nobody yet
     while (mark_next(bytes, &list, &number))
         if (number)
             note_taker(link, mark->hub, number);

@@ -69,8 +69,8 @@ static void drain_enter(struct shard *shard, enum hub_phase phase) {
     }
 }
 
-static bool events_are_home(const struct shard *shard) {
-    return shard->events_out == 0 && !shard->misses && !shard->missed_unnamed;
+static bool all_are_home(const struct shard *shard) {
+    return shard->events_out == 0 && shard->inquiries_out == 0 && !shard->misses && !shard->missed_unnamed;
 }
 
 static bool gate_is_open(const struct shard *shard) {
@@ -95,13 +95,13 @@ static bool finished(struct shard *shard) {
     case HUB_DRAINING:
         return shard->drain_over ||
                (shard->pending.count == 0 && stream_all_told(shard) && shard->entries_out == 0 &&
-                events_are_home(shard) && gate_is_open(shard) && post_quiet(shard) && drain_all_sent(shard));
+                all_are_home(shard) && gate_is_open(shard) && post_quiet(shard) && drain_all_sent(shard));
     case HUB_CLOSING:
         return shard->peers.count == 0 && !accept_is_listening(shard) && children_at_rest(shard) &&
                link_at_rest(shard);
     case HUB_STOPPED:
         return parcel_pool_full(&shard->parcels) && shard->orders_out == 0 && shard->entries_out == 0 &&
-               events_are_home(shard) && gate_is_open(shard) && stream_all_home(shard) && post_quiet(shard);
+               all_are_home(shard) && gate_is_open(shard) && stream_all_home(shard) && post_quiet(shard);
     default:
         return false;
     }

@@ -4,6 +4,7 @@
 
 #include "core/base/list.h"
 #include "router/gate/errand.h"
+#include "router/methods/directory.h"
 #include "router/methods/registry.h"
 #include "router/request/answer.h"
 #include "router/request/cancel.h"
@@ -139,6 +140,9 @@ static void inbox_take(struct shard *shard, struct mail *mail) {
         break;
     case MAIL_ERRAND:
         errand_arrived(shard, mail);
+        break;
+    case MAIL_INQUIRY:
+        directory_inquiry_arrived(shard, mail);
         break;
     case MAIL_ENTRIES:
         journal_arrived(shard, list_entry(mail, struct entry, mail));

@@ -199,6 +199,8 @@ static void act(void) {
         heal();
     else if (dice < 965)
         stray_ask();
+    else if (dice < 970)
+        guest_list(by);
     else if (dice < 980)
         arrive();
     else
@@ -245,6 +247,8 @@ static void probe(void) {
         for (uint32_t site = 0; holders && site < stage.fleet.options.site_count; site++)
             guest_send(site * GUESTS_A_SITE, KIND_REQUEST, TO_AGENT, name);
     }
+    for (uint32_t site = 0; site < stage.fleet.options.site_count; site++)
+        guest_list(site * GUESTS_A_SITE);
     for (uint32_t site = 0; site < stage.fleet.options.site_count && !stage.no_events; site++)
         guest_send(site * GUESTS_A_SITE, KIND_EVENT, TO_NOBODY, 0);
     for (unsigned rounds = 0; rounds < 3; rounds++) {
@@ -253,6 +257,8 @@ static void probe(void) {
             guest_answer(by, true);
     }
     pass(SECOND);
+    for (uint32_t site = 0; site < stage.fleet.options.site_count; site++)
+        guest_check_list(site * GUESTS_A_SITE);
     for (unsigned tag = first; tag < stage.letter_count; tag++) {
         const struct letter *letter = &stage.letters[tag];
         if (letter->kind == KIND_REQUEST && !letter->big && !letter->good)

@@ -50,6 +50,9 @@ struct guest {
     int last[GUESTS_MAX];    // of each source: the last event that came
     unsigned late[LATE_MAX]; // requests that it will answer some time
     unsigned late_count;
+    unsigned lists_asked, lists_got; // of all hubs' agents
+    bool list_complete;
+    uint32_t listed; // bits: names in the last one
 };
 
 struct cluster_stage {
@@ -90,6 +93,10 @@ void guest_claim(unsigned by, unsigned name);
 void guest_unclaim(unsigned by, unsigned name);
 void guest_send(unsigned by, enum kind kind, enum address address, unsigned name);
 void guest_cancel(void);
+// Asks for the agents of all hubs.
+void guest_list(unsigned by);
+// All is well: everybody who holds a name was in the last list, which was complete; and each that was asked for has come.
+void guest_check_list(unsigned by);
 // A client that is no hub asks an agent, or who is there; reads what it is answered.
 void stray_ask(void);
 bool stray_hear(void);

@@ -90,9 +90,17 @@ void guest_leave(unsigned by) {
     cable_close(guest->cable);
     guest->cable = NULL;
     guest->count = guest->late_count = guest->listening = 0;
+    guest->lists_asked = guest->lists_got = 0;
     memset(guest->holds, 0, sizeof guest->holds);
     memset(guest->claims, 0, sizeof guest->claims);
     stage_disturb(false);
+}
+
+void guest_list(unsigned by) {
+    struct guest *guest = &stage.guests[by];
+    guest->lists_asked += guest->cable != NULL;
+    say(guest, "",
+        "{\"jsonrpc\":\"2.0\",\"id\":200002,\"method\":\"hub/agents\",\"params\":{\"cluster\":true}}");
 }
 
 void guest_claim(unsigned by, unsigned name) {
@@ -365,6 +373,36 @@ static void answer_stray(unsigned by, struct bit id) {
     say(&stage.guests[by], "", line);
 }
 
+static void take_list(unsigned by, struct bit body) {
+    struct guest *guest = &stage.guests[by];
+    bool good = naive_find(body, "result").bytes != NULL;
+    int64_t code = bit_integer(naive_find(body, "error.code"));
+    if (guest->lists_got++ == guest->lists_asked)
+        kernel_fail("guest %u got a list that it hasn't asked for", by);
+    if (!good && code != -32052 && code != -32055 && !stage.scarce)
+        kernel_fail("guest %u is refused a list with %lld", by, (long long)code);
+    guest->list_complete = bit_is(naive_find(body, "result.complete"), "true");
+    guest->listed = 0;
+    for (unsigned name = 0; name < NAMES; name++) {
+        char wanted[32];
+        int bytes = snprintf(wanted, sizeof wanted, "\"agentId\":\"agent-%u\"", name);
+        guest->listed |= (uint32_t)(memmem(body.bytes, body.count, wanted, (size_t)bytes) != NULL) << name;
+    }
+}
+
+void guest_check_list(unsigned by) {
+    const struct guest *guest = &stage.guests[by];
+    if (!guest->cable)
+        return;
+    if (guest->lists_got != guest->lists_asked)
+        kernel_fail("guest %u got %u lists of %u", by, guest->lists_got, guest->lists_asked);
+    for (unsigned name = 0; name < NAMES; name++)
+        if (stage_holder(name) < stage.guest_count && !(guest->listed >> name & 1))
+            kernel_fail("agent-%u isn't in the list of all hubs though all is well", name);
+    if (!guest->list_complete)
+        kernel_fail("guest %u gets an incomplete list though all is well", by);
+}
+
 static void take(unsigned by, struct bit body) {
     struct guest *guest = &stage.guests[by];
     struct bit method = naive_find(body, "method");
@@ -393,6 +431,8 @@ static void take(unsigned by, struct bit body) {
         take_end(by, (unsigned)id, body);
     else if (id < NAME_IDS + NAMES)
         take_claim(by, (unsigned)(id - NAME_IDS), body);
+    else if (id == OTHER_IDS + 2)
+        take_list(by, body);
     else if (id == OTHER_IDS + 1)
         guest->listening++, stage_disturb(false);
 }

@@ -1,0 +1,149 @@
+#include "router/transport/inquiring.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "router/methods/directory.h"
+#include "router/send/send.h"
+#include "router/transport/nats_say.h"
+
+enum {
+    INQUIRIES_MAX = 16,         // at a time
+    PART_BYTES_MAX = 256 << 10, // of one message
+    PART_HEAD_BYTES = 256,      // its head counts against what a server lets pass
+};
+
+static struct inquiry *inquiry_at(struct list *node) {
+    return list_entry(node, struct inquiry, link);
+}
+
+// --- Asking
+
+static void finish(struct link *link, struct inquiry *inquiry, bool partial) {
+    inquiry->partial |= partial;
+    assert(!list_empty(&link->shard->inquiries));
+    directory_inquiry_over(link->shard, inquiry);
+}
+
+static bool is_answered(const struct inquiry *inquiry) {
+    uint64_t left = 0;
+    for (uint32_t word = 0; word < INQUIRY_WORDS; word++)
+        left |= inquiry->awaited[word];
+    return !left;
+}
+
+static void inquire(struct link *link, struct inquiry *inquiry) {
+    static_assert((int)INQUIRY_WORDS == (int)NEIGHBOUR_WORDS, "there is a place for each neighbour");
+    char token[SUBJECT_NAME_BYTES_MAX];
+    size_t bytes = subject_escape(token, inquiry_capability(inquiry), inquiry->capability_bytes);
+    inquiry->number = ++link->inquiries;
+    inquiry->asked_ms = shard_now_ms(link->shard);
+    memcpy(inquiry->awaited, link->crossings.neighbours.places, sizeof inquiry->awaited);
+    memcpy(inquiry->hub, link->hub, sizeof inquiry->hub);
+    inquiry->has_hub = true;
+    if (is_answered(inquiry) || (inquiry->capability_bytes && !bytes)) // a name that exists here alone
+        finish(link, inquiry, false);
+    else
+        nats_say_inquiry(link, inquiry->number, token, bytes);
+}
+
+void inquiring_follow(struct link *link) {
+    struct list *all = &link->shard->inquiries;
+    bool up = link->state == LINK_UP && link->peer->state == PEER_OPEN;
+    unsigned count = 0;
+    for (struct list *node = all->next, *next; node != all; node = next) {
+        struct inquiry *inquiry = inquiry_at(node);
+        next = node->next;
+        if (!up) {
+            finish(link, inquiry, true);
+        } else if (++count > INQUIRIES_MAX) {
+            inquiry->overloaded = true;
+            finish(link, inquiry, true);
+        } else if (!inquiry->number) {
+            inquire(link, inquiry);
+        }
+    }
+}
+
+void inquiring_expire(struct link *link) {
+    struct list *all = &link->shard->inquiries;
+    uint64_t now_ms = shard_now_ms(link->shard);
+    for (struct list *node = all->next, *next; node != all; node = next) {
+        struct inquiry *inquiry = inquiry_at(node);
+        next = node->next;
+        if (inquiry->number && now_ms - inquiry->asked_ms >= LINK_INQUIRE_MS)
+            finish(link, inquiry, true);
+    }
+}
+
+bool inquiring_take(struct link *link, const struct mark *mark, const uint8_t *body, uint32_t bytes) {
+    struct list *all = &link->shard->inquiries, *node = all->next;
+    const struct neighbour *neighbour = neighbours_find(&link->crossings.neighbours, mark->hub);
+    bool good = bytes >= 2 && body[0] == '[' && body[bytes - 1] == ']' && json_valid(body, bytes);
+    assert(mark->given && mark->part);
+    while (node != all && inquiry_at(node)->number != mark->part)
+        node = node->next;
+    if (!good || !neighbour || node == all)
+        return good; // what comes too late is no fault
+    struct inquiry *inquiry = inquiry_at(node);
+    directory_inquiry_add(link->shard, inquiry, body, bytes);
+    inquiry->partial |= mark->cut;
+    if (!mark->more && neighbour->place < NEIGHBOURS_MAX)
+        inquiry->awaited[neighbour->place / 64] &= ~(UINT64_C(1) << neighbour->place % 64);
+    if (is_answered(inquiry) || inquiry->too_large || inquiry->overloaded)
+        finish(link, inquiry, false);
+    return true;
+}
+
+// --- Answering
+
+struct answering {
+    struct link *link;
+    const struct mark *mark;
+    struct text part;
+    size_t bytes_max;
+    bool cut;
+};
+
+static void send_part(struct answering *answering, bool more) {
+    struct text *part = &answering->part;
+    text_put(part, part->length ? "]" : "[]");
+    nats_say_part(answering->link, answering->mark->hub, answering->mark->inquired, more, answering->cut,
+                  part);
+    text_deinit(part);
+    text_init(part);
+}
+
+// False: the link takes no more, and the rest is left out.
+static bool put_one(void *context, const struct text *agent) {
+    struct answering *answering = context;
+    struct link *link = answering->link;
+    assert(!agent->failed);
+    if (answering->part.length + agent->length + 2 > answering->bytes_max && answering->part.length)
+        send_part(answering, true);
+    answering->cut |= agent->length + 2 > answering->bytes_max;
+    if (agent->length + 2 <= answering->bytes_max) {
+        text_put(&answering->part, answering->part.length ? "," : "[");
+        text_add(&answering->part, agent->bytes, agent->length);
+    }
+    return link->peer->state == PEER_OPEN && send_has_room(link->shard, link->peer);
+}
+
+void inquiring_answer(struct link *link, const uint8_t *bytes, const struct mark *mark) {
+    struct shard *shard = link->shard;
+    char capability[METHOD_BYTES_MAX];
+    uint64_t max = atomic_load_explicit(&shard->hub->link_payload_bytes_max, memory_order_relaxed);
+    struct answering answering = {.link = link, .mark = mark};
+    assert(mark->inquired);
+    answering.bytes_max = max <= PART_HEAD_BYTES                   ? 0
+                          : max - PART_HEAD_BYTES < PART_BYTES_MAX ? max - PART_HEAD_BYTES
+                                                                   : PART_BYTES_MAX;
+    text_init(&answering.part);
+    size_t count =
+        subject_unescape(capability, sizeof capability, bytes + mark->capability.at, mark->capability.bytes);
+    if (count != SIZE_MAX) // else nobody here can have it
+        answering.cut |= !directory_each(shard, capability, count, link->hub, put_one, &answering);
+    if (link->peer->state == PEER_OPEN)
+        send_part(&answering, false);
+    text_deinit(&answering.part);
+}

@@ -1,0 +1,14 @@
+// Who is at other hubs, on shard 0: all that are heard are asked, and each answers in parts that fit the server.
+#pragma once
+
+#include "core/cluster/mark.h"
+#include "router/transport/link.h"
+
+// Once a turn: asks what is to be asked, and ends what can't be.
+void inquiring_follow(struct link *link);
+// What has waited too long ends with what there is.
+void inquiring_expire(struct link *link);
+// Another hub asks.
+void inquiring_answer(struct link *link, const uint8_t *bytes, const struct mark *mark);
+// A part of an answer has come. False: it isn't one.
+bool inquiring_take(struct link *link, const struct mark *mark, const uint8_t *body, uint32_t bytes);
