@@ -12,6 +12,7 @@
 #pragma once
 
 #include <assert.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -139,3 +140,16 @@ enum sending connection_sent(struct connection *connection, struct io *io, struc
 void connection_end(struct connection *connection, struct io *io);
 // Whether nothing is under way any more, so that the socket may be closed.
 bool connection_at_rest(const struct connection *connection);
+
+// --- What connection.c and connection_opened.c note of a receive's event
+
+static inline void connection_note(struct connection *connection, const struct io_event *event) {
+    if (event->more)
+        return;
+    connection->receiving = RECEIVING_NOTHING;
+    connection->cancelling = false;
+}
+
+static inline bool connection_is_end(int32_t result) {
+    return result <= 0 && result != -ENOBUFS && result != -ECANCELED && result != -EINTR;
+}
