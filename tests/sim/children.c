@@ -12,6 +12,7 @@
 #include "core/base/memory.h"
 #include "tests/sim/children.h"
 #include "tests/sim/memory.h"
+#include "tests/sim/seeds.h"
 
 struct children_stage stage;
 struct sums sums;
@@ -441,24 +442,16 @@ static void run_children(uint64_t seed) {
         kernel_fail("%zu bytes are left", sim_memory_held() - before);
 }
 
-static volatile uint64_t current_seed;
 static int terminal;
 
-// What the hub has logged in the run that failed comes first.
-static void failed(int number) {
-    char line[4096];
-    (void)number;
-    for (ssize_t count; (count = read(STDERR_FILENO, line, sizeof line)) > 0;)
-        if (write(terminal, line, (size_t)count) < 0)
-            _exit(2);
-    int count =
-        snprintf(line, sizeof line, "failing seed: patchbay_children --seed %" PRIu64 "\n", current_seed);
-    _exit(write(terminal, line, (size_t)count) < 0 ? 2 : 1);
-}
-
-static void on_abort(int number) {
+// What the hub has logged in the run that failed.
+static void show_log(void) {
+    char bytes[4096];
     lseek(STDERR_FILENO, 0, SEEK_SET);
-    failed(number);
+    for (ssize_t count; (count = read(STDERR_FILENO, bytes, sizeof bytes)) > 0;)
+        if (write(terminal, bytes, (size_t)count) < 0)
+            _exit(2);
+    dup2(terminal, STDERR_FILENO);
 }
 
 // The hub says on standard error how its children fare: that is of interest where something is wrong.
@@ -470,24 +463,17 @@ static void keep_log(void) {
     setvbuf(stderr, NULL, _IONBF, 0);
 }
 
+static void run_seed(uint64_t seed) {
+    if (!terminal)
+        keep_log();
+    if (ftruncate(STDERR_FILENO, 0) < 0 || lseek(STDERR_FILENO, 0, SEEK_SET) < 0)
+        abort();
+    run_children(seed);
+}
+
 int main(int argc, char **argv) {
-    uint64_t first = 1, runs = 1;
-    for (int index = 1; index < argc; index++) {
-        bool more = index + 1 < argc;
-        if (strcmp(argv[index], "--seed") == 0 && more)
-            first = strtoull(argv[++index], NULL, 10);
-        else if (strcmp(argv[index], "--runs") == 0 && more)
-            runs = strtoull(argv[++index], NULL, 10);
-        else
-            return fputs("usage: patchbay_children [--seed N] [--runs N]\n", stderr), 2;
-    }
-    keep_log();
-    signal(SIGABRT, on_abort);
-    for (current_seed = first; current_seed < first + runs; current_seed++) {
-        if (ftruncate(STDERR_FILENO, 0) < 0 || lseek(STDERR_FILENO, 0, SEEK_SET) < 0)
-            abort();
-        run_children(current_seed);
-    }
+    static const struct seeds seeds = {.program = "patchbay_children", .run = run_seed, .show = show_log};
+    uint64_t runs = seeds_run(&seeds, argc, argv);
     printf("%" PRIu64 " runs: %" PRIu64 " requests, %" PRIu64 " answered, %" PRIu64 " lost, %" PRIu64
            " found nobody, %" PRIu64 " too late, %" PRIu64 " too many, %" PRIu64 " cancelled; %" PRIu64
            " programs, %" PRIu64 " ends, %" PRIu64 " reloads\n",

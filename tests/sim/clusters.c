@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tests/sim/kernel.h"
+#include "tests/sim/seeds.h"
 
 #define SECOND UINT64_C(1000000000)
 
@@ -332,50 +332,20 @@ static void play(uint64_t seed, const struct leaving_out *out) {
     end();
 }
 
-static volatile uint64_t current_seed;
-static char options_text[128];
+static struct leaving_out out;
 
-static void failed(int number) {
-    char line[160];
-    (void)number;
-    int count = snprintf(line, sizeof line, "failing seed: patchbay_cluster --seed %" PRIu64 "%s\n",
-                         current_seed, options_text);
-    _exit(write(STDERR_FILENO, line, (size_t)count) < 0 ? 2 : 1);
-}
-
-static bool leave_out(struct leaving_out *out, const char *word) {
-    static const char *const words[] = {"--clean", "--no-requests", "--no-events", "--no-names"};
-    bool *flags[] = {&out->faults, &out->requests, &out->events, &out->names};
-    for (unsigned index = 0; index < 4; index++)
-        if (strcmp(word, words[index]) == 0) {
-            *flags[index] = true;
-            strcat(strcat(options_text, " "), word);
-            return true;
-        }
-    return false;
+static void run_seed(uint64_t seed) {
+    play(seed, &out);
 }
 
 int main(int argc, char **argv) {
-    uint64_t first = 1, runs = 1;
-    struct leaving_out out = {0};
-    for (int index = 1; index < argc; index++) {
-        bool more = index + 1 < argc;
-        if (leave_out(&out, argv[index]))
-            continue;
-        if (strcmp(argv[index], "--seed") == 0 && more)
-            first = strtoull(argv[++index], NULL, 10);
-        else if (strcmp(argv[index], "--runs") == 0 && more)
-            runs = strtoull(argv[++index], NULL, 10);
-        else
-            return fputs("usage: patchbay_cluster [--seed N] [--runs N] [--clean] [--no-requests] "
-                         "[--no-events] "
-                         "[--no-names]\n",
-                         stderr),
-                   2;
-    }
-    signal(SIGABRT, failed);
-    for (current_seed = first; current_seed < first + runs; current_seed++)
-        play(current_seed, &out);
+    static const struct seeds_flag flags[] = {{"--clean", &out.faults},
+                                              {"--no-requests", &out.requests},
+                                              {"--no-events", &out.events},
+                                              {"--no-names", &out.names},
+                                              {NULL, NULL}};
+    static const struct seeds seeds = {.program = "patchbay_cluster", .flags = flags, .run = run_seed};
+    uint64_t runs = seeds_run(&seeds, argc, argv);
     printf("%" PRIu64 " runs: %" PRIu64 " messages, %" PRIu64 " to another hub, %" PRIu64
            " answered, %" PRIu64 " ended with errors, %" PRIu64 " events heard, %" PRIu64
            " names refused, %" PRIu64 " lost, %" PRIu64 " faults, %" PRIu64 " cancels, %" PRIu64

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tests/sim/kernel.h"
 #include "tests/sim/naive.h"
+#include "tests/sim/seeds.h"
 #include "tests/sim/world.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -495,32 +495,16 @@ static void play(uint64_t seed, bool scarce) {
     world_close(&stage.world);
 }
 
-static volatile uint64_t current_seed;
+static bool scarce;
 
-static void failed(int number) {
-    char line[80];
-    (void)number;
-    int count = snprintf(line, sizeof line, "failing seed: patchbay_gate --seed %" PRIu64 "\n", current_seed);
-    _exit(write(STDERR_FILENO, line, (size_t)count) < 0 ? 2 : 1);
+static void run_seed(uint64_t seed) {
+    play(seed, scarce);
 }
 
 int main(int argc, char **argv) {
-    uint64_t first = 1, runs = 1;
-    bool scarce = false;
-    for (int index = 1; index < argc; index++) {
-        bool more = index + 1 < argc;
-        if (strcmp(argv[index], "--seed") == 0 && more)
-            first = strtoull(argv[++index], NULL, 10);
-        else if (strcmp(argv[index], "--runs") == 0 && more)
-            runs = strtoull(argv[++index], NULL, 10);
-        else if (strcmp(argv[index], "--scarce") == 0)
-            scarce = true;
-        else
-            return fputs("usage: patchbay_gate [--seed N] [--runs N] [--scarce]\n", stderr), 2;
-    }
-    signal(SIGABRT, failed);
-    for (current_seed = first; current_seed < first + runs; current_seed++)
-        play(current_seed, scarce);
+    static const struct seeds_flag flags[] = {{"--scarce", &scarce}, {NULL, NULL}};
+    static const struct seeds seeds = {.program = "patchbay_gate", .flags = flags, .run = run_seed};
+    uint64_t runs = seeds_run(&seeds, argc, argv);
     printf("%" PRIu64 " runs: %" PRIu64 " messages, %" PRIu64 " seen held, %" PRIu64 " approved, %" PRIu64
            " ended with errors, %" PRIu64 " of them cancelled, %" PRIu64 " decisions too late, %" PRIu64
            " on one's own, %" PRIu64 " lists\n",

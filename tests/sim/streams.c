@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tests/sim/kernel.h"
 #include "tests/sim/naive.h"
+#include "tests/sim/seeds.h"
 #include "tests/sim/world.h"
 
 enum {
@@ -493,33 +493,16 @@ static void run_streams(uint64_t seed, bool clean) {
     world_close(&stage.world);
 }
 
-static volatile uint64_t current_seed;
+static bool clean;
 
-static void failed(int number) {
-    char line[80];
-    (void)number;
-    int count =
-        snprintf(line, sizeof line, "failing seed: patchbay_streams --seed %" PRIu64 "\n", current_seed);
-    _exit(write(STDERR_FILENO, line, (size_t)count) < 0 ? 2 : 1);
+static void run_seed(uint64_t seed) {
+    run_streams(seed, clean);
 }
 
 int main(int argc, char **argv) {
-    uint64_t first = 1, runs = 1;
-    bool clean = false;
-    for (int index = 1; index < argc; index++) {
-        bool more = index + 1 < argc;
-        if (strcmp(argv[index], "--seed") == 0 && more)
-            first = strtoull(argv[++index], NULL, 10);
-        else if (strcmp(argv[index], "--runs") == 0 && more)
-            runs = strtoull(argv[++index], NULL, 10);
-        else if (strcmp(argv[index], "--clean") == 0)
-            clean = true;
-        else
-            return fputs("usage: patchbay_streams [--seed N] [--runs N] [--clean]\n", stderr), 2;
-    }
-    signal(SIGABRT, failed);
-    for (current_seed = first; current_seed < first + runs; current_seed++)
-        run_streams(current_seed, clean);
+    static const struct seeds_flag flags[] = {{"--clean", &clean}, {NULL, NULL}};
+    static const struct seeds seeds = {.program = "patchbay_streams", .flags = flags, .run = run_seed};
+    uint64_t runs = seeds_run(&seeds, argc, argv);
     printf("%" PRIu64 " runs: %" PRIu64 " starts, %" PRIu64 " chunks, given %" PRIu64 " times, shed %" PRIu64
            ", gaps told %" PRIu64 ", ends seen %" PRIu64 ", refused %" PRIu64 "\n",
            runs, sums.starts, sums.chunks, sums.given, sums.shed, sums.gone, sums.ends, sums.refused);

@@ -1,12 +1,12 @@
 // The play itself (users.h): bursts, the file that changes in some of them, time that passes between them.
 #include "tests/sim/users.h"
+#include "tests/sim/seeds.h"
 
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/rights/users.h"
 
@@ -261,30 +261,9 @@ static void play(uint64_t seed) {
     finish();
 }
 
-static volatile uint64_t current_seed;
-
-static void failed(int number) {
-    char line[80];
-    (void)number;
-    int count =
-        snprintf(line, sizeof line, "failing seed: patchbay_users --seed %" PRIu64 "\n", current_seed);
-    _exit(write(STDERR_FILENO, line, (size_t)count) < 0 ? 2 : 1);
-}
-
 int main(int argc, char **argv) {
-    uint64_t first = 1, runs = 1;
-    for (int index = 1; index < argc; index++) {
-        bool more = index + 1 < argc;
-        if (strcmp(argv[index], "--seed") == 0 && more)
-            first = strtoull(argv[++index], NULL, 10);
-        else if (strcmp(argv[index], "--runs") == 0 && more)
-            runs = strtoull(argv[++index], NULL, 10);
-        else
-            return fputs("usage: patchbay_users [--seed N] [--runs N]\n", stderr), 2;
-    }
-    signal(SIGABRT, failed);
-    for (current_seed = first; current_seed < first + runs; current_seed++)
-        play(current_seed);
+    static const struct seeds seeds = {.program = "patchbay_users", .run = play};
+    uint64_t runs = seeds_run(&seeds, argc, argv);
     printf("%" PRIu64 " runs: %" PRIu64 " letters, %" PRIu64 " judged, %" PRIu64 " refused, %" PRIu64
            " over a rate, %" PRIu64 " deliveries, %" PRIu64 " wrong credentials, %" PRIu64
            " changes of the file, %" PRIu64 " registrations taken, %" PRIu64 " held, %" PRIu64

@@ -1,0 +1,22 @@
+// The main program of a simulator: runs from seeds, of which the first that fails is named.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct seeds_flag {
+    const char *word; // `--clean`
+    bool *given;
+};
+
+struct seeds {
+    const char *program;
+    const struct seeds_flag *flags; // the last one's word is NULL; NULL: there are none
+    void (*run)(uint64_t seed);     // aborts where something is wrong
+    void (*show)(void);             // what goes before the line that names the seed; or NULL
+};
+
+// Runs seeds N, N + 1, ... as the arguments `--seed N`, `--runs N` and the flags say; how many that were. Where a run aborts, or a
+// sanitizer reports something, the seed is said on standard error with the commit that it failed at, as the command that runs
+// it alone, and the status is 1. Arguments that mean nothing end it with status 2.
+uint64_t seeds_run(const struct seeds *seeds, int argc, char **argv);
