@@ -7,6 +7,7 @@
 #include "router/config.h"
 #include "tests/corpus/backend.h"
 #include "tests/corpus/case.h"
+#include "tests/corpus/worlds.h"
 #include "tests/sim/fleet.h"
 #include "tests/sim/kernel.h"
 
@@ -96,9 +97,7 @@ static void at(unsigned hub) {
 
 static struct line *dial(enum line_wire wire) {
     struct world *world = &fleet.sites[here].world;
-    struct cable *cable = wire == LINE_LINES  ? world_dial_lines(world)
-                          : wire == LINE_HTTP ? world_dial_http(world)
-                                              : world_dial(world);
+    struct cable *cable = worlds_dial(world, wire);
     struct line *line = cable ? malloc(sizeof *line) : NULL;
     if (in_turns)
         here = (here + 1) % hub_count;
@@ -168,29 +167,19 @@ static void pass(uint64_t ns) {
 
 // --- What hubs say of themselves: all of them, and the first one's journal.
 
-static uint64_t count_at(unsigned hub, enum counter counter) {
+static uint64_t count_of(const char *name) {
     uint64_t sum = 0;
-    const struct world *world = &fleet.sites[hub].world;
-    for (uint32_t shard = 0; shard < world->shard_count; shard++)
-        sum += stats_read(&world->shards[shard]->stats, counter);
+    for (unsigned hub = 0; hub < hub_count; hub++) {
+        uint64_t count = worlds_count(&fleet.sites[hub].world, name);
+        if (count == UINT64_MAX)
+            return count;
+        sum += count;
+    }
     return sum;
 }
 
-static uint64_t count_of(const char *name) {
-    for (enum counter counter = 0; counter < COUNTERS_COUNT; counter++) {
-        uint64_t sum = 0;
-        if (strcmp(stats_name(counter), name) != 0)
-            continue;
-        for (unsigned hub = 0; hub < hub_count; hub++)
-            sum += count_at(hub, counter);
-        return sum;
-    }
-    return UINT64_MAX;
-}
-
 static const char *journal(size_t *count) {
-    size_t synced = 0;
-    return (const char *)disk_file(fleet.sites[0].world.kernel, 0, count, &synced);
+    return worlds_journal(&fleet.sites[0].world, count);
 }
 
 const struct backend backend_apart = {

@@ -9,6 +9,7 @@
 #include "router/config_users.h"
 #include "tests/corpus/backend.h"
 #include "tests/corpus/case.h"
+#include "tests/corpus/worlds.h"
 #include "tests/sim/kernel.h"
 #include "tests/sim/programs.h"
 #include "tests/sim/world.h"
@@ -150,9 +151,7 @@ static struct line *line_of(struct cable *to_hub, struct cable *from_hub, struct
 }
 
 static struct line *dial(enum line_wire wire) {
-    struct cable *cable = wire == LINE_LINES  ? world_dial_lines(&world)
-                          : wire == LINE_HTTP ? world_dial_http(&world)
-                                              : world_dial(&world);
+    struct cable *cable = worlds_dial(&world, wire);
     world_settle(&world);
     return cable ? line_of(cable, cable, NULL) : NULL;
 }
@@ -240,20 +239,11 @@ static void pass(uint64_t ns) {
 }
 
 static uint64_t count_of(const char *name) {
-    uint64_t sum = 0;
-    for (enum counter counter = 0; counter < COUNTERS_COUNT; counter++) {
-        if (strcmp(stats_name(counter), name) != 0)
-            continue;
-        for (uint32_t shard = 0; shard < world.shard_count; shard++)
-            sum += stats_read(&world.shards[shard]->stats, counter);
-        return sum;
-    }
-    return UINT64_MAX;
+    return worlds_count(&world, name);
 }
 
 static const char *journal(size_t *count) {
-    size_t synced = 0;
-    return (const char *)disk_file(world.kernel, 0, count, &synced);
+    return worlds_journal(&world, count);
 }
 
 // --- Children

@@ -1,0 +1,26 @@
+#include "tests/corpus/worlds.h"
+
+#include <string.h>
+
+struct cable *worlds_dial(struct world *world, enum line_wire wire) {
+    return wire == LINE_LINES  ? world_dial_lines(world)
+           : wire == LINE_HTTP ? world_dial_http(world)
+                               : world_dial(world);
+}
+
+uint64_t worlds_count(const struct world *world, const char *name) {
+    uint64_t sum = 0;
+    for (enum counter counter = 0; counter < COUNTERS_COUNT; counter++) {
+        if (strcmp(stats_name(counter), name) != 0)
+            continue;
+        for (uint32_t shard = 0; shard < world->shard_count; shard++)
+            sum += stats_read(&world->shards[shard]->stats, counter);
+        return sum;
+    }
+    return UINT64_MAX;
+}
+
+const char *worlds_journal(const struct world *world, size_t *count) {
+    size_t synced = 0;
+    return (const char *)disk_file(world->kernel, 0, count, &synced);
+}

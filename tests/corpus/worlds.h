@@ -1,0 +1,12 @@
+// What backends on simulated kernels ask of a hub's world, be there one or several.
+#pragma once
+
+#include "tests/corpus/backend.h"
+#include "tests/sim/world.h"
+
+// NULL when nobody listens.
+struct cable *worlds_dial(struct world *world, enum line_wire wire);
+// What the hub counts under this name; UINT64_MAX: nothing is called so.
+uint64_t worlds_count(const struct world *world, const char *name);
+// As struct backend has it.
+const char *worlds_journal(const struct world *world, size_t *count);
