@@ -304,7 +304,27 @@ bool mcp_unsubscribe(struct mcp_sharing *sharing, const struct mcp_user *user, c
     return others;
 }
 
+void mcp_unsubscribe_all(struct mcp_sharing *sharing, struct mcp_user *user) {
+    while (!list_empty(&user->subscriptions)) {
+        struct mcp_subscription *subscription =
+            list_entry(user->subscriptions.next, struct mcp_subscription, by_user);
+        struct mcp_resource *resource = subscription->resource;
+        end_subscription(sharing, subscription);
+        give_resource(sharing, resource);
+    }
+    assert(user->subscribed == 0);
+}
+
 // --- Leaving
+
+void mcp_each_subscription(const struct mcp_user *user, mcp_tell *tell, void *context) {
+    assert(user && tell);
+    for (const struct list *node = user->subscriptions.next; node != &user->subscriptions;
+         node = node->next) {
+        const struct mcp_resource *resource = list_entry(node, struct mcp_subscription, by_user)->resource;
+        tell(context, resource->uri, resource->bytes);
+    }
+}
 
 void mcp_each_resource(const struct mcp_sharing *sharing, mcp_tell *tell, void *context) {
     for (struct list *node = sharing->all.next; node != &sharing->all; node = node->next) {

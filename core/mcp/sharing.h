@@ -88,5 +88,8 @@ bool mcp_subscribe_asked(struct mcp_sharing *sharing, uint64_t id, const char *u
 void mcp_ask_refused(struct mcp_sharing *sharing, uint64_t id);
 // The user no longer is. True: others are, so the server isn't to be told.
 bool mcp_unsubscribe(struct mcp_sharing *sharing, const struct mcp_user *user, const char *uri, size_t bytes);
-// Tells each resource to which anybody is subscribed.
+// The user is subscribed to nothing any more.
+void mcp_unsubscribe_all(struct mcp_sharing *sharing, struct mcp_user *user);
+// Tells each resource to which a user is subscribed, or anybody.
+void mcp_each_subscription(const struct mcp_user *user, mcp_tell *tell, void *context);
 void mcp_each_resource(const struct mcp_sharing *sharing, mcp_tell *tell, void *context);

@@ -59,6 +59,12 @@ struct child {
     bool proven;         // then, or of a user's instance: that era is the program's
     bool pardoned;       // it ended at a question whether it has that era: no failure
     bool no_modern;      // of a first one: it isn't
+    // Of a user's own server of MCP: the params of the initialize by which that user has opened its session, and the hub
+    // id of that request as long as it isn't answered (router/transport/each_session.h).
+    struct capabilities *opening;
+    uint64_t opening_id;
+    bool opened;  // it was answered with a session
+    bool reopens; // the hub opens that session anew when it starts again
     struct restart restart;
     uint32_t number; // among all of its name: 0 is the first
     enum child_state state;

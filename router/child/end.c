@@ -238,6 +238,8 @@ static void free_child(struct shard *shard, struct child *child) {
     if (child->modern)
         child->of->other = NULL;
     seat->annex->child = NULL;
+    capabilities_drop(&shard->kept, child->opening);
+    child->opening = NULL;
     drop_queue(shard, seat);
     child_be(child, CHILD_REMOVED);
     child_farewell(child);
@@ -250,6 +252,7 @@ static void begin_as_configured(struct shard *shard, struct child *child) {
         child->settings = child->newest;
     child->restart = (struct restart){0};
     child->proven = child->no_modern = false;
+    child->reopens &= child->settings->protocol == CHILD_MCP;
     atomic_store_explicit(&child->record->failures, 0, memory_order_relaxed);
     if (!child_register(shard, child, NULL, NULL, true))
         child_tell(child, "memory is used up");

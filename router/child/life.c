@@ -77,8 +77,8 @@ void child_started(struct shard *shard, struct child *child, int32_t process) {
     if (child->state != CHILD_STARTING)
         return;
     connection_receive(&child->seat->connection, shard->io); // not before: what it says would come too early
-    bool greets =
-        child->of ? child->settings->protocol == CHILD_HERMES : child->settings->protocol != CHILD_PLAIN;
+    bool greets = child->of ? child->settings->protocol == CHILD_HERMES || child->reopens
+                            : child->settings->protocol != CHILD_PLAIN;
     if (greets)
         child_greet(shard, child);
     else

@@ -62,12 +62,24 @@ static void put_hermes_greeting(struct text *body, const struct child *child, ui
     memory_give(data);
 }
 
+// In the words of the user whose session it is.
+static void put_reopening(struct text *body, const struct child *child, uint64_t id) {
+    assert(child->of && child->opening);
+    text_put(body, "{\"jsonrpc\":\"2.0\",\"id\":");
+    text_number(body, (int64_t)id);
+    text_put(body, ",\"method\":\"initialize\",\"params\":");
+    text_add(body, child->opening->text, child->opening->bytes);
+    text_put(body, "}");
+}
+
 void child_greet(struct shard *shard, struct child *child) {
     assert(child->state == CHILD_STARTING);
     struct text body;
     uint64_t id = own_asks_begin(&child->own);
     text_init(&body);
-    if (child->settings->protocol == CHILD_MCP)
+    if (child->reopens)
+        put_reopening(&body, child, id);
+    else if (child->settings->protocol == CHILD_MCP)
         mcp_put_initialize(&body, id);
     else
         put_hermes_greeting(&body, child, id);

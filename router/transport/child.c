@@ -155,6 +155,8 @@ static void take_early(struct shard *shard, struct child *child, const uint8_t *
         child_unreadable(shard, child->seat, body, bytes);
     else if (!child_answers_own(child, &lookup, body))
         take_else_early(shard, child, &lookup, body, bytes);
+    else if (child->reopens)
+        each_reopen(shard, child, &lookup);
     else if (child->settings->protocol == CHILD_MCP)
         take_mcp_answer(shard, child, &lookup, body, bytes);
     else

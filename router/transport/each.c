@@ -19,6 +19,7 @@
 #include "router/shard/annex.h"
 #include "router/shard/drop.h"
 #include "router/transport/asks.h"
+#include "router/transport/each_session.h"
 #include "router/transport/instead.h"
 
 struct each {
@@ -145,6 +146,8 @@ void each_divert(struct shard *shard, struct peer *seat, struct parcel *parcel) 
     if (fault)
         return;
     bool is_mcp = child->settings->protocol == CHILD_MCP;
+    if (is_mcp)
+        each_session_note(shard, child, &each->sharing, user, parcel);
     user->has_session |= is_mcp && parcel->hub_id && !shared_is_modern(parcel);
     send_queue(shard, child->seat, parcel);
 }
@@ -252,6 +255,7 @@ static bool take_response(struct shard *shard, struct child *child, const struct
     struct mcp_sharing *sharing = sharing_of(child);
     if (!hub_id || mcp_asker(sharing, hub_id) != user)
         return false;
+    each_session_answered(shard, child, &message->lookup, hub_id);
     if (!refuses_era(child, user, message, hub_id)) {
         asks_answer(shard, child, sharing, message, hub_id);
         return true;
@@ -327,8 +331,14 @@ void each_rest(struct shard *shard, struct peer *seat) {
         mcp_each_ask(user, end_owed, &ending);
     if (!spares || !user)
         drop_waiting(shard, seat);
+    each_session_rest(shard, child);
     if (user)
         user->has_session &= !outbox_empty(&seat->connection.outbox);
+}
+
+void each_reopen(struct shard *shard, struct child *child, const struct lookup *answer) {
+    assert(child->reopens);
+    each_session_reopen(shard, child, user_of(child), answer);
 }
 
 static void ignore(void *context, const char *uri, size_t bytes) {

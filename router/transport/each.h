@@ -4,6 +4,7 @@
 // first one has been asked, and answers. All of it is shard 0's, as its children are.
 #pragma once
 
+#include "core/lookup/lookup.h"
 #include "router/child/child.h"
 
 struct exchange;
@@ -16,6 +17,8 @@ struct peer *each_forget(struct shard *shard, struct peer *seat, uint64_t hub_id
 // What an instance says, before it is routed, maybe as a member of an array. True: it was dealt with.
 bool each_take(struct shard *shard, struct child *child, const struct frame *frame,
                struct exchange *exchange);
+// It has answered the initialize by which the hub opens its user's session anew.
+void each_reopen(struct shard *shard, struct child *child, const struct lookup *answer);
 // An instance has ended: so does all that it owes, and nothing waits for it.
 void each_rest(struct shard *shard, struct peer *seat);
 // A peer that may have used some has gone: its instances end.

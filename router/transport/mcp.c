@@ -127,7 +127,7 @@ static bool divert_call(struct shard *shard, struct child *child, struct mcp *mc
     // One for which there is no room isn't in progress.
     bool is_ask = user && parcel->hub_id && asks_begin(shard, child, &mcp->sharing, user, parcel);
     if (is_ask && method == MCP_SUBSCRIBE)
-        mcp_kept_subscribe(shard, mcp, parcel);
+        mcp_kept_subscribe(shard, &mcp->sharing, parcel);
     return false;
 }
 

@@ -25,12 +25,12 @@ static bool read_text(const struct shard *shard, const struct parcel *parcel, co
 }
 
 // One that can't be noted isn't: then another one's taking it back takes it from this one, too.
-void mcp_kept_subscribe(struct shard *shard, struct mcp *mcp, const struct parcel *parcel) {
+void mcp_kept_subscribe(struct shard *shard, struct mcp_sharing *sharing, const struct parcel *parcel) {
     char uri[URI_BYTES];
     size_t bytes;
     assert(parcel->hub_id && shared_method(parcel) == MCP_SUBSCRIBE);
     if (read_text(shard, parcel, "uri", uri, sizeof uri, &bytes))
-        mcp_subscribe_asked(&mcp->sharing, parcel->hub_id, uri, bytes);
+        mcp_subscribe_asked(sharing, parcel->hub_id, uri, bytes);
 }
 
 // It is the process's, for all: the next one is told the last that was said.
@@ -64,6 +64,20 @@ bool mcp_kept_note(struct shard *shard, struct child *child, struct mcp *mcp, st
     if (method == MCP_SET_LEVEL && parcel->hub_id)
         note_level(shard, mcp, parcel);
     return false;
+}
+
+void mcp_kept_note_own(struct shard *shard, struct mcp *mcp, struct mcp_sharing *sharing,
+                       const struct mcp_user *user, const struct parcel *parcel) {
+    char uri[URI_BYTES];
+    size_t bytes;
+    enum mcp_method method = shared_method(parcel);
+    assert(user && parcel->hub_id);
+    if (method == MCP_SET_LEVEL)
+        note_level(shard, mcp, parcel);
+    else if (method == MCP_SUBSCRIBE)
+        mcp_kept_subscribe(shard, sharing, parcel);
+    else if (method == MCP_UNSUBSCRIBE && read_text(shard, parcel, "uri", uri, sizeof uri, &bytes))
+        (void)mcp_unsubscribe(sharing, user, uri, bytes);
 }
 
 // What the hub asks it besides.
@@ -120,6 +134,16 @@ void mcp_kept_say(struct shard *shard, struct child *child, const struct mcp *mc
     if (mcp->level[0])
         ask(&level, mcp->level, strlen(mcp->level));
     mcp_each_resource(&mcp->sharing, ask, &resources);
+}
+
+void mcp_kept_say_own(struct shard *shard, struct child *child, const struct mcp *mcp,
+                      const struct mcp_user *user) {
+    struct asking level = {shard, child, "logging/setLevel", "level", true};
+    struct asking resources = {shard, child, "resources/subscribe", "uri", true};
+    assert(child->of && user);
+    if (mcp && mcp->level[0])
+        ask(&level, mcp->level, strlen(mcp->level));
+    mcp_each_subscription(user, ask, &resources);
 }
 
 void mcp_kept_leave(struct shard *shard, struct child *child, struct mcp *mcp, struct mcp_user *user) {

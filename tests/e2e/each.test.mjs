@@ -412,3 +412,32 @@ scenario('what waits for one whose section goes has found nobody', both(config('
   assertError(await opens, -32010);
   assertError(await has, -32050);
 });
+
+scenario('one of MCP that is started again has its session, level and subscriptions before what waits', SERVER, async (hub) => {
+  const opening = { protocolVersion: '2025-06-18', capabilities: { roots: {} }, clientInfo: { name: 'client', version: '1' } };
+  const peer = await attached(hub, 'server');
+  const seen = async (params = {}) => (await peer.ask('seen', params)).result.messages;
+  assert.equal((await peer.ask('initialize', opening)).result.serverInfo.name, 'tested');
+  await peer.notify('notifications/initialized');
+  for (const uri of ['test://a', 'test://b', 'test://c']) await peer.ask('resources/subscribe', { uri });
+  await peer.ask('resources/unsubscribe', { uri: 'test://b' });
+  await peer.ask('logging/setLevel', { level: 'error' });
+  for (let round = 0; round < 2; round++) {
+    assertError(await peer.ask('die'), -32050);
+    assert.equal((await peer.ask('tools/call', { n: 1 })).result.params.n, 1);
+    const messages = await seen();
+    assert.deepEqual(messages.map(({ method, params }) => params?.uri ?? params?.level ?? method), ['initialize', 'notifications/initialized', 'error', 'test://a', 'test://c', 'tools/call']);
+    assert.deepEqual(messages[0].params, opening);
+  }
+  await peer.silent('what the hub was answered');
+  // Who opens it itself does so alone, and who speaks the other era has none.
+  assertError(await peer.ask('die'), -32050);
+  assert.equal((await peer.ask('initialize', opening)).result.serverInfo.name, 'tested');
+  assert.deepEqual((await seen()).map(({ method }) => method), ['initialize']);
+  assertError(await peer.ask('die'), -32050);
+  await peer.ask('tools/call');
+  assert.deepEqual((await seen()).map(({ method }) => method), ['initialize', 'notifications/initialized', 'tools/call']);
+  assertError(await peer.ask('die'), -32050);
+  assertError(await peer.ask('server/discover', {}), -32601);
+  assert.deepEqual((await seen()).map(({ method }) => method), ['server/discover']);
+});

@@ -1,0 +1,100 @@
+#include "router/transport/each_session.h"
+
+#include <assert.h>
+#include <signal.h>
+
+#include "core/mcp/message.h"
+#include "io/keeper.h"
+#include "router/route/shared.h"
+#include "router/shard/annex.h"
+#include "router/transport/mcp_kept.h"
+#include "router/transport/mcp_state.h"
+
+static void each_session_forget(struct shard *shard, struct child *child) {
+    assert(child->of && shard->index == 0);
+    capabilities_drop(&shard->kept, child->opening);
+    child->opening = NULL;
+    child->opening_id = 0;
+    child->opened = child->reopens = false;
+}
+
+// Another one than before. What is too long, or has no memory, isn't said again.
+static void note_opening(struct shard *shard, struct child *child, const struct parcel *parcel) {
+    struct lookup lookup;
+    each_session_forget(shard, child);
+    if (!parcel->buffer)
+        return;
+    const uint8_t *body = parcel->buffer->bytes + parcel->body.at;
+    lookup_body(&lookup, body, parcel->body.bytes, shard_limits(shard)->id_bytes_max);
+    struct span params = lookup.value[KEY_PARAMS];
+    assert(parcel->hub_id);
+    if (!lookup_has(&lookup, KEY_PARAMS) || lookup.type[KEY_PARAMS] != JSON_OBJECT ||
+        params.bytes > CAPABILITIES_BYTES_MAX)
+        return;
+    child->opening = capabilities_create(&shard->kept, body + params.at, params.bytes);
+    child->opening_id = child->opening ? parcel->hub_id : 0;
+}
+
+void each_session_note(struct shard *shard, struct child *child, struct mcp_sharing *sharing,
+                       struct mcp_user *user, const struct parcel *parcel) {
+    struct mcp *mcp = child->seat->annex->mcp;
+    assert(child->of && child->settings->protocol == CHILD_MCP);
+    if (!parcel->hub_id)
+        return;
+    if (shared_is_modern(parcel)) { // which knows no sessions: the next process speaks that
+        if (!child_is_up(child) && outbox_empty(&child->seat->connection.outbox))
+            each_session_forget(shard, child);
+        return;
+    }
+    if (shared_method(parcel) == MCP_INITIALIZE) {
+        note_opening(shard, child, parcel);
+        if (!child_is_up(child)) { // what it has told the one before goes with that
+            mcp_unsubscribe_all(sharing, user);
+            if (mcp)
+                mcp->level[0] = 0;
+        }
+        return;
+    }
+    mcp = mcp_state(shard, child);
+    if (mcp)
+        mcp_kept_note_own(shard, mcp, sharing, user, parcel);
+}
+
+void each_session_answered(struct shard *shard, struct child *child, const struct lookup *lookup,
+                           uint64_t hub_id) {
+    assert(hub_id && child->of);
+    if (!child->opening || hub_id != child->opening_id)
+        return;
+    bool good = lookup->verdict == LOOKUP_GOOD && lookup_has(lookup, KEY_RESULT);
+    child->opening_id = 0;
+    child->opened = good;
+    if (!good)
+        each_session_forget(shard, child);
+}
+
+// What it hasn't answered its user knows to have failed, unless it waits for the next one.
+void each_session_rest(struct shard *shard, struct child *child) {
+    assert(child->of);
+    if (child->opening && !child->opened && !outbox_has(&child->seat->connection.outbox, child->opening_id))
+        each_session_forget(shard, child);
+    child->reopens = child->opened;
+}
+
+void each_session_reopen(struct shard *shard, struct child *child, const struct mcp_user *user,
+                         const struct lookup *answer) {
+    assert(child->of && child->state == CHILD_GREETING);
+    if (!user || !lookup_has(answer, KEY_RESULT)) {
+        child_fail(shard, child, CHILD_FAULT_REFUSED, 0);
+        (void)child_command(shard, child, KEEPER_KILL, SIGKILL);
+        return;
+    }
+    struct text told;
+    text_init(&told);
+    mcp_put_initialized(&told);
+    child_say(shard, child, &told);
+    if (child->seat->state != PEER_OPEN) // it couldn't be told so
+        return;
+    child_ready(shard, child, NULL, NULL);
+    if (child->state == CHILD_RUNNING)
+        mcp_kept_say_own(shard, child, child->seat->annex->mcp, user);
+}

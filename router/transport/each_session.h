@@ -1,0 +1,19 @@
+// The session that a user has opened with an MCP server of its own (instances = each). Where that ends and is started
+// again, the hub opens it anew, in its user's words, before what waits: the user doesn't know of it.
+#pragma once
+
+#include "core/mcp/sharing.h"
+#include "router/child/child.h"
+#include "router/request/message.h"
+
+// A user says something that its instance takes: notes what is to last.
+void each_session_note(struct shard *shard, struct child *child, struct mcp_sharing *sharing,
+                       struct mcp_user *user, const struct parcel *parcel);
+// The instance answers what it was asked under this id.
+void each_session_answered(struct shard *shard, struct child *child, const struct lookup *lookup,
+                           uint64_t hub_id);
+// The instance has ended.
+void each_session_rest(struct shard *shard, struct child *child);
+// It has been asked to open the session anew, and answers.
+void each_session_reopen(struct shard *shard, struct child *child, const struct mcp_user *user,
+                         const struct lookup *answer);
