@@ -53,6 +53,23 @@ static void lists_are_read(void **state) {
     assert_false(mark_next(bytes, &mark.gone, &number));
 }
 
+static void what_is_sought_is_read(void **state) {
+    static const char text[] =
+        "NATS/1.0\r\nPatchbay: 1 seek=a none=b,c agents=7 can=x_2Fy part=8 more=1 cut=0\r\n\r\n";
+    struct mark mark;
+    uint64_t number;
+    (void)state;
+    read_text(text, &mark);
+    const uint8_t *bytes = (const uint8_t *)text;
+    assert_true(mark_next(bytes, &mark.sought, &number) && number == 10);
+    assert_true(mark_next(bytes, &mark.none, &number) && number == 11);
+    assert_true(mark_next(bytes, &mark.none, &number) && number == 12);
+    assert_false(mark_next(bytes, &mark.none, &number));
+    assert_true(mark.inquired == 7 && mark.part == 8 && mark.more && !mark.cut);
+    assert_int_equal(mark.capability.bytes, 5);
+    assert_memory_equal(bytes + mark.capability.at, "x_2Fy", 5);
+}
+
 static void what_isnt_known_means_nothing(void **state) {
     struct mark mark;
     (void)state;
@@ -98,7 +115,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read),       cmocka_unit_test(lists_are_read),
         cmocka_unit_test(what_isnt_known_means_nothing), cmocka_unit_test(other_headers_are_no_mark),
-        cmocka_unit_test(numbers_are_hexadecimal),
+        cmocka_unit_test(numbers_are_hexadecimal),       cmocka_unit_test(what_is_sought_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,98 @@
+// The other hubs of a cluster, as they are heard: places, silence, and what all of them have denied.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+// cmocka.h needs the standard headers before it.
+#include <cmocka.h>
+
+#include "router/transport/neighbours.h"
+
+static struct buffer_budget budget;
+static struct kept kept;
+static struct neighbours neighbours;
+
+static int open_all(void **state) {
+    static const struct siphash_key key = {0};
+    (void)state;
+    atomic_store(&budget.bytes_max, 1 << 20);
+    kept_init(&kept, &budget);
+    neighbours_init(&neighbours, &key, &kept);
+    return 0;
+}
+
+static int close_all(void **state) {
+    (void)state;
+    while (!list_empty(&neighbours.all))
+        neighbours_remove(&neighbours, list_entry(neighbours.all.next, struct neighbour, link));
+    neighbours_deinit(&neighbours);
+    assert_int_equal(kept.used, 0);
+    kept_deinit(&kept);
+    return 0;
+}
+
+static struct neighbour *hear(unsigned number, uint64_t now_ms, bool needed) {
+    char name[HUB_NAME_BYTES + 1];
+    snprintf(name, sizeof name, "%032x", number);
+    return neighbours_hear(&neighbours, name, now_ms, needed);
+}
+
+static void who_was_heard_longest_ago_is_first(void **state) {
+    (void)state;
+    struct neighbour *one = hear(1, 10, false), *other = hear(2, 20, false);
+    assert_true(one && other && one != other);
+    assert_ptr_equal(list_entry(neighbours.all.next, struct neighbour, link), one);
+    assert_ptr_equal(hear(1, 30, false), one);
+    assert_int_equal(one->heard_ms, 30);
+    assert_ptr_equal(list_entry(neighbours.all.next, struct neighbour, link), other);
+    assert_ptr_equal(neighbours_find(&neighbours, other->name), other);
+    neighbours_remove(&neighbours, other);
+    assert_int_equal(neighbours.by_name.count, 1);
+}
+
+static void places_are_bounded_and_given_again(void **state) {
+    (void)state;
+    for (unsigned number = 0; number < NEIGHBOURS_MAX; number++)
+        assert_true(hear(number, 1, false)->place < NEIGHBOURS_MAX);
+    assert_null(hear(NEIGHBOURS_MAX, 1, false));
+    struct neighbour *needed = hear(NEIGHBOURS_MAX, 1, true);
+    assert_true(needed && needed->place == NEIGHBOURS_MAX);
+    struct neighbour *gone = list_entry(neighbours.all.next, struct neighbour, link);
+    uint32_t place = gone->place;
+    neighbours_remove(&neighbours, gone);
+    assert_int_equal(hear(NEIGHBOURS_MAX + 1, 1, false)->place, place);
+}
+
+static void all_are_those_with_a_place(void **state) {
+    uint64_t denied[NEIGHBOUR_WORDS] = {0};
+    (void)state;
+    assert_false(neighbours_all(&neighbours, denied)); // nobody is heard, and so nobody denies anything
+    for (unsigned number = 0; number < 70; number++) {
+        struct neighbour *heard = hear(number, 1, false);
+        assert_false(neighbours_all(&neighbours, denied));
+        denied[heard->place / 64] |= UINT64_C(1) << heard->place % 64;
+        assert_true(neighbours_all(&neighbours, denied));
+    }
+}
+
+static void without_memory_nobody_is_known(void **state) {
+    (void)state;
+    unsigned number = 0;
+    while (number < 100000 && hear(number, 1, true))
+        number++;
+    assert_in_range(number, 1, 99999);
+    assert_non_null(hear(0, 2, true)); // who is known stays so
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(who_was_heard_longest_ago_is_first, open_all, close_all),
+        cmocka_unit_test_setup_teardown(places_are_bounded_and_given_again, open_all, close_all),
+        cmocka_unit_test_setup_teardown(all_are_those_with_a_place, open_all, close_all),
+        cmocka_unit_test_setup_teardown(without_memory_nobody_is_known, open_all, close_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
