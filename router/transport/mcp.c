@@ -70,6 +70,8 @@ void mcp_opened(struct shard *shard, struct child *child) {
         parcel_list_append(&waiting, parcel);
     if (mcp->era == MCP_LEGACY)
         mcp_kept_say(shard, child, mcp);
+    else
+        modern_retire(shard, child);
     for (struct parcel *parcel; (parcel = parcel_list_take(&waiting));)
         send_queue(shard, child->seat, parcel); // which is asked again
 }
@@ -106,12 +108,11 @@ static bool divert_opening(struct shard *shard, struct child *child, struct mcp 
 }
 
 // Likewise for what is of the modern era: it waits for no session. Where the first process has refused one it speaks that
-// era, too, unless another one has shown before that it does.
+// era, too, and no other one does for long.
 static bool divert_modern(struct shard *shard, struct child *child, const struct mcp *mcp,
                           struct parcel *parcel) {
     assert(shared_is_modern(parcel) && !child->of);
-    bool is_proven = child->other && child->other->proven;
-    if (mcp->answer && mcp->era == MCP_MODERN && !is_proven && child->state != CHILD_DOWN)
+    if (mcp->answer && mcp->era == MCP_MODERN && child->state != CHILD_DOWN)
         return false;
     modern_divert(shard, child, parcel);
     return true;
@@ -349,6 +350,8 @@ struct peer *mcp_forget(struct shard *shard, struct peer *seat, uint64_t hub_id,
         return NULL;
     if (mcp && (!other || !lasts))
         asks_end(other ? other : child, &mcp->sharing, hub_id);
+    if (other)
+        modern_retire(shard, child);
     return other ? other->seat : seat;
 }
 
@@ -365,5 +368,7 @@ void mcp_user_left(struct shard *shard, uint64_t connection) {
         if (child->modern)
             modern_forget_user(child, user);
         mcp_kept_leave(shard, child, mcp, user);
+        if (child->modern)
+            modern_retire(shard, child->of);
     }
 }

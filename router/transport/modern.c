@@ -157,6 +157,18 @@ static void give_up(struct shard *shard, struct child *child) {
     end_all(shard, child, lack_of(child->of), false);
 }
 
+// What only listens there ends with it.
+void modern_retire(struct shard *shard, struct child *first) {
+    struct child *child = first->other;
+    const struct mcp *mcp = first->seat->annex->mcp;
+    bool speaks_it = first->state == CHILD_RUNNING && mcp && mcp->answer && mcp->era == MCP_MODERN;
+    const struct mcp_sharing *sharing = child ? sharing_of(child) : NULL;
+    assert(!first->of && (!child || child->of == first));
+    bool is_going = !child || child->after == CHILD_AFTER_FREE;
+    if (speaks_it && !is_going && (!sharing || list_empty(&sharing->asking)))
+        child_stop(shard, child, CHILD_AFTER_FREE, "disabled");
+}
+
 void modern_answer(struct shard *shard, struct child *child, struct mcp_sharing *sharing,
                    const struct message *message, uint64_t hub_id) {
     const struct lookup *lookup = &message->lookup;
@@ -171,6 +183,7 @@ void modern_answer(struct shard *shard, struct child *child, struct mcp_sharing 
         return;
     }
     asks_answer(shard, child, sharing, message, hub_id);
+    modern_retire(shard, child->of);
 }
 
 void modern_rest(struct shard *shard, struct peer *seat) {

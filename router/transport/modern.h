@@ -17,6 +17,9 @@ void modern_answer(struct shard *shard, struct child *child, struct mcp_sharing 
                    const struct message *message, uint64_t hub_id);
 // It has ended, and with it what it was asked.
 void modern_rest(struct shard *shard, struct peer *seat);
+// Where the first one has refused a session, it speaks this era, too: the other one ends as soon as nobody has anything
+// in progress there. Looks whether that is so.
+void modern_retire(struct shard *shard, struct child *first);
 // A user of it has gone.
 void modern_forget_user(struct child *child, struct mcp_user *user);
 // Hub ids of what it was asked, of the first one's seat: writes as many as there is room for, and says how many there

@@ -28,6 +28,7 @@ const BOTH = { ...TWO, options: config('both.ini', SECTION.replace('.py', '.py -
 const BRITTLE = { ...TWO, options: config('brittle.ini', SECTION.replace('.py', '.py --brittle')) };
 const RAW = { ...TWO, options: config('raw.ini', `${SECTION.replace('.py', '.py --modern --raw')}restart-limit = 1\nrestart-delay = 1ms\n`) };
 const POOL = { ...TWO, options: config('pool.ini', `${SECTION.replace('.py', '.py --both')}instances = 3\n`) };
+const LATE = { ...TWO, options: config('late.ini', SECTION.replace('.py', `.py --modern --gate ${join(directory, 'gate')}`)) };
 const MODERN = { ...SHARED, options: config('modern.ini', SECTION.replace('.py', '.py --modern')) };
 
 const OPENING = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'client', version: '1' } };
@@ -355,6 +356,26 @@ async function untilAnswered(peer, params = { _meta: META }, before = []) {
   }
   throw new Error('it does not answer');
 }
+
+scenario('who refuses a session after all is one process', LATE, async (hub) => {
+  rmSync(join(directory, 'gate'), { force: true });
+  const [peer] = [await attached(hub)];
+  await modern(peer, 'server/discover');
+  const { process: before } = await where(peer, { _meta: META });
+  peer.send({ jsonrpc: '2.0', id: 'w', method: 'wait', params: { _meta: META } });
+  await listen(peer, 'l');
+  writeFileSync(join(directory, 'gate'), '');
+  await untilListed(peer, (all) => all.length === 2 && all.every(({ state, era }) => state === 'running' && era === 'modern'));
+  const { process: after } = await where(peer, { _meta: META });
+  assert.notEqual(after, before);
+  assert.equal((await where(peer)).process, after);
+  await peer.silent('what is in progress goes on');
+  assert.equal((await children(peer)).length, 2);
+  peer.notify('notifications/cancelled', { requestId: 'w' });
+  assertError((await peer.find(({ json }) => json.id === 'l', 'its end')).json, -32050);
+  await untilListed(peer, (all) => all.length === 1 && all[0].pid === after);
+  assert.equal((await where(peer, { _meta: META })).process, after);
+});
 
 scenario('what is heard of a subscription bears the id that its client chose', BOTH, async (hub) => {
   const [first, second] = [await attached(hub), await attached(hub)];

@@ -12,11 +12,12 @@
   where      its process and the era that it speaks
 
 With --modern it knows no sessions: initialize is refused, with --raw by an end. With --both it speaks the era of what comes first. Otherwise
-it refuses server/discover; with --brittle it ends at that, or at anything that no session was opened for.
+it refuses server/discover; --gate FILE has it answer initialize when that is there; with --brittle it ends at that, or at anything that no session was opened for.
 """
 import json
 import os
 import sys
+import time
 
 messages = []
 era = None
@@ -53,6 +54,8 @@ for line in sys.stdin:
         continue
     if method == "initialize" and "--raw" in sys.argv:
         sys.exit(1)
+    while method == "initialize" and "--gate" in sys.argv and not os.path.exists(sys.argv[sys.argv.index("--gate") + 1]):
+        time.sleep(0.005)
     if method == "initialize" and era == "modern":
         say({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32602, "message": "no sessions here"}})
     elif method == "initialize":
