@@ -52,3 +52,8 @@ void confirming_expire(struct link *link) {
         registry_confirmed(shard, order);
     }
 }
+
+uint64_t confirming_due_ms(const struct link *link) {
+    const struct order *order = oldest(link->shard);
+    return order ? order->confirming_ms + LINK_CONFIRM_MS : UINT64_MAX;
+}

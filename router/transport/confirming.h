@@ -11,3 +11,5 @@ void confirming_follow(struct link *link);
 void confirming_answered(struct link *link);
 // Those that have waited too long wait no more.
 void confirming_expire(struct link *link);
+// When the next one has; UINT64_MAX: none waits.
+uint64_t confirming_due_ms(const struct link *link);

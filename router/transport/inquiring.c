@@ -76,6 +76,12 @@ void inquiring_expire(struct link *link) {
     }
 }
 
+uint64_t inquiring_due_ms(const struct link *link) {
+    const struct list *all = &link->shard->inquiries;
+    const struct inquiry *oldest = list_empty(all) ? NULL : inquiry_at(all->next);
+    return oldest && oldest->number ? oldest->asked_ms + LINK_INQUIRE_MS : UINT64_MAX;
+}
+
 bool inquiring_take(struct link *link, const struct mark *mark, const uint8_t *body, uint32_t bytes) {
     struct list *all = &link->shard->inquiries, *node = all->next;
     const struct neighbour *neighbour = neighbours_find(&link->crossings.neighbours, mark->hub);

@@ -8,6 +8,8 @@
 void inquiring_follow(struct link *link);
 // What has waited too long ends with what there is.
 void inquiring_expire(struct link *link);
+// When that is so for the next one; UINT64_MAX: for none.
+uint64_t inquiring_due_ms(const struct link *link);
 // Another hub asks.
 void inquiring_answer(struct link *link, const uint8_t *bytes, const struct mark *mark);
 // A part of an answer has come. False: it isn't one.

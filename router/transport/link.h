@@ -24,10 +24,10 @@ enum {
     LINK_DEATH_MS = 5000,    // then it is lost
     LINK_LOOK_MS = 500,
     LINK_NAMES_KEPT = 16,
-    LINK_CONFIRM_MS = 500, // so long a registration waits for the server's word, and LINK_LOOK_MS more
+    LINK_CONFIRM_MS = 900, // so long a registration waits for the server's word: at most 1 s
     LINK_BEAT_MS = 1000,   // so often this hub beats, and asks others for what they have
     LINK_SEEK_MS = 1000,   // a request that no hub took by then is asked after
-    LINK_INQUIRE_MS = 500, // so long other hubs have to say who is there, and LINK_LOOK_MS more
+    LINK_INQUIRE_MS = 900, // so long other hubs have to say who is there, likewise
     LINK_QUIET_MS = 10000, // a hub that has said nothing for so long is there no more
 };
 

@@ -230,6 +230,16 @@ static bool is_known(const struct shard *shard, const struct link *link) {
            shard_now_ms(shard) - link->up_ms < LINK_GREETING_MS;
 }
 
+// When somebody has waited long enough, or else after a while.
+static void look_again(struct shard *shard, struct link *link) {
+    uint64_t now_ms = shard_now_ms(shard), at_ms = now_ms + LINK_LOOK_MS;
+    uint64_t confirmed_ms = confirming_due_ms(link), inquired_ms = inquiring_due_ms(link);
+    at_ms = confirmed_ms < at_ms ? confirmed_ms : at_ms;
+    at_ms = inquired_ms < at_ms ? inquired_ms : at_ms;
+    assert(at_ms > now_ms); // what was due has been dealt with
+    wheel_arm(&shard->wheel, &link->timer, at_ms);
+}
+
 static void look_at_peer(struct shard *shard, struct link *link) {
     uint32_t silent_ms = shard_since(shard, link->peer->heard_ms);
     assert(link->state == LINK_UP);
@@ -245,7 +255,7 @@ static void look_at_peer(struct shard *shard, struct link *link) {
     inquiring_expire(link);
     if (shard_now_ms(shard) - link->beat_ms >= LINK_BEAT_MS)
         signs_beat(link);
-    wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + LINK_LOOK_MS);
+    look_again(shard, link);
 }
 
 static void look_at_server(struct shard *shard, struct link *link) {
@@ -255,7 +265,7 @@ static void look_at_server(struct shard *shard, struct link *link) {
         return;
     }
     confirming_expire(link);
-    wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + LINK_LOOK_MS);
+    look_again(shard, link);
 }
 
 void nats_look(struct shard *shard) {

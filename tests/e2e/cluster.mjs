@@ -49,8 +49,12 @@ export class Broker {
     await within(this.exit, 'nats-server to end');
   }
 
-  // The same address again.
-  again() {
+  // The same address again, once whoever may have been given its port for a moment has left it.
+  async again() {
+    await until('its port is free', () => new Promise((resolve) => {
+      const server = net.createServer().on('error', () => resolve(false));
+      server.listen(this.port, '127.0.0.1', () => server.close(() => resolve(true)));
+    }));
     return this.run(this.port);
   }
 
