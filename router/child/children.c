@@ -145,7 +145,7 @@ struct child *children_add_modern(struct shard *shard, struct child *first) {
     child->seat->annex->gives_up = true;
     first->other = child;
     first->instances++;
-    child_be(child, CHILD_IDLE);
+    child_show_era(child, MCP_MODERN);
     return child;
 }
 

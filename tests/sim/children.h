@@ -49,7 +49,7 @@ struct kind {
 struct ask {
     int client; // NOBODY: it has left
     unsigned kind;
-    bool command, cancelled, ended, delivered, answered, failed;
+    bool command, modern, cancelled, ended, delivered, answered, failed;
     uint64_t at_ns, ends, away;
     bool was_ending, was_waiting,
         was_away; // when it was asked: one that ends, or is gone, may be known to few shards
