@@ -28,5 +28,5 @@ bool own_asks_end(struct own_asks *asks, uint64_t id) {
 
 void own_asks_forget(struct own_asks *asks) {
     assert(asks);
-    memset(asks->open, 0, sizeof asks->open);
+    memset(asks, 0, sizeof *asks);
 }

@@ -21,5 +21,5 @@ struct own_asks {
 uint64_t own_asks_begin(struct own_asks *asks);
 // An answer bears this id. False: nothing under it is owed.
 bool own_asks_end(struct own_asks *asks, uint64_t id);
-// None is owed any more; those that follow bear other ids still.
+// It is another process, which owes nothing.
 void own_asks_forget(struct own_asks *asks);
