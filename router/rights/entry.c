@@ -207,10 +207,13 @@ static bool is_own_cancel(struct shard *shard, const struct message *message) {
                       &shard->hub->settings.secrets.tables, &shard->kept);
 }
 
-static bool refuse_rate(struct shard *shard, const struct message *message) {
+static inline bool is_metered(const struct user *user) {
+    return user && (user->limits.rate || user->limits.bytes);
+}
+
+static __attribute__((noinline)) bool refuse_rate_over(struct shard *shard, const struct message *message) {
     const struct user *user = identity_user(message->peer);
-    if (!user || !(user->limits.rate || user->limits.bytes))
-        return false;
+    assert(is_metered(user));
     uint64_t now_ns = io_now(shard->io), bytes = message->frame->body.bytes;
     uint64_t wait_ms = account_message(user->account, &user->limits, now_ns, bytes);
     if (!wait_ms)
@@ -221,6 +224,10 @@ static bool refuse_rate(struct shard *shard, const struct message *message) {
     }
     refuse_rate_of(shard, message, wait_ms);
     return true;
+}
+
+static inline bool refuse_rate(struct shard *shard, const struct message *message) {
+    return is_metered(identity_user(message->peer)) && refuse_rate_over(shard, message);
 }
 
 // --- What a message bears
@@ -324,13 +331,11 @@ static bool is_known(struct shard *shard, const struct message *message) {
 
 // Whoever sends in an agent's name must be the connection that registered it (HugAI v2 messages 3.3). What was right when it
 // came is so for a connection that has half-closed since, whose agents have left, unless another one has that name now.
-bool entry_refuse_source(struct shard *shard, const struct message *message) {
+static __attribute__((noinline)) bool refuse_source_named(struct shard *shard,
+                                                          const struct message *message) {
     struct identity *identity = identity_of(message->peer);
     struct span value = message->lookup.value[KEY_SOURCE_AGENT];
     char source[AGENT_ID_BYTES_MAX];
-    if (!lookup_has(&message->lookup, KEY_SOURCE_AGENT) ||
-        recall_source(identity, &shard->agents, message->body + value.at, value.bytes))
-        return false;
     size_t bytes = SIZE_MAX;
     if (message->lookup.type[KEY_SOURCE_AGENT] == JSON_STRING)
         bytes = json_string_decode(message->body, value, source, sizeof source);
@@ -345,18 +350,33 @@ bool entry_refuse_source(struct shard *shard, const struct message *message) {
     return true;
 }
 
+static inline bool refuse_foreign_source(struct shard *shard, const struct message *message) {
+    struct span value = message->lookup.value[KEY_SOURCE_AGENT];
+    return lookup_has(&message->lookup, KEY_SOURCE_AGENT) &&
+           !recall_source(identity_of(message->peer), &shard->agents, message->body + value.at,
+                          value.bytes) &&
+           refuse_source_named(shard, message);
+}
+
+bool entry_refuse_source(struct shard *shard, const struct message *message) {
+    assert(message->approved);
+    return refuse_foreign_source(shard, message);
+}
+
 bool entry_refuse(struct shard *shard, const struct message *message) {
     assert(shard->settings->users && message->peer->state == PEER_OPEN);
-    return !is_known(shard, message) || refuse_rate(shard, message) || entry_refuse_source(shard, message);
+    return !is_known(shard, message) || refuse_rate(shard, message) || refuse_foreign_source(shard, message);
 }
 
 void entry_charge(struct shard *shard, const struct peer *peer, size_t bytes) {
     const struct identity *identity = identity_of(peer);
     const struct user *user = identity_user(peer);
     enum credential kind;
+    if (__builtin_expect(user && !is_metered(user), true))
+        return;
     if (!user && identity && !is_child(identity)) // which may be known by what it has not been asked for yet
         user = borne_user(shard, peer, &kind);
-    if (user && (user->limits.rate || user->limits.bytes))
+    if (is_metered(user))
         account_charge(user->account, &user->limits, io_now(shard->io), bytes);
 }
 

@@ -10,7 +10,7 @@
 
 // Finds out for whom a message speaks, and whether this user may send another one now. True: it was refused.
 bool entry_refuse(struct shard *shard, const struct message *message);
-// Refuses a message whose params.sourceAgent isn't its connection's; of what was held, when it goes on. True: it was refused.
+// Refuses what was held and is to go on where its params.sourceAgent isn't its connection's any more. True: it was refused.
 bool entry_refuse_source(struct shard *shard, const struct message *message);
 // As entry_refuse of a frame of HCS; NULL, or what is wrong, static.
 const char *entry_fault(struct shard *shard, struct peer *peer, size_t bytes);

@@ -91,14 +91,12 @@ static bool is_plain(const struct message *message) {
 }
 
 // By all that it says, of which what is plain is remembered.
-static bool may_send(struct shard *shard, const struct message *message, const struct user *user,
-                     struct rules_message *asked) {
+static __attribute__((noinline)) bool may_call_as_said(struct shard *shard, const struct message *message,
+                                                       const struct user *user, struct rules_message *asked) {
     struct identity *identity = identity_of(message->peer);
     struct right_call call;
     char tool[METHOD_BYTES_MAX];
     bool is_known = identity && is_plain(message);
-    if (is_known && recall_call(identity, user, asked))
-        return true;
     if (!read_call(shard, asked, &call))
         return true;
     read_tool(user, message, &call, tool);
@@ -106,6 +104,13 @@ static bool may_send(struct shard *shard, const struct message *message, const s
     if (allowed && is_known)
         recall_keep_call(identity, user, asked);
     return allowed;
+}
+
+static inline bool may_send(struct shard *shard, const struct message *message, const struct user *user,
+                            struct rules_message *asked) {
+    struct identity *identity = identity_of(message->peer);
+    return (identity && is_plain(message) && recall_call(identity, user, asked)) ||
+           may_call_as_said(shard, message, user, asked);
 }
 
 bool judge_call(struct shard *shard, const struct message *message, struct rules_message *asked) {

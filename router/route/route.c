@@ -236,13 +236,22 @@ static __attribute__((noinline)) const struct user *find_signer(const struct sha
     return identity && identity->kind != CREDENTIAL_CHILD ? borne_user(shard, peer, &kind) : NULL;
 }
 
+static inline __attribute__((always_inline)) void sign(const struct shard *shard, const struct peer *peer,
+                                                       struct frame *frame) {
+    const struct user *user = identity_user(peer);
+    assert(shard->settings->users);
+    if (__builtin_expect(!user, false))
+        user = find_signer(shard, peer);
+    frame->added = user ? user->header : NULL;
+    frame->added_bytes = user ? user->header_bytes : 0;
+}
+
 struct frame route_sign(const struct shard *shard, const struct peer *peer, const struct frame *frame) {
     struct frame own = *frame;
-    const struct user *user = shard->settings->users ? identity_user(peer) : NULL;
-    if (__builtin_expect(!user && shard->settings->users, false))
-        user = find_signer(shard, peer);
-    own.added = user ? user->header : NULL;
-    own.added_bytes = user ? user->header_bytes : 0;
+    own.added = NULL;
+    own.added_bytes = 0;
+    if (shard->settings->users)
+        sign(shard, peer, &own);
     return own;
 }
 
@@ -342,30 +351,32 @@ static inline __attribute__((always_inline)) void route_looked_up(struct shard *
 
 static __attribute__((noinline)) void route_signed(struct shard *shard, struct peer *peer,
                                                    const struct frame *frame, struct exchange *exchange) {
+    struct frame own = *frame;
+    sign(shard, peer, &own);
+    route_looked_up(shard, peer, &own, exchange);
+}
+
+// It says itself whose it is.
+static __attribute__((noinline)) void route_unsigned(struct shard *shard, struct peer *peer,
+                                                     const struct frame *frame, struct exchange *exchange) {
     struct unit unit;
     struct frame copy;
-    struct buffer *buffer = NULL;
-    if (frame->unit->names_user) {
-        buffer = unsigned_copy(&shard->buffers, frame, &unit, &copy);
-        if (!buffer) {
-            peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
-            return;
-        }
-        frame = &copy;
+    assert(frame->unit->names_user);
+    struct buffer *buffer = unsigned_copy(&shard->buffers, frame, &unit, &copy);
+    if (!buffer) {
+        peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+        return;
     }
-    struct frame own = route_sign(shard, peer, frame);
-    route_looked_up(shard, peer, &own, exchange);
-    if (buffer) {
-        events_flush(shard);
-        buffer_drop(buffer);
-    }
+    route_signed(shard, peer, &copy, exchange);
+    events_flush(shard);
+    buffer_drop(buffer);
 }
 
 void route_frame(struct shard *shard, struct peer *peer, const struct frame *frame,
                  struct exchange *exchange) {
     assert(connection_shard(peer->name) == shard->index);
     if (__builtin_expect(shard->settings->users != NULL, false))
-        route_signed(shard, peer, frame, exchange);
+        (frame->unit->names_user ? route_unsigned : route_signed)(shard, peer, frame, exchange);
     else
         route_looked_up(shard, peer, frame, exchange);
 }

@@ -17,7 +17,7 @@ static inline const struct user *identity_user(const struct peer *peer) {
 }
 // What a peer has sent and nobody reads any more: where users are on it may bear a credential, and is overwritten.
 static inline void identity_blot(const struct peer *peer, uint8_t *bytes, size_t count) {
-    if (__builtin_expect(identity_of(peer) != NULL, false))
+    if (__builtin_expect(count > 0 && identity_of(peer), false))
         memset(bytes, 0, count);
 }
 // Who isn't known yet sends no large frames. (A request of HTTP says in its head who it is from.)

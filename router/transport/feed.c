@@ -240,7 +240,8 @@ static uint32_t feed_bytes(struct shard *shard, struct peer *peer, const struct 
         stats_add(&shard->stats, COUNT_BYTES_RECEIVED, count);
     }
     peer->heard_ms = shard_tick(shard);
-    if (__builtin_expect(shard->settings->users != NULL, false))
+    const struct identity *identity = identity_of(peer);
+    if (__builtin_expect(identity && !identity->looked, false))
         borne_look(shard, peer);
     if (event->buffer) {
         cut =
