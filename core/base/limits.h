@@ -49,7 +49,7 @@ enum {
     SUBSCRIPTIONS_PER_CONNECTION_MAX = 1024,
 
     // Requests that may wait for their turn on one connection of HTTP. The next one is refused.
-    HTTP_PIPELINED_MAX = 256,
+    HTTP_PIPELINED_MAX = 4096,
     HTTP_IDLE_MS = 75 * 1000,
     // A WebSocket that has been silent for so long is asked for a sign, and given so long for it.
     WEBSOCKET_SILENCE_MS = 25 * 1000,

@@ -22,6 +22,7 @@ struct http_deferred {
     struct buffer *buffer; // one reference
     uint32_t at;
     struct unit unit;
+    uint32_t frames; // that the peer had said when it came, itself included
 };
 
 // Who of a pool has served it (router/route/sticky.h).

@@ -14,7 +14,7 @@
 #include "router/stream/says.h"
 #include "router/stream/telling.h"
 
-enum { REQUEST_ID_BYTES_MAX = 256 };
+enum { REQUEST_ID_BYTES_MAX = 256, POSTED_TYPE_BYTES_MAX = 256 };
 
 static struct says_about about_query(const struct stream_query *query) {
     return (struct says_about){query->session_id, query->request_id, query->session_id_bytes,
@@ -36,7 +36,7 @@ struct parcel *streams_refuse(struct shard *shard, const struct stream_query *qu
 }
 
 static const char *fault_of(const struct stream_query *query) {
-    if (!query->request_id || query->request_id_bytes > REQUEST_ID_BYTES_MAX)
+    if (!query->request_id_bytes || query->request_id_bytes > REQUEST_ID_BYTES_MAX)
         return "request_id is needed: up to 256 bytes";
     if (query->session_id && !session_id_valid(query->session_id, query->session_id_bytes))
         return "a session_id is 1 to 128 letters, digits, '-', '_', '.', ':' or '~'";
@@ -112,24 +112,37 @@ enum streams_opening streams_open(struct shard *shard, struct peer *peer, const 
 
 // --- Frames by requests of their own
 
-static struct parcel *post_error(struct shard *shard, const char *message) {
+// What names the frame that is refused, as far as it could be read.
+static struct parcel *post_error(struct shard *shard, const struct frame *frame,
+                                 const struct stream_frame *posted, const char *message) {
+    char request_id[REQUEST_ID_BYTES_MAX + 1], type[POSTED_TYPE_BYTES_MAX];
+    const uint8_t *body = frame_body(frame);
+    size_t bytes = SIZE_MAX, type_bytes = SIZE_MAX;
+    if (posted->verdict == LOOKUP_GOOD) {
+        bytes = stream_frame_text(posted, body, STREAM_REQUEST_ID, request_id, sizeof request_id);
+        type_bytes = stream_frame_text(posted, body, STREAM_TYPE, type, sizeof type);
+    }
+    struct says_about about = {.request_id = bytes == SIZE_MAX ? NULL : request_id,
+                               .request_id_bytes = bytes == SIZE_MAX ? 0 : (uint32_t)bytes};
     drop_one(shard, COUNT_DROP_STREAM_REFUSED, 0, 0);
-    return says_error(shard, (struct says_about){0}, SAYS_INVALID_REQUEST, message, false, "", 0);
+    return says_error(shard, about, SAYS_INVALID_REQUEST, message, false, type,
+                      type_bytes == SIZE_MAX ? 0 : type_bytes);
 }
 
-// NULL, or why the body isn't such a frame; *id is the session's.
-static const char *read_posted(struct shard *shard, const struct frame *frame, char *id, size_t *id_bytes) {
+// NULL, or why the body isn't such a frame; *id is the session's. What `posted` has can be asked for in any case.
+static const char *read_posted(struct shard *shard, const struct frame *frame, struct stream_frame *posted,
+                               char *id, size_t *id_bytes) {
     struct lookup lookup;
-    struct stream_frame posted;
     const uint8_t *body = frame_body(frame);
+    *posted = (struct stream_frame){.verdict = LOOKUP_GOOD};
     (shard->settings->strict ? lookup_body_strict : lookup_body)(&lookup, body, frame->body.bytes,
                                                                  shard_limits(shard)->id_bytes_max);
     if (lookup.verdict != LOOKUP_GOOD || lookup.kind != BODY_STREAM)
         return "this is no frame";
-    stream_frame_read(&posted, body, frame->body.bytes);
-    if (posted.verdict != LOOKUP_GOOD || posted.type[STREAM_TYPE] != JSON_STRING)
-        return posted.verdict == LOOKUP_AMBIGUOUS ? "a key occurs twice or is escaped" : "this is no frame";
-    *id_bytes = stream_frame_text(&posted, body, STREAM_SESSION_ID, id, SESSION_ID_BYTES_MAX + 8);
+    stream_frame_read(posted, body, frame->body.bytes);
+    if (posted->verdict != LOOKUP_GOOD || posted->type[STREAM_TYPE] != JSON_STRING)
+        return posted->verdict == LOOKUP_AMBIGUOUS ? "a key occurs twice or is escaped" : "this is no frame";
+    *id_bytes = stream_frame_text(posted, body, STREAM_SESSION_ID, id, SESSION_ID_BYTES_MAX + 8);
     if (*id_bytes == SIZE_MAX || !session_id_valid(id, *id_bytes))
         return "this frame needs a session_id";
     return NULL;
@@ -153,8 +166,9 @@ void streams_post(struct shard *shard, struct peer *peer, const struct frame *fr
                   void *context) {
     char id[SESSION_ID_BYTES_MAX + 8];
     size_t id_bytes;
+    struct stream_frame posted;
     stats_count(&shard->stats, COUNT_STREAM_FRAMES);
-    const char *fault = read_posted(shard, frame, id, &id_bytes);
+    const char *fault = read_posted(shard, frame, &posted, id, &id_bytes);
     struct errand *errand = fault ? NULL : errand_make(shard, peer, frame);
     if (errand) {
         errand->done = done;
@@ -163,7 +177,7 @@ void streams_post(struct shard *shard, struct peer *peer, const struct frame *fr
         telling_post(shard, telling_home(shard, id, id_bytes), &errand->mail, MAIL_STREAM_ERRAND);
         return;
     }
-    struct parcel *error = fault ? post_error(shard, fault) : NULL;
+    struct parcel *error = fault ? post_error(shard, frame, &posted, fault) : NULL;
     if (!error)
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
     done(shard, error ? peer : NULL, context, error);

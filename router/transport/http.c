@@ -40,7 +40,8 @@ static void defer(struct shard *shard, struct http_call *call) {
         return;
     }
     buffer_hold(call->frame->buffer);
-    *deferred = (struct http_deferred){call->frame->buffer, call->frame->at, *call->frame->unit};
+    *deferred = (struct http_deferred){call->frame->buffer, call->frame->at, *call->frame->unit,
+                                       call->peer->frames + 1};
     assert(!call->peer->annex->deferred);
     call->peer->annex->deferred = deferred;
     feed_switch(shard, call->peer, &transport_deferring);
@@ -133,6 +134,7 @@ static void http_resume(struct shard *shard, struct peer *peer) {
     feed_switch(shard, peer, &transport_http);
     struct frame frame = frame_at(deferred->buffer, deferred->at, &deferred->unit);
     struct http_call call = {.peer = peer, .frame = &frame, .head = frame.buffer->bytes + frame.at};
+    call.has_gap = peer->frames != deferred->frames;
     http_read(call.head, frame.unit, &call.request);
     call.exchange = list_entry(annex->exchanges.next, struct exchange, by_peer);
     call.exchange->http.closes = true;

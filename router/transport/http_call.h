@@ -12,4 +12,5 @@ struct http_call {
     const uint8_t *head; // its bytes, from its start
     struct http_request request;
     struct exchange *exchange; // open: whoever serves it closes it, and it may be gone then
+    bool has_gap;              // what lay behind it was let go while it waited
 };

@@ -53,6 +53,14 @@ static void post(struct shard *shard, struct http_call *call) {
 
 // --- What a client asks for
 
+enum { UNKNOWN_MAX = 32 };
+
+// Parameters that mean nothing; so they may be, and once each.
+struct unknown {
+    struct piece names[UNKNOWN_MAX];
+    size_t count;
+};
+
 struct query_field {
     const char *name;
     const char **text;
@@ -70,7 +78,18 @@ static bool read_seq(const char *text, uint32_t bytes, uint64_t *seq) {
     return bytes > 0 && *seq <= max;
 }
 
-static const char *take_parameter(const struct query_field *fields, size_t count,
+static const char *take_unknown(struct unknown *unknown, const struct http_parameter *parameter) {
+    for (size_t at = 0; at < unknown->count; at++)
+        if (unknown->names[at].count == parameter->name_bytes &&
+            memcmp(unknown->names[at].bytes, parameter->name, parameter->name_bytes) == 0)
+            return "a parameter may occur once only";
+    if (unknown->count == UNKNOWN_MAX)
+        return "so many parameters mean nothing";
+    unknown->names[unknown->count++] = (struct piece){parameter->name, parameter->name_bytes};
+    return NULL;
+}
+
+static const char *take_parameter(const struct query_field *fields, size_t count, struct unknown *unknown,
                                   const struct http_parameter *parameter) {
     for (size_t index = 0; index < count; index++) {
         if (strlen(fields[index].name) != parameter->name_bytes ||
@@ -80,8 +99,9 @@ static const char *take_parameter(const struct query_field *fields, size_t count
             return "a parameter may occur once only";
         *fields[index].text = parameter->value;
         *fields[index].bytes = parameter->value_bytes;
+        return NULL;
     }
-    return NULL;
+    return take_unknown(unknown, parameter);
 }
 
 // Reads the query into texts that lie in `decoded`, which has room for all of it; NULL, or what is wrong.
@@ -97,13 +117,15 @@ static const char *read_query(const struct http_call *call, char decoded[HTTP_LI
         {"after_seq", &after, &after_bytes},
     };
     struct http_parameter parameter;
+    struct unknown unknown = {.count = 0};
     const char *fault = NULL;
     enum http_parameter_step step;
     while (!fault &&
            (step = http_parameter_next(call->head, call->request.line.query, &at, decoded + used,
                                        HTTP_LINE_BYTES_MAX - used, &parameter)) != HTTP_PARAMETERS_END) {
-        fault = step == HTTP_PARAMETER ? take_parameter(fields, sizeof fields / sizeof *fields, &parameter)
-                                       : "the query can't be read";
+        fault = step == HTTP_PARAMETER
+                    ? take_parameter(fields, sizeof fields / sizeof *fields, &unknown, &parameter)
+                    : "the query can't be read";
         used += step == HTTP_PARAMETER ? parameter.name_bytes + parameter.value_bytes : 0;
     }
     query->has_after = after != NULL;

@@ -39,6 +39,8 @@ static const char *fault_of(const struct http_call *call, char accept[WEBSOCKET_
         return "Sec-WebSocket-Key must be 16 bytes in base64";
     if (http_repeated(&call->request, HTTP_SEC_WEBSOCKET_VERSION))
         return "Sec-WebSocket-Version may occur once only";
+    if (call->has_gap) // RFC 6455, 4.1: and what came can't be told from what comes
+        return "who asks for an upgrade waits for the answer before it says more";
     if (call->frame->unit->body_bytes)
         return "a request for an upgrade has no content";
     if (!directives_good(&call->frame->unit->directives))

@@ -181,12 +181,14 @@ web('a hub that ends waits for no pause', { ...EVERYWHERE, options: ['--drain-ti
 });
 
 web('what can\'t be opened is told by a status and the frame', EVERYWHERE, async (hub) => {
-  for (const query of ['', 'user_id=u', 'request_id=r&request_id=q', 'request_id=r&session_id=a%20b', 'request_id=%ff',
+  for (const query of ['', 'user_id=u', 'request_id', 'request_id=', 'request_id=r&request_id=q', 'request_id=r&x=1&x=2', 'request_id=r&session_id=a%20b', 'request_id=%ff',
     'request_id=r&session_id=s&after_seq=x', 'request_id=r&session_id=s&after_seq=9007199254740992']) {
     const answer = await alone(hub, request(`GET /hcs?${query}`));
     assert.equal(answer.status, 400, query);
     assert.equal(answer.json.code, 'INVALID_REQUEST');
   }
+  const { json: refused } = await alone(hub, post({ type: 'start', request_id: 'z' }));
+  assert.deepEqual([refused.code, refused.request_id, refused.refused], ['INVALID_REQUEST', 'z', 'start']);
   assert.equal((await alone(hub, request('HEAD /hcs?request_id=r'), { headOnly: true })).status, 405);
   const nobody = await Events.open(hub, 'request_id=r&target=nobody');
   const error = await nobody.hears('error', undefined);

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { scenario } from './hub.mjs';
 import { assertError, requestText } from './peer.mjs';
 import { alone, chunk, Client, JSON_TYPE, request, rpc, web } from './web.mjs';
-import { KEY } from './websocket.mjs';
+import { KEY, TEXT, wsFrame } from './websocket.mjs';
 
 const EVERYWHERE = { shards: [1, 2] };
 const PING = requestText(1, 'hub/ping', { n: 1 });
@@ -203,16 +203,16 @@ web('what comes behind Connection: close, or behind a refusal that closes, is no
   }
 });
 
-web('no more than 256 requests wait on a connection', {}, async (hub) => {
+web('no more than 4,096 requests wait on a connection', {}, async (hub) => {
   const target = await hub.agent('target');
   const client = await Client.open(hub);
-  client.write(...Array.from({ length: 256 }, (_, id) => rpc(asks(id))));
+  client.write(...Array.from({ length: 4096 }, (_, id) => rpc(asks(id))));
   const asked = [];
-  for (let n = 0; n < 256; n++) asked.push((await target.next()).json.id);
+  for (let n = 0; n < 4096; n++) asked.push((await target.next()).json.id);
   client.write(rpc(asks('over')));
-  await target.silent('the 257th');
+  await target.silent('one more');
   for (const id of asked) target.reply(id);
-  for (let id = 0; id < 256; id++) assert.equal((await client.response()).json.id, id);
+  for (let id = 0; id < 4096; id++) assert.equal((await client.response()).json.id, id);
   const refused = await client.response();
   assert.equal(refused.status, 503);
   assert.equal(refused.fields.connection, 'close');
@@ -457,6 +457,17 @@ web('what takes the connection over waits for the answers before it', {}, async 
   await events.take((bytes) => (bytes.includes('\n\n') ? { whole: bytes.length } : null), 'an event');
   const socket = await pipelined('GET /ws', ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13', `Sec-WebSocket-Key: ${KEY}`]);
   assert.equal((await socket.response()).status, 101);
+  // What it says before it is answered would be cut where it began to be heard.
+  const early = await Client.open(hub);
+  early.write(rpc(asks('first', { targetAgent: 'slow' })),
+    request('GET /ws', ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13', `Sec-WebSocket-Key: ${KEY}`]),
+    wsFrame(TEXT, PING).subarray(0, 6));
+  const before = await slow.find((one) => one.json.method === 'm', 'the request');
+  early.write(wsFrame(TEXT, PING));
+  slow.reply(before.json.id, 'late');
+  assert.equal((await early.response()).json.result, 'late');
+  assert.equal((await early.response()).status, 400);
+  await early.gone();
   const bad = await pipelined('GET /events');
   assert.equal((await bad.response()).status, 400);
   await bad.gone();
