@@ -27,6 +27,7 @@ enum {
     LINK_CONFIRM_MS = 900, // so long a registration waits for the server's word: at most 1 s
     LINK_BEAT_MS = 1000,   // so often this hub beats, and asks others for what they have
     LINK_SEEK_MS = 1000,   // a request that no hub took by then is asked after
+    LINK_DENY_MS = 2500,   // and ends no sooner, so that whoever is there has been heard
     LINK_INQUIRE_MS = 900, // so long other hubs have to say who is there, likewise
     LINK_QUIET_MS = 10000, // a hub that has said nothing for so long is there no more
 };

@@ -69,6 +69,7 @@ static void take_answer(struct shard *shard, struct link *link, const struct fra
         going_end(link, crossing, large ? error : ERROR_INTERNAL, "fault",
                   large ? "the answer is over this hub's limit" : "the answer could not be read");
     } else {
+        signs_heard(link, &opened.mark);
         link->answers = number;
         link->has_answered = false;
         route_frame(shard, link->peer, &opened.frame, NULL);

@@ -125,7 +125,8 @@ static void ask_all(struct link *link) {
 // Ends what all hubs say that they don't have. Where one that may have had it has gone, nobody knows.
 static bool settle(struct link *link, struct crossing *crossing) {
     assert(!crossing->taker);
-    if (!neighbours_all(neighbours_of(link), crossing->denied))
+    if (shard_now_ms(link->shard) - crossing->sent_ms < LINK_DENY_MS ||
+        !neighbours_all(neighbours_of(link), crossing->denied))
         return false;
     if (crossing->unsure)
         going_lost(link, crossing);
@@ -240,17 +241,24 @@ static void answer(struct link *link, const uint8_t *bytes, const struct mark *m
     }
 }
 
+void signs_heard(struct link *link, const struct mark *mark) {
+    struct neighbours *neighbours = neighbours_of(link);
+    if (!mark->given || !mark->has_hub || link_is_own(link, mark->hub))
+        return;
+    bool is_new = !neighbours_find(neighbours, mark->hub);
+    struct neighbour *heard = neighbours_hear(neighbours, mark->hub, shard_now_ms(link->shard), false);
+    if (heard && is_new && link->state == LINK_UP)
+        nats_say_beat(link); // who has just come knows nobody yet
+}
+
 void signs_take(struct link *link, const uint8_t *bytes, const struct mark *mark) {
     struct span list = mark->taken;
     uint64_t number;
     assert(mark->given && mark->has_hub);
     if (link_is_own(link, mark->hub))
         return; // of the link before this one
-    bool is_new = !neighbours_find(neighbours_of(link), mark->hub);
-    struct neighbour *neighbour =
-        neighbours_hear(neighbours_of(link), mark->hub, shard_now_ms(link->shard), false);
-    if (neighbour && is_new && link->state == LINK_UP)
-        nats_say_beat(link); // who has just come knows nobody yet
+    signs_heard(link, mark);
+    const struct neighbour *neighbour = neighbours_find(neighbours_of(link), mark->hub);
     while (mark_next(bytes, &list, &number))
         if (number)
             note_taker(link, mark->hub, number);

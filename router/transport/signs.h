@@ -8,6 +8,8 @@
 // Once a second: this hub beats, those that are silent for too long have gone, who owes something or has asked for something
 // is asked whether that still is so, and all are asked after requests that nobody took.
 void signs_beat(struct link *link);
+// A message came that bears this mark: its hub is there.
+void signs_heard(struct link *link, const struct mark *mark);
 // What another hub says, to this one or to all.
 void signs_take(struct link *link, const uint8_t *bytes, const struct mark *mark);
 // A hub is there no more: what it had ends, and what it asked is cancelled.
