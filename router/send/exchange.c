@@ -114,6 +114,7 @@ static bool bears_fields(const struct exchange *exchange, const struct parcel *p
 }
 
 void exchange_answer(struct shard *shard, struct exchange *exchange, struct parcel *parcel) {
+    exchange->is_error = parcel->mail.detail;
     assert(exchange->due > 0);
     assert(!parcel->dressed && !parcel->unfinished && parcel->hole_count == 0 && !parcel->hub_id);
     if (!bears_fields(exchange, parcel))

@@ -36,6 +36,7 @@ struct exchange {
     uint32_t count;
     uint32_t due;    // and one while what came is still being routed
     bool is_array;   // what came was a batch
+    bool is_error;   // the answer that came last is an error (parcel->mail.detail)
     bool is_bad;     // what came, as a whole, was no message
     bool is_ended;   // nothing is due any more
     uint64_t hub_id; // of the request that was forwarded last of what came; 0: none was

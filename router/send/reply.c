@@ -69,13 +69,16 @@ void reply_missed(struct shard *shard, uint64_t connection, struct reply_to to) 
         exchange_miss(shard, to.exchange);
 }
 
-static void reply_answer(struct shard *shard, struct peer *peer, struct reply_to to, struct text *body) {
+static void reply_answer(struct shard *shard, struct peer *peer, struct reply_to to, struct text *body,
+                         bool is_error) {
     if (!to.exchange) {
         if (!queue_body(shard, peer, body))
             close_without_memory(shard, peer);
         return;
     }
     struct parcel *parcel = parcel_of_text(shard, body);
+    if (parcel)
+        parcel->mail.detail = is_error; // as of a target's response
     if (parcel)
         exchange_answer(shard, to.exchange, parcel);
     else
@@ -140,7 +143,7 @@ void reply_result(struct shard *shard, struct peer *peer, struct reply_to to, co
     text_put(&body, "}");
     assert(body.failed || body.length == result_body_bytes(to, bytes));
     stats_count(&shard->stats, COUNT_ANSWERED_BY_HUB);
-    reply_answer(shard, peer, to, &body);
+    reply_answer(shard, peer, to, &body, false);
 }
 
 struct span reply_put_error(struct text *body, struct reply_to to, enum error error,
@@ -172,7 +175,7 @@ void reply_error(struct shard *shard, struct peer *peer, struct reply_to to, enu
     stats_count(&shard->stats, COUNT_ERRORS_BY_HUB);
     if (to.exchange && !to.exchange->is_array)
         to.exchange->is_bad = error == ERROR_PARSE || error == ERROR_INVALID_REQUEST;
-    reply_answer(shard, peer, to, &body);
+    reply_answer(shard, peer, to, &body, true);
 }
 
 void reply_notify(struct shard *shard, struct peer *peer, struct text *body) {

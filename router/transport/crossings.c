@@ -74,14 +74,21 @@ void crossings_take(struct crossing *crossing, struct neighbour *taker) {
     list_append(&taker->owes, &crossing->link);
 }
 
-struct visitor *crossings_enter(struct crossings *crossings, struct exchange *exchange, const void *reply,
-                                uint32_t reply_bytes, struct neighbour *hub) {
-    struct visitor *visitor = kept_take(crossings->kept, sizeof *visitor + reply_bytes);
-    assert(exchange && !exchange->visitor && !crossings_visitor(crossings, reply, reply_bytes));
+struct visitor *crossings_enter(struct crossings *crossings, struct exchange *exchange,
+                                const struct passage *passage, struct neighbour *hub) {
+    uint32_t reply_bytes = passage->reply_bytes;
+    struct visitor *visitor =
+        kept_take(crossings->kept, sizeof *visitor + reply_bytes + passage->subject_bytes);
+    assert(exchange && !exchange->visitor && !crossings_visitor(crossings, passage->reply, reply_bytes));
     if (!visitor)
         return NULL;
-    *visitor = (struct visitor){.exchange = exchange, .hub = hub, .reply_bytes = reply_bytes};
-    memcpy(visitor->reply, reply, reply_bytes);
+    *visitor = (struct visitor){.exchange = exchange,
+                                .hub = hub,
+                                .began_ms = exchange->opened_ms,
+                                .reply_bytes = reply_bytes,
+                                .subject_bytes = passage->subject_bytes};
+    memcpy(visitor->reply, passage->reply, reply_bytes);
+    memcpy(visitor->reply + reply_bytes, passage->subject, passage->subject_bytes);
     if (!names_add(&crossings->by_reply, visitor->reply, reply_bytes, visitor)) {
         kept_give(crossings->kept, visitor);
         return NULL;

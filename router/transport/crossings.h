@@ -38,9 +38,13 @@ struct visitor {
     struct exchange *exchange; // whose answer is its
     uint64_t number;           // of a hub's: the hub id there
     struct neighbour *hub;     // that asked; NULL: it wasn't one
-    uint32_t reply_bytes;
-    char reply[]; // the subject
+    uint64_t began_ms;
+    uint32_t reply_bytes, subject_bytes;
+    char reply[]; // where it is answered; and behind that the subject to which it came
 };
+static inline const char *visitor_subject(const struct visitor *visitor) {
+    return visitor->reply + visitor->reply_bytes;
+}
 
 struct crossings {
     struct names by_hub_id, by_reply;
@@ -62,8 +66,13 @@ struct crossing *crossings_find(const struct crossings *crossings, uint64_t hub_
 void crossings_remove(struct crossings *crossings, struct crossing *crossing);
 void crossings_take(struct crossing *crossing, struct neighbour *taker);
 
+// Where a request came to, and where its answer goes.
+struct passage {
+    const uint8_t *subject, *reply;
+    uint32_t subject_bytes, reply_bytes;
+};
 // NULL where there is no room. Nobody is to be answered there yet. `hub`: who asks, or NULL.
-struct visitor *crossings_enter(struct crossings *crossings, struct exchange *exchange, const void *reply,
-                                uint32_t reply_bytes, struct neighbour *hub);
+struct visitor *crossings_enter(struct crossings *crossings, struct exchange *exchange,
+                                const struct passage *passage, struct neighbour *hub);
 struct visitor *crossings_visitor(const struct crossings *crossings, const void *reply, uint32_t reply_bytes);
 void crossings_leave(struct crossings *crossings, struct visitor *visitor);

@@ -17,6 +17,7 @@
 #include "router/transport/nats_join.h"
 #include "router/transport/nats_open.h"
 #include "router/transport/nats_say.h"
+#include "router/transport/services.h"
 #include "router/transport/signs.h"
 #include "router/transport/visiting.h"
 
@@ -167,7 +168,7 @@ static void take_message(struct shard *shard, struct link *link, const struct fr
         nats_take_call(shard, link, frame, said, kind, rest);
     else if ((kind == SUBJECT_HUBS || kind == SUBJECT_BEAT) && rest.bytes == 0)
         take_signs(shard, link, frame, said, false);
-    else
+    else if (!services_take(link, bytes, said))
         count_unreadable(shard);
 }
 

@@ -37,18 +37,18 @@ static enum error attach(struct shard *shard, struct link *link, enum subject_ki
 }
 
 static void route_visitor(struct shard *shard, struct link *link, const struct opened *opened,
-                          const uint8_t *reply, uint32_t reply_bytes) {
+                          const struct passage *passage) {
     struct exchange *exchange = exchange_open(shard, link->peer);
     if (!exchange) {
         peer_close(shard, link->peer, COUNT_CLOSED_NO_MEMORY);
         return;
     }
     enum error error;
-    struct visitor *visitor = visiting_enter(link, exchange, &opened->mark, reply, reply_bytes, &error);
+    struct visitor *visitor = visiting_enter(link, exchange, &opened->mark, passage, &error);
     if (visitor)
         route_frame(shard, link->peer, &opened->frame, exchange);
     else if (error)
-        visiting_refuse(link, reply, reply_bytes, &opened->mark, error);
+        visiting_refuse(link, passage->reply, passage->reply_bytes, &opened->mark, error);
     else
         count_unreadable(shard);
     bool waits = visitor && exchange->due > 1 && visitor->hub;
@@ -79,7 +79,8 @@ void nats_take_call(struct shard *shard, struct link *link, const struct frame *
     } else if (kind == SUBJECT_EVENT && opened.mark.has_hub && link_is_own(link, opened.mark.hub)) {
         return; // sent by the link before this one: all who are here have got it
     } else if (said->reply.bytes && !is_unanswered(bytes, said, &opened.mark)) {
-        route_visitor(shard, link, &opened, reply, said->reply.bytes);
+        struct passage passage = {bytes + said->subject.at, reply, said->subject.bytes, said->reply.bytes};
+        route_visitor(shard, link, &opened, &passage);
     } else {
         route_frame(shard, link->peer, &opened.frame, NULL);
     }

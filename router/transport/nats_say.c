@@ -82,6 +82,22 @@ static void put_subscription(struct text *out, enum subject_kind kind, const str
     text_put(out, "\r\n");
 }
 
+// What programs that look for services of NATS ask: all of them, those of this name, this one (services.c).
+static void put_services(struct text *out, const struct link *link, uint32_t sid) {
+    static const char *const verbs[] = {"PING", "INFO", "STATS"};
+    static const char *const names[] = {"", "." SERVICE_NAME, "." SERVICE_NAME "."};
+    assert(sid > 0);
+    for (unsigned at = 0; at < 9; at++) {
+        text_put(out, "SUB $SRV.");
+        text_put(out, verbs[at / 3]);
+        text_put(out, names[at % 3]);
+        text_add(out, link->hub, at % 3 == 2 ? HUB_NAME_BYTES : 0);
+        text_put(out, " ");
+        text_number(out, sid + at);
+        text_put(out, "\r\n");
+    }
+}
+
 static void put_presence(struct link *link, struct text *out) {
     presence_follow(&link->presence, &link->shard->agents, link->shard->hub->settings.cluster->name, out);
     assert(link->presence.changes == link->shard->agents.changes);
@@ -92,7 +108,7 @@ void nats_introduce(struct link *link) {
     assert(link->state == LINK_JOINING);
     text_init(&out);
     put_connect(&out, &link->servers[link->server]);
-    link->presence.sids = 5;
+    link->presence.sids = 14;
     put_subscription(&out, SUBJECT_HUB, link, "", NULL, 1);
     put_subscription(&out, SUBJECT_HUB, link, ".>", NULL, 2);
     // Of all events one copy comes to this hub, whoever it is for here: who has subscribed to what changes too often, on all
@@ -100,6 +116,7 @@ void nats_introduce(struct link *link) {
     put_subscription(&out, SUBJECT_EVENT, link, ".*", link->hub, 3);
     put_subscription(&out, SUBJECT_HUBS, link, "", NULL, 4);
     put_subscription(&out, SUBJECT_BEAT, link, "", NULL, 5);
+    put_services(&out, link, 6);
     put_presence(link, &out);
     text_put(&out, "PING\r\n");
     link->pings++;

@@ -3,6 +3,8 @@
 
 #include "router/transport/link.h"
 
+#define SERVICE_NAME "patchbay" // as which a hub shows among the services of NATS
+
 // Lines of the protocol, which are taken over.
 void nats_say(struct link *link, struct text *lines);
 void nats_say_text(struct link *link, const char *lines);

@@ -3,19 +3,14 @@
 #include <assert.h>
 #include <string.h>
 
-// A name under which somebody here can be asked for.
-struct present {
-    struct list link;
-    uint32_t members, subscriptions;
-    uint32_t sids[PRESENCE_SUBSCRIPTIONS_MAX]; // of the subscriptions
-    uint32_t bytes;
-    char subject[];
-};
-
 void presence_init(struct presence *presence, const struct siphash_key *key, struct kept *kept) {
     *presence = (struct presence){.kept = kept, .is_behind = true};
     names_init(&presence->by_subject, key, kept);
     list_init(&presence->all);
+}
+
+struct present *presence_find(const struct presence *presence, const char *subject, size_t bytes) {
+    return names_get(&presence->by_subject, subject, bytes);
 }
 
 static void let_go(struct presence *presence, struct present *present) {
@@ -36,11 +31,14 @@ void presence_deinit(struct presence *presence) {
     names_deinit(&presence->by_subject);
 }
 
-static struct present *presence_add(struct presence *presence, const char *subject, size_t bytes) {
+static struct present *presence_add(struct presence *presence, enum subject_kind kind, const char *subject,
+                                    size_t bytes, size_t token_bytes) {
     struct present *present = kept_take(presence->kept, sizeof *present + bytes);
     if (!present)
         return NULL;
-    *present = (struct present){.bytes = (uint32_t)bytes};
+    assert(token_bytes < bytes);
+    *present =
+        (struct present){.kind = kind, .bytes = (uint32_t)bytes, .token_at = (uint32_t)(bytes - token_bytes)};
     memcpy(present->subject, subject, bytes);
     if (!names_add(&presence->by_subject, present->subject, bytes, present)) {
         kept_give(presence->kept, present);
@@ -60,7 +58,7 @@ static void count(struct presence *presence, const char *cluster, enum subject_k
     size_t subject_bytes = subject_write(subject, cluster, kind, token, token_bytes);
     struct present *present = names_get(&presence->by_subject, subject, subject_bytes);
     if (!present)
-        present = presence_add(presence, subject, subject_bytes);
+        present = presence_add(presence, kind, subject, subject_bytes, token_bytes);
     if (present)
         present->members++;
     else

@@ -8,6 +8,17 @@
 
 enum { PRESENCE_SUBSCRIPTIONS_MAX = 64 }; // of one name
 
+// A name under which somebody here can be asked for.
+struct present {
+    struct list link;
+    uint32_t members, subscriptions;
+    uint32_t sids[PRESENCE_SUBSCRIPTIONS_MAX]; // of the subscriptions
+    enum subject_kind kind;
+    uint64_t requests, errors, took_ms; // that came under this name, and how they ended
+    uint32_t bytes, token_at;           // of the subject; where the name begins in it
+    char subject[];
+};
+
 struct presence {
     struct names by_subject;
     struct list all;  // struct present.link
@@ -24,6 +35,8 @@ void presence_deinit(struct presence *presence);
 // Appends the lines with which subscriptions become what the registry asks for: SUB and UNSUB.
 void presence_follow(struct presence *presence, const struct agents *agents, const char *cluster,
                      struct text *lines);
+// NULL: nobody here can be asked for so.
+struct present *presence_find(const struct presence *presence, const char *subject, size_t bytes);
 static inline bool presence_is_behind(const struct presence *presence, const struct agents *agents) {
     return presence->changes != agents->changes || presence->is_behind;
 }

@@ -15,7 +15,9 @@ static const char without_id[] = "{\"jsonrpc\":\"2.0\",\"id\":null,";
 // --- Coming
 
 struct visitor *visiting_enter(struct link *link, struct exchange *exchange, const struct mark *mark,
-                               const uint8_t *reply, uint32_t reply_bytes, enum error *error) {
+                               const struct passage *passage, enum error *error) {
+    const uint8_t *reply = passage->reply;
+    uint32_t reply_bytes = passage->reply_bytes;
     struct crossings *crossings = &link->crossings;
     uint64_t number = 0;
     uint32_t at = reply_bytes;
@@ -29,8 +31,7 @@ struct visitor *visiting_enter(struct link *link, struct exchange *exchange, con
                    number != 0; // no hub's request has that one, but anybody can write it
     struct neighbour *hub =
         has_hub ? neighbours_hear(&crossings->neighbours, mark->hub, shard_now_ms(link->shard), true) : NULL;
-    struct visitor *visitor =
-        has_hub && !hub ? NULL : crossings_enter(crossings, exchange, reply, reply_bytes, hub);
+    struct visitor *visitor = has_hub && !hub ? NULL : crossings_enter(crossings, exchange, passage, hub);
     if (visitor)
         visitor->number = hub ? number : 0;
     else
@@ -127,12 +128,27 @@ static void answer_visitor(struct link *link, const struct visitor *visitor, str
     send_error(link, visitor->number, error, reply, visitor->reply_bytes, bare);
 }
 
+// What its name has been asked for so far, and how that went.
+static void note_answer(struct link *link, const struct visitor *visitor, bool is_error) {
+    struct present *present =
+        presence_find(&link->presence, visitor_subject(visitor), visitor->subject_bytes);
+    uint64_t now_ms = shard_now_ms(link->shard);
+    assert(visitor->began_ms <= now_ms);
+    if (!present)
+        return; // whoever it was has gone
+    present->requests++;
+    present->errors += is_error;
+    present->took_ms += now_ms - visitor->began_ms;
+}
+
 void visiting_respond(struct shard *shard, struct peer *peer, struct exchange *exchange) {
     struct link *link = shard->link;
     struct visitor *visitor = exchange->visitor;
     struct parcel *parcel = parcel_list_take(&exchange->answers);
     (void)peer; // the link's
     assert(link->peer == peer && !exchange->is_array);
+    if (visitor)
+        note_answer(link, visitor, !parcel || exchange->is_error);
     if (parcel && visitor)
         answer_visitor(link, visitor, parcel);
     else if (parcel)

@@ -8,7 +8,7 @@
 // Remembers to whom the answer goes. NULL where that can't be: for `*error`, with which it is to be refused, or, where that is
 // ERROR_NONE, since another request is to be answered there.
 struct visitor *visiting_enter(struct link *link, struct exchange *exchange, const struct mark *mark,
-                               const uint8_t *reply, uint32_t reply_bytes, enum error *error);
+                               const struct passage *passage, enum error *error);
 // Answers at once; bytes 0: nobody waits.
 void visiting_refuse(struct link *link, const uint8_t *reply, uint32_t reply_bytes, const struct mark *mark,
                      enum error error);

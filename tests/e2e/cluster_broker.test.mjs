@@ -121,3 +121,45 @@ test('what can\'t be read is refused at start', async () => {
     assert.notEqual((await hub.exit).code ?? 0, 0, options.join(' '));
   }
 });
+
+// As `nats micro list`, `info` and `stats` ask: everybody, those of a name, one.
+joined('the hub answers as services of NATS do, and its agents are endpoints', {}, async (x, y, broker) => {
+  const agent = await y.agent('ci.b', { methods: ['tests/run'] });
+  const client = await Client.join(broker);
+  const ask = async (subject) => JSON.parse((await client.ask(subject, '')).text);
+  const ids = new Set();
+  for (let n = 0; n < 20; n++) ids.add((await ask('$SRV.PING.patchbay')).id);
+  assert.ok(ids.size >= 1);
+  let info;
+  for (const id of ids) {
+    const ping = await ask(`$SRV.PING.patchbay.${id}`);
+    assert.deepEqual(Object.keys(ping).sort(), ['id', 'metadata', 'name', 'type', 'version']);
+    assert.equal(ping.type, 'io.nats.micro.v1.ping_response');
+    assert.deepEqual([ping.name, ping.id, ping.metadata], ['patchbay', id, { cluster: 'test' }]);
+    assert.match(ping.version, /^\d+\.\d+\.\d+$/);
+  }
+  await until('both hubs answer', async () => {
+    const one = await ask('$SRV.INFO');
+    ids.add(one.id);
+    if (one.endpoints.length) info = one;
+    return info;
+  });
+  assert.equal(info.type, 'io.nats.micro.v1.info_response');
+  const named = ({ endpoints }, wanted) => endpoints.find(({ name }) => name === wanted);
+  for (const [name, subject] of [['ci_2Eb', 'agent.ci_2Eb'], ['method-tests_2Frun', 'method.tests_2Frun']])
+    assert.deepEqual(named(info, name), { name, subject: `patchbay.test.${subject}`, queue_group: 'q' });
+  for (const answer of ['"result":1', '"error":{"code":1,"message":"no"}']) {
+    const asked = client.ask('patchbay.test.agent.ci_2Eb', '{"jsonrpc":"2.0","id":1,"method":"work","params":{}}');
+    agent.send(`{"jsonrpc":"2.0","id":${(await agent.next()).json.id},${answer}}`);
+    assert.ok((await asked).text.includes(answer));
+  }
+  const stats = await ask(`$SRV.STATS.patchbay.${info.id}`);
+  assert.equal(stats.type, 'io.nats.micro.v1.stats_response');
+  assert.ok(Math.abs(Date.parse(stats.started) - Date.now()) < 600_000, stats.started);
+  const endpoint = named(stats, 'ci_2Eb');
+  assert.deepEqual([endpoint.num_requests, endpoint.num_errors], [2, 1]);
+  assert.equal(typeof endpoint.processing_time, 'number');
+  assert.equal(named(stats, 'method-tests_2Frun').num_requests, 0);
+  agent.drop();
+  client.drop();
+});
