@@ -115,21 +115,21 @@ static size_t child_bytes(const struct agent *agent) {
 }
 
 // How many bytes put_agent writes, or some more.
-static size_t agent_bytes(const struct shard *shard, const struct agent *agent) {
+static size_t agent_bytes(const struct shard *shard, const struct agent *agent, bool tells_where) {
     static const char fixed[] =
         "{\"agentId\":\"\",\"capabilities\":,\"governanceLevel\":\"\",\"connectedSince\":,\"pending\":}";
     char digits[20];
-    return sizeof fixed - 1 + sizeof ",\"hub\":\"\"" + HUB_NAME_BYTES + agent->id_bytes +
-           agent->capabilities->bytes + strlen(governance_text(agent->governance)) +
-           text_digits(digits, agent->connected_since_ms) +
+    size_t where_bytes = tells_where ? sizeof ",\"hub\":\"\"" + HUB_NAME_BYTES : 0;
+    return sizeof fixed - 1 + where_bytes + agent->id_bytes + agent->capabilities->bytes +
+           strlen(governance_text(agent->governance)) + text_digits(digits, agent->connected_since_ms) +
            text_digits(digits, (uint64_t)hub_owed(shard->hub, agent->home->connection)) + child_bytes(agent);
 }
 
 // How many bytes a list of them has, or so many more than there is room for that it doesn't matter.
-static size_t list_bytes(const struct shard *shard, struct wanted wanted, size_t room) {
+static size_t list_bytes(const struct shard *shard, struct wanted wanted, size_t room, bool tells_where) {
     size_t bytes = sizeof "{\"agents\":[]}" - 1, comma = 0;
     for (const struct agent *agent; bytes <= room && (agent = next_agent(&wanted)); comma = 1)
-        bytes += comma + agent_bytes(shard, agent);
+        bytes += comma + agent_bytes(shard, agent, tells_where);
     return bytes;
 }
 
@@ -164,7 +164,7 @@ bool directory_each(struct shard *shard, const char *capability, size_t bytes, c
 // vain: a batch may ask for a thousand lists.
 static void answer_here(struct shard *shard, const struct message *message, struct wanted wanted,
                         bool in_cluster) {
-    size_t room = message_room(shard, message), bytes = list_bytes(shard, wanted, room);
+    size_t room = message_room(shard, message), bytes = list_bytes(shard, wanted, room, in_cluster);
     struct reply_to to = message_reply_to(message);
     if (bytes > room) {
         reply_too_large(shard, message->peer, to);
@@ -233,7 +233,7 @@ static void answer_inquiry(struct shard *shard, struct peer *peer, struct reply_
     struct wanted wanted =
         wanted_of(shard, judge_user(shard, peer), inquiry_capability(inquiry), inquiry->capability_bytes);
     size_t tail = sizeof ",\"complete\":false" + inquiry->others.length;
-    size_t bytes = list_bytes(shard, wanted, inquiry->room) + tail;
+    size_t bytes = list_bytes(shard, wanted, inquiry->room, true) + tail;
     struct text result;
     if (inquiry->too_large || bytes > inquiry->room) {
         reply_too_large(shard, peer, to);
