@@ -122,11 +122,11 @@ static struct held *admit(struct shard *shard, const struct message *message) {
     return NULL;
 }
 
-// A held request counts among what its user has pending, unless those are as many as may be: then it was refused.
+// What is held counts among what its user has pending, unless that is as much as may be: then it was refused.
 static bool ask(struct shard *shard, const struct message *message, struct held *held) {
     const struct user *user = held->user;
     assert(!held->is_asked);
-    if (!user || !held->is_request)
+    if (!user)
         return true;
     held->is_asked = account_ask(user->account, user->limits.pending);
     if (!held->is_asked)

@@ -295,3 +295,14 @@ bool judge_joins(const struct user *user, const char *agent, size_t bytes, const
         return true;
     return rights_reach(user, agent, bytes).allowed && judge_stream(user, target, target_bytes);
 }
+
+bool judge_holds_stream(const struct user *user, const char *agent, size_t bytes, const char *target,
+                        size_t target_bytes) {
+    if (!user || !rights_hold_any(user))
+        return false;
+    assert(bytes > 0 && (target || target_bytes == 0));
+    bool group = target_bytes && target[0] == '@';
+    struct right_call call = {.by = group ? KIND_CAPABILITY : KIND_AGENT};
+    call.names[call.by] = (struct right_name){target_bytes > 0, target + group, target_bytes - group};
+    return rights_hold_agent(user, agent, bytes) != 0 || (target_bytes && rights_hold(user, &call) != 0);
+}

@@ -61,3 +61,7 @@ bool judge_stream(const struct user *user, const char *target, size_t bytes);
 // above).
 bool judge_joins(const struct user *user, const char *agent, size_t bytes, const char *target,
                  size_t target_bytes);
+// Whether a hold names what a stream is of: a stream can't be held, so there is none. `target` as it was asked for; bytes 0: it
+// wasn't.
+bool judge_holds_stream(const struct user *user, const char *agent, size_t bytes, const char *target,
+                        size_t target_bytes);

@@ -23,6 +23,8 @@ bool joining_allowed(const struct shard *shard, const struct session *session, c
     user = users_by_name(hub_settings(shard->hub)->users, user->name, strlen(user->name));
     if (!user || !session->agent_bytes)
         return false;
+    if (shard->gate && judge_holds_stream(user, agent, session->agent_bytes, NULL, 0))
+        return false;
     return judge_joins(user, agent, session->agent_bytes, NULL, 0) ||
            (identity_same(session->user, user) &&
             judge_joins(user, agent, session->agent_bytes, target, session->target_bytes));

@@ -84,6 +84,14 @@ static void refuse_place(struct shard *shard, struct stream_client *client, bool
     send_home(shard, client, client->barred ? REFUSAL_BARRED : REFUSAL_FORGOTTEN);
 }
 
+// What its user sends there is for the gate to hold (RIGHTS.md), which can't hold what goes on.
+static bool is_held(const struct shard *shard, const struct stream_client *client,
+                    const struct agent *agent) {
+    size_t bytes = agent->pool_bytes ? agent->pool_bytes : agent->id_bytes;
+    return shard->gate &&
+           judge_holds_stream(client->user, agent->id, bytes, client_target(client), client->target_bytes);
+}
+
 static bool reaches(const void *user, const struct agent *agent) {
     return judge_reaches(user, agent);
 }
@@ -157,7 +165,9 @@ static void begin(struct shard *shard, struct stream_client *client) {
     struct agent *agent = choose(shard, client);
     if (!agent)
         return;
-    if (hub_owed(shard->hub, agent->home->connection) >= shard_limits(shard)->pending_max)
+    if (is_held(shard, client, agent))
+        refuse_user(shard, client);
+    else if (hub_owed(shard->hub, agent->home->connection) >= shard_limits(shard)->pending_max)
         starting_refuse(shard, client, SAYS_INTERNAL, "overloaded: the producer owes too much", true);
     else if (!hub_has_room(shard))
         starting_refuse(shard, client, SAYS_INTERNAL, "overloaded: there are too many sessions", true);

@@ -95,6 +95,37 @@ test('a hold holds what its user sends there, whatever its level; nobody else is
   assert.equal((await eve.next()).json.params.event, 'release-1');
 }));
 
+test('a stream can\'t be held: where a hold names its producer there is none', () => withUsers(async (hub, as) => {
+  const agent = await as('agents');
+  for (const id of ['deploy-1', 'plain']) await agent.register(id, { hcs: true, risky: id === 'plain' });
+  const ci = await as('ci'), eve = await as('eve');
+  const start = (request_id, targetAgent) => ({ type: 'start', request_id, session_id: request_id, targetAgent });
+  for (const target of ['deploy-1', '@risky']) {
+    ci.send(start('r', target));
+    const { json } = await ci.next();
+    assert.deepEqual([json.type, json.refused, json.code], ['error', 'start', 'INVALID_REQUEST'], target);
+  }
+  eve.send(start('s', 'deploy-1'));
+  assert.equal((await agent.next('the start of who is not held')).json.session_id, 's');
+  ci.send({ ...start('s', undefined), request_id: 'q' });
+  assert.equal((await ci.next()).json.type, 'error', 'nor is one joined');
+  ci.send(start('t', 'plain'));
+  assert.equal((await agent.next('the start of what is not held')).json.session_id, 't');
+}));
+
+test('what is held counts among what its user has pending, notifications too', () => withUsers(async (hub, as) => {
+  const agent = await as('agents');
+  for (const id of ['deploy-1', 'plain']) await agent.register(id);
+  agent.serve(() => 'done');
+  const bob = await as('bob', 'approval-needed'), ci = await as('ci');
+  for (let n = 0; n < 3; n++) ci.notify('m', { targetAgent: 'deploy-1' });
+  const checkpoints = [];
+  for (let n = 0; n < 3; n++) checkpoints.push((await held(bob)).checkpoint);
+  assertError(await ci.ask('m', { targetAgent: 'plain' }), -32052);
+  await decide(bob, checkpoints[0]);
+  assert.equal((await ci.ask('m', { targetAgent: 'plain' })).result, 'done');
+}, { ci: `${CI}\npending = 3` }));
+
 test('what came over HTTP is its user\'s when it goes on; rights that have gone meanwhile are gone', () => withUsers(async (hub, as, rewrite) => {
   const agent = await as('agents');
   await agent.register('b');
