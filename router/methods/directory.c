@@ -6,6 +6,7 @@
 #include "router/methods/offer.h"
 #include "router/request/refuse.h"
 #include "router/rights/judge.h"
+#include "router/send/exchange.h"
 #include "router/shard/child_record.h"
 
 // At which hub an agent is, where that is told.
@@ -233,9 +234,11 @@ static void answer_inquiry(struct shard *shard, struct peer *peer, struct reply_
     struct wanted wanted =
         wanted_of(shard, judge_user(shard, peer), inquiry_capability(inquiry), inquiry->capability_bytes);
     size_t tail = sizeof ",\"complete\":false" + inquiry->others.length;
-    size_t bytes = list_bytes(shard, wanted, inquiry->room, true) + tail;
+    // Of a batch, others may have taken of the room since it was asked.
+    size_t room = to.exchange ? exchange_room(shard, to.exchange) : inquiry->room;
+    size_t bytes = list_bytes(shard, wanted, room, true) + tail;
     struct text result;
-    if (inquiry->too_large || bytes > inquiry->room) {
+    if (inquiry->too_large || bytes > room) {
         reply_too_large(shard, peer, to);
         return;
     }
@@ -253,6 +256,8 @@ static void answer_inquiry(struct shard *shard, struct peer *peer, struct reply_
     text_put(&result, inquiry->partial ? ",\"complete\":false}" : ",\"complete\":true}");
     if (result.failed || inquiry->others.failed)
         reply_failed(shard, peer, to);
+    else if (result.length > room) // what agents owe may have grown
+        reply_too_large(shard, peer, to);
     else
         reply_result(shard, peer, to, result.bytes, result.length);
     text_deinit(&result);

@@ -18,6 +18,7 @@ enum order_kind {
 enum order_stage {
     ORDER_ASKED,
     ORDER_APPLIED,
+    ORDER_IN_FORCE,   // on all shards, of which its own hasn't heard yet; where there are other hubs
     ORDER_CONFIRMING, // that other hubs can reach the agent, where there are any
     ORDER_SETTLED,
     ORDER_TELLING, // who lost the name to it

@@ -98,13 +98,22 @@ static void registry_settle(struct shard *shard, struct order *order) {
 }
 
 // Whoever hears the answer may ask for the agent on another hub at once, and is to find it there: so the link to the other
-// hubs sends shard 0's orders on when the server knows the agent (transport/joining.h).
+// hubs sends shard 0's orders on when the server knows the agent (transport/confirming.h). Nobody waits for that but who hears
+// the answer: the connection's next orders go out before.
 static void confirm(struct shard *shard, struct order *order) {
     assert(order->stage == ORDER_APPLIED); // with an error it is an unregistration by now
     if (order->kind != ORDER_REGISTER || !order->request_id || !shard->hub->settings.cluster) {
         registry_settle(shard, order);
         return;
     }
+    order->stage = ORDER_IN_FORCE;
+    pass_on(shard, order, connection_shard(order->mail.connection));
+}
+
+static void let_next_go_on(struct shard *shard, struct order *order) {
+    assert(connection_shard(order->mail.connection) == shard->index);
+    admit_settled(shard, order);
+    order->under_way = false;
     order->stage = ORDER_CONFIRMING;
     pass_on(shard, order, 0);
 }
@@ -253,6 +262,9 @@ void registry_step(struct shard *shard, struct order *order) {
         break;
     case ORDER_APPLIED:
         apply_here(shard, order);
+        break;
+    case ORDER_IN_FORCE:
+        let_next_go_on(shard, order);
         break;
     case ORDER_CONFIRMING:
         await_confirmation(shard, order);

@@ -39,9 +39,12 @@ void each_session_note(struct shard *shard, struct child *child, struct mcp_shar
                        struct mcp_user *user, const struct parcel *parcel) {
     struct mcp *mcp = child->seat->annex->mcp;
     assert(child->of && child->settings->protocol == CHILD_MCP);
-    if (!parcel->hub_id)
+    // The hub has asked to open it anew, and is answered first: what comes now finds it open.
+    bool is_opening = child->reopens && child->state == CHILD_GREETING;
+    bool is_modern = shared_is_modern(parcel);
+    if (!parcel->hub_id || (is_opening && (is_modern || shared_method(parcel) == MCP_INITIALIZE)))
         return;
-    if (shared_is_modern(parcel)) { // which knows no sessions: the next process speaks that
+    if (is_modern) { // which knows no sessions: the next process speaks that
         if (!child_is_up(child) && outbox_empty(&child->seat->connection.outbox))
             each_session_forget(shard, child);
         return;
