@@ -14,7 +14,7 @@ struct inquiry {
     struct exchange *exchange;
     size_t room;                     // of the result
     uint64_t number;                 // under which it was asked; 0: it wasn't yet
-    uint64_t asked_ms;               //
+    uint64_t asked_ms;               // when the other hubs were
     uint64_t awaited[INQUIRY_WORDS]; // places of hubs that haven't answered (router/transport/neighbours.h)
     struct text others;              // agents, with commas between them
     char hub[HUB_NAME_BYTES];        // this one's name

@@ -11,8 +11,7 @@
 #include "core/cluster/subject.h"
 
 enum {
-    NEIGHBOURS_MAX =
-        256, // that have a place; where there are more, those aren't asked after requests that nobody took
+    NEIGHBOURS_MAX = 256, // that have a place; where there are more, nobody waits for those to deny a request
     NEIGHBOUR_WORDS = NEIGHBOURS_MAX / 64,
 };
 
