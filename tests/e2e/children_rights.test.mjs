@@ -23,6 +23,13 @@ function config(name, text) {
   return ['--config', file];
 }
 
+async function until(what, holds) {
+  for (const end = Date.now() + WAIT_MS; !(await holds());) {
+    assert.ok(Date.now() < end, `it never came that ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
 async function running(peer, ...names) {
   for (const end = Date.now() + WAIT_MS; ;) {
     const { agents } = (await peer.ask('hub/agents', {})).result;
@@ -51,11 +58,13 @@ withUsers('what an extension offers and hears is what its user may', { admin: { 
   assert.ok((await peer.ask('command/execute', { command: 'greet' })).result === null);
   const { result } = await peer.ask('hub/stats');
   assert.deepEqual([result.refused_offer, result.refused_subscribe], [2, 2]);
+  // What it says, and what it writes, comes later than its answers.
   for (const [name, user] of [['modest', 'modest'], ['nobody', null]]) {
     for (const rule of ['offer', 'subscribe']) {
-      assert.match(hub.stderr, new RegExp(`child ${name}: of its answer to initialize is left out what its user may not ${rule}`));
-      const lines = readFileSync(hub.journal, 'utf8').trim().split('\n').map((line) => JSON.parse(line));
-      assert.ok(lines.some((line) => line.kind === 'refusal' && line.rule === rule && line.method === 'initialize' && (line.source.user ?? null) === user), JSON.stringify(lines));
+      await until(`it says what ${name} may not ${rule}`,
+        () => hub.stderr.includes(`child ${name}: of its answer to initialize is left out what its user may not ${rule}`));
+      await until(`it is in the journal what ${name} may not ${rule}`, () => readFileSync(hub.journal, 'utf8').split('\n').slice(0, -1).map((line) => JSON.parse(line))
+        .some((line) => line.kind === 'refusal' && line.rule === rule && line.method === 'initialize' && (line.source.user ?? null) === user));
     }
   }
 });

@@ -43,10 +43,14 @@ joined('the agents of all hubs, each with its hub', { hubs: [[], [], []] }, asyn
   // Without `cluster` it is this hub's alone, as ever.
   assert.deepEqual((await watch.ask('hub/agents', {})).result.agents.map((one) => [one.agentId, one.hub]), [['a', undefined]]);
   assertError(await watch.ask('hub/agents', { cluster: 1 }), -32602);
-  const table = (await client('--hub', x.uri('tcp'), 'agents', '--cluster')).stdout.trimEnd().split('\n');
-  assert.match(table[0], /^HUB +AGENT /);
-  assert.equal(table.length, 5);
-  assert.equal(JSON.parse((await client('--hub', y.uri('tcp'), 'agents', '--cluster', '--json')).stdout).complete, true);
+  // A hub that answers late is left out.
+  await until('the table has all of them', async () => {
+    const table = (await client('--hub', x.uri('tcp'), 'agents', '--cluster')).stdout.trimEnd().split('\n');
+    assert.match(table[0], /^HUB +AGENT /);
+    return table.length === 5;
+  });
+  await until('the list is complete', async () =>
+    JSON.parse((await client('--hub', y.uri('tcp'), 'agents', '--cluster', '--json')).stdout).complete === true);
   for (const agent of agents) agent.drop();
 });
 
@@ -60,9 +64,11 @@ joined('a list that no message of the server\'s holds comes in parts; what no me
     assert.deepEqual(new Set(agents.map((one) => one.agentId)), new Set(Array.from({ length: 40 }, (_, at) => `b-${at}`)));
     assert.ok(agents.every((one) => one.capabilities.big === big));
     await there.ask('agent/register', { agentId: 'huge', capabilities: { big: 'x'.repeat(65_400) } });
-    const { result } = await watch.ask('hub/agents', { cluster: true });
-    assert.equal(result.agents.length, 40);
-    assert.equal(result.complete, false);
+    await until('all but one are listed', async () => {
+      const { result } = await watch.ask('hub/agents', { cluster: true });
+      assert.ok(result.agents.every((one) => one.agentId !== 'huge'));
+      return result.agents.length === 40 && !result.complete;
+    });
   });
 
 joined('a hub that beats and doesn\'t answer makes the list incomplete, within a second', { shards: [1, 2] }, async (x, y, broker) => {
@@ -70,16 +76,16 @@ joined('a hub that beats and doesn\'t answer makes the list incomplete, within a
   await y.agent('b');
   await all(watch, 1);
   const silent = await Client.join(broker);
-  silent.publish('patchbay.test.beat', '', '', `NATS/1.0\r\nPatchbay: 1 hub=${'0123456789abcdef'.repeat(2)}\r\n\r\n`);
-  await silent.settled();
-  const begun = Date.now();
-  let result;
-  await until('the hub has heard it', async () => {
+  let result, took;
+  await until('it alone is missing', async () => {
+    silent.publish('patchbay.test.beat', '', '', `NATS/1.0\r\nPatchbay: 1 hub=${'0123456789abcdef'.repeat(2)}\r\n\r\n`);
+    await silent.settled();
+    const begun = Date.now();
     ({ result } = await watch.ask('hub/agents', { cluster: true }));
-    return !result.complete;
+    took = Date.now() - begun;
+    return !result.complete && result.agents.length === 1;
   });
-  assert.equal(result.agents.length, 1);
-  assert.ok(Date.now() - begun < 5000);
+  assert.ok(took < 5000, `${took} ms`); // half of what a hub may be silent
   silent.drop();
   await broker.kill();
   await until('there is no link', async () => (await watch.ask('hub/stats')).result.cluster_link === 0);
