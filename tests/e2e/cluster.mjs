@@ -148,12 +148,18 @@ export class Client {
     this.write(`${head ? 'HPUB' : 'PUB'} ${subject} ${reply ? `${reply} ` : ''}${counts}\r\n${head}${body}\r\n`);
   }
 
-  // Asks, and resolves to the first answer.
-  async ask(subject, body, head = '') {
+  // Asks, and resolves to the first answers.
+  async askAll(subject, body, count, head = '') {
     const inbox = `_INBOX.${Math.random().toString(36).slice(2)}`;
     await this.subscribe(inbox);
     this.publish(subject, body, inbox, head);
-    return this.find((one) => one.subject === inbox, `an answer from ${subject}`);
+    const answers = Array.from({ length: count }, () => this.find((one) => one.subject === inbox, `an answer from ${subject}`));
+    return Promise.all(answers);
+  }
+
+  // Asks, and resolves to the first answer.
+  async ask(subject, body, head = '') {
+    return (await this.askAll(subject, body, 1, head))[0];
   }
 
   drop() {

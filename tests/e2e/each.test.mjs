@@ -389,7 +389,7 @@ scenario('patchbay connect --agent has one of its own', OWN, async (hub) => {
   assert.equal((await other.ask('process', {})).result.process, processes[1]);
 });
 
-const deaf = (name, more) => `[child ${name}]\ncommand = ${PYTHON} -S -E ${program('child.py')} deaf\nstop-timeout = 20ms\nend-timeout = 20ms\n${more}`;
+const deaf = (name, more) => `[child ${name}]\ncommand = ${PYTHON} -S -E ${program('child.py')} deaf\nstart-timeout = 5m\nstop-timeout = 20ms\nend-timeout = 20ms\n${more}`;
 const DEAF = deaf('shared', 'protocol = hermes\ndata = /tmp\n') + deaf('own', 'protocol = hermes\ndata = /tmp\ninstances = each\n') + deaf('server', 'protocol = mcp\n') + deaf('plain', '')
   + '[child gone]\ncommand = /nonexistent\nrestart-delay = 10m\nrestart-delay-max = 10m\n';
 
