@@ -1,7 +1,7 @@
 // A token that the hub has judged is nowhere in its memory: in whatever pieces it came, over whatever it came. What is looked
-// for is either half of it, since what was copied may end anywhere.
+// for is either half of it, since what was copied may end anywhere; each search has to find what the hub does keep, too.
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
+import { createHash, randomInt } from 'node:crypto';
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
 import net from 'node:net';
 import tls from 'node:tls';
@@ -30,11 +30,25 @@ function readAll(file, count, at) {
   return bytes.subarray(0, readSync(file, bytes, 0, count, at));
 }
 
+function rangesOf(pid) {
+  return [...readFileSync(`/proc/${pid}/maps`, 'utf8').matchAll(/^([0-9a-f]+)-([0-9a-f]+) rw/gm)]
+    .map(([, from, to]) => [parseInt(from, 16), parseInt(to, 16)]);
+}
+
+// Why nobody can look there; null: it can be read.
+function unreadable(pid) {
+  try {
+    closeSync(openSync(`/proc/${pid}/mem`, 'r'));
+  } catch ({ code }) {
+    return `a hub with users is read by root alone (${code})`;
+  }
+  const bytes = rangesOf(pid).reduce((sum, [from, to]) => sum + to - from, 0);
+  return bytes > READABLE_BYTES_MAX ? `it is too much memory (${bytes} bytes), as with a sanitizer` : null;
+}
+
 // The pages that are there, as stretches of one after the other.
 function* stretches(pid) {
-  const ranges = [...readFileSync(`/proc/${pid}/maps`, 'utf8').matchAll(/^([0-9a-f]+)-([0-9a-f]+) rw/gm)]
-    .map(([, from, to]) => [parseInt(from, 16), parseInt(to, 16)]);
-  if (ranges.reduce((sum, [from, to]) => sum + to - from, 0) > READABLE_BYTES_MAX) return;
+  const ranges = rangesOf(pid);
   const file = openSync(`/proc/${pid}/pagemap`, 'r');
   for (const [from, to] of ranges) {
     const pages = readAll(file, (to - from) / PAGE_BYTES * 8, from / PAGE_BYTES * 8);
@@ -51,21 +65,28 @@ function* stretches(pid) {
   closeSync(file);
 }
 
-// Of these texts, those that stand there. Nothing where it can't be read.
+// What is still there of a stretch: the hub goes on, and may have given back what was there when it was listed.
+function* partsOf(file, from, to) {
+  for (let at = from; at < to;) {
+    let part = Buffer.alloc(0);
+    try {
+      part = readAll(file, to - at, at);
+    } catch ({ code }) {
+      assert.equal(code, 'EIO');
+    }
+    yield part;
+    at += part.length || PAGE_BYTES;
+  }
+}
+
+// Of these texts, those that stand there.
 function inMemory(pid, texts) {
-  const found = [];
-  let file;
-  try {
-    file = openSync(`/proc/${pid}/mem`, 'r');
-  } catch {
-    return found;
-  }
-  for (const [from, to] of stretches(pid)) {
-    const part = readAll(file, to - from, from);
-    for (const text of texts) if (part.includes(text)) found.push(`${text} at ${from.toString(16)}`);
-  }
+  const found = new Set(), file = openSync(`/proc/${pid}/mem`, 'r');
+  for (const [from, to] of stretches(pid))
+    for (const part of partsOf(file, from, to))
+      for (const text of texts) if (part.includes(text)) found.add(text.toString());
   closeSync(file);
-  return found;
+  return [...found];
 }
 
 // --- What comes
@@ -177,13 +198,17 @@ async function play(hub, friend, how, [pieces, answer, waits]) {
 }
 
 function withTokens(what, how, cases) {
-  withUsers(`a token is nowhere in the hub's memory once it was judged: ${what}`, USERS, { transport: how.transport, options: ['--shards', '1'] }, async (hub) => {
+  withUsers(`a token is nowhere in the hub's memory once it was judged: ${what}`, USERS, { transport: how.transport, options: ['--shards', '1'] }, async (hub, t) => {
     const friend = await known(hub, 'a', 'tcp');
     await friend.register('slow');
+    const kept = Array.from({ length: 40 }, () => String.fromCharCode(97 + randomInt(26))).join('');
+    await friend.register(kept);
+    const why = unreadable(hub.process.pid);
     for (const [name, one] of Object.entries(cases)) {
       await play(hub, friend, how, one);
-      assert.deepEqual(inMemory(hub.process.pid, NEEDLES), [], name);
+      if (!why) assert.deepEqual(inMemory(hub.process.pid, [Buffer.from(kept), ...NEEDLES]), [kept], name);
     }
+    if (why) t.skip(why);
   });
 }
 

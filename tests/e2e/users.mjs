@@ -32,14 +32,14 @@ let files = 0;
 
 // A hub with these users, over TCP and whatever `transport` adds. No token may have been told anywhere at its end.
 export function withUsers(name, users, { transport = 'tcp', options = [] }, run) {
-  test(name, async () => {
+  test(name, async (t) => {
     const file = join(directory, `users-${++files}.ini`), journal = join(directory, `journal-${files}`);
     writeFileSync(file, usersText(users));
     const hub = await Hub.start(['--users', file, '--audit', journal, ...options], transport);
     hub.usersFile = file;
     hub.journal = journal;
     try {
-      await run(hub);
+      await run(hub, t);
     } finally {
       await hub.stop();
     }
