@@ -2,7 +2,7 @@
 // and how many there may be.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Duplex } from 'node:stream';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -441,3 +441,41 @@ scenario('one of MCP that is started again has its session, level and subscripti
   assertError(await peer.ask('server/discover', {}), -32601);
   assert.deepEqual((await seen()).map(({ method }) => method), ['server/discover']);
 });
+
+// How it is started next is read from a file, and what one that is started hears is written to another.
+const [gate, flags, heard, starts] = ['gate', 'flags', 'heard', 'starts.sh'].map((name) => join(directory, name));
+writeFileSync(starts, `exec ${PYTHON} -S -E ${program('mcp_server.py')} --gate ${gate} $(cat ${flags}) < <(exec tee ${heard})\n`);
+const GATED = both(config('gated.ini', `[child server]\ncommand = /bin/bash ${starts}\nprotocol = mcp\ninstances = each\nrestart-delay = 1ms\n`));
+
+for (const [what, how] of [['takes', ''], ['refuses', '--modern']]) {
+  scenario(`a user opens a session while the hub opens the one before anew, which the program ${what}`, GATED, async (hub) => {
+    const opening = { protocolVersion: '2025-06-18', capabilities: { roots: {} }, clientInfo: { name: 'client', version: '1' } };
+    writeFileSync(flags, '');
+    writeFileSync(gate, '');
+    const [peer, watch] = [await attached(hub, 'server'), await hub.peer()];
+    assert.equal((await peer.ask('initialize', opening)).result.serverInfo.name, 'tested');
+    await peer.notify('notifications/initialized');
+    await peer.ask('resources/subscribe', { uri: 'test://a' });
+    rmSync(gate);
+    rmSync(heard);
+    writeFileSync(flags, how);
+    assertError(await peer.ask('die'), -32050);
+    const works = peer.ask('tools/call', { n: 1 }); // for which it is started again
+    await until('the hub has asked it', () => existsSync(heard) && /"initialize".*\n/.test(readFileSync(heard, 'utf8')));
+    const opens = peer.ask('initialize', { ...opening, capabilities: {} });
+    await until('that waits, too', async () => (await watch.ask('hub/agents', {})).result.agents[0].pending === 2);
+    writeFileSync(flags, '');
+    writeFileSync(gate, '');
+    if (how) { // what waited has found it gone, and isn't told what the hub was answered
+      for (const one of [works, opens]) assertError(await one, -32050);
+      assert.equal((await peer.ask('initialize', opening)).result.serverInfo.name, 'tested');
+    } else {
+      assert.equal((await works).result?.params.n, 1);
+      assert.equal((await opens).result?.serverInfo.name, 'tested');
+    }
+    const { messages } = (await peer.ask('seen')).result;
+    assert.deepEqual(messages.map(({ method, params }) => params?.uri ?? method), how ? ['initialize'] : ['initialize', 'notifications/initialized', 'test://a', 'tools/call', 'initialize']);
+    assert.deepEqual(messages[0].params, opening);
+    await peer.silent('what the hub was answered');
+  });
+}
