@@ -71,6 +71,20 @@ joined('a list that no message of the server\'s holds comes in parts; what no me
     });
   });
 
+joined('lists of a batch have the room of one message together', { hubs: [['--max-frame', '64K'], []] }, async (x, y) => {
+  const watch = await x.peer();
+  await y.agent('b', { big: 'x'.repeat(25_000) });
+  await all(watch, 1);
+  let answers;
+  await until('no hub was late', async () => {
+    watch.send(`[${[1, 2, 3].map((id) => `{"jsonrpc":"2.0","id":${id},"method":"hub/agents","params":{"cluster":true}}`).join(',')}]`);
+    answers = (await watch.next('the array')).json;
+    return answers.every(({ result, error }) => error || result.agents.length === 1);
+  });
+  assert.deepEqual(answers.map(({ error }) => error?.code).sort(), [-32055, undefined, undefined]);
+  assert.equal(answers.find(({ error }) => error).error.data.limit, 65536);
+});
+
 joined('a hub that beats and doesn\'t answer makes the list incomplete, within a second', { shards: [1, 2] }, async (x, y, broker) => {
   const watch = await x.peer();
   await y.agent('b');
