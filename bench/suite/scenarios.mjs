@@ -3,7 +3,7 @@
 // A comparison runs its sides one after the other in each round, and asks of each pair of runs for the ratio of a value
 // (an aim: `of` over `over`, at most `atMost`). A sweep runs one load over a range, for a plot.
 //
-// A side: {server, label, unix, framing, tls, web, sources, options, cpus, load}: what it says beside the server overrides the comparison's own.
+// A side: {server, label, unix, framing, tls, web, sources, rights, options, cpus, load}: what it says beside the server overrides the comparison's own.
 // `web` is the scheme by which the load comes to the hub's HTTP, and `sources` that of its sources: ws, http or tcp.
 // A load: {sources, targets, depth, body, flags}: the arguments of `patchbay bench`; or {flood}: that of `bench_bystander`.
 
@@ -150,7 +150,14 @@ const overTls = (name, load, atMost) => ({
   sides: [{ server: 'hub', ...TLS }, { server: 'hub', label: 'plain' }, { server: 'nats', tls: true, label: 'nats, TLS' }],
   aims: [[1, atMost], [2, 0.6]].map(([other, bound]) => ({ of: [0, 'cpuUs'], over: [other, 'cpuUs'], atMost: bound })),
 });
-const secured = [overTls('tls-256', requests(16, 4, 64, 256), 1.6), overTls('tls-16k', requests(16, 4, 16, 16 * KIB), 2)];
+const secured = [
+  overTls('tls-256', requests(16, 4, 64, 256), 1.6), overTls('tls-16k', requests(16, 4, 16, 16 * KIB), 2),
+  again('users-256', 'requests, 256 B, 16 sources, 4 targets, 64 pending, judged by a users file',
+    { label: 'users', rights: true }, { label: 'everybody' }, requests(16, 4, 64, 256), cpu(1.03)),
+  again('sandbox-256', 'requests, 256 B, 16 sources, 4 targets, 64 pending, behind the sandbox',
+    { label: 'walls', options: ['--shards', '1', '--sandbox', 'on'] }, { label: 'none', options: ['--shards', '1', '--sandbox', 'off'] },
+    requests(16, 4, 64, 256), cpu(1.01)),
+];
 
 // What is left for a peer that pings once a millisecond, while others flood the hub with work of one kind.
 const bystander = (flood, title, ...options) => ({

@@ -77,6 +77,33 @@ function certificate(directory) {
   return { pem, key, trusting: ['--tls-ca', pem] };
 }
 
+// A users file with rights of every kind and limits that nobody reaches, and its user's token: how the hub is told of the
+// one, and the client of the other.
+function users(build, directory) {
+  const [file, secret] = [join(directory, 'users.ini'), join(directory, 'token')];
+  const { status, stdout, stderr } = spawnSync(join(build, 'tools/patchbay'), ['token', 'new'], { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`no token was made: ${stderr}`);
+  const [token, digest] = stdout.trim().split('\n');
+  writeFileSync(secret, token, { mode: 0o600 });
+  writeFileSync(file, `[role agents]
+register = *
+offer = @*, tool:*, method:*
+call = review-*, @testing, tool:lint, *
+deny-call = production-*, tool:deploy, method:admin/*
+publish = *
+subscribe = *
+
+[user bench]
+${digest}
+roles = agents
+admin = yes
+rate = 10000000/s
+bytes = 100G/s
+pending = 1000000
+`, { mode: 0o600 });
+  return { judging: ['--users', file], known: ['--token-file', secret] };
+}
+
 // A proxy before a server that answers all requests itself, on the load's core as the hub's targets are: its time isn't
 // the proxy's. `commandOf` is told where the proxy listens, and the server behind it.
 async function proxy({ build, body, loadCpu }, commandOf) {
@@ -100,16 +127,17 @@ async function proxy({ build, body, loadCpu }, commandOf) {
 // Each kind says how it is run: the program with its arguments, where it will listen, and what the load is told.
 // `tells`: how many lines `listening URI` it prints itself. `behind`: a process that ends with it.
 const kinds = {
-  hub: async ({ build, directory, unix, framing = '', tls, web, sources, options = ['--shards', '1'] }) => {
+  hub: async ({ build, directory, unix, framing = '', tls, web, sources, rights, options = ['--shards', '1'] }) => {
     const { pem, key, trusting } = tls ? certificate(directory) : { trusting: [] };
+    const { judging, known } = rights ? users(build, directory) : { judging: [], known: [] };
     return {
       command: [join(build, 'router/patchbayd'), '--listen',
         unix ? `unix${framing}://${directory}/hub` : `${tls ? 'tls' : 'tcp'}${framing}://127.0.0.1:0`, '--http', '127.0.0.1:0',
-        ...(tls ? ['--tls-certificate', pem, '--tls-key', key] : []), ...options],
+        ...(tls ? ['--tls-certificate', pem, '--tls-key', key] : []), ...judging, ...options],
       tells: 2,
       load: ([own, http]) => {
         const at = (scheme) => (scheme === 'tcp' ? own : http.replace('http', scheme));
-        return [...trusting, '--hub', at(web ?? 'tcp'), 'bench', ...(sources ? ['--sources', at(sources)] : [])];
+        return [...trusting, ...known, '--hub', at(web ?? 'tcp'), 'bench', ...(sources ? ['--sources', at(sources)] : [])];
       },
     };
   },
