@@ -125,7 +125,7 @@ static enum unit_result scan_partial(struct shard *shard, struct peer *peer) {
 // was closed.
 static uint32_t take_in(struct shard *shard, struct peer *peer, uint8_t *bytes, uint32_t count) {
     count = wanted(shard, peer, count);
-    if (!partial_make_room(shard, peer, peer->partial_bytes + count)) {
+    if (!partial_find_room(shard, peer, peer->partial_bytes + count)) {
         feed_overload(shard, peer);
         return 0;
     }

@@ -94,6 +94,40 @@ bool partial_make_room(struct shard *shard, struct peer *peer, uint32_t bytes) {
     return partial_may_wait(shard, peer, bytes) && make_room_for_part(shard, peer, bytes);
 }
 
+// Of those that wait for memory, the one that holds most, if that is more.
+static struct peer *waits_with_more(const struct shard *shard, const struct peer *peer, uint32_t bytes) {
+    struct peer *most = NULL;
+    for (struct list *node = shard->starved.next; node != &shard->starved; node = node->next) {
+        struct peer *other = list_entry(node, struct peer, starved);
+        if (other == peer || !peer_lacks_room(other) || other->partial->capacity <= bytes)
+            continue;
+        assert(other->state != PEER_CLOSING && other->connection.receiving != RECEIVING_DIRECT);
+        if (!most || other->partial->capacity > most->partial->capacity)
+            most = other;
+    }
+    return most;
+}
+
+// What it holds is there at once, and not when its end is carried out.
+static bool make_way(struct shard *shard, const struct peer *peer, uint32_t bytes) {
+    struct peer *other = waits_with_more(shard, peer, bytes);
+    if (!other)
+        return false;
+    peer_close(shard, other, COUNT_CLOSED_NO_MEMORY);
+    partial_forget(other);
+    return true;
+}
+
+bool partial_find_room(struct shard *shard, struct peer *peer, uint32_t bytes) {
+    if (partial_make_room(shard, peer, bytes))
+        return true;
+    buffer_pool_trim(&shard->buffers);
+    while (!partial_make_room(shard, peer, bytes))
+        if (!make_way(shard, peer, bytes))
+            return false;
+    return true;
+}
+
 bool partial_make_room_for_rest(struct shard *shard, struct peer *peer) {
     return peer->unit.sized ? make_room_for_frame(shard, peer)
                             : make_room_while_open(shard, peer, peer->partial_bytes + 1);

@@ -9,6 +9,9 @@ static inline bool partial_has_room(const struct peer *peer, uint32_t bytes) {
 }
 // Room for `bytes` of the unit, better for more of it. False where there is none, and waiting for it is vain.
 bool partial_make_room(struct shard *shard, struct peer *peer, uint32_t bytes);
+// The same, at the cost of what lies at rest, and then of who waits for memory and holds more than that: who has begun
+// a frame that isn't large must not end because others' fill the memory.
+bool partial_find_room(struct shard *shard, struct peer *peer, uint32_t bytes);
 // Room for all that is still to come of it, or, where its length isn't known, for more of it. False where there is
 // none now.
 bool partial_make_room_for_rest(struct shard *shard, struct peer *peer);

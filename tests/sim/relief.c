@@ -35,6 +35,35 @@ static void what_relief_queues_is_sent_at_once(void **state) {
     scene_close(&scene);
 }
 
+// Where what has come of a frame finds no memory, who has waited for some with more makes way: whoever is in
+// the middle of a frame that isn't large when memory is used up stays.
+static void who_waits_with_more_makes_way(void **state) {
+    (void)state;
+    static struct scene scene;
+    int64_t more = 0;
+    open_small(&scene, 1);
+    struct party *agent = join_as(&scene, "good"), *large = party_join(&scene), *witness = party_join(&scene);
+    scene_settle(&scene);
+    hold_elsewhere(&scene, &more, 13);
+    begin_frame(large, 4 * MEBIBYTE, MEBIBYTE);
+    scene_settle(&scene);
+    hold_elsewhere(&scene, &more, 0);
+    _Atomic uint64_t *bytes = &scene.world.hub->budget.bytes;
+    int64_t rest = MEMORY_BYTES - MEMORY_BYTES / 64 * BUDGET_PART - 20000 - (int64_t)held(&scene);
+    atomic_fetch_add(bytes, (uint64_t)rest);
+    party_ask(witness, "work", 90000, "\"targetAgent\":\"good\"");
+    scene_settle(&scene);
+    assert_false(cable_hub_closed(witness->cable));
+    assert_true(cable_hub_closed(large->cable));
+    atomic_fetch_sub(bytes, (uint64_t)rest);
+    scene_settle(&scene);
+    scene_pass(&scene, 100 * (uint64_t)MILLISECOND);
+    assert_int_equal(witness->results, 1);
+    assert_int_equal(agent->heard, 1);
+    scene_check(&scene);
+    scene_close(&scene);
+}
+
 static void reload(struct scene *scene, uint64_t memory_bytes_max) {
     struct limits limits = scene->world.limits;
     limits.memory_bytes_max = memory_bytes_max;
@@ -90,6 +119,7 @@ static void a_lower_bound_is_kept_by_idle_shards(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_relief_queues_is_sent_at_once),
+        cmocka_unit_test(who_waits_with_more_makes_way),
         cmocka_unit_test(what_is_kept_has_room_under_a_lower_bound),
         cmocka_unit_test(a_lower_bound_is_kept_by_idle_shards),
     };
