@@ -49,8 +49,9 @@ int rights_stage_call(struct rights_stage *stage, const char *agent, size_t byte
 
 int rights_stage_limits(struct rights_stage *stage, const char *agent, size_t bytes) {
     (void)agent;
+    enum account_limit over;
     stage->now_ns += 100;
-    return account_message(stage->user->account, &stage->user->limits, stage->now_ns, 16 * bytes) == 0;
+    return account_message(stage->user->account, &stage->user->limits, stage->now_ns, 16 * bytes, &over) == 0;
 }
 
 void rights_stage_close(struct rights_stage *stage) {

@@ -31,6 +31,21 @@ void account_drop(struct account *account) {
         memory_give(account);
 }
 
+// --- Limits
+
+const char *account_limit_text(enum account_limit which) {
+    static const char *const texts[LIMITS_COUNT] = {"rate", "bytes", "fanout", "connections", "pending"};
+    assert(which < LIMITS_COUNT);
+    return texts[which];
+}
+
+uint64_t account_limit_of(const struct account_limits *limits, enum account_limit which) {
+    const uint64_t all[LIMITS_COUNT] = {limits->rate, limits->bytes, limits->fanout, limits->connections,
+                                        limits->pending};
+    assert(which < LIMITS_COUNT);
+    return all[which];
+}
+
 // --- Rates
 
 static uint64_t later(uint64_t one, uint64_t other) {
@@ -88,10 +103,13 @@ static uint64_t in_ms(uint64_t ns) {
 }
 
 uint64_t account_message(struct account *account, const struct account_limits *limits, uint64_t now_ns,
-                         uint64_t bytes) {
+                         uint64_t bytes, enum account_limit *over) {
     uint64_t wait = take_units(&account->rate_paid_ns, limits->rate, now_ns, 1);
+    assert(over);
+    *over = LIMIT_RATE;
     if (wait == 0) {
         wait = take_units(&account->bytes_paid_ns, limits->bytes, now_ns, bytes);
+        *over = LIMIT_BYTES;
         if (wait > 0)
             give_units(&account->rate_paid_ns, limits->rate, 1);
     }

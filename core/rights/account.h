@@ -19,12 +19,19 @@ struct account {
     _Atomic uint64_t refusals;                                    // the second, and how many there were in it
 };
 
+// Which limit of a user's is in the way.
+enum account_limit { LIMIT_RATE, LIMIT_BYTES, LIMIT_FANOUT, LIMIT_CONNECTIONS, LIMIT_PENDING, LIMITS_COUNT };
+
 struct account_limits {
     uint64_t rate;   // messages a second
     uint64_t bytes;  // of their bodies, a second
     uint64_t fanout; // deliveries of events, a second
     uint32_t connections, pending;
 };
+
+// The key of the users file, static; and what stands there.
+const char *account_limit_text(enum account_limit which);
+uint64_t account_limit_of(const struct account_limits *limits, enum account_limit which);
 
 // An empty account with one reference; NULL when memory is used up.
 struct account *account_create(void);
@@ -33,9 +40,9 @@ void account_hold(struct account *account);
 void account_drop(struct account *account);
 
 // Takes a message of so many bytes out of `rate` and `bytes`. 0: it may pass; else nothing was taken, and it is so
-// many milliseconds until it would, if nothing else comes.
+// many milliseconds until it would, if nothing else comes, and *over says for which of the two.
 uint64_t account_message(struct account *account, const struct account_limits *limits, uint64_t now_ns,
-                         uint64_t bytes);
+                         uint64_t bytes, enum account_limit *over);
 // The same for what is never refused: it counts, but leaves no more owed than a second's worth.
 void account_charge(struct account *account, const struct account_limits *limits, uint64_t now_ns,
                     uint64_t bytes);

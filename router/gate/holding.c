@@ -130,7 +130,7 @@ static bool ask(struct shard *shard, const struct message *message, struct held 
         return true;
     held->is_asked = account_ask(user->account, user->limits.pending);
     if (!held->is_asked)
-        refuse_over(shard, message, user->limits.pending);
+        refuse_limit(shard, message, LIMIT_PENDING, 0);
     return held->is_asked;
 }
 

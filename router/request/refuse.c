@@ -5,6 +5,7 @@
 #include "router/request/audit.h"
 #include "router/send/exchange.h"
 #include "router/shard/drop.h"
+#include "router/shard/identity.h"
 
 void refuse(struct shard *shard, const struct message *message, enum error error, struct text *data) {
     assert(error > ERROR_NONE && error < ERRORS_COUNT);
@@ -47,14 +48,22 @@ void refuse_right(struct shard *shard, const struct message *message, enum rule 
     refuse(shard, message, ERROR_NOT_ALLOWED, &data);
 }
 
-void refuse_rate_of(struct shard *shard, const struct message *message, uint64_t wait_ms) {
+void refuse_limit_put(struct shard *shard, struct text *data, const struct user *user,
+                      enum account_limit which) {
+    assert(shard->settings->users && user);
+    reply_data_text(data, "fault", "over a limit of this user's");
+    reply_data_text(data, "key", account_limit_text(which));
+    reply_data_number(data, "limit", (int64_t)account_limit_of(&user->limits, which));
+    stats_count(&shard->stats, COUNT_OVER_LIMIT);
+}
+
+void refuse_limit(struct shard *shard, const struct message *message, enum account_limit which,
+                  uint64_t wait_ms) {
     struct text data;
-    assert(shard->settings->users);
     text_init(&data);
-    reply_data_text(&data, "fault", "over a limit of this user's");
+    refuse_limit_put(shard, &data, identity_user(message->peer), which);
     if (wait_ms)
         reply_data_number(&data, "retryAfterMs", (int64_t)wait_ms);
-    stats_count(&shard->stats, COUNT_OVER_LIMIT);
     refuse(shard, message, ERROR_OVERLOADED, &data);
 }
 

@@ -4,6 +4,7 @@
 #include "core/agents/rules.h"
 #include "core/base/errors.h"
 #include "core/base/text.h"
+#include "core/rights/account.h"
 #include "core/rights/rights.h"
 #include "router/request/message.h"
 
@@ -13,8 +14,12 @@ void refuse(struct shard *shard, const struct message *message, enum error error
 void refuse_right(struct shard *shard, const struct message *message, enum rule rule);
 // Counts such a one and has it in the journal, where the answer is another one's affair.
 void refuse_right_unsaid(struct shard *shard, const struct message *message, enum rule rule);
-// The same for what is over a limit of its user's, and would pass in so many milliseconds; 0: nobody knows when.
-void refuse_rate_of(struct shard *shard, const struct message *message, uint64_t wait_ms);
+// The same for what is over this limit of its user's, and would pass in so many milliseconds; 0: nobody knows when.
+void refuse_limit(struct shard *shard, const struct message *message, enum account_limit which,
+                  uint64_t wait_ms);
+// Counts such a one, and says which limit it is and what it is, where the answer is another one's affair.
+void refuse_limit_put(struct shard *shard, struct text *data, const struct user *user,
+                      enum account_limit which);
 // Counts a notification from this connection that is refused where the message isn't at hand any more.
 void refuse_untold(struct shard *shard, uint64_t source, enum error error, size_t bytes);
 // As refuse for a value that isn't what it should be.

@@ -39,11 +39,8 @@ static bool settle(struct identity *identity, const struct user *user, enum cred
 
 static void refuse_connection(struct shard *shard, const struct message *message, const struct user *user) {
     struct text data;
-    assert(user->limits.connections > 0);
     text_init(&data);
-    reply_data_text(&data, "fault", "this user has too many connections");
-    reply_data_number(&data, "limit", user->limits.connections);
-    stats_count(&shard->stats, COUNT_OVER_LIMIT);
+    refuse_limit_put(shard, &data, user, LIMIT_CONNECTIONS);
     refuse(shard, message, ERROR_OVERLOADED, &data);
     peer_linger(shard, message->peer);
 }
@@ -215,14 +212,15 @@ static __attribute__((noinline)) bool refuse_rate_over(struct shard *shard, cons
     const struct user *user = identity_user(message->peer);
     assert(is_metered(user));
     uint64_t now_ns = io_now(shard->io), bytes = message->frame->body.bytes;
-    uint64_t wait_ms = account_message(user->account, &user->limits, now_ns, bytes);
+    enum account_limit over;
+    uint64_t wait_ms = account_message(user->account, &user->limits, now_ns, bytes, &over);
     if (!wait_ms)
         return false;
     if (is_own_cancel(shard, message)) {
         account_charge(user->account, &user->limits, now_ns, bytes);
         return false;
     }
-    refuse_rate_of(shard, message, wait_ms);
+    refuse_limit(shard, message, over, wait_ms);
     return true;
 }
 
@@ -383,6 +381,7 @@ void entry_charge(struct shard *shard, const struct peer *peer, size_t bytes) {
 const char *entry_fault(struct shard *shard, struct peer *peer, size_t bytes) {
     struct identity *identity = identity_of(peer);
     const struct user *user = identity->user;
+    enum account_limit over;
     assert(!identity->guess);
     if (!user && !is_child(identity)) {
         enum credential kind;
@@ -392,9 +391,10 @@ const char *entry_fault(struct shard *shard, struct peer *peer, size_t bytes) {
         if (!settle(identity, user, kind))
             return "overloaded: this user has too many connections";
     }
-    if (user && account_message(user->account, &user->limits, io_now(shard->io), bytes)) {
+    if (user && account_message(user->account, &user->limits, io_now(shard->io), bytes, &over)) {
         stats_count(&shard->stats, COUNT_OVER_LIMIT);
-        return "overloaded: this user sends too much";
+        return over == LIMIT_RATE ? "overloaded: over this user's rate"
+                                  : "overloaded: over this user's bytes";
     }
     return NULL;
 }

@@ -213,7 +213,7 @@ static bool foresee_fanout(struct shard *shard, const struct message *message, s
     event->foreseen = demand_for(shard->hub->demand, event->name, event->name_bytes);
     uint64_t wait_ms = account_fanout(user->account, &user->limits, io_now(shard->io), event->foreseen);
     if (wait_ms)
-        refuse_rate_of(shard, message, wait_ms);
+        refuse_limit(shard, message, LIMIT_FANOUT, wait_ms);
     return wait_ms == 0;
 }
 

@@ -187,7 +187,7 @@ static bool forward_account(struct shard *shard, const struct message *message, 
         *account = user->account;
         return true;
     }
-    refuse_rate_of(shard, message, 0);
+    refuse_limit(shard, message, LIMIT_PENDING, 0);
     return false;
 }
 

@@ -81,7 +81,7 @@ static bool may_fan_out(struct shard *shard, const struct message *message, cons
     uint64_t wait_ms = account_fanout(user->account, &user->limits, io_now(shard->io),
                                       count_homes(shard, message, group, user));
     if (wait_ms)
-        refuse_rate_of(shard, message, wait_ms);
+        refuse_limit(shard, message, LIMIT_FANOUT, wait_ms);
     return wait_ms == 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/rights/digest.h"
 #include "router/request/audit.h"
+#include "router/request/refuse.h"
 #include "router/rights/borne.h"
 #include "router/rights/entry.h"
 #include "router/rights/judge.h"
@@ -111,11 +112,9 @@ static void guess(struct shard *shard, struct http_call *call) {
 static void refuse_connection(struct shard *shard, const struct http_call *call, const struct user *user) {
     struct exchange *exchange = call->exchange;
     struct text data;
-    assert(exchange && user->limits.connections > 0);
+    assert(exchange);
     text_init(&data);
-    reply_data_text(&data, "fault", "this user has too many connections");
-    reply_data_number(&data, "limit", user->limits.connections);
-    stats_count(&shard->stats, COUNT_OVER_LIMIT);
+    refuse_limit_put(shard, &data, user, LIMIT_CONNECTIONS);
     exchange->http.status = 429;
     exchange->http.closes = true;
     exchange_expect(exchange);

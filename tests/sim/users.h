@@ -47,6 +47,9 @@ struct shown {
     bool given;
 };
 
+// The limit of its user's that a letter was told it is over.
+enum over { OVER_NOTHING, OVER_RATE, OVER_BYTES, OVER_FANOUT, OVER_CONNECTIONS, OVER_PENDING };
+
 enum word { APPROVED, REJECTED, NEEDS_REVISION, WORDS };
 
 struct letter {
@@ -68,8 +71,11 @@ struct letter {
 
     // What became of it.
     unsigned ended;
-    bool good, retries, bounded, cancelled;
+    bool good, cancelled;
     int64_t code;
+    enum over over;
+    uint64_t limit; // that it was told with it
+    bool retries;   // and when it would pass
     char rule[16];
     unsigned delivered, deliveries; // bits: players; how often
     char signer[24];                // whose it is, as its receivers were told

@@ -8,7 +8,7 @@ enum { CREDENTIAL_S = 10 };
 // --- Limits
 
 static bool counts(const struct letter *letter, unsigned user) {
-    bool is_shut_out = letter->ended && letter->code == OVERLOADED && letter->bounded;
+    bool is_shut_out = letter->ended && letter->over == OVER_CONNECTIONS;
     return letter->user == (int)user && !is_shut_out;
 }
 
@@ -24,7 +24,8 @@ static void judge_rate(unsigned user, uint64_t elapsed_ns) {
         const struct letter *letter = &stage.letters[at];
         if (!counts(letter, user))
             continue;
-        bool told = letter->ended && letter->code == OVERLOADED && letter->retries;
+        bool told = letter->ended &&
+                    (letter->over == OVER_RATE || letter->over == OVER_BYTES || letter->over == OVER_FANOUT);
         refused += told;
         bool is_sure =
             letter->verb != CANCEL && (letter->ended || letter->delivered); // one's own is never refused
@@ -79,9 +80,9 @@ static void judge_pending(unsigned user) {
         kernel_fail("user %u has %u requests pending", user, owed);
     for (unsigned at = stage.burst_begin; at < stage.letter_count; at++) {
         const struct letter *letter = &stage.letters[at];
-        if (letter->user == (int)user && letter->ended && letter->code == OVERLOADED && !letter->retries &&
-            !letter->bounded && !(before || now) && !(letter->is_full && stage.is_narrow))
-            oracle_fails("a user without a limit has too much pending", at);
+        if (letter->user == (int)user && letter->ended && letter->code == OVERLOADED && !letter->over &&
+            !(letter->is_full && stage.is_narrow))
+            oracle_fails("it was refused for a limit that nobody has", at);
     }
     stage.owed[user] = owed;
 }

@@ -169,6 +169,26 @@ static uint64_t limit_of(const struct letter *letter, size_t member) {
 }
 #define LIMIT(letter, member) limit_of(letter, offsetof(struct model_section, member))
 
+// What it was told of the limit that it is over.
+static void judge_over(const struct letter *letter) {
+    static const size_t members[] = {
+        [OVER_RATE] = offsetof(struct model_section, rate),
+        [OVER_BYTES] = offsetof(struct model_section, bytes),
+        [OVER_FANOUT] = offsetof(struct model_section, fanout),
+        [OVER_CONNECTIONS] = offsetof(struct model_section, connections),
+        [OVER_PENDING] = offsetof(struct model_section, pending),
+    };
+    unsigned user = (unsigned)letter->user;
+    bool is_rate = letter->over && letter->over <= OVER_FANOUT;
+    if (letter->over != OVER_NOTHING &&
+        (letter->code != OVERLOADED || !letter->limit ||
+         (letter->limit != model_limit(&stage.before, user, members[letter->over]) &&
+          letter->limit != model_limit(&stage.now, user, members[letter->over]))))
+        oracle_fails("it is over a limit that its user doesn't have", number_of(letter));
+    if (letter->retries != is_rate)
+        oracle_fails("when it would pass was told, or wasn't, as it must not", number_of(letter));
+}
+
 static unsigned known_as(int user) {
     unsigned count = 0;
     for (unsigned by = 0; by < PLAYERS; by++)
@@ -183,9 +203,8 @@ static void be_gone(struct player *player) {
 // A user's connection, or one too many. (Of several that come in one burst, any may have been the last one.)
 static bool becomes(struct letter *letter, struct player *player, int user) {
     letter->user = user;
-    if (letter->ended && letter->code == OVERLOADED && letter->bounded) {
-        if (!LIMIT(letter, connections))
-            oracle_fails("a user without a limit has too many connections", number_of(letter));
+    if (letter->over == OVER_CONNECTIONS) {
+        judge_over(letter);
         be_gone(player);
         return false;
     }
@@ -463,6 +482,8 @@ static void judge_letter(struct letter *letter) {
     char name[16];
     struct player *player = &stage.players[letter->player];
     say_letter(letter);
+    if (letter->enters)
+        judge_over(letter);
     if (!letter->enters || !oracle_source(letter))
         return;
     model_user_name((unsigned)letter->user, name);

@@ -435,6 +435,15 @@ static void take_loss(unsigned by, struct bit name) {
     users_sums.revoked++;
 }
 
+static enum over over_of(struct bit key) {
+    static const char *const keys[] = {"\"rate\"", "\"bytes\"", "\"fanout\"", "\"connections\"",
+                                       "\"pending\""};
+    for (unsigned at = 0; key.bytes && at < sizeof keys / sizeof *keys; at++)
+        if (bit_is(key, keys[at]))
+            return OVER_RATE + at;
+    return OVER_NOTHING;
+}
+
 static void take_end(unsigned by, uint64_t number, struct bit body) {
     struct letter *letter = letter_of(number);
     struct bit error = naive_find(body, "error"), rule = naive_find(error, "data.rule");
@@ -443,9 +452,10 @@ static void take_end(unsigned by, uint64_t number, struct bit body) {
         oracle_fails("a request ended twice, or for somebody else", (unsigned)number);
     letter->good = !error.bytes;
     letter->code = error.bytes ? bit_integer(naive_find(error, "code")) : 0;
+    letter->over = over_of(naive_find(error, "data.key"));
+    letter->limit = letter->over ? bit_number(naive_find(error, "data.limit")) : 0;
     letter->retries = naive_find(error, "data.retryAfterMs").bytes != NULL;
     letter->is_full = bit_is(naive_find(error, "data.fault"), "\"too much waits for approval\"");
-    letter->bounded = naive_find(error, "data.limit").bytes != NULL && !letter->is_full;
     letter->at_gate = naive_find(error, "data.checkpoint").bytes != NULL;
     letter->by_somebody = naive_find(error, "data.approver").bytes != NULL;
     letter->applies = bit_is(naive_find(body, "result.applied"), "true");

@@ -16,6 +16,8 @@
 #define SECOND (1000 * MS)
 #define START  (1000 * SECOND)
 
+static _Thread_local enum account_limit over; // as the last question said
+
 static struct account *fresh(void) {
     struct account *account = account_create();
     assert_non_null(account);
@@ -26,7 +28,7 @@ static struct account *fresh(void) {
 static uint32_t passing(struct account *account, const struct account_limits *limits, uint64_t now,
                         uint64_t bytes) {
     uint32_t count = 0;
-    while (count < 5000 && account_message(account, limits, now, bytes) == 0)
+    while (count < 5000 && account_message(account, limits, now, bytes, &over) == 0)
         count++;
     return count;
 }
@@ -49,11 +51,11 @@ static void it_is_paid_off_as_time_goes_by(void **state) {
     struct account *account = fresh();
     struct account_limits limits = {.rate = 10};
     assert_int_equal(passing(account, &limits, START, 0), 10);
-    assert_int_equal(account_message(account, &limits, START, 0), 100);
-    assert_int_equal(account_message(account, &limits, START + 40 * MS, 0), 60);
-    assert_int_equal(account_message(account, &limits, START + 100 * MS - 1, 0), 1);
-    assert_int_equal(account_message(account, &limits, START + 100 * MS, 0), 0);
-    assert_int_equal(account_message(account, &limits, START + 100 * MS, 0), 100);
+    assert_int_equal(account_message(account, &limits, START, 0, &over), 100);
+    assert_int_equal(account_message(account, &limits, START + 40 * MS, 0, &over), 60);
+    assert_int_equal(account_message(account, &limits, START + 100 * MS - 1, 0, &over), 1);
+    assert_int_equal(account_message(account, &limits, START + 100 * MS, 0, &over), 0);
+    assert_int_equal(account_message(account, &limits, START + 100 * MS, 0, &over), 100);
     // Who refuses itself nothing is owed no more for waiting longer.
     assert_int_equal(passing(account, &limits, START + 3600 * SECOND, 0), 10);
     account_drop(account);
@@ -63,14 +65,14 @@ static void what_is_larger_than_a_second(void **state) {
     (void)state;
     struct account *account = fresh();
     struct account_limits limits = {.bytes = 1000};
-    assert_int_equal(account_message(account, &limits, START, 5000), 0);
-    assert_int_equal(account_message(account, &limits, START, 1), 4001);
-    assert_int_equal(account_message(account, &limits, START, 1000), 5000);
-    assert_int_equal(account_message(account, &limits, START, 5000), 5000);
-    assert_int_equal(account_message(account, &limits, START + 4 * SECOND, 1), 1);
-    assert_int_equal(account_message(account, &limits, START + 4001 * MS, 1), 0);
-    assert_int_equal(account_message(account, &limits, START + 5 * SECOND, 5000), 1);
-    assert_int_equal(account_message(account, &limits, START + 5001 * MS, 5000), 0);
+    assert_int_equal(account_message(account, &limits, START, 5000, &over), 0);
+    assert_int_equal(account_message(account, &limits, START, 1, &over), 4001);
+    assert_int_equal(account_message(account, &limits, START, 1000, &over), 5000);
+    assert_int_equal(account_message(account, &limits, START, 5000, &over), 5000);
+    assert_int_equal(account_message(account, &limits, START + 4 * SECOND, 1, &over), 1);
+    assert_int_equal(account_message(account, &limits, START + 4001 * MS, 1, &over), 0);
+    assert_int_equal(account_message(account, &limits, START + 5 * SECOND, 5000, &over), 1);
+    assert_int_equal(account_message(account, &limits, START + 5001 * MS, 5000, &over), 0);
     account_drop(account);
 }
 
@@ -78,10 +80,12 @@ static void what_is_refused_takes_nothing(void **state) {
     (void)state;
     struct account *account = fresh();
     struct account_limits limits = {.rate = 5, .bytes = 100};
-    assert_int_equal(account_message(account, &limits, START, 100), 0);
+    assert_int_equal(account_message(account, &limits, START, 100, &over), 0);
     for (int again = 0; again < 100; again++)
-        assert_int_equal(account_message(account, &limits, START, 100), 1000);
+        assert_int_equal(account_message(account, &limits, START, 100, &over), 1000);
+    assert_int_equal(over, LIMIT_BYTES);
     assert_int_equal(passing(account, &limits, START, 0), 4);
+    assert_int_equal(over, LIMIT_RATE);
     account_drop(account);
 }
 
@@ -98,17 +102,27 @@ static void without_limits(void **state) {
     account_drop(account);
 }
 
+static void each_limit_has_its_name_and_number(void **state) {
+    (void)state;
+    static const char *const names[LIMITS_COUNT] = {"rate", "bytes", "fanout", "connections", "pending"};
+    struct account_limits limits = {.rate = 1, .bytes = 2, .fanout = 3, .connections = 4, .pending = 5};
+    for (enum account_limit which = 0; which < LIMITS_COUNT; which++) {
+        assert_string_equal(account_limit_text(which), names[which]);
+        assert_int_equal(account_limit_of(&limits, which), which + 1);
+    }
+}
+
 static void what_is_never_refused(void **state) {
     (void)state;
     struct account *account = fresh();
     struct account_limits limits = {.rate = 10, .bytes = 1000};
     for (int count = 0; count < 1000; count++)
         account_charge(account, &limits, START, 100);
-    assert_int_equal(account_message(account, &limits, START, 0), 100);
+    assert_int_equal(account_message(account, &limits, START, 0, &over), 100);
     assert_int_equal(passing(account, &limits, START + SECOND, 0), 10);
-    assert_int_equal(account_message(account, &limits, START + 2 * SECOND, 5000), 0);
+    assert_int_equal(account_message(account, &limits, START + 2 * SECOND, 5000, &over), 0);
     account_charge(account, &limits, START + 2 * SECOND, 100); // no less is owed than before
-    assert_int_equal(account_message(account, &limits, START + 2 * SECOND, 1000), 5000);
+    assert_int_equal(account_message(account, &limits, START + 2 * SECOND, 1000, &over), 5000);
     account_drop(account);
 }
 
@@ -120,7 +134,7 @@ static void deliveries(void **state) {
     assert_int_equal(account_fanout(account, &limits, START, 60), 0);
     assert_int_equal(account_fanout(account, &limits, START, 60), 200);
     assert_int_equal(account_fanout(account, &limits, START, 40), 0);
-    assert_int_equal(account_message(account, &limits, START, 1), 0); // which has debts of its own
+    assert_int_equal(account_message(account, &limits, START, 1, &over), 0); // which has debts of its own
     account_fanout_made(account, &limits, START, 40, 10);
     assert_int_equal(account_fanout(account, &limits, START, 30), 0);
     account_fanout_made(account, &limits, START, 30, 130);
@@ -179,7 +193,7 @@ static const struct account_limits shared = {.rate = 1000, .bytes = 500 * 10};
 static void *take_all(void *context) {
     struct taker *taker = context;
     for (int count = 0; count < 20000; count++) {
-        taker->passed += account_message(taker->account, &shared, START, 10) == 0;
+        taker->passed += account_message(taker->account, &shared, START, 10, &over) == 0;
         taker->connected += account_connect(taker->account, 777);
     }
     return NULL;
@@ -214,6 +228,7 @@ int main(void) {
         cmocka_unit_test(what_is_larger_than_a_second),
         cmocka_unit_test(what_is_refused_takes_nothing),
         cmocka_unit_test(without_limits),
+        cmocka_unit_test(each_limit_has_its_name_and_number),
         cmocka_unit_test(what_is_never_refused),
         cmocka_unit_test(deliveries),
         cmocka_unit_test(bounds),

@@ -309,7 +309,8 @@ static void accounts_stay(void **state) {
     users_hold(before);
     users_drop(before);
     users_drop(before);
-    assert_int_equal(account_message(a->account, &a->limits, 1, 0), 0);
+    enum account_limit over;
+    assert_int_equal(account_message(a->account, &a->limits, 1, 0, &over), 0);
     users_drop(after);
 }
 
