@@ -22,6 +22,9 @@ struct errand {
     // A decision.
     enum decision decision;
     enum found found;
+    bool has_target; // what was found
+    uint8_t target_bytes;
+    char target[METHOD_BYTES_MAX];
     // A list.
     struct text list;
     size_t room;
@@ -128,9 +131,17 @@ static void answer(struct shard *shard, struct errand *errand) {
 static void note(struct shard *shard, const struct errand *errand) {
     static const char *const outcomes[] = {"not applied", "applied", "refused"};
     assert(!errand->is_list && errand->found <= FOUND_OWN);
-    noting_decision(shard, errand->mail.connection, errand->name, errand->name_bytes,
-                    decision_text(errand->decision), &errand->ruling, outcomes[errand->found],
-                    errand->found == FOUND_OWN ? ERROR_NOT_ALLOWED : ERROR_NONE);
+    struct noted noted = {
+        .target = errand->has_target ? errand->target : NULL,
+        .target_bytes = errand->target_bytes,
+        .checkpoint = errand->name,
+        .checkpoint_bytes = errand->name_bytes,
+        .decision = decision_text(errand->decision),
+        .ruling = &errand->ruling,
+        .outcome = outcomes[errand->found],
+        .error = errand->found == FOUND_OWN ? ERROR_NOT_ALLOWED : ERROR_NONE,
+    };
+    noting_decision(shard, errand->mail.connection, &noted);
 }
 
 static void errand_end(struct shard *shard, struct errand *errand) {
@@ -146,9 +157,22 @@ static void errand_end(struct shard *shard, struct errand *errand) {
 
 // --- On its way
 
+// While it is still there.
+static void note_target(struct errand *errand, const struct held *held) {
+    char decoded[METHOD_BYTES_MAX];
+    size_t bytes;
+    const char *target = showing_target(held, decoded, &bytes);
+    static_assert(METHOD_BYTES_MAX <= UINT8_MAX && AGENT_ID_BYTES_MAX <= METHOD_BYTES_MAX, "it has room");
+    errand->has_target = target != NULL;
+    errand->target_bytes = (uint8_t)bytes;
+    if (target)
+        memcpy(errand->target, target, bytes);
+}
+
 static void apply(struct shard *shard, struct errand *errand, struct held *held) {
     assert(!held->is_released);
     errand->is_over = true;
+    note_target(errand, held);
     struct who source = {held->source, held->user}, decider = {errand->mail.connection, errand->user};
     if (who_is_same(source, decider)) {
         errand->found = FOUND_OWN;

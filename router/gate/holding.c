@@ -152,7 +152,7 @@ static void enter(struct shard *shard, struct held *held, struct peer *peer) {
     stats_move_gauge(&shard->stats, GAUGE_HELD_BYTES, held->bytes);
 }
 
-struct held *holding_begin(struct shard *shard, const struct message *message, const struct agent *agent) {
+struct held *holding_begin(struct shard *shard, const struct message *message) {
     assert(shard->gate && !message->approved);
     if (shard->phase != HUB_SERVING) {
         refuse(shard, message, ERROR_TARGET_DISCONNECTED, NULL);
@@ -165,7 +165,7 @@ struct held *holding_begin(struct shard *shard, const struct message *message, c
         unmake(shard, held);
         return NULL;
     }
-    if (!noting_held(shard, message, agent, held)) {
+    if (!noting_held(shard, held)) {
         holding_answer(held);
         unmake(shard, held);
         stats_count(&shard->stats, COUNT_JOURNAL_REFUSED);

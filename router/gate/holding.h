@@ -16,9 +16,8 @@ enum decision { DECISION_APPROVED, DECISION_REJECTED, DECISION_NEEDS_REVISION, D
 // As governance/approval spells it; static.
 const char *decision_text(enum decision decision);
 
-// Holds a request or notification, which would reach this agent, or NULL. The result is NULL when it was refused
-// instead: at a bound, or because the hub drains.
-struct held *holding_begin(struct shard *shard, const struct message *message, const struct agent *agent);
+// Holds a request or notification. The result is NULL when it was refused instead: at a bound, or because the hub drains.
+struct held *holding_begin(struct shard *shard, const struct message *message);
 // The latest held request of a peer with this id; or NULL.
 struct held *holding_find(const struct peer *peer, const uint8_t *text, struct span id);
 // Its source has cancelled it.

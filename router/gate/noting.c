@@ -24,15 +24,25 @@ static void put_ruling(struct text *line, const struct ruling *ruling) {
     journal_line_string(line, "feedback", ruling->feedback, ruling->feedback_bytes);
 }
 
-bool noting_held(struct shard *shard, const struct message *message, const struct agent *agent,
-                 const struct held *held) {
+// The same target in every line of one message.
+static void open_line(struct shard *shard, struct entry *entry, const struct held *held) {
+    char decoded[METHOD_BYTES_MAX];
+    size_t bytes;
+    const char *target = showing_target(held, decoded, &bytes);
+    journal_line_begin(&entry->line, io_wall_ms(shard->io), "gate");
+    audit_put_source(shard, &entry->line, held->source);
+    journal_line_string(&entry->line, "target", target, bytes);
+}
+
+bool noting_held(struct shard *shard, const struct held *held) {
     if (!journal_is_on(shard))
         return true;
-    struct entry *entry = journal_has_room(shard) ? audit_entry(shard, message, "gate", agent) : NULL;
+    struct entry *entry = journal_has_room(shard) ? entry_create(shard, held->source) : NULL;
     if (!entry)
         return false;
-    assert(held->source == message->peer->name && !held->is_released);
+    assert(!held->is_released);
     const char *level = governance_text(held->governance);
+    open_line(shard, entry, held);
     put_step(&entry->line, held, "held");
     put_string(&entry->line, held, "method", held->method);
     journal_line_string(&entry->line, "governanceLevel", level, strlen(level));
@@ -45,26 +55,22 @@ bool noting_held(struct shard *shard, const struct message *message, const struc
 }
 
 // NULL where no journal is kept, or, which is counted, memory is used up.
-static struct entry *begin(struct shard *shard, uint64_t connection, const char *kind) {
+static struct entry *begin(struct shard *shard, uint64_t connection) {
     if (!journal_is_on(shard))
         return NULL;
     struct entry *entry = entry_create(shard, connection);
-    if (!entry) {
+    if (!entry)
         audit_submit(shard, NULL);
-        return NULL;
-    }
-    journal_line_begin(&entry->line, io_wall_ms(shard->io), kind);
-    audit_put_source(shard, &entry->line, connection);
     return entry;
 }
 
 void noting_step(struct shard *shard, const struct held *held, const char *step, const struct ruling *ruling,
                  enum error error) {
-    struct entry *entry = begin(shard, held->source, "gate");
+    struct entry *entry = begin(shard, held->source);
     assert(error < ERRORS_COUNT);
     if (!entry)
         return;
-    put_string(&entry->line, held, "target", held->target);
+    open_line(shard, entry, held);
     put_step(&entry->line, held, step);
     if (ruling)
         put_ruling(&entry->line, ruling);
@@ -73,19 +79,19 @@ void noting_step(struct shard *shard, const struct held *held, const char *step,
     audit_submit(shard, audit_finish(entry));
 }
 
-void noting_decision(struct shard *shard, uint64_t connection, const char *checkpoint,
-                     size_t checkpoint_bytes, const char *decision, const struct ruling *ruling,
-                     const char *outcome, enum error error) {
-    struct entry *entry = begin(shard, connection, "approval");
-    assert(error < ERRORS_COUNT);
+void noting_decision(struct shard *shard, uint64_t connection, const struct noted *noted) {
+    struct entry *entry = begin(shard, connection);
+    assert(noted->error < ERRORS_COUNT);
     if (!entry)
         return;
-    journal_line_string(&entry->line, "target", NULL, 0);
-    journal_line_string(&entry->line, "checkpoint", checkpoint, checkpoint_bytes);
-    journal_line_string(&entry->line, "decision", decision, strlen(decision));
-    put_ruling(&entry->line, ruling);
-    journal_line_string(&entry->line, "outcome", outcome, strlen(outcome));
-    if (error)
-        journal_line_number(&entry->line, "code", error_code(error));
+    journal_line_begin(&entry->line, io_wall_ms(shard->io), "approval");
+    audit_put_source(shard, &entry->line, connection);
+    journal_line_string(&entry->line, "target", noted->target, noted->target_bytes);
+    journal_line_string(&entry->line, "checkpoint", noted->checkpoint, noted->checkpoint_bytes);
+    journal_line_string(&entry->line, "decision", noted->decision, strlen(noted->decision));
+    put_ruling(&entry->line, noted->ruling);
+    journal_line_string(&entry->line, "outcome", noted->outcome, strlen(noted->outcome));
+    if (noted->error)
+        journal_line_number(&entry->line, "code", error_code(noted->error));
     audit_submit(shard, audit_finish(entry));
 }

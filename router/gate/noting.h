@@ -20,12 +20,21 @@ struct ruling {
 };
 
 // A message is about to be held. False where the journal has no room for that: then it must not be.
-bool noting_held(struct shard *shard, const struct message *message, const struct agent *agent,
-                 const struct held *held);
+bool noting_held(struct shard *shard, const struct held *held);
 // What has become of one; `ruling` is NULL where nobody decided, `error` ERROR_NONE where nothing is answered.
 void noting_step(struct shard *shard, const struct held *held, const char *step, const struct ruling *ruling,
                  enum error error);
-// Somebody at this connection has decided: "applied", "not applied" or, with an error, "refused".
-void noting_decision(struct shard *shard, uint64_t connection, const char *checkpoint,
-                     size_t checkpoint_bytes, const char *decision, const struct ruling *ruling,
-                     const char *outcome, enum error error);
+
+// A decision. Its outcome is "applied", "not applied" or, with an error, "refused".
+struct noted {
+    const char *target; // of what was held; NULL: it has none, or nothing was held
+    size_t target_bytes;
+    const char *checkpoint;
+    size_t checkpoint_bytes;
+    const char *decision;
+    const struct ruling *ruling;
+    const char *outcome;
+    enum error error;
+};
+// Somebody at this connection has decided.
+void noting_decision(struct shard *shard, uint64_t connection, const struct noted *noted);

@@ -18,6 +18,13 @@ const char *showing_string(const struct held *held, struct span string, char out
     return out;
 }
 
+const char *showing_target(const struct held *held, char out[METHOD_BYTES_MAX], size_t *bytes) {
+    if (!held->attachment)
+        return showing_string(held, held->target, out, bytes);
+    *bytes = held->attachment->bytes;
+    return held->attachment->agent;
+}
+
 static void put_string(struct text *out, const char *name, const char *string, size_t bytes) {
     text_put(out, name);
     if (string)
@@ -52,14 +59,13 @@ void showing_put_checkpoint(struct text *out, const struct checkpoint *checkpoin
 
 void showing_put(struct text *out, const struct shard *shard, const struct held *held, bool with_body) {
     const char *body = (const char *)frame_body(&held->frame);
-    size_t bytes = held->frame.body.bytes;
+    char decoded[METHOD_BYTES_MAX];
+    size_t bytes = held->frame.body.bytes, target_bytes;
+    const char *target = showing_target(held, decoded, &target_bytes);
     text_put(out, "{\"checkpoint\":");
     showing_put_checkpoint(out, &held->checkpoint);
     put_member(out, held, ",\"artifact\":{\"method\":", held->method);
-    if (held->attachment)
-        put_string(out, ",\"targetAgent\":", held->attachment->agent, held->attachment->bytes);
-    else
-        put_member(out, held, ",\"targetAgent\":", held->target);
+    put_string(out, ",\"targetAgent\":", target, target_bytes);
     put_source(out, shard, held);
     put_string(out, ",\"user\":", held->user ? held->user->name : NULL,
                held->user ? strlen(held->user->name) : 0);

@@ -60,11 +60,10 @@ static bool is_good_event(const struct message *message) {
     return bytes != SIZE_MAX && bytes != 0;
 }
 
-// Whether it would go anywhere, whatever levels are supported there; to which agent, if to one.
-static bool has_target(struct shard *shard, const struct message *message, const struct rules_message *asked,
-                       const struct agent **agent) {
+// Whether it would go anywhere, whatever levels are supported there.
+static bool has_target(struct shard *shard, const struct message *message,
+                       const struct rules_message *asked) {
     struct rules_message loosely = *asked;
-    *agent = NULL;
     if (rules_is_event(asked))
         return is_good_event(message);
     if (!lookup_has(&message->lookup, KEY_TARGET_AGENT) && notices_some(shard, message, NULL))
@@ -73,19 +72,17 @@ static bool has_target(struct shard *shard, const struct message *message, const
     struct rules_verdict verdict = rules_route(&shard->agents, &loosely, hub_owed, shard->hub);
     struct elsewhere elsewhere; // the gate holds at the source's hub
     assert(verdict.error || verdict.agent);
-    *agent = verdict.agent;
     return verdict.error == ERROR_NONE || elsewhere_find(shard, message, asked, verdict.error, &elsewhere);
 }
 
-static void hold(struct shard *shard, const struct message *message, const struct agent *agent) {
+static void hold(struct shard *shard, const struct message *message) {
     events_flush(shard); // what came before goes before
-    const struct held *held = holding_begin(shard, message, agent);
+    const struct held *held = holding_begin(shard, message);
     if (held)
         announce(shard, held);
 }
 
 bool gated_takes(struct shard *shard, const struct message *message, const struct rules_message *asked) {
-    const struct agent *agent;
     assert(shard->gate && shard->hub->settings.gate);
     if (message->approved || message->peer->transport->is_link)
         return false;
@@ -96,9 +93,9 @@ bool gated_takes(struct shard *shard, const struct message *message, const struc
     bool is_wanted =
         requires_approval(shard, message) || judge_holds(shard, message, asked) ||
         (!lookup_has(&message->lookup, KEY_TARGET_AGENT) && notices_some(shard, message, judge_holds_at));
-    if (!is_wanted || is_exempt(message) || !has_target(shard, message, asked, &agent))
+    if (!is_wanted || is_exempt(message) || !has_target(shard, message, asked))
         return false;
-    hold(shard, message, agent);
+    hold(shard, message);
     return true;
 }
 
@@ -107,6 +104,6 @@ bool gated_takes_at(struct shard *shard, const struct message *message, const st
     if (message->approved || message->peer->transport->is_link || is_exempt(message) ||
         !judge_holds_at(shard, message, agent))
         return false;
-    hold(shard, message, agent);
+    hold(shard, message);
     return true;
 }
