@@ -76,6 +76,19 @@ bool connection_secure(struct connection *connection, struct secure_source *sour
     return connection->secure != NULL;
 }
 
+bool connection_secure_dialled(struct connection *connection, struct secure_source *source,
+                               struct buffer_pool *pool, const char *server) {
+    assert(!connection->secure && !connection->direct && !connection->shipment);
+    connection->secure = secure_create(source, pool);
+    if (connection->secure)
+        secure_greet(connection->secure, server);
+    return connection->secure != NULL;
+}
+
+const char *connection_fault(const struct connection *connection) {
+    return connection->secure ? connection->secure->why : NULL;
+}
+
 void connection_close(struct connection *connection) {
     assert(connection_at_rest(connection));
     if (connection->secure)

@@ -71,6 +71,13 @@ static inline size_t connection_waiting(const struct connection *connection) {
 void connection_open(struct connection *connection, int socket, uint32_t token);
 // Makes a fresh one secure. False when memory is used up.
 bool connection_secure(struct connection *connection, struct secure_source *source, struct buffer_pool *pool);
+// Makes one that has dialled, and that was plain, secure: from here on all that comes is the peer's side of a handshake, in which it
+// must show that it is `server`, a name or a numeric address, which must stay. Nothing may be wanted in memory of one's own, and nothing
+// may be under way to the peer. False when memory is used up.
+bool connection_secure_dialled(struct connection *connection, struct secure_source *source,
+                               struct buffer_pool *pool, const char *server);
+// Why what came can't be opened, where that is known: static text; else NULL.
+const char *connection_fault(const struct connection *connection);
 // Lets go of what one at rest has.
 void connection_close(struct connection *connection);
 // One at rest goes on with other sockets; what waits in its outbox stays.

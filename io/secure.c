@@ -94,6 +94,16 @@ void secure_destroy(struct secure *secure) {
 
 // --- Opening
 
+void secure_greet(struct secure *secure, const char *server) {
+    struct secure_input nothing = {0};
+    size_t count = 0;
+    assert(!secure->server && server && !secure->established);
+    secure->server = server;
+    if (secure->cipher->open(secure, &nothing, NULL, 0, &count) != OPENED_MORE)
+        break_off(secure, false);
+    charge(secure);
+}
+
 void secure_say(struct secure *secure, const void *bytes, size_t count) {
     bool said = secure->sealing
                     ? shipment_copy(secure->sealing, secure->stage, bytes, count)

@@ -72,6 +72,8 @@ struct secure {
     const struct cipher *cipher;
     struct secure_source *source; // one reference
     struct buffer_pool *pool;
+    const char *server; // whom this side has dialled, and who must show that it is it; NULL: this side serves
+    const char *why;    // it is broken, where the cipher knows: static text; or NULL
 
     struct buffer *arrival; // that is being opened, one reference; or NULL
     struct secure_input input;
@@ -108,6 +110,10 @@ void secure_source_drop(struct secure_source *source);
 // NULL when memory is used up.
 struct secure *secure_create(struct secure_source *source, struct buffer_pool *pool);
 void secure_destroy(struct secure *secure);
+
+// Begins the handshake with whom this side has dialled, by its name or numeric address, which must stay; the peer says nothing before
+// that.
+void secure_greet(struct secure *secure, const char *server);
 
 // Of a cipher: this goes to the peer.
 void secure_say(struct secure *secure, const void *bytes, size_t count);

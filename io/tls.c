@@ -160,10 +160,12 @@ static bool tls_start(struct tls *tls) {
     BIO_set_data(bio, tls);
     BIO_set_init(bio, 1);
     SSL_set_bio(ssl, bio, bio);
+    tls->ssl = ssl;
+    if (tls->secure.server)
+        return tls_context_dial(ssl, tls->secure.server);
     SSL_set_accept_state(ssl);
     SSL_set_msg_callback(ssl, note_record);
     SSL_set_msg_callback_arg(ssl, tls);
-    tls->ssl = ssl;
     return SSL_set_ex_data(ssl, 0, tls) == 1;
 }
 
@@ -176,6 +178,13 @@ static void object(struct tls *tls) {
         secure_say(&tls->secure, alert, sizeof alert);
 }
 
+// Of a certificate that doesn't verify what is wrong with it; else what the library says.
+static void note_why(struct tls *tls) {
+    long verified = SSL_get_verify_result(tls->ssl);
+    tls->secure.why = verified != X509_V_OK ? X509_verify_cert_error_string(verified)
+                                            : ERR_reason_error_string(ERR_peek_error());
+}
+
 static enum opened judge(struct tls *tls, int result) {
     switch (SSL_get_error(tls->ssl, result)) {
     case SSL_ERROR_WANT_READ:
@@ -184,13 +193,15 @@ static enum opened judge(struct tls *tls, int result) {
     case SSL_ERROR_ZERO_RETURN:
         return OPENED_END;
     default:
+        note_why(tls);
         if (!tls->secure.established)
             object(tls);
         return OPENED_BROKEN;
     }
 }
 
-// From here on the library isn't needed any more, where it is 1.3 that is spoken.
+// From here on the library isn't needed any more, where it is 1.3 that is spoken. (Of a connection that was dialled no secret is noted:
+// what servers send behind the handshake, as tickets, is the library's.)
 static bool take_over(struct tls *tls) {
     tls->records =
         tls_records_create(&tls->client, &tls->server, SSL_get_current_cipher(tls->ssl), tls->sealed);
@@ -298,11 +309,20 @@ void tls_begin(void) {
     OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_LOAD_SSL_STRINGS, NULL);
 }
 
-struct secure_source *tls_read(const struct tls_files *files, char *why, size_t capacity) {
-    if (!method && !make_method()) {
+static bool is_ready(char *why, size_t capacity) {
+    bool ready = method || make_method();
+    if (!ready)
         snprintf(why, capacity, "memory is used up");
+    return ready;
+}
+
+struct secure_source *tls_read_authorities(const char *path, char *why, size_t capacity) {
+    return is_ready(why, capacity) ? tls_context_read_authorities(&tls_cipher, path, why, capacity) : NULL;
+}
+
+struct secure_source *tls_read(const struct tls_files *files, char *why, size_t capacity) {
+    if (!is_ready(why, capacity))
         return NULL;
-    }
     struct secure_source *source = tls_context_read(&tls_cipher, files, why, capacity);
     if (source)
         SSL_CTX_set_keylog_callback(tls_context_of(source), note_secret);

@@ -13,3 +13,6 @@
 void tls_begin(void);
 // One reference. NULL, with what is wrong in `why`: which file, never what is in it.
 struct secure_source *tls_read(const struct tls_files *files, char *why, size_t capacity);
+// For connections that are dialled: whose certificates are trusted, a file in PEM; NULL: whom the system trusts. One reference, or
+// likewise.
+struct secure_source *tls_read_authorities(const char *path, char *why, size_t capacity);

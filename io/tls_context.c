@@ -7,6 +7,7 @@
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/memory.h"
@@ -111,14 +112,9 @@ static void say_why(const char *file, char *why, size_t capacity) {
     ERR_clear_error();
 }
 
-struct secure_source *tls_context_read(const struct cipher *cipher, const struct tls_files *files, char *why,
-                                       size_t capacity) {
-    struct tls_context *made = memory_take_zeroed(1, sizeof *made);
-    ERR_clear_error();
-    if (made)
-        made->context = SSL_CTX_new(TLS_server_method());
-    const char *fault =
-        made && made->context && set_rules(made->context) ? load(made->context, files) : "TLS";
+// What is good is kept by `made`; else it goes.
+static struct secure_source *finish(struct tls_context *made, const struct cipher *cipher, const char *fault,
+                                    char *why, size_t capacity) {
     if (!fault) {
         made->source.cipher = cipher;
         atomic_init(&made->source.references, 1);
@@ -129,4 +125,61 @@ struct secure_source *tls_context_read(const struct cipher *cipher, const struct
         SSL_CTX_free(made->context);
     memory_give(made);
     return NULL;
+}
+
+static struct tls_context *begin(const SSL_METHOD *method) {
+    struct tls_context *made = memory_take_zeroed(1, sizeof *made);
+    ERR_clear_error();
+    if (made)
+        made->context = SSL_CTX_new(method);
+    return made;
+}
+
+struct secure_source *tls_context_read(const struct cipher *cipher, const struct tls_files *files, char *why,
+                                       size_t capacity) {
+    struct tls_context *made = begin(TLS_server_method());
+    const char *fault =
+        made && made->context && set_rules(made->context) ? load(made->context, files) : "TLS";
+    return finish(made, cipher, fault, why, capacity);
+}
+
+// --- Dialling
+
+// Where systems keep whom they trust in one file. A folder of them would be read when a server shows its certificate, and the walls
+// are up by then.
+static const char *find_authorities(void) {
+    const char *const paths[] = {getenv(X509_get_default_cert_file_env()),
+                                 X509_get_default_cert_file(),
+                                 "/etc/ssl/certs/ca-certificates.crt",
+                                 "/etc/pki/tls/certs/ca-bundle.crt",
+                                 "/etc/ssl/ca-bundle.pem",
+                                 "/etc/ssl/cert.pem"};
+    for (size_t at = 0; at < sizeof paths / sizeof *paths; at++)
+        if (paths[at] && plain_file_check(paths[at]) == 0)
+            return paths[at];
+    return NULL;
+}
+
+struct secure_source *tls_context_read_authorities(const struct cipher *cipher, const char *path, char *why,
+                                                   size_t capacity) {
+    struct tls_context *made = begin(TLS_client_method());
+    const char *from = path ? path : find_authorities();
+    const char *fault = !from ? "no file of the authorities that this system trusts" : NULL;
+    if (!fault && !(made && made->context && set_rules(made->context)))
+        fault = "TLS";
+    else if (!fault && !(is_file(from) && SSL_CTX_load_verify_file(made->context, from) == 1))
+        fault = from;
+    if (!fault)
+        SSL_CTX_set_verify(made->context, SSL_VERIFY_PEER, NULL);
+    return finish(made, cipher, fault, why, capacity);
+}
+
+bool tls_context_dial(SSL *ssl, const char *server) {
+    X509_VERIFY_PARAM *rules = SSL_get0_param(ssl);
+    SSL_set_connect_state(ssl);
+    X509_VERIFY_PARAM_set_hostflags(rules, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    if (X509_VERIFY_PARAM_set1_ip_asc(rules, server) == 1)
+        return true;
+    ERR_clear_error();
+    return SSL_set1_host(ssl, server) == 1 && SSL_set_tlsext_host_name(ssl, server) == 1;
 }

@@ -10,4 +10,9 @@ SSL_CTX *tls_context_of(struct secure_source *source);
 // As tls_read.
 struct secure_source *tls_context_read(const struct cipher *cipher, const struct tls_files *files, char *why,
                                        size_t capacity);
+// As tls_read_authorities.
+struct secure_source *tls_context_read_authorities(const struct cipher *cipher, const char *path, char *why,
+                                                   size_t capacity);
+// Has one of its connections dial `server`, a name or a numeric address, which its certificate must be for.
+bool tls_context_dial(SSL *ssl, const char *server);
 void tls_context_destroy(struct secure_source *source);

@@ -380,7 +380,7 @@ void config_mention_fixed(const struct config *now, const struct config *fresh) 
     }
     if (!same)
         fputs("patchbayd: --listen, --http, --share-addresses, --shards, --io, --spin, --user, --sandbox, "
-              "--audit, --nats, --cluster and --max-connections "
+              "--audit, --nats, --nats-credentials, --nats-ca, --cluster and --max-connections "
               "take effect at the next start\n",
               stderr);
 }

@@ -2,9 +2,10 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { URL_BYTES_MAX = 2048 };
+enum { URLS_BYTES_MAX = 4096 };
 
 static bool fail(const char *why) {
     assert(why);
@@ -12,62 +13,40 @@ static bool fail(const char *why) {
     return false;
 }
 
-static bool copy_credential(char out[CLUSTER_CREDENTIAL_BYTES_MAX + 1], const char *text, size_t bytes) {
-    if (bytes == 0 || bytes > CLUSTER_CREDENTIAL_BYTES_MAX)
-        return false;
-    memcpy(out, text, bytes);
-    out[bytes] = '\0';
-    return true;
-}
+// --- Servers
 
-// USER:PASSWORD, or a token.
-static bool read_credential(struct cluster_server *server, const char *text, size_t bytes) {
-    const char *colon = memchr(text, ':', bytes);
-    if (!colon)
-        return copy_credential(server->token, text, bytes);
-    size_t user_bytes = (size_t)(colon - text);
-    return copy_credential(server->user, text, user_bytes) &&
-           copy_credential(server->password, colon + 1, bytes - user_bytes - 1);
-}
-
-static bool read_server(struct config *config, const char *url) {
-    static const char scheme[] = "nats://";
-    char uri[URL_BYTES_MAX + 8] = "tcp://";
-    struct address address;
+static bool read_server(struct config *config, const char *text, size_t bytes) {
     struct cluster_settings *cluster = &config->cluster;
     if (cluster->server_count == CLUSTER_SERVERS_MAX)
         return fail("16 servers at most");
-    if (strncmp(url, scheme, sizeof scheme - 1) != 0)
-        return fail("a server is nats://[USER:PASSWORD@|TOKEN@]HOST:PORT");
-    const char *host = url + sizeof scheme - 1, *at = strrchr(host, '@');
     struct cluster_server *server = &cluster->servers[cluster->server_count];
-    *server = (struct cluster_server){0};
-    if (at && !read_credential(server, host, (size_t)(at - host)))
-        return fail("a server's USER:PASSWORD or TOKEN has 1 to 255 bytes each");
-    host = at ? at + 1 : host;
-    assert(strlen(host) <= URL_BYTES_MAX);
-    strcat(uri, host);
-    if (address_parse(&address, uri) < 0 || strcmp(strrchr(uri, ':'), ":0") == 0)
+    *server = (struct cluster_server){.bytes = 0};
+    switch (server_url_read(text, bytes, &server->url)) {
+    case URL_BAD_SCHEME:
+        return fail("a server is nats:// or tls://[USER:PASSWORD@|TOKEN@]HOST:PORT");
+    case URL_BAD_CREDENTIAL:
+        return fail("a server's USER:PASSWORD or TOKEN has 1 to 255 bytes each, and %XX in it is a byte");
+    case URL_BAD_PLACE:
         return fail("a server's HOST:PORT is a numeric address, or localhost, and a port");
-    if (!address_is_local(&address))
-        config->cluster_is_remote = true;
-    server->address = address.storage;
-    server->bytes = address.bytes;
+    case URL_GOOD:
+        break;
+    }
+    memcpy(server->shown, server->url.host, sizeof server->shown);
+    if (!cluster_place(server))
+        return fail("a server's HOST:PORT is a numeric address, or localhost, and a port");
     cluster->server_count++;
     return true;
 }
 
 bool config_nats(struct config *config, const char *text) {
-    char urls[URL_BYTES_MAX], *rest = NULL;
-    size_t bytes = strlen(text);
     config->cluster.server_count = 0;
-    config->cluster_is_remote = false;
-    if (bytes == 0 || bytes >= sizeof urls)
-        return fail("URLs with commas between them, 2 KiB at most");
-    memcpy(urls, text, bytes + 1);
-    for (char *url = strtok_r(urls, ",", &rest); url; url = strtok_r(NULL, ",", &rest))
-        if (!read_server(config, url))
+    if (strlen(text) >= URLS_BYTES_MAX)
+        return fail("URLs with commas between them, 4 KiB at most");
+    for (size_t bytes; *text; text += bytes + (text[bytes] == ',')) {
+        bytes = strcspn(text, ",");
+        if (bytes > 0 && !read_server(config, text, bytes))
             return false;
+    }
     assert(config->cluster.server_count <= CLUSTER_SERVERS_MAX);
     return config->cluster.server_count > 0 || fail("no server is named");
 }
@@ -82,37 +61,87 @@ bool config_cluster(struct config *config, const char *text) {
     return true;
 }
 
-bool config_check_cluster(struct config *config) {
+// --- All
+
+static bool are_safe(const struct config *config) {
     const struct cluster_settings *cluster = &config->cluster;
+    for (uint32_t at = 0; at < cluster->server_count; at++) {
+        const struct server_url *url = &cluster->servers[at].url;
+        if (config->insecure || cluster_is_safe(cluster, &cluster->servers[at]))
+            continue;
+        fprintf(stderr,
+                "patchbayd: --nats: %s:%u isn't on this machine and %s; --insecure joins it all the same\n",
+                url->host, url->port,
+                url->secure ? "there are no credentials for it" : "is spoken to without TLS");
+        return false;
+    }
+    return true;
+}
+
+bool config_check_cluster(struct config *config) {
+    struct cluster_settings *cluster = &config->cluster;
     bool has_name = cluster->name[0] != '\0';
     if ((cluster->server_count > 0) != has_name)
         return fail("it goes with --cluster NAME, and that with it");
+    if (!has_name && (config->nats_creds[0] || config->nats_authorities[0]))
+        return fail("--nats-credentials and --nats-ca mean nothing without it");
     if (!has_name)
         return true;
     if (config->users[0])
         return fail("users don't travel between hubs yet: not with --users");
-    if (config->cluster_is_remote && !config->insecure)
-        return fail("a server on another machine is spoken to without TLS; --insecure does it all the same");
-    config->cluster.remote = config->insecure;
+    cluster->insecure = config->insecure;
+    cluster->creds = config->nats_creds[0] ? config->nats_creds : NULL;
     config->settings.cluster = cluster;
     config->settings.sandbox.dials = true;
-    assert(cluster->server_count <= CLUSTER_SERVERS_MAX);
-    return true;
+    return are_safe(config);
 }
 
 static bool is_same_server(const struct cluster_server *one, const struct cluster_server *other) {
-    assert(one->bytes <= sizeof one->address && other->bytes <= sizeof other->address);
-    return one->bytes == other->bytes && memcmp(&one->address, &other->address, one->bytes) == 0 &&
-           strcmp(one->user, other->user) == 0 && strcmp(one->password, other->password) == 0 &&
-           strcmp(one->token, other->token) == 0;
+    const struct server_url *url = &one->url, *others = &other->url;
+    return url->secure == others->secure && url->port == others->port &&
+           strcmp(url->host, others->host) == 0 && strcmp(url->user, others->user) == 0 &&
+           strcmp(url->password, others->password) == 0 && strcmp(url->token, others->token) == 0;
 }
 
 bool config_is_same_cluster(const struct config *now, const struct config *fresh) {
     const struct cluster_settings *one = &now->cluster, *other = &fresh->cluster;
-    if (one->server_count != other->server_count || strcmp(one->name, other->name) != 0)
+    if (one->server_count != other->server_count || strcmp(one->name, other->name) != 0 ||
+        strcmp(now->nats_creds, fresh->nats_creds) != 0 ||
+        strcmp(now->nats_authorities, fresh->nats_authorities) != 0)
         return false;
     for (uint32_t at = 0; at < one->server_count; at++)
         if (!is_same_server(&one->servers[at], &other->servers[at]))
             return false;
     return true;
+}
+
+// --- The command line
+
+// What stands before the last @ of a URL, up to the next comma.
+static void blot_url(char *url) {
+    size_t bytes = strcspn(url, ",");
+    char *at = memrchr(url, '@', bytes);
+    if (at)
+        memset(url, 'x', (size_t)(at - url));
+}
+
+static void blot_arguments(int argc, char **argv) {
+    static const char *const schemes[] = {"nats://", "tls://"};
+    for (int at = 1; at < argc; at++)
+        for (size_t scheme = 0; scheme < sizeof schemes / sizeof *schemes; scheme++)
+            for (char *url = argv[at]; (url = strstr(url, schemes[scheme]));) {
+                url += strlen(schemes[scheme]);
+                blot_url(url);
+            }
+}
+
+char **config_keep_arguments(int argc, char **argv) {
+    char **kept = calloc((size_t)argc + 1, sizeof *kept);
+    bool all = kept != NULL;
+    for (int at = 0; all && at < argc; at++)
+        all = (kept[at] = strdup(argv[at])) != NULL;
+    if (!all)
+        return argv; // which can't be read again then, if it is overwritten
+    blot_arguments(argc, argv);
+    return kept;
 }

@@ -12,3 +12,5 @@ bool config_cluster(struct config *config, const char *text);
 bool config_check_cluster(struct config *config);
 // Whether both name the same servers, and the same cluster: a running hub keeps to its own.
 bool config_is_same_cluster(const struct config *now, const struct config *fresh);
+// The arguments as they came, for each time that they are read. Where others can see them, secrets of servers' URLs are overwritten.
+char **config_keep_arguments(int argc, char **argv);

@@ -44,7 +44,12 @@ static const struct option options[] = {
     {"extension", OPTION_EXTENSION, 0, 0, 0, 0,
      "NAME=COMMAND: keep a Hermes extension running; repeatable; [child NAME] sections of --config say more"},
     {"nats", OPTION_NATS, 0, 0, 0, 0,
-     "nats://[USER:PASSWORD@|TOKEN@]HOST:PORT[,...]: join other hubs through a NATS server (2.9 or later)"},
+     "nats:// or tls://[USER:PASSWORD@|TOKEN@]HOST:PORT[,...]: join other hubs through a NATS server (2.9 or "
+     "later)"},
+    {"nats-credentials", OPTION_PATH, FIELD(nats_creds), 0, 0,
+     "FILE that shows it who the hub is: of nsc (.creds), or an nkey's seed; read at each link"},
+    {"nats-ca", OPTION_PATH, FIELD(nats_authorities), 0, 0,
+     "FILE in PEM of authorities that its certificate may be signed by (the system's)"},
     {"cluster", OPTION_CLUSTER, 0, 0, 0, 0, "NAME of the hubs that are joined, the same for all of them"},
     {"io", OPTION_IO, 0, 0, 0, 0, "uring, epoll, or auto: epoll where io_uring is refused (auto)"},
     {"spin", OPTION_SPIN, FIELD(settings.spin_ns), 0, 10000000,

@@ -31,8 +31,8 @@ struct config {
     bool check;                    // say what is so, and end
     const char *files_read[CONFIG_FILES_MAX];
     struct cluster_settings cluster; // where settings.cluster points; no name: there are no other hubs
-    bool cluster_is_remote;          // a server of its isn't on this machine
-    bool insecure;                   // serve TCP addresses that other machines can reach
+    char nats_creds[PATH_MAX], nats_authorities[PATH_MAX]; // empty: not given
+    bool insecure; // serve TCP addresses that other machines can reach
     struct config_children children;
 };
 

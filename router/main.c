@@ -22,6 +22,8 @@
 #include "io/tls.h"
 #include "io/walls.h"
 #include "router/child/children.h"
+#include "router/config_cluster.h"
+#include "router/config_secrets.h"
 #include "router/config_users.h"
 #include "router/listening.h"
 #include "router/request/journal.h"
@@ -240,6 +242,10 @@ static bool read_keys(const struct config *config, struct secure_source **secure
     return false;
 }
 
+static bool prepare_cluster(struct config *config) {
+    return !config->settings.cluster || config_prepare_cluster(config);
+}
+
 // Whether there are users is decided at start; who they are, in the file that is named now.
 static bool read_users_again(struct program *program, struct config *config, struct hub_settings *fresh) {
     const struct users *before = hub_settings(program->hub)->users;
@@ -304,7 +310,7 @@ static int serve(struct program *program, struct config *config) {
     for (uint32_t index = 0; index < program->listening.count; index++)
         if (transports_find(program->listening.listeners[index].address.transport) == &transport_http)
             note_http(&config->settings, &program->listening.listeners[index]);
-    if (!read_keys(config, &config->settings.secure) ||
+    if (!read_keys(config, &config->settings.secure) || !prepare_cluster(config) ||
         !sandbox_raise(&program->sandbox, &config->settings.sandbox))
         return 1;
     choose_io(config);
@@ -323,6 +329,7 @@ static int serve(struct program *program, struct config *config) {
     int status = run_shards(program, config->settings.shard_count);
     status |= atomic_load(&program->hub->failed);
     hub_destroy(program->hub);
+    secure_source_drop(config->cluster.authorities);
     return status;
 }
 
@@ -338,7 +345,7 @@ static bool names_are_fit(struct config *config) {
     assert(config->check);
     if (config->users[0] && !(config->settings.users = config_users(config, key, NULL)))
         return false;
-    return read_keys(config, &config->settings.secure);
+    return read_keys(config, &config->settings.secure) && prepare_cluster(config);
 }
 
 int main(int argc, char **argv) {
@@ -346,9 +353,9 @@ int main(int argc, char **argv) {
     struct config *config = &program.config;
     tls_begin();
     program.argc = argc;
-    program.argv = argv;
+    program.argv = config_keep_arguments(argc, argv);
     sched_getaffinity(0, sizeof program.cores, &program.cores);
-    switch (config_read(config, argc, argv, (uint32_t)CPU_COUNT(&program.cores))) {
+    switch (config_read(config, argc, program.argv, (uint32_t)CPU_COUNT(&program.cores))) {
     case CONFIG_SHOWN:
         return 0;
     case CONFIG_BAD:

@@ -14,6 +14,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "router/config_secrets.h"
+
 static const char *const wall_names[] = {[WALL_PRIVILEGES] = "privileges",
                                          [WALL_FILES] = "files",
                                          [WALL_CALLS] = "system calls",
@@ -56,6 +58,8 @@ static bool add_files(struct sandbox *sandbox, const struct config *config) {
         fits = fits && (!*keys[at] || add_read(sandbox, keys[at]));
     if (config->users[0])
         fits = fits && add_read(sandbox, config->users);
+    if (config->nats_creds[0])
+        fits = fits && add_read(sandbox, config->nats_creds);
     if (config->settings.journal)
         fits = fits && add_file(sandbox, config->settings.journal, FOLDER_WRITE);
     for (uint32_t at = 0; at < config->listener_count; at++) {
@@ -69,7 +73,7 @@ static bool add_files(struct sandbox *sandbox, const struct config *config) {
 bool sandbox_plan(struct sandbox *sandbox, const struct config *config) {
     assert(!sandbox->folder_count && !sandbox->read_count);
     sandbox->mode = config->settings.sandbox.mode;
-    sandbox->secret = config->tls_certificate[0] || config->users[0];
+    sandbox->secret = config->tls_certificate[0] || config->users[0] || config_cluster_is_secret(config);
     if (!add_files(sandbox, config)) {
         fputs("patchbayd: too many files, or too long a path, for --sandbox\n", stderr);
         return false;

@@ -12,6 +12,8 @@ static void take(const uint8_t *text, const struct json_item *item, struct serve
         out->auth_required = on;
     else if (json_string_is(text, item->key, "tls_required"))
         out->tls_required = on;
+    else if (json_string_is(text, item->key, "tls_available"))
+        out->tls_available = on;
     else if (json_string_is(text, item->key, "ldm"))
         out->lame_duck = on;
     else if (json_string_is(text, item->key, "connect_urls") && item->type == JSON_ARRAY)

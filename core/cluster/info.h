@@ -9,10 +9,11 @@
 struct server_info {
     uint64_t payload_bytes_max;
     bool headers;
-    bool auth_required, tls_required;
-    bool lame_duck;           // it will go soon
-    struct span connect_urls; // an array, of others in its cluster; bytes 0: it names none
-    struct span nonce;        // a string; likewise
+    bool auth_required;
+    bool tls_required, tls_available; // TLS must, or may, begin behind INFO
+    bool lame_duck;                   // it will go soon
+    struct span connect_urls;         // an array, of others in its cluster; bytes 0: it names none
+    struct span nonce;                // a string; likewise
 };
 
 // False where it is no object, or one without a payload's bound.

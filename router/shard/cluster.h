@@ -5,16 +5,19 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "core/cluster/creds.h"
 #include "core/cluster/subject.h"
+#include "core/cluster/url.h"
 
-enum { CLUSTER_SERVERS_MAX = 16, CLUSTER_CREDENTIAL_BYTES_MAX = 255 };
+struct secure_source;
+
+enum { CLUSTER_SERVERS_MAX = 16 };
 
 struct cluster_server {
+    struct server_url url;
+    char shown[URL_HOST_BYTES_MAX + 1]; // whom its certificate must be for, over TLS
     struct sockaddr_storage address;
-    uint32_t bytes;
-    // What it asks to be shown; empty: nothing.
-    char user[CLUSTER_CREDENTIAL_BYTES_MAX + 1], password[CLUSTER_CREDENTIAL_BYTES_MAX + 1];
-    char token[CLUSTER_CREDENTIAL_BYTES_MAX + 1];
+    uint32_t bytes; // of the address
 };
 
 // Of the hub's settings, and as constant.
@@ -22,5 +25,18 @@ struct cluster_settings {
     char name[CLUSTER_NAME_BYTES_MAX + 1];
     struct cluster_server servers[CLUSTER_SERVERS_MAX];
     uint32_t server_count;
-    bool remote; // servers on other machines may be spoken to, in the clear
+    bool insecure; // servers on other machines may be spoken to without TLS and credentials
+    struct secure_source *authorities; // what TLS to servers is made from; NULL: there is none
+    // Reads the file that shows who the hub is: it is read each time that a server wants to know, and kept by nobody. NULL, or
+    // static text that says why it can't be used.
+    const char *(*read_creds)(const char *path, struct creds *out);
+    const char *creds; // its path; NULL: there is none
 };
+
+// Finds the address where the host is a numeric one, or localhost; false where it is a name of another kind.
+bool cluster_place(struct cluster_server *server);
+// Whether only this machine can reach it.
+bool cluster_is_local(const struct cluster_server *server);
+// Whether what is said there stays between the hub and a server that has shown who it is, and shows who the hub is; or nobody else
+// could hear it.
+bool cluster_is_safe(const struct cluster_settings *settings, const struct cluster_server *server);

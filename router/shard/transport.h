@@ -93,6 +93,9 @@ struct transport {
     // instead: the parcel is taken over. NULL: it is queued.
     void (*report)(struct shard *shard, struct peer *peer, const struct pending *pending,
                    struct parcel *parcel);
+    // What came over TLS can't be opened: what says so to the peer is sent, as far as it can be at once. NULL: it is, and the peer
+    // hears nothing more.
+    void (*mistrust)(struct shard *shard, struct peer *peer);
     bool is_link;            // it is the link to other hubs (cluster.h)
     const char *missed_head; // stands before hub/dropped in place of the wire's head; NULL: nothing does
     bool end_is_leaving;     // the stream's end means that the peer has left, whatever the settings say

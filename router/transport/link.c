@@ -4,11 +4,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
-#include "io/address.h"
-
-enum { URL_BYTES_MAX = 64 };
-
-static struct cluster_server *server_of(struct link *link) {
+const struct cluster_server *link_server(const struct link *link) {
     assert(link->server < link->server_count);
     return &link->servers[link->server];
 }
@@ -43,7 +39,7 @@ static void fail(struct link *link) {
 
 void link_dial(struct link *link) {
     struct shard *shard = link->shard;
-    const struct cluster_server *server = server_of(link);
+    const struct cluster_server *server = link_server(link);
     assert(link->state == LINK_RESTING && !link->peer && link->socket < 0);
     if (shard->phase != HUB_SERVING)
         return;
@@ -133,10 +129,10 @@ bool link_is_own(const struct link *link, const char hub[HUB_NAME_BYTES]) {
 
 // --- Other servers
 
-static bool is_known(const struct link *link, const struct address *address) {
+static bool is_known(const struct link *link, const struct cluster_server *server) {
     for (uint32_t at = 0; at < link->server_count; at++)
-        if (link->servers[at].bytes == address->bytes &&
-            memcmp(&link->servers[at].address, &address->storage, address->bytes) == 0)
+        if (link->servers[at].bytes == server->bytes &&
+            memcmp(&link->servers[at].address, &server->address, server->bytes) == 0)
             return true;
     return false;
 }
@@ -153,24 +149,24 @@ static struct cluster_server *place(struct link *link) {
     return &link->servers[at];
 }
 
-// It is shown what the one that named it was.
+static bool is_numeric(const char *host) {
+    return host[strspn(host, "0123456789.")] == '\0' || strchr(host, ':');
+}
+
+// It is shown what the one that named it was. Where it is a mere address, its certificate must be for the same name, as certificates of
+// such servers are.
 void link_learn(struct link *link, const char *url, size_t bytes) {
-    char uri[URL_BYTES_MAX + 8] = "tcp://";
-    struct address address;
+    const struct cluster_server *own = link_server(link);
+    struct cluster_server fresh = *own;
     assert(url || bytes == 0);
-    if (bytes > URL_BYTES_MAX)
+    if (!server_url_place(url, bytes, &fresh.url) || !cluster_place(&fresh) || is_known(link, &fresh))
         return;
-    memcpy(uri + 6, url, bytes);
-    uri[6 + bytes] = '\0';
-    if (address_parse(&address, uri) < 0 || address_port(&address) == 0 || is_known(link, &address))
-        return;
-    // INFO comes before anybody has shown who they are, and neither credentials nor messages are encrypted.
-    if (!link->shard->hub->settings.cluster->remote && !address_is_local(&address))
-        return;
-    struct cluster_server *fresh = place(link);
-    *fresh = *server_of(link);
-    fresh->address = address.storage;
-    fresh->bytes = address.bytes;
+    if (!is_numeric(fresh.url.host) || is_numeric(own->shown))
+        memcpy(fresh.shown, fresh.url.host, sizeof fresh.shown);
+    // INFO comes before anybody has shown who they are.
+    const struct cluster_settings *settings = link->shard->hub->settings.cluster;
+    if (settings->insecure || cluster_is_safe(settings, &fresh))
+        *place(link) = fresh;
 }
 
 // --- Its life

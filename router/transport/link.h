@@ -1,8 +1,8 @@
 // The link to other hubs, on shard 0: which server is dialled when, and how it stands.
 //
-//     RESTING ──its time──▶ DIALLING ──connected──▶ GREETING ──INFO──▶ JOINING ──PONG──▶ UP
-//        ▲                     │                        │                 │               │
-//        └─────────────────────┴──── failed, or lost ───┴─────────────────┴───────────────┘
+//     RESTING ──its time──▶ DIALLING ──connected──▶ GREETING ──INFO──▶ (SECURING ─▶) JOINING ──PONG──▶ UP
+//        ▲                     │                        │                             │               │
+//        └─────────────────────┴──── failed, or lost ───┴─────────────────────────────┴───────────────┘
 //
 // From GREETING on it is a peer (transport/nats.c); lost is when that peer is closed.
 #pragma once
@@ -14,7 +14,8 @@
 #include "router/transport/crossings.h"
 #include "router/transport/presence.h"
 
-enum link_state { LINK_RESTING, LINK_DIALLING, LINK_GREETING, LINK_JOINING, LINK_UP };
+// SECURING lasts until the turn's end: nothing may have come behind the INFO of a server to which TLS begins.
+enum link_state { LINK_RESTING, LINK_DIALLING, LINK_GREETING, LINK_SECURING, LINK_JOINING, LINK_UP };
 
 enum {
     LINK_PAUSE_MS_MIN = 100, // between one try and the next, doubling
@@ -54,8 +55,10 @@ struct link {
     char hub[HUB_NAME_BYTES]; // this one's name, as long as the peer lives
     // Names that it had before: what was said under them may be on its way still, and come back.
     char hubs_before[LINK_NAMES_KEPT][HUB_NAME_BYTES];
-    uint32_t names; // that there were
-    // What the server called a fault, last, and when that was logged.
+    uint32_t names;                      // that there were
+    uint8_t nonce[NKEY_NONCE_BYTES_MAX]; // that the server wants to have signed
+    uint32_t nonce_bytes;                // 0: it doesn't
+    // What the server called a fault, or was wrong with it, last, and when that was logged.
     uint64_t fault_hash, fault_ms;
     struct presence presence;
     struct crossings crossings;
@@ -80,6 +83,8 @@ void link_give_up(struct link *link);
 void link_stop(struct shard *shard);
 // Whether it has nothing under way but its peer.
 bool link_at_rest(const struct shard *shard);
+
+const struct cluster_server *link_server(const struct link *link);
 
 // The peer's transport says: it has come, its server has said that it knows the hub, it is being closed.
 void link_entered(struct link *link, struct peer *peer);

@@ -1,10 +1,8 @@
 #include "router/transport/nats.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "core/child/log_line.h"
 #include "router/request/message.h"
 #include "router/route/elsewhere.h"
 #include "router/route/route.h"
@@ -14,14 +12,13 @@
 #include "router/transport/going.h"
 #include "router/transport/inquiring.h"
 #include "router/transport/nats_calls.h"
+#include "router/transport/nats_fault.h"
 #include "router/transport/nats_join.h"
 #include "router/transport/nats_open.h"
 #include "router/transport/nats_say.h"
 #include "router/transport/services.h"
 #include "router/transport/signs.h"
 #include "router/transport/visiting.h"
-
-enum { FAULT_BYTES_MAX = 256 }; // of what a server calls a fault
 
 // --- Coming and going
 
@@ -41,6 +38,13 @@ static void nats_leave(struct shard *shard, struct peer *peer) {
 
 static void nats_refuse(struct shard *shard, struct peer *peer) {
     assert(peer->unit.fault != UNIT_FAULT_NONE);
+    peer_close(shard, peer, COUNTERS_COUNT);
+}
+
+static void nats_mistrust(struct shard *shard, struct peer *peer) {
+    const char *why = connection_fault(&peer->connection);
+    assert(shard->link->peer == peer);
+    nats_fault_found(shard->link, why ? why : "what came over TLS can't be opened");
     peer_close(shard, peer, COUNTERS_COUNT);
 }
 
@@ -172,24 +176,6 @@ static void take_message(struct shard *shard, struct link *link, const struct fr
         count_unreadable(shard);
 }
 
-// It is told in the hub's own log, the same once a minute, and nothing more often than once a second. Where it is the end, the
-// server closes.
-static void take_fault(struct shard *shard, struct link *link, const uint8_t *bytes, struct span argument) {
-    char text[4 * FAULT_BYTES_MAX];
-    uint32_t count = argument.bytes < FAULT_BYTES_MAX ? argument.bytes : FAULT_BYTES_MAX;
-    uint64_t hash = siphash_table(&shard->hub->settings.secrets.tables, bytes + argument.at, count),
-             now_ms = shard_now_ms(shard);
-    stats_count(&shard->stats, COUNT_LINK_FAULTS);
-    bool again = hash == link->fault_hash;
-    if (link->fault_ms && now_ms - link->fault_ms < (again ? 60 * 1000u : 1000u))
-        return;
-    link->fault_hash = hash;
-    link->fault_ms = now_ms;
-    size_t length = log_escape(bytes + argument.at, count, text);
-    assert(length <= sizeof text);
-    fprintf(stderr, "patchbayd: the NATS server says: %.*s\n", (int)length, text);
-}
-
 static void nats_take(struct shard *shard, struct peer *peer, const struct frame *frame) {
     const uint8_t *bytes = frame->buffer->bytes + frame->at;
     struct link *link = shard->link;
@@ -198,6 +184,10 @@ static void nats_take(struct shard *shard, struct peer *peer, const struct frame
     (void)peer; // the link's
     assert(link->peer == peer && peer->state == PEER_OPEN);
     link->is_pinged = false;
+    if (link->state == LINK_SECURING) {
+        peer_close(shard, peer, COUNTERS_COUNT);
+        return;
+    }
     switch (said.verb) {
     case NATS_INFO:
         nats_join_info(shard, link, bytes, said.argument);
@@ -215,7 +205,8 @@ static void nats_take(struct shard *shard, struct peer *peer, const struct frame
         confirming_answered(link);
         break;
     case NATS_ERR:
-        take_fault(shard, link, bytes, said.argument);
+        nats_fault_said(link, bytes + said.argument.at,
+                        said.argument.bytes); // where it is the end, the server closes
         break;
     default:
         break;
@@ -281,6 +272,7 @@ void nats_look(struct shard *shard) {
         link_give_up(link);
         break;
     case LINK_GREETING:
+    case LINK_SECURING:
     case LINK_JOINING:
         look_at_server(shard, link);
         break;
@@ -293,6 +285,8 @@ void nats_look(struct shard *shard) {
 
 void nats_follow(struct shard *shard) {
     struct link *link = shard->link;
+    if (link->state == LINK_SECURING && link->peer->state == PEER_OPEN)
+        nats_join_secure(link);
     if (link->state < LINK_JOINING || link->peer->state != PEER_OPEN) {
         confirming_follow(link);
         inquiring_follow(link);
@@ -315,6 +309,7 @@ const struct transport transport_nats = {
     .enter = nats_enter,
     .take = nats_take,
     .refuse = nats_refuse,
+    .mistrust = nats_mistrust,
     .respond = visiting_respond,
     .leave = nats_leave,
     .divert = going_divert,

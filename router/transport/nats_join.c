@@ -5,6 +5,7 @@
 
 #include "core/cluster/info.h"
 #include "router/methods/registry.h"
+#include "router/transport/nats_fault.h"
 #include "router/transport/nats_say.h"
 
 // In the registry, so that requests can be asked of it, and end with it.
@@ -39,7 +40,7 @@ void nats_join_welcome(struct shard *shard, struct link *link) {
 
 static void learn_servers(struct link *link, const uint8_t *bytes, struct span urls) {
     struct json_walk walk;
-    char url[64];
+    char url[URL_HOST_BYTES_MAX + 16];
     if (!urls.bytes)
         return;
     json_walk_begin(&walk, bytes, urls);
@@ -51,12 +52,35 @@ static void learn_servers(struct link *link, const uint8_t *bytes, struct span u
     }
 }
 
-// A server that wants what the hub can't give is left: without headers there is nothing to be said, and who asks for TLS is shown
-// no credential without it.
+// Why a server is left: without headers there is nothing to be said, and who asks for TLS is shown no credential without it.
+// NULL: it isn't.
+static const char *fault_of(const struct link *link, const struct server_info *info, bool secure) {
+    if (!info->headers)
+        return "it knows no headers";
+    if (!secure)
+        return NULL;
+    if (!info->tls_required && !info->tls_available)
+        return "it offers no TLS";
+    return link->shard->hub->settings.cluster->authorities ? NULL
+                                                           : "it asks for TLS, and --nats-ca isn't given";
+}
+
+static void keep_nonce(struct link *link, const uint8_t *bytes, struct span nonce) {
+    size_t count =
+        nonce.bytes ? json_string_decode(bytes, nonce, (char *)link->nonce, sizeof link->nonce) : 0;
+    link->nonce_bytes = count <= sizeof link->nonce ? (uint32_t)count : 0;
+}
+
 void nats_join_info(struct shard *shard, struct link *link, const uint8_t *bytes, struct span argument) {
     struct server_info info;
-    bool good = info_read(bytes, argument, &info) && info.headers && !info.tls_required;
-    if (!good) {
+    if (!info_read(bytes, argument, &info)) {
+        peer_close(shard, link->peer, COUNTERS_COUNT);
+        return;
+    }
+    bool secure = info.tls_required || link_server(link)->url.secure;
+    const char *fault = link->state == LINK_GREETING ? fault_of(link, &info, secure) : NULL;
+    if (fault) {
+        nats_fault_found(link, fault);
         peer_close(shard, link->peer, COUNTERS_COUNT);
         return;
     }
@@ -64,6 +88,30 @@ void nats_join_info(struct shard *shard, struct link *link, const uint8_t *bytes
     atomic_store_explicit(&shard->hub->link_payload_bytes_max, info.payload_bytes_max, memory_order_relaxed);
     if (link->state != LINK_GREETING)
         return;
-    link->state = LINK_JOINING;
-    nats_introduce(link);
+    keep_nonce(link, bytes, info.nonce);
+    link->state = secure ? LINK_SECURING : LINK_JOINING;
+    if (!secure)
+        nats_introduce(link);
+}
+
+// What came behind INFO came from anybody: it must not be taken for what the server says over TLS. What the hub has to say waits
+// until the server has shown who it is.
+void nats_join_secure(struct link *link) {
+    struct shard *shard = link->shard;
+    struct peer *peer = link->peer;
+    struct connection *connection = &peer->connection;
+    struct secure_source *authorities = shard->hub->settings.cluster->authorities;
+    assert(link->state == LINK_SECURING && authorities);
+    bool is_clean =
+        !peer->partial && !connection->direct && !connection->shipment && outbox_empty(&connection->outbox);
+    if (!is_clean) {
+        peer_close(shard, peer, COUNTERS_COUNT);
+    } else if (!connection_secure_dialled(connection, authorities, &shard->buffers,
+                                          link_server(link)->shown)) {
+        peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+    } else {
+        link->state = LINK_JOINING;
+        peer_watch(shard, peer);
+        nats_introduce(link);
+    }
 }

@@ -6,6 +6,7 @@
 #include "core/cluster/mark.h"
 #include "router/send/send.h"
 #include "router/shard/drop.h"
+#include "router/transport/nats_fault.h"
 
 // --- Lines
 
@@ -52,15 +53,39 @@ static void put_member(struct text *out, const char *key, const char *value) {
     text_string(out, value, strlen(value));
 }
 
-static void put_connect(struct text *out, const struct cluster_server *server) {
+// A key, and a JWT that says whose it is: it signs what the server has just made up. False: what is wrong was said.
+static bool put_signature(struct text *out, struct link *link) {
+    const struct cluster_settings *settings = link->shard->hub->settings.cluster;
+    struct creds creds;
+    char key[NKEY_PUBLIC_BYTES + 1] = "", signature[NKEY_SIGNATURE_BYTES + 1] = "";
+    const char *fault = settings->read_creds(settings->creds, &creds);
+    if (!fault && (!creds_sign(&creds, link->nonce, link->nonce_bytes, signature) ||
+                   (!creds.jwt[0] && !creds_public(&creds, key))))
+        fault = "nothing can be signed with it";
+    if (!fault) {
+        put_member(out, "jwt", creds.jwt);
+        put_member(out, "nkey", key);
+        put_member(out, "sig", signature);
+    } else {
+        nats_fault_found(link, fault);
+    }
+    creds_wipe(&creds);
+    return !fault;
+}
+
+static bool put_connect(struct text *out, struct link *link) {
+    const struct server_url *url = &link_server(link)->url;
+    bool is_named = url->token[0] || url->password[0], good = true;
     text_put(out, "CONNECT {\"verbose\":false,\"pedantic\":false,\"headers\":true,\"no_responders\":true,"
                   "\"echo\":false,\"protocol\":1,\"lang\":\"c\",\"version\":\"" PATCHBAY_VERSION
                   "\",\"name\":\"patchbay\"");
-    assert(server->bytes > 0);
-    put_member(out, "user", server->user);
-    put_member(out, "pass", server->password);
-    put_member(out, "auth_token", server->token);
+    put_member(out, "user", url->user);
+    put_member(out, "pass", url->password);
+    put_member(out, "auth_token", url->token);
+    if (!is_named && link->nonce_bytes && link->shard->hub->settings.cluster->creds)
+        good = put_signature(out, link);
     text_put(out, "}\r\n");
+    return good;
 }
 
 // Without a queue what comes there comes to each hub that has subscribed to it; with one, a copy comes to one of its members.
@@ -107,7 +132,11 @@ void nats_introduce(struct link *link) {
     struct text out;
     assert(link->state == LINK_JOINING);
     text_init(&out);
-    put_connect(&out, &link->servers[link->server]);
+    if (!put_connect(&out, link)) {
+        text_deinit(&out);
+        peer_close(link->shard, link->peer, COUNTERS_COUNT);
+        return;
+    }
     link->presence.sids = 14;
     put_subscription(&out, SUBJECT_HUB, link, "", NULL, 1);
     put_subscription(&out, SUBJECT_HUB, link, ".>", NULL, 2);

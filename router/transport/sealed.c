@@ -13,6 +13,10 @@ enum { SHAKES_A_TURN_MAX = 4 }; // steps of handshakes; with RSA each may take a
 static void sealed_refuse(struct shard *shard, struct peer *peer) {
     stats_count(&shard->stats,
                 connection_established(&peer->connection) ? COUNT_RECORDS_BROKEN : COUNT_HANDSHAKES_FAILED);
+    if (peer->transport->mistrust) {
+        peer->transport->mistrust(shard, peer);
+        return;
+    }
     peer_silence(shard, peer);
     connection_want(&peer->connection, NULL, 0);
     partial_forget(peer);

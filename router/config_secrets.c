@@ -1,0 +1,92 @@
+#include "router/config_secrets.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "core/rights/digest.h"
+#include "io/plain_file.h"
+#include "io/tls.h"
+
+// --- Credentials
+
+static const char *parse_creds(int file, struct creds *out) {
+    char text[CREDS_FILE_BYTES_MAX + 1];
+    size_t bytes = 0;
+    ssize_t got;
+    do {
+        got = read(file, text + bytes, sizeof text - bytes);
+        bytes += got > 0 ? (size_t)got : 0;
+    } while (bytes < sizeof text && (got > 0 || (got < 0 && errno == EINTR)));
+    bool good = got >= 0 && creds_read(text, bytes, out);
+    digest_wipe(text, sizeof text);
+    return good ? NULL : got < 0 ? "it can't be read" : "it has no seed of a user's nkey, or more than one";
+}
+
+static const char *read_creds(const char *path, struct creds *out) {
+    assert(path && *path);
+    int file = plain_file_open(path);
+    if (file < 0)
+        return "it can't be opened";
+    const char *fault = parse_creds(file, out);
+    close(file);
+    return fault;
+}
+
+static bool are_creds_good(const struct cluster_settings *cluster) {
+    struct creds creds;
+    char signature[NKEY_SIGNATURE_BYTES];
+    const char *fault = cluster->creds ? read_creds(cluster->creds, &creds) : NULL;
+    if (!cluster->creds)
+        return true;
+    if (!fault && !creds_sign(&creds, "", 0, signature)) // what the library needs for it is there from now on
+        fault = "nothing can be signed with it";
+    creds_wipe(&creds);
+    if (fault)
+        fprintf(stderr, "patchbayd: --nats-credentials: %s: %s\n", cluster->creds, fault);
+    return !fault;
+}
+
+// --- TLS
+
+// What is secure to one, or may be.
+static bool needs_authorities(const struct config *config) {
+    const struct cluster_settings *cluster = &config->cluster;
+    bool needs = config->nats_authorities[0] != '\0';
+    for (uint32_t at = 0; at < cluster->server_count; at++)
+        needs = needs || cluster->servers[at].url.secure || !cluster_is_local(&cluster->servers[at]);
+    return needs;
+}
+
+static bool needs_tls(const struct config *config) {
+    for (uint32_t at = 0; at < config->cluster.server_count; at++)
+        if (config->cluster.servers[at].url.secure)
+            return true;
+    return config->nats_authorities[0] != '\0';
+}
+
+bool config_prepare_cluster(struct config *config) {
+    struct cluster_settings *cluster = &config->cluster;
+    const char *path = config->nats_authorities[0] ? config->nats_authorities : NULL;
+    char why[PATH_MAX + 128];
+    assert(!cluster->authorities);
+    cluster->read_creds = read_creds;
+    if (!are_creds_good(cluster))
+        return false;
+    if (needs_authorities(config))
+        cluster->authorities = tls_read_authorities(path, why, sizeof why);
+    if (cluster->authorities || !needs_tls(config))
+        return true;
+    fprintf(stderr, "patchbayd: --nats: TLS: %s\n", why);
+    return false;
+}
+
+bool config_cluster_is_secret(const struct config *config) {
+    bool is_secret = config->nats_creds[0] || needs_tls(config);
+    for (uint32_t at = 0; at < config->cluster.server_count; at++) {
+        const struct server_url *url = &config->cluster.servers[at].url;
+        is_secret = is_secret || url->password[0] || url->token[0];
+    }
+    return is_secret;
+}
