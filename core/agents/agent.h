@@ -8,6 +8,9 @@
 #include "core/base/governance.h"
 #include "core/base/list.h"
 
+// So many bits tell the agents of one home apart: no more than a name in an error's data hangs on them.
+enum { AGENT_MARK_BITS = 28 };
+
 struct home {
     uint64_t connection;
     struct list agents;  // struct agent.by_home
@@ -43,6 +46,7 @@ struct agent {
     bool hermes;         // it is told of closed windows
     bool resting;        // it isn't running now: what is for it alone waits
     bool absent;         // it won't run again: nobody finds it
+    uint32_t mark;       // of its id (AGENT_MARK_BITS), not 0: tells which of its home's it is
     size_t id_bytes;
     char id[];
 };

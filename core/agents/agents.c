@@ -74,6 +74,11 @@ static void agent_free(struct agents *agents, struct agent *agent) {
     kept_give(agents->kept, agent);
 }
 
+static uint32_t mark_of(const struct agents *agents, const struct agent_offer *offer) {
+    uint64_t hash = siphash_table(&agents->by_id.hash_key, offer->id, offer->id_bytes);
+    return (uint32_t)(hash >> (64 - AGENT_MARK_BITS)) | 1;
+}
+
 static struct agent *agent_make(struct agents *agents, const struct agent_offer *offer) {
     assert(offer->id_bytes > 0 && offer->id_bytes <= AGENT_ID_BYTES_MAX);
     struct agent *agent = kept_take_zeroed(agents->kept, 1, sizeof *agent + offer->id_bytes);
@@ -92,6 +97,7 @@ static struct agent *agent_make(struct agents *agents, const struct agent_offer 
     agent->connected_since_ms = offer->connected_since_ms;
     agent->id_bytes = offer->id_bytes;
     memcpy(agent->id, offer->id, offer->id_bytes);
+    agent->mark = mark_of(agents, offer);
     list_init(&agent->by_home);
     list_init(&agent->link);
     return agent;

@@ -155,7 +155,7 @@ static void enter(struct shard *shard, struct held *held, struct peer *peer) {
 struct held *holding_begin(struct shard *shard, const struct message *message) {
     assert(shard->gate && !message->approved);
     if (shard->phase != HUB_SERVING) {
-        refuse(shard, message, ERROR_TARGET_DISCONNECTED, NULL);
+        refuse_for(shard, message, ERROR_TARGET_DISCONNECTED, refuse_hub_ends);
         return NULL;
     }
     struct held *held = admit(shard, message);
@@ -226,7 +226,7 @@ static void abandon(struct shard *shard, struct held *held) {
     end_silently(shard, held);
 }
 
-// Takes `data` over, which may be NULL.
+// Takes `data` over.
 static void end_with_error(struct shard *shard, struct held *held, enum error error, struct text *data) {
     assert(error > ERROR_NONE && error < ERRORS_COUNT);
     struct reply_to to = {frame_body(&held->frame) + held->id.at, held->id.bytes, held->exchange};
@@ -234,8 +234,7 @@ static void end_with_error(struct shard *shard, struct held *held, enum error er
         reply_error(shard, source_of(shard, held), to, error, data);
     } else {
         refuse_untold(shard, held->source, error, held->frame.body.bytes);
-        if (data)
-            text_deinit(data);
+        text_deinit(data);
     }
     holding_end(shard, held);
 }
@@ -257,10 +256,13 @@ void holding_cancel(struct shard *shard, struct held *held) {
     if (!held->is_released)
         stats_count(&shard->stats, COUNT_GATE_CANCELLED);
     noting_step(shard, held, "cancelled", NULL, ERROR_CANCELLED);
-    if (annex->mcp || annex->gives_up)
+    if (annex->mcp || annex->gives_up) {
         end_silently(shard, held);
-    else
-        end_with_error(shard, held, ERROR_CANCELLED, NULL);
+        return;
+    }
+    struct text data;
+    put_checkpoint(&data, held);
+    end_with_error(shard, held, ERROR_CANCELLED, &data);
 }
 
 void holding_timed_out(struct shard *shard, struct held *held) {
@@ -329,6 +331,9 @@ void holding_drain(struct shard *shard) {
         }
         stats_count(&shard->stats, COUNT_GATE_DRAINED);
         noting_step(shard, held, "drained", NULL, ERROR_TARGET_DISCONNECTED);
-        end_with_error(shard, held, ERROR_TARGET_DISCONNECTED, NULL);
+        struct text data;
+        put_checkpoint(&data, held);
+        reply_data_text(&data, "fault", refuse_hub_ends);
+        end_with_error(shard, held, ERROR_TARGET_DISCONNECTED, &data);
     }
 }

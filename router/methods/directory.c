@@ -272,7 +272,7 @@ static void come_home(struct shard *shard, struct inquiry *inquiry) {
         assert(peer->awaited > 0);
         peer->awaited--;
         if (inquiry->overloaded)
-            reply_error(shard, peer, to, ERROR_OVERLOADED, NULL);
+            reply_without_memory(shard, peer, to);
         else
             answer_inquiry(shard, peer, to, inquiry);
         peer_settle(shard, peer);

@@ -45,7 +45,7 @@ bool methods_answer(struct shard *shard, const struct message *message) {
         message->method_long ? METHODS_COUNT : names_find(message->method, message->method_bytes);
     bool open = message->peer->initialized || !shard->settings->require_initialize;
     if (!open && !names_before_initialize(method)) {
-        refuse(shard, message, ERROR_NOT_INITIALIZED, NULL);
+        refuse_for(shard, message, ERROR_NOT_INITIALIZED, "initialize comes first");
         return true;
     }
     if (message->peer->transport->is_link) { // its hub has answered what is a hub's

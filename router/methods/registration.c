@@ -21,7 +21,7 @@ void registration_register(struct shard *shard, const struct message *message) {
                         offer.governance))
         return;
     if (message->peer->state != PEER_OPEN) {
-        refuse(shard, message, ERROR_OVERLOADED, NULL);
+        refuse_for(shard, message, ERROR_OVERLOADED, "this connection is ending");
         return;
     }
     if (!prepare_farewell(shard, message->peer)) {

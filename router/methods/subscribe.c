@@ -190,7 +190,7 @@ void subscribe(struct shard *shard, const struct message *message) {
     if (!read_list(shard, message, &list) || !judge_list(shard, message, list))
         return;
     if (message->peer->state != PEER_OPEN) {
-        refuse(shard, message, ERROR_OVERLOADED, NULL);
+        refuse_for(shard, message, ERROR_OVERLOADED, "this connection is ending");
         return;
     }
     if (!make_entries(shard, message, list))

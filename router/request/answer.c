@@ -6,6 +6,7 @@
 #include "core/rights/account.h"
 #include "router/request/audit.h"
 #include "router/request/cancel.h"
+#include "router/request/refuse.h"
 #include "router/send/exchange.h"
 #include "router/send/reply.h"
 #include "router/send/send.h"
@@ -71,6 +72,39 @@ static struct pending *claim(struct shard *shard, uint64_t hub_id, uint64_t from
     return pending;
 }
 
+// Names the agent that was asked, as long as it is there: others may live at its connection. Of one on another hub the
+// link alone is known, and of a client that an instance asked, no name.
+static const struct agent *asked_agent(struct shard *shard, const struct pending *pending) {
+    const struct home *home = agents_home(&shard->agents, pending->target);
+    for (const struct list *node = home ? home->agents.next : NULL; home && node != &home->agents;
+         node = node->next) {
+        const struct agent *agent = list_entry(node, struct agent, by_home);
+        if (agent->mark == pending->agent)
+            return agent;
+    }
+    return NULL;
+}
+
+static void put_agent(struct text *data, const struct agent *agent) {
+    if (agent && !agent_is_link(agent))
+        reply_data_string(data, "agent", agent->id, agent->pool_bytes ? agent->pool_bytes : agent->id_bytes);
+}
+
+// Begins data with the agent, and what went wrong where the code doesn't say that; NULL where it does.
+static void begin_data(struct shard *shard, const struct pending *pending, struct text *data,
+                       const char *fault) {
+    text_init(data);
+    put_agent(data, asked_agent(shard, pending));
+    if (fault)
+        reply_data_text(data, "fault", fault);
+}
+
+static void end_for(struct shard *shard, struct pending *pending, enum error error, const char *fault) {
+    struct text data;
+    begin_data(shard, pending, &data, fault);
+    end_with_error(shard, pending, error, &data);
+}
+
 // An array of answers has its bound: what doesn't fit is answered with an error.
 static void answer_without_room(struct shard *shard, struct pending *pending, size_t bytes) {
     struct text data;
@@ -91,7 +125,7 @@ void answer_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, struct 
     if (!parcel_fill(parcel, &(struct piece){pending->id, pending->id_bytes})) {
         drop_one(shard, COUNT_DROP_NO_MEMORY, pending->source, parcel->bytes);
         send_release(shard, parcel);
-        end_with_error(shard, pending, ERROR_INTERNAL, NULL);
+        end_for(shard, pending, ERROR_INTERNAL, "there is no memory for the answer");
         return;
     }
     struct exchange *exchange = pending->exchange;
@@ -117,27 +151,20 @@ void answer_broken(struct shard *shard, uint64_t hub_id, uint64_t from) {
     struct pending *pending = claim(shard, hub_id, from, 0, &source);
     if (!pending)
         return;
-    struct text data;
-    text_init(&data);
-    reply_data_text(&data, "fault", "the target's response could not be read");
-    end_with_error(shard, pending, ERROR_INTERNAL, &data);
+    end_for(shard, pending, ERROR_INTERNAL, "the target's response could not be read");
 }
 
 void answer_refused(struct shard *shard, uint64_t hub_id, enum error error) {
     assert(hub_id_shard(hub_id) == shard->index);
     struct pending *pending = pending_find(&shard->pending, hub_id);
-    if (!pending)
-        return;
-    struct text data;
-    text_init(&data);
-    reply_data_text(&data, "fault", "the target's queue is full");
-    end_with_error(shard, pending, error, &data);
+    if (pending)
+        end_for(shard, pending, error, "the target's queue is full");
 }
 
 void answer_cancelled(struct shard *shard, struct pending *pending) {
     assert(pending->cancelled);
     stats_count(&shard->stats, COUNT_CANCELLED_IN_QUEUE);
-    end_with_error(shard, pending, ERROR_CANCELLED, NULL);
+    end_for(shard, pending, ERROR_CANCELLED, NULL);
 }
 
 void answer_given_up(struct shard *shard, struct pending *pending, bool told) {
@@ -148,39 +175,35 @@ void answer_given_up(struct shard *shard, struct pending *pending, bool told) {
         return;
     }
     stats_count(&shard->stats, COUNT_REQUESTS_ABANDONED);
-    end_with_error(shard, pending, ERROR_CANCELLED, NULL);
+    end_for(shard, pending, ERROR_CANCELLED, NULL);
 }
 
 void answer_timed_out(struct shard *shard, struct pending *pending) {
     assert(!timer_armed(&pending->timer) && pending->timeout_ms > 0);
     stats_count(&shard->stats, COUNT_REQUESTS_TIMED_OUT);
     struct text data;
-    text_init(&data);
+    begin_data(shard, pending, &data, NULL);
     reply_data_number(&data, "timeoutMs", (int64_t)pending->timeout_ms);
     cancel_downstream(shard, pending);
     end_with_error(shard, pending, ERROR_TIMED_OUT, &data);
 }
 
-// Names the agent that left, where there is no doubt which one it was.
-static void left_data(struct text *data, const struct home *home) {
-    text_init(data);
-    if (list_empty(&home->agents) || home->agents.next != home->agents.prev)
-        return;
-    const struct agent *agent = list_entry(home->agents.next, struct agent, by_home);
-    if (agent_is_link(agent)) {
-        reply_data_text(data, "link", "down");
-        return;
-    }
-    reply_data_string(data, "agent", agent->id, agent->pool_bytes ? agent->pool_bytes : agent->id_bytes);
+static void end_left(struct shard *shard, struct pending *pending, enum error error) {
+    const struct agent *agent = asked_agent(shard, pending);
+    struct text data;
+    text_init(&data);
+    put_agent(&data, agent);
+    if (agent && agent_is_link(agent))
+        reply_data_text(&data, "link", "down");
+    stats_count(&shard->stats, COUNT_TARGETS_LEFT);
+    end_with_error(shard, pending, error, &data);
 }
 
 static void end_all_of(struct shard *shard, struct home *home, enum error error) {
     while (!list_empty(&home->pending)) {
-        assert(list_entry(home->pending.next, struct pending, by_target)->target == home->connection);
-        struct text data;
-        left_data(&data, home);
-        stats_count(&shard->stats, COUNT_TARGETS_LEFT);
-        end_with_error(shard, list_entry(home->pending.next, struct pending, by_target), error, &data);
+        struct pending *pending = list_entry(home->pending.next, struct pending, by_target);
+        assert(pending->target == home->connection);
+        end_left(shard, pending, error);
     }
 }
 
@@ -219,11 +242,8 @@ void answer_target_rests(struct shard *shard, struct home *home, const struct sp
         bool aside = pending->aside && spared->aside, is_later = spared->marked && !pending->marked;
         if (aside || is_later || spared_has(spared, pending_hub_id(&shard->pending, pending)))
             continue;
-        struct text data;
-        left_data(&data, home);
-        stats_count(&shard->stats, COUNT_TARGETS_LEFT);
         cancel_downstream(shard, pending);
-        end_with_error(shard, pending, ERROR_TARGET_DISCONNECTED, &data);
+        end_left(shard, pending, ERROR_TARGET_DISCONNECTED);
     }
 }
 
@@ -260,7 +280,7 @@ static void end_endless_of(struct shard *shard, struct peer *source) {
         if (timer_armed(&pending->timer))
             continue;
         cancel_downstream(shard, pending);
-        end_with_error(shard, pending, ERROR_TARGET_DISCONNECTED, NULL);
+        end_for(shard, pending, ERROR_TARGET_DISCONNECTED, refuse_hub_ends);
     }
 }
 
@@ -276,7 +296,7 @@ void answer_end_all(struct shard *shard) {
     for (uint32_t slot = 0; slot < shard->peers.capacity; slot++) {
         struct peer *peer = shard->peers.slots[slot];
         while (peer && !list_empty(&peer->asked.requests))
-            end_with_error(shard, list_entry(peer->asked.requests.next, struct pending, by_source),
-                           ERROR_TARGET_DISCONNECTED, NULL);
+            end_for(shard, list_entry(peer->asked.requests.next, struct pending, by_source),
+                    ERROR_TARGET_DISCONNECTED, refuse_hub_ends);
     }
 }

@@ -19,6 +19,15 @@ void refuse(struct shard *shard, const struct message *message, enum error error
         text_deinit(data);
 }
 
+const char refuse_hub_ends[] = "the hub is ending";
+
+void refuse_for(struct shard *shard, const struct message *message, enum error error, const char *fault) {
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "fault", fault);
+    refuse(shard, message, error, &data);
+}
+
 void refuse_untold(struct shard *shard, uint64_t source, enum error error, size_t bytes) {
     assert(error > ERROR_NONE && error < ERRORS_COUNT && connection_shard(source) == shard->index);
     enum counter counter =

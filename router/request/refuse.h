@@ -10,6 +10,10 @@
 
 // Refuses a message: a request is answered, a notification counted. Takes `data` over, which may be NULL.
 void refuse(struct shard *shard, const struct message *message, enum error error, struct text *data);
+// The same, and says what was wrong.
+void refuse_for(struct shard *shard, const struct message *message, enum error error, const char *fault);
+// What is wrong while the hub drains.
+extern const char refuse_hub_ends[];
 // The same for what its user may not do: the rule is all that is told.
 void refuse_right(struct shard *shard, const struct message *message, enum rule rule);
 // Counts such a one and has it in the journal, where the answer is another one's affair.

@@ -306,7 +306,7 @@ static bool take_borne(struct shard *shard, const struct message *message) {
     const struct user *user = borne_user(shard, message->peer, &kind);
     if (user)
         return settle_or_refuse(shard, message, user, kind);
-    refuse(shard, message, ERROR_NOT_INITIALIZED, NULL);
+    refuse_for(shard, message, ERROR_NOT_INITIALIZED, "a credential comes first");
     return false;
 }
 

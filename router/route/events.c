@@ -237,7 +237,7 @@ static void publish_alone(struct shard *shard, const struct message *message, co
         return;
     assert(message->peer->awaited >= is_request);
     message->peer->awaited -= is_request;
-    refuse(shard, message, ERROR_OVERLOADED, NULL);
+    refuse_for(shard, message, ERROR_OVERLOADED, "there is no memory for the event");
 }
 
 void events_announce(struct shard *shard, const struct held *held, const char *name,

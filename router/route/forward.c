@@ -147,7 +147,8 @@ static bool keep_tokens(struct shard *shard, struct pending *pending, const stru
 }
 
 static void bind(struct shard *shard, struct pending *pending, const struct message *message,
-                 struct home *home) {
+                 const struct agent *agent) {
+    struct home *home = agent->home;
     assert(pending->used && !timer_armed(&pending->timer));
     assert(list_empty(&pending->by_source) && list_empty(&pending->by_target));
     pending->source = message->peer->name;
@@ -155,6 +156,7 @@ static void bind(struct shard *shard, struct pending *pending, const struct mess
     if (pending->exchange)
         pending->exchange->hub_id = pending_hub_id(&shard->pending, pending);
     pending->target = home->connection;
+    pending->agent = agent->mark & ((1u << AGENT_MARK_BITS) - 1);
     pending->timeout_ms = timeout_ms(shard, message);
     pending->timer.kind = TIMER_PENDING;
     asked_add(&message->peer->asked, pending, &shard->hub->settings.secrets.tables, &shard->kept);
@@ -229,7 +231,7 @@ void forward_request(struct shard *shard, const struct message *message, struct 
         refuse_at(shard, message, agent, error);
         return;
     }
-    bind(shard, pending, message, agent->home);
+    bind(shard, pending, message, agent);
     pending->account = account;
     parcel->hub_id = hub_id;
     parcel->lane = (uint8_t)message_lane(message);

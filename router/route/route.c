@@ -105,7 +105,7 @@ static void route_others(struct shard *shard, struct message *message) {
     if ((!routing.named && progress_route(shard, message)) || !may_route(shard, message, &routing))
         return;
     if (message_is_request(message) && shard->phase != HUB_SERVING)
-        refuse(shard, message, ERROR_OVERLOADED, NULL);
+        refuse_for(shard, message, ERROR_OVERLOADED, refuse_hub_ends);
     else if (!audit_log_begin(shard, message))
         return;
     else if (message->audit == MESSAGE_AUDIT_LOG && !message_has_target(message))

@@ -111,7 +111,7 @@ void reply_too_large(struct shard *shard, struct peer *peer, struct reply_to to)
     reply_error(shard, peer, to, ERROR_FRAME_TOO_LARGE, &data);
 }
 
-static void without_memory(struct shard *shard, struct peer *peer, struct reply_to to) {
+void reply_without_memory(struct shard *shard, struct peer *peer, struct reply_to to) {
     struct text data;
     text_init(&data);
     reply_data_text(&data, "fault", "there is no memory for the result");
@@ -122,7 +122,7 @@ static void without_memory(struct shard *shard, struct peer *peer, struct reply_
 bool reply_has_memory(struct shard *shard, struct peer *peer, struct reply_to to, size_t bytes) {
     if (bytes <= COPY_BYTES_MAX || buffer_budget_has_room(&shard->hub->budget, 2 * bytes, BUDGET_MESSAGE))
         return true;
-    without_memory(shard, peer, to);
+    reply_without_memory(shard, peer, to);
     return false;
 }
 

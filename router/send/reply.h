@@ -22,6 +22,8 @@ void reply_too_large(struct shard *shard, struct peer *peer, struct reply_to to)
 // Whether there is memory for a result of so many bytes, so that none is made in vain; if not, an error is sent
 // in its place.
 bool reply_has_memory(struct shard *shard, struct peer *peer, struct reply_to to, size_t bytes);
+// Sends that error.
+void reply_without_memory(struct shard *shard, struct peer *peer, struct reply_to to);
 // No memory is left to answer: the peer is closed.
 void reply_failed(struct shard *shard, struct peer *peer, struct reply_to to);
 // Sends an error; `data` is a JSON object that the call takes over, or NULL for an empty one.

@@ -1,6 +1,7 @@
 #include "router/transport/asks.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "core/mcp/message.h"
 #include "router/route/forward.h"
@@ -119,7 +120,11 @@ static void end_by_hub(struct shard *shard, struct child *child, struct mcp_shar
                        uint64_t hub_id) {
     assert(mcp_asker(sharing, hub_id)->answers_only);
     asks_end(child, sharing, hub_id);
-    instead_refuse(shard, first_of(child), hub_id, ERROR_CANCELLED, NULL);
+    struct text data;
+    const struct child *first = first_of(child);
+    text_init(&data);
+    reply_data_string(&data, "agent", first->settings->name, strlen(first->settings->name));
+    instead_refuse(shard, first_of(child), hub_id, ERROR_CANCELLED, &data);
 }
 
 static bool tell_ended(struct shard *shard, struct child *child, struct mcp_sharing *sharing,

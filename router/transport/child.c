@@ -72,7 +72,7 @@ static void refuse_early(struct shard *shard, struct child *child, const uint8_t
     text_number(&answer, error_code(ERROR_NOT_INITIALIZED));
     text_put(&answer, ",\"message\":\"");
     text_put(&answer, error_text(ERROR_NOT_INITIALIZED));
-    text_put(&answer, "\",\"data\":{}}}");
+    text_put(&answer, "\",\"data\":{\"fault\":\"the answer to initialize comes first\"}}}");
     stats_count(&shard->stats, COUNT_ERRORS_BY_HUB);
     child_say(shard, child, &answer);
 }

@@ -174,7 +174,7 @@ static void ask_user(struct shard *shard, const struct message *message, struct 
     if (user->answers_only)
         refuse_method(shard, message);
     else if (shard->phase != HUB_SERVING)
-        refuse(shard, message, ERROR_OVERLOADED, NULL);
+        refuse_for(shard, message, ERROR_OVERLOADED, refuse_hub_ends);
     else if (fault)
         refuse_at(shard, message, &agent, fault);
     else
@@ -261,7 +261,7 @@ static bool take_response(struct shard *shard, struct child *child, const struct
         return true;
     }
     asks_end(child, sharing, hub_id);
-    instead_refuse(shard, child->of, hub_id, ERROR_METHOD_NOT_FOUND, NULL);
+    instead_refuse_discover(shard, child->of, hub_id);
     return true;
 }
 
@@ -299,7 +299,7 @@ static void end_owed(void *context, uint64_t hub_id) {
     if (ending->is_unknown && mcp_ask_kind(sharing_of(child), hub_id) == MCP_ASK_DISCOVER) {
         child->pardoned = true; // so ends who must be asked for a session first
         asks_end(child, sharing_of(child), hub_id);
-        instead_refuse(ending->shard, stand_in, hub_id, ERROR_METHOD_NOT_FOUND, NULL);
+        instead_refuse_discover(ending->shard, stand_in, hub_id);
         return;
     }
     bool waits = child->removed && outbox_has(&child->seat->connection.outbox, hub_id);

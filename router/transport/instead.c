@@ -69,6 +69,13 @@ void instead_refuse(struct shard *shard, struct child *child, uint64_t hub_id, e
         text_deinit(data);
 }
 
+void instead_refuse_discover(struct shard *shard, struct child *child, uint64_t hub_id) {
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "method", "server/discover");
+    instead_refuse(shard, child, hub_id, ERROR_METHOD_NOT_FOUND, &data);
+}
+
 void instead_refuse_parcel(struct shard *shard, struct child *child, struct parcel *parcel, enum error error,
                            uint32_t limit) {
     uint64_t hub_id = parcel->note ? parcel->hub_id : 0;

@@ -12,6 +12,8 @@ void instead_refuse_parcel(struct shard *shard, struct child *child, struct parc
 // Answers what it was asked under this id. `member` is "result" or "error", with this value, JSON.
 void instead_answer(struct shard *shard, struct child *child, uint64_t hub_id, const char *member,
                     struct piece value);
+// With -32601, where it was server/discover.
+void instead_refuse_discover(struct shard *shard, struct child *child, uint64_t hub_id);
 // With an error of the hub's. `data` as in reply_error, and taken over; or NULL.
 void instead_refuse(struct shard *shard, struct child *child, uint64_t hub_id, enum error error,
                     struct text *data);

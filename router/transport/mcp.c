@@ -261,7 +261,7 @@ static bool take_request(struct shard *shard, struct child *child, const struct 
     else if (user && shard->phase == HUB_SERVING)
         ask_user(shard, message, user);
     else if (user)
-        refuse(shard, message, ERROR_OVERLOADED, NULL);
+        refuse_for(shard, message, ERROR_OVERLOADED, refuse_hub_ends);
     else
         refuse_request(shard, child, message_reply_to(message), method, bytes);
     return true;

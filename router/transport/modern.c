@@ -42,7 +42,7 @@ static void end_owed(void *context, uint64_t hub_id) {
     enum error error = waits ? ERROR_AGENT_NOT_FOUND : ending->error;
     asks_end(ending->child, sharing_of(ending->child), hub_id);
     if (error == ERROR_METHOD_NOT_FOUND) {
-        instead_refuse(ending->shard, first, hub_id, error, NULL);
+        instead_refuse_discover(ending->shard, first, hub_id);
         return;
     }
     struct text data;
