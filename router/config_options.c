@@ -51,6 +51,8 @@ static const struct option options[] = {
     {"nats-ca", OPTION_PATH, FIELD(nats_authorities), 0, 0,
      "FILE in PEM of authorities that its certificate may be signed by (the system's)"},
     {"cluster", OPTION_CLUSTER, 0, 0, 0, 0, "NAME of the hubs that are joined, the same for all of them"},
+    {"spill", OPTION_COUNT, LIMIT(spill), 1, 1u << 22,
+     "N requests that each of a group here owes: then one is offered to those at another hub (8)"},
     {"io", OPTION_IO, 0, 0, 0, 0, "uring, epoll, or auto: epoll where io_uring is refused (auto)"},
     {"spin", OPTION_SPIN, FIELD(settings.spin_ns), 0, 10000000,
      "TIME to look for work before sleeping, while the waits are that short, or off (off)"},

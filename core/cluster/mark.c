@@ -74,6 +74,11 @@ static void take_pair(const uint8_t *bytes, struct span key, struct span value, 
         out->time_ms = (uint32_t)number;
     } else if (key_is(bytes, key, "level") && number < GOVERNANCE_COUNT) {
         out->level = (enum governance)number;
+    } else if (key_is(bytes, key, "offer")) {
+        out->offered = number;
+    } else if (key_is(bytes, key, "back")) {
+        out->is_back = true;
+        out->owed = number;
     } else if (key_is(bytes, key, "cancel")) {
         out->cancelled = number;
     } else if (key_is(bytes, key, "agents")) {
@@ -134,7 +139,7 @@ static size_t put(char *out, size_t at, const void *bytes, size_t count) {
 }
 
 size_t mark_write(char out[MARK_BYTES_MAX], const char hub[HUB_NAME_BYTES], uint32_t time_ms,
-                  enum governance level) {
+                  enum governance level, uint32_t offered) {
     size_t at = put(out, 0, mark_version, VERSION_BYTES);
     at = put(out, at, mark_name, NAME_BYTES);
     at = put(out, at, " hub=", 5);
@@ -146,6 +151,10 @@ size_t mark_write(char out[MARK_BYTES_MAX], const char hub[HUB_NAME_BYTES], uint
     if (level) {
         at = put(out, at, " level=", 7);
         at += mark_digits(out + at, level);
+    }
+    if (offered) {
+        at = put(out, at, " offer=", 7);
+        at += mark_digits(out + at, offered);
     }
     at = put(out, at, "\r\n", 2);
     assert(at <= MARK_BYTES_MAX);

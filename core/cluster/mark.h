@@ -27,6 +27,9 @@ struct mark {
     bool has_hub;             // and says so
     uint32_t time_ms;         // that is left for a request; 0: nothing is said of it
     enum governance level;    // that is required
+    uint64_t offered;         // it is for whoever owes less than this; 0: for whoever is there
+    bool is_back;             // an offer that nobody takes
+    uint64_t owed;            // what who owes least there owes; 0: there is none who might
     // Lists of requests, hexadecimal numbers with commas; bytes 0: none.
     struct span taken;        // that it took
     struct span asked, gone;  // whether they are owed still; that they aren't
@@ -44,10 +47,10 @@ void mark_read(const uint8_t *bytes, struct span headers, struct mark *out);
 bool mark_next(const uint8_t *bytes, struct span *list, uint64_t *number);
 
 // Writes "NATS/1.0" and a whole line for a message that requires this level, and of a request how long it may take (0:
-// nothing is said of that); returns its length.
-enum { MARK_BYTES_MAX = 10 + 11 + 5 + HUB_NAME_BYTES + 6 + 16 + 7 + 16 + 2 };
+// nothing is said of that), and, where it is an offer, who owes less than what it is for (0: it is none); returns its length.
+enum { MARK_BYTES_MAX = 10 + 11 + 5 + HUB_NAME_BYTES + 6 + 16 + 7 + 16 + 7 + 16 + 2 };
 size_t mark_write(char out[MARK_BYTES_MAX], const char hub[HUB_NAME_BYTES], uint32_t time_ms,
-                  enum governance level);
+                  enum governance level, uint32_t offered);
 // Writes "NATS/1.0" and the begin of the line, up to who says it.
 void mark_begin(struct text *out, const char hub[HUB_NAME_BYTES]);
 void mark_number(struct text *out, const char *key, uint64_t number);

@@ -205,6 +205,7 @@ struct pending *pending_add(struct pending_table *table, const void *id, uint32_
     pending->tokens = NULL;
     pending->outcome = NULL;
     pending->account = NULL;
+    pending->offered = NULL;
     timer_init(&pending->timer, 0);
     list_init(&pending->by_source);
     list_init(&pending->by_id);
@@ -261,7 +262,7 @@ struct pending *pending_find(const struct pending_table *table, uint64_t hub_id)
 }
 
 void pending_end(struct pending_table *table, struct pending *pending) {
-    assert(pending->used && !pending->outcome);
+    assert(pending->used && !pending->outcome && !pending->offered);
     assert(pending_find(table, pending_hub_id(table, pending)) == pending); // it is of this table
     wheel_disarm(&pending->timer);
     list_remove(&pending->by_source);

@@ -7,6 +7,7 @@
 #include "router/request/audit.h"
 #include "router/request/cancel.h"
 #include "router/request/refuse.h"
+#include "router/request/offered.h"
 #include "router/send/exchange.h"
 #include "router/send/reply.h"
 #include "router/send/send.h"
@@ -18,7 +19,15 @@ static void answer_end(struct shard *shard, struct pending *pending) {
     hub_owe(shard->hub, pending->target, -1);
     if (pending->account)
         account_answer(pending->account);
+    if (pending->offered)
+        offered_drop(shard, pending->offered);
+    pending->offered = NULL;
     pending_end(&shard->pending, pending);
+}
+
+void answer_withdraw(struct shard *shard, struct pending *pending) {
+    assert(!pending->outcome);
+    answer_end(shard, pending);
 }
 
 // Nobody waits for it any more, and an exchange isn't kept waiting.

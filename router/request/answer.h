@@ -16,6 +16,8 @@ void answer_broken(struct shard *shard, uint64_t hub_id, uint64_t from);
 void answer_refused(struct shard *shard, uint64_t hub_id, enum error error);
 // A request was cancelled whose target answers it no more: it ends at once, without a word, or `told` with an error.
 void answer_given_up(struct shard *shard, struct pending *pending, bool told);
+// It goes on otherwise: nobody is told of this end.
+void answer_withdraw(struct shard *shard, struct pending *pending);
 // It was cancelled while it waited in its target's queue.
 void answer_cancelled(struct shard *shard, struct pending *pending);
 // Its time is up.

@@ -13,6 +13,8 @@
 // What the audit journal keeps of it (audit.c).
 enum message_audit { MESSAGE_PLAIN, MESSAGE_AUDIT_LOG, MESSAGE_APPROVAL };
 
+struct returned;
+
 struct message {
     struct peer *peer;
     struct exchange *exchange; // that it is a member of, or NULL
@@ -20,7 +22,8 @@ struct message {
     const uint8_t *body;
     struct lookup lookup;
     enum message_audit audit;
-    bool approved; // it was held, and may go now (router/gate)
+    bool approved; // it was held, and may go now (router/gate); or it has been offered elsewhere
+    const struct returned *returned; // it was, and is back (router/request/offered.h); or NULL
     size_t method_bytes;
     bool method_long;              // longer than any name that could be offered: it isn't in `method`
     char method[METHOD_BYTES_MAX]; // decoded
@@ -32,6 +35,7 @@ static inline void message_begin(struct message *message, struct peer *peer, str
     message->exchange = exchange;
     message->audit = MESSAGE_PLAIN;
     message->approved = false;
+    message->returned = NULL;
     message->method_bytes = 0;
     message->method_long = false;
 }

@@ -48,6 +48,7 @@ bool elsewhere_find(const struct shard *shard, const struct message *message,
     if (!shard->hub->settings.cluster || message->peer->transport->is_link || !is_known)
         return false;
     struct rules_field name = name_of(asked, none, &out->kind);
+    out->offered = 0;
     assert(out->kind < SUBJECT_EVENT);
     if (name.bytes > METHOD_BYTES_MAX) // no hub has one of that name, and going.c's answer has no room for it
         return false;
@@ -61,6 +62,7 @@ const struct agent *elsewhere_find_event(const struct shard *shard, const struct
     if (message->peer->transport->is_link)
         return NULL;
     out->kind = SUBJECT_EVENT;
+    out->offered = 0;
     out->bytes = subject_escape(out->token, name, name_bytes);
     return out->bytes ? elsewhere_link(shard) : NULL;
 }
@@ -129,7 +131,7 @@ static size_t block_of(const struct shard *shard, uint64_t link, const struct pa
     char hub[HUB_SESSION_BYTES];
     static_assert((int)HUB_SESSION_BYTES == (int)HUB_NAME_BYTES, "a hub is known by the name of its link");
     hub_session(shard->hub, link, hub);
-    block->mark_bytes = mark_write(block->mark, hub, letter->time_ms, letter->level);
+    block->mark_bytes = mark_write(block->mark, hub, letter->time_ms, letter->level, letter->offered);
     block->length_bytes = wire_framed.head(block->length, parcel->bytes);
     block->before = (struct piece){NULL, 0};
     block->after = (struct piece){"\r\n", 2};
@@ -205,6 +207,7 @@ static enum error address_to(struct shard *shard, const struct message *message,
     assert(agent);
     uint64_t link = agent->home->connection;
     letter->level = message->frame->unit->directives.governance;
+    letter->offered = to->offered;
     letter->subject = subject;
     letter->subject_bytes =
         subject_write(subject, shard->hub->settings.cluster->name, to->kind, to->token, to->bytes);
@@ -218,8 +221,8 @@ bool elsewhere_address(struct shard *shard, const struct message *message, struc
     struct letter letter = {.time_ms = time_ms};
     uint64_t bytes = 0;
     enum error error = address_to(shard, message, parcel, to, &letter, hub_id, &bytes);
-    if (!error)
-        return true;
+    if (error == ERROR_NONE || to->offered)
+        return error == ERROR_NONE;
     struct text data;
     text_init(&data);
     if (error == ERROR_FRAME_TOO_LARGE)

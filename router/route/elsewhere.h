@@ -9,7 +9,8 @@
 
 struct elsewhere {
     enum subject_kind kind;
-    size_t bytes; // of the token
+    uint32_t offered; // to whoever owes less than this; 0: whoever is there is to take it
+    size_t bytes;     // of the token
     char token[SUBJECT_NAME_BYTES_MAX];
 };
 
@@ -34,6 +35,7 @@ struct letter {
     const char *reply; // where the answer goes; bytes 0: there is none
     size_t reply_bytes;
     uint32_t time_ms; // that a request may take; 0: it is none
+    uint32_t offered; // as above
     enum governance level;
     bool bare; // without headers, for who isn't a hub
 };
@@ -42,7 +44,8 @@ struct letter {
 // (*bytes says how large), or there is no memory; then nothing has changed.
 enum error elsewhere_put_head(struct shard *shard, uint64_t link, struct parcel *parcel,
                               const struct letter *letter, uint64_t *bytes);
-// The same for a message that is forwarded, a request under this hub id (0: it is none). Else it has been refused.
+// The same for a message that is forwarded, a request under this hub id (0: it is none). Else it has been refused, unless it was
+// to be offered.
 bool elsewhere_address(struct shard *shard, const struct message *message, struct parcel *parcel,
                        const struct elsewhere *to, uint64_t hub_id, uint32_t time_ms);
 // The same for an event's copy, which nobody waits for: ERROR_NONE, or why it can't go.

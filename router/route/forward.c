@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "router/request/audit.h"
+#include "router/request/offered.h"
 #include "router/request/refuse.h"
 #include "router/route/progress.h"
 #include "router/route/shared.h"
@@ -198,38 +199,52 @@ static void give_back(struct account *account) {
         account_answer(account);
 }
 
-// It was refused.
+// It was refused, or can't be offered.
 static void withdraw(struct shard *shard, struct pending *pending, struct parcel *parcel,
                      struct account *account) {
     if (parcel)
         parcel_drop(parcel);
+    if (pending->offered)
+        offered_drop(shard, pending->offered);
+    pending->offered = NULL;
     pending_end(&shard->pending, pending);
     give_back(account);
 }
 
-void forward_request(struct shard *shard, const struct message *message, struct agent *agent,
+// Gives it the head with which it goes to another hub; where that doesn't take it, it must be here still.
+static bool address(struct shard *shard, const struct message *message, struct pending *pending,
+                    struct parcel *parcel, const struct elsewhere *to) {
+    assert(!pending->offered);
+    if (to->offered)
+        pending->offered = offered_keep(shard, message);
+    return (!to->offered || pending->offered) &&
+           elsewhere_address(shard, message, parcel, to, pending_hub_id(&shard->pending, pending),
+                             timeout_ms(shard, message));
+}
+
+bool forward_request(struct shard *shard, const struct message *message, struct agent *agent,
                      const struct elsewhere *to) {
     struct progress_tokens tokens;
     struct account *account = NULL;
     if (!progress_read(shard, message, &tokens) || !forward_account(shard, message, &account))
-        return;
+        return true;
     struct pending *pending = forward_enter(shard, message, agent, &tokens);
     if (!pending) {
         give_back(account);
-        return;
+        return true;
     }
     uint64_t hub_id = pending_hub_id(&shard->pending, pending);
     assert(hub_id_shard(hub_id) == shard->index);
     struct parcel *parcel = parcel_with_splices(shard, message, &tokens, hub_id);
-    if (parcel && to && !elsewhere_address(shard, message, parcel, to, hub_id, timeout_ms(shard, message))) {
+    if (parcel && to && !address(shard, message, pending, parcel, to)) {
         withdraw(shard, pending, parcel, account);
-        return;
+        return !to->offered;
     }
     if (!parcel || !audit_approval(shard, message, agent, pending)) {
         enum error error = parcel ? ERROR_AUDIT : ERROR_OVERLOADED;
         withdraw(shard, pending, parcel, account);
         refuse_at(shard, message, agent, error);
-        return;
+        return true;
     }
     bind(shard, pending, message, agent);
     pending->account = account;
@@ -241,6 +256,7 @@ void forward_request(struct shard *shard, const struct message *message, struct 
         if (shared_method(parcel) == MCP_LISTEN)
             wheel_disarm(&pending->timer); // it may take as long as it likes
     }
-    stats_count(&shard->stats, COUNT_REQUESTS_FORWARDED);
+    stats_add(&shard->stats, COUNT_REQUESTS_FORWARDED, !message->returned);
     forward_deliver(shard, agent->home->connection, parcel);
+    return true;
 }

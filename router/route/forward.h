@@ -9,8 +9,9 @@
 // when nothing does.
 enum error forward_fault(struct shard *shard, const struct message *message, uint64_t target);
 // Hands a request to an agent, and remembers who asked; without memory for that it is refused. `to` says who on
-// another hub is meant, where the agent is the link; else it is NULL.
-void forward_request(struct shard *shard, const struct message *message, struct agent *agent,
+// another hub is meant, where the agent is the link; else it is NULL. False: it was to be offered there, and can't leave; then
+// nothing has changed. All else has been dealt with.
+bool forward_request(struct shard *shard, const struct message *message, struct agent *agent,
                      const struct elsewhere *to);
 // Hands a notification to an agent, or counts it as dropped; likewise. One that was made out of a request loses its
 // id.

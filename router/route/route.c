@@ -21,6 +21,7 @@
 #include "router/route/notices.h"
 #include "router/route/progress.h"
 #include "router/route/routing.h"
+#include "router/route/spilling.h"
 #include "router/route/sticky.h"
 #include "router/route/unsigned.h"
 #include "router/send/exchange.h"
@@ -53,6 +54,8 @@ static void route_to(struct shard *shard, const struct message *message, const s
     if (verdict.error == ERROR_METHOD_NOT_FOUND && message->audit == MESSAGE_AUDIT_LOG)
         return; // the journal has it
     if (!verdict.error && shard->gate && gated_takes_at(shard, message, verdict.agent))
+        return;
+    if (spilling_takes(shard, message, asked, &verdict))
         return;
     if (verdict.error)
         refuse_route(shard, message, asked, &verdict);
@@ -129,6 +132,15 @@ void route_approved(struct shard *shard, struct message *message) {
     if (speaks_for_itself(shard, message) && may_route(shard, message, &routing))
         route_by_rules(shard, message, &routing);
     events_flush(shard);
+}
+
+void route_returned(struct shard *shard, struct message *message) {
+    struct routing routing;
+    assert(message->returned && message->lookup.verdict == LOOKUP_GOOD && !shard->run.count);
+    routing_read_method(message);
+    routing_read(message, &routing);
+    if (may_route(shard, message, &routing))
+        route_by_rules(shard, message, &routing);
 }
 
 static void route_call(struct shard *shard, struct message *message) {

@@ -20,3 +20,5 @@ void route_end(struct shard *shard, struct peer *peer, const struct frame *frame
 // Routes a message that was held and may go now: it has been looked up, and all has been judged that is judged
 // before routing.
 void route_approved(struct shard *shard, struct message *message);
+// The same for a request that was offered to another hub, and is back.
+void route_returned(struct shard *shard, struct message *message);

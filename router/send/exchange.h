@@ -40,7 +40,10 @@ struct exchange {
     bool is_bad;     // what came, as a whole, was no message
     bool is_ended;   // nothing is due any more
     uint64_t hub_id; // of the request that was forwarded last of what came; 0: none was
-    void *visitor;   // of what came from another hub: who asked there (router/transport/crossings.h); or NULL
+    // Of what another hub offers: that who takes it owes less than this, 0: it is none; and what who owes least owes, where
+    // that is too much.
+    uint32_t offered, owed;
+    void *visitor; // of what came from another hub: who asked there (router/transport/crossings.h); or NULL
     struct http_note http;
 };
 

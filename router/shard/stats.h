@@ -193,6 +193,12 @@
       "What the NATS server called a fault.")                                                                \
     X(COUNT_CROSSED_OUT, "cluster_requests_sent", "cluster_requests_sent_total", NULL,                       \
       "Requests that went to another hub.")                                                                  \
+    X(COUNT_OFFERED, "cluster_requests_offered", "cluster_requests_offered_total", NULL,                     \
+      "Of those, requests that were offered there since all here who might have taken them owed too much.")  \
+    X(COUNT_OFFERS_BACK, "cluster_offers_returned", "cluster_offers_returned_total", NULL,                   \
+      "Offers that nobody took there, and so who is here got.")                                              \
+    X(COUNT_OFFERS_DECLINED, "cluster_offers_declined", "cluster_offers_declined_total", NULL,               \
+      "Other hubs' offers that this one handed back.")                                                       \
     X(COUNT_CROSSED_EVENTS, "cluster_events_sent", "cluster_events_sent_total", NULL,                        \
       "Events that went to other hubs.")                                                                     \
     X(COUNT_CROSSED_IN, "cluster_messages_received", "cluster_messages_received_total", NULL,                \

@@ -60,10 +60,14 @@ struct crossing *crossings_find(const struct crossings *crossings, uint64_t hub_
     return names_get(&crossings->by_hub_id, (const char *)&hub_id, sizeof hub_id);
 }
 
-void crossings_remove(struct crossings *crossings, struct crossing *crossing) {
+void crossings_take_out(struct crossings *crossings, struct crossing *crossing) {
     assert(crossings_find(crossings, crossing->hub_id) == crossing);
     names_remove(&crossings->by_hub_id, (const char *)&crossing->hub_id, sizeof crossing->hub_id);
     list_remove(&crossing->link);
+}
+
+void crossings_remove(struct crossings *crossings, struct crossing *crossing) {
+    crossings_take_out(crossings, crossing);
     kept_give(crossings->kept, crossing);
 }
 

@@ -25,6 +25,7 @@ struct crossing {
     uint64_t denied[NEIGHBOUR_WORDS]; // places of hubs that were asked whether they have it, and don't
     bool unsure;                      // a hub that may have had it has gone before it said so
     bool recalled;                    // it is being taken out of the queue
+    bool offered;                     // it may be handed back
     bool cancelled;                   // its taker is to be told, or has been
     enum governance level;            // that is required
     enum subject_kind kind;           // how whoever is meant is named
@@ -64,6 +65,8 @@ struct crossing *crossings_add(struct crossings *crossings, uint64_t hub_id, enu
                                const void *token, uint32_t token_bytes);
 struct crossing *crossings_find(const struct crossings *crossings, uint64_t hub_id);
 void crossings_remove(struct crossings *crossings, struct crossing *crossing);
+// The same, but the crossing is the caller's now, as what the account was asked for.
+void crossings_take_out(struct crossings *crossings, struct crossing *crossing);
 void crossings_take(struct crossing *crossing, struct neighbour *taker);
 
 // Where a request came to, and where its answer goes.

@@ -9,6 +9,7 @@
 #include "router/send/send.h"
 #include "router/shard/drop.h"
 #include "router/transport/nats_say.h"
+#include "router/transport/returning.h"
 
 // --- What ends here
 
@@ -89,6 +90,10 @@ void going_nobody(struct link *link, struct crossing *crossing) {
     char text[METHOD_BYTES_MAX + 1];
     struct piece name = name_of(crossing, text);
     bool by_method = crossing->kind == SUBJECT_METHOD || crossing->kind == SUBJECT_COMMAND;
+    if (crossing->offered) {
+        returning_back(link, crossing, &(struct returned){.nobody = true});
+        return;
+    }
     stats_count(&link->shard->stats, COUNT_CROSSED_NOBODY);
     const struct agent *nearest = nearest_here(link, crossing, &name);
     if (nearest) {
@@ -128,28 +133,30 @@ static struct span subject_of(const struct parcel *parcel) {
     return (struct span){5, (uint32_t)(end - head) - 5};
 }
 
-// As the hubs' own line in its head says it.
-static enum governance level_of(const struct parcel *parcel) {
+// The hubs' own line in its head.
+static void read_mark(const struct parcel *parcel, struct mark *mark) {
     const char *head = parcel->long_head ? parcel->head : parcel->inline_text;
     const char *feed = memchr(head, '\n', parcel->head_count);
-    struct mark mark;
     assert(feed);
     uint32_t at = (uint32_t)(feed - head) + 1;
-    mark_read((const uint8_t *)head, (struct span){at, parcel->head_count - at}, &mark);
-    return mark.level;
+    mark_read((const uint8_t *)head, (struct span){at, parcel->head_count - at}, mark);
 }
 
 static bool note_crossing(struct link *link, const struct parcel *parcel) {
     const struct cluster_settings *settings = link->shard->hub->settings.cluster;
     const uint8_t *head = (const uint8_t *)(parcel->long_head ? parcel->head : parcel->inline_text);
     struct span token;
+    struct mark mark;
     enum subject_kind kind = subject_read(settings->name, head, subject_of(parcel), &token);
     assert(kind <= SUBJECT_COMMAND);
     struct crossing *crossing =
         crossings_add(&link->crossings, parcel->hub_id, kind, head + token.at, token.bytes);
     if (!crossing)
         return false;
-    crossing->level = level_of(parcel);
+    read_mark(parcel, &mark);
+    crossing->level = mark.level;
+    crossing->offered = mark.offered != 0;
+    stats_add(&link->shard->stats, COUNT_OFFERED, crossing->offered);
     crossing->sent_ms = shard_now_ms(link->shard);
     stats_count(&link->shard->stats, COUNT_CROSSED_OUT);
     return true;

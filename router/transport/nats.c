@@ -16,6 +16,7 @@
 #include "router/transport/nats_join.h"
 #include "router/transport/nats_open.h"
 #include "router/transport/nats_say.h"
+#include "router/transport/returning.h"
 #include "router/transport/services.h"
 #include "router/transport/signs.h"
 #include "router/transport/visiting.h"
@@ -56,6 +57,21 @@ static void count_unreadable(struct shard *shard) {
 
 // --- Answers
 
+// An offer that the other hub doesn't take. One that has been taken can't be handed back.
+static void take_back(struct link *link, struct crossing *crossing, const struct mark *mark) {
+    struct returned returned = {.owed = mark->owed < UINT32_MAX ? (uint32_t)mark->owed : UINT32_MAX};
+    assert(mark->is_back);
+    if (crossing->offered && !crossing->taker)
+        returning_back(link, crossing, &returned);
+    else
+        going_end(link, crossing, ERROR_INTERNAL, "fault", "the other hub hands back what it has taken");
+}
+
+static bool is_back(const uint8_t *bytes, const struct nats_message *said, struct mark *mark) {
+    mark_read(bytes, said->headers, mark);
+    return mark->given && mark->has_hub && mark->is_back;
+}
+
 static void take_answer(struct shard *shard, struct link *link, const struct frame *frame,
                         const struct nats_message *said, uint64_t number) {
     const uint8_t *bytes = frame->buffer->bytes + frame->at;
@@ -69,6 +85,9 @@ static void take_answer(struct shard *shard, struct link *link, const struct fra
         return; // it has ended meanwhile
     } else if (nobody) {
         going_nobody(link, crossing);
+    } else if (frame->body.bytes == 0 && is_back(bytes, said, &opened.mark)) {
+        signs_heard(link, &opened.mark);
+        take_back(link, crossing, &opened.mark);
     } else if (!nats_open(shard, frame, said, &opened, &error)) {
         bool large = error == ERROR_FRAME_TOO_LARGE;
         going_end(link, crossing, large ? error : ERROR_INTERNAL, "fault",

@@ -45,6 +45,8 @@ static void route_visitor(struct shard *shard, struct link *link, const struct o
     }
     enum error error;
     struct visitor *visitor = visiting_enter(link, exchange, &opened->mark, passage, &error);
+    if (visitor && visitor->hub)
+        exchange->offered = opened->mark.offered < UINT32_MAX ? (uint32_t)opened->mark.offered : UINT32_MAX;
     if (visitor)
         route_frame(shard, link->peer, &opened->frame, exchange);
     else if (error)

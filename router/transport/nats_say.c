@@ -166,13 +166,14 @@ void nats_follow_registry(struct link *link) {
 struct hearer {
     enum subject_kind kind;
     const char *hub;   // of SUBJECT_HUB; else NULL
+    uint64_t number;   // of one of its requests, and then where that is answered; 0: none
     const char *reply; // where what the server itself answers comes
     size_t reply_bytes;
 };
 
 // Ends the line that is begun in `mark`, and has it go, with a body where there is one.
 static void say_mark(struct link *link, const struct hearer *to, struct text *mark, const struct text *body) {
-    char subject[SUBJECT_BYTES_MAX];
+    char subject[SUBJECT_BYTES_MAX], digits[1 + 16] = ".";
     const char *cluster = link->shard->hub->settings.cluster->name;
     struct text out;
     assert((to->kind == SUBJECT_HUB) == (to->hub != NULL));
@@ -181,6 +182,7 @@ static void say_mark(struct link *link, const struct hearer *to, struct text *ma
     text_init(&out);
     text_put(&out, "HPUB ");
     text_add(&out, subject, subject_write(subject, cluster, to->kind, to->hub, to->hub ? HUB_NAME_BYTES : 0));
+    text_add(&out, digits, to->number ? mark_digits(digits + 1, to->number) + 1 : 0);
     text_put(&out, " ");
     if (to->reply_bytes) {
         text_add(&out, to->reply, to->reply_bytes);
@@ -251,6 +253,15 @@ void nats_say_cancel(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t
     mark_begin(&mark, link->hub);
     mark_number(&mark, "cancel", hub_id);
     say_mark(link, &(struct hearer){.kind = SUBJECT_HUB, .hub = hub}, &mark, NULL);
+}
+
+void nats_say_back(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number, uint32_t owed) {
+    struct text mark;
+    assert(number);
+    text_init(&mark);
+    mark_begin(&mark, link->hub);
+    mark_number(&mark, "back", owed);
+    say_mark(link, &(struct hearer){.kind = SUBJECT_HUB, .hub = hub, .number = number}, &mark, NULL);
 }
 
 void nats_say_beat(struct link *link) {

@@ -8,6 +8,7 @@
 #include "router/send/exchange.h"
 #include "router/transport/going.h"
 #include "router/transport/nats_say.h"
+#include "router/transport/returning.h"
 
 // Lists of requests that nobody took, a second: the oldest; others are asked after later.
 enum { SEEK_LISTS_MAX = 32 };
@@ -193,6 +194,8 @@ static void note_taker(struct link *link, const char hub[HUB_NAME_BYTES], uint64
         return; // it is sought, and then there may be memory
     if (crossing)
         crossings_take(crossing, taker);
+    if (crossing && crossing->offered)
+        returning_taken(link, crossing);
     if (!crossing || crossing->cancelled)
         nats_say_cancel(link, hub, number);
 }

@@ -8,6 +8,7 @@
 #include "router/send/reply.h"
 #include "router/send/send.h"
 #include "router/shard/drop.h"
+#include "router/transport/nats_say.h"
 
 // What an answer of the hub's own that has no id begins with (send/reply.c).
 static const char without_id[] = "{\"jsonrpc\":\"2.0\",\"id\":null,";
@@ -81,6 +82,11 @@ void visiting_refuse(struct link *link, const uint8_t *reply, uint32_t reply_byt
         return;
     if (!mark->given || !mark_read_digits(reply, (struct span){at, reply_bytes - at}, &number))
         number = 0;
+    if (mark->has_hub && mark->offered && number) {
+        stats_count(&link->shard->stats, COUNT_OFFERS_DECLINED);
+        nats_say_back(link, mark->hub, number, 0);
+        return;
+    }
     send_error(link, number, error, reply, reply_bytes, !mark->given);
 }
 
@@ -141,15 +147,30 @@ static void note_answer(struct link *link, const struct visitor *visitor, bool i
     present->took_ms += now_ms - visitor->began_ms;
 }
 
+// What another hub has offered goes back to it unless somebody here has it now, whatever keeps it from here: there is somebody
+// there.
+static bool is_declined(const struct exchange *exchange, const struct parcel *parcel) {
+    return exchange->offered && !exchange->hub_id && (!parcel || exchange->is_error);
+}
+
+static void decline(struct link *link, const struct visitor *visitor, uint32_t owed) {
+    assert(visitor->hub && visitor->number);
+    stats_count(&link->shard->stats, COUNT_OFFERS_DECLINED);
+    nats_say_back(link, visitor->hub->name, visitor->number, owed);
+}
+
 void visiting_respond(struct shard *shard, struct peer *peer, struct exchange *exchange) {
     struct link *link = shard->link;
     struct visitor *visitor = exchange->visitor;
     struct parcel *parcel = parcel_list_take(&exchange->answers);
     (void)peer; // the link's
     assert(link->peer == peer && !exchange->is_array);
-    if (visitor)
+    bool is_declined_offer = visitor && is_declined(exchange, parcel);
+    if (is_declined_offer)
+        decline(link, visitor, exchange->owed);
+    else if (visitor)
         note_answer(link, visitor, !parcel || exchange->is_error);
-    if (parcel && visitor)
+    if (parcel && visitor && !is_declined_offer)
         answer_visitor(link, visitor, parcel);
     else if (parcel)
         send_release(shard, parcel);

@@ -17,6 +17,7 @@
 #include "router/shard/post.h"
 #include "router/stream/stream.h"
 #include "router/transport/child.h"
+#include "router/transport/returning.h"
 #include "router/turn/accept.h"
 #include "router/turn/arrivals.h"
 #include "router/turn/endings.h"
@@ -137,6 +138,10 @@ static void inbox_take(struct shard *shard, struct mail *mail) {
     case MAIL_DEPARTURE:
         child_user_left(shard, mail->connection);
         kept_give(&shard->kept, mail);
+        break;
+    case MAIL_OFFER_BACK:
+    case MAIL_OFFER_TAKEN:
+        returning_arrived(shard, mail);
         break;
     case MAIL_ERRAND:
         errand_arrived(shard, mail);

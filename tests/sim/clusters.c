@@ -171,8 +171,9 @@ static void send_any(unsigned by) {
     enum kind kind = dice < 300 ? KIND_EVENT : dice < 800 ? KIND_REQUEST : KIND_NOTE;
     if (stage.events_only || (stage.no_events && kind == KIND_EVENT))
         kind = stage.no_events ? KIND_REQUEST : KIND_EVENT;
-    enum address address =
-        random_chance(&stage.random, 600) ? TO_AGENT : random_below(&stage.random, ADDRESSES);
+    enum address address = random_chance(&stage.random, stage.busy ? 200 : 600)
+                               ? TO_AGENT
+                               : random_below(&stage.random, ADDRESSES);
     guest_send(by, kind, address, random_below(&stage.random, NAMES));
 }
 
@@ -230,6 +231,9 @@ static void choose(struct fleet_options *options, struct hub_settings *settings,
         options->world.no_memory = (uint16_t)random_between(random, 1, 30);
     *settings = (struct hub_settings){.limits = options->world.limits};
     settings->limits.request_timeout_ns = TIMEOUT_S * SECOND;
+    if (random_chance(random, 700)) // most of what may be offered to other hubs is
+        settings->limits.spill = random_between(random, 1, 3);
+    stage.busy = random_chance(random, 400);
     options->world.settings = settings;
 }
 
@@ -291,6 +295,8 @@ static void end(void) {
         free(stage.guests[by].in);
     }
     stray_leave();
+    sums.offers += stage.fleet.offers;
+    sums.offers_back += stage.fleet.offers_back;
     fleet_settle(&stage.fleet);
     fleet_close(&stage.fleet);
 }
@@ -349,8 +355,9 @@ int main(int argc, char **argv) {
     printf("%" PRIu64 " runs: %" PRIu64 " messages, %" PRIu64 " to another hub, %" PRIu64
            " answered, %" PRIu64 " ended with errors, %" PRIu64 " events heard, %" PRIu64
            " names refused, %" PRIu64 " lost, %" PRIu64 " faults, %" PRIu64 " cancels, %" PRIu64
-           " reports of progress, %" PRIu64 " answers to strays\n",
+           " reports of progress, %" PRIu64 " answers to strays, %" PRIu64 " offers, %" PRIu64
+           " handed back\n",
            runs, sums.letters, sums.crossed, sums.good, sums.failed, sums.copies, sums.refused, sums.replaced,
-           sums.faults, sums.cancels, sums.progress, sums.strays);
+           sums.faults, sums.cancels, sums.progress, sums.strays, sums.offers, sums.offers_back);
     return 0;
 }

@@ -71,13 +71,14 @@ struct cluster_stage {
     unsigned stray_asked, stray_answers[STRAY_MAX];
     bool calm;                             // nothing is wrong, and what was has been got over
     bool had_faults;                       // in this run
+    bool busy;                             // most answers come late, and most is asked of groups
     bool events_only, no_events, no_names; // no_names: nobody asks for a name that another one has
 };
 extern struct cluster_stage stage;
 
 struct sums {
     uint64_t letters, good, failed, crossed, events, copies, refused, replaced, faults, cancels, progress,
-        strays;
+        strays, offers, offers_back;
 };
 extern struct sums sums;
 

@@ -275,7 +275,7 @@ static void take_work(unsigned by, struct bit body) {
         return;
     tell_progress(by, body);
     snprintf(letter->id, sizeof letter->id, "%.*s", (int)id.count, (const char *)id.bytes);
-    if (guest->late_count == LATE_MAX || random_chance(&stage.random, 500))
+    if (guest->late_count == LATE_MAX || random_chance(&stage.random, stage.busy ? 100 : 500))
         answer(by, letter->id, tag);
     else
         guest->late[guest->late_count++] = tag;

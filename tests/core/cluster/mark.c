@@ -38,6 +38,24 @@ static void what_is_written_is_read(void **state) {
     text_deinit(&text);
 }
 
+static void offers_are_read(void **state) {
+    char line[MARK_BYTES_MAX];
+    struct mark mark;
+    (void)state;
+    size_t bytes = mark_write(line, hub, UINT32_MAX >> 4, GOVERNANCE_MANUAL, UINT32_MAX);
+    mark_read((const uint8_t *)line, (struct span){0, (uint32_t)bytes}, &mark);
+    assert_true(mark.given && mark.offered == UINT32_MAX && !mark.is_back);
+    bytes = mark_write(line, hub, 7, GOVERNANCE_AUTONOMOUS, 0);
+    mark_read((const uint8_t *)line, (struct span){0, (uint32_t)bytes}, &mark);
+    assert_true(mark.given && mark.time_ms == 7 && mark.offered == 0);
+    read_text("NATS/1.0\r\nPatchbay: 1 back=0\r\n\r\n", &mark);
+    assert_true(mark.is_back && mark.owed == 0 && !mark.offered);
+    read_text("NATS/1.0\r\nPatchbay: 1 back=1f\r\n\r\n", &mark);
+    assert_true(mark.is_back && mark.owed == 31);
+    read_text("NATS/1.0\r\nPatchbay: 1 back=x offer=-1\r\n\r\n", &mark);
+    assert_true(mark.given && !mark.is_back && !mark.offered);
+}
+
 static void lists_are_read(void **state) {
     static const char text[] = "NATS/1.0\r\nPatchbay: 1 taken=1,ff,0 ask=10 gone=zz\r\n\r\n";
     struct mark mark;
@@ -113,9 +131,13 @@ static void numbers_are_hexadecimal(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_written_is_read),       cmocka_unit_test(lists_are_read),
-        cmocka_unit_test(what_isnt_known_means_nothing), cmocka_unit_test(other_headers_are_no_mark),
-        cmocka_unit_test(numbers_are_hexadecimal),       cmocka_unit_test(what_is_sought_is_read),
+        cmocka_unit_test(what_is_written_is_read),
+        cmocka_unit_test(offers_are_read),
+        cmocka_unit_test(lists_are_read),
+        cmocka_unit_test(what_isnt_known_means_nothing),
+        cmocka_unit_test(other_headers_are_no_mark),
+        cmocka_unit_test(numbers_are_hexadecimal),
+        cmocka_unit_test(what_is_sought_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,12 @@
+// A frame that is kept for later, when the buffer in which it came is long needed for others.
+#pragma once
+
+#include "core/send/parcel.h"
+
+// How many bytes of buffers keeping a frame takes.
+uint32_t frame_keep_bytes(const struct frame *frame);
+// Keeps a frame: a large body stays in the buffer in which it came; else it is copied with its envelope, but without what stood
+// between them in a batch. `unit` is its unit from then on, and *kept has a reference of its own. False without memory: then
+// nothing is kept.
+bool frame_keep(struct buffer_pool *buffers, const struct frame *frame, struct unit *unit,
+                struct frame *kept);

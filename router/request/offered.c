@@ -1,0 +1,40 @@
+#include "router/request/offered.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/send/keep.h"
+#include "router/shard/identity.h"
+
+static bool keep_attachment(struct shard *shard, struct offered *offered, const struct message *message) {
+    const struct attachment *attachment = message_attachment(message);
+    size_t bytes = attachment ? sizeof *attachment + attachment->bytes : 0;
+    offered->attachment = NULL;
+    if (!attachment)
+        return true;
+    offered->attachment = kept_take(&shard->kept, bytes);
+    if (offered->attachment)
+        memcpy(offered->attachment, attachment, bytes);
+    return offered->attachment != NULL;
+}
+
+struct offered *offered_keep(struct shard *shard, const struct message *message) {
+    struct offered *offered = kept_take(&shard->kept, sizeof *offered);
+    assert(message_is_request(message));
+    if (!offered)
+        return NULL;
+    offered->user = identity_user(message->peer);
+    if (keep_attachment(shard, offered, message) &&
+        frame_keep(&shard->buffers, message->frame, &offered->unit, &offered->frame))
+        return offered;
+    kept_give(&shard->kept, offered->attachment);
+    kept_give(&shard->kept, offered);
+    return NULL;
+}
+
+void offered_drop(struct shard *shard, struct offered *offered) {
+    assert(offered->frame.buffer->references > 0);
+    buffer_drop(offered->frame.buffer);
+    kept_give(&shard->kept, offered->attachment);
+    kept_give(&shard->kept, offered);
+}

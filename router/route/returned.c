@@ -1,0 +1,74 @@
+#include "router/route/returned.h"
+
+#include <assert.h>
+
+#include "router/request/answer.h"
+#include "router/route/events.h"
+#include "router/route/route.h"
+#include "router/route/speaking.h"
+
+// It waits as long as it would have waited here, in all.
+static void leave_time(const struct shard *shard, const struct pending *pending, struct offered *offered) {
+    uint64_t now_ms = shard_now_ms(shard), due_ms = pending->timer.due_ms;
+    assert(timer_armed(&pending->timer));
+    offered->unit.directives.timeout_given = true;
+    offered->unit.directives.timeout_ms = due_ms > now_ms ? (uint32_t)(due_ms - now_ms) : 1;
+}
+
+// It was judged when it came, in the depth that held then.
+static void look_up(struct message *message, uint32_t id_bytes) {
+    lookup_body(&message->lookup, message->body, message->frame->body.bytes, id_bytes);
+    assert(message->lookup.verdict == LOOKUP_GOOD && message_is_request(message));
+}
+
+// What it goes on with is what it came with; that its hub id is another one is nobody's affair.
+static void go_on(struct shard *shard, struct peer *peer, struct pending *pending,
+                  const struct returned *returned) {
+    struct offered *offered = pending->offered;
+    struct message message;
+    uint32_t id_bytes = pending->id_bytes;
+    message_begin(&message, peer, pending->exchange);
+    message.frame = &offered->frame;
+    message.body = frame_body(&offered->frame);
+    message.approved = true;
+    message.returned = returned;
+    leave_time(shard, pending, offered);
+    pending->offered = NULL;
+    answer_withdraw(shard, pending);
+    look_up(&message, id_bytes);
+    struct attachment *attached = peer->annex ? peer->annex->attachment : NULL;
+    const struct user *before = speaking_begin(shard, peer, offered->user, &offered->frame);
+    if (peer->annex)
+        peer->annex->attachment = offered->attachment;
+    route_returned(shard, &message);
+    if (peer->annex)
+        peer->annex->attachment = attached;
+    speaking_end(peer, before);
+    offered_drop(shard, offered);
+}
+
+// The request, unless it has ended: also one whose source is among the endings will end with that.
+static struct pending *find(struct shard *shard, uint64_t hub_id, uint64_t from) {
+    struct pending *pending = pending_find(&shard->pending, hub_id);
+    assert(hub_id_shard(hub_id) == shard->index);
+    return pending && pending->target == from && peer_find(shard, pending->source) ? pending : NULL;
+}
+
+void returned_take(struct shard *shard, uint64_t hub_id, uint64_t from, const struct returned *returned) {
+    struct pending *pending = find(shard, hub_id, from);
+    events_flush(shard);
+    if (pending && pending->cancelled)
+        answer_cancelled(shard, pending);
+    else if (pending && pending->offered)
+        go_on(shard, peer_find(shard, pending->source), pending, returned);
+    else if (pending)
+        answer_broken(shard, hub_id, from);
+}
+
+void returned_forget(struct shard *shard, uint64_t hub_id, uint64_t from) {
+    struct pending *pending = find(shard, hub_id, from);
+    if (!pending || !pending->offered)
+        return;
+    offered_drop(shard, pending->offered);
+    pending->offered = NULL;
+}

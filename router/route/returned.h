@@ -1,0 +1,10 @@
+// A request that was offered to another hub, and is back, on its source's shard.
+#pragma once
+
+#include "router/request/offered.h"
+
+// Nobody takes it there: it goes to who is here, with what is left of its time, unless it has ended meanwhile or was cancelled.
+// `from` is the link that it was offered on.
+void returned_take(struct shard *shard, uint64_t hub_id, uint64_t from, const struct returned *returned);
+// Another hub has it now: it won't be back.
+void returned_forget(struct shard *shard, uint64_t hub_id, uint64_t from);

@@ -1,0 +1,13 @@
+// Requests that this hub has offered to others: its link says that one has been taken, or is handed back, to the shard of its
+// source.
+#pragma once
+
+#include "router/request/offered.h"
+#include "router/transport/link.h"
+
+// Nobody takes it there.
+void returning_back(struct link *link, struct crossing *crossing, const struct returned *returned);
+// Somebody has taken it: it won't be back.
+void returning_taken(struct link *link, const struct crossing *crossing);
+// MAIL_OFFER_BACK, MAIL_OFFER_TAKEN.
+void returning_arrived(struct shard *shard, struct mail *mail);
