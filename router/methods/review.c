@@ -73,6 +73,10 @@ static void review_subscriptions(struct shard *shard, struct peer *peer, const s
         topics_let_go(&shard->agents.topics, subscription);
     }
     subscribe_note(shard);
+    if (peer->transport->only_hears && list_empty(all)) {
+        stats_count(&shard->stats, COUNT_CLOSED_REVOKED);
+        peer_linger(shard, peer);
+    }
 }
 
 static void revoke(struct shard *shard, struct peer *peer) {

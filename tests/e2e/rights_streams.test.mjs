@@ -108,3 +108,30 @@ streams('a start that is refused is in the journal, with who asked for what', { 
   for (const { kind, target, method, code, rule, source } of lines)
     assert.deepEqual([kind, target, method, code, rule, source.user], ['refusal', 'prod', 'start', -32001, 'call', 'b']);
 });
+
+// What a stream of events still gets is known by an event of the publisher's behind which nothing else can come.
+const heard = async (client, publisher, ...events) => {
+  for (const event of events) assert.ok((await publisher.ask('event', { event })).result);
+  await until(client, `"${events.at(-1)}"`);
+  await until(client, '\n\n');
+};
+
+withUsers('a stream of events ends with the right to it, or with its user, and not before',
+  { p: ALL, one: { subscribe: ['build-*', 'task'] }, both: { subscribe: ['build-*', 'task'] }, gone: ALL, boss: { admin: true } },
+  { transport: 'http', options: ['--listen', 'tcp://127.0.0.1:0', '--shards', '2', '--gate', 'manual'] }, async (hub) => {
+    const events = (patterns, user) => request(`GET /events?${patterns.map((one) => `pattern=${one}`).join('&')}`, [bearer(user)]);
+    const stream = (patterns, user) => opened(hub, events(patterns, user), '');
+    const publisher = await known(hub, 'p', 'tcp');
+    const one = await stream(['build-*'], 'one'), both = await stream(['build-*', 'task'], 'both');
+    const gone = await stream(['*'], 'gone'), boss = await stream(['approval-needed'], 'boss'), stays = await stream(['build-*'], 'p');
+    await heard(one, publisher, 'build-1');
+    for (const client of [both, gone, stays]) await until(client, '\n\n');
+    const still = { p: ALL, one: { subscribe: ['task'] }, both: { subscribe: ['task'] } };
+    await reload(hub, { ...still, boss: {} });
+    for (const client of [one, gone, boss]) await client.gone();
+    await heard(both, publisher, 'build-2', 'task');
+    await until(stays, '"build-2"');
+    for (const [patterns, user, status] of [[['build-*'], 'one', 403], [['*'], 'gone', 401], [['approval-needed'], 'boss', 403]])
+      assert.equal((await alone(hub, events(patterns, user))).status, status, user);
+    await stream(['task'], 'one');
+  });
