@@ -148,7 +148,7 @@ int main(int argc, char **argv) {
     if (address_parse(&address, argv[1]) < 0 || listener_open(&backend.listener, &address, false, &why) < 0) {
         die(argv[1], why);
     }
-    if (links_open(&backend.links, &why) < 0) {
+    if (links_open(&backend.links, false, &why) < 0) {
         die("io", why);
     }
     for (uint32_t index = 0; index < CONNECTIONS_MAX; index++) {

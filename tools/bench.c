@@ -46,14 +46,21 @@ static bool read_peer(char *text, struct load_plan *plan) {
     return plan->wire != NULL;
 }
 
-static const struct option options[] = {
-    {"events", no_argument, NULL, 'e'},        {"high", required_argument, NULL, 'h'},
-    {"hub-pid", required_argument, NULL, 'p'}, {"id-last", no_argument, NULL, 'i'},
-    {"idle", required_argument, NULL, 'd'},    {"in-flight", required_argument, NULL, 'f'},
-    {"json", no_argument, NULL, 'j'},          {"peer", required_argument, NULL, 'P'},
-    {"plain-inbox", no_argument, NULL, 'I'},   {"rate", required_argument, NULL, 'r'},
-    {"slow", required_argument, NULL, 's'},    {"sources", required_argument, NULL, 'S'},
-    {"warmup", required_argument, NULL, 'w'},  {0}};
+static const struct option options[] = {{"events", no_argument, NULL, 'e'},
+                                        {"high", required_argument, NULL, 'h'},
+                                        {"hub-pid", required_argument, NULL, 'p'},
+                                        {"id-last", no_argument, NULL, 'i'},
+                                        {"idle", required_argument, NULL, 'd'},
+                                        {"in-flight", required_argument, NULL, 'f'},
+                                        {"json", no_argument, NULL, 'j'},
+                                        {"peer", required_argument, NULL, 'P'},
+                                        {"plain-inbox", no_argument, NULL, 'I'},
+                                        {"rate", required_argument, NULL, 'r'},
+                                        {"slow", required_argument, NULL, 's'},
+                                        {"sources", required_argument, NULL, 'S'},
+                                        {"trickle", no_argument, NULL, 't'},
+                                        {"warmup", required_argument, NULL, 'w'},
+                                        {0}};
 
 static bool read_flag(int option, struct load_plan *plan, bool *json) {
     switch (option) {
@@ -68,6 +75,9 @@ static bool read_flag(int option, struct load_plan *plan, bool *json) {
         return true;
     case 'j':
         *json = true;
+        return true;
+    case 't':
+        plan->trickle = true;
         return true;
     default:
         return false;

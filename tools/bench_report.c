@@ -106,10 +106,10 @@ static void json_number(const char *name, bool known, double value) {
 static void json_plan(const struct load_plan *plan) {
     printf("\"protocol\":\"%s\",\"exchange\":\"%s\",\"sources\":%u,\"targets\":%u,\"depth\":%u,"
            "\"inFlight\":%u,\"rate\":%.0f,\"bodyBytes\":%u,\"idLast\":%s,\"highPercent\":%u,\"idle\":%u,"
-           "\"slow\":%u,",
+           "\"slow\":%u,\"trickle\":%s,",
            plan->wire->name, plan->events ? "events" : "requests", plan->sources, plan->targets, plan->depth,
            plan->in_flight, plan->rate, plan->body.bytes, plan->body.id_last ? "true" : "false",
-           plan->high_percent, plan->idle, plan->slow);
+           plan->high_percent, plan->idle, plan->slow, plan->trickle ? "true" : "false");
 }
 
 void bench_report_json(const struct load_settings *settings, const struct load_result *result) {

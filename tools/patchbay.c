@@ -118,6 +118,8 @@ static const struct command {
      "  --events            one source publishes events, each target subscribes to them\n"
      "  --idle N            connections beside these that do nothing\n"
      "  --slow N            subscribers beside these that never read\n"
+     "  --trickle           connection by connection, a read and then a write of each, as plain programs do\n"
+     "                      by epoll; else all that are ready at a time\n"
      "  --peer PROTOCOL=AT  load another server instead: nats, nats-websocket, nchan, nchan-sse, redis, "
      "mqtt,\n"
      "                      relay or rpc at HOST:PORT; nats also at tls://HOST:PORT\n"

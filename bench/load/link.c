@@ -8,30 +8,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "bench/load/tls.h"
+#include "bench/load/trickle.h"
 #include "core/base/limits.h"
 
 enum { CLOSING_NS = 2000000000 };
 
-bool bytes_room(struct bytes *bytes, size_t more) {
-    if (bytes->capacity - bytes->count >= more) {
-        return true;
-    }
-    size_t capacity = bytes->capacity * 2 > bytes->count + more ? bytes->capacity * 2 : bytes->count + more;
-    uint8_t *moved = realloc(bytes->at, capacity + BUFFER_SLACK_BYTES);
-    if (moved == NULL) {
-        return false;
-    }
-    memset(moved + capacity, 0, BUFFER_SLACK_BYTES);
-    bytes->at = moved;
-    bytes->capacity = capacity;
-    return true;
-}
-
-int links_open(struct links *links, const char **why) {
+int links_open(struct links *links, bool trickle, const char **why) {
     *links = (struct links){.budget.bytes_max = UINT64_MAX};
     buffer_pool_init(&links->pool, &links->budget);
+    if (trickle) {
+        links->trickle = trickle_open(&links->pool);
+        *why = "the kernel refuses epoll";
+        return links->trickle != NULL ? 0 : -ENOMEM;
+    }
     struct io_options options = {
         .pool = &links->pool,
         .buffers_lent = RECEIVE_BUFFERS_LENT,
@@ -40,8 +32,30 @@ int links_open(struct links *links, const char **why) {
     return io_open(&links->io, &options, why);
 }
 
+void links_run(struct links *links, uint64_t until_ns) {
+    if (links->trickle != NULL) {
+        trickle_run(links->trickle, until_ns);
+    } else {
+        io_run(links->io, until_ns);
+    }
+}
+
+bool links_next(struct links *links, struct io_event *event) {
+    if (links->trickle == NULL) {
+        return io_next(links->io, event);
+    }
+    links_flush(links);
+    return trickle_next(links->trickle, event);
+}
+
 void link_receive(struct links *links, struct link *link) {
     link->receiving = true;
+    if (links->trickle != NULL) {
+        if (trickle_watch(links->trickle, link->socket, link->index) < 0) {
+            shutdown(link->socket, SHUT_RDWR);
+        }
+        return;
+    }
     io_receive(links->io, link->socket, link->index, false);
 }
 
@@ -66,6 +80,14 @@ void link_wrote(struct links *links, struct link *link, size_t bytes) {
 }
 
 static void send_rest(struct links *links, struct link *link) {
+    if (links->trickle != NULL) {
+        ssize_t sent = trickle_write(links->trickle, link->socket, link->index, &link->rest);
+        if (sent != -EAGAIN &&
+            link_sent(links, link, &(struct io_event){.kind = IO_SENT, .result = (int32_t)sent}) < 0) {
+            shutdown(link->socket, SHUT_RDWR); // which is told as any end
+        }
+        return;
+    }
     io_send(links->io, link->socket, link->index, &link->rest, 1);
 }
 
@@ -89,6 +111,10 @@ void links_flush(struct links *links) {
 }
 
 int link_sent(struct links *links, struct link *link, const struct io_event *event) {
+    if (event->result == -EAGAIN) { // a trickle's: there is room again
+        send_rest(links, link);
+        return 0;
+    }
     if (event->result <= 0) {
         link->sending = false;
         return event->result == 0 ? -ECONNRESET : event->result;
@@ -182,6 +208,9 @@ static bool at_rest(void *table, size_t count, size_t size) {
 // Takes the ends of what was under way; true when there is nothing any more. A socket that was shut down ends
 // all of it soon; the clock is for a kernel that doesn't.
 static bool come_to_rest(struct links *links, void *table, size_t count, size_t size) {
+    if (links->trickle != NULL) {
+        return true; // which has nothing under way between two calls
+    }
     uint64_t until_ns = io_now(links->io) + CLOSING_NS;
     while (!at_rest(table, count, size) && io_now(links->io) < until_ns) {
         struct io_event event;
@@ -199,7 +228,18 @@ static bool come_to_rest(struct links *links, void *table, size_t count, size_t 
     return at_rest(table, count, size);
 }
 
+static void close_socket(struct links *links, int socket) {
+    if (links->trickle != NULL) {
+        close(socket);
+    } else {
+        io_close_socket(links->io, socket);
+    }
+}
+
 void links_close(struct links *links, void *table, size_t count, size_t size) {
+    if (links->io == NULL && links->trickle == NULL) {
+        return;
+    }
     for (size_t index = 0; index < count; index++) {
         struct link *link = link_at(table, index, size);
         if (link->socket >= 0) {
@@ -210,7 +250,7 @@ void links_close(struct links *links, void *table, size_t count, size_t size) {
     for (size_t index = 0; index < count && rested; index++) {
         struct link *link = link_at(table, index, size);
         if (link->socket >= 0) {
-            io_close_socket(links->io, link->socket);
+            close_socket(links, link->socket);
         }
         load_tls_end(link->ssl);
         free(link->sealed.at);
@@ -219,7 +259,10 @@ void links_close(struct links *links, void *table, size_t count, size_t size) {
         free(link->out[1].at);
     }
     if (rested) { // else the kernel may still write there: the process's end clears that up
-        io_close(links->io);
+        if (links->io != NULL) {
+            io_close(links->io);
+        }
+        trickle_close(links->trickle);
         buffer_pool_deinit(&links->pool);
     }
 }

@@ -1,5 +1,6 @@
 // The load generator's connections over the hub's own seam to the kernel (io/io.h): what arrives is read
-// where it lies, what is written waits until the turn's end and goes out with one send a connection.
+// where it lies, what is written waits until the turn's end and goes out with one send a connection. Or, one
+// connection after the other, as plain programs have them (trickle.h).
 #pragma once
 
 #include <openssl/types.h>
@@ -7,17 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bench/load/bytes.h"
 #include "core/base/buffer.h"
 #include "io/io.h"
-
-// Bytes that grow on demand.
-struct bytes {
-    uint8_t *at;
-    size_t count, capacity;
-};
-
-// Room for `more` bytes behind those that are there, and for slack behind them; false without memory.
-bool bytes_room(struct bytes *bytes, size_t more);
 
 struct link {
     int socket;          // -1: not open
@@ -32,18 +25,26 @@ struct link {
     struct link *next;   // of those with something to send
 };
 
+struct trickle;
+
 struct links {
-    struct io *io;
+    struct io *io;           // or, of a trickle,
+    struct trickle *trickle; // that; the other one is NULL
     struct buffer_budget budget;
     struct buffer_pool pool;
     struct link *unsent;
 };
 
-// Opens the calling thread's io: io_uring, or epoll where that is refused. 0, or -errno with *why set.
-int links_open(struct links *links, const char **why);
-// Closes every link of the table and waits until the kernel has let go of them, then closes the io. `size` is
-// that of what the table holds, a link at the start of each.
+// Opens the calling thread's io: io_uring, or epoll where that is refused; or a trickle. 0, or -errno with *why set.
+int links_open(struct links *links, bool trickle, const char **why);
+// Closes every link of the table and waits until the kernel has let go of them, then closes what links_open has
+// opened, if it has. `size` is that of what the table holds, a link at the start of each.
 void links_close(struct links *links, void *table, size_t count, size_t size);
+
+// Waits until there is an event, or the monotonic clock reaches until_ns; then hands out what there is until false. Before
+// each event of a trickle, what those before it brought about is sent.
+void links_run(struct links *links, uint64_t until_ns);
+bool links_next(struct links *links, struct io_event *event);
 
 // Receives from now on.
 void link_receive(struct links *links, struct link *link);

@@ -1,5 +1,5 @@
 // See load.h. It goes well: each turn takes all that the kernel has, handles every whole message, issues what
-// is due, and sends once a connection. It fails: a connection that ends, or sends what is no message, stops
+// is due, and sends once a connection; in a trickle, before the next one is read. It fails: a connection that ends, or sends what is no message, stops
 // the load with a fault; a message that is whole but wrong is counted, the first one shown, and the load goes
 // on.
 #include <errno.h>
@@ -182,9 +182,9 @@ void load_run(struct load *load, uint64_t until_ns) {
     bool open_loop = load->issuing && load->plan.rate > 0;
     uint64_t now_ns = load_now_ns();
     while (load->fault == NULL && (load->pending > 0 || open_loop) && now_ns < until_ns) {
-        io_run(load->links.io, turn_end_ns(load, until_ns, now_ns));
+        links_run(&load->links, turn_end_ns(load, until_ns, now_ns));
         struct io_event event;
-        while (io_next(load->links.io, &event)) {
+        while (links_next(&load->links, &event)) {
             take_event(load, &event);
         }
         now_ns = load_now_ns();

@@ -35,6 +35,7 @@ struct load_plan {
     uint32_t slow;             // targets beside the others, subscribed and never read
     struct load_body body;
     bool plain_inbox;
+    bool trickle; // one connection after the other (trickle.h)
 };
 
 // A message on its way. Ids run per source from 1 up, so they collide across sources; one lies in the slot of

@@ -100,7 +100,7 @@ int load_open(struct load *load, const struct load_plan *plan, const char **why)
         *why = "the protocol has no such exchange";
         return -EOPNOTSUPP;
     }
-    int error = links_open(&load->links, why);
+    int error = links_open(&load->links, plan->trickle, why);
     if (error == 0) {
         error = make_table(load);
     }
@@ -131,9 +131,7 @@ int load_open_others(struct load *load) {
 }
 
 void load_close(struct load *load) {
-    if (load->links.io != NULL) {
-        links_close(&load->links, load->table, load->table_count, sizeof *load->table);
-    }
+    links_close(&load->links, load->table, load->table_count, sizeof *load->table);
     for (uint32_t index = 0; index < load->table_count; index++) {
         free(load->table[index].slots);
     }

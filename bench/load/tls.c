@@ -6,7 +6,7 @@
 #include <openssl/ssl.h>
 #include <string.h>
 
-#include "bench/load/link.h"
+#include "bench/load/bytes.h"
 
 enum { RECORD_BYTES_MAX = 16 * 1024 };
 

@@ -57,6 +57,8 @@ const loads = {
   'few in flight at many': [[40, 2, 4, 256, 0.1], '--in-flight', '8'],
   'a rate': [[10, 2, 64, 256, 0.2], '--rate', '2000'],
   'connections that idle': [[2, 2, 4, 256, 0.1], '--idle', '50'],
+  'a trickle': [[4, 2, 16, 256, 0.1], '--trickle'],
+  'large bodies in a trickle': [[2, 2, 2, 262144, 0.5], '--trickle'],
   'events': [[1, 20, 8, 256, 0.1], '--events'],
   'large events at a rate': [[1, 5, 8, 65536, 0.5], '--events', '--rate', '200'],
   'a subscriber that never reads': [[1, 5, 8, 1024, 0.1], '--events', '--slow', '1'],
