@@ -10,15 +10,17 @@ import { judge } from './figures.mjs';
 import { describe, load } from './machine.mjs';
 import { measure } from './measure.mjs';
 import { drawSweep } from './plots.mjs';
+import { paired } from './against.mjs';
 import { labelOf, page } from './report.mjs';
 import { comparisons, sweeps } from './scenarios.mjs';
 
 const options = {
   build: { type: 'string' }, out: { type: 'string' }, only: { type: 'string', multiple: true }, list: { type: 'boolean' },
   quick: { type: 'boolean' }, rounds: { type: 'string' }, seconds: { type: 'string' }, warmup: { type: 'string' },
+  against: { type: 'string' }, 'against-build': { type: 'string' },
   'server-cpu': { type: 'string' }, 'load-cpu': { type: 'string' }, help: { type: 'boolean' },
 };
-const usage = 'usage: bench/run [--quick] [--only NAME]... [--list] [--rounds N] [--seconds S] [--warmup S] [--server-cpu N] ' +
+const usage = 'usage: bench/run [--quick] [--only NAME]... [--list] [--against COMMIT] [--rounds N] [--seconds S] [--warmup S] [--server-cpu N] ' +
   '[--load-cpu N] [--out DIRECTORY]';
 
 class UsageError extends Error {}
@@ -37,6 +39,7 @@ function readSettings() {
     throw new UsageError(error.message);
   }
   return {
+    against: values.against, againstBuild: values['against-build'] && resolve(values['against-build']),
     list: values.list, help: values.help, only: values.only ?? [''],
     build: resolve(values.build ?? 'build/bench'), out: resolve(values.out ?? 'build/bench/results'),
     rounds: readNumber(values, 'rounds', values.quick ? 1 : 5, 1),
@@ -67,7 +70,7 @@ async function runComparison({ comparison, sides }, round, settings, failures) {
   const order = comparison.sides.map((side, index) => index);
   for (const index of round % 2 === 0 ? order : order.reverse()) {
     const side = comparison.sides[index];
-    const what = { unix: comparison.unix, ...side, load: { ...comparison.load, ...side.load } };
+    const what = { unix: comparison.unix, build: settings.build, ...side, load: { ...comparison.load, ...side.load } };
     await attempt(`${comparison.name}: ${labelOf(side)}`, what, settings, sides[index], failures);
   }
 }
@@ -75,16 +78,18 @@ async function runComparison({ comparison, sides }, round, settings, failures) {
 async function runSweep({ sweep, results }, settings, failures) {
   for (const x of sweep.values) {
     for (const server of sweep.servers) {
-      await attempt(`${sweep.name}: ${server} at ${x}`, { server, load: sweep.load(x) }, settings, results[server][x], failures);
+      await attempt(`${sweep.name}: ${server} at ${x}`, { server, build: settings.build, load: sweep.load(x) }, settings, results[server][x], failures);
     }
   }
 }
 
 function prepare(settings) {
   const wanted = ({ name }) => settings.only.some((part) => name.includes(part));
+  const { against, againstBuild } = settings;
+  const chosen = comparisons.filter(wanted).flatMap((one) => (against ? paired(one, against, againstBuild) : [one]));
   return {
-    comparisons: comparisons.filter(wanted).map((comparison) => ({ comparison, sides: comparison.sides.map(() => []) })),
-    sweeps: sweeps.filter(wanted).map((sweep) => ({
+    comparisons: chosen.map((comparison) => ({ comparison, sides: comparison.sides.map(() => []) })),
+    sweeps: (against ? [] : sweeps.filter(wanted)).map((sweep) => ({
       sweep,
       results: Object.fromEntries(sweep.servers.map((server) => [server, Object.fromEntries(sweep.values.map((x) => [x, []]))])),
     })),
@@ -120,7 +125,7 @@ async function main() {
     process.stdout.write(`${settings.help ? usage : names}\n`);
     return 0;
   }
-  const { build, out, only, ...shown } = settings;
+  const { build, out, only, againstBuild, ...shown } = settings;
   const run = { ...prepare(settings), settings: shown, failures: [], load: { start: load() } };
   if (run.comparisons.length + run.sweeps.length === 0) throw new UsageError(`nothing is called ${only.join(' or ')}`);
   run.machine = describe(build, dirname(dirname(dirname(fileURLToPath(import.meta.url)))));

@@ -18,11 +18,11 @@ function run(command, deadlineMs) {
   });
 }
 
-// `what`: {server, unix, framing, tls, web, sources, rights, options, cpus, load}. `settings`: {build, seconds, warmup, serverCpu, loadCpu}.
+// `what`: {server, build, unix, framing, tls, web, sources, rights, options, cpus, load}. `settings`: {build, seconds, warmup, serverCpu, loadCpu}.
 export async function measure(what, settings) {
   const { sources, targets, depth, body, flags = [], flood } = what.load;
   const cpus = what.cpus === 'both' ? `${settings.serverCpu},${settings.loadCpu}` : String(settings.serverCpu);
-  const server = await start(what.server, { build: settings.build, unix: what.unix, framing: what.framing, tls: what.tls, web: what.web, sources: what.sources, rights: what.rights, options: what.options, body, cpus, loadCpu: settings.loadCpu });
+  const server = await start(what.server, { build: what.build, unix: what.unix, framing: what.framing, tls: what.tls, web: what.web, sources: what.sources, rights: what.rights, options: what.options, body, cpus, loadCpu: settings.loadCpu });
   try {
     const program = flood ? ['bench/bench_bystander', ...server.load.slice(0, 2), flood, String(settings.seconds)]
       : ['tools/patchbay', ...server.load, ...[sources, targets, depth, body, settings.seconds].map(String), ...flags];

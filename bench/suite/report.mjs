@@ -19,7 +19,7 @@ const table = (head, rows) => [row(...head), row(...head.map(() => '---')), ...r
 
 export const labelOf = (side) => side.label ?? side.server;
 
-const units = { cpuUs: ['server CPU', ' µs'], idleBytes: ['memory', ' B'] };
+const units = { cpuUs: ['server CPU', ' µs'], idleBytes: ['memory', ' B'], messagesPerSecond: ['messages a second', ''] };
 function valueName(path) {
   return units[path] ?? [path.replace('highLatencyUs.', 'high priority ').replace('latencyUs.', ''), ' µs'];
 }

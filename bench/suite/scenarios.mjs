@@ -65,6 +65,17 @@ const againstRelay = [
   beside('relay-256k', 'requests, 256 KiB, 8 sources, 8 targets, 2 pending', 'relay', requests(8, 8, 2, 256 * KIB), cpu()),
 ];
 
+// The same loads from a program that has its connections one after the other: where a batch over all of them flatters a
+// server, this doesn't.
+const trickles = (name, title, server, { flags, ...load }) =>
+  beside(`trickle-${name}`, `${title}, connection by connection`, server, { ...load, flags: [...flags, '--trickle'] }, cpu(), p99());
+const trickling = [
+  trickles('256', 'requests, 256 B, 16 sources, 4 targets, 64 pending', 'nats', requests(16, 4, 64, 256)),
+  trickles('1-pending', 'requests, 256 B, 50 sources, 4 targets, 1 pending', 'nats', requests(50, 4, 1, 256)),
+  trickles('events', 'events, 256 B, to 100, 64 on the way', 'redis', events(100, 64, 256)),
+  trickles('relay', 'requests, 256 B, 16 sources, 16 targets, 4 pending', 'relay', requests(16, 16, 4, 256)),
+];
+
 const lines = (name, load) => again(`lines-${name}`, `${load.flags[0] === '--events' ? 'events' : 'requests'}, ${size(load.body)}, in lines`
   + ' beside frames', { label: 'lines', framing: '-lines' }, { label: 'frames' }, load, cpu());
 
@@ -176,7 +187,7 @@ const besideFloods = [
   bystander('journal', 'four log entries of 1 MB, eight at a time', '--audit', 'journal'),
 ];
 
-export const comparisons = [...againstNats, ...againstRedis, ...againstRelay, ...againstItself, ...besideFloods, ...overHttp, ...secured];
+export const comparisons = [...againstNats, ...againstRedis, ...againstRelay, ...trickling, ...againstItself, ...besideFloods, ...overHttp, ...secured];
 
 export const sweeps = [
   {

@@ -1,6 +1,7 @@
 // What bench/run makes of its measurements: medians, ratios pair by pair, the page; and the list of what it measures.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { paired } from '../../bench/suite/against.mjs';
 import { judge, spread, valueAt } from '../../bench/suite/figures.mjs';
 import { svgOf, ticksOf, tickText } from '../../bench/suite/plots.mjs';
 import { page } from '../../bench/suite/report.mjs';
@@ -47,6 +48,20 @@ test('names are told apart, and every aim names sides and values that there are'
     for (const [side] of aims.flatMap(({ of, over }) => (over ? [of, over] : [of]))) assert.ok(sides[side]);
     for (const field of load.flood ? ['flood'] : ['sources', 'targets', 'depth', 'body']) assert.ok(load[field]);
   }
+});
+
+test('against another build each hub has itself for a peer, with its own figures and no bound', () => {
+  const sides = [{ server: 'hub', label: 'lines', framing: '-lines' }, { server: 'nats' }, { server: 'hub', options: ['x'] }];
+  const pairs = paired({ name: 'n', title: 't', load: {}, sides, aims: [{ of: [2, 'idleBytes'], atMost: 1 }, { of: [0, 'cpuUs'], over: [1, 'other'] }] }, 'abc', '/b');
+  assert.deepEqual(pairs.map(({ name }) => name), ['n (lines)', 'n']);
+  assert.deepEqual(pairs[0].sides, [{ server: 'hub', framing: '-lines', label: 'this' }, { server: 'hub', framing: '-lines', label: 'abc', build: '/b' }]);
+  assert.deepEqual(pairs[1].sides.map((side) => side.options), [['x'], ['x']]);
+  const paths = pairs.map(({ aims }) => aims.map(({ of, over, atMost }) => {
+    assert.deepEqual([of[0], over[0], over[1], atMost], [0, 1, of[1], undefined]);
+    return of[1];
+  }));
+  const always = ['cpuUs', 'messagesPerSecond', 'latencyUs.p50', 'latencyUs.p99'];
+  assert.deepEqual(paths, [always, [...always, 'idleBytes']]);
 });
 
 // Bounds that were set for the hub: a change here is a change of what it promises.
