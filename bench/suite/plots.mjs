@@ -2,8 +2,9 @@
 // It goes well: NAME.svg and NAME.png beside the results. It fails: without rsvg-convert there are no PNG; what it
 // refuses the caller is told, and the figures stay.
 //
-// They are drawn here, in plain shapes that every renderer knows: on a ground of their own, so that a dark page doesn't
-// matter; in letters that a phone shows; with each line's name at its end, and the hub's line the strongest.
+// They are drawn here, in plain shapes and attributes that every renderer knows, on a ground of their own. Who knows style
+// sheets as well, as browsers do, draws them dark where the page is. The letters are large enough for a phone's width; each
+// line's name stands at its end, and the hub's line is the strongest.
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,14 +12,23 @@ import { join } from 'node:path';
 import { spreadOf } from './figures.mjs';
 
 const PERCENTILES = ['p50', 'p90', 'p99', 'p99.9'];
-const COLOURS = { hub: '#0b57d0', relay: '#6e7781', nats: '#9a6700', redis: '#cf222e', mosquitto: '#8250df' };
+// On a light page, and on a dark one.
+const COLOURS = {
+  hub: ['#0b57d0', '#6cb0ff'], relay: ['#59636e', '#a5afb9'], nats: ['#8a5d00', '#e0a92e'], redis: ['#cf222e', '#ff8078'],
+  mosquitto: ['#8250df', '#c9a6ff'], ink: ['#1f2328', '#f0f3f6'], quiet: ['#59636e', '#b1bac4'], grid: ['#d0d7de', '#3d444d'], ground: ['#ffffff', '#0d1117'],
+};
 const DASHES = ['', '10 5', '3 4'];
-const WIDTH = 800, HEIGHT = 560, LEFT = 96, RIGHT = 168, TOP = 84, BOTTOM = 78, NAME_HEIGHT = 21;
-const INK = '#1f2328', FAINT = '#d0d7de';
+const WIDTH = 640, HEIGHT = 524, LEFT = 74, TOP = 96, BOTTOM = 80, NAME_HEIGHT = 23, LETTER = 11.5;
 
 const escaped = (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
 const round = (number) => Number(number.toFixed(1));
-const text = (x, y, content, rest = '') => `<text x="${round(x)}" y="${round(y)}" ${rest}>${escaped(content)}</text>`;
+const nameOf = (server) => (COLOURS[server] ? server : 'ink');
+// The attribute is for who doesn't know style sheets, the class for who does.
+const filled = (name) => `class="f-${name}" fill="${COLOURS[name][0]}"`;
+const drawn = (name) => `class="s-${name}" stroke="${COLOURS[name][0]}"`;
+const dark = (names) => `<style>@media (prefers-color-scheme: dark) { ${names.map((name) =>
+  `.f-${name} { fill: ${COLOURS[name][1]} } .s-${name} { stroke: ${COLOURS[name][1]} }`).join(' ')} }</style>`;
+const text = (x, y, content, rest = filled('ink')) => `<text x="${round(x)}" y="${round(y)}" ${rest}>${escaped(content)}</text>`;
 const stroke = (points, rest) => `<polyline points="${points.map((point) => point.map(round).join(',')).join(' ')}" fill="none" ${rest}/>`;
 
 // 1.5M, 20k, 0.05
@@ -55,27 +65,30 @@ function linesOf(sweep, plot, results) {
   return lines.filter((line) => line.points.length > 0).sort((a, b) => (a.server === 'hub') - (b.server === 'hub')); // the hub's on top
 }
 
+// Room for the longest name, or for half of what stands below the last point.
+const rightOf = (lines) => Math.max(44, 26 + LETTER * Math.max(...lines.map(({ name }) => name.length)));
+
 function scales(sweep, plot, lines) {
   const values = lines.flatMap((line) => line.points.flatMap(([, ...spread]) => spread));
   const ticks = ticksOf(Math.min(...values), Math.max(...values));
   const [low, high] = [Math.log(ticks[0]), Math.log(ticks.at(-1))];
   const xs = plot.percentiles ? [0, PERCENTILES.length - 1] : [sweep.values[0], sweep.values.at(-1)].map(Math.log);
-  const across = WIDTH - LEFT - RIGHT, down = HEIGHT - TOP - BOTTOM;
+  const across = WIDTH - LEFT - rightOf(lines), down = HEIGHT - TOP - BOTTOM;
   return {
-    ticks,
+    ticks, end: LEFT + across,
     x: (value) => LEFT + ((plot.percentiles ? value : Math.log(value)) - xs[0]) / (xs[1] - xs[0] || 1) * across,
     y: (value) => HEIGHT - BOTTOM - (Math.log(value) - low) / (high - low) * down,
   };
 }
 
-function axes(sweep, plot, { ticks, x, y }) {
+function axes(sweep, plot, { ticks, x, y, end }) {
   const marks = plot.percentiles ? PERCENTILES.map((name, at) => [at, name]) : sweep.values.map((value) => [value, plot.sizes ? sizeText(value) : tickText(value)]);
-  const middle = (LEFT + WIDTH - RIGHT) / 2;
+  const centred = `${filled('quiet')} text-anchor="middle"`;
   return [
-    ...ticks.flatMap((tick) => [stroke([[LEFT, y(tick)], [WIDTH - RIGHT, y(tick)]], `stroke="${FAINT}"`),
-      text(LEFT - 10, y(tick) + 6, tickText(tick), 'text-anchor="end"')]),
-    ...marks.map(([value, name]) => text(x(value), HEIGHT - BOTTOM + 26, name, 'text-anchor="middle"')),
-    text(middle, HEIGHT - 18, plot.percentiles ? 'percentile' : sweep.x, 'text-anchor="middle"'),
+    ...ticks.flatMap((tick) => [stroke([[LEFT, y(tick)], [end, y(tick)]], drawn('grid')),
+      text(LEFT - 10, y(tick) + 7, tickText(tick), `${filled('quiet')} text-anchor="end"`)]),
+    ...marks.map(([value, name]) => text(x(value), HEIGHT - BOTTOM + 32, name, centred)),
+    text((LEFT + end) / 2, HEIGHT - 16, plot.percentiles ? 'percentile' : sweep.x, centred),
   ];
 }
 
@@ -90,13 +103,13 @@ function placed(lines, y) {
 }
 
 function drawLine({ server, dashes, points }, { x, y }) {
-  const colour = COLOURS[server] ?? INK, width = server === 'hub' ? 5 : 2.5;
+  const colour = nameOf(server), width = server === 'hub' ? 6 : 2.5;
   return [
     ...points.filter(([, , least, most]) => most > least)
-      .map(([at, , least, most]) => stroke([[x(at), y(least)], [x(at), y(most)]], `stroke="${colour}" stroke-width="1.5"`)),
+      .map(([at, , least, most]) => stroke([[x(at), y(least)], [x(at), y(most)]], `${drawn(colour)} stroke-width="1.5"`)),
     stroke(points.map(([at, median]) => [x(at), y(median)]),
-      `stroke="${colour}" stroke-width="${width}" stroke-linejoin="round"${dashes ? ` stroke-dasharray="${dashes}"` : ''}`),
-    ...points.map(([at, median]) => `<circle cx="${round(x(at))}" cy="${round(y(median))}" r="${width + 1}" fill="${colour}"/>`),
+      `${drawn(colour)} stroke-width="${width}" stroke-linejoin="round"${dashes ? ` stroke-dasharray="${dashes}"` : ''}`),
+    ...points.map(([at, median]) => `<circle cx="${round(x(at))}" cy="${round(y(median))}" r="${width + 1}" ${filled(colour)}/>`),
   ];
 }
 
@@ -105,14 +118,16 @@ export function svgOf(sweep, plot, results) {
   const lines = linesOf(sweep, plot, results);
   if (lines.length === 0) return undefined;
   const scale = scales(sweep, plot, lines);
-  const names = placed(lines, scale.y).map(({ line, at }) => text(WIDTH - RIGHT + 14, at + 6, line.name,
-    `fill="${COLOURS[line.server] ?? INK}" font-weight="${line.server === 'hub' ? 'bold' : 'normal'}"`));
+  const names = placed(lines, scale.y).map(({ line, at }) => text(scale.end + 16, at + 7, line.name,
+    `${filled(nameOf(line.server))} font-weight="${line.server === 'hub' ? 'bold' : 'normal'}"`));
+  const way = `${plot.better === 'less' ? '↓ less' : '↑ more'} is better`;
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="sans-serif" font-size="18" fill="${INK}">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="sans-serif" font-size="20">`,
     `<title>${escaped(plot.label)}, ${plot.better} is better</title>`,
-    `<rect width="${WIDTH}" height="${HEIGHT}" rx="8" fill="#ffffff"/>`,
-    text(20, 34, `${plot.label}: ${plot.better} is better`, 'font-size="22" font-weight="bold"'),
-    text(20, 60, sweep.title),
+    dark(['ink', 'quiet', 'grid', 'ground', ...new Set(lines.map(({ server }) => nameOf(server)).filter((name) => name !== 'ink'))]),
+    `<rect width="${WIDTH}" height="${HEIGHT}" rx="8" ${filled('ground')}/>`,
+    text(20, 36, plot.label, `${filled('ink')} font-size="24" font-weight="bold"`),
+    text(20, 64, way, `${filled('ink')} font-weight="bold"`), text(20 + LETTER * (way.length + 1), 64, sweep.title, filled('quiet')),
     ...axes(sweep, plot, scale), ...lines.flatMap((line) => drawLine(line, scale)), ...names, '</svg>', '',
   ].join('\n');
 }

@@ -120,8 +120,11 @@ test('a plot says what it shows and which way is better, and names each line onc
   const svg = svgOf(sweep, plot, { hub: { 10: runs(1, 2, 3), 1000: runs(4) }, nats: { 10: runs(5), 1000: runs(6) } });
   assert.match(svg, /<title>CPU, less is better<\/title>/);
   assert.match(svg, />a &amp; b</);
+  assert.match(svg, />↓ less is better</);
+  for (const [, name] of svg.matchAll(/class="([fs]-\w+)"/g)) assert.ok(svg.includes(`.${name} {`), name); // has a colour on a dark page
+  for (const [shape] of svg.matchAll(/<(?:circle|text|polyline|rect)[^>]*>/g)) assert.match(shape, /(?:fill|stroke)="#/); // and without style sheets one
   for (const name of ['hub', 'nats']) assert.equal(svg.split(`>${name}<`).length, 2);
-  assert.ok(svg.indexOf('stroke-width="5"') > svg.indexOf('stroke-width="2.5"')); // the hub's is drawn last
+  assert.ok(svg.indexOf('stroke-width="6"') > svg.indexOf('stroke-width="2.5"')); // the hub's is drawn last
   assert.doesNotMatch(svg, /NaN|Infinity|undefined|transform/);
 });
 
@@ -133,7 +136,7 @@ test('a server of which nothing was measured has no line, and a plot without lin
 
 test('the names of lines that end in one place stand below each other', () => {
   const svg = svgOf(sweep, plot, { hub: { 10: runs(1), 1000: runs(2) }, nats: { 10: runs(3), 1000: runs(2) } });
-  const at = [...svg.matchAll(/ y="([\d.]+)" fill="#/g)].map(([, y]) => Number(y));
+  const at = [...svg.matchAll(/ y="([\d.]+)" class="f-(?:hub|nats)"/g)].map(([, y]) => Number(y));
   assert.equal(at.length, 2);
   assert.ok(Math.abs(at[0] - at[1]) >= 18);
 });
