@@ -75,6 +75,10 @@ void session_exit(struct shard *shard, const struct message *message) {
         message->exchange->http.closes = true; // behind the answers that are due
         return;
     }
+    if (message->exchange && message->exchange->is_array) {
+        message->exchange->exits = true; // the members of a batch come at once, and each is routed
+        return;
+    }
     peer_linger(shard, message->peer);
     assert(message->peer->state != PEER_OPEN);
 }

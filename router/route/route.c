@@ -345,8 +345,11 @@ static void route_batch(struct shard *shard, struct message *whole) {
     }
     exchange->is_array = true;
     route_members(shard, whole, exchange);
-    if (!whole->exchange)
-        exchange_close(shard, exchange);
+    if (whole->exchange)
+        return;
+    if (exchange->exits && whole->peer->state == PEER_OPEN)
+        peer_linger(shard, whole->peer);
+    exchange_close(shard, exchange);
 }
 
 static inline __attribute__((always_inline)) void route_looked_up(struct shard *shard, struct peer *peer,

@@ -39,6 +39,7 @@ struct exchange {
     bool is_error;   // the answer that came last is an error (parcel->mail.detail)
     bool is_bad;     // what came, as a whole, was no message
     bool is_ended;   // nothing is due any more
+    bool exits;      // a member of it was an exit, for when all of it has been routed
     uint64_t hub_id; // of the request that was forwarded last of what came; 0: none was
     // Of what another hub offers: that who takes it owes less than this, 0: it is none; and what who owes least owes, where
     // that is too much.

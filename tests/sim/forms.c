@@ -85,6 +85,10 @@ void forms_leave(struct run *run, struct guest *guest, const char *method) {
             run, guest,
             &(struct call){.kind = RECORD_ASK, .to = TO_HUB, .name = NOBODY, .method = "initialized"});
     compose_call(run, guest, &call);
+    if (batch && random_chance(run->random, 500))
+        compose_call(
+            run, guest,
+            &(struct call){.kind = RECORD_ASK, .to = TO_HUB, .name = NOBODY, .method = "initialized"});
     if (batch)
         compose_batch_end(run, guest);
 }
