@@ -33,6 +33,7 @@ struct agent {
     enum governance governance;
     uint64_t serial;                   // of its registration
     uint64_t connected_since_ms;       // of the wall clock
+    uint64_t held_since_ms;            // by one clock for all agents, that no one sets
     struct capabilities *capabilities; // one reference
     struct membership *memberships;    // in groups
     size_t membership_count;

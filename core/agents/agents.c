@@ -95,6 +95,7 @@ static struct agent *agent_make(struct agents *agents, const struct agent_offer 
     agent->absent = offer->absent;
     agent->serial = offer->serial;
     agent->connected_since_ms = offer->connected_since_ms;
+    agent->held_since_ms = offer->held_since_ms;
     agent->id_bytes = offer->id_bytes;
     memcpy(agent->id, offer->id, offer->id_bytes);
     agent->mark = mark_of(agents, offer);
@@ -145,6 +146,7 @@ static void take_place(struct agents *agents, struct agent *agent, struct agent 
     assert(agent->home && agent != old);
     if (old && old->home == agent->home) {
         agent->connected_since_ms = old->connected_since_ms;
+        agent->held_since_ms = old->held_since_ms;
         keep_child(agent, old);
     }
     if (old)

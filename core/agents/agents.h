@@ -47,7 +47,7 @@ struct agent_offer {
     struct capabilities *answer; // likewise a reference of its own
     uint32_t pool_bytes;
     bool hermes, resting, absent;
-    uint64_t connected_since_ms;
+    uint64_t connected_since_ms, held_since_ms;
     uint64_t serial;
     // For so many shards, which will keep the same, it is judged whether there is room, and whether the
     // connection takes no more than its share. 0: that was done where it was put first.

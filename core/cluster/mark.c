@@ -50,6 +50,25 @@ static bool is_hub(const uint8_t *bytes, struct span value) {
     return value.bytes == HUB_NAME_BYTES;
 }
 
+// What is said of names that are held.
+static void take_holding(const uint8_t *bytes, struct span key, uint64_t number, struct mark *out) {
+    assert(!out->given);
+    if (key_is(bytes, key, "holder"))
+        out->holder = number;
+    else if (key_is(bytes, key, "over"))
+        out->takes_over = number != 0;
+    else if (key_is(bytes, key, "claim"))
+        out->claim = number;
+    else if (key_is(bytes, key, "claims"))
+        out->claims = number;
+    else if (key_is(bytes, key, "last"))
+        out->last = number;
+    else if (key_is(bytes, key, "yield"))
+        out->yields = number != 0;
+    else if (key_is(bytes, key, "settle"))
+        out->settle = number != 0;
+}
+
 static void take_pair(const uint8_t *bytes, struct span key, struct span value, struct mark *out) {
     assert(!out->given && key.at + key.bytes < value.at);
     uint64_t number = 0;
@@ -68,6 +87,10 @@ static void take_pair(const uint8_t *bytes, struct span key, struct span value, 
         out->none = value;
     } else if (key_is(bytes, key, "can")) {
         out->capability = value;
+    } else if (key_is(bytes, key, "free")) {
+        out->free = value;
+    } else if (key_is(bytes, key, "held")) {
+        out->held = value;
     } else if (!mark_read_digits(bytes, value, &number)) {
         return;
     } else if (key_is(bytes, key, "time") && number > 0 && number <= TIME_MS_MAX) {
@@ -89,6 +112,8 @@ static void take_pair(const uint8_t *bytes, struct span key, struct span value, 
         out->more = number != 0;
     } else if (key_is(bytes, key, "cut")) {
         out->cut = number != 0;
+    } else {
+        take_holding(bytes, key, number, out);
     }
 }
 

@@ -39,6 +39,13 @@ struct mark {
     struct span capability;   // and of what capability, as in a subject; bytes 0: of any
     uint64_t part;            // of the answer to that inquiry; 0: it is none
     bool more, cut;           // more parts follow; some agents are left out
+    uint64_t holder;          // whether an agent's name is held is asked, under this number
+    bool takes_over;          // and it may be taken from whoever has it
+    struct span free, held;   // lists of such numbers: what is answered
+    uint64_t claim, claims;   // what is held from this serial on is asked for; is told
+    uint64_t last;            // and up to which one it was told
+    bool yields;              // what is named is to yield to who says so
+    bool settle;              // this hub is to be asked what it holds
 };
 
 // Reads what stands in these headers; they begin with NATS/1.0.

@@ -65,6 +65,7 @@ static void apply_register(struct shard *shard, struct order *order) {
         .resting = order->resting,
         .absent = order->absent,
         .connected_since_ms = order->connected_since_ms,
+        .held_since_ms = order->held_since_ms,
         .serial = order->serial,
         .judged_for = shard->index == 0 ? shard->hub->settings.shard_count : 0,
         .set_aside = &order->set_aside,
@@ -90,6 +91,16 @@ static void apply_unregister(struct shard *shard, struct order *order) {
     uint64_t holder = agent ? agent->home->connection : 0;
     if (!agent || (holder != order->mail.connection && !order->error))
         return;
+    agents_remove(&shard->agents, agent);
+}
+
+// On shard 0, for all: the one that was meant, and no later one.
+static void apply_yield(struct shard *shard, struct order *order) {
+    struct agent *agent = applying_find(shard, order);
+    if (!agent || agent->serial != order->serial)
+        return;
+    if (shard->index == 0)
+        order->replaced = agent->home->connection;
     agents_remove(&shard->agents, agent);
 }
 
@@ -139,6 +150,9 @@ void applying_apply(struct shard *shard, struct order *order) {
         break;
     case ORDER_UNREGISTER:
         apply_unregister(shard, order);
+        break;
+    case ORDER_YIELD:
+        apply_yield(shard, order);
         break;
     case ORDER_RESIGN:
         apply_resign(shard, order);

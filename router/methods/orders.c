@@ -10,7 +10,7 @@
 // What gives back what is kept isn't refused for what is kept.
 struct order *order_create(struct shard *shard, enum order_kind kind, uint64_t connection) {
     assert(connection_shard(connection) == shard->index);
-    bool gives_back = kind == ORDER_UNREGISTER || kind == ORDER_RESIGN;
+    bool gives_back = kind == ORDER_UNREGISTER || kind == ORDER_RESIGN || kind == ORDER_YIELD;
     struct order *order =
         gives_back ? kept_take_anyway(&shard->kept, sizeof *order) : kept_take(&shard->kept, sizeof *order);
     if (!order)

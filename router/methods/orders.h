@@ -7,12 +7,15 @@
 #include "core/base/list.h"
 #include "router/request/message.h"
 
+enum { ORDER_HUB_WORDS = 4 };
+
 enum order_kind {
     ORDER_REGISTER,
     ORDER_UNREGISTER,
     ORDER_RESIGN, // all agents of a connection, which goes on
     ORDER_LEAVE,  // likewise, and what they owe ends: the connection is gone
     ORDER_REST,   // what a child owes ends, and what it registered itself: it may run again
+    ORDER_YIELD,  // an agent, to one of the same name at another hub: whoever has it is told
 };
 
 enum order_stage {
@@ -35,8 +38,10 @@ struct order {
     uint64_t set_aside; // room for what the shards still keep of it that it hasn't come to
     enum governance governance;
     uint64_t connected_since_ms;
-    uint64_t replaced; // who lost the name to it, and is to be told; 0: nobody
-    uint64_t serial; // of a registration: shard 0 counts them; until then, with `revoked`: the one that ends
+    uint64_t held_since_ms; // of a registration: by shard 0's clock
+    uint64_t replaced;      // who lost the name to it, and is to be told; 0: nobody
+    uint64_t
+        serial; // of a registration: shard 0 counts them; until then, with `revoked`, and of ORDER_YIELD: the one that ends
     uint32_t patterns;                 // that it lists, until they are in force, or it has come back
     bool under_way;                    // it counts among its peer's (admit.h)
     struct capabilities *capabilities; // one reference, or NULL
@@ -60,8 +65,15 @@ struct order {
     uint32_t request_id_bytes;
     struct exchange *exchange; // that the answer belongs to, or NULL
     struct list confirming;    // on shard 0, while it is ORDER_CONFIRMING
-    uint64_t confirmed_by;     // likewise: which of the link's PINGs is answered then; 0: it isn't sent yet
-    uint64_t confirming_ms;    // likewise: since when
+    // On shard 0, while other hubs are asked whether they hold the name (asking.h):
+    struct list asking, by_id, by_connection, by_number;
+    uint64_t asked_by;                 // the number under which they are; 0: they aren't, or weren't
+    uint64_t asked_ms;                 // since when
+    uint64_t unheard[ORDER_HUB_WORDS]; // places of hubs that haven't answered (router/transport/neighbours.h)
+    bool heard;                        // one has
+    struct order *again, *again_last;  // the same connection's, of the same name, that have come since
+    uint64_t confirmed_by;  // likewise: which of the link's PINGs is answered then; 0: it isn't sent yet
+    uint64_t confirming_ms; // likewise: since when
     uint32_t agent_id_bytes;
     char agent_id[AGENT_ID_BYTES_MAX + 1];
 };

@@ -5,10 +5,11 @@
 
 #include "router/methods/admit.h"
 #include "router/methods/applying.h"
+#include "router/methods/asking.h"
+#include "router/methods/deciding.h"
 #include "router/request/answer.h"
 #include "router/request/refuse.h"
 #include "router/send/reply.h"
-#include "router/shard/identity.h"
 #include "router/shard/post.h"
 #include "router/stream/stream.h"
 
@@ -38,47 +39,6 @@ static void tell_revoked(struct shard *shard, const struct order *order) {
     struct peer *peer = order->error ? NULL : peer_find(shard, order->mail.connection);
     if (peer && peer->state == PEER_OPEN)
         notify_replaced(shard, peer, order);
-}
-
-// --- Deciding
-
-static size_t agents_at(struct shard *shard, uint64_t connection) {
-    struct home *home = agents_home(&shard->agents, connection);
-    size_t count = 0;
-    for (struct list *node = home ? home->agents.next : NULL; home && node != &home->agents;
-         node = node->next)
-        count++;
-    return count;
-}
-
-// Where users are on, nobody takes another one's.
-static bool may_take_over(const struct shard *shard, const struct agent *agent, const struct order *order) {
-    assert(order->kind == ORDER_REGISTER);
-    if (agent->child || !shard->settings->takeover)
-        return false;
-    return !shard->settings->users || identity_same(agent->owner, order->owner);
-}
-
-static enum error decide(struct shard *shard, struct order *order) {
-    const struct agent *agent = applying_find(shard, order);
-    bool own = agent && agent->home->connection == order->mail.connection;
-    assert(shard->index == 0);
-    switch (order->kind) {
-    case ORDER_REGISTER:
-        if (agent && !own && !order->child && !may_take_over(shard, agent, order))
-            return ERROR_AGENT_ID_TAKEN;
-        if (!own && agents_at(shard, order->mail.connection) >= AGENTS_PER_CONNECTION_MAX) {
-            order->limit = AGENTS_PER_CONNECTION_MAX;
-            return ERROR_OVERLOADED;
-        }
-        return ERROR_NONE;
-    case ORDER_UNREGISTER:
-        if (own && order->revoked && agent->serial != order->serial)
-            return ERROR_AGENT_NOT_FOUND;
-        return own && !agent->child ? ERROR_NONE : ERROR_AGENT_NOT_FOUND;
-    default:
-        return ERROR_NONE;
-    }
 }
 
 // --- Going round
@@ -121,7 +81,7 @@ static void let_next_go_on(struct shard *shard, struct order *order) {
 static void await_confirmation(struct shard *shard, struct order *order) {
     assert(shard->index == 0 && shard->link);
     order->confirmed_by = 0;
-    order->confirming_ms = shard_now_ms(shard);
+    order->confirming_ms = order->asked_by ? order->asked_ms : shard_now_ms(shard);
     list_append(&shard->confirming, &order->confirming);
 }
 
@@ -156,6 +116,121 @@ static void apply_here(struct shard *shard, struct order *order) {
     } else {
         confirm(shard, order);
     }
+}
+
+// --- Deciding, where others have a word in it
+
+// Of a child's own name nobody is asked: it is the child's wherever it runs. They are told, as of all that came to be held
+// without their word.
+static void judge(struct shard *shard, struct order *order, bool held) {
+    bool is_new = order->kind == ORDER_REGISTER && !applying_find(shard, order);
+    order->error = held ? ERROR_AGENT_ID_TAKEN : deciding_judge(shard, order);
+    if (order->error) {
+        registry_settle(shard, order);
+        return;
+    }
+    if (shard->asking && is_new && !order->absent && !order->asked_by)
+        shard->asking->unasked = true;
+    if (order->kind != ORDER_YIELD)
+        order->serial = ++shard->agents.serials;
+    order->held_since_ms = shard_now_ms(shard);
+    order->stage = ORDER_APPLIED;
+    apply_here(shard, order);
+}
+
+// Whoever is refused here anyway needs nobody's word, and who has the name already doesn't, either.
+static bool must_ask(struct shard *shard, struct order *order) {
+    assert(order->kind == ORDER_REGISTER && shard->asking);
+    return shard->asking->open && !order->child && !order->absent && !applying_find(shard, order) &&
+           deciding_judge(shard, order) == ERROR_NONE;
+}
+
+// It waits no more; what its connection has asked of the same name since is judged behind it, or waits in turn unless that
+// is `hurried`.
+static void release(struct shard *shard, struct order *order, bool held, bool hurried) {
+    struct order *next = order->again, *last = order->again_last;
+    asking_remove(order);
+    judge(shard, order, held);
+    while ((order = next)) {
+        next = order->again;
+        order->again = order->again_last = NULL;
+        if (hurried || !must_ask(shard, order)) {
+            judge(shard, order, false);
+            continue;
+        }
+        order->again = next;
+        order->again_last = next ? last : NULL;
+        asking_add(shard->asking, order);
+        return;
+    }
+}
+
+void registry_asked(struct shard *shard, struct order *order, bool held) {
+    assert(shard->index == 0 && order->stage == ORDER_ASKED);
+    release(shard, order, held, false);
+}
+
+static void wait_behind(struct order *first, struct order *order) {
+    assert(first != order && !order->again);
+    if (first->again)
+        first->again_last->again = order;
+    else
+        first->again = order;
+    first->again_last = order;
+}
+
+// Whether a registration waits, or has been refused, for one that does.
+static bool meets(struct shard *shard, struct order *order) {
+    struct order *first = asking_find(shard->asking, order->agent_id, order->agent_id_bytes);
+    if (!first)
+        return false;
+    if (first->mail.connection == order->mail.connection) {
+        wait_behind(first, order);
+        return true;
+    }
+    bool takes = order->child || deciding_may_follow(shard, order, first->owner);
+    if (takes)
+        release(shard, first, false, true);
+    else
+        judge(shard, order, true);
+    return !takes;
+}
+
+// What ends agents of a connection comes behind what it registered before.
+static void hurry(struct shard *shard, const struct order *order) {
+    struct order *first;
+    if (order->kind == ORDER_UNREGISTER) {
+        first = asking_find(shard->asking, order->agent_id, order->agent_id_bytes);
+        if (first && first->mail.connection == order->mail.connection)
+            release(shard, first, false, true);
+        return;
+    }
+    while ((first = asking_of(shard->asking, order->mail.connection)))
+        release(shard, first, false, true);
+}
+
+static void take_up(struct shard *shard, struct order *order) {
+    assert(shard->index == 0 && order->stage == ORDER_ASKED);
+    if (shard->asking && order->kind != ORDER_REGISTER)
+        hurry(shard, order);
+    else if (shard->asking && meets(shard, order))
+        return;
+    if (shard->asking && order->kind == ORDER_REGISTER && must_ask(shard, order))
+        asking_add(shard->asking, order);
+    else
+        judge(shard, order, false);
+}
+
+bool registry_yield(struct shard *shard, uint64_t link, const struct agent *agent) {
+    struct order *order = order_create(shard, ORDER_YIELD, link);
+    assert(shard->index == 0 && !agent->child);
+    if (!order)
+        return false;
+    memcpy(order->agent_id, agent->id, agent->id_bytes);
+    order->agent_id_bytes = (uint32_t)agent->id_bytes;
+    order->serial = agent->serial;
+    registry_submit(shard, order);
+    return true;
 }
 
 // A peer that has half-closed stays until the orders that it asked for have been answered.
@@ -213,7 +288,7 @@ static void registry_end(struct shard *shard, struct order *order) {
 // Who has lost the name to it is told by way of the last shard: so that comes behind the answer to that peer's own
 // registration, which went there before, and isn't followed by it.
 static void registry_come_home(struct shard *shard, struct order *order) {
-    if (order->error && !order->request_id && !order->revoked)
+    if (order->error && !order->request_id && !order->revoked && order->kind != ORDER_YIELD)
         refuse_untold(shard, order->mail.connection, order->error, 0);
     order_answer(shard, order);
     if (order->revoked)
@@ -251,14 +326,7 @@ void registry_step(struct shard *shard, struct order *order) {
         pass_on(shard, order, connection_shard(order->mail.connection));
         break;
     case ORDER_ASKED:
-        order->error = decide(shard, order);
-        if (order->error) {
-            registry_settle(shard, order);
-            break;
-        }
-        order->serial = ++shard->agents.serials;
-        order->stage = ORDER_APPLIED;
-        apply_here(shard, order);
+        take_up(shard, order);
         break;
     case ORDER_APPLIED:
         apply_here(shard, order);

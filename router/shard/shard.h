@@ -52,6 +52,7 @@ enum timer_kind {
 #define TOKEN_KEEPER   (UINT64_C(1) << 43)
 #define TOKEN_LINK     (UINT64_C(1) << 44) // its socket, until it is a peer's
 
+struct asking;
 struct children;
 struct journal;
 struct link;
@@ -185,6 +186,7 @@ struct shard {
     struct journal *journal;   // NULL: the hub keeps none
     struct children *children; // NULL: there is no keeper
     struct link *link;         // to other hubs (router/transport/link.h); NULL: there are none
+    struct asking *asking;     // registrations, other hubs (router/methods/asking.h); NULL: there are none
     struct list confirming; // orders that wait for its server, oldest first (router/transport/confirming.c)
     struct list inquiries;  // to all other hubs, likewise (router/methods/directory.h)
     uint32_t inquiries_out; // of this shard's peers

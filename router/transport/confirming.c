@@ -43,17 +43,26 @@ void confirming_answered(struct link *link) {
     }
 }
 
+// Those for whom other hubs were asked have waited since then (holders.c), so that the oldest isn't always the first.
 void confirming_expire(struct link *link) {
     struct shard *shard = link->shard;
+    struct list *orders = &shard->confirming;
     assert(link->peer);
-    for (struct order *order; (order = oldest(shard));) {
-        if (shard_now_ms(shard) - order->confirming_ms < LINK_CONFIRM_MS)
-            return;
-        registry_confirmed(shard, order);
+    for (struct list *node = orders->next, *next; node != orders; node = next) {
+        struct order *order = list_entry(node, struct order, confirming);
+        next = node->next;
+        if (shard_now_ms(shard) - order->confirming_ms >= LINK_CONFIRM_MS)
+            registry_confirmed(shard, order);
     }
 }
 
 uint64_t confirming_due_ms(const struct link *link) {
-    const struct order *order = oldest(link->shard);
-    return order ? order->confirming_ms + LINK_CONFIRM_MS : UINT64_MAX;
+    const struct list *orders = &link->shard->confirming;
+    uint64_t due_ms = UINT64_MAX;
+    for (const struct list *node = orders->next; node != orders; node = node->next) {
+        const struct order *order = list_entry(node, struct order, confirming);
+        if (order->confirming_ms + LINK_CONFIRM_MS < due_ms)
+            due_ms = order->confirming_ms + LINK_CONFIRM_MS;
+    }
+    return due_ms;
 }

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "router/methods/asking.h"
+
 const struct cluster_server *link_server(const struct link *link) {
     assert(link->server < link->server_count);
     return &link->servers[link->server];
@@ -177,9 +179,14 @@ bool link_open(struct shard *shard, const struct transport *transport) {
     if (!settings)
         return true;
     struct link *link = memory_take_zeroed(1, sizeof *link);
+    const struct siphash_key *key = &shard->hub->settings.secrets.tables;
     if (!link)
         return false;
-    const struct siphash_key *key = &shard->hub->settings.secrets.tables;
+    shard->asking = asking_create(key);
+    if (!shard->asking) {
+        memory_give(link);
+        return false;
+    }
     link->shard = shard;
     link->transport = transport;
     link->socket = -1;
@@ -204,6 +211,8 @@ void link_free(struct shard *shard) {
     presence_deinit(&link->presence);
     crossings_deinit(&link->crossings);
     text_deinit(&link->taken);
+    asking_destroy(shard->asking);
+    shard->asking = NULL;
     memory_give(link);
     shard->link = NULL;
 }

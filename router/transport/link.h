@@ -25,6 +25,7 @@ enum {
     LINK_DEATH_MS = 5000,    // then it is lost
     LINK_LOOK_MS = 500,
     LINK_NAMES_KEPT = 16,
+    LINK_HOLDER_MS = 700,  // so long other hubs have to say that they hold a name
     LINK_CONFIRM_MS = 900, // so long a registration waits for the server's word: at most 1 s
     LINK_BEAT_MS = 1000,   // so often this hub beats, and asks others for what they have
     LINK_SEEK_MS = 1000,   // a request that no hub took by then is asked after
@@ -52,6 +53,8 @@ struct link {
     uint64_t entered_ms;      // since when it has a peer
     uint64_t up_ms;           // since when it is UP
     uint64_t inquiries;       // that were asked
+    uint64_t holders_asked;   // likewise, of names
+    bool unsettled;           // of a neighbour it may be so that names are held there and here
     char hub[HUB_NAME_BYTES]; // this one's name, as long as the peer lives
     // Names that it had before: what was said under them may be on its way still, and come back.
     char hubs_before[LINK_NAMES_KEPT][HUB_NAME_BYTES];

@@ -8,8 +8,10 @@
 #include "router/route/route.h"
 #include "router/shard/annex.h"
 #include "router/shard/drop.h"
+#include "router/transport/claims.h"
 #include "router/transport/confirming.h"
 #include "router/transport/going.h"
+#include "router/transport/holders.h"
 #include "router/transport/inquiring.h"
 #include "router/transport/nats_calls.h"
 #include "router/transport/nats_fault.h"
@@ -139,7 +141,12 @@ static void take_signs(struct shard *shard, struct link *link, const struct fram
     signs_take(link, bytes, &opened.mark);
     if (opened.mark.inquired && !link_is_own(link, opened.mark.hub))
         inquiring_answer(link, bytes, &opened.mark);
-    if (frame->body.bytes == 0 || !is_own)
+    if (!is_own || link_is_own(link, opened.mark.hub))
+        return;
+    holders_hear(link, bytes, &opened.mark);
+    if (!claims_take(link, &opened.mark, frame_body(frame), frame->body.bytes))
+        count_unreadable(shard);
+    if (frame->body.bytes == 0 || opened.mark.claims || opened.mark.yields)
         return;
     if (opened.mark.part) {
         if (!inquiring_take(link, &opened.mark, frame_body(frame), frame->body.bytes))
@@ -166,15 +173,30 @@ static void take_for_hub(struct shard *shard, struct link *link, const struct fr
     struct span behind = {rest.at + HUB_NAME_BYTES + 1, rest.bytes - HUB_NAME_BYTES - 1};
     bool about_hub =
         rest.bytes == HUB_NAME_BYTES + 3 + HUB_NAME_BYTES && memcmp(bytes + behind.at, "a.", 2) == 0;
+    bool about_name = behind.bytes > 2 && memcmp(bytes + behind.at, "h.", 2) == 0 &&
+                      mark_read_digits(bytes, (struct span){behind.at + 2, behind.bytes - 2}, &number);
     if (rest.bytes == HUB_NAME_BYTES)
         take_signs(shard, link, frame, said, true);
     else if (about_hub && nats_status(bytes, said->headers) == 503)
         signs_hub_gone(link, (const char *)bytes + behind.at + 2);
+    else if (about_name && nats_status(bytes, said->headers) == 503)
+        holders_nobody(link, number);
     else if (behind.bytes == 1 && bytes[behind.at] == ELSEWHERE_UNANSWERED)
         drop_one(shard, COUNT_DROP_NO_ROUTE, link->peer->name, 0);
     else if (mark_read_digits(bytes, behind, &number))
         take_answer(shard, link, frame, said, number);
     else
+        count_unreadable(shard);
+}
+
+static void take_holder(struct shard *shard, struct link *link, const uint8_t *bytes,
+                        const struct nats_message *said, struct span token) {
+    struct mark mark;
+    mark_read(bytes, said->headers, &mark);
+    if (mark.given && mark.has_hub && link_is_own(link, mark.hub))
+        return; // of the link before this one
+    signs_heard(link, &mark);
+    if (!holders_take(link, bytes, &mark, token))
         count_unreadable(shard);
 }
 
@@ -187,6 +209,8 @@ static void take_message(struct shard *shard, struct link *link, const struct fr
         count_unreadable(shard);
     else if (kind == SUBJECT_HUB)
         take_for_hub(shard, link, frame, said, rest);
+    else if (kind == SUBJECT_HOLDER)
+        take_holder(shard, link, bytes, said, rest);
     else if (kind <= SUBJECT_EVENT)
         nats_take_call(shard, link, frame, said, kind, rest);
     else if ((kind == SUBJECT_HUBS || kind == SUBJECT_BEAT) && rest.bytes == 0)
@@ -248,6 +272,7 @@ static void look_again(struct shard *shard, struct link *link) {
     uint64_t confirmed_ms = confirming_due_ms(link), inquired_ms = inquiring_due_ms(link);
     at_ms = confirmed_ms < at_ms ? confirmed_ms : at_ms;
     at_ms = inquired_ms < at_ms ? inquired_ms : at_ms;
+    at_ms = holders_due_ms(link) < at_ms ? holders_due_ms(link) : at_ms;
     assert(at_ms > now_ms); // what was due has been dealt with
     wheel_arm(&shard->wheel, &link->timer, at_ms);
 }
@@ -265,6 +290,7 @@ static void look_at_peer(struct shard *shard, struct link *link) {
     }
     confirming_expire(link);
     inquiring_expire(link);
+    holders_expire(link);
     if (shard_now_ms(shard) - link->beat_ms >= LINK_BEAT_MS)
         signs_beat(link);
     look_again(shard, link);
@@ -307,11 +333,14 @@ void nats_follow(struct shard *shard) {
     if (link->state == LINK_SECURING && link->peer->state == PEER_OPEN)
         nats_join_secure(link);
     if (link->state < LINK_JOINING || link->peer->state != PEER_OPEN) {
+        holders_follow(link);
         confirming_follow(link);
         inquiring_follow(link);
         return;
     }
     assert(link->peer);
+    holders_follow(link);
+    claims_follow(link);
     if (!timer_armed(&link->timer))
         wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + LINK_LOOK_MS);
     if (presence_is_behind(&link->presence, &shard->agents))

@@ -137,7 +137,7 @@ void nats_introduce(struct link *link) {
         peer_close(link->shard, link->peer, COUNTERS_COUNT);
         return;
     }
-    link->presence.sids = 14;
+    link->presence.sids = 15;
     put_subscription(&out, SUBJECT_HUB, link, "", NULL, 1);
     put_subscription(&out, SUBJECT_HUB, link, ".>", NULL, 2);
     // Of all events one copy comes to this hub, whoever it is for here: who has subscribed to what changes too often, on all
@@ -145,7 +145,8 @@ void nats_introduce(struct link *link) {
     put_subscription(&out, SUBJECT_EVENT, link, ".*", link->hub, 3);
     put_subscription(&out, SUBJECT_HUBS, link, "", NULL, 4);
     put_subscription(&out, SUBJECT_BEAT, link, "", NULL, 5);
-    put_services(&out, link, 6);
+    put_subscription(&out, SUBJECT_HOLDER, link, ".*", NULL, 6);
+    put_services(&out, link, 7);
     put_presence(link, &out);
     text_put(&out, "PING\r\n");
     link->pings++;
@@ -167,6 +168,8 @@ struct hearer {
     enum subject_kind kind;
     const char *hub;   // of SUBJECT_HUB; else NULL
     uint64_t number;   // of one of its requests, and then where that is answered; 0: none
+    const char *token; // of SUBJECT_HOLDER
+    size_t token_bytes;
     const char *reply; // where what the server itself answers comes
     size_t reply_bytes;
 };
@@ -176,12 +179,14 @@ static void say_mark(struct link *link, const struct hearer *to, struct text *ma
     char subject[SUBJECT_BYTES_MAX], digits[1 + 16] = ".";
     const char *cluster = link->shard->hub->settings.cluster->name;
     struct text out;
+    const char *rest = to->hub ? to->hub : to->token;
+    size_t rest_bytes = to->hub ? HUB_NAME_BYTES : to->token_bytes;
     assert((to->kind == SUBJECT_HUB) == (to->hub != NULL));
     mark_end(mark);
     text_put(mark, "\r\n");
     text_init(&out);
     text_put(&out, "HPUB ");
-    text_add(&out, subject, subject_write(subject, cluster, to->kind, to->hub, to->hub ? HUB_NAME_BYTES : 0));
+    text_add(&out, subject, subject_write(subject, cluster, to->kind, rest, rest_bytes));
     text_add(&out, digits, to->number ? mark_digits(digits + 1, to->number) + 1 : 0);
     text_put(&out, " ");
     if (to->reply_bytes) {
@@ -272,19 +277,51 @@ void nats_say_beat(struct link *link) {
     say_mark(link, &(struct hearer){.kind = SUBJECT_BEAT}, &mark, NULL);
 }
 
+// Where what the server says of a message comes, to our inbox: behind a letter what it was about.
+static size_t reply_to_own(const struct link *link, char letter, const char *about, size_t bytes,
+                           char out[SUBJECT_BYTES_MAX]) {
+    char rest[HUB_NAME_BYTES + 3 + HUB_NAME_BYTES];
+    assert(bytes <= HUB_NAME_BYTES);
+    memcpy(rest, link->hub, HUB_NAME_BYTES);
+    memcpy(rest + HUB_NAME_BYTES, (char[3]){'.', letter, '.'}, 3);
+    memcpy(rest + HUB_NAME_BYTES + 3, about, bytes);
+    return subject_write(out, link->shard->hub->settings.cluster->name, SUBJECT_HUB, rest,
+                         HUB_NAME_BYTES + 3 + bytes);
+}
+
 // What the server says, if that hub isn't there, comes to our inbox under its name.
 void nats_say_ask(struct link *link, const char hub[HUB_NAME_BYTES], struct text *list) {
-    char rest[HUB_NAME_BYTES + 3 + HUB_NAME_BYTES], reply[SUBJECT_BYTES_MAX];
+    char reply[SUBJECT_BYTES_MAX];
     struct hearer to = {.kind = SUBJECT_HUB, .hub = hub, .reply = reply};
-    memcpy(rest, link->hub, HUB_NAME_BYTES);
-    memcpy(rest + HUB_NAME_BYTES, ".a.", 3);
-    memcpy(rest + HUB_NAME_BYTES + 3, hub, HUB_NAME_BYTES);
-    to.reply_bytes =
-        subject_write(reply, link->shard->hub->settings.cluster->name, SUBJECT_HUB, rest, sizeof rest);
-    assert(to.reply_bytes <= sizeof reply);
+    to.reply_bytes = reply_to_own(link, 'a', hub, HUB_NAME_BYTES, reply);
     say_list(link, &to, "ask", list);
     text_deinit(list);
     text_init(list);
+}
+
+void nats_say_holder(struct link *link, uint64_t number, const char *token, size_t bytes, bool takes_over) {
+    char reply[SUBJECT_BYTES_MAX], digits[16];
+    struct hearer to = {.kind = SUBJECT_HOLDER, .token = token, .token_bytes = bytes, .reply = reply};
+    struct text mark;
+    assert(number && bytes > 0);
+    to.reply_bytes = reply_to_own(link, 'h', digits, mark_digits(digits, number), reply);
+    text_init(&mark);
+    mark_begin(&mark, link->hub);
+    mark_number(&mark, "holder", number);
+    if (takes_over)
+        mark_number(&mark, "over", 1);
+    say_mark(link, &to, &mark, NULL);
+}
+
+void nats_say_numbers(struct link *link, const char hub[HUB_NAME_BYTES], const struct said_number *numbers,
+                      const struct text *body) {
+    struct text mark;
+    assert(numbers->key);
+    text_init(&mark);
+    mark_begin(&mark, link->hub);
+    for (; numbers->key; numbers++)
+        mark_number(&mark, numbers->key, numbers->number);
+    say_mark(link, &(struct hearer){.kind = SUBJECT_HUB, .hub = hub}, &mark, body);
 }
 
 void nats_say_seek(struct link *link, struct text *list) {

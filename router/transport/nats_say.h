@@ -36,6 +36,16 @@ void nats_say_seek(struct link *link, struct text *list);
 // Writes a request's number at the end of a list.
 void nats_put_number(struct text *list, uint64_t number);
 
+// All are asked whether they hold a name, escaped, which may be taken from them; that nobody else is there, the server says.
+void nats_say_holder(struct link *link, uint64_t number, const char *token, size_t bytes, bool takes_over);
+// One is told numbers of a mark, by their keys, NULL behind the last, with a body where there is one.
+struct said_number {
+    const char *key;
+    uint64_t number;
+};
+void nats_say_numbers(struct link *link, const char hub[HUB_NAME_BYTES], const struct said_number *numbers,
+                      const struct text *body);
+
 // All are asked who is there, with this capability, escaped, or with any; and one is told, in parts, as a JSON array.
 void nats_say_inquiry(struct link *link, uint64_t number, const char *capability, size_t bytes);
 void nats_say_part(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number, bool more, bool cut,

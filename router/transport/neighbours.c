@@ -27,13 +27,13 @@ static uint32_t free_place(const struct neighbours *neighbours) {
 }
 
 static struct neighbour *neighbours_add(struct neighbours *neighbours, const char name[HUB_NAME_BYTES],
-                                        bool needed) {
+                                        uint64_t now_ms, bool needed) {
     uint32_t place = free_place(neighbours);
     struct neighbour *fresh =
         place < NEIGHBOURS_MAX || needed ? kept_take(neighbours->kept, sizeof *fresh) : NULL;
     if (!fresh)
         return NULL;
-    *fresh = (struct neighbour){.place = place};
+    *fresh = (struct neighbour){.place = place, .known_ms = now_ms, .unsettled = true};
     memcpy(fresh->name, name, HUB_NAME_BYTES);
     if (!names_add(&neighbours->by_name, fresh->name, HUB_NAME_BYTES, fresh)) {
         kept_give(neighbours->kept, fresh);
@@ -51,7 +51,7 @@ struct neighbour *neighbours_hear(struct neighbours *neighbours, const char name
                                   uint64_t now_ms, bool needed) {
     struct neighbour *neighbour = neighbours_find(neighbours, name);
     if (!neighbour)
-        neighbour = neighbours_add(neighbours, name, needed);
+        neighbour = neighbours_add(neighbours, name, now_ms, needed);
     if (!neighbour)
         return NULL;
     assert(neighbour->heard_ms <= now_ms);

@@ -16,10 +16,15 @@ enum {
 };
 
 struct neighbour {
-    struct list link;        // in neighbours.all
-    struct list owes, asked; // what it took of ours, and what it asked of us (crossings.h)
-    uint64_t heard_ms;
-    uint32_t place; // below NEIGHBOURS_MAX; NEIGHBOURS_MAX: it has none
+    struct list link;            // in neighbours.all
+    struct list owes, asked;     // what it took of ours, and what it asked of us (crossings.h)
+    uint64_t known_ms, heard_ms; // since when it is known; when it was heard last
+    // Names are held once (claims.h).
+    bool unsettled;    // what it holds and what is held here isn't known to differ
+    bool disputed;     // in what it has told this time some names were
+    uint64_t claimed;  // up to which serial it has told
+    uint64_t asked_ms; // when it was asked for more, or to ask; 0: it wasn't
+    uint32_t place;    // below NEIGHBOURS_MAX; NEIGHBOURS_MAX: it has none
     char name[HUB_NAME_BYTES];
 };
 

@@ -6,6 +6,7 @@
 #include "router/request/answer.h"
 #include "router/request/cancel.h"
 #include "router/send/exchange.h"
+#include "router/transport/claims.h"
 #include "router/transport/going.h"
 #include "router/transport/nats_say.h"
 #include "router/transport/returning.h"
@@ -177,6 +178,7 @@ void signs_beat(struct link *link) {
     link->beat_ms = shard_now_ms(shard);
     nats_say_beat(link);
     expire(link);
+    claims_beat(link);
     ask_all(link);
     seek(link);
 }
@@ -250,6 +252,7 @@ void signs_heard(struct link *link, const struct mark *mark) {
         return;
     bool is_new = !neighbours_find(neighbours, mark->hub);
     struct neighbour *heard = neighbours_hear(neighbours, mark->hub, shard_now_ms(link->shard), false);
+    link->unsettled |= heard && is_new;
     if (heard && is_new && link->state == LINK_UP)
         nats_say_beat(link); // who has just come knows nobody yet
 }

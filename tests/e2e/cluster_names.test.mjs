@@ -2,11 +2,91 @@
 // listed.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Broker, joined, joining, linked } from './cluster.mjs';
+import { Broker, joined, joining, linked, until } from './cluster.mjs';
 import { Hub } from './hub.mjs';
 import { assertError } from './peer.mjs';
 
 const register = (peer, agentId, more = {}) => peer.ask('agent/register', { agentId, capabilities: {}, ...more });
+
+joined('what another hub holds is refused as what this one does', {}, async (x, y) => {
+  const holder = await x.agent('b');
+  holder.serve(() => 'first');
+  const later = await y.peer();
+  assert.equal(assertError(await register(later, 'b'), -32053).data.agent, 'b');
+  assert.equal((await later.ask('work', { targetAgent: 'b' })).result, 'first');
+  await holder.silent('anything of that');
+});
+
+joined('of two who ask at once one gets it', { hubs: [[], [], []] }, async (x, y, z) => {
+  const peers = await Promise.all([x, y, z].map((hub) => hub.peer()));
+  for (let n = 0; n < 50; n++) {
+    const answers = await Promise.all(peers.map((peer) => register(peer, `n-${n}`)));
+    const refused = answers.filter((answer) => !answer.result);
+    assert.equal(refused.length, 2, JSON.stringify(answers));
+    refused.forEach((answer) => assertError(answer, -32053));
+  }
+  for (const peer of peers) await peer.silent('hub/replaced');
+});
+
+joined('a connection that asks twice is answered twice, and alike', {}, async (x, y) => {
+  await x.agent('b');
+  const [one, other] = [await y.peer(), await y.peer()];
+  for (const answer of await Promise.all([register(one, 'b'), register(one, 'b'), register(other, 'b')])) assertError(answer, -32053);
+  for (const answer of await Promise.all([register(one, 'c'), register(one, 'c')])) assert.ok(answer.result);
+  const answers = await Promise.all([register(one, 'd'), one.ask('agent/unregister', { agentId: 'd' }), register(one, 'd')]);
+  assert.deepEqual(answers.map((answer) => answer.result.registered), [true, false, true]);
+  const [registered, ended] = await Promise.all([register(other, 'e'), other.ask('shutdown')]);
+  assert.deepEqual([registered.result.registered, ended.result], [true, null]);
+  assert.ok((await register(one, 'e')).result);
+});
+
+joined('with --takeover at both hubs the later one takes it', { hubs: [['--takeover'], ['--takeover'], []] }, async (x, y, z) => {
+  const first = await x.agent('b'), strict = await z.agent('c');
+  const later = await y.peer();
+  assert.ok((await register(later, 'b')).result);
+  assert.deepEqual((await first.find((one) => one.json.method === 'hub/replaced', 'hub/replaced')).json.params, { agentId: 'b' });
+  later.serve(() => 'later');
+  assert.equal((await (await x.peer()).ask('work', { targetAgent: 'b' })).result, 'later');
+  assertError(await register(later, 'c'), -32053);
+  await strict.silent('hub/replaced');
+});
+
+joined('a child\'s name is the child\'s at all hubs', { hubs: [['--extension', 'tool=sleep 1000'], ['--takeover']] }, async (x, y) => {
+  assertError(await register(await y.peer(), 'tool'), -32053);
+});
+
+// Both stand while the hubs are apart. Ages count: each hub's later one is the other's earlier one.
+joined('hubs that were apart agree on the older one', {}, async (x, y, broker) => {
+  const replaced = (peer) => peer.find((one) => one.json.method === 'hub/replaced', 'hub/replaced');
+  await broker.kill();
+  await Promise.all([linked(x, 0), linked(y, 0)]);
+  const older = [await x.agent('one'), await y.agent('two')];
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  const later = [await y.agent('one'), await x.agent('two')];
+  await x.agent('mine');
+  for (const [n, peer] of older.entries()) peer.serve(() => `older ${n}`);
+  await broker.again();
+  for (const [n, peer] of later.entries()) assert.deepEqual((await replaced(peer)).json.params, { agentId: ['one', 'two'][n] });
+  await Promise.all([linked(x), linked(y)]);
+  const source = await y.peer();
+  for (const [n, targetAgent] of ['one', 'two'].entries())
+    assert.equal((await source.ask('work', { targetAgent })).result, `older ${n}`);
+  for (const peer of older) await peer.silent('hub/replaced');
+});
+
+joined('a hub that stands still holds a registration up for a second, and keeps what it has', { shards: [1] }, async (x, y) => {
+  const older = await y.agent('b');
+  const later = await x.peer();
+  await until('both hubs know each other', async () => (await later.ask('hub/agents', { cluster: true })).result.agents.length === 1);
+  y.process.kill('SIGSTOP');
+  const begun = Date.now();
+  assert.ok((await register(later, 'b')).result);
+  const took = Date.now() - begun;
+  y.process.kill('SIGCONT');
+  assert.ok(took < 5000, `answered after ${took} ms`);
+  await later.find((one) => one.json.method === 'hub/replaced', 'hub/replaced');
+  await older.silent('hub/replaced');
+});
 
 joined('its holder leaves: it is free', {}, async (x, y) => {
   const holder = await x.agent('b');

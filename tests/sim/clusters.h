@@ -37,6 +37,7 @@ struct claim {
     bool open;
     unsigned epoch;
     bool sure_taken, sure_free; // nothing was wrong, and somebody had it, or nobody did
+    uint64_t sent_ns;
 };
 
 // A connection, one life after another.
@@ -46,6 +47,7 @@ struct guest {
     size_t count;
     unsigned site, life, listening; // listening: patterns that the hub has confirmed
     bool holds[NAMES];              // the hub has said so, and not taken it back
+    uint64_t since_ns[NAMES];       // when it asked for it
     struct claim claims[NAMES];
     int last[GUESTS_MAX];    // of each source: the last event that came
     unsigned late[LATE_MAX]; // requests that it will answer some time
@@ -61,6 +63,7 @@ struct cluster_stage {
     struct guest guests[GUESTS_MAX];
     struct letter letters[LETTERS_MAX];
     unsigned guest_count, letter_count, epoch;
+    uint64_t freed_ns[NAMES];    // when somebody gave a name up, or left
     unsigned settled;            // the epoch in which all last knew of all
     bool scarce;                 // allocations fail until the end
     struct broker_client *stray; // a client of the first server that is no hub; NULL: there is none

@@ -91,6 +91,9 @@ void guest_leave(unsigned by) {
     guest->cable = NULL;
     guest->count = guest->late_count = guest->listening = 0;
     guest->lists_asked = guest->lists_got = 0;
+    for (unsigned name = 0; name < NAMES; name++)
+        if (guest->holds[name] || guest->claims[name].open)
+            stage.freed_ns[name] = stage.fleet.now_ns;
     memset(guest->holds, 0, sizeof guest->holds);
     memset(guest->claims, 0, sizeof guest->claims);
     stage_disturb(false);
@@ -115,7 +118,7 @@ void guest_claim(unsigned by, unsigned name) {
     bool sure = is_well() && !anybody_claims(name);
     stage_disturb(false);
     *claim = (struct claim){true, stage.epoch, sure && holder < stage.guest_count,
-                            sure && holder == stage.guest_count};
+                            sure && holder == stage.guest_count, stage.fleet.now_ns};
     snprintf(
         body, sizeof body,
         "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"agent/register\",\"params\":{\"agentId\":\"agent-%u\","
@@ -130,6 +133,7 @@ void guest_unclaim(unsigned by, unsigned name) {
     if (!guest->cable || !guest->holds[name])
         return;
     guest->holds[name] = false;
+    stage.freed_ns[name] = stage.fleet.now_ns;
     stage_disturb(false);
     snprintf(body, sizeof body,
              "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"agent/"
@@ -290,6 +294,15 @@ static void take_cancel(unsigned by, struct bit id) {
                 (const char *)id.bytes);
 }
 
+// Whoever got it hasn't answered yet.
+static bool waits_at_target(const struct letter *letter) {
+    const struct guest *target = letter->copies ? &stage.guests[letter->by] : NULL;
+    for (unsigned at = 0; target && at < target->late_count; at++)
+        if (&stage.letters[target->late[at]] == letter)
+            return true;
+    return false;
+}
+
 static bool may_fail(const struct letter *letter, int64_t code) {
     bool sure = letter->sure && still(letter->epoch);
     if (stage.scarce && (code == -32603 || code == -32003))
@@ -302,7 +315,8 @@ static bool may_fail(const struct letter *letter, int64_t code) {
     case -32050:
         return !sure;
     case -32051:
-        return letter->timed || letter->copies; // what nobody took is asked after, whatever was lost
+        return letter->timed ||
+               waits_at_target(letter); // what else is owed is asked after, whatever was lost
     case -32052:
         return !sure;
     case -32055:
@@ -347,8 +361,20 @@ static void take_claim(unsigned by, unsigned name, struct bit body) {
                     good ? "given" : "refused", name, good ? "another one has" : "nobody has");
     guest->claims[name].open = false;
     guest->holds[name] = good;
+    guest->since_ns[name] = claim.sent_ns;
     sums.refused += !good;
     stage_disturb(false);
+}
+
+// Whoever stays was there before, as far as can be told from here: a hub may have said so late, or somebody else been there
+// meanwhile.
+static void check_older(unsigned by, unsigned name) {
+    const uint64_t slack_ns = UINT64_C(5000000000);
+    unsigned other = stage_holder(name);
+    if (other == stage.guest_count || stage.freed_ns[name] + slack_ns > stage.guests[by].since_ns[name])
+        return;
+    if (stage.guests[other].since_ns[name] > stage.guests[by].since_ns[name] + slack_ns)
+        kernel_fail("guest %u lost agent-%u to guest %u, which came later", by, name, other);
 }
 
 static void take_replaced(unsigned by, struct bit body) {
@@ -356,8 +382,10 @@ static void take_replaced(unsigned by, struct bit body) {
     char wanted[32];
     for (unsigned name = 0; name < NAMES; name++) {
         snprintf(wanted, sizeof wanted, "\"agent-%u\"", name);
-        if (bit_is(id, wanted))
-            stage.guests[by].holds[name] = false;
+        if (!bit_is(id, wanted))
+            continue;
+        stage.guests[by].holds[name] = false;
+        check_older(by, name);
     }
     if (!stage.had_faults)
         kernel_fail("guest %u lost %.*s though the hubs were never apart", by, (int)id.count,

@@ -88,6 +88,23 @@ static void what_is_sought_is_read(void **state) {
     assert_memory_equal(bytes + mark.capability.at, "x_2Fy", 5);
 }
 
+static void what_is_held_is_read(void **state) {
+    static const char text[] = "NATS/1.0\r\nPatchbay: 1 holder=1f over=1 free=2,3 held=4 claim=5 claims=6 "
+                               "last=7 yield=1 settle=1\r\n\r\n";
+    struct mark mark;
+    uint64_t number;
+    (void)state;
+    read_text(text, &mark);
+    const uint8_t *bytes = (const uint8_t *)text;
+    assert_true(mark.given && mark.holder == 31 && mark.takes_over);
+    assert_true(mark_next(bytes, &mark.free, &number) && number == 2);
+    assert_true(mark_next(bytes, &mark.free, &number) && number == 3);
+    assert_true(mark_next(bytes, &mark.held, &number) && number == 4);
+    assert_true(mark.claim == 5 && mark.claims == 6 && mark.last == 7 && mark.yields && mark.settle);
+    read_text("NATS/1.0\r\nPatchbay: 1 over=0 yield=0 settle=0\r\n\r\n", &mark);
+    assert_true(mark.given && !mark.takes_over && !mark.yields && !mark.settle && !mark.holder);
+}
+
 static void what_isnt_known_means_nothing(void **state) {
     struct mark mark;
     (void)state;
@@ -138,6 +155,7 @@ int main(void) {
         cmocka_unit_test(other_headers_are_no_mark),
         cmocka_unit_test(numbers_are_hexadecimal),
         cmocka_unit_test(what_is_sought_is_read),
+        cmocka_unit_test(what_is_held_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,16 @@
+// What two hubs hold both of them, since they were apart, or one wasn't heard in time, on shard 0. The lesser of the two, by its
+// name, asks the other one what it holds, part by part, as often as it takes until all has been told and nothing of it is held
+// here. It alone judges, so that both can't think that they stay: who has held the name for longer does, by the time that
+// each has measured itself; a child always does. Both keep what children of that name both have.
+#pragma once
+
+#include "core/cluster/mark.h"
+#include "router/transport/link.h"
+
+// Something may be held there and here.
+void claims_begin(struct link *link, struct neighbour *neighbour);
+// Once a turn; and once a second what wasn't answered is asked again.
+void claims_follow(struct link *link);
+void claims_beat(struct link *link);
+// What another hub says to this one alone. False: it can't be read.
+bool claims_take(struct link *link, const struct mark *mark, const uint8_t *body, uint32_t bytes);

@@ -1,0 +1,171 @@
+#include "router/transport/holders.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "router/methods/asking.h"
+#include "router/methods/registry.h"
+#include "router/transport/claims.h"
+#include "router/transport/nats_say.h"
+
+static struct order *asking_at(struct list *node) {
+    return list_entry(node, struct order, asking);
+}
+
+static bool is_open(const struct link *link) {
+    return link->state == LINK_UP && link->peer->state == PEER_OPEN;
+}
+
+// --- Asking
+
+static bool any_unheard(const struct order *order) {
+    uint64_t left = 0;
+    for (uint32_t word = 0; word < ORDER_HUB_WORDS; word++)
+        left |= order->unheard[word];
+    return left != 0;
+}
+
+// Who hasn't said anything may hold it, and so may who wasn't known yet when it was asked.
+static bool is_unsure(const struct order *order, const struct neighbour *neighbour) {
+    return neighbour->place == NEIGHBOURS_MAX || neighbour->known_ms >= order->asked_ms ||
+           order->unheard[neighbour->place / 64] >> neighbour->place % 64 & 1;
+}
+
+static void count_as_free(struct link *link, struct order *order) {
+    struct list *all = &link->crossings.neighbours.all;
+    for (struct list *node = all->next; node != all; node = node->next) {
+        struct neighbour *neighbour = list_entry(node, struct neighbour, link);
+        if (is_unsure(order, neighbour))
+            claims_begin(link, neighbour);
+    }
+    registry_asked(link->shard, order, false);
+}
+
+// A name that no subject can bear exists here alone.
+static void ask(struct link *link, struct order *order) {
+    static_assert((int)ORDER_HUB_WORDS == (int)NEIGHBOUR_WORDS, "there is a place for each neighbour");
+    struct shard *shard = link->shard;
+    char token[SUBJECT_NAME_BYTES_MAX];
+    size_t bytes = subject_escape(token, order->agent_id, order->agent_id_bytes);
+    assert(!order->asked_by && !order->heard);
+    memcpy(order->unheard, link->crossings.neighbours.places, sizeof order->unheard);
+    asking_sent(shard->asking, order, ++link->holders_asked, shard_now_ms(shard));
+    if (bytes)
+        nats_say_holder(link, order->asked_by, token, bytes, shard->settings->takeover);
+    else
+        registry_asked(shard, order, false);
+}
+
+// Those that nobody was asked for are the last ones.
+static void ask_all(struct link *link) {
+    struct list *all = &link->shard->asking->all, *node = all;
+    while (node->prev != all && !asking_at(node->prev)->asked_by)
+        node = node->prev;
+    for (struct list *next; node != all && is_open(link); node = next) {
+        next = node->next;
+        ask(link, asking_at(node));
+    }
+}
+
+static void begin_all(struct link *link) {
+    struct list *all = &link->crossings.neighbours.all;
+    for (struct list *node = all->next; node != all; node = node->next)
+        claims_begin(link, list_entry(node, struct neighbour, link));
+}
+
+void holders_follow(struct link *link) {
+    struct asking *asking = link->shard->asking;
+    asking->open = is_open(link);
+    while (!asking->open && !list_empty(&asking->all))
+        registry_asked(link->shard, asking_at(asking->all.next), false);
+    if (!asking->open)
+        return;
+    ask_all(link);
+    if (asking->unasked)
+        begin_all(link);
+    asking->unasked = false;
+}
+
+void holders_expire(struct link *link) {
+    struct list *all = &link->shard->asking->all;
+    uint64_t now_ms = shard_now_ms(link->shard);
+    while (!list_empty(all)) {
+        struct order *order = asking_at(all->next);
+        if (!order->asked_by || now_ms - order->asked_ms < LINK_HOLDER_MS)
+            return;
+        count_as_free(link, order);
+    }
+}
+
+uint64_t holders_due_ms(const struct link *link) {
+    struct list *all = &link->shard->asking->all;
+    const struct order *oldest = list_empty(all) ? NULL : asking_at(all->next);
+    return oldest && oldest->asked_by ? oldest->asked_ms + LINK_HOLDER_MS : UINT64_MAX;
+}
+
+static void take_word(struct link *link, struct neighbour *neighbour, uint64_t number, bool held) {
+    struct order *order = number ? asking_number(link->shard->asking, number) : NULL;
+    if (!order && held)
+        claims_begin(link, neighbour); // too late
+    if (!order)
+        return;
+    if (neighbour->place < NEIGHBOURS_MAX)
+        order->unheard[neighbour->place / 64] &= ~(UINT64_C(1) << neighbour->place % 64);
+    order->heard = true;
+    if (held)
+        registry_asked(link->shard, order, true);
+    else if (!any_unheard(order))
+        count_as_free(link, order);
+}
+
+void holders_hear(struct link *link, const uint8_t *bytes, const struct mark *mark) {
+    struct neighbour *neighbour = neighbours_find(&link->crossings.neighbours, mark->hub);
+    struct span held = mark->held, free = mark->free;
+    uint64_t number;
+    if (!neighbour)
+        return;
+    while (mark_next(bytes, &held, &number))
+        take_word(link, neighbour, number, true);
+    while (mark_next(bytes, &free, &number))
+        take_word(link, neighbour, number, false);
+}
+
+void holders_nobody(struct link *link, uint64_t number) {
+    struct order *order = number ? asking_number(link->shard->asking, number) : NULL;
+    if (order)
+        count_as_free(link, order);
+}
+
+// --- Answering
+
+// Whether it may be taken as one at this hub might take it. Where users are on, others' hubs can't show whose they are.
+static bool may_be_taken(const struct shard *shard, const struct agent *agent, const struct mark *mark) {
+    return mark->takes_over && shard->settings->takeover && !agent->child && !shard->settings->users;
+}
+
+static bool is_held(struct link *link, const struct mark *mark, const char *id, size_t bytes) {
+    struct shard *shard = link->shard;
+    const struct agent *agent = agents_find(&shard->agents, id, bytes);
+    if (agent)
+        return !may_be_taken(shard, agent, mark) || !registry_yield(shard, link->peer->name, agent);
+    struct order *order = asking_find(shard->asking, id, bytes);
+    if (order && memcmp(link->hub, mark->hub, HUB_NAME_BYTES) < 0)
+        return true;
+    if (order)
+        registry_asked(shard, order, true);
+    return false;
+}
+
+bool holders_take(struct link *link, const uint8_t *bytes, const struct mark *mark, struct span token) {
+    char id[AGENT_ID_BYTES_MAX];
+    struct text list;
+    assert(link->peer);
+    size_t count = subject_unescape(id, sizeof id, bytes + token.at, token.bytes);
+    if (!mark->given || !mark->has_hub || !mark->holder || count == SIZE_MAX || !agent_id_valid(id, count))
+        return false;
+    text_init(&list);
+    nats_put_number(&list, mark->holder);
+    nats_say_list(link, mark->hub, is_held(link, mark, id, count) ? "held" : "free", &list);
+    text_deinit(&list);
+    return true;
+}
