@@ -56,6 +56,7 @@ void asking_sent(struct asking *asking, struct order *order, uint64_t number, ui
 
 struct order *asking_find(const struct asking *asking, const char *id, size_t bytes) {
     const struct list *chain = &asking->by_id[chain_of(asking, id, bytes)];
+    assert(id && bytes > 0);
     for (const struct list *node = chain->next; node != chain; node = node->next) {
         struct order *order = list_entry(node, struct order, by_id);
         if (order->agent_id_bytes == bytes && memcmp(order->agent_id, id, bytes) == 0)
@@ -66,6 +67,7 @@ struct order *asking_find(const struct asking *asking, const char *id, size_t by
 
 struct order *asking_of(const struct asking *asking, uint64_t connection) {
     const struct list *chain = &asking->by_connection[chain_of(asking, &connection, sizeof connection)];
+    assert(connection);
     for (const struct list *node = chain->next; node != chain; node = node->next) {
         struct order *order = list_entry(node, struct order, by_connection);
         if (order->mail.connection == connection)

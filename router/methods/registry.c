@@ -149,6 +149,7 @@ static bool must_ask(struct shard *shard, struct order *order) {
 // is `hurried`.
 static void release(struct shard *shard, struct order *order, bool held, bool hurried) {
     struct order *next = order->again, *last = order->again_last;
+    assert(!next == !last);
     asking_remove(order);
     judge(shard, order, held);
     while ((order = next)) {
@@ -199,6 +200,7 @@ static bool meets(struct shard *shard, struct order *order) {
 // What ends agents of a connection comes behind what it registered before.
 static void hurry(struct shard *shard, const struct order *order) {
     struct order *first;
+    assert(order->kind != ORDER_REGISTER);
     if (order->kind == ORDER_UNREGISTER) {
         first = asking_find(shard->asking, order->agent_id, order->agent_id_bytes);
         if (first && first->mail.connection == order->mail.connection)

@@ -23,6 +23,7 @@ static bool is_lesser(const struct link *link, const char hub[HUB_NAME_BYTES]) {
 
 void claims_begin(struct link *link, struct neighbour *neighbour) {
     uint64_t now_ms = shard_now_ms(link->shard);
+    assert(neighbour->asked_ms <= now_ms);
     bool again = neighbour->unsettled || (neighbour->asked_ms && now_ms - neighbour->asked_ms < RUN_MS_MIN);
     neighbour->unsettled = true;
     neighbour->disputed = false;
@@ -97,6 +98,7 @@ static void tell(struct link *link, const struct mark *mark) {
     uint64_t room = max < PART_BYTES_MAX ? max : PART_BYTES_MAX, last = mark->claim;
     struct text body;
     bool more = false;
+    assert(mark->claim);
     if (!send_has_room(shard, link->peer))
         return;
     text_init(&body);
@@ -203,6 +205,7 @@ static bool hear_claims(struct link *link, const struct mark *mark, const uint8_
 static bool hear_yields(struct link *link, const uint8_t *body, uint32_t bytes) {
     struct shard *shard = link->shard;
     uint32_t at = 0;
+    assert(body || !bytes);
     for (struct span line; next_line(body, bytes, &at, &line);) {
         struct piece name;
         if (!name_of(body, line, 0, &name))

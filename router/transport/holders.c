@@ -75,6 +75,7 @@ static void begin_all(struct link *link) {
 
 void holders_follow(struct link *link) {
     struct asking *asking = link->shard->asking;
+    assert(link->shard->index == 0);
     asking->open = is_open(link);
     while (!asking->open && !list_empty(&asking->all))
         registry_asked(link->shard, asking_at(asking->all.next), false);
@@ -105,6 +106,7 @@ uint64_t holders_due_ms(const struct link *link) {
 
 static void take_word(struct link *link, struct neighbour *neighbour, uint64_t number, bool held) {
     struct order *order = number ? asking_number(link->shard->asking, number) : NULL;
+    assert(!order || order->asked_by == number);
     if (!order && held)
         claims_begin(link, neighbour); // too late
     if (!order)
