@@ -5,6 +5,7 @@
 #include "core/lookup/schema.h"
 #include "router/request/audit.h"
 #include "router/request/refuse.h"
+#include "router/request/source.h"
 
 void validate_look_up(const struct shard *shard, struct message *message) {
     assert(message->body == frame_body(message->frame) && message->frame->body.bytes > 0);
@@ -25,10 +26,9 @@ static void refuse_source_named(struct shard *shard, const struct message *messa
     refuse(shard, message, ERROR_NOT_ALLOWED, &data);
 }
 
-// Whoever sends in an agent's name must be the connection that registered it (HugAI v2 messages 3.3).
-// One that has half-closed since it was held has no agents any more.
 static bool refuse_foreign_source(struct shard *shard, const struct message *message) {
     char source[AGENT_ID_BYTES_MAX];
+    size_t bytes;
     if (!lookup_has(&message->lookup, KEY_SOURCE_AGENT) ||
         shard->settings->users) // then it was judged before
         return false;
@@ -36,12 +36,7 @@ static bool refuse_foreign_source(struct shard *shard, const struct message *mes
         refuse_field(shard, message, "params.sourceAgent", "string");
         return true;
     }
-    size_t bytes =
-        json_string_decode(message->body, message->lookup.value[KEY_SOURCE_AGENT], source, sizeof source);
-    bytes = bytes == SIZE_MAX ? 0 : bytes; // longer than any agentId, so nobody's
-    const struct agent *agent = bytes ? agents_find(&shard->agents, source, bytes) : NULL;
-    bool has_left = message->approved && !agent && message->peer->state != PEER_OPEN;
-    if (has_left || (agent && agent->home->connection == message->peer->name))
+    if (source_read(shard, message, source, &bytes) != SOURCE_FOREIGN)
         return false;
     refuse_source_named(shard, message, source, bytes);
     return true;

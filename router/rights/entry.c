@@ -5,6 +5,7 @@
 
 #include "core/rights/rights.h"
 #include "router/request/refuse.h"
+#include "router/request/source.h"
 #include "router/rights/borne.h"
 #include "router/rights/recall.h"
 #include "router/send/exchange.h"
@@ -327,25 +328,17 @@ static bool is_known(struct shard *shard, const struct message *message) {
 
 // --- What comes of that
 
-// Whoever sends in an agent's name must be the connection that registered it (HugAI v2 messages 3.3). What was right when it
-// came is so for a connection that has half-closed since, whose agents have left, unless another one has that name now.
 static __attribute__((noinline)) bool refuse_source_named(struct shard *shard,
                                                           const struct message *message) {
-    struct identity *identity = identity_of(message->peer);
     struct span value = message->lookup.value[KEY_SOURCE_AGENT];
-    char source[AGENT_ID_BYTES_MAX];
-    size_t bytes = SIZE_MAX;
-    if (message->lookup.type[KEY_SOURCE_AGENT] == JSON_STRING)
-        bytes = json_string_decode(message->body, value, source, sizeof source);
-    const struct agent *agent = bytes == SIZE_MAX ? NULL : agents_find(&shard->agents, source, bytes);
-    if (agent && agent->home->connection == message->peer->name) {
-        recall_keep_source(identity, &shard->agents, message->body + value.at, value.bytes);
-        return false;
-    }
-    if (message->approved && !agent && message->peer->state != PEER_OPEN)
-        return false;
-    refuse_right(shard, message, RULE_SOURCE_AGENT);
-    return true;
+    char name[AGENT_ID_BYTES_MAX];
+    size_t bytes;
+    enum source source = source_read(shard, message, name, &bytes);
+    if (source == SOURCE_OWN)
+        recall_keep_source(identity_of(message->peer), &shard->agents, message->body + value.at, value.bytes);
+    if (source == SOURCE_FOREIGN)
+        refuse_right(shard, message, RULE_SOURCE_AGENT);
+    return source == SOURCE_FOREIGN;
 }
 
 static inline bool refuse_foreign_source(struct shard *shard, const struct message *message) {

@@ -1,0 +1,17 @@
+#include "router/request/source.h"
+
+#include <assert.h>
+
+enum source source_read(const struct shard *shard, const struct message *message,
+                        char name[AGENT_ID_BYTES_MAX], size_t *bytes) {
+    const struct lookup *lookup = &message->lookup;
+    assert(lookup_has(lookup, KEY_SOURCE_AGENT));
+    *bytes = 0;
+    if (lookup->type[KEY_SOURCE_AGENT] == JSON_STRING)
+        *bytes = json_string_decode(message->body, lookup->value[KEY_SOURCE_AGENT], name, AGENT_ID_BYTES_MAX);
+    *bytes = *bytes == SIZE_MAX ? 0 : *bytes;
+    const struct agent *agent = *bytes ? agents_find(&shard->agents, name, *bytes) : NULL;
+    if (agent)
+        return agent->home->connection == message->peer->name ? SOURCE_OWN : SOURCE_FOREIGN;
+    return message->approved && message->peer->state != PEER_OPEN ? SOURCE_LEFT : SOURCE_FOREIGN;
+}
