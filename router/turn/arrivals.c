@@ -304,6 +304,11 @@ bool arrivals_hold(const struct peer *peer) {
     return peer->arrears && peer->arrears->count;
 }
 
+void arrivals_read(struct shard *shard, struct peer *peer) {
+    assert(arrivals_hold(peer) && !shard->run.count);
+    read_all_of(shard, peer->arrears);
+}
+
 uint64_t arrivals_charge(struct shard *shard, uint64_t connection, uint64_t from_ns) {
     uint64_t now_ns = io_clock(shard->io), spent_ns = now_ns - from_ns;
     bool here = connection_shard(connection) == shard->index;

@@ -64,10 +64,27 @@ static bool is_told_of_frame(const struct peer *peer) {
     return peer->partial && (!peer->transport->deny || peer->transport->answers_only);
 }
 
+// Whose credential has come in time but waits in the hub has done its part. What is here is read before anybody is judged by
+// it; for what the hub has no room or no time to take in, nobody is judged yet. False: there is nothing of that.
+static bool is_heard_first(struct shard *shard, struct identity *identity) {
+    enum { LOOK_AGAIN_MS = 100 };
+    struct peer *peer = identity->peer;
+    if (identity->guess || peer->state != PEER_OPEN)
+        return false;
+    if (arrivals_hold(peer))
+        arrivals_read(shard, peer);
+    if (peer->state == PEER_CLOSING || identity->was_known || identity->bears || identity->guess)
+        return true;
+    if (peer->state != PEER_OPEN || list_empty(&peer->starved))
+        return false;
+    wheel_arm(&shard->wheel, &identity->timer, shard_now_ms(shard) + LOOK_AGAIN_MS);
+    return true;
+}
+
 void timing_identity_expired(struct shard *shard, struct identity *identity) {
     struct peer *peer = identity->peer;
     assert(!timer_armed(&identity->timer));
-    if (!entry_expired(shard, identity))
+    if (is_heard_first(shard, identity) || !entry_expired(shard, identity))
         return;
     if (!connection_established(&peer->connection)) // which began when its time did
         peer_close(shard, peer, COUNT_CLOSED_HANDSHAKE);

@@ -1,9 +1,10 @@
 // What a turn leaves for the next one, so that nobody waits for all that others have asked.
+#include "core/rights/users.h"
 #include "router/shard/peer.h"
 #include "router/transport/feed.h"
 #include "tests/sim/tell.h"
 
-enum { SUBSCRIBERS = 8, PINGS = 3000, AGENTS = 12, WINDOW = 1000, LARGE = 5 * WINDOW };
+enum { SUBSCRIBERS = 8, PINGS = 3000, FEW_PINGS = 200, AGENTS = 12, WINDOW = 1000, LARGE = 5 * WINDOW };
 
 // A turn sends to one of many, and reads and registers as much as there is time for.
 static const struct turn_bounds FEW = {.read_ns = 50000,
@@ -152,13 +153,18 @@ static void what_one_says_at_length_is_read_in_parts(void **state) {
 }
 
 // Says so much at once that what comes last has to wait.
-static void say_much(struct cable *cable, const char *last) {
+static void say_pings(struct cable *cable, unsigned pings, const char *last) {
     static char text[PINGS * 100];
     size_t bytes = 0;
-    for (unsigned count = 0; count < PINGS; count++)
+    assert_true(pings <= PINGS);
+    for (unsigned count = 0; count < pings; count++)
         bytes += frame_of(text + bytes, "", "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"hub/ping\"}");
     assert_true(cable_write(cable, text, bytes));
     assert_true(cable_write(cable, last, strlen(last)));
+}
+
+static void say_much(struct cable *cable, const char *last) {
+    say_pings(cable, PINGS, last);
 }
 
 static void hear_much(struct cable *cable) {
@@ -236,6 +242,46 @@ static void who_waits_for_the_hub_is_not_late(void **state) {
     }
 }
 
+static void no_complaint(void *context, uint32_t line, const char *expected) {
+    (void)context;
+    fail_msg("line %u: %s", line, expected);
+}
+
+static const char users_text[] =
+    "[user a]\ntoken = sha256:ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb\n";
+
+// A credential that came in time waits in the hub for longer than there is to show one; so does what is none.
+static void a_credential_that_waits_for_the_hub_is_not_late(void **state) {
+    (void)state;
+    static const struct siphash_key key = {{1, 2}};
+    static const char *const said[] = {
+        "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"initialize\",\"params\":{\"token\":\"a\"}}",
+        "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"hub/ping\"}"};
+    for (unsigned which = 0; which < 2; which++) {
+        static struct world world;
+        struct world_options options;
+        few(&options, 40000);
+        struct hub_settings settings = {.limits = options.limits};
+        settings.users = users_read(users_text, strlen(users_text), &key, NULL, no_complaint, NULL);
+        options.settings = &settings;
+        world_open(&world, &options);
+        struct shard *shard = world.shards[0];
+        struct cable *cable = join(&world, NULL);
+        char last[200];
+        frame_of(last, "", said[which]);
+        say_pings(cable, FEW_PINGS, last);
+        while (!shard->share.waiting)
+            assert_true(world_step(&world));
+        shard->bounds.orders = 0; // as if it had asked for more than there may be
+        world_pass(&world, (uint64_t)11 * SECOND);
+        for (unsigned count = 0; count < FEW_PINGS + which; count++)
+            assert_true(bit_is(of(hear(cable), "error.code"), "-32054"));
+        assert_true(which || bit_is(of(hear(cable), "result.protocolVersion"), "\"2.0.0\""));
+        assert_int_equal(cable_hub_closed(cable), which);
+        finish(&world, &cable, 1);
+    }
+}
+
 static void registrations_are_carried_out_in_parts(void **state) {
     (void)state;
     static struct world world;
@@ -269,6 +315,7 @@ int main(void) {
         cmocka_unit_test(what_one_says_at_length_is_read_in_parts),
         cmocka_unit_test(the_rest_of_an_arrival_leaves_the_next_receive_alone),
         cmocka_unit_test(who_waits_for_the_hub_is_not_late),
+        cmocka_unit_test(a_credential_that_waits_for_the_hub_is_not_late),
         cmocka_unit_test(registrations_are_carried_out_in_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
