@@ -134,6 +134,7 @@ void refuse_body(struct shard *shard, const struct message *message) {
         reply_data_number(&data, "limit", shard_limits(shard)->id_bytes_max);
     enum error error = verdict == LOOKUP_NOT_JSON ? ERROR_PARSE : ERROR_INVALID_REQUEST;
     reply_error(shard, message->peer, (struct reply_to){.exchange = message->exchange}, error, &data);
+    message_blot(message);
 }
 
 void refuse_batch_size(struct shard *shard, const struct message *message) {
@@ -145,6 +146,7 @@ void refuse_batch_size(struct shard *shard, const struct message *message) {
     reply_data_number(&data, "limit", shard_limits(shard)->batch_members_max);
     reply_error(shard, message->peer, (struct reply_to){.exchange = message->exchange}, ERROR_INVALID_REQUEST,
                 &data);
+    message_blot(message);
 }
 
 // They cost the peer nothing: else a few bytes from one that doesn't read would be megabytes of work, which all

@@ -308,6 +308,7 @@ static bool take_borne(struct shard *shard, const struct message *message) {
     if (user)
         return settle_or_refuse(shard, message, user, kind);
     refuse_for(shard, message, ERROR_NOT_INITIALIZED, "a credential comes first");
+    message_blot(message); // it may have meant to show one
     return false;
 }
 

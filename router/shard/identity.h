@@ -1,8 +1,6 @@
 // Who a peer speaks for (credential.h), and what follows from that for what it sends.
 #pragma once
 
-#include <string.h>
-
 #include "router/shard/credential.h"
 #include "router/shard/peer.h"
 
@@ -14,11 +12,6 @@ static inline struct identity *identity_of(const struct peer *peer) {
 static inline const struct user *identity_user(const struct peer *peer) {
     const struct identity *identity = identity_of(peer);
     return identity ? identity->user : NULL;
-}
-// What a peer has sent and nobody reads any more: where users are on it may bear a credential, and is overwritten.
-static inline void identity_blot(const struct peer *peer, uint8_t *bytes, size_t count) {
-    if (__builtin_expect(count > 0 && identity_of(peer), false))
-        memset(bytes, 0, count);
 }
 // Who isn't known yet sends no large frames. (A request of HTTP says in its head who it is from.)
 const struct unit_limits *identity_limits_known(const struct shard *shard, const struct peer *peer);

@@ -283,11 +283,16 @@ void peer_close_sockets(struct shard *shard, struct peer *peer) {
     connection->socket = connection->out = -1;
 }
 
-// Where users are on, what has come may bear a credential (identity_blot).
+void peer_blot_out(const struct peer *peer, uint8_t *bytes, size_t count) {
+    assert(peer->annex && bytes);
+    if (peer->annex->identity)
+        memset(bytes, 0, count);
+}
+
 static void drop_partial(struct peer *peer) {
     assert(peer->state == PEER_CLOSING);
-    if (peer->partial && peer->annex && peer->annex->identity)
-        memset(peer->partial->bytes + peer->partial_at, 0, peer->partial_bytes);
+    if (peer->partial)
+        peer_blot(peer, peer->partial->bytes + peer->partial_at, peer->partial_bytes);
     buffer_drop(peer->partial);
 }
 

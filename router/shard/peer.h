@@ -133,6 +133,13 @@ struct peer *peer_find(const struct shard *shard, uint64_t connection);
 // peer_close_sockets when the kernel has let go.
 struct peer *peer_open_seat(struct shard *shard, const struct transport *transport);
 void peer_close_sockets(struct shard *shard, struct peer *peer);
+// What a peer has sent and nobody reads any more: where users are on it may bear a credential, and is overwritten.
+void peer_blot_out(const struct peer *peer, uint8_t *bytes, size_t count);
+static inline void peer_blot(const struct peer *peer, uint8_t *bytes, size_t count) {
+    if (__builtin_expect(count > 0 && peer->annex, false))
+        peer_blot_out(peer, bytes, count);
+}
+
 // Its annex, made if there is none; NULL where the hub has no room to keep it.
 struct annex *peer_annex(struct shard *shard, struct peer *peer);
 // Whether nothing that is queued for it would reach it any more. Inline, as each frame asks it.

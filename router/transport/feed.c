@@ -51,7 +51,7 @@ static void refuse_framing(struct shard *shard, struct peer *peer, uint8_t *byte
     shard->fault_count = count;
     say_fault(shard, peer);
     if (!peer->unit.skipped)
-        identity_blot(peer, bytes, count);
+        peer_blot(peer, bytes, count);
 }
 
 void feed_overload(struct shard *shard, struct peer *peer) {
@@ -87,7 +87,7 @@ static void hand_on(struct shard *shard, struct peer *peer, struct buffer *buffe
     struct frame frame = frame_at(buffer, at, &peer->unit);
     uint32_t end = peer->unit.body_at + peer->unit.body_bytes;
     if (peer->transport->wire->has_gaps && end < peer->unit.bytes) // copies of what was moved together
-        identity_blot(peer, buffer->bytes + at + end, peer->unit.bytes - end);
+        peer_blot(peer, buffer->bytes + at + end, peer->unit.bytes - end);
     bool is_nothing = !peer->unit.body_bytes && !peer->unit.matters;
     assert(peer->state == PEER_OPEN && at + peer->unit.bytes <= buffer->capacity);
     if (!is_nothing && peer->transport->take)
@@ -138,12 +138,12 @@ static uint32_t take_in(struct shard *shard, struct peer *peer, uint8_t *bytes, 
         uint32_t more = peer->partial_bytes - peer->unit.bytes;
         count -= more;
         peer->partial_bytes = peer->unit.bytes;
-        identity_blot(peer, peer->partial->bytes + peer->partial_at + peer->partial_bytes, more);
+        peer_blot(peer, peer->partial->bytes + peer->partial_at + peer->partial_bytes, more);
     }
     partial_grown(shard, peer, result);
     if (peer->unit.skipped)
         count -= partial_skip_here(peer);
-    identity_blot(peer, bytes, count);
+    peer_blot(peer, bytes, count);
     return count;
 }
 
@@ -226,7 +226,7 @@ static uint32_t feed_buffer(struct shard *shard, struct peer *peer, struct buffe
             at += peer->partial ? take_in(shard, peer, buffer->bytes + at, end - at)
                                 : feed_unit(shard, peer, buffer, at, end);
     }
-    identity_blot(peer, buffer->bytes + at, end - at); // nobody hears that
+    peer_blot(peer, buffer->bytes + at, end - at); // nobody hears that
     events_flush(shard);
     return 0;
 }

@@ -264,8 +264,7 @@ void http_forget(struct shard *shard, struct peer *peer) {
     assert(peer->state == PEER_CLOSING);
     struct annex *annex = peer->annex;
     if (annex && annex->deferred) {
-        identity_blot(peer, annex->deferred->buffer->bytes + annex->deferred->at,
-                      annex->deferred->unit.bytes);
+        peer_blot(peer, annex->deferred->buffer->bytes + annex->deferred->at, annex->deferred->unit.bytes);
         buffer_drop(annex->deferred->buffer);
         kept_give(&shard->kept, annex->deferred);
         annex->deferred = NULL;

@@ -114,11 +114,22 @@ const bodies = (wire) => ({
   'behind much else, in pieces': [cut(wire(INITIALIZE(TOKEN, MORE)), 5000, 9000, HALF, TOKEN), /"result"/],
   'before much else, in pieces': [cut(wire(INITIALIZE().replace(/}}$/, `,${MORE.slice(0, -1)}}}`)), HALF, TOKEN, 9000, 20000), /"result"/],
   'behind another one that was cut': [cut(Buffer.concat([wire(PING), wire(INITIALIZE())]), 3), /-32054[^]*"result"/],
+  'in what is no JSON': [whole(wire(INITIALIZE().slice(0, -1))), /-32700/],
+  'in what can be read in two ways': [whole(wire(INITIALIZE().replace('"id":1', '"id":1,"id":2'))), /-32600/],
+  'twice': [whole(wire(INITIALIZE(TOKEN, `"token":"${TOKEN}",`))), /-32600/],
+  'in what is no message': [whole(wire(INITIALIZE().replace('"method":"initialize",', ''))), /-32600/],
+  'under an id that is none': [whole(wire(INITIALIZE().replace('"id":1', '"id":[]'))), /-32600/],
+  'with another method': [whole(wire(INITIALIZE().replace('initialize', 'initialise'))), /-32054/],
+  'in an array': [whole(wire(`[${INITIALIZE()},${PING}]`)), /"result"[^]*"result"/],
+  'in an array that is no JSON': [whole(wire(`[${INITIALIZE()},]`)), /-32700/],
+  'in an array, with what is no message': [whole(wire(`[${INITIALIZE()},{"params":{"token":"${TOKEN}"}}]`)), /-32600/],
+  'in an array, too deep': [whole(wire(`[${INITIALIZE()},${'['.repeat(3000)}${']'.repeat(3000)}]`)), /-32600/],
   'in large ones, again': [cut(Buffer.concat([wire(INITIALIZE()), wire(INITIALIZE(TOKEN, MORE.repeat(1).replace(/x+/, 'x'.repeat(150000))))]), HALF, TOKEN, 100000, 150000), /"result"[^]*"result"/],
 });
 
 const FRAMED = {
   ...bodies(framed),
+  'with a user that it says itself': [whole(frame(INITIALIZE(), 'Patchbay-User: a')), /"result"/],
   'in a header block that is none': [whole(`X ${TOKEN}\r\n\r\n`), /-32700/],
 };
 const LINES = {
