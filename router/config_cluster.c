@@ -87,8 +87,6 @@ bool config_check_cluster(struct config *config) {
         return fail("--nats-credentials and --nats-ca mean nothing without it");
     if (!has_name)
         return true;
-    if (config->users[0])
-        return fail("users don't travel between hubs yet: not with --users");
     cluster->insecure = config->insecure;
     cluster->creds = config->nats_creds[0] ? config->nats_creds : NULL;
     config->settings.cluster = cluster;

@@ -91,6 +91,8 @@ static void take_pair(const uint8_t *bytes, struct span key, struct span value, 
         out->free = value;
     } else if (key_is(bytes, key, "held")) {
         out->held = value;
+    } else if (key_is(bytes, key, "user")) {
+        out->user = value;
     } else if (!mark_read_digits(bytes, value, &number)) {
         return;
     } else if (key_is(bytes, key, "time") && number > 0 && number <= TIME_MS_MAX) {
@@ -164,7 +166,7 @@ static size_t put(char *out, size_t at, const void *bytes, size_t count) {
 }
 
 size_t mark_write(char out[MARK_BYTES_MAX], const char hub[HUB_NAME_BYTES], uint32_t time_ms,
-                  enum governance level, uint32_t offered) {
+                  enum governance level, uint32_t offered, const char *user) {
     size_t at = put(out, 0, mark_version, VERSION_BYTES);
     at = put(out, at, mark_name, NAME_BYTES);
     at = put(out, at, " hub=", 5);
@@ -180,6 +182,11 @@ size_t mark_write(char out[MARK_BYTES_MAX], const char hub[HUB_NAME_BYTES], uint
     if (offered) {
         at = put(out, at, " offer=", 7);
         at += mark_digits(out + at, offered);
+    }
+    if (user) {
+        assert(*user && strlen(user) <= USER_NAME_BYTES_MAX);
+        at = put(out, at, " user=", 6);
+        at = put(out, at, user, strlen(user));
     }
     at = put(out, at, "\r\n", 2);
     assert(at <= MARK_BYTES_MAX);

@@ -145,9 +145,10 @@ static void put_every_agent(struct text *out, const struct shard *shard, struct 
     text_put(out, "]");
 }
 
-bool directory_each(struct shard *shard, const char *capability, size_t bytes, const char hub[HUB_NAME_BYTES],
-                    bool (*put)(void *context, const struct text *agent), void *context) {
-    struct wanted wanted = wanted_of(shard, NULL, capability, bytes);
+bool directory_each(struct shard *shard, const struct user *user, const char *capability, size_t bytes,
+                    const char hub[HUB_NAME_BYTES], bool (*put)(void *context, const struct text *agent),
+                    void *context) {
+    struct wanted wanted = wanted_of(shard, user, capability, bytes);
     bool good = true;
     for (const struct agent *agent; good && (agent = next_agent(&wanted));) {
         struct text text;
@@ -199,6 +200,7 @@ static void ask_others(struct shard *shard, const struct message *message, const
     }
     *inquiry = (struct inquiry){.exchange = to.exchange,
                                 .room = message_room(shard, message),
+                                .user = judge_user(shard, message->peer),
                                 .id_bytes = to.id_bytes,
                                 .capability_bytes = (uint32_t)capability_bytes};
     inquiry->mail.connection = message->peer->name;

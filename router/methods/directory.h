@@ -13,6 +13,7 @@ struct inquiry {
     struct list link; // in shard.inquiries, of shard 0
     struct exchange *exchange;
     size_t room;                     // of the result
+    const struct user *user;         // who asks, of an edition that stays; NULL: users aren't on
     uint64_t number;                 // under which it was asked; 0: it wasn't yet
     uint64_t asked_ms;               // when the other hubs were
     uint64_t awaited[INQUIRY_WORDS]; // places of hubs that haven't answered (router/transport/neighbours.h)
@@ -33,10 +34,12 @@ void directory_inquiry_over(struct shard *shard, struct inquiry *inquiry);
 // Agents of another hub's, a JSON array.
 void directory_inquiry_add(struct shard *shard, struct inquiry *inquiry, const uint8_t *array,
                            uint32_t bytes);
-// Calls for each agent that is here, with this capability (bytes 0: with any), and what is told of it; `hub` is told, too. Until
+// Calls for each agent that is here and that the user may call (NULL: any), with this capability (bytes 0: with any), and what is told of
+// it; `hub` is told, too. Until
 // it returns false, or memory is used up: then it returns false.
-bool directory_each(struct shard *shard, const char *capability, size_t bytes, const char hub[HUB_NAME_BYTES],
-                    bool (*put)(void *context, const struct text *agent), void *context);
+bool directory_each(struct shard *shard, const struct user *user, const char *capability, size_t bytes,
+                    const char hub[HUB_NAME_BYTES], bool (*put)(void *context, const struct text *agent),
+                    void *context);
 static inline const char *inquiry_capability(const struct inquiry *inquiry) {
     return inquiry->texts + inquiry->id_bytes;
 }

@@ -25,6 +25,7 @@ static const struct user *find_anew(const struct shard *shard, const struct iden
         return kind == identity->kind ? user : NULL;
     }
     case CREDENTIAL_CHILD:
+    case CREDENTIAL_HUB:
         return users_by_name(users, identity->user->name, strlen(identity->user->name));
     case CREDENTIAL_NONE:
         break;

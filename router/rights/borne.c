@@ -30,7 +30,7 @@ const struct user *borne_user(const struct shard *shard, const struct peer *peer
     struct identity *identity = identity_of(peer);
     assert(shard->settings->users && identity);
     *kind = CREDENTIAL_NONE;
-    if (!connection_established(&peer->connection))
+    if (!connection_established(&peer->connection) || peer->transport->is_link) // its server is nobody's user
         return NULL;
     if (identity->borne.users != shard->settings->users)
         find(shard->settings->users, peer, &identity->borne);

@@ -320,7 +320,7 @@ static bool is_known(struct shard *shard, const struct message *message) {
     const struct identity *identity = identity_of(message->peer);
     enum lookup_key key;
     assert(identity && !identity->guess);
-    if (is_given(message, &key))
+    if (!message->peer->transport->is_link && is_given(message, &key))
         return is_child(identity) ? take_child_given(shard, message, key) : take_given(shard, message, key);
     if (is_child(identity))
         return true;
@@ -344,7 +344,7 @@ static __attribute__((noinline)) bool refuse_source_named(struct shard *shard,
 
 static inline bool refuse_foreign_source(struct shard *shard, const struct message *message) {
     struct span value = message->lookup.value[KEY_SOURCE_AGENT];
-    return lookup_has(&message->lookup, KEY_SOURCE_AGENT) &&
+    return lookup_has(&message->lookup, KEY_SOURCE_AGENT) && !message->peer->transport->is_link &&
            !recall_source(identity_of(message->peer), &shard->agents, message->body + value.at,
                           value.bytes) &&
            refuse_source_named(shard, message);

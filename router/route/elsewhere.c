@@ -8,6 +8,7 @@
 #include "router/request/refuse.h"
 #include "router/shard/cluster.h"
 #include "router/shard/drop.h"
+#include "router/shard/identity.h"
 
 enum { FIRST_LINE_BYTES_MAX = 5 + SUBJECT_BYTES_MAX + 1 + SUBJECT_BYTES_MAX + 1 + 20 + 1 + 20 + 2 };
 
@@ -131,7 +132,8 @@ static size_t block_of(const struct shard *shard, uint64_t link, const struct pa
     char hub[HUB_SESSION_BYTES];
     static_assert((int)HUB_SESSION_BYTES == (int)HUB_NAME_BYTES, "a hub is known by the name of its link");
     hub_session(shard->hub, link, hub);
-    block->mark_bytes = mark_write(block->mark, hub, letter->time_ms, letter->level, letter->offered);
+    block->mark_bytes =
+        mark_write(block->mark, hub, letter->time_ms, letter->level, letter->offered, letter->user);
     block->length_bytes = wire_framed.head(block->length, parcel->bytes);
     block->before = (struct piece){NULL, 0};
     block->after = (struct piece){"\r\n", 2};
@@ -206,8 +208,10 @@ static enum error address_to(struct shard *shard, const struct message *message,
     const struct agent *agent = elsewhere_link(shard);
     assert(agent);
     uint64_t link = agent->home->connection;
+    const struct user *user = identity_user(message->peer);
     letter->level = message->frame->unit->directives.governance;
     letter->offered = to->offered;
+    letter->user = user ? user->name : NULL;
     letter->subject = subject;
     letter->subject_bytes =
         subject_write(subject, shard->hub->settings.cluster->name, to->kind, to->token, to->bytes);

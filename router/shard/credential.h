@@ -20,6 +20,7 @@ enum credential {
     CREDENTIAL_CERTIFICATE,
     CREDENTIAL_UID,
     CREDENTIAL_CHILD, // its section names the user
+    CREDENTIAL_HUB,   // another hub says whose a message is
 };
 
 // A credential was wrong, and the delay until that is said.

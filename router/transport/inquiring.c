@@ -6,6 +6,7 @@
 #include "router/methods/directory.h"
 #include "router/send/send.h"
 #include "router/transport/nats_say.h"
+#include "router/transport/vouched.h"
 
 enum {
     INQUIRIES_MAX = 16,         // at a time
@@ -44,7 +45,7 @@ static void inquire(struct link *link, struct inquiry *inquiry) {
     if (is_answered(inquiry) || (inquiry->capability_bytes && !bytes)) // a name that exists here alone
         finish(link, inquiry, false);
     else
-        nats_say_inquiry(link, inquiry->number, token, bytes);
+        nats_say_inquiry(link, inquiry, token, bytes);
 }
 
 void inquiring_follow(struct link *link) {
@@ -140,6 +141,7 @@ void inquiring_answer(struct link *link, const uint8_t *bytes, const struct mark
     char capability[METHOD_BYTES_MAX];
     uint64_t max = atomic_load_explicit(&shard->hub->link_payload_bytes_max, memory_order_relaxed);
     struct answering answering = {.link = link, .mark = mark};
+    bool is_known;
     assert(mark->inquired);
     answering.bytes_max = max <= PART_HEAD_BYTES                   ? 0
                           : max - PART_HEAD_BYTES < PART_BYTES_MAX ? max - PART_HEAD_BYTES
@@ -147,8 +149,9 @@ void inquiring_answer(struct link *link, const uint8_t *bytes, const struct mark
     text_init(&answering.part);
     size_t count =
         subject_unescape(capability, sizeof capability, bytes + mark->capability.at, mark->capability.bytes);
-    if (count != SIZE_MAX) // else nobody here can have it
-        answering.cut |= !directory_each(shard, capability, count, link->hub, put_one, &answering);
+    const struct user *user = vouched_user(shard, bytes, mark, &is_known);
+    if (count != SIZE_MAX && is_known) // else nobody here can have it, or may be seen
+        answering.cut |= !directory_each(shard, user, capability, count, link->hub, put_one, &answering);
     if (link->peer->state == PEER_OPEN)
         send_part(&answering, false);
     text_deinit(&answering.part);

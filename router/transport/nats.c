@@ -22,6 +22,7 @@
 #include "router/transport/services.h"
 #include "router/transport/signs.h"
 #include "router/transport/visiting.h"
+#include "router/transport/vouched.h"
 
 // --- Coming and going
 
@@ -31,6 +32,7 @@ static bool nats_enter(struct shard *shard, struct peer *peer) {
         return false;
     peer->initialized = true;
     link_entered(shard->link, peer);
+    vouched_enter(shard->link);
     return true;
 }
 
@@ -159,7 +161,9 @@ static void take_signs(struct shard *shard, struct link *link, const struct fram
     }
     kept_give(&shard->kept, link->peer->annex->attachment);
     link->peer->annex->attachment = NULL;
+    vouched_report(link);
     route_frame(shard, link->peer, &opened.frame, NULL);
+    vouched_end(link);
 }
 
 static void take_for_hub(struct shard *shard, struct link *link, const struct frame *frame,

@@ -10,6 +10,7 @@
 #include "router/transport/nats_open.h"
 #include "router/transport/nats_say.h"
 #include "router/transport/visiting.h"
+#include "router/transport/vouched.h"
 
 static void count_unreadable(struct shard *shard) {
     stats_count(&shard->stats, COUNT_CROSSED_UNREADABLE);
@@ -80,10 +81,14 @@ void nats_take_call(struct shard *shard, struct link *link, const struct frame *
         visiting_refuse(link, reply, said->reply.bytes, &opened.mark, error);
     } else if (kind == SUBJECT_EVENT && opened.mark.has_hub && link_is_own(link, opened.mark.hub)) {
         return; // sent by the link before this one: all who are here have got it
-    } else if (said->reply.bytes && !is_unanswered(bytes, said, &opened.mark)) {
-        struct passage passage = {bytes + said->subject.at, reply, said->subject.bytes, said->reply.bytes};
-        route_visitor(shard, link, &opened, &passage);
     } else {
-        route_frame(shard, link->peer, &opened.frame, NULL);
+        struct passage passage = {bytes + said->subject.at, reply, said->subject.bytes, said->reply.bytes};
+        bool waits = said->reply.bytes && !is_unanswered(bytes, said, &opened.mark);
+        vouched_begin(link, bytes, &opened.mark);
+        if (waits)
+            route_visitor(shard, link, &opened, &passage);
+        else
+            route_frame(shard, link->peer, &opened.frame, NULL);
+        vouched_end(link);
     }
 }

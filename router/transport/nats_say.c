@@ -331,14 +331,19 @@ void nats_say_seek(struct link *link, struct text *list) {
     text_init(list);
 }
 
-void nats_say_inquiry(struct link *link, uint64_t number, const char *capability, size_t bytes) {
+void nats_say_inquiry(struct link *link, const struct inquiry *inquiry, const char *capability,
+                      size_t bytes) {
     struct text mark;
-    assert(number);
+    assert(inquiry->number);
     text_init(&mark);
     mark_begin(&mark, link->hub);
-    mark_number(&mark, "agents", number);
+    mark_number(&mark, "agents", inquiry->number);
     text_put(&mark, bytes ? " can=" : "");
     text_add(&mark, capability, bytes);
+    if (inquiry->user) {
+        text_put(&mark, " user=");
+        text_put(&mark, inquiry->user->name);
+    }
     say_mark(link, &(struct hearer){.kind = SUBJECT_HUBS}, &mark, NULL);
 }
 

@@ -42,10 +42,10 @@ static void offers_are_read(void **state) {
     char line[MARK_BYTES_MAX];
     struct mark mark;
     (void)state;
-    size_t bytes = mark_write(line, hub, UINT32_MAX >> 4, GOVERNANCE_MANUAL, UINT32_MAX);
+    size_t bytes = mark_write(line, hub, UINT32_MAX >> 4, GOVERNANCE_MANUAL, UINT32_MAX, NULL);
     mark_read((const uint8_t *)line, (struct span){0, (uint32_t)bytes}, &mark);
     assert_true(mark.given && mark.offered == UINT32_MAX && !mark.is_back);
-    bytes = mark_write(line, hub, 7, GOVERNANCE_AUTONOMOUS, 0);
+    bytes = mark_write(line, hub, 7, GOVERNANCE_AUTONOMOUS, 0, NULL);
     mark_read((const uint8_t *)line, (struct span){0, (uint32_t)bytes}, &mark);
     assert_true(mark.given && mark.time_ms == 7 && mark.offered == 0);
     read_text("NATS/1.0\r\nPatchbay: 1 back=0\r\n\r\n", &mark);
@@ -54,6 +54,23 @@ static void offers_are_read(void **state) {
     assert_true(mark.is_back && mark.owed == 31);
     read_text("NATS/1.0\r\nPatchbay: 1 back=x offer=-1\r\n\r\n", &mark);
     assert_true(mark.given && !mark.is_back && !mark.offered);
+}
+
+static void a_whole_line_is_read(void **state) {
+    char longest[USER_NAME_BYTES_MAX + 1], line[MARK_BYTES_MAX];
+    const char *const users[] = {NULL, "a", "ci/build-1:x@example+y.z_", longest};
+    (void)state;
+    memset(longest, 'u', USER_NAME_BYTES_MAX);
+    longest[USER_NAME_BYTES_MAX] = '\0';
+    for (size_t at = 0; at < sizeof users / sizeof *users; at++) {
+        struct mark mark;
+        size_t count = mark_write(line, hub, UINT32_MAX >> 1, GOVERNANCE_MANUAL, UINT32_MAX, users[at]);
+        mark_read((const uint8_t *)line, (struct span){0, (uint32_t)count}, &mark);
+        assert_true(count <= sizeof line && mark.given && mark.has_hub && mark.bytes == count);
+        assert_true(mark.level == GOVERNANCE_MANUAL && mark.offered == UINT32_MAX);
+        assert_int_equal(mark.user.bytes, users[at] ? strlen(users[at]) : 0);
+        assert_memory_equal(line + mark.user.at, users[at] ? users[at] : "", mark.user.bytes);
+    }
 }
 
 static void lists_are_read(void **state) {
@@ -148,13 +165,10 @@ static void numbers_are_hexadecimal(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_written_is_read),
-        cmocka_unit_test(offers_are_read),
-        cmocka_unit_test(lists_are_read),
-        cmocka_unit_test(what_isnt_known_means_nothing),
-        cmocka_unit_test(other_headers_are_no_mark),
-        cmocka_unit_test(numbers_are_hexadecimal),
-        cmocka_unit_test(what_is_sought_is_read),
+        cmocka_unit_test(what_is_written_is_read),       cmocka_unit_test(offers_are_read),
+        cmocka_unit_test(a_whole_line_is_read),          cmocka_unit_test(lists_are_read),
+        cmocka_unit_test(what_isnt_known_means_nothing), cmocka_unit_test(other_headers_are_no_mark),
+        cmocka_unit_test(numbers_are_hexadecimal),       cmocka_unit_test(what_is_sought_is_read),
         cmocka_unit_test(what_is_held_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,52 @@
+#include "router/transport/vouched.h"
+
+#include <assert.h>
+
+#include "router/rights/entry.h"
+#include "router/route/events.h"
+#include "router/shard/identity.h"
+
+const struct user *vouched_user(const struct shard *shard, const uint8_t *bytes, const struct mark *mark,
+                                bool *known) {
+    const struct users *users = shard->settings->users;
+    const struct user *user =
+        users && mark->given && mark->has_hub && mark->user.bytes
+            ? users_by_name(users, (const char *)bytes + mark->user.at, mark->user.bytes)
+            : NULL;
+    *known = !users || user;
+    return user;
+}
+
+void vouched_enter(struct link *link) {
+    struct identity *identity = identity_of(link->peer);
+    if (!identity)
+        return;
+    entry_shown(identity);
+    identity->kind = CREDENTIAL_HUB;
+    identity->looked = true;
+}
+
+void vouched_begin(struct link *link, const uint8_t *bytes, const struct mark *mark) {
+    struct identity *identity = identity_of(link->peer);
+    bool known;
+    const struct user *user = vouched_user(link->shard, bytes, mark, &known);
+    if (identity && user)
+        entry_speaks(identity, user, CREDENTIAL_HUB);
+}
+
+// As a child that acts for nobody may only answer, so it may.
+void vouched_report(struct link *link) {
+    struct identity *identity = identity_of(link->peer);
+    assert(!identity || !identity->user);
+    if (identity)
+        identity->kind = CREDENTIAL_CHILD;
+}
+
+void vouched_end(struct link *link) {
+    struct identity *identity = identity_of(link->peer);
+    if (!identity)
+        return;
+    events_flush(link->shard); // what is one's isn't put together with what is another's
+    entry_forget(identity);
+    identity->kind = CREDENTIAL_HUB;
+}

@@ -1,0 +1,145 @@
+// Users among hubs: they travel by name, and each hub judges by its own file.
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { Broker, Client, joining, until } from './cluster.mjs';
+import { Hub } from './hub.mjs';
+import { assertError } from './peer.mjs';
+import { ALL, directoryOfUsers, known, refused, reload, usersText } from './users.mjs';
+
+const userOf = ({ fields }) => fields.filter(([name]) => /^patchbay-user$/i.test(name)).map(([, value]) => value);
+const ROOT = { ...ALL, admin: true };
+
+let files = 0;
+async function start(broker, users, options) {
+  const file = join(directoryOfUsers, `cluster-${++files}.ini`), journal = `${file}.journal`;
+  if (users) writeFileSync(file, usersText({ root: ROOT, ...users }));
+  const hub = await Hub.start([...joining(broker), ...options, ...(users ? ['--users', file, '--audit', journal] : [])]);
+  hub.usersFile = file;
+  hub.journal = journal;
+  const watch = users ? await known(hub, 'root') : await hub.peer();
+  await until('there is a link', async () => (await watch.ask('hub/stats')).result.cluster_link === 1);
+  watch.drop();
+  return hub;
+}
+
+// Two hubs, each with its own users; null: it has none.
+function between(name, [ofX, ofY], run, shards = [1, 2]) {
+  for (const count of shards)
+    test(`${name} (--shards ${count})`, async () => {
+      const broker = await Broker.start(), hubs = [];
+      try {
+        for (const users of [ofX, ofY]) hubs.push(await start(broker, users, ['--shards', String(count)]));
+        await run(...hubs, broker);
+      } finally {
+        for (const hub of hubs) await hub.stop();
+        await broker.kill();
+      }
+      for (const hub of hubs) assert.doesNotMatch(hub.stderr, /pb_token|sha256:/);
+    });
+}
+
+between('what a user may at both hubs is done, and its target is told who it is',
+  [{ asker: { call: ['b', 'method:tests/*'] } }, { asker: { call: ['b*', 'method:tests/*'] } }], async (x, y) => {
+    const agent = await known(y, 'root');
+    await agent.register('b', { methods: ['tests/run'] });
+    const source = await known(x, 'asker');
+    for (const method of ['work', 'tests/run']) {
+      const params = method === 'work' ? { targetAgent: 'b' } : {};
+      source.send({ jsonrpc: '2.0', id: 1, method, params }, 'Patchbay-User: root', 'Request-Id: 17');
+      const asked = await agent.next();
+      assert.deepEqual(userOf(asked), ['asker']);
+      assert.deepEqual(asked.fields.find(([name]) => name === 'Request-Id'), ['Request-Id', '17']);
+      agent.reply(asked.json.id, method);
+      assert.equal((await source.next()).json.result, method);
+    }
+    const lines = readFileSync(y.journal, 'utf8');
+    assert.doesNotMatch(lines, /refus/);
+  });
+
+between('what a user may not is refused by the hub that says so, wherever it is',
+  [{ here: { call: ['a'] }, there: { call: ['*', 'method:*'] }, only: { call: ['b'] } },
+    { here: { call: ['b'] }, there: { call: ['a'] } }], async (x, y) => {
+    const agent = await known(y, 'root');
+    await agent.register('b', { methods: ['tests/run'] });
+    for (const user of ['here', 'there']) {
+      const source = await known(x, user);
+      refused(await source.ask('work', { targetAgent: 'b' }), 'call');
+      refused(await source.ask('tests/run', {}), 'call');
+    }
+    const only = await known(x, 'only');
+    assertError(await only.ask('work', { targetAgent: 'b' }), -32054);
+    await agent.silent('what nobody may');
+    await until('the journal has it', async () => readFileSync(y.journal, 'utf8').includes('"user":"there"'));
+  });
+
+between('events, progress and cancels', [{ p: { publish: ['*'], call: ['b'] } }, { p: { publish: ['build-*'], call: ['b'] } }],
+  async (x, y) => {
+    const agent = await known(y, 'root');
+    await agent.register('b');
+    await agent.ask('hub/subscribe', { events: ['*'] });
+    const source = await known(x, 'p');
+    source.notify('event', { event: 'secret', data: 1 });
+    source.notify('event', { event: 'build-done', data: 2 });
+    const event = await agent.next();
+    assert.equal(event.json.params.event, 'build-done');
+    assert.deepEqual(userOf(event), ['p']);
+    source.send({ jsonrpc: '2.0', id: 7, method: 'work', params: { targetAgent: 'b', _meta: { progressToken: 't' } } });
+    const asked = (await agent.next()).json;
+    agent.notify('notifications/progress', { progressToken: asked.params._meta.progressToken, progress: 1 });
+    assert.equal((await source.next()).json.params.progressToken, 't');
+    source.notify('$/cancelRequest', { id: 7 });
+    assert.deepEqual((await agent.next()).json.params, { id: asked.id });
+    agent.send({ jsonrpc: '2.0', id: asked.id, error: { code: -32800, message: 'cancelled' } });
+    assert.equal((await source.next()).json.error.code, -32800);
+  });
+
+between('hub/agents of all hubs shows what the user may call', [{ sees: { call: ['a', 'b'] }, none: {} }, { sees: { call: ['b'] } }],
+  async (x, y) => {
+    const [a, b] = [await known(x, 'root'), await known(y, 'root')];
+    await a.register('a');
+    await b.register('b');
+    await b.register('c');
+    const seen = async (user) => {
+      const { agents, complete } = (await (await known(x, user)).ask('hub/agents', { cluster: true })).result;
+      assert.equal(complete, true);
+      return agents.map((agent) => agent.agentId).sort();
+    };
+    assert.deepEqual(await seen('root'), ['a', 'b', 'c']);
+    assert.deepEqual(await seen('sees'), ['a', 'b']);
+    assert.deepEqual(await seen('none'), []);
+  });
+
+between('who bears no name is refused: a hub without users, and a client of the server\'s', [null, {}], async (x, y, broker) => {
+  const agent = await known(y, 'root');
+  await agent.register('b');
+  const source = await x.peer();
+  assertError(await source.ask('work', { targetAgent: 'b' }), -32054);
+  assert.deepEqual((await source.ask('hub/agents', { cluster: true })).result, { agents: [], complete: true });
+  const client = await Client.join(broker);
+  const answer = JSON.parse((await client.ask('patchbay.test.agent.b', '{"jsonrpc":"2.0","id":"n","method":"work","params":{}}')).text);
+  assert.equal(answer.id, 'n');
+  assertError(answer, -32054);
+  client.drop();
+  await agent.silent('what nobody has sent');
+  agent.drop();
+  // The other way: a hub without users lets anybody.
+  (await x.agent('a')).serve(() => 1);
+  assert.equal((await (await known(y, 'root')).ask('work', { targetAgent: 'a' })).result, 1);
+});
+
+between('a limit counts at each hub; a user that is gone at one is nobody there', [{ u: { call: ['b'] } }, { u: { call: ['b'], rate: '2/s' } }],
+  async (x, y) => {
+    const agent = await known(y, 'root');
+    await agent.register('b');
+    agent.serve(() => 1);
+    const source = await known(x, 'u');
+    const answers = await Promise.all(Array.from({ length: 5 }, () => source.ask('work', { targetAgent: 'b' })));
+    assert.ok(answers.some((answer) => answer.result === 1));
+    const over = answers.filter((answer) => answer.error);
+    assert.ok(over.length > 0);
+    for (const answer of over) assert.ok(assertError(answer, -32052).data.retryAfterMs > 0);
+    await reload(y, { root: ROOT });
+    assertError(await source.ask('work', { targetAgent: 'b' }), -32054);
+  }, [1]);
