@@ -78,7 +78,7 @@ struct child {
     int32_t status;   // of the process, as of wait
     bool has_process; // somebody of its group may be left
     bool has_status;
-    bool owed;            // something, when it ended
+    bool owed;            // something when it ended, and not all that it said had come to where it was asked
     bool asked;           // to shut down, and has not answered
     bool wanted;          // by something that doesn't wait in its seat's queue
     bool is_reading;      // nothing more is to be sent to it: its input is closed once all is sent

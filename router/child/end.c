@@ -92,7 +92,8 @@ static void end_group(struct shard *shard, struct child *child) {
 static void unplug(struct shard *shard, struct child *child) {
     assert(child_is_up(child) && child->seat->annex->child == child);
     struct peer *seat = child->seat;
-    child->owed = owes(shard, child);
+    child->owed =
+        child->of && child->asks > 0; // of others it is known when all of that has ended (child_rest)
     child->spares = child->state == CHILD_STOPPING &&
                     (child->after == CHILD_AFTER_FRESH || child->after == CHILD_AFTER_IDLE || child->removed);
     seat->connection.held = true;

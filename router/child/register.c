@@ -156,6 +156,7 @@ bool child_rest(struct shard *shard, struct child *child, bool waiting) {
     order->spares_aside = speaks_sessions_alone(child);
     order->waits = waiting;
     order->marked = is_down(child) ? NULL : spare_now;
+    order->owed = &child->owed;
     if (!order->marked)
         spare_now(shard, order);
     submit(shard, child, order);

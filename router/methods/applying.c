@@ -122,9 +122,9 @@ static void apply_rest(struct shard *shard, struct order *order) {
     struct home *home = agents_home(&shard->agents, order->mail.connection);
     struct spared spared = {order->spared, order->spared_count, order->spares_aside, order->marked != NULL};
     if (home)
-        answer_target_rests(shard, home, &spared);
+        order->ended += answer_target_rests(shard, home, &spared);
     if (home)
-        stream_producer_rests(shard, home, &spared);
+        order->ended += stream_producer_rests(shard, home, &spared);
     apply_resign(shard, order);
 }
 

@@ -60,6 +60,8 @@ struct order {
     void (*marked)(struct shard *shard, struct order *order);
     uint32_t marking;  // then: how many shards have been told to
     bool spares_aside; // likewise: those that another program has, or will have
+    uint32_t ended;    // likewise: requests and sessions that it has, on the shards that it has come to
+    bool *owed;        // likewise, of this shard: set if there were any, when it has come back
     uint32_t *awaited; // of this shard: counted down when it has come back; or NULL
     char *request_id;  // memory of its own; NULL: nobody waits for an answer
     uint32_t request_id_bytes;

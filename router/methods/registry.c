@@ -296,6 +296,8 @@ static void registry_come_home(struct shard *shard, struct order *order) {
     if (order->revoked)
         tell_revoked(shard, order);
     admit_settled(shard, order);
+    if (order->owed)
+        *order->owed |= order->ended > 0;
     if (order->awaited)
         --*order->awaited;
     count_for_peer(shard, order, -1);

@@ -244,7 +244,8 @@ void answer_mark(struct home *home) {
         list_entry(node, struct pending, by_target)->marked = true;
 }
 
-void answer_target_rests(struct shard *shard, struct home *home, const struct spared *spared) {
+uint32_t answer_target_rests(struct shard *shard, struct home *home, const struct spared *spared) {
+    uint32_t count = 0;
     for (struct list *node = home->pending.next, *next; node != &home->pending; node = next) {
         struct pending *pending = list_entry(node, struct pending, by_target);
         next = node->next;
@@ -253,7 +254,9 @@ void answer_target_rests(struct shard *shard, struct home *home, const struct sp
             continue;
         cancel_downstream(shard, pending);
         end_left(shard, pending, ERROR_TARGET_DISCONNECTED);
+        count++;
     }
+    return count;
 }
 
 void answer_abandon_all(struct shard *shard, struct peer *source) {

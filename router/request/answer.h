@@ -37,7 +37,8 @@ struct spared {
 bool spared_has(const struct spared *spared, uint64_t id);
 // Marks what that connection has been asked until now.
 void answer_mark(struct home *home);
-void answer_target_rests(struct shard *shard, struct home *home, const struct spared *spared);
+// How many ended.
+uint32_t answer_target_rests(struct shard *shard, struct home *home, const struct spared *spared);
 // Who asked is gone: nobody is answered, and the targets are told.
 void answer_abandon_all(struct shard *shard, struct peer *source);
 // Who asked has half-closed: what has no end of its own is given up.

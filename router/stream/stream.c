@@ -182,14 +182,18 @@ void stream_mark(struct home *home) {
         list_entry(node, struct session, by_producer)->marked = true;
 }
 
-void stream_producer_rests(struct shard *shard, struct home *home, const struct spared *spared) {
+uint32_t stream_producer_rests(struct shard *shard, struct home *home, const struct spared *spared) {
+    uint32_t count = 0;
     for (struct list *node = home->streams.next, *next; node != &home->streams; node = next) {
         struct session *session = list_entry(node, struct session, by_producer);
         next = node->next;
         bool is_later = spared->marked && !session->marked;
-        if (!is_later && !spared_has(spared, starting_id(shard->index, session->handle)))
-            end_with(shard, session, SAYS_STREAM_TIMEOUT, "the producer has ended");
+        if (is_later || spared_has(spared, starting_id(shard->index, session->handle)))
+            continue;
+        end_with(shard, session, SAYS_STREAM_TIMEOUT, "the producer has ended");
+        count++;
     }
+    return count;
 }
 
 void stream_relieve(struct shard *shard) {

@@ -40,8 +40,8 @@ void stream_producer_left(struct shard *shard, struct home *home);
 // Marks the sessions that it has been asked for until now.
 void stream_mark(struct home *home);
 // A program that the hub keeps has ended, and its name stays: so do sessions whose starts are spared, which wait
-// for the next one.
-void stream_producer_rests(struct shard *shard, struct home *home, const struct spared *spared);
+// for the next one. How many ended.
+uint32_t stream_producer_rests(struct shard *shard, struct home *home, const struct spared *spared);
 
 // Memory is short: histories go.
 void stream_relieve(struct shard *shard);
