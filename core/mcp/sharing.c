@@ -18,6 +18,7 @@ struct mcp_request {
 struct mcp_resource {
     struct list link;          // of all
     struct list subscriptions; // struct mcp_subscription.by_resource
+    bool lapsed;               // somebody isn't subscribed any more, and the server may not know
     size_t bytes;
     char uri[];
 };
@@ -221,6 +222,7 @@ static struct mcp_resource *take_resource(struct mcp_sharing *sharing, const cha
     list_init(&resource->link);
     list_append(&sharing->all, &resource->link);
     list_init(&resource->subscriptions);
+    resource->lapsed = false;
     resource->bytes = bytes;
     memcpy(resource->uri, uri, bytes);
     bool added = names_add(&sharing->resources, resource->uri, bytes, resource);
@@ -275,6 +277,7 @@ bool mcp_subscribe_asked(struct mcp_sharing *sharing, uint64_t id, const char *u
 static void end_subscription(struct mcp_sharing *sharing, struct mcp_subscription *subscription) {
     assert(subscription->user->subscribed > 0);
     subscription->user->subscribed--;
+    subscription->resource->lapsed = true;
     if (subscription->request)
         subscription->request->subscription = NULL;
     list_remove(&subscription->by_user);
@@ -282,12 +285,16 @@ static void end_subscription(struct mcp_sharing *sharing, struct mcp_subscriptio
     kept_give(sharing->kept, subscription);
 }
 
-void mcp_ask_refused(struct mcp_sharing *sharing, uint64_t id) {
+void mcp_ask_refused(struct mcp_sharing *sharing, uint64_t id, mcp_tell *orphan, void *context) {
     const struct mcp_request *request = find_request(sharing, id);
     if (!request || !request->subscription)
         return;
     struct mcp_resource *resource = request->subscription->resource;
+    bool had_lapsed = resource->lapsed;
     end_subscription(sharing, request->subscription);
+    resource->lapsed = had_lapsed;
+    if (had_lapsed && list_empty(&resource->subscriptions))
+        orphan(context, resource->uri, resource->bytes);
     give_resource(sharing, resource);
 }
 
@@ -313,6 +320,25 @@ void mcp_unsubscribe_all(struct mcp_sharing *sharing, struct mcp_user *user) {
         give_resource(sharing, resource);
     }
     assert(user->subscribed == 0);
+}
+
+// --- Levels
+
+void mcp_level_say(struct mcp_sharing *sharing, struct mcp_user *user, const char *level) {
+    size_t bytes = strlen(level);
+    assert(bytes < sizeof user->level);
+    memcpy(user->level, level, bytes + 1);
+    user->levelled = ++sharing->levels;
+}
+
+const char *mcp_level(const struct mcp_sharing *sharing) {
+    const struct mcp_user *last = NULL;
+    for (const struct list *node = sharing->users.next; node != &sharing->users; node = node->next) {
+        const struct mcp_user *user = list_entry(node, struct mcp_user, link);
+        if (user->levelled > (last ? last->levelled : 0))
+            last = user;
+    }
+    return last ? last->level : "";
 }
 
 // --- Leaving

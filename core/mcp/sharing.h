@@ -26,7 +26,10 @@ struct mcp_sharing {
     struct chains by_request;    // struct mcp_request.by_id
     struct names resources;      // struct mcp_resource by uri
     struct list all;             // of them
+    uint64_t levels;             // how often a user has said from which level on the server is to log
 };
+
+enum { MCP_LEVEL_BYTES = 24 }; // with a zero byte
 
 struct mcp_user {
     struct home home; // where it is asked by the server; it has no agents there
@@ -38,9 +41,11 @@ struct mcp_user {
     struct list requests;      // struct mcp_request.by_user
     struct list subscriptions; // struct mcp_subscription.by_user
     uint32_t subscribed;       // how many
-    uint64_t served;           // the caller's: the connection of an instance of its own; 0: none yet
-    bool answers_only;         // likewise: it is told and asked nothing
-    bool has_session;          // likewise: that instance has been asked something of the legacy era
+    uint64_t levelled;         // when it said so last, as levels count; 0: never
+    char level[MCP_LEVEL_BYTES];
+    uint64_t served;   // the caller's: the connection of an instance of its own; 0: none yet
+    bool answers_only; // likewise: it is told and asked nothing
+    bool has_session;  // likewise: that instance has been asked something of the legacy era
 };
 
 // How a request in progress counts. One that only listens isn't in progress.
@@ -85,9 +90,15 @@ bool mcp_subscribe(struct mcp_sharing *sharing, struct mcp_user *user, const cha
 // The same as a request in progress asks: the user isn't if that is refused, and is if it ends without a word, as the
 // server may have done it.
 bool mcp_subscribe_asked(struct mcp_sharing *sharing, uint64_t id, const char *uri, size_t bytes);
-void mcp_ask_refused(struct mcp_sharing *sharing, uint64_t id);
+// `orphan` is told of the resource if nobody is subscribed to it any more, and the server wasn't told that somebody else
+// isn't, or has gone, for the sake of this one.
+void mcp_ask_refused(struct mcp_sharing *sharing, uint64_t id, mcp_tell *orphan, void *context);
 // The user no longer is. True: others are, so the server isn't to be told.
 bool mcp_unsubscribe(struct mcp_sharing *sharing, const struct mcp_user *user, const char *uri, size_t bytes);
+// A user has the server log from this level on.
+void mcp_level_say(struct mcp_sharing *sharing, struct mcp_user *user, const char *level);
+// The level that was said last by one that is still here; "": nobody has.
+const char *mcp_level(const struct mcp_sharing *sharing);
 // The user is subscribed to nothing any more.
 void mcp_unsubscribe_all(struct mcp_sharing *sharing, struct mcp_user *user);
 // Tells each resource to which a user is subscribed, or anybody.

@@ -9,6 +9,7 @@
 #include "router/route/shared.h"
 #include "router/shard/drop.h"
 #include "router/transport/instead.h"
+#include "router/transport/mcp_kept.h"
 
 static struct child *first_of(const struct child *child) {
     return child->of ? child->of : child->seat->annex->child;
@@ -107,7 +108,7 @@ void asks_answer(struct shard *shard, struct child *child, struct mcp_sharing *s
     const struct lookup *lookup = &message->lookup;
     bool is_said = say_ended(shard, child, sharing, message, hub_id);
     if (lookup_has(lookup, KEY_ERROR) && !lookup_has(lookup, KEY_RESULT))
-        mcp_ask_refused(sharing, hub_id);
+        mcp_kept_refused(shard, child, sharing, hub_id);
     asks_end(child, sharing, hub_id);
     if (!is_said)
         asks_say(shard, child, message->frame);

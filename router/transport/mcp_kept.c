@@ -33,14 +33,20 @@ void mcp_kept_subscribe(struct shard *shard, struct mcp_sharing *sharing, const 
         mcp_subscribe_asked(sharing, parcel->hub_id, uri, bytes);
 }
 
-// It is the process's, for all: the next one is told the last that was said.
-static void note_level(const struct shard *shard, struct mcp *mcp, const struct parcel *parcel) {
-    char level[MCP_LEVEL_BYTES];
+static bool read_level(const struct shard *shard, const struct parcel *parcel, char level[MCP_LEVEL_BYTES]) {
     size_t bytes;
-    if (!read_text(shard, parcel, "level", level, sizeof level - 1, &bytes) || memchr(level, 0, bytes))
-        return;
-    memcpy(mcp->level, level, bytes);
-    mcp->level[bytes] = 0;
+    if (!read_text(shard, parcel, "level", level, MCP_LEVEL_BYTES - 1, &bytes) || memchr(level, 0, bytes))
+        return false;
+    level[bytes] = 0;
+    return true;
+}
+
+// It is the process's, for all: the next one is told the last that was said by one who is still here.
+static void note_level(const struct shard *shard, struct mcp *mcp, struct mcp_user *user,
+                       const struct parcel *parcel) {
+    char level[MCP_LEVEL_BYTES];
+    if (user && read_level(shard, parcel, level))
+        mcp_level_say(&mcp->sharing, user, level);
 }
 
 static bool drop_subscription(struct shard *shard, struct child *child, struct mcp *mcp,
@@ -62,18 +68,19 @@ bool mcp_kept_note(struct shard *shard, struct child *child, struct mcp *mcp, st
     if (method == MCP_UNSUBSCRIBE)
         return drop_subscription(shard, child, mcp, user, parcel);
     if (method == MCP_SET_LEVEL && parcel->hub_id)
-        note_level(shard, mcp, parcel);
+        note_level(shard, mcp, user, parcel);
     return false;
 }
 
 void mcp_kept_note_own(struct shard *shard, struct mcp *mcp, struct mcp_sharing *sharing,
                        const struct mcp_user *user, const struct parcel *parcel) {
     char uri[URI_BYTES];
+    char level[MCP_LEVEL_BYTES];
     size_t bytes;
     enum mcp_method method = shared_method(parcel);
     assert(user && parcel->hub_id);
-    if (method == MCP_SET_LEVEL)
-        note_level(shard, mcp, parcel);
+    if (method == MCP_SET_LEVEL && read_level(shard, parcel, level))
+        memcpy(mcp->level, level, sizeof level);
     else if (method == MCP_SUBSCRIBE)
         mcp_kept_subscribe(shard, sharing, parcel);
     else if (method == MCP_UNSUBSCRIBE && read_text(shard, parcel, "uri", uri, sizeof uri, &bytes))
@@ -130,9 +137,10 @@ static void ask(void *context, const char *value, size_t bytes) {
 void mcp_kept_say(struct shard *shard, struct child *child, const struct mcp *mcp) {
     struct asking level = {shard, child, "logging/setLevel", "level", true};
     struct asking resources = {shard, child, "resources/subscribe", "uri", true};
+    const char *said = mcp_level(&mcp->sharing);
     assert(mcp->era == MCP_LEGACY);
-    if (mcp->level[0])
-        ask(&level, mcp->level, strlen(mcp->level));
+    if (said[0])
+        ask(&level, said, strlen(said));
     mcp_each_resource(&mcp->sharing, ask, &resources);
 }
 
@@ -144,6 +152,12 @@ void mcp_kept_say_own(struct shard *shard, struct child *child, const struct mcp
     if (mcp && mcp->level[0])
         ask(&level, mcp->level, strlen(mcp->level));
     mcp_each_subscription(user, ask, &resources);
+}
+
+void mcp_kept_refused(struct shard *shard, struct child *child, struct mcp_sharing *sharing,
+                      uint64_t hub_id) {
+    struct asking asking = {shard, child, "resources/unsubscribe", "uri", false};
+    mcp_ask_refused(sharing, hub_id, ask, &asking);
 }
 
 void mcp_kept_leave(struct shard *shard, struct child *child, struct mcp *mcp, struct mcp_user *user) {

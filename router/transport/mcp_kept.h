@@ -17,5 +17,7 @@ void mcp_kept_say_own(struct shard *shard, struct child *child, const struct mcp
                       const struct mcp_user *user);
 // Tells the next process, which runs now, all of it, before what waits.
 void mcp_kept_say(struct shard *shard, struct child *child, const struct mcp *mcp);
+// What was asked of it is refused: whoever asked to be subscribed isn't, and what nobody is subscribed to is given up.
+void mcp_kept_refused(struct shard *shard, struct child *child, struct mcp_sharing *sharing, uint64_t hub_id);
 // A user goes: what it alone was subscribed to is given up, and all else of it forgotten.
 void mcp_kept_leave(struct shard *shard, struct child *child, struct mcp *mcp, struct mcp_user *user);

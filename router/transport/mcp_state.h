@@ -7,14 +7,13 @@
 #include "core/send/outbox.h"
 #include "router/child/child.h"
 
-enum { MCP_LEVEL_BYTES = 24 };
-
 struct mcp {
     struct mcp_sharing sharing;
     enum mcp_era era;
     struct capabilities *answer; // to initialize: its result, or of the modern era its error; NULL: none yet
     struct parcel_list waiting;  // requests that came before that and depend on it
-    char level[MCP_LEVEL_BYTES]; // from which on it logs, as clients last said; "": they didn't
+    char level
+        [MCP_LEVEL_BYTES]; // of a user's own, from which on it logs, as that one last said; "": it didn't
 };
 
 // Made with the first use; NULL without memory.

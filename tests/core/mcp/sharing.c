@@ -157,22 +157,67 @@ static bool ask_to_subscribe(uint64_t connection, uint64_t id, const char *uri) 
     return mcp_subscribe_asked(&sharing, id, uri, strlen(uri));
 }
 
+static void refuse(uint64_t id) {
+    orphans[0] = '\0';
+    mcp_ask_refused(&sharing, id, note_orphan, NULL);
+}
+
 static void who_was_refused_is_no_subscriber(void **state) {
     (void)state;
     assert_true(subscribe(1, "a") && ask_to_subscribe(2, 10, "a") && ask_to_subscribe(2, 11, "b"));
-    mcp_ask_refused(&sharing, 10);
-    mcp_ask_refused(&sharing, 10);
-    mcp_ask_refused(&sharing, 12);
+    refuse(10);
+    refuse(10);
+    refuse(12);
     assert_true(mcp_ask_end(&sharing, 10) && mcp_ask_end(&sharing, 11));
     assert_false(unsubscribe(1, "a"));
     assert_true(ask_to_subscribe(1, 13, "b")); // who was granted one, or asks for it again, keeps it
     assert_true(ask_to_subscribe(2, 14, "b"));
-    mcp_ask_refused(&sharing, 14);
+    refuse(14);
     assert_true(unsubscribe(1, "b"));
-    mcp_ask_refused(&sharing, 13); // it isn't any more
+    refuse(13); // it isn't any more
     assert_true(ask_to_subscribe(2, 15, "c"));
     leave(2);
     assert_string_equal(orphans, "b c ");
+}
+
+// The server wasn't told that one isn't subscribed any more, or has left, because another one asked to be; when that is
+// refused, it has to be told.
+static void who_is_refused_last_leaves_an_orphan(void **state) {
+    (void)state;
+    assert_true(subscribe(1, "a") && ask_to_subscribe(2, 10, "a"));
+    assert_true(unsubscribe(1, "a"));
+    refuse(10);
+    assert_string_equal(orphans, "a ");
+    assert_true(subscribe(1, "b") && ask_to_subscribe(2, 11, "b"));
+    leave(1);
+    assert_string_equal(orphans, "");
+    refuse(11);
+    assert_string_equal(orphans, "b ");
+    assert_true(subscribe(1, "c") && ask_to_subscribe(2, 12, "c") && ask_to_subscribe(3, 13, "c"));
+    assert_true(unsubscribe(1, "c"));
+    refuse(12);
+    assert_string_equal(orphans, "");
+    assert_false(unsubscribe(3, "c"));
+    refuse(13);
+    assert_string_equal(orphans, "");
+    assert_true(ask_to_subscribe(2, 14, "d"));
+    refuse(14); // nobody ever was
+    assert_string_equal(orphans, "");
+    leave(1);
+    leave(2);
+    leave(3);
+}
+
+static void the_last_level_of_those_who_are_here_counts(void **state) {
+    (void)state;
+    assert_string_equal(mcp_level(&sharing), "");
+    mcp_level_say(&sharing, mcp_user_take(&sharing, 1), "info");
+    mcp_level_say(&sharing, mcp_user_take(&sharing, 2), "debug");
+    assert_string_equal(mcp_level(&sharing), "debug");
+    leave(2);
+    assert_string_equal(mcp_level(&sharing), "info");
+    leave(1);
+    assert_string_equal(mcp_level(&sharing), "");
 }
 
 static void a_uri_has_a_bound(void **state) {
@@ -238,6 +283,8 @@ int main(void) {
         CASE(who_listens_is_known_by_its_own_id),
         CASE(a_resource_is_the_servers_until_its_last_subscriber_goes),
         CASE(who_was_refused_is_no_subscriber),
+        CASE(who_is_refused_last_leaves_an_orphan),
+        CASE(the_last_level_of_those_who_are_here_counts),
         CASE(a_uri_has_a_bound),
         CASE(a_user_has_so_many_resources),
         cmocka_unit_test(without_room_nothing_changes),
