@@ -83,6 +83,7 @@ test('what the hub aims at', () => {
     'web-requests cpuUs 1.2', 'web-requests-nats cpuUs 0.5', 'rpc cpuUs 1.5',
     'idle-websocket idleBytes 1024', 'idle-sse idleBytes 1024',
     'tls-256 cpuUs 1.6', 'tls-256 cpuUs 0.6', 'tls-16k cpuUs 2', 'tls-16k cpuUs 0.6',
+    'users-256 cpuUs 1.03', 'sandbox-256 cpuUs 1.01',
   ]);
 });
 
