@@ -195,7 +195,7 @@ static void gather(struct route_stage *stage, struct outbox *outbox) {
     struct parcel_list done;
     parcel_list_init(&done);
     while (!outbox_empty(outbox)) {
-        outbox_gather(outbox, &stage->stage, &stage->shipment, &done);
+        outbox_gather(outbox, &stage->stage, &stage->shipment, SEND_BYTES_MAX, &done);
         stage->sent += stage->shipment.bytes;
         drop_all(&done);
         shipment_clear(&stage->shipment, &done);

@@ -106,7 +106,7 @@ void send_stage_gathered(struct send_stage *stage,
     parcel_list_init(&done);
     queue_all(stage);
     while (!outbox_empty(&stage->outbox)) {
-        outbox_gather(&stage->outbox, &stage->stage, &stage->shipment, &done);
+        outbox_gather(&stage->outbox, &stage->stage, &stage->shipment, SEND_BYTES_MAX, &done);
         drop_all(&done);
         send(context, stage->shipment.vectors, stage->shipment.count);
         shipment_clear(&stage->shipment, &done);

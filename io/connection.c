@@ -5,13 +5,14 @@
 #include <sys/socket.h>
 
 #include "core/base/memory.h"
+#include "core/send/lag.h"
 #include "io/secure.h"
 
 // Shipments at rest beyond this many go back to the allocator.
 enum { FREE_COUNT_MAX = 256 };
 
-void sender_init(struct sender *sender, struct buffer_pool *pool) {
-    *sender = (struct sender){0};
+void sender_init(struct sender *sender, struct buffer_pool *pool, const struct turn_bounds *bounds) {
+    *sender = (struct sender){.bounds = bounds};
     stage_init(&sender->stage, pool);
     stage_init(&sender->sealed, pool);
 }
@@ -67,6 +68,8 @@ void connection_plug(struct connection *connection, int socket, int out) {
     connection->out = out;
     connection->cancelling = connection->large = connection->ended = false;
     connection->broken = connection->ending = false;
+    connection->lag = 0; // the sockets are others
+    connection->hurries = false;
 }
 
 bool connection_secure(struct connection *connection, struct secure_source *source,
@@ -182,11 +185,25 @@ static void unload(struct sender *sender, struct shipment **shipment, struct par
     *shipment = NULL;
 }
 
-static struct shipment *gather(struct outbox *outbox, struct sender *sender, struct parcel_list *done) {
+static struct shipment *gather(const struct connection *connection, struct outbox *outbox,
+                               struct sender *sender, struct parcel_list *done) {
+    const struct turn_bounds *bounds = sender->bounds;
     struct shipment *shipment = shipment_take(sender);
     if (shipment)
-        outbox_gather(outbox, &sender->stage, shipment, done);
+        outbox_gather(outbox, &sender->stage, shipment,
+                      connection->hurries ? 2 * bounds->narrow_bytes : bounds->shipment_bytes, done);
     return shipment;
+}
+
+// What waits does so in lanes here, and in a row where the kernel has it; there it costs less, as it is copied while it is
+// in the cache. So it is kept back from the kernel only for the sake of others that go ahead of it.
+static void note_lag(struct connection *connection, const struct outbox *outbox, bool ahead, struct io *io,
+                     const struct sender *sender) {
+    connection->lag = lag_after(connection->lag, outbox->bytes, sender->bounds->lagging_bytes) & 3;
+    bool hurries = connection->lag == LAG_SHIPMENTS && (connection->hurries || ahead);
+    if (hurries != connection->hurries)
+        io_narrow(io, connection->out, hurries ? sender->bounds->narrow_bytes : 0);
+    connection->hurries = hurries;
 }
 
 // What waits is sealed as far as it may be ahead of the socket. Of the plaintext nothing is kept that was sealed.
@@ -219,9 +236,11 @@ static enum sending send_sealed(struct connection *connection, struct outbox *ou
     if (connection->broken || connection->ending)
         return SENDING_FAILED;
     if (waits && secure->established) {
-        secure->plain = gather(outbox, sender, done);
+        bool ahead = outbox_is_ahead(outbox);
+        secure->plain = gather(connection, outbox, sender, done);
         if (!secure->plain)
             return SENDING_FAILED;
+        note_lag(connection, outbox, ahead, io, sender);
     }
     return ship_sealed(connection, io, sender, done);
 }
@@ -236,10 +255,12 @@ enum sending connection_send_from(struct connection *connection, struct outbox *
         return SENDING_IDLE;
     if (connection->broken || connection->ending)
         return SENDING_FAILED;
-    connection->shipment = gather(outbox, sender, done);
+    bool ahead = outbox_is_ahead(outbox);
+    connection->shipment = gather(connection, outbox, sender, done);
     if (!connection->shipment)
         return SENDING_FAILED;
     ship(connection, io);
+    note_lag(connection, outbox, ahead, io, sender);
     return SENDING_BUSY;
 }
 

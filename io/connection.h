@@ -24,14 +24,16 @@ struct secure_source;
 
 // What a shard needs to send: memory that its connections share.
 struct sender {
-    struct stage stage, sealed; // plaintext, and records
-    uint8_t *scratch;           // where a record's text is put together; NULL: not yet
+    const struct turn_bounds *bounds; // who lags, and what it is sent at a time then
+    struct stage stage, sealed;       // plaintext, and records
+    uint8_t *scratch;                 // where a record's text is put together; NULL: not yet
     struct shipment *free;
     uint32_t free_count;
     uint32_t made;
 };
 
-void sender_init(struct sender *sender, struct buffer_pool *pool);
+// The bounds must stay.
+void sender_init(struct sender *sender, struct buffer_pool *pool, const struct turn_bounds *bounds);
 // Every shipment must have come home.
 void sender_deinit(struct sender *sender);
 
@@ -43,7 +45,9 @@ struct connection {
     struct outbox outbox;
     struct shipment *shipment; // being sent, or NULL
     uint32_t token : CONNECTION_TOKEN_BITS;
-    enum receiving receiving : 4;
+    enum receiving receiving : 2;
+    unsigned lag : 2;    // lag_after
+    bool hurries : 1;    // something went ahead of others while it lagged: the kernel keeps little for it
     bool held : 1;       // nothing of the outbox is sent, as long as its owner doesn't say so
     bool cancelling : 1; // its end has been asked for
     bool large : 1;      // the last frame had memory of its own

@@ -39,6 +39,9 @@ void turn_bounds_defaults(struct turn_bounds *bounds) {
         .bytes = 24 * 1024 * 1024,
         .patience_ns = SECOND_NS / 500,
         .ahead_bytes = 256 * 1024,
+        .shipment_bytes = SEND_BYTES_MAX,
+        .lagging_bytes = 1024 * 1024,
+        .narrow_bytes = 128 * 1024,
         .copies = 4,
         .orders = 4,
     };

@@ -118,6 +118,10 @@ struct turn_bounds {
     // So many bytes of one peer's events may be queued for a receiver while others of its events are still being
     // spread: enough for sends that are worth their making.
     uint32_t ahead_bytes;
+    // About so many bytes are gathered for one receiver at a time. It lags when more than `lagging_bytes` stand behind
+    // that again and again (core/send/lag.h). If something has to go ahead of them then, the kernel keeps no more than
+    // `narrow_bytes` of what it hasn't taken, and is handed twice that at a time.
+    uint32_t shipment_bytes, lagging_bytes, narrow_bytes;
     // Copies of events that another shard hasn't reported on, and orders to the registry that a peer has under way, from
     // which on a peer that has had its share is read no further.
     uint32_t copies, orders;

@@ -254,11 +254,11 @@ void shipment_begin(struct shipment *shipment) {
     parcel_list_init(&shipment->carried);
 }
 
-void outbox_gather(struct outbox *outbox, struct stage *stage, struct shipment *shipment,
+void outbox_gather(struct outbox *outbox, struct stage *stage, struct shipment *shipment, size_t bytes_max,
                    struct parcel_list *copied) {
     assert(!outbox_empty(outbox));
     shipment_begin(shipment);
-    for (struct parcel_list *lane; (lane = first_lane(outbox));) {
+    for (struct parcel_list *lane; shipment->bytes < bytes_max && (lane = first_lane(outbox));) {
         struct parcel *parcel = lane->first;
         assert(parcel->dressed);
         if (shipment->count + parcel_stretches(parcel) > SEND_VECTORS_MAX)

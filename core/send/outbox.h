@@ -76,6 +76,10 @@ static inline const struct parcel *outbox_first(const struct outbox *outbox) {
             return outbox->lanes[lane].first;
     return NULL;
 }
+// Whether something waits in a lane that goes before the others.
+static inline bool outbox_is_ahead(const struct outbox *outbox) {
+    return outbox->lanes[LANE_URGENT].first || outbox->lanes[LANE_HIGH].first;
+}
 static inline bool outbox_empty(const struct outbox *outbox) {
     assert(outbox->count > 0 || (outbox->bytes == 0 && outbox->urgent_bytes == 0));
     return outbox->count == 0;
@@ -132,9 +136,9 @@ uint8_t *shipment_place(struct shipment *shipment, struct stage *stage, size_t c
 // Copies bytes to the stage, RECEIVE_BUFFER_BYTES at most, and adds them to the shipment. False when there is no room
 // for them in stage or shipment.
 bool shipment_copy(struct shipment *shipment, struct stage *stage, const void *bytes, size_t count);
-// Fills an empty shipment from an outbox that isn't empty, and moves parcels that were copied to *copied. At
-// least one parcel is taken, even where no memory is left to copy to.
-void outbox_gather(struct outbox *outbox, struct stage *stage, struct shipment *shipment,
+// Fills an empty shipment from an outbox that isn't empty, up to the parcel with which it has `bytes_max`, and moves
+// parcels that were copied to *copied. At least one parcel is taken, even where no memory is left to copy to.
+void outbox_gather(struct outbox *outbox, struct stage *stage, struct shipment *shipment, size_t bytes_max,
                    struct parcel_list *copied);
 // The next part to send, of up to bytes_max: that many vectors from `first` on, until the next
 // shipment_advance.

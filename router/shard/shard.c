@@ -31,7 +31,6 @@ static void init_tables(struct shard *shard) {
     shard_take_settings(shard);
     buffer_pool_init(&shard->buffers, &hub->budget);
     parcel_pool_init(&shard->parcels, &hub->budget, shard->index);
-    sender_init(&shard->sender, &shard->buffers);
     kept_init(&shard->kept, &hub->budget);
     agents_init(&shard->agents, &hub->settings.secrets.tables, &shard->kept);
     shard->agents.topics.demand = hub->demand;
@@ -40,6 +39,7 @@ static void init_tables(struct shard *shard) {
     turn_bounds_defaults(&shard->bounds);
     if (hub->settings.bounds)
         shard->bounds = *hub->settings.bounds;
+    sender_init(&shard->sender, &shard->buffers, &shard->bounds);
     list_init(&shard->spreading.waiting);
     list_init(&shard->spreading.mark);
     shard->spreading.round = 1;

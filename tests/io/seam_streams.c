@@ -153,6 +153,45 @@ static void what_is_taken_shows(void **state) {
     }
 }
 
+// How much goes out until there is no room for more.
+static size_t fill(int socket) {
+    static const uint8_t bytes[16 * 1024];
+    size_t sent = 0;
+    for (ssize_t count; (count = send(socket, bytes, sizeof bytes, MSG_DONTWAIT | MSG_NOSIGNAL)) > 0;)
+        sent += (size_t)count;
+    return sent;
+}
+
+static int send_buffer(int socket) {
+    int bytes;
+    assert_int_equal(getsockopt(socket, SOL_SOCKET, SO_SNDBUF, &bytes, &(socklen_t){sizeof bytes}), 0);
+    return bytes;
+}
+
+// What the kernel counts is twice what it is told. A Unix socket stays as it is.
+static void little_is_kept_where_little_may_be(void **state) {
+    struct io *io = ((struct fixture *)*state)->io;
+    int wide[2], narrow[2], local[2];
+    tcp_pair(wide);
+    tcp_pair(narrow);
+    unix_pair(local);
+    int before = send_buffer(local[0]);
+    io_narrow(io, narrow[0], 64 * 1024);
+    io_narrow(io, local[0], 16 * 1024);
+    assert_int_equal(send_buffer(local[0]), before);
+    assert_int_equal(send_buffer(narrow[0]), 2 * 64 * 1024);
+    assert_true(fill(narrow[0]) < fill(wide[0]));
+    io_narrow(io, narrow[0], 0);
+    assert_true(send_buffer(narrow[0]) > 2 * 64 * 1024);
+    assert_true(fill(narrow[0]) > 0);
+    int *const pairs[] = {wide, narrow, local};
+    for (unsigned pair = 0; pair < 3; pair++) {
+        io_close_socket(io, pairs[pair][0]);
+        close(pairs[pair][1]);
+    }
+    io_run(io, 0);
+}
+
 // A peer that shuts its direction down still reads, one that closes doesn't; TCP alone can't tell them apart.
 static void who_has_gone(void **state) {
     struct io *io = ((struct fixture *)*state)->io;
@@ -389,6 +428,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup_teardown(who_goes_after_the_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_watch_is_ended, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_taken_shows, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(little_is_kept_where_little_may_be, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_number_used_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(room_comes_and_goes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(room_that_nobody_waits_for, set_up, tear_down),

@@ -20,6 +20,7 @@ enum { HEARD_BYTES_MAX = 4 << 20, ENDS_MAX = 4, WAYS = 4, TOKEN = 5 };
 struct world {
     struct fixture *fixture;
     struct parcel_pool parcels;
+    struct turn_bounds bounds;
     struct sender sender;
     struct connection connection;
     bool puts_off; // each step of the handshake waits for its turn
@@ -96,7 +97,8 @@ static struct world *world_open(unsigned way, void (*script)(struct world *)) {
     (way & 2 ? tcp_pair : unix_pair)(pair);
     world->fixture = fixture_open(100);
     parcel_pool_init(&world->parcels, &world->fixture->budget, 0);
-    sender_init(&world->sender, &world->fixture->pool);
+    turn_bounds_defaults(&world->bounds);
+    sender_init(&world->sender, &world->fixture->pool, &world->bounds);
     connection_open(&world->connection, pair[0], TOKEN);
     assert_true(connection_secure(&world->connection, source, &world->fixture->pool));
     world->heard = test_malloc(HEARD_BYTES_MAX);

@@ -181,7 +181,10 @@ size_t cable_read(struct cable *cable, void *out, size_t capacity) {
 
 size_t cable_room(const struct cable *cable) {
     size_t held = queue_count(&cable->to_peer) + (cable->taken - cable->shown);
-    return held < cable->kernel->faults.window_bytes ? cable->kernel->faults.window_bytes - held : 0;
+    size_t most = cable->kernel->faults.window_bytes;
+    if (cable->narrow_bytes > 0 && cable->narrow_bytes < most)
+        most = cable->narrow_bytes;
+    return held < most ? most - held : 0;
 }
 
 size_t cable_readable(const struct cable *cable) {

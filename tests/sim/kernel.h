@@ -67,12 +67,13 @@ struct cable {
     bool hub_shut_read, hub_shut_write;
     bool peer_shut, peer_closed;
     bool reset;
-    uint32_t taken;     // bytes that the peer has read
-    uint32_t shown;     // of them, those of which the hub's kernel knows
-    uint64_t heard_ns;  // when the hub last received something, or accepted it
-    uint64_t taken_ns;  // when a send began or ended
-    uint64_t shown_ns;  // when the kernel last came to know, while a send lasted, that the peer has read
-    uint64_t closed_ns; // when the hub closed it
+    uint32_t taken;        // bytes that the peer has read
+    uint32_t narrow_bytes; // that are kept for the peer at most; 0: as many as there is room for
+    uint32_t shown;        // of them, those of which the hub's kernel knows
+    uint64_t heard_ns;     // when the hub last received something, or accepted it
+    uint64_t taken_ns;     // when a send began or ended
+    uint64_t shown_ns;     // when the kernel last came to know, while a send lasted, that the peer has read
+    uint64_t closed_ns;    // when the hub closed it
 };
 
 struct listener_socket {

@@ -275,6 +275,9 @@ static void choose_turns(uint64_t seed, const struct profile *profile, struct wo
                                            .bytes = 1000,
                                            .patience_ns = 50000,
                                            .ahead_bytes = 500,
+                                           .shipment_bytes = 1000,
+                                           .lagging_bytes = 2000,
+                                           .narrow_bytes = 300,
                                            .copies = 1,
                                            .orders = 1};
     if (seed % 4 != 1)

@@ -357,6 +357,14 @@ void io_peer_origin(struct io *io, int socket, struct io_origin *out) {
         memcpy(out->address, &cable->address, sizeof cable->address);
 }
 
+// Nobody says the same twice.
+void io_narrow(struct io *io, int socket, uint32_t bytes) {
+    struct cable *cable = kernel_socket(io->kernel, socket)->cable;
+    if ((bytes > 0) == (cable->narrow_bytes > 0))
+        kernel_fail("socket %d was made %s, which it was", socket, bytes ? "narrow" : "wide");
+    cable->narrow_bytes = bytes;
+}
+
 uint32_t io_taken(struct io *io, int socket) {
     return kernel_socket(io->kernel, socket)->cable->shown;
 }

@@ -15,6 +15,9 @@ static const struct turn_bounds FEW = {.read_ns = 50000,
                                        .bytes = 1000,
                                        .patience_ns = SECOND,
                                        .ahead_bytes = 1000,
+                                       .shipment_bytes = 1000000,
+                                       .lagging_bytes = 1000000,
+                                       .narrow_bytes = 100000,
                                        .copies = 1,
                                        .orders = 4};
 
@@ -308,6 +311,106 @@ static void registrations_are_carried_out_in_parts(void **state) {
     finish(&world, cables, 2);
 }
 
+// --- One that lags
+
+enum { NOTE_BYTES = 800, NOTES = 60, SMALL = 500 };
+
+static const struct turn_bounds LITTLE = {.read_ns = SECOND,
+                                          .share_ns = SECOND,
+                                          .orders_ns = SECOND,
+                                          .at_once = 16,
+                                          .sends = 16,
+                                          .bytes = 100000,
+                                          .patience_ns = SECOND,
+                                          .ahead_bytes = 100000,
+                                          .shipment_bytes = 4000,
+                                          .lagging_bytes = 4000,
+                                          .narrow_bytes = SMALL,
+                                          .copies = 4,
+                                          .orders = 4};
+
+static void note(struct cable *source, const char *priority, unsigned id) {
+    char body[2 * NOTE_BYTES];
+    snprintf(
+        body, sizeof body,
+        "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"agent/request\",\"params\":{\"targetAgent\":\"agent\","
+        "\"priority\":\"%s\",\"x\":\"%*s\"}}",
+        id, priority, NOTE_BYTES, "");
+    say(source, body);
+}
+
+// The priority of the next one that comes to the agent, which reads no further.
+static bool hears_high(struct world *world, struct cable *agent) {
+    uint8_t bytes[3 * NOTE_BYTES];
+    struct naive_frame frame;
+    enum naive_result result = NAIVE_PARTIAL;
+    for (size_t count = 0; result == NAIVE_PARTIAL;) {
+        assert_true(count < sizeof bytes);
+        if (!cable_read(agent, bytes + count, 1)) { // there is room for the rest now
+            world_settle(world);
+            assert_int_equal(cable_read(agent, bytes + count, 1), 1);
+        }
+        result = naive_frame(&frame, bytes, ++count);
+    }
+    assert_int_equal(result, NAIVE_WHOLE);
+    world_settle(world);
+    return bit_is(naive_find(frame.body, "params.priority"), "\"high\"");
+}
+
+// How many others came before it.
+static unsigned heard_before_high(struct world *world, struct cable *agent) {
+    unsigned count = 0;
+    while (!hears_high(world, agent))
+        count++;
+    return count;
+}
+
+// The kernel has room for half of all that waits. The first one that goes ahead comes behind what the kernel and a send have,
+// from then on only a little is ahead of the others: the kernel's small part, and twice that, each to its note's end.
+static void who_lags_is_sent_little_at_a_time_once_something_goes_ahead(void **state) {
+    (void)state;
+    static struct world world;
+    struct world_options options;
+    struct cable *cables[2];
+    world_defaults(&options, 7, 1);
+    options.bounds = &LITTLE;
+    options.faults.window_bytes = NOTES / 2 * NOTE_BYTES;
+    world_open(&world, &options);
+    cables[0] = join(&world, "agent");
+    cables[1] = join(&world, NULL);
+    unsigned id = 1, heard = 0, first;
+    for (; id <= 2 * NOTES; id++) {
+        note(cables[1], "low", id);
+        world_settle(&world);
+    }
+    note(cables[1], "high", id++);
+    first = heard_before_high(&world, cables[0]);
+    assert_in_range(first, NOTES / 2 - 5, NOTES);
+    for (unsigned round = 0; round < 3; round++) {
+        note(cables[1], "high", id++);
+        unsigned before = heard_before_high(&world, cables[0]);
+        assert_true(before <=
+                    (round ? 3 * SMALL / NOTE_BYTES + 3 : NOTES / 2 + 5)); // what the kernel had goes first
+        heard += before;
+    }
+    char cancel[128];
+    unsigned last = 2 * NOTES;
+    snprintf(cancel, sizeof cancel,
+             "{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\",\"params\":{\"id\":%u}}", last);
+    say(cables[1], cancel);
+    world_settle(&world);
+    const char *answer = hear(cables[1]);
+    assert_int_equal(bit_integer(of(answer, "error.code")), -32800);
+    assert_int_equal(bit_integer(of(answer, "id")), last);
+    for (unsigned left = 2 * NOTES - 1 - first - heard; left > 0; left--)
+        assert_false(hears_high(&world, cables[0]));
+    world_settle(&world);
+    assert_int_equal(cable_readable(cables[0]), 0);
+    cable_close(cables[0]); // which answers none of them
+    read_all(&world, cables[1]);
+    finish(&world, &cables[1], 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_goes_to_many_lets_others_pass),
@@ -317,6 +420,7 @@ int main(void) {
         cmocka_unit_test(who_waits_for_the_hub_is_not_late),
         cmocka_unit_test(a_credential_that_waits_for_the_hub_is_not_late),
         cmocka_unit_test(registrations_are_carried_out_in_parts),
+        cmocka_unit_test(who_lags_is_sent_little_at_a_time_once_something_goes_ahead),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -81,7 +81,7 @@ static size_t send_all(struct fixture *fixture, size_t part, size_t step, char *
     size_t sent = 0;
     while (!outbox_empty(&fixture->outbox)) {
         struct shipment *shipment = &fixture->shipment;
-        outbox_gather(&fixture->outbox, &fixture->stage, shipment, &fixture->done);
+        outbox_gather(&fixture->outbox, &fixture->stage, shipment, SEND_BYTES_MAX, &fixture->done);
         assert_in_range(shipment->count, 1, SEND_VECTORS_MAX);
         drop_done(fixture); // what was copied is free to go before it is sent
         for (bool whole = false; !whole;) {
@@ -119,6 +119,32 @@ static void urgent_goes_first_and_lanes_keep_their_order(void **state) {
     assert_memory_equal(out, "bcdef", 5);
     assert_int_equal(fixture.outbox.bytes, 0);
     assert_null(outbox_take(&fixture.outbox));
+    tear_down(&fixture);
+}
+
+// What comes ahead of it meanwhile goes before the rest.
+static void no_more_is_gathered_than_is_wanted(void **state) {
+    (void)state;
+    struct fixture fixture;
+    set_up(&fixture);
+    for (unsigned count = 0; count < 5; count++)
+        add(&fixture, 'a', count % 2 ? 100 : COPY_BYTES_MAX + 1, LANE_NORMAL);
+    outbox_gather(&fixture.outbox, &fixture.stage, &fixture.shipment, COPY_BYTES_MAX + 101, &fixture.done);
+    assert_int_equal(fixture.outbox.count, 3); // two had just as much
+    assert_int_equal(fixture.shipment.bytes, COPY_BYTES_MAX + 101);
+    assert_false(outbox_is_ahead(&fixture.outbox));
+    add(&fixture, 'b', 1, LANE_HIGH);
+    assert_true(outbox_is_ahead(&fixture.outbox));
+    shipment_clear(&fixture.shipment, &fixture.done);
+    outbox_gather(&fixture.outbox, &fixture.stage, &fixture.shipment, 1, &fixture.done);
+    assert_int_equal(fixture.shipment.bytes, 1);
+    assert_int_equal(*(const char *)fixture.shipment.vectors[0].iov_base, 'b');
+    shipment_clear(&fixture.shipment, &fixture.done);
+    outbox_gather(&fixture.outbox, &fixture.stage, &fixture.shipment, 1, &fixture.done); // one at least
+    assert_int_equal(fixture.shipment.bytes, COPY_BYTES_MAX + 1);
+    shipment_clear(&fixture.shipment, &fixture.done);
+    for (struct parcel *parcel; (parcel = outbox_take(&fixture.outbox));)
+        parcel_drop(parcel);
     tear_down(&fixture);
 }
 
@@ -185,7 +211,7 @@ static void small_neighbours_become_one_vector_and_large_ones_are_not_copied(voi
     const void *large = NULL;
     for (const struct parcel *parcel = fixture.outbox.lanes[LANE_NORMAL].first; parcel; parcel = parcel->next)
         large = parcel->pieces[0].bytes; // the last one's
-    outbox_gather(&fixture.outbox, &fixture.stage, &fixture.shipment, &fixture.done);
+    outbox_gather(&fixture.outbox, &fixture.stage, &fixture.shipment, SEND_BYTES_MAX, &fixture.done);
     assert_int_equal(fixture.shipment.count, 2);
     assert_int_equal(fixture.shipment.vectors[0].iov_len, 1000);
     assert_ptr_equal(fixture.shipment.vectors[1].iov_base, large);
@@ -203,10 +229,10 @@ static void a_stage_in_use_is_not_overwritten(void **state) {
     struct shipment other;
     set_up(&fixture);
     add(&fixture, 'a', 500, LANE_NORMAL);
-    outbox_gather(&fixture.outbox, &fixture.stage, &fixture.shipment, &fixture.done);
+    outbox_gather(&fixture.outbox, &fixture.stage, &fixture.shipment, SEND_BYTES_MAX, &fixture.done);
     for (unsigned round = 0; round < 100; round++) {
         add(&fixture, 'b', 500, LANE_NORMAL);
-        outbox_gather(&fixture.outbox, &fixture.stage, &other, &fixture.done);
+        outbox_gather(&fixture.outbox, &fixture.stage, &other, SEND_BYTES_MAX, &fixture.done);
         for (size_t byte = 0; byte < 500; byte++)
             assert_int_equal(((char *)fixture.shipment.vectors[0].iov_base)[byte], 'a');
         shipment_clear(&other, &fixture.done);
@@ -241,7 +267,7 @@ static void a_frame_of_several_parcels_is_not_cut(void **state) {
         struct parcel *last = list_entry(lane->last, struct parcel, next);
         last->unfinished = part < 99;
     }
-    outbox_gather(&fixture.outbox, &fixture.stage, &fixture.shipment, &fixture.done);
+    outbox_gather(&fixture.outbox, &fixture.stage, &fixture.shipment, SEND_BYTES_MAX, &fixture.done);
     assert_int_equal(fixture.outbox.count, 100 - SEND_VECTORS_MAX);
     assert_true(shipment_advance(&fixture.shipment, fixture.shipment.bytes));
     shipment_clear(&fixture.shipment, &fixture.done);
@@ -383,6 +409,7 @@ int main(void) {
         cmocka_unit_test(a_frame_of_several_parcels_is_not_cut),
         cmocka_unit_test(a_request_is_taken_out),
         cmocka_unit_test(urgent_goes_first_and_lanes_keep_their_order),
+        cmocka_unit_test(no_more_is_gathered_than_is_wanted),
         cmocka_unit_test(nothing_overtakes_what_was_sealed),
         cmocka_unit_test(all_bytes_go_in_order_whatever_the_sizes_parts_and_steps),
         cmocka_unit_test(small_neighbours_become_one_vector_and_large_ones_are_not_copied),
