@@ -65,6 +65,8 @@ static void take_holding(const uint8_t *bytes, struct span key, uint64_t number,
         out->last = number;
     else if (key_is(bytes, key, "yield"))
         out->yields = number != 0;
+    else if (key_is(bytes, key, "names"))
+        out->names = number != 0;
     else if (key_is(bytes, key, "settle"))
         out->settle = number != 0;
 }

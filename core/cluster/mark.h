@@ -47,6 +47,7 @@ struct mark {
     uint64_t claim, claims;   // what is held from this serial on is asked for; is told
     uint64_t last;            // and up to which one it was told
     bool yields;              // what is named is to yield to who says so
+    bool names;               // the body says what agents name for themselves
     bool settle;              // this hub is to be asked what it holds
 };
 

@@ -4,6 +4,7 @@
 
 #include "router/route/elsewhere.h"
 #include "router/route/forward.h"
+#include "router/shard/drop.h"
 
 bool across_takes(struct shard *shard, const struct message *message, const struct rules_message *asked,
                   const struct rules_verdict *verdict) {
@@ -23,4 +24,19 @@ bool across_takes(struct shard *shard, const struct message *message, const stru
     else
         forward_notification(shard, message, link, &to);
     return true;
+}
+
+bool across_copy(struct shard *shard, const struct message *message, const struct agent *link,
+                 struct parcel *parcel, const struct elsewhere *to) {
+    enum error error = parcel ? elsewhere_address_copy(shard, message, parcel, to) : ERROR_OVERLOADED;
+    assert(!message->peer->transport->is_link);
+    if (!error) {
+        forward_to(shard, link->home->connection, parcel);
+        return true;
+    }
+    drop_one(shard, error == ERROR_FRAME_TOO_LARGE ? COUNT_DROP_REFUSED : COUNT_DROP_NO_MEMORY,
+             link->home->connection, message->frame->body.bytes);
+    if (parcel)
+        parcel_drop(parcel);
+    return false;
 }

@@ -1,10 +1,15 @@
-// What goes to another hub, since nobody is here for it.
+// What goes to other hubs, since nobody is here for it, or somebody there, too.
 #pragma once
 
 #include "core/agents/rules.h"
 #include "router/request/message.h"
+#include "router/route/elsewhere.h"
 
 // Takes a message for which the rules found nobody here to another hub, if there could be somebody; it may have been refused. False:
 // there couldn't.
 bool across_takes(struct shard *shard, const struct message *message, const struct rules_message *asked,
                   const struct rules_verdict *verdict);
+// Sends a copy of what goes to all on its way, to all other hubs; NULL: there was no memory for it. Nobody waits for it, and what
+// can't go is counted. Whether it goes.
+bool across_copy(struct shard *shard, const struct message *message, const struct agent *link,
+                 struct parcel *parcel, const struct elsewhere *to);

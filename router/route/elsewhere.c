@@ -57,12 +57,13 @@ bool elsewhere_find(const struct shard *shard, const struct message *message,
     return out->bytes > 0;
 }
 
-const struct agent *elsewhere_find_event(const struct shard *shard, const struct message *message,
-                                         const char *name, size_t name_bytes, struct elsewhere *out) {
-    assert(shard->hub->settings.cluster && name_bytes > 0);
+const struct agent *elsewhere_find_all(const struct shard *shard, const struct message *message,
+                                       enum subject_kind kind, const char *name, size_t name_bytes,
+                                       struct elsewhere *out) {
+    assert(shard->hub->settings.cluster && (kind == SUBJECT_EVENT || kind == SUBJECT_NOTICE));
     if (message->peer->transport->is_link)
         return NULL;
-    out->kind = SUBJECT_EVENT;
+    out->kind = kind;
     out->offered = 0;
     out->bytes = subject_escape(out->token, name, name_bytes);
     return out->bytes ? elsewhere_link(shard) : NULL;
@@ -216,7 +217,8 @@ static enum error address_to(struct shard *shard, const struct message *message,
     letter->subject_bytes =
         subject_write(subject, shard->hub->settings.cluster->name, to->kind, to->token, to->bytes);
     letter->reply = reply;
-    letter->reply_bytes = to->kind == SUBJECT_EVENT ? 0 : elsewhere_inbox(shard, link, hub_id, reply);
+    bool is_copy = to->kind == SUBJECT_EVENT || to->kind == SUBJECT_NOTICE;
+    letter->reply_bytes = is_copy ? 0 : elsewhere_inbox(shard, link, hub_id, reply);
     return elsewhere_put_head(shard, link, parcel, letter, bytes);
 }
 
@@ -235,10 +237,15 @@ bool elsewhere_address(struct shard *shard, const struct message *message, struc
     return false;
 }
 
-enum error elsewhere_address_event(struct shard *shard, const struct message *message, struct parcel *parcel,
-                                   const struct elsewhere *to) {
+enum error elsewhere_address_copy(struct shard *shard, const struct message *message, struct parcel *parcel,
+                                  const struct elsewhere *to) {
     struct letter letter = {.time_ms = 0};
     uint64_t bytes = 0;
-    assert(to->kind == SUBJECT_EVENT);
+    assert(to->kind == SUBJECT_EVENT || to->kind == SUBJECT_NOTICE);
     return address_to(shard, message, parcel, to, &letter, 0, &bytes);
+}
+
+bool elsewhere_is_named(const struct shard *shard, const struct elsewhere *to) {
+    assert(to->kind == SUBJECT_NOTICE && to->bytes > 0);
+    return hub_has_named(shard->hub, hub_named_hash(shard->hub, to->token, to->bytes));
 }

@@ -18,9 +18,10 @@ struct elsewhere {
 // nobody there could be known by that name.
 bool elsewhere_find(const struct shard *shard, const struct message *message,
                     const struct rules_message *asked, enum error none, struct elsewhere *out);
-// The same for an event: the link, or NULL.
-const struct agent *elsewhere_find_event(const struct shard *shard, const struct message *message,
-                                         const char *name, size_t name_bytes, struct elsewhere *out);
+// The same for a copy of what goes to all, an event or a notification to those who name it: the link, or NULL.
+const struct agent *elsewhere_find_all(const struct shard *shard, const struct message *message,
+                                       enum subject_kind kind, const char *name, size_t name_bytes,
+                                       struct elsewhere *out);
 // The link's entry in the registry; NULL: it is down.
 struct agent *elsewhere_link(const struct shard *shard);
 // There is no link: a request is told so, a notification counted.
@@ -49,11 +50,13 @@ enum error elsewhere_put_head(struct shard *shard, uint64_t link, struct parcel 
 // to be offered.
 bool elsewhere_address(struct shard *shard, const struct message *message, struct parcel *parcel,
                        const struct elsewhere *to, uint64_t hub_id, uint32_t time_ms);
-// The same for an event's copy, which nobody waits for: ERROR_NONE, or why it can't go.
-enum error elsewhere_address_event(struct shard *shard, const struct message *message, struct parcel *parcel,
-                                   const struct elsewhere *to);
+// The same for such a copy, which nobody waits for: ERROR_NONE, or why it can't go.
+enum error elsewhere_address_copy(struct shard *shard, const struct message *message, struct parcel *parcel,
+                                  const struct elsewhere *to);
 // What is too large for the server: said with both sizes.
 void elsewhere_put_sizes(const struct shard *shard, struct text *data, uint64_t bytes);
+// Whether agents at other hubs name this, as far as is known; `to`: of a notification to all who do.
+bool elsewhere_is_named(const struct shard *shard, const struct elsewhere *to);
 // Writes the subject on which answers to a request come: of the link's hub. Of a notification, whose hub id is 0, the
 // server alone says there that nobody is there for it.
 enum { ELSEWHERE_UNANSWERED = 'n' };

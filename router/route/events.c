@@ -7,8 +7,7 @@
 #include "core/base/memory.h"
 #include "router/request/refuse.h"
 #include "router/rights/judge.h"
-#include "router/route/elsewhere.h"
-#include "router/route/forward.h"
+#include "router/route/across.h"
 #include "router/route/misses.h"
 #include "router/route/offering.h"
 #include "router/route/publication.h"
@@ -297,20 +296,9 @@ static void gather_event(struct shard *shard, const struct message *message, con
 static void events_cross(struct shard *shard, const struct message *message, const char *name,
                          uint32_t name_bytes) {
     struct elsewhere to;
-    const struct agent *link = elsewhere_find_event(shard, message, name, name_bytes, &to);
-    if (!link)
-        return;
-    struct parcel *parcel = parcel_of_event(shard, message);
-    enum error error = parcel ? elsewhere_address_event(shard, message, parcel, &to) : ERROR_OVERLOADED;
-    if (!error) {
+    const struct agent *link = elsewhere_find_all(shard, message, SUBJECT_EVENT, name, name_bytes, &to);
+    if (link && across_copy(shard, message, link, parcel_of_event(shard, message), &to))
         stats_count(&shard->stats, COUNT_CROSSED_EVENTS);
-        forward_to(shard, link->home->connection, parcel);
-        return;
-    }
-    drop_one(shard, error == ERROR_FRAME_TOO_LARGE ? COUNT_DROP_REFUSED : COUNT_DROP_NO_MEMORY,
-             link->home->connection, message->frame->body.bytes);
-    if (parcel)
-        parcel_drop(parcel);
 }
 
 void events_publish(struct shard *shard, const struct message *message) {

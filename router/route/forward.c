@@ -54,8 +54,7 @@ void forward_to(struct shard *shard, uint64_t connection, struct parcel *parcel)
     parcel_drop(parcel);
 }
 
-// A message that had an id has none for its target.
-static struct parcel *parcel_without_id(struct shard *shard, const struct message *message) {
+struct parcel *forward_without_id(struct shard *shard, const struct message *message) {
     if (!lookup_has(&message->lookup, KEY_ID))
         return parcel_forward(&shard->parcels, message->frame);
     struct span member = lookup_id_member(&message->lookup, message->body);
@@ -70,7 +69,7 @@ static struct parcel *parcel_without_id(struct shard *shard, const struct messag
 void forward_notification(struct shard *shard, const struct message *message, struct agent *agent,
                           const struct elsewhere *to) {
     assert(!message_is_request(message));
-    struct parcel *parcel = parcel_without_id(shard, message);
+    struct parcel *parcel = forward_without_id(shard, message);
     if (!parcel) {
         drop_one(shard, COUNT_DROP_NO_MEMORY, agent->home->connection, message->frame->body.bytes);
         return;

@@ -17,5 +17,7 @@ bool forward_request(struct shard *shard, const struct message *message, struct 
 // id.
 void forward_notification(struct shard *shard, const struct message *message, struct agent *agent,
                           const struct elsewhere *to);
+// A message as it goes to who gets no id with it; NULL without memory.
+struct parcel *forward_without_id(struct shard *shard, const struct message *message);
 // Hands a notification of this shard's to a connection, which need be no agent, or counts it as dropped.
 void forward_to(struct shard *shard, uint64_t connection, struct parcel *parcel);

@@ -2,9 +2,12 @@
 
 #include <assert.h>
 
+#include "core/cluster/mark.h"
 #include "router/request/refuse.h"
 #include "router/rights/judge.h"
+#include "router/route/across.h"
 #include "router/route/forward.h"
+#include "router/shard/annex.h"
 #include "router/shard/child_record.h"
 #include "router/shard/drop.h"
 
@@ -85,7 +88,35 @@ static bool may_fan_out(struct shard *shard, const struct message *message, cons
     return wait_ms == 0;
 }
 
-bool notices_route(struct shard *shard, const struct message *message) {
+// Where nobody is known to name it, nothing is lost that can't go.
+static bool has_room(struct shard *shard, const struct message *message, const struct agent *link) {
+    uint64_t max = atomic_load_explicit(&shard->hub->link_payload_bytes_max, memory_order_relaxed);
+    assert(!message_is_request(message));
+    return message->frame->unit->bytes + MARK_BYTES_MAX < max &&
+           !forward_fault(shard, message, link->home->connection);
+}
+
+// A copy for all other hubs, whoever names it there: the server knows at which somebody does. Whether somebody is known to.
+static bool cross(struct shard *shard, const struct message *message, bool named) {
+    struct elsewhere to;
+    if (message_is_request(message) || message->method_long)
+        return false;
+    const struct agent *link =
+        elsewhere_find_all(shard, message, SUBJECT_NOTICE, message->method, message->method_bytes, &to);
+    bool there = link && elsewhere_is_named(shard, &to);
+    if (link && (named || there || has_room(shard, message, link)))
+        across_copy(shard, message, link, forward_without_id(shard, message), &to);
+    return there;
+}
+
+// Of what came from another hub for one who offers it, those who name it get a copy of their own; what came for these is for
+// nobody else.
+static bool is_for_others(const struct shard *shard, const struct message *message, enum telling telling) {
+    assert(message->peer->transport->is_link);
+    return telling == TELLING_ONE && notices_some(shard, message, NULL);
+}
+
+static bool tell_all(struct shard *shard, const struct message *message) {
     const struct group *group = group_of(shard, message);
     const struct user *user = judge_user(shard, message->peer);
     bool named = false;
@@ -100,5 +131,19 @@ bool notices_route(struct shard *shard, const struct message *message) {
         if (agent->home->told != shard->agents.tellings)
             tell(shard, message, agent);
     }
+    if (__builtin_expect(shard->hub->settings.cluster != NULL, false))
+        named |= cross(shard, message, named);
     return named;
+}
+
+bool notices_route(struct shard *shard, const struct message *message) {
+    if (!message->peer->transport->is_link)
+        return tell_all(shard, message);
+    enum telling telling = message->peer->annex->telling;
+    if (is_for_others(shard, message, telling))
+        return true;
+    bool named = tell_all(shard, message);
+    if (!named && telling == TELLING_ALL) // whoever it was has gone
+        drop_one(shard, COUNT_DROP_NO_ROUTE, message->peer->name, message->frame->body.bytes);
+    return named || telling == TELLING_ALL;
 }

@@ -38,14 +38,22 @@ struct mail;
 struct mcp;
 struct viewer;
 
+// Of the link to other hubs: for whom a notification without a target is that comes now.
+enum telling {
+    TELLING_ANY,
+    TELLING_ALL, // those who name it, and nobody else
+    TELLING_ONE, // one who offers it: those who name it get it in another message
+};
+
 struct annex {
     struct peer *peer;             // whose it is
     struct attachment *attachment; // NULL: none
-    struct stick *sticks;          // one for each pool that it has used
-    struct child *child;           // whose seat it is (router/child); or NULL
-    struct mcp *mcp;               // of such a seat (router/transport/mcp.h); or NULL
-    struct each *each;             // likewise (router/transport/each.h)
-    bool gives_up;                 // what such a seat asks has ended when it is cancelled, as MCP has it
+    enum telling telling;
+    struct stick *sticks;    // one for each pool that it has used
+    struct child *child;     // whose seat it is (router/child); or NULL
+    struct mcp *mcp;         // of such a seat (router/transport/mcp.h); or NULL
+    struct each *each;       // likewise (router/transport/each.h)
+    bool gives_up;           // what such a seat asks has ended when it is cancelled, as MCP has it
     struct mail *departure;  // that tells shard 0 that it has gone, of a user of shared servers; or NULL
     struct timer timer;      // of the transport's own (transport.h, expire)
     struct list exchanges;   // struct exchange.by_peer: of a transport that answers in order

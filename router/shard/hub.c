@@ -31,7 +31,10 @@ static bool hub_make(struct hub *hub) {
     hub->mailboxes = memory_take_aligned(alignof(struct mailbox), count * count * sizeof *hub->mailboxes);
     if (hub->settings.users)
         hub->demand = demand_create(&hub->settings.secrets.tables);
-    if (!hub->shards || !hub->mailboxes || !make_counters(hub) || !hub->demand != !hub->settings.users)
+    if (hub->settings.cluster)
+        hub->named = memory_take_zeroed(NAMED_PLACES, sizeof *hub->named);
+    if (!hub->shards || !hub->mailboxes || !make_counters(hub) || !hub->demand != !hub->settings.users ||
+        !hub->named != !hub->settings.cluster)
         return false;
     for (size_t index = 0; index < count * count; index++)
         mailbox_init(&hub->mailboxes[index]);
@@ -115,6 +118,7 @@ void hub_destroy(struct hub *hub) {
     memory_give((void *)hub->connections);
     memory_give((void *)hub->subscriptions);
     memory_give(hub->demand);
+    memory_give((void *)hub->named);
     memory_give((void *)hub->slowest);
     memory_give((void *)hub->unknown_since);
     memory_give(hub->mailboxes);
@@ -168,4 +172,27 @@ uint32_t hub_connection_count(const struct hub *hub) {
     for (uint32_t shard = 0; shard < hub->settings.shard_count; shard++)
         count += connections_of(hub, shard);
     return count;
+}
+
+// --- What is named at other hubs
+
+uint64_t hub_named_hash(const struct hub *hub, const void *token, size_t bytes) {
+    uint64_t hash = siphash_table(&hub->settings.secrets.tables, token, bytes);
+    return hash ? hash : 1;
+}
+
+void hub_put_named(struct hub *hub, uint64_t hash) {
+    assert(hub->named && hash);
+    uint64_t place = hash % NAMED_PLACES, there;
+    while ((there = atomic_load_explicit(&hub->named[place], memory_order_relaxed)) && there != hash)
+        place = (place + 1) % NAMED_PLACES;
+    atomic_store_explicit(&hub->named[place], hash, memory_order_relaxed);
+}
+
+bool hub_has_named(const struct hub *hub, uint64_t hash) {
+    assert(hub->named && hash);
+    uint64_t place = hash % NAMED_PLACES, there;
+    while ((there = atomic_load_explicit(&hub->named[place], memory_order_relaxed)) && there != hash)
+        place = (place + 1) % NAMED_PLACES;
+    return there == hash;
 }

@@ -118,7 +118,9 @@ struct hub {
                         // shard once a turn; 0: there is none, or it has been asked to go
     _Atomic uint32_t *connections;   // of [shard]: counted up by the acceptor, down by the shard
     _Atomic uint32_t *subscriptions; // of [shard]: entries in its table of topics, set by the shard
-    struct demand *demand;           // all of them, counted by all shards; NULL: users aren't on
+    _Atomic uint64_t *
+        named; // hashes of methods that agents at other hubs name; shard 0 sets them; NULL: there are no others
+    struct demand *demand; // all of them, counted by all shards; NULL: users aren't on
     // Of large frames near the bound of memory (pressure.c).
     _Atomic uint64_t *slowest;               // of [shard]: the rank of its slowest sender, set by the shard
     _Atomic uint64_t waiting_ms;             // when a shard last saw that a frame had waited for long
@@ -187,3 +189,11 @@ void hub_owe(struct hub *hub, uint64_t connection, int32_t change);
 uint32_t hub_emptiest_shard(const struct hub *hub);
 // Connections of all shards together.
 uint32_t hub_connection_count(const struct hub *hub);
+
+// What agents at other hubs name for themselves among notifications (hub.named).
+enum { NAMED_PLACES = 1 << 12 };
+uint64_t hub_named_hash(const struct hub *hub, const void *token, size_t bytes);
+// There must be room.
+void hub_put_named(struct hub *hub, uint64_t hash);
+// Whether somebody names this, by its hash.
+bool hub_has_named(const struct hub *hub, uint64_t hash);

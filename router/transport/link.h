@@ -53,6 +53,8 @@ struct link {
     uint64_t entered_ms;      // since when it has a peer
     uint64_t up_ms;           // since when it is UP
     uint64_t inquiries;       // that were asked
+    uint64_t beats;           // that were said
+    bool has_named;           // what agents here name was told, and wasn't nothing
     uint64_t holders_asked;   // likewise, of names
     bool unsettled;           // of a neighbour it may be so that names are held there and here
     char hub[HUB_NAME_BYTES]; // this one's name, as long as the peer lives

@@ -13,6 +13,7 @@
 #include "router/transport/going.h"
 #include "router/transport/holders.h"
 #include "router/transport/inquiring.h"
+#include "router/transport/naming.h"
 #include "router/transport/nats_calls.h"
 #include "router/transport/nats_fault.h"
 #include "router/transport/nats_join.h"
@@ -143,7 +144,11 @@ static void take_signs(struct shard *shard, struct link *link, const struct fram
     signs_take(link, bytes, &opened.mark);
     if (opened.mark.inquired && !link_is_own(link, opened.mark.hub))
         inquiring_answer(link, bytes, &opened.mark);
-    if (!is_own || link_is_own(link, opened.mark.hub))
+    if (link_is_own(link, opened.mark.hub))
+        return;
+    if (opened.mark.names && !naming_take(link, &opened.mark, frame_body(frame), frame->body.bytes))
+        count_unreadable(shard);
+    if (!is_own || opened.mark.names)
         return;
     holders_hear(link, bytes, &opened.mark);
     if (!claims_take(link, &opened.mark, frame_body(frame), frame->body.bytes))
@@ -215,7 +220,7 @@ static void take_message(struct shard *shard, struct link *link, const struct fr
         take_for_hub(shard, link, frame, said, rest);
     else if (kind == SUBJECT_HOLDER)
         take_holder(shard, link, bytes, said, rest);
-    else if (kind <= SUBJECT_EVENT)
+    else if (kind <= SUBJECT_NOTICE)
         nats_take_call(shard, link, frame, said, kind, rest);
     else if ((kind == SUBJECT_HUBS || kind == SUBJECT_BEAT) && rest.bytes == 0)
         take_signs(shard, link, frame, said, false);
@@ -340,6 +345,7 @@ void nats_follow(struct shard *shard) {
         holders_follow(link);
         confirming_follow(link);
         inquiring_follow(link);
+        naming_follow(link);
         return;
     }
     assert(link->peer);
@@ -349,6 +355,7 @@ void nats_follow(struct shard *shard) {
         wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + LINK_LOOK_MS);
     if (presence_is_behind(&link->presence, &shard->agents))
         nats_follow_registry(link);
+    naming_follow(link);
     confirming_follow(link);
     inquiring_follow(link);
     nats_say_taken(link);

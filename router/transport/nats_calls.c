@@ -37,6 +37,13 @@ static enum error attach(struct shard *shard, struct link *link, enum subject_ki
     return annex_attach(&shard->kept, annex, name, count) ? ERROR_NONE : ERROR_OVERLOADED;
 }
 
+// What a hub says to all who name it comes by itself, and what it says to one who offers it, too.
+static enum telling telling_of(enum subject_kind kind, const struct mark *mark) {
+    if (kind == SUBJECT_NOTICE)
+        return TELLING_ALL;
+    return kind == SUBJECT_METHOD && mark->given && mark->has_hub ? TELLING_ONE : TELLING_ANY;
+}
+
 static void route_visitor(struct shard *shard, struct link *link, const struct opened *opened,
                           const struct passage *passage) {
     struct exchange *exchange = exchange_open(shard, link->peer);
@@ -71,19 +78,21 @@ void nats_take_call(struct shard *shard, struct link *link, const struct frame *
     const uint8_t *bytes = frame->buffer->bytes + frame->at, *reply = bytes + said->reply.at;
     struct opened opened;
     enum error error;
-    assert(kind <= SUBJECT_EVENT);
+    assert(kind <= SUBJECT_NOTICE);
+    bool is_copy = kind == SUBJECT_EVENT || kind == SUBJECT_NOTICE;
     stats_count(&shard->stats, COUNT_CROSSED_IN);
     if (nats_open(shard, frame, said, &opened, &error))
         error = nats_is_array(&opened.frame) ? ERROR_INVALID_REQUEST
                                              : attach(shard, link, kind, bytes + token.at, token.bytes);
+    link->peer->annex->telling = telling_of(kind, &opened.mark);
     if (error) {
         count_unreadable(shard);
         visiting_refuse(link, reply, said->reply.bytes, &opened.mark, error);
-    } else if (kind == SUBJECT_EVENT && opened.mark.has_hub && link_is_own(link, opened.mark.hub)) {
+    } else if (is_copy && opened.mark.has_hub && link_is_own(link, opened.mark.hub)) {
         return; // sent by the link before this one: all who are here have got it
     } else {
         struct passage passage = {bytes + said->subject.at, reply, said->subject.bytes, said->reply.bytes};
-        bool waits = said->reply.bytes && !is_unanswered(bytes, said, &opened.mark);
+        bool waits = kind != SUBJECT_NOTICE && said->reply.bytes && !is_unanswered(bytes, said, &opened.mark);
         vouched_begin(link, bytes, &opened.mark);
         if (waits)
             route_visitor(shard, link, &opened, &passage);

@@ -124,7 +124,8 @@ static void put_services(struct text *out, const struct link *link, uint32_t sid
 }
 
 static void put_presence(struct link *link, struct text *out) {
-    presence_follow(&link->presence, &link->shard->agents, link->shard->hub->settings.cluster->name, out);
+    presence_follow(&link->presence, &link->shard->agents, link->shard->hub->settings.cluster->name,
+                    link->hub, out);
     assert(link->presence.changes == link->shard->agents.changes);
 }
 
@@ -322,6 +323,16 @@ void nats_say_numbers(struct link *link, const char hub[HUB_NAME_BYTES], const s
     for (; numbers->key; numbers++)
         mark_number(&mark, numbers->key, numbers->number);
     say_mark(link, &(struct hearer){.kind = SUBJECT_HUB, .hub = hub}, &mark, body);
+}
+
+void nats_say_names(struct link *link, const char *hub, const struct text *body) {
+    struct text mark;
+    struct hearer to = {.kind = hub ? SUBJECT_HUB : SUBJECT_HUBS, .hub = hub};
+    assert(link->state == LINK_UP);
+    text_init(&mark);
+    mark_begin(&mark, link->hub);
+    mark_number(&mark, "names", 1);
+    say_mark(link, &to, &mark, body);
 }
 
 void nats_say_seek(struct link *link, struct text *list) {

@@ -47,6 +47,9 @@ struct said_number {
 void nats_say_numbers(struct link *link, const char hub[HUB_NAME_BYTES], const struct said_number *numbers,
                       const struct text *body);
 
+// One, or with NULL all, are told what agents here name for themselves, a token a line.
+void nats_say_names(struct link *link, const char *hub, const struct text *body);
+
 // All are asked who is there, with this capability, escaped, or with any; and one is told, in parts, as a JSON array.
 void nats_say_inquiry(struct link *link, const struct inquiry *inquiry, const char *capability, size_t bytes);
 void nats_say_part(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number, bool more, bool cut,

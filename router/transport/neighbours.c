@@ -42,6 +42,7 @@ static struct neighbour *neighbours_add(struct neighbours *neighbours, const cha
     list_init(&fresh->owes);
     list_init(&fresh->asked);
     list_init(&fresh->link);
+    neighbours->any_new = true;
     if (place < NEIGHBOURS_MAX)
         neighbours->places[place / 64] |= UINT64_C(1) << place % 64;
     return fresh;
@@ -67,6 +68,8 @@ void neighbours_remove(struct neighbours *neighbours, struct neighbour *neighbou
         neighbours->places[neighbour->place / 64] &= ~(UINT64_C(1) << neighbour->place % 64);
     names_remove(&neighbours->by_name, neighbour->name, HUB_NAME_BYTES);
     list_remove(&neighbour->link);
+    neighbours->named_changed |= neighbour->named_count > 0;
+    kept_give(neighbours->kept, neighbour->named);
     kept_give(neighbours->kept, neighbour);
 }
 

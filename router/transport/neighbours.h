@@ -19,6 +19,10 @@ struct neighbour {
     struct list link;            // in neighbours.all
     struct list owes, asked;     // what it took of ours, and what it asked of us (crossings.h)
     uint64_t known_ms, heard_ms; // since when it is known; when it was heard last
+    // Hashes of what agents there name for themselves (naming.h); and whether it was told what agents here do.
+    uint64_t *named;
+    uint32_t named_count;
+    bool is_told;
     // Names are held once (claims.h).
     bool unsettled;    // what it holds and what is held here isn't known to differ
     bool disputed;     // in what it has told this time some names were
@@ -32,6 +36,8 @@ struct neighbours {
     struct names by_name;
     struct list all;                  // struct neighbour.link; who was heard longest ago is first
     uint64_t places[NEIGHBOUR_WORDS]; // bits: those that are taken
+    bool any_new,
+        named_changed; // since these were looked at: one is known that wasn't; what is named there isn't the same
     struct kept *kept;
 };
 

@@ -69,7 +69,7 @@ static void count_agent(struct presence *presence, const char *cluster, const st
     static const enum subject_kind kinds[GROUP_KINDS] = {
         [GROUP_METHOD] = SUBJECT_METHOD,    [GROUP_CAPABILITY] = SUBJECT_CAPABILITY,
         [GROUP_TOOL] = SUBJECT_TOOL,        [GROUP_COMMAND] = SUBJECT_COMMAND,
-        [GROUP_POOL] = SUBJECT_KINDS_COUNT, [GROUP_NOTICE] = SUBJECT_KINDS_COUNT};
+        [GROUP_POOL] = SUBJECT_KINDS_COUNT, [GROUP_NOTICE] = SUBJECT_NOTICE};
     size_t id_bytes = agent->pool_bytes ? agent->pool_bytes : agent->id_bytes;
     count(presence, cluster, SUBJECT_AGENT, agent->id, id_bytes);
     for (size_t at = 0; at < agent->membership_count; at++) {
@@ -82,20 +82,26 @@ static void count_agent(struct presence *presence, const char *cluster, const st
     }
 }
 
-static void put_subscription(struct text *lines, const struct present *present, uint64_t sid) {
+static void put_subscription(struct text *lines, const struct present *present,
+                             const char hub[HUB_NAME_BYTES], uint64_t sid) {
     text_put(lines, "SUB ");
     text_add(lines, present->subject, present->bytes);
-    text_put(lines, " q ");
+    bool one_a_hub = present->kind == SUBJECT_NOTICE;
+    text_put(lines, " ");
+    text_add(lines, one_a_hub ? hub : "q", one_a_hub ? HUB_NAME_BYTES : 1);
+    text_put(lines, " ");
     text_number(lines, (int64_t)sid);
     text_put(lines, "\r\n");
 }
 
-static void settle(struct presence *presence, struct present *present, struct text *lines) {
-    uint32_t wanted =
-        present->members < PRESENCE_SUBSCRIPTIONS_MAX ? present->members : PRESENCE_SUBSCRIPTIONS_MAX;
+static void settle(struct presence *presence, struct present *present, const char hub[HUB_NAME_BYTES],
+                   struct text *lines) {
+    uint32_t max = present->kind == SUBJECT_NOTICE ? 1 : PRESENCE_SUBSCRIPTIONS_MAX;
+    uint32_t wanted = present->members < max ? present->members : max;
+    presence->named_changed |= present->kind == SUBJECT_NOTICE && present->subscriptions != wanted;
     while (present->subscriptions < wanted) {
         present->sids[present->subscriptions++] = ++presence->sids;
-        put_subscription(lines, present, presence->sids);
+        put_subscription(lines, present, hub, presence->sids);
     }
     while (present->subscriptions > wanted) {
         text_put(lines, "UNSUB ");
@@ -112,7 +118,7 @@ static bool is_present(const struct agent *agent) {
 }
 
 void presence_follow(struct presence *presence, const struct agents *agents, const char *cluster,
-                     struct text *lines) {
+                     const char hub[HUB_NAME_BYTES], struct text *lines) {
     presence->changes = agents->changes;
     presence->is_behind = false;
     for (struct list *node = presence->all.next; node != &presence->all; node = node->next)
@@ -124,6 +130,6 @@ void presence_follow(struct presence *presence, const struct agents *agents, con
     }
     for (struct list *node = presence->all.next, *next; node != &presence->all; node = next) {
         next = node->next;
-        settle(presence, list_entry(node, struct present, link), lines);
+        settle(presence, list_entry(node, struct present, link), hub, lines);
     }
 }

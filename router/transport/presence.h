@@ -21,10 +21,11 @@ struct present {
 
 struct presence {
     struct names by_subject;
-    struct list all;  // struct present.link
-    uint64_t changes; // of the registry, that it has followed (agents.changes)
-    uint32_t sids;    // that were given
-    bool is_behind;   // for want of memory: it tries again
+    struct list all;    // struct present.link
+    uint64_t changes;   // of the registry, that it has followed (agents.changes)
+    uint32_t sids;      // that were given
+    bool is_behind;     // for want of memory: it tries again
+    bool named_changed; // what is named for notifications, since that was looked at
     struct kept *kept;
 };
 
@@ -32,9 +33,9 @@ void presence_init(struct presence *presence, const struct siphash_key *key, str
 // Forgets all subscriptions: they went with the link.
 void presence_forget(struct presence *presence);
 void presence_deinit(struct presence *presence);
-// Appends the lines with which subscriptions become what the registry asks for: SUB and UNSUB.
+// Of what goes to all who name it a hub gets one copy: its queue has its own name. Appends the lines with which subscriptions become what the registry asks for: SUB and UNSUB.
 void presence_follow(struct presence *presence, const struct agents *agents, const char *cluster,
-                     struct text *lines);
+                     const char hub[HUB_NAME_BYTES], struct text *lines);
 // NULL: nobody here can be asked for so.
 struct present *presence_find(const struct presence *presence, const char *subject, size_t bytes);
 static inline bool presence_is_behind(const struct presence *presence, const struct agents *agents) {

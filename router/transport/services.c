@@ -71,6 +71,8 @@ static void put_endpoints(struct text *out, const struct link *link, enum verb v
     text_put(out, ",\"endpoints\":[");
     for (const struct list *node = all->next; node != all; node = node->next) {
         const struct present *present = list_entry(node, struct present, link);
+        if (present->kind == SUBJECT_NOTICE) // nobody there answers
+            continue;
         if (out->length + 2 * present->bytes + ENDPOINT_BYTES > max)
             break;
         text_put(out, between);

@@ -8,6 +8,7 @@
 #include "router/send/exchange.h"
 #include "router/transport/claims.h"
 #include "router/transport/going.h"
+#include "router/transport/naming.h"
 #include "router/transport/nats_say.h"
 #include "router/transport/returning.h"
 
@@ -179,6 +180,7 @@ void signs_beat(struct link *link) {
     nats_say_beat(link);
     expire(link);
     claims_beat(link);
+    naming_beat(link);
     ask_all(link);
     seek(link);
 }

@@ -1,6 +1,6 @@
 // Events, and notifications to all who name them, over two hubs and a NATS server: one copy a hub, whatever patterns overlap.
 import assert from 'node:assert/strict';
-import { joined } from './cluster.mjs';
+import { joined, until } from './cluster.mjs';
 
 async function subscriber(hub, ...events) {
   const peer = await hub.peer();
@@ -92,4 +92,58 @@ joined('an event that requires a level reaches those who support it', {}, async 
   publish(source, 'news', 2);
   assert.equal((await got(there)).data, 1);
   assert.equal((await got(loose)).data.n, 2);
+});
+
+// --- Notifications to all who name them
+
+const naming = (...names) => ({ events: names.map((name) => ({ name })) });
+
+joined('a notification reaches all who name it at every hub, once, and not its source', { hubs: [[], [], []] }, async (x, y, z) => {
+  const all = [await x.agent('a', naming('changed')), await y.agent('b', naming('changed', 'changed')), await y.agent('c', naming('changed')),
+    await z.agent('d', { ...naming('changed'), methods: ['changed'] })];
+  const source = await x.agent('s', naming('changed'));
+  const offers = await y.agent('o', { methods: ['changed'] });
+  for (let n = 0; n < 100; n++) source.notify('changed', { n });
+  for (const peer of all) for (let n = 0; n < 100; n++) assert.deepEqual(await got(peer), { n });
+  for (const peer of [...all, source, offers]) await peer.silent('a notification');
+});
+
+joined('who registers is told at once, and who leaves isn\'t any more', {}, async (x, y) => {
+  const source = await x.peer();
+  for (let n = 0; n < 20; n++) {
+    const agent = await y.agent(`b-${n}`, naming(`one/${n}`, 'many'));
+    source.notify(`one/${n}`, { n });
+    assert.equal((await agent.next()).json.method, `one/${n}`);
+    agent.drop();
+  }
+  const offers = await x.agent('o', { methods: ['many'] });
+  await until('nobody names it', async () => {
+    source.notify('many', {});
+    source.notify('many', { targetAgent: 'o' });
+    const first = (await offers.next()).json;
+    if (!('targetAgent' in first.params)) await offers.next();
+    return !('targetAgent' in first.params);
+  });
+});
+
+joined('where those who name it are elsewhere, who offers it here doesn\'t get it', {}, async (x, y) => {
+  const named = await y.agent('b', naming('m')), offers = await x.agent('o', { methods: ['m'] });
+  const source = await x.peer();
+  await until('it is known', async () => {
+    source.notify('m', {});
+    source.notify('m', { targetAgent: 'o' });
+    assert.ok(!('targetAgent' in await got(named)));
+    const first = (await offers.next()).json;
+    if (!('targetAgent' in first.params)) await offers.next();
+    return 'targetAgent' in first.params;
+  });
+});
+
+joined('it requires a level there as here', {}, async (x, y) => {
+  const [strict, loose] = [await y.agent('b', naming('m'), { governanceLevel: 'manual' }), await y.agent('c', naming('m'))];
+  const source = await x.peer();
+  source.notify('m', { n: 1 }, 'Governance-Level: supervised');
+  source.notify('m', { n: 2 });
+  assert.deepEqual([await got(strict), await got(strict)], [{ n: 1 }, { n: 2 }]);
+  assert.deepEqual(await got(loose), { n: 2 });
 });

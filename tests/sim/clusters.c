@@ -174,6 +174,8 @@ static void send_any(unsigned by) {
     enum address address = random_chance(&stage.random, stage.busy ? 200 : 600)
                                ? TO_AGENT
                                : random_below(&stage.random, ADDRESSES);
+    if (kind == KIND_NOTE && random_chance(&stage.random, 300))
+        address = TO_ALL;
     guest_send(by, kind, address, random_below(&stage.random, NAMES));
 }
 
@@ -239,6 +241,17 @@ static void choose(struct fleet_options *options, struct hub_settings *settings,
 
 // --- The end
 
+// Whether it is for all, and this one among them.
+static bool wants(unsigned by, const struct letter *letter) {
+    const struct guest *guest = &stage.guests[by];
+    if (letter->kind == KIND_EVENT)
+        return guest->listening;
+    for (unsigned name = 0; letter->kind == KIND_NOTE && letter->address == TO_ALL && name < NAMES; name++)
+        if (guest->holds[name])
+            return true;
+    return false;
+}
+
 // Everybody who holds a name is found from each hub, once.
 static void probe(void) {
     unsigned first = stage.letter_count;
@@ -255,6 +268,8 @@ static void probe(void) {
         guest_list(site * GUESTS_A_SITE);
     for (uint32_t site = 0; site < stage.fleet.options.site_count && !stage.no_events; site++)
         guest_send(site * GUESTS_A_SITE, KIND_EVENT, TO_NOBODY, 0);
+    for (uint32_t site = 0; site < stage.fleet.options.site_count && !stage.events_only; site++)
+        guest_send(site * GUESTS_A_SITE, KIND_NOTE, TO_ALL, 0);
     for (unsigned rounds = 0; rounds < 3; rounds++) {
         pass(SECOND);
         for (unsigned by = 0; by < stage.guest_count; by++)
@@ -268,9 +283,9 @@ static void probe(void) {
         if (letter->kind == KIND_REQUEST && !letter->big && !letter->good)
             kernel_fail("agent-%u isn't found from hub %u though all is well", letter->name,
                         stage.guests[letter->source].site);
-        for (unsigned by = 0; letter->kind == KIND_EVENT && !letter->big && by < stage.guest_count; by++)
-            if (stage.guests[by].listening && by != letter->source && !(letter->got >> by & 1))
-                kernel_fail("guest %u at hub %u doesn't get what is published at hub %u though all is well",
+        for (unsigned by = 0; !letter->big && by < stage.guest_count; by++)
+            if (wants(by, letter) && by != letter->source && !(letter->got >> by & 1))
+                kernel_fail("guest %u at hub %u doesn't get what is for all from hub %u though all is well",
                             by, stage.guests[by].site, stage.guests[letter->source].site);
     }
 }

@@ -14,7 +14,14 @@ enum {
 };
 
 enum kind { KIND_REQUEST, KIND_NOTE, KIND_EVENT };
-enum address { TO_AGENT, TO_TEAM, TO_METHOD, TO_NOBODY, ADDRESSES };
+enum address {
+    TO_AGENT,
+    TO_TEAM,
+    TO_METHOD,
+    TO_NOBODY,
+    ADDRESSES,
+    TO_ALL = ADDRESSES
+}; // all: of notifications
 
 // A message.
 struct letter {

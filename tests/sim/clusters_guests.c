@@ -11,7 +11,7 @@ enum { NAME_IDS = 100000, OTHER_IDS = 200000, BIG_BYTES = 40000 };
 
 static void fail(const char *what, unsigned tag) {
     static const char *const kinds[] = {"request", "notification", "event"};
-    static const char *const addresses[] = {"an agent", "a team", "a method", "nobody"};
+    static const char *const addresses[] = {"an agent", "a team", "a method", "nobody", "all"};
     const struct letter *letter = &stage.letters[tag];
     kernel_fail(
         "%s: %s %u of guest %u (hub %u) to %s %u, sent in epoch %u of %u%s%s%s, copies %u, by %u, ended %u",
@@ -122,7 +122,7 @@ void guest_claim(unsigned by, unsigned name) {
     snprintf(
         body, sizeof body,
         "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"agent/register\",\"params\":{\"agentId\":\"agent-%u\","
-        "\"capabilities\":{\"team\":true,\"methods\":[\"work\"]}}}",
+        "\"capabilities\":{\"team\":true,\"methods\":[\"work\",\"tell\"],\"events\":[{\"name\":\"tell\"}]}}}",
         NAME_IDS + name, name);
     say(guest, "", body);
 }
@@ -170,7 +170,11 @@ static void compose(char *body, size_t room, const struct letter *letter, unsign
     snprintf(body, room,
              "{\"jsonrpc\":\"2.0\",%s\"method\":\"%s\",\"params\":{\"tag\":%u,%s\"workDoneToken\":\"t\","
              "\"x\":\"%s\"}}",
-             id, letter->kind == KIND_EVENT ? "event" : "work", tag, where, filler);
+             id,
+             letter->kind == KIND_EVENT  ? "event"
+             : letter->address == TO_ALL ? "tell"
+                                         : "work",
+             tag, where, filler);
 }
 
 void guest_send(unsigned by, enum kind kind, enum address address, unsigned name) {
@@ -233,12 +237,14 @@ static struct letter *letter_of(uint64_t tag) {
     return &stage.letters[tag];
 }
 
-static void take_event(unsigned by, unsigned tag) {
+// What goes to all of them: each gets one copy, in order.
+static void take_copy(unsigned by, unsigned tag) {
     struct letter *letter = letter_of(tag);
     struct guest *guest = &stage.guests[by];
     bool in_order = guest->last[letter->source] < (int)tag;
     bool is_own = by == letter->source && guest->life == letter->life;
-    if (letter->kind != KIND_EVENT || letter->got >> by & 1 || is_own)
+    bool for_all = letter->kind == KIND_EVENT || letter->address == TO_ALL;
+    if (!for_all || letter->got >> by & 1 || is_own)
         fail("an event came twice, or to who has sent it", tag);
     if (!in_order && still(letter->epoch) &&
         stage.letters[guest->last[letter->source]].epoch == letter->epoch)
@@ -437,8 +443,8 @@ static void take(unsigned by, struct bit body) {
     uint64_t id = bit_number(naive_find(body, "id"));
     if (!naive_valid(body))
         kernel_fail("a body isn't JSON");
-    if (bit_is(method, "\"event\""))
-        take_event(by, (unsigned)bit_number(naive_find(body, "params.tag")));
+    if (bit_is(method, "\"event\"") || bit_is(method, "\"tell\""))
+        take_copy(by, (unsigned)bit_number(naive_find(body, "params.tag")));
     else if (bit_is(method, "\"work\""))
         take_work(by, body);
     else if (bit_is(method, "\"stray\""))

@@ -107,7 +107,7 @@ static void what_is_sought_is_read(void **state) {
 
 static void what_is_held_is_read(void **state) {
     static const char text[] = "NATS/1.0\r\nPatchbay: 1 holder=1f over=1 free=2,3 held=4 claim=5 claims=6 "
-                               "last=7 yield=1 settle=1\r\n\r\n";
+                               "last=7 yield=1 settle=1 names=1\r\n\r\n";
     struct mark mark;
     uint64_t number;
     (void)state;
@@ -117,7 +117,8 @@ static void what_is_held_is_read(void **state) {
     assert_true(mark_next(bytes, &mark.free, &number) && number == 2);
     assert_true(mark_next(bytes, &mark.free, &number) && number == 3);
     assert_true(mark_next(bytes, &mark.held, &number) && number == 4);
-    assert_true(mark.claim == 5 && mark.claims == 6 && mark.last == 7 && mark.yields && mark.settle);
+    assert_true(mark.claim == 5 && mark.claims == 6 && mark.last == 7 && mark.yields && mark.settle &&
+                mark.names);
     read_text("NATS/1.0\r\nPatchbay: 1 over=0 yield=0 settle=0\r\n\r\n", &mark);
     assert_true(mark.given && !mark.takes_over && !mark.yields && !mark.settle && !mark.holder);
 }

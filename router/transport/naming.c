@@ -1,0 +1,122 @@
+#include "router/transport/naming.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "router/route/elsewhere.h"
+#include "router/send/send.h"
+#include "router/transport/nats_say.h"
+
+enum {
+    LIST_BYTES_MAX = 64 << 10,
+    LIST_HEAD_BYTES = 256, // its head counts against what a server lets pass
+    AGAIN_BEATS = 10,
+};
+
+// --- Telling
+
+// NULL: all are told. What doesn't fit isn't told: who names that is told all the same, but so is one who offers it.
+static void say_names(struct link *link, const char *hub) {
+    struct list *all = &link->presence.all;
+    struct shard *shard = link->shard;
+    uint64_t max = atomic_load_explicit(&shard->hub->link_payload_bytes_max, memory_order_relaxed);
+    uint64_t room = max < LIST_BYTES_MAX ? max : LIST_BYTES_MAX;
+    struct text body;
+    if (!send_has_room(shard, link->peer))
+        return; // they are told again
+    text_init(&body);
+    for (struct list *node = all->next; node != all; node = node->next) {
+        const struct present *present = list_entry(node, struct present, link);
+        uint32_t bytes = present->bytes - present->token_at;
+        assert(present->bytes > present->token_at);
+        if (present->kind != SUBJECT_NOTICE || body.length + bytes + 1 + LIST_HEAD_BYTES > room)
+            continue;
+        text_add(&body, present->subject + present->token_at, bytes);
+        text_put(&body, "\n");
+    }
+    link->has_named |= body.length > 0;
+    if (link->has_named)
+        nats_say_names(link, hub, &body);
+    text_deinit(&body);
+}
+
+static void greet(struct link *link) {
+    struct list *all = &link->crossings.neighbours.all;
+    for (struct list *node = all->next; node != all; node = node->next) {
+        struct neighbour *neighbour = list_entry(node, struct neighbour, link);
+        if (!neighbour->is_told)
+            say_names(link, neighbour->name);
+        neighbour->is_told = true;
+    }
+}
+
+// --- Knowing
+
+// Other shards may read it meanwhile, and miss what is put back at once.
+static void put_together(struct link *link) {
+    struct list *all = &link->crossings.neighbours.all;
+    struct hub *hub = link->shard->hub;
+    unsigned left = NAMED_PLACES / 2;
+    for (unsigned place = 0; place < NAMED_PLACES; place++)
+        atomic_store_explicit(&hub->named[place], 0, memory_order_relaxed);
+    for (struct list *node = all->next; node != all; node = node->next) {
+        const struct neighbour *neighbour = list_entry(node, struct neighbour, link);
+        for (uint32_t at = 0; at < neighbour->named_count && left; at++, left--)
+            hub_put_named(hub, neighbour->named[at]);
+    }
+}
+
+void naming_follow(struct link *link) {
+    struct neighbours *neighbours = &link->crossings.neighbours;
+    if (neighbours->named_changed)
+        put_together(link);
+    neighbours->named_changed = false;
+    if (link->state != LINK_UP || link->peer->state != PEER_OPEN)
+        return;
+    if (link->presence.named_changed)
+        say_names(link, NULL);
+    link->presence.named_changed = false;
+    if (neighbours->any_new)
+        greet(link);
+    neighbours->any_new = false;
+}
+
+void naming_beat(struct link *link) {
+    assert(link->state == LINK_UP);
+    if (++link->beats % AGAIN_BEATS == 0)
+        say_names(link, NULL);
+}
+
+static uint32_t count_lines(const uint8_t *body, uint32_t bytes) {
+    uint32_t count = 0;
+    for (uint32_t at = 0; at < bytes; at++)
+        count += body[at] == '\n';
+    return count < NAMED_PLACES / 2 ? count : NAMED_PLACES / 2;
+}
+
+// Whether there was room.
+static bool keep(struct link *link, struct neighbour *neighbour, uint32_t count) {
+    kept_give(&link->shard->kept, neighbour->named);
+    neighbour->named_count = 0;
+    neighbour->named = count ? kept_take(&link->shard->kept, count * sizeof *neighbour->named) : NULL;
+    return count == 0 || neighbour->named;
+}
+
+bool naming_take(struct link *link, const struct mark *mark, const uint8_t *body, uint32_t bytes) {
+    struct neighbour *neighbour = neighbours_find(&link->crossings.neighbours, mark->hub);
+    uint32_t count = count_lines(body, bytes), at = 0;
+    if (bytes && body[bytes - 1] != '\n')
+        return false;
+    if (!neighbour || !keep(link, neighbour, count))
+        return true;
+    while (neighbour->named_count < count) {
+        const uint8_t *feed = memchr(body + at, '\n', bytes - at);
+        assert(feed);
+        uint32_t length = (uint32_t)(feed - body) - at;
+        neighbour->named[neighbour->named_count++] = hub_named_hash(link->shard->hub, body + at, length);
+        at += length + 1;
+    }
+    link->crossings.neighbours.named_changed = true;
+    return true;
+}
