@@ -37,7 +37,7 @@ static void ask(unsigned client, unsigned kind) {
         .away = target->away,
         .was_ending = kind_any_is(target, CHILD_STOPPING, CHILD_STOPPED) || target->gone_ns == now_ns,
         .was_waiting = kind_any_is(target, CHILD_WAITING, CHILD_WAITING),
-        .was_away = kind_is_away(target)};
+        .was_away = kind_is_away(target) || target->absent};
     mouth_say(
         &source->mouth,
         "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"%s\",\"params\":{\"targetAgent\":\"%s\",\"tag\":%u%s}}",
