@@ -334,7 +334,7 @@ static uint64_t due_after_ms(const struct shard *shard, uint32_t lasted_ms, uint
 uint64_t peer_due_ms(const struct shard *shard, const struct peer *peer) {
     const struct limits *limits = shard_limits(shard);
     bool open = peer->state == PEER_OPEN;
-    if (peer->transport->wanted) // a program's pauses are its own
+    if (peer->transport->wanted && !(open && peer->partial)) // a program's pauses between frames are its own
         return UINT64_MAX;
     if (open && !connection_established(&peer->connection))
         return due_after_ms(shard, shard_since(shard, peer->checked_ms), HANDSHAKE_MS * UINT64_C(1000000));

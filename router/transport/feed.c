@@ -37,7 +37,9 @@ static void feed_refuse(struct shard *shard, struct peer *peer) {
     peer_silence(shard, peer);
 }
 
-static void say_fault(struct shard *shard, struct peer *peer) {
+static void say_fault(struct shard *shard, struct peer *peer, uint8_t *bytes, uint32_t count) {
+    shard->fault_bytes = bytes;
+    shard->fault_count = count;
     if (peer->transport->refuse)
         peer->transport->refuse(shard, peer);
     else
@@ -47,9 +49,7 @@ static void say_fault(struct shard *shard, struct peer *peer) {
 
 static void refuse_framing(struct shard *shard, struct peer *peer, uint8_t *bytes, uint32_t count) {
     stats_count(&shard->stats, COUNT_FRAMING_ERRORS);
-    shard->fault_bytes = bytes;
-    shard->fault_count = count;
-    say_fault(shard, peer);
+    say_fault(shard, peer, bytes, count);
     if (!peer->unit.skipped)
         peer_blot(peer, bytes, count);
 }
@@ -306,7 +306,7 @@ void feed_cut_off(struct shard *shard, struct peer *peer, enum counter counter) 
     peer->unit.fault = UNIT_FAULT_LATE;
     peer->unit.fault_at = peer->partial_bytes;
     stats_count(&shard->stats, counter);
-    say_fault(shard, peer);
+    say_fault(shard, peer, peer->partial->bytes + peer->partial_at, peer->partial_bytes);
     connection_want(&peer->connection, NULL, 0);
     if (peer->connection.receiving == RECEIVING_DIRECT)
         connection_pause(&peer->connection, shard->io);
