@@ -15,6 +15,12 @@ static bool fail(const char *why) {
 
 // --- Servers
 
+static const char bad_place[] = "a server's HOST:PORT is a name or a numeric address, and a port";
+
+static bool is_numeric(const struct server_url *url) {
+    return url->is_v6 || url->host[strspn(url->host, "0123456789.")] == '\0';
+}
+
 static bool read_server(struct config *config, const char *text, size_t bytes) {
     struct cluster_settings *cluster = &config->cluster;
     if (cluster->server_count == CLUSTER_SERVERS_MAX)
@@ -27,13 +33,13 @@ static bool read_server(struct config *config, const char *text, size_t bytes) {
     case URL_BAD_CREDENTIAL:
         return fail("a server's USER:PASSWORD or TOKEN has 1 to 255 bytes each, and %XX in it is a byte");
     case URL_BAD_PLACE:
-        return fail("a server's HOST:PORT is a numeric address, or localhost, and a port");
+        return fail(bad_place);
     case URL_GOOD:
         break;
     }
     memcpy(server->shown, server->url.host, sizeof server->shown);
-    if (!cluster_place(server))
-        return fail("a server's HOST:PORT is a numeric address, or localhost, and a port");
+    if (!cluster_place(server) && is_numeric(&server->url))
+        return fail(bad_place);
     cluster->server_count++;
     return true;
 }
@@ -76,6 +82,13 @@ static bool are_safe(const struct config *config) {
         return false;
     }
     return true;
+}
+
+bool config_needs_resolver(const struct config *config) {
+    for (uint32_t at = 0; at < config->cluster.server_count; at++)
+        if (!cluster_is_local(&config->cluster.servers[at]))
+            return true;
+    return false;
 }
 
 bool config_check_cluster(struct config *config) {

@@ -10,6 +10,8 @@ bool config_nats(struct config *config, const char *text);
 bool config_cluster(struct config *config, const char *text);
 // Whether all of it goes together, when all has been read.
 bool config_check_cluster(struct config *config);
+// Whether servers may be known by names, those that are given or those that these name.
+bool config_needs_resolver(const struct config *config);
 // Whether both name the same servers, and the same cluster: a running hub keeps to its own.
 bool config_is_same_cluster(const struct config *now, const struct config *fresh);
 // The arguments as they came, for each time that they are read. Where others can see them, secrets of servers' URLs are overwritten.

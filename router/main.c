@@ -18,6 +18,7 @@
 
 #include "io/keeper.h"
 #include "io/notify.h"
+#include "io/resolver.h"
 #include "io/secure.h"
 #include "io/tls.h"
 #include "io/walls.h"
@@ -43,8 +44,9 @@ struct program {
     struct config config;
     struct sandbox sandbox;
     struct hub *hub;
-    int manager;          // io/notify.h
-    struct keeper keeper; // where there may be children
+    int manager;              // io/notify.h
+    struct keeper keeper;     // where there may be children
+    struct resolver resolver; // where names of servers may have to be looked up
     struct listening listening;
     cpu_set_t cores;
     pthread_barrier_t barrier;
@@ -378,12 +380,20 @@ int main(int argc, char **argv) {
         fprintf(stderr, "patchbayd: the keeper of children can't be started: %s\n", strerror(-failed));
         return 1;
     }
+    if (config_needs_resolver(config) &&
+        (failed = resolver_fork(&program.resolver, sandbox_login(&program.sandbox)))) {
+        fprintf(stderr, "patchbayd: what looks names up can't be started: %s\n", strerror(-failed));
+        return 1;
+    }
+    config->cluster.resolver = program.resolver.process ? &program.resolver : NULL;
     route_signals();
     raise_limits();
     bool listens = listening_open(&program.listening, config, sandbox_login(&program.sandbox));
     int status = listens ? serve(&program, config) : 1;
     if (program.keeper.process)
         keeper_close(&program.keeper);
+    if (program.resolver.process)
+        resolver_close(&program.resolver);
     listening_close(&program.listening);
     return status;
 }

@@ -9,6 +9,7 @@
 #include "core/cluster/subject.h"
 #include "core/cluster/url.h"
 
+struct resolver;
 struct secure_source;
 
 enum { CLUSTER_SERVERS_MAX = 16 };
@@ -17,7 +18,7 @@ struct cluster_server {
     struct server_url url;
     char shown[URL_HOST_BYTES_MAX + 1]; // whom its certificate must be for, over TLS
     struct sockaddr_storage address;
-    uint32_t bytes; // of the address
+    uint32_t bytes; // of the address; 0: it isn't known, the host is a name
 };
 
 // Of the hub's settings, and as constant.
@@ -27,6 +28,7 @@ struct cluster_settings {
     uint32_t server_count;
     bool insecure; // servers on other machines may be spoken to without TLS and credentials
     struct secure_source *authorities; // what TLS to servers is made from; NULL: there is none
+    const struct resolver *resolver;   // looks names up; NULL: there is none
     // Reads the file that shows who the hub is: it is read each time that a server wants to know, and kept by nobody. NULL, or
     // static text that says why it can't be used.
     const char *(*read_creds)(const char *path, struct creds *out);

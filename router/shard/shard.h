@@ -51,6 +51,7 @@ enum timer_kind {
 #define TOKEN_JOURNAL  (UINT64_C(1) << 42)
 #define TOKEN_KEEPER   (UINT64_C(1) << 43)
 #define TOKEN_LINK     (UINT64_C(1) << 44) // its socket, until it is a peer's
+#define TOKEN_RESOLVER (UINT64_C(1) << 45)
 
 struct asking;
 struct children;

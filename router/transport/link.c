@@ -1,6 +1,7 @@
 #include "router/transport/link.h"
 
 #include <assert.h>
+#include <netdb.h>
 #include <string.h>
 
 #include "core/base/memory.h"
@@ -31,23 +32,23 @@ static void rest(struct link *link) {
     uint32_t pause_ms = link->pause_ms;
     link->pause_ms = 2 * pause_ms < LINK_PAUSE_MS_MAX ? 2 * pause_ms : LINK_PAUSE_MS_MAX;
     wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + pause_ms - jitter_ms(link, pause_ms));
+    if (++link->resolving.next < link->resolving.answer.count)
+        return; // the server is at another address, too
+    resolving_forget(&link->resolving);
     link->server = (link->server + 1) % link->server_count;
 }
 
-static void fail(struct link *link) {
+void link_fail(struct link *link) {
     stats_count(&link->shard->stats, COUNT_DIALS_FAILED);
     rest(link);
 }
 
-void link_dial(struct link *link) {
+static void dial_at(struct link *link, const struct sockaddr_storage *address, uint32_t bytes) {
     struct shard *shard = link->shard;
-    const struct cluster_server *server = link_server(link);
-    assert(link->state == LINK_RESTING && !link->peer && link->socket < 0);
-    if (shard->phase != HUB_SERVING)
-        return;
-    int fresh = io_connect(shard->io, (const struct sockaddr *)&server->address, server->bytes, TOKEN_LINK);
+    assert(!link->peer && link->socket < 0 && bytes > 0);
+    int fresh = io_connect(shard->io, (const struct sockaddr *)address, bytes, TOKEN_LINK);
     if (fresh < 0) {
-        fail(link);
+        link_fail(link);
         return;
     }
     link->state = LINK_DIALLING;
@@ -55,7 +56,57 @@ void link_dial(struct link *link) {
     wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + LINK_GREETING_MS);
 }
 
+static void dial_resolved(struct link *link) {
+    const struct resolving *resolving = &link->resolving;
+    assert(resolving->next < resolving->answer.count);
+    dial_at(link, &resolving->answer.addresses[resolving->next].address,
+            resolving->answer.addresses[resolving->next].bytes);
+}
+
+static void resolve(struct link *link) {
+    struct shard *shard = link->shard;
+    if (!resolving_ask(&link->resolving, shard->io, &link_server(link)->url)) {
+        link_fail(link);
+        return;
+    }
+    link->state = LINK_RESOLVING;
+    wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + LINK_GREETING_MS);
+}
+
+void link_dial(struct link *link) {
+    const struct cluster_server *server = link_server(link);
+    assert(link->state == LINK_RESTING);
+    if (link->shard->phase != HUB_SERVING)
+        return;
+    if (server->bytes)
+        dial_at(link, &server->address, server->bytes);
+    else if (link->resolving.answer.count)
+        dial_resolved(link);
+    else
+        resolve(link);
+}
+
+const char *link_resolved(struct shard *shard, const struct io_event *event) {
+    struct link *link = shard->link;
+    struct resolving *resolving = &link->resolving;
+    bool fresh = resolving_hear(resolving, shard->io, event);
+    if (!fresh || link->state != LINK_RESOLVING)
+        return NULL;
+    wheel_disarm(&link->timer);
+    link->state = LINK_RESTING;
+    if (resolving->answer.count) {
+        dial_resolved(link);
+        return NULL;
+    }
+    return resolving->answer.fault ? gai_strerror(resolving->answer.fault) : "its name has no address";
+}
+
 void link_give_up(struct link *link) {
+    if (link->state == LINK_RESOLVING) { // what comes of it is too late
+        wheel_disarm(&link->timer);
+        link_fail(link);
+        return;
+    }
     assert(link->state == LINK_DIALLING && link->socket >= 0);
     io_shutdown(link->shard->io, link->socket, SHUT_RDWR);
 }
@@ -69,13 +120,13 @@ void link_connected(struct shard *shard, const struct io_event *event) {
     wheel_disarm(&link->timer);
     if (event->result < 0 || shard->phase != HUB_SERVING) {
         io_close_socket(shard->io, fresh);
-        fail(link);
+        link_fail(link);
         return;
     }
     atomic_fetch_add_explicit(&shard->hub->connections[shard->index], 1, memory_order_relaxed);
     peer_open(shard, fresh, link->transport, false);
     if (!link->peer)
-        fail(link);
+        link_fail(link);
 }
 
 // --- The peer
@@ -97,6 +148,7 @@ void link_welcomed(struct link *link) {
     assert(link->state == LINK_JOINING && link->peer);
     link->state = LINK_UP;
     link->pause_ms = LINK_PAUSE_MS_MIN;
+    resolving_forget(&link->resolving); // the next time its name may mean another place
     link->beat_ms = link->up_ms = shard_now_ms(shard);
     stats_count(&shard->stats, COUNT_LINKS_OPENED);
     stats_gauge(&shard->stats, GAUGE_CLUSTER_LINK, 1);
@@ -131,10 +183,15 @@ bool link_is_own(const struct link *link, const char hub[HUB_NAME_BYTES]) {
 
 // --- Other servers
 
+static bool is_same_name(const struct server_url *one, const struct server_url *other) {
+    return one->port == other->port && strcasecmp(one->host, other->host) == 0;
+}
+
 static bool is_known(const struct link *link, const struct cluster_server *server) {
     for (uint32_t at = 0; at < link->server_count; at++)
         if (link->servers[at].bytes == server->bytes &&
-            memcmp(&link->servers[at].address, &server->address, server->bytes) == 0)
+            (server->bytes ? memcmp(&link->servers[at].address, &server->address, server->bytes) == 0
+                           : is_same_name(&link->servers[at].url, &server->url)))
             return true;
     return false;
 }
@@ -161,7 +218,8 @@ void link_learn(struct link *link, const char *url, size_t bytes) {
     const struct cluster_server *own = link_server(link);
     struct cluster_server fresh = *own;
     assert(url || bytes == 0);
-    if (!server_url_place(url, bytes, &fresh.url) || !cluster_place(&fresh) || is_known(link, &fresh))
+    if (!server_url_place(url, bytes, &fresh.url) || !(cluster_place(&fresh) || link->resolving.resolver) ||
+        is_known(link, &fresh))
         return;
     if (!is_numeric(fresh.url.host) || is_numeric(own->shown))
         memcpy(fresh.shown, fresh.url.host, sizeof fresh.shown);
@@ -193,6 +251,7 @@ bool link_open(struct shard *shard, const struct transport *transport) {
     link->pause_ms = LINK_PAUSE_MS_MIN;
     memcpy(link->servers, settings->servers, sizeof settings->servers);
     link->server_count = settings->server_count;
+    link->resolving.resolver = settings->resolver;
     timer_init(&link->timer, TIMER_LINK);
     presence_init(&link->presence, key, &shard->kept);
     crossings_init(&link->crossings, key, &shard->kept);
@@ -220,13 +279,16 @@ void link_free(struct shard *shard) {
 void link_stop(struct shard *shard) {
     struct link *link = shard->link;
     assert(shard->phase != HUB_SERVING);
-    if (link && link->state == LINK_RESTING)
+    if (!link)
+        return;
+    resolving_stop(&link->resolving, shard->io);
+    if (link->state == LINK_RESTING)
         wheel_disarm(&link->timer);
-    if (link && link->state == LINK_DIALLING)
+    if (link->state == LINK_DIALLING || link->state == LINK_RESOLVING)
         link_give_up(link);
 }
 
 bool link_at_rest(const struct shard *shard) {
     const struct link *link = shard->link;
-    return !link || (!link->peer && link->state == LINK_RESTING);
+    return !link || (!link->peer && link->state == LINK_RESTING && !link->resolving.is_heard);
 }

@@ -1,8 +1,8 @@
 // The link to other hubs, on shard 0: which server is dialled when, and how it stands.
 //
-//     RESTING ──its time──▶ DIALLING ──connected──▶ GREETING ──INFO──▶ (SECURING ─▶) JOINING ──PONG──▶ UP
-//        ▲                     │                        │                             │               │
-//        └─────────────────────┴──── failed, or lost ───┴─────────────────────────────┴───────────────┘
+//     RESTING ──its time──▶ (RESOLVING ─▶) DIALLING ──connected──▶ GREETING ──INFO──▶ (SECURING ─▶) JOINING ──PONG──▶ UP
+//        ▲                          │        │                        │                            │               │
+//        └──────────────────────────┴────────┴──── failed, or lost ───┴────────────────────────────┴───────────────┘
 //
 // From GREETING on it is a peer (transport/nats.c); lost is when that peer is closed.
 #pragma once
@@ -13,9 +13,18 @@
 #include "router/shard/peer.h"
 #include "router/transport/crossings.h"
 #include "router/transport/presence.h"
+#include "router/transport/resolving.h"
 
 // SECURING lasts until the turn's end: nothing may have come behind the INFO of a server to which TLS begins.
-enum link_state { LINK_RESTING, LINK_DIALLING, LINK_GREETING, LINK_SECURING, LINK_JOINING, LINK_UP };
+enum link_state {
+    LINK_RESTING,
+    LINK_RESOLVING,
+    LINK_DIALLING,
+    LINK_GREETING,
+    LINK_SECURING,
+    LINK_JOINING,
+    LINK_UP
+};
 
 enum {
     LINK_PAUSE_MS_MIN = 100, // between one try and the next, doubling
@@ -42,6 +51,7 @@ struct link {
     struct cluster_server servers[2 * CLUSTER_SERVERS_MAX];
     uint32_t server_count, server; // the one that is dialled, or that the link is to
     uint32_t learned;              // that servers have named
+    struct resolving resolving;    // of a server whose host is a name: where it is
     int socket;                    // while it is DIALLING
     uint32_t pause_ms;             // before the next try
     uint64_t rolls;                // of the dice
@@ -79,11 +89,16 @@ struct link {
 bool link_open(struct shard *shard, const struct transport *transport);
 // Lets go of all that it has, after the last turn. NULL is allowed.
 void link_free(struct shard *shard);
+// IO_RECEIVED with TOKEN_RESOLVER. Why the name that was asked for can't be looked up, static text, and then the server is to be left by
+// link_fail; NULL: it could, or nobody waits for that any more.
+const char *link_resolved(struct shard *shard, const struct io_event *event);
 // IO_CONNECTED with TOKEN_LINK.
 void link_connected(struct shard *shard, const struct io_event *event);
 // Its pause is over: dials the next server. The one that is dialled is given up.
 void link_dial(struct link *link);
 void link_give_up(struct link *link);
+// The server can't be dialled: the next one has its turn.
+void link_fail(struct link *link);
 // The hub ends: nobody is dialled any more.
 void link_stop(struct shard *shard);
 // Whether it has nothing under way but its peer.

@@ -315,12 +315,25 @@ static void look_at_server(struct shard *shard, struct link *link) {
     look_again(shard, link);
 }
 
+void nats_resolved(struct shard *shard, const struct io_event *event) {
+    const char *fault = link_resolved(shard, event);
+    assert(shard->link);
+    if (!fault)
+        return;
+    nats_fault_found(shard->link, fault);
+    link_fail(shard->link);
+}
+
 void nats_look(struct shard *shard) {
     struct link *link = shard->link;
     assert(link && !timer_armed(&link->timer));
     switch (link->state) {
     case LINK_RESTING:
         link_dial(link);
+        break;
+    case LINK_RESOLVING:
+        nats_fault_found(link, "its name isn't known in time");
+        link_give_up(link);
         break;
     case LINK_DIALLING:
         link_give_up(link);

@@ -93,6 +93,8 @@ static void handle(struct shard *shard, const struct io_event *event) {
     case IO_RECEIVED:
         if (event->token == TOKEN_KEEPER)
             turn_hear_keeper(shard, event);
+        else if (event->token == TOKEN_RESOLVER)
+            nats_resolved(shard, event);
         else
             arrivals_take(shard, peer_of(shard, event), event);
         break;

@@ -1,0 +1,101 @@
+// Which server a hub is at: names, the order in which servers are tried, the pauses between, and what is left.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import net from 'node:net';
+import { test } from 'node:test';
+import { Broker, joining, linked, until } from './cluster.mjs';
+import { Hub } from './hub.mjs';
+
+// No numeric address as the hub takes them, so it is looked up; and known without any file or server.
+const HERE = '0x7f.1';
+const NOWHERE = 'no-such-host.invalid';
+
+const childrenOf = (hub) => readFileSync(`/proc/${hub.process.pid}/task/${hub.process.pid}/children`, 'utf8').trim().split(' ').filter(Boolean);
+const lives = (pid) => {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+};
+
+test('a server by its name, which is looked up again for each link; who looks ends with the hub', async () => {
+  const broker = await Broker.start();
+  const hub = await Hub.start([...joining(`nats://${HERE}:${broker.port}`), '--insecure']);
+  await linked(hub);
+  await broker.kill();
+  await linked(hub, 0);
+  await broker.again();
+  await linked(hub);
+  const processes = childrenOf(hub);
+  assert.equal(processes.length, 1);
+  await hub.stop();
+  await until('it has ended', async () => !processes.some(lives));
+  await broker.kill();
+});
+
+test('it ends with a hub that is killed, too', async () => {
+  const hub = await Hub.start([...joining(`nats://${HERE}:1`), '--insecure']);
+  const processes = childrenOf(hub);
+  hub.process.kill('SIGKILL');
+  hub.over = true;
+  await until('it has ended', async () => !processes.some(lives));
+  hub.clean();
+});
+
+test('a name that means nothing: the next server is tried, and nobody waits for it', async () => {
+  const broker = await Broker.start();
+  const hub = await Hub.start([...joining([`nats://${NOWHERE}:4222`, broker]), '--insecure']);
+  (await hub.agent('a')).serve(() => 1);
+  assert.equal((await (await hub.peer()).ask('work', { targetAgent: 'a' })).result, 1);
+  await linked(hub);
+  await hub.stop();
+  assert.match(hub.stderr, new RegExp(`the NATS server ${NOWHERE}:4222: `));
+  await broker.kill();
+});
+
+test('without any other, a name that means nothing is asked for again after pauses', async () => {
+  const hub = await Hub.start([...joining(`nats://${NOWHERE}:4222`), '--insecure']);
+  const source = await hub.peer();
+  const begun = performance.now();
+  const failed = async () => (await source.ask('hub/stats')).result.cluster_dials_failed;
+  await until('it was tried three times', async () => (await failed()) >= 3);
+  // 75, 150 and 300 ms at least lie between the first four.
+  assert.ok((await failed()) <= 4 + (performance.now() - begun) / 300);
+  await hub.stop();
+});
+
+test('pauses double from 0.1 s, and servers are tried in turn, in the order given', async () => {
+  const tried = [];
+  const servers = await Promise.all([0, 1].map((index) => new Promise((resolve) => {
+    const server = net.createServer((socket) => {
+      tried.push({ index, at: performance.now() });
+      socket.on('error', () => {}).destroy();
+    });
+    server.listen(0, '127.0.0.1', () => resolve(server));
+  })));
+  const hub = await Hub.start(joining(servers.map((server) => `nats://127.0.0.1:${server.address().port}`)));
+  await until('six tries', async () => tried.length >= 6);
+  await hub.stop();
+  for (const server of servers) server.close();
+  for (const [number, { index, at }] of tried.slice(0, 6).entries()) {
+    assert.equal(index, number % 2);
+    if (number === 0) continue;
+    const pause = Math.min(100 * 2 ** (number - 1), 2000), passed = at - tried[number - 1].at;
+    assert.ok(passed >= 0.75 * pause - 10, `${passed} ms between tries ${number} and ${number + 1}`);
+  }
+});
+
+test('who says nothing is left after two seconds', async () => {
+  const left = [];
+  const server = net.createServer((socket) => {
+    const begun = performance.now();
+    socket.on('error', () => {}).on('close', () => left.push(performance.now() - begun)).resume();
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const hub = await Hub.start(joining(`nats://127.0.0.1:${server.address().port}`));
+  await until('it was left', async () => left.length > 0);
+  await hub.stop();
+  server.close();
+  assert.ok(left[0] >= 1500 && left[0] < 10_000, `left after ${left[0]} ms`);
+});
