@@ -120,6 +120,17 @@ const STAYING = [
     (user) => (maySubscribe(user, 'task') && maySubscribe(user, 'other') ? null : 'subscribe')),
 ];
 
+// Streams, of events and of HCS; and what the web shows. `user` may get what he asks for, or is 403.
+const PATTERNS_ASKED = [['build-*'], ['build-1'], ['build*'], ['*'], ['task'], ['task', 'other'], ['task', 'build-1']];
+const PRODUCERS = [...AGENTS, '@hcs', '@testing'];
+const mayStream = (user, target) => saysOfKind(user, 'call', target) && !saysOfKind(user, 'deny-call', target);
+const SHOWN = [
+  ...PATTERNS_ASKED.map((patterns) => [`/events?${patterns.map((one) => `pattern=${one}`).join('&')}`,
+    (user) => patterns.every((one) => maySubscribe(user, one))]),
+  ...PRODUCERS.map((target) => [`/hcs?request_id=q&target=${target}`, (user) => mayStream(user, target)]),
+  ...['/metrics', '/'].map((path) => [path, (user) => USERS[user].admin === true]),
+];
+
 // --- Asking
 
 function judge(user, { text, rule }, answer) {
@@ -131,6 +142,10 @@ function judge(user, { text, rule }, answer) {
   else assert.equal(answer.error.data.rule, expected, said);
   return assert.deepEqual(Object.keys(answer.error.data), ['rule'], said);
 }
+
+// An attachment is a call of its agent from then on: it comes last.
+const ATTACHMENTS = AGENTS.map((agent) => question(`attach to ${agent}`, 'hub/attach', { agent },
+  (user) => (may(user, 'call', agent) ? null : 'call')));
 
 const bodyOf = ({ method, params }, id) => ({ jsonrpc: '2.0', id, method, params });
 
@@ -154,6 +169,12 @@ async function overPeer(hub, user) {
   const answers = (await peer.find((frame) => Array.isArray(frame.json), 'the answers of a batch')).json;
   assert.equal(answers.length, ASKED.length);
   for (const answer of answers) judge(user, { ...ASKED[answer.id], text: `in a batch: ${ASKED[answer.id].text}` }, answer);
+  for (const targetAgent of PRODUCERS) {
+    peer.send({ type: 'start', request_id: targetAgent, targetAgent });
+    const { message } = (await peer.find(({ json }) => json.type === 'error' && json.request_id === targetAgent, 'an error')).json;
+    assert.equal(message === 'capability not allowed: call', !mayStream(user, targetAgent), `${user}, ${targetAgent}: ${message}`);
+  }
+  for (const one of ATTACHMENTS) judge(user, one, await peer.ask(one.method, one.params));
   peer.drop();
 }
 
@@ -169,6 +190,15 @@ async function posted(uri, agent, headers, body) {
   return { status, json: JSON.parse(Buffer.concat(chunks)) };
 }
 
+// The status; a stream goes on until its connection is closed.
+const statusOf = (uri, agent, headers) => within(new Promise((resolve, reject) => {
+  const { get } = uri.startsWith('https') ? https : http;
+  get(uri, { agent, headers }, (response) => {
+    resolve(response.statusCode);
+    response.destroy();
+  }).on('error', reject);
+}), uri);
+
 async function overHttp(hub, user) {
   const uri = hub.uri(), headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${tokenOf(user)}` };
   const agent = new (hub.transport === 'https' ? https : http).Agent({ keepAlive: true, ca: trusted });
@@ -179,6 +209,8 @@ async function overHttp(hub, user) {
   };
   for (const one of ASKED) judge(user, one, await post(bodyOf(one, 1)));
   for (const answer of await post(ASKED.map((one, at) => bodyOf(one, at)))) judge(user, ASKED[answer.id], answer);
+  for (const [path, allowed] of SHOWN)
+    assert.equal(await statusOf(`${uri}${path}`, agent, { Authorization: headers.Authorization }), allowed(user) ? 200 : 403, `${user}, ${path}`);
   agent.destroy();
 }
 
