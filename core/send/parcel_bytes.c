@@ -20,7 +20,7 @@ static inline void copy(uint8_t *out, const uint8_t *from, size_t count) {
     }
 }
 
-static struct piece field_piece(const struct parcel *parcel, unsigned which) {
+static inline struct piece field_piece(const struct parcel *parcel, unsigned which) {
     if (which == PARCEL_ADDED) // where no block follows that has one, its empty line counts
         return (struct piece){parcel->added, parcel->added_bytes + (parcel->block ? 0 : 2)};
     assert(parcel->block && (which == PARCEL_BEFORE || which == PARCEL_AFTER));
@@ -30,6 +30,11 @@ static struct piece field_piece(const struct parcel *parcel, unsigned which) {
 }
 
 static uint8_t *copy_fields(const struct parcel *parcel, uint8_t *out) {
+    if (parcel->head_fields == PARCEL_ADDED) { // as most are that have any
+        struct piece piece = field_piece(parcel, PARCEL_ADDED);
+        copy(out, piece.bytes, piece.count);
+        return out + piece.count;
+    }
     for (unsigned which = PARCEL_ADDED; which <= PARCEL_AFTER; which <<= 1) {
         if (parcel->head_fields & which) {
             struct piece piece = field_piece(parcel, which);

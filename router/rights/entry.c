@@ -7,7 +7,6 @@
 #include "router/request/refuse.h"
 #include "router/request/source.h"
 #include "router/rights/borne.h"
-#include "router/rights/recall.h"
 #include "router/send/exchange.h"
 
 // --- Who it is
@@ -355,17 +354,15 @@ bool entry_refuse_source(struct shard *shard, const struct message *message) {
     return refuse_foreign_source(shard, message);
 }
 
-bool entry_refuse(struct shard *shard, const struct message *message) {
+bool entry_refuse_anew(struct shard *shard, const struct message *message) {
     assert(shard->settings->users && message->peer->state == PEER_OPEN);
     return !is_known(shard, message) || refuse_rate(shard, message) || refuse_foreign_source(shard, message);
 }
 
-void entry_charge(struct shard *shard, const struct peer *peer, size_t bytes) {
+void entry_charge_anew(struct shard *shard, const struct peer *peer, size_t bytes) {
     const struct identity *identity = identity_of(peer);
     const struct user *user = identity_user(peer);
     enum credential kind;
-    if (__builtin_expect(user && !is_metered(user), true))
-        return;
     if (!user && identity && !is_child(identity)) // which may be known by what it has not been asked for yet
         user = borne_user(shard, peer, &kind);
     if (is_metered(user))

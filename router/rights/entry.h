@@ -6,16 +6,36 @@
 #pragma once
 
 #include "router/request/message.h"
+#include "router/rights/recall.h"
 #include "router/shard/identity.h"
 
+// What most messages are: from a connection that is known to be that of a user without a rate, and all that they say of whom
+// they are from is what it said before.
+static inline bool entry_is_plain(const struct shard *shard, const struct message *message) {
+    enum { BEARING = 1U << KEY_TOKEN | 1U << KEY_AGENT_SECRET };
+    const struct identity *identity = identity_of(message->peer);
+    const struct user *user = identity->user;
+    struct span source = message->lookup.value[KEY_SOURCE_AGENT];
+    return user && !(message->lookup.present & BEARING) && !(user->limits.rate | user->limits.bytes) &&
+           (!lookup_has(&message->lookup, KEY_SOURCE_AGENT) ||
+            recall_source(identity, &shard->agents, message->body + source.at, source.bytes));
+}
 // Finds out for whom a message speaks, and whether this user may send another one now. True: it was refused.
-bool entry_refuse(struct shard *shard, const struct message *message);
+bool entry_refuse_anew(struct shard *shard, const struct message *message);
+static inline bool entry_refuse(struct shard *shard, const struct message *message) {
+    return !entry_is_plain(shard, message) && entry_refuse_anew(shard, message);
+}
 // Refuses what was held and is to go on where its params.sourceAgent isn't its connection's any more. True: it was refused.
 bool entry_refuse_source(struct shard *shard, const struct message *message);
 // As entry_refuse of a frame of HCS; NULL, or what is wrong, static.
 const char *entry_fault(struct shard *shard, struct peer *peer, size_t bytes);
 // A response, or what can't be read: it counts, but is answered as ever.
-void entry_charge(struct shard *shard, const struct peer *peer, size_t bytes);
+void entry_charge_anew(struct shard *shard, const struct peer *peer, size_t bytes);
+static inline void entry_charge(struct shard *shard, const struct peer *peer, size_t bytes) {
+    const struct user *user = identity_user(peer);
+    if (!user || (user->limits.rate | user->limits.bytes))
+        entry_charge_anew(shard, peer, bytes);
+}
 
 // Who bears this token; NULL: nobody.
 const struct user *entry_token(struct shard *shard, const char *token, size_t bytes);

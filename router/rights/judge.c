@@ -85,18 +85,13 @@ static bool is_in_reach(const void *user, const struct agent *agent) {
     return judge_reaches(user, agent);
 }
 
-// Whether nothing but its target and its method is judged.
-static bool is_plain(const struct message *message) {
-    return !lookup_has(&message->lookup, KEY_TOOL) && !lookup_has(&message->lookup, KEY_APPROVER);
-}
-
 // By all that it says, of which what is plain is remembered.
 static __attribute__((noinline)) bool may_call_as_said(struct shard *shard, const struct message *message,
                                                        const struct user *user, struct rules_message *asked) {
     struct identity *identity = identity_of(message->peer);
     struct right_call call;
     char tool[METHOD_BYTES_MAX];
-    bool is_known = identity && is_plain(message);
+    bool is_known = identity && judge_is_plain(message);
     if (!read_call(shard, asked, &call))
         return true;
     read_tool(user, message, &call, tool);
@@ -109,11 +104,11 @@ static __attribute__((noinline)) bool may_call_as_said(struct shard *shard, cons
 static inline bool may_send(struct shard *shard, const struct message *message, const struct user *user,
                             struct rules_message *asked) {
     struct identity *identity = identity_of(message->peer);
-    return (identity && is_plain(message) && recall_call(identity, user, asked)) ||
+    return (identity && judge_is_plain(message) && recall_call(identity, user, asked)) ||
            may_call_as_said(shard, message, user, asked);
 }
 
-bool judge_call(struct shard *shard, const struct message *message, struct rules_message *asked) {
+bool judge_call_anew(struct shard *shard, const struct message *message, struct rules_message *asked) {
     const struct user *user = judge_user(shard, message->peer);
     if (!user)
         return true;

@@ -5,6 +5,7 @@
 #include "core/agents/rules.h"
 #include "core/rights/rights.h"
 #include "router/request/message.h"
+#include "router/rights/recall.h"
 #include "router/shard/identity.h"
 
 // Whose rights count for what a peer sends: a child's that acts for nobody are none. NULL: users aren't on.
@@ -12,8 +13,20 @@ const struct user *judge_user(const struct shard *shard, const struct peer *peer
 
 // --- Each refuses the message itself when its user may not; then false.
 
+// Whether nothing but its target and its method is judged.
+static inline bool judge_is_plain(const struct message *message) {
+    return !(message->lookup.present & (1U << KEY_TOOL | 1U << KEY_APPROVER));
+}
 // To send this where it says. Fills in what rules need to know: who of a group may be reached.
-bool judge_call(struct shard *shard, const struct message *message, struct rules_message *asked);
+bool judge_call_anew(struct shard *shard, const struct message *message, struct rules_message *asked);
+static inline bool judge_call(struct shard *shard, const struct message *message,
+                              struct rules_message *asked) {
+    struct identity *identity = identity_of(message->peer);
+    const struct user *user = identity ? identity->user : NULL;
+    return (user && judge_is_plain(message) && rights_reach_all(user) &&
+            recall_call(identity, user, asked)) ||
+           judge_call_anew(shard, message, asked);
+}
 // To say anything but an answer to whoever asked.
 bool judge_speaks(struct shard *shard, const struct message *message);
 // To ask whoever has asked it, who is known by that alone: by the method.

@@ -2,6 +2,25 @@
 
 #include <assert.h>
 
+bool recall_same_other(const uint8_t *one, const uint8_t *other, size_t bytes) {
+    enum { HALF = 16 };
+    uint64_t words[2];
+    if (bytes > HALF && bytes <= 2 * HALF)
+        return recall_same(one, other, HALF) && recall_same(one + bytes - HALF, other + bytes - HALF, HALF);
+    if (bytes < sizeof words[0]) {
+        while (bytes > 0 && one[bytes - 1] == other[bytes - 1])
+            bytes--;
+        return bytes == 0;
+    }
+    for (size_t at = 0;; at += sizeof words[0]) {
+        at = at + sizeof words[0] < bytes ? at : bytes - sizeof words[0];
+        memcpy(&words[0], one + at, sizeof words[0]);
+        memcpy(&words[1], other + at, sizeof words[1]);
+        if (words[0] != words[1] || at + sizeof words[0] == bytes)
+            return words[0] == words[1];
+    }
+}
+
 void recall_keep_call(struct identity *identity, const struct user *user, const struct rules_message *asked) {
     struct recalled_call *last = recall_place(identity, asked);
     size_t target_bytes = asked->target.bytes;

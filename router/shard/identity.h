@@ -16,8 +16,8 @@ static inline const struct user *identity_user(const struct peer *peer) {
 // Who isn't known yet sends no large frames. (A request of HTTP says in its head who it is from.)
 const struct unit_limits *identity_limits_known(const struct shard *shard, const struct peer *peer);
 static inline const struct unit_limits *identity_limits(const struct shard *shard, const struct peer *peer) {
-    bool users = shard->settings->users != NULL;
-    return __builtin_expect(users, false) ? identity_limits_known(shard, peer) : &shard->unit_limits;
+    bool is_known = !shard->settings->users || identity_user(peer);
+    return __builtin_expect(is_known, true) ? &shard->unit_limits : identity_limits_known(shard, peer);
 }
 // Whether the unit that is coming in may go on. One of HTTP is judged by its head as soon as that is whole: a right
 // credential there has been shown, and its body has its own time. If it may not, it is at fault, or was answered.
