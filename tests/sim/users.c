@@ -113,6 +113,7 @@ static void begin_burst(bool may_reload) {
     for (unsigned by = 0; by < PLAYERS; by++) {
         struct player *player = &stage.players[by];
         player->asked = 0;
+        player->answered = 0;
         player->doubtful = player->leaves = false;
         for (unsigned agent = 0; agent < AGENT_NAMES; agent++)
             player->lost[agent] = NOBODY;

@@ -61,12 +61,13 @@ struct letter {
     bool to_group;                                                  // the target is a capability
     int agent; // of REGISTER, UNREGISTER: index of its name
     unsigned capabilities, tools, methods,
-        events; // bits that REGISTER offers; SUBSCRIBE: patterns in `events`
-    int level;  // that REGISTER or SAY_HELLO says
-    size_t bytes;
-    int cancels; // letter
-    bool strict; // its level is the gate's
-    int decides; // letter; NOBODY: there is no such checkpoint
+        events;       // bits that REGISTER offers; SUBSCRIBE: patterns in `events`
+    int level;        // that REGISTER or SAY_HELLO says
+    size_t bytes;     // of its body
+    unsigned weighed; // bits: deliveries that count among what its user owes
+    int cancels;      // letter
+    bool strict;      // its level is the gate's
+    int decides;      // letter; NOBODY: there is no such checkpoint
     enum word word;
 
     // What became of it.
@@ -117,6 +118,7 @@ struct player {
     int claims[AGENT_NAMES]; // the letter by which it has read that it holds the name; or NOBODY
     int lost[AGENT_NAMES];   // what it claimed, and was told in this burst that it has lost; or NOBODY
     unsigned hears, asked;   // bits: patterns in force when the burst began; meddled with in it
+    size_t answered;         // bytes, in this burst
     struct duty duties[DUTIES_MAX];
     unsigned duty_count;
 };
@@ -143,7 +145,7 @@ struct users_stage {
     struct letter letters[LETTERS_MAX];
     unsigned letter_count, burst, burst_begin;
     struct post posts[AGENT_NAMES];
-    struct debt rate[MODEL_USERS];
+    struct debt rate[MODEL_USERS], bytes[MODEL_USERS], fanout[MODEL_USERS];
     unsigned owed[MODEL_USERS]; // requests that were pending when the burst began
     uint64_t settled_ns;
     bool takeover, gated, is_narrow; // few messages may be held
@@ -224,6 +226,11 @@ void gate_listing(const struct letter *letter);
 void gate_burst(void);
 // The hub has drained: nothing is held.
 void gate_drained(void);
+
+// --- users_limits.c
+
+// What this user owes of its rates, after a burst before which so much time has passed.
+void limits_burst(unsigned user, uint64_t elapsed_ns);
 
 // --- users_aftermath.c
 

@@ -5,51 +5,7 @@
 
 enum { CREDENTIAL_S = 10 };
 
-// --- Limits
-
-static bool counts(const struct letter *letter, unsigned user) {
-    bool is_shut_out = letter->ended && letter->over == OVER_CONNECTIONS;
-    return letter->user == (int)user && !is_shut_out;
-}
-
-// Messages of a user with a rate: what it owed and what passed fit a second, and none was refused while there was room.
-static void judge_rate(unsigned user, uint64_t elapsed_ns) {
-    uint64_t rate = MODEL_LIMIT(&stage.now, user, rate), before = MODEL_LIMIT(&stage.before, user, rate);
-    struct debt *debt = &stage.rate[user];
-    double cost = rate ? (double)SECOND / (double)rate : 0;
-    unsigned passed = 0, maybe = 0, refused = 0;
-    debt->least = debt->least > (double)elapsed_ns ? debt->least - (double)elapsed_ns : 0;
-    debt->most = debt->most > (double)elapsed_ns ? debt->most - (double)elapsed_ns : 0;
-    for (unsigned at = stage.burst_begin; at < stage.letter_count; at++) {
-        const struct letter *letter = &stage.letters[at];
-        if (!counts(letter, user))
-            continue;
-        bool told = letter->ended &&
-                    (letter->over == OVER_RATE || letter->over == OVER_BYTES || letter->over == OVER_FANOUT);
-        refused += told;
-        bool is_sure =
-            letter->verb != CANCEL && (letter->ended || letter->delivered); // one's own is never refused
-        passed += !told && is_sure;
-        maybe += !told && !is_sure;
-    }
-    bool is_mixed = rate != before || MODEL_LIMIT(&stage.now, user, bytes) ||
-                    MODEL_LIMIT(&stage.now, user, fanout) || MODEL_LIMIT(&stage.before, user, bytes) ||
-                    MODEL_LIMIT(&stage.before, user, fanout);
-    if (is_mixed) {
-        *debt = (struct debt){0, 2.0 * (double)SECOND};
-        return;
-    }
-    if (!rate && refused)
-        kernel_fail("user %u without a rate was told to wait", user);
-    debt->least += cost * passed;
-    debt->most += cost * (passed + maybe + 64); // what it answered counts, too
-    if (debt->least > (double)SECOND + 1000)
-        kernel_fail("user %u has sent more than its rate: %u passed", user, passed);
-    if (refused && debt->most + cost < (double)SECOND - 1000)
-        kernel_fail("user %u was refused within its rate", user);
-    debt->most = debt->most < (double)SECOND ? debt->most : (double)SECOND;
-    users_sums.limited += refused;
-}
+// --- What is pending
 
 // What agents haven't answered, and what is held. (In an array an answer may be there already.)
 static unsigned owed_by(unsigned user) {
@@ -195,7 +151,7 @@ static void take_stock(void) {
 
 void oracle_aftermath(uint64_t elapsed_ns) {
     for (unsigned user = 0; user < MODEL_USERS; user++)
-        judge_rate(user, elapsed_ns);
+        limits_burst(user, elapsed_ns);
     for (unsigned by = 0; by < PLAYERS; by++)
         judge_player(by);
     for (unsigned user = 0; user < MODEL_USERS; user++)

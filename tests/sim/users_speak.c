@@ -338,6 +338,7 @@ void speak_answer(unsigned by, bool all) {
         put(&body, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"tag\":%u}}", player->duties[which].id,
             player->duties[which].letter);
         player->duties[which] = player->duties[--player->duty_count];
+        player->answered += body.count;
         send_body(player, &body, "");
         if (!all)
             return;
