@@ -74,7 +74,7 @@ test('what the hub aims at', () => {
     'relay-4-256 cpuUs 1.05', 'relay-4-1024 cpuUs 1.05', 'relay-4-16384 cpuUs 1.05',
     'relay-first-256 cpuUs 1.25', 'relay-first-1024 cpuUs 1.2', 'relay-first-16384 cpuUs 1.1',
     'relay-last-256 cpuUs 1.3', 'relay-last-1024 cpuUs 1.35', 'relay-last-16384 cpuUs 1.25',
-    'connections cpuUs 1.3', 'shards cpuUs 1.15', 'idle idleBytes 2048',
+    'connections cpuUs 1.3', 'shards cpuUs 1.15', 'priorities highLatencyUs.p99 0.1', 'idle idleBytes 2048',
     ...['none', 'events', 'registrations', 'bodies', 'leaving', 'journal'].flatMap((flood) =>
       [`bystander-${flood} latencyUs.p99 5000`, `bystander-${flood} latencyUs.max 20000`]),
     'web-events cpuUs 1.1', 'web-events cpuUs 1.15', 'web-events cpuUs 1.1', 'web-events cpuUs 1.15',
