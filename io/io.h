@@ -138,7 +138,7 @@ struct io_origin {
 };
 void io_peer_origin(struct io *io, int socket, struct io_origin *out);
 // From now on the kernel keeps no more than about so many bytes of what is sent, or, with 0, as much as it likes again: what
-// the peer hasn't taken where it is on this machine, else what hasn't gone to it. At once, as far as it lets itself be told;
+// the peer hasn't taken where it is near, else what hasn't gone to it. At once, as far as it lets itself be told;
 // of a Unix socket it keeps little anyway.
 void io_narrow(struct io *io, int socket, uint32_t bytes);
 // A number that is another one when the peer has taken something of what was sent, as far as the kernel
