@@ -235,8 +235,10 @@ void refuse_route(struct shard *shard, const struct message *message, const stru
 void refuse_at(struct shard *shard, const struct message *message, const struct agent *agent,
                enum error error) {
     assert(agent);
+    // A child's seat goes with its section alone: the registry is about to know that there is no such agent.
+    bool is_removed = error == ERROR_TARGET_DISCONNECTED && agent->child;
     struct text data;
     text_init(&data);
     reply_data_string(&data, "agent", agent->id, agent->id_bytes);
-    refuse(shard, message, error, &data);
+    refuse(shard, message, is_removed ? ERROR_AGENT_NOT_FOUND : error, &data);
 }

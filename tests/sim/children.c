@@ -34,6 +34,8 @@ static void ask(unsigned client, unsigned kind) {
         .modern = modern,
         .at_ns = now_ns,
         .ends = target->ends,
+        .reloads = sums.reloads,
+        .was_removed = target->absent && kind_is_removed(target),
         .away = target->away,
         .was_ending = kind_any_is(target, CHILD_STOPPING, CHILD_STOPPED) || target->gone_ns == now_ns,
         .was_waiting = kind_any_is(target, CHILD_WAITING, CHILD_WAITING),
@@ -56,6 +58,9 @@ static void check_error(struct ask *one, const struct bit body, int64_t code) {
     bool lost = code == -32050 && (one->was_ending || one->was_away || is_new || kind->ends > one->ends);
     bool away =
         code == -32010 && (one->was_ending || one->was_waiting || one->was_away || kind->away > one->away);
+    if (code == -32050 && one->was_removed && !one->delivered && one->reloads == sums.reloads &&
+        !stage.ending)
+        kernel_fail("a request of %s, which there wasn't any more, has lost its target", kind->name);
     // Who ends a program that is idle, or anew, keeps what hasn't gone out to it.
     bool cut_off = lost && one->delivered && !stage.steady;
     bool late = code == -32051 && since_ns >= stage.timeout_ns;

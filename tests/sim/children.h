@@ -43,15 +43,15 @@ struct kind {
     bool lines, on_demand, each, ever_each, idle, absent;
     unsigned instances, version;
     uint64_t gone_ns;    // when one of its children last was removed
-    uint64_t ends, away; // how often one of its children has ended; was down, stopped or gone
+    uint64_t ends, away; // how often one of its children was to end, or has; was down, stopped or gone
 };
 
 struct ask {
     int client; // NOBODY: it has left
     unsigned kind;
     bool command, modern, cancelled, ended, delivered, answered, failed;
-    uint64_t at_ns, ends, away;
-    bool was_ending, was_waiting,
+    uint64_t at_ns, ends, away, reloads;
+    bool was_removed, was_ending, was_waiting,
         was_away; // when it was asked: one that ends, or is gone, may be known to few shards
 };
 
@@ -106,6 +106,8 @@ struct kind *kind_named(const char *name);
 // Whether any of this kind is in one of these states, and whether the one that has the name can't be asked.
 bool kind_any_is(const struct kind *kind, uint32_t least, uint32_t most);
 bool kind_is_away(const struct kind *kind);
+// Whether all of it has gone, or ends and nothing of it runs.
+bool kind_is_removed(const struct kind *kind);
 // Fails where somebody rests and has a program.
 void check_programs(void);
 // Fails where somebody has gone for long, and has its place still.

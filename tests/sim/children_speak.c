@@ -45,7 +45,7 @@ void __wrap_child_be(struct child *child, enum child_state state) {
     struct kind *kind = kind_named(child->settings->name);
     bool comes = atomic_load(&child->record->state) == CHILD_REMOVED; // it isn't known everywhere at once
     check_move(child, state);
-    kind->ends += state == CHILD_ENDING;
+    kind->ends += state == CHILD_STOPPING || state == CHILD_ENDING;
     kind->away += state == CHILD_DOWN || state == CHILD_STOPPED || state == CHILD_REMOVED || comes;
     if (state == CHILD_REMOVED)
         kind->gone_ns = kernel_now(stage.world.kernel);
@@ -99,6 +99,10 @@ bool kind_any_is(const struct kind *kind, uint32_t least, uint32_t most) {
 bool kind_is_away(const struct kind *kind) {
     const struct child_record *record = child_record_find(stage.world.hub, kind->name, strlen(kind->name));
     return !record || atomic_load(&record->state) >= CHILD_DOWN;
+}
+
+bool kind_is_removed(const struct kind *kind) {
+    return kind_any_is(kind, CHILD_ENDING, CHILD_REMOVED) && !kind_any_is(kind, CHILD_IDLE, CHILD_STOPPING);
 }
 
 // --- Speaking
