@@ -27,10 +27,12 @@ static bool decode(const char *text, size_t bytes, char out[URL_CREDENTIAL_BYTES
             unsigned high = bytes - at > 2 ? digit_of(text[at + 1]) : 16;
             unsigned low = high < 16 ? digit_of(text[at + 2]) : 16;
             letter = (char)(high << 4 | low);
-            if (low > 15 || letter == '\0')
+            if (low > 15)
                 return false;
             at += 2;
         }
+        if (letter == '\0')
+            return false;
         out[to++] = letter;
     }
     out[to] = '\0';

@@ -82,6 +82,14 @@ static void what_is_none_is_told_and_keeps_no_secret(void **state) {
     }
 }
 
+static void a_zero_byte_is_in_none(void **state) {
+    static const char texts[][13] = {"nats://a\0@h:1", "nats://\0@h:12"};
+    struct server_url url;
+    (void)state;
+    assert_int_equal(server_url_read(texts[0], 13, &url), URL_BAD_CREDENTIAL);
+    assert_int_equal(server_url_read(texts[1], 13, &url), URL_BAD_CREDENTIAL);
+}
+
 static void parts_are_bounded(void **state) {
     char text[1024] = "nats://";
     struct server_url url;
@@ -113,9 +121,8 @@ static void a_place_leaves_the_rest(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(servers_are_read),
-        cmocka_unit_test(what_is_none_is_told_and_keeps_no_secret),
-        cmocka_unit_test(parts_are_bounded),
+        cmocka_unit_test(servers_are_read),        cmocka_unit_test(what_is_none_is_told_and_keeps_no_secret),
+        cmocka_unit_test(a_zero_byte_is_in_none),  cmocka_unit_test(parts_are_bounded),
         cmocka_unit_test(a_place_leaves_the_rest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
