@@ -74,10 +74,10 @@ between('what a user may not is refused by the hub that says so, wherever it is'
     await until('the journal has it', async () => readFileSync(y.journal, 'utf8').includes('"user":"there"'));
   });
 
-between('events, progress and cancels', [{ p: { publish: ['*'], call: ['b'] } }, { p: { publish: ['build-*'], call: ['b'] } }],
+between('events, notices, progress and cancels', [{ p: { publish: ['*'], call: ['b', 'method:*'] } }, { p: { publish: ['build-*'], call: ['b', 'method:build/*'] } }],
   async (x, y) => {
     const agent = await known(y, 'root');
-    await agent.register('b');
+    await agent.register('b', { events: [{ name: 'build/changed' }, { name: 'files/changed' }] });
     await agent.ask('hub/subscribe', { events: ['*'] });
     const source = await known(x, 'p');
     source.notify('event', { event: 'secret', data: 1 });
@@ -85,6 +85,11 @@ between('events, progress and cancels', [{ p: { publish: ['*'], call: ['b'] } },
     const event = await agent.next();
     assert.equal(event.json.params.event, 'build-done');
     assert.deepEqual(userOf(event), ['p']);
+    source.notify('files/changed', { n: 1 });
+    source.notify('build/changed', { n: 2 });
+    const notice = await agent.next();
+    assert.deepEqual(notice.json.params, { n: 2 });
+    assert.deepEqual(userOf(notice), ['p']);
     source.send({ jsonrpc: '2.0', id: 7, method: 'work', params: { targetAgent: 'b', _meta: { progressToken: 't' } } });
     const asked = (await agent.next()).json;
     agent.notify('notifications/progress', { progressToken: asked.params._meta.progressToken, progress: 1 });
