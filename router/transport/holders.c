@@ -5,8 +5,10 @@
 
 #include "router/methods/asking.h"
 #include "router/methods/registry.h"
+#include "router/shard/identity.h"
 #include "router/transport/claims.h"
 #include "router/transport/nats_say.h"
+#include "router/transport/vouched.h"
 
 static struct order *asking_at(struct list *node) {
     return list_entry(node, struct order, asking);
@@ -51,7 +53,7 @@ static void ask(struct link *link, struct order *order) {
     memcpy(order->unheard, link->crossings.neighbours.places, sizeof order->unheard);
     asking_sent(shard->asking, order, ++link->holders_asked, shard_now_ms(shard));
     if (bytes)
-        nats_say_holder(link, order->asked_by, token, bytes, shard->settings->takeover);
+        nats_say_holder(link, order->asked_by, token, bytes, shard->settings->takeover, order->owner);
     else
         registry_asked(shard, order, false);
 }
@@ -140,16 +142,21 @@ void holders_nobody(struct link *link, uint64_t number) {
 
 // --- Answering
 
-// Whether it may be taken as one at this hub might take it. Where users are on, others' hubs can't show whose they are.
-static bool may_be_taken(const struct shard *shard, const struct agent *agent, const struct mark *mark) {
-    return mark->takes_over && shard->settings->takeover && !agent->child && !shard->settings->users;
+// Whether it may be taken as one at this hub might take it: where users are on, by who has it alone.
+static bool may_be_taken(const struct shard *shard, const struct agent *agent, const uint8_t *bytes,
+                         const struct mark *mark) {
+    bool known;
+    const struct user *user = vouched_user(shard, bytes, mark, &known);
+    return mark->takes_over && shard->settings->takeover && !agent->child && known &&
+           (!user || identity_same(user, agent->owner));
 }
 
-static bool is_held(struct link *link, const struct mark *mark, const char *id, size_t bytes) {
+static bool is_held(struct link *link, const uint8_t *text, const struct mark *mark, const char *id,
+                    size_t bytes) {
     struct shard *shard = link->shard;
     const struct agent *agent = agents_find(&shard->agents, id, bytes);
     if (agent)
-        return !may_be_taken(shard, agent, mark) || !registry_yield(shard, link->peer->name, agent);
+        return !may_be_taken(shard, agent, text, mark) || !registry_yield(shard, link->peer->name, agent);
     struct order *order = asking_find(shard->asking, id, bytes);
     if (order && memcmp(link->hub, mark->hub, HUB_NAME_BYTES) < 0)
         return true;
@@ -167,7 +174,7 @@ bool holders_take(struct link *link, const uint8_t *bytes, const struct mark *ma
         return false;
     text_init(&list);
     nats_put_number(&list, mark->holder);
-    nats_say_list(link, mark->hub, is_held(link, mark, id, count) ? "held" : "free", &list);
+    nats_say_list(link, mark->hub, is_held(link, bytes, mark, id, count) ? "held" : "free", &list);
     text_deinit(&list);
     return true;
 }

@@ -252,6 +252,14 @@ void nats_note_taken(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t
     nats_put_number(&link->taken, number);
 }
 
+// NULL: users aren't on.
+static void put_user(struct text *mark, const struct user *user) {
+    if (!user)
+        return;
+    text_put(mark, " user=");
+    text_put(mark, user->name);
+}
+
 void nats_say_cancel(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t hub_id) {
     struct text mark;
     assert(hub_id);
@@ -300,7 +308,8 @@ void nats_say_ask(struct link *link, const char hub[HUB_NAME_BYTES], struct text
     text_init(list);
 }
 
-void nats_say_holder(struct link *link, uint64_t number, const char *token, size_t bytes, bool takes_over) {
+void nats_say_holder(struct link *link, uint64_t number, const char *token, size_t bytes, bool takes_over,
+                     const struct user *owner) {
     char reply[SUBJECT_BYTES_MAX], digits[16];
     struct hearer to = {.kind = SUBJECT_HOLDER, .token = token, .token_bytes = bytes, .reply = reply};
     struct text mark;
@@ -311,6 +320,7 @@ void nats_say_holder(struct link *link, uint64_t number, const char *token, size
     mark_number(&mark, "holder", number);
     if (takes_over)
         mark_number(&mark, "over", 1);
+    put_user(&mark, owner);
     say_mark(link, &to, &mark, NULL);
 }
 
@@ -351,10 +361,7 @@ void nats_say_inquiry(struct link *link, const struct inquiry *inquiry, const ch
     mark_number(&mark, "agents", inquiry->number);
     text_put(&mark, bytes ? " can=" : "");
     text_add(&mark, capability, bytes);
-    if (inquiry->user) {
-        text_put(&mark, " user=");
-        text_put(&mark, inquiry->user->name);
-    }
+    put_user(&mark, inquiry->user);
     say_mark(link, &(struct hearer){.kind = SUBJECT_HUBS}, &mark, NULL);
 }
 

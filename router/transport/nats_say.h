@@ -38,7 +38,8 @@ void nats_say_seek(struct link *link, struct text *list);
 void nats_put_number(struct text *list, uint64_t number);
 
 // All are asked whether they hold a name, escaped, which may be taken from them; that nobody else is there, the server says.
-void nats_say_holder(struct link *link, uint64_t number, const char *token, size_t bytes, bool takes_over);
+void nats_say_holder(struct link *link, uint64_t number, const char *token, size_t bytes, bool takes_over,
+                     const struct user *owner);
 // One is told numbers of a mark, by their keys, NULL behind the last, with a body where there is one.
 struct said_number {
     const char *key;

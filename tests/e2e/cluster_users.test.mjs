@@ -25,12 +25,12 @@ async function start(broker, users, options) {
 }
 
 // Two hubs, each with its own users; null: it has none.
-function between(name, [ofX, ofY], run, shards = [1, 2]) {
+function between(name, [ofX, ofY], run, shards = [1, 2], options = []) {
   for (const count of shards)
     test(`${name} (--shards ${count})`, async () => {
       const broker = await Broker.start(), hubs = [];
       try {
-        for (const users of [ofX, ofY]) hubs.push(await start(broker, users, ['--shards', String(count)]));
+        for (const users of [ofX, ofY]) hubs.push(await start(broker, users, ['--shards', String(count), ...options]));
         await run(...hubs, broker);
       } finally {
         for (const hub of hubs) await hub.stop();
@@ -148,3 +148,13 @@ between('a limit counts at each hub; a user that is gone at one is nobody there'
     await reload(y, { root: ROOT });
     assertError(await source.ask('work', { targetAgent: 'b' }), -32054);
   }, [1]);
+
+between('with --takeover, who has an agentId may have it at another hub, and nobody else', [{ other: ALL }, { other: ALL }], async (x, y) => {
+  const first = await known(y, 'root');
+  await first.register('a');
+  const other = await known(x, 'other');
+  assertError(await other.ask('agent/register', { agentId: 'a', capabilities: {} }), -32053);
+  const again = await known(x, 'root');
+  await again.register('a');
+  assert.equal((await first.next()).json.method, 'hub/replaced');
+}, [1], ['--takeover']);
