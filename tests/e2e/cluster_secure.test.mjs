@@ -77,6 +77,27 @@ test('nats:// goes over TLS, too, where the server asks for it; and by a name', 
   await pair(broker, ...joining(`nats://s3cret@localhost:${broker.port}`), ...TRUSTING);
 });
 
+for (const version of ['TLSv1.2', 'TLSv1.3'])
+  test(`${version}`, async () => {
+    let said = '';
+    const server = tls.createServer({
+      cert: readFileSync(file('hub.pem')), key: readFileSync(file('hub.key')), minVersion: version, maxVersion: version,
+    });
+    server.on('secureConnection', (socket) => socket.on('error', () => {}).on('data', (some) => {
+      said += some;
+      if (some.includes('PING\r\n')) socket.write('PONG\r\n');
+    }));
+    const there = await standIn((socket) => {
+      socket.write(info({ tls_available: true }));
+      server.emit('connection', socket);
+    });
+    const hub = await Hub.start([...joining(`tls://s3cret@localhost:${there.port}`), ...TRUSTING]);
+    await linked(hub);
+    await hub.stop();
+    await there.close();
+    assert.equal(JSON.parse(/^CONNECT (\{.*\})\r\n/.exec(said)[1]).auth_token, 's3cret');
+  });
+
 for (const [name, which] of [['another one', 'elsewhere'], ['one of a stranger', 'strange']])
   test(`a certificate for ${name}: nothing is said there, and the next server is tried`, async () => {
     const heard = [];
