@@ -127,8 +127,8 @@ struct turn_bounds {
     uint32_t copies, orders;
 };
 
-// Fills *bounds with what they are: up to 1 ms for reading, half of it for orders; events may take some 10 ms, as a
-// send costs less the more are handed over together.
+// Fills *bounds with what they are: up to 1 ms for reading, half of it for orders, and events take about as long. Larger
+// parts of these don't cost less a send: what a turn touches then outgrows the cache, and who receives waits for its end.
 void turn_bounds_defaults(struct turn_bounds *bounds);
 
 // What an operator may set. Bytes, counts and nanoseconds as the names say.
