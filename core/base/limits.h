@@ -66,8 +66,10 @@ enum {
     MAILBOX_IDLE_MAX = 64,
     COMPLETIONS_MAX = 16 * 1024,
 
-    // Entries of the audit journal that one write gathers.
+    // Entries of the audit journal that one write gathers, and its bytes. The kernel writes in a thread of its own, which
+    // may have to share the core with the shard: a long write keeps all that comes meanwhile waiting.
     JOURNAL_VECTORS_MAX = 1024,
+    JOURNAL_WRITE_BYTES_MAX = 256 * 1024,
 
     // A chunk of HCS up to this size is copied for its session's history, so that it doesn't keep the buffer
     // of its neighbours.

@@ -196,12 +196,14 @@ static void fail(struct shard *shard, struct journal *journal, int error) {
 static unsigned fill_vectors(struct journal *journal) {
     assert(journal->at && journal->offset < journal->at->line.length);
     unsigned count = 0;
-    size_t offset = journal->offset;
+    size_t offset = journal->offset, room = JOURNAL_WRITE_BYTES_MAX;
     if (journal->break_due)
         journal->vectors[count++] = (struct iovec){.iov_base = "\n", .iov_len = 1};
-    for (struct entry *entry = journal->at; entry && count < JOURNAL_VECTORS_MAX; entry = entry->next) {
-        journal->vectors[count++] =
-            (struct iovec){.iov_base = entry->line.bytes + offset, .iov_len = entry->line.length - offset};
+    for (struct entry *entry = journal->at; entry && room && count < JOURNAL_VECTORS_MAX;
+         entry = entry->next) {
+        size_t left = entry->line.length - offset, bytes = left < room ? left : room;
+        journal->vectors[count++] = (struct iovec){.iov_base = entry->line.bytes + offset, .iov_len = bytes};
+        room -= bytes;
         offset = 0;
     }
     return count;
