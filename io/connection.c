@@ -13,6 +13,7 @@ enum { FREE_COUNT_MAX = 256 };
 
 void sender_init(struct sender *sender, struct buffer_pool *pool, const struct turn_bounds *bounds) {
     *sender = (struct sender){.bounds = bounds};
+    turn_parts_begin(&sender->parts, bounds);
     stage_init(&sender->stage, pool);
     stage_init(&sender->sealed, pool);
 }
@@ -173,9 +174,9 @@ bool connection_watched(struct connection *connection, struct io *io, const stru
 
 // --- Sending
 
-static void ship(struct connection *connection, struct io *io) {
+static void ship(struct connection *connection, struct io *io, struct sender *sender) {
     struct shipment *shipment = connection->shipment;
-    unsigned count = shipment_part(shipment, SEND_BYTES_MAX);
+    unsigned count = shipment_part(shipment, turn_parts_take(&sender->parts, shipment->bytes));
     io_send(io, connection->out, connection->token, shipment->vectors + shipment->first, count);
 }
 
@@ -218,7 +219,7 @@ static enum sending ship_sealed(struct connection *connection, struct io *io, st
     if (secure->plain && (!sealed || secure->plain->bytes == 0))
         unload(sender, &secure->plain, done);
     if (sealed) {
-        ship(connection, io);
+        ship(connection, io, sender);
         return SENDING_BUSY;
     }
     if (connection->shipment)
@@ -259,7 +260,7 @@ enum sending connection_send_from(struct connection *connection, struct outbox *
     connection->shipment = gather(connection, outbox, sender, done);
     if (!connection->shipment)
         return SENDING_FAILED;
-    ship(connection, io);
+    ship(connection, io, sender);
     note_lag(connection, outbox, ahead, io, sender);
     return SENDING_BUSY;
 }
@@ -311,7 +312,7 @@ enum sending connection_sent(struct connection *connection, struct io *io, struc
         connection->broken = true;
     bool whole = !connection->broken && shipment_advance(shipment, (size_t)result);
     if (!whole && !connection->broken && !connection->ending) {
-        ship(connection, io);
+        ship(connection, io, sender);
         return SENDING_BUSY;
     }
     unload(sender, &connection->shipment, done);

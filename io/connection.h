@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/base/limits.h"
 #include "core/send/outbox.h"
 #include "io/io.h"
 
@@ -27,6 +28,7 @@ struct sender {
     const struct turn_bounds *bounds; // who lags, and what it is sent at a time then
     struct stage stage, sealed;       // plaintext, and records
     uint8_t *scratch;                 // where a record's text is put together; NULL: not yet
+    struct turn_parts parts; // of what is handed to the kernel at a time; whoever takes turns begins them
     struct shipment *free;
     uint32_t free_count;
     uint32_t made;

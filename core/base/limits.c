@@ -42,9 +42,25 @@ void turn_bounds_defaults(struct turn_bounds *bounds) {
         .shipment_bytes = SEND_BYTES_MAX,
         .lagging_bytes = 1024 * 1024,
         .narrow_bytes = 128 * 1024,
+        .large_bytes = 1024 * 1024,
+        .part_min = 2 * ARRIVAL_BYTES_MAX,
+        .part_max = SEND_BYTES_MAX,
+        .ends = 1024,
         .copies = 4,
         .orders = 4,
     };
+}
+
+// They are forgotten by halves: who has to wait for its peer takes none in some turns.
+void turn_parts_begin(struct turn_parts *parts, const struct turn_bounds *bounds) {
+    assert(bounds->part_min > 0 && bounds->part_min <= bounds->part_max);
+    parts->among = parts->taken > parts->among / 2 ? parts->taken : parts->among / 2;
+    parts->taken = 0;
+    parts->bytes = bounds->large_bytes / (parts->among ? parts->among : 1);
+    if (parts->bytes < bounds->part_min)
+        parts->bytes = bounds->part_min;
+    if (parts->bytes > bounds->part_max)
+        parts->bytes = bounds->part_max;
 }
 
 static uint64_t memory_for(uint32_t lent, uint32_t shard_count) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum {
@@ -28,7 +29,7 @@ enum {
     COPY_BYTES_MAX = 2048,
     // Vectors of one gathering send.
     SEND_VECTORS_MAX = 64,
-    // Bytes handed to the kernel at a time: its end is how a reader that takes something is told from one
+    // Bytes handed to the kernel at a time, at most: its end is how a reader that takes something is told from one
     // that takes nothing, however much waits for it.
     SEND_BYTES_MAX = 512 * 1024,
 
@@ -124,6 +125,11 @@ struct turn_bounds {
     // that again and again (core/send/lag.h). If something has to go ahead of them then, the kernel keeps no more than
     // `narrow_bytes` of what it hasn't taken, and is handed twice that at a time.
     uint32_t shipment_bytes, lagging_bytes, narrow_bytes;
+    // So many bytes of what is large a turn receives, and sends: in equal parts for all who have some, each of between
+    // these two (struct turn_parts).
+    uint32_t large_bytes, part_min, part_max;
+    // So many requests end in a turn because who asked has left, and likewise because who was asked has.
+    uint32_t ends;
     // Copies of events that another shard hasn't reported on, and orders to the registry that a peer has under way, from
     // which on a peer that has had its share is read no further.
     uint32_t copies, orders;
@@ -132,6 +138,22 @@ struct turn_bounds {
 // Fills *bounds with what they are: up to 1 ms for reading, half of it for orders, and events take about as long. Larger
 // parts of these don't cost less a send: what a turn touches then outgrows the cache, and who receives waits for its end.
 void turn_bounds_defaults(struct turn_bounds *bounds);
+
+// Who receives, or sends, something large does so a part at a time, the smaller the more there are who do.
+struct turn_parts {
+    uint32_t bytes; // of each, in this turn
+    uint32_t taken; // in this turn
+    uint32_t among; // how many are reckoned with
+};
+
+// A turn begins. How many there are is told by how many took a part in the turns before.
+void turn_parts_begin(struct turn_parts *parts, const struct turn_bounds *bounds);
+// How much of so many bytes is this turn's. What fits an arrival is no more work than any other, and counts for nobody.
+static inline uint32_t turn_parts_take(struct turn_parts *parts, size_t bytes) {
+    assert(parts->bytes > 0);
+    parts->taken += bytes > ARRIVAL_BYTES_MAX;
+    return bytes < parts->bytes ? (uint32_t)bytes : parts->bytes;
+}
 
 // What an operator may set. Bytes, counts and nanoseconds as the names say.
 struct limits {

@@ -40,6 +40,7 @@ static void init_tables(struct shard *shard) {
     if (hub->settings.bounds)
         shard->bounds = *hub->settings.bounds;
     sender_init(&shard->sender, &shard->buffers, &shard->bounds);
+    turn_parts_begin(&shard->share.parts, &shard->bounds);
     list_init(&shard->spreading.waiting);
     list_init(&shard->spreading.mark);
     shard->spreading.round = 1;

@@ -101,6 +101,7 @@ struct share {
     bool heavy;            // since it was last looked at, something went to many
     bool goes_on;          // with those who wait, in this turn
     bool hurried;          // the turn before left what was owing alone
+    struct turn_parts parts; // of what is received straight into its own memory
 };
 
 struct shard {

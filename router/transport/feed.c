@@ -257,7 +257,7 @@ static uint32_t feed_bytes(struct shard *shard, struct peer *peer, const struct 
     return cut;
 }
 
-// Says where the rest of a large frame is wanted. Its memory may still be what was enough for a part of its
+// Says where the next part of a large frame is wanted. Its memory may still be what was enough for a part of its
 // header block.
 static void want_rest(struct shard *shard, struct peer *peer) {
     uint32_t lacking = 0;
@@ -273,7 +273,7 @@ static void want_rest(struct shard *shard, struct peer *peer) {
     assert(!direct || partial_has_room(peer, peer->unit.bytes));
     connection_want(&peer->connection,
                     direct ? peer->partial->bytes + peer->partial_at + peer->partial_bytes : NULL,
-                    direct ? lacking : 0);
+                    direct ? turn_parts_take(&shard->share.parts, lacking) : 0);
 }
 
 static void starve(struct shard *shard, struct peer *peer) {

@@ -203,6 +203,8 @@ static bool put_off(struct shard *shard, struct peer *peer, const struct io_even
 }
 
 void arrivals_begin(struct shard *shard) {
+    turn_parts_begin(&shard->share.parts, &shard->bounds);
+    turn_parts_begin(&shard->sender.parts, &shard->bounds);
     shard->share.from_ns = io_now(shard->io);
     shard->share.stale = true;
     shard->share.until_ns = shard->share.from_ns + shard->bounds.read_ns;

@@ -278,6 +278,10 @@ static void choose_turns(uint64_t seed, const struct profile *profile, struct wo
                                            .shipment_bytes = 1000,
                                            .lagging_bytes = 2000,
                                            .narrow_bytes = 300,
+                                           .large_bytes = 3000,
+                                           .part_min = 700,
+                                           .part_max = 2000,
+                                           .ends = 2,
                                            .copies = 1,
                                            .orders = 1};
     if (seed % 4 != 1)

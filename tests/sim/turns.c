@@ -18,6 +18,10 @@ static const struct turn_bounds FEW = {.read_ns = 50000,
                                        .shipment_bytes = 1000000,
                                        .lagging_bytes = 1000000,
                                        .narrow_bytes = 100000,
+                                       .large_bytes = 1000,
+                                       .part_min = 500,
+                                       .part_max = 2000,
+                                       .ends = 2,
                                        .copies = 1,
                                        .orders = 4};
 
@@ -326,6 +330,10 @@ static const struct turn_bounds LITTLE = {.read_ns = SECOND,
                                           .shipment_bytes = 4000,
                                           .lagging_bytes = 4000,
                                           .narrow_bytes = SMALL,
+                                          .large_bytes = 1000000,
+                                          .part_min = 1000000,
+                                          .part_max = 1000000,
+                                          .ends = 1000,
                                           .copies = 4,
                                           .orders = 4};
 

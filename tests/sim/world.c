@@ -249,6 +249,9 @@ static void check_turn(const struct shard *shard) {
         forgotten += peer->spread && !list_empty(&peer->to_send) && list_empty(&spreading->waiting);
         under_way += peer->spread_round == spreading->round;
         ended += peer->spread_round && !peer->connection.shipment;
+        if (peer->connection.direct && peer->connection.direct_bytes > shard->bounds.part_max)
+            kernel_fail("shard %u wants %u bytes of one peer at once", shard->index,
+                        peer->connection.direct_bytes);
     }
     if (forgotten || spreading->out > shard->bounds.sends)
         kernel_fail("shard %u has %u sends of events under way at a time, and forgets %u", shard->index,
