@@ -19,6 +19,7 @@ struct home {
     struct list link;    // of the table's homes in one hash chain
     uint64_t kept_bytes; // of its agents
     uint64_t told;       // the last notification that went to all who name it (agents.tellings)
+    bool leaving;        // its connection is gone, and nothing more is asked of it
 };
 
 // What the router knows of an agent that is a program which the hub keeps running, and of whoever has registered

@@ -55,6 +55,7 @@ static struct home *home_at(struct agents *agents, uint64_t connection) {
     if (!home)
         return NULL;
     home->kept_bytes = home->told = 0;
+    home->leaving = false;
     home->connection = connection;
     list_init(&home->agents);
     list_init(&home->pending);

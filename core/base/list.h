@@ -38,6 +38,17 @@ static inline void list_remove(struct list *node) {
     list_init(node);
 }
 
+// Moves all nodes of a list behind those of another one.
+static inline void list_move_all(struct list *from, struct list *to) {
+    if (list_empty(from))
+        return;
+    from->next->prev = to->prev;
+    to->prev->next = from->next;
+    from->prev->next = to;
+    to->prev = from->prev;
+    list_init(from);
+}
+
 // Takes the first node out; NULL when there is none.
 static inline struct list *list_take(struct list *list) {
     if (list_empty(list))

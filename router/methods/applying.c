@@ -128,21 +128,37 @@ static void apply_rest(struct shard *shard, struct order *order) {
     apply_resign(shard, order);
 }
 
-static void apply_leave(struct shard *shard, struct order *order) {
-    struct home *home = agents_home(&shard->agents, order->mail.connection);
-    if (!home)
-        return;
-    subscribe_lost(shard, home);
-    if (order->removed)
-        answer_target_removed(shard, home);
-    else
-        answer_target_left(shard, home);
-    stream_producer_left(shard, home);
-    agents_remove_home(&shard->agents, home);
-    assert(!agents_home(&shard->agents, order->mail.connection));
+// What it offered goes, as much of it as there is time for. False: there is more.
+static bool remove_agents(struct shard *shard, struct home *home) {
+    uint64_t until_ns = io_clock(shard->io) + shard->bounds.orders_ns;
+    while (!list_empty(&home->agents)) {
+        agents_remove(&shard->agents, list_entry(home->agents.next, struct agent, by_home));
+        if (!list_empty(&home->agents) && io_clock(shard->io) >= until_ns)
+            return false;
+    }
+    return true;
 }
 
-void applying_apply(struct shard *shard, struct order *order) {
+// False: there is more to do.
+static bool apply_leave(struct shard *shard, struct order *order) {
+    struct home *home = agents_home(&shard->agents, order->mail.connection);
+    if (!home)
+        return true;
+    if (!home->leaving)
+        subscribe_lost(shard, home);
+    home->leaving = true;
+    if (!answer_target_gone(shard, home, order->removed ? ERROR_AGENT_NOT_FOUND : ERROR_TARGET_DISCONNECTED))
+        return false;
+    stream_producer_left(shard, home);
+    if (!remove_agents(shard, home))
+        return false;
+    agents_remove_home(&shard->agents, home);
+    assert(!agents_home(&shard->agents, order->mail.connection));
+    return true;
+}
+
+bool applying_apply(struct shard *shard, struct order *order) {
+    bool whole = true;
     assert(order->stage == ORDER_APPLIED);
     switch (order->kind) {
     case ORDER_REGISTER:
@@ -158,11 +174,12 @@ void applying_apply(struct shard *shard, struct order *order) {
         apply_resign(shard, order);
         break;
     case ORDER_LEAVE:
-        apply_leave(shard, order);
+        whole = apply_leave(shard, order);
         break;
     case ORDER_REST:
         apply_rest(shard, order);
         break;
     }
     subscribe_note(shard);
+    return whole;
 }

@@ -6,5 +6,6 @@
 // The agent that an order is about, as this shard has it now; NULL: it has none.
 struct agent *applying_find(struct shard *shard, const struct order *order);
 // Carries out here an order that is ORDER_APPLIED. Where there is no room or memory for a registration, the order becomes its
-// opposite, and has the error.
-void applying_apply(struct shard *shard, struct order *order);
+// opposite, and has the error. False: it is more than a turn does, and it is to be called again in the next one; until then
+// no other order may be carried out.
+bool applying_apply(struct shard *shard, struct order *order);

@@ -45,6 +45,7 @@ static void tell_revoked(struct shard *shard, const struct order *order) {
 
 static void pass_on(struct shard *shard, struct order *order, uint32_t to) {
     assert(to < shard->hub->settings.shard_count);
+    assert(to != shard->index || order->stage != ORDER_APPLIED); // which may have to go on in a later turn
     if (to == shard->index)
         registry_step(shard, order);
     else
@@ -99,13 +100,15 @@ static bool is_undone(struct shard *shard, const struct order *order) {
     return agent && agent->serial != order->serial;
 }
 
-static void apply_here(struct shard *shard, struct order *order) {
+// False: there is more to do.
+static bool apply_here(struct shard *shard, struct order *order) {
     enum error before = order->error;
     if (before && shard->index == 0 && is_undone(shard, order)) {
         registry_settle(shard, order);
-        return;
+        return true;
     }
-    applying_apply(shard, order);
+    if (!applying_apply(shard, order))
+        return false;
     if (order->error != before && shard->index == 0) { // nothing has come of it
         registry_settle(shard, order);
     } else if (order->error != before) { // undo it everywhere
@@ -116,18 +119,19 @@ static void apply_here(struct shard *shard, struct order *order) {
     } else {
         confirm(shard, order);
     }
+    return true;
 }
 
 // --- Deciding, where others have a word in it
 
 // Of a child's own name nobody is asked: it is the child's wherever it runs. They are told, as of all that came to be held
-// without their word.
-static void judge(struct shard *shard, struct order *order, bool held) {
+// without their word. False: there is more to do, as ORDER_APPLIED.
+static bool judge(struct shard *shard, struct order *order, bool held) {
     bool is_new = order->kind == ORDER_REGISTER && !applying_find(shard, order);
     order->error = held ? ERROR_AGENT_ID_TAKEN : deciding_judge(shard, order);
     if (order->error) {
         registry_settle(shard, order);
-        return;
+        return true;
     }
     if (shard->asking && is_new && !order->absent && !order->asked_by)
         shard->asking->unasked = true;
@@ -135,7 +139,7 @@ static void judge(struct shard *shard, struct order *order, bool held) {
         order->serial = ++shard->agents.serials;
     order->held_since_ms = shard_now_ms(shard);
     order->stage = ORDER_APPLIED;
-    apply_here(shard, order);
+    return apply_here(shard, order);
 }
 
 // Whoever is refused here anyway needs nobody's word, and who has the name already doesn't, either.
@@ -211,16 +215,16 @@ static void hurry(struct shard *shard, const struct order *order) {
         release(shard, first, false, true);
 }
 
-static void take_up(struct shard *shard, struct order *order) {
+static bool take_up(struct shard *shard, struct order *order) {
     assert(shard->index == 0 && order->stage == ORDER_ASKED);
     if (shard->asking && order->kind != ORDER_REGISTER)
         hurry(shard, order);
     else if (shard->asking && meets(shard, order))
-        return;
-    if (shard->asking && order->kind == ORDER_REGISTER && must_ask(shard, order))
-        asking_add(shard->asking, order);
-    else
-        judge(shard, order, false);
+        return true;
+    if (!shard->asking || order->kind != ORDER_REGISTER || !must_ask(shard, order))
+        return judge(shard, order, false);
+    asking_add(shard->asking, order);
+    return true;
 }
 
 bool registry_yield(struct shard *shard, uint64_t link, const struct agent *agent) {
@@ -319,7 +323,7 @@ static void registry_tell(struct shard *shard, struct order *order) {
     pass_on(shard, order, connection_shard(order->mail.connection));
 }
 
-void registry_step(struct shard *shard, struct order *order) {
+bool registry_step(struct shard *shard, struct order *order) {
     switch (order->stage) {
     case ORDER_MARKING:
         if (connection_shard(order->mail.connection) == shard->index) {
@@ -330,11 +334,9 @@ void registry_step(struct shard *shard, struct order *order) {
         pass_on(shard, order, connection_shard(order->mail.connection));
         break;
     case ORDER_ASKED:
-        take_up(shard, order);
-        break;
+        return take_up(shard, order);
     case ORDER_APPLIED:
-        apply_here(shard, order);
-        break;
+        return apply_here(shard, order);
     case ORDER_IN_FORCE:
         let_next_go_on(shard, order);
         break;
@@ -351,6 +353,7 @@ void registry_step(struct shard *shard, struct order *order) {
         registry_end(shard, order);
         break;
     }
+    return true;
 }
 
 void registry_leave(struct shard *shard, struct peer *peer) {

@@ -19,8 +19,9 @@
 //
 // Sends an order on its way; the registry has it from now on.
 void registry_submit(struct shard *shard, struct order *order);
-// Takes the next step of an order that came by mail.
-void registry_step(struct shard *shard, struct order *order);
+// Takes the next step of an order that came by mail. False: it is more than a turn does, and the same order is to go on in the
+// next one, before all others.
+bool registry_step(struct shard *shard, struct order *order);
 // Shard 0, of an order that has waited in shard->confirming: it waits no more, and is answered.
 void registry_confirmed(struct shard *shard, struct order *order);
 // Shard 0, of a registration that has waited in shard->asking: others hold the name, or nobody does as far as is known.

@@ -47,11 +47,17 @@ static void abandon(struct shard *shard, struct pending *pending) {
     answer_forget(shard, pending);
 }
 
+// NULL: it has left, or is about to. What it asked is abandoned, be it in a later turn.
+static struct peer *source_of(const struct shard *shard, const struct pending *pending) {
+    struct peer *source = peer_find(shard, pending->source);
+    return source && (source->state == PEER_OPEN || source->state == PEER_ENDED) ? source : NULL;
+}
+
 static void end_with_error(struct shard *shard, struct pending *pending, enum error error,
                            struct text *data) {
     assert(pending->used && error > ERROR_NONE && error < ERRORS_COUNT);
-    struct peer *source = peer_find(shard, pending->source);
-    if (!source) { // it is among the endings
+    struct peer *source = source_of(shard, pending);
+    if (!source) {
         if (data)
             text_deinit(data);
         abandon(shard, pending);
@@ -63,13 +69,13 @@ static void end_with_error(struct shard *shard, struct pending *pending, enum er
     answer_end(shard, pending);
 }
 
-// The request that a connection may end, or NULL: then the response counts as dropped. One whose source is
-// among the endings is as good as abandoned.
+// The request that a connection may end, or NULL: then the response counts as dropped. One whose source has left is as good as
+// abandoned.
 static struct pending *claim(struct shard *shard, uint64_t hub_id, uint64_t from, size_t bytes,
                              struct peer **source) {
     assert(hub_id_shard(hub_id) == shard->index && hub_knows(shard->hub, from));
     struct pending *pending = pending_find(&shard->pending, hub_id);
-    *source = pending ? peer_find(shard, pending->source) : NULL;
+    *source = pending ? source_of(shard, pending) : NULL;
     if (!*source) {
         drop_one(shard, COUNT_DROP_RESPONSE_UNKNOWN, from, bytes);
         return NULL;
@@ -208,20 +214,22 @@ static void end_left(struct shard *shard, struct pending *pending, enum error er
     end_with_error(shard, pending, error, &data);
 }
 
-static void end_all_of(struct shard *shard, struct home *home, enum error error) {
-    while (!list_empty(&home->pending)) {
-        struct pending *pending = list_entry(home->pending.next, struct pending, by_target);
-        assert(pending->target == home->connection);
-        end_left(shard, pending, error);
-    }
+static void end_first_of(struct shard *shard, struct home *home, enum error error) {
+    struct pending *pending = list_entry(home->pending.next, struct pending, by_target);
+    assert(pending->target == home->connection);
+    end_left(shard, pending, error);
 }
 
 void answer_target_left(struct shard *shard, struct home *home) {
-    end_all_of(shard, home, ERROR_TARGET_DISCONNECTED);
+    while (!list_empty(&home->pending))
+        end_first_of(shard, home, ERROR_TARGET_DISCONNECTED);
 }
 
-void answer_target_removed(struct shard *shard, struct home *home) {
-    end_all_of(shard, home, ERROR_AGENT_NOT_FOUND);
+bool answer_target_gone(struct shard *shard, struct home *home, enum error error) {
+    assert(home->leaving);
+    for (uint32_t left = shard->bounds.ends; left > 0 && !list_empty(&home->pending); left--)
+        end_first_of(shard, home, error);
+    return list_empty(&home->pending);
 }
 
 bool spared_has(const struct spared *spared, uint64_t id) {
@@ -259,18 +267,36 @@ uint32_t answer_target_rests(struct shard *shard, struct home *home, const struc
     return count;
 }
 
-void answer_abandon_all(struct shard *shard, struct peer *source) {
-    struct list *requests = &source->asked.requests;
-    const struct identity *identity = identity_of(source);
-    assert(connection_shard(source->name) == shard->index && source->state != PEER_OPEN);
-    while (!list_empty(requests)) {
+// The first of a list, as many as *left says.
+static void abandon_some(struct shard *shard, struct list *requests, uint32_t *left) {
+    for (; *left > 0 && !list_empty(requests); --*left) {
         struct pending *pending = list_entry(requests->next, struct pending, by_source);
+        const struct peer *source = shard->peers.slots[connection_slot(pending->source)]; // also as it ends
+        assert(source && source->name == pending->source && source->state != PEER_OPEN);
+        const struct identity *identity = identity_of(source);
         if (identity && identity->revoked) // what was forwarded goes on
             answer_forget(shard, pending);
         else
             abandon(shard, pending);
     }
-    assert(source->asked.kept_bytes == 0);
+}
+
+void answer_abandon_all(struct shard *shard, struct peer *source) {
+    uint32_t all = UINT32_MAX;
+    abandon_some(shard, &source->asked.requests, &all);
+    assert(answer_all_abandoned(source));
+}
+
+void answer_abandon_in_parts(struct shard *shard, struct peer *source) {
+    assert(connection_shard(source->name) == shard->index && source->state != PEER_OPEN);
+    if (list_empty(&shard->abandoned))
+        abandon_some(shard, &source->asked.requests, &shard->ends_left);
+    list_move_all(&source->asked.requests, &shard->abandoned);
+}
+
+void answer_abandon_on(struct shard *shard) {
+    abandon_some(shard, &shard->abandoned, &shard->ends_left);
+    shard->ends_left = shard->bounds.ends;
 }
 
 void answer_end_endless(struct shard *shard, struct peer *source) {

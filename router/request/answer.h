@@ -24,8 +24,8 @@ void answer_cancelled(struct shard *shard, struct pending *pending);
 void answer_timed_out(struct shard *shard, struct pending *pending);
 // A connection with agents is gone: all that this shard's peers asked of it ends.
 void answer_target_left(struct shard *shard, struct home *home);
-// The same of a child whose section is gone: what has waited for it until now has found nobody.
-void answer_target_removed(struct shard *shard, struct home *home);
+// The same of one of which nothing more is asked, with this error; so much of it as a turn ends. False: there is more.
+bool answer_target_gone(struct shard *shard, struct home *home, enum error error);
 // The same where that connection goes on, if not for now: requests that have not reached it never do, but for
 // those that are spared, which wait.
 struct spared {
@@ -41,6 +41,14 @@ void answer_mark(struct home *home);
 uint32_t answer_target_rests(struct shard *shard, struct home *home, const struct spared *spared);
 // Who asked is gone: nobody is answered, and the targets are told.
 void answer_abandon_all(struct shard *shard, struct peer *source);
+// The same, of so many as a turn ends; the others go on a list of the shard's, and end in the turns that follow. Until then the
+// source isn't freed (answer_all_abandoned).
+void answer_abandon_in_parts(struct shard *shard, struct peer *source);
+// Once a turn: goes on with those.
+void answer_abandon_on(struct shard *shard);
+static inline bool answer_all_abandoned(const struct peer *source) {
+    return source->asked.kept_bytes == 0;
+}
 // Who asked has half-closed: what has no end of its own is given up.
 void answer_end_endless(struct shard *shard, struct peer *source);
 // The hub is going to end: the same of all that are asked from here, which end with `target disconnected`.

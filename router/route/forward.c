@@ -225,6 +225,10 @@ bool forward_request(struct shard *shard, const struct message *message, struct 
                      const struct elsewhere *to) {
     struct progress_tokens tokens;
     struct account *account = NULL;
+    if (__builtin_expect(agent->home->leaving, false)) {
+        refuse_at(shard, message, agent, ERROR_TARGET_DISCONNECTED);
+        return true;
+    }
     if (!progress_read(shard, message, &tokens) || !forward_account(shard, message, &account))
         return true;
     struct pending *pending = forward_enter(shard, message, agent, &tokens);

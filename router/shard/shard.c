@@ -40,6 +40,7 @@ static void init_tables(struct shard *shard) {
     if (hub->settings.bounds)
         shard->bounds = *hub->settings.bounds;
     sender_init(&shard->sender, &shard->buffers, &shard->bounds);
+    shard->ends_left = shard->bounds.ends;
     turn_parts_begin(&shard->share.parts, &shard->bounds);
     list_init(&shard->spreading.waiting);
     list_init(&shard->spreading.mark);
@@ -49,6 +50,7 @@ static void init_tables(struct shard *shard) {
     list_init(&shard->starved);
     list_init(&shard->shaking);
     list_init(&shard->behind);
+    list_init(&shard->abandoned);
     list_init(&shard->closing);
     list_init(&shard->unknown);
     streams_init(&shard->streams, &hub->settings.secrets.tables, &shard->kept);

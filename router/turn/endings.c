@@ -29,20 +29,22 @@ static void endings_leave(struct shard *shard, struct peer *peer) {
     assert(peer->state != PEER_OPEN);
     if (shard->gate)
         holding_leave(shard, peer);
-    answer_abandon_all(shard, peer);
+    answer_abandon_in_parts(shard, peer);
     stream_leave(shard, peer);
     subscribe_leave(shard, peer);
     registry_leave(shard, peer);
     assert(list_empty(&peer->asked.requests) && !peer->farewell && !peer->admission.waiting);
 }
 
-// Shard 0 is told; when the hub ends, nobody needs to be.
+// Shard 0 is told, once and behind the cancels of what it asked; when the hub ends, nobody needs to be.
 static void tell_departure(struct shard *shard, struct peer *peer) {
     struct annex *annex = peer->annex;
-    if (!annex || !annex->departure)
+    if (!annex || !annex->departure || !answer_all_abandoned(peer))
         return;
     if (shard->index == 0) {
         child_user_left(shard, peer->name);
+        kept_give(&shard->kept, annex->departure);
+        annex->departure = NULL;
     } else if (shard->phase == HUB_SERVING) {
         *annex->departure = (struct mail){.kind = MAIL_DEPARTURE, .connection = peer->name};
         mailbox_post(hub_mailbox(shard->hub, shard->index, 0), annex->departure);
@@ -66,7 +68,7 @@ static void close_peer(struct shard *shard, struct peer *peer) {
     arrivals_forget(shard, peer);
     list_append(&shard->closing, &peer->standing);
     endings_leave(shard, peer);
-    tell_departure(shard, peer); // behind the cancels of what it asked
+    tell_departure(shard, peer);
 }
 
 static void end_peer(struct shard *shard, struct peer *peer) {
@@ -134,7 +136,9 @@ void endings_reap(struct shard *shard) {
         next = node->next;
         struct peer *peer = list_entry(node, struct peer, standing);
         assert(peer->state == PEER_CLOSING && peer->connection.ending);
-        if (connection_at_rest(&peer->connection))
-            peer_free(shard, peer);
+        if (!connection_at_rest(&peer->connection) || !answer_all_abandoned(peer))
+            continue;
+        tell_departure(shard, peer);
+        peer_free(shard, peer);
     }
 }

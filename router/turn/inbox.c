@@ -196,15 +196,16 @@ static void carry_out_orders(struct shard *shard) {
     if (!shard->orders)
         shard->orders_last = &shard->orders;
     uint64_t now_ns = io_clock(shard->io), until_ns = now_ns + shard->bounds.orders_ns;
+    bool whole;
     do {
         struct mail *next = order->next;
         uint64_t connection = order->connection;
         assert(order->kind == MAIL_ORDER);
-        registry_step(shard, list_entry(order, struct order, mail));
+        whole = registry_step(shard, list_entry(order, struct order, mail));
         endings_carry_out(shard);
         now_ns = arrivals_charge(shard, connection, now_ns);
-        order = next;
-    } while (order && now_ns < until_ns);
+        order = whole ? next : order;
+    } while (order && whole && now_ns < until_ns);
     if (order)
         put_back(shard, order);
 }

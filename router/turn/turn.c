@@ -200,8 +200,9 @@ static bool is_over(const struct shard *shard) {
 static bool has_news(struct shard *shard) {
     const struct hub *hub = shard->hub;
     return !post_quiet(shard) || shard->misses || shard->missed_unnamed || !list_empty(&shard->to_send) ||
-           send_goes_on_ns(shard) == 0 || arrivals_wait(shard) || survey_due(shard) ||
-           !list_empty(&shard->shaking) || (shard->gate && !list_empty(&shard->gate->released)) ||
+           send_goes_on_ns(shard) == 0 || arrivals_wait(shard) || !list_empty(&shard->abandoned) ||
+           survey_due(shard) || !list_empty(&shard->shaking) ||
+           (shard->gate && !list_empty(&shard->gate->released)) ||
            (shard->children && atomic_load(&hub->child_orders)) || atomic_load(&hub->phase) != shard->phase ||
            hub_settings(hub) != shard->settings || is_over(shard);
 }
@@ -237,6 +238,7 @@ bool turn_take(struct shard *shard) {
         review_all(shard);
     survey_follow(shard);
     expire(shard);
+    answer_abandon_on(shard);
     released_follow(shard);
     endings_carry_out(shard);
     drain_follow(shard, phase);

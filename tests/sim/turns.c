@@ -4,7 +4,15 @@
 #include "router/transport/feed.h"
 #include "tests/sim/tell.h"
 
-enum { SUBSCRIBERS = 8, PINGS = 3000, FEW_PINGS = 200, AGENTS = 12, WINDOW = 1000, LARGE = 5 * WINDOW };
+enum {
+    SUBSCRIBERS = 8,
+    PINGS = 3000,
+    FEW_PINGS = 200,
+    AGENTS = 12,
+    ASKED = 40,
+    WINDOW = 1000,
+    LARGE = 5 * WINDOW
+};
 
 // A turn sends to one of many, and reads and registers as much as there is time for.
 static const struct turn_bounds FEW = {.read_ns = 50000,
@@ -289,6 +297,66 @@ static void a_credential_that_waits_for_the_hub_is_not_late(void **state) {
     }
 }
 
+// The last of these is the bystander. What it asked is at the agent.
+static void ask_much(struct world *world, struct cable *cables[3]) {
+    open_with_few(world, 0);
+    cables[0] = join(world, "asked");
+    cables[1] = join(world, NULL);
+    cables[2] = join(world, NULL);
+    for (unsigned count = 0; count < ASKED; count++) {
+        char body[200];
+        snprintf(body, sizeof body,
+                 "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"agent/"
+                 "request\",\"params\":{\"targetAgent\":\"asked\"}}",
+                 count);
+        say(cables[1], body);
+    }
+    world_settle(world);
+    for (unsigned count = 0; count < ASKED; count++)
+        assert_true(bit_is(of(hear(cables[0]), "method"), "\"agent/request\""));
+    assert_int_equal(world->shards[0]->pending.count, ASKED);
+}
+
+// Until some of what was asked has ended; then others are answered before all of it has.
+static void ping_meanwhile(struct world *world, struct cable *bystander) {
+    const struct pending_table *pending = &world->shards[0]->pending;
+    while (pending->count == ASKED)
+        assert_true(world_step(world));
+    ping(world, bystander);
+    assert_true(pending->count > 0);
+    world_settle(world);
+    assert_int_equal(pending->count, 0);
+}
+
+static void what_one_who_leaves_asked_ends_in_parts(void **state) {
+    (void)state;
+    static struct world world;
+    struct cable *cables[3];
+    ask_much(&world, cables);
+    cable_reset(cables[1]);
+    ping_meanwhile(&world, cables[2]);
+    for (unsigned count = 0; count < ASKED; count++)
+        assert_true(bit_is(of(hear(cables[0]), "method"), "\"$/cancelRequest\""));
+    assert_true(cable_was_reset(cables[1]) || cable_hub_closed(cables[1]));
+    finish(&world, cables, 3);
+}
+
+// Nobody finds it while that goes on.
+static void what_was_asked_of_one_who_leaves_ends_in_parts(void **state) {
+    (void)state;
+    static struct world world;
+    struct cable *cables[3];
+    ask_much(&world, cables);
+    cable_reset(cables[0]);
+    ping_meanwhile(&world, cables[2]);
+    for (unsigned count = 0; count < ASKED; count++) {
+        const char *body = hear(cables[1]);
+        assert_true(bit_is(of(body, "error.code"), "-32050"));
+        assert_true(bit_is(of(body, "error.data.agent"), "\"asked\""));
+    }
+    finish(&world, cables, 3);
+}
+
 static void registrations_are_carried_out_in_parts(void **state) {
     (void)state;
     static struct world world;
@@ -427,6 +495,8 @@ int main(void) {
         cmocka_unit_test(the_rest_of_an_arrival_leaves_the_next_receive_alone),
         cmocka_unit_test(who_waits_for_the_hub_is_not_late),
         cmocka_unit_test(a_credential_that_waits_for_the_hub_is_not_late),
+        cmocka_unit_test(what_one_who_leaves_asked_ends_in_parts),
+        cmocka_unit_test(what_was_asked_of_one_who_leaves_ends_in_parts),
         cmocka_unit_test(registrations_are_carried_out_in_parts),
         cmocka_unit_test(who_lags_is_sent_little_at_a_time_once_something_goes_ahead),
     };
