@@ -161,7 +161,7 @@ static const struct flood_kind bodies = {"bodies", "bodies of 16 MB", open_bodie
 
 // --- A source that leaves with much under way: side 0 is asked and never answers, side 1 asks and goes.
 
-static bool open_leaving(struct flood *flood) {
+static bool write_requests(struct flood *flood) {
     char text[256];
     if (!flood_sides(flood, 2) || !flood_scripts(flood, 1)) {
         return false;
@@ -173,8 +173,16 @@ static bool open_leaving(struct flood *flood) {
                  id);
         add_text(flood, 0, text);
     }
+    return flood->fault == NULL;
+}
+
+static bool dial_asked(struct flood *flood) {
     return flood_dial(flood, &flood->sides[0], "agent/register",
                       "{\"agentId\":\"flood-asked\",\"capabilities\":{}}");
+}
+
+static bool open_leaving(struct flood *flood) {
+    return write_requests(flood) && dial_asked(flood);
 }
 
 static void begin_leaving(struct flood *flood) {
@@ -204,6 +212,34 @@ static void hear_asked(struct flood *flood, struct flood_side *side, uint64_t fr
 
 static const struct flood_kind leaving = {"leaving", "requests asked and abandoned", open_leaving,
                                           begin_leaving, hear_asked};
+
+// --- An agent that leaves with much under way: side 0, again, side 1 asks.
+
+static bool open_deserting(struct flood *flood) {
+    return write_requests(flood) && flood_dial(flood, &flood->sides[1], NULL, NULL);
+}
+
+static void begin_deserting(struct flood *flood) {
+    flood->owed = LEFT_PENDING;
+    if (dial_asked(flood)) {
+        flood_say(flood, &flood->sides[1], 0);
+    }
+}
+
+// Side 0 hears what is asked, then side 1 as many errors.
+static void hear_deserted(struct flood *flood, struct flood_side *side, uint64_t frames) {
+    flood->done += side->index == 1 ? frames : 0;
+    flood->owed -= frames;
+    if (flood->owed == 0 && side->index == 0) {
+        flood_hang_up(flood, side);
+        flood->owed = LEFT_PENDING;
+    } else if (flood->owed == 0) {
+        begin_deserting(flood);
+    }
+}
+
+static const struct flood_kind deserting = {"deserting", "requests asked and deserted", open_deserting,
+                                            begin_deserting, hear_deserted};
 
 // --- Large entries for the journal
 
@@ -244,5 +280,5 @@ static void hear_logged(struct flood *flood, struct flood_side *side, uint64_t f
 static const struct flood_kind journal = {"journal", "entries logged", open_journal, begin_journal,
                                           hear_logged};
 
-const struct flood_kind *const flood_kinds[] = {&none,    &events, &registrations, &bodies, &leaving,
-                                                &journal, NULL};
+const struct flood_kind *const flood_kinds[] = {&none,    &events,    &registrations, &bodies,
+                                                &leaving, &deserting, &journal,       NULL};

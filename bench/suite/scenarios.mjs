@@ -184,6 +184,7 @@ const besideFloods = [
   bystander('bodies', 'four send bodies of 16 MB'),
   // A queue that holds all of them.
   bystander('leaving', 'one leaves with 60,000 requests pending, again and again', '--max-queue', '64M'),
+  bystander('deserting', 'an agent leaves that owes 60,000 answers, again and again', '--max-queue', '64M'),
   bystander('journal', 'four log entries of 1 MB, eight at a time', '--audit', 'journal'),
 ];
 
