@@ -51,7 +51,8 @@ static void forward(struct shard *shard, const struct message *message, struct s
     if (cancel_dispatch(shard, pending, parcel, !is_end))
         answer_cancelled(shard, pending);
     else if (is_end)
-        answer_given_up(shard, pending, false);
+        answer_given_up(shard, pending,
+                        message->peer->transport->is_link); // whose source waits at another hub
 }
 
 static bool read_id(const struct message *message, struct json_item *id) {
@@ -95,4 +96,15 @@ void cancelling_request(struct shard *shard, const struct message *message) {
         forward(shard, message, id.value, pending);
     if (message_is_request(message))
         reply_result(shard, message->peer, message_reply_to(message), "null", 4);
+}
+
+bool cancelling_cross(struct shard *shard, const struct message *message, struct pending *pending) {
+    struct json_item id = {0};
+    bool is_cancel = message_method_is(message, "$/cancelRequest") ||
+                     message_method_is(message, "notifications/cancelled");
+    assert(!message_is_request(message));
+    if (!is_cancel || !read_id(message, &id) || (id.type != JSON_STRING && id.type != JSON_NUMBER))
+        return false;
+    forward(shard, message, id.value, pending);
+    return true;
 }

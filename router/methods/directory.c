@@ -224,9 +224,13 @@ void directory_inquiry_add(struct shard *shard, struct inquiry *inquiry, const u
     uint32_t end = bytes - 1, at = json_skip_space(array, 1, end);
     size_t all = others->length + 1 + (end - at);
     inquiry->too_large |= all > inquiry->room;
-    inquiry->overloaded |= !buffer_budget_has_room(&shard->hub->budget, 2 * all, BUDGET_MESSAGE);
     if (inquiry->too_large || inquiry->overloaded || at == end)
         return;
+    uint64_t more = 2 * (uint64_t)(1 + end - at); // a text grows by doubling
+    inquiry->overloaded = !buffer_budget_take(&shard->hub->budget, more, BUDGET_MESSAGE);
+    if (inquiry->overloaded)
+        return;
+    inquiry->counted_bytes += more;
     text_put(others, others->length ? "," : "");
     text_add(others, array + at, end - at);
 }
@@ -282,6 +286,8 @@ static void come_home(struct shard *shard, struct inquiry *inquiry) {
         reply_missed(shard, inquiry->mail.connection, to);
     }
     text_deinit(&inquiry->others);
+    if (inquiry->counted_bytes)
+        buffer_budget_give(&shard->hub->budget, inquiry->counted_bytes);
     kept_give(&shard->kept, inquiry);
 }
 

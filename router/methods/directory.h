@@ -18,6 +18,7 @@ struct inquiry {
     uint64_t asked_ms;               // when the other hubs were
     uint64_t awaited[INQUIRY_WORDS]; // places of hubs that haven't answered (router/transport/neighbours.h)
     struct text others;              // agents, with commas between them
+    uint64_t counted_bytes;          // of memory that this takes at most
     char hub[HUB_NAME_BYTES];        // this one's name
     bool has_hub;                    // there is a link, and so a name
     bool partial;                    // a hub didn't answer, or not wholly

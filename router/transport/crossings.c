@@ -64,6 +64,8 @@ void crossings_take_out(struct crossings *crossings, struct crossing *crossing) 
     assert(crossings_find(crossings, crossing->hub_id) == crossing);
     names_remove(&crossings->by_hub_id, (const char *)&crossing->hub_id, sizeof crossing->hub_id);
     list_remove(&crossing->link);
+    kept_give(crossings->kept, crossing->words);
+    crossing->words = NULL;
 }
 
 void crossings_remove(struct crossings *crossings, struct crossing *crossing) {

@@ -27,8 +27,10 @@ struct crossing {
     bool recalled;                    // it is being taken out of the queue
     bool offered;                     // it may be handed back
     bool cancelled;                   // its taker is to be told, or has been
-    enum governance level;            // that is required
-    enum subject_kind kind;           // how whoever is meant is named
+    char *words;                      // in which it is to be; NULL: in the hub's own
+    uint32_t words_bytes;
+    enum governance level;  // that is required
+    enum subject_kind kind; // how whoever is meant is named
     uint32_t token_bytes;
     char token[]; // the name, as in the subject
 };

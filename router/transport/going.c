@@ -9,6 +9,7 @@
 #include "router/send/send.h"
 #include "router/shard/drop.h"
 #include "router/transport/nats_say.h"
+#include "router/transport/recalling.h"
 #include "router/transport/returning.h"
 
 // --- What ends here
@@ -169,11 +170,8 @@ bool going_divert(struct shard *shard, struct peer *peer, struct parcel *parcel)
     assert(peer->transport->is_link);
     if (parcel->dressed)
         return false;
-    if (!parcel->has_head) {
-        drop_one(shard, COUNT_DROP_TARGET_GONE, peer->name, parcel->bytes);
-        send_release(shard, parcel);
-        return true;
-    }
+    if (!parcel->has_head)
+        return recalling_divert(link, parcel);
     if (!parcel->hub_id || note_crossing(link, parcel))
         return false;
     drop_one(shard, COUNT_DROP_NO_MEMORY, peer->name, parcel->bytes);
@@ -195,9 +193,14 @@ struct peer *going_forget(struct shard *shard, struct peer *peer, uint64_t hub_i
             crossings_remove(&link->crossings, crossing);
         return waits ? peer : NULL;
     }
-    crossing->cancelled = true;
-    if (crossing->taker) // else it is told when it says that it has it
+    if (lasts && !crossing->cancelled) { // in its source's words, which come next
+        crossing->cancelled = true;
+        recalling_begin(link, crossing);
+        return peer;
+    }
+    if (crossing->taker && !crossing->cancelled) // else it is told when it says that it has it
         nats_say_cancel(link, crossing->taker->name, hub_id);
+    crossing->cancelled = true;
     if (!lasts)
         crossings_remove(&link->crossings, crossing);
     return NULL;

@@ -121,6 +121,13 @@ static void send_part(struct answering *answering, bool more) {
     text_init(part);
 }
 
+// Lists have half of what may wait for the server: how many are asked for others choose.
+static bool has_share(const struct link *link) {
+    size_t waiting = outbox_footprint(&link->peer->connection.outbox);
+    assert(link->shard->index == 0);
+    return link->peer->state == PEER_OPEN && waiting < shard_limits(link->shard)->queue_bytes_max / 2;
+}
+
 // False: the link takes no more, and the rest is left out.
 static bool put_one(void *context, const struct text *agent) {
     struct answering *answering = context;
@@ -133,7 +140,7 @@ static bool put_one(void *context, const struct text *agent) {
         text_put(&answering->part, answering->part.length ? "," : "[");
         text_add(&answering->part, agent->bytes, agent->length);
     }
-    return link->peer->state == PEER_OPEN && send_has_room(link->shard, link->peer);
+    return has_share(link);
 }
 
 void inquiring_answer(struct link *link, const uint8_t *bytes, const struct mark *mark) {
@@ -150,7 +157,9 @@ void inquiring_answer(struct link *link, const uint8_t *bytes, const struct mark
     size_t count =
         subject_unescape(capability, sizeof capability, bytes + mark->capability.at, mark->capability.bytes);
     const struct user *user = vouched_user(shard, bytes, mark, &is_known);
-    if (count != SIZE_MAX && is_known) // else nobody here can have it, or may be seen
+    bool has_room = has_share(link);
+    answering.cut = !has_room;
+    if (count != SIZE_MAX && is_known && has_room) // else nobody here can have it, or may be seen
         answering.cut |= !directory_each(shard, user, capability, count, link->hub, put_one, &answering);
     if (link->peer->state == PEER_OPEN)
         send_part(&answering, false);

@@ -63,6 +63,7 @@ struct link {
     uint64_t entered_ms;      // since when it has a peer
     uint64_t up_ms;           // since when it is UP
     uint64_t inquiries;       // that were asked
+    uint64_t recalls;         // the request that is cancelled by what is queued next (recalling.h); 0: none
     uint64_t beats;           // that were said
     bool has_named;           // what agents here name was told, and wasn't nothing
     uint64_t holders_asked;   // likewise, of names

@@ -19,6 +19,7 @@
 #include "router/transport/nats_join.h"
 #include "router/transport/nats_open.h"
 #include "router/transport/nats_say.h"
+#include "router/transport/recalled.h"
 #include "router/transport/returning.h"
 #include "router/transport/services.h"
 #include "router/transport/signs.h"
@@ -52,12 +53,6 @@ static void nats_mistrust(struct shard *shard, struct peer *peer) {
     assert(shard->link->peer == peer);
     nats_fault_found(shard->link, why ? why : "what came over TLS can't be opened");
     peer_close(shard, peer, COUNTERS_COUNT);
-}
-
-// --- What comes
-
-static void count_unreadable(struct shard *shard) {
-    stats_count(&shard->stats, COUNT_CROSSED_UNREADABLE);
 }
 
 // --- Answers
@@ -138,7 +133,7 @@ static void take_signs(struct shard *shard, struct link *link, const struct fram
     enum error error;
     mark_read(bytes, said->headers, &opened.mark);
     if (!opened.mark.given || !opened.mark.has_hub) {
-        count_unreadable(shard);
+        nats_count_unreadable(shard);
         return;
     }
     signs_take(link, bytes, &opened.mark);
@@ -147,21 +142,21 @@ static void take_signs(struct shard *shard, struct link *link, const struct fram
     if (link_is_own(link, opened.mark.hub))
         return;
     if (opened.mark.names && !naming_take(link, &opened.mark, frame_body(frame), frame->body.bytes))
-        count_unreadable(shard);
+        nats_count_unreadable(shard);
     if (!is_own || opened.mark.names)
         return;
     holders_hear(link, bytes, &opened.mark);
     if (!claims_take(link, &opened.mark, frame_body(frame), frame->body.bytes))
-        count_unreadable(shard);
+        nats_count_unreadable(shard);
     if (frame->body.bytes == 0 || opened.mark.claims || opened.mark.yields)
         return;
     if (opened.mark.part) {
         if (!inquiring_take(link, &opened.mark, frame_body(frame), frame->body.bytes))
-            count_unreadable(shard);
+            nats_count_unreadable(shard);
         return;
     }
     if (!nats_open(shard, frame, said, &opened, &error) || nats_is_array(&opened.frame)) {
-        count_unreadable(shard);
+        nats_count_unreadable(shard);
         return;
     }
     kept_give(&shard->kept, link->peer->annex->attachment);
@@ -176,7 +171,7 @@ static void take_for_hub(struct shard *shard, struct link *link, const struct fr
     const uint8_t *bytes = frame->buffer->bytes + frame->at;
     uint64_t number = 0;
     if (rest.bytes < HUB_NAME_BYTES || memcmp(bytes + rest.at, link->hub, HUB_NAME_BYTES) != 0) {
-        count_unreadable(shard);
+        nats_count_unreadable(shard);
         return;
     }
     struct span behind = {rest.at + HUB_NAME_BYTES + 1, rest.bytes - HUB_NAME_BYTES - 1};
@@ -184,18 +179,22 @@ static void take_for_hub(struct shard *shard, struct link *link, const struct fr
         rest.bytes == HUB_NAME_BYTES + 3 + HUB_NAME_BYTES && memcmp(bytes + behind.at, "a.", 2) == 0;
     bool about_name = behind.bytes > 2 && memcmp(bytes + behind.at, "h.", 2) == 0 &&
                       mark_read_digits(bytes, (struct span){behind.at + 2, behind.bytes - 2}, &number);
+    bool about_cancel = behind.bytes > 2 && memcmp(bytes + behind.at, "c.", 2) == 0 &&
+                        mark_read_digits(bytes, (struct span){behind.at + 2, behind.bytes - 2}, &number);
     if (rest.bytes == HUB_NAME_BYTES)
         take_signs(shard, link, frame, said, true);
     else if (about_hub && nats_status(bytes, said->headers) == 503)
         signs_hub_gone(link, (const char *)bytes + behind.at + 2);
     else if (about_name && nats_status(bytes, said->headers) == 503)
         holders_nobody(link, number);
+    else if (about_cancel)
+        recalled_take(link, frame, said, number);
     else if (behind.bytes == 1 && bytes[behind.at] == ELSEWHERE_UNANSWERED)
         drop_one(shard, COUNT_DROP_NO_ROUTE, link->peer->name, 0);
     else if (mark_read_digits(bytes, behind, &number))
         take_answer(shard, link, frame, said, number);
     else
-        count_unreadable(shard);
+        nats_count_unreadable(shard);
 }
 
 static void take_holder(struct shard *shard, struct link *link, const uint8_t *bytes,
@@ -206,7 +205,7 @@ static void take_holder(struct shard *shard, struct link *link, const uint8_t *b
         return; // of the link before this one
     signs_heard(link, &mark);
     if (!holders_take(link, bytes, &mark, token))
-        count_unreadable(shard);
+        nats_count_unreadable(shard);
 }
 
 static void take_message(struct shard *shard, struct link *link, const struct frame *frame,
@@ -215,7 +214,7 @@ static void take_message(struct shard *shard, struct link *link, const struct fr
     struct span rest;
     enum subject_kind kind = subject_read(shard->hub->settings.cluster->name, bytes, said->subject, &rest);
     if (link->state < LINK_JOINING)
-        count_unreadable(shard);
+        nats_count_unreadable(shard);
     else if (kind == SUBJECT_HUB)
         take_for_hub(shard, link, frame, said, rest);
     else if (kind == SUBJECT_HOLDER)
@@ -225,7 +224,7 @@ static void take_message(struct shard *shard, struct link *link, const struct fr
     else if ((kind == SUBJECT_HUBS || kind == SUBJECT_BEAT) && rest.bytes == 0)
         take_signs(shard, link, frame, said, false);
     else if (!services_take(link, bytes, said))
-        count_unreadable(shard);
+        nats_count_unreadable(shard);
 }
 
 static void nats_take(struct shard *shard, struct peer *peer, const struct frame *frame) {

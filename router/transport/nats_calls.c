@@ -12,10 +12,6 @@
 #include "router/transport/visiting.h"
 #include "router/transport/vouched.h"
 
-static void count_unreadable(struct shard *shard) {
-    stats_count(&shard->stats, COUNT_CROSSED_UNREADABLE);
-}
-
 // Who is meant by the subject is meant where the body doesn't say so: of agents and capabilities.
 static enum error attach(struct shard *shard, struct link *link, enum subject_kind kind, const uint8_t *token,
                          size_t bytes) {
@@ -60,17 +56,11 @@ static void route_visitor(struct shard *shard, struct link *link, const struct o
     else if (error)
         visiting_refuse(link, passage->reply, passage->reply_bytes, &opened->mark, error);
     else
-        count_unreadable(shard);
+        nats_count_unreadable(shard);
     bool waits = visitor && exchange->due > 1 && visitor->hub;
     if (waits && link->peer->state == PEER_OPEN)
         nats_note_taken(link, visitor->hub->name, visitor->number);
     exchange_close(shard, exchange);
-}
-
-// Whether a hub's reply subject says that nobody waits.
-static bool is_unanswered(const uint8_t *bytes, const struct nats_message *said, const struct mark *mark) {
-    const uint8_t *end = bytes + said->reply.at + said->reply.bytes;
-    return mark->given && said->reply.bytes > 2 && end[-1] == ELSEWHERE_UNANSWERED && end[-2] == '.';
 }
 
 void nats_take_call(struct shard *shard, struct link *link, const struct frame *frame,
@@ -86,13 +76,14 @@ void nats_take_call(struct shard *shard, struct link *link, const struct frame *
                                              : attach(shard, link, kind, bytes + token.at, token.bytes);
     link->peer->annex->telling = telling_of(kind, &opened.mark);
     if (error) {
-        count_unreadable(shard);
+        nats_count_unreadable(shard);
         visiting_refuse(link, reply, said->reply.bytes, &opened.mark, error);
     } else if (is_copy && opened.mark.has_hub && link_is_own(link, opened.mark.hub)) {
         return; // sent by the link before this one: all who are here have got it
     } else {
         struct passage passage = {bytes + said->subject.at, reply, said->subject.bytes, said->reply.bytes};
-        bool waits = kind != SUBJECT_NOTICE && said->reply.bytes && !is_unanswered(bytes, said, &opened.mark);
+        bool waits = kind != SUBJECT_NOTICE && said->reply.bytes &&
+                     !(opened.mark.given && visiting_is_unanswered(reply, said->reply.bytes));
         vouched_begin(link, bytes, &opened.mark);
         if (waits)
             route_visitor(shard, link, &opened, &passage);

@@ -18,3 +18,7 @@ bool nats_open(struct shard *shard, const struct frame *frame, const struct nats
                struct opened *out, enum error *error);
 // Whether a body is an array, which hubs don't send each other.
 bool nats_is_array(const struct frame *frame);
+// What came can't be read, or isn't for anybody here.
+static inline void nats_count_unreadable(struct shard *shard) {
+    stats_count(&shard->stats, COUNT_CROSSED_UNREADABLE);
+}

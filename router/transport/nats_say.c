@@ -11,7 +11,7 @@
 // --- Lines
 
 // Without memory the link is lost: what it doesn't say, others would rely on.
-void nats_say(struct link *link, struct text *lines) {
+static void say_in(struct link *link, struct text *lines, enum parcel_lane lane) {
     struct shard *shard = link->shard;
     struct peer *peer = link->peer;
     assert(peer);
@@ -25,7 +25,13 @@ void nats_say(struct link *link, struct text *lines) {
         return;
     }
     parcel->dressed = true;
+    parcel->lane = (uint8_t)lane;
     send_queue_owed(shard, peer, parcel);
+}
+
+void nats_say(struct link *link, struct text *lines) {
+    assert(link->peer);
+    say_in(link, lines, LANE_NORMAL);
 }
 
 void nats_say_text(struct link *link, const char *lines) {
@@ -168,6 +174,7 @@ void nats_follow_registry(struct link *link) {
 struct hearer {
     enum subject_kind kind;
     const char *hub;   // of SUBJECT_HUB; else NULL
+    bool urgent;       // it goes ahead of what waits
     uint64_t number;   // of one of its requests, and then where that is answered; 0: none
     const char *token; // of SUBJECT_HOLDER
     size_t token_bytes;
@@ -204,7 +211,7 @@ static void say_mark(struct link *link, const struct hearer *to, struct text *ma
     text_put(&out, "\r\n");
     out.failed |= mark->failed || (body && body->failed);
     text_deinit(mark);
-    nats_say(link, &out);
+    say_in(link, &out, to->urgent ? LANE_URGENT : LANE_NORMAL);
 }
 
 void nats_put_number(struct text *list, uint64_t number) {
@@ -266,7 +273,7 @@ void nats_say_cancel(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t
     text_init(&mark);
     mark_begin(&mark, link->hub);
     mark_number(&mark, "cancel", hub_id);
-    say_mark(link, &(struct hearer){.kind = SUBJECT_HUB, .hub = hub}, &mark, NULL);
+    say_mark(link, &(struct hearer){.kind = SUBJECT_HUB, .hub = hub, .urgent = true}, &mark, NULL);
 }
 
 void nats_say_back(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number, uint32_t owed) {

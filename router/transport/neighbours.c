@@ -43,8 +43,6 @@ static struct neighbour *neighbours_add(struct neighbours *neighbours, const cha
     list_init(&fresh->asked);
     list_init(&fresh->link);
     neighbours->any_new = true;
-    if (place < NEIGHBOURS_MAX)
-        neighbours->places[place / 64] |= UINT64_C(1) << place % 64;
     return fresh;
 }
 
@@ -59,13 +57,23 @@ struct neighbour *neighbours_hear(struct neighbours *neighbours, const char name
     neighbour->heard_ms = now_ms;
     list_remove(&neighbour->link);
     list_append(&neighbours->all, &neighbour->link);
+    if (neighbour->place == NEIGHBOURS_MAX)
+        neighbour->place = free_place(neighbours);
+    if (neighbour->place < NEIGHBOURS_MAX)
+        neighbours->places[neighbour->place / 64] |= UINT64_C(1) << neighbour->place % 64;
     return neighbour;
+}
+
+void neighbours_displace(struct neighbours *neighbours, struct neighbour *neighbour) {
+    assert(neighbour->place <= NEIGHBOURS_MAX);
+    if (neighbour->place < NEIGHBOURS_MAX)
+        neighbours->places[neighbour->place / 64] &= ~(UINT64_C(1) << neighbour->place % 64);
+    neighbour->place = NEIGHBOURS_MAX;
 }
 
 void neighbours_remove(struct neighbours *neighbours, struct neighbour *neighbour) {
     assert(list_empty(&neighbour->owes) && list_empty(&neighbour->asked));
-    if (neighbour->place < NEIGHBOURS_MAX)
-        neighbours->places[neighbour->place / 64] &= ~(UINT64_C(1) << neighbour->place % 64);
+    neighbours_displace(neighbours, neighbour);
     names_remove(&neighbours->by_name, neighbour->name, HUB_NAME_BYTES);
     list_remove(&neighbour->link);
     neighbours->named_changed |= neighbour->named_count > 0;

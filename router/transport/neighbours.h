@@ -49,6 +49,8 @@ struct neighbour *neighbours_find(const struct neighbours *neighbours, const cha
 // It has said something. NULL: it isn't known yet, and there is no memory to know it by, or, where it isn't `needed`, no place.
 struct neighbour *neighbours_hear(struct neighbours *neighbours, const char name[HUB_NAME_BYTES],
                                   uint64_t now_ms, bool needed);
+// It has gone, and nobody waits for its word: another one may have its place, and it may have one again when it is heard.
+void neighbours_displace(struct neighbours *neighbours, struct neighbour *neighbour);
 // It owes nothing, and has asked nothing.
 void neighbours_remove(struct neighbours *neighbours, struct neighbour *neighbour);
 // Whether all that have a place are among these, and there is one.

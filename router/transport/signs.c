@@ -10,6 +10,7 @@
 #include "router/transport/going.h"
 #include "router/transport/naming.h"
 #include "router/transport/nats_say.h"
+#include "router/transport/recalling.h"
 #include "router/transport/returning.h"
 
 // Lists of requests that nobody took, a second: the oldest; others are asked after later.
@@ -77,9 +78,10 @@ static void leave(struct link *link, struct neighbour *neighbour) {
         cancel_visitor(link, list_entry(node, struct visitor, link), false);
     }
     assert(list_empty(&neighbour->owes));
+    forget_denials(link, neighbour);
+    neighbours_displace(neighbours_of(link), neighbour);
     if (!list_empty(&neighbour->asked))
         return;
-    forget_denials(link, neighbour);
     neighbours_remove(neighbours_of(link), neighbour);
 }
 
@@ -200,8 +202,10 @@ static void note_taker(struct link *link, const char hub[HUB_NAME_BYTES], uint64
         crossings_take(crossing, taker);
     if (crossing && crossing->offered)
         returning_taken(link, crossing);
-    if (!crossing || crossing->cancelled)
+    if (!crossing)
         nats_say_cancel(link, hub, number);
+    else if (crossing->cancelled)
+        recalling_tell(link, crossing);
 }
 
 // What it took and doesn't have any more ends, unless the answer has come meanwhile.
@@ -281,4 +285,10 @@ void signs_take(struct link *link, const uint8_t *bytes, const struct mark *mark
     struct visitor *visitor = mark->cancelled ? visitor_of(link, mark->hub, mark->cancelled) : NULL;
     if (visitor)
         cancel_visitor(link, visitor, true);
+}
+
+struct pending *signs_pending(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number) {
+    const struct visitor *visitor = visitor_of(link, hub, number);
+    assert(number);
+    return visitor ? pending_of(link, visitor) : NULL;
 }

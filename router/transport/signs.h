@@ -14,3 +14,5 @@ void signs_heard(struct link *link, const struct mark *mark);
 void signs_take(struct link *link, const uint8_t *bytes, const struct mark *mark);
 // A hub is there no more: what it had ends, and what it asked is cancelled.
 void signs_hub_gone(struct link *link, const char hub[HUB_NAME_BYTES]);
+// What another hub asked under this number, as far as it has been forwarded and not answered; NULL: it hasn't.
+struct pending *signs_pending(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number);

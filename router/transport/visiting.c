@@ -15,19 +15,29 @@ static const char without_id[] = "{\"jsonrpc\":\"2.0\",\"id\":null,";
 
 // --- Coming
 
+static struct span last_token(const uint8_t *subject, uint32_t bytes) {
+    uint32_t at = bytes;
+    assert(subject || !bytes);
+    while (at > 0 && subject[at - 1] != '.')
+        at--;
+    return (struct span){at, bytes - at};
+}
+
+bool visiting_is_unanswered(const uint8_t *reply, uint32_t reply_bytes) {
+    struct span last = last_token(reply, reply_bytes);
+    return last.at > 0 && last.bytes == 1 && reply[last.at] == ELSEWHERE_UNANSWERED;
+}
+
 struct visitor *visiting_enter(struct link *link, struct exchange *exchange, const struct mark *mark,
                                const struct passage *passage, enum error *error) {
     const uint8_t *reply = passage->reply;
     uint32_t reply_bytes = passage->reply_bytes;
     struct crossings *crossings = &link->crossings;
     uint64_t number = 0;
-    uint32_t at = reply_bytes;
     *error = ERROR_NONE;
     if (reply_bytes > SUBJECT_BYTES_MAX || crossings_visitor(crossings, reply, reply_bytes))
         return NULL;
-    while (at > 0 && reply[at - 1] != '.')
-        at--;
-    struct span digits = {at, reply_bytes - at};
+    struct span digits = last_token(reply, reply_bytes);
     bool has_hub = mark->given && mark->has_hub && mark_read_digits(reply, digits, &number) &&
                    number != 0; // no hub's request has that one, but anybody can write it
     struct neighbour *hub =
@@ -72,15 +82,13 @@ static void send_error(struct link *link, uint64_t id, enum error error, const u
 void visiting_refuse(struct link *link, const uint8_t *reply, uint32_t reply_bytes, const struct mark *mark,
                      enum error error) {
     uint64_t number = 0;
-    uint32_t at = reply_bytes;
+    struct span digits = last_token(reply, reply_bytes);
     assert(error != ERROR_NONE);
     if (reply_bytes == 0 || reply_bytes > SUBJECT_BYTES_MAX)
         return;
-    while (at > 0 && reply[at - 1] != '.')
-        at--;
-    if (mark->given && at + 1 == reply_bytes && reply[at] == ELSEWHERE_UNANSWERED)
+    if (mark->given && visiting_is_unanswered(reply, reply_bytes))
         return;
-    if (!mark->given || !mark_read_digits(reply, (struct span){at, reply_bytes - at}, &number))
+    if (!mark->given || !mark_read_digits(reply, digits, &number))
         number = 0;
     if (mark->has_hub && mark->offered && number) {
         stats_count(&link->shard->stats, COUNT_OFFERS_DECLINED);

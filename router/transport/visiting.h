@@ -9,6 +9,8 @@
 // ERROR_NONE, since another request is to be answered there.
 struct visitor *visiting_enter(struct link *link, struct exchange *exchange, const struct mark *mark,
                                const struct passage *passage, enum error *error);
+// Whether a hub says by its reply subject that nobody waits.
+bool visiting_is_unanswered(const uint8_t *reply, uint32_t reply_bytes);
 // Answers at once; bytes 0: nobody waits.
 void visiting_refuse(struct link *link, const uint8_t *reply, uint32_t reply_bytes, const struct mark *mark,
                      enum error error);

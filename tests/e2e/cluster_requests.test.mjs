@@ -134,6 +134,19 @@ joined('a cancel crosses with the id that the target knows', {}, async (x, y) =>
   assert.equal((await source.next()).json.error.code, -32800);
 });
 
+joined('a cancel crosses as it was said', {}, async (x, y) => {
+  const agent = await y.agent('b');
+  const source = await x.peer();
+  for (let id = 0; id < 20; id++) {
+    source.send(requestText(id, 'work', { targetAgent: 'b' }));
+    const asked = (await agent.next()).json.id;
+    source.notify('notifications/cancelled', { requestId: id, reason: `because ${id}` });
+    assert.deepEqual((await agent.next()).json, { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: asked, reason: `because ${id}` } });
+    agent.send({ jsonrpc: '2.0', id: asked, result: id });
+    assert.equal((await source.next()).json.result, id);
+  }
+});
+
 joined('who asked leaves: what went across is cancelled there', {}, async (x, y) => {
   const agent = await y.agent('b');
   const source = await x.peer();

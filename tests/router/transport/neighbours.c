@@ -66,6 +66,19 @@ static void places_are_bounded_and_given_again(void **state) {
     assert_int_equal(hear(NEIGHBOURS_MAX + 1, 1, false)->place, place);
 }
 
+static void who_is_displaced_may_come_back(void **state) {
+    uint64_t denied[NEIGHBOUR_WORDS] = {0};
+    (void)state;
+    struct neighbour *gone = hear(1, 1, false), *other = hear(2, 1, false);
+    denied[other->place / 64] |= UINT64_C(1) << other->place % 64;
+    assert_false(neighbours_all(&neighbours, denied));
+    neighbours_displace(&neighbours, gone);
+    assert_true(neighbours_all(&neighbours, denied)); // nobody waits for its word
+    assert_int_equal(hear(3, 2, false)->place, 0);
+    assert_ptr_equal(hear(1, 3, false), gone);
+    assert_int_equal(gone->place, 2);
+}
+
 static void all_are_those_with_a_place(void **state) {
     uint64_t denied[NEIGHBOUR_WORDS] = {0};
     (void)state;
@@ -91,6 +104,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(who_was_heard_longest_ago_is_first, open_all, close_all),
         cmocka_unit_test_setup_teardown(places_are_bounded_and_given_again, open_all, close_all),
+        cmocka_unit_test_setup_teardown(who_is_displaced_may_come_back, open_all, close_all),
         cmocka_unit_test_setup_teardown(all_are_those_with_a_place, open_all, close_all),
         cmocka_unit_test_setup_teardown(without_memory_nobody_is_known, open_all, close_all),
     };
