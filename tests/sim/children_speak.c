@@ -46,7 +46,9 @@ void __wrap_child_be(struct child *child, enum child_state state) {
     bool comes = atomic_load(&child->record->state) == CHILD_REMOVED; // it isn't known everywhere at once
     check_move(child, state);
     kind->ends += state == CHILD_STOPPING || state == CHILD_ENDING;
-    kind->away += state == CHILD_DOWN || state == CHILD_STOPPED || state == CHILD_REMOVED || comes;
+    // What was on its way when it was told to stop finds it as what comes later does.
+    kind->away += state == CHILD_STOPPING || state == CHILD_DOWN || state == CHILD_STOPPED ||
+                  state == CHILD_REMOVED || comes;
     if (state == CHILD_REMOVED)
         kind->gone_ns = kernel_now(stage.world.kernel);
     sums.ends += state == CHILD_ENDING;
