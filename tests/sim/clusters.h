@@ -11,6 +11,7 @@ enum {
     LETTERS_MAX = 500,
     LATE_MAX = 200,
     STRAY_MAX = 200,
+    STRAYS_KEPT = 8,
 };
 
 enum kind { KIND_REQUEST, KIND_NOTE, KIND_EVENT };
@@ -59,6 +60,8 @@ struct guest {
     int last[GUESTS_MAX];    // of each source: the last event that came
     unsigned late[LATE_MAX]; // requests that it will answer some time
     unsigned late_count;
+    char strays[STRAYS_KEPT][32]; // ids of requests of who is no hub, the last ones
+    unsigned stray_count;
     unsigned lists_asked, lists_got; // of all hubs' agents
     bool list_complete;
     uint32_t listed; // bits: names in the last one

@@ -296,6 +296,9 @@ static void take_cancel(unsigned by, struct bit id) {
     for (unsigned tag = 0; tag < stage.letter_count; tag++)
         if (stage.letters[tag].by == by && bit_is(id, stage.letters[tag].id))
             return;
+    for (unsigned at = 0; at < STRAYS_KEPT; at++)
+        if (bit_is(id, stage.guests[by].strays[at]))
+            return;
     kernel_fail("guest %u is told to cancel %.*s, which it never got", by, (int)id.count,
                 (const char *)id.bytes);
 }
@@ -402,6 +405,9 @@ static void take_replaced(unsigned by, struct bit body) {
 
 static void answer_stray(unsigned by, struct bit id) {
     char line[128];
+    struct guest *guest = &stage.guests[by];
+    snprintf(guest->strays[guest->stray_count++ % STRAYS_KEPT], sizeof guest->strays[0], "%.*s",
+             (int)id.count, (const char *)id.bytes);
     snprintf(line, sizeof line, "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"result\":\"found\"}", (int)id.count,
              (const char *)id.bytes);
     say(&stage.guests[by], "", line);
