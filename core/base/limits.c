@@ -35,7 +35,7 @@ void turn_bounds_defaults(struct turn_bounds *bounds) {
         .share_ns = SECOND_NS / 4000,
         .orders_ns = SECOND_NS / 2000,
         .at_once = 16,
-        .sends = 256,
+        .sends = 512,
         .bytes = 1024 * 1024,
         .patience_ns = SECOND_NS / 500,
         .ahead_bytes = 256 * 1024,
