@@ -177,14 +177,7 @@ struct held *holding_begin(struct shard *shard, const struct message *message) {
 }
 
 struct held *holding_find(const struct peer *peer, const uint8_t *text, struct span id) {
-    const struct list *all = peer->annex ? &peer->annex->held : NULL;
-    assert(id.bytes > 0);
-    for (struct list *node = all ? all->prev : NULL; all && node != all; node = node->prev) {
-        struct held *held = list_entry(node, struct held, by_source);
-        if (held->is_request && json_same(text, id, frame_body(&held->frame), held->id))
-            return held;
-    }
-    return NULL;
+    return peer->annex ? gate_find_sent(&peer->annex->held, text, id) : NULL;
 }
 
 // --- Ends

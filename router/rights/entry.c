@@ -8,6 +8,7 @@
 #include "router/request/source.h"
 #include "router/rights/borne.h"
 #include "router/send/exchange.h"
+#include "router/shard/held.h"
 
 // --- Who it is
 
@@ -192,16 +193,18 @@ void entry_leave(struct shard *shard, struct peer *peer) {
 
 // --- Its limits
 
-// A cancel of what one has pending is never refused.
+// A cancel of what one has pending is never refused, be it held.
 static bool is_own_cancel(struct shard *shard, const struct message *message) {
+    const struct lookup *lookup = &message->lookup;
+    struct peer *peer = message->peer;
     bool is_lsp = message_method_is(message, "$/cancelRequest");
     enum lookup_key key = is_lsp ? KEY_PARAMS_ID : KEY_REQUEST_ID;
-    if (!is_lsp && !message_method_is(message, "notifications/cancelled"))
+    if ((!is_lsp && !message_method_is(message, "notifications/cancelled")) || !lookup_has(lookup, key) ||
+        (lookup->type[key] != JSON_STRING && lookup->type[key] != JSON_NUMBER))
         return false;
-    return lookup_has(&message->lookup, key) &&
-           (message->lookup.type[key] == JSON_STRING || message->lookup.type[key] == JSON_NUMBER) &&
-           asked_find(&message->peer->asked, message->body, message->lookup.value[key],
-                      &shard->hub->settings.secrets.tables, &shard->kept);
+    struct span id = lookup->value[key];
+    return asked_find(&peer->asked, message->body, id, &shard->hub->settings.secrets.tables, &shard->kept) ||
+           (shard->gate && gate_find_sent(&peer->annex->held, message->body, id));
 }
 
 static inline bool is_metered(const struct user *user) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/json/json.h"
 
 struct gate *gate_create(void) {
     struct gate *gate = memory_take_zeroed(1, sizeof *gate);
@@ -32,6 +33,16 @@ struct held *gate_find(const struct gate *gate, const struct checkpoint *checkpo
     for (struct list *node = bucket->next; node != bucket; node = node->next) {
         struct held *held = list_entry(node, struct held, by_checkpoint);
         if (memcmp(&held->checkpoint, checkpoint, sizeof *checkpoint) == 0)
+            return held;
+    }
+    return NULL;
+}
+
+struct held *gate_find_sent(const struct list *sent, const uint8_t *text, struct span id) {
+    assert(id.bytes > 0);
+    for (struct list *node = sent->prev; node != sent; node = node->prev) {
+        struct held *held = list_entry(node, struct held, by_source);
+        if (held->is_request && json_same(text, id, frame_body(&held->frame), held->id))
             return held;
     }
     return NULL;

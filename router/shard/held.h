@@ -55,5 +55,7 @@ struct gate *gate_create(void);
 void gate_destroy(struct gate *gate);
 // What is held under this checkpoint, or NULL.
 struct held *gate_find(const struct gate *gate, const struct checkpoint *checkpoint);
+// The latest request with this id of those that one connection has sent (annex.held); or NULL.
+struct held *gate_find_sent(const struct list *sent, const uint8_t *text, struct span id);
 // Enters one; its checkpoint is set.
 void gate_add(struct gate *gate, struct held *held);
