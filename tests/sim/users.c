@@ -1,6 +1,7 @@
 // The play itself (users.h): bursts, the file that changes in some of them, time that passes between them.
 #include "tests/sim/users.h"
 #include "tests/sim/seeds.h"
+#include "tests/sim/toy.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -33,6 +34,7 @@ static struct users *read_users(const struct users *before) {
 
 static bool read_again(void *context, struct hub_settings *fresh) {
     (void)context;
+    fresh->secure = stage.world.hub->settings.secure ? toy_source() : NULL;
     fresh->users = read_users(hub_settings(stage.world.hub)->users);
     return true;
 }
@@ -68,12 +70,15 @@ static void enter(unsigned by) {
     *player = (struct player){.generation = generation, .user = NOBODY, .uid_user = NOBODY, .guess = NOBODY};
     for (unsigned agent = 0; agent < AGENT_NAMES; agent++)
         player->claims[agent] = player->lost[agent] = NOBODY;
-    player->lines = random_chance(random, 200);
-    player->cable = player->lines ? world_dial_lines(&stage.world) : world_dial(&stage.world);
+    player->wire = random_chance(random, 600) ? FRAMES : random_chance(random, 500) ? LINES : SOCKET;
+    player->cable = player->wire == LINES    ? world_dial_lines(&stage.world)
+                    : player->wire == SOCKET ? world_dial_http(&stage.world)
+                                             : world_dial(&stage.world);
     player->since_ns = kernel_now(stage.world.kernel);
     if (!player->cable)
         kernel_fail("nobody listens");
-    if (random_chance(random, 600)) {
+    if (player->wire == SOCKET ||
+        random_chance(random, 600)) { // whose process it is would count from the upgrade on
         cable_of_address(player->cable, ADDRESS + by);
     } else if (random_chance(random, 900)) {
         player->uid_user = (int)random_below(random, MODEL_USERS);
@@ -81,6 +86,7 @@ static void enter(unsigned by) {
     } else {
         cable_of_user(player->cable, OTHER_UID);
     }
+    wires_greet(player);
 }
 
 // --- Bursts
@@ -200,6 +206,7 @@ static void choose(struct world_options *options, struct hub_settings *settings,
     options->faults.late = random_chance(random, 400) ? 300 : 0;
     options->faults.preempt = random_chance(random, 500) ? 200 : 0;
     stage.takeover = random_chance(random, 400);
+    options->secure = random_chance(random, 300);
     *settings = (struct hub_settings){
         .limits = options->limits, .takeover = stage.takeover, .read_again = read_again};
     stage.gated = random_chance(random, 500);

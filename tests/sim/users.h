@@ -93,6 +93,8 @@ struct letter {
     int user;                           // as whose it was judged; NOBODY: nobody's
 };
 
+enum way { FRAMES, LINES, SOCKET };
+
 enum standing { FRESH, KNOWN, GUESSED, GONE };
 
 struct duty {
@@ -102,7 +104,8 @@ struct duty {
 
 struct player {
     struct cable *cable;
-    bool lines;
+    enum way wire;
+    bool is_upgraded; // of SOCKET
     uint8_t *in;
     size_t count;
     enum standing standing;
@@ -178,6 +181,15 @@ static inline unsigned number_of(const struct letter *letter) {
 static inline bool is_here(const struct player *player) {
     return player->standing == KNOWN && !player->doubtful && !player->leaves;
 }
+
+// --- users_wires.c
+
+// A player has come.
+void wires_greet(struct player *player);
+// Header fields are said where there is a place for them.
+void wires_write(struct player *player, const char *body, size_t count, const char *fields);
+enum naive_result wires_read(struct player *player, struct naive_frame *frame, const uint8_t *bytes,
+                             size_t count);
 
 // --- users_oracle.c
 

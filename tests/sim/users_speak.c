@@ -27,15 +27,8 @@ __attribute__((format(printf, 2, 3))) static void put(struct spoken *text, const
 }
 
 static void send_body(struct player *player, const struct spoken *body, const char *fields) {
-    struct spoken head = {.count = 0};
-    if (!player->cable)
-        return;
-    if (!player->lines)
-        put(&head, "Content-Length: %zu\r\n%s\r\n", body->count, fields);
-    cable_write(player->cable, head.bytes, head.count);
-    cable_write(player->cable, body->bytes, body->count);
-    if (player->lines)
-        cable_write(player->cable, "\n", 1);
+    if (player->cable)
+        wires_write(player, body->bytes, body->count, fields);
 }
 
 // --- Writing
@@ -249,7 +242,7 @@ static void choose(struct letter *letter, unsigned by, bool batched) {
         letter->decides = gate_any();
         letter->word = random_chance(random, 600) ? APPROVED : 1 + random_below(random, 2);
     }
-    letter->strict = stage.gated && !batched && !player->lines &&
+    letter->strict = stage.gated && !batched && player->wire == FRAMES &&
                      (letter->verb == CALL || letter->verb == PUBLISH) && random_chance(random, 150);
     if (letter->verb >= CALL && random_chance(random, 60))
         letter->source = choose_source(by);
@@ -366,7 +359,7 @@ static void note_signer(unsigned by, struct letter *letter, struct bit fields) {
         size_t bytes = strcspn(found, "\r");
         snprintf(signer, sizeof signer, "%.*s", (int)bytes, found);
     }
-    if (stage.players[by].lines)
+    if (stage.players[by].wire != FRAMES)
         return;
     if (letter->signer[0] && strcmp(letter->signer, signer) != 0)
         kernel_fail("one letter is of two users");
@@ -509,8 +502,7 @@ bool speak_hear(unsigned by) {
         abort();
     player->count += cable_read(player->cable, player->in + player->count, more);
     for (enum naive_result result; at < player->count; at += frame.bytes) {
-        result = player->lines ? naive_line(&frame, player->in + at, player->count - at)
-                               : naive_frame(&frame, player->in + at, player->count - at);
+        result = wires_read(player, &frame, player->in + at, player->count - at);
         if (result == NAIVE_BAD)
             kernel_fail("the hub sent what is no frame");
         if (result == NAIVE_PARTIAL)

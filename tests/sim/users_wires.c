@@ -1,0 +1,98 @@
+// How players speak: in frames, in lines, or over WebSocket, each also behind the toy cipher, of which they know nothing.
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/sim/toy.h"
+#include "tests/sim/users.h"
+
+enum {
+    UNIT_TEXT = 0x81,
+    UNIT_CLOSE = 0x88,
+    UNIT_PING = 0x89,
+    UNIT_PONG = 0x8A,
+    MASKED = 0x80,
+    SHORT_MAX = 125
+};
+
+static void write_unit(struct player *player, uint8_t kind, const void *bytes, size_t count) {
+    uint8_t head[8] = {kind, (uint8_t)(MASKED | (count > SHORT_MAX ? SHORT_MAX + 1 : count))};
+    size_t wide = count > SHORT_MAX ? 2 : 0;
+    if (count > UINT16_MAX)
+        kernel_fail("a message is too large");
+    if (wide) {
+        head[2] = (uint8_t)(count >> 8);
+        head[3] = (uint8_t)count;
+    }
+    cable_write(player->cable, head, 2 + wide + 4); // under a mask of zeros
+    cable_write(player->cable, bytes, count);
+}
+
+void wires_greet(struct player *player) {
+    static const char upgrade[] =
+        "GET /ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+    if (player->wire == SOCKET)
+        cable_write(player->cable, upgrade, sizeof upgrade - 1);
+    else if (player->cable->toy) // who says nothing for long has shaken hands all the same
+        cable_record(player->cable, TOY_DATA, "", 0);
+}
+
+void wires_write(struct player *player, const char *body, size_t count, const char *fields) {
+    char head[128];
+    if (player->wire == SOCKET) {
+        write_unit(player, UNIT_TEXT, body, count);
+        return;
+    }
+    if (player->wire == FRAMES)
+        cable_write(player->cable, head,
+                    (size_t)snprintf(head, sizeof head, "Content-Length: %zu\r\n%s\r\n", count, fields));
+    cable_write(player->cable, body, count);
+    if (player->wire == LINES)
+        cable_write(player->cable, "\n", 1);
+}
+
+static enum naive_result read_head(struct player *player, struct naive_frame *frame, const uint8_t *bytes,
+                                   size_t count) {
+    static const char switches[] = "HTTP/1.1 101 ";
+    const uint8_t *end = memmem(bytes, count, "\r\n\r\n", 4);
+    if (!end)
+        return NAIVE_PARTIAL;
+    if (memcmp(bytes, switches, sizeof switches - 1) != 0)
+        return NAIVE_BAD;
+    *frame = (struct naive_frame){.bytes = (size_t)(end - bytes) + 4};
+    player->is_upgraded = true;
+    return NAIVE_WHOLE;
+}
+
+// What is no message is answered where it must be, and has no body.
+static enum naive_result read_unit(struct player *player, struct naive_frame *frame, const uint8_t *bytes,
+                                   size_t count) {
+    if (count < 2)
+        return NAIVE_PARTIAL;
+    size_t wide = bytes[1] == 126 ? 2 : bytes[1] == 127 ? 8 : 0, body = wide ? 0 : bytes[1];
+    if (bytes[1] & MASKED || (bytes[0] != UNIT_TEXT && bytes[0] != UNIT_CLOSE && bytes[0] != UNIT_PING))
+        return NAIVE_BAD;
+    for (size_t at = 0; at < wide && 2 + at < count; at++)
+        body = body << 8 | bytes[2 + at];
+    if (count < 2 + wide || count - 2 - wide < body)
+        return NAIVE_PARTIAL;
+    *frame = (struct naive_frame){.bytes = 2 + wide + body};
+    if (bytes[0] == UNIT_TEXT)
+        frame->body = (struct bit){bytes + 2 + wide, body};
+    else if (bytes[0] == UNIT_PING)
+        write_unit(player, UNIT_PONG, bytes + 2 + wide, body);
+    return NAIVE_WHOLE;
+}
+
+enum naive_result wires_read(struct player *player, struct naive_frame *frame, const uint8_t *bytes,
+                             size_t count) {
+    switch (player->wire) {
+    case LINES:
+        return naive_line(frame, bytes, count);
+    case SOCKET:
+        return (player->is_upgraded ? read_unit : read_head)(player, frame, bytes, count);
+    case FRAMES:
+        break;
+    }
+    return naive_frame(frame, bytes, count);
+}
