@@ -74,7 +74,9 @@ static void apply_register(struct shard *shard, struct order *order) {
     review_later(shard, order);
     admit_applied(shard, order);
     if (shard->index == 0)
-        order->replaced = put && holder != order->mail.connection ? holder : 0;
+        order->replaced =
+            put && holder != order->mail.connection && !agent_is_link(applying_find(shard, order)) ? holder
+                                                                                                   : 0;
     if (!put) {
         bool bounded = shard->kept.refused != refused;
         order->limit = bounded ? kept_bytes_max(&shard->kept) : 0;

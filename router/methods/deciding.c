@@ -25,7 +25,7 @@ enum error deciding_judge(struct shard *shard, struct order *order) {
     assert(shard->index == 0);
     switch (order->kind) {
     case ORDER_REGISTER:
-        if (agent && !own && !order->child &&
+        if (agent && !own && !order->child && !agent_is_link(agent) && // which may move to another server
             (agent->child || !deciding_may_follow(shard, order, agent->owner)))
             return ERROR_AGENT_ID_TAKEN;
         if (!own && agents_at(shard, order->mail.connection) >= AGENTS_PER_CONNECTION_MAX) {

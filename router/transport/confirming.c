@@ -34,6 +34,13 @@ void confirming_follow(struct link *link) {
         nats_say_ping(link);
 }
 
+void confirming_again(struct link *link) {
+    const struct list *orders = &link->shard->confirming;
+    assert(link_is_current(link));
+    for (struct list *node = orders->next; node != orders; node = node->next)
+        list_entry(node, struct order, confirming)->confirmed_by = 0;
+}
+
 void confirming_answered(struct link *link) {
     assert(link->pongs > 0);
     for (struct order *order; (order = oldest(link->shard));) {

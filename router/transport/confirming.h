@@ -9,6 +9,8 @@
 void confirming_follow(struct link *link);
 // The server has answered the PINGs that link->pongs counts.
 void confirming_answered(struct link *link);
+// It is another link: what the one before was asked to confirm, this one is asked.
+void confirming_again(struct link *link);
 // Those that have waited too long wait no more.
 void confirming_expire(struct link *link);
 // When the next one has; UINT64_MAX: none waits.

@@ -166,8 +166,8 @@ static bool note_crossing(struct link *link, const struct parcel *parcel) {
 // What bears no head means nothing to a server: it is of the hub's own for a peer. Without memory to remember it by, a request
 // isn't sent.
 bool going_divert(struct shard *shard, struct peer *peer, struct parcel *parcel) {
-    struct link *link = shard->link;
-    assert(peer->transport->is_link);
+    struct link *link = link_of(shard, peer);
+    assert(link);
     if (parcel->dressed)
         return false;
     if (!parcel->has_head)
@@ -181,9 +181,9 @@ bool going_divert(struct shard *shard, struct peer *peer, struct parcel *parcel)
 }
 
 struct peer *going_forget(struct shard *shard, struct peer *peer, uint64_t hub_id, bool lasts) {
-    struct link *link = shard->link;
+    struct link *link = link_of(shard, peer);
     struct crossing *crossing = crossings_find(&link->crossings, hub_id);
-    assert(link->peer == peer);
+    assert(link);
     if (!crossing)
         return NULL;
     if (crossing->recalled || outbox_has(&peer->connection.outbox, hub_id)) {

@@ -27,7 +27,7 @@ static void rest(struct link *link) {
     struct shard *shard = link->shard;
     assert(!link->peer && link->socket < 0);
     link->state = LINK_RESTING;
-    if (shard->phase != HUB_SERVING)
+    if (shard->phase != HUB_SERVING || link->is_former)
         return;
     uint32_t pause_ms = link->pause_ms;
     link->pause_ms = 2 * pause_ms < LINK_PAUSE_MS_MAX ? 2 * pause_ms : LINK_PAUSE_MS_MAX;
@@ -87,7 +87,7 @@ void link_dial(struct link *link) {
 }
 
 const char *link_resolved(struct shard *shard, const struct io_event *event) {
-    struct link *link = shard->link;
+    struct link *link = link_dialling(shard);
     struct resolving *resolving = &link->resolving;
     bool fresh = resolving_hear(resolving, shard->io, event);
     if (!fresh || link->state != LINK_RESOLVING)
@@ -113,7 +113,7 @@ void link_give_up(struct link *link) {
 
 // A socket that connects becomes a peer's, unless the hub has begun to end.
 void link_connected(struct shard *shard, const struct io_event *event) {
-    struct link *link = shard->link;
+    struct link *link = link_dialling(shard);
     assert(link && link->state == LINK_DIALLING && event->token == TOKEN_LINK);
     int fresh = link->socket;
     link->socket = -1;
@@ -131,6 +131,31 @@ void link_connected(struct shard *shard, const struct io_event *event) {
 
 // --- The peer
 
+struct link *link_of(const struct shard *shard, const struct peer *peer) {
+    struct link *link = shard->link;
+    assert(link && peer);
+    if (link->heir && link->heir->peer == peer)
+        return link->heir;
+    while (link && link->peer != peer)
+        link = link->former;
+    return link;
+}
+
+static void note_name(struct link *link, const char name[HUB_NAME_BYTES]) {
+    memcpy(link->hubs_before[link->names++ % LINK_NAMES_KEPT], name, HUB_NAME_BYTES);
+}
+
+// What the one says under its name comes to the other, too.
+static void take_name(struct link *link) {
+    struct link *current = link->shard->link;
+    hub_session(link->shard->hub, link->peer->name, link->hub);
+    note_name(link, link->hub);
+    if (current != link)
+        note_name(current, link->hub);
+    if (!link->queue[0])
+        memcpy(link->queue, link->hub, HUB_NAME_BYTES);
+}
+
 void link_entered(struct link *link, struct peer *peer) {
     assert(!link->peer && peer->name);
     link->peer = peer;
@@ -138,14 +163,30 @@ void link_entered(struct link *link, struct peer *peer) {
     link->is_pinged = false;
     link->pings = link->pongs = 0;
     link->entered_ms = shard_now_ms(link->shard);
-    hub_session(link->shard->hub, peer->name, link->hub);
-    memcpy(link->hubs_before[link->names++ % LINK_NAMES_KEPT], link->hub, HUB_NAME_BYTES);
+    take_name(link);
     wheel_arm(&link->shard->wheel, &link->timer, link->entered_ms + LINK_LOOK_MS);
+}
+
+// The heir is the link from now on.
+static void succeed(struct link *link) {
+    struct link *heir = link->heir;
+    assert(link_is_current(link) && heir && !heir->former);
+    link->heir = NULL;
+    link->is_former = true;
+    link->left_ms = shard_now_ms(link->shard);
+    heir->former = link;
+    heir->inquiries = link->inquiries; // what those before were numbered
+    heir->holders_asked = link->holders_asked;
+    link->shard->link = heir;
 }
 
 void link_welcomed(struct link *link) {
     struct shard *shard = link->shard;
     assert(link->state == LINK_JOINING && link->peer);
+    if (!link_is_current(link)) {
+        succeed(shard->link);
+        stats_count(&shard->stats, COUNT_LINKS_MOVED);
+    }
     link->state = LINK_UP;
     link->pause_ms = LINK_PAUSE_MS_MIN;
     resolving_forget(&link->resolving); // the next time its name may mean another place
@@ -156,19 +197,25 @@ void link_welcomed(struct link *link) {
 
 void link_lost(struct link *link) {
     struct shard *shard = link->shard;
-    bool was_up = link->state == LINK_UP;
+    bool was_up = link->state == LINK_UP && !link->is_withdrawn;
     assert(link->peer && link->socket < 0);
-    stats_gauge(&shard->stats, GAUGE_CLUSTER_LINK, 0);
+    if (link_is_current(link))
+        stats_gauge(&shard->stats, GAUGE_CLUSTER_LINK, 0);
     wheel_disarm(&link->timer);
     link->peer = NULL;
     crossings_forget(&link->crossings);
     presence_forget(&link->presence);
     text_deinit(&link->taken);
     text_init(&link->taken);
+    link->is_lame = false;
+    if (link_is_current(link))
+        link->queue[0] = '\0';
     if (was_up)
         stats_count(&shard->stats, COUNT_LINKS_LOST);
-    else
+    else if (!link->is_former)
         stats_count(&shard->stats, COUNT_DIALS_FAILED);
+    if (link_is_current(link) && link->heir)
+        succeed(link);
     rest(link);
 }
 
@@ -181,114 +228,127 @@ bool link_is_own(const struct link *link, const char hub[HUB_NAME_BYTES]) {
     return false;
 }
 
-// --- Other servers
-
-static bool is_same_name(const struct server_url *one, const struct server_url *other) {
-    return one->port == other->port && strcasecmp(one->host, other->host) == 0;
-}
-
-static bool is_known(const struct link *link, const struct cluster_server *server) {
-    for (uint32_t at = 0; at < link->server_count; at++)
-        if (link->servers[at].bytes == server->bytes &&
-            (server->bytes ? memcmp(&link->servers[at].address, &server->address, server->bytes) == 0
-                           : is_same_name(&link->servers[at].url, &server->url)))
-            return true;
-    return false;
-}
-
-// Where the next one is kept: behind the settings' own, in the place of the oldest where there is no other.
-static struct cluster_server *place(struct link *link) {
-    uint32_t own = link->shard->hub->settings.cluster->server_count;
-    uint32_t at = own + link->learned++ % CLUSTER_SERVERS_MAX;
-    if (at == link->server)
-        at = own + link->learned++ % CLUSTER_SERVERS_MAX;
-    if (at >= link->server_count)
-        link->server_count = at + 1;
-    assert(link->server_count <= sizeof link->servers / sizeof *link->servers);
-    return &link->servers[at];
-}
-
-static bool is_numeric(const char *host) {
-    return host[strspn(host, "0123456789.")] == '\0' || strchr(host, ':');
-}
-
-// It is shown what the one that named it was. Where it is a mere address, its certificate must be for the same name, as certificates of
-// such servers are.
-void link_learn(struct link *link, const char *url, size_t bytes) {
-    const struct cluster_server *own = link_server(link);
-    struct cluster_server fresh = *own;
-    assert(url || bytes == 0);
-    if (!server_url_place(url, bytes, &fresh.url) || !(cluster_place(&fresh) || link->resolving.resolver) ||
-        is_known(link, &fresh))
-        return;
-    if (!is_numeric(fresh.url.host) || is_numeric(own->shown))
-        memcpy(fresh.shown, fresh.url.host, sizeof fresh.shown);
-    // INFO comes before anybody has shown who they are.
-    const struct cluster_settings *settings = link->shard->hub->settings.cluster;
-    if (settings->insecure || cluster_is_safe(settings, &fresh))
-        *place(link) = fresh;
-}
-
 // --- Its life
+
+static struct link *make(struct shard *shard, const struct transport *transport) {
+    const struct siphash_key *key = &shard->hub->settings.secrets.tables;
+    struct link *link = memory_take_zeroed(1, sizeof *link);
+    assert(shard->index == 0);
+    if (!link)
+        return NULL;
+    link->shard = shard;
+    link->transport = transport;
+    link->socket = -1;
+    link->pause_ms = LINK_PAUSE_MS_MIN;
+    timer_init(&link->timer, TIMER_LINK);
+    presence_init(&link->presence, key, &shard->kept);
+    crossings_init(&link->crossings, key, &shard->kept);
+    text_init(&link->taken);
+    return link;
+}
+
+static void drop(struct link *link) {
+    assert(!link->peer && link->socket < 0);
+    wheel_disarm(&link->timer);
+    presence_deinit(&link->presence);
+    crossings_deinit(&link->crossings);
+    text_deinit(&link->taken);
+    memory_give(link);
+}
 
 bool link_open(struct shard *shard, const struct transport *transport) {
     const struct cluster_settings *settings = shard->hub->settings.cluster;
     assert(shard->index == 0 && !shard->link);
     if (!settings)
         return true;
-    struct link *link = memory_take_zeroed(1, sizeof *link);
-    const struct siphash_key *key = &shard->hub->settings.secrets.tables;
+    struct link *link = make(shard, transport);
     if (!link)
         return false;
-    shard->asking = asking_create(key);
+    shard->asking = asking_create(&shard->hub->settings.secrets.tables);
     if (!shard->asking) {
-        memory_give(link);
+        drop(link);
         return false;
     }
-    link->shard = shard;
-    link->transport = transport;
-    link->socket = -1;
-    link->pause_ms = LINK_PAUSE_MS_MIN;
     memcpy(link->servers, settings->servers, sizeof settings->servers);
     link->server_count = settings->server_count;
     link->resolving.resolver = settings->resolver;
-    timer_init(&link->timer, TIMER_LINK);
-    presence_init(&link->presence, key, &shard->kept);
-    crossings_init(&link->crossings, key, &shard->kept);
-    text_init(&link->taken);
     shard->link = link;
     link_dial(link);
     return true;
+}
+
+void link_leave_server(struct link *link) {
+    assert(link_is_current(link) && link->state == LINK_UP);
+    struct link *heir =
+        link->heir || link->shard->phase != HUB_SERVING ? NULL : make(link->shard, link->transport);
+    if (!heir)
+        return;
+    memcpy(heir->servers, link->servers, sizeof link->servers);
+    heir->server_count = link->server_count;
+    heir->learned = link->learned;
+    heir->server = (link->server + 1) % link->server_count;
+    memcpy(heir->hubs_before, link->hubs_before, sizeof link->hubs_before);
+    heir->names = link->names;
+    memcpy(heir->queue, link->queue, sizeof link->queue);
+    heir->resolving = link->resolving; // which won't dial any more
+    link->resolving = (struct resolving){0};
+    link->heir = heir;
+    link_dial(heir);
+}
+
+void link_reap(struct shard *shard) {
+    assert(shard->link);
+    for (struct link **at = &shard->link->former; *at;) {
+        struct link *former = *at;
+        if (former->peer) {
+            at = &former->former;
+            continue;
+        }
+        *at = former->former;
+        drop(former);
+    }
 }
 
 void link_free(struct shard *shard) {
     struct link *link = shard->link;
     if (!link)
         return;
-    assert(!link->peer && link->socket < 0);
-    wheel_disarm(&link->timer);
-    presence_deinit(&link->presence);
-    crossings_deinit(&link->crossings);
-    text_deinit(&link->taken);
+    link_reap(shard);
+    assert(!link->former);
+    if (link->heir)
+        drop(link->heir);
+    drop(link);
     asking_destroy(shard->asking);
     shard->asking = NULL;
-    memory_give(link);
     shard->link = NULL;
 }
 
-void link_stop(struct shard *shard) {
-    struct link *link = shard->link;
-    assert(shard->phase != HUB_SERVING);
-    if (!link)
-        return;
-    resolving_stop(&link->resolving, shard->io);
+static void dial_no_more(struct link *link, struct io *io) {
+    resolving_stop(&link->resolving, io);
     if (link->state == LINK_RESTING)
         wheel_disarm(&link->timer);
     if (link->state == LINK_DIALLING || link->state == LINK_RESOLVING)
         link_give_up(link);
 }
 
+void link_stop(struct shard *shard) {
+    assert(shard->phase != HUB_SERVING);
+    if (shard->link && shard->link->heir)
+        dial_no_more(shard->link->heir, shard->io);
+    if (shard->link)
+        dial_no_more(shard->link, shard->io);
+}
+
+static bool is_at_rest(const struct link *link) {
+    return !link || (!link->peer && link->state == LINK_RESTING && !link->resolving.is_heard);
+}
+
 bool link_at_rest(const struct shard *shard) {
     const struct link *link = shard->link;
-    return !link || (!link->peer && link->state == LINK_RESTING && !link->resolving.is_heard);
+    if (!link)
+        return true;
+    for (const struct link *former = link->former; former; former = former->former)
+        if (former->peer)
+            return false;
+    return is_at_rest(link) && is_at_rest(link->heir);
 }

@@ -5,6 +5,9 @@
 //        └──────────────────────────┴────────┴──── failed, or lost ───┴────────────────────────────┴───────────────┘
 //
 // From GREETING on it is a peer (transport/nats.c); lost is when that peer is closed.
+//
+// Where its server says that it will go, there are two for a while: the link, and its heir, which dials other servers. Once that is
+// UP it is the link, and what it comes after is a former one, which takes nothing new, ends what it has, and goes (moving.h).
 #pragma once
 
 #include "core/base/text.h"
@@ -40,6 +43,8 @@ enum {
     LINK_SEEK_MS = 1000,   // a request that no hub took by then is asked after
     LINK_DENY_MS = 2500,   // and ends no sooner, so that whoever is there has been heard
     LINK_INQUIRE_MS = 900, // so long other hubs have to say who is there, likewise
+    LINK_BESIDE_MS =
+        1200, // so long a former link's subscriptions stay beside the new one's, and up to LINK_LOOK_MS longer
     LINK_QUIET_MS = 10000, // a hub that has said nothing for so long is there no more
 };
 
@@ -56,19 +61,25 @@ struct link {
     uint32_t pause_ms;             // before the next try
     uint64_t rolls;                // of the dice
     struct timer timer;
-    struct peer *peer;        // from GREETING on
-    bool is_pinged;           // since it was last heard, for a sign of life
-    uint64_t pings, pongs;    // that were said, that were heard
-    uint64_t beat_ms;         // when it last said that it is there, and asked others
-    uint64_t entered_ms;      // since when it has a peer
-    uint64_t up_ms;           // since when it is UP
-    uint64_t inquiries;       // that were asked
-    uint64_t recalls;         // the request that is cancelled by what is queued next (recalling.h); 0: none
-    uint64_t beats;           // that were said
-    bool has_named;           // what agents here name was told, and wasn't nothing
-    uint64_t holders_asked;   // likewise, of names
-    bool unsettled;           // of a neighbour it may be so that names are held there and here
-    char hub[HUB_NAME_BYTES]; // this one's name, as long as the peer lives
+    struct link *heir;       // that is to come after it; NULL: its server doesn't go
+    struct link *former;     // that it has come after, as long as that is there
+    bool is_former, is_lame; // lame: its server will go
+    bool is_withdrawn; // of a former one: it has no subscriptions any more but for what it has under way
+    uint64_t left_ms;  // since when it is a former one
+    char queue[HUB_NAME_BYTES]; // of events: the same for a link and its heir, so that one copy comes
+    struct peer *peer;          // from GREETING on
+    bool is_pinged;             // since it was last heard, for a sign of life
+    uint64_t pings, pongs;      // that were said, that were heard
+    uint64_t beat_ms;           // when it last said that it is there, and asked others
+    uint64_t entered_ms;        // since when it has a peer
+    uint64_t up_ms;             // since when it is UP
+    uint64_t inquiries;         // that were asked
+    uint64_t recalls;           // the request that is cancelled by what is queued next (recalling.h); 0: none
+    uint64_t beats;             // that were said
+    bool has_named;             // what agents here name was told, and wasn't nothing
+    uint64_t holders_asked;     // likewise, of names
+    bool unsettled;             // of a neighbour it may be so that names are held there and here
+    char hub[HUB_NAME_BYTES];   // this one's name, as long as the peer lives
     // Names that it had before: what was said under them may be on its way still, and come back.
     char hubs_before[LINK_NAMES_KEPT][HUB_NAME_BYTES];
     uint32_t names;                      // that there were
@@ -107,11 +118,23 @@ bool link_at_rest(const struct shard *shard);
 
 const struct cluster_server *link_server(const struct link *link);
 
+// Whose peer this is; NULL: it is being closed.
+struct link *link_of(const struct shard *shard, const struct peer *peer);
+static inline bool link_is_current(const struct link *link) {
+    return link->shard->link == link;
+}
+// The one that dials, or will: the heir, where there is one.
+static inline struct link *link_dialling(const struct shard *shard) {
+    return shard->link->heir ? shard->link->heir : shard->link;
+}
+// Its server will go: another one is dialled, and it stays until that is UP. Without memory for that it stays until it is lost.
+void link_leave_server(struct link *link);
+// Lets former links go that have no peer any more.
+void link_reap(struct shard *shard);
+
 // The peer's transport says: it has come, its server has said that it knows the hub, it is being closed.
 void link_entered(struct link *link, struct peer *peer);
 void link_welcomed(struct link *link);
 void link_lost(struct link *link);
 // Whether this hub has said so itself, under the name that it has or had.
 bool link_is_own(const struct link *link, const char hub[HUB_NAME_BYTES]);
-// Another server in its cluster, HOST:PORT as INFO has it.
-void link_learn(struct link *link, const char *url, size_t bytes);

@@ -13,6 +13,7 @@
 #include "router/transport/going.h"
 #include "router/transport/holders.h"
 #include "router/transport/inquiring.h"
+#include "router/transport/moving.h"
 #include "router/transport/naming.h"
 #include "router/transport/nats_calls.h"
 #include "router/transport/nats_fault.h"
@@ -29,18 +30,20 @@
 // --- Coming and going
 
 static bool nats_enter(struct shard *shard, struct peer *peer) {
-    assert(shard->link && !shard->link->peer);
+    struct link *link = link_dialling(shard);
+    assert(link && !link->peer);
     if (!peer_annex(shard, peer))
         return false;
     peer->initialized = true;
-    link_entered(shard->link, peer);
-    vouched_enter(shard->link);
+    link_entered(link, peer);
+    vouched_enter(link);
     return true;
 }
 
 static void nats_leave(struct shard *shard, struct peer *peer) {
-    if (shard->link->peer == peer)
-        link_lost(shard->link);
+    struct link *link = link_of(shard, peer);
+    if (link)
+        link_lost(link);
 }
 
 static void nats_refuse(struct shard *shard, struct peer *peer) {
@@ -50,8 +53,7 @@ static void nats_refuse(struct shard *shard, struct peer *peer) {
 
 static void nats_mistrust(struct shard *shard, struct peer *peer) {
     const char *why = connection_fault(&peer->connection);
-    assert(shard->link->peer == peer);
-    nats_fault_found(shard->link, why ? why : "what came over TLS can't be opened");
+    nats_fault_found(link_of(shard, peer), why ? why : "what came over TLS can't be opened");
     peer_close(shard, peer, COUNTERS_COUNT);
 }
 
@@ -108,7 +110,7 @@ static void take_answer(struct shard *shard, struct link *link, const struct fra
 
 // While an answer is read, nothing else may come than what it answers; else, no answer.
 static bool nats_vets(struct shard *shard, const struct message *message) {
-    struct link *link = shard->link;
+    struct link *link = link_of(shard, message->peer);
     const struct lookup *lookup = &message->lookup;
     uint64_t id = 0;
     if (link->answers) {
@@ -229,11 +231,10 @@ static void take_message(struct shard *shard, struct link *link, const struct fr
 
 static void nats_take(struct shard *shard, struct peer *peer, const struct frame *frame) {
     const uint8_t *bytes = frame->buffer->bytes + frame->at;
-    struct link *link = shard->link;
+    struct link *link = link_of(shard, peer);
     struct nats_message said;
     nats_read(bytes, frame->unit, &said);
-    (void)peer; // the link's
-    assert(link->peer == peer && peer->state == PEER_OPEN);
+    assert(link && peer->state == PEER_OPEN);
     link->is_pinged = false;
     if (link->state == LINK_SECURING) {
         peer_close(shard, peer, COUNTERS_COUNT);
@@ -253,7 +254,8 @@ static void nats_take(struct shard *shard, struct peer *peer, const struct frame
     case NATS_PONG:
         link->pongs++;
         nats_join_welcome(shard, link);
-        confirming_answered(link);
+        if (link_is_current(link))
+            confirming_answered(link);
         break;
     case NATS_ERR:
         nats_fault_said(link, bytes + said.argument.at,
@@ -278,9 +280,11 @@ static bool is_known(const struct shard *shard, const struct link *link) {
 static void look_again(struct shard *shard, struct link *link) {
     uint64_t now_ms = shard_now_ms(shard), at_ms = now_ms + LINK_LOOK_MS;
     uint64_t confirmed_ms = confirming_due_ms(link), inquired_ms = inquiring_due_ms(link);
-    at_ms = confirmed_ms < at_ms ? confirmed_ms : at_ms;
-    at_ms = inquired_ms < at_ms ? inquired_ms : at_ms;
-    at_ms = holders_due_ms(link) < at_ms ? holders_due_ms(link) : at_ms;
+    if (link_is_current(link)) {
+        at_ms = confirmed_ms < at_ms ? confirmed_ms : at_ms;
+        at_ms = inquired_ms < at_ms ? inquired_ms : at_ms;
+        at_ms = holders_due_ms(link) < at_ms ? holders_due_ms(link) : at_ms;
+    }
     assert(at_ms > now_ms); // what was due has been dealt with
     wheel_arm(&shard->wheel, &link->timer, at_ms);
 }
@@ -310,22 +314,14 @@ static void look_at_server(struct shard *shard, struct link *link) {
         peer_close(shard, link->peer, COUNTERS_COUNT);
         return;
     }
-    confirming_expire(link);
+    if (link_is_current(link))
+        confirming_expire(link);
     look_again(shard, link);
 }
 
-void nats_resolved(struct shard *shard, const struct io_event *event) {
-    const char *fault = link_resolved(shard, event);
-    assert(shard->link);
-    if (!fault)
-        return;
-    nats_fault_found(shard->link, fault);
-    link_fail(shard->link);
-}
-
-void nats_look(struct shard *shard) {
-    struct link *link = shard->link;
-    assert(link && !timer_armed(&link->timer));
+void nats_look(struct shard *shard, struct timer *timer) {
+    struct link *link = list_entry(timer, struct link, timer);
+    assert(!timer_armed(timer));
     switch (link->state) {
     case LINK_RESTING:
         link_dial(link);
@@ -344,15 +340,24 @@ void nats_look(struct shard *shard) {
         break;
     case LINK_UP:
         if (link->peer->state == PEER_OPEN)
-            look_at_peer(shard, link);
+            (link->is_former ? moving_look : look_at_peer)(shard, link);
         break;
     }
 }
 
+static void secure(struct link *link) {
+    if (link && link->state == LINK_SECURING && link->peer->state == PEER_OPEN)
+        nats_join_secure(link);
+}
+
 void nats_follow(struct shard *shard) {
     struct link *link = shard->link;
-    if (link->state == LINK_SECURING && link->peer->state == PEER_OPEN)
-        nats_join_secure(link);
+    link_reap(shard);
+    for (struct link *former = link->former; former; former = former->former)
+        if (former->peer->state == PEER_OPEN)
+            nats_say_taken(former);
+    secure(link);
+    secure(link->heir);
     if (link->state < LINK_JOINING || link->peer->state != PEER_OPEN) {
         holders_follow(link);
         confirming_follow(link);

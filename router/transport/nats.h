@@ -6,8 +6,6 @@
 extern const struct transport transport_nats;
 
 // The link's timer has gone off.
-void nats_look(struct shard *shard);
-// IO_RECEIVED with TOKEN_RESOLVER.
-void nats_resolved(struct shard *shard, const struct io_event *event);
+void nats_look(struct shard *shard, struct timer *timer);
 // Once a turn, before what is queued is sent; where there is a link.
 void nats_follow(struct shard *shard);

@@ -78,6 +78,10 @@ void nats_take_call(struct shard *shard, struct link *link, const struct frame *
     if (error) {
         nats_count_unreadable(shard);
         visiting_refuse(link, reply, said->reply.bytes, &opened.mark, error);
+    } else if (!is_copy && opened.mark.has_hub && link_is_own(link, opened.mark.hub)) {
+        // While the hub moves to another server it may get what it has asked of others. Who is here might be who asks; what was
+        // offered goes back.
+        visiting_refuse(link, reply, said->reply.bytes, &opened.mark, ERROR_TARGET_DISCONNECTED);
     } else if (is_copy && opened.mark.has_hub && link_is_own(link, opened.mark.hub)) {
         return; // sent by the link before this one: all who are here have got it
     } else {

@@ -5,6 +5,8 @@
 
 #include "core/cluster/info.h"
 #include "router/methods/registry.h"
+#include "router/transport/confirming.h"
+#include "router/transport/learning.h"
 #include "router/transport/nats_fault.h"
 #include "router/transport/nats_say.h"
 
@@ -33,9 +35,12 @@ void nats_join_welcome(struct shard *shard, struct link *link) {
         return;
     assert(link->peer->state == PEER_OPEN);
     link_welcomed(link);
+    confirming_again(link);
     nats_say_beat(link);
     if (!register_link(shard, link->peer))
         peer_close(shard, link->peer, COUNT_CLOSED_NO_MEMORY);
+    else if (link->is_lame)
+        link_leave_server(link);
 }
 
 static void learn_servers(struct link *link, const uint8_t *bytes, struct span urls) {
@@ -48,7 +53,7 @@ static void learn_servers(struct link *link, const uint8_t *bytes, struct span u
         size_t count =
             item.type == JSON_STRING ? json_string_decode(bytes, item.value, url, sizeof url) : SIZE_MAX;
         if (count != SIZE_MAX)
-            link_learn(link, url, count);
+            learning_note(link, url, count);
     }
 }
 
@@ -86,6 +91,9 @@ void nats_join_info(struct shard *shard, struct link *link, const uint8_t *bytes
     }
     learn_servers(link, bytes, info.connect_urls);
     atomic_store_explicit(&shard->hub->link_payload_bytes_max, info.payload_bytes_max, memory_order_relaxed);
+    link->is_lame |= info.lame_duck;
+    if (link->is_lame && link->state == LINK_UP && link_is_current(link))
+        link_leave_server(link);
     if (link->state != LINK_GREETING)
         return;
     keep_nonce(link, bytes, info.nonce);
@@ -114,4 +122,13 @@ void nats_join_secure(struct link *link) {
         peer_watch(shard, peer);
         nats_introduce(link);
     }
+}
+
+void nats_join_resolved(struct shard *shard, const struct io_event *event) {
+    const char *fault = link_resolved(shard, event);
+    assert(event->token == TOKEN_RESOLVER);
+    if (!fault)
+        return;
+    nats_fault_found(link_dialling(shard), fault);
+    link_fail(link_dialling(shard));
 }

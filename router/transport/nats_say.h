@@ -6,6 +6,8 @@
 
 #define SERVICE_NAME "patchbay" // as which a hub shows among the services of NATS
 
+enum { NATS_SIDS_OWN = 15 }; // subscriptions of the hub's own: the first ones
+
 // Lines of the protocol, which are taken over.
 void nats_say(struct link *link, struct text *lines);
 void nats_say_text(struct link *link, const char *lines);

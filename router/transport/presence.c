@@ -112,6 +112,16 @@ static void settle(struct presence *presence, struct present *present, const cha
         let_go(presence, present);
 }
 
+void presence_withdraw(struct presence *presence, struct text *lines) {
+    for (struct list *node = presence->all.next, *next; node != &presence->all; node = next) {
+        struct present *present = list_entry(node, struct present, link);
+        next = node->next;
+        present->members = 0;
+        settle(presence, present, NULL, lines);
+    }
+    assert(list_empty(&presence->all));
+}
+
 // Whoever isn't running, and won't be, can't be asked; and the link is no agent.
 static bool is_present(const struct agent *agent) {
     return !agent->absent;

@@ -33,6 +33,8 @@ void presence_init(struct presence *presence, const struct siphash_key *key, str
 // Forgets all subscriptions: they went with the link.
 void presence_forget(struct presence *presence);
 void presence_deinit(struct presence *presence);
+// Appends the lines with which all of them end: of a link that goes.
+void presence_withdraw(struct presence *presence, struct text *lines);
 // Of what goes to all who name it a hub gets one copy: its queue has its own name. Appends the lines with which subscriptions become what the registry asks for: SUB and UNSUB.
 void presence_follow(struct presence *presence, const struct agents *agents, const char *cluster,
                      const char hub[HUB_NAME_BYTES], struct text *lines);

@@ -168,11 +168,10 @@ static void decline(struct link *link, const struct visitor *visitor, uint32_t o
 }
 
 void visiting_respond(struct shard *shard, struct peer *peer, struct exchange *exchange) {
-    struct link *link = shard->link;
+    struct link *link = link_of(shard, peer);
     struct visitor *visitor = exchange->visitor;
     struct parcel *parcel = parcel_list_take(&exchange->answers);
-    (void)peer; // the link's
-    assert(link->peer == peer && !exchange->is_array);
+    assert(link && !exchange->is_array);
     bool is_declined_offer = visitor && is_declined(exchange, parcel);
     if (is_declined_offer)
         decline(link, visitor, exchange->owed);
@@ -194,7 +193,7 @@ void visiting_report(struct shard *shard, struct peer *peer, const struct pendin
     char subject[SUBJECT_BYTES_MAX];
     struct letter letter = {.subject = subject};
     uint64_t bytes;
-    assert(shard->link->peer == peer && !parcel->hub_id);
+    assert(link_of(shard, peer) && !parcel->hub_id);
     if (visitor && visitor->hub) {
         letter.subject_bytes = subject_write(subject, shard->hub->settings.cluster->name, SUBJECT_HUB,
                                              visitor->hub->name, HUB_NAME_BYTES);

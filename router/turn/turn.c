@@ -21,6 +21,7 @@
 #include "router/stream/stream.h"
 #include "router/transport/feed.h"
 #include "router/transport/nats.h"
+#include "router/transport/nats_join.h"
 #include "router/transport/sealed.h"
 #include "router/turn/accept.h"
 #include "router/turn/arrivals.h"
@@ -94,7 +95,7 @@ static void handle(struct shard *shard, const struct io_event *event) {
         if (event->token == TOKEN_KEEPER)
             turn_hear_keeper(shard, event);
         else if (event->token == TOKEN_RESOLVER)
-            nats_resolved(shard, event);
+            nats_join_resolved(shard, event);
         else
             arrivals_take(shard, peer_of(shard, event), event);
         break;
@@ -174,7 +175,7 @@ static void expire(struct shard *shard) {
             audit_tell_untold(shard);
             break;
         case TIMER_LINK:
-            nats_look(shard);
+            nats_look(shard, timer);
             break;
         }
         endings_carry_out(shard);

@@ -1,0 +1,110 @@
+// A NATS server says that it will go: the hub moves to another one in time, with requests, answers and events on their way, and
+// nothing of it is lost, comes twice, or fails.
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { Broker, joining, linked, until } from './cluster.mjs';
+import { Hub } from './hub.mjs';
+import { assertError } from './peer.mjs';
+
+const LISTENING = /route connections on 127\.0\.0\.1:(\d+)/;
+
+// Two servers of one cluster.
+async function pair(directory) {
+  const servers = [];
+  for (const name of ['one', 'other']) {
+    const route = servers.map(({ log }) => `nats://127.0.0.1:${LISTENING.exec(log)[1]}`);
+    const path = join(directory, `${name}.conf`);
+    writeFileSync(path, `server_name: ${name}\ncluster { name: c, listen: "127.0.0.1:-1", no_advertise: true, routes: [${route.map((url) => `"${url}"`)}] }\n`);
+    servers.push(await Broker.start(['-c', path]));
+    await until('it listens for routes', () => LISTENING.test(servers.at(-1).log));
+  }
+  await until('there is a route', () => servers.every(({ log }) => log.includes('Route connection created')));
+  return servers;
+}
+
+// Hub x is at the first server, and knows both, y at the second; `run` gets both, and tells the first that it is to go.
+async function moving(run, shards) {
+  const directory = mkdtempSync(join(tmpdir(), 'patchbay-lame-')), hubs = [], servers = await pair(directory), traffic = { published: 0 };
+  try {
+    for (const known of [servers, [servers[1]]]) hubs.push(await Hub.start([...joining(known), '--shards', String(shards)]));
+    await Promise.all(hubs.map((hub) => linked(hub)));
+    await run(...hubs, servers, traffic);
+  } catch (error) {
+    for (const one of [traffic.answers, ...traffic.waiting ?? []]) one?.catch(() => {}); // whoever waits still will be told that the hub has gone
+    throw error;
+  } finally {
+    end(traffic);
+    await Promise.all(hubs.filter((hub) => !hub.over).map((hub) => hub.stop()));
+    for (const server of servers) await server.kill();
+    rmSync(directory, { recursive: true });
+  }
+}
+
+function end(traffic) {
+  traffic.stop = true;
+  clearInterval(traffic.news);
+}
+
+async function stats(hub) {
+  const watch = await hub.peer();
+  const { result } = await watch.ask('hub/stats');
+  watch.drop();
+  return result;
+}
+
+// Asks one after the other until it is told to stop; what was answered.
+async function keepAsking(traffic, source, method, params) {
+  const answers = new Set();
+  while (!traffic.stop) {
+    const { result, error } = await source.ask(method, params);
+    answers.add(result ?? JSON.stringify(error));
+  }
+  return [...answers];
+}
+
+for (const shards of [1, 2])
+  test(`a server that will go is left in time, and nothing fails (--shards ${shards})`, () => moving(async (x, y, [one], traffic) => {
+    const here = (await x.agent('a', { methods: ['here'] })).serve(() => 'a');
+    (await y.agent('b', { methods: ['there'] })).serve(() => 'b');
+    const slow = [await x.agent('slow-a'), await y.agent('slow-b')];
+    const [fromX, fromY, late, later, publisher] = [await x.peer(), await y.peer(), await x.peer(), await y.peer(), await y.peer()];
+    const subscriber = await x.peer();
+    await subscriber.ask('hub/subscribe', { events: ['news'] });
+    const waiting = traffic.waiting = [late.ask('work', { targetAgent: 'slow-b' }), later.ask('work', { targetAgent: 'slow-a' })];
+    const taken = await Promise.all(slow.map((agent) => agent.next()));
+    const [alsoX, alsoY] = [await x.peer(), await y.peer()];
+    traffic.answers = Promise.all([keepAsking(traffic, fromX, 'work', { targetAgent: 'b' }), keepAsking(traffic, fromY, 'here', {}),
+      keepAsking(traffic, alsoX, 'there', {}), keepAsking(traffic, alsoY, 'work', { targetAgent: 'a' })]);
+    traffic.news = setInterval(() => publisher.notify('event', { event: 'news', data: traffic.published++ }), 5);
+    one.process.kill('SIGUSR2'); // as nats-server --signal ldm does
+    await until('the link has moved', async () => (await stats(x)).cluster_links_moved === 1);
+    const fresh = await x.agent('fresh'); // known by the new link
+    fresh.serve(() => 'fresh');
+    assert.equal((await alsoY.ask('work', { targetAgent: 'fresh' })).result, 'fresh');
+    // What the old subscriptions were for is the new ones' now, and the old link has what isn't over yet.
+    await new Promise((resolve) => setTimeout(resolve, 2000));
+    assert.equal((await stats(x)).by_transport.nats, 2);
+    slow.forEach((agent, at) => agent.reply(taken[at].json.id, 'late'));
+    assert.deepEqual((await Promise.all(waiting)).map(({ result }) => result), ['late', 'late']);
+    await until('the old link has gone', async () => (await stats(x)).by_transport.nats === 1);
+    end(traffic);
+    assert.deepEqual(await traffic.answers, [['b'], ['a'], ['b'], ['a']]);
+    const heard = new Set();
+    while (heard.size < traffic.published) {
+      const { json } = await subscriber.next();
+      assert.equal(json.method, 'event', JSON.stringify(json)); // it is told of nothing that it has missed
+      assert.ok(!heard.has(json.params.data), `event ${json.params.data} came twice`);
+      heard.add(json.params.data);
+    }
+    const counters = await stats(x);
+    assert.deepEqual([counters.cluster_links_lost, counters.cluster_link], [0, 1]);
+    await one.kill(); // nobody is there any more
+    assert.equal((await fromX.ask('work', { targetAgent: 'b' })).result, 'b');
+    assert.equal((await stats(x)).cluster_links_lost, 0);
+    here.drop();
+    await until('who has left is found no more', async () => (await fromY.ask('here', {})).error !== undefined);
+    assertError(await fromY.ask('here', {}), -32601);
+  }, shards));
