@@ -14,6 +14,8 @@
 
 #include "io/login.h"
 
+enum { RESOLVERS_END = 3 };
+
 static void add(struct resolver_answer *answer, const struct addrinfo *found, uint16_t port) {
     struct sockaddr_storage *address = &answer->addresses[answer->count].address;
     bool is_v6 = found->ai_family == AF_INET6;
@@ -40,15 +42,21 @@ __attribute__((noreturn)) static void look_up(int socket, const struct resolver_
     _exit(0);
 }
 
-// What ends the hub from a terminal ends nothing here: the hub's end does.
-static void be_apart(void) {
+// Nothing of the hub's stays open here: else its keeper, and whoever wants to listen where it did, would wait for a name that takes long.
+static void keep_only(int socket) {
+    dup2(socket, RESOLVERS_END);
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-    for (int stream = 0; nothing >= 0 && stream < 2; stream++)
+    for (int stream = 0; nothing >= 0 && stream <= 2; stream++)
         dup2(nothing, stream);
-    if (nothing > 2)
-        close(nothing);
+    close_range(RESOLVERS_END + 1, ~0u, 0);
+}
+
+// What ends the hub from a terminal ends nothing here: the hub's end does. What it was told on its command line is in this memory, too.
+static void be_apart(int socket) {
+    keep_only(socket);
     setsid();
     prctl(PR_SET_NAME, "patchbay-names");
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     signal(SIGCHLD, SIG_IGN); // nobody waits for who has answered
     signal(SIGHUP, SIG_IGN);
@@ -58,16 +66,16 @@ __attribute__((noreturn)) static void be_resolver(int socket, const struct login
     struct resolver_question question;
     if (login && login_become(login) < 0)
         _exit(1);
-    be_apart();
+    be_apart(socket);
     for (;;) {
-        ssize_t count = recv(socket, &question, sizeof question, 0);
+        ssize_t count = recv(RESOLVERS_END, &question, sizeof question, 0);
         if (count == 0 || (count < 0 && errno != EINTR))
             _exit(0);
         if (count != sizeof question)
             continue;
         question.host[RESOLVER_HOST_BYTES_MAX] = '\0';
         if (fork() == 0)
-            look_up(socket, &question);
+            look_up(RESOLVERS_END, &question);
     }
 }
 

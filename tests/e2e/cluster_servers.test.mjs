@@ -1,6 +1,6 @@
 // Which server a hub is at: names, the order in which servers are tried, the pauses between, and what is left.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readFileSync, readdirSync } from 'node:fs';
 import net from 'node:net';
 import { test } from 'node:test';
 import { Broker, joining, linked, until } from './cluster.mjs';
@@ -34,9 +34,12 @@ test('a server by its name, which is looked up again for each link; who looks en
   await broker.kill();
 });
 
-test('it ends with a hub that is killed, too', async () => {
-  const hub = await Hub.start([...joining(`nats://${HERE}:1`), '--insecure']);
-  const processes = childrenOf(hub);
+test('it ends with a hub that is killed, too, and has nothing of it open', async () => {
+  const hub = await Hub.start([...joining(`nats://${HERE}:1`), '--insecure', '--extension', 'idle=cat']);
+  const comm = (pid) => readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
+  const resolver = () => childrenOf(hub).find((pid) => comm(pid) === 'patchbay-names');
+  await until('it is apart', async () => resolver() && readdirSync(`/proc/${resolver()}/fd`).join() === '0,1,2,3');
+  const processes = [resolver()];
   hub.process.kill('SIGKILL');
   hub.over = true;
   await until('it has ended', async () => !processes.some(lives));
