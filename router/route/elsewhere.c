@@ -70,7 +70,8 @@ const struct agent *elsewhere_find_all(const struct shard *shard, const struct m
 }
 
 struct agent *elsewhere_link(const struct shard *shard) {
-    return agents_find(&shard->agents, HUB_LINK_ID, sizeof HUB_LINK_ID - 1);
+    struct agent *link = agents_find(&shard->agents, HUB_LINK_ID, sizeof HUB_LINK_ID - 1);
+    return link && !link->home->leaving ? link : NULL;
 }
 
 void elsewhere_refuse_down(struct shard *shard, const struct message *message) {
