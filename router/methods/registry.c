@@ -130,6 +130,8 @@ static bool judge(struct shard *shard, struct order *order, bool held) {
     bool is_new = order->kind == ORDER_REGISTER && !applying_find(shard, order);
     order->error = held ? ERROR_AGENT_ID_TAKEN : deciding_judge(shard, order);
     if (order->error) {
+        if (order->kind == ORDER_YIELD && shard->asking && applying_find(shard, order))
+            shard->asking->unasked = true; // another hub was told that it is free
         registry_settle(shard, order);
         return true;
     }
