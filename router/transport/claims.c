@@ -143,7 +143,8 @@ static bool judge(struct link *link, const struct piece *name, bool is_child, ui
     struct shard *shard = link->shard;
     struct order *order = asking_find(shard->asking, name->bytes, name->count);
     const struct agent *agent = agents_find(&shard->agents, name->bytes, name->count);
-    if (order)
+    if (order &&
+        (is_child || !shard->settings->takeover)) // else it may be given: the question itself is answered
         registry_asked(shard, order, true);
     if (!agent || agent_is_link(agent) || (is_child && agent->child))
         return false;
