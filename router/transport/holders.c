@@ -106,14 +106,15 @@ uint64_t holders_due_ms(const struct link *link) {
     return oldest && oldest->asked_by ? oldest->asked_ms + LINK_HOLDER_MS : UINT64_MAX;
 }
 
+// NULL: there is no place to know it by; that it holds the name counts all the same.
 static void take_word(struct link *link, struct neighbour *neighbour, uint64_t number, bool held) {
     struct order *order = number ? asking_number(link->shard->asking, number) : NULL;
     assert(!order || order->asked_by == number);
-    if (!order && held)
+    if (!order && held && neighbour)
         claims_begin(link, neighbour); // too late
-    if (!order)
+    if (!order || (!neighbour && !held))
         return;
-    if (neighbour->place < NEIGHBOURS_MAX)
+    if (neighbour && neighbour->place < NEIGHBOURS_MAX)
         order->unheard[neighbour->place / 64] &= ~(UINT64_C(1) << neighbour->place % 64);
     order->heard = true;
     if (held)
@@ -126,8 +127,6 @@ void holders_hear(struct link *link, const uint8_t *bytes, const struct mark *ma
     struct neighbour *neighbour = neighbours_find(&link->crossings.neighbours, mark->hub);
     struct span held = mark->held, free = mark->free;
     uint64_t number;
-    if (!neighbour)
-        return;
     while (mark_next(bytes, &held, &number))
         take_word(link, neighbour, number, true);
     while (mark_next(bytes, &free, &number))
