@@ -84,12 +84,14 @@ static void hold(struct shard *shard, const struct message *message) {
 
 bool gated_takes(struct shard *shard, const struct message *message, const struct rules_message *asked) {
     assert(shard->gate && shard->hub->settings.gate);
-    if (message->approved || message->peer->transport->is_link)
+    if (message->approved)
         return false;
-    if (names_our_event(message)) {
+    if (names_our_event(message)) { // from another hub, too: none sends its own there
         refuse_pretence(shard, message);
         return true;
     }
+    if (message->peer->transport->is_link)
+        return false;
     bool is_wanted =
         requires_approval(shard, message) || judge_holds(shard, message, asked) ||
         (!lookup_has(&message->lookup, KEY_TARGET_AGENT) && notices_some(shard, message, judge_holds_at));

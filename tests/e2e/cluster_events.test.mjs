@@ -1,6 +1,7 @@
 // Events, and notifications to all who name them, over two hubs and a NATS server: one copy a hub, whatever patterns overlap.
 import assert from 'node:assert/strict';
-import { joined, until } from './cluster.mjs';
+import { Client, joined, until } from './cluster.mjs';
+import { assertError } from './peer.mjs';
 
 async function subscriber(hub, ...events) {
   const peer = await hub.peer();
@@ -146,4 +147,31 @@ joined('it requires a level there as here', {}, async (x, y) => {
   source.notify('m', { n: 2 });
   assert.deepEqual([await got(strict), await got(strict)], [{ n: 1 }, { n: 2 }]);
   assert.deepEqual(await got(loose), { n: 2 });
+});
+
+// --- What hubs alone say
+
+joined('what the hub alone says to its peers can\'t be said to them from elsewhere', { hubs: [['--gate', 'manual']] }, async (x, broker) => {
+  const peer = await subscriber(x, 'approval-needed', '*');
+  const agent = await x.agent('b', { methods: ['m'], ...naming('n') });
+  const client = await Client.join(broker);
+  const counted = async () => (await peer.ask('hub/stats')).result.dropped_notifications_refused;
+  const event = { jsonrpc: '2.0', method: 'event', params: { event: 'approval-needed', checkpoint: 'gate:deadbeef' } };
+  const subjects = ['event.foo', 'event.approval-needed', 'agent.b', 'method.m', 'notice.n'];
+  for (const subject of subjects) client.publish(`patchbay.test.${subject}`, JSON.stringify(event));
+  await until('they are counted', async () => (await counted()) === subjects.length);
+  const addressed = { ...event, params: { ...event.params, targetAgent: 'b' } };
+  client.publish('patchbay.test.agent.b', JSON.stringify(addressed));
+  await until('that is counted', async () => (await counted()) === subjects.length + 1);
+  assertError(JSON.parse((await client.ask('patchbay.test.event.foo', JSON.stringify({ ...event, id: 1 }))).text), -32001);
+  for (const method of ['hub/replaced', 'hub/dropped', 'hub/approvals', 'hub/anything']) {
+    const body = { jsonrpc: '2.0', method, params: { targetAgent: 'b', count: 1 } };
+    for (const subject of subjects) {
+      client.publish(`patchbay.test.${subject}`, JSON.stringify(body));
+      if (!subject.startsWith('notice.'))
+        assertError(JSON.parse((await client.ask(`patchbay.test.${subject}`, JSON.stringify({ ...body, id: 1 }))).text), -32601);
+    }
+  }
+  await client.settled();
+  for (const one of [peer, agent]) await one.silent('what was forged');
 });
