@@ -145,13 +145,13 @@ static void note_name(struct link *link, const char name[HUB_NAME_BYTES]) {
     memcpy(link->hubs_before[link->names++ % LINK_NAMES_KEPT], name, HUB_NAME_BYTES);
 }
 
-// What the one says under its name comes to the other, too.
+// What one says under its name comes to all others that are there, too.
 static void take_name(struct link *link) {
-    struct link *current = link->shard->link;
     hub_session(link->shard->hub, link->peer->name, link->hub);
     note_name(link, link->hub);
-    if (current != link)
-        note_name(current, link->hub);
+    for (struct link *other = link->shard->link; other; other = other->former)
+        if (other != link)
+            note_name(other, link->hub);
     if (!link->queue[0])
         memcpy(link->queue, link->hub, HUB_NAME_BYTES);
 }
@@ -286,14 +286,17 @@ void link_leave_server(struct link *link) {
     memcpy(heir->servers, link->servers, sizeof link->servers);
     heir->server_count = link->server_count;
     heir->learned = link->learned;
-    heir->server = (link->server + 1) % link->server_count;
+    heir->server = link->former ? link->server : (link->server + 1) % link->server_count;
     memcpy(heir->hubs_before, link->hubs_before, sizeof link->hubs_before);
     heir->names = link->names;
     memcpy(heir->queue, link->queue, sizeof link->queue);
     heir->resolving = link->resolving; // which won't dial any more
     link->resolving = (struct resolving){0};
     link->heir = heir;
-    link_dial(heir);
+    if (link->former)
+        rest(heir); // a server that takes hubs in and sends them away at once isn't gone to again and again
+    else
+        link_dial(heir);
 }
 
 void link_reap(struct shard *shard) {

@@ -2,6 +2,7 @@
 // nothing of it is lost, comes twice, or fails.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -25,11 +26,11 @@ async function pair(directory) {
   return servers;
 }
 
-// Hub x is at the first server, and knows both, y at the second; `run` gets both, and tells the first that it is to go.
-async function moving(run, shards) {
+// Hub x is at the first server, and knows both, or whom `known` says, y at the second; `run` gets both, and tells the first that it is to go.
+async function moving(run, shards, known = (servers) => servers) {
   const directory = mkdtempSync(join(tmpdir(), 'patchbay-lame-')), hubs = [], servers = await pair(directory), traffic = { published: 0 };
   try {
-    for (const known of [servers, [servers[1]]]) hubs.push(await Hub.start([...joining(known), '--shards', String(shards)]));
+    for (const at of [await known(servers), [servers[1]]]) hubs.push(await Hub.start([...joining(at), '--shards', String(shards)]));
     await Promise.all(hubs.map((hub) => linked(hub)));
     await run(...hubs, servers, traffic);
   } catch (error) {
@@ -108,3 +109,40 @@ for (const shards of [1, 2])
     await until('who has left is found no more', async () => (await fromY.ask('here', {})).error !== undefined);
     assertError(await fromY.ask('here', {}), -32601);
   }, shards));
+
+// A way to a server that can be cut.
+async function wayTo({ port }) {
+  const sockets = new Set();
+  const server = net.createServer((socket) => {
+    const other = net.connect(port, '127.0.0.1');
+    for (const [one, two] of [[socket, other], [other, socket]]) {
+      sockets.add(one);
+      one.on('error', () => {}).on('close', () => sockets.delete(one) && two.destroy()).pipe(two);
+    }
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `nats://127.0.0.1:${server.address().port}`,
+    cut: () => sockets.forEach((socket) => socket.destroy()),
+    close: () => server.close(),
+  };
+}
+
+test('the link after it is lost, and others come, while it ends what it has: names are given as ever', () => {
+  let way;
+  return moving(async (x, y, [one], traffic) => {
+    const slow = await y.agent('slow'), late = (await x.peer()).ask('work', { targetAgent: 'slow' });
+    traffic.waiting = [late];
+    const { json } = await slow.next();
+    one.process.kill('SIGUSR2');
+    await until('the link has moved', async () => (await stats(x)).cluster_links_moved === 1);
+    for (let lost = 1; lost <= 6; lost++) { // each time it has a name of its own, which may be lesser than the old one's or not
+      way.cut();
+      await until('it is lost', async () => (await stats(x)).cluster_links_lost === lost);
+      await linked(x);
+      await x.agent(`fresh-${lost}`);
+    }
+    slow.reply(json.id, 'late');
+    assert.equal((await late).result, 'late');
+  }, 1, async (servers) => [servers[0], (way = await wayTo(servers[1])).url]).finally(() => way?.close());
+});
