@@ -23,7 +23,7 @@ static void pass(struct burden *burden, double cost, bool is_sure) {
 }
 
 static void refuse(struct burden *burden, double cost) {
-    if (!burden->refused || cost < burden->refused)
+    if (burden->refused <= 0 || cost < burden->refused)
         burden->refused = cost;
     users_sums.limited++;
 }
@@ -37,11 +37,11 @@ static double larger(double one, double other) {
 static void weigh(struct debt *debt, const struct burden *burden, const char *what, unsigned user,
                   bool is_exact) {
     double least = debt->least + burden->sure, most = debt->most + burden->sure + burden->maybe;
-    bool fits =
-        !burden->sure || least <= A_SECOND + SLACK || (burden->large && least - burden->large <= SLACK);
+    bool fits = burden->sure <= 0 || least <= A_SECOND + SLACK ||
+                (burden->large > 0 && least - burden->large <= SLACK);
     if (is_exact && !fits)
         kernel_fail("user %u is over its %s, and was let through", user, what);
-    if (burden->refused && most + burden->refused < A_SECOND - SLACK)
+    if (burden->refused > 0 && most + burden->refused < A_SECOND - SLACK)
         kernel_fail("user %u was refused within its %s", user, what);
     double cap = larger(larger(A_SECOND, debt->most), burden->largest);
     *debt = (struct debt){least < cap ? least : cap, most < cap ? most : cap};
@@ -73,7 +73,7 @@ static bool is_sure(const struct letter *letter, unsigned user) {
 static void weigh_messages(unsigned user, uint64_t elapsed_ns) {
     double cost = cost_of(&stage.rate[user], user, offsetof(struct model_section, rate), elapsed_ns);
     struct burden burden = {.maybe = OTHERS * cost};
-    for (unsigned at = stage.burst_begin; cost && at < stage.letter_count; at++) {
+    for (unsigned at = stage.burst_begin; cost > 0 && at < stage.letter_count; at++) {
         const struct letter *letter = &stage.letters[at];
         bool told = letter->over == OVER_RATE || letter->over == OVER_BYTES;
         if (is_its(letter, user) && letter->over == OVER_RATE)
@@ -81,14 +81,14 @@ static void weigh_messages(unsigned user, uint64_t elapsed_ns) {
         else if (!told && (is_its(letter, user) || letter->user == NOBODY))
             pass(&burden, cost, is_sure(letter, user));
     }
-    if (cost)
+    if (cost > 0)
         weigh(&stage.rate[user], &burden, "rate", user, true);
 }
 
 static void weigh_bytes(unsigned user, uint64_t elapsed_ns) {
     double cost = cost_of(&stage.bytes[user], user, offsetof(struct model_section, bytes), elapsed_ns);
     struct burden burden = {.maybe = 0};
-    for (unsigned at = stage.burst_begin; cost && at < stage.letter_count; at++) {
+    for (unsigned at = stage.burst_begin; cost > 0 && at < stage.letter_count; at++) {
         const struct letter *letter = &stage.letters[at];
         bool told = letter->over == OVER_RATE || letter->over == OVER_BYTES;
         if (is_its(letter, user) && letter->over == OVER_BYTES)
@@ -99,7 +99,7 @@ static void weigh_bytes(unsigned user, uint64_t elapsed_ns) {
     for (unsigned by = 0; by < PLAYERS; by++)
         if (stage.players[by].user == (int)user)
             burden.maybe += cost * (double)stage.players[by].answered;
-    if (cost)
+    if (cost > 0)
         weigh(&stage.bytes[user], &burden, "bytes", user, true);
 }
 
@@ -135,14 +135,14 @@ static void weigh_deliveries(unsigned user, uint64_t elapsed_ns) {
         bool is_known = letter->user != NOBODY;
         if (is_known)
             letter->weighed = letter->delivered;
-        if (cost && letter->over == OVER_FANOUT && is_now)
+        if (cost > 0 && letter->over == OVER_FANOUT && is_now)
             refuse(&burden, cost * foreseen(letter->event));
-        else if (cost && made)
+        else if (cost > 0 && made)
             pass(&burden, cost * made, is_known);
-        if (cost && (is_now || letter->was_held) && letter->over != OVER_FANOUT)
+        if (cost > 0 && (is_now || letter->was_held) && letter->over != OVER_FANOUT)
             burden.maybe += cost * foreseen(letter->event); // until it is known whom it reaches
     }
-    if (cost)
+    if (cost > 0)
         weigh(&stage.fanout[user], &burden, "fan-out", user, !any_subscribes());
 }
 
