@@ -32,6 +32,7 @@ __attribute__((noreturn)) static void be_keeper(struct keeping *keeping, const s
         _exit(1);
     setsid();
     prctl(PR_SET_NAME, "patchbay-keeper");
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); // what the hub was told on its command line is in this memory, too
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     leave_streams();
     signal(SIGCHLD, SIG_DFL); // where it is ignored, nobody can be waited for
