@@ -46,6 +46,15 @@ static bool read_peer(char *text, struct load_plan *plan) {
     return plan->wire != NULL;
 }
 
+static bool read_server(const char *text, struct load_servers *servers) {
+    uint32_t number;
+    if (servers->count == LOAD_SERVERS_MAX || !read_count(text, INT32_MAX, &number)) {
+        return false;
+    }
+    servers->pids[servers->count++] = (pid_t)number;
+    return true;
+}
+
 static const struct option options[] = {{"events", no_argument, NULL, 'e'},
                                         {"high", required_argument, NULL, 'h'},
                                         {"hub-pid", required_argument, NULL, 'p'},
@@ -97,9 +106,7 @@ static bool read_value(int option, struct load_settings *settings) {
         plan->body.priorities = true;
         return read_count(optarg, 100, &plan->high_percent);
     case 'p':
-        good = read_count(optarg, INT32_MAX, &number);
-        settings->server_pid = (pid_t)number;
-        return good;
+        return read_server(optarg, &settings->servers);
     case 'P':
         return read_peer(optarg, plan);
     case 'r':
@@ -171,8 +178,9 @@ enum status command_bench(int argc, char **argv, const char *hub) {
         return usage("bench");
     }
     choose_wires(&settings.plan, hub);
-    if (settings.server_pid == 0 && settings.plan.wire->is_hub) {
-        settings.server_pid = server_pid(settings.plan.at);
+    if (settings.servers.count == 0 && settings.plan.wire->is_hub) {
+        settings.servers.pids[0] = server_pid(settings.plan.at);
+        settings.servers.count = settings.servers.pids[0] > 0;
     }
     static struct load_result result; // its histograms are large for a stack
     const char *why = NULL;

@@ -61,8 +61,12 @@ void bench_report(const struct load_settings *settings, const struct load_result
     print_latency(&result->latency[LOAD_ORDINARY], "latency");
     print_latency(&result->latency[LOAD_HIGH], "latency, high priority,");
     if (cpu_known(result)) {
-        printf("server CPU           %.3f us %s (process %d)\n", cpu_us(result), what,
-               (int)settings->server_pid);
+        const struct load_servers *servers = &settings->servers;
+        printf("server CPU           %.3f us %s (process", cpu_us(result), what);
+        for (uint32_t n = 0; n < servers->count; n++) {
+            printf("%s%d", n > 0 ? " and " : " ", (int)servers->pids[n]);
+        }
+        printf(")\n");
     } else {
         printf("server CPU           unknown (--hub-pid)\n");
     }

@@ -30,8 +30,13 @@ static void sample_work(struct sample *sample, struct client *hub) {
     sample->work_known = hub != NULL && server_work(hub, &sample->work) == 0;
 }
 
-static void sample_cpu(struct sample *sample, pid_t server) {
-    sample->cpu_known = server > 0 && cpu_of_process(server, &sample->cpu_ns) == 0;
+static void sample_cpu(struct sample *sample, const struct load_servers *servers) {
+    sample->cpu_known = servers->count > 0;
+    for (uint32_t n = 0; n < servers->count; n++) {
+        uint64_t used_ns = 0;
+        sample->cpu_known = sample->cpu_known && cpu_of_process(servers->pids[n], &used_ns) == 0;
+        sample->cpu_ns += used_ns;
+    }
     sample->own_cpu_ns = own_cpu_ns();
     sample->at_ns = load_now_ns();
 }
@@ -46,6 +51,19 @@ static void subtract(struct load_result *result, const struct sample *before, co
     result->work.frames = after->work.frames - before->work.frames;
 }
 
+static bool sum_memory(const struct load_servers *servers, struct server_memory *sum) {
+    *sum = (struct server_memory){0};
+    for (uint32_t n = 0; n < servers->count; n++) {
+        struct server_memory one;
+        if (server_memory(servers->pids[n], &one) != 0) {
+            return false;
+        }
+        sum->resident_bytes += one.resident_bytes;
+        sum->anonymous_bytes += one.anonymous_bytes;
+    }
+    return servers->count > 0;
+}
+
 static void run(struct load *load, const struct load_settings *settings, struct client *hub,
                 struct load_result *result) {
     struct sample before = {0}, after = {0};
@@ -53,14 +71,13 @@ static void run(struct load *load, const struct load_settings *settings, struct 
     load_run(load, load_now_ns() + (uint64_t)(settings->warmup_seconds * 1e9));
     sample_work(&before, hub);
     load->recording = true;
-    sample_cpu(&before, settings->server_pid);
+    sample_cpu(&before, &settings->servers);
     load_run(load, before.at_ns + (uint64_t)(settings->seconds * 1e9));
-    sample_cpu(&after, settings->server_pid);
+    sample_cpu(&after, &settings->servers);
     load->recording = false;
     sample_work(&after, hub);
     subtract(result, &before, &after);
-    result->memory_known =
-        settings->server_pid > 0 && server_memory(settings->server_pid, &result->memory) == 0;
+    result->memory_known = sum_memory(&settings->servers, &result->memory);
     load_stop(load);
     load_run(load, load_now_ns() + DRAIN_SECONDS * 1000000000ULL);
 }
@@ -68,10 +85,9 @@ static void run(struct load *load, const struct load_settings *settings, struct 
 // Opens the idle connections, and tells what each costs the server.
 static int open_others(struct load *load, const struct load_settings *settings, struct load_result *result) {
     struct server_memory before, after;
-    bool known = settings->plan.idle > 0 && settings->server_pid > 0 &&
-                 server_memory(settings->server_pid, &before) == 0;
+    bool known = settings->plan.idle > 0 && sum_memory(&settings->servers, &before);
     int error = load_open_others(load);
-    if (error == 0 && known && server_memory(settings->server_pid, &after) == 0) {
+    if (error == 0 && known && sum_memory(&settings->servers, &after)) {
         result->idle_known = true;
         result->idle_bytes =
             ((double)after.anonymous_bytes - (double)before.anonymous_bytes) / settings->plan.idle;
@@ -79,10 +95,12 @@ static int open_others(struct load *load, const struct load_settings *settings, 
     return error;
 }
 
+// One hub's own counters say nothing of what several do.
 static void run_beside_hub(struct load *load, const struct load_settings *settings,
                            struct load_result *result) {
     struct client client;
-    bool asks = settings->plan.wire->is_hub && client_open(&client, settings->plan.at) == 0;
+    bool asks = settings->plan.wire->is_hub && settings->servers.count < 2 &&
+                client_open(&client, settings->plan.at) == 0;
     run(load, settings, asks ? &client : NULL, result);
     if (asks) {
         client_close(&client);

@@ -6,10 +6,18 @@
 #include "bench/load/load.h"
 #include "bench/load/server.h"
 
+enum { LOAD_SERVERS_MAX = 8 };
+
+// The processes whose costs are measured, summed up: one server, or several that serve the load together.
+struct load_servers {
+    uint32_t count; // 0: nobody's costs are
+    pid_t pids[LOAD_SERVERS_MAX];
+};
+
 struct load_settings {
     struct load_plan plan;
     double warmup_seconds, seconds;
-    pid_t server_pid; // whose costs are measured; 0: nobody's
+    struct load_servers servers;
 };
 
 struct load_result {
@@ -21,8 +29,8 @@ struct load_result {
     bool memory_known;
     struct server_memory memory; // at the end of the measured stretch
     bool idle_known;
-    double idle_bytes; // of anonymous memory, for each connection that idles
-    bool work_known;
+    double idle_bytes;             // of anonymous memory, for each connection that idles
+    bool work_known;               // not of several
     struct server_work work;       // a hub's, in about the measured stretch
     uint64_t wrong, lost, missing; // over the whole run
     const char *fault;             // why it ended early; NULL if it didn't

@@ -18,16 +18,16 @@ function run(command, deadlineMs) {
   });
 }
 
-// `what`: {server, build, unix, framing, tls, web, sources, rights, options, cpus, load}. `settings`: {build, seconds, warmup, serverCpu, loadCpu}.
+// `what`: {server, build, unix, framing, tls, web, sources, rights, joined, options, cpus, load}. `settings`: {build, seconds, warmup, serverCpu, loadCpu}.
 export async function measure(what, settings) {
   const { sources, targets, depth, body, flags = [], flood } = what.load;
   const cpus = what.cpus === 'both' ? `${settings.serverCpu},${settings.loadCpu}` : String(settings.serverCpu);
-  const server = await start(what.server, { build: what.build, unix: what.unix, framing: what.framing, tls: what.tls, web: what.web, sources: what.sources, rights: what.rights, options: what.options, body, cpus, loadCpu: settings.loadCpu });
+  const server = await start(what.server, { build: what.build, unix: what.unix, framing: what.framing, tls: what.tls, web: what.web, sources: what.sources, rights: what.rights, joined: what.joined, options: what.options, body, cpus, loadCpu: settings.loadCpu });
   try {
     const program = flood ? ['bench/bench_bystander', ...server.load.slice(0, 2), flood, String(settings.seconds)]
       : ['tools/patchbay', ...server.load, ...[sources, targets, depth, body, settings.seconds].map(String), ...flags];
     const command = ['taskset', '-c', String(settings.loadCpu), join(settings.build, program[0]), ...program.slice(1),
-      '--warmup', String(settings.warmup), '--hub-pid', String(server.pid), '--json'];
+      '--warmup', String(settings.warmup), ...server.pids.flatMap((pid) => ['--hub-pid', String(pid)]), '--json'];
     const { status, out, error } = await run(command, (settings.seconds + settings.warmup) * 1000 + EXTRA_MS);
     if (status !== 0) throw new Error(error || `the load ended with status ${status}`);
     return JSON.parse(out);

@@ -3,8 +3,9 @@
 // A comparison runs its sides one after the other in each round, and asks of each pair of runs for the ratio of a value
 // (an aim: `of` over `over`, at most `atMost`). A sweep runs one load over a range, for a plot.
 //
-// A side: {server, label, unix, framing, tls, web, sources, rights, options, cpus, load}: what it says beside the server overrides the comparison's own.
-// `web` is the scheme by which the load comes to the hub's HTTP, and `sources` that of its sources: ws, http or tcp.
+// A side: {server, label, unix, framing, tls, web, sources, rights, joined, options, cpus, load}: what it says beside the server overrides the comparison's own.
+// `web` is the scheme by which the load comes to the hub's HTTP, and `sources` that of its sources: ws, http or tcp. `joined`: the sources
+// are at another hub, on the same core, joined through a server of NATS, and CPU and memory are both hubs'.
 // A load: {sources, targets, depth, body, flags}: the arguments of `patchbay bench`; or {flood}: that of `bench_bystander`.
 
 const KIB = 1024;
@@ -14,6 +15,7 @@ const size = (bytes) => (bytes < KIB ? `${bytes} B` : `${bytes / KIB} KiB`);
 
 // The first side over the second.
 const cpu = (atMost) => ({ of: [0, 'cpuUs'], over: [1, 'cpuUs'], atMost });
+const p50 = () => ({ of: [0, 'latencyUs.p50'], over: [1, 'latencyUs.p50'] });
 const p99 = (atMost) => ({ of: [0, 'latencyUs.p99'], over: [1, 'latencyUs.p99'], atMost });
 
 const beside = (name, title, server, load, ...aims) =>
@@ -170,6 +172,16 @@ const secured = [
     requests(16, 4, 64, 256), cpu(1.01)),
 ];
 
+// What crosses two hubs and the server between them, beside what one hub does alone. That server is on the load's core: what it
+// costs isn't counted, but the hubs get no more than it passes on, so they wait, and less goes together in a turn.
+const across = (name, title, load, ...aims) =>
+  again(`cluster-${name}`, `${title}, from one hub to another beside one hub`, { label: 'across', joined: true }, { label: 'one hub' }, load, ...aims);
+const betweenHubs = [
+  across('request-256', 'requests, 256 B, 16 sources, 4 targets, 64 pending', requests(16, 4, 64, 256), cpu(2.5)),
+  across('events-1000', 'events, 256 B, to 1,000, 64 on the way', events(1000, 64, 256), cpu(1.15)),
+  across('latency', 'requests, 256 B, 1 source, 1 target, 1 pending', requests(1, 1, 1, 256), p50()),
+];
+
 // What is left for a peer that pings once a millisecond, while others flood the hub with work of one kind.
 const bystander = (flood, title, ...options) => ({
   name: `bystander-${flood}`, title: `a ping each ms, while ${title}`, load: { flood },
@@ -188,7 +200,7 @@ const besideFloods = [
   bystander('journal', 'four log entries of 1 MB, eight at a time', '--audit', 'journal'),
 ];
 
-export const comparisons = [...againstNats, ...againstRedis, ...againstRelay, ...trickling, ...againstItself, ...besideFloods, ...overHttp, ...secured];
+export const comparisons = [...againstNats, ...againstRedis, ...againstRelay, ...trickling, ...againstItself, ...besideFloods, ...overHttp, ...secured, ...betweenHubs];
 
 export const sweeps = [
   {

@@ -2,7 +2,7 @@
 // written to disk, pinned to a core.
 // It goes well: start() resolves when the server accepts connections. It fails: a server that ends or says nothing in
 // time rejects, with what it wrote to standard error.
-import { spawn, spawnSync } from 'node:child_process';
+import { execFile, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createConnection, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -104,40 +104,85 @@ pending = 1000000
   return { judging: ['--users', file], known: ['--token-file', secret] };
 }
 
+// Starts a program that a server needs beside it, on this core, and waits for what it says that matches: {child, found}.
+async function besides(cpu, command, pattern) {
+  const child = spawn('taskset', ['-c', String(cpu), ...command], { stdio: ['ignore', 'ignore', 'pipe'] });
+  running.set(child, undefined);
+  child.once('exit', () => running.delete(child));
+  let text = '';
+  const found = await new Promise((resolve) => {
+    child.stderr.on('data', (bytes) => {
+      text = (text + bytes).slice(-4096);
+      const match = pattern.exec(text);
+      if (match) resolve(match[1]);
+    });
+    child.once('error', () => resolve()).once('exit', () => resolve());
+  });
+  if (!found) throw new Error(`${command[0]} did not start: ${text}`);
+  return { child, found };
+}
+
 // A proxy before a server that answers all requests itself, on the load's core as the hub's targets are: its time isn't
 // the proxy's. `commandOf` is told where the proxy listens, and the server behind it.
 async function proxy({ build, body, loadCpu }, commandOf) {
-  const behind = spawn('taskset', ['-c', String(loadCpu), join(build, 'bench/bench_backend'), 'tcp://127.0.0.1:0', String(body)],
-    { stdio: ['ignore', 'ignore', 'pipe'] });
-  running.set(behind, undefined);
-  behind.once('exit', () => running.delete(behind));
-  const seen = { text: '' };
-  behind.stderr.on('data', (bytes) => (seen.text += bytes));
-  const [uri] = await Promise.race([told(behind, seen, 1), ended(behind).then(() => [])]);
-  if (!uri) throw new Error(`bench_backend did not start: ${seen.text}`);
+  const { child, found } = await besides(loadCpu, [join(build, 'bench/bench_backend'), 'tcp://127.0.0.1:0', String(body)], /^listening tcp:(\S+)$/m);
   const port = await freePort();
   return {
-    command: commandOf(port, new URL(uri.replace('tcp', 'http')).port),
+    command: commandOf(port, new URL(`http:${found}`).port),
     at: { port },
-    behind,
+    behind: [child],
     load: () => ['bench', '--peer', `rpc=127.0.0.1:${port}`],
   };
 }
 
+// Resolves once the hub says that it has a link.
+async function linked(build, uri) {
+  for (const until = Date.now() + START_MS; Date.now() < until;) {
+    const counters = await new Promise((resolve) => execFile(join(build, 'tools/patchbay'), ['--hub', uri, 'stats'], (error, out) => resolve(out)));
+    if (/^cluster_link 1$/m.test(counters)) return;
+    await new Promise((resolve) => setTimeout(resolve, 20)); // nothing tells when it will
+  }
+  throw new Error(`${uri} has no link to the other hub's server`);
+}
+
+// What joins a hub with another one: a server of NATS, on the load's core, and that other hub, on the same core as the hub,
+// since both are what is measured. The load's sources are at the other hub, its targets at this one.
+async function cluster({ build, cpus, loadCpu, options = ['--shards', '1'] }) {
+  const broker = await besides(loadCpu, ['nats-server', '-a', '127.0.0.1', '-p', '-1'], /Listening for client connections on (\S+)[^]*Server is ready/);
+  const joining = ['--nats', `nats://${broker.found}`, '--cluster', 'bench'];
+  const other = await besides(cpus, [join(build, 'router/patchbayd'), '--listen', 'tcp://127.0.0.1:0', '--http', 'off', ...options, ...joining],
+    /^listening (tcp:\S+)$/m).catch((error) => {
+    broker.child.kill('SIGKILL');
+    throw error;
+  });
+  return {
+    joining,
+    sources: other.found,
+    behind: [broker.child, other.child],
+    beside: [other.child.pid],
+    ready: ([own]) => Promise.all([own, other.found].map((uri) => linked(build, uri))),
+  };
+}
+
 // Each kind says how it is run: the program with its arguments, where it will listen, and what the load is told.
-// `tells`: how many lines `listening URI` it prints itself. `behind`: a process that ends with it.
+// `tells`: how many lines `listening URI` it prints itself. `behind`: processes that end with it; `beside`: those of them whose costs
+// are the server's, too. `ready(uris)`: what else must be before the load.
 const kinds = {
-  hub: async ({ build, directory, unix, framing = '', tls, web, sources, rights, options = ['--shards', '1'] }) => {
+  hub: async (settings) => {
+    const { build, directory, unix, framing = '', tls, web, sources, rights, options = ['--shards', '1'] } = settings;
+    const { joining = [], sources: elsewhere, ...joined } = settings.joined ? await cluster(settings) : {};
     const { pem, key, trusting } = tls ? certificate(directory) : { trusting: [] };
     const { judging, known } = rights ? users(build, directory) : { judging: [], known: [] };
     return {
       command: [join(build, 'router/patchbayd'), '--listen',
         unix ? `unix${framing}://${directory}/hub` : `${tls ? 'tls' : 'tcp'}${framing}://127.0.0.1:0`, '--http', '127.0.0.1:0',
-        ...(tls ? ['--tls-certificate', pem, '--tls-key', key] : []), ...judging, ...options],
+        ...(tls ? ['--tls-certificate', pem, '--tls-key', key] : []), ...judging, ...options, ...joining],
+      ...joined,
       tells: 2,
       load: ([own, http]) => {
         const at = (scheme) => (scheme === 'tcp' ? own : http.replace('http', scheme));
-        return [...trusting, ...known, '--hub', at(web ?? 'tcp'), 'bench', ...(sources ? ['--sources', at(sources)] : [])];
+        return [...trusting, ...known, '--hub', at(web ?? 'tcp'), 'bench', ...(sources ? ['--sources', at(sources)] : []),
+          ...(elsewhere ? ['--sources', elsewhere] : [])];
       },
     };
   },
@@ -237,13 +282,13 @@ function ended(child) {
   return new Promise((resolve) => child.once('exit', resolve));
 }
 
-// Starts a server: {pid, load, stop()}. `load` are the arguments of `patchbay` that point it there.
+// Starts a server: {pids, load, stop()}. `load` are the arguments of `patchbay` that point it there.
 export async function start(kind, settings) {
   const directory = mkdtempSync(join(tmpdir(), 'patchbay-bench-'));
   const plan = await kinds[kind]({ ...settings, directory });
   const child = spawn('taskset', ['-c', settings.cpus, ...plan.command], { stdio: ['ignore', 'ignore', 'pipe'], cwd: directory });
   running.set(child, directory);
-  child.once('exit', () => plan.behind?.kill('SIGKILL'));
+  child.once('exit', () => plan.behind?.forEach((one) => one.kill('SIGKILL')));
   child.once('exit', () => running.delete(child));
   const seen = { text: '' };
   child.stderr.on('data', (bytes) => (seen.text = (seen.text + bytes).slice(-4096)));
@@ -264,5 +309,11 @@ export async function start(kind, settings) {
     await (child.exitCode === null ? stop() : over);
     throw new Error(`${kind} did not start: ${seen.text.trim() || plan.command.join(' ')}`);
   }
-  return { pid: child.pid, load: plan.load(uri), stop };
+  try {
+    await plan.ready?.(uri);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { pids: [child.pid, ...(plan.beside ?? [])], load: plan.load(uri), stop };
 }

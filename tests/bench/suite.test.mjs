@@ -75,7 +75,7 @@ test('what the hub aims at', () => {
     'relay-first-256 cpuUs 1.25', 'relay-first-1024 cpuUs 1.2', 'relay-first-16384 cpuUs 1.1',
     'relay-last-256 cpuUs 1.3', 'relay-last-1024 cpuUs 1.35', 'relay-last-16384 cpuUs 1.25',
     'connections cpuUs 1.3', 'shards cpuUs 1.15', 'priorities highLatencyUs.p99 0.1', 'idle idleBytes 2048',
-    ...['none', 'events', 'registrations', 'bodies', 'leaving', 'journal'].flatMap((flood) =>
+    ...['none', 'events', 'registrations', 'bodies', 'leaving', 'deserting', 'journal'].flatMap((flood) =>
       [`bystander-${flood} latencyUs.p99 5000`, `bystander-${flood} latencyUs.max 20000`]),
     'web-events cpuUs 1.1', 'web-events cpuUs 1.15', 'web-events cpuUs 1.1', 'web-events cpuUs 1.15',
     'web-events-16k cpuUs 1.1', 'web-events-16k cpuUs 1.15', 'web-events-16k cpuUs 1.1', 'web-events-16k cpuUs 1.15',
@@ -84,6 +84,7 @@ test('what the hub aims at', () => {
     'idle-websocket idleBytes 1024', 'idle-sse idleBytes 1024',
     'tls-256 cpuUs 1.6', 'tls-256 cpuUs 0.6', 'tls-16k cpuUs 2', 'tls-16k cpuUs 0.6',
     'users-256 cpuUs 1.03', 'sandbox-256 cpuUs 1.01',
+    'cluster-request-256 cpuUs 2.5', 'cluster-events-1000 cpuUs 1.15',
   ]);
 });
 
