@@ -17,6 +17,7 @@ enum { HUBS_IN_TURNS = 2, OPTIONS_ROOM = 1024 };
 static struct fleet fleet;
 static unsigned here, hub_count;
 static bool in_turns;
+static const char *order; // of in_turns, as struct setup has it; moves on
 
 struct line {
     struct cable *cable;
@@ -57,7 +58,8 @@ static bool begin(const struct setup *setup, struct text *why) {
     static struct hub_settings settings[SITES_MAX];
     struct fleet_options options = {.seed = 7 + setup->rough, .brokers = {.count = 1}};
     in_turns = setup->hub_count == 0;
-    here = 0;
+    order = setup->order;
+    here = *order == 'y';
     options.site_count = hub_count = in_turns ? HUBS_IN_TURNS : setup->hub_count;
     world_defaults(&options.world, options.seed, setup->shard_count);
     if (setup->rough)
@@ -95,12 +97,22 @@ static void at(unsigned hub) {
     here = hub;
 }
 
+// To the hub where the next peer is.
+static void move_on(void) {
+    if (!*order) {
+        here = (here + 1) % hub_count;
+    } else if (order[1]) {
+        order++;
+        here = *order != 'x';
+    }
+}
+
 static struct line *dial(enum line_wire wire) {
     struct world *world = &fleet.sites[here].world;
     struct cable *cable = worlds_dial(world, wire);
     struct line *line = cable ? malloc(sizeof *line) : NULL;
     if (in_turns)
-        here = (here + 1) % hub_count;
+        move_on();
     if (line)
         line->cable = cable;
     fleet_settle(&fleet);

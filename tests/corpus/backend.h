@@ -24,6 +24,9 @@ struct setup {
     // Of several hubs: what each has for options besides; 0: a backend that has several gives peers to them in turns.
     const char *const *hub_options;
     unsigned hub_count;
+    // Or at which of two a peer is, an x or y for each, the last of them for all that follow; "": in turns.
+    const char *order;
+    bool silent; // what doesn't hold isn't told: it is known
 };
 
 // A connection, as the backend keeps it.

@@ -31,6 +31,7 @@ struct reader {
     struct corpus_case *one;
     char *next; // line, or NULL
     unsigned number;
+    const char *peers[CASE_PEERS_MAX]; // the names of the case's, with what follows each
 };
 
 // The next line without its line end; NULL at the end of the file.
@@ -167,8 +168,6 @@ static bool read_head(struct reader *reader, char *line, bool *good) {
     const char *rest;
     if ((rest = after(line, "hub")))
         *good = read_hub(reader, line + (rest - line));
-    else if ((rest = after(line, "together")))
-        reader->one->together = line + (rest - line);
     else if (after(line, "config"))
         *good = read_config(reader);
     else if (after(line, "users"))
@@ -203,6 +202,33 @@ static bool shows_wire(const char *line) {
     return bytes && name[bytes] == ':';
 }
 
+static bool is_word(const char *word, size_t bytes, const char *other, size_t other_bytes) {
+    return bytes == other_bytes && memcmp(word, other, bytes) == 0;
+}
+
+static bool opens_peers(const char *line, bool *one) {
+    *one = after(line, "agent") != NULL;
+    return *one || after(line, "peer") || after(line, "lines") || after(line, "http");
+}
+
+// Counts the peers that a step opens and that none before it has opened.
+static void count_peers(struct reader *reader, const char *line) {
+    bool one;
+    if (!opens_peers(line, &one))
+        return;
+    for (const char *word = strchr(line, ' '); word && *word;) {
+        word += strspn(word, " ");
+        size_t bytes = strcspn(word, " ");
+        unsigned at = 0;
+        while (at < reader->one->peer_count &&
+               !is_word(word, bytes, reader->peers[at], strcspn(reader->peers[at], " ")))
+            at++;
+        if (bytes && at == reader->one->peer_count && at < CASE_PEERS_MAX)
+            reader->peers[reader->one->peer_count++] = word;
+        word = one ? NULL : word + bytes;
+    }
+}
+
 static bool ends_in_quotes(const char *line) {
     size_t bytes = strlen(line);
     return bytes > 4 && strcmp(line + bytes - 4, " \"\"\"") == 0;
@@ -230,6 +256,7 @@ static bool read_step(struct reader *reader, char *line) {
         return complain(reader, "too many lines");
     one->lines[one->line_count++] = (struct case_line){reader->number, line};
     one->shows_wire |= shows_wire(line);
+    count_peers(reader, line);
     return !ends_in_quotes(line) || read_quoted(reader, line);
 }
 
@@ -255,7 +282,7 @@ struct corpus_case *case_open(const char *path) {
     }
     *one = (struct corpus_case){
         .path = strdup(path), .bytes = bytes, .options = none, .lazy = true, .strict = true};
-    if (read_lines(&(struct reader){one, *bytes ? bytes : NULL, 0}))
+    if (read_lines(&(struct reader){.one = one, .next = *bytes ? bytes : NULL}))
         return one;
     case_close(one);
     return NULL;

@@ -11,7 +11,8 @@ enum {
     CASE_ROWS_MAX = 200,
     CASE_COLUMNS_MAX = 6,
     CASE_OPTIONS_MAX = 24,
-    CASE_HUBS_MAX = 3
+    CASE_HUBS_MAX = 3,
+    CASE_PEERS_MAX = 32
 };
 
 // A step, with the lines of a quoted body joined to it.
@@ -27,7 +28,6 @@ struct corpus_case {
     char *hubs[CASE_HUBS_MAX]; // names of hubs that are joined, and what each has for options besides
     char *hub_options[CASE_HUBS_MAX];
     unsigned hub_count;    // 0: there is one, without a name
-    char *together;        // why it holds only where all peers are at one hub; NULL: it needn't
     char *config;          // the text of a configuration file, or NULL
     char *users;           // the text of a users file, or NULL
     bool lazy, strict;     // the depths in which it holds
@@ -42,6 +42,7 @@ struct corpus_case {
     unsigned row_count;
     struct case_line lines[CASE_LINES_MAX];
     unsigned line_count;
+    unsigned peer_count; // that its lines open, each counted once
 };
 
 // Reads a case. NULL, with what is wrong on standard error, when it can't be read or isn't well formed.

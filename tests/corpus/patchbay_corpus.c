@@ -1,10 +1,10 @@
 // Plays cases of the corpus.
 //
-// usage: patchbay_corpus (--sim [--rough SEED] | --apart [--rough SEED] | --tcp PATCHBAYD | --unix PATCHBAYD) [--lines | --mixed]
+// usage: patchbay_corpus (--sim [--rough SEED] | --apart [--rough SEED] [--listed FILE] | --tcp PATCHBAYD | --unix PATCHBAYD) [--lines | --mixed]
 // [--must-fail] [--verbose] FILE|FOLDER...; or --websocket PATCHBAYD in place of --tcp and --lines
 //
-// Status 0 when every case held with one shard and with two, in each depth of validation that it names; with
-// --must-fail when every case failed in each.
+// Status 0 when every case held with one shard and with two, in each depth of validation that it names, and what is listed
+// (listed.h) did not; with --must-fail when every case failed in each.
 #include <fcntl.h>
 #include <ftw.h>
 #include <signal.h>
@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/corpus/listed.h"
 #include "tests/corpus/play.h"
 
 enum { CASES_MAX = 2000, FILES_OPEN_MAX = 16, SHARDS_TRIED = 2 };
@@ -58,11 +59,11 @@ struct tally {
     unsigned played, failed;
 };
 
-// Whether it can be played where there are several hubs, or one.
+// Whether it can be played where there are several hubs, or one. Of several, one who is alone asks nothing.
 static bool has_hubs(const struct how *how, const struct corpus_case *one) {
     if (!how->backend->at)
         return one->hub_count == 0;
-    return one->hub_count || !(one->together || one->config || one->users || one->window_bytes);
+    return one->hub_count || (one->peer_count > 1 && !one->config && !one->users && !one->window_bytes);
 }
 
 // Takes out the cases that aren't for these wires, or as many hubs, and says how many they are.
@@ -76,12 +77,12 @@ static void leave_out(const struct how *how) {
             continue;
         }
         if (how->verbose)
-            printf("left out %s%s%s\n", one->path, one->together ? ": " : "",
-                   one->together ? one->together : "");
+            printf("left out %s\n", one->path);
         case_close(one);
     }
     if (left < case_count)
-        printf("%u cases are about frames, name their wires, or have more hubs or fewer, and are left out\n",
+        printf("%u cases are about frames, name their wires, or have other hubs or too few peers, and are "
+               "left out\n",
                case_count - left);
     case_count = left;
 }
@@ -92,15 +93,37 @@ static bool plays(const struct how *how, const struct corpus_case *one, bool str
     return !(how->rough && one->window_bytes); // who is slow, and when, is told there
 }
 
+// One that is listed is to fail, once, and then to hold in the order that it names, if any. False: there is nothing to play.
+static bool goes_on(const struct how *how, const struct corpus_case *one, struct setup *setup) {
+    struct listed *listed = listed_find(one->path);
+    if (!listed)
+        return true;
+    listed->met = true;
+    setup->silent = true;
+    if (!listed->failed)
+        listed->failed = !play_case(one, how->backend, setup, how->wires);
+    setup->silent = false;
+    setup->order = listed->order;
+    if (*listed->order && !listed_parts(listed, one->peer_count))
+        broken = true;
+    return *listed->order;
+}
+
 static void play_all(const struct how *how, uint32_t shards, bool strict, struct tally *tally) {
     for (unsigned at = 0; at < case_count; at++) {
         const struct corpus_case *one = cases[at];
-        if (!plays(how, one, strict))
+        struct setup setup = {.options = one->options,
+                              .strict = strict,
+                              .shard_count = shards,
+                              .rough = how->rough,
+                              .window_bytes = one->window_bytes,
+                              .config = one->config,
+                              .users = one->users,
+                              .hub_options = (const char *const *)one->hub_options,
+                              .hub_count = one->hub_count,
+                              .order = ""};
+        if (!plays(how, one, strict) || !goes_on(how, one, &setup))
             continue;
-        struct setup setup = {
-            one->options,      strict,      shards,     how->rough,
-            one->window_bytes, one->config, one->users, (const char *const *)one->hub_options,
-            one->hub_count};
         bool good = play_case(one, how->backend, &setup, how->wires);
         if (how->verbose)
             printf("%s %s, %u shards, %s\n", good ? "held  " : "FAILED", one->path, shards,
@@ -136,6 +159,8 @@ static bool read_arguments(struct how *how, int argc, char **argv) {
             how->rough = strtoull(argv[++at], NULL, 10);
         } else if (!strcmp(word, "--lines") || !strcmp(word, "--mixed")) {
             how->wires = word[2] == 'l' ? PLAY_LINES : PLAY_MIXED;
+        } else if (more && !strcmp(word, "--listed")) {
+            broken |= !listed_read(argv[++at]);
         } else if (!strcmp(word, "--must-fail")) {
             how->must_fail = true;
         } else if (!strcmp(word, "--verbose")) {
@@ -162,8 +187,8 @@ int main(int argc, char **argv) {
     struct how how = {0};
     struct tally tally = {0, 0};
     if (!read_arguments(&how, argc, argv)) {
-        fputs("usage: patchbay_corpus (--sim [--rough SEED] | --apart [--rough SEED] | --tcp PATCHBAYD | "
-              "--unix PATCHBAYD | "
+        fputs("usage: patchbay_corpus (--sim [--rough SEED] | --apart [--rough SEED] [--listed FILE] | "
+              "--tcp PATCHBAYD | --unix PATCHBAYD | "
               "--websocket PATCHBAYD) [--lines | --mixed] [--must-fail] [--verbose] FILE|FOLDER...\n",
               stderr);
         return 2;
@@ -175,9 +200,10 @@ int main(int argc, char **argv) {
         play_all(&how, shards, false, &tally);
         play_all(&how, shards, true, &tally);
     }
-    bool stopped = stop(how.backend);
+    bool stopped = stop(how.backend), is_true = listed_is_true();
+    listed_forget();
     printf("%u cases; played %u times, failed %u times\n", case_count, tally.played, tally.failed);
     for (unsigned at = 0; at < case_count; at++)
         case_close(cases[at]);
-    return !broken && stopped && tally.failed == (how.must_fail ? tally.played : 0) ? 0 : 1;
+    return !broken && stopped && is_true && tally.failed == (how.must_fail ? tally.played : 0) ? 0 : 1;
 }

@@ -179,7 +179,7 @@ static bool play_row(const struct corpus_case *one, const struct backend *backen
     bool good = backend->begin(setup, &play.why);
     bool begun = good;
     good = good && play_lines(&play, setup, row) && nothing_left(&play);
-    if (!good)
+    if (!good && !setup->silent)
         report(&play);
     for (unsigned at = 0; at < play.peer_count; at++)
         player_end(&play.peers[at], backend);
