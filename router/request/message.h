@@ -60,13 +60,13 @@ static inline struct reply_to message_reply_to(const struct message *message) {
     struct span id = message->lookup.value[KEY_ID];
     return (struct reply_to){message->body + id.at, id.bytes, message->exchange};
 }
-// The agent that its peer is attached to, where it names no target itself; or NULL.
 // Nobody reads its body any more (peer_blot).
 static inline void message_blot(const struct message *message) {
     struct span body = message->frame->body;
     peer_blot(message->peer, message->frame->buffer->bytes + body.at, body.bytes);
 }
 
+// The agent that its peer is attached to, where it names no target itself; or NULL.
 static inline const struct attachment *message_attachment(const struct message *message) {
     const struct annex *annex = message->peer->annex;
     return annex && !lookup_has(&message->lookup, KEY_TARGET_AGENT) ? annex->attachment : NULL;
