@@ -27,18 +27,35 @@ static bool any_unheard(const struct order *order) {
     return left != 0;
 }
 
+static bool is_unheard(const struct order *order, const struct neighbour *neighbour) {
+    return neighbour->place < NEIGHBOURS_MAX && neighbour->known_ms < order->asked_ms &&
+           order->unheard[neighbour->place / 64] >> neighbour->place % 64 & 1;
+}
+
 // Who hasn't said anything may hold it, and so may who wasn't known yet when it was asked.
 static bool is_unsure(const struct order *order, const struct neighbour *neighbour) {
     return neighbour->place == NEIGHBOURS_MAX || neighbour->known_ms >= order->asked_ms ||
-           order->unheard[neighbour->place / 64] >> neighbour->place % 64 & 1;
+           is_unheard(order, neighbour);
+}
+
+// Who hasn't answered may be there no more: the server knows, and then the next registration doesn't wait for it.
+static void knock(struct link *link, const struct neighbour *neighbour) {
+    struct text nothing;
+    assert(link->peer);
+    text_init(&nothing);
+    nats_say_ask(link, neighbour->name, &nothing);
+    text_deinit(&nothing);
 }
 
 static void count_as_free(struct link *link, struct order *order) {
     struct list *all = &link->crossings.neighbours.all;
     for (struct list *node = all->next; node != all; node = node->next) {
         struct neighbour *neighbour = list_entry(node, struct neighbour, link);
-        if (is_unsure(order, neighbour))
-            claims_begin(link, neighbour);
+        if (!is_unsure(order, neighbour))
+            continue;
+        claims_begin(link, neighbour);
+        if (is_unheard(order, neighbour))
+            knock(link, neighbour);
     }
     registry_asked(link->shard, order, false);
 }

@@ -51,6 +51,14 @@ joined('with --takeover at both hubs the later one takes it', { hubs: [['--takeo
   await strict.silent('hub/replaced');
 });
 
+joined('a hub that has gone keeps one who registers waiting, not all', { hubs: [[], [], []] }, async (x, y, z) => {
+  const peers = await Promise.all(Array.from({ length: 8 }, () => x.peer()));
+  await z.stop();
+  const begun = performance.now();
+  for (const [n, peer] of peers.entries()) assert.ok((await register(peer, `n-${n}`)).result);
+  assert.ok(performance.now() - begun < 4000, 'each has waited for it'); // 0.7 s
+});
+
 joined('a child\'s name is the child\'s at all hubs', { hubs: [['--extension', 'tool=sleep 1000'], ['--takeover']] }, async (x, y) => {
   assertError(await register(await y.peer(), 'tool'), -32053);
 });
