@@ -3,22 +3,42 @@
 #include <assert.h>
 #include <string.h>
 
+enum { BLANK_LINE_BYTES = 2 };
+
 static uint32_t tail_of(const struct frame *frame) {
     return frame->unit->bytes - frame->unit->body_at - frame->unit->body_bytes;
+}
+
+// Whether its body could as well be written anew: no header fields came with it, and copying it is cheap.
+static bool can_be_dressed(const struct frame *frame) {
+    const struct unit *unit = frame->unit;
+    bool bare = !unit->length_line_bytes ||
+                (unit->canonical && unit->body_at == unit->length_line_bytes + BLANK_LINE_BYTES);
+    return bare && unit->body_bytes <= COPY_BYTES_MAX;
 }
 
 bool event_run_takes(const struct frame *frame) {
     const struct unit *unit = frame->unit;
     bool whole = frame->body.at == frame->at + unit->body_at && frame->body.bytes == unit->body_bytes;
-    return parcel_passes(frame) || (whole && !unit->length_line_bytes && unit->body_bytes <= COPY_BYTES_MAX);
+    return parcel_passes(frame) || (whole && can_be_dressed(frame));
+}
+
+static uint32_t end_of(const struct event_run *run) {
+    return run->count ? run->at + run->ends[run->count - 1] : run->at;
+}
+
+// Right behind the run; or, where all of them are written anew, anywhere further on.
+static bool lies_well(const struct event_run *run, const struct frame *frame) {
+    if (run->dressable && can_be_dressed(frame))
+        return frame->at >= end_of(run);
+    return run->canonical && parcel_passes(frame) && frame->at == end_of(run);
 }
 
 bool event_run_goes_on(const struct event_run *run, const struct event_place *event) {
     const struct frame *frame = event->frame;
     assert(run->count == 0 || run->buffer->references > 0);
     return run->count > 0 && run->count < EVENT_RUN_MAX && run->buffer == frame->buffer &&
-           run->at + run->ends[run->count - 1] == frame->at && run->source == event->source &&
-           run->canonical == parcel_passes(frame) && run->tail == tail_of(frame) &&
+           lies_well(run, frame) && run->source == event->source && run->tail == tail_of(frame) &&
            run->required == event->required && run->lane == event->lane &&
            run->name_bytes == event->name_bytes && memcmp(run->name, event->name, event->name_bytes) == 0;
 }
@@ -29,7 +49,7 @@ void event_run_begin(struct event_run *run, const struct event_place *event) {
     buffer_hold(event->frame->buffer);
     run->buffer = event->frame->buffer;
     run->source = event->source;
-    run->canonical = parcel_passes(event->frame);
+    run->canonical = run->dressable = true; // as far as none of its frames says otherwise
     run->tail = tail_of(event->frame);
     run->at = event->frame->at;
     run->required = event->required;
@@ -40,8 +60,12 @@ void event_run_begin(struct event_run *run, const struct event_place *event) {
 
 void event_run_add(struct event_run *run, const struct event_place *event) {
     assert(run->count < EVENT_RUN_MAX);
-    uint32_t before = run->count ? run->ends[run->count - 1] : 0;
-    assert(run->buffer == event->frame->buffer && run->at + before == event->frame->at);
-    run->heads[run->count] = event->frame->unit->body_at;
-    run->ends[run->count++] = before + event->frame->unit->bytes;
+    const struct frame *frame = event->frame;
+    uint32_t gap = frame->at - end_of(run);
+    assert(run->buffer == frame->buffer && frame->at >= end_of(run));
+    run->canonical = run->canonical && parcel_passes(frame) && gap == 0;
+    run->dressable = run->dressable && can_be_dressed(frame);
+    assert(run->canonical || run->dressable);
+    run->heads[run->count] = gap + frame->unit->body_at;
+    run->ends[run->count++] = frame->at + frame->unit->bytes - run->at;
 }

@@ -1,6 +1,7 @@
-// Events that lie side by side in a receive buffer and go the same way: they are gathered, to go out together
-// as one stretch of that buffer. Canonical frames go so to receivers of frames; for others, and of what came
-// otherwise, the stretch is made ready anew (stretch.h), so that those bodies must be small.
+// Events that lie one behind the other in a receive buffer and go the same way: they are gathered, to go out together
+// as one stretch of that buffer. Canonical frames that lie side by side go so to receivers of frames; for others, of what came
+// otherwise, and where something else lies between (what a NATS server puts before each), the stretch is made ready anew (stretch.h), so
+// that those bodies must be small, and nothing else may have come with them.
 #pragma once
 
 #include <stdbool.h>
@@ -16,9 +17,10 @@ struct event_run {
     uint32_t at;                   // of the buffer
     uint32_t count;                // of frames; 0: there is no run
     uint32_t ends[EVENT_RUN_MAX];  // of the frames, from the first one's start
-    uint32_t heads[EVENT_RUN_MAX]; // how long what stands before their bodies is
-    uint32_t tail;                 // and what stands behind each of them
+    uint32_t heads[EVENT_RUN_MAX]; // from the end of the frame before to the body
+    uint32_t tail;                 // what stands behind each body
     bool canonical;                // the frames may go out as they lie
+    bool dressable;                // their bodies may be written anew
     enum governance required;
     uint8_t lane;
     uint32_t name_bytes;
@@ -38,7 +40,7 @@ struct event_place {
 // Whether the event may be part of a run: it lies as it would leave for the framed wire, or is a small body that no
 // header fields came with.
 bool event_run_takes(const struct frame *frame);
-// Whether the event lies behind the run and goes the same way.
+// Whether the event, which event_run_takes, lies behind the run and goes the same way.
 bool event_run_goes_on(const struct event_run *run, const struct event_place *event);
 // Begins a run where the event lies; it isn't added yet. The run before must have gone out. Takes a reference
 // on its buffer.

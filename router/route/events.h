@@ -7,7 +7,7 @@
 // reports how many got it. When all have, a request is answered {"delivered": N}; a source that has
 // half-closed stays until then.
 //
-// Events of one name that lie side by side in a receive buffer make a run, which goes out as if it were one:
+// Events of one name that lie one behind the other in a receive buffer make a run, which goes out as if it were one:
 // a subscriber gets all of them as one stretch of that buffer, or, where they did not come as they are to leave, of
 // one text that is made ready for all receivers of its wire (core/send/stretch.h). A run ends where another frame comes, at the
 // latest with what arrived.

@@ -5,6 +5,7 @@
 
 #include "router/request/message.h"
 #include "router/route/elsewhere.h"
+#include "router/route/events.h"
 #include "router/route/route.h"
 #include "router/shard/annex.h"
 #include "router/shard/drop.h"
@@ -215,6 +216,8 @@ static void take_message(struct shard *shard, struct link *link, const struct fr
     const uint8_t *bytes = frame->buffer->bytes + frame->at;
     struct span rest;
     enum subject_kind kind = subject_read(shard->hub->settings.cluster->name, bytes, said->subject, &rest);
+    if (kind != SUBJECT_EVENT)
+        events_flush(shard);
     if (link->state < LINK_JOINING)
         nats_count_unreadable(shard);
     else if (kind == SUBJECT_HUB)

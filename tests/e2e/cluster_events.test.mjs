@@ -1,7 +1,9 @@
 // Events, and notifications to all who name them, over two hubs and a NATS server: one copy a hub, whatever patterns overlap.
 import assert from 'node:assert/strict';
 import { Client, joined, until } from './cluster.mjs';
-import { assertError } from './peer.mjs';
+import { dial } from './hub.mjs';
+import { assertError, frame } from './peer.mjs';
+import { upgraded } from './websocket.mjs';
 
 async function subscriber(hub, ...events) {
   const peer = await hub.peer();
@@ -50,6 +52,28 @@ joined('a publisher\'s events arrive in order', {}, async (x, y) => {
   for (let n = 0; n < 2000; n++) publish(source, `n-${n % 3}`, n);
   for (let n = 0; n < 2000; n++) assert.equal((await got(there)).data.n, n);
 });
+
+// They come in one arrival or a few; what the server puts between them is nobody's to see.
+joined('many at a time reach receivers of every wire as they were sent, with what is said among them',
+  { hubs: [[], ['--http', '127.0.0.1:0', '--listen', 'tcp-lines://127.0.0.1:0']] }, async (x, y) => {
+    const [frames, lines, web] = [await y.peer(), await dial(y.uri('tcp-lines')), await upgraded(y.uri('http'))];
+    for (const peer of [frames, lines, web]) await peer.ask('hub/subscribe', { events: ['news'] });
+    const agent = await y.agent('b', { events: ['news'] });
+    const source = await x.peer();
+    const texts = Array.from({ length: 300 }, (_, n) =>
+      `{"jsonrpc":"2.0","method":"event","params":{"event":"news","data":${n}${n % 50 === 7 ? `,"more":"${'x'.repeat(2100)}"` : ' '.repeat(n % 5)}}}`);
+    const asked = '{"jsonrpc":"2.0","method":"note","params":{"targetAgent":"b"}}';
+    const fields = (n) => (n % 40 === 13 ? ['Request-Id: r'] : []);
+    source.write(Buffer.concat(texts.flatMap((text, n) => [frame(text, ...fields(n)), ...(n % 60 === 30 ? [frame(asked)] : [])])));
+    for (const [n, text] of texts.entries()) {
+      const came = await frames.next();
+      assert.equal(came.text, text);
+      assert.deepEqual(came.fields.slice(1), fields(n).map((field) => field.split(': ')));
+      for (const peer of [lines, web]) assert.equal((await peer.next()).text, text);
+      assert.equal((await agent.next()).text, text);
+      if (n % 60 === 30) assert.equal((await agent.next()).text, asked);
+    }
+  });
 
 joined('who unsubscribes gets no more', {}, async (x, y) => {
   const there = await subscriber(y, 'one', 'two');
