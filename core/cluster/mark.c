@@ -95,6 +95,8 @@ static void take_pair(const uint8_t *bytes, struct span key, struct span value, 
         out->held = value;
     } else if (key_is(bytes, key, "user")) {
         out->user = value;
+    } else if (key_is(bytes, key, "agent")) {
+        out->agent = value;
     } else if (!mark_read_digits(bytes, value, &number)) {
         return;
     } else if (key_is(bytes, key, "time") && number > 0 && number <= TIME_MS_MAX) {
@@ -168,7 +170,7 @@ static size_t put(char *out, size_t at, const void *bytes, size_t count) {
 }
 
 size_t mark_write(char out[MARK_BYTES_MAX], const char hub[HUB_NAME_BYTES], uint32_t time_ms,
-                  enum governance level, uint32_t offered, const char *user) {
+                  enum governance level, uint32_t offered, const struct mark_source *source) {
     size_t at = put(out, 0, mark_version, VERSION_BYTES);
     at = put(out, at, mark_name, NAME_BYTES);
     at = put(out, at, " hub=", 5);
@@ -185,10 +187,15 @@ size_t mark_write(char out[MARK_BYTES_MAX], const char hub[HUB_NAME_BYTES], uint
         at = put(out, at, " offer=", 7);
         at += mark_digits(out + at, offered);
     }
-    if (user) {
-        assert(*user && strlen(user) <= USER_NAME_BYTES_MAX);
+    if (source->user) {
+        assert(*source->user && strlen(source->user) <= USER_NAME_BYTES_MAX);
         at = put(out, at, " user=", 6);
-        at = put(out, at, user, strlen(user));
+        at = put(out, at, source->user, strlen(source->user));
+    }
+    if (source->agent_bytes) {
+        assert(source->agent_bytes <= AGENT_ID_BYTES_MAX); // and none of its characters ends it
+        at = put(out, at, " agent=", 7);
+        at = put(out, at, source->agent, source->agent_bytes);
     }
     at = put(out, at, "\r\n", 2);
     assert(at <= MARK_BYTES_MAX);

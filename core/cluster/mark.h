@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "core/base/governance.h"
+#include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/cluster/subject.h"
 #include "core/json/json.h"
@@ -32,6 +33,7 @@ struct mark {
     bool is_back;             // an offer that nobody takes
     uint64_t owed;            // what who owes least there owes; 0: there is none who might
     struct span user;         // whose the message is, where that hub knows its users; bytes 0: it says nobody
+    struct span agent;        // in whose name it is said, of the agents of its source; bytes 0: in none's
     // Lists of requests, hexadecimal numbers with commas; bytes 0: none.
     struct span taken;        // that it took
     struct span asked, gone;  // whether they are owed still; that they aren't
@@ -56,14 +58,20 @@ void mark_read(const uint8_t *bytes, struct span headers, struct mark *out);
 // The next number of a list; false at its end, or where it is none.
 bool mark_next(const uint8_t *bytes, struct span *list, uint64_t *number);
 
+// Who a message is from, as its hub has judged it: the user (NULL: none), and in the name of which agent (bytes 0: of none).
+struct mark_source {
+    const char *user, *agent;
+    size_t agent_bytes;
+};
+
 // Writes "NATS/1.0" and a whole line for a message that requires this level, and of a request how long it may take (0:
-// nothing is said of that), whose it is (NULL: nor of that), and, where it is an offer, who owes less than what it is for (0: it is none);
-// returns its length.
+// nothing is said of that), and, where it is an offer, who owes less than what it is for (0: it is none); returns its length.
 enum {
-    MARK_BYTES_MAX = 10 + 11 + 5 + HUB_NAME_BYTES + 6 + 16 + 7 + 16 + 7 + 16 + 6 + USER_NAME_BYTES_MAX + 2
+    MARK_BYTES_MAX = 10 + 11 + 5 + HUB_NAME_BYTES + 6 + 16 + 7 + 16 + 7 + 16 + 6 + USER_NAME_BYTES_MAX + 7 +
+                     AGENT_ID_BYTES_MAX + 2
 };
 size_t mark_write(char out[MARK_BYTES_MAX], const char hub[HUB_NAME_BYTES], uint32_t time_ms,
-                  enum governance level, uint32_t offered, const char *user);
+                  enum governance level, uint32_t offered, const struct mark_source *source);
 // Writes "NATS/1.0" and the begin of the line, up to who says it.
 void mark_begin(struct text *out, const char hub[HUB_NAME_BYTES]);
 void mark_number(struct text *out, const char *key, uint64_t number);

@@ -6,6 +6,7 @@
 #include "core/base/text.h"
 #include "core/cluster/mark.h"
 #include "router/request/refuse.h"
+#include "router/request/source.h"
 #include "router/shard/cluster.h"
 #include "router/shard/drop.h"
 #include "router/shard/identity.h"
@@ -135,7 +136,7 @@ static size_t block_of(const struct shard *shard, uint64_t link, const struct pa
     static_assert((int)HUB_SESSION_BYTES == (int)HUB_NAME_BYTES, "a hub is known by the name of its link");
     hub_session(shard->hub, link, hub);
     block->mark_bytes =
-        mark_write(block->mark, hub, letter->time_ms, letter->level, letter->offered, letter->user);
+        mark_write(block->mark, hub, letter->time_ms, letter->level, letter->offered, &letter->source);
     block->length_bytes = wire_framed.head(block->length, parcel->bytes);
     block->before = (struct piece){NULL, 0};
     block->after = (struct piece){"\r\n", 2};
@@ -203,17 +204,26 @@ void elsewhere_put_sizes(const struct shard *shard, struct text *data, uint64_t 
     reply_data_number(data, "bytes", (int64_t)bytes);
 }
 
+// In whose name it is said, where that is an agent of its connection's: the other hub can't know that. Decoded in `name`.
+static void vouch(const struct shard *shard, const struct message *message, char name[AGENT_ID_BYTES_MAX],
+                  struct mark_source *out) {
+    const struct user *user = identity_user(message->peer);
+    size_t bytes;
+    bool named = lookup_has(&message->lookup, KEY_SOURCE_AGENT) &&
+                 source_read(shard, message, name, &bytes) != SOURCE_FOREIGN;
+    *out = (struct mark_source){user ? user->name : NULL, name, named ? bytes : 0};
+}
+
 static enum error address_to(struct shard *shard, const struct message *message, struct parcel *parcel,
                              const struct elsewhere *to, struct letter *letter, uint64_t hub_id,
                              uint64_t *bytes) {
-    char subject[SUBJECT_BYTES_MAX], reply[SUBJECT_BYTES_MAX];
+    char subject[SUBJECT_BYTES_MAX], reply[SUBJECT_BYTES_MAX], name[AGENT_ID_BYTES_MAX];
     const struct agent *agent = elsewhere_link(shard);
     assert(agent);
     uint64_t link = agent->home->connection;
-    const struct user *user = identity_user(message->peer);
+    vouch(shard, message, name, &letter->source);
     letter->level = message->frame->unit->directives.governance;
     letter->offered = to->offered;
-    letter->user = user ? user->name : NULL;
     letter->subject = subject;
     letter->subject_bytes =
         subject_write(subject, shard->hub->settings.cluster->name, to->kind, to->token, to->bytes);

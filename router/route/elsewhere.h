@@ -4,6 +4,7 @@
 
 #include "core/agents/rules.h"
 #include "core/base/errors.h"
+#include "core/cluster/mark.h"
 #include "core/cluster/subject.h"
 #include "router/request/message.h"
 
@@ -38,8 +39,8 @@ struct letter {
     uint32_t time_ms; // that a request may take; 0: it is none
     uint32_t offered; // as above
     enum governance level;
-    const char *user; // whose it is; NULL: users aren't on
-    bool bare;        // without headers, for who isn't a hub
+    struct mark_source source;
+    bool bare; // without headers, for who isn't a hub
 };
 
 // Gives an undressed parcel the head with which it leaves by the link. Not ERROR_NONE: it is larger than the server lets pass

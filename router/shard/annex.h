@@ -49,6 +49,9 @@ struct annex {
     struct peer *peer;             // whose it is
     struct attachment *attachment; // NULL: none
     enum telling telling;
+    // Likewise: the source's own agent in whose name it is said, as its hub has it; in the message. Bytes 0: none.
+    const char *named;
+    uint32_t named_bytes;
     struct stick *sticks;    // one for each pool that it has used
     struct child *child;     // whose seat it is (router/child); or NULL
     struct mcp *mcp;         // of such a seat (router/transport/mcp.h); or NULL

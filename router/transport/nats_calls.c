@@ -63,6 +63,13 @@ static void route_visitor(struct shard *shard, struct link *link, const struct o
     exchange_close(shard, exchange);
 }
 
+// NULL: there is none any more.
+static void name_source(struct annex *annex, const uint8_t *bytes, const struct mark *mark) {
+    bool named = mark && mark->given && mark->has_hub && mark->agent.bytes;
+    annex->named = named ? (const char *)bytes + mark->agent.at : NULL;
+    annex->named_bytes = named ? mark->agent.bytes : 0;
+}
+
 void nats_take_call(struct shard *shard, struct link *link, const struct frame *frame,
                     const struct nats_message *said, enum subject_kind kind, struct span token) {
     const uint8_t *bytes = frame->buffer->bytes + frame->at, *reply = bytes + said->reply.at;
@@ -89,10 +96,12 @@ void nats_take_call(struct shard *shard, struct link *link, const struct frame *
         bool waits = kind != SUBJECT_NOTICE && said->reply.bytes &&
                      !(opened.mark.given && visiting_is_unanswered(reply, said->reply.bytes));
         vouched_begin(link, bytes, &opened.mark);
+        name_source(link->peer->annex, bytes, &opened.mark);
         if (waits)
             route_visitor(shard, link, &opened, &passage);
         else
             route_frame(shard, link->peer, &opened.frame, NULL);
         vouched_end(link);
+        name_source(link->peer->annex, bytes, NULL); // what it was read from goes
     }
 }

@@ -11,6 +11,7 @@
 #include "core/cluster/mark.h"
 
 static const char hub[] = "0123456789abcdef0123456789abcdef";
+static const struct mark_source nobody;
 
 static void read_text(const char *text, struct mark *mark) {
     mark_read((const uint8_t *)text, (struct span){0, (uint32_t)strlen(text)}, mark);
@@ -42,10 +43,10 @@ static void offers_are_read(void **state) {
     char line[MARK_BYTES_MAX];
     struct mark mark;
     (void)state;
-    size_t bytes = mark_write(line, hub, UINT32_MAX >> 4, GOVERNANCE_MANUAL, UINT32_MAX, NULL);
+    size_t bytes = mark_write(line, hub, UINT32_MAX >> 4, GOVERNANCE_MANUAL, UINT32_MAX, &nobody);
     mark_read((const uint8_t *)line, (struct span){0, (uint32_t)bytes}, &mark);
     assert_true(mark.given && mark.offered == UINT32_MAX && !mark.is_back);
-    bytes = mark_write(line, hub, 7, GOVERNANCE_AUTONOMOUS, 0, NULL);
+    bytes = mark_write(line, hub, 7, GOVERNANCE_AUTONOMOUS, 0, &nobody);
     mark_read((const uint8_t *)line, (struct span){0, (uint32_t)bytes}, &mark);
     assert_true(mark.given && mark.time_ms == 7 && mark.offered == 0);
     read_text("NATS/1.0\r\nPatchbay: 1 back=0\r\n\r\n", &mark);
@@ -57,19 +58,23 @@ static void offers_are_read(void **state) {
 }
 
 static void a_whole_line_is_read(void **state) {
-    char longest[USER_NAME_BYTES_MAX + 1], line[MARK_BYTES_MAX];
+    char longest[USER_NAME_BYTES_MAX + 1], line[MARK_BYTES_MAX], agent[AGENT_ID_BYTES_MAX];
     const char *const users[] = {NULL, "a", "ci/build-1:x@example+y.z_", longest};
     (void)state;
     memset(longest, 'u', USER_NAME_BYTES_MAX);
+    memset(agent, 'a', sizeof agent);
     longest[USER_NAME_BYTES_MAX] = '\0';
     for (size_t at = 0; at < sizeof users / sizeof *users; at++) {
         struct mark mark;
-        size_t count = mark_write(line, hub, UINT32_MAX >> 1, GOVERNANCE_MANUAL, UINT32_MAX, users[at]);
+        struct mark_source source = {users[at], agent, at % 2 ? sizeof agent : 0};
+        size_t count = mark_write(line, hub, UINT32_MAX >> 1, GOVERNANCE_MANUAL, UINT32_MAX, &source);
         mark_read((const uint8_t *)line, (struct span){0, (uint32_t)count}, &mark);
         assert_true(count <= sizeof line && mark.given && mark.has_hub && mark.bytes == count);
         assert_true(mark.level == GOVERNANCE_MANUAL && mark.offered == UINT32_MAX);
         assert_int_equal(mark.user.bytes, users[at] ? strlen(users[at]) : 0);
         assert_memory_equal(line + mark.user.at, users[at] ? users[at] : "", mark.user.bytes);
+        assert_int_equal(mark.agent.bytes, source.agent_bytes);
+        assert_memory_equal(line + mark.agent.at, agent, mark.agent.bytes);
     }
 }
 
