@@ -81,14 +81,19 @@ static struct rules_verdict by_tool(const struct asking *asking) {
 static struct rules_verdict by_method(const struct asking *asking) {
     const struct rules_message *message = asking->message;
     const struct rules_field *approver = &message->approver, *command = &message->command;
+    bool by_approver = rules_read_approver(message) && approver->text;
+    bool by_command = rules_read_command(message) && command->text;
     struct agent *agent = NULL;
-    if (rules_read_approver(message) && approver->text)
+    if (by_approver)
         agent = named(asking, approver);
-    if (rules_read_command(message) && command->text)
+    if (by_command)
         agent = choose(asking, GROUP_COMMAND, command->text, command->bytes);
+    bool stands_in = (by_approver || by_command) && !agent;
     if (!agent && message->method)
         agent = choose(asking, GROUP_METHOD, message->method, message->method_bytes);
-    return give(agent, ERROR_METHOD_NOT_FOUND);
+    struct rules_verdict verdict = give(agent, ERROR_METHOD_NOT_FOUND);
+    verdict.stands_in = stands_in;
+    return verdict;
 }
 
 struct rules_verdict rules_route(struct agents *agents, const struct rules_message *message,

@@ -41,6 +41,8 @@ struct rules_verdict {
     enum error error;    // ERROR_NONE: to the agent
     struct agent *agent; // also with ERROR_GOVERNANCE_VIOLATION
     const char *field;   // with ERROR_INVALID_PARAMS: which isn't a string
+    bool
+        stands_in; // the approver, or command, that it names is nobody's here: whoever offers the method is next
 };
 
 // Whether `method` is the one whose rule reads params.tool, params.approver, or params.command.

@@ -93,6 +93,7 @@ struct parcel {
     uint8_t head_bytes;      // of inline_text, that stand before all else
     bool has_added : 1;      // `added` is set
     uint8_t head_fields : 3; // PARCEL_ADDED, PARCEL_BEFORE, PARCEL_AFTER: what stands before the pieces
+    bool returns : 1;        // of a request to another hub: where nobody takes it it is back here
     bool for_many : 1;       // one of many receivers' shares: the turn's sends needn't all be made for them
     uint8_t piece_count;
     uint8_t hole_count : 7;          // still to be filled

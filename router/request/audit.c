@@ -6,6 +6,7 @@
 #include "core/lookup/schema.h"
 #include "core/requests/journal_line.h"
 #include "core/rights/users.h"
+#include "router/request/offered.h"
 #include "router/shard/identity.h"
 
 // --- Lines
@@ -148,6 +149,11 @@ bool audit_approval(struct shard *shard, const struct message *message, const st
     if (message->audit != MESSAGE_APPROVAL)
         return true;
     assert(agent && (!pending || !pending->outcome));
+    if (pending && message->returned && message->returned->outcome) { // it has its line
+        pending->outcome = *message->returned->outcome;
+        *message->returned->outcome = NULL;
+        return true;
+    }
     uint64_t hub_id = pending ? pending_hub_id(&shard->pending, pending) : 0;
     struct mail *outcome = pending ? outcome_entry(shard, message, agent, hub_id) : NULL;
     struct entry *entry = approval_entry(shard, message, agent, hub_id);
@@ -166,11 +172,11 @@ bool audit_approval(struct shard *shard, const struct message *message, const st
 }
 
 // The line that tells how the request ended, or NULL where nobody need know.
-static struct entry *take_outcome(struct shard *shard, struct pending *pending) {
-    if (!pending->outcome)
+static struct entry *take_outcome(struct shard *shard, struct mail **outcome) {
+    if (!*outcome)
         return NULL;
-    struct entry *entry = list_entry(pending->outcome, struct entry, mail);
-    pending->outcome = NULL;
+    struct entry *entry = list_entry(*outcome, struct entry, mail);
+    *outcome = NULL;
     assert(entry->shard == shard->index && journal_line_is_open(&entry->line));
     journal_line_stamp(&entry->line, io_wall_ms(shard->io));
     return entry;
@@ -200,7 +206,7 @@ static const char *fault_of(const struct shard *shard, struct entry *entry, cons
 }
 
 void audit_answered(struct shard *shard, struct pending *pending, const struct parcel *parcel) {
-    struct entry *entry = take_outcome(shard, pending);
+    struct entry *entry = take_outcome(shard, &pending->outcome);
     if (!entry)
         return;
     assert(parcel->mail.detail <= 1 && parcel->hole_count == 0);
@@ -218,13 +224,21 @@ void audit_answered(struct shard *shard, struct pending *pending, const struct p
     submit_outcome(shard, entry);
 }
 
-void audit_ended(struct shard *shard, struct pending *pending, enum error error) {
-    assert(pending->used && error < ERRORS_COUNT);
-    struct entry *entry = take_outcome(shard, pending);
+static void end_outcome(struct shard *shard, struct mail **outcome, enum error error) {
+    struct entry *entry = take_outcome(shard, outcome);
     if (!entry)
         return;
     put_outcome(&entry->line, error ? "failed" : "source left", error);
     submit_outcome(shard, entry);
+}
+
+void audit_ended(struct shard *shard, struct pending *pending, enum error error) {
+    assert(pending->used && error < ERRORS_COUNT);
+    end_outcome(shard, &pending->outcome, error);
+}
+
+void audit_left(struct shard *shard, struct mail **outcome) {
+    end_outcome(shard, outcome, ERROR_NONE);
 }
 
 // --- Refusals
@@ -233,6 +247,10 @@ void audit_refused(struct shard *shard, const struct message *message, enum erro
     assert(error > ERROR_NONE && error < ERRORS_COUNT);
     if (message->audit != MESSAGE_APPROVAL)
         return;
+    if (message->returned && message->returned->outcome) {
+        end_outcome(shard, message->returned->outcome, error);
+        return;
+    }
     struct entry *entry = audit_entry(shard, message, "approval", NULL);
     if (entry) {
         put_outcome(&entry->line, "refused", error);

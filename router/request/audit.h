@@ -56,3 +56,5 @@ void audit_tell_untold(struct shard *shard);
 void audit_answered(struct shard *shard, struct pending *pending, const struct parcel *parcel);
 // It ended without an answer: by `error`, or for ERROR_NONE because its source left.
 void audit_ended(struct shard *shard, struct pending *pending, enum error error);
+// Likewise of one that was back from another hub, and hasn't gone on; NULL where that has been told, or nobody need know.
+void audit_left(struct shard *shard, struct mail **outcome);

@@ -18,12 +18,15 @@ static bool keep_attachment(struct shard *shard, struct offered *offered, const 
     return offered->attachment != NULL;
 }
 
-struct offered *offered_keep(struct shard *shard, const struct message *message) {
+struct offered *offered_keep(struct shard *shard, const struct message *message, bool is_offer) {
     struct offered *offered = kept_take(&shard->kept, sizeof *offered);
     assert(message_is_request(message));
     if (!offered)
         return NULL;
     offered->user = identity_user(message->peer);
+    offered->offered = is_offer;
+    offered->sought = !is_offer || (message->returned && message->returned->sought);
+    offered->approved = is_offer || message->approved;
     if (keep_attachment(shard, offered, message) &&
         frame_keep(&shard->buffers, message->frame, &offered->unit, &offered->frame))
         return offered;

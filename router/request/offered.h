@@ -1,5 +1,5 @@
-// A request that is offered to another hub, as it came, on its source's shard. Where nobody takes it there, it goes on as if it
-// had never gone.
+// A request that is offered to another hub, or asked there first for whom it names, as it came, on its source's shard. Where nobody
+// takes it there, it goes on as if it had never gone.
 #pragma once
 
 #include "router/request/message.h"
@@ -8,6 +8,9 @@ struct offered {
     struct unit unit;
     struct frame frame;      // with a reference of its own
     const struct user *user; // who has sent it, of whatever edition; NULL: users are not on
+    bool sought;             // whom it names first has been asked for elsewhere
+    bool offered;            // to a group elsewhere, this time
+    bool approved;           // as the message was
     struct attachment
         *attachment; // where its connection was attached to then, if that says where it goes; or NULL
 };
@@ -16,8 +19,12 @@ struct offered {
 struct returned {
     bool nobody;   // is there
     uint32_t owed; // else: what who owes least there owes; 0: none of them might take it
+    bool offered;  // it was
+    bool sought;   // whom it names first is nowhere
+    struct mail **
+        outcome; // what is to tell the journal how it ends, until that is known; of what isn't in the journal NULL
 };
 
 // NULL where there is no memory to keep it: then it must not go.
-struct offered *offered_keep(struct shard *shard, const struct message *message);
+struct offered *offered_keep(struct shard *shard, const struct message *message, bool is_offer);
 void offered_drop(struct shard *shard, struct offered *offered);

@@ -6,21 +6,34 @@
 #include "router/route/forward.h"
 #include "router/shard/drop.h"
 
+// What can't be kept, or is too large for the server, is for who is here, if anybody is.
+static bool ask(struct shard *shard, const struct message *message, struct agent *link, struct elsewhere *to,
+                bool is_here) {
+    if (forward_request(shard, message, link, to))
+        return true;
+    assert(to->returns);
+    if (is_here)
+        return false;
+    to->returns = false;
+    return forward_request(shard, message, link, to);
+}
+
 bool across_takes(struct shard *shard, const struct message *message, const struct rules_message *asked,
                   const struct rules_verdict *verdict) {
     struct elsewhere to;
-    assert(verdict->error != ERROR_NONE);
-    if (!elsewhere_find(shard, message, asked, verdict->error, &to))
+    assert(verdict->error != ERROR_NONE || verdict->stands_in);
+    if (!elsewhere_find(shard, message, asked, verdict, &to))
         return false;
     struct agent *link = elsewhere_link(shard);
     enum error fault =
         link ? forward_fault(shard, message, link->home->connection) : ERROR_TARGET_DISCONNECTED;
-    if (fault && verdict->error == ERROR_GOVERNANCE_VIOLATION)
-        return false; // which is known, whoever else there is
+    bool is_here = !verdict->error; // who stands in
+    if (fault && (verdict->error == ERROR_GOVERNANCE_VIOLATION || (is_here && !link)))
+        return false; // which is known, whoever else there is; or those who are here are served as ever
     if (fault)
         elsewhere_refuse(shard, message, fault);
     else if (message_is_request(message))
-        forward_request(shard, message, link, &to);
+        return ask(shard, message, link, &to, is_here);
     else
         forward_notification(shard, message, link, &to);
     return true;

@@ -5,6 +5,7 @@
 
 #include "core/base/text.h"
 #include "core/cluster/mark.h"
+#include "router/request/offered.h"
 #include "router/request/refuse.h"
 #include "router/request/source.h"
 #include "router/shard/cluster.h"
@@ -17,10 +18,10 @@ enum { FIRST_LINE_BYTES_MAX = 5 + SUBJECT_BYTES_MAX + 1 + SUBJECT_BYTES_MAX + 1 
 
 // By target, by tool, by method: as the rules look for one (core/agents/rules.h). Where those who are here support less than the
 // message requires, others of their group may support it: of one agent there is no other.
-static struct rules_field name_of(const struct rules_message *asked, enum error error,
-                                  enum subject_kind *kind) {
+static struct rules_field name_of(const struct rules_message *asked, const struct rules_verdict *verdict,
+                                  bool first, enum subject_kind *kind) {
     static const struct rules_field nobody = {.given = false};
-    bool by_group = error == ERROR_GOVERNANCE_VIOLATION;
+    bool by_group = verdict->error == ERROR_GOVERNANCE_VIOLATION;
     struct rules_field name = asked->target;
     *kind = SUBJECT_AGENT;
     if (name.given && name.text && name.bytes && name.text[0] == '@') {
@@ -35,22 +36,37 @@ static struct rules_field name_of(const struct rules_message *asked, enum error 
         *kind = SUBJECT_TOOL;
         return asked->tool;
     }
-    if (rules_read_approver(asked) && asked->approver.text)
-        return by_group ? nobody : asked->approver;
-    *kind = rules_read_command(asked) && asked->command.text ? SUBJECT_COMMAND : SUBJECT_METHOD;
-    if (*kind == SUBJECT_COMMAND)
-        return by_group ? nobody : asked->command;
+    bool by_approver = rules_read_approver(asked) && asked->approver.text;
+    bool by_command = rules_read_command(asked) && asked->command.text;
+    if (first) {
+        *kind = by_approver ? SUBJECT_AGENT : SUBJECT_COMMAND;
+        return by_approver ? asked->approver : asked->command;
+    }
+    if ((by_approver || by_command) && !verdict->stands_in)
+        return nobody; // who is here, and doesn't support the level
+    *kind = SUBJECT_METHOD;
     return (struct rules_field){.text = asked->method, .bytes = asked->method_bytes};
 }
 
+// Once that was in vain, who offers the method is next.
+static bool is_first(const struct message *message, const struct rules_verdict *verdict) {
+    return verdict->stands_in && !(message->returned && message->returned->sought);
+}
+
 bool elsewhere_find(const struct shard *shard, const struct message *message,
-                    const struct rules_message *asked, enum error none, struct elsewhere *out) {
+                    const struct rules_message *asked, const struct rules_verdict *verdict,
+                    struct elsewhere *out) {
+    enum error none = verdict->error;
+    bool first = is_first(message, verdict);
     bool is_known = none == ERROR_AGENT_NOT_FOUND || none == ERROR_TOOL || none == ERROR_METHOD_NOT_FOUND ||
                     none == ERROR_GOVERNANCE_VIOLATION;
-    if (!shard->hub->settings.cluster || message->peer->transport->is_link || !is_known)
+    if (!shard->hub->settings.cluster || message->peer->transport->is_link)
         return false;
-    struct rules_field name = name_of(asked, none, &out->kind);
+    if (!is_known && !(first && message_is_request(message))) // a notification wouldn't be back
+        return false;
+    struct rules_field name = name_of(asked, verdict, first, &out->kind);
     out->offered = 0;
+    out->returns = first && message_is_request(message);
     assert(out->kind < SUBJECT_EVENT);
     if (name.bytes > METHOD_BYTES_MAX) // no hub has one of that name, and going.c's answer has no room for it
         return false;
@@ -66,6 +82,7 @@ const struct agent *elsewhere_find_all(const struct shard *shard, const struct m
         return NULL;
     out->kind = kind;
     out->offered = 0;
+    out->returns = false;
     out->bytes = subject_escape(out->token, name, name_bytes);
     return out->bytes ? elsewhere_link(shard) : NULL;
 }
@@ -238,7 +255,7 @@ bool elsewhere_address(struct shard *shard, const struct message *message, struc
     struct letter letter = {.time_ms = time_ms};
     uint64_t bytes = 0;
     enum error error = address_to(shard, message, parcel, to, &letter, hub_id, &bytes);
-    if (error == ERROR_NONE || to->offered)
+    if (error == ERROR_NONE || to->returns)
         return error == ERROR_NONE;
     struct text data;
     text_init(&data);

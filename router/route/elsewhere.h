@@ -11,14 +11,17 @@
 struct elsewhere {
     enum subject_kind kind;
     uint32_t offered; // to whoever owes less than this; 0: whoever is there is to take it
+    bool returns;     // where nobody takes it it is back, and goes on here (router/request/offered.h)
     size_t bytes;     // of the token
     char token[SUBJECT_NAME_BYTES_MAX];
 };
 
-// Whom another hub may know for whom the rules found nobody here. False: there are no other hubs, the message came from one, or
+// Whom another hub may know for whom the rules found nobody here, or but one who stands in for whom the message names: that one is
+// asked for first, and then `out->returns`. False: there are no other hubs, the message came from one, or
 // nobody there could be known by that name.
 bool elsewhere_find(const struct shard *shard, const struct message *message,
-                    const struct rules_message *asked, enum error none, struct elsewhere *out);
+                    const struct rules_message *asked, const struct rules_verdict *verdict,
+                    struct elsewhere *out);
 // The same for a copy of what goes to all, an event or a notification to those who name it: the link, or NULL.
 const struct agent *elsewhere_find_all(const struct shard *shard, const struct message *message,
                                        enum subject_kind kind, const char *name, size_t name_bytes,
@@ -47,8 +50,8 @@ struct letter {
 // (*bytes says how large), or there is no memory; then nothing has changed.
 enum error elsewhere_put_head(struct shard *shard, uint64_t link, struct parcel *parcel,
                               const struct letter *letter, uint64_t *bytes);
-// The same for a message that is forwarded, a request under this hub id (0: it is none). Else it has been refused, unless it was
-// to be offered.
+// The same for a message that is forwarded, a request under this hub id (0: it is none). Else it has been refused, unless it
+// would have been back.
 bool elsewhere_address(struct shard *shard, const struct message *message, struct parcel *parcel,
                        const struct elsewhere *to, uint64_t hub_id, uint32_t time_ms);
 // The same for such a copy, which nobody waits for: ERROR_NONE, or why it can't go.

@@ -214,9 +214,9 @@ static void withdraw(struct shard *shard, struct pending *pending, struct parcel
 static bool address(struct shard *shard, const struct message *message, struct pending *pending,
                     struct parcel *parcel, const struct elsewhere *to) {
     assert(!pending->offered);
-    if (to->offered)
-        pending->offered = offered_keep(shard, message);
-    return (!to->offered || pending->offered) &&
+    if (to->returns)
+        pending->offered = offered_keep(shard, message, to->offered != 0);
+    return (!to->returns || pending->offered) &&
            elsewhere_address(shard, message, parcel, to, pending_hub_id(&shard->pending, pending),
                              timeout_ms(shard, message));
 }
@@ -241,7 +241,7 @@ bool forward_request(struct shard *shard, const struct message *message, struct 
     struct parcel *parcel = parcel_with_splices(shard, message, &tokens, hub_id);
     if (parcel && to && !address(shard, message, pending, parcel, to)) {
         withdraw(shard, pending, parcel, account);
-        return !to->offered;
+        return !to->returns;
     }
     if (!parcel || !audit_approval(shard, message, agent, pending)) {
         enum error error = parcel ? ERROR_AUDIT : ERROR_OVERLOADED;
@@ -252,6 +252,7 @@ bool forward_request(struct shard *shard, const struct message *message, struct 
     bind(shard, pending, message, agent);
     pending->account = account;
     parcel->hub_id = hub_id;
+    parcel->returns = to && to->returns;
     parcel->lane = (uint8_t)message_lane(message);
     if (shared_is(agent)) {
         shared_note(shard, message, agent, parcel);

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "router/request/answer.h"
+#include "router/request/audit.h"
 #include "router/route/events.h"
 #include "router/route/route.h"
 #include "router/route/speaking.h"
@@ -25,13 +26,20 @@ static void look_up(struct message *message, uint32_t id_bytes) {
 static void go_on(struct shard *shard, struct peer *peer, struct pending *pending,
                   const struct returned *returned) {
     struct offered *offered = pending->offered;
+    struct mail *outcome = pending->outcome;
+    struct returned why = *returned;
     struct message message;
     uint32_t id_bytes = pending->id_bytes;
     message_begin(&message, peer, pending->exchange);
     message.frame = &offered->frame;
     message.body = frame_body(&offered->frame);
-    message.approved = true;
-    message.returned = returned;
+    message.approved = offered->approved;
+    message.audit = outcome ? MESSAGE_APPROVAL : MESSAGE_PLAIN;
+    why.offered = offered->offered;
+    why.sought = offered->sought;
+    why.outcome = outcome ? &outcome : NULL;
+    message.returned = &why;
+    pending->outcome = NULL;
     leave_time(shard, pending, offered);
     pending->offered = NULL;
     answer_withdraw(shard, pending);
@@ -44,6 +52,7 @@ static void go_on(struct shard *shard, struct peer *peer, struct pending *pendin
     if (peer->annex)
         peer->annex->attachment = attached;
     speaking_end(peer, before);
+    audit_left(shard, &outcome);
     offered_drop(shard, offered);
 }
 

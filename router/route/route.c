@@ -45,7 +45,7 @@ static void route_to(struct shard *shard, const struct message *message, const s
     const struct rules_message *asked = &routing->asked;
     struct rules_verdict verdict = rules_route(&shard->agents, asked, hub_owed, shard->hub);
     assert(verdict.error || verdict.agent);
-    if (verdict.error && across_takes(shard, message, asked, &verdict))
+    if ((verdict.error || verdict.stands_in) && across_takes(shard, message, asked, &verdict))
         return;
     if (!verdict.error && verdict.agent->pool_bytes)
         verdict.agent = sticky_agent(shard, message->peer, verdict.agent);
@@ -225,14 +225,14 @@ static void route_response(struct shard *shard, const struct message *message) {
 }
 
 void route_end(struct shard *shard, struct peer *peer, const struct frame *frame, struct span id,
-               uint64_t hub_id) {
+               uint64_t hub_id, bool is_error) {
     assert(hub_id_shard(hub_id) < shard->hub->settings.shard_count);
     struct parcel *parcel = parcel_open_answer(&shard->parcels, frame, &id);
     if (!parcel) {
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
         return;
     }
-    parcel->mail.detail = false;
+    parcel->mail.detail = is_error;
     parcel->body = frame->body;
     hand_to_source(shard, hub_id, parcel, peer->name, true);
 }

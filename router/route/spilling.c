@@ -72,7 +72,7 @@ static bool may_go(const struct message *message, const struct agent *agent) {
 static bool offer(struct shard *shard, const struct message *message, const struct chosen_group *group,
                   uint32_t owed) {
     struct agent *link = elsewhere_link(shard);
-    struct elsewhere to = {.kind = group->subject, .offered = owed};
+    struct elsewhere to = {.kind = group->subject, .offered = owed, .returns = true};
     assert(owed > 0);
     if (!link || forward_fault(shard, message, link->home->connection))
         return false;
@@ -84,10 +84,11 @@ static bool offers(struct shard *shard, const struct message *message, const str
                    const struct agent *agent) {
     struct chosen_group group;
     uint32_t owed = hub_owed(shard->hub, agent->home->connection);
-    if ((owed < shard_limits(shard)->spill && !message->returned) || !may_go(message, agent) ||
+    bool was_offered = message->returned && message->returned->offered;
+    if ((owed < shard_limits(shard)->spill && !was_offered) || !may_go(message, agent) ||
         !find_group(shard, asked, &group))
         return false;
-    if (message->returned) {
+    if (was_offered) {
         learn(shard, &group, message->returned);
         return false;
     }

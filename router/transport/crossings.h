@@ -26,6 +26,7 @@ struct crossing {
     bool unsure;                      // a hub that may have had it has gone before it said so
     bool recalled;                    // it is being taken out of the queue
     bool offered;                     // it may be handed back
+    bool returns;                     // where nobody is there for it it is back: what is offered, too
     bool cancelled;                   // its taker is to be told, or has been
     char *words;                      // in which it is to be; NULL: in the hub's own
     uint32_t words_bytes;

@@ -31,7 +31,7 @@ static void end_crossing_with(struct link *link, struct crossing *crossing, enum
             .sized = true, .bytes = (uint32_t)text.length, .body_bytes = (uint32_t)text.length};
         memcpy(buffer->bytes, text.bytes, text.length);
         struct frame frame = frame_at(buffer, 0, &unit);
-        route_end(shard, link->peer, &frame, id, hub_id);
+        route_end(shard, link->peer, &frame, id, hub_id, true);
     } else {
         peer_close(shard, link->peer, COUNT_CLOSED_NO_MEMORY);
     }
@@ -91,7 +91,7 @@ void going_nobody(struct link *link, struct crossing *crossing) {
     char text[METHOD_BYTES_MAX + 1];
     struct piece name = name_of(crossing, text);
     bool by_method = crossing->kind == SUBJECT_METHOD || crossing->kind == SUBJECT_COMMAND;
-    if (crossing->offered) {
+    if (crossing->returns) {
         returning_back(link, crossing, &(struct returned){.nobody = true});
         return;
     }
@@ -157,6 +157,8 @@ static bool note_crossing(struct link *link, const struct parcel *parcel) {
     read_mark(parcel, &mark);
     crossing->level = mark.level;
     crossing->offered = mark.offered != 0;
+    crossing->returns = parcel->returns;
+    assert(crossing->returns || !crossing->offered);
     stats_add(&link->shard->stats, COUNT_OFFERED, crossing->offered);
     crossing->sent_ms = shard_now_ms(link->shard);
     stats_count(&link->shard->stats, COUNT_CROSSED_OUT);

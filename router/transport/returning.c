@@ -29,8 +29,8 @@ static void tell(struct link *link, struct notice *notice, enum mail_kind kind, 
 
 void returning_back(struct link *link, struct crossing *crossing, const struct returned *returned) {
     uint64_t hub_id = crossing->hub_id;
-    assert(crossing->offered && !crossing->taker);
-    stats_count(&link->shard->stats, COUNT_OFFERS_BACK);
+    assert(crossing->returns && !crossing->taker);
+    stats_add(&link->shard->stats, COUNT_OFFERS_BACK, crossing->offered);
     crossings_take_out(&link->crossings, crossing);
     struct notice *notice = (struct notice *)crossing;
     notice->returned = *returned;
@@ -40,7 +40,7 @@ void returning_back(struct link *link, struct crossing *crossing, const struct r
 // Without memory for that it is kept until it ends.
 void returning_taken(struct link *link, const struct crossing *crossing) {
     struct notice *notice = kept_take(&link->shard->kept, sizeof *notice);
-    assert(crossing->offered && crossing->taker);
+    assert(crossing->returns && crossing->taker);
     if (notice)
         tell(link, notice, MAIL_OFFER_TAKEN, crossing->hub_id);
 }

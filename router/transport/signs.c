@@ -200,7 +200,7 @@ static void note_taker(struct link *link, const char hub[HUB_NAME_BYTES], uint64
         return; // it is sought, and then there may be memory
     if (crossing)
         crossings_take(crossing, taker);
-    if (crossing && crossing->offered)
+    if (crossing && crossing->returns)
         returning_taken(link, crossing);
     if (!crossing)
         nats_say_cancel(link, hub, number);

@@ -127,6 +127,7 @@ static void tools_and_approvers(void **state) {
             field(table[index].given, table[index].text);
         struct rules_verdict verdict = rules_route(&agents, &message, nothing_owed, NULL);
         assert_int_equal(verdict.error, table[index].error);
+        assert_int_equal(verdict.stands_in, table[index].text && strcmp(table[index].text, "nobody") == 0);
         assert_true(verdict.error != ERROR_INVALID_PARAMS || strcmp(verdict.field, "params.tool") == 0);
         if (table[index].agent)
             assert_memory_equal(verdict.agent->id, table[index].agent, strlen(table[index].agent));
