@@ -2,6 +2,15 @@
 
 #include <assert.h>
 
+// Another hub has let it in by the same limits, and then made it longer: by the ids that it has here, and a canonical head.
+enum { GROWTH_BYTES_MAX = 1024 };
+
+static struct unit_limits limits_of(const struct shard *shard, const struct mark *mark) {
+    struct unit_limits limits = shard->unit_limits;
+    uint32_t more = mark->has_hub ? GROWTH_BYTES_MAX : 0;
+    return (struct unit_limits){limits.header_bytes_max + more, limits.body_bytes_max + more};
+}
+
 static void direct(struct directives *directives, const struct mark *mark) {
     directives->governance = mark->level;
     directives->governance_given = mark->level != GOVERNANCE_AUTONOMOUS;
@@ -30,7 +39,8 @@ bool nats_open(struct shard *shard, const struct frame *frame, const struct nats
     }
     uint32_t at = said->headers.at + out->mark.bytes, count = unit->body_at + unit->body_bytes - at;
     assert(at <= unit->body_at);
-    bool whole = frame_scan(&out->unit, bytes + at, count, &shard->unit_limits) == UNIT_WHOLE;
+    struct unit_limits limits = limits_of(shard, &out->mark);
+    bool whole = frame_scan(&out->unit, bytes + at, count, &limits) == UNIT_WHOLE;
     if (out->unit.fault && unit_fault_is_limit(out->unit.fault))
         *error = ERROR_FRAME_TOO_LARGE;
     if (!whole || out->unit.bytes != count)
