@@ -50,29 +50,31 @@ struct visitor *visiting_enter(struct link *link, struct exchange *exchange, con
     return visitor;
 }
 
-// Sends an answer, which is taken over; ERROR_NONE, or why it wasn't, and then it is the caller's still.
+// Sends an answer, which is taken over; ERROR_NONE, or why it wasn't, and then it is the caller's still (*bytes: how large one is that
+// the server wouldn't let pass).
 static enum error send_answer(struct link *link, struct parcel *parcel, const uint8_t *reply,
-                              uint32_t reply_bytes, bool bare) {
-    uint64_t bytes;
+                              uint32_t reply_bytes, bool bare, uint64_t *bytes) {
     struct letter letter = {.subject = (const char *)reply, .subject_bytes = reply_bytes, .bare = bare};
-    enum error error = elsewhere_put_head(link->shard, link->peer->name, parcel, &letter, &bytes);
+    enum error error = elsewhere_put_head(link->shard, link->peer->name, parcel, &letter, bytes);
     assert(error != ERROR_NONE || parcel->has_head);
     if (!error)
         send_queue_owed(link->shard, link->peer, parcel);
     return error;
 }
 
-static void send_error(struct link *link, uint64_t id, enum error error, const uint8_t *reply,
-                       uint32_t reply_bytes, bool bare) {
+// `data` is an object that is still open, or NULL for an empty one.
+static void send_error(struct link *link, uint64_t id, enum error error, const struct text *data,
+                       const uint8_t *reply, uint32_t reply_bytes, bool bare) {
+    uint64_t bytes;
     struct shard *shard = link->shard;
     struct text text;
     char digits[24];
     struct reply_to to = {.id = digits, .id_bytes = id ? (uint32_t)text_digits(digits, id) : 0};
-    reply_put_error(&text, to, error, NULL);
+    reply_put_error(&text, to, error, data);
     struct parcel *parcel = text.failed ? NULL : parcel_own(&shard->parcels, text.bytes, text.length);
     if (!parcel)
         text_deinit(&text);
-    if (parcel && !send_answer(link, parcel, reply, reply_bytes, bare))
+    if (parcel && !send_answer(link, parcel, reply, reply_bytes, bare, &bytes))
         return;
     if (parcel)
         parcel_drop(parcel);
@@ -95,7 +97,7 @@ void visiting_refuse(struct link *link, const uint8_t *reply, uint32_t reply_byt
         nats_say_back(link, mark->hub, number, 0);
         return;
     }
-    send_error(link, number, error, reply, reply_bytes, !mark->given);
+    send_error(link, number, error, NULL, reply, reply_bytes, !mark->given);
 }
 
 // Whether an answer bears no id, and the hub that asked would find nobody for it: so it gets its number.
@@ -128,18 +130,24 @@ static void answer_visitor(struct link *link, const struct visitor *visitor, str
     struct shard *shard = link->shard;
     const uint8_t *reply = (const uint8_t *)visitor->reply;
     bool bare = !visitor->hub;
+    uint64_t bytes = 0;
+    struct text data;
     enum error error = ERROR_NONE;
     if (lacks_id(visitor, parcel) && !put_id(parcel, visitor->number))
         error = ERROR_OVERLOADED;
     if (!error)
-        error = send_answer(link, parcel, reply, visitor->reply_bytes, bare);
+        error = send_answer(link, parcel, reply, visitor->reply_bytes, bare, &bytes);
     if (!error)
         return;
     assert(!parcel->has_head);
     drop_one(shard, error == ERROR_FRAME_TOO_LARGE ? COUNT_DROP_RESPONSE_TOO_LARGE : COUNT_DROP_NO_MEMORY,
              link->peer->name, parcel->bytes);
     send_release(shard, parcel);
-    send_error(link, visitor->number, error, reply, visitor->reply_bytes, bare);
+    text_init(&data);
+    if (error == ERROR_FRAME_TOO_LARGE)
+        elsewhere_put_sizes(shard, &data, bytes);
+    send_error(link, visitor->number, error, &data, reply, visitor->reply_bytes, bare);
+    text_deinit(&data);
 }
 
 // What its name has been asked for so far, and how that went.

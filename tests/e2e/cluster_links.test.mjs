@@ -119,7 +119,8 @@ joined('a body over max_payload ends before it is sent', {}, async (x, y) => {
   const sizes = Object.values(error.data).filter((value) => typeof value === 'number');
   assert.ok(sizes.includes(1_048_576), `max_payload in ${JSON.stringify(error.data)}`);
   assert.ok(sizes.some((size) => size > 1_048_576), `its own size in ${JSON.stringify(error.data)}`);
-  assertError(await source.ask('work', { targetAgent: 'b' }), -32055);
+  const { limit, bytes } = assertError(await source.ask('work', { targetAgent: 'b' }), -32055).data;
+  assert.ok(limit === 1_048_576 && bytes > 1_100_000, `of the answer ${limit}, ${bytes}`);
   agent.serve(() => 'small');
   assert.equal((await source.ask('work', { targetAgent: 'b' })).result, 'small');
   source.notify('work', { targetAgent: 'b', big: 'x'.repeat(1_048_576) });
