@@ -375,15 +375,22 @@ static void take_claim(unsigned by, unsigned name, struct bit body) {
     stage_disturb(false);
 }
 
-// Whoever stays was there before, as far as can be told from here: a hub may have said so late, or somebody else been there
-// meanwhile.
+// Of all who still have it (hubs that are apart have one each), one was there before, as far as can be told from here: a hub may have
+// said so late, or somebody else been there meanwhile.
 static void check_older(unsigned by, unsigned name) {
-    const uint64_t slack_ns = UINT64_C(5000000000);
-    unsigned other = stage_holder(name);
-    if (other == stage.guest_count || stage.freed_ns[name] + slack_ns > stage.guests[by].since_ns[name])
+    const uint64_t slack_ns = UINT64_C(5000000000), since_ns = stage.guests[by].since_ns[name];
+    unsigned later = stage.guest_count;
+    if (stage.freed_ns[name] + slack_ns > since_ns)
         return;
-    if (stage.guests[other].since_ns[name] > stage.guests[by].since_ns[name] + slack_ns)
-        kernel_fail("guest %u lost agent-%u to guest %u, which came later", by, name, other);
+    for (unsigned other = 0; other < stage.guest_count; other++) {
+        if (!stage.guests[other].holds[name])
+            continue;
+        if (stage.guests[other].since_ns[name] <= since_ns + slack_ns)
+            return;
+        later = other;
+    }
+    if (later < stage.guest_count)
+        kernel_fail("guest %u lost agent-%u to guest %u, which came later", by, name, later);
 }
 
 static void take_replaced(unsigned by, struct bit body) {
