@@ -172,8 +172,13 @@ void answer_broken(struct shard *shard, uint64_t hub_id, uint64_t from) {
 void answer_refused(struct shard *shard, uint64_t hub_id, enum error error) {
     assert(hub_id_shard(hub_id) == shard->index);
     struct pending *pending = pending_find(&shard->pending, hub_id);
-    if (pending)
-        end_for(shard, pending, error, "the target's queue is full");
+    assert(error == ERROR_OVERLOADED);
+    if (!pending)
+        return;
+    struct text data;
+    begin_data(shard, pending, &data, NULL);
+    refuse_full_put(shard, &data, false); // what is owed was looked at before it was sent there
+    end_with_error(shard, pending, error, &data);
 }
 
 void answer_cancelled(struct shard *shard, struct pending *pending) {

@@ -232,6 +232,17 @@ void refuse_route(struct shard *shard, const struct message *message, const stru
     refuse(shard, message, verdict->error, &data);
 }
 
+void refuse_full_put(struct shard *shard, struct text *data, bool owes) {
+    const struct limits *limits = shard_limits(shard);
+    reply_data_text(data, "fault", owes ? "the target owes too many answers" : "the target's queue is full");
+    reply_data_number(data, "limit", owes ? (int64_t)limits->pending_max : (int64_t)limits->queue_bytes_max);
+}
+
+static bool owes_all(struct shard *shard, const struct message *message, const struct agent *agent) {
+    return message_is_request(message) &&
+           hub_owed(shard->hub, agent->home->connection) >= shard_limits(shard)->pending_max;
+}
+
 void refuse_at(struct shard *shard, const struct message *message, const struct agent *agent,
                enum error error) {
     assert(agent);
@@ -240,5 +251,7 @@ void refuse_at(struct shard *shard, const struct message *message, const struct 
     struct text data;
     text_init(&data);
     reply_data_string(&data, "agent", agent->id, agent->id_bytes);
+    if (error == ERROR_OVERLOADED)
+        refuse_full_put(shard, &data, owes_all(shard, message, agent));
     refuse(shard, message, is_removed ? ERROR_AGENT_NOT_FOUND : error, &data);
 }

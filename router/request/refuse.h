@@ -29,7 +29,9 @@ void refuse_untold(struct shard *shard, uint64_t source, enum error error, size_
 // As refuse for a value that isn't what it should be.
 void refuse_field(struct shard *shard, const struct message *message, const char *field,
                   const char *expected);
-// The same where the agent is known, but the message can't go there.
+// Says which bound of the target's is reached, and what it is: that of what it owes, or else that of its queue.
+void refuse_full_put(struct shard *shard, struct text *data, bool owes);
+// The same where the agent is known, but the message can't go there; where it is overloaded, since a bound of its own is reached.
 void refuse_at(struct shard *shard, const struct message *message, const struct agent *agent,
                enum error error);
 // The same for what the hub would have to keep, for which it has no room; the agent may be NULL.

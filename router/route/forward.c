@@ -221,6 +221,16 @@ static bool address(struct shard *shard, const struct message *message, struct p
                              timeout_ms(shard, message));
 }
 
+// The target isn't what is full.
+static void refuse_without_memory(struct shard *shard, const struct message *message,
+                                  const struct agent *agent) {
+    struct text data;
+    text_init(&data);
+    reply_data_string(&data, "agent", agent->id, agent->id_bytes);
+    reply_data_text(&data, "fault", "there is no memory for the request");
+    refuse(shard, message, ERROR_OVERLOADED, &data);
+}
+
 bool forward_request(struct shard *shard, const struct message *message, struct agent *agent,
                      const struct elsewhere *to) {
     struct progress_tokens tokens;
@@ -244,9 +254,11 @@ bool forward_request(struct shard *shard, const struct message *message, struct 
         return !to->returns;
     }
     if (!parcel || !audit_approval(shard, message, agent, pending)) {
-        enum error error = parcel ? ERROR_AUDIT : ERROR_OVERLOADED;
         withdraw(shard, pending, parcel, account);
-        refuse_at(shard, message, agent, error);
+        if (parcel)
+            refuse_at(shard, message, agent, ERROR_AUDIT);
+        else
+            refuse_without_memory(shard, message, agent);
         return true;
     }
     bind(shard, pending, message, agent);
