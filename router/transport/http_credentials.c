@@ -11,6 +11,7 @@
 #include "router/rights/judge.h"
 #include "router/send/reply.h"
 #include "router/transport/http_respond.h"
+#include "router/transport/websocket.h"
 
 // --- Authorization (RFC 7235, 6750 and 7617)
 
@@ -154,7 +155,7 @@ bool http_admit(struct shard *shard, struct http_call *call, const struct http_r
         const struct user *user = borne_user(shard, call->peer, &kind);
         if (user)
             return speaks(shard, call, user, kind);
-        bool may_come_later = route && route->knows_later;
+        bool may_come_later = route && route->knows_later && websocket_asked(call);
         if (!may_come_later)
             answer_unknown(shard, call->exchange);
         return may_come_later;

@@ -6,5 +6,7 @@
 
 extern const struct transport transport_websocket;
 
+// Whether an upgrade to it is asked for, be it as it can't be done.
+bool websocket_asked(const struct http_call *call);
 // GET /ws.
 void websocket_upgrade(struct shard *shard, struct http_call *call);

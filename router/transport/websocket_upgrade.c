@@ -21,7 +21,7 @@ static void refuse_bad(struct shard *shard, struct http_call *call, const char *
     http_answer_fault(shard, call->exchange, 400, fault);
 }
 
-static bool asks_for_it(const struct http_call *call) {
+bool websocket_asked(const struct http_call *call) {
     const struct unit *unit = call->frame->unit;
     return !call->request.is_1_0 && http_lists(call->head, unit, HTTP_UPGRADE, "websocket") &&
            http_lists(call->head, unit, HTTP_CONNECTION, "upgrade");
@@ -67,7 +67,7 @@ void websocket_upgrade(struct shard *shard, struct http_call *call) {
     struct peer *peer = call->peer;
     char accept[WEBSOCKET_ACCEPT_BYTES];
     struct span version = call->request.fields[HTTP_SEC_WEBSOCKET_VERSION];
-    const char *fault = asks_for_it(call) ? NULL : "this path speaks WebSocket";
+    const char *fault = websocket_asked(call) ? NULL : "this path speaks WebSocket";
     if (!fault && !http_span_is(call->head, version, "13"))
         fault = "Sec-WebSocket-Version must be 13";
     if (fault) {
