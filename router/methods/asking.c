@@ -86,3 +86,12 @@ struct order *asking_number(const struct asking *asking, uint64_t number) {
     }
     return NULL;
 }
+
+size_t asking_count(const struct asking *asking, uint64_t connection) {
+    const struct list *chain = &asking->by_connection[chain_of(asking, &connection, sizeof connection)];
+    size_t count = 0;
+    assert(connection);
+    for (const struct list *node = chain->next; node != chain; node = node->next)
+        count += list_entry(node, struct order, by_connection)->mail.connection == connection;
+    return count;
+}

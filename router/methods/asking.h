@@ -28,4 +28,6 @@ void asking_sent(struct asking *asking, struct order *order, uint64_t number, ui
 // Who waits: for this name, of this connection, under this number; NULL: nobody.
 struct order *asking_find(const struct asking *asking, const char *id, size_t bytes);
 struct order *asking_of(const struct asking *asking, uint64_t connection);
+// How many of this connection wait, each for a name of its own.
+size_t asking_count(const struct asking *asking, uint64_t connection);
 struct order *asking_number(const struct asking *asking, uint64_t number);

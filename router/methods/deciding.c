@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "router/methods/applying.h"
+#include "router/methods/asking.h"
 #include "router/shard/identity.h"
 
 static size_t agents_at(struct shard *shard, uint64_t connection) {
@@ -12,6 +13,11 @@ static size_t agents_at(struct shard *shard, uint64_t connection) {
          node = node->next)
         count++;
     return count;
+}
+
+// Each of them is asked of all hubs, and each of those answers.
+static size_t waiting_at(const struct shard *shard, const struct order *order) {
+    return shard->asking ? asking_count(shard->asking, order->mail.connection) : 0;
 }
 
 bool deciding_may_follow(const struct shard *shard, const struct order *order, const struct user *owner) {
@@ -28,7 +34,8 @@ enum error deciding_judge(struct shard *shard, struct order *order) {
         if (agent && !own && !order->child && !agent_is_link(agent) && // which may move to another server
             (agent->child || !deciding_may_follow(shard, order, agent->owner)))
             return ERROR_AGENT_ID_TAKEN;
-        if (!own && agents_at(shard, order->mail.connection) >= AGENTS_PER_CONNECTION_MAX) {
+        if (!own && agents_at(shard, order->mail.connection) + waiting_at(shard, order) >=
+                        AGENTS_PER_CONNECTION_MAX) {
             order->limit = AGENTS_PER_CONNECTION_MAX;
             return ERROR_OVERLOADED;
         }

@@ -36,7 +36,9 @@ static void each_is_found_until_it_goes(void **state) {
         assert_ptr_equal(asking_find(asking, order->agent_id, order->agent_id_bytes), order);
         assert_ptr_equal(asking_number(asking, at + 1), order);
         assert_ptr_equal(asking_of(asking, order->mail.connection), &orders[at]);
+        assert_int_equal(asking_count(asking, order->mail.connection), at % 2 ? 1 : 2);
         asking_remove(order);
+        assert_int_equal(asking_count(asking, order->mail.connection), at % 2 ? 0 : 1);
         assert_null(asking_find(asking, order->agent_id, order->agent_id_bytes));
         assert_null(asking_number(asking, at + 1));
         assert_ptr_equal(asking_of(asking, order->mail.connection), at % 2 ? NULL : &orders[at + 1]);
