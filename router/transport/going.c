@@ -195,7 +195,8 @@ struct peer *going_forget(struct shard *shard, struct peer *peer, uint64_t hub_i
             crossings_remove(&link->crossings, crossing);
         return waits ? peer : NULL;
     }
-    if (lasts && !crossing->cancelled) { // in its source's words, which come next
+    bool in_its_words = lasts && !crossing->cancelled && send_has_room_for_urgent(shard, peer);
+    if (in_its_words) { // they come next; where they would be dropped, the hub says so in its own
         crossing->cancelled = true;
         recalling_begin(link, crossing);
         return peer;
