@@ -195,6 +195,14 @@ void link_welcomed(struct link *link) {
     stats_gauge(&shard->stats, GAUGE_CLUSTER_LINK, 1);
 }
 
+// What hears events next does so in a queue of its own name, since the server may take long to see that this one has gone: what
+// those before it hear in the old one's comes to the new one, too.
+static void begin_anew(struct link *link) {
+    link->queue[0] = '\0';
+    for (struct link *former = link->former; former; former = former->former)
+        former->is_deaf = true;
+}
+
 void link_lost(struct link *link) {
     struct shard *shard = link->shard;
     bool was_up = link->state == LINK_UP && !link->is_withdrawn;
@@ -208,8 +216,8 @@ void link_lost(struct link *link) {
     text_deinit(&link->taken);
     text_init(&link->taken);
     link->is_lame = false;
-    if (link_is_current(link))
-        link->queue[0] = '\0';
+    if (link_is_current(link) && !link->heir)
+        begin_anew(link);
     if (was_up)
         stats_count(&shard->stats, COUNT_LINKS_LOST);
     else if (!link->is_former)

@@ -78,6 +78,8 @@ void nats_take_call(struct shard *shard, struct link *link, const struct frame *
     assert(kind <= SUBJECT_NOTICE);
     bool is_copy = kind == SUBJECT_EVENT || kind == SUBJECT_NOTICE;
     stats_count(&shard->stats, COUNT_CROSSED_IN);
+    if (is_copy && link->is_deaf)
+        return;
     if (nats_open(shard, frame, said, &opened, &error))
         error = nats_is_array(&opened.frame) ? ERROR_INVALID_REQUEST
                                              : attach(shard, link, kind, bytes + token.at, token.bytes);
