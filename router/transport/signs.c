@@ -178,9 +178,9 @@ static void seek(struct link *link) {
 void signs_beat(struct link *link) {
     struct shard *shard = link->shard;
     assert(link->state == LINK_UP);
+    link->beat_ms = shard_now_ms(shard);
     if (link->peer->state != PEER_OPEN)
         return; // there was no memory for what was to be said just before
-    link->beat_ms = shard_now_ms(shard);
     nats_say_beat(link);
     expire(link);
     claims_beat(link);
