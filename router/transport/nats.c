@@ -303,9 +303,9 @@ static void look_at_peer(struct shard *shard, struct link *link) {
         link->is_pinged = true;
         nats_say_ping(link);
     }
+    holders_expire(link); // what nobody holds may have waited for the server long enough, too
     confirming_expire(link);
     inquiring_expire(link);
-    holders_expire(link);
     if (shard_now_ms(shard) - link->beat_ms >= LINK_BEAT_MS)
         signs_beat(link);
     look_again(shard, link);
