@@ -102,7 +102,7 @@ static void tell(struct link *link, const struct mark *mark) {
     if (!send_has_room(shard, link->peer))
         return;
     text_init(&body);
-    for (const struct list *node = all->next; node != all && !more; node = node->next) {
+    for (const struct list *node = all->next; node != all; node = node->next) {
         const struct agent *agent = list_entry(node, struct agent, link);
         if (agent->serial < mark->claim || !is_told(agent))
             continue;

@@ -87,12 +87,11 @@ void nats_take_call(struct shard *shard, struct link *link, const struct frame *
     if (error) {
         nats_count_unreadable(shard);
         visiting_refuse(link, reply, said->reply.bytes, &opened.mark, error);
-    } else if (!is_copy && opened.mark.has_hub && link_is_own(link, opened.mark.hub)) {
+    } else if (opened.mark.has_hub && link_is_own(link, opened.mark.hub)) {
         // While the hub moves to another server it may get what it has asked of others. Who is here might be who asks; what was
-        // offered goes back.
-        visiting_refuse(link, reply, said->reply.bytes, &opened.mark, ERROR_TARGET_DISCONNECTED);
-    } else if (is_copy && opened.mark.has_hub && link_is_own(link, opened.mark.hub)) {
-        return; // sent by the link before this one: all who are here have got it
+        // offered goes back. What is for all, those who are here have got.
+        if (!is_copy)
+            visiting_refuse(link, reply, said->reply.bytes, &opened.mark, ERROR_TARGET_DISCONNECTED);
     } else {
         struct passage passage = {bytes + said->subject.at, reply, said->subject.bytes, said->reply.bytes};
         bool waits = kind != SUBJECT_NOTICE && said->reply.bytes &&
