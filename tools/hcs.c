@@ -15,7 +15,8 @@
 #include "core/base/units.h"
 #include "tools/client.h"
 #include "tools/commands.h"
-#include "tools/hcs.h"
+#include "tools/hcs_frame.h"
+#include "tools/hcs_serve.h"
 #include "tools/input.h"
 #include "tools/output.h"
 #include "tools/signals.h"
@@ -33,19 +34,6 @@ struct viewing {
 static void end(struct viewing *viewing, enum status status) {
     viewing->ended = true;
     viewing->status = status;
-}
-
-void hcs_put_member(struct text *out, const char *name, const char *value) {
-    text_put(out, ",\"");
-    text_put(out, name);
-    text_put(out, "\":");
-    text_string(out, value, strlen(value));
-}
-
-int hcs_send(struct client *client, struct text *frame) {
-    int error = frame->failed ? -ENOMEM : client_send(client, NULL, frame->bytes, frame->length);
-    text_deinit(frame);
-    return error;
 }
 
 static int send_start(struct viewing *viewing) {

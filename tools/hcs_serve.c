@@ -13,7 +13,9 @@
 
 #include "core/base/limits.h"
 #include "core/base/units.h"
-#include "tools/hcs.h"
+#include "tools/client.h"
+#include "tools/hcs_frame.h"
+#include "tools/hcs_serve.h"
 #include "tools/input.h"
 #include "tools/output.h"
 #include "tools/signals.h"
