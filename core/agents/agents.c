@@ -105,9 +105,9 @@ static struct agent *agent_make(struct agents *agents, const struct agent_offer 
     return agent;
 }
 
+// It can't be found any more.
 static void agents_take_out(struct agents *agents, struct agent *agent) {
     assert(agents->count > 0 && agent->home->kept_bytes >= agent->kept_bytes);
-    names_remove(&agents->by_id, agent->id, agent->id_bytes);
     list_remove(&agent->by_home);
     list_remove(&agent->link);
     agent->home->kept_bytes -= agent->kept_bytes;
@@ -150,9 +150,12 @@ static void take_place(struct agents *agents, struct agent *agent, struct agent 
         agent->held_since_ms = old->held_since_ms;
         keep_child(agent, old);
     }
-    if (old)
+    if (old) {
+        names_replace(&agents->by_id, agent->id, agent->id_bytes, agent);
         agents_take_out(agents, old);
-    names_add(&agents->by_id, agent->id, agent->id_bytes, agent);
+    } else {
+        names_add(&agents->by_id, agent->id, agent->id_bytes, agent);
+    }
     list_append(&agent->home->agents, &agent->by_home);
     list_append(&agents->all, &agent->link);
     agent->home->kept_bytes += agent->kept_bytes;
@@ -184,7 +187,7 @@ static bool is_within_bounds(struct agents *agents, struct agent *agent, const s
 static bool fill(struct agents *agents, struct agent *agent, struct agent *old,
                  const struct agent_offer *offer, int64_t before) {
     if (!topics_join(&agents->topics, agent, offer->subscriber) || !groups_join(&agents->groups, agent) ||
-        !names_reserve(&agents->by_id))
+        (!old && !names_reserve(&agents->by_id, agent->id, agent->id_bytes)))
         return false;
     return !offer->judged_for || is_within_bounds(agents, agent, old, offer, agents->kept->used - before);
 }
@@ -213,6 +216,7 @@ struct agent *agents_put(struct agents *agents, const struct agent_offer *offer)
 
 void agents_remove(struct agents *agents, struct agent *agent) {
     assert(agents_find(agents, agent->id, agent->id_bytes) == agent);
+    names_remove(&agents->by_id, agent->id, agent->id_bytes);
     agents_take_out(agents, agent);
     shrink(agents);
 }

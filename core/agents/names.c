@@ -3,133 +3,280 @@
 #include <assert.h>
 #include <string.h>
 
-enum { CAPACITY_MIN = 16 };
+enum {
+    CAPACITY_MIN = 16,
+    CHUNK_SLOTS = 512, // a power of two
+    // Slots of the table that is left, looked at with each key that comes or goes. A table that doubles takes three
+    // quarters of the smaller one's slots of keys more before it grows again; one that shrinks to a quarter, a sixteenth
+    // of the larger one's: with more than 16 at a time the other one has been left by then.
+    SLOTS_A_STEP = 64,
+    // Up to so many slots are no work to speak of.
+    SMALL_CAPACITY = 1024,
+};
+
+// In a table that is left, in the place of what was taken out of it: runs of colliding names stay whole.
+static const char gone[1];
+
+// --- Tables
+
+static size_t chunk_slots(size_t capacity) {
+    return capacity < CHUNK_SLOTS ? capacity : CHUNK_SLOTS;
+}
+
+static size_t chunk_count(size_t capacity) {
+    return (capacity + CHUNK_SLOTS - 1) / CHUNK_SLOTS;
+}
+
+static bool table_open(struct name_table *table, struct kept *kept, size_t capacity) {
+    assert((capacity & (capacity - 1)) == 0);
+    *table = (struct name_table){
+        .chunks = kept_take_zeroed(kept, chunk_count(capacity), sizeof *table->chunks), .capacity = capacity};
+    if (!table->chunks)
+        *table = (struct name_table){0};
+    return table->chunks;
+}
+
+static void table_close(struct name_table *table, struct kept *kept) {
+    for (size_t chunk = 0; chunk < chunk_count(table->capacity); chunk++)
+        kept_give(kept, table->chunks[chunk]);
+    kept_give(kept, table->chunks);
+    *table = (struct name_table){0};
+}
+
+// NULL where nothing has been yet.
+static struct name_entry *slot_at(const struct name_table *table, size_t index) {
+    assert(index < table->capacity);
+    struct name_entry *chunk = table->chunks[index / CHUNK_SLOTS];
+    return chunk ? &chunk[index % CHUNK_SLOTS] : NULL;
+}
+
+// Makes one. NULL without memory.
+static struct name_entry *slot_take(struct name_table *table, struct kept *kept, size_t index) {
+    assert(index < table->capacity);
+    struct name_entry **chunk = &table->chunks[index / CHUNK_SLOTS];
+    if (!*chunk)
+        *chunk = kept_take_zeroed(kept, chunk_slots(table->capacity), sizeof **chunk);
+    return *chunk ? &(*chunk)[index % CHUNK_SLOTS] : NULL;
+}
+
+static bool is_free(const struct name_entry *entry) {
+    return !entry || !entry->key;
+}
+
+static bool is_key(const struct name_entry *entry, uint64_t hash, const char *key, size_t key_bytes) {
+    return entry->hash == hash && entry->key_bytes == key_bytes && memcmp(entry->key, key, key_bytes) == 0;
+}
+
+// --- Keys
 
 void names_init(struct names *names, const struct siphash_key *hash_key, struct kept *kept) {
     *names = (struct names){.hash_key = *hash_key, .kept = kept};
 }
 
 void names_deinit(struct names *names) {
-    kept_give(names->kept, names->entries);
-    *names = (struct names){.hash_key = names->hash_key, .kept = names->kept};
+    table_close(&names->table, names->kept);
+    table_close(&names->leaving, names->kept);
+    names->count = names->left = 0;
 }
 
-// The key's entry, or the free one where it would go. There is always a free one.
-static struct name_entry *probe_for(const struct names *names, uint64_t hash, const char *key,
+static uint64_t hash_of(const struct names *names, const char *key, size_t key_bytes) {
+    return siphash_table(&names->hash_key, key, key_bytes);
+}
+
+// There is always a free slot.
+static struct name_entry *find_here(const struct name_table *table, uint64_t hash, const char *key,
                                     size_t key_bytes) {
-    assert((names->capacity & (names->capacity - 1)) == 0 && names->count < names->capacity);
-    for (size_t index = hash & (names->capacity - 1);; index = (index + 1) & (names->capacity - 1)) {
-        struct name_entry *entry = &names->entries[index];
-        if (!entry->key)
-            return entry;
-        if (entry->hash == hash && entry->key_bytes == key_bytes && memcmp(entry->key, key, key_bytes) == 0)
+    size_t mask = table->capacity - 1;
+    for (size_t index = hash & mask;; index = (index + 1) & mask) {
+        struct name_entry *entry = slot_at(table, index);
+        if (is_free(entry))
+            return NULL;
+        if (is_key(entry, hash, key, key_bytes))
             return entry;
     }
 }
 
-static struct name_entry *find_entry(const struct names *names, const char *key, size_t key_bytes) {
-    assert(key && names->count <= names->capacity);
-    if (names->count == 0)
-        return NULL;
-    struct name_entry *entry =
-        probe_for(names, siphash_table(&names->hash_key, key, key_bytes), key, key_bytes);
-    return entry->key ? entry : NULL;
+// What has been taken along is passed over: a run that began there goes on behind it, up to a free slot, if one is left.
+static struct name_entry *find_there(const struct names *names, uint64_t hash, const char *key,
+                                     size_t key_bytes) {
+    assert(names->leaving.chunks && names->left < names->leaving.capacity);
+    size_t home = hash & (names->leaving.capacity - 1);
+    size_t first = home > names->left ? home : names->left;
+    size_t slots = names->leaving.capacity - names->left;
+    for (size_t index = first; slots > 0; slots--) {
+        struct name_entry *entry = slot_at(&names->leaving, index);
+        if (is_free(entry))
+            return NULL;
+        if (is_key(entry, hash, key, key_bytes))
+            return entry;
+        index = index + 1 < names->leaving.capacity ? index + 1 : names->left;
+    }
+    return NULL;
 }
 
 uint64_t names_expect(const struct names *names, const char *key, size_t key_bytes) {
     if (names->count == 0)
         return 0;
-    uint64_t hash = siphash_table(&names->hash_key, key, key_bytes);
-    assert((names->capacity & (names->capacity - 1)) == 0);
-    __builtin_prefetch(&names->entries[hash & (names->capacity - 1)]);
+    uint64_t hash = hash_of(names, key, key_bytes);
+    struct name_entry *entry = slot_at(&names->table, hash & (names->table.capacity - 1));
+    if (entry)
+        __builtin_prefetch(entry);
     return hash;
 }
 
 void names_expect_key(const struct names *names, uint64_t hash) {
-    assert(names->count < names->capacity || names->count == 0);
+    assert(names->count < names->table.capacity || names->count == 0);
     for (size_t index = hash; names->count > 0; index++) {
-        const struct name_entry *entry = &names->entries[index & (names->capacity - 1)];
-        if (entry->key && entry->hash != hash)
+        const struct name_entry *entry = slot_at(&names->table, index & (names->table.capacity - 1));
+        if (!is_free(entry) && entry->hash != hash)
             continue;
-        if (entry->key)
+        if (!is_free(entry))
             __builtin_prefetch(entry->key);
         return;
     }
 }
 
+// In either table, or NULL.
+static struct name_entry *entry_of(const struct names *names, const char *key, size_t key_bytes) {
+    assert(key && names->count <= names->table.capacity);
+    if (names->count == 0)
+        return NULL;
+    uint64_t hash = hash_of(names, key, key_bytes);
+    struct name_entry *entry = find_here(&names->table, hash, key, key_bytes);
+    return entry || !names->leaving.chunks ? entry : find_there(names, hash, key, key_bytes);
+}
+
 void *names_get(const struct names *names, const char *key, size_t key_bytes) {
-    struct name_entry *entry = find_entry(names, key, key_bytes);
+    struct name_entry *entry = entry_of(names, key, key_bytes);
     return entry ? entry->value : NULL;
 }
 
-static bool rehash(struct names *names, size_t capacity) {
-    assert(capacity > names->count && (capacity & (capacity - 1)) == 0);
-    struct names other = {
-        .capacity = capacity, .count = names->count, .hash_key = names->hash_key, .kept = names->kept};
-    other.entries = kept_take_zeroed(names->kept, capacity, sizeof *other.entries);
-    if (!other.entries)
-        return false;
-    for (size_t index = 0; index < names->capacity; index++) {
-        struct name_entry *entry = &names->entries[index];
-        if (entry->key)
-            *probe_for(&other, entry->hash, entry->key, entry->key_bytes) = *entry;
+void names_replace(struct names *names, const char *key, size_t key_bytes, void *value) {
+    struct name_entry *entry = entry_of(names, key, key_bytes);
+    assert(entry);
+    entry->key = key;
+    entry->value = value;
+}
+
+static size_t free_slot(const struct names *names, uint64_t hash) {
+    assert(names->count < names->table.capacity);
+    size_t mask = names->table.capacity - 1, index = hash & mask;
+    while (!is_free(slot_at(&names->table, index)))
+        index = (index + 1) & mask;
+    return index;
+}
+
+// Takes along what stands in the next slots of the table that is left, as far as there is memory.
+static void move_on(struct names *names) {
+    assert(names->left <= names->leaving.capacity && !names->leaving.chunks == !names->leaving.capacity);
+    size_t until = names->left + SLOTS_A_STEP;
+    for (; names->left < names->leaving.capacity && names->left < until; names->left++) {
+        struct name_entry *entry = slot_at(&names->leaving, names->left);
+        if (!is_free(entry) && entry->key != gone) {
+            struct name_entry *room = slot_take(&names->table, names->kept, free_slot(names, entry->hash));
+            if (!room)
+                return;
+            *room = *entry;
+        }
+        if ((names->left + 1) % CHUNK_SLOTS == 0) {
+            kept_give(names->kept, names->leaving.chunks[names->left / CHUNK_SLOTS]);
+            names->leaving.chunks[names->left / CHUNK_SLOTS] = NULL;
+        }
     }
-    kept_give(names->kept, names->entries);
-    *names = other;
+    if (names->leaving.chunks && names->left == names->leaving.capacity) {
+        table_close(&names->leaving, names->kept);
+        names->left = 0;
+    }
+}
+
+// False without memory, also where that has kept the table before the last one from being left.
+static bool move_to(struct names *names, size_t capacity) {
+    assert(capacity > names->count);
+    struct name_table table;
+    if (names->leaving.chunks || !table_open(&table, names->kept, capacity))
+        return false;
+    names->leaving = names->table;
+    names->table = table;
     return true;
 }
 
-static bool names_grow(struct names *names) {
-    return rehash(names, names->capacity ? names->capacity * 2 : CAPACITY_MIN);
+static bool is_sparse(const struct names *names) {
+    return !names->leaving.chunks && names->count < names->table.capacity / 8;
 }
 
 void names_shrink(struct names *names) {
-    assert(!names->entries == (names->capacity == 0));
-    size_t capacity = names->capacity;
-    if (names->count >= capacity / 8)
-        return;
-    while (capacity > CAPACITY_MIN && names->count < capacity / 4)
-        capacity /= 2;
-    if (names->count > 0 && capacity < names->capacity) {
-        (void)rehash(names, capacity);
-    } else if (names->count == 0) {
-        kept_give(names->kept, names->entries);
-        names->entries = NULL;
-        names->capacity = 0;
+    size_t capacity = names->table.capacity;
+    if (names->count == 0) {
+        names_deinit(names);
+    } else if (capacity <= SMALL_CAPACITY && is_sparse(names)) {
+        while (capacity > CAPACITY_MIN && names->count < capacity / 4)
+            capacity /= 2;
+        if (capacity < names->table.capacity && move_to(names, capacity))
+            for (size_t steps = SMALL_CAPACITY / SLOTS_A_STEP; steps > 0; steps--)
+                move_on(names);
     }
 }
 
-bool names_reserve(struct names *names) {
-    return names->count + 1 <= names->capacity / 4 * 3 || names_grow(names);
+// The free slot where what hashes so would go.
+static struct name_entry *room_for(struct names *names, uint64_t hash) {
+    size_t capacity = names->table.capacity;
+    if (names->count + 1 > capacity / 4 * 3 && !move_to(names, capacity ? capacity * 2 : CAPACITY_MIN))
+        return NULL;
+    return slot_take(&names->table, names->kept, free_slot(names, hash));
+}
+
+bool names_reserve(struct names *names, const char *key, size_t key_bytes) {
+    return room_for(names, hash_of(names, key, key_bytes));
 }
 
 bool names_add(struct names *names, const char *key, size_t key_bytes, void *value) {
-    if (!names_reserve(names))
+    assert(!names_get(names, key, key_bytes));
+    uint64_t hash = hash_of(names, key, key_bytes);
+    struct name_entry *room = room_for(names, hash);
+    if (!room)
         return false;
-    uint64_t hash = siphash_table(&names->hash_key, key, key_bytes);
-    struct name_entry *entry = probe_for(names, hash, key, key_bytes);
-    assert(!entry->key);
-    *entry = (struct name_entry){.hash = hash, .key = key, .key_bytes = key_bytes, .value = value};
+    *room = (struct name_entry){.hash = hash, .key = key, .key_bytes = key_bytes, .value = value};
     names->count++;
+    move_on(names);
     return true;
+}
+
+static size_t index_of(const struct name_table *table, const struct name_entry *entry) {
+    size_t mask = table->capacity - 1, index = entry->hash & mask;
+    while (slot_at(table, index) != entry)
+        index = (index + 1) & mask;
+    return index;
 }
 
 // Closes the gap by moving back each entry of the run behind it that could stand there (Knuth, volume 3, 6.4,
 // algorithm R).
-void names_remove(struct names *names, const char *key, size_t key_bytes) {
-    struct name_entry *gap = find_entry(names, key, key_bytes);
-    if (!gap)
-        return;
-    size_t mask = names->capacity - 1;
-    size_t hole = (size_t)(gap - names->entries);
-    assert(names->count > 0 && hole < names->capacity);
-    for (size_t index = (hole + 1) & mask; names->entries[index].key; index = (index + 1) & mask) {
-        size_t home = names->entries[index].hash & mask;
+static void close_gap(struct name_table *table, struct name_entry *gap) {
+    size_t mask = table->capacity - 1, hole = index_of(table, gap);
+    assert(!is_free(gap) && gap->key != gone);
+    for (size_t index = (hole + 1) & mask; !is_free(slot_at(table, index)); index = (index + 1) & mask) {
+        struct name_entry *entry = slot_at(table, index);
+        size_t home = entry->hash & mask;
         if (((index - home) & mask) >= ((index - hole) & mask)) {
-            names->entries[hole] = names->entries[index];
+            *slot_at(table, hole) = *entry;
             hole = index;
         }
     }
-    names->entries[hole] = (struct name_entry){0};
-    names->count--;
+    *slot_at(table, hole) = (struct name_entry){0};
+}
+
+void names_remove(struct names *names, const char *key, size_t key_bytes) {
+    if (names->count == 0)
+        return;
+    uint64_t hash = hash_of(names, key, key_bytes);
+    struct name_entry *here = find_here(&names->table, hash, key, key_bytes);
+    struct name_entry *there =
+        !here && names->leaving.chunks ? find_there(names, hash, key, key_bytes) : NULL;
+    if (here)
+        close_gap(&names->table, here);
+    else if (there)
+        *there = (struct name_entry){.key = gone, .key_bytes = SIZE_MAX};
+    names->count -= here || there;
+    if (names->table.capacity > SMALL_CAPACITY && is_sparse(names))
+        (void)move_to(names, names->table.capacity / 4);
+    move_on(names);
 }

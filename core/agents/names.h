@@ -1,6 +1,10 @@
 // A hash table from strings to pointers, for agentIds and for the names of groups. Keys are not copied: they
 // belong to what the pointer leads to. They are hashed under a secret key, which comes from outside, so that
 // no peer can choose names that collide.
+//
+// A table that is too small, or too large by far, is left for another one a few slots at a time, with each key that comes
+// or goes, and takes its memory as it fills: however many keys there are, nobody waits for all of them. Until all have been
+// taken along a key is looked for in both.
 #pragma once
 
 #include <stdbool.h>
@@ -17,10 +21,18 @@ struct name_entry {
     void *value;
 };
 
+// Slots, a power of two, in chunks: one that has never held anything is NULL.
+struct name_table {
+    struct name_entry **chunks;
+    size_t capacity; // 0 without chunks
+};
+
 struct names {
-    struct name_entry *entries;
-    size_t capacity; // a power of two, or 0
-    size_t count;
+    struct name_table table;
+    size_t count; // in both tables
+    // The table that is being left, of which what stood before slot `left` has been taken along.
+    struct name_table leaving;
+    size_t left;
     struct siphash_key hash_key;
     struct kept *kept; // the account that it is kept on
 };
@@ -33,12 +45,15 @@ uint64_t names_expect(const struct names *names, const char *key, size_t key_byt
 void names_expect_key(const struct names *names, uint64_t hash);
 // What the key leads to, or NULL.
 void *names_get(const struct names *names, const char *key, size_t key_bytes);
-// Makes room for one more key, so that adding it can't fail. False when memory, or the bound of what is kept,
-// is used up.
-bool names_reserve(struct names *names);
+// Makes room for this key, so that adding it, if no other one is added before, can't fail. False when memory, or the bound
+// of what is kept, is used up.
+bool names_reserve(struct names *names, const char *key, size_t key_bytes);
 // Adds a key that isn't there yet. False as names_reserve.
 bool names_add(struct names *names, const char *key, size_t key_bytes, void *value);
+// Puts an equal key and its value in the place of one that is there.
+void names_replace(struct names *names, const char *key, size_t key_bytes, void *value);
 // Takes a key out, if it is there.
 void names_remove(struct names *names, const char *key, size_t key_bytes);
-// Gives back what a table of which little is used any more doesn't need, if there is memory for another one.
+// Gives back what a small table of which little is used any more doesn't need, if there is memory for another one. A large
+// one sees to that itself, as keys are taken out.
 void names_shrink(struct names *names);

@@ -214,20 +214,22 @@ static struct mcp_subscription *find_subscription(const struct mcp_resource *res
 
 static struct mcp_resource *take_resource(struct mcp_sharing *sharing, const char *uri, size_t bytes) {
     struct mcp_resource *resource = names_get(&sharing->resources, uri, bytes);
-    if (resource || !names_reserve(&sharing->resources))
+    if (resource)
         return resource;
     resource = kept_take(sharing->kept, sizeof *resource + bytes);
     if (!resource)
         return NULL;
-    list_init(&resource->link);
-    list_append(&sharing->all, &resource->link);
-    list_init(&resource->subscriptions);
     resource->lapsed = false;
     resource->bytes = bytes;
     memcpy(resource->uri, uri, bytes);
-    bool added = names_add(&sharing->resources, resource->uri, bytes, resource);
-    assert(added); // there is room for it
-    return added ? resource : NULL;
+    if (!names_add(&sharing->resources, resource->uri, bytes, resource)) {
+        kept_give(sharing->kept, resource);
+        return NULL;
+    }
+    list_init(&resource->link);
+    list_append(&sharing->all, &resource->link);
+    list_init(&resource->subscriptions);
+    return resource;
 }
 
 static void give_resource(struct mcp_sharing *sharing, struct mcp_resource *resource) {

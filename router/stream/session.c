@@ -27,11 +27,12 @@ struct session *session_find(const struct shard *shard, const char *id, size_t b
 
 static bool file(struct shard *shard, struct session *session) {
     struct streams *streams = &shard->streams;
-    if (!names_reserve(&streams->by_id) || !names_reserve(&streams->by_handle))
+    if (!names_add(&streams->by_id, session->text, session->id_bytes, session))
         return false;
-    names_add(&streams->by_id, session->text, session->id_bytes, session);
-    names_add(&streams->by_handle, (const char *)&session->handle, sizeof session->handle, session);
-    return true;
+    if (names_add(&streams->by_handle, (const char *)&session->handle, sizeof session->handle, session))
+        return true;
+    names_remove(&streams->by_id, session->text, session->id_bytes);
+    return false;
 }
 
 static void session_init(struct shard *shard, struct session *session, const struct stream_client *client,

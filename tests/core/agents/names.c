@@ -45,7 +45,7 @@ static void any_sequence_agrees_with_a_table(void **state) {
             }
             if (round % 7 == 0)
                 names_shrink(&names);
-            assert_true(names.capacity <= 1024);
+            assert_true(names.table.capacity <= 1024);
             if (round % 50)
                 continue;
             for (size_t other = 0; other < KEYS; other++) {
@@ -90,6 +90,49 @@ static void without_memory_a_full_table_stays_as_it_is(void **state) {
     names_deinit(&names);
 }
 
+// However many there are, one that comes or goes moves few of them, and all are found meanwhile.
+static void a_large_table_is_left_in_parts(void **state) {
+    (void)state;
+    enum { MANY = 20000 };
+    static char text[MANY][8];
+    struct names names;
+    unsigned in_both = 0;
+    names_init(&names, &TABLE_KEY, account());
+    for (size_t index = 0; index < MANY; index++) {
+        size_t bytes = (size_t)snprintf(text[index], sizeof text[index], "%zu", index);
+        size_t left = names.left;
+        assert_true(names_add(&names, text[index], bytes, text[index]));
+        assert_true(names.left <= left + 64);
+        in_both += names.leaving.chunks != NULL;
+        size_t other = index * 7919 % (index + 1);
+        assert_ptr_equal(names_get(&names, text[other], strlen(text[other])), text[other]);
+    }
+    assert_in_range(in_both, 100, MANY / 2);
+    in_both = 0;
+    for (size_t index = 0; index < MANY; index++) {
+        size_t left = names.left;
+        names_remove(&names, text[index], strlen(text[index]));
+        names_shrink(&names);
+        assert_true(names.left <= left + 64);
+        in_both += names.leaving.chunks != NULL;
+        assert_null(names_get(&names, text[index], strlen(text[index])));
+        if (index + 1 < MANY) {
+            const char *last = text[MANY - 1];
+            names_replace(&names, last, strlen(last), text[index]);
+            assert_ptr_equal(names_get(&names, last, strlen(last)), text[index]);
+        }
+    }
+    assert_in_range(in_both, 100, MANY / 2);
+    assert_null(names.table.chunks);
+    names_deinit(&names);
+}
+
+static const char *key_in(const struct name_table *table, size_t slot) {
+    size_t slots = table->capacity < 512 ? table->capacity : 512; // of a chunk
+    const struct name_entry *chunk = table->chunks[slot / slots];
+    return chunk ? chunk[slot % slots].key : NULL;
+}
+
 // Where a name lies depends on each bit of the key: who knows the rest of it can't tell.
 static void each_bit_of_the_key_moves_the_names(void **state) {
     (void)state;
@@ -103,8 +146,10 @@ static void each_bit_of_the_key_moves_the_names(void **state) {
             for (size_t index = 0; index < KEYS; index++)
                 assert_true(names_add(&names[which], keys[index], key(index), &keys[index]));
         }
-        for (size_t slot = 0; slot < names[0].capacity; slot++)
-            same += names[0].entries[slot].key && names[0].entries[slot].key == names[1].entries[slot].key;
+        for (size_t slot = 0; slot < names[0].table.capacity; slot++) {
+            const char *one = key_in(&names[0].table, slot);
+            same += one && one == key_in(&names[1].table, slot);
+        }
         assert_in_range(same, 0, KEYS / 20); // by chance, one or so
         for (unsigned which = 0; which < 2; which++)
             names_deinit(&names[which]);
@@ -115,6 +160,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_bit_of_the_key_moves_the_names),
         cmocka_unit_test(any_sequence_agrees_with_a_table),
+        cmocka_unit_test(a_large_table_is_left_in_parts),
         cmocka_unit_test(a_name_is_all_its_bytes),
         cmocka_unit_test(without_memory_a_full_table_stays_as_it_is),
     };
