@@ -120,11 +120,12 @@ bool connection_says(const struct connection *connection);
 // Says that nothing more is sent, before the socket is shut down. Nothing may wait. False: that is under way, and
 // it is to be called again when it was sent. At once true where it is plain.
 bool connection_finish(struct connection *connection, struct io *io, struct sender *sender);
-// Calls `visit` with each name in the certificate that the peer has shown and that was verified: its SANs (DNS names,
+// Calls `visit` with each name in the certificate that the peer has shown, that was verified, and for which the authorities of
+// `now` vouch still, what connections are made secure from today: its SANs (DNS names,
 // email addresses and URIs as they stand there, IP addresses as text), or the subject's CN where there is none; none
 // that has a zero byte. Stops when it returns true; whether one did. False where there is no such certificate.
-// The same from connection_established on.
-bool connection_certificate(const struct connection *connection,
+// With the same `now` the same from connection_established on.
+bool connection_certificate(const struct connection *connection, const struct secure_source *now,
                             bool (*visit)(void *context, const char *name, size_t bytes), void *context);
 
 // After the peer's end has come: from now on an IO_GONE event tells when the peer goes altogether.

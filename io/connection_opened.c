@@ -97,8 +97,8 @@ bool connection_established(const struct connection *connection) {
     return !connection->secure || connection->secure->established;
 }
 
-bool connection_certificate(const struct connection *connection,
+bool connection_certificate(const struct connection *connection, const struct secure_source *now,
                             bool (*visit)(void *context, const char *name, size_t bytes), void *context) {
     const struct secure *secure = connection->secure;
-    return secure && secure->established && secure->cipher->certificate(secure, visit, context);
+    return secure && secure->established && secure->cipher->certificate(secure, now, visit, context);
 }

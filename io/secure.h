@@ -61,8 +61,9 @@ struct cipher {
     bool (*seal)(struct secure *secure, const struct iovec *parts, unsigned count);
     // Gives what ends the stream to secure_say.
     void (*finish)(struct secure *secure);
-    // As connection_certificate.
-    bool (*certificate)(const struct secure *secure, secure_visit *visit, void *context);
+    // As connection_certificate; `now` is of the same cipher.
+    bool (*certificate)(const struct secure *secure, const struct secure_source *now, secure_visit *visit,
+                        void *context);
     void (*destroy)(struct secure *secure);
     void (*destroy_source)(struct secure_source *source);
 };

@@ -31,6 +31,7 @@ struct tls {
     uint64_t sealed; // under the latter
     struct tls_records *records; // from the handshake's end on; NULL: the library goes on
     X509 *certificate;           // the peer's, verified; or NULL
+    STACK_OF(X509) * behind;     // it, as it was shown; or NULL
 };
 
 // --- Memory
@@ -215,6 +216,8 @@ static bool take_over(struct tls *tls) {
 static enum opened shaken(struct tls *tls) {
     bool verified = SSL_get_verify_result(tls->ssl) == X509_V_OK;
     tls->certificate = verified ? SSL_get1_peer_certificate(tls->ssl) : NULL;
+    STACK_OF(X509) *behind = tls->certificate ? SSL_get_peer_cert_chain(tls->ssl) : NULL;
+    tls->behind = sk_X509_num(behind) > 0 ? X509_chain_up_ref(behind) : NULL;
     SSL_set_msg_callback(tls->ssl, NULL);
     bool agreed = tls->client.count > 0 && tls->server.count > 0 && !SSL_has_pending(tls->ssl);
     if (SSL_version(tls->ssl) != TLS1_3_VERSION || !agreed || take_over(tls))
@@ -277,9 +280,11 @@ static void tls_finish(struct secure *secure) {
     account = NULL;
 }
 
-static bool tls_certificate(const struct secure *secure, secure_visit *visit, void *context) {
+static bool tls_certificate(const struct secure *secure, const struct secure_source *now, secure_visit *visit,
+                            void *context) {
     const struct tls *tls = (const struct tls *)secure;
-    return tls->certificate && tls_names_visit(tls->certificate, visit, context);
+    return tls->certificate && tls_context_vouches(now, secure->source, tls->certificate, tls->behind) &&
+           tls_names_visit(tls->certificate, visit, context);
 }
 
 static void tls_destroy(struct secure *secure) {
@@ -287,6 +292,7 @@ static void tls_destroy(struct secure *secure) {
     tls_records_destroy(tls->records);
     SSL_free(tls->ssl);
     X509_free(tls->certificate);
+    sk_X509_pop_free(tls->behind, X509_free);
     OPENSSL_cleanse(&tls->client, sizeof tls->client);
     OPENSSL_cleanse(&tls->server, sizeof tls->server);
     memory_give(tls);

@@ -5,6 +5,7 @@
 #include "io/tls_context.h"
 
 #include <openssl/err.h>
+#include <openssl/sha.h>
 #include <openssl/x509v3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@ static const unsigned char SESSIONS[] = "patchbay";
 struct tls_context {
     struct secure_source source;
     SSL_CTX *context;
+    uint8_t clients[SHA256_DIGEST_LENGTH]; // of all who vouch for clients
 };
 
 SSL_CTX *tls_context_of(struct secure_source *source) {
@@ -63,17 +65,24 @@ static bool set_rules(SSL_CTX *context) {
 }
 
 // The library reads a certificate's extensions when it first needs them, and keeps what they say there. What all
-// shards share is read before they run.
-static void read_extensions(SSL_CTX *context) {
+// shards share is read before they run. What tells these authorities from others goes to `digest`.
+static bool note_authorities(SSL_CTX *context, EVP_MD_CTX *digest) {
     STACK_OF(X509_OBJECT) *shared = X509_STORE_get0_objects(SSL_CTX_get_cert_store(context));
-    for (int at = 0; at < sk_X509_OBJECT_num(shared); at++) {
+    uint8_t one[SHA256_DIGEST_LENGTH];
+    bool good = digest && EVP_DigestInit_ex(digest, EVP_sha256(), NULL) == 1;
+    for (int at = 0; good && at < sk_X509_OBJECT_num(shared); at++) {
         X509 *certificate = X509_OBJECT_get0_X509(sk_X509_OBJECT_value(shared, at));
-        if (certificate)
+        if (certificate) {
             X509_check_purpose(certificate, -1, 0);
+            good = X509_digest(certificate, EVP_sha256(), one, NULL) == 1 &&
+                   EVP_DigestUpdate(digest, one, sizeof one) == 1;
+        }
     }
+    return good;
 }
 
-static bool set_clients(SSL_CTX *context, const char *path) {
+static bool set_clients(struct tls_context *made, const char *path) {
+    SSL_CTX *context = made->context;
     STACK_OF(X509_NAME) *names = SSL_load_client_CA_file(path);
     if (!names)
         return false;
@@ -81,8 +90,10 @@ static bool set_clients(SSL_CTX *context, const char *path) {
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
     if (SSL_CTX_load_verify_file(context, path) != 1)
         return false;
-    read_extensions(context);
-    return true;
+    EVP_MD_CTX *digest = EVP_MD_CTX_new();
+    bool good = note_authorities(context, digest) && EVP_DigestFinal_ex(digest, made->clients, NULL) == 1;
+    EVP_MD_CTX_free(digest);
+    return good;
 }
 
 // The library would wait for who writes to a FIFO.
@@ -94,13 +105,14 @@ static bool is_file(const char *path) {
 }
 
 // The file that can't be used; NULL: all can.
-static const char *load(SSL_CTX *context, const struct tls_files *files) {
+static const char *load(struct tls_context *made, const struct tls_files *files) {
+    SSL_CTX *context = made->context;
     if (!is_file(files->certificate) || SSL_CTX_use_certificate_chain_file(context, files->certificate) != 1)
         return files->certificate;
     if (!is_file(files->key) || SSL_CTX_use_PrivateKey_file(context, files->key, SSL_FILETYPE_PEM) != 1 ||
         SSL_CTX_check_private_key(context) != 1)
         return files->key;
-    bool good = !files->clients || (is_file(files->clients) && set_clients(context, files->clients));
+    bool good = !files->clients || (is_file(files->clients) && set_clients(made, files->clients));
     return good ? NULL : files->clients;
 }
 
@@ -138,9 +150,36 @@ static struct tls_context *begin(const SSL_METHOD *method) {
 struct secure_source *tls_context_read(const struct cipher *cipher, const struct tls_files *files, char *why,
                                        size_t capacity) {
     struct tls_context *made = begin(TLS_server_method());
-    const char *fault =
-        made && made->context && set_rules(made->context) ? load(made->context, files) : "TLS";
+    const char *fault = made && made->context && set_rules(made->context) ? load(made, files) : "TLS";
     return finish(made, cipher, fault, why, capacity);
+}
+
+// --- Those who are connected
+
+static bool verifies(SSL_CTX *context, X509 *certificate, STACK_OF(X509) * behind) {
+    X509_STORE_CTX *asked = X509_STORE_CTX_new();
+    bool good =
+        asked && X509_STORE_CTX_init(asked, SSL_CTX_get_cert_store(context), certificate, behind) == 1;
+    if (good) {
+        X509_VERIFY_PARAM *rules = X509_STORE_CTX_get0_param(asked);
+        X509_VERIFY_PARAM_set_auth_level(rules, SSL_CTX_get_security_level(context));
+        good = X509_STORE_CTX_set_default(asked, "ssl_client") == 1 &&
+               X509_VERIFY_PARAM_set1(rules, SSL_CTX_get0_param(context)) == 1 &&
+               X509_VERIFY_PARAM_set_flags(rules, X509_V_FLAG_NO_CHECK_TIME) == 1 &&
+               X509_verify_cert(asked) == 1;
+    }
+    X509_STORE_CTX_free(asked);
+    ERR_clear_error();
+    return good;
+}
+
+// A reading of the same authorities costs those who are there nothing.
+bool tls_context_vouches(const struct secure_source *now, const struct secure_source *before,
+                         X509 *certificate, STACK_OF(X509) * behind) {
+    const struct tls_context *today = (const struct tls_context *)now,
+                             *then = (const struct tls_context *)before;
+    return memcmp(today->clients, then->clients, sizeof today->clients) == 0 ||
+           verifies(today->context, certificate, behind);
 }
 
 // --- Dialling

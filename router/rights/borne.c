@@ -13,12 +13,13 @@ static bool is_users(void *context, const char *name, size_t bytes) {
     return search->found != NULL;
 }
 
-static void find(const struct users *users, const struct peer *peer, struct borne *found) {
+static void find(const struct hub_settings *settings, const struct peer *peer, struct borne *found) {
+    const struct users *users = settings->users;
     const struct identity *identity = identity_of(peer);
     struct search search = {.users = users};
     found->kind = CREDENTIAL_CERTIFICATE;
     found->users = users;
-    if (connection_certificate(&peer->connection, is_users, &search)) {
+    if (connection_certificate(&peer->connection, settings->secure, is_users, &search)) {
         found->user = search.found;
         return;
     }
@@ -33,7 +34,7 @@ const struct user *borne_user(const struct shard *shard, const struct peer *peer
     if (!connection_established(&peer->connection) || peer->transport->is_link) // its server is nobody's user
         return NULL;
     if (identity->borne.users != shard->settings->users)
-        find(shard->settings->users, peer, &identity->borne);
+        find(shard->settings, peer, &identity->borne);
     *kind = identity->borne.kind;
     return identity->borne.user;
 }

@@ -3,8 +3,8 @@
 
 #include "router/shard/identity.h"
 
-// Who has it by the users in effect now, and which it is; NULL: nobody. It is looked up once, and once more when the users
-// have changed: what a certificate says has to be decoded.
+// Who has it by the users in effect now, and which it is; NULL: nobody, or a certificate for which no authority in effect now
+// vouches. It is looked up once, and once more when the users have changed: what a certificate says has to be decoded.
 const struct user *borne_user(const struct shard *shard, const struct peer *peer, enum credential *kind);
 // The users have changed: one that nobody has shown to be somebody's bears a credential from now on, or none any more,
 // and then it has its time to show one.

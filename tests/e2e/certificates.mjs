@@ -24,9 +24,9 @@ export function authority(name) {
 }
 
 // What it signs; `names` as in subjectAltName, or undefined for none.
-export function certificate(name, by = 'authority', names = undefined, days = 2, key = KEY) {
+export function certificate(name, by = 'authority', names = undefined, days = 2, key = KEY, more = 'basicConstraints=CA:FALSE') {
   openssl('req', ...key, '-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', `/CN=${name}`);
-  writeFileSync(file(`${name}.ext`), names ? `subjectAltName=${names}\n` : 'basicConstraints=CA:FALSE\n');
+  writeFileSync(file(`${name}.ext`), `${names ? `subjectAltName=${names}\n` : ''}${more}\n`);
   openssl('x509', '-req', '-in', `${name}.csr`, '-CA', `${by}.pem`, '-CAkey', `${by}.key`, '-CAcreateserial', '-days', `${days}`,
     '-extfile', `${name}.ext`, '-out', `${name}.pem`);
 }

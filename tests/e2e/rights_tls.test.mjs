@@ -1,7 +1,7 @@
 // Users known by the certificate that their client shows: over tls:// and https://, beside tokens, and after SIGHUP.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import tls from 'node:tls';
@@ -11,21 +11,30 @@ import { Peer, assertError, within } from './peer.mjs';
 import { ALL, directoryOfUsers, passed, refused, reload, tokenOf, usersText } from './users.mjs';
 
 authority('stranger');
+authority('second');
 certificate('ci', 'authority', 'DNS:ci.example,DNS:other.example');
 certificate('plain.example');
 certificate('plain.example2', 'authority', 'DNS:ci.example.org');
 
+certificate('between', 'second', 'DNS:none', 2, undefined, 'basicConstraints=critical,CA:TRUE');
+certificate('second.example', 'second');
+certificate('deep.example', 'between');
+// Behind a client's certificate comes the one that it was signed by.
+appendFileSync(file('deep.example.pem'), readFileSync(file('between.pem')));
+
 const USERS = {
+  second: { ...ALL, certificate: 'second.example' },
+  deep: { ...ALL, certificate: 'deep.example' },
   ci: { ...ALL, certificate: 'ci.example', admin: true },
   plain: { call: ['*'], certificate: 'plain.example' },
   token: { ...ALL },
 };
 
-async function withHub(run) {
+async function withHub(run, options = []) {
   const users = join(directoryOfUsers, 'tls.ini');
   writeFileSync(users, usersText(USERS));
   const hub = await Hub.launch(['--listen', 'tls://127.0.0.1:0', '--http', 'https://127.0.0.1:0', '--users', users, ...serving,
-    '--tls-clients', file('authority.pem')]);
+    '--tls-clients', file('clients.pem'), ...options]);
   hub.usersFile = users;
   try {
     await run(hub);
@@ -34,9 +43,14 @@ async function withHub(run) {
   }
 }
 
-async function shown(hub, name) {
+const vouching = (...names) => writeFileSync(file('clients.pem'), Buffer.concat(names.map((name) => readFileSync(file(`${name}.pem`)))));
+vouching('authority');
+
+async function shown(hub, name, more = {}) {
   const keys = name ? { cert: readFileSync(file(`${name}.pem`)), key: readFileSync(file(`${name}.key`)) } : {};
-  const socket = tls.connect({ host: '127.0.0.1', port: Number(new URL(hub.uris[0]).port), ca: trusted, allowHalfOpen: true, ...keys });
+  const socket = tls.connect({
+    host: '127.0.0.1', port: Number(new URL(hub.uris[0]).port), ca: trusted, allowHalfOpen: true, ...keys, ...more,
+  });
   await within(new Promise((resolve, reject) => socket.once('secureConnect', resolve).once('error', reject)), 'a handshake');
   const peer = new Peer(socket);
   hub.peers.push(peer);
@@ -86,3 +100,32 @@ test('whose certificate no user has any more is closed', () => withHub(async (hu
   await gone.gone();
   passed(await stays.ask('hub/ping'));
 }));
+
+for (const io of ['uring', 'epoll']) {
+  for (const version of ['TLSv1.2', 'TLSv1.3']) {
+    test(`whose certificate's authority is gone is closed (${io}, ${version})`, async () => {
+      const spoken = { minVersion: version, maxVersion: version };
+      vouching('authority', 'second');
+      await withHub(async (hub) => {
+        const ones = {};
+        for (const name of ['ci', 'second.example', 'deep.example']) {
+          ones[name] = await shown(hub, name, spoken);
+          passed(await ones[name].ask('hub/ping'));
+        }
+        const token = await shown(hub, 'second.example', spoken);
+        passed(await token.ask('initialize', { token: tokenOf('token') }));
+        const silent = await shown(hub, 'second.example', spoken);
+        vouching('second', 'stranger'); // another file, in which it stands all the same
+        await reload(hub, USERS);
+        await ones.ci.gone();
+        for (const name of ['second.example', 'deep.example']) passed(await ones[name].ask('hub/ping'));
+        vouching('authority', 'stranger');
+        await reload(hub, USERS);
+        for (const name of ['second.example', 'deep.example']) await ones[name].gone();
+        passed(await token.ask('hub/ping'));
+        assertError(await silent.ask('hub/ping'), -32054);
+        passed(await (await shown(hub, 'ci', spoken)).ask('hub/ping'));
+      }, ['--io', io]).finally(() => vouching('authority'));
+    });
+  }
+}

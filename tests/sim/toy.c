@@ -167,9 +167,10 @@ static void toy_finish(struct secure *secure) {
 
 unsigned toy_certificates;
 
-static bool toy_certificate(const struct secure *secure, secure_visit *visit, void *context) {
+static bool toy_certificate(const struct secure *secure, const struct secure_source *now, secure_visit *visit,
+                            void *context) {
     static const char name[] = "toy.example";
-    (void)secure;
+    (void)secure, (void)now;
     toy_certificates++;
     return visit(context, name, sizeof name - 1);
 }
