@@ -70,15 +70,18 @@ static void enter(unsigned by) {
     *player = (struct player){.generation = generation, .user = NOBODY, .uid_user = NOBODY, .guess = NOBODY};
     for (unsigned agent = 0; agent < AGENT_NAMES; agent++)
         player->claims[agent] = player->lost[agent] = NOBODY;
-    player->wire = random_chance(random, 600) ? FRAMES : random_chance(random, 500) ? LINES : SOCKET;
+    player->wire = random_chance(random, 500)   ? FRAMES
+                   : random_chance(random, 350) ? LINES
+                   : random_chance(random, 500) ? SOCKET
+                                                : POSTS;
     player->cable = player->wire == LINES    ? world_dial_lines(&stage.world)
-                    : player->wire == SOCKET ? world_dial_http(&stage.world)
-                                             : world_dial(&stage.world);
+                    : player->wire == FRAMES ? world_dial(&stage.world)
+                                             : world_dial_http(&stage.world);
     player->since_ns = kernel_now(stage.world.kernel);
     if (!player->cable)
         kernel_fail("nobody listens");
-    if (player->wire == SOCKET ||
-        random_chance(random, 600)) { // whose process it is would count from the upgrade on
+    // Of the web, whose process it is would count from the upgrade on, or the first request.
+    if (player->wire == SOCKET || player->wire == POSTS || random_chance(random, 600)) {
         cable_of_address(player->cable, ADDRESS + by);
     } else if (random_chance(random, 900)) {
         player->uid_user = (int)random_below(random, MODEL_USERS);
@@ -103,7 +106,7 @@ static void foresee(void) {
     for (unsigned by = 0; by < PLAYERS; by++) {
         struct player *player = &stage.players[by];
         bool was_known = player->standing == KNOWN || (player->standing == GUESSED && player->user != NOBODY);
-        player->doubtful = was_known && !keeps_credential(player);
+        player->doubtful = was_known && player->wire != POSTS && !keeps_credential(player);
         if (player->uid_user != NOBODY && stage.before.users[player->uid_user].has_uid)
             player->since_ns = stage.settled_ns; // from now on it may bear none
     }
@@ -114,6 +117,7 @@ static void foresee(void) {
 static void begin_burst(bool may_reload) {
     stage.burst++;
     stage.burst_begin = stage.letter_count;
+    stage.entered = 0;
     stage.before = stage.now;
     stage.reloads = may_reload && random_chance(&stage.random, 250);
     for (unsigned by = 0; by < PLAYERS; by++) {
@@ -134,7 +138,7 @@ static void begin_burst(bool may_reload) {
 static void act(void) {
     unsigned by = random_below(&stage.random, PLAYERS);
     const struct player *player = &stage.players[by];
-    if (player->standing == FRESH && stage.reloads)
+    if (player->standing == FRESH && player->wire != POSTS && stage.reloads)
         return;
     if (player->duty_count && random_chance(&stage.random, 500))
         speak_answer(by, false);

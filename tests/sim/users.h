@@ -20,6 +20,8 @@ enum {
     LISTS_MAX = 3, // of names in each list of what an agent offers
     PATTERNS = 7,
     CHECKPOINT_ROOM = 48,
+    POST_FIELDS_BYTES = 512, // of a request of HTTP
+    POST_IDLE_S = 75,        // a connection of HTTP that asks nothing is closed after that
     NOBODY = -1,
     OVERLOADED = -32052,
 };
@@ -93,7 +95,7 @@ struct letter {
     int user;                           // as whose it was judged; NOBODY: nobody's
 };
 
-enum way { FRAMES, LINES, SOCKET };
+enum way { FRAMES, LINES, SOCKET, POSTS };
 
 enum standing { FRESH, KNOWN, GUESSED, GONE };
 
@@ -105,7 +107,11 @@ struct duty {
 struct player {
     struct cable *cable;
     enum way wire;
-    bool is_upgraded; // of SOCKET
+    bool is_upgraded;      // of SOCKET
+    struct shown posted;   // of POSTS, with what it is about to ask
+    unsigned due, due_end; // letters that it has asked together, and that haven't been answered
+    unsigned status;       // of the answer that has come
+    uint64_t active_ns;    // when it has asked last, or was answered
     uint8_t *in;
     size_t count;
     enum standing standing;
@@ -148,6 +154,7 @@ struct users_stage {
     struct letter letters[LETTERS_MAX];
     unsigned letter_count, burst, burst_begin;
     struct post posts[AGENT_NAMES];
+    unsigned entered; // bits: users who have got a connection in this burst
     struct debt rate[MODEL_USERS], bytes[MODEL_USERS], fanout[MODEL_USERS];
     unsigned owed[MODEL_USERS]; // requests that were pending when the burst began
     uint64_t settled_ns;
@@ -174,6 +181,13 @@ void speak_answer(unsigned by, bool all);
 // Reads what has come to a player; false when there was nothing.
 bool speak_hear(unsigned by);
 
+// A token to show; and as it is spelled.
+struct shown speak_token(const struct player *player);
+void speak_secret(const struct shown *shown, char token[MODEL_TOKEN_BYTES]);
+// Takes what has come; of an error, which limit it is about.
+void speak_take(unsigned by, const struct naive_frame *frame, struct bit body);
+void speak_over(struct letter *letter, struct bit error);
+
 static inline unsigned number_of(const struct letter *letter) {
     return (unsigned)(letter - stage.letters);
 }
@@ -191,6 +205,22 @@ void wires_write(struct player *player, const char *body, size_t count, const ch
 enum naive_result wires_read(struct player *player, struct naive_frame *frame, const uint8_t *bytes,
                              size_t count);
 
+// --- users_posts.c
+
+static inline bool posts_waits(const struct player *player) {
+    return player->due != player->due_end;
+}
+// What the next request shows, and the header fields that say so, behind more of them.
+struct shown posts_choose(const struct player *player);
+void posts_fields(const struct shown *shown, const char *more, char out[POST_FIELDS_BYTES]);
+// These letters were asked, from the first to the last that there is; and were answered.
+void posts_asked(struct player *player, unsigned first);
+void posts_hear(unsigned by, const struct naive_frame *frame);
+// As whose a letter is judged: false: nobody's.
+bool posts_judge(struct letter *letter, struct player *player);
+// Whether its connection has been silent for so long that the hub may have ended it.
+bool posts_may_end(const struct player *player);
+
 // --- users_oracle.c
 
 __attribute__((noreturn)) void oracle_fails(const char *what, unsigned letter);
@@ -202,6 +232,10 @@ void oracle_burst(void);
 bool oracle_breaks(const struct model *model, const struct letter *letter);
 // Whether it was refused by this rule.
 bool oracle_refused(const struct letter *letter, const char *rule);
+// Whether the credential that a letter shows is right; else its player is heard no more.
+bool oracle_token_is_right(struct letter *letter, struct player *player);
+// It is one of this user's connections, and whether that may be.
+bool oracle_becomes(struct letter *letter, struct player *player, int user);
 // Nobody owes an answer.
 void oracle_end(void);
 

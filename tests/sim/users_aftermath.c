@@ -85,7 +85,8 @@ static void judge_player(unsigned by) {
         kernel_fail("player %u stays without a credential", by);
     if (player->standing == FRESH && ended && (bears || age_ns < CREDENTIAL_S * SECOND))
         kernel_fail("player %u was closed before its time", by);
-    if (player->standing == KNOWN && !player->doubtful && ended)
+    if (player->standing == KNOWN && !player->doubtful && ended &&
+        !(player->wire == POSTS && posts_may_end(player)))
         kernel_fail("player %u was closed for nothing", by);
     if (player->doubtful && !ended)
         kernel_fail("player %u, whose credential is gone, stays", by);

@@ -201,35 +201,49 @@ static void be_gone(struct player *player) {
 }
 
 // A user's connection, or one too many. (Of several that come in one burst, any may have been the last one.)
-static bool becomes(struct letter *letter, struct player *player, int user) {
+bool oracle_becomes(struct letter *letter, struct player *player, int user) {
     letter->user = user;
     if (letter->over == OVER_CONNECTIONS) {
         judge_over(letter);
         be_gone(player);
         return false;
     }
+    if (player->standing != KNOWN || player->user != user)
+        stage.entered |= 1U << user;
     player->standing = KNOWN;
     player->user = user;
     player->token = letter->shown;
-    uint64_t limit = LIMIT(letter, connections);
-    if (limit && known_as(user) > limit)
-        oracle_fails("a connection too many", number_of(letter));
     return true;
+}
+
+// Of connections that came and went within a burst none is judged by itself.
+static void judge_connections(void) {
+    for (int user = 0; user < MODEL_USERS; user++) {
+        uint64_t before = MODEL_LIMIT(&stage.before, (unsigned)user, connections),
+                 now = MODEL_LIMIT(&stage.now, (unsigned)user, connections);
+        if (stage.entered >> user & 1 && before && now && known_as(user) > (before > now ? before : now))
+            kernel_fail("user %d has a connection too many", user);
+    }
+}
+
+bool oracle_token_is_right(struct letter *letter, struct player *player) {
+    const struct shown *shown = &letter->shown;
+    if (shown->user != NOBODY &&
+        model_has_token(&stage.now, (unsigned)shown->user, shown->which, shown->generation))
+        return true;
+    player->standing = GUESSED;
+    player->guessed_ns = stage.settled_ns;
+    player->guess = (int)number_of(letter);
+    users_sums.guesses++;
+    return false;
 }
 
 static bool judge_shown(struct letter *letter, struct player *player) {
     const struct shown *shown = &letter->shown;
-    bool is_right = shown->user != NOBODY &&
-                    model_has_token(&stage.now, (unsigned)shown->user, shown->which, shown->generation);
-    if (!is_right) {
-        player->standing = GUESSED;
-        player->guessed_ns = stage.settled_ns;
-        player->guess = (int)number_of(letter);
-        users_sums.guesses++;
+    if (!oracle_token_is_right(letter, player))
         return false;
-    }
     if (player->standing == FRESH)
-        return becomes(letter, player, shown->user);
+        return oracle_becomes(letter, player, shown->user);
     letter->user = player->user;
     if (player->user == shown->user)
         return true;
@@ -248,13 +262,15 @@ static bool judge_entry(struct letter *letter, struct player *player) {
     }
     if (player->standing == GONE || player->doubtful)
         return false;
+    if (player->wire == POSTS)
+        return posts_judge(letter, player);
     if (letter->shown.given)
         return judge_shown(letter, player);
     letter->user = player->user;
     if (player->standing == KNOWN)
         return true;
     if (player->uid_user != NOBODY && stage.now.users[player->uid_user].has_uid)
-        return becomes(letter, player, player->uid_user);
+        return oracle_becomes(letter, player, player->uid_user);
     if (letter->delivered || !letter->ended || letter->code != NOT_INITIALIZED)
         oracle_fails("it was heard without a credential", number_of(letter));
     return false;
@@ -527,6 +543,7 @@ void oracle_burst(void) {
         struct player *player = &stage.players[letter->player];
         letter->enters = letter->generation == player->generation && judge_entry(letter, player);
     }
+    judge_connections();
     for (unsigned at = stage.burst_begin; at < stage.letter_count; at++)
         judge_letter(&stage.letters[at]);
     gate_burst();

@@ -49,10 +49,15 @@ static void put_member(struct spoken *body, const char *key, const char *value) 
         put(body, ",\"%s\":\"%s\"", key, value);
 }
 
-static void put_shown(struct spoken *body, const char *key, const struct shown *shown) {
-    char token[MODEL_TOKEN_BYTES] = "secret-of-nobody";
+void speak_secret(const struct shown *shown, char token[MODEL_TOKEN_BYTES]) {
+    snprintf(token, MODEL_TOKEN_BYTES, "secret-of-nobody");
     if (shown->user != NOBODY)
         model_token((unsigned)shown->user, shown->which, shown->generation, token);
+}
+
+static void put_shown(struct spoken *body, const char *key, const struct shown *shown) {
+    char token[MODEL_TOKEN_BYTES];
+    speak_secret(shown, token);
     if (shown->given)
         put_member(body, key, token);
 }
@@ -131,7 +136,7 @@ static unsigned some_bits(unsigned count, uint32_t chance) {
 }
 
 // Mostly somebody's own, as it is now; else an old one, another's, or none that is.
-static struct shown choose_token(const struct player *player) {
+struct shown speak_token(const struct player *player) {
     struct shown shown = {.given = true, .user = (int)random_below(&stage.random, MODEL_USERS)};
     if (player->standing == KNOWN && random_chance(&stage.random, 600))
         shown.user = player->user;
@@ -179,7 +184,8 @@ static enum verb choose_verb(const struct player *player) {
                           without[VERBS] = {6, 14, 3, 12, 30, 18, 3, 4, 4, 2, 2, 6};
     const unsigned *chances = stage.gated ? with_gate : without;
     unsigned sum = 0, verb = 0;
-    if (player->standing == FRESH && player->uid_user == NOBODY && random_chance(&stage.random, 700))
+    if (player->standing == FRESH && player->uid_user == NOBODY && player->wire != POSTS &&
+        random_chance(&stage.random, 700))
         return random_chance(&stage.random, 500) ? SAY_HELLO : REGISTER;
     for (unsigned at = 0; at < VERBS; at++)
         sum += chances[at];
@@ -219,7 +225,7 @@ static void choose(struct letter *letter, unsigned by, bool batched) {
     letter->forges = random_chance(random, 30);
     letter->shown.user = NOBODY;
     if (shows && !batched && !stage.reloads && (letter->verb == SAY_HELLO || letter->verb == REGISTER))
-        letter->shown = choose_token(player);
+        letter->shown = speak_token(player);
     if (letter->verb == REGISTER || letter->verb == UNREGISTER)
         letter->agent = (int)random_below(random, AGENT_NAMES);
     if (letter->verb == REGISTER || letter->verb == SAY_HELLO)
@@ -242,7 +248,7 @@ static void choose(struct letter *letter, unsigned by, bool batched) {
         letter->decides = gate_any();
         letter->word = random_chance(random, 600) ? APPROVED : 1 + random_below(random, 2);
     }
-    letter->strict = stage.gated && !batched && player->wire == FRAMES &&
+    letter->strict = stage.gated && !batched && (player->wire == FRAMES || player->wire == POSTS) &&
                      (letter->verb == CALL || letter->verb == PUBLISH) && random_chance(random, 150);
     if (letter->verb >= CALL && random_chance(random, 60))
         letter->source = choose_source(by);
@@ -272,6 +278,9 @@ enum array { NO_ARRAY, OF_CALLS, OF_THE_HUB };
 
 static bool is_misplaced(const struct letter *letter, enum array array) {
     bool registers = letter->verb == REGISTER || letter->verb == UNREGISTER;
+    if (stage.players[letter->player].wire == POSTS &&
+        (registers || letter->verb == SAY_HELLO || letter->verb == SUBSCRIBE))
+        return true; // it takes a connection that stays
     bool waits = letter->verb == CALL || (letter->verb == PUBLISH && (letter->target || stage.gated));
     return array == OF_CALLS ? registers || letter->verb == SUBSCRIBE : array == OF_THE_HUB && waits;
 }
@@ -284,6 +293,8 @@ static bool write_one(struct spoken *body, unsigned by, enum array array) {
     do
         choose(letter, by, array != NO_ARRAY);
     while (is_misplaced(letter, array));
+    if (stage.players[by].wire == POSTS)
+        letter->shown = stage.players[by].posted;
     size_t before = body->count;
     put_letter(body, number);
     letter->bytes = body->count - before;
@@ -301,12 +312,18 @@ static const char *fields_of(const struct letter *letter) {
 void speak_any(unsigned by) {
     struct player *player = &stage.players[by];
     struct spoken body = {.count = 0};
-    enum array array = player->standing != KNOWN || random_chance(&stage.random, 880) ? NO_ARRAY
-                       : random_chance(&stage.random, 700)                            ? OF_CALLS
-                                                                                      : OF_THE_HUB;
+    bool posts = player->wire == POSTS, alone = player->standing != KNOWN && !posts;
+    enum array array = alone || random_chance(&stage.random, 880) ? NO_ARRAY
+                       : random_chance(&stage.random, 700)        ? OF_CALLS
+                                                                  : OF_THE_HUB;
+    unsigned first = stage.letter_count;
     bool written;
     if (!player->cable || player->standing == GONE)
         return;
+    if (posts && posts_waits(player) && player->standing != GUESSED)
+        return;
+    if (posts)
+        player->posted = posts_choose(player);
     if (array == NO_ARRAY) {
         written = write_one(&body, by, array);
     } else {
@@ -319,8 +336,15 @@ void speak_any(unsigned by) {
         }
         put(&body, "]");
     }
-    if (written)
-        send_body(player, &body, fields_of(&stage.letters[stage.letter_count - 1]));
+    if (!written)
+        return;
+    const char *fields = fields_of(&stage.letters[stage.letter_count - 1]);
+    char more[POST_FIELDS_BYTES];
+    if (posts) {
+        posts_fields(&player->posted, fields, more);
+        posts_asked(player, first);
+    }
+    send_body(player, &body, posts ? more : fields);
 }
 
 void speak_answer(unsigned by, bool all) {
@@ -438,6 +462,12 @@ static enum over over_of(struct bit key) {
     return OVER_NOTHING;
 }
 
+void speak_over(struct letter *letter, struct bit error) {
+    letter->over = over_of(naive_find(error, "data.key"));
+    letter->limit = letter->over ? bit_number(naive_find(error, "data.limit")) : 0;
+    letter->retries = naive_find(error, "data.retryAfterMs").bytes != NULL;
+}
+
 static void take_end(unsigned by, uint64_t number, struct bit body) {
     struct letter *letter = letter_of(number);
     struct bit error = naive_find(body, "error"), rule = naive_find(error, "data.rule");
@@ -446,9 +476,7 @@ static void take_end(unsigned by, uint64_t number, struct bit body) {
         oracle_fails("a request ended twice, or for somebody else", (unsigned)number);
     letter->good = !error.bytes;
     letter->code = error.bytes ? bit_integer(naive_find(error, "code")) : 0;
-    letter->over = over_of(naive_find(error, "data.key"));
-    letter->limit = letter->over ? bit_number(naive_find(error, "data.limit")) : 0;
-    letter->retries = naive_find(error, "data.retryAfterMs").bytes != NULL;
+    speak_over(letter, error);
     letter->is_full = bit_is(naive_find(error, "data.fault"), "\"too much waits for approval\"");
     letter->at_gate = naive_find(error, "data.checkpoint").bytes != NULL;
     letter->by_somebody = naive_find(error, "data.approver").bytes != NULL;
@@ -466,7 +494,7 @@ static void take_end(unsigned by, uint64_t number, struct bit body) {
         oracle_late(letter);
 }
 
-static void take(unsigned by, const struct naive_frame *frame, struct bit body) {
+void speak_take(unsigned by, const struct naive_frame *frame, struct bit body) {
     struct bit method = naive_find(body, "method"), id = naive_find(body, "id");
     struct naive_item item;
     if (!naive_valid(body))
@@ -475,7 +503,7 @@ static void take(unsigned by, const struct naive_frame *frame, struct bit body) 
         kernel_fail("a secret has come out: %.*s", (int)body.count, (const char *)body.bytes);
     if (body.bytes[0] == '[') {
         for (size_t at = 0; naive_next(body, &at, &item);)
-            take(by, frame, item.value);
+            speak_take(by, frame, item.value);
     } else if (bit_is(method, "\"$/cancelRequest\"")) {
         take_cancel(by, body);
     } else if (bit_is(method, "\"hub/replaced\"")) {
@@ -507,8 +535,10 @@ bool speak_hear(unsigned by) {
             kernel_fail("the hub sent what is no frame");
         if (result == NAIVE_PARTIAL)
             break;
-        if (frame.body.bytes)
-            take(by, &frame, frame.body);
+        if (player->wire == POSTS)
+            posts_hear(by, &frame);
+        else if (frame.body.bytes)
+            speak_take(by, &frame, frame.body);
     }
     memmove(player->in, player->in + at, player->count - at);
     player->count -= at;

@@ -1,5 +1,6 @@
-// How players speak: in frames, in lines, or over WebSocket, each also behind the toy cipher, of which they know nothing.
+// How players speak: in frames, in lines, over WebSocket or HTTP, each also behind the toy cipher, of which they know nothing.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/sim/toy.h"
@@ -38,11 +39,17 @@ void wires_greet(struct player *player) {
 }
 
 void wires_write(struct player *player, const char *body, size_t count, const char *fields) {
-    char head[128];
+    char head[POST_FIELDS_BYTES + 128];
     if (player->wire == SOCKET) {
         write_unit(player, UNIT_TEXT, body, count);
         return;
     }
+    if (player->wire == POSTS)
+        cable_write(player->cable, head,
+                    (size_t)snprintf(head, sizeof head,
+                                     "POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json"
+                                     "\r\nContent-Length: %zu\r\n%s\r\n",
+                                     count, fields));
     if (player->wire == FRAMES)
         cable_write(player->cable, head,
                     (size_t)snprintf(head, sizeof head, "Content-Length: %zu\r\n%s\r\n", count, fields));
@@ -84,6 +91,27 @@ static enum naive_result read_unit(struct player *player, struct naive_frame *fr
     return NAIVE_WHOLE;
 }
 
+// An answer: its status, and what is in it.
+static enum naive_result read_answer(struct player *player, struct naive_frame *frame, const uint8_t *bytes,
+                                     size_t count) {
+    static const char length[] = "\r\nContent-Length: ";
+    const uint8_t *end = memmem(bytes, count, "\r\n\r\n", 4);
+    if (!end)
+        return NAIVE_PARTIAL;
+    size_t head = (size_t)(end - bytes) + 4;
+    const uint8_t *at = memmem(bytes, head, length, sizeof length - 1);
+    if (memcmp(bytes, "HTTP/1.1 ", 9) != 0 || !at || memmem(bytes, head, "secret-", 7))
+        return NAIVE_BAD;
+    size_t body = strtoul((const char *)at + sizeof length - 1, NULL, 10);
+    player->status = (unsigned)strtoul((const char *)bytes + 9, NULL, 10);
+    *frame = (struct naive_frame){.bytes = head + body};
+    if (count < frame->bytes)
+        return NAIVE_PARTIAL;
+    if (body)
+        frame->body = (struct bit){bytes + head, body};
+    return NAIVE_WHOLE;
+}
+
 enum naive_result wires_read(struct player *player, struct naive_frame *frame, const uint8_t *bytes,
                              size_t count) {
     switch (player->wire) {
@@ -91,6 +119,8 @@ enum naive_result wires_read(struct player *player, struct naive_frame *frame, c
         return naive_line(frame, bytes, count);
     case SOCKET:
         return (player->is_upgraded ? read_unit : read_head)(player, frame, bytes, count);
+    case POSTS:
+        return read_answer(player, frame, bytes, count);
     case FRAMES:
         break;
     }
