@@ -5,6 +5,7 @@
 
 #include "core/rights/rights.h"
 #include "router/request/refuse.h"
+#include "router/request/report.h"
 #include "router/request/source.h"
 #include "router/rights/borne.h"
 #include "router/send/exchange.h"
@@ -207,6 +208,11 @@ static bool is_own_cancel(struct shard *shard, const struct message *message) {
            (shard->gate && gate_find_sent(&peer->annex->held, message->body, id));
 }
 
+// What it tells of a request that it was asked may be a part of the answer, and isn't refused either.
+static bool is_own_report(struct shard *shard, const struct message *message) {
+    return progress_request(message) && hub_owed(shard->hub, message->peer->name);
+}
+
 static inline bool is_metered(const struct user *user) {
     return user && (user->limits.rate || user->limits.bytes);
 }
@@ -219,7 +225,7 @@ static __attribute__((noinline)) bool refuse_rate_over(struct shard *shard, cons
     uint64_t wait_ms = account_message(user->account, &user->limits, now_ns, bytes, &over);
     if (!wait_ms)
         return false;
-    if (is_own_cancel(shard, message)) {
+    if (is_own_cancel(shard, message) || is_own_report(shard, message)) {
         account_charge(user->account, &user->limits, now_ns, bytes);
         return false;
     }

@@ -5,6 +5,7 @@
 #include "router/request/audit.h"
 #include "router/request/offered.h"
 #include "router/request/refuse.h"
+#include "router/request/report.h"
 #include "router/route/progress.h"
 #include "router/route/shared.h"
 #include "router/send/exchange.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "router/request/refuse.h"
+#include "router/request/report.h"
 #include "router/send/send.h"
 #include "router/shard/drop.h"
 #include "router/shard/post.h"
@@ -13,11 +14,10 @@
 static const struct {
     enum lookup_key key;
     const char *field;
-    char letter; // at the end of the hub's token
 } kinds[TOKENS_COUNT] = {
-    [TOKEN_WORK_DONE] = {KEY_WORK_DONE_TOKEN, "params.workDoneToken", 'w'},
-    [TOKEN_PARTIAL_RESULT] = {KEY_PARTIAL_RESULT_TOKEN, "params.partialResultToken", 'p'},
-    [TOKEN_META] = {KEY_META_PROGRESS_TOKEN, "params._meta.progressToken", 'm'},
+    [TOKEN_WORK_DONE] = {KEY_WORK_DONE_TOKEN, "params.workDoneToken"},
+    [TOKEN_PARTIAL_RESULT] = {KEY_PARTIAL_RESULT_TOKEN, "params.partialResultToken"},
+    [TOKEN_META] = {KEY_META_PROGRESS_TOKEN, "params._meta.progressToken"},
 };
 
 static bool is_token(const struct lookup *lookup, enum lookup_key key) {
@@ -41,30 +41,7 @@ bool progress_read(struct shard *shard, const struct message *message, struct pr
     return true;
 }
 
-size_t progress_token(char *out, uint64_t hub_id, enum pending_token which) {
-    size_t count = 0;
-    assert(which < TOKENS_COUNT);
-    out[count++] = '"';
-    count += text_digits(out + count, hub_id);
-    out[count++] = kinds[which].letter;
-    out[count++] = '"';
-    assert(count <= PROGRESS_TOKEN_BYTES);
-    return count;
-}
-
 // --- In a report
-
-// Reads a token of the hub's. False when it is none.
-static bool read_token(const uint8_t *body, struct span value, uint64_t *hub_id, unsigned *which) {
-    if (value.bytes < 4 || value.bytes > PROGRESS_TOKEN_BYTES || body[value.at] != '"')
-        return false;
-    struct span digits = {value.at + 1, value.bytes - 3};
-    char letter = (char)body[value.at + value.bytes - 2];
-    for (*which = 0; *which < TOKENS_COUNT && kinds[*which].letter != letter;)
-        ++*which;
-    return *which < TOKENS_COUNT && json_number_valid(body, digits) &&
-           json_number_whole(body, digits, hub_id);
-}
 
 static void drop(struct shard *shard, struct parcel *parcel, enum counter counter, uint64_t from) {
     drop_one(shard, counter, from, parcel->bytes);
@@ -104,32 +81,14 @@ void progress_arrived(struct shard *shard, struct parcel *parcel) {
                      parcel);
 }
 
-static enum lookup_key token_key(const struct message *message) {
-    return message_method_is(message, "$/progress")               ? KEY_TOKEN
-           : message_method_is(message, "notifications/progress") ? KEY_PROGRESS_TOKEN
-                                                                  : LOOKUP_KEYS_COUNT;
-}
-
-uint64_t progress_request(const struct message *message) {
-    uint64_t hub_id = 0;
-    unsigned which = 0;
-    enum lookup_key key = token_key(message);
-    bool has = key < LOOKUP_KEYS_COUNT && !message_is_request(message) && lookup_has(&message->lookup, key);
-    return has && read_token(message->body, message->lookup.value[key], &hub_id, &which) ? hub_id : 0;
-}
-
 bool progress_route(struct shard *shard, const struct message *message) {
-    const struct lookup *lookup = &message->lookup;
-    uint64_t hub_id = 0;
-    unsigned which = 0;
-    enum lookup_key key = token_key(message);
-    if (key == LOOKUP_KEYS_COUNT || message_is_request(message) || !lookup_has(lookup, key) ||
-        !read_token(message->body, lookup->value[key], &hub_id, &which))
+    struct report report;
+    if (!report_read(message, &report))
         return false;
-    uint32_t to = hub_id_shard(hub_id);
+    uint32_t to = hub_id_shard(report.hub_id);
     struct parcel *parcel = NULL;
     if (to < shard->hub->settings.shard_count)
-        parcel = parcel_open(&shard->parcels, message->frame, &lookup->value[key], 1);
+        parcel = parcel_open(&shard->parcels, message->frame, &message->lookup.value[report.key], 1);
     if (!parcel) {
         drop_one(shard,
                  to < shard->hub->settings.shard_count ? COUNT_DROP_NO_MEMORY : COUNT_DROP_PROGRESS_UNKNOWN,
@@ -138,12 +97,12 @@ bool progress_route(struct shard *shard, const struct message *message) {
     }
     parcel->lane = (uint8_t)message_lane(message);
     if (to == shard->index) {
-        progress_deliver(shard, hub_id, (enum pending_token)which, message->peer->name, parcel);
+        progress_deliver(shard, report.hub_id, report.which, message->peer->name, parcel);
         return true;
     }
-    parcel->hub_id = hub_id;
+    parcel->hub_id = report.hub_id;
     parcel->mail.kind = MAIL_PROGRESS;
-    parcel->mail.detail = (uint8_t)which;
+    parcel->mail.detail = (uint8_t)report.which;
     parcel->mail.connection = message->peer->name;
     mailbox_post(hub_mailbox(shard->hub, shard->index, to), &parcel->mail);
     return true;

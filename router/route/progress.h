@@ -15,14 +15,9 @@ struct progress_tokens {
 
 // Finds them. False when the message was refused for one that is too long.
 bool progress_read(struct shard *shard, const struct message *message, struct progress_tokens *tokens);
-enum { PROGRESS_TOKEN_BYTES = HUB_ID_DIGITS_MAX + 3 };
-// Writes the hub's token, PROGRESS_TOKEN_BYTES at most; returns its length.
-size_t progress_token(char *out, uint64_t hub_id, enum pending_token which);
 
 // Takes a report of progress that bears a token of the hub's to whoever asked. False when the message is none
 // and is to be routed as any other.
 bool progress_route(struct shard *shard, const struct message *message);
-// The request that such a report is about, by the hub's id; 0: the message is none.
-uint64_t progress_request(const struct message *message);
 // One came from another shard by mail: a parcel with a hole where the token was.
 void progress_arrived(struct shard *shard, struct parcel *parcel);

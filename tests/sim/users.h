@@ -58,6 +58,7 @@ struct letter {
     enum verb verb;
     unsigned player, generation, burst; // the player's
     bool is_request, batched, forges;
+    bool watches; // it wants to be told how it gets on
     struct shown shown;
     const char *target, *tool, *method, *event, *source, *approver; // NULL: not named
     bool to_group;                                                  // the target is a capability
@@ -83,6 +84,7 @@ struct letter {
     unsigned delivered, deliveries; // bits: players; how often
     char signer[24];                // whose it is, as its receivers were told
     unsigned listed;                // bits: agents, of ASK_AGENTS
+    unsigned reports, reported;     // of its progress, by whom it came to; and that came back
     bool held, was_held;            // by the gate: when all rested last, and before that
     uint64_t held_ns;
     char checkpoint[CHECKPOINT_ROOM];   // empty: it was never seen held
@@ -102,6 +104,7 @@ enum standing { FRESH, KNOWN, GUESSED, GONE };
 struct duty {
     unsigned letter;
     char id[24];
+    char token[32]; // by which it is told how it gets on; empty: it isn't
 };
 
 struct player {
@@ -176,7 +179,7 @@ extern const char *const user_patterns[PATTERNS + 1];
 
 // One thing that a player says, or several in an array.
 void speak_any(unsigned by);
-// Answers something that a player was asked.
+// Answers something that a player was asked, or tells how it gets on.
 void speak_answer(unsigned by, bool all);
 // Reads what has come to a player; false when there was nothing.
 bool speak_hear(unsigned by);

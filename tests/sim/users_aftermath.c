@@ -150,7 +150,25 @@ static void take_stock(void) {
         take_stock_of(agent);
 }
 
+// --- Progress
+
+// No limit is in its way. (To HTTP there is no way for it.)
+static void judge_progress(unsigned number) {
+    struct letter *letter = &stage.letters[number];
+    const struct player *source = &stage.players[letter->player];
+    bool is_heard =
+        source->generation == letter->generation && source->wire != POSTS && is_here(source) && source->cable;
+    bool is_said = !letter->cancelled && (letter->good || !letter->ended);
+    for (unsigned by = 0; by < PLAYERS; by++)
+        is_said &= !(letter->delivered >> by & 1) || is_here(&stage.players[by]);
+    if (is_heard && is_said && letter->reported < letter->reports)
+        oracle_fails("its progress didn't come", number);
+    letter->reported = letter->reports; // those of this burst
+}
+
 void oracle_aftermath(uint64_t elapsed_ns) {
+    for (unsigned at = 0; at < stage.letter_count; at++)
+        judge_progress(at);
     for (unsigned user = 0; user < MODEL_USERS; user++)
         limits_burst(user, elapsed_ns);
     for (unsigned by = 0; by < PLAYERS; by++)

@@ -121,6 +121,8 @@ static void put_letter(struct spoken *body, unsigned number) {
     put_member(body, "event", letter->event);
     put_member(body, "approver", letter->approver);
     put_member(body, "sourceAgent", letter->source);
+    if (letter->watches)
+        put(body, ",\"workDoneToken\":\"t-%u\"", number);
     if (random_chance(&stage.random, 100))
         put(body, ",\"filler\":\"%0*d\"", 1 + (int)random_below(&stage.random, 900), 0);
     put(body, "}}");
@@ -250,6 +252,7 @@ static void choose(struct letter *letter, unsigned by, bool batched) {
     }
     letter->strict = stage.gated && !batched && (player->wire == FRAMES || player->wire == POSTS) &&
                      (letter->verb == CALL || letter->verb == PUBLISH) && random_chance(random, 150);
+    letter->watches = letter->verb == CALL && letter->is_request && random_chance(random, 300);
     if (letter->verb >= CALL && random_chance(random, 60))
         letter->source = choose_source(by);
 }
@@ -347,11 +350,24 @@ void speak_any(unsigned by) {
     send_body(player, &body, posts ? more : fields);
 }
 
+static void report(struct player *player, const struct duty *duty) {
+    struct spoken body = {.count = 0};
+    put(&body, "{\"jsonrpc\":\"2.0\",\"method\":\"$/progress\",\"params\":{\"token\":%s,\"value\":1}}",
+        duty->token);
+    player->answered += body.count;
+    stage.letters[duty->letter].reports++;
+    send_body(player, &body, "");
+}
+
 void speak_answer(unsigned by, bool all) {
     struct player *player = &stage.players[by];
     while (player->duty_count) {
         unsigned which = random_below(&stage.random, player->duty_count);
         struct spoken body = {.count = 0};
+        for (unsigned left = random_below(&stage.random, 4); player->duties[which].token[0] && left; left--)
+            report(player, &player->duties[which]);
+        if (!all && random_chance(&stage.random, 200))
+            return;
         put(&body, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"tag\":%u}}", player->duties[which].id,
             player->duties[which].letter);
         player->duties[which] = player->duties[--player->duty_count];
@@ -408,6 +424,18 @@ static void take_letter(unsigned by, const struct naive_frame *frame, struct bit
     struct duty *duty = &player->duties[player->duty_count++];
     duty->letter = (unsigned)number;
     snprintf(duty->id, sizeof duty->id, "%.*s", (int)id.count, (const char *)id.bytes);
+    struct bit token = naive_find(body, "params.workDoneToken");
+    snprintf(duty->token, sizeof duty->token, "%.*s", (int)token.count, (const char *)token.bytes);
+}
+
+static void take_report(unsigned by, struct bit body) {
+    struct bit token = naive_find(body, "params.token");
+    if (token.count < 4 || memcmp(token.bytes, "\"t-", 3) != 0)
+        kernel_fail("progress bears another token");
+    struct letter *letter = letter_of(strtoul((const char *)token.bytes + 3, NULL, 10));
+    if (letter->player != by || letter->generation != stage.players[by].generation ||
+        ++letter->reported > letter->reports)
+        oracle_fails("progress came to somebody else, or twice", number_of(letter));
 }
 
 // Only what its own source has cancelled, or left, may be cancelled.
@@ -506,6 +534,8 @@ void speak_take(unsigned by, const struct naive_frame *frame, struct bit body) {
             speak_take(by, frame, item.value);
     } else if (bit_is(method, "\"$/cancelRequest\"")) {
         take_cancel(by, body);
+    } else if (bit_is(method, "\"$/progress\"")) {
+        take_report(by, body);
     } else if (bit_is(method, "\"hub/replaced\"")) {
         take_loss(by, naive_find(body, "params.agentId"));
     } else if (bit_is(naive_find(body, "params.event"), "\"approval-needed\"")) {
