@@ -187,7 +187,7 @@ async function posted(uri, agent, headers, body) {
     });
     asked.on('error', reject).end(JSON.stringify(body));
   }), 'an answer of /rpc');
-  return { status, json: JSON.parse(Buffer.concat(chunks)) };
+  return { status, json: status === 200 ? JSON.parse(Buffer.concat(chunks)) : null };
 }
 
 // The status; a stream goes on until its connection is closed.
@@ -213,6 +213,71 @@ async function overHttp(hub, user) {
     assert.equal(await statusOf(`${uri}${path}`, agent, { Authorization: headers.Authorization }), allowed(user) ? 200 : 403, `${user}, ${path}`);
   agent.destroy();
 }
+
+// --- Who is nobody
+
+const WRONG = 'pb_of-nobody';
+
+// Without a credential each verb is refused alike; a wrong one is, too, and ends the connection.
+async function nobodyOverPeer(hub) {
+  const peer = await hub.peer();
+  const answers = [...ASKED, ...STAYING, ...ATTACHMENTS];
+  for (const one of answers) assert.equal((await peer.ask(one.method, one.params)).error?.code, -32054, one.text);
+  peer.send(answers.map((one, at) => bodyOf(one, at)));
+  const together = (await peer.find((frame) => Array.isArray(frame.json), 'the answers of a batch')).json;
+  assert.deepEqual(new Set(together.map((answer) => answer.error?.code)), new Set([-32054]));
+  assert.equal(together.length, answers.length);
+  for (const targetAgent of PRODUCERS) {
+    peer.send({ type: 'start', request_id: targetAgent, targetAgent });
+    const { message } = (await peer.find(({ json }) => json.type === 'error' && json.request_id === targetAgent, 'an error')).json;
+    assert.equal(message, 'not initialized: there is no credential');
+  }
+  peer.drop();
+}
+
+async function wrongOverPeer(hub) {
+  const shown = [['initialize', { token: WRONG }], ['agent/register', { agentId: 'ci-1', agentSecret: WRONG }]];
+  await Promise.all(shown.map(async ([method, params]) => {
+    const peer = await hub.peer();
+    const refusal = peer.ask(method, params);
+    peer.send(ASKED.map((one, at) => bodyOf(one, `behind ${at}`)));
+    const { error } = await refusal;
+    assert.deepEqual([error.code, error.data], [-32001, { rule: 'credential' }], method);
+    await peer.gone();
+    assert.ok(!peer.frames.some(({ json }) => Array.isArray(json)), 'what follows is read');
+  }));
+}
+
+// Nobody over HTTP: without a credential at each verb and path, and with a wrong one of each kind at each path.
+async function nobodyOverHttp(hub) {
+  const uri = hub.uri(), type = { 'Content-Type': 'application/json' };
+  const agentOf = () => new (hub.transport === 'https' ? https : http).Agent({ keepAlive: true, ca: trusted });
+  const agent = agentOf();
+  for (const body of [...[...ASKED, ...STAYING, ...ATTACHMENTS].map((one) => bodyOf(one, 1)), ASKED.map((one, at) => bodyOf(one, at))])
+    assert.equal((await posted(uri, agent, type, body)).status, 401, JSON.stringify(body));
+  for (const [path] of SHOWN) assert.equal(await statusOf(`${uri}${path}`, agent, {}), 401, path);
+  agent.destroy();
+}
+
+async function wrongOverHttp(hub) {
+  const uri = hub.uri(), agent = new (hub.transport === 'https' ? https : http).Agent({ ca: trusted });
+  const wrong = [`Bearer ${WRONG}`, `Basic ${Buffer.from(`all:${WRONG}`).toString('base64')}`, `Basic ${tokenOf('all')}`, `Digest ${tokenOf('all')}`];
+  await Promise.all(wrong.map(async (Authorization) => {
+    const { status } = await posted(uri, agent, { 'Content-Type': 'application/json', Authorization }, bodyOf(ASKED[0], 1));
+    assert.equal(status, 401, Authorization);
+    assert.equal(await statusOf(`${uri}/metrics`, agent, { Authorization }), 401, Authorization);
+  }));
+  agent.destroy();
+}
+
+scenario('every verb by nobody, and behind a wrong credential',
+  { transports: ['tcp', 'unix', 'tls', 'tcp-lines', 'unix-lines', 'tls-lines', 'websocket', 'http', 'https'],
+    options: ['--users', usersFile(), '--audit', join(directory, 'journal')] },
+  async (hub) => {
+    const web = hub.transport.startsWith('http');
+    await world(hub);
+    await Promise.all([(web ? nobodyOverHttp : nobodyOverPeer)(hub), (web ? wrongOverHttp : wrongOverPeer)(hub)]);
+  });
 
 scenario('every verb by every user',
   { transports: ['tcp', 'unix', 'tls', 'tcp-lines', 'unix-lines', 'tls-lines', 'websocket', 'http', 'https'],
