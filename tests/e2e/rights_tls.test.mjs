@@ -51,8 +51,10 @@ async function shown(hub, name, more = {}) {
   const socket = tls.connect({
     host: '127.0.0.1', port: Number(new URL(hub.uris[0]).port), ca: trusted, allowHalfOpen: true, ...keys, ...more,
   });
+  const session = new Promise((resolve) => socket.once('session', resolve)); // with 1.2 before the handshake is over
   await within(new Promise((resolve, reject) => socket.once('secureConnect', resolve).once('error', reject)), 'a handshake');
   const peer = new Peer(socket);
+  peer.session = session;
   hub.peers.push(peer);
   return peer;
 }
@@ -118,6 +120,9 @@ for (const io of ['uring', 'epoll']) {
         vouching('second', 'stranger'); // another file, in which it stands all the same
         await reload(hub, USERS);
         await ones.ci.gone();
+        const again = await shown(hub, undefined, { ...spoken, session: await within(ones.ci.session, 'a ticket') });
+        assert.ok(!again.socket.isSessionReused());
+        assertError(await again.ask('hub/ping'), -32054);
         for (const name of ['second.example', 'deep.example']) passed(await ones[name].ask('hub/ping'));
         vouching('authority', 'stranger');
         await reload(hub, USERS);
