@@ -1,11 +1,12 @@
-// TLS behind the walls, by a user that isn't root: what SIGHUP reads again.
+// TLS of a hub as it is deployed, behind its walls: what SIGHUP reads again, by a user that isn't root; and what many handshakes leave
+// behind, which is nothing.
 import assert from 'node:assert/strict';
 import { chmodSync, chownSync, copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import tls from 'node:tls';
-import { authority, certificate, file, trusted } from './certificates.mjs';
+import { authority, certificate, file, serving, trusted } from './certificates.mjs';
 import { Hub } from './hub.mjs';
 import { Peer, within } from './peer.mjs';
 import { passed } from './users.mjs';
@@ -70,3 +71,30 @@ for (const io of ['uring', 'epoll']) {
     await hub.stop();
   });
 }
+
+// Each with a client's certificate, every third of an earlier version, each fifth begun and left: what one of them left would be seen after
+// so many.
+test('many handshakes leave nothing in memory', async () => {
+  const LEFT_KIB_MAX = 2048, SOME = 400, MANY = 800;
+  const hub = await Hub.launch(['--listen', 'tls://127.0.0.1:0', '--shards', '1', ...serving, '--tls-clients', file('authority.pem')]);
+  const port = Number(new URL(hub.uris[0]).port);
+  const own = { cert: readFileSync(file('ci.example.pem')), key: readFileSync(file('ci.example.key')) };
+  const once = (at) => new Promise((resolve, reject) => {
+    const version = at % 3 ? 'TLSv1.3' : 'TLSv1.2';
+    const socket = tls.connect({ host: '127.0.0.1', port, ca: trusted, ...own, minVersion: version, maxVersion: version });
+    if (at % 5 === 0) socket.once('connect', () => socket.destroy());
+    socket.resume().once('secureConnect', () => socket.end()).once('close', resolve).once('error', reject);
+  });
+  const handshakes = async (count) => {
+    for (let at = 0; at < count; at += 20) await within(Promise.all(Array.from({ length: 20 }, (_, more) => once(at + more))), 'handshakes');
+    const socket = tls.connect({ host: '127.0.0.1', port, ca: trusted });
+    const peer = new Peer(socket);
+    const { tls_handshakes: done } = (await peer.ask('hub/stats', {})).result;
+    peer.drop();
+    return { done, kib: Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${hub.process.pid}/status`, 'utf8'))[1]) };
+  };
+  const before = await handshakes(SOME), after = await handshakes(MANY);
+  assert.ok(after.done - before.done >= MANY * 0.8, `${after.done} handshakes`);
+  assert.ok(after.kib <= before.kib + LEFT_KIB_MAX, `${before.kib} KiB, and then ${after.kib}`);
+  await hub.stop();
+});
