@@ -1,5 +1,5 @@
 // Sixty-four bytes of JSON text at a time, as bit masks: bit i tells of the byte at offset i. What the
-// skippers of json_skip.c and the walk of lookup.c are built on; not for anyone else.
+// skippers of json_skip.c and the walks of the lookup are built on; not for anyone else.
 //
 // Each level of vector code has the same inline functions. An algorithm is written once as an always-inline
 // function that takes them as constant pointers, and is made once a level in a function with that level's
@@ -135,17 +135,20 @@ JSON_INLINE uint64_t json_word_no_digits(uint64_t word) {
     return (high ^ UINT64_C(0x3030303030303030)) |
            ((low + UINT64_C(0x0606060606060606)) & UINT64_C(0x1010101010101010));
 }
-// The offset behind a whole number without a sign of one to seven digits, or `at` when there is none: a short
-// cut. What comes behind is not looked at, but that it doesn't go on as a fraction or an exponent.
-JSON_INLINE uint32_t json_skip_short_number(const uint8_t *text, uint32_t at, uint32_t end) {
+// The offset behind a whole number without a sign, or `at` when there is none: a short cut. What comes behind is
+// not looked at, but that it doesn't go on as a fraction or an exponent.
+JSON_INLINE uint32_t json_skip_whole_number(const uint8_t *text, uint32_t at, uint32_t end) {
     assert(at < end);
-    uint64_t other = json_word_no_digits(json_word_load(text + at));
-    if (other == 0)
-        return at;
-    uint32_t digits = json_lowest(other) / 8;
-    uint32_t behind = at + digits;
+    uint32_t behind = at;
+    uint64_t other;
+    while ((other = json_word_no_digits(json_word_load(text + behind))) == 0) {
+        behind += 8;
+        if (behind >= end)
+            return at;
+    }
+    behind += json_lowest(other) / 8;
     uint8_t next = text[behind];
-    bool plain = next != '.' && (next | 0x20) != 'e' && (digits == 1 || text[at] != '0');
+    bool plain = next != '.' && (next | 0x20) != 'e' && (behind - at == 1 || text[at] != '0');
     return plain && behind <= end ? behind : at;
 }
 // Gathers the top bits of the eight bytes: 0x80 in byte k becomes bit k.

@@ -1,9 +1,7 @@
 // Skipping over strings and containers, and judging a string, 64 bytes at a time.
 //
-// A container is skipped by counting: a block's brackets outside strings are two masks, and as long as fewer
-// close than are open the block is done. Only a block in which the count could come to zero is looked at
-// bracket by bracket. So any depth costs the same, and needs no memory. What the count can't see: which kind
-// of bracket closes which inside. The outermost pair is of one kind, or the container is refused.
+// The outermost brackets of a container are of one kind, or it is refused; what else there is to its end json_depth.h
+// says.
 //
 // It fails, with UINT32_MAX, when the text ends inside what is skipped.
 
@@ -12,6 +10,7 @@
 #include <assert.h>
 
 #include "core/json/json_block.h"
+#include "core/json/json_depth.h"
 
 // --- The algorithms, once for all levels.
 
@@ -34,38 +33,18 @@ JSON_INLINE uint32_t string_end(json_string_masks_of *masks_of, const uint8_t *t
     return UINT32_MAX;
 }
 
-// Where in this block the bracket lies that brings `depth` to zero; JSON_BLOCK_BYTES when none does.
-JSON_INLINE uint32_t last_close(uint64_t open, uint64_t close, uint64_t depth) {
-    assert((open & close) == 0);
-    while (close != 0) {
-        uint64_t below = (close & -close) - 1;
-        depth--;
-        if (depth + (uint64_t)__builtin_popcountll(open & below) == 0)
-            return json_lowest(close);
-        close &= close - 1;
-    }
-    return JSON_BLOCK_BYTES;
-}
-
 JSON_INLINE uint32_t container_end(json_bracket_masks_of *masks_of, json_parity_of *parity_of,
                                    const uint8_t *text, uint32_t at, uint32_t end) {
-    uint64_t depth = 0, before = 0, inside = 0; // inside: all ones when the block begins in a string
+    struct json_depth depth = {0};
+    uint64_t before = 0;
     for (uint64_t block = at; block < end; block += JSON_BLOCK_BYTES) {
         struct json_bracket_masks masks = masks_of(text + block);
         uint64_t quotes = json_quotes(text, block, at, masks.quote, masks.backslash, &before);
-        uint64_t in_string = parity_of(quotes) ^ inside;
-        inside = (uint64_t)((int64_t)in_string >> 63);
-        uint64_t open = masks.open & ~in_string, close = masks.close & ~in_string;
-        uint64_t closes = (uint64_t)__builtin_popcountll(close);
-        if (closes >= depth && closes != 0) {
-            uint32_t last = last_close(open, close, depth);
-            if (last < JSON_BLOCK_BYTES) {
-                bool whole = block + last < end && text[block + last] == text[at] + 2;
-                return whole ? (uint32_t)(block + last + 1) : UINT32_MAX;
-            }
+        uint32_t last = json_depth_block(&depth, parity_of, quotes, masks.open, masks.close);
+        if (last < JSON_BLOCK_BYTES) {
+            bool whole = block + last < end && text[block + last] == text[at] + 2;
+            return whole ? (uint32_t)(block + last + 1) : UINT32_MAX;
         }
-        depth += (uint64_t)__builtin_popcountll(open) - closes;
-        assert(depth > 0 && depth <= block + JSON_BLOCK_BYTES - at);
     }
     return UINT32_MAX;
 }

@@ -107,7 +107,7 @@ JSON_INLINE bool is_literal(const uint8_t *text, const char *literal) {
 JSON_INLINE bool scalar_valid(const uint8_t *text, uint32_t at, uint32_t end) {
     assert(at < end);
     enum json_type type;
-    uint32_t behind = json_skip_short_number(text, at, end);
+    uint32_t behind = json_skip_whole_number(text, at, end);
     if (behind == at) {
         if (is_literal(text + at, "true") || is_literal(text + at, "null"))
             behind = at + 4;

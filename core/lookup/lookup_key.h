@@ -1,5 +1,5 @@
 // Telling the keys that the hub guards from all others, which nearly all keys are. Not for anyone but
-// lookup.c. What is found is an enum lookup_key, KEY_TYPE or KEY_OTHER.
+// the walks of the lookup. What is found is an enum lookup_key, KEY_TYPE or KEY_OTHER.
 #pragma once
 
 #include <assert.h>
@@ -46,7 +46,6 @@ JSON_INLINE uint32_t key_head(const uint8_t *text, uint32_t bytes) {
 }
 
 JSON_INLINE unsigned key_slot(uint8_t first, uint32_t bytes) {
-    assert(bytes < JSON_BLOCK_BYTES);
     return (first + 10 * bytes) % KEY_SLOTS;
 }
 
@@ -57,16 +56,25 @@ JSON_INLINE uint32_t key_letter_bit(uint8_t letter) {
 // Whether the text is that of a name of so many bytes. Reads whole words of both: the text has slack.
 JSON_INLINE bool key_is(const uint8_t *text, const char *name, uint32_t bytes) {
     assert(bytes < KEY_TEXT_BYTES);
+#ifdef __SSE2__
+    __m128i one = _mm_loadu_si128((const __m128i *)text), other = _mm_loadu_si128((const __m128i *)name);
+    uint32_t differ = 0xffff ^ (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(one, other));
+    if (likely(bytes <= sizeof one))
+        return (differ & json_bits_below(bytes)) == 0;
+    uint64_t rest = json_word_load(text + 16) ^ json_word_load((const uint8_t *)name + 16);
+    return differ == 0 && (rest & json_bits_below(8 * (uint64_t)(bytes - 16))) == 0;
+#else
     uint64_t differ = 0;
     for (uint32_t at = 0; at < bytes; at += 8)
         differ |= (json_word_load(text + at) ^ json_word_load((const uint8_t *)name + at)) &
                   json_bits_below(8 * (uint64_t)(bytes - at));
     return differ == 0;
+#endif
 }
 
-// Which key of the level is spelled by these bytes, fewer than a block's.
+// Which key of the level is spelled by these bytes.
 JSON_INLINE unsigned key_find(const struct key_level *keys, const uint8_t *text, uint32_t bytes) {
-    assert(keys >= key_levels && keys < key_levels + KEY_LEVELS && bytes < JSON_BLOCK_BYTES);
+    assert(keys >= key_levels && keys < key_levels + KEY_LEVELS);
     unsigned slot = key_slot(text[0], bytes);
     if (__builtin_expect(keys->heads[slot] != key_head(text, bytes), true))
         return KEY_OTHER;

@@ -1,7 +1,7 @@
 // Stepping over members that the hub has no interest in, many at a time: those of an object whose keys aren't
 // guarded and whose values are strings or scalars.
 //
-// The walk of lookup.c takes a member after the other, and what comes next decides its way: with small
+// The walk of lookup_walk.c takes a member after the other, and what comes next decides its way: with small
 // members of all kinds that is guessed wrong once or twice for each. Here 64 bytes at a time are masks, and a
 // block is judged as a whole: behind a comma a string, behind that a colon, behind that a string or a scalar,
 // behind that a comma. What can't be told by masks is looked at one by one where it occurs: scalars that

@@ -1,5 +1,6 @@
 // Stepping over members that the hub has no interest in, many at a time: those of an object whose keys aren't
-// guarded and whose values are strings or scalars. Not for anyone but lookup.c.
+// guarded and whose values are strings or scalars. Not for anyone but the
+// walks of the lookup.
 #pragma once
 
 #include <assert.h>

@@ -1,23 +1,16 @@
-// One pass over a body: UTF-8 by simdjson, then a walk over the members of the top level, of `params` and of
+// One pass over a body, a member after the other: a walk over the members of the top level, of `params` and of
 // `params._meta`, with one state for all three levels. The walk takes a key, a colon and a value at a time; a
-// value that isn't one of those two objects is stepped over. What it met is then judged: broken, ambiguous,
-// or of which kind.
-//
-// How it fails: a broken body stops the walk where it is broken, and what was read before stays in the
-// result. An ambiguous one is walked to its end, because one that is broken as well is a parse error first. A
-// body that isn't UTF-8 is walked too: a response still has to end its request.
+// value that isn't one of those two objects is stepped over.
 //
 // Strings here are mostly short, so one block's masks (json_block.h) are kept and serve several of them. What
 // doesn't fit a block, or holds an escape, goes the long way.
+#include "core/lookup/lookup_walk.h"
 
-#include "core/lookup/lookup.h"
+#include <assert.h>
 
 #include "core/json/json_block.h"
-#include "core/json/simdjson.h"
 #include "core/lookup/lookup_key.h"
 #include "core/lookup/lookup_members.h"
-
-// --- The walk.
 
 // What a step gives instead of the offset it came to, once the fault is written down.
 enum { BROKEN = UINT32_MAX };
@@ -165,7 +158,7 @@ JSON_INLINE uint32_t take_key(struct walk *walk, json_string_masks_of *masks_of,
 
 JSON_INLINE uint32_t skip_scalar(struct walk *walk, enum json_type *type, uint32_t at) {
     *type = JSON_NUMBER;
-    uint32_t behind = json_skip_short_number(walk->text, at, walk->end);
+    uint32_t behind = json_skip_whole_number(walk->text, at, walk->end);
     if (behind == at)
         behind = json_skip_scalar(walk->text, at, walk->end, type);
     return behind == UINT32_MAX ? fault(walk, at) : behind;
@@ -328,45 +321,8 @@ static uint32_t walk_body(struct walk *walk, bool strict, uint32_t at) {
     return behind == UINT32_MAX ? fault(walk, at) : behind;
 }
 
-// --- The judgement.
-
-static bool seen(const struct walk *walk, unsigned key) {
-    return (walk->seen >> key & 1) != 0;
-}
-
-// What an object is by the keys that came, or came before it broke.
-static enum body_kind kind_of(const struct walk *walk) {
-    if (seen(walk, KEY_METHOD))
-        return seen(walk, KEY_ID) ? BODY_REQUEST : BODY_NOTIFICATION;
-    if (seen(walk, KEY_RESULT) || seen(walk, KEY_ERROR))
-        return BODY_RESPONSE;
-    if (seen(walk, KEY_TYPE) && !seen(walk, KEY_JSONRPC))
-        return BODY_STREAM;
-    return BODY_UNKNOWN;
-}
-
-static enum lookup_verdict verdict_of(const struct walk *walk, uint32_t id_bytes_max) {
-    const struct lookup *lookup = walk->lookup;
-    if (lookup->kind == BODY_UNKNOWN)
-        return LOOKUP_NOT_MESSAGE;
-    if (lookup->kind != BODY_REQUEST && lookup->kind != BODY_NOTIFICATION)
-        return LOOKUP_GOOD;
-    if (seen(walk, KEY_RESULT) || seen(walk, KEY_ERROR) || lookup->type[KEY_METHOD] != JSON_STRING)
-        return LOOKUP_NOT_MESSAGE;
-    if (lookup->kind == BODY_NOTIFICATION)
-        return LOOKUP_GOOD;
-    bool typed = lookup->type[KEY_ID] == JSON_STRING || lookup->type[KEY_ID] == JSON_NUMBER;
-    return typed && lookup->value[KEY_ID].bytes <= id_bytes_max ? LOOKUP_GOOD : LOOKUP_BAD_ID;
-}
-
-JSON_INLINE void look(struct lookup *lookup, const uint8_t *body, uint32_t bytes, uint32_t id_bytes_max,
-                      bool strict) {
-    lookup->verdict = LOOKUP_GOOD;
-    lookup->kind = BODY_UNKNOWN;
-    lookup->fault_key = LOOKUP_KEYS_COUNT;
-    lookup->fault_at = 0;
-    lookup->present = 0;
-    lookup->others = strict ? 0 : LOOKUP_OTHERS_MAX + 1;
+struct walked lookup_walk(struct lookup *lookup, const uint8_t *body, uint32_t bytes, bool strict) {
+    assert(bytes > 0 && lookup->present == 0 && lookup->verdict == LOOKUP_GOOD);
     struct walk walk = {.text = body, .lookup = lookup, .end = bytes, .keys = key_levels};
     uint32_t at = to_token(&walk, 0);
     bool batch = at != BROKEN && body[at] == '[';
@@ -379,20 +335,10 @@ JSON_INLINE void look(struct lookup *lookup, const uint8_t *body, uint32_t bytes
     // What the walk skipped over. A response keeps its kind, which the keys of the top tell.
     if (strict && at != BROKEN && !json_valid(body, bytes))
         fault_deeper(&walk);
-    lookup->kind = batch ? BODY_BATCH : kind_of(&walk);
-    if (at == BROKEN && lookup->kind == BODY_STREAM) // what makes it something else could still have come
-        lookup->kind = BODY_UNKNOWN;
-    if (!json_ascii(body, bytes) && !simdjson_utf8(body, bytes))
-        lookup->verdict = LOOKUP_NOT_UTF8;
-    else if (lookup->verdict == LOOKUP_GOOD)
-        lookup->verdict = batch ? LOOKUP_GOOD : verdict_of(&walk, id_bytes_max);
-    assert(lookup->fault_at <= bytes && (lookup->verdict != LOOKUP_GOOD || lookup->kind != BODY_UNKNOWN));
-}
-
-void lookup_body(struct lookup *lookup, const uint8_t *body, uint32_t bytes, uint32_t id_bytes_max) {
-    look(lookup, body, bytes, id_bytes_max, false);
-}
-
-void lookup_body_strict(struct lookup *lookup, const uint8_t *body, uint32_t bytes, uint32_t id_bytes_max) {
-    look(lookup, body, bytes, id_bytes_max, true);
+    return (struct walked){
+        .seen = walk.seen,
+        .ascii = json_ascii(body, bytes),
+        .batch = batch,
+        .broken = at == BROKEN,
+    };
 }
