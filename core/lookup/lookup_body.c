@@ -1,4 +1,4 @@
-// A body is walked (lookup_walk.h), and what was met is then judged: broken, ambiguous, no UTF-8, or of which kind.
+// A body is walked (lookup_quick.h, lookup_walk.h), and what was met is then judged: broken, ambiguous, no UTF-8, or of which kind.
 //
 // How it fails: a broken body stops the walk where it is broken, and what was read before stays in the
 // result. An ambiguous one is walked to its end, because one that is broken as well is a parse error first. A
@@ -10,6 +10,7 @@
 
 #include "core/json/simdjson.h"
 #include "core/lookup/lookup_key.h"
+#include "core/lookup/lookup_quick.h"
 #include "core/lookup/lookup_walk.h"
 
 static bool seen(uint32_t keys, unsigned key) {
@@ -49,7 +50,9 @@ static void look(struct lookup *lookup, const uint8_t *body, uint32_t bytes, uin
     lookup->fault_at = 0;
     lookup->present = 0;
     lookup->others = strict ? 0 : LOOKUP_OTHERS_MAX + 1;
-    struct walked walked = lookup_walk(lookup, body, bytes, strict);
+    struct walked walked;
+    if (strict || !lookup_quick(lookup, body, bytes, &walked))
+        walked = lookup_walk(lookup, body, bytes, strict);
     assert(!walked.batch || !walked.seen);
     lookup->kind = walked.batch ? BODY_BATCH : kind_of(walked.seen);
     // What makes it something else could still have come.

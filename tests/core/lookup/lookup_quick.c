@@ -1,0 +1,90 @@
+// Bodies of the shape that nearly all have, which vector code walks from quote to quote, and what looks like them but
+// for a byte: found, refused and located as by the portable walk over any.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// cmocka.h needs the standard headers before it.
+#include <cmocka.h>
+
+#include "core/lookup/lookup.h"
+#include "tests/core/base/placed.h"
+#include "tests/core/lookup/levels_agree.h"
+
+enum { BODY_BYTES_MAX = 4096 };
+
+static const char *const bodies[] = {
+    "{\"jsonrpc\":\"2.0\",\"id\":1234567890123456,\"method\":\"agent/"
+    "request\",\"params\":{\"targetAgent\":\"a\","
+    "\"context\":{\"b\":[\"}\",{}]},\"_meta\":{\"progressToken\":12345678},\"partialResultToken\":\"t\"}}",
+    "{\"jsonrpc\": \"2.0\", \"result\": \"a\\n\\\"b\\\\\", \"id\": \"x\"} ",
+    "{\"method\":\"m\",\"params\":{},\"type\":true,\"a\":{\"\\\\\":\"\\\"\"},\"id\":0}",
+    "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-1,\"message\":\"\xc3\xa9\"},\"id\":null}",
+};
+enum { BODIES_COUNT = sizeof bodies / sizeof *bodies };
+
+static void levels_agree_whatever_is_changed(void **state) {
+    (void)state;
+    char body[BODY_BYTES_MAX];
+    for (size_t index = 0; index < BODIES_COUNT; index++) {
+        uint32_t bytes = (uint32_t)strlen(strcpy(body, bodies[index]));
+        for (uint32_t at = 0; at < bytes; at++)
+            for (const char *byte = "\"\\:,{}[] \n01-.etn\x01\x7f\xc3"; *byte != '\0'; byte++) {
+                char was = body[at];
+                body[at] = *byte;
+                assert_levels_agree(body, bytes);
+                body[at] = was;
+            }
+    }
+}
+
+static void levels_agree_wherever_it_is_cut(void **state) {
+    (void)state;
+    for (size_t index = 0; index < BODIES_COUNT; index++)
+        for (uint32_t bytes = 1; bytes <= strlen(bodies[index]); bytes++)
+            assert_levels_agree(bodies[index], bytes);
+}
+
+// With a member before all others that moves them through the blocks, and past the longest body that is walked so.
+static void levels_agree_wherever_it_lies(void **state) {
+    (void)state;
+    static char body[BODY_BYTES_MAX];
+    for (size_t index = 0; index < BODIES_COUNT; index++)
+        for (int pad = 0; pad < 2100; pad++) {
+            int bytes = snprintf(body, sizeof body, "{\"fill\":\"%0*d\",%s", pad, 0, bodies[index] + 1);
+            assert_levels_agree(body, (uint32_t)bytes);
+        }
+}
+
+// Each key of each level twice, the second time with something else between.
+static void levels_agree_on_keys_that_come_twice(void **state) {
+    (void)state;
+    static const char *const heads[] = {"{", "{\"params\":{", "{\"params\":{\"_meta\":{"};
+    static const char *const tails[] = {"", "}", "}}"};
+    char body[BODY_BYTES_MAX];
+    for (enum lookup_key key = 0; key < LOOKUP_KEYS_COUNT; key++)
+        for (unsigned level = 0; level < 3; level++)
+            for (unsigned times = 1; times <= 2; times++) {
+                const char *name = lookup_key_text(key);
+                int bytes = snprintf(body, sizeof body, "%s\"%s\":1", heads[level], name);
+                if (times == 2)
+                    bytes +=
+                        snprintf(body + bytes, sizeof body - (size_t)bytes, ",\"x\":2,\"%s\":\"\"", name);
+                bytes += snprintf(body + bytes, sizeof body - (size_t)bytes, "%s}", tails[level]);
+                assert_levels_agree(body, (uint32_t)bytes);
+            }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(levels_agree_whatever_is_changed),
+        cmocka_unit_test(levels_agree_wherever_it_is_cut),
+        cmocka_unit_test(levels_agree_wherever_it_lies),
+        cmocka_unit_test(levels_agree_on_keys_that_come_twice),
+    };
+    return cmocka_run_group_tests(tests, placed_map, placed_unmap);
+}
