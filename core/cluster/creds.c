@@ -81,6 +81,7 @@ static bool next_line(const char *text, size_t bytes, size_t *at, struct line *o
             begin++;
         while (count && (begin[count - 1] == ' ' || begin[count - 1] == '\t' || begin[count - 1] == '\r'))
             count--;
+        assert(*at <= bytes);
         *out = (struct line){begin, count};
         if (count)
             return true;
@@ -115,6 +116,7 @@ static bool read_part(const struct line *border, const struct line *line, struct
         return true;
     if (out->jwt[0] || !is_jwt(line))
         return false;
+    assert(line->bytes < sizeof out->jwt);
     memcpy(out->jwt, line->text, line->bytes);
     return true;
 }

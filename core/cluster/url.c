@@ -35,6 +35,7 @@ static bool decode(const char *text, size_t bytes, char out[URL_CREDENTIAL_BYTES
             return false;
         out[to++] = letter;
     }
+    assert(to <= URL_CREDENTIAL_BYTES_MAX);
     out[to] = '\0';
     return to > 0;
 }
@@ -84,6 +85,7 @@ bool server_url_place(const char *text, size_t bytes, struct server_url *out) {
             return false;
     if (!read_port(text + behind + 1, bytes - behind - 1, &out->port))
         return false;
+    assert(count < sizeof out->host);
     memcpy(out->host, begin, count);
     out->host[count] = '\0';
     out->is_v6 = bracketed;
@@ -110,6 +112,7 @@ enum url_fault server_url_read(const char *text, size_t bytes, struct server_url
     size_t before = at ? (size_t)(at - text) : 0;
     enum url_fault fault = at && !read_credential(text, before, out) ? URL_BAD_CREDENTIAL : URL_GOOD;
     size_t taken = at ? before + 1 : 0;
+    assert(taken <= bytes);
     if (!fault && !server_url_place(text + taken, bytes - taken, out))
         fault = URL_BAD_PLACE;
     if (fault)

@@ -83,6 +83,7 @@ static bool may_name(const struct section_pattern *given, const struct section_p
 
 static bool concerns(const struct section_pattern *given, const struct section_pattern *pattern) {
     enum right right = pattern->right;
+    assert(pattern->denied || right == RIGHT_HOLD);
     if (given->denied)
         return false;
     if (right == RIGHT_HOLD && pattern->kind == KIND_EVENT)
@@ -201,6 +202,7 @@ static bool is_admin(const struct sections *sections, const struct section *user
 
 // Nobody decides on what their own user sent.
 static bool has_judge(const struct sections *sections, const struct section *user) {
+    assert(!user->is_role);
     for (uint32_t at = 0; at < sections->sections.count; at++) {
         const struct section *other = sections_at(sections, at);
         if (other != user && !other->is_role && is_admin(sections, other))
@@ -211,6 +213,7 @@ static bool has_judge(const struct sections *sections, const struct section *use
 
 static void review_user(struct sections *sections, const struct section *user) {
     uint32_t line;
+    assert(!user->is_role && user->line > 0);
     if (user->credentials.count == 0)
         sections_fault(sections, user->line, "it has no credential: only a child can act for it");
     if (gives(sections, user, RIGHT_OFFER, &line) && !gives(sections, user, RIGHT_REGISTER, &(uint32_t){0}))

@@ -70,6 +70,7 @@ static const char *add_pattern(struct sections *sections, struct section *sectio
 
 static const char *add_role(struct sections *sections, struct section *section, const char *text,
                             size_t bytes) {
+    assert(sections->line > 0 && !section->is_role);
     if (!spelling_is_name(text, bytes))
         return "names of roles";
     struct section_role *role = grow(sections, &sections->roles, sizeof *role);
@@ -85,6 +86,7 @@ static const char *set_credential(struct sections *sections, struct section *sec
     struct section_credential read = {
         .kind = kind, .line = sections->line, .name = value, .bytes = strlen(value)};
     uint64_t uid = 0;
+    assert(sections->line > 0 && sections->sections.count > 0 && !section->is_role);
     if (kind == CREDENTIAL_TOKEN && !digest_parse(value, read.bytes, &read.digest))
         return "sha256: and 64 hexadecimal digits, as patchbay token new prints them";
     if (kind == CREDENTIAL_CERTIFICATE && (read.bytes == 0 || read.bytes > PATTERN_BYTES_MAX))

@@ -1,5 +1,6 @@
 #include "core/stream/session_id.h"
 
+#include <assert.h>
 #include <string.h>
 
 static bool is_allowed(uint8_t byte) {
@@ -8,6 +9,7 @@ static bool is_allowed(uint8_t byte) {
 }
 
 bool session_id_valid(const char *text, size_t bytes) {
+    assert(text || bytes == 0);
     if (bytes == 0 || bytes > SESSION_ID_BYTES_MAX)
         return false;
     for (size_t at = 0; at < bytes; at++)
@@ -36,6 +38,7 @@ enum session_place session_place_read(const char *text, size_t bytes, size_t *id
     if (colon == 0 || !session_id_valid(text, colon - 1))
         return PLACE_BAD;
     *id_bytes = colon - 1;
+    assert(*id_bytes > 0 && *id_bytes <= SESSION_ID_BYTES_MAX);
     const char *place = text + colon;
     size_t place_bytes = bytes - colon;
     if (place_bytes == 1 && *place == '-')
