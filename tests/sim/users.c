@@ -70,26 +70,23 @@ static void enter(unsigned by) {
     *player = (struct player){.generation = generation, .user = NOBODY, .uid_user = NOBODY, .guess = NOBODY};
     for (unsigned agent = 0; agent < AGENT_NAMES; agent++)
         player->claims[agent] = player->lost[agent] = NOBODY;
-    player->wire = random_chance(random, 500)   ? FRAMES
+    enum way way = random_chance(random, 500)   ? FRAMES
                    : random_chance(random, 350) ? LINES
                    : random_chance(random, 500) ? SOCKET
                                                 : POSTS;
-    player->cable = player->wire == LINES    ? world_dial_lines(&stage.world)
-                    : player->wire == FRAMES ? world_dial(&stage.world)
-                                             : world_dial_http(&stage.world);
     player->since_ns = kernel_now(stage.world.kernel);
-    if (!player->cable)
+    if (!voice_dial(&player->voice, &stage.world, way))
         kernel_fail("nobody listens");
     // Of the web, whose process it is would count from the upgrade on, or the first request.
-    if (player->wire == SOCKET || player->wire == POSTS || random_chance(random, 600)) {
-        cable_of_address(player->cable, ADDRESS + by);
+    if (player->voice.way == SOCKET || player->voice.way == POSTS || random_chance(random, 600)) {
+        cable_of_address(player->voice.cable, ADDRESS + by);
     } else if (random_chance(random, 900)) {
         player->uid_user = (int)random_below(random, MODEL_USERS);
-        cable_of_user(player->cable, MODEL_UID + (unsigned)player->uid_user);
+        cable_of_user(player->voice.cable, MODEL_UID + (unsigned)player->uid_user);
     } else {
-        cable_of_user(player->cable, OTHER_UID);
+        cable_of_user(player->voice.cable, OTHER_UID);
     }
-    wires_greet(player);
+    voice_greet(&player->voice);
 }
 
 // --- Bursts
@@ -106,7 +103,7 @@ static void foresee(void) {
     for (unsigned by = 0; by < PLAYERS; by++) {
         struct player *player = &stage.players[by];
         bool was_known = player->standing == KNOWN || (player->standing == GUESSED && player->user != NOBODY);
-        player->doubtful = was_known && player->wire != POSTS && !keeps_credential(player);
+        player->doubtful = was_known && player->voice.way != POSTS && !keeps_credential(player);
         if (player->uid_user != NOBODY && stage.before.users[player->uid_user].has_uid)
             player->since_ns = stage.settled_ns; // from now on it may bear none
     }
@@ -138,7 +135,7 @@ static void begin_burst(bool may_reload) {
 static void act(void) {
     unsigned by = random_below(&stage.random, PLAYERS);
     const struct player *player = &stage.players[by];
-    if (player->standing == FRESH && player->wire != POSTS && stage.reloads)
+    if (player->standing == FRESH && player->voice.way != POSTS && stage.reloads)
         return;
     if (player->duty_count && random_chance(&stage.random, 500))
         speak_answer(by, false);
@@ -167,13 +164,13 @@ static void play_burst(void) {
 
 static void leave(unsigned by) {
     struct player *player = &stage.players[by];
-    if (!player->cable || player->standing == GUESSED)
+    if (!player->voice.cable || player->standing == GUESSED)
         return;
     player->was_reset = random_chance(&stage.random, 500);
     if (player->was_reset)
-        cable_reset(player->cable);
-    cable_close(player->cable);
-    player->cable = NULL;
+        cable_reset(player->voice.cable);
+    cable_close(player->voice.cable);
+    player->voice.cable = NULL;
     player->standing = GONE;
 }
 
@@ -244,8 +241,8 @@ static void finish(void) {
         end_what_is_held();
     oracle_end();
     for (unsigned by = 0; by < PLAYERS; by++) {
-        if (stage.players[by].cable)
-            cable_close(stage.players[by].cable);
+        if (stage.players[by].voice.cable)
+            cable_close(stage.players[by].voice.cable);
         free(stage.players[by].in);
     }
     if (!world_stopped(&stage.world))

@@ -8,6 +8,7 @@
 #include "tests/sim/kernel.h"
 #include "tests/sim/naive.h"
 #include "tests/sim/users_model.h"
+#include "tests/sim/voices.h"
 #include "tests/sim/world.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -97,8 +98,6 @@ struct letter {
     int user;                           // as whose it was judged; NOBODY: nobody's
 };
 
-enum way { FRAMES, LINES, SOCKET, POSTS };
-
 enum standing { FRESH, KNOWN, GUESSED, GONE };
 
 struct duty {
@@ -108,12 +107,9 @@ struct duty {
 };
 
 struct player {
-    struct cable *cable;
-    enum way wire;
-    bool is_upgraded;      // of SOCKET
+    struct voice voice;
     struct shown posted;   // of POSTS, with what it is about to ask
     unsigned due, due_end; // letters that it has asked together, and that haven't been answered
-    unsigned status;       // of the answer that has come
     uint64_t active_ns;    // when it has asked last, or was answered
     uint8_t *in;
     size_t count;
@@ -198,15 +194,6 @@ static inline unsigned number_of(const struct letter *letter) {
 static inline bool is_here(const struct player *player) {
     return player->standing == KNOWN && !player->doubtful && !player->leaves;
 }
-
-// --- users_wires.c
-
-// A player has come.
-void wires_greet(struct player *player);
-// Header fields are said where there is a place for them.
-void wires_write(struct player *player, const char *body, size_t count, const char *fields);
-enum naive_result wires_read(struct player *player, struct naive_frame *frame, const uint8_t *bytes,
-                             size_t count);
 
 // --- users_posts.c
 

@@ -46,16 +46,16 @@ static void judge_pending(unsigned user) {
 // --- Connections
 
 static void close_player(struct player *player) {
-    if (player->cable)
-        cable_close(player->cable);
-    player->cable = NULL;
+    if (player->voice.cable)
+        cable_close(player->voice.cable);
+    player->voice.cable = NULL;
     player->standing = GONE;
 }
 
 static void judge_guess(struct player *player) {
     const struct letter *letter = &stage.letters[player->guess];
     uint64_t waited_ns = stage.settled_ns - player->guessed_ns;
-    bool ended = cable_at_end(player->cable);
+    bool ended = cable_at_end(player->voice.cable);
     if (player->doubtful) { // it was somebody's, who has gone
         close_player(player);
         return;
@@ -72,9 +72,9 @@ static void judge_guess(struct player *player) {
 
 static void judge_player(unsigned by) {
     struct player *player = &stage.players[by];
-    if (!player->cable)
+    if (!player->voice.cable)
         return;
-    bool ended = cable_at_end(player->cable);
+    bool ended = cable_at_end(player->voice.cable);
     uint64_t age_ns = stage.settled_ns - player->since_ns;
     if (player->standing == GUESSED) {
         judge_guess(player);
@@ -86,7 +86,7 @@ static void judge_player(unsigned by) {
     if (player->standing == FRESH && ended && (bears || age_ns < CREDENTIAL_S * SECOND))
         kernel_fail("player %u was closed before its time", by);
     if (player->standing == KNOWN && !player->doubtful && ended &&
-        !(player->wire == POSTS && posts_may_end(player)))
+        !(player->voice.way == POSTS && posts_may_end(player)))
         kernel_fail("player %u was closed for nothing", by);
     if (player->doubtful && !ended)
         kernel_fail("player %u, whose credential is gone, stays", by);
@@ -156,8 +156,8 @@ static void take_stock(void) {
 static void judge_progress(unsigned number) {
     struct letter *letter = &stage.letters[number];
     const struct player *source = &stage.players[letter->player];
-    bool is_heard =
-        source->generation == letter->generation && source->wire != POSTS && is_here(source) && source->cable;
+    bool is_heard = source->generation == letter->generation && source->voice.way != POSTS &&
+                    is_here(source) && source->voice.cable;
     bool is_said = !letter->cancelled && (letter->good || !letter->ended);
     for (unsigned by = 0; by < PLAYERS; by++)
         is_said &= !(letter->delivered >> by & 1) || is_here(&stage.players[by]);

@@ -262,13 +262,13 @@ static bool is_cancelled_now(const struct letter *of) {
 
 static bool source_is_here(const struct letter *letter) {
     const struct player *player = &stage.players[letter->player];
-    return player->generation == letter->generation && player->cable && is_here(player);
+    return player->generation == letter->generation && player->voice.cable && is_here(player);
 }
 
 // One that has closed may just have nothing more to say, and wait for its answers.
 static bool has_left(const struct letter *letter) {
     const struct player *player = &stage.players[letter->player];
-    return player->generation == letter->generation && !player->cable && player->was_reset;
+    return player->generation == letter->generation && !player->voice.cable && player->was_reset;
 }
 
 static void judge_stay(const struct letter *letter) {

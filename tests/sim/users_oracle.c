@@ -262,7 +262,7 @@ static bool judge_entry(struct letter *letter, struct player *player) {
     }
     if (player->standing == GONE || player->doubtful)
         return false;
-    if (player->wire == POSTS)
+    if (player->voice.way == POSTS)
         return posts_judge(letter, player);
     if (letter->shown.given)
         return judge_shown(letter, player);

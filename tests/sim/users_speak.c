@@ -27,8 +27,8 @@ __attribute__((format(printf, 2, 3))) static void put(struct spoken *text, const
 }
 
 static void send_body(struct player *player, const struct spoken *body, const char *fields) {
-    if (player->cable)
-        wires_write(player, body->bytes, body->count, fields);
+    if (player->voice.cable)
+        voice_write(&player->voice, body->bytes, body->count, fields);
 }
 
 // --- Writing
@@ -186,7 +186,7 @@ static enum verb choose_verb(const struct player *player) {
                           without[VERBS] = {6, 14, 3, 12, 30, 18, 3, 4, 4, 2, 2, 6};
     const unsigned *chances = stage.gated ? with_gate : without;
     unsigned sum = 0, verb = 0;
-    if (player->standing == FRESH && player->uid_user == NOBODY && player->wire != POSTS &&
+    if (player->standing == FRESH && player->uid_user == NOBODY && player->voice.way != POSTS &&
         random_chance(&stage.random, 700))
         return random_chance(&stage.random, 500) ? SAY_HELLO : REGISTER;
     for (unsigned at = 0; at < VERBS; at++)
@@ -250,7 +250,7 @@ static void choose(struct letter *letter, unsigned by, bool batched) {
         letter->decides = gate_any();
         letter->word = random_chance(random, 600) ? APPROVED : 1 + random_below(random, 2);
     }
-    letter->strict = stage.gated && !batched && (player->wire == FRAMES || player->wire == POSTS) &&
+    letter->strict = stage.gated && !batched && (player->voice.way == FRAMES || player->voice.way == POSTS) &&
                      (letter->verb == CALL || letter->verb == PUBLISH) && random_chance(random, 150);
     letter->watches = letter->verb == CALL && letter->is_request && random_chance(random, 300);
     if (letter->verb >= CALL && random_chance(random, 60))
@@ -281,7 +281,7 @@ enum array { NO_ARRAY, OF_CALLS, OF_THE_HUB };
 
 static bool is_misplaced(const struct letter *letter, enum array array) {
     bool registers = letter->verb == REGISTER || letter->verb == UNREGISTER;
-    if (stage.players[letter->player].wire == POSTS &&
+    if (stage.players[letter->player].voice.way == POSTS &&
         (registers || letter->verb == SAY_HELLO || letter->verb == SUBSCRIBE))
         return true; // it takes a connection that stays
     bool waits = letter->verb == CALL || (letter->verb == PUBLISH && (letter->target || stage.gated));
@@ -296,7 +296,7 @@ static bool write_one(struct spoken *body, unsigned by, enum array array) {
     do
         choose(letter, by, array != NO_ARRAY);
     while (is_misplaced(letter, array));
-    if (stage.players[by].wire == POSTS)
+    if (stage.players[by].voice.way == POSTS)
         letter->shown = stage.players[by].posted;
     size_t before = body->count;
     put_letter(body, number);
@@ -315,13 +315,13 @@ static const char *fields_of(const struct letter *letter) {
 void speak_any(unsigned by) {
     struct player *player = &stage.players[by];
     struct spoken body = {.count = 0};
-    bool posts = player->wire == POSTS, alone = player->standing != KNOWN && !posts;
+    bool posts = player->voice.way == POSTS, alone = player->standing != KNOWN && !posts;
     enum array array = alone || random_chance(&stage.random, 880) ? NO_ARRAY
                        : random_chance(&stage.random, 700)        ? OF_CALLS
                                                                   : OF_THE_HUB;
     unsigned first = stage.letter_count;
     bool written;
-    if (!player->cable || player->standing == GONE)
+    if (!player->voice.cable || player->standing == GONE)
         return;
     if (posts && posts_waits(player) && player->standing != GUESSED)
         return;
@@ -399,7 +399,7 @@ static void note_signer(unsigned by, struct letter *letter, struct bit fields) {
         size_t bytes = strcspn(found, "\r");
         snprintf(signer, sizeof signer, "%.*s", (int)bytes, found);
     }
-    if (stage.players[by].wire != FRAMES)
+    if (stage.players[by].voice.way != FRAMES)
         return;
     if (letter->signer[0] && strcmp(letter->signer, signer) != 0)
         kernel_fail("one letter is of two users");
@@ -551,21 +551,21 @@ void speak_take(unsigned by, const struct naive_frame *frame, struct bit body) {
 
 bool speak_hear(unsigned by) {
     struct player *player = &stage.players[by];
-    size_t more = player->cable ? cable_readable(player->cable) : 0, at = 0;
+    size_t more = player->voice.cable ? cable_readable(player->voice.cable) : 0, at = 0;
     struct naive_frame frame;
     if (!more)
         return false;
     player->in = realloc(player->in, player->count + more);
     if (!player->in)
         abort();
-    player->count += cable_read(player->cable, player->in + player->count, more);
+    player->count += cable_read(player->voice.cable, player->in + player->count, more);
     for (enum naive_result result; at < player->count; at += frame.bytes) {
-        result = wires_read(player, &frame, player->in + at, player->count - at);
+        result = voice_read(&player->voice, &frame, player->in + at, player->count - at);
         if (result == NAIVE_BAD)
             kernel_fail("the hub sent what is no frame");
         if (result == NAIVE_PARTIAL)
             break;
-        if (player->wire == POSTS)
+        if (player->voice.way == POSTS)
             posts_hear(by, &frame);
         else if (frame.body.bytes)
             speak_take(by, &frame, frame.body);

@@ -1,10 +1,12 @@
-// How players speak: in frames, in lines, over WebSocket or HTTP, each also behind the toy cipher, of which they know nothing.
+#include "tests/sim/voices.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/sim/kernel.h"
 #include "tests/sim/toy.h"
-#include "tests/sim/users.h"
+#include "tests/sim/world.h"
 
 enum {
     UNIT_TEXT = 0x81,
@@ -15,7 +17,7 @@ enum {
     SHORT_MAX = 125
 };
 
-static void write_unit(struct player *player, uint8_t kind, const void *bytes, size_t count) {
+static void write_unit(struct voice *voice, uint8_t kind, const void *bytes, size_t count) {
     uint8_t head[8] = {kind, (uint8_t)(MASKED | (count > SHORT_MAX ? SHORT_MAX + 1 : count))};
     size_t wide = count > SHORT_MAX ? 2 : 0;
     if (count > UINT16_MAX)
@@ -24,41 +26,49 @@ static void write_unit(struct player *player, uint8_t kind, const void *bytes, s
         head[2] = (uint8_t)(count >> 8);
         head[3] = (uint8_t)count;
     }
-    cable_write(player->cable, head, 2 + wide + 4); // under a mask of zeros
-    cable_write(player->cable, bytes, count);
+    cable_write(voice->cable, head, 2 + wide + 4); // under a mask of zeros
+    cable_write(voice->cable, bytes, count);
 }
 
-void wires_greet(struct player *player) {
+bool voice_dial(struct voice *voice, struct world *world, enum way way) {
+    struct cable *cable = way == LINES    ? world_dial_lines(world)
+                          : way == FRAMES ? world_dial(world)
+                                          : world_dial_http(world);
+    *voice = (struct voice){.cable = cable, .way = way};
+    return cable != NULL;
+}
+
+void voice_greet(struct voice *voice) {
     static const char upgrade[] =
         "GET /ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
         "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
-    if (player->wire == SOCKET)
-        cable_write(player->cable, upgrade, sizeof upgrade - 1);
-    else if (player->cable->toy) // who says nothing for long has shaken hands all the same
-        cable_record(player->cable, TOY_DATA, "", 0);
+    if (voice->way == SOCKET)
+        cable_write(voice->cable, upgrade, sizeof upgrade - 1);
+    else if (voice->cable->toy) // who says nothing for long has shaken hands all the same
+        cable_record(voice->cable, TOY_DATA, "", 0);
 }
 
-void wires_write(struct player *player, const char *body, size_t count, const char *fields) {
-    char head[POST_FIELDS_BYTES + 128];
-    if (player->wire == SOCKET) {
-        write_unit(player, UNIT_TEXT, body, count);
+void voice_write(struct voice *voice, const char *body, size_t count, const char *fields) {
+    static const char post[] = "POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
+    char length[64];
+    if (voice->way == SOCKET) {
+        write_unit(voice, UNIT_TEXT, body, count);
         return;
     }
-    if (player->wire == POSTS)
-        cable_write(player->cable, head,
-                    (size_t)snprintf(head, sizeof head,
-                                     "POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json"
-                                     "\r\nContent-Length: %zu\r\n%s\r\n",
-                                     count, fields));
-    if (player->wire == FRAMES)
-        cable_write(player->cable, head,
-                    (size_t)snprintf(head, sizeof head, "Content-Length: %zu\r\n%s\r\n", count, fields));
-    cable_write(player->cable, body, count);
-    if (player->wire == LINES)
-        cable_write(player->cable, "\n", 1);
+    if (voice->way == POSTS)
+        cable_write(voice->cable, post, sizeof post - 1);
+    if (voice->way != LINES) {
+        cable_write(voice->cable, length,
+                    (size_t)snprintf(length, sizeof length, "Content-Length: %zu\r\n", count));
+        cable_write(voice->cable, fields, strlen(fields));
+        cable_write(voice->cable, "\r\n", 2);
+    }
+    cable_write(voice->cable, body, count);
+    if (voice->way == LINES)
+        cable_write(voice->cable, "\n", 1);
 }
 
-static enum naive_result read_head(struct player *player, struct naive_frame *frame, const uint8_t *bytes,
+static enum naive_result read_head(struct voice *voice, struct naive_frame *frame, const uint8_t *bytes,
                                    size_t count) {
     static const char switches[] = "HTTP/1.1 101 ";
     const uint8_t *end = memmem(bytes, count, "\r\n\r\n", 4);
@@ -67,12 +77,12 @@ static enum naive_result read_head(struct player *player, struct naive_frame *fr
     if (memcmp(bytes, switches, sizeof switches - 1) != 0)
         return NAIVE_BAD;
     *frame = (struct naive_frame){.bytes = (size_t)(end - bytes) + 4};
-    player->is_upgraded = true;
+    voice->is_upgraded = true;
     return NAIVE_WHOLE;
 }
 
 // What is no message is answered where it must be, and has no body.
-static enum naive_result read_unit(struct player *player, struct naive_frame *frame, const uint8_t *bytes,
+static enum naive_result read_unit(struct voice *voice, struct naive_frame *frame, const uint8_t *bytes,
                                    size_t count) {
     if (count < 2)
         return NAIVE_PARTIAL;
@@ -87,12 +97,12 @@ static enum naive_result read_unit(struct player *player, struct naive_frame *fr
     if (bytes[0] == UNIT_TEXT)
         frame->body = (struct bit){bytes + 2 + wide, body};
     else if (bytes[0] == UNIT_PING)
-        write_unit(player, UNIT_PONG, bytes + 2 + wide, body);
+        write_unit(voice, UNIT_PONG, bytes + 2 + wide, body);
     return NAIVE_WHOLE;
 }
 
 // An answer: its status, and what is in it.
-static enum naive_result read_answer(struct player *player, struct naive_frame *frame, const uint8_t *bytes,
+static enum naive_result read_answer(struct voice *voice, struct naive_frame *frame, const uint8_t *bytes,
                                      size_t count) {
     static const char length[] = "\r\nContent-Length: ";
     const uint8_t *end = memmem(bytes, count, "\r\n\r\n", 4);
@@ -103,7 +113,7 @@ static enum naive_result read_answer(struct player *player, struct naive_frame *
     if (memcmp(bytes, "HTTP/1.1 ", 9) != 0 || !at || memmem(bytes, head, "secret-", 7))
         return NAIVE_BAD;
     size_t body = strtoul((const char *)at + sizeof length - 1, NULL, 10);
-    player->status = (unsigned)strtoul((const char *)bytes + 9, NULL, 10);
+    voice->status = (unsigned)strtoul((const char *)bytes + 9, NULL, 10);
     *frame = (struct naive_frame){.bytes = head + body};
     if (count < frame->bytes)
         return NAIVE_PARTIAL;
@@ -112,15 +122,15 @@ static enum naive_result read_answer(struct player *player, struct naive_frame *
     return NAIVE_WHOLE;
 }
 
-enum naive_result wires_read(struct player *player, struct naive_frame *frame, const uint8_t *bytes,
+enum naive_result voice_read(struct voice *voice, struct naive_frame *frame, const uint8_t *bytes,
                              size_t count) {
-    switch (player->wire) {
+    switch (voice->way) {
     case LINES:
         return naive_line(frame, bytes, count);
     case SOCKET:
-        return (player->is_upgraded ? read_unit : read_head)(player, frame, bytes, count);
+        return (voice->is_upgraded ? read_unit : read_head)(voice, frame, bytes, count);
     case POSTS:
-        return read_answer(player, frame, bytes, count);
+        return read_answer(voice, frame, bytes, count);
     case FRAMES:
         break;
     }

@@ -1,0 +1,30 @@
+// How a simulated peer speaks: in frames, in lines, over WebSocket, or by requests of HTTP, each also behind the toy cipher, of
+// which it knows nothing.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tests/sim/naive.h"
+
+struct cable;
+struct world;
+
+enum way { FRAMES, LINES, SOCKET, POSTS };
+
+struct voice {
+    struct cable *cable; // NULL: it has left
+    enum way way;
+    bool is_upgraded; // of SOCKET
+    unsigned status;  // of POSTS: of the answer that has come
+};
+
+// Connects; what it says first waits for voice_greet. False: nobody listens.
+bool voice_dial(struct voice *voice, struct world *world, enum way way);
+void voice_greet(struct voice *voice);
+// Says a body. Header fields (lines that end in CR LF) are said where there is a place for them.
+void voice_write(struct voice *voice, const char *body, size_t count, const char *fields);
+// Reads what comes first in these bytes: a message, or something that is none; then its body isn't there.
+enum naive_result voice_read(struct voice *voice, struct naive_frame *frame, const uint8_t *bytes,
+                             size_t count);
