@@ -13,6 +13,7 @@
 
 #include "tests/sim/kernel.h"
 #include "tests/sim/seeds.h"
+#include "tests/sim/toy.h"
 
 #define SECOND UINT64_C(1000000000)
 
@@ -168,9 +169,9 @@ static void heal(void) {
 
 static void send_any(unsigned by) {
     uint32_t dice = random_below(&stage.random, 1000);
-    enum kind kind = dice < 300 ? KIND_EVENT : dice < 800 ? KIND_REQUEST : KIND_NOTE;
-    if (stage.events_only || (stage.no_events && kind == KIND_EVENT))
-        kind = stage.no_events ? KIND_REQUEST : KIND_EVENT;
+    enum kind kind = dice < 300 ? KIND_NEWS : dice < 800 ? KIND_REQUEST : KIND_NOTE;
+    if (stage.events_only || (stage.no_events && kind == KIND_NEWS))
+        kind = stage.no_events ? KIND_REQUEST : KIND_NEWS;
     enum address address = random_chance(&stage.random, stage.busy ? 200 : 600)
                                ? TO_AGENT
                                : random_below(&stage.random, ADDRESSES);
@@ -179,10 +180,19 @@ static void send_any(unsigned by) {
     guest_send(by, kind, address, random_below(&stage.random, NAMES));
 }
 
+static void reload(unsigned site) {
+    if (!rights_reload(site))
+        return;
+    go_on();
+    rights_recalled(site);
+}
+
 static void act(void) {
     uint32_t dice = random_below(&stage.random, 1000);
     unsigned by = random_below(&stage.random, stage.guest_count), name = random_below(&stage.random, NAMES);
-    if (dice < 600)
+    if (dice < 60)
+        gate_decide(by);
+    else if (dice < 600)
         send_any(by);
     else if (dice < 700)
         guest_answer(by, random_chance(&stage.random, 300));
@@ -200,14 +210,43 @@ static void act(void) {
         go_wrong();
     else if (dice < 950 && !faultless)
         heal();
-    else if (dice < 965)
+    else if (dice < 960)
         stray_ask();
+    else if (dice < 965)
+        reload(any_site());
     else if (dice < 970)
         guest_list(by);
     else if (dice < 980)
         arrive();
     else
         pass(random_below(&stage.random, 4) * SECOND);
+}
+
+// --- A hub's settings
+
+static bool read_again(void *context, struct hub_settings *fresh) {
+    const struct site *site = context;
+    const struct hub *hub = site->world.hub;
+    fresh->secure = hub->settings.secure ? toy_source() : NULL;
+    fresh->users = rights_read(site->index, hub_settings(hub)->users);
+    return true;
+}
+
+static void prepare(struct site *site) {
+    struct hub_settings *settings = &site->settings;
+    settings->users = rights_read(site->index, NULL);
+    settings->read_again = read_again;
+    settings->read_context = site;
+    settings->gate = stage.gated[site->index] ? GOVERNANCE_MANUAL : 0;
+}
+
+static void choose_gates(struct hub_settings *settings) {
+    struct random *random = &stage.random;
+    bool any = random_chance(random, 400);
+    for (unsigned site = 0; any && site < SITES_MAX; site++)
+        stage.gated[site] = random_chance(random, 700);
+    stage.gate_wait_ns = random_between(random, 5, 30) * SECOND;
+    settings->limits.gate_wait_ns = stage.gate_wait_ns;
 }
 
 static void choose(struct fleet_options *options, struct hub_settings *settings, uint64_t seed) {
@@ -237,37 +276,51 @@ static void choose(struct fleet_options *options, struct hub_settings *settings,
         settings->limits.spill = random_between(random, 1, 3);
     stage.busy = random_chance(random, 400);
     options->world.settings = settings;
+    options->world.secure = random_chance(random, 200);
+    options->prepare = prepare;
+    choose_gates(settings);
+    rights_choose();
 }
 
 // --- The end
 
-// Whether it is for all, and this one among them.
-static bool wants(unsigned by, const struct letter *letter) {
-    const struct guest *guest = &stage.guests[by];
-    if (letter->kind == KIND_EVENT)
-        return guest->listening;
-    for (unsigned name = 0; letter->kind == KIND_NOTE && letter->address == TO_ALL && name < NAMES; name++)
-        if (guest->holds[name])
-            return true;
-    return false;
+// Whether it may come from one hub to another, for all that their files say, and nobody holds it.
+static bool is_free(const struct letter *letter, unsigned to) {
+    unsigned from = stage.guests[letter->source].site;
+    return rights_may_be(letter, from, JUDGED_ALLOWED) &&
+           (to == from ||
+            (rights_may_be(letter, to, JUDGED_ALLOWED) && stage.known[to] <= stage.known[from])) &&
+           !gate_may_hold(letter) && !letter->big;
+}
+
+static void check_probe(unsigned tag) {
+    const struct letter *letter = &stage.letters[tag];
+    unsigned holder = letter->kind == KIND_REQUEST ? stage_holder(letter->name) : stage.guest_count;
+    if (holder < stage.guest_count && !letter->good && is_free(letter, stage.guests[holder].site))
+        letter_fails("an agent isn't found though all is well", tag);
+    for (unsigned by = 0; by < stage.guest_count; by++)
+        if (guest_wants(by, letter) && by != letter->source && !(letter->got >> by & 1) &&
+            is_free(letter, stage.guests[by].site))
+            letter_fails("somebody doesn't get what is for all though all is well", tag);
 }
 
 // Everybody who holds a name is found from each hub, once.
 static void probe(void) {
     unsigned first = stage.letter_count;
+    stage.probes = true;
     for (unsigned name = 0; name < NAMES && !stage.events_only; name++) {
         unsigned holders = 0;
         for (unsigned by = 0; by < stage.guest_count; by++)
             holders += stage.guests[by].holds[name];
         if (holders > 1)
-            kernel_fail("agent-%u has %u holders", name, holders);
+            kernel_fail("%s has %u holders", model_agents[name], holders);
         for (uint32_t site = 0; holders && site < stage.fleet.options.site_count; site++)
             guest_send(site * GUESTS_A_SITE, KIND_REQUEST, TO_AGENT, name);
     }
     for (uint32_t site = 0; site < stage.fleet.options.site_count; site++)
         guest_list(site * GUESTS_A_SITE);
     for (uint32_t site = 0; site < stage.fleet.options.site_count && !stage.no_events; site++)
-        guest_send(site * GUESTS_A_SITE, KIND_EVENT, TO_NOBODY, 0);
+        guest_send(site * GUESTS_A_SITE, KIND_NEWS, TO_NOBODY, 0);
     for (uint32_t site = 0; site < stage.fleet.options.site_count && !stage.events_only; site++)
         guest_send(site * GUESTS_A_SITE, KIND_NOTE, TO_ALL, 0);
     for (unsigned rounds = 0; rounds < 3; rounds++) {
@@ -278,16 +331,10 @@ static void probe(void) {
     pass(SECOND);
     for (uint32_t site = 0; site < stage.fleet.options.site_count; site++)
         guest_check_list(site * GUESTS_A_SITE);
-    for (unsigned tag = first; tag < stage.letter_count; tag++) {
-        const struct letter *letter = &stage.letters[tag];
-        if (letter->kind == KIND_REQUEST && !letter->big && !letter->good)
-            kernel_fail("agent-%u isn't found from hub %u though all is well", letter->name,
-                        stage.guests[letter->source].site);
-        for (unsigned by = 0; !letter->big && by < stage.guest_count; by++)
-            if (wants(by, letter) && by != letter->source && !(letter->got >> by & 1))
-                kernel_fail("guest %u at hub %u doesn't get what is for all from hub %u though all is well",
-                            by, stage.guests[by].site, stage.guests[letter->source].site);
-    }
+    for (unsigned tag = first; tag < stage.letter_count; tag++)
+        check_probe(tag);
+    stage.probes = false;
+    pass(stage.gate_wait_ns + SECOND); // what is held
 }
 
 static void end(void) {
@@ -335,6 +382,7 @@ static void play(uint64_t seed, const struct leaving_out *out) {
     stage.guest_count = GUESTS_A_SITE * options.site_count;
     for (unsigned by = 0; by < stage.guest_count; by++) {
         stage.guests[by].site = by / GUESTS_A_SITE;
+        stage.guests[by].user = NOBODY;
         guest_enter(by);
     }
     heal();
@@ -371,8 +419,11 @@ int main(int argc, char **argv) {
            " answered, %" PRIu64 " ended with errors, %" PRIu64 " events heard, %" PRIu64
            " names refused, %" PRIu64 " lost, %" PRIu64 " faults, %" PRIu64 " cancels, %" PRIu64
            " reports of progress, %" PRIu64 " answers to strays, %" PRIu64 " offers, %" PRIu64
-           " handed back\n",
+           " handed back, %" PRIu64 " denied, %" PRIu64 " of nobody, %" PRIu64
+           " strangers turned away, %" PRIu64 " changes of files, %" PRIu64 " held, %" PRIu64
+           " approved, %" PRIu64 " turned down\n",
            runs, sums.letters, sums.crossed, sums.good, sums.failed, sums.copies, sums.refused, sums.replaced,
-           sums.faults, sums.cancels, sums.progress, sums.strays, sums.offers, sums.offers_back);
+           sums.faults, sums.cancels, sums.progress, sums.strays, sums.offers, sums.offers_back, sums.denied,
+           sums.foreign, sums.strangers, sums.reloads, sums.held, sums.approved, sums.turned_down);
     return 0;
 }

@@ -1,20 +1,35 @@
-// What guests of several hubs have sent, and what may come of it: what clusters.c (the play) and clusters_guests.c (what
-// guests say and hear) share.
+// What guests of several hubs have sent, and what may come of it: what clusters.c (the play), clusters_speak.c (what guests say),
+// clusters_guests.c (what they hear), clusters_rights.c (what they may), clusters_gate.c (what is held) and clusters_strays.c
+// (who is no hub) share.
 #pragma once
 
 #include "tests/sim/fleet.h"
+#include "tests/sim/users_model.h"
+#include "tests/sim/voices.h"
 
 enum {
     GUESTS_A_SITE = 5,
     GUESTS_MAX = GUESTS_A_SITE * SITES_MAX,
-    NAMES = 6, // agent-0 and so on
+    NAMES = 6,    // of model_agents
+    PATTERNS = 6, // of events
+    EDITIONS_MAX = 6,
+    NOBODY = -1,
+    NAME_IDS = 100000, // of requests that register a name
+    OTHER_IDS = 200000,
+    ID_UNREGISTER = OTHER_IDS,
+    ID_SUBSCRIBE,
+    ID_LIST,
+    ID_ENTER,
+    ID_WATCH,            // subscribes to what is held
+    ID_DECIDE = 300000,  // and the letter's number
+    ID_STRANGE = 400000, // likewise, at a hub that doesn't have it
     LETTERS_MAX = 500,
     LATE_MAX = 200,
     STRAY_MAX = 200,
     STRAYS_KEPT = 8,
 };
 
-enum kind { KIND_REQUEST, KIND_NOTE, KIND_EVENT };
+enum kind { KIND_REQUEST, KIND_NOTE, KIND_NEWS };
 enum address {
     TO_AGENT,
     TO_TEAM,
@@ -24,20 +39,36 @@ enum address {
     TO_ALL = ADDRESSES
 }; // all: of notifications
 
+// What an agent says that it offers.
+enum { OFFERS_TEAM = 1, OFFERS_METHODS = 2, OFFERS_TELLING = 4, OFFERS_ALL = 7 };
+
+enum decision { UNDECIDED, APPROVED, REJECTED, REVISED };
+
 // A message.
 struct letter {
     enum kind kind;
     enum address address;
     unsigned source, life, name; // life: the source's
     unsigned epoch;              // when it was sent
-    bool sure;                   // nothing was wrong then, and whoever is to get it was there
+    bool sure;                   // nothing was wrong then
+    bool peopled;                // and whoever is to get it was there
     bool big, timed, cancelled;
-    unsigned copies; // that have come
-    uint32_t got;    // bits: guests
-    unsigned by;     // who got it last
-    char id[32];     // under which it came there
+    int level;                    // that it requires
+    int user;                     // whose it is; NOBODY: its hub knows no users
+    unsigned editions[SITES_MAX]; // of the users' files, the first by which it may have been judged there
+    unsigned copies;              // that have come
+    uint32_t got;                 // bits: guests
+    unsigned by;                  // who got it last
+    char id[32];                  // under which it came there
     unsigned ended;
     bool good;
+    char checkpoint[48]; // under which it is held; empty: nobody has been told that it is
+    uint32_t noticed;    // bits: guests who have
+    uint64_t sent_ns;
+    unsigned said;             // bits: decisions of those who may decide
+    enum decision decided;     // that counts, as far as anybody was told
+    uint32_t asked_by;         // bits: guests who wait to hear whether theirs counts
+    uint8_t words[GUESTS_MAX]; // and what they said
 };
 
 // What a guest has asked of a name, and the hub has not answered.
@@ -46,16 +77,23 @@ struct claim {
     unsigned epoch;
     bool sure_taken, sure_free; // nothing was wrong, and somebody had it, or nobody did
     uint64_t sent_ns;
+    int level;
+    unsigned offers, edition; // edition: of the users' file, the first by which it may have been judged
 };
 
 // A connection, one life after another.
 struct guest {
-    struct cable *cable; // NULL: it has left
+    struct voice voice;
     uint8_t *in;
     size_t count;
-    unsigned site, life, listening; // listening: patterns that the hub has confirmed
-    bool holds[NAMES];              // the hub has said so, and not taken it back
-    uint64_t since_ns[NAMES];       // when it asked for it
+    unsigned site, life;
+    int user;                   // NOBODY: its hub knows none
+    bool entered;               // the hub has said so
+    unsigned wanted, listening; // bits: patterns that it has asked for, and those that are in force
+    bool holds[NAMES];          // the hub has said so, and not taken it back
+    int levels[NAMES];          // that it supports under that name
+    unsigned offers[NAMES];
+    uint64_t since_ns[NAMES]; // when it asked for it
     struct claim claims[NAMES];
     int last[GUESTS_MAX];    // of each source: the last event that came
     unsigned late[LATE_MAX]; // requests that it will answer some time
@@ -65,6 +103,7 @@ struct guest {
     unsigned lists_asked, lists_got; // of all hubs' agents
     bool list_complete;
     uint32_t listed; // bits: names in the last one
+    bool watching;   // it is told what is held
 };
 
 struct cluster_stage {
@@ -84,14 +123,21 @@ struct cluster_stage {
     unsigned stray_asked, stray_answers[STRAY_MAX];
     bool calm;                             // nothing is wrong, and what was has been got over
     bool had_faults;                       // in this run
+    bool probes;                           // what is sent now must arrive
     bool busy;                             // most answers come late, and most is asked of groups
     bool events_only, no_events, no_names; // no_names: nobody asks for a name that another one has
+    bool by_users;                         // some hubs know users
+    bool known[SITES_MAX];                 // this one does
+    struct model models[SITES_MAX][EDITIONS_MAX];
+    unsigned edition[SITES_MAX];
+    bool gated[SITES_MAX]; // what requires the strictest level, or what a file holds, is held
+    uint64_t gate_wait_ns;
 };
 extern struct cluster_stage stage;
 
 struct sums {
     uint64_t letters, good, failed, crossed, events, copies, refused, replaced, faults, cancels, progress,
-        strays, offers, offers_back;
+        strays, offers, offers_back, denied, foreign, strangers, reloads, held, approved, turned_down;
 };
 extern struct sums sums;
 
@@ -100,6 +146,21 @@ void stage_disturb(bool wrong);
 // Who holds a name as far as it has been told; guest_count: nobody.
 unsigned stage_holder(unsigned name);
 
+// Nothing is wrong, and all know of all.
+static inline bool stage_is_well(void) {
+    return stage.calm && stage.settled == stage.epoch;
+}
+// Nothing has changed since, and nothing is wrong.
+static inline bool stage_still(unsigned epoch) {
+    return stage.calm && stage.epoch == epoch;
+}
+__attribute__((noreturn)) void letter_fails(const char *what, unsigned tag);
+
+// --- clusters_speak.c
+
+extern const char *const cluster_patterns[PATTERNS];
+
+void guest_say(struct guest *guest, const char *fields, const char *body);
 void guest_enter(unsigned by);
 // Its connection is reset, so that the hub knows at once.
 void guest_leave(unsigned by);
@@ -109,15 +170,72 @@ void guest_send(unsigned by, enum kind kind, enum address address, unsigned name
 void guest_cancel(void);
 // Asks for the agents of all hubs.
 void guest_list(unsigned by);
+// Answers one of those that wait, or all.
+void guest_answer(unsigned by, bool all);
+// Answers one request.
+void guest_answer_one(unsigned by, const char *id, unsigned tag);
+// Whether it has been told that this is its own, and is one of those to whom a message goes that is for all.
+bool guest_wants(unsigned by, const struct letter *letter);
+const char *letter_method(const struct letter *letter);
+const char *letter_event(const struct letter *letter);
+// Whoever is to get it is there, as far as anybody has been told, and nothing keeps it from them, whichever hub it comes to.
+bool letter_is_peopled(const struct letter *letter);
+
+// --- clusters_guests.c
+
+// Reads what has come; false when there was nothing.
+bool guest_hear(unsigned by);
 // All is well: everybody who holds a name was in the last list, which was complete; and each that was asked for has come.
 void guest_check_list(unsigned by);
+// A message has done all that it will.
+void letter_check(unsigned tag);
+
+// --- clusters_rights.c: by the model of users alone
+
+enum judged { JUDGED_ALLOWED, JUDGED_REFUSED, JUDGED_UNKNOWN }; // unknown: whose it is
+
+void rights_choose(void);
+// What the hub is to know users by; NULL: nothing.
+struct users *rights_read(unsigned site, const struct users *before);
+// The file changes at one hub, which reads it again; false when it doesn't.
+bool rights_reload(unsigned site);
+// The hub has taken back what isn't allowed any more.
+void rights_recalled(unsigned site);
+// Who comes to a hub.
+int rights_any_user(unsigned by);
+// Whether by some edition, since it was sent, a hub may judge so of a message.
+bool rights_may_be(const struct letter *letter, unsigned site, enum judged judged);
+// Whether by some edition it may go to this agent at a hub, as one of a group.
+bool rights_may_reach(const struct letter *letter, unsigned site, unsigned name);
+// Whether by any edition since that one a registration is allowed, or isn't.
+bool rights_may_register(unsigned site, int user, unsigned edition, unsigned name, unsigned offers, int level,
+                         bool allowed);
+bool rights_may_hear(unsigned site, int user, unsigned patterns);
+// Whether a hub shows this agent of its own to a user, by its file as it is.
+bool rights_sees(unsigned site, int user, unsigned name, unsigned offers);
+bool rights_is_admin(unsigned site, int user);
+
+// --- clusters_gate.c
+
+// Whether its source's hub holds it, by some edition since it was sent; and by each.
+bool gate_may_hold(const struct letter *letter);
+bool gate_must_hold(const struct letter *letter);
+// Asks for what is held to be told.
+void gate_watch(unsigned by);
+// It is told of something that is held.
+void gate_notice(unsigned by, struct bit body);
+// Decides on something that is held, or not any more; now and then at another hub.
+void gate_decide(unsigned by);
+// What the hub says to a decision.
+void gate_decided(unsigned by, unsigned tag, bool strange, struct bit body);
+// It has come to somebody.
+void gate_arrival(const struct letter *letter, unsigned tag);
+// Whether it may end so for the gate.
+bool gate_may_end(const struct letter *letter, int64_t code);
+
+// --- clusters_strays.c
+
 // A client that is no hub asks an agent, or who is there; reads what it is answered.
 void stray_ask(void);
 bool stray_hear(void);
 void stray_leave(void);
-// Answers one of those that wait, or all.
-void guest_answer(unsigned by, bool all);
-// Reads what has come; false when there was nothing.
-bool guest_hear(unsigned by);
-// A message has done all that it will.
-void letter_check(unsigned tag);

@@ -1,5 +1,6 @@
 #include "tests/sim/clusters.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,18 +8,18 @@
 #include "tests/sim/kernel.h"
 #include "tests/sim/naive.h"
 
-enum { NAME_IDS = 100000, OTHER_IDS = 200000, BIG_BYTES = 40000 };
-
-static void fail(const char *what, unsigned tag) {
+void letter_fails(const char *what, unsigned tag) {
     static const char *const kinds[] = {"request", "notification", "event"};
     static const char *const addresses[] = {"an agent", "a team", "a method", "nobody", "all"};
     const struct letter *letter = &stage.letters[tag];
-    kernel_fail(
-        "%s: %s %u of guest %u (hub %u) to %s %u, sent in epoch %u of %u%s%s%s, copies %u, by %u, ended %u",
-        what, kinds[letter->kind], tag, letter->source, stage.guests[letter->source].site,
-        addresses[letter->address], letter->name, letter->epoch, stage.epoch, letter->sure ? ", sure" : "",
-        letter->big ? ", big" : "", letter->cancelled ? ", cancelled" : "", letter->copies, letter->by,
-        letter->ended);
+    kernel_fail("%s: %s %u of guest %u (hub %u, user %d) to %s %u, level %d, sent in epoch %u of %u%s%s%s%s, "
+                "copies %u, by %u, "
+                "ended %u, checkpoint %s, said %x",
+                what, kinds[letter->kind], tag, letter->source, stage.guests[letter->source].site,
+                letter->user, addresses[letter->address], letter->name, letter->level, letter->epoch,
+                stage.epoch, letter->sure ? ", sure" : "", letter->peopled ? ", peopled" : "",
+                letter->big ? ", big" : "", letter->cancelled ? ", cancelled" : "", letter->copies,
+                letter->by, letter->ended, letter->checkpoint, letter->said);
 }
 
 void stage_disturb(bool wrong) {
@@ -34,201 +35,6 @@ unsigned stage_holder(unsigned name) {
     return by;
 }
 
-static bool anybody_claims(unsigned name) {
-    for (unsigned by = 0; by < stage.guest_count; by++)
-        if (stage.guests[by].claims[name].open)
-            return true;
-    return false;
-}
-
-// Nothing is wrong, and all know of all.
-static bool is_well(void) {
-    return stage.calm && stage.settled == stage.epoch;
-}
-
-// Nothing has changed since, and nothing is wrong.
-static bool still(unsigned epoch) {
-    return stage.calm && stage.epoch == epoch;
-}
-
-// --- Saying
-
-static void say(struct guest *guest, const char *fields, const char *body) {
-    char head[128];
-    if (!guest->cable)
-        return;
-    int count = snprintf(head, sizeof head, "Content-Length: %zu\r\n%s\r\n", strlen(body), fields);
-    cable_write(guest->cable, head, (size_t)count);
-    cable_write(guest->cable, body, strlen(body));
-}
-
-void guest_enter(unsigned by) {
-    struct guest *guest = &stage.guests[by];
-    struct site *site = &stage.fleet.sites[guest->site];
-    if (guest->cable || !site->runs)
-        return;
-    guest->cable = world_dial(&site->world);
-    guest->life++;
-    if (!guest->cable)
-        return;
-    for (unsigned source = 0; source < GUESTS_MAX; source++)
-        guest->last[source] = -1;
-    for (unsigned tag = 0; tag < stage.letter_count; tag++)
-        stage.letters[tag].got &= ~(UINT32_C(1) << by);
-    if (by % 2 && !stage.no_events)
-        say(guest, "",
-            "{\"jsonrpc\":\"2.0\",\"id\":200001,\"method\":\"hub/subscribe\",\"params\":{\"events\":"
-            "[\"news-*\",\"news-1\",\"n*\"]}}");
-    stage_disturb(false);
-}
-
-void guest_leave(unsigned by) {
-    struct guest *guest = &stage.guests[by];
-    if (!guest->cable)
-        return;
-    cable_reset(guest->cable);
-    cable_close(guest->cable);
-    guest->cable = NULL;
-    guest->count = guest->late_count = guest->listening = 0;
-    guest->lists_asked = guest->lists_got = 0;
-    for (unsigned name = 0; name < NAMES; name++)
-        if (guest->holds[name] || guest->claims[name].open)
-            stage.freed_ns[name] = stage.fleet.now_ns;
-    memset(guest->holds, 0, sizeof guest->holds);
-    memset(guest->claims, 0, sizeof guest->claims);
-    stage_disturb(false);
-}
-
-void guest_list(unsigned by) {
-    struct guest *guest = &stage.guests[by];
-    guest->lists_asked += guest->cable != NULL;
-    say(guest, "",
-        "{\"jsonrpc\":\"2.0\",\"id\":200002,\"method\":\"hub/agents\",\"params\":{\"cluster\":true}}");
-}
-
-void guest_claim(unsigned by, unsigned name) {
-    char body[256];
-    struct guest *guest = &stage.guests[by];
-    struct claim *claim = &guest->claims[name];
-    if (!guest->cable || claim->open || guest->holds[name])
-        return;
-    unsigned holder = stage_holder(name);
-    if (stage.no_names && (holder < stage.guest_count || anybody_claims(name)))
-        return;
-    bool sure = is_well() && !anybody_claims(name);
-    stage_disturb(false);
-    *claim = (struct claim){true, stage.epoch, sure && holder < stage.guest_count,
-                            sure && holder == stage.guest_count, stage.fleet.now_ns};
-    snprintf(
-        body, sizeof body,
-        "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"agent/register\",\"params\":{\"agentId\":\"agent-%u\","
-        "\"capabilities\":{\"team\":true,\"methods\":[\"work\",\"tell\"],\"events\":[{\"name\":\"tell\"}]}}}",
-        NAME_IDS + name, name);
-    say(guest, "", body);
-}
-
-void guest_unclaim(unsigned by, unsigned name) {
-    char body[256];
-    struct guest *guest = &stage.guests[by];
-    if (!guest->cable || !guest->holds[name])
-        return;
-    guest->holds[name] = false;
-    stage.freed_ns[name] = stage.fleet.now_ns;
-    stage_disturb(false);
-    snprintf(body, sizeof body,
-             "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"agent/"
-             "unregister\",\"params\":{\"agentId\":\"agent-%u\"}}",
-             OTHER_IDS, name);
-    say(guest, "", body);
-}
-
-// A name that is held, by another than the source where that is asked for.
-static bool is_there(const struct letter *letter) {
-    unsigned holder = letter->address == TO_AGENT ? stage_holder(letter->name) : stage.guest_count;
-    for (unsigned name = 0; letter->address != TO_AGENT && name < NAMES; name++)
-        if (stage_holder(name) < stage.guest_count && stage_holder(name) != letter->source)
-            holder = stage_holder(name);
-    return holder < stage.guest_count;
-}
-
-static void compose(char *body, size_t room, const struct letter *letter, unsigned tag) {
-    static char filler[BIG_BYTES];
-    char id[32] = "", where[64] = "";
-    size_t count = letter->big ? BIG_BYTES - 1 : random_below(&stage.random, 200);
-    memset(filler, 'x', count);
-    filler[count] = '\0';
-    if (letter->kind == KIND_REQUEST)
-        snprintf(id, sizeof id, "\"id\":%u,", tag);
-    if (letter->kind == KIND_EVENT)
-        snprintf(where, sizeof where, "\"event\":\"news-%u\",", tag % 3);
-    else if (letter->address == TO_AGENT)
-        snprintf(where, sizeof where, "\"targetAgent\":\"agent-%u\",", letter->name);
-    else if (letter->address == TO_TEAM)
-        snprintf(where, sizeof where, "\"targetAgent\":\"@team\",");
-    else if (letter->address == TO_NOBODY)
-        snprintf(where, sizeof where, "\"targetAgent\":\"nobody\",");
-    snprintf(body, room,
-             "{\"jsonrpc\":\"2.0\",%s\"method\":\"%s\",\"params\":{\"tag\":%u,%s\"workDoneToken\":\"t\","
-             "\"x\":\"%s\"}}",
-             id,
-             letter->kind == KIND_EVENT  ? "event"
-             : letter->address == TO_ALL ? "tell"
-                                         : "work",
-             tag, where, filler);
-}
-
-void guest_send(unsigned by, enum kind kind, enum address address, unsigned name) {
-    static char body[BIG_BYTES + 1024];
-    struct guest *guest = &stage.guests[by];
-    if (!guest->cable || stage.letter_count == LETTERS_MAX)
-        return;
-    unsigned tag = stage.letter_count++;
-    struct letter *letter = &stage.letters[tag];
-    *letter = (struct letter){kind, address, by, guest->life, name, stage.epoch, .by = GUESTS_MAX};
-    letter->big = random_chance(&stage.random, 20);
-    letter->timed = kind == KIND_REQUEST && random_chance(&stage.random, 100);
-    letter->sure =
-        is_well() && !letter->big && (kind == KIND_EVENT || address == TO_NOBODY || is_there(letter));
-    compose(body, sizeof body, letter, tag);
-    say(guest, letter->timed ? "Custom-Timeout-Ms: 3000\r\n" : "", body);
-    sums.letters++;
-}
-
-void guest_cancel(void) {
-    char body[128];
-    if (!stage.letter_count)
-        return;
-    unsigned tag = random_below(&stage.random, stage.letter_count);
-    struct letter *letter = &stage.letters[tag];
-    struct guest *guest = &stage.guests[letter->source];
-    if (letter->kind != KIND_REQUEST || letter->ended || guest->life != letter->life)
-        return;
-    letter->cancelled = true;
-    snprintf(body, sizeof body, "{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\",\"params\":{\"id\":%u}}",
-             tag);
-    say(guest, "", body);
-    sums.cancels++;
-}
-
-static void answer(unsigned by, const char *id, unsigned tag) {
-    char body[256];
-    snprintf(body, sizeof body, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"tag\":%u,\"by\":%u}}", id, tag,
-             by);
-    say(&stage.guests[by], "", body);
-}
-
-void guest_answer(unsigned by, bool all) {
-    struct guest *guest = &stage.guests[by];
-    while (guest->late_count) {
-        unsigned at = random_below(&stage.random, guest->late_count);
-        unsigned tag = guest->late[at];
-        guest->late[at] = guest->late[--guest->late_count];
-        answer(by, stage.letters[tag].id, tag);
-        if (!all)
-            return;
-    }
-}
-
 // --- Hearing
 
 static struct letter *letter_of(uint64_t tag) {
@@ -237,18 +43,75 @@ static struct letter *letter_of(uint64_t tag) {
     return &stage.letters[tag];
 }
 
+// --- What may come
+
+// Whose it is is told where users are on, once, and as its source's hub knows it; by nobody else.
+static void check_signer(unsigned by, const struct naive_frame *frame, const struct letter *letter,
+                         unsigned tag) {
+    static const char key[] = "Patchbay-User: ";
+    char wanted[64], name[16];
+    const struct guest *guest = &stage.guests[by];
+    struct bit rest = frame->fields;
+    unsigned count = 0;
+    if (!stage.known[guest->site] || guest->voice.way != FRAMES)
+        return;
+    if (letter->user == NOBODY)
+        letter_fails("it came, and nobody knows whose it is", tag);
+    model_user_name((unsigned)letter->user, name);
+    int bytes = snprintf(wanted, sizeof wanted, "%s%s\r", key, name);
+    for (const uint8_t *at; rest.count && (at = memmem(rest.bytes, rest.count, key, strlen(key))); count++) {
+        size_t skipped = (size_t)(at - rest.bytes);
+        if (rest.count - skipped < (size_t)bytes || memcmp(at, wanted, (size_t)bytes) != 0)
+            letter_fails("it came as another user's", tag);
+        rest.bytes += skipped + 1;
+        rest.count -= skipped + 1;
+    }
+    if (count != 1)
+        letter_fails("whose it is was told twice, or not at all", tag);
+}
+
+// Whether some name of this guest's is among those that it is for, and may be reached and supports its level.
+static bool may_have(unsigned by, const struct letter *letter) {
+    const struct guest *guest = &stage.guests[by];
+    bool is_free = stage.gated[stage.guests[letter->source].site] && gate_may_hold(letter);
+    for (unsigned name = 0; name < NAMES; name++) {
+        bool meant = letter->address == TO_AGENT  ? name == letter->name
+                     : letter->address == TO_TEAM ? guest->offers[name] & OFFERS_TEAM
+                                                  : guest->offers[name] & OFFERS_METHODS;
+        bool reached = letter->address == TO_AGENT || rights_may_reach(letter, guest->site, name);
+        if (guest->holds[name] && meant && reached && (is_free || guest->levels[name] >= letter->level))
+            return true;
+    }
+    return false;
+}
+
+// Both hubs allow it, and no gate has it.
+static void check_arrival(unsigned by, const struct naive_frame *frame, const struct letter *letter,
+                          unsigned tag) {
+    unsigned from = stage.guests[letter->source].site, to = stage.guests[by].site;
+    if (!rights_may_be(letter, from, JUDGED_ALLOWED))
+        letter_fails("it came though its own hub doesn't allow it", tag);
+    if (to != from && !rights_may_be(letter, to, JUDGED_ALLOWED))
+        letter_fails("it came though the hub it came to doesn't allow it", tag);
+    if (to != from && stage.known[to] && !stage.known[from])
+        letter_fails("it came from a hub that knows no users", tag);
+    check_signer(by, frame, letter, tag);
+    gate_arrival(letter, tag);
+}
+
 // What goes to all of them: each gets one copy, in order.
-static void take_copy(unsigned by, unsigned tag) {
+static void take_copy(unsigned by, const struct naive_frame *frame, unsigned tag) {
     struct letter *letter = letter_of(tag);
     struct guest *guest = &stage.guests[by];
     bool in_order = guest->last[letter->source] < (int)tag;
     bool is_own = by == letter->source && guest->life == letter->life;
-    bool for_all = letter->kind == KIND_EVENT || letter->address == TO_ALL;
+    bool for_all = letter->kind == KIND_NEWS || letter->address == TO_ALL;
     if (!for_all || letter->got >> by & 1 || is_own)
-        fail("an event came twice, or to who has sent it", tag);
-    if (!in_order && still(letter->epoch) &&
+        letter_fails("an event came twice, or to who has sent it", tag);
+    if (!in_order && stage_still(letter->epoch) && !letter->checkpoint[0] && !gate_may_hold(letter) &&
         stage.letters[guest->last[letter->source]].epoch == letter->epoch)
-        fail("an event came behind a later one", tag);
+        letter_fails("an event came behind a later one", tag);
+    check_arrival(by, frame, letter, tag);
     if (in_order)
         guest->last[letter->source] = (int)tag;
     letter->got |= 1U << by;
@@ -264,20 +127,21 @@ static void tell_progress(unsigned by, struct bit body) {
     snprintf(line, sizeof line,
              "{\"jsonrpc\":\"2.0\",\"method\":\"$/progress\",\"params\":{\"token\":%.*s,\"value\":1}}",
              (int)token.count, (const char *)token.bytes);
-    say(&stage.guests[by], "", line);
+    guest_say(&stage.guests[by], "", line);
 }
 
-static void take_work(unsigned by, struct bit body) {
+static void take_work(unsigned by, const struct naive_frame *frame, struct bit body) {
     unsigned tag = (unsigned)bit_number(naive_find(body, "params.tag"));
     struct letter *letter = letter_of(tag);
     struct guest *guest = &stage.guests[by];
     struct bit id = naive_find(body, "id");
-    if (letter->kind == KIND_EVENT || letter->address == TO_NOBODY || letter->copies)
-        fail("a message came twice, or to somebody else", tag);
+    if (letter->kind == KIND_NEWS || letter->address == TO_NOBODY || letter->copies)
+        letter_fails("a message came twice, or to somebody else", tag);
     if ((letter->kind == KIND_REQUEST) != (id.bytes != NULL) || id.count >= sizeof letter->id)
-        fail("a message came with an id too many or too few", tag);
-    if (letter->sure && still(letter->epoch) && letter->address == TO_AGENT && !guest->holds[letter->name])
-        fail("a message came to who doesn't hold the name", tag);
+        letter_fails("a message came with an id too many or too few", tag);
+    if (letter->sure && letter->peopled && stage_still(letter->epoch) && !may_have(by, letter))
+        letter_fails("a message came to who mustn't get it", tag);
+    check_arrival(by, frame, letter, tag);
     letter->copies++;
     letter->by = by;
     sums.crossed += guest->site != stage.guests[letter->source].site;
@@ -286,7 +150,7 @@ static void take_work(unsigned by, struct bit body) {
     tell_progress(by, body);
     snprintf(letter->id, sizeof letter->id, "%.*s", (int)id.count, (const char *)id.bytes);
     if (guest->late_count == LATE_MAX || random_chance(&stage.random, stage.busy ? 100 : 500))
-        answer(by, letter->id, tag);
+        guest_answer_one(by, letter->id, tag);
     else
         guest->late[guest->late_count++] = tag;
 }
@@ -312,15 +176,42 @@ static bool waits_at_target(const struct letter *letter) {
     return false;
 }
 
+// Of the hubs that it may have come to, one judges so.
+static bool may_be_elsewhere(const struct letter *letter, enum judged judged) {
+    unsigned from = stage.guests[letter->source].site;
+    bool is_known =
+        letter->sure && letter->peopled && stage_still(letter->epoch) && letter->address == TO_AGENT;
+    unsigned holder = stage_holder(letter->name);
+    for (unsigned site = 0; site < stage.fleet.options.site_count; site++) {
+        bool is_there = !is_known || holder == stage.guest_count || stage.guests[holder].site == site;
+        if (site != from && is_there && rights_may_be(letter, site, judged))
+            return true;
+    }
+    return false;
+}
+
+// Somebody of those that it is for doesn't support its level.
+static bool may_be_too_strict(const struct letter *letter) {
+    return letter->level && letter->address != TO_NOBODY &&
+           !(letter->sure && letter->peopled && stage_still(letter->epoch)) && !gate_must_hold(letter);
+}
+
 static bool may_fail(const struct letter *letter, int64_t code) {
-    bool sure = letter->sure && still(letter->epoch);
-    if (stage.scarce && (code == -32603 || code == -32003))
+    bool sure = letter->sure && stage_still(letter->epoch), found = sure && letter->peopled;
+    unsigned from = stage.guests[letter->source].site;
+    if ((stage.scarce && (code == -32603 || code == -32003)) || gate_may_end(letter, code))
         return true;
     switch (code) {
+    case -32001:
+        return rights_may_be(letter, from, JUDGED_REFUSED) || may_be_elsewhere(letter, JUDGED_REFUSED);
+    case -32054:
+        return may_be_elsewhere(letter, JUDGED_UNKNOWN);
+    case -32011:
+        return may_be_too_strict(letter);
     case -32010:
-        return letter->address == TO_NOBODY || (!sure && letter->address != TO_METHOD);
+        return letter->address == TO_NOBODY || (!found && letter->address != TO_METHOD);
     case -32601:
-        return !sure && letter->address == TO_METHOD;
+        return !found && letter->address == TO_METHOD;
     case -32050:
         return !sure;
     case -32051:
@@ -342,17 +233,19 @@ static void take_end(unsigned by, unsigned tag, struct bit body) {
     struct bit error = naive_find(body, "error");
     if (letter->source != by || letter->kind != KIND_REQUEST || stage.guests[by].life != letter->life ||
         letter->ended++)
-        fail("a request ended twice, or for somebody else", tag);
+        letter_fails("a request ended twice, or for somebody else", tag);
     letter->good = !error.bytes;
     sums.good += letter->good;
     sums.failed += !letter->good;
+    sums.denied += bit_integer(naive_find(error, "code")) == -32001;
+    sums.foreign += bit_integer(naive_find(error, "code")) == -32054;
     if (letter->good && (!letter->copies || bit_number(naive_find(body, "result.tag")) != tag ||
                          bit_number(naive_find(body, "result.by")) != letter->by))
-        fail("a request has another one's answer", tag);
+        letter_fails("a request has another one's answer", tag);
     int64_t code = bit_integer(naive_find(error, "code"));
     if (!letter->good && !may_fail(letter, code)) {
         fprintf(stderr, "%.*s\n", (int)body.count, (const char *)body.bytes);
-        fail("a request ended as it must not", tag);
+        letter_fails("a request ended as it must not", tag);
     }
 }
 
@@ -363,14 +256,21 @@ static void take_claim(unsigned by, unsigned name, struct bit body) {
     int64_t code = bit_integer(naive_find(body, "error.code"));
     if (!claim.open)
         kernel_fail("guest %u is answered a registration that it hasn't asked for", by);
-    if (!good && code != -32053 && code != -32052 && !stage.scarce)
+    bool denied = !good && code == -32001;
+    if (!good && !denied && code != -32053 && code != -32052 && !stage.scarce)
         kernel_fail("guest %u is refused a name with %lld", by, (long long)code);
-    if (still(claim.epoch) && ((good && claim.sure_taken) || (!good && claim.sure_free)))
-        kernel_fail("guest %u at hub %u is %s agent-%u, which %s", by, guest->site,
-                    good ? "given" : "refused", name, good ? "another one has" : "nobody has");
+    if ((good || denied) &&
+        !rights_may_register(guest->site, guest->user, claim.edition, name, claim.offers, claim.level, good))
+        kernel_fail("guest %u at hub %u, user %d, is %s %s, which its file doesn't say", by, guest->site,
+                    guest->user, good ? "given" : "denied", model_agents[name]);
+    if (!denied && stage_still(claim.epoch) && ((good && claim.sure_taken) || (!good && claim.sure_free)))
+        kernel_fail("guest %u at hub %u is %s %s, which %s", by, guest->site, good ? "given" : "refused",
+                    model_agents[name], good ? "another one has" : "nobody has");
     guest->claims[name].open = false;
     guest->holds[name] = good;
     guest->since_ns[name] = claim.sent_ns;
+    guest->levels[name] = claim.level;
+    guest->offers[name] = claim.offers;
     sums.refused += !good;
     stage_disturb(false);
 }
@@ -390,20 +290,28 @@ static void check_older(unsigned by, unsigned name) {
         later = other;
     }
     if (later < stage.guest_count)
-        kernel_fail("guest %u lost agent-%u to guest %u, which came later", by, name, later);
+        kernel_fail("guest %u lost %s to guest %u, which came later", by, model_agents[name], later);
 }
 
 static void take_replaced(unsigned by, struct bit body) {
+    struct guest *guest = &stage.guests[by];
     struct bit id = naive_find(body, "params.agentId");
     char wanted[32];
+    bool recalled = false;
     for (unsigned name = 0; name < NAMES; name++) {
-        snprintf(wanted, sizeof wanted, "\"agent-%u\"", name);
+        snprintf(wanted, sizeof wanted, "\"%s\"", model_agents[name]);
         if (!bit_is(id, wanted))
             continue;
-        stage.guests[by].holds[name] = false;
-        check_older(by, name);
+        recalled =
+            guest->holds[name] && !rights_may_register(guest->site, guest->user, stage.edition[guest->site],
+                                                       name, guest->offers[name], guest->levels[name], true);
+        guest->holds[name] = false;
+        if (recalled)
+            stage.freed_ns[name] = stage.fleet.now_ns;
+        else
+            check_older(by, name);
     }
-    if (!stage.had_faults)
+    if (!stage.had_faults && !recalled)
         kernel_fail("guest %u lost %.*s though the hubs were never apart", by, (int)id.count,
                     (const char *)id.bytes);
     sums.replaced++;
@@ -413,11 +321,13 @@ static void take_replaced(unsigned by, struct bit body) {
 static void answer_stray(unsigned by, struct bit id) {
     char line[128];
     struct guest *guest = &stage.guests[by];
+    if (stage.known[guest->site])
+        kernel_fail("guest %u is asked by who is no hub, and nobody knows whose that is", by);
     snprintf(guest->strays[guest->stray_count++ % STRAYS_KEPT], sizeof guest->strays[0], "%.*s",
              (int)id.count, (const char *)id.bytes);
     snprintf(line, sizeof line, "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"result\":\"found\"}", (int)id.count,
              (const char *)id.bytes);
-    say(&stage.guests[by], "", line);
+    guest_say(&stage.guests[by], "", line);
 }
 
 static void take_list(unsigned by, struct bit body) {
@@ -432,34 +342,91 @@ static void take_list(unsigned by, struct bit body) {
     guest->listed = 0;
     for (unsigned name = 0; name < NAMES; name++) {
         char wanted[32];
-        int bytes = snprintf(wanted, sizeof wanted, "\"agentId\":\"agent-%u\"", name);
+        int bytes = snprintf(wanted, sizeof wanted, "\"agentId\":\"%s\"", model_agents[name]);
         guest->listed |= (uint32_t)(memmem(body.bytes, body.count, wanted, (size_t)bytes) != NULL) << name;
     }
 }
 
 void guest_check_list(unsigned by) {
     const struct guest *guest = &stage.guests[by];
-    if (!guest->cable)
+    if (!guest->voice.cable || (stage.known[guest->site] && !guest->entered))
         return;
     if (guest->lists_got != guest->lists_asked)
         kernel_fail("guest %u got %u lists of %u", by, guest->lists_got, guest->lists_asked);
-    for (unsigned name = 0; name < NAMES; name++)
-        if (stage_holder(name) < stage.guest_count && !(guest->listed >> name & 1))
-            kernel_fail("agent-%u isn't in the list of all hubs though all is well", name);
+    for (unsigned name = 0; name < NAMES; name++) {
+        unsigned holder = stage_holder(name);
+        bool listed = guest->listed >> name & 1;
+        if (holder == stage.guest_count)
+            continue;
+        unsigned to = stage.guests[holder].site;
+        bool there = rights_sees(to, guest->user, name, stage.guests[holder].offers[name]),
+             here = to == guest->site || guest->user == NOBODY ||
+                    rights_sees(guest->site, guest->user, name, stage.guests[holder].offers[name]);
+        if (!listed && here && there)
+            kernel_fail("%s isn't in the list of all hubs though all is well", model_agents[name]);
+        if (listed && !there)
+            kernel_fail("%s of hub %u, which offers %x, is in the list of guest %u, user %d, who may not "
+                        "call it there",
+                        model_agents[name], to, stage.guests[holder].offers[name], by, guest->user);
+    }
     if (!guest->list_complete)
         kernel_fail("guest %u gets an incomplete list though all is well", by);
 }
 
-static void take(unsigned by, struct bit body) {
+// Something that its hub has said to what it asked for itself.
+static void take_own(unsigned by, unsigned id, struct bit body) {
     struct guest *guest = &stage.guests[by];
-    struct bit method = naive_find(body, "method");
+    bool good = !naive_find(body, "error").bytes;
+    int64_t code = bit_integer(naive_find(body, "error.code"));
+    if (id == ID_ENTER) {
+        if (!good && !stage.scarce && stage.calm)
+            kernel_fail("guest %u isn't let in: %lld", by, (long long)code);
+        guest->entered = good;
+    } else if (id == ID_SUBSCRIBE) {
+        bool may = rights_may_hear(guest->site, guest->user, guest->wanted);
+        if (stage.calm && good != may)
+            kernel_fail("guest %u at hub %u may %s, and is told otherwise", by, guest->site,
+                        may ? "subscribe" : "not subscribe");
+        guest->listening = good ? guest->wanted : 0;
+        stage_disturb(false);
+    } else if (id == ID_WATCH) {
+        guest->watching = good;
+    }
+}
+
+static void take_answer(unsigned by, uint64_t id, struct bit body) {
+    if (id < NAME_IDS)
+        take_end(by, (unsigned)id, body);
+    else if (id < NAME_IDS + NAMES)
+        take_claim(by, (unsigned)(id - NAME_IDS), body);
+    else if (id == ID_LIST)
+        take_list(by, body);
+    else if (id >= ID_DECIDE && id < ID_STRANGE + LETTERS_MAX)
+        gate_decided(by, (unsigned)(id % (ID_STRANGE - ID_DECIDE)), id >= ID_STRANGE, body);
+    else if (id >= OTHER_IDS && id < ID_DECIDE)
+        take_own(by, (unsigned)id, body);
+}
+
+static void say_it(unsigned by, struct bit body) {
+    if (getenv("CLUSTER_SAY"))
+        fprintf(stderr, "%" PRIu64 " guest %u hears %.*s\n", stage.fleet.now_ns, by, (int)body.count,
+                (const char *)body.bytes);
+}
+
+static void take(unsigned by, const struct naive_frame *frame) {
+    struct bit body = frame->body, method = naive_find(body, "method");
     uint64_t id = bit_number(naive_find(body, "id"));
+    say_it(by, body);
     if (!naive_valid(body))
         kernel_fail("a body isn't JSON");
-    if (bit_is(method, "\"event\"") || bit_is(method, "\"tell\""))
-        take_copy(by, (unsigned)bit_number(naive_find(body, "params.tag")));
-    else if (bit_is(method, "\"work\""))
-        take_work(by, body);
+    if (memmem(body.bytes, body.count, "secret-", 7))
+        kernel_fail("a secret has come out");
+    if (bit_is(naive_find(body, "params.event"), "\"approval-needed\""))
+        gate_notice(by, body);
+    else if (bit_is(method, "\"event\"") || bit_is(method, "\"m/2\""))
+        take_copy(by, frame, (unsigned)bit_number(naive_find(body, "params.tag")));
+    else if (bit_is(method, "\"m/1\""))
+        take_work(by, frame, body);
     else if (bit_is(method, "\"stray\""))
         answer_stray(by, naive_find(body, "id"));
     else if (bit_is(method, "\"hub/replaced\""))
@@ -472,116 +439,35 @@ static void take(unsigned by, struct bit body) {
         take_cancel(by, naive_find(body, "params.id"));
     else if (bit_is(method, "\"hub/dropped\"") && !stage.had_faults)
         kernel_fail("guest %u is told of events that it has missed though nothing was wrong", by);
-    else if (method.bytes)
-        return;
-    else if (id < NAME_IDS)
-        take_end(by, (unsigned)id, body);
-    else if (id < NAME_IDS + NAMES)
-        take_claim(by, (unsigned)(id - NAME_IDS), body);
-    else if (id == OTHER_IDS + 2)
-        take_list(by, body);
-    else if (id == OTHER_IDS + 1)
-        guest->listening++, stage_disturb(false);
+    else if (!method.bytes)
+        take_answer(by, id, body);
 }
 
 bool guest_hear(unsigned by) {
     struct guest *guest = &stage.guests[by];
-    size_t more = guest->cable ? cable_readable(guest->cable) : 0, at = 0;
+    struct cable *cable = guest->voice.cable;
+    size_t more = cable ? cable_readable(cable) : 0, at = 0;
     struct naive_frame frame;
-    if (guest->cable && !more && cable_at_end(guest->cable))
+    if (cable && !more && cable_at_end(cable))
         guest_leave(by);
     if (!more)
         return false;
     guest->in = realloc(guest->in, guest->count + more);
     if (!guest->in)
         abort();
-    guest->count += cable_read(guest->cable, guest->in + guest->count, more);
+    guest->count += cable_read(cable, guest->in + guest->count, more);
     for (enum naive_result result; at < guest->count; at += frame.bytes) {
-        result = naive_frame(&frame, guest->in + at, guest->count - at);
+        result = voice_read(&guest->voice, &frame, guest->in + at, guest->count - at);
         if (result == NAIVE_BAD)
-            kernel_fail("the hub sent what is no frame");
+            kernel_fail("the hub sent what is no message");
         if (result == NAIVE_PARTIAL)
             break;
-        take(by, frame.body);
+        if (frame.body.bytes)
+            take(by, &frame);
     }
     memmove(guest->in, guest->in + at, guest->count - at);
     guest->count -= at;
     return true;
-}
-
-// --- Who is no hub
-
-static void stray_say(const char *text) {
-    broker_hear(stage.stray, text, strlen(text));
-}
-
-void stray_ask(void) {
-    static const char *const services[] = {"$SRV.PING", "$SRV.INFO", "$SRV.STATS"};
-    char line[512], body[128];
-    if (stage.stray && broker_over(stage.stray))
-        stray_leave();
-    if (!stage.stray && !(stage.stray = broker_join(stage.fleet.brokers, 0)))
-        return;
-    if (!broker_connected(stage.stray))
-        stray_say("CONNECT {\"verbose\":false,\"headers\":true,\"no_responders\":true}\r\nSUB _INBOX.stray.* "
-                  "1\r\n");
-    if (random_chance(&stage.random, 200)) {
-        snprintf(line, sizeof line, "PUB %s _INBOX.stray.all 0\r\n\r\n",
-                 services[random_below(&stage.random, 3)]);
-        stray_say(line);
-    } else if (stage.stray_asked < STRAY_MAX) {
-        unsigned number = stage.stray_asked++;
-        snprintf(body, sizeof body, "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"stray\",\"params\":{}}",
-                 number);
-        snprintf(line, sizeof line,
-                 "PUB patchbay." CLUSTER_NAME ".agent.agent-%u _INBOX.stray.%u %zu\r\n%s\r\n",
-                 random_below(&stage.random, NAMES), number, strlen(body), body);
-        stray_say(line);
-    }
-}
-
-void stray_leave(void) {
-    if (stage.stray)
-        broker_leave(stage.stray);
-    stage.stray = NULL;
-    stage.heard.count = 0;
-}
-
-// One message of what has come; false: there is none that is whole.
-static bool stray_take(void) {
-    char line[512] = "", subject[128] = "";
-    size_t head = 0, count = 0;
-    const uint8_t *bytes = stage.heard.bytes, *feed = memchr(bytes, '\n', stage.heard.count);
-    if (!feed || (size_t)(feed - bytes) >= sizeof line)
-        return false;
-    size_t length = (size_t)(feed - bytes) + 1;
-    memcpy(line, bytes, length);
-    bool headed = sscanf(line, "HMSG %127s 1 %zu %zu", subject, &head, &count) == 3;
-    bool is_message = headed || sscanf(line, "MSG %127s 1 %zu", subject, &count) == 2;
-    size_t whole = length + (is_message ? count + 2 : 0);
-    if (stage.heard.count < whole)
-        return false;
-    if (is_message && strcmp(subject, "_INBOX.stray.all") != 0) {
-        unsigned number = (unsigned)strtoul(subject + strlen("_INBOX.stray."), NULL, 10);
-        if (number >= stage.stray_asked || stage.stray_answers[number]++)
-            kernel_fail("a client that is no hub is answered twice: %.*s", (int)count,
-                        (const char *)feed + 1);
-        sums.strays++;
-    }
-    memmove(stage.heard.bytes, stage.heard.bytes + whole, stage.heard.count - whole);
-    stage.heard.count -= whole;
-    return true;
-}
-
-bool stray_hear(void) {
-    if (!stage.stray)
-        return false;
-    size_t more = broker_say(stage.stray, stage.heard.bytes + stage.heard.count,
-                             sizeof stage.heard.bytes - stage.heard.count);
-    stage.heard.count += more;
-    while (stray_take())
-        ;
-    return more > 0;
 }
 
 // --- In the end
@@ -589,7 +475,7 @@ bool stray_hear(void) {
 void letter_check(unsigned tag) {
     const struct letter *letter = &stage.letters[tag];
     const struct guest *source = &stage.guests[letter->source];
-    bool there = source->cable && source->life == letter->life;
+    bool there = source->voice.cable && source->life == letter->life;
     if (letter->kind == KIND_REQUEST && there && letter->ended != 1)
-        fail("a request has not ended", tag);
+        letter_fails("a request has not ended", tag);
 }

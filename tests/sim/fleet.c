@@ -156,6 +156,8 @@ void fleet_start(struct fleet *fleet, uint32_t index) {
     site->settings.cluster = site->cluster;
     options.settings = &site->settings;
     site->index = index;
+    if (fleet->options.prepare)
+        fleet->options.prepare(site);
     if (!site->lives++ && fleet->options.clocks_differ)
         site->ahead_ns =
             random_below(&fleet->random, 100000) * SECOND + random_below(&fleet->random, 1000000000);

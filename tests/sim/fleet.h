@@ -13,13 +13,16 @@
 enum { SITES_MAX = 4, LINKS_MAX = 64, FLEET_STEPS_MAX = 6000000 };
 #define CLUSTER_NAME "sim"
 
+struct site;
+
 struct fleet_options {
     uint64_t seed;
     uint32_t site_count;
     struct broker_options brokers;
     struct world_options world; // of each hub, but for its seed; its settings are copied for each
     const struct hub_settings *settings[SITES_MAX]; // of this one, instead of those; NULL: none
-    uint64_t latency_ns; // at most so long is a byte on its way between hub and server
+    void (*prepare)(struct site *site); // may change a hub's settings before it starts; NULL: nobody does
+    uint64_t latency_ns;                // at most so long is a byte on its way between hub and server
     bool clocks_differ;
     bool connects_hang;  // a server that has gone doesn't refuse connections, it says nothing
     bool faults_allowed; // servers may find faults: they are asked to

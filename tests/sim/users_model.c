@@ -207,6 +207,8 @@ size_t model_write(const struct model *model, char text[MODEL_TEXT_BYTES]) {
     for (unsigned user = 0; user < MODEL_USERS; user++) {
         const struct model_user *written = &model->users[user];
         char name[16];
+        if (written->absent)
+            continue;
         model_user_name(user, name);
         put(&writing, "[user %s]\n", name);
         for (unsigned which = 0; which < MODEL_TOKENS; which++)

@@ -41,6 +41,7 @@ struct model_user {
     unsigned roles;                    // bits
     unsigned generation[MODEL_TOKENS]; // of its tokens; 0: it has none
     bool has_uid;
+    bool absent; // the file doesn't know it
 };
 
 struct model {

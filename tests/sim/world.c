@@ -128,6 +128,8 @@ void world_open(struct world *world, const struct world_options *options) {
     for (unsigned index = 0; index < 4; index++)
         keys[index / 2]->words[index % 2] = random_next(&world->random);
     settings.secrets.tables.words[0] ^= options->table_secret;
+    settings.secrets.checkpoints.words[0] = ~settings.secrets.sessions.words[0];
+    settings.secrets.checkpoints.words[1] = settings.secrets.sessions.words[1];
     if (hub_create(&world->hub, &settings))
         kernel_fail("out of memory");
     fill_kept(world, options->kept_room);

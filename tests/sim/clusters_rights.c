@@ -1,0 +1,230 @@
+// Who may do what in a cluster, by the model of users (users_model.h): each hub has a file of its own, which knows most users
+// and changes, and a message that crosses is judged by two of them. Some hubs know no users at all.
+#include "tests/sim/clusters.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "core/rights/users.h"
+#include "tests/sim/kernel.h"
+
+static struct model *now(unsigned site) {
+    return &stage.models[site][stage.edition[site]];
+}
+
+// --- Files
+
+// Nothing is limited here, and credentials stay.
+static void settle_section(struct model_section *section, bool gated) {
+    unsigned kept = 0;
+    section->rate = section->bytes = section->fanout = section->connections = section->pending = 0;
+    for (unsigned at = 0; at < section->count; at++)
+        if (gated || section->lines[at].right != IS_HELD)
+            section->lines[kept++] = section->lines[at];
+    section->count = kept;
+}
+
+// Of a hub with a gate, the last user may approve.
+static void settle(struct model *model, const struct model *before, bool gated) {
+    model->gated = gated;
+    for (unsigned role = 0; role < MODEL_ROLES; role++)
+        settle_section(&model->roles[role], gated);
+    for (unsigned user = 0; user < MODEL_USERS; user++) {
+        struct model_user *settled = &model->users[user];
+        settle_section(&settled->own, gated);
+        settled->generation[0] = 1;
+        settled->generation[1] = 0;
+        settled->has_uid = false;
+        settled->absent = before && before->users[user].absent;
+    }
+    if (gated)
+        model->users[MODEL_USERS - 1].own.admin = 1;
+}
+
+// Every other user may much, at all hubs.
+static void give_much(struct model *model) {
+    static const struct model_line much[] = {{MAY_REGISTER, false, "*"},     {MAY_OFFER, false, "@*"},
+                                             {MAY_OFFER, false, "method:*"}, {MAY_CALL, false, "*"},
+                                             {MAY_CALL, false, "@*"},        {MAY_CALL, false, "method:*"},
+                                             {MAY_PUBLISH, false, "*"},      {MAY_SUBSCRIBE, false, "*"}};
+    for (unsigned user = 0; user < MODEL_USERS; user += 2) {
+        struct model_section *own = &model->users[user].own;
+        own->count = own->count < MODEL_LINES - 8 ? own->count : MODEL_LINES - 8;
+        for (unsigned at = 0; at < sizeof much / sizeof *much; at++)
+            own->lines[own->count++] = much[at];
+    }
+}
+
+void rights_choose(void) {
+    struct random *random = &stage.random;
+    struct model base;
+    stage.by_users = random_chance(random, 450);
+    if (!stage.by_users)
+        return;
+    model_make(&base, random, true);
+    give_much(&base);
+    for (unsigned site = 0; site < SITES_MAX; site++) {
+        stage.known[site] = random_chance(random, 900);
+        *now(site) = base;
+        if (random_chance(random, 500))
+            model_change(now(site), random);
+        settle(now(site), NULL, stage.gated[site]);
+        if (random_chance(random, 300))
+            now(site)->users[random_below(random, MODEL_USERS - 1)].absent = true;
+    }
+}
+
+static void complain(void *context, uint32_t line, const char *expected) {
+    kernel_fail("line %u of %s can't be used: %s", line, (const char *)context, expected);
+}
+
+struct users *rights_read(unsigned site, const struct users *before) {
+    static const struct siphash_key key = {{1, 2}};
+    static char text[MODEL_TEXT_BYTES];
+    if (!stage.known[site])
+        return NULL;
+    struct users *users = users_read(text, model_write(now(site), text), &key, before, complain, text);
+    if (!users)
+        kernel_fail("there is no memory for users");
+    return users;
+}
+
+void rights_recalled(unsigned site) {
+    for (unsigned by = 0; by < stage.guest_count; by++) {
+        struct guest *guest = &stage.guests[by];
+        if (guest->site != site || !guest->voice.cable)
+            continue;
+        for (unsigned at = 0; at < PATTERNS; at++)
+            if (!rights_may_hear(site, guest->user, 1U << at))
+                guest->listening &= ~(1U << at);
+        guest->watching &= rights_is_admin(site, guest->user);
+        for (unsigned name = 0; name < NAMES; name++)
+            if (guest->holds[name] && !rights_may_register(site, guest->user, stage.edition[site], name,
+                                                           guest->offers[name], guest->levels[name], true))
+                kernel_fail("guest %u at hub %u keeps %s, which it may not have any more", by, site,
+                            model_agents[name]);
+    }
+}
+
+bool rights_reload(unsigned site) {
+    if (!stage.known[site] || stage.scarce || stage.edition[site] + 1 == EDITIONS_MAX ||
+        !stage.fleet.sites[site].runs)
+        return false;
+    const struct model *before = now(site);
+    stage.edition[site]++;
+    *now(site) = *before;
+    model_change(now(site), &stage.random);
+    settle(now(site), before, stage.gated[site]);
+    kernel_signal(stage.fleet.sites[site].world.kernel, SIGHUP);
+    stage_disturb(false);
+    sums.reloads++;
+    return true;
+}
+
+int rights_any_user(unsigned by) {
+    unsigned site = stage.guests[by].site;
+    if (!stage.known[site])
+        return NOBODY;
+    if (stage.gated[site] && by % GUESTS_A_SITE == GUESTS_A_SITE - 1)
+        return MODEL_USERS - 1;
+    for (;;) {
+        unsigned user = random_below(&stage.random, MODEL_USERS);
+        if (!now(site)->users[user].absent)
+            return (int)user;
+    }
+}
+
+// --- Judging
+
+static bool calls(const struct model *model, unsigned user, const struct letter *letter) {
+    const char *method = letter_method(letter);
+    if (letter->kind == KIND_NEWS)
+        return model_may(model, user, MAY_PUBLISH, AN_EVENT, letter_event(letter));
+    if (model_denies(model, user, MAY_CALL, A_METHOD, method))
+        return false;
+    switch (letter->address) {
+    case TO_AGENT:
+        return model_may(model, user, MAY_CALL, AN_AGENT, model_agents[letter->name]);
+    case TO_NOBODY:
+        return model_may(model, user, MAY_CALL, AN_AGENT, "nobody");
+    case TO_TEAM:
+        return model_may(model, user, MAY_CALL, A_CAPABILITY, "c1");
+    default:
+        return model_may(model, user, MAY_CALL, A_METHOD, method);
+    }
+}
+
+static enum judged judge(const struct model *model, const struct letter *letter) {
+    if (letter->user == NOBODY || model->users[letter->user].absent)
+        return JUDGED_UNKNOWN;
+    return calls(model, (unsigned)letter->user, letter) ? JUDGED_ALLOWED : JUDGED_REFUSED;
+}
+
+bool rights_may_be(const struct letter *letter, unsigned site, enum judged judged) {
+    if (!stage.known[site])
+        return judged == JUDGED_ALLOWED;
+    for (unsigned edition = letter->editions[site]; edition <= stage.edition[site]; edition++)
+        if (judge(&stage.models[site][edition], letter) == judged)
+            return true;
+    return false;
+}
+
+bool rights_may_reach(const struct letter *letter, unsigned site, unsigned name) {
+    if (!stage.known[site] || letter->user == NOBODY)
+        return true;
+    for (unsigned edition = letter->editions[site]; edition <= stage.edition[site]; edition++)
+        if (!model_denies(&stage.models[site][edition], (unsigned)letter->user, MAY_CALL, AN_AGENT,
+                          model_agents[name]))
+            return true;
+    return false;
+}
+
+static bool registers(const struct model *model, unsigned user, unsigned name, unsigned offers, int level) {
+    bool methods = model_may(model, user, MAY_OFFER, A_METHOD, "m/1") &&
+                   model_may(model, user, MAY_OFFER, A_METHOD, "m/2");
+    return model_may(model, user, MAY_REGISTER, AN_AGENT, model_agents[name]) &&
+           (!(offers & OFFERS_TEAM) || model_may(model, user, MAY_OFFER, A_CAPABILITY, "c1")) &&
+           (!(offers & OFFERS_METHODS) || methods) &&
+           (!(offers & OFFERS_TELLING) || model_may_hear(model, user, "m/2")) &&
+           level <= model_level(model, user);
+}
+
+bool rights_may_register(unsigned site, int user, unsigned edition, unsigned name, unsigned offers, int level,
+                         bool allowed) {
+    if (!stage.known[site])
+        return allowed;
+    for (; edition <= stage.edition[site]; edition++)
+        if (registers(&stage.models[site][edition], (unsigned)user, name, offers, level) == allowed)
+            return true;
+    return false;
+}
+
+bool rights_may_hear(unsigned site, int user, unsigned patterns) {
+    for (unsigned at = 0; stage.known[site] && at < PATTERNS; at++)
+        if (patterns >> at & 1 && !model_may_hear(now(site), (unsigned)user, cluster_patterns[at]))
+            return false;
+    return true;
+}
+
+bool rights_is_admin(unsigned site, int user) {
+    return !stage.known[site] || model_admin(now(site), (unsigned)user);
+}
+
+// A member of its capabilities is one, whatever it says.
+bool rights_sees(unsigned site, int who, unsigned name, unsigned offers) {
+    static const char *const members[] = {"tasks", "methods", "events"};
+    const struct model *model = now(site);
+    unsigned user = (unsigned)who;
+    if (!stage.known[site])
+        return true;
+    if (who == NOBODY || model->users[user].absent)
+        return false;
+    if (model_admin(model, user) || model_may(model, user, MAY_CALL, AN_AGENT, model_agents[name]))
+        return true;
+    bool any = offers & OFFERS_TEAM && model_may(model, user, MAY_CALL, A_CAPABILITY, "c1");
+    for (unsigned at = 0; at < sizeof members / sizeof *members; at++)
+        any |= model_may(model, user, MAY_CALL, A_CAPABILITY, members[at]);
+    any |= offers & OFFERS_METHODS && model_may(model, user, MAY_CALL, A_METHOD, "m/1");
+    any |= offers & (OFFERS_METHODS | OFFERS_TELLING) && model_may(model, user, MAY_CALL, A_METHOD, "m/2");
+    return any && !model_denies(model, user, MAY_CALL, AN_AGENT, model_agents[name]);
+}

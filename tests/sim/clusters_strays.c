@@ -1,0 +1,132 @@
+#include "tests/sim/clusters.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/kernel.h"
+#include "tests/sim/naive.h"
+
+// Names as they stand in subjects.
+static const char *const subjects[NAMES] = {"a-1", "a-2", "a-22", "b-1", "b-2", "tool_3Ax"};
+
+static void stray_say(const char *text) {
+    broker_hear(stage.stray, text, strlen(text));
+}
+
+static void ask_who_is_there(void) {
+    static const char *const services[] = {"$SRV.PING", "$SRV.INFO", "$SRV.STATS"};
+    char line[128];
+    snprintf(line, sizeof line, "PUB %s _INBOX.stray.all 0\r\n\r\n",
+             services[random_below(&stage.random, 3)]);
+    stray_say(line);
+}
+
+// What it says in the place of a hub's own line: nothing; a line of a version that nobody knows; or one that says nothing that is
+// known. It is nobody's each time.
+static const char *any_head(void) {
+    static const char *const heads[] = {
+        "",
+        "",
+        "NATS/1.0\r\nPatchbay: 2 hub=00112233445566778899aabbccddeeff user=user-0\r\n\r\n",
+        "NATS/1.0\r\nPatchbay: 1 later=7 more=than that=is= =known\r\n\r\n",
+        "NATS/1.0\r\nPatchbay: 1 user=user-0\r\n\r\n",
+        "NATS/1.0\r\nPatchbay: 1 hub=00112233445566778899aabbccddeeff user=user-x\r\n\r\n"};
+    return heads[random_below(&stage.random, sizeof heads / sizeof *heads)];
+}
+
+static void publish(const char *subject, const char *reply, const char *head, const char *body) {
+    char line[1024];
+    size_t head_bytes = strlen(head), bytes = strlen(body);
+    if (head_bytes)
+        snprintf(line, sizeof line, "HPUB %s %s %zu %zu\r\n%s%s\r\n", subject, reply, head_bytes,
+                 head_bytes + bytes, head, body);
+    else
+        snprintf(line, sizeof line, "PUB %s %s %zu\r\n%s\r\n", subject, reply, bytes, body);
+    stray_say(line);
+}
+
+static void ask_agent(void) {
+    char subject[128], reply[64], body[128];
+    unsigned number = stage.stray_asked++;
+    snprintf(subject, sizeof subject, "patchbay." CLUSTER_NAME ".agent.%s",
+             subjects[random_below(&stage.random, NAMES)]);
+    snprintf(reply, sizeof reply, "_INBOX.stray.%u", number);
+    snprintf(body, sizeof body, "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"stray\",\"params\":{}}", number);
+    publish(subject, reply, any_head(), body);
+}
+
+// Where all hubs know users, it comes to nobody.
+static void tell_all(void) {
+    bool all = true;
+    for (unsigned site = 0; site < stage.fleet.options.site_count; site++)
+        all &= stage.known[site];
+    if (!all)
+        return;
+    publish("patchbay." CLUSTER_NAME ".event.e-1", "", any_head(),
+            "{\"jsonrpc\":\"2.0\",\"method\":\"event\",\"params\":{\"event\":\"e-1\"}}");
+    publish("patchbay." CLUSTER_NAME ".notice.m_2F2", "", any_head(),
+            "{\"jsonrpc\":\"2.0\",\"method\":\"m/2\",\"params\":{}}");
+}
+
+void stray_ask(void) {
+    if (stage.stray && broker_over(stage.stray))
+        stray_leave();
+    if (!stage.stray && !(stage.stray = broker_join(stage.fleet.brokers, 0)))
+        return;
+    if (!broker_connected(stage.stray))
+        stray_say("CONNECT {\"verbose\":false,\"headers\":true,\"no_responders\":true}\r\nSUB _INBOX.stray.* "
+                  "1\r\n");
+    uint32_t dice = random_below(&stage.random, 1000);
+    if (dice < 200)
+        ask_who_is_there();
+    else if (dice < 400)
+        tell_all();
+    else if (stage.stray_asked < STRAY_MAX)
+        ask_agent();
+}
+
+void stray_leave(void) {
+    if (stage.stray)
+        broker_leave(stage.stray);
+    stage.stray = NULL;
+    stage.heard.count = 0;
+}
+
+// One message of what has come; false: there is none that is whole.
+static bool stray_take(void) {
+    char line[512] = "", subject[128] = "";
+    size_t head = 0, count = 0;
+    const uint8_t *bytes = stage.heard.bytes, *feed = memchr(bytes, '\n', stage.heard.count);
+    if (!feed || (size_t)(feed - bytes) >= sizeof line)
+        return false;
+    size_t length = (size_t)(feed - bytes) + 1;
+    memcpy(line, bytes, length);
+    bool headed = sscanf(line, "HMSG %127s 1 %zu %zu", subject, &head, &count) == 3;
+    bool is_message = headed || sscanf(line, "MSG %127s 1 %zu", subject, &count) == 2;
+    size_t whole = length + (is_message ? count + 2 : 0);
+    if (stage.heard.count < whole)
+        return false;
+    if (is_message && strcmp(subject, "_INBOX.stray.all") != 0) {
+        unsigned number = (unsigned)strtoul(subject + strlen("_INBOX.stray."), NULL, 10);
+        if (number >= stage.stray_asked || stage.stray_answers[number]++)
+            kernel_fail("a client that is no hub is answered twice: %.*s", (int)count,
+                        (const char *)feed + 1);
+        sums.strays++;
+        sums.strangers += memmem(feed + 1, count, "-32054", 6) != NULL;
+    }
+    memmove(stage.heard.bytes, stage.heard.bytes + whole, stage.heard.count - whole);
+    stage.heard.count -= whole;
+    return true;
+}
+
+bool stray_hear(void) {
+    if (!stage.stray)
+        return false;
+    size_t more = broker_say(stage.stray, stage.heard.bytes + stage.heard.count,
+                             sizeof stage.heard.bytes - stage.heard.count);
+    stage.heard.count += more;
+    while (stray_take())
+        ;
+    return more > 0;
+}
