@@ -53,13 +53,14 @@ struct letter {
     bool sure;                   // nothing was wrong then
     bool peopled;                // and whoever is to get it was there
     bool big, timed, cancelled;
-    int level;                    // that it requires
-    int user;                     // whose it is; NOBODY: its hub knows no users
-    unsigned editions[SITES_MAX]; // of the users' files, the first by which it may have been judged there
-    unsigned copies;              // that have come
-    uint32_t got;                 // bits: guests
-    unsigned by;                  // who got it last
-    char id[32];                  // under which it came there
+    int level;                       // that it requires
+    int user;                        // whose it is; NOBODY: its hub knows no users
+    unsigned editions[SITES_MAX];    // of the users' files, the first by which it may have been judged there
+    unsigned copies;                 // that have come
+    unsigned cancels, cancels_heard; // said by its source, and by its hub to who got it
+    uint32_t got;                    // bits: guests
+    unsigned by;                     // who got it last
+    char id[32];                     // under which it came there
     unsigned ended;
     bool good;
     char checkpoint[48]; // under which it is held; empty: nobody has been told that it is

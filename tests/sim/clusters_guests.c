@@ -155,11 +155,20 @@ static void take_work(unsigned by, const struct naive_frame *frame, struct bit b
         guest->late[guest->late_count++] = tag;
 }
 
+// Its source has cancelled it so often; besides, its hub gives it up once.
+static void check_cancel(struct letter *letter) {
+    unsigned most = letter->cancels + !(letter->sure && stage_still(letter->epoch) && !letter->timed);
+    if (++letter->cancels_heard > most)
+        letter_fails("a request is cancelled twice", (unsigned)(letter - stage.letters));
+}
+
 // A cancel names what has come, under the id under which it came.
 static void take_cancel(unsigned by, struct bit id) {
     for (unsigned tag = 0; tag < stage.letter_count; tag++)
-        if (stage.letters[tag].by == by && bit_is(id, stage.letters[tag].id))
+        if (stage.letters[tag].by == by && bit_is(id, stage.letters[tag].id)) {
+            check_cancel(&stage.letters[tag]);
             return;
+        }
     for (unsigned at = 0; at < STRAYS_KEPT; at++)
         if (bit_is(id, stage.guests[by].strays[at]))
             return;

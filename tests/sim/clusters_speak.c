@@ -287,6 +287,7 @@ void guest_cancel(void) {
     if (letter->kind != KIND_REQUEST || letter->ended || guest->life != letter->life)
         return;
     letter->cancelled = true;
+    letter->cancels++;
     say(guest, "{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\",\"params\":{\"id\":%u}}", tag);
     sums.cancels++;
 }
