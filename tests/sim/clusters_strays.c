@@ -52,7 +52,10 @@ static void ask_agent(void) {
     snprintf(subject, sizeof subject, "patchbay." CLUSTER_NAME ".agent.%s",
              subjects[random_below(&stage.random, NAMES)]);
     snprintf(reply, sizeof reply, "_INBOX.stray.%u", number);
-    snprintf(body, sizeof body, "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"stray\",\"params\":{}}", number);
+    const char *method =
+        random_chance(&stage.random, 200) ? "hub/agents" : "stray"; // a hub's own isn't for others
+    snprintf(body, sizeof body, "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"%s\",\"params\":{}}", number,
+             method);
     publish(subject, reply, any_head(), body);
 }
 
@@ -112,6 +115,8 @@ static bool stray_take(void) {
         if (number >= stage.stray_asked || stage.stray_answers[number]++)
             kernel_fail("a client that is no hub is answered twice: %.*s", (int)count,
                         (const char *)feed + 1);
+        if (memmem(feed + 1, count, "\"agents\":", 9))
+            kernel_fail("a client that is no hub is told who is at a hub");
         sums.strays++;
         sums.strangers += memmem(feed + 1, count, "-32054", 6) != NULL;
     }
