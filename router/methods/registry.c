@@ -79,8 +79,18 @@ static void let_next_go_on(struct shard *shard, struct order *order) {
     pass_on(shard, order, 0);
 }
 
+// Nobody is to find what is lost again already: its answer isn't to come behind the word of that.
+static bool is_lost(struct shard *shard, const struct order *order) {
+    const struct agent *agent = applying_find(shard, order);
+    return !agent || agent->home->connection != order->mail.connection;
+}
+
 static void await_confirmation(struct shard *shard, struct order *order) {
     assert(shard->index == 0 && shard->link);
+    if (is_lost(shard, order)) {
+        registry_settle(shard, order);
+        return;
+    }
     order->confirmed_by = 0;
     order->confirming_ms = order->asked_by ? order->asked_ms : shard_now_ms(shard);
     list_append(&shard->confirming, &order->confirming);
@@ -90,6 +100,27 @@ void registry_confirmed(struct shard *shard, struct order *order) {
     assert(shard->index == 0 && order->stage == ORDER_CONFIRMING);
     list_remove(&order->confirming);
     registry_settle(shard, order);
+}
+
+// A registration of the name that waits to be confirmed, and that this ends, or gives to another connection; or NULL.
+static struct order *find_waiting(const struct shard *shard, const struct order *order) {
+    for (struct list *node = shard->confirming.next; node != &shard->confirming; node = node->next) {
+        struct order *waiting = list_entry(node, struct order, confirming);
+        bool is_renewed = order->kind == ORDER_REGISTER && waiting->mail.connection == order->mail.connection;
+        if (!is_renewed && waiting->agent_id_bytes == order->agent_id_bytes &&
+            memcmp(waiting->agent_id, order->agent_id, order->agent_id_bytes) == 0)
+            return waiting;
+    }
+    return NULL;
+}
+
+// Who is about to lose a name, and hasn't given it up, is told first to have it.
+static void confirm_before(struct shard *shard, const struct order *order) {
+    bool gives_up = order->kind == ORDER_UNREGISTER && !order->revoked;
+    if (gives_up || !order->agent_id_bytes || !applying_find(shard, order))
+        return;
+    for (struct order *waiting; (waiting = find_waiting(shard, order));)
+        registry_confirmed(shard, waiting);
 }
 
 // Whether shard 0 need not undo what was turned back: somebody, be it the same connection, has registered the
@@ -137,6 +168,7 @@ static bool judge(struct shard *shard, struct order *order, bool held) {
     }
     if (shard->asking && is_new && !order->absent && !order->asked_by)
         shard->asking->unasked = true;
+    confirm_before(shard, order);
     if (order->kind != ORDER_YIELD)
         order->serial = ++shard->agents.serials;
     order->held_since_ms = shard_now_ms(shard);
