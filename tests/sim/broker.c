@@ -171,10 +171,11 @@ static void say_info(struct broker_client *client) {
     snprintf(text, sizeof text,
              "INFO {\"server_id\":\"NSIM%u%u\",\"server_name\":\"sim-%u\",\"version\":\"2.9.10\",\"proto\":1,"
              "\"git_commit\":\"\",\"go\":\"go1.19.4\",\"host\":\"127.0.0.1\",\"port\":%u,\"headers\":true,"
-             "\"max_payload\":%u,\"client_id\":%u,\"client_ip\":\"127.0.0.1\"%s%s%s%s%s} \r\n",
+             "\"max_payload\":%u,\"client_id\":%u,\"client_ip\":\"127.0.0.1\"%s%s%s%s%s%s} \r\n",
              client->server, brokers->life[client->server], client->server, BROKER_PORT + client->server,
              options->payload_max, client->number,
              options->user || options->token ? ",\"auth_required\":true" : "",
+             options->tls ? ",\"tls_required\":true" : "",
              brokers->lame[client->server] ? ",\"ldm\":true" : "", urls[0] ? ",\"connect_urls\":[" : "", urls,
              urls[0] ? "]" : "");
     say(client, text);

@@ -31,6 +31,8 @@ static void go_on(void) {
         for (unsigned by = 0; by < stage.guest_count; by++)
             any |= guest_hear(by);
         any |= stray_hear();
+        any |= kids_hear();
+        any |= calls_hear();
     } while (any);
 }
 
@@ -177,7 +179,10 @@ static void send_any(unsigned by) {
                                : random_below(&stage.random, ADDRESSES);
     if (kind == KIND_NOTE && random_chance(&stage.random, 300))
         address = TO_ALL;
-    guest_send(by, kind, address, random_below(&stage.random, NAMES));
+    if (stage.kids && kind != KIND_NEWS && random_chance(&stage.random, 150))
+        guest_send(by, kind, TO_KID, any_site());
+    else
+        guest_send(by, kind, address, random_below(&stage.random, NAMES));
 }
 
 static void reload(unsigned site) {
@@ -192,6 +197,8 @@ static void act(void) {
     unsigned by = random_below(&stage.random, stage.guest_count), name = random_below(&stage.random, NAMES);
     if (dice < 60)
         gate_decide(by);
+    else if (dice < 75)
+        stream_start(by);
     else if (dice < 600)
         send_any(by);
     else if (dice < 700)
@@ -228,6 +235,7 @@ static bool read_again(void *context, struct hub_settings *fresh) {
     const struct site *site = context;
     const struct hub *hub = site->world.hub;
     fresh->secure = hub->settings.secure ? toy_source() : NULL;
+    fresh->children = kids_read(site->index);
     fresh->users = rights_read(site->index, hub_settings(hub)->users);
     return true;
 }
@@ -235,6 +243,8 @@ static bool read_again(void *context, struct hub_settings *fresh) {
 static void prepare(struct site *site) {
     struct hub_settings *settings = &site->settings;
     settings->users = rights_read(site->index, NULL);
+    settings->children = kids_read(site->index);
+    settings->journal = stage.journaled[site->index] ? "journal" : NULL;
     settings->read_again = read_again;
     settings->read_context = site;
     settings->gate = stage.gated[site->index] ? GOVERNANCE_MANUAL : 0;
@@ -256,6 +266,7 @@ static void choose(struct fleet_options *options, struct hub_settings *settings,
         options->site_count = SITES_MAX;
     options->brokers = (struct broker_options){.payload_max = PAYLOAD_BYTES};
     options->brokers.count = random_chance(random, 400) ? 1 : random_between(random, 1, BROKERS_MAX);
+    options->brokers.tls = random_chance(random, 250);
     options->latency_ns = random_chance(random, 500) ? random_below(random, 20) * 1000000 : 0;
     options->clocks_differ = random_chance(random, 500);
     options->connects_hang = random_chance(random, 300);
@@ -278,6 +289,11 @@ static void choose(struct fleet_options *options, struct hub_settings *settings,
     options->world.settings = settings;
     options->world.secure = random_chance(random, 200);
     options->prepare = prepare;
+    stage.had_scarce = stage.scarce;
+    stage.kids = options->world.keeps = random_chance(random, 300);
+    stage.kids_wait = random_chance(random, 500);
+    for (unsigned site = 0; site < SITES_MAX; site++)
+        stage.journaled[site] = random_chance(random, 400);
     choose_gates(settings);
     rights_choose();
 }
@@ -295,7 +311,11 @@ static bool is_free(const struct letter *letter, unsigned to) {
 
 static void check_probe(unsigned tag) {
     const struct letter *letter = &stage.letters[tag];
-    unsigned holder = letter->kind == KIND_REQUEST ? stage_holder(letter->name) : stage.guest_count;
+    bool to_kid = letter->kind == KIND_REQUEST && letter->address == TO_KID;
+    unsigned holder =
+        letter->kind == KIND_REQUEST && !to_kid ? stage_holder(letter->name) : stage.guest_count;
+    if (to_kid && !letter->good && is_free(letter, letter->name))
+        letter_fails("a child isn't found though all is well", tag);
     if (holder < stage.guest_count && !letter->good && is_free(letter, stage.guests[holder].site))
         letter_fails("an agent isn't found though all is well", tag);
     for (unsigned by = 0; by < stage.guest_count; by++)
@@ -317,6 +337,8 @@ static void probe(void) {
         for (uint32_t site = 0; holders && site < stage.fleet.options.site_count; site++)
             guest_send(site * GUESTS_A_SITE, KIND_REQUEST, TO_AGENT, name);
     }
+    for (uint32_t site = 0; stage.kids && site < stage.fleet.options.site_count; site++)
+        guest_send(random_below(&stage.random, stage.guest_count), KIND_REQUEST, TO_KID, site);
     for (uint32_t site = 0; site < stage.fleet.options.site_count; site++)
         guest_list(site * GUESTS_A_SITE);
     for (uint32_t site = 0; site < stage.fleet.options.site_count && !stage.no_events; site++)
@@ -352,10 +374,15 @@ static void end(void) {
     probe();
     for (unsigned tag = 0; tag < stage.letter_count; tag++)
         letter_check(tag);
+    journals_check();
     for (unsigned by = 0; by < stage.guest_count; by++) {
         guest_leave(by);
         free(stage.guests[by].in);
     }
+    for (unsigned site = 0; site < SITES_MAX; site++)
+        free(stage.kid[site].in);
+    for (unsigned at = 0; at < CALLERS; at++)
+        free(stage.callers[at].in);
     stray_leave();
     sums.offers += stage.fleet.offers;
     sums.offers_back += stage.fleet.offers_back;
@@ -421,9 +448,11 @@ int main(int argc, char **argv) {
            " reports of progress, %" PRIu64 " answers to strays, %" PRIu64 " offers, %" PRIu64
            " handed back, %" PRIu64 " denied, %" PRIu64 " of nobody, %" PRIu64
            " strangers turned away, %" PRIu64 " changes of files, %" PRIu64 " held, %" PRIu64
-           " approved, %" PRIu64 " turned down\n",
+           " approved, %" PRIu64 " turned down, %" PRIu64 " children asked, %" PRIu64 " calls, %" PRIu64
+           " of %" PRIu64 " sessions begun, %" PRIu64 " refusals in journals\n",
            runs, sums.letters, sums.crossed, sums.good, sums.failed, sums.copies, sums.refused, sums.replaced,
            sums.faults, sums.cancels, sums.progress, sums.strays, sums.offers, sums.offers_back, sums.denied,
-           sums.foreign, sums.strangers, sums.reloads, sums.held, sums.approved, sums.turned_down);
+           sums.foreign, sums.strangers, sums.reloads, sums.held, sums.approved, sums.turned_down, sums.kids,
+           sums.calls, sums.started, sums.starts, sums.journaled);
     return 0;
 }

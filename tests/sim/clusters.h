@@ -27,6 +27,7 @@ enum {
     LATE_MAX = 200,
     STRAY_MAX = 200,
     STRAYS_KEPT = 8,
+    CALLERS = 8,
 };
 
 enum kind { KIND_REQUEST, KIND_NOTE, KIND_NEWS };
@@ -36,11 +37,12 @@ enum address {
     TO_METHOD,
     TO_NOBODY,
     ADDRESSES,
-    TO_ALL = ADDRESSES
-}; // all: of notifications
+    TO_ALL = ADDRESSES, // of notifications
+    TO_KID,             // of a hub; its number is the name
+};
 
 // What an agent says that it offers.
-enum { OFFERS_TEAM = 1, OFFERS_METHODS = 2, OFFERS_TELLING = 4, OFFERS_ALL = 7 };
+enum { OFFERS_TEAM = 1, OFFERS_METHODS = 2, OFFERS_TELLING = 4, OFFERS_STREAMS = 8, OFFERS_ALL = 15 };
 
 enum decision { UNDECIDED, APPROVED, REJECTED, REVISED };
 
@@ -63,8 +65,12 @@ struct letter {
     char id[32];                     // under which it came there
     unsigned ended;
     bool good;
-    char checkpoint[48]; // under which it is held; empty: nobody has been told that it is
-    uint32_t noticed;    // bits: guests who have
+    int64_t code;                  // of its error
+    bool by_call;                  // it was sent over HTTP
+    bool strange;                  // somebody has tried to decide on it at another hub
+    uint32_t site_life[SITES_MAX]; // of each hub, as it was sent
+    char checkpoint[48];           // under which it is held; empty: nobody has been told that it is
+    uint32_t noticed;              // bits: guests who have
     uint64_t sent_ns;
     unsigned said;             // bits: decisions of those who may decide
     enum decision decided;     // that counts, as far as anybody was told
@@ -107,6 +113,22 @@ struct guest {
     bool watching;   // it is told what is held
 };
 
+// A request over HTTP.
+struct caller {
+    struct cable *cable; // NULL: there is none
+    unsigned tag;
+    uint8_t *in;
+    size_t count;
+};
+
+// What a hub's child has read.
+struct kid {
+    uint8_t *in;
+    size_t count;
+    int number;    // of its process
+    uint32_t life; // of the hub
+};
+
 struct cluster_stage {
     struct fleet fleet;
     struct random random;
@@ -133,12 +155,17 @@ struct cluster_stage {
     unsigned edition[SITES_MAX];
     bool gated[SITES_MAX]; // what requires the strictest level, or what a file holds, is held
     uint64_t gate_wait_ns;
+    bool journaled[SITES_MAX], had_scarce;
+    bool kids, kids_wait; // hubs have children; they are started when somebody asks
+    struct kid kid[SITES_MAX];
+    struct caller callers[CALLERS];
 };
 extern struct cluster_stage stage;
 
 struct sums {
     uint64_t letters, good, failed, crossed, events, copies, refused, replaced, faults, cancels, progress,
-        strays, offers, offers_back, denied, foreign, strangers, reloads, held, approved, turned_down;
+        strays, offers, offers_back, denied, foreign, strangers, reloads, held, approved, turned_down, kids,
+        calls, starts, started, journaled;
 };
 extern struct sums sums;
 
@@ -233,6 +260,38 @@ void gate_decided(unsigned by, unsigned tag, bool strange, struct bit body);
 void gate_arrival(const struct letter *letter, unsigned tag);
 // Whether it may end so for the gate.
 bool gate_may_end(const struct letter *letter, int64_t code);
+
+// It has come to somebody at a hub, which may be: both hubs allow it, and no gate has it.
+void letter_arrives(const struct letter *letter, unsigned site);
+// Its source has been told how it ended.
+void letter_end(unsigned tag, struct bit body);
+// A hub's child was asked.
+void kid_is_asked(unsigned site, unsigned tag, bool has_id);
+
+// --- clusters_children.c
+
+// The section of a hub's child; NULL: it has none.
+struct child_settings *kids_read(unsigned site);
+// They read what has come; false when there was nothing.
+bool kids_hear(void);
+
+// --- clusters_streams.c
+
+void stream_start(unsigned by);
+void stream_hear(unsigned by, struct bit body);
+
+// --- clusters_callers.c
+
+// Whether one more may be made.
+bool call_may(void);
+void call_send(unsigned tag, const char *body);
+bool calls_hear(void);
+// Who called has left.
+void call_leave(unsigned by);
+
+// --- clusters_journal.c
+
+void journals_check(void);
 
 // --- clusters_strays.c
 

@@ -139,7 +139,7 @@ static struct letter *something_held(const struct guest *guest, bool strange) {
 // Who sent it may not.
 static bool is_own(unsigned by, const struct letter *letter) {
     const struct guest *guest = &stage.guests[by];
-    return guest->user == NOBODY ? by == letter->source && guest->life == letter->life
+    return guest->user == NOBODY ? by == letter->source && guest->life == letter->life && !letter->by_call
                                  : guest->user == letter->user;
 }
 
@@ -156,6 +156,7 @@ void gate_decide(unsigned by) {
                              : random_chance(&stage.random, 500) ? REJECTED
                                                                  : REVISED;
     unsigned tag = (unsigned)(letter - stage.letters);
+    letter->strange |= strange;
     letter->asked_by |= UINT32_C(1) << by;
     letter->words[by] = (uint8_t)decision;
     if (!strange && rights_is_admin(guest->site, guest->user) && !is_own(by, letter)) {

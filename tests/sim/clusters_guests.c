@@ -10,7 +10,8 @@
 
 void letter_fails(const char *what, unsigned tag) {
     static const char *const kinds[] = {"request", "notification", "event"};
-    static const char *const addresses[] = {"an agent", "a team", "a method", "nobody", "all"};
+    static const char *const addresses[] = {"an agent", "a team", "a method",
+                                            "nobody",   "all",    "the child of hub"};
     const struct letter *letter = &stage.letters[tag];
     kernel_fail("%s: %s %u of guest %u (hub %u, user %d) to %s %u, level %d, sent in epoch %u of %u%s%s%s%s, "
                 "copies %u, by %u, "
@@ -85,18 +86,33 @@ static bool may_have(unsigned by, const struct letter *letter) {
     return false;
 }
 
-// Both hubs allow it, and no gate has it.
-static void check_arrival(unsigned by, const struct naive_frame *frame, const struct letter *letter,
-                          unsigned tag) {
-    unsigned from = stage.guests[letter->source].site, to = stage.guests[by].site;
+void letter_arrives(const struct letter *letter, unsigned to) {
+    unsigned from = stage.guests[letter->source].site, tag = (unsigned)(letter - stage.letters);
     if (!rights_may_be(letter, from, JUDGED_ALLOWED))
         letter_fails("it came though its own hub doesn't allow it", tag);
     if (to != from && !rights_may_be(letter, to, JUDGED_ALLOWED))
         letter_fails("it came though the hub it came to doesn't allow it", tag);
     if (to != from && stage.known[to] && !stage.known[from])
         letter_fails("it came from a hub that knows no users", tag);
-    check_signer(by, frame, letter, tag);
     gate_arrival(letter, tag);
+}
+
+static void check_arrival(unsigned by, const struct naive_frame *frame, const struct letter *letter,
+                          unsigned tag) {
+    letter_arrives(letter, stage.guests[by].site);
+    check_signer(by, frame, letter, tag);
+}
+
+void kid_is_asked(unsigned site, unsigned tag, bool has_id) {
+    struct letter *letter = letter_of(tag);
+    if (letter->address != TO_KID || letter->name != site || letter->kind == KIND_NEWS)
+        letter_fails("a child was asked what isn't for it", tag);
+    if (letter->copies || has_id != (letter->kind == KIND_REQUEST))
+        letter_fails("a child was asked twice, or otherwise", tag);
+    letter_arrives(letter, site);
+    letter->copies++;
+    letter->by = GUESTS_MAX + site;
+    sums.crossed += site != stage.guests[letter->source].site;
 }
 
 // What goes to all of them: each gets one copy, in order.
@@ -135,7 +151,8 @@ static void take_work(unsigned by, const struct naive_frame *frame, struct bit b
     struct letter *letter = letter_of(tag);
     struct guest *guest = &stage.guests[by];
     struct bit id = naive_find(body, "id");
-    if (letter->kind == KIND_NEWS || letter->address == TO_NOBODY || letter->copies)
+    if (letter->kind == KIND_NEWS || letter->address == TO_NOBODY || letter->address == TO_KID ||
+        letter->copies)
         letter_fails("a message came twice, or to somebody else", tag);
     if ((letter->kind == KIND_REQUEST) != (id.bytes != NULL) || id.count >= sizeof letter->id)
         letter_fails("a message came with an id too many or too few", tag);
@@ -178,7 +195,7 @@ static void take_cancel(unsigned by, struct bit id) {
 
 // Whoever got it hasn't answered yet.
 static bool waits_at_target(const struct letter *letter) {
-    const struct guest *target = letter->copies ? &stage.guests[letter->by] : NULL;
+    const struct guest *target = letter->copies && letter->by < GUESTS_MAX ? &stage.guests[letter->by] : NULL;
     for (unsigned at = 0; target && at < target->late_count; at++)
         if (&stage.letters[target->late[at]] == letter)
             return true;
@@ -201,6 +218,8 @@ static bool may_be_elsewhere(const struct letter *letter, enum judged judged) {
 
 // Somebody of those that it is for doesn't support its level.
 static bool may_be_too_strict(const struct letter *letter) {
+    if (letter->address == TO_KID)
+        return letter->level && !gate_must_hold(letter);
     return letter->level && letter->address != TO_NOBODY &&
            !(letter->sure && letter->peopled && stage_still(letter->epoch)) && !gate_must_hold(letter);
 }
@@ -239,9 +258,16 @@ static bool may_fail(const struct letter *letter, int64_t code) {
 
 static void take_end(unsigned by, unsigned tag, struct bit body) {
     struct letter *letter = letter_of(tag);
+    if (letter->source != by || letter->by_call)
+        letter_fails("a request ended for somebody else", tag);
+    letter_end(tag, body);
+}
+
+void letter_end(unsigned tag, struct bit body) {
+    struct letter *letter = letter_of(tag);
+    unsigned by = letter->source;
     struct bit error = naive_find(body, "error");
-    if (letter->source != by || letter->kind != KIND_REQUEST || stage.guests[by].life != letter->life ||
-        letter->ended++)
+    if (letter->kind != KIND_REQUEST || stage.guests[by].life != letter->life || letter->ended++)
         letter_fails("a request ended twice, or for somebody else", tag);
     letter->good = !error.bytes;
     sums.good += letter->good;
@@ -251,7 +277,7 @@ static void take_end(unsigned by, unsigned tag, struct bit body) {
     if (letter->good && (!letter->copies || bit_number(naive_find(body, "result.tag")) != tag ||
                          bit_number(naive_find(body, "result.by")) != letter->by))
         letter_fails("a request has another one's answer", tag);
-    int64_t code = bit_integer(naive_find(error, "code"));
+    int64_t code = letter->code = bit_integer(naive_find(error, "code"));
     if (!letter->good && !may_fail(letter, code)) {
         fprintf(stderr, "%.*s\n", (int)body.count, (const char *)body.bytes);
         letter_fails("a request ended as it must not", tag);
@@ -430,7 +456,9 @@ static void take(unsigned by, const struct naive_frame *frame) {
         kernel_fail("a body isn't JSON");
     if (memmem(body.bytes, body.count, "secret-", 7))
         kernel_fail("a secret has come out");
-    if (bit_is(naive_find(body, "params.event"), "\"approval-needed\""))
+    if (naive_find(body, "type").bytes)
+        stream_hear(by, body);
+    else if (bit_is(naive_find(body, "params.event"), "\"approval-needed\""))
         gate_notice(by, body);
     else if (bit_is(method, "\"event\"") || bit_is(method, "\"m/2\""))
         take_copy(by, frame, (unsigned)bit_number(naive_find(body, "params.tag")));

@@ -3,6 +3,7 @@
 #include "tests/sim/clusters.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/rights/users.h"
@@ -138,6 +139,7 @@ int rights_any_user(unsigned by) {
 
 static bool calls(const struct model *model, unsigned user, const struct letter *letter) {
     const char *method = letter_method(letter);
+    char kid[16];
     if (letter->kind == KIND_NEWS)
         return model_may(model, user, MAY_PUBLISH, AN_EVENT, letter_event(letter));
     if (model_denies(model, user, MAY_CALL, A_METHOD, method))
@@ -145,6 +147,9 @@ static bool calls(const struct model *model, unsigned user, const struct letter 
     switch (letter->address) {
     case TO_AGENT:
         return model_may(model, user, MAY_CALL, AN_AGENT, model_agents[letter->name]);
+    case TO_KID:
+        snprintf(kid, sizeof kid, "kid-%u", letter->name);
+        return model_may(model, user, MAY_CALL, AN_AGENT, kid);
     case TO_NOBODY:
         return model_may(model, user, MAY_CALL, AN_AGENT, "nobody");
     case TO_TEAM:
@@ -184,6 +189,7 @@ static bool registers(const struct model *model, unsigned user, unsigned name, u
                    model_may(model, user, MAY_OFFER, A_METHOD, "m/2");
     return model_may(model, user, MAY_REGISTER, AN_AGENT, model_agents[name]) &&
            (!(offers & OFFERS_TEAM) || model_may(model, user, MAY_OFFER, A_CAPABILITY, "c1")) &&
+           (!(offers & OFFERS_STREAMS) || model_may(model, user, MAY_OFFER, A_CAPABILITY, "hcs")) &&
            (!(offers & OFFERS_METHODS) || methods) &&
            (!(offers & OFFERS_TELLING) || model_may_hear(model, user, "m/2")) &&
            level <= model_level(model, user);
@@ -222,6 +228,7 @@ bool rights_sees(unsigned site, int who, unsigned name, unsigned offers) {
     if (model_admin(model, user) || model_may(model, user, MAY_CALL, AN_AGENT, model_agents[name]))
         return true;
     bool any = offers & OFFERS_TEAM && model_may(model, user, MAY_CALL, A_CAPABILITY, "c1");
+    any |= offers & OFFERS_STREAMS && model_may(model, user, MAY_CALL, A_CAPABILITY, "hcs");
     for (unsigned at = 0; at < sizeof members / sizeof *members; at++)
         any |= model_may(model, user, MAY_CALL, A_CAPABILITY, members[at]);
     any |= offers & OFFERS_METHODS && model_may(model, user, MAY_CALL, A_METHOD, "m/1");

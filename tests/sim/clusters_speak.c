@@ -95,6 +95,7 @@ void guest_leave(unsigned by) {
     struct guest *guest = &stage.guests[by];
     if (!guest->voice.cable)
         return;
+    call_leave(by);
     cable_reset(guest->voice.cable);
     cable_close(guest->voice.cable);
     guest->voice = (struct voice){0};
@@ -134,13 +135,14 @@ void guest_claim(unsigned by, unsigned name) {
                             sure && holder == stage.guest_count,
                             stage.fleet.now_ns,
                             .edition = stage.edition[guest->site]};
-    claim->offers = random_chance(&stage.random, 700) ? OFFERS_ALL : random_below(&stage.random, 8);
+    claim->offers = random_chance(&stage.random, 700) ? OFFERS_ALL : random_below(&stage.random, 16);
     claim->level = random_chance(&stage.random, 600) ? 0 : (int)random_below(&stage.random, 4);
     say(guest,
         "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"agent/register\",\"params\":{\"agentId\":\"%s\","
-        "\"governanceLevel\":\"%s\",\"capabilities\":{\"tasks\":[%s],\"methods\":[%s],\"events\":[%s]}}}",
+        "\"governanceLevel\":\"%s\",\"capabilities\":{%s\"tasks\":[%s],\"methods\":[%s],\"events\":[%s]}}}",
         NAME_IDS + name, model_agents[name], levels[claim->level],
-        claim->offers & OFFERS_TEAM ? "\"c1\"" : "", claim->offers & OFFERS_METHODS ? "\"m/1\",\"m/2\"" : "",
+        claim->offers & OFFERS_STREAMS ? "\"hcs\":true," : "", claim->offers & OFFERS_TEAM ? "\"c1\"" : "",
+        claim->offers & OFFERS_METHODS ? "\"m/1\",\"m/2\"" : "",
         claim->offers & OFFERS_TELLING ? "{\"name\":\"m/2\"}" : "");
 }
 
@@ -185,6 +187,8 @@ static bool is_meant(const struct letter *letter, unsigned by, unsigned name) {
 
 bool letter_is_peopled(const struct letter *letter) {
     unsigned meant = 0;
+    if (letter->address == TO_KID)
+        return stage.fleet.sites[letter->name].runs && !letter->level;
     unsigned from = stage.guests[letter->source].site;
     for (unsigned by = 0; by < stage.guest_count; by++)
         for (unsigned name = 0; name < NAMES; name++) {
@@ -229,6 +233,8 @@ static void compose(char *body, size_t room, const struct letter *letter, unsign
         snprintf(where, sizeof where, "\"targetAgent\":\"@c1\",");
     else if (letter->address == TO_NOBODY)
         snprintf(where, sizeof where, "\"targetAgent\":\"nobody\",");
+    else if (letter->address == TO_KID)
+        snprintf(where, sizeof where, "\"targetAgent\":\"kid-%u\",", letter->name);
     snprintf(body, room,
              "{\"jsonrpc\":\"2.0\",%s\"method\":\"%s\",\"params\":{\"tag\":%u,%s\"workDoneToken\":\"t\","
              "\"x\":\"%s\"}}",
@@ -263,8 +269,11 @@ void guest_send(unsigned by, enum kind kind, enum address address, unsigned name
     letter->user = guest->user;
     letter->sent_ns = stage.fleet.now_ns;
     memcpy(letter->editions, stage.edition, sizeof letter->editions);
+    for (unsigned site = 0; site < SITES_MAX; site++)
+        letter->site_life[site] = stage.fleet.sites[site].lives;
     letter->big = random_chance(&stage.random, 20);
-    if (guest->voice.way == FRAMES && !stage.probes) {
+    letter->by_call = kind == KIND_REQUEST && !stage.probes && call_may() && random_chance(&stage.random, 60);
+    if (guest->voice.way == FRAMES && !stage.probes && !letter->by_call) {
         letter->timed = kind == KIND_REQUEST && random_chance(&stage.random, 100);
         letter->level = kind != KIND_NEWS && address != TO_ALL && random_chance(&stage.random, 150)
                             ? 1 + (int)random_below(&stage.random, 3)
@@ -274,7 +283,10 @@ void guest_send(unsigned by, enum kind kind, enum address address, unsigned name
     letter->peopled = kind == KIND_NEWS || address == TO_NOBODY || letter_is_peopled(letter);
     compose(body, sizeof body, letter, tag);
     compose_fields(fields, letter);
-    guest_say(guest, fields, body);
+    if (letter->by_call)
+        call_send(tag, body);
+    else
+        guest_say(guest, fields, body);
     sums.letters++;
 }
 
@@ -284,7 +296,7 @@ void guest_cancel(void) {
     unsigned tag = random_below(&stage.random, stage.letter_count);
     struct letter *letter = &stage.letters[tag];
     struct guest *guest = &stage.guests[letter->source];
-    if (letter->kind != KIND_REQUEST || letter->ended || guest->life != letter->life)
+    if (letter->kind != KIND_REQUEST || letter->ended || guest->life != letter->life || letter->by_call)
         return;
     letter->cancelled = true;
     letter->cancels++;

@@ -34,8 +34,12 @@ static enum sim_answer answer(void *context, uint16_t port, struct cable *cable)
     struct broker_client *client = silent ? NULL : broker_join(fleet->brokers, server);
     if (!client)
         return silent || fleet->options.connects_hang ? SIM_SILENT : SIM_REFUSES;
+    struct veil *veil = fleet->options.brokers.tls ? calloc(1, sizeof *veil) : NULL;
+    if (fleet->options.brokers.tls && !veil)
+        abort();
     *free_link(fleet) = (struct link){.cable = cable,
                                       .client = client,
+                                      .veil = veil,
                                       .site = site->index,
                                       .server = server,
                                       .up_ns = NEVER,
@@ -48,6 +52,7 @@ static void link_end(struct link *link, bool reset) {
         cable_reset(link->cable);
     cable_close(link->cable);
     broker_leave(link->client);
+    free(link->veil);
     *link = (struct link){0};
 }
 
@@ -74,12 +79,70 @@ static void fault(const struct fleet *fleet, const struct link *link) {
         kernel_fail("a server tells hub %u %s", link->site, broker_fault(link->client));
 }
 
+// --- What is said under the toy cipher
+
+static void seal(struct link *link, enum toy_type type, const void *bytes, size_t count) {
+    static uint8_t record[TOY_RECORD_BYTES_MAX];
+    cable_write(link->cable, record, toy_seal(&link->veil->out, type, bytes, count, record));
+}
+
+// A record of the hub's. It says nothing before it has shaken hands.
+static void open_record(struct link *link) {
+    struct veil *veil = link->veil;
+    enum toy_type type = (enum toy_type)veil->in.record[0];
+    if (type == TOY_HELLO && !veil->shaken)
+        seal(link, TOY_HELLO, "", 0);
+    else if (type == TOY_DONE && !veil->shaken)
+        veil->shaken = true;
+    else if (type == TOY_DATA && veil->shaken)
+        broker_hear(link->client, veil->in.record + TOY_HEAD_BYTES, toy_count(&veil->in));
+    else if (type != TOY_END && type != TOY_ALERT)
+        kernel_fail("hub %u says a record of type %u to its server", link->site, (unsigned)type);
+    toy_next(&veil->in);
+}
+
+static void hear(struct link *link, const uint8_t *bytes, size_t count) {
+    if (!link->veil) {
+        broker_hear(link->client, bytes, count);
+        return;
+    }
+    for (size_t at = 0; at < count;) {
+        bool whole, broken;
+        at += toy_take(&link->veil->in, bytes + at, count - at, &whole, &broken);
+        if (broken)
+            kernel_fail("hub %u says what is no record to a server that speaks TLS alone", link->site);
+        if (whole)
+            open_record(link);
+    }
+}
+
+// INFO goes in the clear, and nothing else does.
+static size_t say(struct link *link, size_t piece) {
+    uint8_t bytes[PIECE_MAX];
+    struct veil *veil = link->veil;
+    if (veil && !veil->greeted)
+        piece = 1;
+    size_t count = broker_say(link->client, bytes, piece);
+    if (veil && veil->greeted)
+        seal(link, TOY_DATA, bytes, count);
+    else
+        cable_write(link->cable, bytes, count);
+    if (veil && count && bytes[0] == '\n')
+        veil->greeted = true;
+    return count;
+}
+
+// Whether there is something that the server may say now.
+static bool has_to_say(const struct link *link) {
+    return broker_waiting(link->client) > 0 && (!link->veil || !link->veil->greeted || link->veil->shaken);
+}
+
 static bool move_up(struct fleet *fleet, struct link *link) {
     uint8_t bytes[PIECE_MAX];
     if (!is_due(fleet, cable_readable(link->cable) > 0, &link->up_ns))
         return false;
     size_t piece = random_chance(&fleet->random, 300) ? random_between(&fleet->random, 1, 64) : PIECE_MAX;
-    broker_hear(link->client, bytes, cable_read(link->cable, bytes, piece));
+    hear(link, bytes, cable_read(link->cable, bytes, piece));
     if (broker_fault(link->client)[0])
         fault(fleet, link);
     link->up_ns = NEVER;
@@ -87,12 +150,13 @@ static bool move_up(struct fleet *fleet, struct link *link) {
 }
 
 static bool move_down(struct fleet *fleet, struct link *link) {
-    uint8_t bytes[PIECE_MAX];
     bool room = cable_unread(link->cable) < 16 * PIECE_MAX;
-    if (!is_due(fleet, room && broker_waiting(link->client) > 0, &link->down_ns))
+    if (!is_due(fleet, room && has_to_say(link), &link->down_ns))
         return false;
     size_t piece = random_chance(&fleet->random, 300) ? random_between(&fleet->random, 1, 64) : PIECE_MAX;
-    cable_write(link->cable, bytes, broker_say(link->client, bytes, piece));
+    bool in_the_clear = link->veil && !link->veil->greeted;
+    while (say(link, piece) && in_the_clear && !link->veil->greeted)
+        ;
     link->down_ns = NEVER;
     return true;
 }
@@ -100,7 +164,8 @@ static bool move_down(struct fleet *fleet, struct link *link) {
 static bool move(struct fleet *fleet, struct link *link) {
     if (!link->cable || link_is_still(fleet, link))
         return false;
-    if (cable_at_end(link->cable) || (broker_over(link->client) && !broker_waiting(link->client))) {
+    bool says = broker_waiting(link->client) && (!link->veil || link->veil->shaken);
+    if (cable_at_end(link->cable) || (broker_over(link->client) && !says)) {
         link_end(link, random_chance(&fleet->random, 500));
         return true;
     }
@@ -138,6 +203,7 @@ static void settle_servers(struct fleet *fleet, struct cluster_settings *setting
         settings->servers[server].bytes = sizeof address;
     }
     settings->server_count = fleet->options.brokers.count;
+    settings->authorities = fleet->options.brokers.tls ? toy_source() : NULL;
 }
 
 void fleet_start(struct fleet *fleet, uint32_t index) {
@@ -188,6 +254,7 @@ void fleet_kill(struct fleet *fleet, uint32_t index) {
     if (!world_stopped(&site->world))
         world_stop(&site->world);
     world_close(&site->world);
+    secure_source_drop(site->cluster->authorities);
     free(site->cluster);
     site->runs = false;
 }

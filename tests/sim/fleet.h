@@ -8,6 +8,7 @@
 #pragma once
 
 #include "tests/sim/broker.h"
+#include "tests/sim/toy.h"
 #include "tests/sim/world.h"
 
 enum { SITES_MAX = 4, LINKS_MAX = 64, FLEET_STEPS_MAX = 6000000 };
@@ -39,10 +40,19 @@ struct site {
     uint64_t ahead_ns; // what its clock is ahead of the cluster's
 };
 
+// The server's end of a link over the toy cipher.
+struct veil {
+    struct toy_way in;
+    uint8_t out;  // the sequence
+    bool greeted; // its INFO has been said, in the clear
+    bool shaken;
+};
+
 // A connection from a hub to a server.
 struct link {
     struct cable *cable; // NULL: there is none
     struct broker_client *client;
+    struct veil *veil; // NULL: it is plain
     uint32_t site, server;
     uint64_t up_ns, down_ns; // when what waits arrives; UINT64_MAX: nothing does
 };

@@ -106,9 +106,20 @@ static enum opened give(struct toy *toy, uint8_t *out, size_t room, size_t *coun
     return OPENED_BYTES;
 }
 
+// Who has dialled speaks first.
+static void greet(struct toy *toy) {
+    toy->greeted = true;
+    say(toy, TOY_HELLO, NULL, 0);
+    say(toy, TOY_DONE, NULL, 0);
+}
+
 // OPENED_MORE: it says nothing to anybody but the cipher.
 static enum opened judge(struct toy *toy) {
     enum toy_type type = (enum toy_type)toy->in.record[0];
+    if (type == TOY_HELLO && toy->secure.server && !toy->secure.established) {
+        toy_next(&toy->in);
+        return OPENED_SHAKEN;
+    }
     if (type == TOY_HELLO && !toy->greeted) {
         toy->greeted = true;
         say(toy, TOY_HELLO, NULL, 0);
@@ -136,6 +147,8 @@ static enum opened judge(struct toy *toy) {
 static enum opened toy_open(struct secure *secure, struct secure_input *input, uint8_t *out, size_t room,
                             size_t *count) {
     struct toy *toy = toy_of(secure);
+    if (secure->server && !toy->greeted)
+        greet(toy);
     while (!toy->opened) {
         bool whole, broken;
         size_t taken = toy_take(&toy->in, input->bytes, input->count, &whole, &broken);
