@@ -72,6 +72,14 @@ static void tell_all(void) {
             "{\"jsonrpc\":\"2.0\",\"method\":\"m/2\",\"params\":{}}");
 }
 
+// A session that has no client at any hub.
+static void start_stream(void) {
+    char subject[128];
+    snprintf(subject, sizeof subject, "patchbay." CLUSTER_NAME ".agent.%s",
+             subjects[random_below(&stage.random, NAMES)]);
+    publish(subject, "", any_head(), "{\"type\":\"start\",\"request_id\":\"r\",\"session_id\":\"strange\"}");
+}
+
 void stray_ask(void) {
     if (stage.stray && broker_over(stage.stray))
         stray_leave();
@@ -83,8 +91,10 @@ void stray_ask(void) {
     uint32_t dice = random_below(&stage.random, 1000);
     if (dice < 200)
         ask_who_is_there();
-    else if (dice < 400)
+    else if (dice < 350)
         tell_all();
+    else if (dice < 450)
+        start_stream();
     else if (stage.stray_asked < STRAY_MAX)
         ask_agent();
 }
