@@ -28,6 +28,7 @@ enum {
     STRAY_MAX = 200,
     STRAYS_KEPT = 8,
     CALLERS = 8,
+    SESSIONS_MAX = 256,
 };
 
 enum kind { KIND_REQUEST, KIND_NOTE, KIND_NEWS };
@@ -66,6 +67,7 @@ struct letter {
     unsigned ended;
     bool good;
     int64_t code;                  // of its error
+    int refused_by;                // which hub did that for sure; NOBODY: any may have
     bool by_call;                  // it was sent over HTTP
     bool strange;                  // somebody has tried to decide on it at another hub
     uint32_t site_life[SITES_MAX]; // of each hub, as it was sent
@@ -156,6 +158,8 @@ struct cluster_stage {
     bool gated[SITES_MAX]; // what requires the strictest level, or what a file holds, is held
     uint64_t gate_wait_ns;
     bool journaled[SITES_MAX], had_scarce;
+    char sessions[SESSIONS_MAX][40]; // as hubs have named guests, quoted
+    unsigned session_count;
     bool kids, kids_wait; // hubs have children; they are started when somebody asks
     struct kid kid[SITES_MAX];
     struct caller callers[CALLERS];

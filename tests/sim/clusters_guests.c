@@ -224,6 +224,28 @@ static bool may_be_too_strict(const struct letter *letter) {
            !(letter->sure && letter->peopled && stage_still(letter->epoch)) && !gate_must_hold(letter);
 }
 
+// The hub that has refused it; NOBODY: it may have been one or another.
+static int refuser(const struct letter *letter) {
+    unsigned from = stage.guests[letter->source].site, found = 0;
+    int by = NOBODY;
+    if (!rights_may_be(letter, from, JUDGED_ALLOWED))
+        return (int)from;
+    if (rights_may_be(letter, from, JUDGED_REFUSED))
+        return NOBODY;
+    if (letter->address == TO_KID)
+        return (int)letter->name;
+    for (unsigned site = 0; site < stage.fleet.options.site_count; site++)
+        if (site != from && rights_may_be(letter, site, JUDGED_REFUSED)) {
+            by = (int)site;
+            found++;
+        }
+    unsigned holder = stage_holder(letter->name);
+    if (letter->address == TO_AGENT && letter->sure && letter->peopled && stage_still(letter->epoch) &&
+        holder < stage.guest_count)
+        return (int)stage.guests[holder].site;
+    return found == 1 ? by : NOBODY;
+}
+
 static bool may_fail(const struct letter *letter, int64_t code) {
     bool sure = letter->sure && stage_still(letter->epoch), found = sure && letter->peopled;
     unsigned from = stage.guests[letter->source].site;
@@ -278,6 +300,7 @@ void letter_end(unsigned tag, struct bit body) {
                          bit_number(naive_find(body, "result.by")) != letter->by))
         letter_fails("a request has another one's answer", tag);
     int64_t code = letter->code = bit_integer(naive_find(error, "code"));
+    letter->refused_by = code == -32001 ? refuser(letter) : NOBODY;
     if (!letter->good && !may_fail(letter, code)) {
         fprintf(stderr, "%.*s\n", (int)body.count, (const char *)body.bytes);
         letter_fails("a request ended as it must not", tag);
@@ -408,6 +431,12 @@ void guest_check_list(unsigned by) {
         kernel_fail("guest %u gets an incomplete list though all is well", by);
 }
 
+static void note_session(struct bit id) {
+    if (id.bytes && id.count < sizeof stage.sessions[0] && stage.session_count < SESSIONS_MAX)
+        snprintf(stage.sessions[stage.session_count++], sizeof stage.sessions[0], "%.*s", (int)id.count,
+                 (const char *)id.bytes);
+}
+
 // Something that its hub has said to what it asked for itself.
 static void take_own(unsigned by, unsigned id, struct bit body) {
     struct guest *guest = &stage.guests[by];
@@ -417,6 +446,7 @@ static void take_own(unsigned by, unsigned id, struct bit body) {
         if (!good && !stage.scarce && stage.calm)
             kernel_fail("guest %u isn't let in: %lld", by, (long long)code);
         guest->entered = good;
+        note_session(naive_find(body, "result.sessionId"));
     } else if (id == ID_SUBSCRIBE) {
         bool may = rights_may_hear(guest->site, guest->user, guest->wanted);
         if (stage.calm && good != may)

@@ -15,33 +15,34 @@ static bool says(struct bit text, const char *what) {
     return text.bytes && memmem(text.bytes, text.count, what, strlen(what));
 }
 
-// Lines of refusals with this code; a line for many says how many.
-static uint64_t count_refusals(struct bit text, const char *code) {
+// Whether a line is about somebody who has come to the hub himself, and said so.
+static bool is_of_guest(struct bit line) {
+    struct bit connection = naive_find(line, "source.connection");
+    for (unsigned at = 0; at < stage.session_count; at++)
+        if (bit_is(connection, stage.sessions[at]))
+            return true;
+    return false;
+}
+
+// Lines of refusals of who isn't allowed something: of guests, or of all others (what came from other hubs, and over HTTP). One for many says
+// how many.
+static uint64_t count_refusals(struct bit text, bool guests) {
     uint64_t count = 0;
     for (const uint8_t *end; text.count && (end = memchr(text.bytes, '\n', text.count));) {
-        struct bit line = {text.bytes, (size_t)(end - text.bytes)};
-        struct bit kind = naive_find(line, "kind");
+        struct bit line = {text.bytes, (size_t)(end - text.bytes)}, kind = naive_find(line, "kind");
         if (bit_is(kind, "\"refusals\""))
-            count += bit_number(naive_find(line, "count")) < 100000 ? bit_number(naive_find(line, "count"))
-                                                                    : 100000;
-        count += bit_is(kind, "\"refusal\"") && bit_is(naive_find(line, "code"), code);
+            count += bit_number(naive_find(line, "count"));
+        count += bit_is(kind, "\"refusal\"") && bit_is(naive_find(line, "code"), "-32001") &&
+                 is_of_guest(line) == guests;
         text.count -= line.count + 1;
         text.bytes = end + 1;
     }
     return count;
 }
 
-// That this hub has refused it is sure.
 static bool was_refused_at(const struct letter *letter, unsigned site) {
-    unsigned from = site_of(letter);
-    if (letter->code != -32001 || letter->site_life[site] != stage.fleet.sites[site].lives)
-        return false;
-    if (from == site)
-        return !rights_may_be(letter, from, JUDGED_ALLOWED);
-    for (unsigned other = 0; other < stage.fleet.options.site_count; other++)
-        if (other != site && rights_may_be(letter, other, JUDGED_REFUSED))
-            return false;
-    return rights_may_be(letter, site, JUDGED_REFUSED);
+    return letter->code == -32001 && letter->refused_by == (int)site &&
+           letter->site_life[site] == stage.fleet.sites[site].lives;
 }
 
 static void check_held(const struct letter *letter, unsigned tag, unsigned site, struct bit text) {
@@ -54,25 +55,32 @@ static void check_held(const struct letter *letter, unsigned tag, unsigned site,
                      tag);
 }
 
+static void check_refusals(unsigned site, struct bit text) {
+    for (unsigned guests = 0; guests < 2; guests++) {
+        uint64_t known = 0, told = count_refusals(text, guests);
+        for (unsigned tag = 0; tag < stage.letter_count; tag++) {
+            const struct letter *letter = &stage.letters[tag];
+            bool is_own = site_of(letter) == site && !letter->by_call;
+            known += is_own == guests && was_refused_at(letter, site);
+        }
+        if (told < known)
+            kernel_fail("the journal of hub %u tells of %u refusals of %s, and there were %u", site,
+                        (unsigned)told, guests ? "its guests" : "others", (unsigned)known);
+        sums.journaled += told;
+    }
+}
+
 void journals_check(void) {
     for (unsigned site = 0; site < stage.fleet.options.site_count; site++) {
         const struct site *place = &stage.fleet.sites[site];
         struct bit text = {0};
         size_t synced;
-        uint64_t known = 0;
         if (!stage.journaled[site] || !place->runs || stage.had_scarce)
             continue;
         text.bytes = disk_file(place->world.kernel, 0, &text.count, &synced);
-        for (unsigned tag = 0; tag < stage.letter_count; tag++) {
-            const struct letter *letter = &stage.letters[tag];
-            known += was_refused_at(letter, site);
-            if (letter->checkpoint[0])
-                check_held(letter, tag, site, text);
-        }
-        uint64_t told = count_refusals(text, "-32001");
-        if (told < known)
-            kernel_fail("the journal of hub %u tells of %u refusals, and there were %u", site, (unsigned)told,
-                        (unsigned)known);
-        sums.journaled += told;
+        check_refusals(site, text);
+        for (unsigned tag = 0; tag < stage.letter_count; tag++)
+            if (stage.letters[tag].checkpoint[0])
+                check_held(&stage.letters[tag], tag, site, text);
     }
 }
