@@ -290,7 +290,8 @@ static void choose(struct fleet_options *options, struct hub_settings *settings,
     options->world.secure = random_chance(random, 200);
     options->prepare = prepare;
     stage.had_scarce = stage.scarce;
-    stage.kids = options->world.keeps = random_chance(random, 300);
+    stage.kids = options->world.keeps =
+        random_chance(random, 300) && !stage.scarce; // without memory there may be none
     stage.kids_wait = random_chance(random, 500);
     for (unsigned site = 0; site < SITES_MAX; site++)
         stage.journaled[site] = random_chance(random, 400);
