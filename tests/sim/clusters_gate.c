@@ -99,8 +99,8 @@ static void check_notice(unsigned by, const struct letter *letter, unsigned tag)
         letter_fails("it is held at another hub than its source's", tag);
     if (!gate_may_hold(letter))
         letter_fails("it is held, and nothing says that it should be", tag);
-    if (letter->copies || letter->ended)
-        letter_fails("it is held though it is over", tag);
+    if (letter->copies && !letter->said) // how it ended others may have heard before
+        letter_fails("it is held though it has come", tag);
     if (letter->noticed >> by & 1)
         letter_fails("it is held twice", tag);
     if (!rights_may_be(letter, site_of(letter), JUDGED_ALLOWED))
