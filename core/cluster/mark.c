@@ -11,8 +11,13 @@ enum {
     TIME_MS_MAX = 3600 * 1000
 };
 
-static unsigned hexadecimal(uint8_t byte) {
-    return byte >= '0' && byte <= '9' ? byte - 48u : byte >= 'a' && byte <= 'f' ? byte - 'a' + 10u : 16;
+// One more than what a digit means; 0: it is none.
+static const uint8_t digit_values[256] = {
+    ['0'] = 1, ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
+    ['8'] = 9, ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16};
+
+static bool is_hexadecimal(uint8_t byte) {
+    return digit_values[byte] != 0;
 }
 
 bool mark_read_digits(const uint8_t *bytes, struct span digits, uint64_t *out) {
@@ -20,20 +25,17 @@ bool mark_read_digits(const uint8_t *bytes, struct span digits, uint64_t *out) {
         return false;
     *out = 0;
     for (uint32_t at = digits.at; at < digits.at + digits.bytes; at++) {
-        unsigned digit = hexadecimal(bytes[at]);
-        if (digit > 15)
+        if (!is_hexadecimal(bytes[at]))
             return false;
-        *out = *out << 4 | digit;
+        *out = *out << 4 | (digit_values[bytes[at]] - 1u);
     }
     return true;
 }
 
 size_t mark_digits(char out[16], uint64_t number) {
     static const char digits[] = "0123456789abcdef";
-    size_t count = 1;
+    size_t count = number ? DIGITS_MAX - (size_t)__builtin_clzll(number) / 4 : 1;
     static_assert(DIGITS_MAX * 4 == 64, "any number fits");
-    while (count < DIGITS_MAX && number >> 4 * count)
-        count++;
     for (size_t at = 0; at < count; at++)
         out[at] = digits[number >> 4 * (count - 1 - at) & 15];
     return count;
@@ -44,10 +46,10 @@ static bool key_is(const uint8_t *bytes, struct span key, const char *text) {
 }
 
 static bool is_hub(const uint8_t *bytes, struct span value) {
-    for (uint32_t at = 0; at < value.bytes; at++)
-        if (hexadecimal(bytes[value.at + at]) > 15)
-            return false;
-    return value.bytes == HUB_NAME_BYTES;
+    bool all = value.bytes == HUB_NAME_BYTES;
+    for (uint32_t at = 0; at < HUB_NAME_BYTES && all; at++)
+        all = is_hexadecimal(bytes[value.at + at]);
+    return all;
 }
 
 // What is said of names that are held.

@@ -15,9 +15,16 @@ static const struct {
 #undef X
 };
 
+// A table, since each byte of a name passes through it at each crossing.
+static const bool plain[256] = {
+    ['0' ... '9'] = true,
+    ['A' ... 'Z'] = true,
+    ['a' ... 'z'] = true,
+    ['-'] = true,
+};
+
 static bool is_plain(uint8_t byte) {
-    return (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9') ||
-           byte == '-';
+    return plain[byte];
 }
 
 size_t subject_escape(char out[SUBJECT_NAME_BYTES_MAX], const char *name, size_t bytes) {
@@ -26,9 +33,10 @@ size_t subject_escape(char out[SUBJECT_NAME_BYTES_MAX], const char *name, size_t
     assert(name || bytes == 0);
     for (size_t at = 0; at < bytes; at++) {
         uint8_t byte = (uint8_t)name[at];
-        if (to + (is_plain(byte) ? 1 : 3) > SUBJECT_NAME_BYTES_MAX)
+        bool stays = is_plain(byte);
+        if (to + (stays ? 1 : 3) > SUBJECT_NAME_BYTES_MAX)
             return 0;
-        if (is_plain(byte)) {
+        if (stays) {
             out[to++] = (char)byte;
             continue;
         }
@@ -113,8 +121,11 @@ enum subject_kind subject_read(const char *cluster, const uint8_t *text, struct 
     if (!take_token(text, rest, subject_root, ROOT_BYTES - 1) ||
         !take_token(text, rest, cluster, strlen(cluster)))
         return SUBJECT_KINDS_COUNT;
+    if (!rest->bytes)
+        return SUBJECT_KINDS_COUNT;
     for (unsigned kind = 0; kind < SUBJECT_KINDS_COUNT; kind++)
-        if (take_token(text, rest, kinds[kind].text, kinds[kind].bytes))
+        if (text[rest->at] == (uint8_t)kinds[kind].text[0] &&
+            take_token(text, rest, kinds[kind].text, kinds[kind].bytes))
             return (enum subject_kind)kind;
     return SUBJECT_KINDS_COUNT;
 }
