@@ -14,8 +14,10 @@ void neighbours_deinit(struct neighbours *neighbours) {
     names_deinit(&neighbours->by_name);
 }
 
-struct neighbour *neighbours_find(const struct neighbours *neighbours, const char name[HUB_NAME_BYTES]) {
-    return names_get(&neighbours->by_name, name, HUB_NAME_BYTES);
+struct neighbour *neighbours_find(struct neighbours *neighbours, const char name[HUB_NAME_BYTES]) {
+    if (!neighbours->found || memcmp(neighbours->found->name, name, HUB_NAME_BYTES) != 0)
+        neighbours->found = names_get(&neighbours->by_name, name, HUB_NAME_BYTES);
+    return neighbours->found;
 }
 
 // NEIGHBOURS_MAX: there is none.
@@ -55,8 +57,10 @@ struct neighbour *neighbours_hear(struct neighbours *neighbours, const char name
         return NULL;
     assert(neighbour->heard_ms <= now_ms);
     neighbour->heard_ms = now_ms;
-    list_remove(&neighbour->link);
-    list_append(&neighbours->all, &neighbour->link);
+    if (neighbours->all.prev != &neighbour->link) {
+        list_remove(&neighbour->link);
+        list_append(&neighbours->all, &neighbour->link);
+    }
     if (neighbour->place == NEIGHBOURS_MAX)
         neighbour->place = free_place(neighbours);
     if (neighbour->place < NEIGHBOURS_MAX)
@@ -74,6 +78,8 @@ void neighbours_displace(struct neighbours *neighbours, struct neighbour *neighb
 void neighbours_remove(struct neighbours *neighbours, struct neighbour *neighbour) {
     assert(list_empty(&neighbour->owes) && list_empty(&neighbour->asked));
     neighbours_displace(neighbours, neighbour);
+    if (neighbours->found == neighbour)
+        neighbours->found = NULL;
     names_remove(&neighbours->by_name, neighbour->name, HUB_NAME_BYTES);
     list_remove(&neighbour->link);
     neighbours->named_changed |= neighbour->named_count > 0;

@@ -34,7 +34,9 @@ struct neighbour {
 
 struct neighbours {
     struct names by_name;
-    struct list all;                  // struct neighbour.link; who was heard longest ago is first
+    struct neighbour
+        *found;      // last: most of what comes is of the hub that said the message before; NULL: none
+    struct list all; // struct neighbour.link; who was heard longest ago is first
     uint64_t places[NEIGHBOUR_WORDS]; // bits: those that are taken
     bool any_new,
         named_changed; // since these were looked at: one is known that wasn't; what is named there isn't the same
@@ -45,7 +47,7 @@ void neighbours_init(struct neighbours *neighbours, const struct siphash_key *ke
 // All of them must have been removed.
 void neighbours_deinit(struct neighbours *neighbours);
 
-struct neighbour *neighbours_find(const struct neighbours *neighbours, const char name[HUB_NAME_BYTES]);
+struct neighbour *neighbours_find(struct neighbours *neighbours, const char name[HUB_NAME_BYTES]);
 // It has said something. NULL: it isn't known yet, and there is no memory to know it by, or, where it isn't `needed`, no place.
 struct neighbour *neighbours_hear(struct neighbours *neighbours, const char name[HUB_NAME_BYTES],
                                   uint64_t now_ms, bool needed);
