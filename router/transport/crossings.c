@@ -7,8 +7,10 @@
 
 void crossings_init(struct crossings *crossings, const struct siphash_key *key, struct kept *kept) {
     *crossings = (struct crossings){.kept = kept};
-    names_init(&crossings->by_hub_id, key, kept);
-    names_init(&crossings->by_reply, key, kept);
+    crossings->key = *key;
+    crossings->secret = siphash_table(key, "crossings", 9);
+    bins_init(&crossings->out, kept);
+    bins_init(&crossings->in, kept);
     neighbours_init(&crossings->neighbours, key, kept);
     list_init(&crossings->untaken);
     list_init(&crossings->strays);
@@ -29,14 +31,14 @@ void crossings_forget(struct crossings *crossings) {
         neighbours_remove(&crossings->neighbours, neighbour);
     }
     forget_lists(crossings, &crossings->untaken, &crossings->strays);
-    assert(crossings->by_hub_id.count == 0 && crossings->by_reply.count == 0);
+    assert(crossings->out.count == 0 && crossings->in.count == 0);
 }
 
 void crossings_deinit(struct crossings *crossings) {
     crossings_forget(crossings);
     neighbours_deinit(&crossings->neighbours);
-    names_deinit(&crossings->by_hub_id);
-    names_deinit(&crossings->by_reply);
+    bins_deinit(&crossings->out);
+    bins_deinit(&crossings->in);
 }
 
 struct crossing *crossings_add(struct crossings *crossings, uint64_t hub_id, enum subject_kind kind,
@@ -47,8 +49,7 @@ struct crossing *crossings_add(struct crossings *crossings, uint64_t hub_id, enu
         return NULL;
     *crossing = (struct crossing){.hub_id = hub_id, .kind = kind, .token_bytes = token_bytes};
     memcpy(crossing->token, token, token_bytes);
-    if (!names_add(&crossings->by_hub_id, (const char *)&crossing->hub_id, sizeof crossing->hub_id,
-                   crossing)) {
+    if (!bins_add(&crossings->out, &crossing->bin, bins_hash(hub_id, crossings->secret))) {
         kept_give(crossings->kept, crossing);
         return NULL;
     }
@@ -57,12 +58,15 @@ struct crossing *crossings_add(struct crossings *crossings, uint64_t hub_id, enu
 }
 
 struct crossing *crossings_find(const struct crossings *crossings, uint64_t hub_id) {
-    return names_get(&crossings->by_hub_id, (const char *)&hub_id, sizeof hub_id);
+    struct bin *bin = bins_find(&crossings->out, bins_hash(hub_id, crossings->secret));
+    while (bin && bin_entry(bin, struct crossing, bin)->hub_id != hub_id)
+        bin = bins_next(bin);
+    return bin ? bin_entry(bin, struct crossing, bin) : NULL;
 }
 
 void crossings_take_out(struct crossings *crossings, struct crossing *crossing) {
     assert(crossings_find(crossings, crossing->hub_id) == crossing);
-    names_remove(&crossings->by_hub_id, (const char *)&crossing->hub_id, sizeof crossing->hub_id);
+    bins_remove(&crossings->out, &crossing->bin);
     list_remove(&crossing->link);
     kept_give(crossings->kept, crossing->words);
     crossing->words = NULL;
@@ -80,22 +84,31 @@ void crossings_take(struct crossing *crossing, struct neighbour *taker) {
     list_append(&taker->owes, &crossing->link);
 }
 
+// What a hub asks bears a number of its own, which says nearly all; who isn't one chooses where it is answered.
+static uint64_t hash_of(const struct crossings *crossings, uint64_t number, const void *reply,
+                        uint32_t reply_bytes) {
+    assert(reply || !reply_bytes);
+    return number ? bins_hash(number, crossings->secret) : siphash_table(&crossings->key, reply, reply_bytes);
+}
+
 struct visitor *crossings_enter(struct crossings *crossings, struct exchange *exchange,
-                                const struct passage *passage, struct neighbour *hub) {
+                                const struct passage *passage, struct neighbour *hub, uint64_t number) {
     uint32_t reply_bytes = passage->reply_bytes;
     struct visitor *visitor =
         kept_take(crossings->kept, sizeof *visitor + reply_bytes + passage->subject_bytes);
-    assert(exchange && !exchange->visitor && !crossings_visitor(crossings, passage->reply, reply_bytes));
+    assert(exchange && !exchange->visitor && (hub != NULL) == (number != 0));
+    assert(!crossings_visitor(crossings, number, passage->reply, reply_bytes));
     if (!visitor)
         return NULL;
     *visitor = (struct visitor){.exchange = exchange,
                                 .hub = hub,
+                                .number = number,
                                 .began_ms = exchange->opened_ms,
                                 .reply_bytes = reply_bytes,
                                 .subject_bytes = passage->subject_bytes};
     memcpy(visitor->reply, passage->reply, reply_bytes);
     memcpy(visitor->reply + reply_bytes, passage->subject, passage->subject_bytes);
-    if (!names_add(&crossings->by_reply, visitor->reply, reply_bytes, visitor)) {
+    if (!bins_add(&crossings->in, &visitor->bin, hash_of(crossings, number, visitor->reply, reply_bytes))) {
         kept_give(crossings->kept, visitor);
         return NULL;
     }
@@ -104,15 +117,21 @@ struct visitor *crossings_enter(struct crossings *crossings, struct exchange *ex
     return visitor;
 }
 
-struct visitor *crossings_visitor(const struct crossings *crossings, const void *reply,
+struct visitor *crossings_visitor(const struct crossings *crossings, uint64_t number, const void *reply,
                                   uint32_t reply_bytes) {
-    return names_get(&crossings->by_reply, reply, reply_bytes);
+    struct bin *bin = bins_find(&crossings->in, hash_of(crossings, number, reply, reply_bytes));
+    for (; bin; bin = bins_next(bin)) {
+        struct visitor *visitor = bin_entry(bin, struct visitor, bin);
+        if (visitor->reply_bytes == reply_bytes && memcmp(visitor->reply, reply, reply_bytes) == 0)
+            return visitor;
+    }
+    return NULL;
 }
 
 void crossings_leave(struct crossings *crossings, struct visitor *visitor) {
     assert(visitor->exchange->visitor == visitor);
     visitor->exchange->visitor = NULL;
-    names_remove(&crossings->by_reply, visitor->reply, visitor->reply_bytes);
+    bins_remove(&crossings->in, &visitor->bin);
     list_remove(&visitor->link);
     kept_give(crossings->kept, visitor);
 }

@@ -6,10 +6,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/agents/names.h"
+#include "core/base/bins.h"
 #include "core/base/governance.h"
 #include "core/base/kept.h"
 #include "core/base/list.h"
+#include "core/base/siphash.h"
 #include "core/cluster/subject.h"
 #include "core/json/json.h"
 #include "router/transport/neighbours.h"
@@ -19,6 +20,7 @@ struct exchange;
 // A request of this hub's.
 struct crossing {
     struct list link; // in crossings.untaken, or among what its taker owes
+    struct bin bin;   // of crossings.out
     uint64_t hub_id;
     uint64_t sent_ms;
     struct neighbour *taker;          // the hub that has it; NULL: none has said so yet
@@ -39,8 +41,9 @@ struct crossing {
 // A request of another hub's, or of somebody who speaks to the server without being one.
 struct visitor {
     struct list link;          // among what its hub has asked; of one that no hub asked, in crossings.strays
+    struct bin bin;            // of crossings.in
     struct exchange *exchange; // whose answer is its
-    uint64_t number;           // of a hub's: the hub id there
+    uint64_t number;           // of a hub's: the hub id there; else 0
     struct neighbour *hub;     // that asked; NULL: it wasn't one
     uint64_t began_ms;
     uint32_t reply_bytes, subject_bytes;
@@ -51,7 +54,9 @@ static inline const char *visitor_subject(const struct visitor *visitor) {
 }
 
 struct crossings {
-    struct names by_hub_id, by_reply;
+    struct bins out, in; // by their hub ids; by the number at its hub, or where it is answered
+    struct siphash_key key;
+    uint64_t secret;             // of the hash of numbers
     struct list untaken, strays; // oldest first
     struct neighbours neighbours;
     struct kept *kept;
@@ -77,8 +82,9 @@ struct passage {
     const uint8_t *subject, *reply;
     uint32_t subject_bytes, reply_bytes;
 };
-// NULL where there is no room. Nobody is to be answered there yet. `hub`: who asks, or NULL.
+// NULL where there is no room. Nobody is to be answered there yet. `hub`: who asks, under that number; or NULL, and then that is 0.
 struct visitor *crossings_enter(struct crossings *crossings, struct exchange *exchange,
-                                const struct passage *passage, struct neighbour *hub);
-struct visitor *crossings_visitor(const struct crossings *crossings, const void *reply, uint32_t reply_bytes);
+                                const struct passage *passage, struct neighbour *hub, uint64_t number);
+struct visitor *crossings_visitor(const struct crossings *crossings, uint64_t number, const void *reply,
+                                  uint32_t reply_bytes);
 void crossings_leave(struct crossings *crossings, struct visitor *visitor);

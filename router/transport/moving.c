@@ -7,7 +7,7 @@
 
 static bool is_idle(const struct link *link) {
     const struct crossings *crossings = &link->crossings;
-    return crossings->by_hub_id.count == 0 && crossings->by_reply.count == 0 &&
+    return crossings->out.count == 0 && crossings->in.count == 0 &&
            outbox_empty(&link->peer->connection.outbox);
 }
 

@@ -35,17 +35,19 @@ struct visitor *visiting_enter(struct link *link, struct exchange *exchange, con
     struct crossings *crossings = &link->crossings;
     uint64_t number = 0;
     *error = ERROR_NONE;
-    if (reply_bytes > SUBJECT_BYTES_MAX || crossings_visitor(crossings, reply, reply_bytes))
+    if (reply_bytes > SUBJECT_BYTES_MAX)
         return NULL;
     struct span digits = last_token(reply, reply_bytes);
     bool has_hub = mark->given && mark->has_hub && mark_read_digits(reply, digits, &number) &&
                    number != 0; // no hub's request has that one, but anybody can write it
+    number = has_hub ? number : 0;
+    if (crossings_visitor(crossings, number, reply, reply_bytes))
+        return NULL;
     struct neighbour *hub =
         has_hub ? neighbours_hear(&crossings->neighbours, mark->hub, shard_now_ms(link->shard), true) : NULL;
-    struct visitor *visitor = has_hub && !hub ? NULL : crossings_enter(crossings, exchange, passage, hub);
-    if (visitor)
-        visitor->number = hub ? number : 0;
-    else
+    struct visitor *visitor =
+        has_hub && !hub ? NULL : crossings_enter(crossings, exchange, passage, hub, number);
+    if (!visitor)
         *error = ERROR_OVERLOADED;
     return visitor;
 }

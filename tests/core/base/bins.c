@@ -1,0 +1,101 @@
+// The table of what hashes itself: what is in it is found, however many have one hash, and nothing else.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// cmocka.h needs the standard headers before it.
+#include <cmocka.h>
+
+#include "core/base/bins.h"
+#include "core/base/memory.h"
+#include "tests/core/base/account.h"
+
+enum { THINGS = 400 };
+
+static struct thing {
+    uint64_t padding;
+    struct bin bin;
+    bool there;
+} things[THINGS];
+
+static bool is_found(const struct bins *bins, const struct thing *thing, uint64_t hash) {
+    for (struct bin *bin = bins_find(bins, hash); bin; bin = bins_next(bin)) {
+        assert_true(bin->hash == hash);
+        if (bin_entry(bin, struct thing, bin) == thing)
+            return true;
+    }
+    return false;
+}
+
+// With few hashes, and with many.
+static void any_sequence_agrees_with_a_table(void **state) {
+    (void)state;
+    for (uint64_t hashes = 1; hashes < 1000; hashes *= 9) {
+        struct bins bins;
+        uint32_t number = 12345;
+        bins_init(&bins, account());
+        for (size_t index = 0; index < THINGS; index++)
+            things[index].there = false;
+        for (unsigned round = 0; round < 5000; round++) {
+            number = number * 1664525 + 1013904223;
+            size_t index = (number >> 8) % THINGS;
+            struct thing *thing = &things[index];
+            if (thing->there)
+                bins_remove(&bins, &thing->bin);
+            else
+                assert_true(bins_add(&bins, &thing->bin, bins_hash(index % hashes, 99)));
+            thing->there = !thing->there;
+            if (round % 50)
+                continue;
+            for (size_t other = 0; other < THINGS; other++)
+                assert_true(is_found(&bins, &things[other], bins_hash(other % hashes, 99)) ==
+                            things[other].there);
+        }
+        for (size_t index = 0; index < THINGS; index++)
+            if (things[index].there)
+                bins_remove(&bins, &things[index].bin);
+        bins_deinit(&bins);
+    }
+}
+
+static void numbers_in_turn_are_spread(void **state) {
+    bool seen[256] = {false};
+    unsigned places = 0;
+    (void)state;
+    for (uint64_t number = 0; number < 256; number++) {
+        uint64_t place = bins_hash(number << 20, UINT64_C(0x9e3779b97f4a7c15)) & 255;
+        places += !seen[place];
+        seen[place] = true;
+    }
+    assert_true(places > 100);
+}
+
+static void without_memory_it_doesnt_grow(void **state) {
+    struct bins bins;
+    (void)state;
+    bins_init(&bins, account());
+    memory_fail(0, 1);
+    assert_false(bins_add(&bins, &things[0].bin, 0));
+    for (size_t index = 0; index < THINGS; index++) {
+        if (index)
+            memory_fail(0, 1); // what needs none doesn't count
+        assert_true(bins_add(&bins, &things[index].bin, index));
+    }
+    assert_true(bins.capacity < THINGS);
+    for (size_t index = 0; index < THINGS; index++) {
+        assert_true(is_found(&bins, &things[index], index));
+        bins_remove(&bins, &things[index].bin);
+    }
+    assert_null(bins_find(&bins, 7));
+    bins_deinit(&bins);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_sequence_agrees_with_a_table),
+        cmocka_unit_test(numbers_in_turn_are_spread),
+        cmocka_unit_test(without_memory_it_doesnt_grow),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
