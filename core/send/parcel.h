@@ -68,6 +68,14 @@ struct piece {
 // besides what lies there already, what stood before and behind the length line.
 enum { PARCEL_ADDED = 1, PARCEL_BEFORE = 2, PARCEL_AFTER = 4 };
 
+// Whom a request to another hub is for, as its head says that: so nobody has to read it again.
+struct bearing {
+    uint8_t kind;  // enum subject_kind
+    uint8_t level; // enum governance, that is required
+    bool offered;
+    uint16_t token_at, token_bytes; // the name, in the head
+};
+
 // In the order of their use: what most parcels need lies in four cache lines.
 struct parcel {
     struct mail mail;     // while it travels between shards
@@ -117,6 +125,7 @@ struct parcel {
     union {
         struct span body; // of the buffer: of a response, as it came
         uint64_t stream;  // queued: of a chunk its receiver's mark (outbox_sift), of a start its session
+        struct bearing bearing; // of a request to another hub, until it is queued
     };
     uint32_t text_bytes; // of the text, where it is memory of its own
     union {

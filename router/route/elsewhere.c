@@ -74,7 +74,7 @@ bool elsewhere_find(const struct shard *shard, const struct message *message,
     return out->bytes > 0;
 }
 
-const struct agent *elsewhere_find_all(const struct shard *shard, const struct message *message,
+const struct agent *elsewhere_find_all(struct shard *shard, const struct message *message,
                                        enum subject_kind kind, const char *name, size_t name_bytes,
                                        struct elsewhere *out) {
     assert(shard->hub->settings.cluster && (kind == SUBJECT_EVENT || kind == SUBJECT_NOTICE));
@@ -87,9 +87,13 @@ const struct agent *elsewhere_find_all(const struct shard *shard, const struct m
     return out->bytes ? elsewhere_link(shard) : NULL;
 }
 
-struct agent *elsewhere_link(const struct shard *shard) {
-    struct agent *link = agents_find(&shard->agents, HUB_LINK_ID, sizeof HUB_LINK_ID - 1);
-    return link && !link->home->leaving ? link : NULL;
+struct agent *elsewhere_link(struct shard *shard) {
+    struct across *across = &shard->across;
+    if (across->changes != shard->agents.changes) {
+        across->agent = agents_find(&shard->agents, HUB_LINK_ID, sizeof HUB_LINK_ID - 1);
+        across->changes = shard->agents.changes;
+    }
+    return across->agent && !across->agent->home->leaving ? across->agent : NULL;
 }
 
 void elsewhere_refuse_down(struct shard *shard, const struct message *message) {
@@ -121,6 +125,17 @@ static char *put(char *to, const void *bytes, size_t count) {
     return to + count;
 }
 
+// The name under which other hubs know this one by that link.
+static const char *own_name(struct shard *shard, uint64_t link) {
+    static_assert((int)HUB_SESSION_BYTES == (int)HUB_NAME_BYTES, "a hub is known by the name of its link");
+    assert(link);
+    if (shard->across.link != link) {
+        hub_session(shard->hub, link, shard->across.name);
+        shard->across.link = link;
+    }
+    return shard->across.name;
+}
+
 // "HPUB SUBJECT REPLY HEADERS ALL", or "PUB SUBJECT REPLY ALL".
 static size_t first_line(char out[FIRST_LINE_BYTES_MAX], const struct letter *letter, size_t headers,
                          size_t all) {
@@ -147,13 +162,10 @@ struct block {
     struct piece before, after;
 };
 
-static size_t block_of(const struct shard *shard, uint64_t link, const struct parcel *parcel,
+static size_t block_of(struct shard *shard, uint64_t link, const struct parcel *parcel,
                        const struct letter *letter, struct block *block) {
-    char hub[HUB_SESSION_BYTES];
-    static_assert((int)HUB_SESSION_BYTES == (int)HUB_NAME_BYTES, "a hub is known by the name of its link");
-    hub_session(shard->hub, link, hub);
-    block->mark_bytes =
-        mark_write(block->mark, hub, letter->time_ms, letter->level, letter->offered, &letter->source);
+    block->mark_bytes = mark_write(block->mark, own_name(shard, link), letter->time_ms, letter->level,
+                                   letter->offered, &letter->source);
     block->length_bytes = wire_framed.head(block->length, parcel->bytes);
     block->before = (struct piece){NULL, 0};
     block->after = (struct piece){"\r\n", 2};
@@ -201,10 +213,9 @@ enum error elsewhere_put_head(struct shard *shard, uint64_t link, struct parcel 
     return ERROR_NONE;
 }
 
-size_t elsewhere_inbox(const struct shard *shard, uint64_t link, uint64_t hub_id,
-                       char out[SUBJECT_BYTES_MAX]) {
+size_t elsewhere_inbox(struct shard *shard, uint64_t link, uint64_t hub_id, char out[SUBJECT_BYTES_MAX]) {
     char rest[HUB_NAME_BYTES + 1 + 16];
-    hub_session(shard->hub, link, rest);
+    memcpy(rest, own_name(shard, link), HUB_NAME_BYTES);
     rest[HUB_NAME_BYTES] = '.';
     size_t bytes = HUB_NAME_BYTES + 2;
     rest[HUB_NAME_BYTES + 1] = ELSEWHERE_UNANSWERED;
@@ -247,7 +258,16 @@ static enum error address_to(struct shard *shard, const struct message *message,
     letter->reply = reply;
     bool is_copy = to->kind == SUBJECT_EVENT || to->kind == SUBJECT_NOTICE;
     letter->reply_bytes = is_copy ? 0 : elsewhere_inbox(shard, link, hub_id, reply);
-    return elsewhere_put_head(shard, link, parcel, letter, bytes);
+    enum error error = elsewhere_put_head(shard, link, parcel, letter, bytes);
+    if (!error && hub_id)
+        parcel->bearing = (struct bearing){
+            .kind = (uint8_t)to->kind,
+            .level = (uint8_t)letter->level,
+            .offered = letter->offered != 0,
+            .token_at = (uint16_t)(LETTER_VERB_BYTES + letter->subject_bytes - to->bytes),
+            .token_bytes = (uint16_t)to->bytes,
+        };
+    return error;
 }
 
 bool elsewhere_address(struct shard *shard, const struct message *message, struct parcel *parcel,

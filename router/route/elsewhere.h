@@ -23,11 +23,11 @@ bool elsewhere_find(const struct shard *shard, const struct message *message,
                     const struct rules_message *asked, const struct rules_verdict *verdict,
                     struct elsewhere *out);
 // The same for a copy of what goes to all, an event or a notification to those who name it: the link, or NULL.
-const struct agent *elsewhere_find_all(const struct shard *shard, const struct message *message,
+const struct agent *elsewhere_find_all(struct shard *shard, const struct message *message,
                                        enum subject_kind kind, const char *name, size_t name_bytes,
                                        struct elsewhere *out);
 // The link's entry in the registry; NULL: it is down.
-struct agent *elsewhere_link(const struct shard *shard);
+struct agent *elsewhere_link(struct shard *shard);
 // There is no link: a request is told so, a notification counted.
 void elsewhere_refuse_down(struct shard *shard, const struct message *message);
 // The link takes no more.
@@ -45,6 +45,9 @@ struct letter {
     struct mark_source source;
     bool bare; // without headers, for who isn't a hub
 };
+
+// What stands before a letter's subject in its head.
+enum { LETTER_VERB_BYTES = 5 };
 
 // Gives an undressed parcel the head with which it leaves by the link. Not ERROR_NONE: it is larger than the server lets pass
 // (*bytes says how large), or there is no memory; then nothing has changed.
@@ -64,5 +67,4 @@ bool elsewhere_is_named(const struct shard *shard, const struct elsewhere *to);
 // Writes the subject on which answers to a request come: of the link's hub. Of a notification, whose hub id is 0, the
 // server alone says there that nobody is there for it.
 enum { ELSEWHERE_UNANSWERED = 'n' };
-size_t elsewhere_inbox(const struct shard *shard, uint64_t link, uint64_t hub_id,
-                       char out[SUBJECT_BYTES_MAX]);
+size_t elsewhere_inbox(struct shard *shard, uint64_t link, uint64_t hub_id, char out[SUBJECT_BYTES_MAX]);

@@ -190,7 +190,14 @@ struct shard {
     struct journal *journal;   // NULL: the hub keeps none
     struct children *children; // NULL: there is no keeper
     struct link *link;         // to other hubs (router/transport/link.h); NULL: there are none
-    struct asking *asking;     // registrations, other hubs (router/methods/asking.h); NULL: there are none
+    // How what this shard sends to other hubs leaves (router/route/elsewhere.c), so that it isn't looked up for each message.
+    struct across {
+        uint64_t changes;    // of the registry, up to which `agent` is what it has
+        struct agent *agent; // that the link is there; NULL: it is down
+        uint64_t link;       // whose name is here; 0: none
+        char name[HUB_SESSION_BYTES];
+    } across;
+    struct asking *asking;  // registrations, other hubs (router/methods/asking.h); NULL: there are none
     struct list confirming; // orders that wait for its server, oldest first (router/transport/confirming.c)
     struct list inquiries;  // to all other hubs, likewise (router/methods/directory.h)
     uint32_t inquiries_out; // of this shard's peers

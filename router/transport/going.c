@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/cluster/mark.h"
 #include "router/route/route.h"
 #include "router/send/reply.h"
 #include "router/send/send.h"
@@ -126,37 +125,17 @@ void going_lost(struct link *link, struct crossing *crossing) {
 
 // --- Going
 
-// The subject of a head: behind "HPUB ".
-static struct span subject_of(const struct parcel *parcel) {
-    const char *head = parcel->long_head ? parcel->head : parcel->inline_text;
-    const char *end = memchr(head + 5, ' ', parcel->head_count - 5);
-    assert(end);
-    return (struct span){5, (uint32_t)(end - head) - 5};
-}
-
-// The hubs' own line in its head.
-static void read_mark(const struct parcel *parcel, struct mark *mark) {
-    const char *head = parcel->long_head ? parcel->head : parcel->inline_text;
-    const char *feed = memchr(head, '\n', parcel->head_count);
-    assert(feed);
-    uint32_t at = (uint32_t)(feed - head) + 1;
-    mark_read((const uint8_t *)head, (struct span){at, parcel->head_count - at}, mark);
-}
-
 static bool note_crossing(struct link *link, const struct parcel *parcel) {
-    const struct cluster_settings *settings = link->shard->hub->settings.cluster;
-    const uint8_t *head = (const uint8_t *)(parcel->long_head ? parcel->head : parcel->inline_text);
-    struct span token;
-    struct mark mark;
-    enum subject_kind kind = subject_read(settings->name, head, subject_of(parcel), &token);
-    assert(kind <= SUBJECT_COMMAND);
+    const struct bearing *bearing = &parcel->bearing;
+    const char *head = parcel->long_head ? parcel->head : parcel->inline_text;
+    assert(bearing->kind <= SUBJECT_COMMAND && bearing->token_at + bearing->token_bytes < parcel->head_count);
     struct crossing *crossing =
-        crossings_add(&link->crossings, parcel->hub_id, kind, head + token.at, token.bytes);
+        crossings_add(&link->crossings, parcel->hub_id, (enum subject_kind)bearing->kind,
+                      head + bearing->token_at, bearing->token_bytes);
     if (!crossing)
         return false;
-    read_mark(parcel, &mark);
-    crossing->level = mark.level;
-    crossing->offered = mark.offered != 0;
+    crossing->level = (enum governance)bearing->level;
+    crossing->offered = bearing->offered;
     crossing->returns = parcel->returns;
     assert(crossing->returns || !crossing->offered);
     stats_add(&link->shard->stats, COUNT_OFFERED, crossing->offered);

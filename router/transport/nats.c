@@ -272,7 +272,7 @@ static void nats_take(struct shard *shard, struct peer *peer, const struct frame
 // --- Time
 
 // Whether the registry has it, or may come to: where there was no memory for that, another link may find some.
-static bool is_known(const struct shard *shard, const struct link *link) {
+static bool is_known(struct shard *shard, const struct link *link) {
     const struct agent *agent = elsewhere_link(shard);
     assert(link->state == LINK_UP);
     return (agent && agent->home->connection == link->peer->name) ||
