@@ -49,7 +49,7 @@ static uint32_t skip_blank(const uint8_t *bytes, uint32_t at, uint32_t end) {
     return at;
 }
 
-// Subjects are long: each is passed over twice, once to know the unit's end and once to know where it goes.
+// Subjects are long, and each byte of what comes from other hubs counts.
 static uint32_t skip_word(const uint8_t *bytes, uint32_t at, uint32_t end) {
 #ifdef __SSE2__
     for (; end - at >= 16; at += 16) {
@@ -115,6 +115,27 @@ static enum unit_result refuse_nats(struct unit *unit, enum unit_fault fault, ui
     return UNIT_BAD;
 }
 
+static uint16_t of_line(uint32_t offset) {
+    static_assert(NATS_LINE_BYTES_MAX - 1 <= UINT16_MAX, "all that stands in a line fits");
+    assert(offset < NATS_LINE_BYTES_MAX);
+    return (uint16_t)offset;
+}
+
+// What nats_read is asked for.
+static void note_line(struct unit *unit, const struct line *line, uint32_t count) {
+    bool has_reply = line->count == (line->verb == NATS_HMSG ? 5 : 4);
+    unit->verb = (uint8_t)line->verb;
+    unit->line_bytes = of_line(count);
+    if (line->verb != NATS_MSG && line->verb != NATS_HMSG)
+        return;
+    unit->subject_at = of_line(line->words[0].at);
+    unit->subject_bytes = of_line(line->words[0].bytes);
+    unit->sid_at = of_line(line->words[1].at);
+    unit->sid_bytes = of_line(line->words[1].bytes);
+    unit->reply_at = has_reply ? of_line(line->words[2].at) : 0;
+    unit->reply_bytes = has_reply ? of_line(line->words[2].bytes) : 0;
+}
+
 // The line has `bytes` before its CR LF.
 static enum unit_result judge_nats_line(struct unit *unit, const uint8_t *bytes, uint32_t count) {
     struct line line;
@@ -132,6 +153,7 @@ static enum unit_result judge_nats_line(struct unit *unit, const uint8_t *bytes,
     unit->body_at = count + 2 + headers;
     unit->body_bytes = all - headers;
     unit->bytes = count + 2 + (has_payload ? all + 2 : 0);
+    note_line(unit, &line, count);
     return UNIT_PARTIAL;
 }
 
@@ -168,22 +190,19 @@ uint32_t nats_open_max(const struct unit_limits *limits) {
 }
 
 void nats_read(const uint8_t *bytes, const struct unit *unit, struct nats_message *out) {
-    struct line line;
-    const uint8_t *feed = memchr(bytes, '\n', unit->bytes);
-    assert(unit->sized && feed && feed > bytes);
-    uint32_t end = (uint32_t)(feed - bytes) - 1;
-    take_apart(bytes, end, &line);
-    *out = (struct nats_message){.verb = line.verb};
-    assert(line.verb < NATS_VERBS);
-    if (verbs[line.verb].has_argument)
+    uint32_t end = unit->line_bytes;
+    assert(unit->sized && unit->verb < NATS_VERBS && bytes[end] == '\r');
+    *out = (struct nats_message){.verb = (enum nats_verb)unit->verb};
+    if (verbs[out->verb].has_argument) {
+        struct line line;
+        take_apart(bytes, end, &line);
         out->argument = line.rest;
-    if (line.verb != NATS_MSG && line.verb != NATS_HMSG)
-        return;
-    out->subject = line.words[0];
-    out->sid = line.words[1];
-    if (line.count == (line.verb == NATS_HMSG ? 5 : 4))
-        out->reply = line.words[2];
-    out->headers = (struct span){end + 2, unit->body_at - (end + 2)};
+    } else if (out->verb == NATS_MSG || out->verb == NATS_HMSG) {
+        out->subject = (struct span){unit->subject_at, unit->subject_bytes};
+        out->sid = (struct span){unit->sid_at, unit->sid_bytes};
+        out->reply = (struct span){unit->reply_at, unit->reply_bytes};
+        out->headers = (struct span){end + 2, unit->body_at - (end + 2)};
+    }
 }
 
 uint32_t nats_status(const uint8_t *bytes, struct span headers) {

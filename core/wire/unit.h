@@ -104,6 +104,10 @@ struct unit {
             uint32_t length_line_at; // of a header block: its Content-Length line, with the CR LF
             uint32_t length_line_bytes;
         };
+        struct { // of what a NATS server says, from its start, as those below: a line has less than 64 KiB
+            uint16_t subject_at, subject_bytes;
+            uint16_t reply_at, reply_bytes;
+        };
         struct {
             uint32_t aside_at; // after UNIT_ASIDE, from the unit's start
             uint32_t aside_bytes;
@@ -115,6 +119,11 @@ struct unit {
         struct { // of a header block
             uint32_t line_at;
             uint32_t colon_at;
+        };
+        struct {                 // likewise
+            uint16_t line_bytes; // without its CR LF
+            uint8_t verb;        // enum nats_verb
+            uint16_t sid_at, sid_bytes;
         };
         struct {           // of a WebSocket frame
             uint32_t left; // of its payload
