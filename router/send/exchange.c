@@ -113,11 +113,16 @@ static bool bears_fields(const struct exchange *exchange, const struct parcel *p
            parcel->block_bytes > parcel->line_bytes + sizeof "\r\n" - 1;
 }
 
+// Whether an answer that comes now stays here for others, of the exchange itself or of those before it; so long it is to keep no buffer.
+static bool waits(const struct exchange *exchange) {
+    return exchange->due > 1 || !list_empty(&exchange->by_peer);
+}
+
 void exchange_answer(struct shard *shard, struct exchange *exchange, struct parcel *parcel) {
     exchange->is_error = parcel->mail.detail;
     assert(exchange->due > 0);
     assert(!parcel->dressed && !parcel->unfinished && parcel->hole_count == 0 && !parcel->hub_id);
-    if (!bears_fields(exchange, parcel))
+    if (waits(exchange) && !bears_fields(exchange, parcel))
         parcel = send_detach(shard, parcel);
     struct peer *peer = peer_find(shard, exchange->connection);
     if (peer)
