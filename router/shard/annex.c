@@ -34,12 +34,15 @@ void annex_give(struct kept *kept, struct annex *annex) {
 
 bool annex_attach(struct kept *kept, struct annex *annex, const char *agent, size_t bytes) {
     assert(bytes > 0 && bytes <= AGENT_ID_BYTES_MAX);
-    struct attachment *attachment = kept_take(kept, sizeof *attachment + bytes);
-    if (!attachment)
-        return false;
+    struct attachment *attachment = annex->attachment;
+    if (!attachment || attachment->bytes < bytes) {
+        attachment = kept_take(kept, sizeof *attachment + bytes);
+        if (!attachment)
+            return false;
+        kept_give(kept, annex->attachment);
+        annex->attachment = attachment;
+    }
     attachment->bytes = (uint32_t)bytes;
     memcpy(attachment->agent, agent, bytes);
-    kept_give(kept, annex->attachment);
-    annex->attachment = attachment;
     return true;
 }

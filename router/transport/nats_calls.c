@@ -23,6 +23,11 @@ static enum error attach(struct shard *shard, struct link *link, enum subject_ki
         annex->attachment = NULL;
         return ERROR_NONE;
     }
+    const struct attachment *attached = annex->attachment;
+    bool is_same = attached && !at && attached->bytes == bytes &&
+                   memcmp(attached->agent, token, bytes) == 0 && !memchr(token, '_', bytes);
+    if (is_same)
+        return ERROR_NONE;
     size_t count = subject_unescape(name + at, sizeof name - at, token, bytes);
     if (count == SIZE_MAX || count == 0)
         return ERROR_AGENT_NOT_FOUND;
