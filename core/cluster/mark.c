@@ -45,11 +45,12 @@ static bool key_is(const uint8_t *bytes, struct span key, const char *text) {
     return key.bytes == strlen(text) && memcmp(bytes + key.at, text, key.bytes) == 0;
 }
 
-static bool is_hub(const uint8_t *bytes, struct span value) {
-    bool all = value.bytes == HUB_NAME_BYTES;
-    for (uint32_t at = 0; at < HUB_NAME_BYTES && all; at++)
-        all = is_hexadecimal(bytes[value.at + at]);
-    return all;
+// Without a branch, so that all digits are judged together.
+static bool is_hub(const uint8_t name[HUB_NAME_BYTES]) {
+    uint8_t others = 0;
+    for (unsigned at = 0; at < HUB_NAME_BYTES; at++)
+        others |= !((uint8_t)(name[at] - '0') < 10 || (uint8_t)(name[at] - 'a') < 6);
+    return !others;
 }
 
 // What is said of names that are held.
@@ -73,12 +74,18 @@ static void take_holding(const uint8_t *bytes, struct span key, uint64_t number,
         out->settle = number != 0;
 }
 
+static void take_hub(const uint8_t *bytes, struct span value, struct mark *out) {
+    if (value.bytes != HUB_NAME_BYTES || !is_hub(bytes + value.at))
+        return;
+    memcpy(out->hub, bytes + value.at, sizeof out->hub);
+    out->has_hub = true;
+}
+
 static void take_pair(const uint8_t *bytes, struct span key, struct span value, struct mark *out) {
     assert(!out->given && key.at + key.bytes < value.at);
     uint64_t number = 0;
-    if (key_is(bytes, key, "hub") && is_hub(bytes, value)) {
-        memcpy(out->hub, bytes + value.at, sizeof out->hub);
-        out->has_hub = true;
+    if (key_is(bytes, key, "hub")) {
+        take_hub(bytes, value, out);
     } else if (key_is(bytes, key, "taken")) {
         out->taken = value;
     } else if (key_is(bytes, key, "ask")) {
@@ -125,9 +132,22 @@ static void take_pair(const uint8_t *bytes, struct span key, struct span value, 
     }
 }
 
-// What stands from `at` to `end`: blanks, and pairs between them.
+// Who says it is what all hubs say, and first: returns where that ends, or `at`.
+static uint32_t read_hub(const uint8_t *bytes, uint32_t at, uint32_t end, struct mark *out) {
+    static const char key[] = " hub=";
+    struct span value = {at + (uint32_t)sizeof key - 1, HUB_NAME_BYTES};
+    uint32_t behind = value.at + value.bytes;
+    if (behind > end || memcmp(bytes + at, key, sizeof key - 1) != 0 ||
+        (behind < end && bytes[behind] != ' '))
+        return at;
+    take_hub(bytes, value, out);
+    return behind;
+}
+
+// What stands from `at` to `end`: pairs, and before each of them a blank.
 static void read_pairs(const uint8_t *bytes, uint32_t at, uint32_t end, struct mark *out) {
     assert(at <= end);
+    at = read_hub(bytes, at, end, out) + 1;
     while (at < end) {
         const uint8_t *blank = memchr(bytes + at, ' ', end - at);
         uint32_t stop = blank ? (uint32_t)(blank - bytes) : end;
