@@ -16,20 +16,15 @@ static const uint8_t digit_values[256] = {
     ['0'] = 1, ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
     ['8'] = 9, ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16};
 
-static bool is_hexadecimal(uint8_t byte) {
-    return digit_values[byte] != 0;
-}
-
 bool mark_read_digits(const uint8_t *bytes, struct span digits, uint64_t *out) {
     if (digits.bytes == 0 || digits.bytes > DIGITS_MAX)
         return false;
-    *out = 0;
-    for (uint32_t at = digits.at; at < digits.at + digits.bytes; at++) {
-        if (!is_hexadecimal(bytes[at]))
-            return false;
-        *out = *out << 4 | (digit_values[bytes[at]] - 1u);
-    }
-    return true;
+    uint64_t number = 0;
+    const uint8_t *at = bytes + digits.at, *end = at + digits.bytes;
+    for (; at < end && digit_values[*at]; at++)
+        number = number << 4 | (digit_values[*at] - 1u);
+    *out = number;
+    return at == end;
 }
 
 size_t mark_digits(char out[16], uint64_t number) {
@@ -70,6 +65,8 @@ static void take_holding(const uint8_t *bytes, struct span key, uint64_t number,
         out->yields = number != 0;
     else if (key_is(bytes, key, "names"))
         out->names = number != 0;
+    else if (key_is(bytes, key, "joint"))
+        out->is_joint = number != 0;
     else if (key_is(bytes, key, "settle"))
         out->settle = number != 0;
 }
@@ -110,6 +107,8 @@ static void take_pair(const uint8_t *bytes, struct span key, struct span value, 
         return;
     } else if (key_is(bytes, key, "time") && number > 0 && number <= TIME_MS_MAX) {
         out->time_ms = (uint32_t)number;
+    } else if (key_is(bytes, key, "re")) {
+        out->answered = number;
     } else if (key_is(bytes, key, "level") && number < GOVERNANCE_COUNT) {
         out->level = (enum governance)number;
     } else if (key_is(bytes, key, "offer")) {
@@ -192,7 +191,8 @@ static size_t put(char *out, size_t at, const void *bytes, size_t count) {
 }
 
 size_t mark_write(char out[MARK_BYTES_MAX], const char hub[HUB_NAME_BYTES], uint32_t time_ms,
-                  enum governance level, uint32_t offered, const struct mark_source *source) {
+                  enum governance level, uint32_t offered, uint64_t answered,
+                  const struct mark_source *source) {
     size_t at = put(out, 0, mark_version, VERSION_BYTES);
     at = put(out, at, mark_name, NAME_BYTES);
     at = put(out, at, " hub=", 5);
@@ -208,6 +208,10 @@ size_t mark_write(char out[MARK_BYTES_MAX], const char hub[HUB_NAME_BYTES], uint
     if (offered) {
         at = put(out, at, " offer=", 7);
         at += mark_digits(out + at, offered);
+    }
+    if (answered) {
+        at = put(out, at, " re=", 4);
+        at += mark_digits(out + at, answered);
     }
     if (source->user) {
         assert(*source->user && strlen(source->user) <= USER_NAME_BYTES_MAX);

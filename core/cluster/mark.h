@@ -30,6 +30,8 @@ struct mark {
     uint32_t time_ms;         // that is left for a request; 0: nothing is said of it
     enum governance level;    // that is required
     uint64_t offered;         // it is for whoever owes less than this; 0: for whoever is there
+    uint64_t answered;        // the request of the other hub's that this answers; 0: its subject says so
+    bool is_joint;            // answers to this hub's may come on one subject, each with its number
     bool is_back;             // an offer that nobody takes
     uint64_t owed;            // what who owes least there owes; 0: there is none who might
     struct span user;         // whose the message is, where that hub knows its users; bytes 0: it says nobody
@@ -65,13 +67,15 @@ struct mark_source {
 };
 
 // Writes "NATS/1.0" and a whole line for a message that requires this level, and of a request how long it may take (0:
-// nothing is said of that), and, where it is an offer, who owes less than what it is for (0: it is none); returns its length.
+// nothing is said of that), and, where it is an offer, who owes less than what it is for (0: it is none), or of an answer to
+// which request it is (0: that isn't said); returns its length.
 enum {
-    MARK_BYTES_MAX = 10 + 11 + 5 + HUB_NAME_BYTES + 6 + 16 + 7 + 16 + 7 + 16 + 6 + USER_NAME_BYTES_MAX + 7 +
-                     AGENT_ID_BYTES_MAX + 2
+    MARK_BYTES_MAX = 10 + 11 + 5 + HUB_NAME_BYTES + 6 + 16 + 7 + 16 + 7 + 16 + 4 + 16 + 6 +
+                     USER_NAME_BYTES_MAX + 7 + AGENT_ID_BYTES_MAX + 2
 };
 size_t mark_write(char out[MARK_BYTES_MAX], const char hub[HUB_NAME_BYTES], uint32_t time_ms,
-                  enum governance level, uint32_t offered, const struct mark_source *source);
+                  enum governance level, uint32_t offered, uint64_t answered,
+                  const struct mark_source *source);
 // Writes "NATS/1.0" and the begin of the line, up to who says it.
 void mark_begin(struct text *out, const char hub[HUB_NAME_BYTES]);
 void mark_number(struct text *out, const char *key, uint64_t number);

@@ -33,13 +33,12 @@ size_t subject_escape(char out[SUBJECT_NAME_BYTES_MAX], const char *name, size_t
     assert(name || bytes == 0);
     for (size_t at = 0; at < bytes; at++) {
         uint8_t byte = (uint8_t)name[at];
-        bool stays = is_plain(byte);
-        if (to + (stays ? 1 : 3) > SUBJECT_NAME_BYTES_MAX)
-            return 0;
-        if (stays) {
+        if (is_plain(byte) && to < SUBJECT_NAME_BYTES_MAX) {
             out[to++] = (char)byte;
             continue;
         }
+        if (to + 3 > SUBJECT_NAME_BYTES_MAX)
+            return 0;
         out[to++] = '_';
         out[to++] = digits[byte >> 4];
         out[to++] = digits[byte & 15];
@@ -59,16 +58,16 @@ size_t subject_unescape(char *out, size_t capacity, const uint8_t *token, size_t
         uint8_t byte = token[at];
         if (to == capacity)
             return SIZE_MAX;
-        if (byte == '_') {
-            if (bytes - at < 3 || digit_of(token[at + 1]) > 15 || digit_of(token[at + 2]) > 15)
-                return SIZE_MAX;
-            byte = (uint8_t)(digit_of(token[at + 1]) << 4 | digit_of(token[at + 2]));
-            at += 2;
-            if (is_plain(byte))
-                return SIZE_MAX;
-        } else if (!is_plain(byte)) {
-            return SIZE_MAX;
+        if (is_plain(byte)) {
+            out[to++] = (char)byte;
+            continue;
         }
+        if (byte != '_' || bytes - at < 3 || digit_of(token[at + 1]) > 15 || digit_of(token[at + 2]) > 15)
+            return SIZE_MAX;
+        byte = (uint8_t)(digit_of(token[at + 1]) << 4 | digit_of(token[at + 2]));
+        at += 2;
+        if (is_plain(byte))
+            return SIZE_MAX;
         out[to++] = (char)byte;
     }
     return to;

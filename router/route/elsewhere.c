@@ -165,7 +165,7 @@ struct block {
 static size_t block_of(struct shard *shard, uint64_t link, const struct parcel *parcel,
                        const struct letter *letter, struct block *block) {
     block->mark_bytes = mark_write(block->mark, own_name(shard, link), letter->time_ms, letter->level,
-                                   letter->offered, &letter->source);
+                                   letter->offered, letter->answered, &letter->source);
     block->length_bytes = wire_framed.head(block->length, parcel->bytes);
     block->before = (struct piece){NULL, 0};
     block->after = (struct piece){"\r\n", 2};
@@ -174,6 +174,8 @@ static size_t block_of(struct shard *shard, uint64_t link, const struct parcel *
         block->before = (struct piece){parcel->block, parcel->line_at};
         block->after = (struct piece){parcel->block + behind, parcel->block_bytes - behind};
     }
+    if (letter->answered && block->before.count == 0 && block->after.count == 2)
+        block->length_bytes = 0; // the server says it, and that hub knows
     return block->mark_bytes + block->length_bytes + block->before.count + block->after.count;
 }
 

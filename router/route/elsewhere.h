@@ -41,6 +41,8 @@ struct letter {
     size_t reply_bytes;
     uint32_t time_ms; // that a request may take; 0: it is none
     uint32_t offered; // as above
+    uint64_t
+        answered; // the request that it answers, where its subject doesn't say so; 0: it does, or there is none
     enum governance level;
     struct mark_source source;
     bool bare; // without headers, for who isn't a hub
@@ -67,4 +69,6 @@ bool elsewhere_is_named(const struct shard *shard, const struct elsewhere *to);
 // Writes the subject on which answers to a request come: of the link's hub. Of a notification, whose hub id is 0, the
 // server alone says there that nobody is there for it.
 enum { ELSEWHERE_UNANSWERED = 'n' };
+// What stands for its hub id where answers to many come on one subject, which a server knows better than a new one each time.
+enum { ELSEWHERE_ANSWERS = '0' };
 size_t elsewhere_inbox(struct shard *shard, uint64_t link, uint64_t hub_id, char out[SUBJECT_BYTES_MAX]);

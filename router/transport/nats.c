@@ -70,17 +70,16 @@ static void take_back(struct link *link, struct crossing *crossing, const struct
         going_end(link, crossing, ERROR_INTERNAL, "fault", "the other hub hands back what it has taken");
 }
 
-static bool is_back(const uint8_t *bytes, const struct nats_message *said, struct mark *mark) {
-    mark_read(bytes, said->headers, mark);
-    return mark->given && mark->has_hub && mark->is_back;
-}
-
+// 0: which request it answers it says itself; where it doesn't, it is nobody's.
 static void take_answer(struct shard *shard, struct link *link, const struct frame *frame,
                         const struct nats_message *said, uint64_t number) {
     const uint8_t *bytes = frame->buffer->bytes + frame->at;
-    struct crossing *crossing = crossings_find(&link->crossings, number);
     struct opened opened;
     enum error error;
+    mark_read(bytes, said->headers, &opened.mark);
+    number = number ? number : opened.mark.answered;
+    struct crossing *crossing = crossings_find(&link->crossings, number);
+    bool is_back = opened.mark.given && opened.mark.has_hub && opened.mark.is_back;
     bool nobody = nats_status(bytes, said->headers) == 503;
     if (!crossing && !nobody) {
         drop_one(shard, COUNT_DROP_RESPONSE_UNKNOWN, link->peer->name, frame->body.bytes);
@@ -88,10 +87,10 @@ static void take_answer(struct shard *shard, struct link *link, const struct fra
         return; // it has ended meanwhile
     } else if (nobody) {
         going_nobody(link, crossing);
-    } else if (frame->body.bytes == 0 && is_back(bytes, said, &opened.mark)) {
+    } else if (frame->body.bytes == 0 && is_back) {
         signs_heard(link, &opened.mark);
         take_back(link, crossing, &opened.mark);
-    } else if (!nats_open(shard, frame, said, &opened, &error)) {
+    } else if (!nats_open_marked(shard, frame, said, &opened, &error)) {
         bool large = error == ERROR_FRAME_TOO_LARGE;
         going_end(link, crossing, large ? error : ERROR_INTERNAL, "fault",
                   large ? "the answer is over this hub's limit" : "the answer could not be read");

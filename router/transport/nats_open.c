@@ -20,34 +20,54 @@ static void direct(struct directives *directives, const struct mark *mark) {
         directives->timeout_ms = mark->time_ms;
 }
 
-bool nats_open(struct shard *shard, const struct frame *frame, const struct nats_message *said,
-               struct opened *out, enum error *error) {
-    const uint8_t *bytes = frame->buffer->bytes + frame->at;
+// No fields: the body is what the server says that it is.
+static bool open_bare(const struct frame *frame, const struct unit_limits *limits, struct opened *out,
+                      enum error *error) {
     const struct unit *unit = frame->unit;
-    out->unit = (struct unit){0};
-    *error = ERROR_PARSE;
-    mark_read(bytes, said->headers, &out->mark);
-    if (!out->mark.given) {
-        out->unit.sized = true;
-        out->unit.body_at = unit->body_at;
-        out->unit.body_bytes = unit->body_bytes;
-        out->unit.bytes = unit->body_at + unit->body_bytes;
-        out->frame = frame_at(frame->buffer, frame->at, &out->unit);
-        if (unit->body_bytes > shard->unit_limits.body_bytes_max)
-            *error = ERROR_FRAME_TOO_LARGE;
-        return unit->body_bytes > 0 && *error == ERROR_PARSE;
-    }
-    uint32_t at = said->headers.at + out->mark.bytes, count = unit->body_at + unit->body_bytes - at;
+    out->unit.sized = true;
+    out->unit.body_at = unit->body_at;
+    out->unit.body_bytes = unit->body_bytes;
+    out->unit.bytes = unit->body_at + unit->body_bytes;
+    out->frame = frame_at(frame->buffer, frame->at, &out->unit);
+    if (unit->body_bytes > limits->body_bytes_max)
+        *error = ERROR_FRAME_TOO_LARGE;
+    return unit->body_bytes > 0 && *error == ERROR_PARSE;
+}
+
+// Behind the hubs' own line: a block with fields, of which one says how long the body is.
+static bool open_frame(const struct frame *frame, uint32_t at, const struct unit_limits *limits,
+                       struct opened *out, enum error *error) {
+    const struct unit *unit = frame->unit;
+    uint32_t count = unit->body_at + unit->body_bytes - at;
     assert(at <= unit->body_at);
-    struct unit_limits limits = limits_of(shard, &out->mark);
-    bool whole = frame_scan(&out->unit, bytes + at, count, &limits) == UNIT_WHOLE;
+    bool whole = frame_scan(&out->unit, frame->buffer->bytes + frame->at + at, count, limits) == UNIT_WHOLE;
     if (out->unit.fault && unit_fault_is_limit(out->unit.fault))
         *error = ERROR_FRAME_TOO_LARGE;
     if (!whole || out->unit.bytes != count)
         return false;
-    direct(&out->unit.directives, &out->mark);
     out->frame = frame_at(frame->buffer, frame->at + at, &out->unit);
     return true;
+}
+
+bool nats_open_marked(struct shard *shard, const struct frame *frame, const struct nats_message *said,
+                      struct opened *out, enum error *error) {
+    const struct mark *mark = &out->mark;
+    struct unit_limits limits = limits_of(shard, mark);
+    uint32_t at = said->headers.at + mark->bytes;
+    bool has_fields = mark->given && frame->unit->body_at - at > sizeof "\r\n" - 1;
+    out->unit = (struct unit){0};
+    *error = ERROR_PARSE;
+    bool is_whole =
+        has_fields ? open_frame(frame, at, &limits, out, error) : open_bare(frame, &limits, out, error);
+    if (is_whole && mark->given)
+        direct(&out->unit.directives, mark);
+    return is_whole;
+}
+
+bool nats_open(struct shard *shard, const struct frame *frame, const struct nats_message *said,
+               struct opened *out, enum error *error) {
+    mark_read(frame->buffer->bytes + frame->at, said->headers, &out->mark);
+    return nats_open_marked(shard, frame, said, out, error);
 }
 
 bool nats_is_array(const struct frame *frame) {

@@ -16,6 +16,9 @@ struct opened {
 // False where it can't be read, or there is no body that may come in, and *error says why; the mark is read anyway.
 bool nats_open(struct shard *shard, const struct frame *frame, const struct nats_message *said,
                struct opened *out, enum error *error);
+// The same of which the mark has been read.
+bool nats_open_marked(struct shard *shard, const struct frame *frame, const struct nats_message *said,
+                      struct opened *out, enum error *error);
 // Whether a body is an array, which hubs don't send each other.
 bool nats_is_array(const struct frame *frame);
 // What came can't be read, or isn't for anybody here.

@@ -261,6 +261,8 @@ void signs_heard(struct link *link, const struct mark *mark) {
     bool is_new = !neighbours_find(neighbours, mark->hub);
     struct neighbour *heard = neighbours_hear(neighbours, mark->hub, shard_now_ms(link->shard), false);
     link->unsettled |= heard && is_new;
+    if (heard)
+        heard->is_joint |= mark->is_joint;
     if (heard && is_new && link->state == LINK_UP)
         nats_say_beat(link); // who has just come knows nobody yet
 }

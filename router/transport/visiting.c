@@ -24,8 +24,7 @@ static struct span last_token(const uint8_t *subject, uint32_t bytes) {
 }
 
 bool visiting_is_unanswered(const uint8_t *reply, uint32_t reply_bytes) {
-    struct span last = last_token(reply, reply_bytes);
-    return last.at > 0 && last.bytes == 1 && reply[last.at] == ELSEWHERE_UNANSWERED;
+    return reply_bytes > 1 && reply[reply_bytes - 1] == ELSEWHERE_UNANSWERED && reply[reply_bytes - 2] == '.';
 }
 
 struct visitor *visiting_enter(struct link *link, struct exchange *exchange, const struct mark *mark,
@@ -54,10 +53,9 @@ struct visitor *visiting_enter(struct link *link, struct exchange *exchange, con
 
 // Sends an answer, which is taken over; ERROR_NONE, or why it wasn't, and then it is the caller's still (*bytes: how large one is that
 // the server wouldn't let pass).
-static enum error send_answer(struct link *link, struct parcel *parcel, const uint8_t *reply,
-                              uint32_t reply_bytes, bool bare, uint64_t *bytes) {
-    struct letter letter = {.subject = (const char *)reply, .subject_bytes = reply_bytes, .bare = bare};
-    enum error error = elsewhere_put_head(link->shard, link->peer->name, parcel, &letter, bytes);
+static enum error send_answer(struct link *link, struct parcel *parcel, const struct letter *letter,
+                              uint64_t *bytes) {
+    enum error error = elsewhere_put_head(link->shard, link->peer->name, parcel, letter, bytes);
     assert(error != ERROR_NONE || parcel->has_head);
     if (!error)
         send_queue_owed(link->shard, link->peer, parcel);
@@ -76,7 +74,8 @@ static void send_error(struct link *link, uint64_t id, enum error error, const s
     struct parcel *parcel = text.failed ? NULL : parcel_own(&shard->parcels, text.bytes, text.length);
     if (!parcel)
         text_deinit(&text);
-    if (parcel && !send_answer(link, parcel, reply, reply_bytes, bare, &bytes))
+    struct letter letter = {.subject = (const char *)reply, .subject_bytes = reply_bytes, .bare = bare};
+    if (parcel && !send_answer(link, parcel, &letter, &bytes))
         return;
     if (parcel)
         parcel_drop(parcel);
@@ -128,17 +127,37 @@ static bool put_id(struct parcel *parcel, uint64_t number) {
     return own != NULL;
 }
 
+// A hub that takes all answers on one subject has said so. What it asked on another one than its own inbox is answered there.
+static void address(const struct visitor *visitor, char subject[SUBJECT_BYTES_MAX], struct letter *letter) {
+    const uint8_t *reply = (const uint8_t *)visitor->reply;
+    *letter = (struct letter){
+        .subject = visitor->reply, .subject_bytes = visitor->reply_bytes, .bare = !visitor->hub};
+    if (!visitor->hub || !visitor->hub->is_joint)
+        return;
+    uint32_t digits_at = last_token(reply, visitor->reply_bytes).at;
+    if (digits_at < HUB_NAME_BYTES + 1 ||
+        memcmp(reply + digits_at - 1 - HUB_NAME_BYTES, visitor->hub->name, HUB_NAME_BYTES) != 0)
+        return;
+    memcpy(subject, reply, digits_at);
+    subject[digits_at] = ELSEWHERE_ANSWERS;
+    letter->subject = subject;
+    letter->subject_bytes = digits_at + 1;
+    letter->answered = visitor->number;
+}
+
 static void answer_visitor(struct link *link, const struct visitor *visitor, struct parcel *parcel) {
     struct shard *shard = link->shard;
     const uint8_t *reply = (const uint8_t *)visitor->reply;
-    bool bare = !visitor->hub;
     uint64_t bytes = 0;
     struct text data;
     enum error error = ERROR_NONE;
+    char subject[SUBJECT_BYTES_MAX];
+    struct letter letter;
+    address(visitor, subject, &letter);
     if (lacks_id(visitor, parcel) && !put_id(parcel, visitor->number))
         error = ERROR_OVERLOADED;
     if (!error)
-        error = send_answer(link, parcel, reply, visitor->reply_bytes, bare, &bytes);
+        error = send_answer(link, parcel, &letter, &bytes);
     if (!error)
         return;
     assert(!parcel->has_head);
@@ -148,7 +167,7 @@ static void answer_visitor(struct link *link, const struct visitor *visitor, str
     text_init(&data);
     if (error == ERROR_FRAME_TOO_LARGE)
         elsewhere_put_sizes(shard, &data, bytes);
-    send_error(link, visitor->number, error, &data, reply, visitor->reply_bytes, bare);
+    send_error(link, visitor->number, error, &data, reply, visitor->reply_bytes, letter.bare);
     text_deinit(&data);
 }
 

@@ -43,12 +43,13 @@ static void offers_are_read(void **state) {
     char line[MARK_BYTES_MAX];
     struct mark mark;
     (void)state;
-    size_t bytes = mark_write(line, hub, UINT32_MAX >> 4, GOVERNANCE_MANUAL, UINT32_MAX, &nobody);
+    size_t bytes = mark_write(line, hub, UINT32_MAX >> 4, GOVERNANCE_MANUAL, UINT32_MAX, 0, &nobody);
     mark_read((const uint8_t *)line, (struct span){0, (uint32_t)bytes}, &mark);
-    assert_true(mark.given && mark.offered == UINT32_MAX && !mark.is_back);
-    bytes = mark_write(line, hub, 7, GOVERNANCE_AUTONOMOUS, 0, &nobody);
+    assert_true(mark.given && mark.offered == UINT32_MAX && !mark.is_back && !mark.answered &&
+                !mark.is_joint);
+    bytes = mark_write(line, hub, 7, GOVERNANCE_AUTONOMOUS, 0, 0x1f3a, &nobody);
     mark_read((const uint8_t *)line, (struct span){0, (uint32_t)bytes}, &mark);
-    assert_true(mark.given && mark.time_ms == 7 && mark.offered == 0);
+    assert_true(mark.given && mark.time_ms == 7 && mark.offered == 0 && mark.answered == 0x1f3a);
     read_text("NATS/1.0\r\nPatchbay: 1 back=0\r\n\r\n", &mark);
     assert_true(mark.is_back && mark.owed == 0 && !mark.offered);
     read_text("NATS/1.0\r\nPatchbay: 1 back=1f\r\n\r\n", &mark);
@@ -67,7 +68,8 @@ static void a_whole_line_is_read(void **state) {
     for (size_t at = 0; at < sizeof users / sizeof *users; at++) {
         struct mark mark;
         struct mark_source source = {users[at], agent, at % 2 ? sizeof agent : 0};
-        size_t count = mark_write(line, hub, UINT32_MAX >> 1, GOVERNANCE_MANUAL, UINT32_MAX, &source);
+        size_t count =
+            mark_write(line, hub, UINT32_MAX >> 1, GOVERNANCE_MANUAL, UINT32_MAX, UINT64_MAX, &source);
         mark_read((const uint8_t *)line, (struct span){0, (uint32_t)count}, &mark);
         assert_true(count <= sizeof line && mark.given && mark.has_hub && mark.bytes == count);
         assert_true(mark.level == GOVERNANCE_MANUAL && mark.offered == UINT32_MAX);
