@@ -5,6 +5,7 @@
 enum { CAPACITY_MIN = 16 };
 
 void bins_init(struct bins *bins, struct kept *kept) {
+    assert(kept);
     *bins = (struct bins){.kept = kept};
 }
 
@@ -24,6 +25,7 @@ static void put(struct bin **heads, size_t capacity, struct bin *bin) {
 static bool grow(struct bins *bins) {
     size_t capacity = bins->capacity ? bins->capacity * 2 : CAPACITY_MIN;
     struct bin **heads = kept_take_zeroed(bins->kept, capacity, sizeof *heads);
+    assert((bins->capacity & (bins->capacity - 1)) == 0);
     if (!heads)
         return false;
     for (size_t index = 0; index < bins->capacity; index++)

@@ -72,6 +72,7 @@ static void take_holding(const uint8_t *bytes, struct span key, uint64_t number,
 }
 
 static void take_hub(const uint8_t *bytes, struct span value, struct mark *out) {
+    assert(!out->given);
     if (value.bytes != HUB_NAME_BYTES || !is_hub(bytes + value.at))
         return;
     memcpy(out->hub, bytes + value.at, sizeof out->hub);
@@ -136,6 +137,7 @@ static uint32_t read_hub(const uint8_t *bytes, uint32_t at, uint32_t end, struct
     static const char key[] = " hub=";
     struct span value = {at + (uint32_t)sizeof key - 1, HUB_NAME_BYTES};
     uint32_t behind = value.at + value.bytes;
+    assert(at <= end);
     if (behind > end || memcmp(bytes + at, key, sizeof key - 1) != 0 ||
         (behind < end && bytes[behind] != ' '))
         return at;
