@@ -27,7 +27,9 @@ static bool read_server(struct config *config, const char *text, size_t bytes) {
         return fail("16 servers at most");
     struct cluster_server *server = &cluster->servers[cluster->server_count];
     *server = (struct cluster_server){.bytes = 0};
-    switch (server_url_read(text, bytes, &server->url)) {
+    bool names_scheme = memmem(text, bytes, "://", 3) || cluster->server_count == 0;
+    switch (names_scheme ? server_url_read(text, bytes, &server->url)
+                         : server_url_read_as(text, bytes, server[-1].url.secure, &server->url)) {
     case URL_BAD_SCHEME:
         return fail("a server is nats:// or tls://[USER:PASSWORD@|TOKEN@]HOST:PORT");
     case URL_BAD_CREDENTIAL:
@@ -128,22 +130,23 @@ bool config_is_same_cluster(const struct config *now, const struct config *fresh
 
 // --- The command line
 
-// What stands before the last @ of a URL, up to the next comma.
-static void blot_url(char *url) {
-    size_t bytes = strcspn(url, ",");
-    char *at = memrchr(url, '@', bytes);
-    if (at)
-        memset(url, 'x', (size_t)(at - url));
+// What stands before the last @ of a URL, up to the next comma; and likewise in those that follow, which may leave the scheme out.
+static void blot_urls(char *url) {
+    for (size_t bytes; *url; url += bytes + (url[bytes] == ',')) {
+        bytes = strcspn(url, ",");
+        char *scheme = memmem(url, bytes, "://", 3), *begin = scheme ? scheme + 3 : url;
+        char *at = memrchr(begin, '@', bytes - (size_t)(begin - url));
+        if (at)
+            memset(begin, 'x', (size_t)(at - begin));
+    }
 }
 
 static void blot_arguments(int argc, char **argv) {
     static const char *const schemes[] = {"nats://", "tls://"};
     for (int at = 1; at < argc; at++)
         for (size_t scheme = 0; scheme < sizeof schemes / sizeof *schemes; scheme++)
-            for (char *url = argv[at]; (url = strstr(url, schemes[scheme]));) {
-                url += strlen(schemes[scheme]);
-                blot_url(url);
-            }
+            if (strstr(argv[at], schemes[scheme]))
+                blot_urls(strstr(argv[at], schemes[scheme]));
 }
 
 char **config_keep_arguments(int argc, char **argv) {

@@ -103,11 +103,8 @@ static bool take_scheme(const char **text, size_t *bytes, const char *scheme) {
     return true;
 }
 
-enum url_fault server_url_read(const char *text, size_t bytes, struct server_url *out) {
-    *out = (struct server_url){0};
-    out->secure = take_scheme(&text, &bytes, "tls://");
-    if (!out->secure && !take_scheme(&text, &bytes, "nats://"))
-        return URL_BAD_SCHEME;
+// What stands behind the scheme.
+static enum url_fault read_rest(const char *text, size_t bytes, struct server_url *out) {
     const char *at = memrchr(text, '@', bytes);
     size_t before = at ? (size_t)(at - text) : 0;
     enum url_fault fault = at && !read_credential(text, before, out) ? URL_BAD_CREDENTIAL : URL_GOOD;
@@ -118,4 +115,17 @@ enum url_fault server_url_read(const char *text, size_t bytes, struct server_url
     if (fault)
         OPENSSL_cleanse(out, sizeof *out);
     return fault;
+}
+
+enum url_fault server_url_read(const char *text, size_t bytes, struct server_url *out) {
+    *out = (struct server_url){0};
+    out->secure = take_scheme(&text, &bytes, "tls://");
+    if (!out->secure && !take_scheme(&text, &bytes, "nats://"))
+        return URL_BAD_SCHEME;
+    return read_rest(text, bytes, out);
+}
+
+enum url_fault server_url_read_as(const char *text, size_t bytes, bool secure, struct server_url *out) {
+    *out = (struct server_url){.secure = secure};
+    return read_rest(text, bytes, out);
 }

@@ -24,5 +24,7 @@ enum url_fault { URL_GOOD, URL_BAD_SCHEME, URL_BAD_CREDENTIAL, URL_BAD_PLACE };
 
 // Reads one. Where it is none, what is in *out means nothing, and is no secret.
 enum url_fault server_url_read(const char *text, size_t bytes, struct server_url *out);
+// The same of what has no scheme, [USER:PASSWORD@|TOKEN@]HOST:PORT: with this one.
+enum url_fault server_url_read_as(const char *text, size_t bytes, bool secure, struct server_url *out);
 // The same of HOST:PORT alone, which leaves the rest of *out as it is.
 bool server_url_place(const char *text, size_t bytes, struct server_url *out);

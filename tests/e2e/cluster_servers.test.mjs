@@ -46,7 +46,7 @@ test('it ends with a hub that is killed, too, and has nothing of it open', async
   hub.clean();
 });
 
-test('a name that means nothing: the next server is tried, and nobody waits for it', async () => {
+test('a name that means nothing: the next server, which needs no scheme of its own, is tried, and nobody waits for it', async () => {
   const broker = await Broker.start();
   const hub = await Hub.start([...joining([`nats://${NOWHERE}:4222`, broker]), '--insecure']);
   (await hub.agent('a')).serve(() => 1);

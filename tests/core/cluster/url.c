@@ -41,6 +41,20 @@ static void servers_are_read(void **state) {
     }
 }
 
+static void one_without_a_scheme_has_that_of_the_one_before_it(void **state) {
+    static const char text[] = "u:p@h:4222";
+    struct server_url url;
+    (void)state;
+    for (int secure = 0; secure < 2; secure++) {
+        assert_int_equal(server_url_read_as(text, sizeof text - 1, secure, &url), URL_GOOD);
+        assert_true(url.secure == (bool)secure && url.port == 4222);
+        assert_string_equal(url.host, "h");
+        assert_string_equal(url.password, "p");
+    }
+    assert_int_equal(server_url_read_as("tls://h:1", 9, false, &url), URL_BAD_PLACE);
+    assert_int_equal(server_url_read_as("", 0, false, &url), URL_BAD_PLACE);
+}
+
 static void what_is_none_is_told_and_keeps_no_secret(void **state) {
     static const struct {
         const char *text;
@@ -121,8 +135,11 @@ static void a_place_leaves_the_rest(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(servers_are_read),        cmocka_unit_test(what_is_none_is_told_and_keeps_no_secret),
-        cmocka_unit_test(a_zero_byte_is_in_none),  cmocka_unit_test(parts_are_bounded),
+        cmocka_unit_test(servers_are_read),
+        cmocka_unit_test(one_without_a_scheme_has_that_of_the_one_before_it),
+        cmocka_unit_test(what_is_none_is_told_and_keeps_no_secret),
+        cmocka_unit_test(a_zero_byte_is_in_none),
+        cmocka_unit_test(parts_are_bounded),
         cmocka_unit_test(a_place_leaves_the_rest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
