@@ -66,7 +66,7 @@ static void dial_resolved(struct link *link) {
 static void resolve(struct link *link) {
     struct shard *shard = link->shard;
     if (!resolving_ask(&link->resolving, shard->io, &link_server(link)->url)) {
-        link_fail(link);
+        link_fail(link); // who looks names up has ended, which was said
         return;
     }
     link->state = LINK_RESOLVING;
@@ -89,7 +89,9 @@ void link_dial(struct link *link) {
 const char *link_resolved(struct shard *shard, const struct io_event *event) {
     struct link *link = link_dialling(shard);
     struct resolving *resolving = &link->resolving;
-    bool fresh = resolving_hear(resolving, shard->io, event);
+    bool was_there = resolving->resolver != NULL, fresh = resolving_hear(resolving, shard->io, event);
+    if (was_there && !resolving->resolver)
+        return "who looks names up has ended: servers that are known by their names can't be found any more";
     if (!fresh || link->state != LINK_RESOLVING)
         return NULL;
     wheel_disarm(&link->timer);

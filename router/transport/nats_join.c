@@ -129,6 +129,10 @@ void nats_join_resolved(struct shard *shard, const struct io_event *event) {
     assert(event->token == TOKEN_RESOLVER);
     if (!fault)
         return;
-    nats_fault_found(link_dialling(shard), fault);
-    link_fail(link_dialling(shard));
+    struct link *link = link_dialling(shard);
+    nats_fault_found(link, fault);
+    if (link->state == LINK_RESOLVING) // not in vain, until its time is up
+        link_give_up(link);
+    else if (link->state == LINK_RESTING && !timer_armed(&link->timer))
+        link_fail(link);
 }

@@ -48,7 +48,7 @@ test('it ends with a hub that is killed, too, and has nothing of it open', async
 
 test('a name that means nothing: the next server, which needs no scheme of its own, is tried, and nobody waits for it', async () => {
   const broker = await Broker.start();
-  const hub = await Hub.start([...joining([`nats://${NOWHERE}:4222`, broker]), '--insecure']);
+  const hub = await Hub.start([...joining(`nats://${NOWHERE}:4222,127.0.0.1:${broker.port}`), '--insecure']);
   (await hub.agent('a')).serve(() => 1);
   assert.equal((await (await hub.peer()).ask('work', { targetAgent: 'a' })).result, 1);
   await linked(hub);
@@ -101,4 +101,18 @@ test('who says nothing is left after two seconds', async () => {
   await hub.stop();
   server.close();
   assert.ok(left[0] >= 1500 && left[0] < 10_000, `left after ${left[0]} ms`);
+});
+
+test('who looks names up has ended: that is said at once, and who is here is served as ever', async () => {
+  const hub = await Hub.start([...joining(`nats://${HERE}:1`), '--insecure']);
+  const comm = (pid) => readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
+  const resolver = () => childrenOf(hub).find((pid) => comm(pid) === 'patchbay-names');
+  await until('it is apart', async () => resolver());
+  const source = await hub.peer();
+  await until('it was asked', async () => (await source.ask('hub/stats')).result.cluster_dials_failed > 0);
+  process.kill(Number(resolver()), 'SIGKILL');
+  await until('that is said', async () => /patchbayd: the NATS server .*: who looks names up has ended/.test(hub.stderr));
+  (await hub.agent('a')).serve(() => 1);
+  assert.equal((await source.ask('work', { targetAgent: 'a' })).result, 1);
+  await hub.stop();
 });
