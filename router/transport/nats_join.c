@@ -76,6 +76,12 @@ static void keep_nonce(struct link *link, const uint8_t *bytes, struct span nonc
     link->nonce_bytes = count <= sizeof link->nonce ? (uint32_t)count : 0;
 }
 
+// A password, or a token: whoever is dialled is told it. (A key but signs.) What is said before TLS anybody may have said, who then could
+// name a server of his own.
+static bool tells_secret(const struct cluster_server *server) {
+    return server->url.password[0] || server->url.token[0];
+}
+
 void nats_join_info(struct shard *shard, struct link *link, const uint8_t *bytes, struct span argument) {
     struct server_info info;
     if (!info_read(bytes, argument, &info)) {
@@ -89,7 +95,8 @@ void nats_join_info(struct shard *shard, struct link *link, const uint8_t *bytes
         peer_close(shard, link->peer, COUNTERS_COUNT);
         return;
     }
-    learn_servers(link, bytes, info.connect_urls);
+    if (!(link->state == LINK_GREETING && secure && tells_secret(link_server(link))))
+        learn_servers(link, bytes, info.connect_urls);
     atomic_store_explicit(&shard->hub->link_payload_bytes_max, info.payload_bytes_max, memory_order_relaxed);
     link->is_lame |= info.lame_duck;
     if (link->is_lame && link->state == LINK_UP && link_is_current(link))

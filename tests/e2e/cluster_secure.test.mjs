@@ -118,6 +118,24 @@ for (const [name, which] of [['another one', 'elsewhere'], ['one of a stranger',
     assert.match(hub.stderr, /the NATS server 127\.0\.0\.1:\d+: .*(mismatch|issuer|self.signed)/i);
   });
 
+test('servers that are named before TLS aren\'t told a password, since they aren\'t dialled; with a key they are', async () => {
+  const creds = written('naming', SEED);
+  for (const [credentials, options, dialled] of [['hub:s3cret@', [], false], ['', ['--nats-credentials', creds], true]]) {
+    let came = 0, named = 0;
+    const decoy = await standIn((socket) => { named++; socket.destroy(); });
+    const there = await standIn((socket) => {
+      came++;
+      socket.end(info({ tls_required: true, auth_required: true, nonce: 'n', connect_urls: [`127.0.0.1:${decoy.port}`] }));
+    });
+    const hub = await Hub.start([...joining(`tls://${credentials}127.0.0.1:${there.port}`), ...TRUSTING, ...options]);
+    await until('its turn has come', async () => came >= 3);
+    await hub.stop();
+    assert.equal(named > 0, dialled);
+    await there.close();
+    await decoy.close();
+  }
+});
+
 test('tls:// to a server that offers none: it is left, and told nothing', async () => {
   const { heard, said } = await leaves(info({}), (port) => `tls://hub:s3cret@127.0.0.1:${port}`, TRUSTING);
   assert.equal(Buffer.concat(heard).length, 0);
