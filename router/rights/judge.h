@@ -66,6 +66,8 @@ uint32_t judge_sift(const struct user *user, const uint8_t *text, struct span ca
                     struct piece instead, struct text *out);
 // Whether a user may call an agent by any of its names, and so sees it.
 bool judge_sees(const struct user *user, const struct agent *agent);
+// The same of one at another hub, an object as hub/agents gives it, of a valid text.
+bool judge_sees_said(const struct user *user, const uint8_t *text, struct span agent);
 // Whether one of a group that is called by another name may be reached. NULL may reach all.
 bool judge_reaches(const struct user *user, const struct agent *agent);
 // Whether a user may have an agent at `target` (as a targetAgent; bytes 0: at @hcs) stream to it.

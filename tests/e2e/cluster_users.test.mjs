@@ -116,6 +116,18 @@ between('hub/agents of all hubs shows what the user may call', [{ sees: { call: 
     assert.deepEqual(await seen('none'), []);
   });
 
+between('a list of all hubs holds no more than the asking hub\'s own file shows', [
+  { one: { call: ['b'] }, group: { call: ['@review', 'method:x/*'], 'deny-call': ['d'] }, none: {} },
+  { one: { call: ['*'] }, group: { call: ['*', '@*', 'method:*', 'tool:*'] }, none: { call: ['*'] } }], async (x, y) => {
+  const agents = { b: {}, c: { review: true }, d: { review: true }, e: { methods: ['x/run'] }, f: { methods: ['y/run'], tools: ['x/run'] } };
+  for (const [id, capabilities] of Object.entries(agents)) await (await known(y, 'root')).register(id, capabilities);
+  const seen = async (user) => (await (await known(x, user)).ask('hub/agents', { cluster: true })).result.agents.map((one) => one.agentId).sort().join('');
+  assert.equal(await seen('root'), 'bcdef');
+  assert.equal(await seen('one'), 'b');
+  assert.equal(await seen('group'), 'ce');
+  assert.equal(await seen('none'), '');
+});
+
 between('who bears no name is refused: a hub without users, and a client of the server\'s', [null, {}], async (x, y, broker) => {
   const agent = await known(y, 'root');
   await agent.register('b');
