@@ -69,6 +69,8 @@ static void take_holding(const uint8_t *bytes, struct span key, uint64_t number,
         out->is_joint = number != 0;
     else if (key_is(bytes, key, "settle"))
         out->settle = number != 0;
+    else if (key_is(bytes, key, "leaves"))
+        out->leaves = number != 0;
 }
 
 static void take_hub(const uint8_t *bytes, struct span value, struct mark *out) {

@@ -53,6 +53,7 @@ struct mark {
     bool yields;              // what is named is to yield to who says so
     bool names;               // the body says what agents name for themselves
     bool settle;              // this hub is to be asked what it holds
+    bool leaves;              // this is the last that it says
 };
 
 // Reads what stands in these headers; they begin with NATS/1.0.

@@ -65,6 +65,7 @@ struct link {
     struct link *former;     // that it has come after, as long as that is there
     bool is_former, is_lame; // lame: its server will go
     bool is_withdrawn; // of a former one: it has no subscriptions any more but for what it has under way
+    bool is_over;      // likewise: it has said that it goes
     bool is_deaf;      // likewise: what comes to all hubs is another link's to take
     uint64_t left_ms;  // since when it is a former one
     char queue[HUB_NAME_BYTES]; // of events: the same for a link and its heir, so that one copy comes

@@ -294,6 +294,15 @@ void nats_say_beat(struct link *link) {
     say_mark(link, &(struct hearer){.kind = SUBJECT_BEAT}, &mark, NULL);
 }
 
+void nats_say_farewell(struct link *link) {
+    struct text mark;
+    assert(link->state == LINK_UP);
+    text_init(&mark);
+    mark_begin(&mark, link->hub);
+    mark_number(&mark, "leaves", 1);
+    say_mark(link, &(struct hearer){.kind = SUBJECT_BEAT}, &mark, NULL);
+}
+
 // Where what the server says of a message comes, to our inbox: behind a letter what it was about.
 static size_t reply_to_own(const struct link *link, char letter, const char *about, size_t bytes,
                            char out[SUBJECT_BYTES_MAX]) {

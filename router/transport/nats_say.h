@@ -33,8 +33,10 @@ void nats_say_list(struct link *link, const char hub[HUB_NAME_BYTES], const char
                    const struct text *list);
 // It is asked whether it still owes what it took; that it is gone altogether, the server says. The list is empty then.
 void nats_say_ask(struct link *link, const char hub[HUB_NAME_BYTES], struct text *list);
-// All are told that this hub is there; all are asked who took these, and the list is empty then.
+// All are told that this hub is there; that it goes, which is the last that it says; all are asked who took these, and the list is empty
+// then.
 void nats_say_beat(struct link *link);
+void nats_say_farewell(struct link *link);
 void nats_say_seek(struct link *link, struct text *list);
 // Writes a request's number at the end of a list.
 void nats_put_number(struct text *list, uint64_t number);

@@ -91,6 +91,14 @@ void signs_hub_gone(struct link *link, const char hub[HUB_NAME_BYTES]) {
         leave(link, neighbour);
 }
 
+void signs_farewell(struct shard *shard) {
+    struct link *link = shard->link;
+    assert(shard->phase == HUB_CLOSING);
+    for (; link; link = link->former)
+        if (link->state == LINK_UP && link->peer && link->peer->state == PEER_OPEN)
+            nats_say_farewell(link);
+}
+
 static void expire(struct link *link) {
     struct list *all = &neighbours_of(link)->all;
     uint64_t now_ms = shard_now_ms(link->shard);
@@ -289,6 +297,8 @@ void signs_take(struct link *link, const uint8_t *bytes, const struct mark *mark
     struct visitor *visitor = mark->cancelled ? visitor_of(link, mark->hub, mark->cancelled) : NULL;
     if (visitor)
         cancel_visitor(link, visitor, true);
+    if (mark->leaves)
+        signs_hub_gone(link, mark->hub);
 }
 
 struct pending *signs_pending(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number) {

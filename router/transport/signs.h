@@ -8,6 +8,8 @@
 // Once a second: this hub beats, those that are silent for too long have gone, who owes something or has asked for something
 // is asked whether that still is so, and all are asked after requests that nobody took.
 void signs_beat(struct link *link);
+// The hub ends: all others are told, behind all else that is said there.
+void signs_farewell(struct shard *shard);
 // A message came that bears this mark: its hub is there.
 void signs_heard(struct link *link, const struct mark *mark);
 // What another hub says, to this one or to all.

@@ -8,6 +8,7 @@
 #include "router/shard/post.h"
 #include "router/stream/stream.h"
 #include "router/transport/link.h"
+#include "router/transport/signs.h"
 #include "router/turn/accept.h"
 
 static void begin_phase(struct shard *shard, enum hub_phase phase) {
@@ -64,6 +65,7 @@ static void drain_enter(struct shard *shard, enum hub_phase phase) {
                   shard_now_ms(shard) + shard_limits(shard)->drain_timeout_ns / 1000000);
     } else if (phase == HUB_CLOSING) {
         accept_stop(shard);
+        signs_farewell(shard);
         stream_forget_all(shard);
         close_all(shard);
     }

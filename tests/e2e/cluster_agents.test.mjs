@@ -106,3 +106,16 @@ joined('a hub that beats and doesn\'t answer makes the list incomplete, within a
   result = (await watch.ask('hub/agents', { cluster: true })).result;
   assert.deepEqual([result.agents, result.complete], [[], false]);
 });
+
+joined('a hub that ends in good order says so: the next list is complete at once', { hubs: [[], [], []] }, async (x, y, z) => {
+  const watch = await x.peer();
+  await (await x.peer()).register('a');
+  await (await z.peer()).register('c');
+  await all(watch, 2);
+  await z.stop();
+  await until('it has gone', async () => (await watch.ask('work', { targetAgent: 'c' })).error?.code === -32010);
+  const begun = performance.now();
+  const { result } = await watch.ask('hub/agents', { cluster: true });
+  assert.deepEqual([result.agents.map((agent) => agent.agentId), result.complete], [['a'], true]);
+  assert.ok(performance.now() - begun < 800);
+});
