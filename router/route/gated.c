@@ -72,7 +72,9 @@ static bool has_target(struct shard *shard, const struct message *message,
     struct rules_verdict verdict = rules_route(&shard->agents, &loosely, hub_owed, shard->hub);
     struct elsewhere elsewhere; // the gate holds at the source's hub
     assert(verdict.error || verdict.agent);
-    return verdict.error == ERROR_NONE || elsewhere_find(shard, message, asked, &verdict, &elsewhere);
+    if (verdict.error == ERROR_NONE)
+        return true;
+    return elsewhere_link(shard) && elsewhere_find(shard, message, asked, &verdict, &elsewhere);
 }
 
 static void hold(struct shard *shard, const struct message *message) {

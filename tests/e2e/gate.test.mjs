@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { test } from 'node:test';
+import { joining } from './cluster.mjs';
 import { Hub, scenario } from './hub.mjs';
 import { assertError, within } from './peer.mjs';
 import { upgraded } from './websocket.mjs';
@@ -105,4 +106,17 @@ test('a hub that drains answers all that it holds at once', async () => {
   for (const source of sources) assertError((await source.next()).json, -32050);
   await stopped;
   hub.clean();
+});
+
+test('what is for elsewhere is refused at once while there is no link, and not held', async () => {
+  const hub = await Hub.start([...joining('nats://127.0.0.1:1'), '--gate', 'manual']);
+  const [source, decides] = [await hub.peer(), await hub.peer()];
+  await decides.ask('hub/subscribe', { events: ['approval-needed'] });
+  for (const [method, params] of [['work', { targetAgent: 'b' }], ['work', { targetAgent: '@review' }], ['tests/run', {}]]) {
+    const { error } = await source.ask(method, params, 'Governance-Level: manual');
+    assert.deepEqual([error.code, error.data.link], [-32050, 'down']);
+  }
+  assert.deepEqual((await decides.ask('hub/approvals', {})).result.approvals, []);
+  await decides.silent('what is not held');
+  await hub.stop();
 });
