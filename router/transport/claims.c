@@ -63,9 +63,11 @@ void claims_beat(struct link *link) {
         struct neighbour *neighbour = list_entry(node, struct neighbour, link);
         if (!neighbour->unsettled || now_ms - neighbour->asked_ms < RUN_MS_MIN)
             continue;
-        if (is_lesser(link, neighbour->name))
+        if (is_lesser(link, neighbour->name)) {
             pull(link, neighbour);
-        else if (neighbour->asked_ms)
+            continue;
+        }
+        if (neighbour->asked_ms)
             nats_say_numbers(link, neighbour->name, settle, NULL);
         neighbour->asked_ms = now_ms;
     }
@@ -90,19 +92,39 @@ static bool is_told(const struct agent *agent) {
     return !agent_is_link(agent) && (!agent->pool_bytes || agent->pool_bytes == agent->id_bytes);
 }
 
-// Agents stand in the order of their serials. What finds no room in the link's queue is asked for again.
-static void tell(struct link *link, const struct mark *mark) {
+// Agents stand in the order of their serials, so that whoever asks on finds where the part before ended, as long as that agent is
+// there.
+static const struct list *begin_of(const struct shard *shard, const struct neighbour *neighbour,
+                                   uint64_t serial) {
+    const struct claimed *told = neighbour ? &neighbour->told : NULL;
+    const struct agent *last = told && told->serial && told->serial < serial
+                                   ? agents_find(&shard->agents, told->id, told->id_bytes)
+                                   : NULL;
+    return last && last->serial == told->serial ? last->link.next : shard->agents.all.next;
+}
+
+static void note_told(struct neighbour *neighbour, const struct agent *agent) {
+    if (!neighbour || !agent)
+        return;
+    neighbour->told.serial = agent->serial;
+    neighbour->told.id_bytes = (uint32_t)agent->id_bytes;
+    memcpy(neighbour->told.id, agent->id, agent->id_bytes);
+}
+
+// What finds no room in the link's queue is asked for again.
+static void tell(struct link *link, struct neighbour *neighbour, const struct mark *mark) {
     const struct shard *shard = link->shard;
     const struct list *all = &shard->agents.all;
     uint64_t max = atomic_load_explicit(&shard->hub->link_payload_bytes_max, memory_order_relaxed);
     uint64_t room = max < PART_BYTES_MAX ? max : PART_BYTES_MAX, last = mark->claim;
     struct text body;
+    const struct agent *told = NULL;
     bool more = false;
     assert(mark->claim);
     if (!send_has_room(shard, link->peer))
         return;
     text_init(&body);
-    for (const struct list *node = all->next; node != all; node = node->next) {
+    for (const struct list *node = begin_of(shard, neighbour, mark->claim); node != all; node = node->next) {
         const struct agent *agent = list_entry(node, struct agent, link);
         if (agent->serial < mark->claim || !is_told(agent))
             continue;
@@ -110,11 +132,13 @@ static void tell(struct link *link, const struct mark *mark) {
         if (more)
             break;
         put_line(&body, shard, agent);
+        told = agent;
         last = agent->serial;
     }
     struct said_number numbers[] = {
         {"claims", mark->claim}, {"last", last}, {more ? "more" : NULL, 1}, {NULL, 0}};
     nats_say_numbers(link, mark->hub, numbers, &body);
+    note_told(neighbour, told);
     text_deinit(&body);
 }
 
@@ -226,7 +250,7 @@ bool claims_take(struct link *link, const struct mark *mark, const uint8_t *body
     if (neighbour && mark->claim == 1)
         neighbour->unsettled = false; // it asks by itself
     if (mark->claim)
-        tell(link, mark);
+        tell(link, neighbour, mark);
     if (mark->claims)
         return hear_claims(link, mark, body, bytes);
     return !mark->yields || is_lesser(link, mark->hub) || hear_yields(link, body, bytes);

@@ -7,12 +7,20 @@
 
 #include "core/agents/names.h"
 #include "core/base/kept.h"
+#include "core/base/limits.h"
 #include "core/base/list.h"
 #include "core/cluster/subject.h"
 
 enum {
     NEIGHBOURS_MAX = 256, // that have a place; where there are more, nobody waits for those to deny a request
     NEIGHBOUR_WORDS = NEIGHBOURS_MAX / 64,
+};
+
+// An agent that is held here; serial 0: none.
+struct claimed {
+    uint64_t serial;
+    uint32_t id_bytes;
+    char id[AGENT_ID_BYTES_MAX];
 };
 
 struct neighbour {
@@ -25,11 +33,12 @@ struct neighbour {
     bool is_told;
     bool is_joint; // it takes all answers on one subject
     // Names are held once (claims.h).
-    bool unsettled;    // what it holds and what is held here isn't known to differ
-    bool disputed;     // in what it has told this time some names were
-    uint64_t claimed;  // up to which serial it has told
-    uint64_t asked_ms; // when it was asked for more, or to ask; 0: it wasn't
-    uint32_t place;    // below NEIGHBOURS_MAX; NEIGHBOURS_MAX: it has none
+    bool unsettled;      // what it holds and what is held here isn't known to differ
+    bool disputed;       // in what it has told this time some names were
+    uint64_t claimed;    // up to which serial it has told
+    struct claimed told; // the last one of which it was told
+    uint64_t asked_ms;   // when it was asked for more, or to ask; 0: it wasn't
+    uint32_t place;      // below NEIGHBOURS_MAX; NEIGHBOURS_MAX: it has none
     char name[HUB_NAME_BYTES];
 };
 
