@@ -115,12 +115,18 @@ void going_nobody(struct link *link, struct crossing *crossing) {
         end_crossing(link, crossing, ERROR_AGENT_NOT_FOUND, "agent", &name);
 }
 
+// Of a group it isn't known which one of it had the request.
 void going_lost(struct link *link, struct crossing *crossing) {
+    static const char *const keys[] = {[SUBJECT_AGENT] = "agent",
+                                       [SUBJECT_CAPABILITY] = "agent",
+                                       [SUBJECT_TOOL] = "tool",
+                                       [SUBJECT_METHOD] = "method",
+                                       [SUBJECT_COMMAND] = "command"};
     char text[METHOD_BYTES_MAX + 1];
     struct piece name = name_of(crossing, text);
-    bool is_agent = crossing->kind == SUBJECT_AGENT;
+    assert(crossing->kind <= SUBJECT_COMMAND);
     stats_count(&link->shard->stats, COUNT_TARGETS_LEFT);
-    end_crossing(link, crossing, ERROR_TARGET_DISCONNECTED, is_agent ? "agent" : NULL, &name);
+    end_crossing(link, crossing, ERROR_TARGET_DISCONNECTED, keys[crossing->kind], &name);
 }
 
 // --- Going
