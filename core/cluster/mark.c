@@ -119,6 +119,8 @@ static void take_pair(const uint8_t *bytes, struct span key, struct span value, 
     } else if (key_is(bytes, key, "back")) {
         out->is_back = true;
         out->owed = number;
+    } else if (key_is(bytes, key, "refused")) {
+        out->refused = number != 0;
     } else if (key_is(bytes, key, "cancel")) {
         out->cancelled = number;
     } else if (key_is(bytes, key, "agents")) {
@@ -195,7 +197,7 @@ static size_t put(char *out, size_t at, const void *bytes, size_t count) {
 }
 
 size_t mark_write(char out[MARK_BYTES_MAX], const char hub[HUB_NAME_BYTES], uint32_t time_ms,
-                  enum governance level, uint32_t offered, uint64_t answered,
+                  enum governance level, uint32_t offered, uint64_t answered, bool refused,
                   const struct mark_source *source) {
     size_t at = put(out, 0, mark_version, VERSION_BYTES);
     at = put(out, at, mark_name, NAME_BYTES);
@@ -217,6 +219,8 @@ size_t mark_write(char out[MARK_BYTES_MAX], const char hub[HUB_NAME_BYTES], uint
         at = put(out, at, " re=", 4);
         at += mark_digits(out + at, answered);
     }
+    if (refused)
+        at = put(out, at, " refused=1", 10);
     if (source->user) {
         assert(*source->user && strlen(source->user) <= USER_NAME_BYTES_MAX);
         at = put(out, at, " user=", 6);

@@ -101,6 +101,18 @@ size_t subject_write(char out[SUBJECT_BYTES_MAX], const char *cluster, enum subj
     return at;
 }
 
+size_t subject_write_at(char out[SUBJECT_BYTES_MAX], const char *cluster, const char hub[HUB_NAME_BYTES],
+                        enum subject_kind kind, const char *token, size_t bytes) {
+    size_t at = subject_write(out, cluster, SUBJECT_HUB, hub, HUB_NAME_BYTES);
+    assert(kind < SUBJECT_HOLDER && bytes > 0 && bytes <= SUBJECT_NAME_BYTES_MAX);
+    out[at++] = '.';
+    at = put_bytes(out, at, kinds[kind].text, kinds[kind].bytes);
+    out[at++] = '.';
+    at = put_bytes(out, at, token, bytes);
+    assert(at <= SUBJECT_BYTES_MAX);
+    return at;
+}
+
 // Takes a text and a dot off the front.
 static bool take_token(const uint8_t *text, struct span *rest, const char *token, size_t bytes) {
     if (rest->bytes < bytes || memcmp(text + rest->at, token, bytes) != 0)
@@ -113,6 +125,17 @@ static bool take_token(const uint8_t *text, struct span *rest, const char *token
     return true;
 }
 
+enum subject_kind subject_read_kind(const uint8_t *text, struct span from, struct span *token) {
+    *token = from;
+    if (!token->bytes)
+        return SUBJECT_KINDS_COUNT;
+    for (unsigned kind = 0; kind < SUBJECT_KINDS_COUNT; kind++)
+        if (text[token->at] == (uint8_t)kinds[kind].text[0] &&
+            take_token(text, token, kinds[kind].text, kinds[kind].bytes))
+            return (enum subject_kind)kind;
+    return SUBJECT_KINDS_COUNT;
+}
+
 enum subject_kind subject_read(const char *cluster, const uint8_t *text, struct span subject,
                                struct span *rest) {
     assert(subject_is_cluster(cluster));
@@ -120,11 +143,5 @@ enum subject_kind subject_read(const char *cluster, const uint8_t *text, struct 
     if (!take_token(text, rest, subject_root, ROOT_BYTES - 1) ||
         !take_token(text, rest, cluster, strlen(cluster)))
         return SUBJECT_KINDS_COUNT;
-    if (!rest->bytes)
-        return SUBJECT_KINDS_COUNT;
-    for (unsigned kind = 0; kind < SUBJECT_KINDS_COUNT; kind++)
-        if (text[rest->at] == (uint8_t)kinds[kind].text[0] &&
-            take_token(text, rest, kinds[kind].text, kinds[kind].bytes))
-            return (enum subject_kind)kind;
-    return SUBJECT_KINDS_COUNT;
+    return subject_read_kind(text, *rest, rest);
 }

@@ -15,8 +15,8 @@
 enum {
     CLUSTER_NAME_BYTES_MAX = 64,
     SUBJECT_NAME_BYTES_MAX = 1024, // of a name as it is written there: what is longer stays on its hub
-    SUBJECT_BYTES_MAX = 9 + CLUSTER_NAME_BYTES_MAX + 9 + SUBJECT_NAME_BYTES_MAX,
-    HUB_NAME_BYTES = 32, // hexadecimal digits of 128 bits
+    HUB_NAME_BYTES = 32,           // hexadecimal digits of 128 bits
+    SUBJECT_BYTES_MAX = 9 + CLUSTER_NAME_BYTES_MAX + 9 + HUB_NAME_BYTES + 9 + SUBJECT_NAME_BYTES_MAX,
 };
 
 #define SUBJECT_KINDS(X)                                                                                     \
@@ -50,6 +50,11 @@ bool subject_is_cluster(const char *name);
 // Writes "patchbay.CLUSTER.KIND", and ".REST" where `rest` has bytes; returns its length.
 size_t subject_write(char out[SUBJECT_BYTES_MAX], const char *cluster, enum subject_kind kind,
                      const char *rest, size_t rest_bytes);
+// The same of one that a hub alone takes: "patchbay.CLUSTER.hub.HUB.KIND.TOKEN".
+size_t subject_write_at(char out[SUBJECT_BYTES_MAX], const char *cluster, const char hub[HUB_NAME_BYTES],
+                        enum subject_kind kind, const char *token, size_t bytes);
+// What kind "KIND.TOKEN" is of, and the token; SUBJECT_KINDS_COUNT: of none.
+enum subject_kind subject_read_kind(const uint8_t *text, struct span from, struct span *token);
 // What kind of this cluster's a subject is of; *rest is what stands behind the kind's dot, bytes 0: nothing does.
 // SUBJECT_KINDS_COUNT: of none.
 enum subject_kind subject_read(const char *cluster, const uint8_t *text, struct span subject,

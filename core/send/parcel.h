@@ -102,6 +102,7 @@ struct parcel {
     bool has_added : 1;      // `added` is set
     uint8_t head_fields : 3; // PARCEL_ADDED, PARCEL_BEFORE, PARCEL_AFTER: what stands before the pieces
     bool returns : 1;        // of a request to another hub: where nobody takes it it is back here
+    bool kept : 1;           // likewise: where a hub refuses it there may be another one
     bool for_many : 1;       // one of many receivers' shares: the turn's sends needn't all be made for them
     uint8_t piece_count;
     uint8_t hole_count : 7;          // still to be filled

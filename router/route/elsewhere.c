@@ -5,6 +5,7 @@
 
 #include "core/base/text.h"
 #include "core/cluster/mark.h"
+#include "router/request/journal.h"
 #include "router/request/offered.h"
 #include "router/request/refuse.h"
 #include "router/request/source.h"
@@ -53,6 +54,12 @@ static bool is_first(const struct message *message, const struct rules_verdict *
     return verdict->stands_in && !(message->returned && message->returned->sought);
 }
 
+// Of a group there may be members at more than one hub.
+static bool has_others(const struct shard *shard, enum subject_kind kind) {
+    return kind != SUBJECT_AGENT &&
+           atomic_load_explicit(&shard->hub->link_neighbours, memory_order_relaxed) > 1;
+}
+
 bool elsewhere_find(const struct shard *shard, const struct message *message,
                     const struct rules_message *asked, const struct rules_verdict *verdict,
                     struct elsewhere *out) {
@@ -67,6 +74,8 @@ bool elsewhere_find(const struct shard *shard, const struct message *message,
     struct rules_field name = name_of(asked, verdict, first, &out->kind);
     out->offered = 0;
     out->returns = first && message_is_request(message);
+    out->hub = NULL;
+    out->kept = message_is_request(message) && (journal_is_on(shard) || has_others(shard, out->kind));
     assert(out->kind < SUBJECT_EVENT);
     if (name.bytes > METHOD_BYTES_MAX) // no hub has one of that name, and going.c's answer has no room for it
         return false;
@@ -82,7 +91,8 @@ const struct agent *elsewhere_find_all(struct shard *shard, const struct message
         return NULL;
     out->kind = kind;
     out->offered = 0;
-    out->returns = false;
+    out->returns = out->kept = false;
+    out->hub = NULL;
     out->bytes = subject_escape(out->token, name, name_bytes);
     return out->bytes ? elsewhere_link(shard) : NULL;
 }
@@ -165,7 +175,7 @@ struct block {
 static size_t block_of(struct shard *shard, uint64_t link, const struct parcel *parcel,
                        const struct letter *letter, struct block *block) {
     block->mark_bytes = mark_write(block->mark, own_name(shard, link), letter->time_ms, letter->level,
-                                   letter->offered, letter->answered, &letter->source);
+                                   letter->offered, letter->answered, letter->refused, &letter->source);
     block->length_bytes = wire_framed.head(block->length, parcel->bytes);
     block->before = (struct piece){NULL, 0};
     block->after = (struct piece){"\r\n", 2};
@@ -255,8 +265,10 @@ static enum error address_to(struct shard *shard, const struct message *message,
     letter->level = message->frame->unit->directives.governance;
     letter->offered = to->offered;
     letter->subject = subject;
-    letter->subject_bytes =
-        subject_write(subject, shard->hub->settings.cluster->name, to->kind, to->token, to->bytes);
+    const char *cluster = shard->hub->settings.cluster->name;
+    letter->subject_bytes = to->hub
+                                ? subject_write_at(subject, cluster, to->hub, to->kind, to->token, to->bytes)
+                                : subject_write(subject, cluster, to->kind, to->token, to->bytes);
     letter->reply = reply;
     bool is_copy = to->kind == SUBJECT_EVENT || to->kind == SUBJECT_NOTICE;
     letter->reply_bytes = is_copy ? 0 : elsewhere_inbox(shard, link, hub_id, reply);

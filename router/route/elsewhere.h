@@ -12,7 +12,10 @@ struct elsewhere {
     enum subject_kind kind;
     uint32_t offered; // to whoever owes less than this; 0: whoever is there is to take it
     bool returns;     // where nobody takes it it is back, and goes on here (router/request/offered.h)
-    size_t bytes;     // of the token
+    bool
+        kept; // a copy of it is, until a hub takes it: one that doesn't may not be the only one (transport/again.h)
+    const char *hub; // that alone is to take it; NULL: any
+    size_t bytes;    // of the token
     char token[SUBJECT_NAME_BYTES_MAX];
 };
 
@@ -45,7 +48,8 @@ struct letter {
         answered; // the request that it answers, where its subject doesn't say so; 0: it does, or there is none
     enum governance level;
     struct mark_source source;
-    bool bare; // without headers, for who isn't a hub
+    bool refused; // an error of this hub's own
+    bool bare;    // without headers, for who isn't a hub
 };
 
 // What stands before a letter's subject in its head.

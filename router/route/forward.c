@@ -215,7 +215,7 @@ static void withdraw(struct shard *shard, struct pending *pending, struct parcel
 static bool address(struct shard *shard, const struct message *message, struct pending *pending,
                     struct parcel *parcel, const struct elsewhere *to) {
     assert(!pending->offered);
-    if (to->returns)
+    if (to->returns || to->kept)
         pending->offered = offered_keep(shard, message, to->offered != 0);
     return (!to->returns || pending->offered) &&
            elsewhere_address(shard, message, parcel, to, pending_hub_id(&shard->pending, pending),
@@ -266,6 +266,7 @@ bool forward_request(struct shard *shard, const struct message *message, struct 
     pending->account = account;
     parcel->hub_id = hub_id;
     parcel->returns = to && to->returns;
+    parcel->kept = to && to->kept && pending->offered;
     parcel->lane = (uint8_t)message_lane(message);
     if (shared_is(agent)) {
         shared_note(shard, message, agent, parcel);
@@ -275,5 +276,28 @@ bool forward_request(struct shard *shard, const struct message *message, struct 
     }
     stats_add(&shard->stats, COUNT_REQUESTS_FORWARDED, !message->returned);
     forward_deliver(shard, agent->home->connection, parcel);
+    return true;
+}
+
+bool forward_again(struct shard *shard, const struct message *message, struct pending *pending,
+                   const struct elsewhere *to) {
+    struct progress_tokens tokens;
+    uint64_t hub_id = pending_hub_id(&shard->pending, pending);
+    const struct agent *link = elsewhere_link(shard);
+    assert(to->hub && to->returns && to->kept && pending->offered && !pending->cancelled);
+    if (!link || link->home->connection != pending->target || forward_fault(shard, message, pending->target))
+        return false;
+    progress_find(message, &tokens);
+    struct parcel *parcel = parcel_with_splices(shard, message, &tokens, hub_id);
+    if (!parcel)
+        return false;
+    if (!elsewhere_address(shard, message, parcel, to, hub_id, timeout_ms(shard, message))) {
+        parcel_drop(parcel);
+        return false;
+    }
+    parcel->hub_id = hub_id;
+    parcel->kept = true;
+    parcel->lane = (uint8_t)message_lane(message);
+    forward_deliver(shard, pending->target, parcel);
     return true;
 }

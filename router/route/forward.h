@@ -13,6 +13,9 @@ enum error forward_fault(struct shard *shard, const struct message *message, uin
 // nothing has changed. All else has been dealt with.
 bool forward_request(struct shard *shard, const struct message *message, struct agent *agent,
                      const struct elsewhere *to);
+// Hands one that another hub has refused to the next one, under the id that it has. False: it can't go, and nothing has changed.
+bool forward_again(struct shard *shard, const struct message *message, struct pending *pending,
+                   const struct elsewhere *to);
 // Hands a notification to an agent, or counts it as dropped; likewise. One that was made out of a request loses its
 // id.
 void forward_notification(struct shard *shard, const struct message *message, struct agent *agent,

@@ -24,6 +24,15 @@ static bool is_token(const struct lookup *lookup, enum lookup_key key) {
     return lookup_has(lookup, key) && (lookup->type[key] == JSON_STRING || lookup->type[key] == JSON_NUMBER);
 }
 
+void progress_find(const struct message *message, struct progress_tokens *tokens) {
+    *tokens = (struct progress_tokens){0};
+    for (unsigned which = 0; which < TOKENS_COUNT; which++)
+        if (is_token(&message->lookup, kinds[which].key)) {
+            tokens->values[which] = message->lookup.value[kinds[which].key];
+            tokens->count++;
+        }
+}
+
 bool progress_read(struct shard *shard, const struct message *message, struct progress_tokens *tokens) {
     assert(message_is_request(message));
     *tokens = (struct progress_tokens){0};

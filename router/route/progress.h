@@ -13,7 +13,9 @@ struct progress_tokens {
     unsigned count;
 };
 
-// Finds them. False when the message was refused for one that is too long.
+// Finds them.
+void progress_find(const struct message *message, struct progress_tokens *tokens);
+// The same. False when the message was refused for one that is too long.
 bool progress_read(struct shard *shard, const struct message *message, struct progress_tokens *tokens);
 
 // Takes a report of progress that bears a token of the hub's to whoever asked. False when the message is none

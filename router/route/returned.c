@@ -5,6 +5,7 @@
 #include "router/request/answer.h"
 #include "router/request/audit.h"
 #include "router/route/events.h"
+#include "router/route/forward.h"
 #include "router/route/route.h"
 #include "router/route/speaking.h"
 
@@ -72,6 +73,37 @@ void returned_take(struct shard *shard, uint64_t hub_id, uint64_t from, const st
         go_on(shard, peer_find(shard, pending->source), pending, returned);
     else if (pending)
         answer_broken(shard, hub_id, from);
+}
+
+// As it would have been sent when it first was.
+static bool send_again(struct shard *shard, struct peer *peer, struct pending *pending,
+                       const struct elsewhere *to) {
+    struct offered *offered = pending->offered;
+    struct message message;
+    message_begin(&message, peer, pending->exchange);
+    message.frame = &offered->frame;
+    message.body = frame_body(&offered->frame);
+    leave_time(shard, pending, offered);
+    look_up(&message, pending->id_bytes);
+    const struct user *before = speaking_begin(shard, peer, offered->user, &offered->frame);
+    bool is_sent = forward_again(shard, &message, pending, to);
+    speaking_end(peer, before);
+    return is_sent;
+}
+
+bool returned_again(struct shard *shard, uint64_t hub_id, uint64_t from, const struct elsewhere *to) {
+    struct pending *pending = find(shard, hub_id, from);
+    events_flush(shard);
+    if (!pending)
+        return false;
+    if (pending->cancelled) {
+        answer_cancelled(shard, pending);
+        return false;
+    }
+    if (pending->offered && send_again(shard, peer_find(shard, pending->source), pending, to))
+        return true;
+    answer_refused(shard, hub_id, ERROR_OVERLOADED);
+    return false;
 }
 
 void returned_forget(struct shard *shard, uint64_t hub_id, uint64_t from) {

@@ -2,9 +2,12 @@
 #pragma once
 
 #include "router/request/offered.h"
+#include "router/route/elsewhere.h"
 
 // Nobody takes it there: it goes to who is here, with what is left of its time, unless it has ended meanwhile or was cancelled.
 // `from` is the link that it was offered on.
 void returned_take(struct shard *shard, uint64_t hub_id, uint64_t from, const struct returned *returned);
+// A hub refused it: it goes to another one, which `to` names, with what is left of its time. False: it doesn't, and has ended if it hadn't.
+bool returned_again(struct shard *shard, uint64_t hub_id, uint64_t from, const struct elsewhere *to);
 // Another hub has it now: it won't be back.
 void returned_forget(struct shard *shard, uint64_t hub_id, uint64_t from);

@@ -215,7 +215,9 @@ static void route_response(struct shard *shard, const struct message *message) {
     struct parcel *parcel =
         parcel_open_answer(&shard->parcels, message->frame, &message->lookup.value[KEY_ID]);
     if (parcel) {
-        parcel->mail.detail = message_is_error(message);
+        parcel->mail.detail = message_is_error(message) ? ANSWER_ERROR : 0;
+        if (message->peer->transport->is_link && message->peer->annex->refuses)
+            parcel->mail.detail |= ANSWER_REFUSAL;
         parcel->body = message->frame->body;
     }
     if (parcel)
@@ -232,7 +234,7 @@ void route_end(struct shard *shard, struct peer *peer, const struct frame *frame
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
         return;
     }
-    parcel->mail.detail = is_error;
+    parcel->mail.detail = is_error ? ANSWER_ERROR : 0;
     parcel->body = frame->body;
     hand_to_source(shard, hub_id, parcel, peer->name, true);
 }

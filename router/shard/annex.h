@@ -52,6 +52,7 @@ struct annex {
     // Likewise: the source's own agent in whose name it is said, as its hub has it; in the message. Bytes 0: none.
     const char *named;
     uint32_t named_bytes;
+    bool refuses;            // likewise: what answers is no agent, but its hub
     struct stick *sticks;    // one for each pool that it has used
     struct child *child;     // whose seat it is (router/child); or NULL
     struct mcp *mcp;         // of such a seat (router/transport/mcp.h); or NULL

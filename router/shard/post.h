@@ -45,6 +45,7 @@ enum mail_kind {
     MAIL_INQUIRY,     // asks other hubs who is there, on shard 0, and goes home (router/methods/directory.h)
     MAIL_OFFER_TAKEN, // a request that was offered to another hub is that hub's (router/transport/returning.h)
     MAIL_OFFER_BACK,  // or is handed back by it
+    MAIL_OFFER_AGAIN, // or, refused by it, is for another one; and from there: it isn't any more
     MAIL_DEPARTURE,   // mail.connection, a user of shared servers, has gone; shard 0 gives it back
 };
 

@@ -195,6 +195,8 @@
       "What the NATS server called a fault.")                                                                \
     X(COUNT_CROSSED_OUT, "cluster_requests_sent", "cluster_requests_sent_total", NULL,                       \
       "Requests that went to another hub.")                                                                  \
+    X(COUNT_CROSSED_AGAIN, "cluster_requests_sent_again", "cluster_requests_sent_again_total", NULL,         \
+      "Of those, how often one that a hub refused was sent to another one.")                                 \
     X(COUNT_OFFERED, "cluster_requests_offered", "cluster_requests_offered_total", NULL,                     \
       "Of those, requests that were offered there since all here who might have taken them owed too much.")  \
     X(COUNT_OFFERS_BACK, "cluster_offers_returned", "cluster_offers_returned_total", NULL,                   \

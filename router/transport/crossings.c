@@ -14,6 +14,7 @@ void crossings_init(struct crossings *crossings, const struct siphash_key *key, 
     neighbours_init(&crossings->neighbours, key, kept);
     list_init(&crossings->untaken);
     list_init(&crossings->strays);
+    list_init(&crossings->again);
 }
 
 static void forget_lists(struct crossings *crossings, struct list *out, struct list *in) {
@@ -31,6 +32,7 @@ void crossings_forget(struct crossings *crossings) {
         neighbours_remove(&crossings->neighbours, neighbour);
     }
     forget_lists(crossings, &crossings->untaken, &crossings->strays);
+    forget_lists(crossings, &crossings->again, &crossings->strays);
     assert(crossings->out.count == 0 && crossings->in.count == 0);
 }
 
@@ -69,12 +71,31 @@ void crossings_take_out(struct crossings *crossings, struct crossing *crossing) 
     bins_remove(&crossings->out, &crossing->bin);
     list_remove(&crossing->link);
     kept_give(crossings->kept, crossing->words);
+    kept_give(crossings->kept, crossing->refusal);
     crossing->words = NULL;
+    crossing->refusal = NULL;
 }
 
 void crossings_remove(struct crossings *crossings, struct crossing *crossing) {
     crossings_take_out(crossings, crossing);
     kept_give(crossings->kept, crossing);
+}
+
+void crossings_go_again(struct crossings *crossings, struct crossing *crossing) {
+    assert(crossing->refusal && !crossing->taker);
+    memset(crossing->denied, 0, sizeof crossing->denied);
+    crossing->unsure = false;
+    crossing->waits = true;
+    list_remove(&crossing->link);
+    list_append(&crossings->again, &crossing->link);
+}
+
+void crossings_gone_again(struct crossings *crossings, struct crossing *crossing, uint64_t now_ms) {
+    assert(crossing->waits && now_ms >= crossing->sent_ms);
+    crossing->waits = false;
+    crossing->sent_ms = now_ms;
+    list_remove(&crossing->link);
+    list_append(&crossings->untaken, &crossing->link);
 }
 
 void crossings_take(struct crossing *crossing, struct neighbour *taker) {

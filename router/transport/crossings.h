@@ -17,9 +17,16 @@
 
 struct exchange;
 
+// What a hub said that doesn't serve a request; and which ones were asked for it, by their places.
+struct refusal {
+    uint64_t asked[NEIGHBOUR_WORDS];
+    uint32_t count, bytes;
+    uint8_t text[];
+};
+
 // A request of this hub's.
 struct crossing {
-    struct list link; // in crossings.untaken, or among what its taker owes
+    struct list link; // in crossings.untaken or .again, or among what its taker owes
     struct bin bin;   // of crossings.out
     uint64_t hub_id;
     uint64_t sent_ms;
@@ -29,7 +36,10 @@ struct crossing {
     bool recalled;                    // it is being taken out of the queue
     bool offered;                     // it may be handed back
     bool returns;                     // where nobody is there for it it is back: what is offered, too
+    bool waits;                       // it is in .again
+    bool kept;                        // its source's shard has a copy of it until it is taken
     bool cancelled;                   // its taker is to be told, or has been
+    struct refusal *refusal;          // of the first hub that was asked, while others are (again.h); or NULL
     char *words;                      // in which it is to be; NULL: in the hub's own
     uint32_t words_bytes;
     enum governance level;  // that is required
@@ -58,6 +68,7 @@ struct crossings {
     struct siphash_key key;
     uint64_t secret;             // of the hash of numbers
     struct list untaken, strays; // oldest first
+    struct list again;           // requests of which their sources' shards are to send a copy to another hub
     struct neighbours neighbours;
     struct kept *kept;
 };
@@ -75,6 +86,9 @@ struct crossing *crossings_find(const struct crossings *crossings, uint64_t hub_
 void crossings_remove(struct crossings *crossings, struct crossing *crossing);
 // The same, but the crossing is the caller's now, as what the account was asked for.
 void crossings_take_out(struct crossings *crossings, struct crossing *crossing);
+// It is to go to another hub; it has gone there.
+void crossings_go_again(struct crossings *crossings, struct crossing *crossing);
+void crossings_gone_again(struct crossings *crossings, struct crossing *crossing, uint64_t now_ms);
 void crossings_take(struct crossing *crossing, struct neighbour *taker);
 
 // Where a request came to, and where its answer goes.

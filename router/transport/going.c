@@ -6,7 +6,9 @@
 #include "router/route/route.h"
 #include "router/send/reply.h"
 #include "router/send/send.h"
+#include "router/shard/annex.h"
 #include "router/shard/drop.h"
+#include "router/transport/again.h"
 #include "router/transport/nats_say.h"
 #include "router/transport/recalling.h"
 #include "router/transport/returning.h"
@@ -56,6 +58,49 @@ void going_end(struct link *link, struct crossing *crossing, enum error error, c
     end_crossing(link, crossing, error, key, &piece);
 }
 
+// As its target has answered, or another hub: `frame` is nothing but an answer to it, or can't be read.
+static void route_answer(struct link *link, struct crossing *crossing, const struct frame *frame,
+                         bool refuses) {
+    struct shard *shard = link->shard;
+    uint64_t number = crossing->hub_id;
+    link->answers = number;
+    link->has_answered = false;
+    link->peer->annex->refuses = refuses;
+    route_frame(shard, link->peer, frame, NULL);
+    link->peer->annex->refuses = false;
+    link->answers = 0;
+    crossing = crossings_find(&link->crossings, number);
+    if (crossing && link->has_answered)
+        crossings_remove(&link->crossings, crossing);
+    else if (crossing)
+        going_end(link, crossing, ERROR_INTERNAL, "fault", "the answer could not be read");
+}
+
+// As the first hub that was asked has said.
+static void end_refused(struct link *link, struct crossing *crossing) {
+    const struct refusal *refusal = crossing->refusal;
+    struct shard *shard = link->shard;
+    struct buffer *buffer = buffer_take_sized(&shard->buffers, refusal->bytes);
+    if (!buffer) {
+        peer_close(shard, link->peer, COUNT_CLOSED_NO_MEMORY);
+        return;
+    }
+    struct unit unit = {.sized = true, .bytes = refusal->bytes, .body_bytes = refusal->bytes};
+    memcpy(buffer->bytes, refusal->text, refusal->bytes);
+    struct frame frame = frame_at(buffer, 0, &unit);
+    route_answer(link, crossing, &frame, true);
+    buffer_drop(buffer);
+}
+
+void going_answered(struct link *link, struct crossing *crossing, const struct mark *mark,
+                    const struct frame *frame) {
+    bool refuses = mark->given && mark->has_hub && mark->refused;
+    if (!refuses || !again_keep(link, crossing, mark, frame))
+        route_answer(link, crossing, frame, refuses);
+    else if (!again_next(link, crossing))
+        end_refused(link, crossing);
+}
+
 // Its name as the message had it.
 static struct piece name_of(const struct crossing *crossing, char name[METHOD_BYTES_MAX + 1]) {
     size_t at = crossing->kind == SUBJECT_CAPABILITY;
@@ -90,6 +135,11 @@ void going_nobody(struct link *link, struct crossing *crossing) {
     char text[METHOD_BYTES_MAX + 1];
     struct piece name = name_of(crossing, text);
     bool by_method = crossing->kind == SUBJECT_METHOD || crossing->kind == SUBJECT_COMMAND;
+    if (crossing->refusal) {
+        if (!again_next(link, crossing))
+            end_refused(link, crossing);
+        return;
+    }
     if (crossing->returns) {
         returning_back(link, crossing, &(struct returned){.nobody = true});
         return;
@@ -134,6 +184,12 @@ void going_lost(struct link *link, struct crossing *crossing) {
 static bool note_crossing(struct link *link, const struct parcel *parcel) {
     const struct bearing *bearing = &parcel->bearing;
     const char *head = parcel->long_head ? parcel->head : parcel->inline_text;
+    struct crossing *before = crossings_find(&link->crossings, parcel->hub_id);
+    if (before) { // it goes to another hub
+        crossings_gone_again(&link->crossings, before, shard_now_ms(link->shard));
+        stats_count(&link->shard->stats, COUNT_CROSSED_AGAIN);
+        return true;
+    }
     assert(bearing->kind <= SUBJECT_COMMAND && bearing->token_at + bearing->token_bytes < parcel->head_count);
     struct crossing *crossing =
         crossings_add(&link->crossings, parcel->hub_id, (enum subject_kind)bearing->kind,
@@ -143,6 +199,7 @@ static bool note_crossing(struct link *link, const struct parcel *parcel) {
     crossing->level = (enum governance)bearing->level;
     crossing->offered = bearing->offered;
     crossing->returns = parcel->returns;
+    crossing->kept = parcel->kept;
     assert(crossing->returns || !crossing->offered);
     stats_add(&link->shard->stats, COUNT_OFFERED, crossing->offered);
     crossing->sent_ms = shard_now_ms(link->shard);

@@ -96,15 +96,7 @@ static void take_answer(struct shard *shard, struct link *link, const struct fra
                   large ? "the answer is over this hub's limit" : "the answer could not be read");
     } else {
         signs_heard(link, &opened.mark);
-        link->answers = number;
-        link->has_answered = false;
-        route_frame(shard, link->peer, &opened.frame, NULL);
-        link->answers = 0;
-        crossing = crossings_find(&link->crossings, number);
-        if (crossing && link->has_answered)
-            crossings_remove(&link->crossings, crossing);
-        else if (crossing)
-            going_end(link, crossing, ERROR_INTERNAL, "fault", "the answer could not be read");
+        going_answered(link, crossing, &opened.mark, &opened.frame);
     }
 }
 
@@ -172,6 +164,8 @@ static void take_for_hub(struct shard *shard, struct link *link, const struct fr
                          const struct nats_message *said, struct span rest) {
     const uint8_t *bytes = frame->buffer->bytes + frame->at;
     uint64_t number = 0;
+    enum subject_kind kind;
+    struct span token;
     if (rest.bytes < HUB_NAME_BYTES || memcmp(bytes + rest.at, link->hub, HUB_NAME_BYTES) != 0) {
         nats_count_unreadable(shard);
         return;
@@ -193,6 +187,8 @@ static void take_for_hub(struct shard *shard, struct link *link, const struct fr
         recalled_take(link, frame, said, number);
     else if (behind.bytes == 1 && bytes[behind.at] == ELSEWHERE_UNANSWERED)
         drop_one(shard, COUNT_DROP_NO_ROUTE, link->peer->name, 0);
+    else if ((kind = subject_read_kind(bytes, behind, &token)) < SUBJECT_EVENT && token.bytes)
+        nats_take_call(shard, link, frame, said, kind, token);
     else if (mark_read_digits(bytes, behind, &number))
         take_answer(shard, link, frame, said, number);
     else

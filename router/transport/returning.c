@@ -1,6 +1,7 @@
 #include "router/transport/returning.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "router/route/returned.h"
 #include "router/shard/post.h"
@@ -40,12 +41,76 @@ void returning_back(struct link *link, struct crossing *crossing, const struct r
 // Without memory for that it is kept until it ends.
 void returning_taken(struct link *link, const struct crossing *crossing) {
     struct notice *notice = kept_take(&link->shard->kept, sizeof *notice);
-    assert(crossing->returns && crossing->taker);
+    assert((crossing->returns || crossing->kept) && crossing->taker);
     if (notice)
         tell(link, notice, MAIL_OFFER_TAKEN, crossing->hub_id);
 }
 
+// What travels with a request that is to go again: whom to.
+struct again {
+    struct mail mail;
+    uint64_t hub_id;
+    enum subject_kind kind;
+    uint32_t token_bytes;
+    bool is_over; // on its way back: it doesn't go
+    char hub[HUB_NAME_BYTES];
+    char token[];
+};
+
+static void post(struct shard *shard, struct again *again, uint32_t to) {
+    if (to == shard->index)
+        returning_arrived(shard, &again->mail);
+    else
+        mailbox_post(hub_mailbox(shard->hub, shard->index, to), &again->mail);
+}
+
+bool returning_again(struct link *link, struct crossing *crossing, const char hub[HUB_NAME_BYTES]) {
+    struct shard *shard = link->shard;
+    struct again *again = kept_take(&shard->kept, sizeof *again + crossing->token_bytes);
+    assert(crossing->kept && crossing->refusal);
+    if (!again)
+        return false;
+    *again = (struct again){.mail = {.kind = MAIL_OFFER_AGAIN, .connection = link->peer->name},
+                            .hub_id = crossing->hub_id,
+                            .kind = crossing->kind,
+                            .token_bytes = crossing->token_bytes};
+    memcpy(again->hub, hub, HUB_NAME_BYTES);
+    memcpy(again->token, crossing->token, crossing->token_bytes);
+    crossings_go_again(&link->crossings, crossing);
+    post(shard, again, hub_id_shard(crossing->hub_id));
+    return true;
+}
+
+// On the link's shard: it has ended, or can't go.
+static void end_again(struct shard *shard, const struct again *again) {
+    struct peer *peer = peer_find(shard, again->mail.connection);
+    struct link *link = peer ? link_of(shard, peer) : NULL;
+    struct crossing *crossing = link ? crossings_find(&link->crossings, again->hub_id) : NULL;
+    if (crossing && crossing->waits)
+        crossings_remove(&link->crossings, crossing);
+}
+
+static void take_again(struct shard *shard, struct again *again) {
+    struct elsewhere to = {
+        .kind = again->kind, .returns = true, .kept = true, .hub = again->hub, .bytes = again->token_bytes};
+    if (again->is_over) {
+        end_again(shard, again);
+        kept_give(&shard->kept, again);
+        return;
+    }
+    memcpy(to.token, again->token, again->token_bytes);
+    again->is_over = true;
+    if (returned_again(shard, again->hub_id, again->mail.connection, &to))
+        kept_give(&shard->kept, again);
+    else
+        post(shard, again, connection_shard(again->mail.connection));
+}
+
 void returning_arrived(struct shard *shard, struct mail *mail) {
+    if (mail->kind == MAIL_OFFER_AGAIN) {
+        take_again(shard, list_entry(mail, struct again, mail));
+        return;
+    }
     struct notice *notice = list_entry(mail, struct notice, mail), copy = *notice;
     assert(hub_id_shard(notice->hub_id) == shard->index);
     kept_give(&shard->kept, notice);

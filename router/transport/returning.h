@@ -9,5 +9,7 @@
 void returning_back(struct link *link, struct crossing *crossing, const struct returned *returned);
 // Somebody has taken it: it won't be back.
 void returning_taken(struct link *link, const struct crossing *crossing);
-// MAIL_OFFER_BACK, MAIL_OFFER_TAKEN.
+// It was refused, and a copy is to go to that hub. False: without memory for that it isn't.
+bool returning_again(struct link *link, struct crossing *crossing, const char hub[HUB_NAME_BYTES]);
+// MAIL_OFFER_BACK, MAIL_OFFER_TAKEN, MAIL_OFFER_AGAIN.
 void returning_arrived(struct shard *shard, struct mail *mail);

@@ -25,6 +25,11 @@ static bool has_room(const struct text *list) {
     return list->length + 17 <= MARK_NUMBERS_BYTES_MAX;
 }
 
+static void count(struct link *link) {
+    atomic_store_explicit(&link->shard->hub->link_neighbours, (uint32_t)neighbours_of(link)->by_name.count,
+                          memory_order_relaxed);
+}
+
 // --- Hubs that have gone
 
 // The request that was forwarded for a visitor; NULL: it has ended, or isn't forwarded yet.
@@ -83,6 +88,7 @@ static void leave(struct link *link, struct neighbour *neighbour) {
     if (!list_empty(&neighbour->asked))
         return;
     neighbours_remove(neighbours_of(link), neighbour);
+    count(link);
 }
 
 void signs_hub_gone(struct link *link, const char hub[HUB_NAME_BYTES]) {
@@ -210,7 +216,7 @@ static void note_taker(struct link *link, const char hub[HUB_NAME_BYTES], uint64
         return; // it is sought, and then there may be memory
     if (crossing)
         crossings_take(crossing, taker);
-    if (crossing && crossing->returns)
+    if (crossing && (crossing->returns || crossing->kept))
         returning_taken(link, crossing);
     if (!crossing)
         nats_say_cancel(link, hub, number);
@@ -271,6 +277,8 @@ void signs_heard(struct link *link, const struct mark *mark) {
     link->unsettled |= heard && is_new;
     if (heard)
         heard->is_joint |= mark->is_joint;
+    if (is_new)
+        count(link);
     if (heard && is_new && link->state == LINK_UP)
         nats_say_beat(link); // who has just come knows nobody yet
 }

@@ -64,7 +64,7 @@ static enum error send_answer(struct link *link, struct parcel *parcel, const st
 
 // `data` is an object that is still open, or NULL for an empty one.
 static void send_error(struct link *link, uint64_t id, enum error error, const struct text *data,
-                       const uint8_t *reply, uint32_t reply_bytes, bool bare) {
+                       const uint8_t *reply, uint32_t reply_bytes, bool bare, bool refused) {
     uint64_t bytes;
     struct shard *shard = link->shard;
     struct text text;
@@ -74,7 +74,8 @@ static void send_error(struct link *link, uint64_t id, enum error error, const s
     struct parcel *parcel = text.failed ? NULL : parcel_own(&shard->parcels, text.bytes, text.length);
     if (!parcel)
         text_deinit(&text);
-    struct letter letter = {.subject = (const char *)reply, .subject_bytes = reply_bytes, .bare = bare};
+    struct letter letter = {
+        .subject = (const char *)reply, .subject_bytes = reply_bytes, .refused = refused, .bare = bare};
     if (parcel && !send_answer(link, parcel, &letter, &bytes))
         return;
     if (parcel)
@@ -98,7 +99,7 @@ void visiting_refuse(struct link *link, const uint8_t *reply, uint32_t reply_byt
         nats_say_back(link, mark->hub, number, 0);
         return;
     }
-    send_error(link, number, error, NULL, reply, reply_bytes, !mark->given);
+    send_error(link, number, error, NULL, reply, reply_bytes, !mark->given, true);
 }
 
 // Whether an answer bears no id, and the hub that asked would find nobody for it: so it gets its number.
@@ -145,7 +146,9 @@ static void address(const struct visitor *visitor, char subject[SUBJECT_BYTES_MA
     letter->answered = visitor->number;
 }
 
-static void answer_visitor(struct link *link, const struct visitor *visitor, struct parcel *parcel) {
+// `refused`: nobody here was asked.
+static void answer_visitor(struct link *link, const struct visitor *visitor, struct parcel *parcel,
+                           bool refused) {
     struct shard *shard = link->shard;
     const uint8_t *reply = (const uint8_t *)visitor->reply;
     uint64_t bytes = 0;
@@ -154,6 +157,7 @@ static void answer_visitor(struct link *link, const struct visitor *visitor, str
     char subject[SUBJECT_BYTES_MAX];
     struct letter letter;
     address(visitor, subject, &letter);
+    letter.refused = refused;
     if (lacks_id(visitor, parcel) && !put_id(parcel, visitor->number))
         error = ERROR_OVERLOADED;
     if (!error)
@@ -167,7 +171,7 @@ static void answer_visitor(struct link *link, const struct visitor *visitor, str
     text_init(&data);
     if (error == ERROR_FRAME_TOO_LARGE)
         elsewhere_put_sizes(shard, &data, bytes);
-    send_error(link, visitor->number, error, &data, reply, visitor->reply_bytes, letter.bare);
+    send_error(link, visitor->number, error, &data, reply, visitor->reply_bytes, letter.bare, refused);
     text_deinit(&data);
 }
 
@@ -207,7 +211,7 @@ void visiting_respond(struct shard *shard, struct peer *peer, struct exchange *e
     else if (visitor)
         note_answer(link, visitor, !parcel || exchange->is_error);
     if (parcel && visitor && !is_declined_offer)
-        answer_visitor(link, visitor, parcel);
+        answer_visitor(link, visitor, parcel, exchange->is_error && !exchange->hub_id);
     else if (parcel)
         send_release(shard, parcel);
     if (visitor)

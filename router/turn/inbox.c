@@ -141,6 +141,7 @@ static void inbox_take(struct shard *shard, struct mail *mail) {
         break;
     case MAIL_OFFER_BACK:
     case MAIL_OFFER_TAKEN:
+    case MAIL_OFFER_AGAIN:
         returning_arrived(shard, mail);
         break;
     case MAIL_ERRAND:

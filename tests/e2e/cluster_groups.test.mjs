@@ -1,6 +1,6 @@
 // Groups over several hubs: members elsewhere are found, hubs are weighed by theirs, and who leaves is found no more.
 import assert from 'node:assert/strict';
-import { joined } from './cluster.mjs';
+import { joined, until } from './cluster.mjs';
 import { assertError } from './peer.mjs';
 
 joined('several members elsewhere: hubs are weighed by theirs', { hubs: [[], [], []], shards: [1] }, async (x, y, z) => {
@@ -30,4 +30,58 @@ joined('100 members are one group', { shards: [1] }, async (x, y) => {
   const seen = new Set();
   for (let n = 0; n < 200; n++) seen.add((await source.ask('work', {})).result);
   assert.equal(seen.size, 100);
+});
+
+// Which of two hubs with members has the request is drawn.
+joined('a hub whose members don\'t support the level isn\'t the end of it where another one\'s do', { hubs: [[], [], [], []] }, async (x, y, z, w) => {
+  const of = { tool: ['tool/integration', { tool: 'lint', arguments: {} }], method: ['work', {}], group: ['ask', { targetAgent: '@review' }], command: ['command/execute', { command: 'deploy' }] };
+  const capabilities = { tools: ['lint'], methods: ['work'], review: true, commands: ['deploy'] };
+  (await y.agent('loose', capabilities)).serve(() => 'loose');
+  (await z.agent('strict', capabilities, { governanceLevel: 'supervised' })).serve(() => 'strict');
+  const source = await x.peer(), watch = await w.peer();
+  await until('all know each other', async () => {
+    const { agents, complete } = (await watch.ask('hub/agents', { cluster: true })).result;
+    return complete && agents.length === 2;
+  });
+  for (const [method, params] of Object.values(of))
+    for (let n = 0; n < 12; n++)
+      assert.equal((await source.ask(method, params, 'Governance-Level: supervised')).result, 'strict', method);
+  for (const [method, params] of Object.values(of)) {
+    const { error } = await source.ask(method, params, 'Governance-Level: manual');
+    assert.equal(error.code, -32011);
+    assert.equal(error.data.required, 'manual');
+  }
+  const stats = (await source.ask('hub/stats')).result;
+  assert.ok(stats.cluster_requests_sent_again >= 4 * 2, JSON.stringify(stats));
+  await watch.silent('what is for others');
+});
+
+joined('nor is one where too much is owed, and each request is done once', { hubs: [[], ['--max-pending', '2'], ['--max-pending', '2']] }, async (x, y, z) => {
+  const members = [await y.agent('y', { methods: ['work'] }), await z.agent('z', { methods: ['work'] })];
+  const source = await x.peer();
+  await until('both are known', async () => (await source.ask('hub/agents', { cluster: true })).result.agents.length === 2);
+  const asked = Array.from({ length: 5 }, (_, n) => source.ask('work', { n }));
+  const came = [];
+  for (const member of members) for (let n = 0; n < 2; n++) came.push([member, (await member.next()).json]);
+  assertError(await Promise.race(asked), -32052);
+  for (const [member, { id, params }] of came) member.reply(id, params.n);
+  const answers = await Promise.all(asked);
+  assert.deepEqual(answers.map(({ result, error }) => result ?? error.code).sort((a, b) => a - b), [...new Set(came.map(([, { params }]) => params.n)), -32052].sort((a, b) => a - b));
+  assert.equal(answers.filter(({ error }) => error).length, 1);
+});
+
+joined('cancelled, or its source gone, while hubs are asked in turns: nobody is left with it', { hubs: [[], [], []], shards: [1, 2] }, async (x, y, z) => {
+  await y.agent('y', { methods: ['work'] });
+  await z.agent('z', { methods: ['work'] });
+  const watch = await x.peer();
+  await until('both are known', async () => (await watch.ask('hub/agents', { cluster: true })).result.agents.length === 2);
+  const stays = await x.peer(), goes = await x.peer();
+  for (let n = 0; n < 50; n++) {
+    stays.send({ jsonrpc: '2.0', id: n, method: 'work', params: {} }, 'Governance-Level: manual');
+    stays.send({ jsonrpc: '2.0', method: '$/cancelRequest', params: { id: n } });
+    goes.send({ jsonrpc: '2.0', id: n, method: 'work', params: {} }, 'Governance-Level: manual');
+  }
+  goes.drop();
+  for (let n = 0; n < 50; n++) assert.ok([-32011, -32800].includes((await stays.next()).json.error.code));
+  await until('nothing is under way', async () => (await watch.ask('hub/stats')).result.pending === 0);
 });

@@ -83,6 +83,24 @@ static void subjects_are_written_and_read(void **state) {
     }
 }
 
+static void a_hub_alone_is_asked(void **state) {
+    static const char hub[] = "0123456789abcdef0123456789abcdef";
+    char out[SUBJECT_BYTES_MAX], longest[SUBJECT_NAME_BYTES_MAX];
+    (void)state;
+    memset(longest, 'n', sizeof longest);
+    for (unsigned kind = 0; kind < SUBJECT_EVENT; kind++) {
+        size_t bytes = subject_write_at(out, "c_1", hub, (enum subject_kind)kind, longest, sizeof longest);
+        struct span rest, token, all = {0, (uint32_t)bytes};
+        assert_int_equal(subject_read("c_1", (const uint8_t *)out, all, &rest), SUBJECT_HUB);
+        assert_memory_equal(out + rest.at, hub, HUB_NAME_BYTES);
+        struct span behind = {rest.at + HUB_NAME_BYTES + 1, rest.bytes - HUB_NAME_BYTES - 1};
+        assert_int_equal(subject_read_kind((const uint8_t *)out, behind, &token), kind);
+        assert_int_equal(token.bytes, sizeof longest);
+    }
+    struct span token, digits = {0, 4};
+    assert_int_equal(subject_read_kind((const uint8_t *)"1f.2", digits, &token), SUBJECT_KINDS_COUNT);
+}
+
 static void clusters_have_names(void **state) {
     static char name[CLUSTER_NAME_BYTES_MAX + 2];
     (void)state;
@@ -101,6 +119,7 @@ int main(void) {
         cmocka_unit_test(names_become_tokens),           cmocka_unit_test(each_byte_comes_back),
         cmocka_unit_test(what_is_too_long_has_no_token), cmocka_unit_test(other_spellings_mean_nothing),
         cmocka_unit_test(subjects_are_written_and_read), cmocka_unit_test(clusters_have_names),
+        cmocka_unit_test(a_hub_alone_is_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

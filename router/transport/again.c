@@ -1,0 +1,52 @@
+#include "router/transport/again.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "router/transport/returning.h"
+
+// Where many hubs are short of something, what each is asked in vain must not be what they are short of.
+enum { AGAIN_MAX = 16, REFUSAL_BYTES_MAX = 64 << 10 };
+
+static void note_asked(struct refusal *refusal, const struct neighbour *neighbour) {
+    refusal->count++;
+    if (neighbour && neighbour->place < NEIGHBOURS_MAX)
+        refusal->asked[neighbour->place / 64] |= UINT64_C(1) << neighbour->place % 64;
+}
+
+bool again_keep(struct link *link, struct crossing *crossing, const struct mark *mark,
+                const struct frame *said) {
+    assert(mark->given && mark->has_hub && mark->refused);
+    if (!crossing->kept || crossing->taker || crossing->kind == SUBJECT_AGENT)
+        return false;
+    if (crossing->refusal)
+        return true;
+    uint32_t bytes = said->body.bytes;
+    struct refusal *refusal =
+        bytes <= REFUSAL_BYTES_MAX ? kept_take(&link->shard->kept, sizeof *refusal + bytes) : NULL;
+    if (!refusal)
+        return false;
+    *refusal = (struct refusal){.bytes = bytes};
+    memcpy(refusal->text, frame_body(said), bytes);
+    note_asked(refusal, neighbours_find(&link->crossings.neighbours, mark->hub));
+    crossing->refusal = refusal;
+    return true;
+}
+
+static bool is_asked(const struct refusal *refusal, const struct neighbour *neighbour) {
+    return neighbour->place == NEIGHBOURS_MAX ||
+           (refusal->asked[neighbour->place / 64] >> neighbour->place % 64 & 1);
+}
+
+bool again_next(struct link *link, struct crossing *crossing) {
+    const struct list *all = &link->crossings.neighbours.all, *node = all->next;
+    struct refusal *refusal = crossing->refusal;
+    assert(refusal && !crossing->taker && !crossing->waits);
+    while (node != all && is_asked(refusal, list_entry(node, struct neighbour, link)))
+        node = node->next;
+    if (node == all || refusal->count > AGAIN_MAX || crossing->cancelled || !link_is_current(link))
+        return false;
+    const struct neighbour *next = list_entry(node, struct neighbour, link);
+    note_asked(refusal, next);
+    return returning_again(link, crossing, next->name);
+}

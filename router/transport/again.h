@@ -1,0 +1,14 @@
+// A request for one of a group that a hub has refused for a reason of its own: there may be members at other hubs that can serve it. They
+// are asked one after the other, each once, and by its name. Whoever refused it had it reach nobody, so it still is done at most
+// once. Where none takes it, it ends as the first one has said.
+#pragma once
+
+#include "core/cluster/mark.h"
+#include "core/wire/frame.h"
+#include "router/transport/link.h"
+
+// Keeps what a hub says instead of taking a request. False: it is the answer.
+bool again_keep(struct link *link, struct crossing *crossing, const struct mark *mark,
+                const struct frame *said);
+// The next one is to be asked. False: there is none, or no memory to ask it.
+bool again_next(struct link *link, struct crossing *crossing);
