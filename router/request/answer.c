@@ -5,6 +5,7 @@
 #include "core/base/text.h"
 #include "core/rights/account.h"
 #include "router/request/audit.h"
+#include "router/request/audit_elsewhere.h"
 #include "router/request/cancel.h"
 #include "router/request/offered.h"
 #include "router/request/refuse.h"
@@ -151,6 +152,8 @@ void answer_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, struct 
     }
     assert(source->name == pending->source);
     parcel->hub_id = 0;
+    if (parcel->mail.detail & ANSWER_REFUSAL)
+        audit_refused_elsewhere(shard, source, pending, parcel);
     if (pending->outcome)
         audit_answered(shard, pending, parcel);
     answer_end(shard, pending);

@@ -6,6 +6,7 @@
 #include "core/lookup/schema.h"
 #include "core/requests/journal_line.h"
 #include "core/rights/users.h"
+#include "router/request/answer.h"
 #include "router/request/offered.h"
 #include "router/shard/identity.h"
 
@@ -41,13 +42,21 @@ void audit_put_source(struct shard *shard, struct text *line, uint64_t connectio
     write_source(shard, line, connection, peer ? identity_user(peer) : NULL);
 }
 
+// Whether it goes to another hub for the approver that it names: one who is by the method gets it once that is in vain.
+static bool seeks_approver(const struct message *message, const struct agent *agent) {
+    return agent && agent_is_link(agent) && message->audit == MESSAGE_APPROVAL &&
+           !(message->returned && message->returned->sought) && lookup_has(&message->lookup, KEY_APPROVER);
+}
+
 // Which agent; where none was found, the one that the message names.
 static void put_target(struct text *line, const struct message *message, const struct agent *agent) {
-    struct span named = message->lookup.value[KEY_TARGET_AGENT];
+    bool by_approver = !message_has_target(message) && seeks_approver(message, agent);
+    struct span named = message->lookup.value[by_approver ? KEY_APPROVER : KEY_TARGET_AGENT];
     const struct attachment *attachment = message_attachment(message);
     if (agent && !agent_is_link(agent))
         journal_line_string(line, "target", agent->id, agent->id_bytes);
-    else if (lookup_has(&message->lookup, KEY_TARGET_AGENT) && json_string_valid(message->body, named))
+    else if ((by_approver || lookup_has(&message->lookup, KEY_TARGET_AGENT)) &&
+             json_string_valid(message->body, named))
         journal_line_json(line, "target", message->body + named.at, named.bytes);
     else if (attachment)
         journal_line_string(line, "target", attachment->agent, attachment->bytes);
@@ -209,8 +218,8 @@ void audit_answered(struct shard *shard, struct pending *pending, const struct p
     struct entry *entry = take_outcome(shard, &pending->outcome);
     if (!entry)
         return;
-    assert(parcel->mail.detail <= 1 && parcel->hole_count == 0);
-    const char *name = parcel->mail.detail ? "error" : "result";
+    assert(parcel->hole_count == 0);
+    const char *name = parcel->mail.detail & ANSWER_ERROR ? "error" : "result";
     struct span value;
     const char *fault = fault_of(shard, entry, parcel, &value);
     put_outcome(&entry->line, name, ERROR_NONE);
@@ -278,7 +287,7 @@ static void tell_number(struct shard *shard, const struct user *user, uint32_t c
 
 // Where users are on, ten refusals a second of each have a line of their own; the rest have one together, when the
 // next one comes, or this shard's timer goes off.
-static bool audit_may_tell(struct shard *shard, const struct user *user) {
+bool audit_may_tell(struct shard *shard, const struct user *user) {
     enum { PAUSE_MS = 1000 };
     uint32_t untold = 0;
     if (!shard->settings->users)

@@ -48,6 +48,8 @@ void audit_refused_request(struct shard *shard, const struct peer *peer, const c
 // The same for a start of HCS, which may have come on another shard; `target` is the address that it named.
 void audit_refused_stream(struct shard *shard, uint64_t source, const struct user *user, const char *target,
                           size_t target_bytes, enum error error, const struct text *data);
+// Whether a refusal of this user's (NULL: of whom it isn't known who they are) has a line of its own; else it is counted.
+bool audit_may_tell(struct shard *shard, const struct user *user);
 // The shard's timer for those that have not been told went off.
 void audit_tell_untold(struct shard *shard);
 
