@@ -14,6 +14,7 @@
 #include "router/send/send.h"
 #include "router/shard/drop.h"
 #include "router/shard/identity.h"
+#include "router/shard/post.h"
 
 static void answer_end(struct shard *shard, struct pending *pending) {
     assert(pending->source && pending->target);

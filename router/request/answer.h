@@ -6,12 +6,6 @@
 #include "core/base/text.h"
 #include "router/shard/peer.h"
 
-// Of an answer that travels, in mail.detail.
-enum answer_detail {
-    ANSWER_ERROR = 1,   // it is one
-    ANSWER_REFUSAL = 2, // of the hub's that should have asked its target, and hasn't
-};
-
 // A response came from connection `from`: the parcel, with a hole where its id was, goes to whoever asked,
 // with the asker's own id; parcel->mail.detail tells what it is (enum answer_detail), and parcel->body how it came. A
 // response that nobody waits for, or that comes from a connection that wasn't asked, is dropped.

@@ -6,9 +6,9 @@
 #include "core/lookup/schema.h"
 #include "core/requests/journal_line.h"
 #include "core/rights/users.h"
-#include "router/request/answer.h"
 #include "router/request/offered.h"
 #include "router/shard/identity.h"
+#include "router/shard/post.h"
 
 // --- Lines
 

@@ -12,6 +12,7 @@
 // The error in an answer that strict validation lets pass, as all that enters the journal must; bytes 0: there is none.
 static struct span error_of(const struct shard *shard, const struct parcel *answer, const uint8_t *body) {
     struct lookup judged;
+    assert(answer->body.bytes > 0 && answer->hole_count == 0);
     lookup_body_strict(&judged, body, answer->body.bytes, shard_limits(shard)->id_bytes_max);
     if (judged.verdict != LOOKUP_GOOD || !schema_outcome_fits(body, &judged) ||
         !lookup_has(&judged, KEY_ERROR))
@@ -24,6 +25,7 @@ static enum error kept_error(const uint8_t *body, struct span error) {
     static const enum error kept[] = {ERROR_GOVERNANCE_VIOLATION, ERROR_NOT_ALLOWED};
     struct json_item code = json_member(body, error, "code");
     char digits[24];
+    assert(error.bytes > 0);
     for (size_t at = 0; at < sizeof kept / sizeof *kept; at++) {
         size_t bytes = text_digits(digits + 1, (uint64_t)-error_code(kept[at]));
         digits[0] = '-';
@@ -46,6 +48,7 @@ static bool is_free(const char *name) {
 static void put_data(struct text *line, const uint8_t *body, struct json_item data) {
     struct json_walk walk;
     char name[32];
+    assert(journal_line_is_open(line));
     if (data.type != JSON_OBJECT)
         return;
     json_walk_begin(&walk, body, data.value);
@@ -58,6 +61,7 @@ static void put_data(struct text *line, const uint8_t *body, struct json_item da
 }
 
 static void read_method(struct message *message) {
+    assert(lookup_has(&message->lookup, KEY_METHOD));
     size_t bytes = json_string_decode(message->body, message->lookup.value[KEY_METHOD], message->method,
                                       sizeof message->method);
     message->method_long = bytes == SIZE_MAX;

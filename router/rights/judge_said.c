@@ -15,6 +15,7 @@ static bool may_call_listed(const struct user *user, enum right_kind kind, const
                             struct span list) {
     struct listing listing;
     char name[METHOD_BYTES_MAX];
+    assert(kind < KIND_EVENT && list.bytes > 0);
     listing_begin(&listing, text, list);
     for (struct span span; listing_next(&listing, &span);) {
         size_t bytes = json_string_decode(text, span, name, sizeof name);
@@ -78,6 +79,7 @@ bool judge_sees_said(const struct user *user, const uint8_t *text, struct span a
     struct json_item id = json_member(text, agent, "agentId"),
                      capabilities = json_member(text, agent, "capabilities");
     char name[AGENT_ID_BYTES_MAX];
+    assert(agent.bytes > 0);
     if (!user || user->admin)
         return true;
     size_t bytes = id.type == JSON_STRING ? json_string_decode(text, id.value, name, sizeof name) : SIZE_MAX;

@@ -49,6 +49,12 @@ enum mail_kind {
     MAIL_DEPARTURE,   // mail.connection, a user of shared servers, has gone; shard 0 gives it back
 };
 
+// Of an answer that travels, in mail.detail.
+enum answer_detail {
+    ANSWER_ERROR = 1,   // it is one
+    ANSWER_REFUSAL = 2, // of the hub's that should have asked its target, and hasn't
+};
+
 // Holds an order of this shard's own back, as those of other shards are (inbox.h).
 void post_defer(struct shard *shard, struct mail *order);
 // Shows what was posted in this turn, and wakes shards that sleep.

@@ -9,6 +9,7 @@
 enum { AGAIN_MAX = 16, REFUSAL_BYTES_MAX = 64 << 10 };
 
 static void note_asked(struct refusal *refusal, const struct neighbour *neighbour) {
+    assert(refusal->count <= AGAIN_MAX);
     refusal->count++;
     if (neighbour && neighbour->place < NEIGHBOURS_MAX)
         refusal->asked[neighbour->place / 64] |= UINT64_C(1) << neighbour->place % 64;

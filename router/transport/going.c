@@ -63,6 +63,7 @@ static void route_answer(struct link *link, struct crossing *crossing, const str
                          bool refuses) {
     struct shard *shard = link->shard;
     uint64_t number = crossing->hub_id;
+    assert(number && !link->answers);
     link->answers = number;
     link->has_answered = false;
     link->peer->annex->refuses = refuses;
@@ -79,6 +80,7 @@ static void route_answer(struct link *link, struct crossing *crossing, const str
 // As the first hub that was asked has said.
 static void end_refused(struct link *link, struct crossing *crossing) {
     const struct refusal *refusal = crossing->refusal;
+    assert(refusal && refusal->bytes > 0);
     struct shard *shard = link->shard;
     struct buffer *buffer = buffer_take_sized(&shard->buffers, refusal->bytes);
     if (!buffer) {

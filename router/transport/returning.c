@@ -84,6 +84,7 @@ bool returning_again(struct link *link, struct crossing *crossing, const char hu
 // On the link's shard: it has ended, or can't go.
 static void end_again(struct shard *shard, const struct again *again) {
     struct peer *peer = peer_find(shard, again->mail.connection);
+    assert(again->is_over && shard->index == 0);
     struct link *link = peer ? link_of(shard, peer) : NULL;
     struct crossing *crossing = link ? crossings_find(&link->crossings, again->hub_id) : NULL;
     if (crossing && crossing->waits)
