@@ -13,10 +13,6 @@ void route_frame(struct shard *shard, struct peer *peer, const struct frame *fra
                  struct exchange *exchange);
 // Where users are on, what is forwarded bears the name of its user, as the hub knows it: a frame of the peer's that does.
 struct frame route_sign(const struct shard *shard, const struct peer *peer, const struct frame *frame);
-// A request that was asked of this peer under this hub id ends with a notification of it: its source gets that, with
-// its own id in the place of the value at `id`. Or the hub itself ends it, with an error in the words of its target.
-void route_end(struct shard *shard, struct peer *peer, const struct frame *frame, struct span id,
-               uint64_t hub_id, bool is_error);
 // Routes a message that was held and may go now: it has been looked up, and all has been judged that is judged
 // before routing.
 void route_approved(struct shard *shard, struct message *message);

@@ -5,6 +5,7 @@
 
 #include "core/mcp/message.h"
 #include "router/route/forward.h"
+#include "router/route/responses.h"
 #include "router/route/route.h"
 #include "router/route/shared.h"
 #include "router/shard/drop.h"
@@ -146,7 +147,7 @@ static bool tell_ended(struct shard *shard, struct child *child, struct mcp_shar
     }
     asks_end(child, sharing, hub_id);
     if (first_of(child)->seat->state == PEER_OPEN)
-        route_end(shard, first_of(child)->seat, message->frame, item.value, hub_id, false);
+        responses_end(shard, first_of(child)->seat, message->frame, item.value, hub_id, false);
     return true;
 }
 

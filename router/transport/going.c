@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "router/route/responses.h"
 #include "router/route/route.h"
 #include "router/send/reply.h"
 #include "router/send/send.h"
@@ -32,7 +33,7 @@ static void end_crossing_with(struct link *link, struct crossing *crossing, enum
             .sized = true, .bytes = (uint32_t)text.length, .body_bytes = (uint32_t)text.length};
         memcpy(buffer->bytes, text.bytes, text.length);
         struct frame frame = frame_at(buffer, 0, &unit);
-        route_end(shard, link->peer, &frame, id, hub_id, true);
+        responses_end(shard, link->peer, &frame, id, hub_id, true);
     } else {
         peer_close(shard, link->peer, COUNT_CLOSED_NO_MEMORY);
     }
