@@ -121,6 +121,8 @@ static void take_pair(const uint8_t *bytes, struct span key, struct span value, 
         out->owed = number;
     } else if (key_is(bytes, key, "refused")) {
         out->refused = number != 0;
+    } else if (key_is(bytes, key, "probe")) {
+        out->probes = number != 0;
     } else if (key_is(bytes, key, "cancel")) {
         out->cancelled = number;
     } else if (key_is(bytes, key, "agents")) {
@@ -197,7 +199,7 @@ static size_t put(char *out, size_t at, const void *bytes, size_t count) {
 }
 
 size_t mark_write(char out[MARK_BYTES_MAX], const char hub[HUB_NAME_BYTES], uint32_t time_ms,
-                  enum governance level, uint32_t offered, uint64_t answered, bool refused,
+                  enum governance level, uint32_t offered, uint64_t answered, unsigned flags,
                   const struct mark_source *source) {
     size_t at = put(out, 0, mark_version, VERSION_BYTES);
     at = put(out, at, mark_name, NAME_BYTES);
@@ -219,8 +221,10 @@ size_t mark_write(char out[MARK_BYTES_MAX], const char hub[HUB_NAME_BYTES], uint
         at = put(out, at, " re=", 4);
         at += mark_digits(out + at, answered);
     }
-    if (refused)
+    if (flags & MARK_REFUSED)
         at = put(out, at, " refused=1", 10);
+    else if (flags & MARK_PROBES)
+        at = put(out, at, " probe=1", 8);
     if (source->user) {
         assert(*source->user && strlen(source->user) <= USER_NAME_BYTES_MAX);
         at = put(out, at, " user=", 6);

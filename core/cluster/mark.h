@@ -35,8 +35,9 @@ struct mark {
     bool is_back;             // an offer that nobody takes
     uint64_t owed;            // what who owes least there owes; 0: there is none who might
     bool refused;             // an error of that hub's own: nobody there was asked
-    struct span user;         // whose the message is, where that hub knows its users; bytes 0: it says nobody
-    struct span agent;        // in whose name it is said, of the agents of its source; bytes 0: in none's
+    bool probes;       // whether anybody is there is asked, and nothing else: what it owes is 1 then, or 0
+    struct span user;  // whose the message is, where that hub knows its users; bytes 0: it says nobody
+    struct span agent; // in whose name it is said, of the agents of its source; bytes 0: in none's
     // Lists of requests, hexadecimal numbers with commas; bytes 0: none.
     struct span taken;        // that it took
     struct span asked, gone;  // whether they are owed still; that they aren't
@@ -70,13 +71,14 @@ struct mark_source {
 
 // Writes "NATS/1.0" and a whole line for a message that requires this level, and of a request how long it may take (0:
 // nothing is said of that), and, where it is an offer, who owes less than what it is for (0: it is none), or of an answer to
-// which request it is (0: that isn't said), and whether it is a refusal; returns its length.
+// which request it is (0: that isn't said), and what is said besides; returns its length.
+enum mark_flag { MARK_REFUSED = 1, MARK_PROBES = 2 }; // one of them, or none
 enum {
     MARK_BYTES_MAX = 10 + 11 + 5 + HUB_NAME_BYTES + 6 + 16 + 7 + 16 + 7 + 16 + 4 + 16 + 10 + 6 +
                      USER_NAME_BYTES_MAX + 7 + AGENT_ID_BYTES_MAX + 2
 };
 size_t mark_write(char out[MARK_BYTES_MAX], const char hub[HUB_NAME_BYTES], uint32_t time_ms,
-                  enum governance level, uint32_t offered, uint64_t answered, bool refused,
+                  enum governance level, uint32_t offered, uint64_t answered, unsigned flags,
                   const struct mark_source *source);
 // Writes "NATS/1.0" and the begin of the line, up to who says it.
 void mark_begin(struct text *out, const char hub[HUB_NAME_BYTES]);

@@ -72,6 +72,7 @@ enum { PARCEL_ADDED = 1, PARCEL_BEFORE = 2, PARCEL_AFTER = 4 };
 struct bearing {
     uint8_t kind;  // enum subject_kind
     uint8_t level; // enum governance, that is required
+    bool probes;   // whether anybody is there is asked, and nothing else
     bool offered;
     uint16_t token_at, token_bytes; // the name, in the head
 };

@@ -27,6 +27,8 @@ struct offered *offered_keep(struct shard *shard, const struct message *message,
     offered->offered = is_offer;
     offered->sought = !is_offer || (message->returned && message->returned->sought);
     offered->approved = is_offer || message->approved;
+    offered->audit = message->audit;
+    offered->probed = offered->first = false;
     if (keep_attachment(shard, offered, message) &&
         frame_keep(&shard->buffers, message->frame, &offered->unit, &offered->frame))
         return offered;

@@ -6,11 +6,14 @@
 
 struct offered {
     struct unit unit;
-    struct frame frame;      // with a reference of its own
-    const struct user *user; // who has sent it, of whatever edition; NULL: users are not on
-    bool sought;             // whom it names first has been asked for elsewhere
-    bool offered;            // to a group elsewhere, this time
-    bool approved;           // as the message was
+    struct frame frame;       // with a reference of its own
+    const struct user *user;  // who has sent it, of whatever edition; NULL: users are not on
+    bool sought;              // whom it names first has been asked for elsewhere
+    bool offered;             // to a group elsewhere, this time
+    bool approved;            // as the message was
+    enum message_audit audit; // likewise
+    bool probed;              // it stays here, and whether anybody is there is asked
+    bool first;               // likewise, of whom it names
     struct attachment
         *attachment; // where its connection was attached to then, if that says where it goes; or NULL
 };
@@ -21,6 +24,8 @@ struct returned {
     uint32_t owed; // else: what who owes least there owes; 0: none of them might take it
     bool offered;  // it was
     bool sought;   // whom it names first is nowhere
+    bool probed;   // whether anybody is there was asked; else than `nobody`: somebody is
+    bool first;    // likewise, of whom it names
     struct mail **
         outcome; // what is to tell the journal how it ends, until that is known; of what isn't in the journal NULL
 };

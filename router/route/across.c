@@ -53,3 +53,12 @@ bool across_copy(struct shard *shard, const struct message *message, const struc
         parcel_drop(parcel);
     return false;
 }
+
+bool across_probe(struct shard *shard, const struct message *message, struct elsewhere *to) {
+    struct agent *link = elsewhere_link(shard);
+    assert(message_is_request(message) && !to->hub && !to->offered);
+    to->probes = to->returns = true;
+    to->kept = false;
+    return link && !forward_fault(shard, message, link->home->connection) &&
+           forward_request(shard, message, link, to);
+}

@@ -75,6 +75,8 @@ bool elsewhere_find(const struct shard *shard, const struct message *message,
     out->offered = 0;
     out->returns = first && message_is_request(message);
     out->hub = NULL;
+    out->first = first;
+    out->probes = false;
     out->kept = message_is_request(message) && (journal_is_on(shard) || has_others(shard, out->kind));
     assert(out->kind < SUBJECT_EVENT);
     if (name.bytes > METHOD_BYTES_MAX) // no hub has one of that name, and going.c's answer has no room for it
@@ -91,7 +93,7 @@ const struct agent *elsewhere_find_all(struct shard *shard, const struct message
         return NULL;
     out->kind = kind;
     out->offered = 0;
-    out->returns = out->kept = false;
+    out->returns = out->kept = out->first = out->probes = false;
     out->hub = NULL;
     out->bytes = subject_escape(out->token, name, name_bytes);
     return out->bytes ? elsewhere_link(shard) : NULL;
@@ -175,7 +177,7 @@ struct block {
 static size_t block_of(struct shard *shard, uint64_t link, const struct parcel *parcel,
                        const struct letter *letter, struct block *block) {
     block->mark_bytes = mark_write(block->mark, own_name(shard, link), letter->time_ms, letter->level,
-                                   letter->offered, letter->answered, letter->refused, &letter->source);
+                                   letter->offered, letter->answered, letter->flags, &letter->source);
     block->length_bytes = wire_framed.head(block->length, parcel->bytes);
     block->before = (struct piece){NULL, 0};
     block->after = (struct piece){"\r\n", 2};
@@ -264,6 +266,7 @@ static enum error address_to(struct shard *shard, const struct message *message,
     vouch(shard, message, name, &letter->source);
     letter->level = message->frame->unit->directives.governance;
     letter->offered = to->offered;
+    letter->flags = to->probes ? MARK_PROBES : 0;
     letter->subject = subject;
     const char *cluster = shard->hub->settings.cluster->name;
     letter->subject_bytes = to->hub
@@ -278,6 +281,7 @@ static enum error address_to(struct shard *shard, const struct message *message,
             .kind = (uint8_t)to->kind,
             .level = (uint8_t)letter->level,
             .offered = letter->offered != 0,
+            .probes = to->probes,
             .token_at = (uint16_t)(LETTER_VERB_BYTES + letter->subject_bytes - to->bytes),
             .token_bytes = (uint16_t)to->bytes,
         };

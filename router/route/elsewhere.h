@@ -14,6 +14,8 @@ struct elsewhere {
     bool returns;     // where nobody takes it it is back, and goes on here (router/request/offered.h)
     bool
         kept; // a copy of it is, until a hub takes it: one that doesn't may not be the only one (transport/again.h)
+    bool first;      // whom it names comes before whoever offers its method, who may be here or there
+    bool probes;     // whether anybody is there for it is asked, and it stays here
     const char *hub; // that alone is to take it; NULL: any
     size_t bytes;    // of the token
     char token[SUBJECT_NAME_BYTES_MAX];
@@ -48,8 +50,8 @@ struct letter {
         answered; // the request that it answers, where its subject doesn't say so; 0: it does, or there is none
     enum governance level;
     struct mark_source source;
-    bool refused; // an error of this hub's own
-    bool bare;    // without headers, for who isn't a hub
+    unsigned flags; // what is said besides (enum mark_flag)
+    bool bare;      // without headers, for who isn't a hub
 };
 
 // What stands before a letter's subject in its head.

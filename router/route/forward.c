@@ -217,9 +217,25 @@ static bool address(struct shard *shard, const struct message *message, struct p
     assert(!pending->offered);
     if (to->returns || to->kept)
         pending->offered = offered_keep(shard, message, to->offered != 0);
+    if (pending->offered && to->probes) {
+        pending->offered->probed = true;
+        pending->offered->first = to->first;
+        pending->offered->sought = message->returned && message->returned->sought;
+    }
     return (!to->returns || pending->offered) &&
            elsewhere_address(shard, message, parcel, to, pending_hub_id(&shard->pending, pending),
                              timeout_ms(shard, message));
+}
+
+// What goes instead of a message of which nothing is said but where it would go.
+static struct parcel *probe_parcel(struct shard *shard) {
+    struct text body;
+    text_init(&body);
+    text_put(&body, "{}");
+    struct parcel *parcel = body.failed ? NULL : parcel_own(&shard->parcels, body.bytes, body.length);
+    if (!parcel)
+        text_deinit(&body);
+    return parcel;
 }
 
 // The target isn't what is full.
@@ -249,12 +265,14 @@ bool forward_request(struct shard *shard, const struct message *message, struct 
     }
     uint64_t hub_id = pending_hub_id(&shard->pending, pending);
     assert(hub_id_shard(hub_id) == shard->index);
-    struct parcel *parcel = parcel_with_splices(shard, message, &tokens, hub_id);
+    bool probes = to && to->probes;
+    struct parcel *parcel =
+        probes ? probe_parcel(shard) : parcel_with_splices(shard, message, &tokens, hub_id);
     if (parcel && to && !address(shard, message, pending, parcel, to)) {
         withdraw(shard, pending, parcel, account);
         return !to->returns;
     }
-    if (!parcel || !audit_approval(shard, message, agent, pending)) {
+    if (!parcel || (!probes && !audit_approval(shard, message, agent, pending))) {
         withdraw(shard, pending, parcel, account);
         if (parcel)
             refuse_at(shard, message, agent, ERROR_AUDIT);

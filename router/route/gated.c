@@ -4,9 +4,10 @@
 
 #include "router/gate/holding.h"
 #include "router/gate/showing.h"
+#include "router/request/offered.h"
 #include "router/request/refuse.h"
 #include "router/rights/judge.h"
-#include "router/route/elsewhere.h"
+#include "router/route/across.h"
 #include "router/route/events.h"
 #include "router/route/notices.h"
 
@@ -61,20 +62,38 @@ static bool is_good_event(const struct message *message) {
 }
 
 // Whether it would go anywhere, whatever levels are supported there.
-static bool has_target(struct shard *shard, const struct message *message,
-                       const struct rules_message *asked) {
+enum reach { REACH_NOBODY, REACH_HERE, REACH_ELSEWHERE };
+
+// Who might be at another hub isn't known yet: `to` says where, since the gate holds at the source's hub; and *verdict why nobody is here.
+static enum reach reach_of(struct shard *shard, const struct message *message,
+                           const struct rules_message *asked, struct rules_verdict *verdict,
+                           struct elsewhere *to) {
     struct rules_message loosely = *asked;
     if (rules_is_event(asked))
-        return is_good_event(message);
+        return is_good_event(message) ? REACH_HERE : REACH_NOBODY;
     if (!lookup_has(&message->lookup, KEY_TARGET_AGENT) && notices_some(shard, message, NULL))
-        return true;
+        return REACH_HERE;
     loosely.required = GOVERNANCE_AUTONOMOUS;
-    struct rules_verdict verdict = rules_route(&shard->agents, &loosely, hub_owed, shard->hub);
-    struct elsewhere elsewhere; // the gate holds at the source's hub
-    assert(verdict.error || verdict.agent);
-    if (verdict.error == ERROR_NONE)
-        return true;
-    return elsewhere_link(shard) && elsewhere_find(shard, message, asked, &verdict, &elsewhere);
+    *verdict = rules_route(&shard->agents, &loosely, hub_owed, shard->hub);
+    assert(verdict->error || verdict->agent);
+    if (verdict->error == ERROR_NONE)
+        return REACH_HERE;
+    bool is_elsewhere = elsewhere_link(shard) && elsewhere_find(shard, message, asked, verdict, to);
+    return is_elsewhere ? REACH_ELSEWHERE : REACH_NOBODY;
+}
+
+// A request is held once it is known that somebody is there for it: else it is refused, and not sent, since who comes meanwhile
+// would get it unapproved. Nobody would hear that of a notification.
+static bool seeks(struct shard *shard, const struct message *message, const struct rules_message *asked,
+                  const struct rules_verdict *verdict, struct elsewhere *to) {
+    const struct returned *returned = message->returned;
+    bool is_back = returned && returned->probed;
+    if (!message_is_request(message) || (is_back && !returned->nobody))
+        return false;
+    if (!is_back || returned->first)
+        return across_probe(shard, message, to);
+    refuse_route(shard, message, asked, verdict);
+    return true;
 }
 
 static void hold(struct shard *shard, const struct message *message) {
@@ -97,8 +116,15 @@ bool gated_takes(struct shard *shard, const struct message *message, const struc
     bool is_wanted =
         requires_approval(shard, message) || judge_holds(shard, message, asked) ||
         (!lookup_has(&message->lookup, KEY_TARGET_AGENT) && notices_some(shard, message, judge_holds_at));
-    if (!is_wanted || is_exempt(message) || !has_target(shard, message, asked))
+    struct rules_verdict verdict;
+    struct elsewhere to;
+    if (!is_wanted || is_exempt(message))
         return false;
+    enum reach reach = reach_of(shard, message, asked, &verdict, &to);
+    if (reach == REACH_NOBODY)
+        return false;
+    if (reach == REACH_ELSEWHERE && seeks(shard, message, asked, &verdict, &to))
+        return true;
     hold(shard, message);
     return true;
 }

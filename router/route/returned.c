@@ -35,9 +35,11 @@ static void go_on(struct shard *shard, struct peer *peer, struct pending *pendin
     message.frame = &offered->frame;
     message.body = frame_body(&offered->frame);
     message.approved = offered->approved;
-    message.audit = outcome ? MESSAGE_APPROVAL : MESSAGE_PLAIN;
+    message.audit = offered->audit;
     why.offered = offered->offered;
-    why.sought = offered->sought;
+    why.sought = offered->sought || (offered->probed && offered->first && returned->nobody);
+    why.probed = offered->probed;
+    why.first = offered->first;
     why.outcome = outcome ? &outcome : NULL;
     message.returned = &why;
     pending->outcome = NULL;

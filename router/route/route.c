@@ -6,6 +6,7 @@
 #include "core/agents/rules.h"
 #include "router/methods/methods.h"
 #include "router/request/message.h"
+#include "router/request/offered.h"
 #include "router/request/refuse.h"
 #include "router/request/validate.h"
 #include "router/rights/borne.h"
@@ -136,6 +137,14 @@ void route_returned(struct shard *shard, struct message *message) {
     struct routing routing;
     assert(message->returned && message->lookup.verdict == LOOKUP_GOOD && !shard->run.count);
     routing_read_method(message);
+    if (message->returned->probed && shard->phase != HUB_SERVING) {
+        refuse_for(shard, message, ERROR_OVERLOADED, refuse_hub_ends);
+        return;
+    }
+    if (is_attach(message)) {
+        methods_answer(shard, message);
+        return;
+    }
     routing_read(message, &routing);
     if (may_route(shard, message, &routing))
         route_by_rules(shard, message, &routing);

@@ -37,6 +37,7 @@ struct crossing {
     bool offered;                     // it may be handed back
     bool returns;                     // where nobody is there for it it is back: what is offered, too
     bool waits;                       // it is in .again
+    bool probes;                      // whether anybody is there is asked; what comes of it returns
     bool kept;                        // its source's shard has a copy of it until it is taken
     bool cancelled;                   // its taker is to be told, or has been
     struct refusal *refusal;          // of the first hub that was asked, while others are (again.h); or NULL

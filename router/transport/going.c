@@ -203,6 +203,7 @@ static bool note_crossing(struct link *link, const struct parcel *parcel) {
     crossing->offered = bearing->offered;
     crossing->returns = parcel->returns;
     crossing->kept = parcel->kept;
+    crossing->probes = bearing->probes;
     assert(crossing->returns || !crossing->offered);
     stats_add(&link->shard->stats, COUNT_OFFERED, crossing->offered);
     crossing->sent_ms = shard_now_ms(link->shard);

@@ -64,7 +64,8 @@ static void nats_mistrust(struct shard *shard, struct peer *peer) {
 static void take_back(struct link *link, struct crossing *crossing, const struct mark *mark) {
     struct returned returned = {.owed = mark->owed < UINT32_MAX ? (uint32_t)mark->owed : UINT32_MAX};
     assert(mark->is_back);
-    if (crossing->offered && !crossing->taker)
+    returned.nobody = crossing->probes && mark->owed == 0;
+    if ((crossing->offered || crossing->probes) && !crossing->taker)
         returning_back(link, crossing, &returned);
     else
         going_end(link, crossing, ERROR_INTERNAL, "fault", "the other hub hands back what it has taken");
@@ -90,6 +91,8 @@ static void take_answer(struct shard *shard, struct link *link, const struct fra
     } else if (frame->body.bytes == 0 && is_back) {
         signs_heard(link, &opened.mark);
         take_back(link, crossing, &opened.mark);
+    } else if (crossing->probes && !crossing->taker) { // whoever doesn't know the question is there
+        returning_back(link, crossing, &(struct returned){.nobody = false});
     } else if (!nats_open_marked(shard, frame, said, &opened, &error)) {
         bool large = error == ERROR_FRAME_TOO_LARGE;
         going_end(link, crossing, large ? error : ERROR_INTERNAL, "fault",

@@ -68,6 +68,15 @@ static void route_visitor(struct shard *shard, struct link *link, const struct o
     exchange_close(shard, exchange);
 }
 
+// Whoever is asked for has subscribed to what came. While the hub moves it may be asked by itself.
+static void answer_probe(struct link *link, const struct mark *mark, uint64_t number) {
+    assert(mark->given && mark->probes);
+    if (mark->has_hub && number)
+        nats_say_back(link, mark->hub, number, !link_is_own(link, mark->hub));
+    else
+        nats_count_unreadable(link->shard);
+}
+
 // NULL: there is none any more.
 static void name_source(struct annex *annex, const uint8_t *bytes, const struct mark *mark) {
     bool named = mark && mark->given && mark->has_hub && mark->agent.bytes;
@@ -89,7 +98,9 @@ void nats_take_call(struct shard *shard, struct link *link, const struct frame *
         error = nats_is_array(&opened.frame) ? ERROR_INVALID_REQUEST
                                              : attach(shard, link, kind, bytes + token.at, token.bytes);
     link->peer->annex->telling = telling_of(kind, &opened.mark);
-    if (error) {
+    if (opened.mark.probes) {
+        answer_probe(link, &opened.mark, visiting_number(reply, said->reply.bytes));
+    } else if (error) {
         nats_count_unreadable(shard);
         visiting_refuse(link, reply, said->reply.bytes, &opened.mark, error);
     } else if (opened.mark.has_hub && link_is_own(link, opened.mark.hub)) {

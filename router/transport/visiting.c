@@ -74,8 +74,10 @@ static void send_error(struct link *link, uint64_t id, enum error error, const s
     struct parcel *parcel = text.failed ? NULL : parcel_own(&shard->parcels, text.bytes, text.length);
     if (!parcel)
         text_deinit(&text);
-    struct letter letter = {
-        .subject = (const char *)reply, .subject_bytes = reply_bytes, .refused = refused, .bare = bare};
+    struct letter letter = {.subject = (const char *)reply,
+                            .subject_bytes = reply_bytes,
+                            .flags = refused ? MARK_REFUSED : 0,
+                            .bare = bare};
     if (parcel && !send_answer(link, parcel, &letter, &bytes))
         return;
     if (parcel)
@@ -83,17 +85,19 @@ static void send_error(struct link *link, uint64_t id, enum error error, const s
     drop_one(shard, COUNT_DROP_NO_MEMORY, link->peer->name, 0);
 }
 
+uint64_t visiting_number(const uint8_t *reply, uint32_t reply_bytes) {
+    uint64_t number = 0;
+    return mark_read_digits(reply, last_token(reply, reply_bytes), &number) ? number : 0;
+}
+
 void visiting_refuse(struct link *link, const uint8_t *reply, uint32_t reply_bytes, const struct mark *mark,
                      enum error error) {
-    uint64_t number = 0;
-    struct span digits = last_token(reply, reply_bytes);
+    uint64_t number = mark->given ? visiting_number(reply, reply_bytes) : 0;
     assert(error != ERROR_NONE);
     if (reply_bytes == 0 || reply_bytes > SUBJECT_BYTES_MAX)
         return;
     if (mark->given && visiting_is_unanswered(reply, reply_bytes))
         return;
-    if (!mark->given || !mark_read_digits(reply, digits, &number))
-        number = 0;
     if (mark->has_hub && mark->offered && number) {
         stats_count(&link->shard->stats, COUNT_OFFERS_DECLINED);
         nats_say_back(link, mark->hub, number, 0);
@@ -157,7 +161,7 @@ static void answer_visitor(struct link *link, const struct visitor *visitor, str
     char subject[SUBJECT_BYTES_MAX];
     struct letter letter;
     address(visitor, subject, &letter);
-    letter.refused = refused;
+    letter.flags = refused ? MARK_REFUSED : 0;
     if (lacks_id(visitor, parcel) && !put_id(parcel, visitor->number))
         error = ERROR_OVERLOADED;
     if (!error)

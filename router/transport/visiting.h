@@ -11,6 +11,8 @@ struct visitor *visiting_enter(struct link *link, struct exchange *exchange, con
                                const struct passage *passage, enum error *error);
 // Whether a hub says by its reply subject that nobody waits.
 bool visiting_is_unanswered(const uint8_t *reply, uint32_t reply_bytes);
+// The number under which a hub has asked, as its reply subject says it; 0: it says none.
+uint64_t visiting_number(const uint8_t *reply, uint32_t reply_bytes);
 // Answers at once; bytes 0: nobody waits.
 void visiting_refuse(struct link *link, const uint8_t *reply, uint32_t reply_bytes, const struct mark *mark,
                      enum error error);

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { test } from 'node:test';
-import { joining } from './cluster.mjs';
+import { Broker, joining, linked } from './cluster.mjs';
 import { Hub, scenario } from './hub.mjs';
 import { assertError, within } from './peer.mjs';
 import { upgraded } from './websocket.mjs';
@@ -120,3 +120,33 @@ test('what is for elsewhere is refused at once while there is no link, and not h
   await decides.silent('what is not held');
   await hub.stop();
 });
+
+for (const count of [1, 2])
+  test(`what nobody is there for at any hub is refused at once, what is for elsewhere is held (--shards ${count})`, async () => {
+    const broker = await Broker.start(), hubs = [];
+    for (const options of [['--gate', 'manual'], []]) hubs.push(await Hub.start([...joining(broker), '--shards', String(count), ...options]));
+    const [x, y] = hubs;
+    await Promise.all(hubs.map((hub) => linked(hub)));
+    const agent = (await y.agent('b', { review: true, methods: ['work', 'governance/approval'], tools: ['lint'] })).serve(({ params }) => params.n);
+    const [source, decides] = [await x.peer(), await x.peer()];
+    await decides.ask('hub/subscribe', { events: ['approval-needed'] });
+    const nowhere = [['work', { targetAgent: 'c' }, -32010], ['work', { targetAgent: '@else' }, -32010], ['else', {}, -32601],
+      ['tool/integration', { tool: 'else', arguments: {} }, -32002], ['command/execute', { command: 'else' }, -32601]];
+    for (const [method, params, code] of nowhere) assertError(await source.ask(method, params, MANUAL), code);
+    await decides.silent('what is for nobody');
+    const there = [['work', { targetAgent: 'b' }], ['work', { targetAgent: '@review' }], ['work', {}], ['tool/integration', { tool: 'lint', arguments: {} }],
+      ['governance/approval', { checkpoint: 'c', artifact: {}, approver: 'nobody', decision: 'approved' }]];
+    for (const [n, [method, params]] of there.entries()) {
+      const asked = source.ask(method, { ...params, n }, MANUAL);
+      const { checkpoint } = (await decides.next()).json.params.data;
+      await decides.ask('governance/approval', { checkpoint, artifact: {}, approver: 'x', decision: 'approved' });
+      assert.equal((await asked).result, n);
+    }
+    source.send({ jsonrpc: '2.0', id: 'c', method: 'work', params: {} }, MANUAL);
+    source.send({ jsonrpc: '2.0', method: '$/cancelRequest', params: { id: 'c' } });
+    assertError((await source.next()).json, -32800);
+    assert.deepEqual((await decides.ask('hub/approvals', {})).result.approvals, []);
+    agent.drop();
+    for (const hub of hubs) await hub.stop();
+    await broker.kill();
+  });

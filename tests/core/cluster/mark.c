@@ -43,14 +43,15 @@ static void offers_are_read(void **state) {
     char line[MARK_BYTES_MAX];
     struct mark mark;
     (void)state;
-    size_t bytes = mark_write(line, hub, UINT32_MAX >> 4, GOVERNANCE_MANUAL, UINT32_MAX, 0, true, &nobody);
+    size_t bytes =
+        mark_write(line, hub, UINT32_MAX >> 4, GOVERNANCE_MANUAL, UINT32_MAX, 0, MARK_REFUSED, &nobody);
     mark_read((const uint8_t *)line, (struct span){0, (uint32_t)bytes}, &mark);
-    assert_true(mark.given && mark.offered == UINT32_MAX && mark.refused && !mark.is_back && !mark.answered &&
-                !mark.is_joint);
-    bytes = mark_write(line, hub, 7, GOVERNANCE_AUTONOMOUS, 0, 0x1f3a, false, &nobody);
+    assert_true(mark.given && mark.offered == UINT32_MAX && mark.refused && !mark.probes && !mark.is_back &&
+                !mark.answered && !mark.is_joint);
+    bytes = mark_write(line, hub, 7, GOVERNANCE_AUTONOMOUS, 0, 0x1f3a, MARK_PROBES, &nobody);
     mark_read((const uint8_t *)line, (struct span){0, (uint32_t)bytes}, &mark);
     assert_true(mark.given && mark.time_ms == 7 && mark.offered == 0 && mark.answered == 0x1f3a &&
-                !mark.refused);
+                !mark.refused && mark.probes);
     read_text("NATS/1.0\r\nPatchbay: 1 leaves=1\r\n\r\n", &mark);
     assert_true(mark.given && mark.leaves);
     read_text("NATS/1.0\r\nPatchbay: 1 back=0\r\n\r\n", &mark);
@@ -71,8 +72,8 @@ static void a_whole_line_is_read(void **state) {
     for (size_t at = 0; at < sizeof users / sizeof *users; at++) {
         struct mark mark;
         struct mark_source source = {users[at], agent, at % 2 ? sizeof agent : 0};
-        size_t count =
-            mark_write(line, hub, UINT32_MAX >> 1, GOVERNANCE_MANUAL, UINT32_MAX, UINT64_MAX, true, &source);
+        size_t count = mark_write(line, hub, UINT32_MAX >> 1, GOVERNANCE_MANUAL, UINT32_MAX, UINT64_MAX,
+                                  MARK_REFUSED, &source);
         mark_read((const uint8_t *)line, (struct span){0, (uint32_t)count}, &mark);
         assert_true(count <= sizeof line && mark.given && mark.has_hub && mark.bytes == count);
         assert_true(mark.level == GOVERNANCE_MANUAL && mark.offered == UINT32_MAX);
