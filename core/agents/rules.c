@@ -89,7 +89,7 @@ static struct rules_verdict by_method(const struct asking *asking) {
     if (by_command)
         agent = choose(asking, GROUP_COMMAND, command->text, command->bytes);
     bool stands_in = (by_approver || by_command) && !agent;
-    if (!agent && message->method)
+    if (!agent && message->method && !message->by_name_only)
         agent = choose(asking, GROUP_METHOD, message->method, message->method_bytes);
     struct rules_verdict verdict = give(agent, ERROR_METHOD_NOT_FOUND);
     verdict.stands_in = stands_in;

@@ -35,6 +35,8 @@ struct rules_message {
     uint64_t source;             // connection
     groups_reaches *reaches;     // of groups: who may be reached; NULL: all
     const void *reaching;        // its context
+    // Of an approver that is nobody's here: the source may ask that one alone, or whoever offers the method alone.
+    bool by_name_only, by_method_only;
 };
 
 struct rules_verdict {

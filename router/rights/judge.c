@@ -5,6 +5,7 @@
 
 #include "core/agents/topics.h"
 #include "core/requests/checkpoint.h"
+#include "router/request/offered.h"
 #include "router/request/refuse.h"
 #include "router/rights/recall.h"
 
@@ -108,11 +109,36 @@ static inline bool may_send(struct shard *shard, const struct message *message, 
            may_call_as_said(shard, message, user, asked);
 }
 
+// Whether it names an approver who may be at another hub.
+static bool names_one_elsewhere(const struct shard *shard, const struct message *message,
+                                const struct rules_message *asked) {
+    const struct rules_field *approver = &asked->approver;
+    bool is_sought = message->returned && message->returned->sought;
+    return shard->hub->settings.cluster && !message->peer->transport->is_link && !is_sought &&
+           !asked->target.given && rules_read_approver(asked) && approver->text &&
+           !agents_find(&shard->agents, approver->text, approver->bytes);
+}
+
+// That one, if there is one, or else whoever offers the method: who may ask but the one doesn't get to the other.
+static bool may_seek(struct shard *shard, const struct message *message, const struct user *user,
+                     struct rules_message *asked) {
+    struct right_call call;
+    bool by_method = may_send(shard, message, user, asked);
+    read_call(shard, asked, &call);
+    call.by = KIND_AGENT;
+    call.names[KIND_AGENT] = name_of(&asked->approver, 0);
+    bool by_name = rights_call(user, &call).allowed;
+    asked->by_name_only = by_name && !by_method;
+    asked->by_method_only = by_method && !by_name;
+    return by_name || by_method;
+}
+
 bool judge_call_anew(struct shard *shard, const struct message *message, struct rules_message *asked) {
     const struct user *user = judge_user(shard, message->peer);
     if (!user)
         return true;
-    if (!may_send(shard, message, user, asked)) {
+    if (names_one_elsewhere(shard, message, asked) ? !may_seek(shard, message, user, asked)
+                                                   : !may_send(shard, message, user, asked)) {
         refuse_right(shard, message, RULE_CALL);
         return false;
     }

@@ -2,6 +2,8 @@
 
 #include <assert.h>
 
+#include "router/request/offered.h"
+#include "router/request/refuse.h"
 #include "router/route/elsewhere.h"
 #include "router/route/forward.h"
 #include "router/shard/drop.h"
@@ -18,12 +20,27 @@ static bool ask(struct shard *shard, const struct message *message, struct agent
     return forward_request(shard, message, link, to);
 }
 
+// Whom it names its source may not ask, but whoever offers the method where that is nobody anywhere: so whether it is is asked.
+static bool settles_denied(struct shard *shard, const struct message *message,
+                           const struct rules_message *asked, struct elsewhere *to) {
+    const struct returned *returned = message->returned;
+    if (!asked->by_method_only || !to->first || !message_is_request(message) || !elsewhere_link(shard))
+        return false;
+    if (returned && returned->probed && returned->first)
+        refuse_right(shard, message, RULE_CALL);
+    else if (!across_probe(shard, message, to))
+        elsewhere_refuse(shard, message, ERROR_OVERLOADED);
+    return true;
+}
+
 bool across_takes(struct shard *shard, const struct message *message, const struct rules_message *asked,
                   const struct rules_verdict *verdict) {
     struct elsewhere to;
     assert(verdict->error != ERROR_NONE || verdict->stands_in);
     if (!elsewhere_find(shard, message, asked, verdict, &to))
         return false;
+    if (settles_denied(shard, message, asked, &to))
+        return true;
     struct agent *link = elsewhere_link(shard);
     enum error fault =
         link ? forward_fault(shard, message, link->home->connection) : ERROR_TARGET_DISCONNECTED;

@@ -38,6 +38,7 @@ void routing_read(const struct message *message, struct routing *routing) {
     asked->required = message->frame->unit->directives.governance;
     asked->source = message->peer->name;
     asked->reaches = NULL;
+    asked->by_name_only = asked->by_method_only = false;
     asked->reaching = NULL;
     read_field(message, KEY_TARGET_AGENT, &asked->target, routing->target, sizeof routing->target);
     routing->named = asked->target.given;

@@ -128,6 +128,20 @@ between('a list of all hubs holds no more than the asking hub\'s own file shows'
   assert.equal(await seen('none'), '');
 });
 
+between('an approver at another hub: who may call that one, and who may call the method alone',
+  [{ named: { call: ['bob'] }, method: { call: ['method:governance/approval'] } }, { named: { call: ['bob'] }, method: { call: ['bob', 'method:governance/approval'] } }], async (x, y) => {
+    const bob = (await (await known(y, 'root')).register('bob')).serve(() => 'bob');
+    (await (await known(x, 'root')).register('any', { methods: ['governance/approval'] })).serve(() => 'any');
+    const approve = async (user, approver) => (await known(x, user)).ask('governance/approval', { checkpoint: 'c', artifact: {}, approver, decision: 'approved' });
+    assert.equal((await approve('named', 'bob')).result, 'bob');
+    refused(await approve('named', 'alice'), 'call');
+    refused(await approve('method', 'bob'), 'call');
+    assert.equal((await approve('method', 'alice')).result, 'any');
+    await bob.ask('agent/unregister', { agentId: 'bob' });
+    refused(await approve('named', 'bob'), 'call');
+    assert.equal((await approve('method', 'bob')).result, 'any');
+  });
+
 between('who bears no name is refused: a hub without users, and a client of the server\'s', [null, {}], async (x, y, broker) => {
   const agent = await known(y, 'root');
   await agent.register('b');
