@@ -2,7 +2,9 @@
 
 #include <assert.h>
 
+#include "core/agents/agent_id.h"
 #include "router/methods/offer.h"
+#include "router/request/offered.h"
 #include "router/request/refuse.h"
 #include "router/rights/judge.h"
 #include "router/shard/annex.h"
@@ -13,6 +15,22 @@ static void refuse_unknown(struct shard *shard, const struct message *message, c
     text_init(&data);
     reply_data_string(&data, "agent", offer->agent_id, offer->agent_id_bytes);
     refuse(shard, message, ERROR_AGENT_NOT_FOUND, &data);
+}
+
+size_t attach_read(const struct message *message, char name[AGENT_ID_BYTES_MAX]) {
+    struct json_item agent = message_param(message, "agent");
+    if (agent.type != JSON_STRING)
+        return 0;
+    size_t bytes = json_string_decode(message->body, agent.value, name, AGENT_ID_BYTES_MAX);
+    return bytes != SIZE_MAX && agent_id_valid(name, bytes) ? bytes : 0;
+}
+
+bool attach_seeks(const struct shard *shard, const struct message *message) {
+    char name[AGENT_ID_BYTES_MAX];
+    if (!shard->hub->settings.cluster || message->returned || !message_is_request(message))
+        return false;
+    size_t bytes = attach_read(message, name);
+    return bytes > 0 && !agents_find(&shard->agents, name, bytes);
 }
 
 static bool keep(struct shard *shard, struct peer *peer, const struct offer *offer) {
@@ -27,7 +45,8 @@ void attach_connection(struct shard *shard, const struct message *message) {
         !judge_attachment(shard, message, offer.agent_id, offer.agent_id_bytes))
         return;
     assert(offer.agent_id_bytes > 0);
-    if (!agents_find(&shard->agents, offer.agent_id, offer.agent_id_bytes)) {
+    bool is_elsewhere = message->returned && !message->returned->nobody;
+    if (!is_elsewhere && !agents_find(&shard->agents, offer.agent_id, offer.agent_id_bytes)) {
         refuse_unknown(shard, message, &offer);
         return;
     }

@@ -58,6 +58,8 @@ bool methods_answer(struct shard *shard, const struct message *message) {
     if (validate_refuse(shard, message) || refuse_passing(shard, message, method) ||
         (names_result_grows(method) && refuse_result(shard, message)))
         return true;
+    if (method == METHOD_HUB_ATTACH && attach_seeks(shard, message))
+        return false;
     if (method < METHODS_COUNT)
         answers[method](shard, message);
     else if (is_of_the_hub(message))

@@ -23,6 +23,18 @@ static void look_up(struct message *message, uint32_t id_bytes) {
     assert(message->lookup.verdict == LOOKUP_GOOD && message_is_request(message));
 }
 
+// To where its connection was attached to then; but for what attaches it.
+static void route_where_attached(struct shard *shard, struct message *message, struct offered *offered) {
+    bool attaches = json_string_is(message->body, message->lookup.value[KEY_METHOD], "hub/attach");
+    struct annex *annex = attaches ? NULL : message->peer->annex;
+    struct attachment *attached = annex ? annex->attachment : NULL;
+    if (annex)
+        annex->attachment = offered->attachment;
+    route_returned(shard, message);
+    if (annex)
+        annex->attachment = attached;
+}
+
 // What it goes on with is what it came with; that its hub id is another one is nobody's affair.
 static void go_on(struct shard *shard, struct peer *peer, struct pending *pending,
                   const struct returned *returned) {
@@ -47,13 +59,8 @@ static void go_on(struct shard *shard, struct peer *peer, struct pending *pendin
     pending->offered = NULL;
     answer_withdraw(shard, pending);
     look_up(&message, id_bytes);
-    struct attachment *attached = peer->annex ? peer->annex->attachment : NULL;
     const struct user *before = speaking_begin(shard, peer, offered->user, &offered->frame);
-    if (peer->annex)
-        peer->annex->attachment = offered->attachment;
-    route_returned(shard, &message);
-    if (peer->annex)
-        peer->annex->attachment = attached;
+    route_where_attached(shard, &message, offered);
     speaking_end(peer, before);
     audit_left(shard, &outcome);
     offered_drop(shard, offered);

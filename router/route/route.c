@@ -13,6 +13,7 @@
 #include "router/rights/entry.h"
 #include "router/rights/judge.h"
 #include "router/route/across.h"
+#include "router/route/attaching.h"
 #include "router/route/audit_log.h"
 #include "router/route/batch.h"
 #include "router/route/events.h"
@@ -100,9 +101,17 @@ static bool may_route(struct shard *shard, const struct message *message, struct
     return judge_call(shard, message, &routing->asked) && judge_log(shard, message);
 }
 
+static bool is_attach(const struct message *message) {
+    return message_method_is(message, "hub/attach");
+}
+
 // The rest of what isn't the hub's own to answer.
 static void route_others(struct shard *shard, struct message *message) {
     struct routing routing;
+    if (is_attach(message)) {
+        attaching_route(shard, message);
+        return;
+    }
     routing_read(message, &routing);
     if ((!routing.named && progress_route(shard, message)) || !may_route(shard, message, &routing))
         return;

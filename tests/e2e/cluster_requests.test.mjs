@@ -1,7 +1,7 @@
 // Two hubs and a NATS server: whoever isn't at this hub is asked for at the other one, and what a request and its answer are
 // locally they are across: ids, bytes, header fields, levels, progress, cancels, errors.
 import assert from 'node:assert/strict';
-import { joined } from './cluster.mjs';
+import { joined, linked } from './cluster.mjs';
 import { assertError, frame, requestText } from './peer.mjs';
 
 joined('a request crosses by targetAgent, and its answer comes back under its own id', {}, async (x, y) => {
@@ -217,4 +217,17 @@ joined('the hub\'s own methods are answered here alone', {}, async (x, y) => {
   const { result } = await source.ask('hub/agents', {});
   assert.deepEqual(result.agents, []);
   assertError(await source.ask('hub/nothing', { targetAgent: 'b' }), -32601);
+});
+
+joined('attached to an agent at another hub, as to one here; to nobody anywhere it is refused', {}, async (x, y, broker) => {
+  (await y.agent('b')).serve(({ method }) => method);
+  const source = await x.peer(), strays = await x.peer();
+  assertError(await strays.ask('hub/attach', { agent: 'c' }), -32010);
+  assert.deepEqual((await source.ask('hub/attach', { agent: 'b' })).result, { agent: 'b' });
+  assert.equal((await source.ask('work', { n: 1 })).result, 'work');
+  assertError(await strays.ask('work', { n: 1 }), -32601);
+  await broker.kill();
+  await linked(x, 0);
+  const { error } = await strays.ask('hub/attach', { agent: 'b' });
+  assert.deepEqual([error.code, error.data.link], [-32050, 'down']);
 });
