@@ -217,14 +217,18 @@ bool parcel_passes(const struct frame *frame) {
            frame->body.bytes == unit->body_bytes;
 }
 
+void parcel_add_fields(struct parcel *parcel, const char *added, uint32_t bytes) {
+    assert(!parcel->dressed && !parcel->has_head && added && bytes > 2);
+    parcel->has_added = true;
+    parcel->added = added;
+    parcel->added_bytes = bytes;
+}
+
 // The header fields that came with a body go with it.
 static void keep_block(struct parcel *parcel, const struct frame *frame) {
     const struct unit *unit = frame->unit;
-    if (frame->added) {
-        parcel->has_added = true;
-        parcel->added = frame->added;
-        parcel->added_bytes = frame->added_bytes;
-    }
+    if (frame->added)
+        parcel_add_fields(parcel, frame->added, frame->added_bytes);
     if (unit->length_line_bytes == 0)
         return;
     assert(unit->length_line_at + unit->length_line_bytes <= unit->body_at);

@@ -194,6 +194,8 @@ bool parcel_set_head(struct parcel *parcel, const char *head, size_t count);
 // A body of the hub's own: takes `text`, which memory_take gave. It may take the last
 // of the budget. NULL when memory or the budget is used up; the text is then the caller's still.
 struct parcel *parcel_own(struct parcel_pool *pool, char *text, size_t count);
+// Has header fields go out with it, before those that came with the body: `added` as in struct frame, which stays.
+void parcel_add_fields(struct parcel *parcel, const char *added, uint32_t bytes);
 // A parcel of this pool with all bytes of another one, in text of its own, so that it keeps no buffer: of one
 // that isn't dressed the body alone, without the header fields that came with it. NULL when memory or the
 // budget is used up.

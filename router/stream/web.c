@@ -72,10 +72,15 @@ static enum session_place read_place(const struct stream_query *query, struct wi
     return place;
 }
 
-static struct parcel *start_of_query(struct shard *shard, const struct stream_query *query,
-                                     const struct wish *wish) {
+// It bears its user's name as a frame that was sent does.
+static struct parcel *start_of_query(struct shard *shard, const struct peer *peer,
+                                     const struct stream_query *query, const struct wish *wish) {
     struct says_about about = {wish->id, wish->request_id, wish->id_bytes, wish->request_id_bytes};
-    return says_start(shard, about, query->user_id, query->user_id_bytes);
+    struct parcel *start = says_start(shard, about, query->user_id, query->user_id_bytes);
+    const struct user *user = identity_user(peer);
+    if (start && user)
+        parcel_add_fields(start, user->header, user->header_bytes);
+    return start;
 }
 
 enum streams_opening streams_open(struct shard *shard, struct peer *peer, const struct stream_query *query,
@@ -101,7 +106,7 @@ enum streams_opening streams_open(struct shard *shard, struct peer *peer, const 
     if (!wish.id_bytes)
         entry_make_up(shard, made_up, &wish);
     stats_count(&shard->stats, COUNT_STREAM_FRAMES);
-    struct parcel *start = start_of_query(shard, query, &wish);
+    struct parcel *start = start_of_query(shard, peer, query, &wish);
     if (start && client_send(shard, peer, &wish, start))
         return STREAMS_JOINING;
     if (start)
@@ -149,7 +154,7 @@ static const char *read_posted(struct shard *shard, const struct frame *frame, s
 }
 
 static struct errand *errand_make(struct shard *shard, const struct peer *peer, const struct frame *frame) {
-    assert(frame->body.bytes > 0);
+    assert(frame->body.bytes > 0 && !frame->unit->names_user);
     struct errand *errand = kept_take_zeroed(&shard->kept, 1, sizeof *errand);
     if (!errand)
         return NULL;

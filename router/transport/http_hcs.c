@@ -6,6 +6,7 @@
 #include "core/wire/http_block.h"
 #include "core/wire/http_query.h"
 #include "core/wire/http_state.h"
+#include "router/route/route.h"
 #include "router/stream/web.h"
 #include "router/transport/hcs.h"
 #include "router/transport/http_respond.h"
@@ -47,8 +48,8 @@ static void post(struct shard *shard, struct http_call *call) {
         return;
     }
     uint32_t at = call->frame->at + http_make_framed(buffer->bytes + call->frame->at, &peer->unit);
-    struct frame frame = frame_at(buffer, at, &peer->unit);
-    streams_post(shard, peer, &frame, posted, call->exchange);
+    struct frame frame = frame_at(buffer, at, &peer->unit), own = route_sign(shard, peer, &frame);
+    streams_post(shard, peer, &own, posted, call->exchange);
 }
 
 // --- What a client asks for
