@@ -182,7 +182,7 @@
     X(COUNT_GATE_SOURCE_LEFT, "gate_source_left", "gate_ended_total", "reason=\"source_left\"", NULL)        \
     X(COUNT_GATE_DRAINED, "gate_drained", "gate_ended_total", "reason=\"drained\"", NULL)                    \
     X(COUNT_GATE_REFUSED, "gate_refused", "gate_refused_total", NULL,                                        \
-      "Messages that would have been held, and for which there was no room.")                                \
+      "Messages that would have been held and could not be: for want of room, or as a stream begins.")       \
     X(COUNT_LINKS_OPENED, "cluster_links_opened", "cluster_links_opened_total", NULL,                        \
       "Links to a NATS server that came to be.")                                                             \
     X(COUNT_LINKS_MOVED, "cluster_links_moved", "cluster_links_moved_total", NULL,                           \

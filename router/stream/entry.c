@@ -161,8 +161,8 @@ static void enter_start(struct shard *shard, struct entering *entering) {
     const struct user *user = judge_user(shard, entering->message->peer);
     if (!judge_stream(user, entering->wish.target, entering->wish.target_bytes)) {
         joining_note_refused(shard, entering->message->peer->name, identity_user(entering->message->peer),
-                             entering->wish.target, entering->wish.target_bytes);
-        entering_refuse(shard, entering, SAYS_INVALID_REQUEST, "capability not allowed: call", false);
+                             JOINING_DENIED, entering->wish.target, entering->wish.target_bytes);
+        entering_refuse(shard, entering, SAYS_INVALID_REQUEST, joining_text(JOINING_DENIED), false);
         return;
     }
     if (shard->phase != HUB_SERVING) {

@@ -4,11 +4,17 @@
 
 #include "router/stream/parts.h"
 
+enum joining {
+    JOINING_ALLOWED,
+    JOINING_DENIED, // for want of `call`
+    JOINING_HELD    // a `hold` names its producer, and the gate can't hold what goes on (GATE.md)
+};
+// Static: what who may not is told.
+const char *joining_text(enum joining joining);
 // NULL, as in client->user: users aren't on. `user` may be of an edition that has passed.
-bool joining_allowed(const struct shard *shard, const struct session *session, const struct user *user);
-// Counts a start that is refused for want of `call`, and has it in the journal. `target` as it was asked for; bytes 0: it
-// wasn't.
-void joining_note_refused(struct shard *shard, uint64_t source, const struct user *user, const char *target,
-                          size_t target_bytes);
+enum joining joining_judge(const struct shard *shard, const struct session *session, const struct user *user);
+// Counts a start that is refused for that, and has it in the journal. `target` as it was asked for; bytes 0: it wasn't.
+void joining_note_refused(struct shard *shard, uint64_t source, const struct user *user, enum joining why,
+                          const char *target, size_t target_bytes);
 // Rights have changed: who may not be a client any more of a session that lives here is told so, and isn't one.
 void joining_review(struct shard *shard);

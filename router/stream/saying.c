@@ -274,7 +274,7 @@ void saying_errand(struct shard *shard, struct errand *errand) {
     size_t bytes = read_text(&saying, STREAM_REQUEST_ID, request_id);
     if (saying.session && bytes)
         saying.voice = voice_find(saying.session, request_id, bytes, errand->user);
-    if (saying.voice && !joining_allowed(shard, saying.session, errand->user))
+    if (saying.voice && joining_judge(shard, saying.session, errand->user) != JOINING_ALLOWED)
         saying.voice = NULL;
     // Behind the end it speaks for those alone that still wait for it: they have paused.
     bool good = saying.voice && (!saying.session->ended || saying.voice->streams > 0);

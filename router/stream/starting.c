@@ -67,33 +67,47 @@ static void refuse_level(struct shard *shard, struct stream_client *client, cons
                     "governance violation: the producer doesn't support the level that is required", false);
 }
 
-static void note_refused(struct shard *shard, const struct stream_client *client) {
-    joining_note_refused(shard, client->connection, client->user, client_target(client),
+static void note_refused(struct shard *shard, const struct stream_client *client, enum joining why) {
+    joining_note_refused(shard, client->connection, client->user, why, client_target(client),
                          client->target_bytes);
 }
 
-static void refuse_user(struct shard *shard, struct stream_client *client) {
-    note_refused(shard, client);
-    starting_refuse(shard, client, SAYS_INVALID_REQUEST, "capability not allowed: call", false);
+static void refuse_user(struct shard *shard, struct stream_client *client, enum joining why) {
+    note_refused(shard, client, why);
+    starting_refuse(shard, client, SAYS_INVALID_REQUEST, joining_text(why), false);
 }
 
 // Who comes back is answered alike where there is no such session and where it isn't for its user.
-static void refuse_place(struct shard *shard, struct stream_client *client, bool allowed) {
-    if (client->barred || !allowed)
-        note_refused(shard, client);
+static void refuse_place(struct shard *shard, struct stream_client *client, enum joining why) {
+    if (client->barred || why != JOINING_ALLOWED)
+        note_refused(shard, client, client->barred ? JOINING_DENIED : why);
     send_home(shard, client, client->barred ? REFUSAL_BARRED : REFUSAL_FORGOTTEN);
 }
 
-// What its user sends there is for the gate to hold (RIGHTS.md), which can't hold what goes on.
+// What its user sends there is for the gate to hold (GATE.md), which can't hold what goes on.
 static bool is_held(const struct shard *shard, const struct stream_client *client,
                     const struct agent *agent) {
     size_t bytes = agent->pool_bytes ? agent->pool_bytes : agent->id_bytes;
+    bool given = client->target_bytes;
     return shard->gate &&
-           judge_holds_stream(client->user, agent->id, bytes, client_target(client), client->target_bytes);
+           judge_holds_stream(client->user, agent->id, bytes, given ? client_target(client) : default_target,
+                              given ? client->target_bytes : strlen(default_target));
 }
 
 static bool reaches(const void *user, const struct agent *agent) {
     return judge_reaches(user, agent);
+}
+
+// Whom a hold names is no more among those to choose from than whom a denial names.
+static bool reaches_unheld(const void *user, const struct agent *agent) {
+    size_t bytes = agent->pool_bytes ? agent->pool_bytes : agent->id_bytes;
+    return judge_reaches(user, agent) && !judge_holds_stream(user, agent->id, bytes, NULL, 0);
+}
+
+static groups_reaches *reaching_for(const struct shard *shard, const struct user *user) {
+    if (user && shard->gate && rights_hold_any(user))
+        return reaches_unheld;
+    return user && !rights_reach_all(user) ? reaches : NULL;
 }
 
 // NULL: the client was refused.
@@ -104,7 +118,7 @@ static struct agent *choose(struct shard *shard, struct stream_client *client) {
                    given ? client->target_bytes : strlen(default_target)},
         .required = client->required,
         .source = client->connection,
-        .reaches = client->user && !rights_reach_all(client->user) ? reaches : NULL,
+        .reaches = reaching_for(shard, client->user),
         .reaching = client->user,
     };
     struct rules_verdict verdict = rules_route(&shard->agents, &asked, hub_owed, shard->hub);
@@ -166,7 +180,7 @@ static void begin(struct shard *shard, struct stream_client *client) {
     if (!agent)
         return;
     if (is_held(shard, client, agent))
-        refuse_user(shard, client);
+        refuse_user(shard, client, JOINING_HELD);
     else if (hub_owed(shard->hub, agent->home->connection) >= shard_limits(shard)->pending_max)
         starting_refuse(shard, client, SAYS_INTERNAL, "overloaded: the producer owes too much", true);
     else if (!hub_has_room(shard))
@@ -178,11 +192,11 @@ static void begin(struct shard *shard, struct stream_client *client) {
 void starting_join(struct shard *shard, struct stream_client *client) {
     struct session *session = session_find(shard, client_id(client), client->id_bytes);
     assert(!client->session && client->start);
-    bool allowed = !session || joining_allowed(shard, session, client->user);
-    if (client->resumes && (!session || !allowed)) {
-        refuse_place(shard, client, allowed);
-    } else if (!allowed) {
-        refuse_user(shard, client);
+    enum joining joining = session ? joining_judge(shard, session, client->user) : JOINING_ALLOWED;
+    if (client->resumes && (!session || joining != JOINING_ALLOWED)) {
+        refuse_place(shard, client, joining);
+    } else if (joining != JOINING_ALLOWED) {
+        refuse_user(shard, client, joining);
     } else if (session) {
         drop_start(shard, client);
         if (!session_enter(shard, session, client))

@@ -99,8 +99,9 @@ enum streams_opening streams_open(struct shard *shard, struct peer *peer, const 
         return place == PLACE_BAD ? STREAMS_BAD_PLACE : STREAMS_AT_END;
     wish.barred = !judge_stream(judge_user(shard, peer), wish.target, wish.target_bytes);
     if (!wish.resumes && wish.barred) {
-        joining_note_refused(shard, peer->name, identity_user(peer), wish.target, wish.target_bytes);
-        *error = query_error(shard, query, SAYS_INVALID_REQUEST, "capability not allowed: call", false);
+        joining_note_refused(shard, peer->name, identity_user(peer), JOINING_DENIED, wish.target,
+                             wish.target_bytes);
+        *error = query_error(shard, query, SAYS_INVALID_REQUEST, joining_text(JOINING_DENIED), false);
         return STREAMS_FORBIDDEN;
     }
     if (!wish.id_bytes)
