@@ -187,6 +187,22 @@ void account_release(struct account *account) {
     count_down(&account->held);
 }
 
+bool account_detain_bytes(struct account *account, uint64_t bytes, uint64_t max) {
+    uint64_t before = atomic_load_explicit(&account->held_bytes, memory_order_relaxed);
+    do {
+        if (bytes > UINT64_MAX - before || (max > 0 && before + bytes > max))
+            return false;
+    } while (!atomic_compare_exchange_weak_explicit(&account->held_bytes, &before, before + bytes,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    return true;
+}
+
+void account_release_bytes(struct account *account, uint64_t bytes) {
+    uint64_t before = atomic_fetch_sub_explicit(&account->held_bytes, bytes, memory_order_relaxed);
+    assert(before >= bytes);
+    (void)before;
+}
+
 // --- Refusals: the second (modulo 2^32) in the upper half, their number in it in the lower one.
 
 static uint32_t second_of(uint64_t refusals) {

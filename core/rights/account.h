@@ -15,6 +15,7 @@ enum { ACCOUNT_RATE_MAX = 1000000000, ACCOUNT_JOURNAL_LINES = 10 };
 struct account {
     _Atomic uint32_t references;
     _Atomic uint32_t connections, pending, held;
+    _Atomic uint64_t held_bytes;
     _Atomic uint64_t rate_paid_ns, bytes_paid_ns, fanout_paid_ns; // when nothing will be owed any more
     _Atomic uint64_t refusals;                                    // the second, and how many there were in it
 };
@@ -59,9 +60,11 @@ bool account_connect(struct account *account, uint32_t max);
 void account_disconnect(struct account *account);
 bool account_ask(struct account *account, uint32_t max);
 void account_answer(struct account *account);
-// The same for messages that the gate holds.
+// The same for messages that the gate holds, and for the bytes of those.
 bool account_detain(struct account *account, uint32_t max);
 void account_release(struct account *account);
+bool account_detain_bytes(struct account *account, uint64_t bytes, uint64_t max);
+void account_release_bytes(struct account *account, uint64_t bytes);
 
 // A refusal of this user's: whether it has a line of the journal of its own (ten a second have). Where an earlier
 // second had more, *suppressed is how many, told once: they have one line together; else 0.

@@ -145,6 +145,7 @@ static void enter(struct shard *shard, struct held *held, struct peer *peer) {
     gate_add(shard->gate, held);
     list_append(&peer->annex->held, &held->by_source);
     peer->annex->held_count++;
+    peer->annex->held_bytes += held->bytes;
     peer->awaited += held->is_request;
     wheel_arm(&shard->wheel, &held->timer, held->since_ms + wait_ms(shard));
     stats_count(&shard->stats, COUNT_GATE_HELD);
@@ -196,6 +197,7 @@ void holding_end(struct shard *shard, struct held *held) {
     list_remove(&held->by_checkpoint);
     wheel_disarm(&held->timer);
     peer->annex->held_count--;
+    peer->annex->held_bytes -= held->bytes;
     peer->awaited -= is_awaited(held);
     stats_move_gauge(&shard->stats, GAUGE_HELD, -1);
     stats_move_gauge(&shard->stats, GAUGE_HELD_BYTES, -(int64_t)held->bytes);

@@ -5,25 +5,56 @@
 #include "core/rights/users.h"
 #include "core/send/keep.h"
 
+// What one user, or without users one connection, may have of either bound.
+static uint64_t share_of(uint64_t all) {
+    return all / 4 ? all / 4 : 1;
+}
+
+// --- One user's
+
+static void uncount_own(const struct user *user, uint32_t bytes) {
+    if (!user)
+        return;
+    account_release_bytes(user->account, bytes);
+    account_release(user->account);
+}
+
+// 0, or the bound that is in the way.
+static uint64_t count_own(const struct annex *annex, const struct user *user, uint32_t bytes,
+                          uint32_t own_max, uint64_t own_bytes_max) {
+    if (!user)
+        return annex->held_count >= own_max                ? own_max
+               : annex->held_bytes + bytes > own_bytes_max ? own_bytes_max
+                                                           : 0;
+    if (!account_detain(user->account, own_max))
+        return own_max;
+    if (account_detain_bytes(user->account, bytes, own_bytes_max))
+        return 0;
+    account_release(user->account);
+    return own_bytes_max;
+}
+
+// --- All
+
 void holding_uncount(struct shard *shard, const struct user *user, uint32_t bytes) {
     assert(atomic_load_explicit(&shard->hub->held, memory_order_relaxed) > 0);
     atomic_fetch_sub_explicit(&shard->hub->held, 1, memory_order_relaxed);
     atomic_fetch_sub_explicit(&shard->hub->held_bytes, bytes, memory_order_relaxed);
-    if (user)
-        account_release(user->account);
+    uncount_own(user, bytes);
 }
 
 uint64_t holding_count(struct shard *shard, const struct annex *annex, const struct user *user,
                        uint32_t bytes) {
     struct hub *hub = shard->hub;
-    uint32_t max = shard_limits(shard)->held_max, own_max = max / 4 ? max / 4 : 1;
+    uint32_t max = shard_limits(shard)->held_max;
     uint64_t bytes_max = shard_limits(shard)->memory_bytes_max / 4;
     assert(max > 0 && bytes > 0);
-    if (user ? !account_detain(user->account, own_max) : annex->held_count >= own_max)
-        return own_max;
+    uint64_t over = count_own(annex, user, bytes, (uint32_t)share_of(max), share_of(bytes_max));
+    if (over)
+        return over;
     uint32_t before = atomic_fetch_add_explicit(&hub->held, 1, memory_order_relaxed);
     uint64_t bytes_before = atomic_fetch_add_explicit(&hub->held_bytes, bytes, memory_order_relaxed);
-    uint64_t over = before >= max ? max : bytes_before + bytes > bytes_max ? bytes_max : 0;
+    over = before >= max ? max : bytes_before + bytes > bytes_max ? bytes_max : 0;
     if (over)
         holding_uncount(shard, user, bytes);
     return over;

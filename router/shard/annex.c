@@ -20,7 +20,7 @@ struct annex *annex_take(struct kept *kept, struct peer *peer, uint8_t timer_kin
 void annex_give(struct kept *kept, struct annex *annex) {
     if (!annex)
         return;
-    assert(list_empty(&annex->held) && annex->held_count == 0);
+    assert(list_empty(&annex->held) && annex->held_count == 0 && annex->held_bytes == 0);
     assert(list_empty(&annex->exchanges) && !timer_armed(&annex->timer));
     for (struct stick *stick; (stick = annex->sticks);) {
         annex->sticks = stick->next;

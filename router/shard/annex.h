@@ -72,6 +72,7 @@ struct annex {
     struct viewer *viewer;        // of HCS sessions (streams.h); NULL: of none yet
     struct list held;             // struct held.by_source: what it has sent that waits for approval
     uint32_t held_count;
+    uint64_t held_bytes;       // of these
     struct identity *identity; // where users are on (identity.h); else NULL
 };
 

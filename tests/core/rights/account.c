@@ -156,6 +156,12 @@ static void bounds(void **state) {
     account_answer(account);
     account_release(account);
     assert_true(account_connect(account, 2) && account_ask(account, 1) && account_detain(account, 1));
+    assert_true(account_detain_bytes(account, 60, 100) && account_detain_bytes(account, 40, 100));
+    assert_false(account_detain_bytes(account, 1, 100));
+    account_release_bytes(account, 40);
+    assert_false(account_detain_bytes(account, 41, 100));
+    assert_false(account_detain_bytes(account, UINT64_MAX, 0));
+    assert_true(account_detain_bytes(account, 40, 100) && account_detain_bytes(account, 1000, 0));
     account_drop(account);
 }
 
