@@ -63,6 +63,15 @@ struct verdict rights_offer(const struct user *user, enum right_kind kind, const
     return judge(user, RIGHT_OFFER, kind, name, bytes);
 }
 
+struct verdict rights_offer_any(const struct user *user, enum right_kind kind) {
+    const struct pattern_set *deny = &user->denied[RIGHT_OFFER][kind];
+    assert(kind == KIND_CAPABILITY || kind == KIND_TOOL || kind == KIND_METHOD);
+    if (!pattern_set_is_empty(deny))
+        return refuse(&user->patterns[deny->first]);
+    const struct pattern *give = given(user, RIGHT_OFFER, kind, NULL, 0);
+    return (struct verdict){give != NULL, line_of(give)};
+}
+
 struct verdict rights_publish(const struct user *user, const char *event, size_t bytes) {
     return judge(user, RIGHT_PUBLISH, KIND_EVENT, event, bytes);
 }

@@ -45,6 +45,8 @@ struct right_call {
 struct verdict rights_register(const struct user *user, const char *agent, size_t bytes);
 // Whether its agents may list that name; `kind` is KIND_CAPABILITY, KIND_TOOL or KIND_METHOD.
 struct verdict rights_offer(const struct user *user, enum right_kind kind, const char *name, size_t bytes);
+// Whether they may list any name of that kind: what doesn't say which it is might be any.
+struct verdict rights_offer_any(const struct user *user, enum right_kind kind);
 // What decides must be permitted, and nothing that the message names may be denied. The event isn't looked at.
 struct verdict rights_call(const struct user *user, const struct right_call *call);
 // Whether one of a group, which is called by another name than its own, may be chosen.

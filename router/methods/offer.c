@@ -57,6 +57,58 @@ bool offer_read_session(struct shard *shard, const struct message *message, stru
 
 // --- Capabilities
 
+// Which of the keys occurs twice among the members, or is escaped: `count` if none is.
+static size_t find_ambiguous(const uint8_t *text, struct span object, const char *const *keys, size_t count) {
+    struct json_walk walk;
+    uint32_t seen = 0;
+    assert(count < 32 && text[object.at] == '{');
+    json_walk_begin(&walk, text, object);
+    for (struct json_item item; json_next(&walk, &item) == JSON_ITEM;) {
+        size_t at = 0;
+        while (at < count && !json_string_is(text, item.key, keys[at]))
+            at++;
+        if (at == count)
+            continue;
+        if (seen & 1U << at || item.key.bytes != strlen(keys[at]) + 2)
+            return at;
+        seen |= 1U << at;
+    }
+    return count;
+}
+
+static bool is_ambiguous_event(const uint8_t *text, struct span events) {
+    static const char *const keys[] = {"name"};
+    struct json_walk walk;
+    json_walk_begin(&walk, text, events);
+    for (struct json_item item; json_next(&walk, &item) == JSON_ITEM;)
+        if (item.type == JSON_OBJECT && find_ambiguous(text, item.value, keys, 1) < 1)
+            return true;
+    return false;
+}
+
+// What others read in hub/agents is what the hub has read (PROTOCOL.md, "What the hub reads"). The field that they
+// might read otherwise, or NULL.
+static const char *find_doubtful(const uint8_t *text, struct span capabilities) {
+    enum { EVENTS, READ_KEYS = 6 };
+    static const char *const keys[READ_KEYS] = {[EVENTS] = "events", "methods",        "tools", "tasks",
+                                                "commands",          "governanceLevel"};
+    static const char *const fields[READ_KEYS] = {
+        [EVENTS] = "params.capabilities.events",
+        "params.capabilities.methods",
+        "params.capabilities.tools",
+        "params.capabilities.tasks",
+        "params.capabilities.commands",
+        "params.capabilities.governanceLevel",
+    };
+    if (text[capabilities.at] != '{')
+        return NULL;
+    size_t at = find_ambiguous(text, capabilities, keys, READ_KEYS);
+    if (at < READ_KEYS)
+        return fields[at];
+    struct json_item events = json_member(text, capabilities, keys[EVENTS]);
+    return events.type == JSON_ARRAY && is_ambiguous_event(text, events.value) ? fields[EVENTS] : NULL;
+}
+
 // Methods are the strings of an array, or the keys of an object.
 static bool may_offer(const uint8_t *text, struct span capabilities) {
     assert(capabilities.bytes > 0);
@@ -115,6 +167,9 @@ static bool may_want(const uint8_t *text, struct span capabilities) {
 }
 
 const char *offer_judge(const uint8_t *text, struct span capabilities, const char **field) {
+    *field = find_doubtful(text, capabilities);
+    if (*field)
+        return "each of its keys once, and without escapes";
     *field = "params.capabilities.methods";
     if (!may_offer(text, capabilities))
         return OFFER_METHODS_EXPECTED;

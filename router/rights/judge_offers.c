@@ -5,18 +5,40 @@
 #include "router/request/refuse.h"
 #include "router/rights/judge.h"
 
+// A name that is longer than any can be is in no group, but it might look as if: as what isn't readable.
+static bool may_offer_name(const struct user *user, enum right_kind kind, const uint8_t *text,
+                           struct span span) {
+    char name[METHOD_BYTES_MAX];
+    size_t bytes = json_string_decode(text, span, name, sizeof name);
+    return (bytes == SIZE_MAX ? rights_offer_any(user, kind) : rights_offer(user, kind, name, bytes)).allowed;
+}
+
+// Whether it names nothing, as a member of an object or in an array: no name, and nothing in which one could stand.
+static bool is_nothing(const uint8_t *text, const struct json_item *item, bool array) {
+    if (!array)
+        return !listing_truthy(text, item);
+    return item->type != JSON_STRING && item->type != JSON_OBJECT && item->type != JSON_ARRAY;
+}
+
+// An item of a list: a name, or something else that others may read as one, as they find it in hub/agents.
+static bool may_offer_item(const struct user *user, enum right_kind kind, const uint8_t *text,
+                           const struct json_item *item, bool array) {
+    if (is_nothing(text, item, array))
+        return true;
+    if (array && item->type != JSON_STRING)
+        return rights_offer_any(user, kind).allowed;
+    return may_offer_name(user, kind, text, array ? item->value : item->key);
+}
+
 // Whether all names that a list holds may be offered.
 static bool may_offer(const struct user *user, enum right_kind kind, const uint8_t *text, struct span list) {
-    struct listing listing;
-    char name[METHOD_BYTES_MAX];
-    listing_begin(&listing, text, list);
+    struct json_walk walk;
+    bool array = text[list.at] == '[';
     assert(list.bytes > 0);
-    for (struct span span; listing_next(&listing, &span);) {
-        size_t bytes = json_string_decode(text, span, name, sizeof name);
-        bool is_long = bytes == SIZE_MAX; // no group comes of it, but it might look as if
-        if (!rights_offer(user, kind, is_long ? NULL : name, is_long ? 0 : bytes).allowed)
+    json_walk_begin(&walk, text, list);
+    for (struct json_item item; json_next(&walk, &item) == JSON_ITEM;)
+        if (!may_offer_item(user, kind, text, &item, array))
             return false;
-    }
     return true;
 }
 
@@ -30,18 +52,16 @@ static bool is_no_capability(const uint8_t *text, struct span key) {
     return false;
 }
 
+static bool is_list(const struct json_item *item) {
+    return item->type == JSON_ARRAY || item->type == JSON_OBJECT;
+}
+
 static bool may_offer_members(const struct user *user, const uint8_t *text, struct span capabilities) {
-    struct listing listing;
-    char name[METHOD_BYTES_MAX];
-    listing_begin(&listing, text, capabilities);
-    for (struct span key; listing_next(&listing, &key);) {
-        if (!listing.array && is_no_capability(text, key))
-            continue;
-        size_t bytes = json_string_decode(text, key, name, sizeof name);
-        bool is_long = bytes == SIZE_MAX;
-        if (!rights_offer(user, KIND_CAPABILITY, is_long ? NULL : name, is_long ? 0 : bytes).allowed)
+    struct json_walk walk;
+    json_walk_begin(&walk, text, capabilities);
+    for (struct json_item item; json_next(&walk, &item) == JSON_ITEM;)
+        if (!is_no_capability(text, item.key) && !may_offer_item(user, KIND_CAPABILITY, text, &item, false))
             return false;
-    }
     return true;
 }
 
@@ -50,12 +70,16 @@ static bool may_offer_all(const struct user *user, const uint8_t *text, struct s
         const char *member;
         enum right_kind kind;
     } lists[] = {{"methods", KIND_METHOD}, {"tools", KIND_TOOL}, {"tasks", KIND_CAPABILITY}};
+    if (text[capabilities.at] == '[')
+        return may_offer(user, KIND_CAPABILITY, text, capabilities);
     if (!may_offer_members(user, text, capabilities))
         return false;
     for (size_t index = 0; index < sizeof lists / sizeof *lists; index++) {
         struct json_item list = json_member(text, capabilities, lists[index].member);
-        bool is_list = list.type == JSON_ARRAY || list.type == JSON_OBJECT;
-        if (is_list && !may_offer(user, lists[index].kind, text, list.value))
+        bool may = list.type == JSON_NONE || is_nothing(text, &list, false) ||
+                   (is_list(&list) ? may_offer(user, lists[index].kind, text, list.value)
+                                   : rights_offer_any(user, lists[index].kind).allowed);
+        if (!may)
             return false;
     }
     return true;
@@ -137,32 +161,36 @@ static const struct {
 } sieve_lists[SIEVE_LISTS] = {
     {"methods", KIND_METHOD}, {"tools", KIND_TOOL}, {"tasks", KIND_CAPABILITY}, {"events", KIND_EVENT}};
 
-static bool sieve_passes(struct sieve *sieve, struct span name, enum right_kind kind) {
-    char text[METHOD_BYTES_MAX];
-    size_t bytes = json_string_decode(sieve->text, name, text, sizeof text);
-    bool is_long = bytes == SIZE_MAX;
-    bool passes = kind == KIND_EVENT
-                      ? !is_long && judge_hears(sieve->user, text, bytes)
-                      : rights_offer(sieve->user, kind, is_long ? NULL : text, is_long ? 0 : bytes).allowed;
+static bool sieve_note(struct sieve *sieve, bool passes, enum rule rule) {
     if (!passes)
-        sieve->rules |= UINT32_C(1) << (kind == KIND_EVENT ? RULE_SUBSCRIBE : RULE_OFFER);
+        sieve->rules |= UINT32_C(1) << rule;
     return passes;
+}
+
+static bool sieve_passes(struct sieve *sieve, struct span name, enum right_kind kind) {
+    return kind == KIND_EVENT
+               ? sieve_note(sieve, may_get(sieve->user, sieve->text, name), RULE_SUBSCRIBE)
+               : sieve_note(sieve, may_offer_name(sieve->user, kind, sieve->text, name), RULE_OFFER);
+}
+
+// Whether what isn't readable as names stays.
+static bool sieve_passes_unread(struct sieve *sieve, enum right_kind kind) {
+    return kind == KIND_EVENT || sieve_note(sieve, rights_offer_any(sieve->user, kind).allowed, RULE_OFFER);
 }
 
 // Whether an item of a list stays: what names nothing does.
 static bool sieve_keeps(struct sieve *sieve, const struct json_item *item, bool object,
                         enum right_kind kind) {
-    struct span name = object ? item->key : item->value;
+    struct json_item named = {0};
     assert(kind < KINDS_COUNT);
-    if (object ? !listing_truthy(sieve->text, item) : item->type != JSON_STRING) {
-        struct json_item named = {0};
-        if (!object && kind == KIND_EVENT && item->type == JSON_OBJECT)
-            named = json_member(sieve->text, item->value, "name");
-        if (named.type != JSON_STRING)
-            return true;
-        name = named.value;
-    }
-    return sieve_passes(sieve, name, kind);
+    if (is_nothing(sieve->text, item, !object))
+        return true;
+    if (object || item->type == JSON_STRING)
+        return sieve_passes(sieve, object ? item->key : item->value, kind);
+    if (kind == KIND_EVENT && item->type == JSON_OBJECT)
+        named = json_member(sieve->text, item->value, "name");
+    return named.type == JSON_STRING ? sieve_passes(sieve, named.value, kind)
+                                     : sieve_passes_unread(sieve, kind);
 }
 
 // Puts one that stays behind the others.
@@ -207,12 +235,17 @@ static void sieve_list(struct sieve *sieve, struct span list, const char *member
 // Which list a member is; SIEVE_LISTS: none.
 static size_t sieve_list_at(const struct sieve *sieve, const struct json_item *item) {
     size_t at = 0;
-    if (item->type != JSON_ARRAY && item->type != JSON_OBJECT)
-        return SIEVE_LISTS;
     while (at < SIEVE_LISTS && !json_string_is(sieve->text, item->key, sieve_lists[at].member))
         at++;
     assert(at <= SIEVE_LISTS);
     return at;
+}
+
+static bool sieve_keeps_member(struct sieve *sieve, const struct json_item *item, size_t list) {
+    if (list < SIEVE_LISTS)
+        return is_list(item) || is_nothing(sieve->text, item, false) ||
+               sieve_passes_unread(sieve, sieve_lists[list].kind);
+    return is_no_capability(sieve->text, item->key) || sieve_keeps(sieve, item, true, KIND_CAPABILITY);
 }
 
 static void sieve_members(struct sieve *sieve, struct span capabilities) {
@@ -222,12 +255,12 @@ static void sieve_members(struct sieve *sieve, struct span capabilities) {
     text_put(sieve->out, "{");
     for (struct json_item item; json_next(&walk, &item) == JSON_ITEM;) {
         size_t at = sieve_list_at(sieve, &item);
-        if (at == SIEVE_LISTS && !is_no_capability(sieve->text, item.key) &&
-            !sieve_keeps(sieve, &item, true, KIND_CAPABILITY))
+        if (!sieve_keeps_member(sieve, &item, at))
             continue;
+        bool sifted = at < SIEVE_LISTS && is_list(&item);
         struct json_item name = {.key = item.key};
-        sieve_put(sieve, at < SIEVE_LISTS ? &name : &item, true, first);
-        if (at < SIEVE_LISTS)
+        sieve_put(sieve, sifted ? &name : &item, true, first);
+        if (sifted)
             sieve_list(sieve, item.value, sieve_lists[at].member, sieve_lists[at].kind);
         first = false;
     }

@@ -40,7 +40,7 @@ async function running(peer, ...names) {
   }
 }
 
-const OFFERS = '{"methods":["deploy/now","tests/run",5],"tools":{"lint":true,"knife":1,"none":false},"tasks":["sweep"],"rules":true,"polite":1,'
+const OFFERS = '{"methods":["deploy/now","tests/run",5,{"name":"deploy/later"}],"tools":{"lint":true,"knife":1,"none":false},"tasks":["sweep"],"rules":true,"polite":1,'
   + '"events":["build-*","secret",{"name":"notes/told"},{"name":"notes/secret"},{"more":1}],"commands":["greet"]}';
 const MODEST = { ...ALL, offer: ['method:tests/*', 'tool:lint', '@polite'], subscribe: ['build-*', 'notes/told'] };
 

@@ -86,6 +86,14 @@ static void each_pattern_is_of_one_kind(void **state) {
     assert_true(rights_offer(user, KIND_METHOD, "c/d", 3).allowed);
     assert_false(rights_offer(user, KIND_TOOL, "a", 1).allowed);
     assert_false(rights_offer(user, KIND_CAPABILITY, "c", 1).allowed);
+    assert_false(rights_offer_any(user, KIND_METHOD).allowed);
+    users_drop(users);
+    users = read_text("[user u]\noffer = @*, tool:*\ndeny-offer = tool:b\n", &user);
+    assert_int_equal(rights_offer_any(user, KIND_CAPABILITY).line, 2);
+    assert_true(rights_offer_any(user, KIND_CAPABILITY).allowed);
+    assert_false(rights_offer_any(user, KIND_TOOL).allowed);
+    assert_int_equal(rights_offer_any(user, KIND_TOOL).line, 3);
+    assert_false(rights_offer_any(user, KIND_METHOD).allowed);
     users_drop(users);
 }
 
