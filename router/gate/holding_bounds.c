@@ -22,6 +22,7 @@ static void uncount_own(const struct user *user, uint32_t bytes) {
 // 0, or the bound that is in the way.
 static uint64_t count_own(const struct annex *annex, const struct user *user, uint32_t bytes,
                           uint32_t own_max, uint64_t own_bytes_max) {
+    assert(own_max > 0 && own_bytes_max > 0);
     if (!user)
         return annex->held_count >= own_max                ? own_max
                : annex->held_bytes + bytes > own_bytes_max ? own_bytes_max

@@ -15,6 +15,7 @@ static bool may_offer_name(const struct user *user, enum right_kind kind, const 
 
 // Whether it names nothing, as a member of an object or in an array: no name, and nothing in which one could stand.
 static bool is_nothing(const uint8_t *text, const struct json_item *item, bool array) {
+    assert(item->type != JSON_NONE);
     if (!array)
         return !listing_truthy(text, item);
     return item->type != JSON_STRING && item->type != JSON_OBJECT && item->type != JSON_ARRAY;
@@ -162,6 +163,7 @@ static const struct {
     {"methods", KIND_METHOD}, {"tools", KIND_TOOL}, {"tasks", KIND_CAPABILITY}, {"events", KIND_EVENT}};
 
 static bool sieve_note(struct sieve *sieve, bool passes, enum rule rule) {
+    assert(rule == RULE_OFFER || rule == RULE_SUBSCRIBE);
     if (!passes)
         sieve->rules |= UINT32_C(1) << rule;
     return passes;
