@@ -7,6 +7,7 @@
 
 // What one user, or without users one connection, may have of either bound.
 static uint64_t share_of(uint64_t all) {
+    assert(all > 0);
     return all / 4 ? all / 4 : 1;
 }
 

@@ -58,6 +58,7 @@ static bool is_list(const struct json_item *item) {
 }
 
 static bool may_offer_members(const struct user *user, const uint8_t *text, struct span capabilities) {
+    assert(text[capabilities.at] == '{');
     struct json_walk walk;
     json_walk_begin(&walk, text, capabilities);
     for (struct json_item item; json_next(&walk, &item) == JSON_ITEM;)
@@ -244,6 +245,7 @@ static size_t sieve_list_at(const struct sieve *sieve, const struct json_item *i
 }
 
 static bool sieve_keeps_member(struct sieve *sieve, const struct json_item *item, size_t list) {
+    assert(list <= SIEVE_LISTS);
     if (list < SIEVE_LISTS)
         return is_list(item) || is_nothing(sieve->text, item, false) ||
                sieve_passes_unread(sieve, sieve_lists[list].kind);

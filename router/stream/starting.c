@@ -100,6 +100,7 @@ static bool reaches(const void *user, const struct agent *agent) {
 
 // Whom a hold names is no more among those to choose from than whom a denial names.
 static bool reaches_unheld(const void *user, const struct agent *agent) {
+    assert(user && agent->id_bytes > 0);
     size_t bytes = agent->pool_bytes ? agent->pool_bytes : agent->id_bytes;
     return judge_reaches(user, agent) && !judge_holds_stream(user, agent->id, bytes, NULL, 0);
 }
