@@ -105,11 +105,10 @@ void crossings_take(struct crossing *crossing, struct neighbour *taker) {
     list_append(&taker->owes, &crossing->link);
 }
 
-// What a hub asks bears a number of its own, which says nearly all; who isn't one chooses where it is answered.
-static uint64_t hash_of(const struct crossings *crossings, uint64_t number, const void *reply,
-                        uint32_t reply_bytes) {
+// All of it, and keyed: whoever asks chooses where it is answered, and the number there.
+static uint64_t hash_of(const struct crossings *crossings, const void *reply, uint32_t reply_bytes) {
     assert(reply || !reply_bytes);
-    return number ? bins_hash(number, crossings->secret) : siphash_table(&crossings->key, reply, reply_bytes);
+    return siphash_table(&crossings->key, reply, reply_bytes);
 }
 
 struct visitor *crossings_enter(struct crossings *crossings, struct exchange *exchange,
@@ -118,7 +117,7 @@ struct visitor *crossings_enter(struct crossings *crossings, struct exchange *ex
     struct visitor *visitor =
         kept_take(crossings->kept, sizeof *visitor + reply_bytes + passage->subject_bytes);
     assert(exchange && !exchange->visitor && (hub != NULL) == (number != 0));
-    assert(!crossings_visitor(crossings, number, passage->reply, reply_bytes));
+    assert(!crossings_visitor(crossings, passage->reply, reply_bytes));
     if (!visitor)
         return NULL;
     *visitor = (struct visitor){.exchange = exchange,
@@ -129,7 +128,7 @@ struct visitor *crossings_enter(struct crossings *crossings, struct exchange *ex
                                 .subject_bytes = passage->subject_bytes};
     memcpy(visitor->reply, passage->reply, reply_bytes);
     memcpy(visitor->reply + reply_bytes, passage->subject, passage->subject_bytes);
-    if (!bins_add(&crossings->in, &visitor->bin, hash_of(crossings, number, visitor->reply, reply_bytes))) {
+    if (!bins_add(&crossings->in, &visitor->bin, hash_of(crossings, visitor->reply, reply_bytes))) {
         kept_give(crossings->kept, visitor);
         return NULL;
     }
@@ -138,9 +137,9 @@ struct visitor *crossings_enter(struct crossings *crossings, struct exchange *ex
     return visitor;
 }
 
-struct visitor *crossings_visitor(const struct crossings *crossings, uint64_t number, const void *reply,
+struct visitor *crossings_visitor(const struct crossings *crossings, const void *reply,
                                   uint32_t reply_bytes) {
-    struct bin *bin = bins_find(&crossings->in, hash_of(crossings, number, reply, reply_bytes));
+    struct bin *bin = bins_find(&crossings->in, hash_of(crossings, reply, reply_bytes));
     for (; bin; bin = bins_next(bin)) {
         struct visitor *visitor = bin_entry(bin, struct visitor, bin);
         if (visitor->reply_bytes == reply_bytes && memcmp(visitor->reply, reply, reply_bytes) == 0)

@@ -65,9 +65,9 @@ static inline const char *visitor_subject(const struct visitor *visitor) {
 }
 
 struct crossings {
-    struct bins out, in; // by their hub ids; by the number at its hub, or where it is answered
+    struct bins out, in; // by their hub ids; by where it is answered
     struct siphash_key key;
-    uint64_t secret;             // of the hash of numbers
+    uint64_t secret;             // of the hash of hub ids
     struct list untaken, strays; // oldest first
     struct list again;           // requests of which their sources' shards are to send a copy to another hub
     struct neighbours neighbours;
@@ -100,6 +100,5 @@ struct passage {
 // NULL where there is no room. Nobody is to be answered there yet. `hub`: who asks, under that number; or NULL, and then that is 0.
 struct visitor *crossings_enter(struct crossings *crossings, struct exchange *exchange,
                                 const struct passage *passage, struct neighbour *hub, uint64_t number);
-struct visitor *crossings_visitor(const struct crossings *crossings, uint64_t number, const void *reply,
-                                  uint32_t reply_bytes);
+struct visitor *crossings_visitor(const struct crossings *crossings, const void *reply, uint32_t reply_bytes);
 void crossings_leave(struct crossings *crossings, struct visitor *visitor);

@@ -246,7 +246,7 @@ static struct visitor *visitor_of(struct link *link, const char hub[HUB_NAME_BYT
     size_t bytes = HUB_NAME_BYTES + 1 + mark_digits(rest + HUB_NAME_BYTES + 1, number);
     bytes = subject_write(reply, link->shard->hub->settings.cluster->name, SUBJECT_HUB, rest, bytes);
     assert(bytes <= sizeof reply);
-    return crossings_visitor(&link->crossings, number, reply, (uint32_t)bytes);
+    return crossings_visitor(&link->crossings, reply, (uint32_t)bytes);
 }
 
 // Says of the requests in a list which are here, under one key, and which aren't, under another; a key of NULL: nothing is said.

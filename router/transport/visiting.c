@@ -40,7 +40,7 @@ struct visitor *visiting_enter(struct link *link, struct exchange *exchange, con
     bool has_hub = mark->given && mark->has_hub && mark_read_digits(reply, digits, &number) &&
                    number != 0; // no hub's request has that one, but anybody can write it
     number = has_hub ? number : 0;
-    if (crossings_visitor(crossings, number, reply, reply_bytes))
+    if (crossings_visitor(crossings, reply, reply_bytes))
         return NULL;
     struct neighbour *hub =
         has_hub ? neighbours_hear(&crossings->neighbours, mark->hub, shard_now_ms(link->shard), true) : NULL;

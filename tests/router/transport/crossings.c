@@ -1,0 +1,112 @@
+// What has come from other hubs and from clients of their servers, by where it is answered: whoever asks chooses that.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+// cmocka.h needs the standard headers before it.
+#include <cmocka.h>
+
+#include "router/send/exchange.h"
+#include "router/transport/crossings.h"
+
+enum { VISITORS = 4096 };
+
+static struct buffer_budget budget;
+static struct kept kept;
+static struct crossings crossings;
+static struct exchange exchanges[VISITORS];
+static struct neighbour *hub;
+
+static int open_all(void **state) {
+    static const struct siphash_key key = {{0x0706050403020100, 0x0f0e0d0c0b0a0908}};
+    (void)state;
+    memset(exchanges, 0, sizeof exchanges);
+    atomic_store(&budget.bytes_max, 16 << 20);
+    kept_init(&kept, &budget);
+    crossings_init(&crossings, &key, &kept);
+    hub = neighbours_hear(&crossings.neighbours, "0123456789abcdef0123456789abcdef", 0, true);
+    assert_non_null(hub);
+    return 0;
+}
+
+static int close_all(void **state) {
+    (void)state;
+    crossings_deinit(&crossings);
+    assert_int_equal(kept.used, 0);
+    kept_deinit(&kept);
+    return 0;
+}
+
+static struct visitor *enter(unsigned at, const char *reply, uint64_t number) {
+    static const char subject[] = "patchbay.test.agent.a";
+    struct passage passage = {(const uint8_t *)subject, (const uint8_t *)reply, sizeof subject - 1,
+                              (uint32_t)strlen(reply)};
+    return crossings_enter(&crossings, &exchanges[at], &passage, number ? hub : NULL, number);
+}
+
+// How many share a place with others, at most.
+static size_t longest_chain(void) {
+    size_t longest = 0;
+    for (size_t at = 0; at < crossings.in.capacity; at++) {
+        size_t count = 0;
+        for (const struct bin *bin = crossings.in.heads[at]; bin; bin = bin->next)
+            count++;
+        longest = count > longest ? count : longest;
+    }
+    return longest;
+}
+
+// Of as many thrown into as many places at random, that many meet in one with a probability of less than 1e-9.
+enum { CHAIN_MAX = 16 };
+
+static void one_number_on_many_subjects_makes_no_chain(void **state) {
+    char reply[64];
+    (void)state;
+    for (unsigned at = 0; at < VISITORS; at++) {
+        snprintf(reply, sizeof reply, "_INBOX.%x.5", at);
+        assert_non_null(enter(at, reply, 5));
+    }
+    assert_int_equal(crossings.in.count, VISITORS);
+    assert_true(longest_chain() < CHAIN_MAX);
+}
+
+static void numbers_far_apart_make_no_chain(void **state) {
+    char reply[96];
+    (void)state;
+    for (unsigned at = 0; at < VISITORS; at++) {
+        uint64_t number = (uint64_t)(at + 1) << 48;
+        snprintf(reply, sizeof reply, "patchbay.test.hub.%.*s.%llx", HUB_NAME_BYTES, hub->name,
+                 (unsigned long long)number);
+        assert_non_null(enter(at, reply, number));
+    }
+    assert_true(longest_chain() < CHAIN_MAX);
+}
+
+static void each_is_found_where_it_is_answered(void **state) {
+    static const char *const replies[] = {"a.5", "b.5", "a.05", "a", "5"};
+    enum { COUNT = sizeof replies / sizeof *replies };
+    struct visitor *visitors[COUNT];
+    (void)state;
+    for (unsigned at = 0; at < COUNT; at++)
+        visitors[at] = enter(at, replies[at], at < 3 ? 5 : 0);
+    for (unsigned at = 0; at < COUNT; at++) {
+        uint32_t bytes = (uint32_t)strlen(replies[at]);
+        assert_non_null(visitors[at]);
+        assert_ptr_equal(crossings_visitor(&crossings, replies[at], bytes), visitors[at]);
+        crossings_leave(&crossings, visitors[at]);
+        assert_null(crossings_visitor(&crossings, replies[at], bytes));
+        assert_null(exchanges[at].visitor);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(one_number_on_many_subjects_makes_no_chain, open_all, close_all),
+        cmocka_unit_test_setup_teardown(numbers_far_apart_make_no_chain, open_all, close_all),
+        cmocka_unit_test_setup_teardown(each_is_found_where_it_is_answered, open_all, close_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
