@@ -21,8 +21,8 @@ class Played {
     this.client.publish(`patchbay.test.hub.${hub}`, '', '', head(this.name, words));
   }
 
-  beat() {
-    this.client.publish('patchbay.test.beat', '', '', head(this.name));
+  beat(words = '') {
+    this.client.publish('patchbay.test.beat', '', '', head(this.name, words));
   }
 
   ask(agent, number, body) {
@@ -58,6 +58,45 @@ joined('each hub beats once a second, with 200 bytes at most', { shards: [1] }, 
   assert.ok(Date.now() - begun > 1500);
   client.drop();
 });
+
+joined('a hub that beats so gets its answers on one subject, each with its number; another where it asked', { shards: [1] },
+  async (x, y, broker) => {
+    (await x.agent('b')).serve(() => 'done');
+    for (const [words, last, said] of [['', '4d', ''], [' joint=1', '0', ' re=4d']]) {
+      const played = await Played.join(broker), inbox = `patchbay.test.hub.${played.name}.`;
+      played.beat(words);
+      played.ask('b', 77, requestText(77, 'work', { targetAgent: 'b' }));
+      const answer = await played.client.find((one) => one.subject?.startsWith(inbox), 'the answer');
+      assert.equal(answer.subject, inbox + last);
+      assert.match(answer.head, new RegExp(`^NATS/1\\.0\r\nPatchbay: 1 hub=[0-9a-f]{32}${said}\r\n`));
+      assert.deepEqual(JSON.parse(answer.text), { jsonrpc: '2.0', id: 77, result: 'done' });
+      played.client.drop();
+    }
+  });
+
+joined('which request it answers an answer says on the one subject only, and on another its subject', { shards: [1] },
+  async (x, y, broker) => {
+    const played = await Played.join(broker);
+    await played.client.subscribe('patchbay.test.agent.z q');
+    const source = await x.peer();
+    const answered = [0, 1].map((n) => source.ask('work', { targetAgent: 'z', n }));
+    const first = await played.request('patchbay.test.agent.z'), second = await played.request('patchbay.test.agent.z');
+    const { hub } = first, joint = `patchbay.test.hub.${hub}.0`;
+    played.say(hub, ` taken=${first.number},${second.number}`);
+    const answer = (subject, { number }, result, words) => played.client.publish(subject,
+      JSON.stringify({ jsonrpc: '2.0', id: parseInt(number, 16), result }), '', head(played.name, words));
+    const unknown = async () => (await source.ask('hub/stats')).result.dropped_responses_unknown_id;
+    const before = await unknown();
+    answer(joint, first, 'to nothing', '');
+    answer(joint, first, 'to nothing', ' re=0');
+    answer(joint, first, 'to what was not asked', ` re=${(parseInt(second.number, 16) + 4096).toString(16)}`);
+    await until('they are dropped', async () => (await unknown()) === before + 3);
+    answer(second.reply, second, 'two', ` re=${first.number}`);
+    assert.equal((await answered[1]).result, 'two');
+    answer(joint, first, 'one', ` re=${first.number}`);
+    assert.equal((await answered[0]).result, 'one');
+    played.client.drop();
+  });
 
 joined('a request that no hub took is asked after, and ends as if nobody had been there', {}, async (x, y, broker) => {
   const played = await Played.join(broker);
