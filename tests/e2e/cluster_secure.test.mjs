@@ -125,6 +125,7 @@ test('servers that are named before TLS aren\'t told a password, since they aren
     const decoy = await standIn((socket) => { named++; socket.destroy(); });
     const there = await standIn((socket) => {
       came++;
+      socket.resume(); // it is over once the other side has ended, too
       socket.end(info({ tls_required: true, auth_required: true, nonce: 'n', connect_urls: [`127.0.0.1:${decoy.port}`] }));
     });
     const hub = await Hub.start([...joining(`tls://${credentials}127.0.0.1:${there.port}`), ...TRUSTING, ...options]);
