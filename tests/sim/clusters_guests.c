@@ -179,16 +179,16 @@ static void check_cancel(struct letter *letter) {
         letter_fails("a request is cancelled twice", (unsigned)(letter - stage.letters));
 }
 
-// A cancel names what has come, under the id under which it came.
+// A cancel names what has come, under the id under which it came: the last such, since a hub that starts again counts anew.
 static void take_cancel(unsigned by, struct bit id) {
-    for (unsigned tag = 0; tag < stage.letter_count; tag++)
+    for (unsigned at = 0; at < STRAYS_KEPT; at++)
+        if (bit_is(id, stage.guests[by].strays[at]))
+            return;
+    for (unsigned tag = stage.letter_count; tag-- > 0;)
         if (stage.letters[tag].by == by && bit_is(id, stage.letters[tag].id)) {
             check_cancel(&stage.letters[tag]);
             return;
         }
-    for (unsigned at = 0; at < STRAYS_KEPT; at++)
-        if (bit_is(id, stage.guests[by].strays[at]))
-            return;
     kernel_fail("guest %u is told to cancel %.*s, which it never got", by, (int)id.count,
                 (const char *)id.bytes);
 }
@@ -510,6 +510,11 @@ static void take(unsigned by, const struct naive_frame *frame) {
         take_answer(by, id, body);
 }
 
+// A hub that is about to end, or has no memory, takes up no WebSocket.
+static bool is_turned_away(const struct guest *guest) {
+    return guest->voice.way == SOCKET && !guest->voice.is_upgraded && (stage.scarce || !stage.calm);
+}
+
 bool guest_hear(unsigned by) {
     struct guest *guest = &stage.guests[by];
     struct cable *cable = guest->voice.cable;
@@ -525,6 +530,10 @@ bool guest_hear(unsigned by) {
     guest->count += cable_read(cable, guest->in + guest->count, more);
     for (enum naive_result result; at < guest->count; at += frame.bytes) {
         result = voice_read(&guest->voice, &frame, guest->in + at, guest->count - at);
+        if (result == NAIVE_BAD && is_turned_away(guest)) {
+            guest_leave(by);
+            return true;
+        }
         if (result == NAIVE_BAD)
             kernel_fail("the hub sent what is no message");
         if (result == NAIVE_PARTIAL)
