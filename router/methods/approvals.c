@@ -124,6 +124,11 @@ static __attribute__((noinline)) bool approvals_take(struct shard *shard, const 
     return true;
 }
 
+bool approvals_refuse(struct shard *shard, const struct message *message) {
+    return message_method_is(message, "governance/approval") && is_of_the_gate(message) &&
+           refuse_stranger(shard, message);
+}
+
 bool approvals_decide(struct shard *shard, const struct message *message) {
     assert(message->lookup.verdict == LOOKUP_GOOD);
     return message_method_is(message, "governance/approval") && approvals_take(shard, message);

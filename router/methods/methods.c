@@ -39,6 +39,12 @@ static bool refuse_passing(struct shard *shard, const struct message *message, e
     return true;
 }
 
+// Who may not decide hears that alone, whatever lacks (GATE.md).
+static bool refuse_strictly(struct shard *shard, const struct message *message) {
+    return shard->settings->strict &&
+           (approvals_refuse(shard, message) || validate_refuse_strictly(shard, message));
+}
+
 bool methods_answer(struct shard *shard, const struct message *message) {
     assert(message->lookup.verdict == LOOKUP_GOOD && message->method_bytes <= sizeof message->method);
     enum method method =
@@ -55,7 +61,7 @@ bool methods_answer(struct shard *shard, const struct message *message) {
     }
     if (names_is_of_session(method) && attach_opens_there(shard, message, method))
         return false;
-    if (validate_refuse(shard, message) || refuse_passing(shard, message, method) ||
+    if (refuse_strictly(shard, message) || refuse_passing(shard, message, method) ||
         (names_result_grows(method) && refuse_result(shard, message)))
         return true;
     if (method == METHOD_HUB_ATTACH && attach_seeks(shard, message))

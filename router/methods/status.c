@@ -11,6 +11,8 @@ static struct span params_of(const struct message *message) {
 }
 
 void status_ping(struct shard *shard, const struct message *message) {
+    if (!judge_speaks(shard, message))
+        return;
     struct span params = params_of(message);
     assert(params.at + params.bytes <= message->frame->body.bytes);
     if (!message_is_request(message))

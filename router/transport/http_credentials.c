@@ -206,10 +206,14 @@ static void refuse_head(struct shard *shard, struct http_call *call, const struc
     call->exchange = http_open(shard, call->peer);
     if (!call->exchange)
         return;
-    if (user)
+    if (user) {
         refuse_connection(shard, call, user);
-    else
+    } else if (http_given(&call->request, HTTP_AUTHORIZATION)) {
         guess(shard, call);
+    } else {
+        call->exchange->http.closes = true;
+        answer_unknown(shard, call->exchange);
+    }
     if (call->peer->state == PEER_OPEN)
         peer_ended(shard, call->peer);
 }
@@ -222,6 +226,13 @@ static const struct user *user_of(struct shard *shard, const struct http_call *c
     return user;
 }
 
+// Whether nobody's body may go on: one that is small is answered when it is whole, as all are that nobody sends, and what
+// is for nobody in particular is no matter of a credential.
+static bool is_nobodys(const struct http_call *call) {
+    const struct http_route *route = http_route_find(call->head, call->request.line.path);
+    return call->peer->unit.body_bytes > UNKNOWN_FRAME_BYTES_MAX && !(route && route->is_open);
+}
+
 // What was shown once makes a connection known, as far as its memory goes.
 bool http_admits(struct shard *shard, struct peer *peer, const uint8_t *bytes) {
     struct http_call call = {.peer = peer, .head = bytes};
@@ -230,7 +241,7 @@ bool http_admits(struct shard *shard, struct peer *peer, const uint8_t *bytes) {
     http_read(bytes, &peer->unit, &call.request);
     bool is_given = http_given(&call.request, HTTP_AUTHORIZATION);
     const struct user *user = is_given ? user_of(shard, &call) : borne_user(shard, peer, &kind);
-    if (!user && !is_given)
+    if (!user && !is_given && !is_nobodys(&call))
         return false;
     bool good = user && entry_counts(identity_of(peer), user);
     if (good)
