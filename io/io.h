@@ -194,8 +194,7 @@ void io_wake(struct io *io, struct io *other);
 // clock reaches deadline_ns (0: doesn't wait; UINT64_MAX: no deadline). Buffers the kernel used up are
 // replaced from the pool first.
 void io_run(struct io *io, uint64_t deadline_ns);
-// The next event that io_run gathered, and then, up to LOOKS_AGAIN_MAX times, of what has come since of what was under way when
-// it returned; false when there is none. Call until false before the next io_run.
+// The next event that io_run gathered; false when there is none. Call until false before the next io_run.
 bool io_next(struct io *io, struct io_event *event);
 
 // Kernel entries made so far, for statistics.

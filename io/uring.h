@@ -30,9 +30,7 @@ enum { TOKEN_BITS = 56, IO_MAGIC = 0x696f7572 };
 struct uring_io {
     struct io io;
     uint32_t magic;
-    unsigned gathered; // where the completions end that are this turn's
-    unsigned looks_left;
-    uint64_t entered; // ring.entries, when they were gathered
+    unsigned gathered; // where the completions end that the last io_run saw
     bool woken;
     struct spin spin;
     struct signals signals;

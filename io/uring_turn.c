@@ -5,7 +5,6 @@
 // stay with the kernel and come at the next io_run.
 #include <poll.h>
 
-#include "core/base/limits.h"
 #include "io/uring.h"
 
 static enum kind kind_of_completion(const struct io_uring_cqe *cqe) {
@@ -83,23 +82,6 @@ void uring_run(struct io *base, uint64_t deadline_ns) {
     // A verb that finds the queue full submits, and what completes by that must wait for its turn: a handler
     // that keeps making events can't keep the loop from running.
     io->gathered = ring_tail(&io->ring);
-    io->looks_left = LOOKS_AGAIN_MAX;
-    io->entered = io->ring.entries;
-}
-
-// What has come while the turn read goes out with what came before: fewer sends, each with more. As long as the turn has used up
-// less than half of the buffers, since it touches all that it uses; and as long as nothing was handed over in it, so that all
-// there is to see was under way when it began.
-static bool look_again(struct uring_io *io) {
-    bool may =
-        io->looks_left > 0 && io->ring.entries == io->entered && lend_left(&io->lend) > io->lend.max / 2;
-    if (!may || !ring_stirs(&io->ring))
-        return false;
-    io->looks_left--;
-    ring_look(&io->ring);
-    io->entered = io->ring.entries;
-    io->gathered = ring_tail(&io->ring);
-    return true;
 }
 
 static void fill_received(struct uring_io *io, const struct io_uring_cqe *cqe, struct io_event *event) {
@@ -160,8 +142,6 @@ bool uring_next(struct io *base, struct io_event *event) {
         if (io->signals.ready && next_signal(io, event))
             return true;
         const struct io_uring_cqe *cqe = ring_front(&io->ring, io->gathered);
-        if (!cqe && look_again(io))
-            continue;
         if (!cqe)
             return false;
         bool whole = fill_event(io, cqe, event);

@@ -161,10 +161,10 @@ struct io {
     struct buffer **lent;
     uint32_t lent_count, lent_max, opened_for;
     struct io_event *events;
-    uint32_t event_at, event_end, event_capacity, gathered, looks_left;
+    uint32_t event_at, event_end, event_capacity, gathered;
     struct note notes[NOTES_MAX];
     uint32_t note_count;
-    uint64_t now_ns, deadline_ns, entries, entered;
+    uint64_t now_ns, deadline_ns, entries;
     bool waiting; // inside io_run
     bool waking;  // another one's wake is on its way
     bool woken;

@@ -417,23 +417,10 @@ void io_run(struct io *io, uint64_t deadline_ns) {
     io->woken = false;
     io->now_ns = io->kernel->now_ns;
     io->gathered = io->event_end;
-    io->looks_left = LOOKS_AGAIN_MAX;
-    io->entered = io->entries;
-}
-
-// Time passes for others alone while it looks: what has come since is of what was under way when io_run returned.
-static bool look_again(struct io *io) {
-    if (!io->looks_left || io->entries != io->entered)
-        return false;
-    sim_preempt();
-    io->looks_left--;
-    bool found = io->event_end != io->gathered;
-    io->gathered = io->event_end;
-    return found;
 }
 
 bool io_next(struct io *io, struct io_event *event) {
-    if (io->event_at == io->gathered && !look_again(io))
+    if (io->event_at == io->gathered)
         return false;
     *event = io->events[io->event_at++];
     return true;
