@@ -82,7 +82,8 @@ static bool read_call(const struct shard *shard, const struct rules_message *ask
     return true;
 }
 
-static bool is_in_reach(const void *user, const struct agent *agent) {
+bool judge_in_reach(const void *user, const struct agent *agent) {
+    assert(user && agent);
     return judge_reaches(user, agent);
 }
 
@@ -102,10 +103,10 @@ static __attribute__((noinline)) bool may_call_as_said(struct shard *shard, cons
     return allowed;
 }
 
-static inline bool may_send(struct shard *shard, const struct message *message, const struct user *user,
-                            struct rules_message *asked) {
+static bool may_send(struct shard *shard, const struct message *message, const struct user *user,
+                     struct rules_message *asked) {
     struct identity *identity = identity_of(message->peer);
-    return (identity && judge_is_plain(message) && recall_call(identity, user, asked)) ||
+    return (identity && judge_is_plain(message) && recall_call(identity, user, asked, RECALLED_MORE)) ||
            may_call_as_said(shard, message, user, asked);
 }
 
@@ -133,7 +134,7 @@ static bool may_seek(struct shard *shard, const struct message *message, const s
     return by_name || by_method;
 }
 
-bool judge_call_anew(struct shard *shard, const struct message *message, struct rules_message *asked) {
+bool judge_call(struct shard *shard, const struct message *message, struct rules_message *asked) {
     const struct user *user = judge_user(shard, message->peer);
     if (!user)
         return true;
@@ -143,7 +144,7 @@ bool judge_call_anew(struct shard *shard, const struct message *message, struct 
         return false;
     }
     if (!rights_reach_all(user)) {
-        asked->reaches = is_in_reach;
+        asked->reaches = judge_in_reach;
         asked->reaching = user;
     }
     return true;

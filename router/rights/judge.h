@@ -18,14 +18,20 @@ static inline bool judge_is_plain(const struct message *message) {
     return !(message->lookup.present & (1U << KEY_TOOL | 1U << KEY_APPROVER));
 }
 // To send this where it says. Fills in what rules need to know: who of a group may be reached.
-bool judge_call_anew(struct shard *shard, const struct message *message, struct rules_message *asked);
-static inline bool judge_call(struct shard *shard, const struct message *message,
-                              struct rules_message *asked) {
+bool judge_call(struct shard *shard, const struct message *message, struct rules_message *asked);
+bool judge_in_reach(const void *user, const struct agent *agent);
+// Whether all that is judged of a message before it is routed was found right when its connection said it before: then that
+// was filled in, too.
+static inline bool judge_recalls(const struct message *message, struct rules_message *asked) {
     struct identity *identity = identity_of(message->peer);
     const struct user *user = identity ? identity->user : NULL;
-    return (user && judge_is_plain(message) && rights_reach_all(user) &&
-            recall_call(identity, user, asked)) ||
-           judge_call_anew(shard, message, asked);
+    if (!user || !judge_is_plain(message) || !recall_call(identity, user, asked, 0))
+        return false;
+    if (!rights_reach_all(user)) {
+        asked->reaches = judge_in_reach;
+        asked->reaching = user;
+    }
+    return true;
 }
 // To say anything but an answer to whoever asked.
 bool judge_speaks(struct shard *shard, const struct message *message);

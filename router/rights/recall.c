@@ -3,22 +3,16 @@
 #include <assert.h>
 
 bool recall_same_other(const uint8_t *one, const uint8_t *other, size_t bytes) {
-    enum { HALF = 16 };
-    uint64_t words[2];
-    if (bytes > HALF && bytes <= 2 * HALF)
-        return recall_same(one, other, HALF) && recall_same(one + bytes - HALF, other + bytes - HALF, HALF);
-    if (bytes < sizeof words[0]) {
-        while (bytes > 0 && one[bytes - 1] == other[bytes - 1])
-            bytes--;
-        return bytes == 0;
-    }
-    for (size_t at = 0;; at += sizeof words[0]) {
-        at = at + sizeof words[0] < bytes ? at : bytes - sizeof words[0];
-        memcpy(&words[0], one + at, sizeof words[0]);
-        memcpy(&words[1], other + at, sizeof words[1]);
-        if (words[0] != words[1] || at + sizeof words[0] == bytes)
-            return words[0] == words[1];
-    }
+    return bytes == 0 || memcmp(one, other, bytes) == 0;
+}
+
+static bool method_is(const struct rules_message *asked, const char *method) {
+    return asked->method_bytes == strlen(method) && memcmp(asked->method, method, strlen(method)) == 0;
+}
+
+// The name of an event, and whether the journal is to have a line.
+static bool is_more(const struct rules_message *asked) {
+    return method_is(asked, "event") || method_is(asked, "audit/log");
 }
 
 void recall_keep_call(struct identity *identity, const struct user *user, const struct rules_message *asked) {
@@ -31,9 +25,8 @@ void recall_keep_call(struct identity *identity, const struct user *user, const 
         return;
     assert(user && (asked->target.text || target_bytes == 0));
     last->user = user;
-    last->has_target = asked->target.given;
-    last->method_bytes = (uint8_t)asked->method_bytes;
-    last->target_bytes = (uint8_t)target_bytes;
+    last->shape = (uint32_t)asked->method_bytes | (uint32_t)target_bytes << RECALLED_TARGET_AT |
+                  (asked->target.given ? RECALLED_HAS_TARGET : 0) | (is_more(asked) ? RECALLED_MORE : 0);
     memcpy(last->text, asked->method, asked->method_bytes);
     if (target_bytes)
         memcpy(last->text + asked->method_bytes, asked->target.text, target_bytes);
@@ -42,6 +35,7 @@ void recall_keep_call(struct identity *identity, const struct user *user, const 
 void recall_keep_source(struct identity *identity, const struct agents *agents, const uint8_t *json,
                         size_t bytes) {
     struct recalled_source *last = &identity->source;
+    assert(json && bytes > 0);
     last->bytes = 0;
     if (bytes > RECALLED_SOURCE_BYTES_MAX)
         return;

@@ -8,19 +8,25 @@
 #include "core/agents/rules.h"
 #include "router/shard/credential.h"
 
-// As memcmp, for names, of which most have 8 to 16 bytes; no call for these.
+static inline uint64_t recall_differ(const uint8_t *one, const uint8_t *other) {
+    uint64_t words[2];
+    memcpy(&words[0], one, sizeof words[0]);
+    memcpy(&words[1], other, sizeof words[1]);
+    return words[0] ^ words[1];
+}
+// As memcmp, for names, of which most have 8 to 32 bytes; no call for these.
 bool recall_same_other(const uint8_t *one, const uint8_t *other, size_t bytes);
 static inline __attribute__((always_inline)) bool recall_same(const void *one, const void *other,
                                                               size_t bytes) {
+    enum { WORD = sizeof(uint64_t) };
     const uint8_t *left = one, *right = other;
-    uint64_t words[4];
-    if (bytes < sizeof *words || bytes > 2 * sizeof *words)
+    if (bytes < WORD || bytes > (size_t)4 * WORD)
         return recall_same_other(left, right, bytes);
-    memcpy(&words[0], left, sizeof *words);
-    memcpy(&words[1], right, sizeof *words);
-    memcpy(&words[2], left + bytes - sizeof *words, sizeof *words);
-    memcpy(&words[3], right + bytes - sizeof *words, sizeof *words);
-    return ((words[0] ^ words[1]) | (words[2] ^ words[3])) == 0;
+    uint64_t differ = recall_differ(left, right) | recall_differ(left + bytes - WORD, right + bytes - WORD);
+    if (bytes > (size_t)2 * WORD)
+        differ |= recall_differ(left + WORD, right + WORD) |
+                  recall_differ(left + bytes - 2 * WORD, right + bytes - 2 * WORD);
+    return differ == 0;
 }
 
 // Where it is kept: by the ends of its names, which tell those of one kind apart.
@@ -32,15 +38,21 @@ static inline struct recalled_call *recall_place(struct identity *identity,
     return &identity->calls[last % RECALLED_CALLS];
 }
 
-// A call whose address is params.targetAgent, or its method alone. Nothing of what is registered decides it.
+// The lengths of both names, and whether there is a target; and whether more than the call is judged of this method.
+enum { RECALLED_TARGET_AT = 12, RECALLED_HAS_TARGET = 1 << 24, RECALLED_MORE = 1 << 25 };
+
+// A call whose address is params.targetAgent, or its method alone, that was found right.
+// Nothing of what is registered decides it. One of which more is judged isn't found without RECALLED_MORE in `also`.
 static inline bool recall_call(struct identity *identity, const struct user *user,
-                               const struct rules_message *asked) {
+                               const struct rules_message *asked, uint32_t also) {
     const struct recalled_call *last = recall_place(identity, asked);
     size_t method_bytes = asked->method_bytes, target_bytes = asked->target.bytes;
-    return last->user == user && method_bytes > 0 && last->has_target == asked->target.given &&
-           last->target_bytes == target_bytes && last->method_bytes == method_bytes &&
-           recall_same(last->text, asked->method, method_bytes) &&
-           recall_same(last->text + method_bytes, asked->target.text, target_bytes);
+    uint32_t given = asked->target.given ? RECALLED_HAS_TARGET : 0;
+    uint32_t shape = (uint32_t)method_bytes | (uint32_t)target_bytes << RECALLED_TARGET_AT | given;
+    bool same = last->user == user && (last->shape & ~also) == shape &&
+                recall_same(last->text, asked->method, method_bytes) &&
+                recall_same(last->text + method_bytes, asked->target.text, target_bytes);
+    return same;
 }
 void recall_keep_call(struct identity *identity, const struct user *user, const struct rules_message *asked);
 

@@ -92,7 +92,7 @@ static void route_kept(struct shard *shard, const struct message *message, const
 
 // Whether its user may send it where it says, whatever is there.
 static bool may_route(struct shard *shard, const struct message *message, struct routing *routing) {
-    if (__builtin_expect(!shard->settings->users, true))
+    if (__builtin_expect(!shard->settings->users, true) || judge_recalls(message, &routing->asked))
         return true;
     if (message_method_is(message, "event") && !events_may_publish(shard, message))
         return false;

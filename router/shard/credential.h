@@ -27,12 +27,11 @@ enum credential {
 enum guess { GUESS_NONE, GUESS_MESSAGE, GUESS_HTTP };
 
 // What was found right (router/rights/recall.h).
-enum { RECALLED_CALLS = 4, RECALLED_CALL_BYTES_MAX = 53, RECALLED_SOURCE_BYTES_MAX = 47 };
+enum { RECALLED_CALLS = 4, RECALLED_CALL_BYTES_MAX = 52, RECALLED_SOURCE_BYTES_MAX = 47 };
 
 struct recalled_call {
-    const struct user *user; // NULL: nothing is kept
-    bool has_target;
-    uint8_t method_bytes, target_bytes;
+    const struct user *user;            // NULL: nothing is kept
+    uint32_t shape;                     // how its names lie (recall.h)
     char text[RECALLED_CALL_BYTES_MAX]; // the method and then the target
 };
 
