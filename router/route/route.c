@@ -299,13 +299,6 @@ static inline __attribute__((always_inline)) void route_looked_up(struct shard *
         route_message(shard, &message);
 }
 
-static __attribute__((noinline)) void route_signed(struct shard *shard, struct peer *peer,
-                                                   const struct frame *frame, struct exchange *exchange) {
-    struct frame own = *frame;
-    sign(shard, peer, &own);
-    route_looked_up(shard, peer, &own, exchange);
-}
-
 // It says itself whose it is.
 static __attribute__((noinline)) void route_unsigned(struct shard *shard, struct peer *peer,
                                                      const struct frame *frame, struct exchange *exchange) {
@@ -318,16 +311,19 @@ static __attribute__((noinline)) void route_unsigned(struct shard *shard, struct
         return;
     }
     peer_blot(peer, frame->buffer->bytes + frame->body.at, frame->body.bytes); // the copy is what is judged
-    route_signed(shard, peer, &copy, exchange);
+    route_frame(shard, peer, &copy, exchange);
     events_flush(shard);
     buffer_drop(buffer);
 }
 
-void route_frame(struct shard *shard, struct peer *peer, const struct frame *frame,
-                 struct exchange *exchange) {
+void route_frame(struct shard *shard, struct peer *peer, struct frame *frame, struct exchange *exchange) {
     assert(connection_shard(peer->name) == shard->index);
-    if (__builtin_expect(shard->settings->users != NULL, false))
-        (frame->unit->names_user ? route_unsigned : route_signed)(shard, peer, frame, exchange);
-    else
-        route_looked_up(shard, peer, frame, exchange);
+    if (__builtin_expect(shard->settings->users != NULL, false)) {
+        if (frame->unit->names_user) {
+            route_unsigned(shard, peer, frame, exchange);
+            return;
+        }
+        sign(shard, peer, frame);
+    }
+    route_looked_up(shard, peer, frame, exchange);
 }

@@ -8,9 +8,9 @@ struct exchange;
 struct message;
 
 // Routes a whole frame that came from this peer. References that are needed longer are taken. Its answers go
-// to the exchange, which is open and is closed by the caller; NULL: to the peer, as they come.
-void route_frame(struct shard *shard, struct peer *peer, const struct frame *frame,
-                 struct exchange *exchange);
+// to the exchange, which is open and is closed by the caller; NULL: to the peer, as they come. Where users are on, the frame
+// becomes one that bears the name of its user (route_sign).
+void route_frame(struct shard *shard, struct peer *peer, struct frame *frame, struct exchange *exchange);
 // Where users are on, what is forwarded bears the name of its user, as the hub knows it: a frame of the peer's that does.
 struct frame route_sign(const struct shard *shard, const struct peer *peer, const struct frame *frame);
 // Routes a message that was held and may go now: it has been looked up, and all has been judged that is judged

@@ -42,7 +42,7 @@ struct transport {
     // done.
     bool (*enter)(struct shard *shard, struct peer *peer);
     // What a unit that came means, in place of a message that is to be routed. NULL: it is one.
-    void (*take)(struct shard *shard, struct peer *peer, const struct frame *frame);
+    void (*take)(struct shard *shard, struct peer *peer, struct frame *frame);
     // What came aside of a unit, whose first byte is at `bytes` (UNIT_ASIDE). NULL: nothing does.
     void (*aside)(struct shard *shard, struct peer *peer, const uint8_t *bytes);
     // Says what is wrong with the unit that is coming in (peer->unit.fault), and silences the peer; or goes on behind

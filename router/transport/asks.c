@@ -81,8 +81,9 @@ uint64_t asks_answered(const struct message *message) {
 void asks_say(struct shard *shard, const struct child *child, const struct frame *frame) {
     const struct child *first = first_of(child);
     assert(!first->of && shard->index == 0);
+    struct frame own = *frame; // which is signed as the first one's
     if (first->seat->state == PEER_OPEN)
-        route_frame(shard, first->seat, frame, NULL);
+        route_frame(shard, first->seat, &own, NULL);
 }
 
 // Says a response that ends a subscription and names it, with its user's own id there. False: it is none.

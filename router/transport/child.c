@@ -210,7 +210,7 @@ static void take_running(struct shard *shard, struct peer *peer, const struct fr
     buffer_drop(buffer);
 }
 
-static void child_take(struct shard *shard, struct peer *peer, const struct frame *frame) {
+static void child_take(struct shard *shard, struct peer *peer, struct frame *frame) {
     struct child *child = child_at(peer);
     stats_count(&shard->stats, COUNT_FRAMES_RECEIVED);
     if (child->state == CHILD_GREETING)

@@ -76,7 +76,7 @@ static uint32_t wanted(const struct shard *shard, const struct peer *peer, uint3
     return count < lacking ? count : lacking;
 }
 
-static void hand_on_message(struct shard *shard, struct peer *peer, const struct frame *frame) {
+static void hand_on_message(struct shard *shard, struct peer *peer, struct frame *frame) {
     PROBE(frame, peer->name, peer->unit.bytes, peer->unit.body_bytes > RECEIVE_BUFFER_BYTES);
     stats_count(&shard->stats, COUNT_FRAMES_RECEIVED);
     route_frame(shard, peer, frame, NULL);

@@ -60,8 +60,7 @@ void going_end(struct link *link, struct crossing *crossing, enum error error, c
 }
 
 // As its target has answered, or another hub: `frame` is nothing but an answer to it, or can't be read.
-static void route_answer(struct link *link, struct crossing *crossing, const struct frame *frame,
-                         bool refuses) {
+static void route_answer(struct link *link, struct crossing *crossing, struct frame *frame, bool refuses) {
     struct shard *shard = link->shard;
     uint64_t number = crossing->hub_id;
     assert(number && !link->answers);
@@ -96,7 +95,7 @@ static void end_refused(struct link *link, struct crossing *crossing) {
 }
 
 void going_answered(struct link *link, struct crossing *crossing, const struct mark *mark,
-                    const struct frame *frame) {
+                    struct frame *frame) {
     bool refuses = mark->given && mark->has_hub && mark->refused;
     if (!refuses || !again_keep(link, crossing, mark, frame))
         route_answer(link, crossing, frame, refuses);

@@ -109,7 +109,7 @@ static void hear_no_more(struct shard *shard, struct peer *peer) {
         peer_ended(shard, peer);
 }
 
-static void http_take(struct shard *shard, struct peer *peer, const struct frame *frame) {
+static void http_take(struct shard *shard, struct peer *peer, struct frame *frame) {
     struct http_call call = {.peer = peer, .frame = frame, .head = frame->buffer->bytes + frame->at};
     stats_count(&shard->stats, COUNT_HTTP_REQUESTS);
     http_read(call.head, frame->unit, &call.request);

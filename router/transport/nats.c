@@ -230,7 +230,7 @@ static void take_message(struct shard *shard, struct link *link, const struct fr
         nats_count_unreadable(shard);
 }
 
-static void nats_take(struct shard *shard, struct peer *peer, const struct frame *frame) {
+static void nats_take(struct shard *shard, struct peer *peer, struct frame *frame) {
     const uint8_t *bytes = frame->buffer->bytes + frame->at;
     struct link *link = link_of(shard, peer);
     struct nats_message said;

@@ -45,7 +45,7 @@ static enum telling telling_of(enum subject_kind kind, const struct mark *mark) 
     return kind == SUBJECT_METHOD && mark->given && mark->has_hub ? TELLING_ONE : TELLING_ANY;
 }
 
-static void route_visitor(struct shard *shard, struct link *link, const struct opened *opened,
+static void route_visitor(struct shard *shard, struct link *link, struct opened *opened,
                           const struct passage *passage) {
     struct exchange *exchange = exchange_open(shard, link->peer);
     if (!exchange) {

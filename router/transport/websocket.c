@@ -80,7 +80,7 @@ static void refuse_empty(struct shard *shard, struct peer *peer) {
     reply_error(shard, peer, (struct reply_to){0}, ERROR_PARSE, &data);
 }
 
-static void websocket_take(struct shard *shard, struct peer *peer, const struct frame *frame) {
+static void websocket_take(struct shard *shard, struct peer *peer, struct frame *frame) {
     PROBE(frame, peer->name, peer->unit.bytes, peer->unit.body_bytes > RECEIVE_BUFFER_BYTES);
     stats_count(&shard->stats, COUNT_FRAMES_RECEIVED);
     if (peer->unit.body_bytes == 0)

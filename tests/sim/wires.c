@@ -112,7 +112,7 @@ static void a_line_over_the_limit_ends_the_connection(void **state) {
 
 // --- A transport that hands its peer on
 
-static void choose(struct shard *shard, struct peer *peer, const struct frame *frame) {
+static void choose(struct shard *shard, struct peer *peer, struct frame *frame) {
     struct bit body = {frame_body(frame), frame->body.bytes};
     if (bit_is(body, "framed"))
         feed_switch(shard, peer, &transport_framed);
