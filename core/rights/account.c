@@ -4,13 +4,12 @@
 
 #include "core/base/memory.h"
 
-enum { LINE_BYTES = 64 };
 #define SECOND_NS UINT64_C(1000000000)
 #define MS_NS     UINT64_C(1000000)
 
 struct account *account_create(void) {
-    static_assert(sizeof(struct account) <= LINE_BYTES, "an account is one cache line");
-    struct account *account = memory_take_aligned(LINE_BYTES, LINE_BYTES);
+    static_assert(sizeof(struct account) <= ACCOUNT_BYTES, "an account is one cache line");
+    struct account *account = memory_take_aligned(ACCOUNT_BYTES, ACCOUNT_BYTES);
     if (account)
         atomic_init(&account->references, 1);
     return account;
@@ -75,14 +74,31 @@ static uint64_t take_units(_Atomic uint64_t *paid, uint64_t rate, uint64_t now_n
     return 0;
 }
 
-// What was taken, but isn't used. Others may have taken since.
-static void give_units(_Atomic uint64_t *paid, uint64_t rate, uint64_t units) {
-    if (rate == 0)
-        return;
-    uint64_t worth = worth_ns(units, rate),
-             before = atomic_fetch_sub_explicit(paid, worth, memory_order_relaxed);
+static void give_ns(_Atomic uint64_t *paid, uint64_t worth) {
+    uint64_t before = atomic_fetch_sub_explicit(paid, worth, memory_order_relaxed);
     assert(before >= worth);
     (void)before;
+}
+
+// What was taken, but isn't used. Others may have taken since.
+static void give_units(_Atomic uint64_t *paid, uint64_t rate, uint64_t units) {
+    if (rate > 0)
+        give_ns(paid, worth_ns(units, rate));
+}
+
+static bool take_units_ahead(_Atomic uint64_t *paid, uint64_t rate, uint64_t now_ns, uint64_t units) {
+    if (rate == 0 || units == 0)
+        return true;
+    assert(now_ns < UINT64_MAX / 4);
+    uint64_t cost = worth_ns(units, rate);
+    uint64_t before = atomic_load_explicit(paid, memory_order_relaxed), from;
+    do {
+        from = later(before, now_ns);
+        if (from - now_ns + cost > SECOND_NS / 2)
+            return false;
+    } while (!atomic_compare_exchange_weak_explicit(paid, &before, from + cost, memory_order_relaxed,
+                                                    memory_order_relaxed));
+    return true;
 }
 
 static void charge_units(_Atomic uint64_t *paid, uint64_t rate, uint64_t now_ns, uint64_t units) {
@@ -120,6 +136,27 @@ void account_charge(struct account *account, const struct account_limits *limits
                     uint64_t bytes) {
     charge_units(&account->rate_paid_ns, limits->rate, now_ns, 1);
     charge_units(&account->bytes_paid_ns, limits->bytes, now_ns, bytes);
+}
+
+bool account_take_ahead(struct account *account, const struct account_limits *limits, uint64_t now_ns,
+                        uint64_t messages, uint64_t bytes) {
+    if (!take_units_ahead(&account->rate_paid_ns, limits->rate, now_ns, messages))
+        return false;
+    if (take_units_ahead(&account->bytes_paid_ns, limits->bytes, now_ns, bytes))
+        return true;
+    give_units(&account->rate_paid_ns, limits->rate, messages);
+    return false;
+}
+
+void account_give_back(struct account *account, const struct account_limits *limits,
+                       const struct account_advance *advance) {
+    assert(advance->messages_come <= advance->messages && advance->bytes_come <= advance->bytes);
+    if (limits->rate)
+        give_ns(&account->rate_paid_ns, worth_ns(advance->messages, limits->rate) -
+                                            advance->messages_come * worth_ns(1, limits->rate));
+    if (limits->bytes)
+        give_ns(&account->bytes_paid_ns,
+                worth_ns(advance->bytes, limits->bytes) - worth_ns(advance->bytes_come, limits->bytes));
 }
 
 uint64_t account_fanout(struct account *account, const struct account_limits *limits, uint64_t now_ns,
@@ -177,6 +214,24 @@ bool account_ask(struct account *account, uint32_t max) {
 
 void account_answer(struct account *account) {
     count_down(&account->pending);
+}
+
+bool account_ask_ahead(struct account *account, uint32_t max, uint32_t count) {
+    assert(count > 0);
+    uint32_t bound = max ? max / 2 : UINT32_MAX / 2;
+    uint32_t before = atomic_load_explicit(&account->pending, memory_order_relaxed);
+    do {
+        if (count > bound || before > bound - count)
+            return false;
+    } while (!atomic_compare_exchange_weak_explicit(&account->pending, &before, before + count,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    return true;
+}
+
+void account_answer_several(struct account *account, uint32_t count) {
+    uint32_t before = atomic_fetch_sub_explicit(&account->pending, count, memory_order_relaxed);
+    assert(before >= count);
+    (void)before;
 }
 
 bool account_detain(struct account *account, uint32_t max) {

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { ACCOUNT_RATE_MAX = 1000000000, ACCOUNT_JOURNAL_LINES = 10 };
+enum { ACCOUNT_RATE_MAX = 1000000000, ACCOUNT_JOURNAL_LINES = 10, ACCOUNT_BYTES = 64 }; // a cache line
 
 struct account {
     _Atomic uint32_t references;
@@ -55,11 +55,28 @@ uint64_t account_fanout(struct account *account, const struct account_limits *li
 void account_fanout_made(struct account *account, const struct account_limits *limits, uint64_t now_ns,
                          uint64_t foreseen, uint64_t made);
 
+// Takes so many messages and bytes out of `rate` and `bytes` before they come, unless more than half a second's worth of either
+// would be owed then: false, and nothing was taken.
+bool account_take_ahead(struct account *account, const struct account_limits *limits, uint64_t now_ns,
+                        uint64_t messages, uint64_t bytes);
+// What was taken ahead at `limits`, and how much of it came.
+struct account_advance {
+    uint64_t messages, bytes;
+    uint64_t messages_come, bytes_come;
+};
+// Then that alone is owed, of the messages what each for itself would have owed.
+void account_give_back(struct account *account, const struct account_limits *limits,
+                       const struct account_advance *advance);
+
 // One more, unless that would be over the bound (0: there is none).
 bool account_connect(struct account *account, uint32_t max);
 void account_disconnect(struct account *account);
 bool account_ask(struct account *account, uint32_t max);
 void account_answer(struct account *account);
+// So many more before they come, unless those would be more than half of the bound.
+bool account_ask_ahead(struct account *account, uint32_t max, uint32_t count);
+// So many were answered, or didn't come.
+void account_answer_several(struct account *account, uint32_t count);
 // The same for messages that the gate holds, and for the bytes of those.
 bool account_detain(struct account *account, uint32_t max);
 void account_release(struct account *account);

@@ -128,7 +128,7 @@ static bool ask(struct shard *shard, const struct message *message, struct held 
     assert(!held->is_asked);
     if (!user)
         return true;
-    held->is_asked = account_ask(user->account, user->limits.pending);
+    held->is_asked = purse_ask(&shard->purses, user->account, user->limits.pending);
     if (!held->is_asked)
         refuse_limit(shard, message, LIMIT_PENDING, 0);
     return held->is_asked;

@@ -3,7 +3,6 @@
 #include <assert.h>
 
 #include "core/base/text.h"
-#include "core/rights/account.h"
 #include "router/request/audit.h"
 #include "router/request/audit_elsewhere.h"
 #include "router/request/cancel.h"
@@ -20,7 +19,7 @@ static void answer_end(struct shard *shard, struct pending *pending) {
     assert(pending->source && pending->target);
     hub_owe(shard->hub, pending->target, -1);
     if (pending->account)
-        account_answer(pending->account);
+        purse_answer(&shard->purses, pending->account);
     if (pending->offered)
         offered_drop(shard, pending->offered);
     pending->offered = NULL;

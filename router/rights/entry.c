@@ -213,20 +213,16 @@ static bool is_own_report(struct shard *shard, const struct message *message) {
     return progress_request(message) && hub_owed(shard->hub, message->peer->name);
 }
 
-static inline bool is_metered(const struct user *user) {
-    return user && (user->limits.rate || user->limits.bytes);
-}
-
 static __attribute__((noinline)) bool refuse_rate_over(struct shard *shard, const struct message *message) {
     const struct user *user = identity_user(message->peer);
-    assert(is_metered(user));
+    assert(user && entry_is_metered(user));
     uint64_t now_ns = io_now(shard->io), bytes = message->frame->body.bytes;
     enum account_limit over;
-    uint64_t wait_ms = account_message(user->account, &user->limits, now_ns, bytes, &over);
+    uint64_t wait_ms = purse_message(&shard->purses, user->account, &user->limits, now_ns, bytes, &over);
     if (!wait_ms)
         return false;
     if (is_own_cancel(shard, message) || is_own_report(shard, message)) {
-        account_charge(user->account, &user->limits, now_ns, bytes);
+        purse_charge(&shard->purses, user->account, &user->limits, now_ns, bytes);
         return false;
     }
     refuse_limit(shard, message, over, wait_ms);
@@ -234,7 +230,8 @@ static __attribute__((noinline)) bool refuse_rate_over(struct shard *shard, cons
 }
 
 static inline bool refuse_rate(struct shard *shard, const struct message *message) {
-    return is_metered(identity_user(message->peer)) && refuse_rate_over(shard, message);
+    const struct user *user = identity_user(message->peer);
+    return user && entry_is_metered(user) && refuse_rate_over(shard, message);
 }
 
 // --- What a message bears
@@ -374,8 +371,8 @@ void entry_charge_anew(struct shard *shard, const struct peer *peer, size_t byte
     enum credential kind;
     if (!user && identity && !is_child(identity)) // which may be known by what it has not been asked for yet
         user = borne_user(shard, peer, &kind);
-    if (is_metered(user))
-        account_charge(user->account, &user->limits, io_now(shard->io), bytes);
+    if (user && entry_is_metered(user))
+        purse_charge(&shard->purses, user->account, &user->limits, io_now(shard->io), bytes);
 }
 
 const char *entry_fault(struct shard *shard, struct peer *peer, size_t bytes) {
@@ -391,7 +388,8 @@ const char *entry_fault(struct shard *shard, struct peer *peer, size_t bytes) {
         if (!settle(identity, user, kind))
             return "overloaded: this user has too many connections";
     }
-    if (user && account_message(user->account, &user->limits, io_now(shard->io), bytes, &over)) {
+    if (user &&
+        purse_message(&shard->purses, user->account, &user->limits, io_now(shard->io), bytes, &over)) {
         stats_count(&shard->stats, COUNT_OVER_LIMIT);
         return over == LIMIT_RATE ? "overloaded: over this user's rate"
                                   : "overloaded: over this user's bytes";

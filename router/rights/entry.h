@@ -9,16 +9,22 @@
 #include "router/rights/recall.h"
 #include "router/shard/identity.h"
 
-// What most messages are: from a connection that is known to be that of a user without a rate, and all that they say of whom
-// they are from is what it said before.
-static inline bool entry_is_plain(const struct shard *shard, const struct message *message) {
+static inline bool entry_is_metered(const struct user *user) {
+    return user->limits.rate | user->limits.bytes;
+}
+// What most messages are: from a connection that is known to be a user's, which has taken what they cost ahead, if they cost
+// anything, and all that they say of whom they are from is what it said before. One that is so is paid for.
+static inline bool entry_is_plain(struct shard *shard, const struct message *message) {
     enum { BEARING = 1U << KEY_TOKEN | 1U << KEY_AGENT_SECRET };
     const struct identity *identity = identity_of(message->peer);
     const struct user *user = identity->user;
     struct span source = message->lookup.value[KEY_SOURCE_AGENT];
-    return user && !(message->lookup.present & BEARING) && !(user->limits.rate | user->limits.bytes) &&
-           (!lookup_has(&message->lookup, KEY_SOURCE_AGENT) ||
-            recall_source(identity, &shard->agents, message->body + source.at, source.bytes));
+    if (!user || (message->lookup.present & BEARING) ||
+        (lookup_has(&message->lookup, KEY_SOURCE_AGENT) &&
+         !recall_source(identity, &shard->agents, message->body + source.at, source.bytes)))
+        return false;
+    return !entry_is_metered(user) ||
+           purse_pays(&shard->purses, user->account, &user->limits, message->frame->body.bytes);
 }
 // Finds out for whom a message speaks, and whether this user may send another one now. True: it was refused.
 bool entry_refuse_anew(struct shard *shard, const struct message *message);
@@ -33,7 +39,7 @@ const char *entry_fault(struct shard *shard, struct peer *peer, size_t bytes);
 void entry_charge_anew(struct shard *shard, const struct peer *peer, size_t bytes);
 static inline void entry_charge(struct shard *shard, const struct peer *peer, size_t bytes) {
     const struct user *user = identity_user(peer);
-    if (!user || (user->limits.rate | user->limits.bytes))
+    if (!user || (entry_is_metered(user) && !purse_pays(&shard->purses, user->account, &user->limits, bytes)))
         entry_charge_anew(shard, peer, bytes);
 }
 

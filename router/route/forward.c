@@ -186,7 +186,7 @@ static bool forward_account(struct shard *shard, const struct message *message, 
     const struct user *user = identity_user(message->peer);
     if (__builtin_expect(!user, true))
         return true;
-    if (account_ask(user->account, user->limits.pending)) {
+    if (purse_ask(&shard->purses, user->account, user->limits.pending)) {
         *account = user->account;
         return true;
     }
@@ -194,9 +194,9 @@ static bool forward_account(struct shard *shard, const struct message *message, 
     return false;
 }
 
-static void give_back(struct account *account) {
+static void give_back(struct shard *shard, struct account *account) {
     if (account)
-        account_answer(account);
+        purse_answer(&shard->purses, account);
 }
 
 // It was refused, or can't be offered.
@@ -208,7 +208,7 @@ static void withdraw(struct shard *shard, struct pending *pending, struct parcel
         offered_drop(shard, pending->offered);
     pending->offered = NULL;
     pending_end(&shard->pending, pending);
-    give_back(account);
+    give_back(shard, account);
 }
 
 // Gives it the head with which it goes to another hub; where that doesn't take it, it must be here still.
@@ -260,7 +260,7 @@ bool forward_request(struct shard *shard, const struct message *message, struct 
         return true;
     struct pending *pending = forward_enter(shard, message, agent, &tokens);
     if (!pending) {
-        give_back(account);
+        give_back(shard, account);
         return true;
     }
     uint64_t hub_id = pending_hub_id(&shard->pending, pending);

@@ -12,6 +12,7 @@
 #include "core/base/kept.h"
 #include "core/base/wheel.h"
 #include "core/requests/pending.h"
+#include "core/rights/purse.h"
 #include "core/send/event_run.h"
 #include "core/send/parcel.h"
 #include "core/wire/frame.h"
@@ -127,6 +128,8 @@ struct shard {
 
     const uint8_t *fault_bytes; // what a framing error was found in, while that is told
     uint32_t fault_count;
+
+    struct purses purses; // of users, in this turn
 
     struct event_run run;
     struct publication *misses;  // to be told to their subscribers (misses.h)

@@ -225,6 +225,43 @@ withUsers('a user\'s rate is over all of its connections, and costs nobody else'
   (await Promise.all(Array.from({ length: 100 }, () => other.ask('hub/ping')))).forEach(passed);
 });
 
+for (const shards of [1, 2]) {
+  withUsers(`a second's worth comes at once, and no more, with ${shards} shard(s)`, { a: { ...ALL, rate: '1600/s' } }, { options: ['--shards', String(shards)] }, async (hub) => {
+    const begin = performance.now(); // initialize has been paid off, or not
+    const peer = await known(hub, 'a');
+    const answers = await Promise.all(Array.from({ length: 6000 }, () => peer.ask('hub/ping')));
+    const most = 1600 * (1 + (performance.now() - begin) / 1000), good = answers.filter((answer) => !answer.error).length;
+    for (const answer of answers) if (answer.error) assertError(answer, -32052);
+    assert.ok(good >= 1599 && good <= most, `${good} of ${most}`);
+  });
+
+  withUsers(`what is pending is exact, however it comes and goes, with ${shards} shard(s)`, { a: { ...ALL, pending: 100 }, b: ALL }, { options: ['--shards', String(shards)] }, async (hub) => {
+    const target = await known(hub, 'b'), ids = [], answers = [], peers = [];
+    await target.register('target');
+    for (let count = 0; count < 4; count++) peers.push(await known(hub, 'a')); // which of them are on one shard isn't known
+    const ask = (peer, count) => Array.from({ length: count }, () => peer.ask('x', { targetAgent: 'target' }));
+    const taken = async (peer, count) => {
+      answers.push(...ask(peer, count));
+      for (let at = 0; at < count; at++) ids.push((await target.next()).json.id);
+    };
+    const full = async () => {
+      for (const peer of peers) for (const answer of await Promise.all(ask(peer, 10))) assert.equal(assertError(answer, -32052).data.limit, 100);
+    };
+    const answered = async (count) => {
+      for (const id of ids.splice(0, count)) target.reply(id);
+      (await Promise.all(answers.splice(0, count))).forEach(passed);
+    };
+    for (let round = 0; round < 3; round++) {
+      for (const peer of peers) await taken(peer, 25);
+      await full();
+      await answered(37);
+      await taken(peers[3], 37);
+      await full();
+      await answered(100);
+    }
+  });
+}
+
 withUsers('connections and pending requests are counted over all of a user', { a: { ...ALL, connections: 2, pending: 1 }, b: ALL }, {}, async (hub) => {
   const target = await known(hub, 'b');
   await target.register('target');

@@ -102,8 +102,8 @@ static void make_section(struct model_section *section, struct random *random, b
     if (gated && !is_role && random_chance(random, 400))
         section->admin = 1;
     uint32_t chance = is_role ? 60 : 120;
-    section->rate = any_limit(random, chance, 2, 30);
-    section->bytes = any_limit(random, chance, 300, 3000);
+    section->rate = any_limit(random, chance, 2, random_chance(random, 300) ? 90 : 30);
+    section->bytes = any_limit(random, chance, 300, random_chance(random, 300) ? 9000 : 3000);
     section->fanout = any_limit(random, chance, 2, 20);
     section->connections = any_limit(random, chance, 1, 3);
     section->pending = any_limit(random, chance, 1, 6);
