@@ -42,7 +42,7 @@ struct kept_id {
 
 static bool read_kept(struct kept_id *id, const struct pending *pending) {
     assert(pending->used);
-    if (pending->id_bytes + BUFFER_SLACK_BYTES > sizeof id->text)
+    if ((size_t)pending->id_bytes + BUFFER_SLACK_BYTES > sizeof id->text)
         return false;
     memcpy(id->text, pending->id, pending->id_bytes);
     memset(id->text + pending->id_bytes, 0, BUFFER_SLACK_BYTES);

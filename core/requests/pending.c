@@ -184,6 +184,7 @@ static void give_slot(struct pending_table *table, struct pending *pending) {
 
 struct pending *pending_add(struct pending_table *table, const void *id, uint32_t id_bytes) {
     struct pending_chunk *chunk = chunk_with_room(table);
+    assert(id_bytes <= UINT16_MAX);
     if (!chunk)
         return NULL;
     char *own_id = NULL;
@@ -195,7 +196,8 @@ struct pending *pending_add(struct pending_table *table, const void *id, uint32_
     struct pending *pending = take_slot(table, chunk);
     pending->id = own_id ? own_id : pending->inline_id;
     memcpy(pending->id, id, id_bytes);
-    pending->id_bytes = id_bytes;
+    pending->id_bytes = (uint16_t)id_bytes;
+    pending->asked_bytes = 0;
     pending->bytes = sizeof *pending + (own_id ? id_bytes : 0);
     pending->source_bytes = NULL;
     pending->used = true;
@@ -237,6 +239,25 @@ bool pending_keep_tokens(struct pending_table *table, struct pending *pending,
         to += bytes[which];
     }
     pending->tokens = tokens;
+    return true;
+}
+
+bool pending_keep_asked(struct pending_table *table, struct pending *pending, const void *asked,
+                        uint32_t bytes) {
+    uint32_t all = pending->id_bytes + bytes;
+    assert(pending->asked_bytes == 0 && !pending->source_bytes && bytes <= UINT16_MAX);
+    if (all > PENDING_ID_INLINE) {
+        char *own = kept_take(table->kept, all);
+        if (!own)
+            return false;
+        memcpy(own, pending->id, pending->id_bytes);
+        pending->bytes += pending->id == pending->inline_id ? all : bytes;
+        if (pending->id != pending->inline_id)
+            kept_give(table->kept, pending->id);
+        pending->id = own;
+    }
+    memcpy(pending->id + pending->id_bytes, asked, bytes);
+    pending->asked_bytes = (uint16_t)bytes;
     return true;
 }
 

@@ -44,8 +44,9 @@ struct pending {
     struct pending *next_free;
     uint64_t *source_bytes;        // what its source has the hub keep, in which it counts; or NULL
     struct pending_tokens *tokens; // that the source chose, or NULL
-    char *id;                      // the source's, byte for byte: inline_id or memory of its own
-    uint32_t id_bytes;
+    char
+        *id; // the source's, byte for byte: inline_id or memory of its own; and behind it whom it is asked of
+    uint16_t id_bytes, asked_bytes;
     uint32_t slot;
     uint32_t generation;
     uint32_t timeout_ms;
@@ -97,6 +98,14 @@ struct pending *pending_add(struct pending_table *table, const void *id, uint32_
 // it counts in what its source has kept. False when memory, or the bound, is used up.
 bool pending_keep_tokens(struct pending_table *table, struct pending *pending,
                          const void *const texts[TOKENS_COUNT], const uint32_t bytes[TOKENS_COUNT]);
+// Keeps whom it is asked of, where its target's connection doesn't tell that, likewise once: the router's to read, behind the id.
+// False when memory, or the bound, is used up.
+bool pending_keep_asked(struct pending_table *table, struct pending *pending, const void *asked,
+                        uint32_t bytes);
+// What was kept so; asked_bytes 0: nothing.
+static inline const char *pending_asked(const struct pending *pending) {
+    return pending->id + pending->id_bytes;
+}
 // A token that was kept, and its length; NULL where there is none.
 const char *pending_token(const struct pending *pending, enum pending_token which, uint32_t *bytes);
 // The request that bears this hub id, or NULL: never given, or ended.

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "core/base/text.h"
+#include "router/request/asked_of.h"
 #include "router/request/audit.h"
 #include "router/request/audit_elsewhere.h"
 #include "router/request/cancel.h"
@@ -88,8 +89,8 @@ static struct pending *claim(struct shard *shard, uint64_t hub_id, uint64_t from
     return pending;
 }
 
-// Names the agent that was asked, as long as it is there: others may live at its connection. Of one on another hub the
-// link alone is known, and of a client that an instance asked, no name.
+// Names the agent that was asked, as long as it is there: others may live at its connection. Of one on another hub that is
+// the link, and of a client that an instance asked there is no name.
 static const struct agent *asked_agent(struct shard *shard, const struct pending *pending) {
     const struct home *home = agents_home(&shard->agents, pending->target);
     for (const struct list *node = home ? home->agents.next : NULL; home && node != &home->agents;
@@ -101,7 +102,8 @@ static const struct agent *asked_agent(struct shard *shard, const struct pending
     return NULL;
 }
 
-static void put_agent(struct text *data, const struct agent *agent) {
+static void put_agent(struct text *data, const struct pending *pending, const struct agent *agent) {
+    asked_of_put_kept(data, pending);
     if (agent && !agent_is_link(agent))
         reply_data_string(data, "agent", agent->id, agent->pool_bytes ? agent->pool_bytes : agent->id_bytes);
 }
@@ -110,7 +112,7 @@ static void put_agent(struct text *data, const struct agent *agent) {
 static void begin_data(struct shard *shard, const struct pending *pending, struct text *data,
                        const char *fault) {
     text_init(data);
-    put_agent(data, asked_agent(shard, pending));
+    put_agent(data, pending, asked_agent(shard, pending));
     if (fault)
         reply_data_text(data, "fault", fault);
 }
@@ -215,7 +217,7 @@ static void end_left(struct shard *shard, struct pending *pending, enum error er
     const struct agent *agent = asked_agent(shard, pending);
     struct text data;
     text_init(&data);
-    put_agent(&data, agent);
+    put_agent(&data, pending, agent);
     if (agent && agent_is_link(agent))
         reply_data_text(&data, "link", "down");
     stats_count(&shard->stats, COUNT_TARGETS_LEFT);

@@ -89,7 +89,7 @@ void refuse_field(struct shard *shard, const struct message *message, const char
 void refuse_keeping(struct shard *shard, const struct message *message, const struct agent *agent) {
     struct text data;
     text_init(&data);
-    if (agent)
+    if (agent && !agent_is_link(agent))
         reply_data_string(&data, "agent", agent->id, agent->id_bytes);
     reply_data_number(&data, "limit", (int64_t)kept_bytes_max(&shard->kept));
     refuse(shard, message, ERROR_OVERLOADED, &data);

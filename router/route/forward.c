@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "router/request/asked_of.h"
 #include "router/request/audit.h"
 #include "router/request/offered.h"
 #include "router/request/refuse.h"
@@ -168,12 +169,14 @@ static void bind(struct shard *shard, struct pending *pending, const struct mess
 
 // Enters a request into the table; NULL where the hub has no room to keep it, and it was refused.
 static struct pending *forward_enter(struct shard *shard, const struct message *message,
-                                     const struct agent *agent, const struct progress_tokens *tokens) {
-    struct reply_to to = message_reply_to(message);
+                                     const struct agent *agent, const struct elsewhere *to,
+                                     const struct progress_tokens *tokens) {
+    struct reply_to answer = message_reply_to(message);
     assert(message_is_request(message));
     bool fair = kept_is_fair(&shard->kept, message->peer->asked.kept_bytes);
-    struct pending *pending = fair ? pending_add(&shard->pending, to.id, to.id_bytes) : NULL;
-    if (pending && keep_tokens(shard, pending, message, tokens))
+    struct pending *pending = fair ? pending_add(&shard->pending, answer.id, answer.id_bytes) : NULL;
+    if (pending && keep_tokens(shard, pending, message, tokens) &&
+        (!to || asked_of_keep(&shard->pending, pending, to->kind, to->token, to->bytes)))
         return pending;
     if (pending)
         pending_end(&shard->pending, pending);
@@ -243,7 +246,8 @@ static void refuse_without_memory(struct shard *shard, const struct message *mes
                                   const struct agent *agent) {
     struct text data;
     text_init(&data);
-    reply_data_string(&data, "agent", agent->id, agent->id_bytes);
+    if (!agent_is_link(agent))
+        reply_data_string(&data, "agent", agent->id, agent->id_bytes);
     reply_data_text(&data, "fault", "there is no memory for the request");
     refuse(shard, message, ERROR_OVERLOADED, &data);
 }
@@ -258,7 +262,7 @@ bool forward_request(struct shard *shard, const struct message *message, struct 
     }
     if (!progress_read(shard, message, &tokens) || !forward_account(shard, message, &account))
         return true;
-    struct pending *pending = forward_enter(shard, message, agent, &tokens);
+    struct pending *pending = forward_enter(shard, message, agent, to, &tokens);
     if (!pending) {
         give_back(shard, account);
         return true;

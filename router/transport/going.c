@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "router/request/asked_of.h"
 #include "router/route/responses.h"
 #include "router/route/route.h"
 #include "router/send/reply.h"
@@ -167,18 +168,12 @@ void going_nobody(struct link *link, struct crossing *crossing) {
         end_crossing(link, crossing, ERROR_AGENT_NOT_FOUND, "agent", &name);
 }
 
-// Of a group it isn't known which one of it had the request.
 void going_lost(struct link *link, struct crossing *crossing) {
-    static const char *const keys[] = {[SUBJECT_AGENT] = "agent",
-                                       [SUBJECT_CAPABILITY] = "agent",
-                                       [SUBJECT_TOOL] = "tool",
-                                       [SUBJECT_METHOD] = "method",
-                                       [SUBJECT_COMMAND] = "command"};
-    char text[METHOD_BYTES_MAX + 1];
-    struct piece name = name_of(crossing, text);
-    assert(crossing->kind <= SUBJECT_COMMAND);
+    struct text data;
+    text_init(&data);
+    asked_of_put(&data, crossing->kind, crossing->token, crossing->token_bytes);
     stats_count(&link->shard->stats, COUNT_TARGETS_LEFT);
-    end_crossing(link, crossing, ERROR_TARGET_DISCONNECTED, keys[crossing->kind], &name);
+    end_crossing_with(link, crossing, ERROR_TARGET_DISCONNECTED, &data);
 }
 
 // --- Going

@@ -34,6 +34,35 @@ static void hub_ids_are_distinct_and_below_2_to_53(void **state) {
     pending_table_deinit(&table);
 }
 
+static void whom_it_is_asked_of_stands_behind_the_id(void **state) {
+    (void)state;
+    struct pending_table table;
+    char name[PENDING_ID_INLINE + 1], id[PENDING_ID_INLINE + 2];
+    pending_table_init(&table, 0, account());
+    memset(name, 'n', sizeof name);
+    memset(id, '7', sizeof id);
+    // Both in place; the id in place, and both then elsewhere; both elsewhere.
+    static const uint32_t id_bytes[] = {1, PENDING_ID_INLINE, sizeof id};
+    static const uint32_t name_bytes[] = {PENDING_ID_INLINE - 1, 1, sizeof name};
+    for (unsigned which = 0; which < 3; which++) {
+        struct pending *pending = pending_add(&table, id, id_bytes[which]);
+        assert_int_equal(pending->asked_bytes, 0);
+        if (which) {
+            memory_fail_after(0);
+            assert_false(pending_keep_asked(&table, pending, name, name_bytes[which]));
+            memory_fail_after(UINT64_MAX);
+        }
+        assert_true(pending_keep_asked(&table, pending, name, name_bytes[which]));
+        assert_int_equal(pending->id_bytes, id_bytes[which]);
+        assert_memory_equal(pending->id, id, id_bytes[which]);
+        assert_int_equal(pending->asked_bytes, name_bytes[which]);
+        assert_memory_equal(pending_asked(pending), name, name_bytes[which]);
+        assert_int_equal(pending->bytes, sizeof *pending + (which ? id_bytes[which] + name_bytes[which] : 0));
+        pending_end(&table, pending);
+    }
+    pending_table_deinit(&table);
+}
+
 static void tokens_are_kept_until_the_end(void **state) {
     (void)state;
     struct pending_table table;
@@ -312,6 +341,7 @@ static void past_the_bound_nothing_is_added(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whom_it_is_asked_of_stands_behind_the_id),
         cmocka_unit_test(tokens_are_kept_until_the_end),
         cmocka_unit_test(hub_ids_are_distinct_and_below_2_to_53),
         cmocka_unit_test(an_ended_request_is_not_found_though_its_slot_is_used_again),

@@ -1,0 +1,35 @@
+#include "router/request/asked_of.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "router/send/reply.h"
+
+bool asked_of_keep(struct pending_table *table, struct pending *pending, enum subject_kind kind,
+                   const char *token, size_t bytes) {
+    char asked[1 + SUBJECT_NAME_BYTES_MAX];
+    assert(kind <= SUBJECT_COMMAND && bytes <= SUBJECT_NAME_BYTES_MAX);
+    asked[0] = (char)kind;
+    memcpy(asked + 1, token, bytes);
+    return pending_keep_asked(table, pending, asked, (uint32_t)bytes + 1);
+}
+
+void asked_of_put(struct text *data, enum subject_kind kind, const char *token, size_t bytes) {
+    static const char *const keys[] = {[SUBJECT_AGENT] = "agent",
+                                       [SUBJECT_CAPABILITY] = "agent",
+                                       [SUBJECT_TOOL] = "tool",
+                                       [SUBJECT_METHOD] = "method",
+                                       [SUBJECT_COMMAND] = "command"};
+    char name[1 + METHOD_BYTES_MAX] = "@";
+    size_t at = kind == SUBJECT_CAPABILITY;
+    assert(kind <= SUBJECT_COMMAND);
+    size_t count = subject_unescape(name + at, METHOD_BYTES_MAX, (const uint8_t *)token, bytes);
+    if (count != SIZE_MAX)
+        reply_data_string(data, keys[kind], name, at + count);
+}
+
+void asked_of_put_kept(struct text *data, const struct pending *pending) {
+    const char *asked = pending_asked(pending);
+    if (pending->asked_bytes)
+        asked_of_put(data, (enum subject_kind)asked[0], asked + 1, pending->asked_bytes - 1u);
+}
