@@ -1,5 +1,6 @@
-// Two hubs or more on simulated kernels, joined through a simulated NATS server: new ones for each case. Where the case
-// doesn't say at which one a peer is, the first is at the first, the next one at the next, and so on in turns.
+// Two hubs or more on simulated kernels, joined through a simulated NATS server. Cases that ask for the same ones have them one after
+// the other, as long as they hold: what one leaves behind, and isn't forgotten in time, fails the next. Where the case doesn't say at which
+// one a peer is, the first is at the first, the next one at the next, and so on in turns.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +12,16 @@
 #include "tests/sim/fleet.h"
 #include "tests/sim/kernel.h"
 
-enum { HUBS_IN_TURNS = 2, OPTIONS_ROOM = 1024 };
-#define JOINING_NS UINT64_C(5000000000)
+enum { HUBS_IN_TURNS = 2, OPTIONS_ROOM = 1024, SETUP_ROOM = 8192 };
+#define JOINING_NS    UINT64_C(5000000000)
+#define FORGETTING_NS UINT64_C(1200000000) // what has ended is remembered for a second, but sessions
 
 static struct fleet fleet;
+static bool is_open;
+static char asked_for[SETUP_ROOM]; // all that tells one fleet from another
 static unsigned here, hub_count;
+static uint64_t before[COUNTERS_COUNT]; // what all had counted when the case began
+static size_t journal_at;               // where the first one's journal was then
 static bool in_turns;
 static const char *order; // of in_turns, as struct setup has it; moves on
 
@@ -54,13 +60,29 @@ static const struct sim_faults rough = {.cut = 300,
                                         .short_send = 300,
                                         .late = 300};
 
-static bool begin(const struct setup *setup, struct text *why) {
+static uint64_t sum_of(enum counter counter) {
+    uint64_t sum = 0;
+    for (unsigned hub = 0; hub < hub_count; hub++) {
+        const struct world *world = &fleet.sites[hub].world;
+        for (uint32_t shard = 0; shard < world->shard_count; shard++)
+            sum += stats_read(&world->shards[shard]->stats, counter);
+    }
+    return sum;
+}
+
+static void describe(const struct setup *setup, char out[SETUP_ROOM]) {
+    int count = snprintf(out, SETUP_ROOM, "%d %u %llu %u\n%s", setup->strict, setup->shard_count,
+                         (unsigned long long)setup->rough, setup->hub_count, setup->options);
+    for (unsigned hub = 0; hub < setup->hub_count && count < SETUP_ROOM; hub++)
+        count += snprintf(out + count, SETUP_ROOM - (size_t)count, "\n%s", setup->hub_options[hub]);
+    if (count >= SETUP_ROOM)
+        kernel_fail("too many options");
+}
+
+static bool open_fleet(const struct setup *setup, struct text *why) {
     static struct hub_settings settings[SITES_MAX];
     struct fleet_options options = {.seed = 7 + setup->rough, .brokers = {.count = 1}};
-    in_turns = setup->hub_count == 0;
-    order = setup->order;
-    here = *order == 'y';
-    options.site_count = hub_count = in_turns ? HUBS_IN_TURNS : setup->hub_count;
+    options.site_count = hub_count = setup->hub_count ? setup->hub_count : HUBS_IN_TURNS;
     world_defaults(&options.world, options.seed, setup->shard_count);
     if (setup->rough)
         options.world.faults = rough;
@@ -73,6 +95,8 @@ static bool begin(const struct setup *setup, struct text *why) {
         options.settings[hub] = &settings[hub];
     }
     fleet_open(&fleet, &options);
+    is_open = true;
+    describe(setup, asked_for);
     for (uint64_t until_ns = fleet.now_ns + JOINING_NS; !joined() && fleet.now_ns < until_ns;)
         fleet_pass(&fleet, JOINING_NS / 50);
     if (!joined())
@@ -80,14 +104,39 @@ static bool begin(const struct setup *setup, struct text *why) {
     return true;
 }
 
-static bool end(bool failed, struct text *why) {
-    (void)failed, (void)why;
-    fleet_close(&fleet);
+static bool stop(struct text *why) {
+    (void)why;
+    if (is_open)
+        fleet_close(&fleet);
+    is_open = false;
     return true;
 }
 
-static bool stop(struct text *why) {
-    (void)why;
+static void note_beginning(void) {
+    for (enum counter counter = 0; counter < COUNTERS_COUNT; counter++)
+        before[counter] = sum_of(counter);
+    journal_at = 0;
+    worlds_journal(&fleet.sites[0].world, &journal_at);
+}
+
+static bool begin(const struct setup *setup, struct text *why) {
+    char fresh[SETUP_ROOM];
+    describe(setup, fresh);
+    in_turns = setup->hub_count == 0;
+    order = setup->order;
+    here = *order == 'y';
+    if (is_open && strcmp(fresh, asked_for) != 0)
+        stop(why);
+    if (!is_open && !open_fleet(setup, why))
+        return false;
+    note_beginning();
+    return true;
+}
+
+static bool end(bool failed, struct text *why) {
+    if (failed)
+        return stop(why);
+    fleet_pass(&fleet, FORGETTING_NS);
     return true;
 }
 
@@ -180,18 +229,18 @@ static void pass(uint64_t ns) {
 // --- What hubs say of themselves: all of them, and the first one's journal.
 
 static uint64_t count_of(const char *name) {
-    uint64_t sum = 0;
-    for (unsigned hub = 0; hub < hub_count; hub++) {
-        uint64_t count = worlds_count(&fleet.sites[hub].world, name);
-        if (count == UINT64_MAX)
-            return count;
-        sum += count;
-    }
-    return sum;
+    for (enum counter counter = 0; counter < COUNTERS_COUNT; counter++)
+        if (strcmp(stats_name(counter), name) == 0)
+            return sum_of(counter) - before[counter];
+    return UINT64_MAX;
 }
 
 static const char *journal(size_t *count) {
-    return worlds_journal(&fleet.sites[0].world, count);
+    const char *text = worlds_journal(&fleet.sites[0].world, count);
+    if (!text)
+        return NULL;
+    *count -= journal_at;
+    return text + journal_at;
 }
 
 const struct backend backend_apart = {
