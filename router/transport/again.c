@@ -34,8 +34,9 @@ bool again_keep(struct link *link, struct crossing *crossing, const struct mark 
     return true;
 }
 
+// An older hub would say nothing to it.
 static bool is_asked(const struct refusal *refusal, const struct neighbour *neighbour) {
-    return neighbour->place == NEIGHBOURS_MAX ||
+    return !neighbour->is_joint || neighbour->place == NEIGHBOURS_MAX ||
            (refusal->asked[neighbour->place / 64] >> neighbour->place % 64 & 1);
 }
 

@@ -156,3 +156,25 @@ joined('10 s of silence end what a hub had, and cancel what it asked', { shards:
   assert.ok(Date.now() - begun > 8000);
   played.client.drop();
 });
+
+// Who refuses for its group isn't the last: another hub is asked by its name, if it knows how that is done.
+joined('an older hub isn\'t asked by its name', { shards: [1] }, async (x, y, broker) => {
+  await y.agent('b', { methods: ['work'] });
+  const source = await x.peer(), strictly = () => source.ask('work', {}, 'Governance-Level: manual');
+  const played = await Played.join(broker), subject = `patchbay.test.hub.${played.name}.method.work`;
+  played.beat();
+  await until('it is known', async () => !(await source.ask('hub/agents', { cluster: true })).result.complete);
+  assertError(await strictly(), -32011);
+  assert.ok(!played.client.messages.some((one) => one.subject === subject));
+  played.beat(' joint=1');
+  await until('it is asked', async () => {
+    const answered = strictly();
+    const asked = played.client.find((one) => one.subject === subject, 'a request by its name').then(({ reply }) => {
+      const body = JSON.stringify({ jsonrpc: '2.0', id: parseInt(reply.split('.').at(-1), 16), result: 'done' });
+      played.client.publish(reply, body, '', head(played.name));
+      return true;
+    });
+    return Promise.race([asked.catch(() => false), answered.then(({ result }) => result === 'done')]);
+  });
+  played.client.drop();
+});
