@@ -6,6 +6,7 @@
 #include "core/rights/users.h"
 #include "router/gate/holding_bounds.h"
 #include "router/gate/who.h"
+#include "router/request/offered.h"
 #include "router/request/refuse.h"
 #include "router/send/exchange.h"
 #include "router/shard/drop.h"
@@ -128,7 +129,8 @@ static bool ask(struct shard *shard, const struct message *message, struct held 
     assert(!held->is_asked);
     if (!user)
         return true;
-    held->is_asked = purse_ask(&shard->purses, user->account, user->limits.pending);
+    held->is_asked = offered_take_place(message, user->account) ||
+                     purse_ask(&shard->purses, user->account, user->limits.pending);
     if (!held->is_asked)
         refuse_limit(shard, message, LIMIT_PENDING, 0);
     return held->is_asked;

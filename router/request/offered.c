@@ -37,6 +37,15 @@ struct offered *offered_keep(struct shard *shard, const struct message *message,
     return NULL;
 }
 
+bool offered_take_place(const struct message *message, const struct account *account) {
+    struct account **place = message->returned ? message->returned->place : NULL;
+    assert(account);
+    if (!place || *place != account)
+        return false;
+    *place = NULL;
+    return true;
+}
+
 void offered_drop(struct shard *shard, struct offered *offered) {
     assert(offered->frame.buffer->references > 0);
     buffer_drop(offered->frame.buffer);

@@ -26,10 +26,14 @@ struct returned {
     bool sought;   // whom it names first is nowhere
     bool probed;   // whether anybody is there was asked; else than `nobody`: somebody is
     bool first;    // likewise, of whom it names
+    struct account *
+        *place; // what its user has pending, in which it still counts, until it is taken over; or NULL
     struct mail **
         outcome; // what is to tell the journal how it ends, until that is known; of what isn't in the journal NULL
 };
 
 // NULL where there is no memory to keep it: then it must not go.
 struct offered *offered_keep(struct shard *shard, const struct message *message, bool is_offer);
+// Takes over the place that it has among what its user has pending. False: it has none there.
+bool offered_take_place(const struct message *message, const struct account *account);
 void offered_drop(struct shard *shard, struct offered *offered);

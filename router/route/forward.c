@@ -189,7 +189,8 @@ static bool forward_account(struct shard *shard, const struct message *message, 
     const struct user *user = identity_user(message->peer);
     if (__builtin_expect(!user, true))
         return true;
-    if (purse_ask(&shard->purses, user->account, user->limits.pending)) {
+    if (offered_take_place(message, user->account) ||
+        purse_ask(&shard->purses, user->account, user->limits.pending)) {
         *account = user->account;
         return true;
     }

@@ -40,6 +40,7 @@ static void go_on(struct shard *shard, struct peer *peer, struct pending *pendin
                   const struct returned *returned) {
     struct offered *offered = pending->offered;
     struct mail *outcome = pending->outcome;
+    struct account *place = pending->account;
     struct returned why = *returned;
     struct message message;
     uint32_t id_bytes = pending->id_bytes;
@@ -53,8 +54,10 @@ static void go_on(struct shard *shard, struct peer *peer, struct pending *pendin
     why.probed = offered->probed;
     why.first = offered->first;
     why.outcome = outcome ? &outcome : NULL;
+    why.place = &place;
     message.returned = &why;
     pending->outcome = NULL;
+    pending->account = NULL;
     leave_time(shard, pending, offered);
     pending->offered = NULL;
     answer_withdraw(shard, pending);
@@ -63,6 +66,8 @@ static void go_on(struct shard *shard, struct peer *peer, struct pending *pendin
     route_where_attached(shard, &message, offered);
     speaking_end(peer, before);
     audit_left(shard, &outcome);
+    if (place)
+        purse_answer(&shard->purses, place);
     offered_drop(shard, offered);
 }
 

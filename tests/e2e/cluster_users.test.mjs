@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { Broker, Client, joining, until } from './cluster.mjs';
 import { Hub } from './hub.mjs';
-import { assertError } from './peer.mjs';
+import { assertError, requestText } from './peer.mjs';
 import { ALL, directoryOfUsers, known, refused, reload, usersText } from './users.mjs';
 
 const userOf = ({ fields }) => fields.filter(([name]) => /^patchbay-user$/i.test(name)).map(([, value]) => value);
@@ -184,3 +184,29 @@ between('with --takeover, who has an agentId may have it at another hub, and nob
   await again.register('a');
   assert.equal((await first.next()).json.method, 'hub/replaced');
 }, [1], ['--takeover']);
+
+// The other hub stands still while it has what was offered, so that the file surely changes before that is back.
+between('what comes back from another hub has its place among what is pending still', [{ u: { call: ['method:work'], pending: 2 } }, { u: { call: ['method:work'] } }],
+  async (x, y) => {
+    const [here, there, source, busy] = [await known(x, 'root'), await known(y, 'root'), await known(x, 'u'), await known(y, 'root')];
+    await here.register('a', { methods: ['work'] });
+    await there.register('b', { methods: ['work'] });
+    for (let n = 0; n < 3; n++) {
+      busy.send(requestText(n, 'work', { targetAgent: 'b' }));
+      await there.next();
+    }
+    source.send(requestText(1, 'work', {}));
+    const first = (await here.next()).json;
+    y.process.kill('SIGSTOP');
+    try {
+      source.send(requestText(2, 'work', {}));
+      await until('it is offered', async () => (await here.ask('hub/stats')).result.cluster_requests_offered === 1);
+      await reload(x, { root: ROOT, u: { call: ['method:work'], pending: 1 } });
+    } finally {
+      y.process.kill('SIGCONT');
+    }
+    const second = (await here.next()).json;
+    for (const { id } of [first, second]) here.reply(id, id);
+    for (const { id } of [first, second]) assert.equal((await source.next()).json.result, id);
+    assert.equal((await here.ask('hub/stats')).result.cluster_offers_returned, 1);
+  }, [1, 2], ['--spill', '1']);
