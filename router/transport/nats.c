@@ -27,6 +27,7 @@
 #include "router/transport/signs.h"
 #include "router/transport/visiting.h"
 #include "router/transport/vouched.h"
+#include "router/transport/waiting.h"
 
 // --- Coming and going
 
@@ -279,15 +280,8 @@ static bool is_known(struct shard *shard, const struct link *link) {
 
 // When somebody has waited long enough, or else after a while.
 static void look_again(struct shard *shard, struct link *link) {
-    uint64_t now_ms = shard_now_ms(shard), at_ms = now_ms + LINK_LOOK_MS;
-    uint64_t confirmed_ms = confirming_due_ms(link), inquired_ms = inquiring_due_ms(link);
-    if (link_is_current(link)) {
-        at_ms = confirmed_ms < at_ms ? confirmed_ms : at_ms;
-        at_ms = inquired_ms < at_ms ? inquired_ms : at_ms;
-        at_ms = holders_due_ms(link) < at_ms ? holders_due_ms(link) : at_ms;
-    }
-    assert(at_ms > now_ms); // what was due has been dealt with
-    wheel_arm(&shard->wheel, &link->timer, at_ms);
+    uint64_t at_ms = shard_now_ms(shard) + LINK_LOOK_MS, due_ms = waiting_due_ms(link);
+    wheel_arm(&shard->wheel, &link->timer, due_ms < at_ms ? due_ms : at_ms);
 }
 
 static void look_at_peer(struct shard *shard, struct link *link) {
@@ -301,9 +295,7 @@ static void look_at_peer(struct shard *shard, struct link *link) {
         link->is_pinged = true;
         nats_say_ping(link);
     }
-    holders_expire(link); // what nobody holds may have waited for the server long enough, too
-    confirming_expire(link);
-    inquiring_expire(link);
+    waiting_expire(link);
     if (shard_now_ms(shard) - link->beat_ms >= LINK_BEAT_MS)
         signs_beat(link);
     look_again(shard, link);
@@ -315,8 +307,7 @@ static void look_at_server(struct shard *shard, struct link *link) {
         peer_close(shard, link->peer, COUNTERS_COUNT);
         return;
     }
-    if (link_is_current(link))
-        confirming_expire(link);
+    waiting_expire(link);
     look_again(shard, link);
 }
 
