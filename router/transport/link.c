@@ -190,7 +190,6 @@ void link_welcomed(struct link *link) {
         stats_count(&shard->stats, COUNT_LINKS_MOVED);
     }
     link->state = LINK_UP;
-    link->pause_ms = LINK_PAUSE_MS_MIN;
     resolving_forget(&link->resolving); // the next time its name may mean another place
     link->beat_ms = link->up_ms = shard_now_ms(shard);
     stats_count(&shard->stats, COUNT_LINKS_OPENED);
@@ -205,9 +204,16 @@ static void begin_anew(struct link *link) {
         former->is_deaf = true;
 }
 
+// Who takes hubs in and sends them away at once is gone to after pauses, as who takes none in.
+static bool has_stood(const struct link *link) {
+    return link->state == LINK_UP && shard_now_ms(link->shard) - link->up_ms >= LINK_STOOD_MS;
+}
+
 void link_lost(struct link *link) {
     struct shard *shard = link->shard;
     bool was_up = link->state == LINK_UP && !link->is_withdrawn;
+    if (has_stood(link))
+        link->pause_ms = LINK_PAUSE_MS_MIN;
     assert(link->peer && link->socket < 0);
     if (link_is_current(link))
         stats_gauge(&shard->stats, GAUGE_CLUSTER_LINK, 0);
@@ -296,17 +302,20 @@ void link_leave_server(struct link *link) {
     memcpy(heir->servers, link->servers, sizeof link->servers);
     heir->server_count = link->server_count;
     heir->learned = link->learned;
-    heir->server = link->former ? link->server : (link->server + 1) % link->server_count;
+    bool at_once = has_stood(link) && !link->former;
+    heir->server = at_once ? (link->server + 1) % link->server_count : link->server;
     memcpy(heir->hubs_before, link->hubs_before, sizeof link->hubs_before);
     heir->names = link->names;
     memcpy(heir->queue, link->queue, sizeof link->queue);
     heir->resolving = link->resolving; // which won't dial any more
     link->resolving = (struct resolving){0};
     link->heir = heir;
-    if (link->former)
-        rest(heir); // a server that takes hubs in and sends them away at once isn't gone to again and again
-    else
+    if (at_once) {
         link_dial(heir);
+    } else {
+        heir->pause_ms = link->pause_ms;
+        rest(heir);
+    }
 }
 
 void link_reap(struct shard *shard) {

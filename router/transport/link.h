@@ -32,6 +32,7 @@ enum link_state {
 enum {
     LINK_PAUSE_MS_MIN = 100, // between one try and the next, doubling
     LINK_PAUSE_MS_MAX = 2000,
+    LINK_STOOD_MS = 2000, // a link that was UP for so long has been one: the pauses begin anew
     LINK_GREETING_MS = 2000, // who isn't known as a NATS server by then is left
     LINK_SILENCE_MS = 2000,  // then it is asked for a sign of life
     LINK_DEATH_MS = 5000,    // then it is lost
@@ -58,7 +59,7 @@ struct link {
     uint32_t learned;              // that servers have named
     struct resolving resolving;    // of a server whose host is a name: where it is
     int socket;                    // while it is DIALLING
-    uint32_t pause_ms;             // before the next try
+    uint32_t pause_ms;             // before the next try, unless the link has stood
     uint64_t rolls;                // of the dice
     struct timer timer;
     struct link *heir;       // that is to come after it; NULL: its server doesn't go

@@ -89,6 +89,50 @@ test('pauses double from 0.1 s, and servers are tried in turn, in the order give
   }
 });
 
+// A server that knows how to take hubs in: `then` says what comes of each.
+async function taking(info, then) {
+  const tried = [];
+  const server = net.createServer((socket) => {
+    tried.push(performance.now());
+    let said = '';
+    socket.on('error', () => {}).on('data', (bytes) => {
+      const before = said;
+      said += bytes;
+      if (!said.includes('\r\nPING\r\n')) return;
+      if (`${bytes}`.includes('PING\r\n')) socket.write('PONG\r\n');
+      if (!before.includes('\r\nPING\r\n')) then(socket);
+    });
+    socket.write(`INFO ${JSON.stringify({ server_id: 'X', version: '2.9.10', proto: 1, headers: true, max_payload: 1048576, ...info })}\r\n`);
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { tried, server, uri: `nats://127.0.0.1:${server.address().port}` };
+}
+
+const pauseBefore = (tried, number) => tried[number] - tried[number - 1];
+
+test('who takes a hub in and sends it away at once is gone to after the same pauses', async () => {
+  const { tried, server, uri } = await taking({}, (socket) => socket.end());
+  const hub = await Hub.start(joining(uri));
+  const watch = await hub.peer();
+  await watch.ask('hub/subscribe', { events: ['x'] });
+  await until('six links', async () => tried.length >= 6);
+  assert.ok((await watch.ask('hub/stats')).result.cluster_links_opened >= 5);
+  await hub.stop();
+  server.close();
+  for (let number = 1; number < 6; number++)
+    assert.ok(pauseBefore(tried, number) >= 75 * 2 ** (number - 1) - 10, `${pauseBefore(tried, number)} ms before try ${number}`);
+});
+
+test('a server that will go when it is joined is left after pauses, too', async () => {
+  const { tried, server, uri } = await taking({ ldm: true }, () => {});
+  const hub = await Hub.start(joining(uri));
+  await until('six links', async () => tried.length >= 6);
+  await hub.stop();
+  server.close();
+  for (let number = 1; number < 6; number++)
+    assert.ok(pauseBefore(tried, number) >= 75 * 2 ** (number - 1) - 10, `${pauseBefore(tried, number)} ms before try ${number}`);
+});
+
 test('who says nothing is left after two seconds', async () => {
   const left = [];
   const server = net.createServer((socket) => {
