@@ -140,6 +140,19 @@ static struct mail *outcome_entry(struct shard *shard, const struct message *mes
     return NULL;
 }
 
+// It has its line, which says for whom it went: what is known of that now, where there is memory for it.
+static struct mail *outcome_again(struct shard *shard, const struct message *message,
+                                  const struct agent *agent) {
+    struct mail **before = message->returned->outcome;
+    struct mail *outcome = outcome_entry(shard, message, agent, message->returned->hub_id);
+    if (outcome)
+        entry_destroy(list_entry(*before, struct entry, mail));
+    else
+        outcome = *before;
+    *before = NULL;
+    return outcome;
+}
+
 static struct entry *approval_entry(struct shard *shard, const struct message *message,
                                     const struct agent *agent, uint64_t hub_id) {
     struct entry *entry = audit_entry(shard, message, "approval", agent);
@@ -158,9 +171,8 @@ bool audit_approval(struct shard *shard, const struct message *message, const st
     if (message->audit != MESSAGE_APPROVAL)
         return true;
     assert(agent && (!pending || !pending->outcome));
-    if (pending && message->returned && message->returned->outcome) { // it has its line
-        pending->outcome = *message->returned->outcome;
-        *message->returned->outcome = NULL;
+    if (pending && message->returned && message->returned->outcome) {
+        pending->outcome = outcome_again(shard, message, agent);
         return true;
     }
     uint64_t hub_id = pending ? pending_hub_id(&shard->pending, pending) : 0;

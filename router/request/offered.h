@@ -20,14 +20,14 @@ struct offered {
 
 // Why it is back.
 struct returned {
-    bool nobody;   // is there
-    uint32_t owed; // else: what who owes least there owes; 0: none of them might take it
-    bool offered;  // it was
-    bool sought;   // whom it names first is nowhere
-    bool probed;   // whether anybody is there was asked; else than `nobody`: somebody is
-    bool first;    // likewise, of whom it names
-    struct account *
-        *place; // what its user has pending, in which it still counts, until it is taken over; or NULL
+    bool nobody;            // is there
+    uint32_t owed;          // else: what who owes least there owes; 0: none of them might take it
+    bool offered;           // it was
+    bool sought;            // whom it names first is nowhere
+    bool probed;            // whether anybody is there was asked; else than `nobody`: somebody is
+    bool first;             // likewise, of whom it names
+    uint64_t hub_id;        // under which it went
+    struct account **place; // where it counts as pending, until that is taken over; or NULL
     struct mail **
         outcome; // what is to tell the journal how it ends, until that is known; of what isn't in the journal NULL
 };

@@ -55,6 +55,7 @@ static void go_on(struct shard *shard, struct peer *peer, struct pending *pendin
     why.first = offered->first;
     why.outcome = outcome ? &outcome : NULL;
     why.place = &place;
+    why.hub_id = pending_hub_id(&shard->pending, pending);
     message.returned = &why;
     pending->outcome = NULL;
     pending->account = NULL;
