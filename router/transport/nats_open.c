@@ -11,10 +11,10 @@ static struct unit_limits limits_of(const struct shard *shard, const struct mark
     return (struct unit_limits){limits.header_bytes_max + more, limits.body_bytes_max + more};
 }
 
+// The level may be less than the field says: once that was approved. What can't be read no hub lets out, but whoever may publish.
 static void direct(struct directives *directives, const struct mark *mark) {
     directives->governance = mark->level;
     directives->governance_given = mark->level != GOVERNANCE_AUTONOMOUS;
-    directives->governance_bad = directives->timeout_bad = false;
     directives->timeout_given = mark->time_ms > 0;
     if (mark->time_ms)
         directives->timeout_ms = mark->time_ms;

@@ -78,6 +78,17 @@ joined('what comes from the server is judged as if a peer had sent it', {}, asyn
   assert.equal(await refused('{"jsonrpc":"2.0","id":1,"method":"m","params":{"targetAgent":"b","targetAgent":"c"}}'), -32600);
   assert.equal(await refused('{"jsonrpc":"2.0","id":1,"method":'), -32700);
   assert.equal(await refused('[{"jsonrpc":"2.0","id":1,"method":"m"}]'), -32600);
+  // What a hub lets out it has read before; who says that he is one may not have.
+  const name = 'a'.repeat(32), inbox = `patchbay.test.hub.${name}.4d`;
+  await client.subscribe(inbox);
+  const marked = async (field) => {
+    const body = '{"jsonrpc":"2.0","id":77,"method":"m","params":{}}';
+    client.publish('patchbay.test.agent.b', body, inbox,
+      `NATS/1.0\r\nPatchbay: 1 hub=${name} time=1388\r\nContent-Length: ${body.length}\r\n${field}\r\n\r\n`);
+    return JSON.parse((await client.find((one) => one.subject === inbox, 'an answer')).text).error?.code;
+  };
+  for (const [field, code] of [['Governance-Level: bogus', -32602], ['Custom-Timeout-Ms: 0', -32602], ['HugAI-Version: 3', -32056]])
+    assert.equal(await marked(field), code, field);
   await agent.silent('what was refused');
   client.drop();
 });
