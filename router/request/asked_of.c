@@ -30,6 +30,7 @@ void asked_of_put(struct text *data, enum subject_kind kind, const char *token, 
 
 void asked_of_put_kept(struct text *data, const struct pending *pending) {
     const char *asked = pending_asked(pending);
+    assert(pending->used);
     if (pending->asked_bytes)
         asked_of_put(data, (enum subject_kind)asked[0], asked + 1, pending->asked_bytes - 1u);
 }

@@ -144,6 +144,7 @@ static struct mail *outcome_entry(struct shard *shard, const struct message *mes
 static struct mail *outcome_again(struct shard *shard, const struct message *message,
                                   const struct agent *agent) {
     struct mail **before = message->returned->outcome;
+    assert(before && *before);
     struct mail *outcome = outcome_entry(shard, message, agent, message->returned->hub_id);
     if (outcome)
         entry_destroy(list_entry(*before, struct entry, mail));

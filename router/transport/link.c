@@ -206,6 +206,7 @@ static void begin_anew(struct link *link) {
 
 // Who takes hubs in and sends them away at once is gone to after pauses, as who takes none in.
 static bool has_stood(const struct link *link) {
+    assert(link->state < LINK_UP || shard_now_ms(link->shard) >= link->up_ms);
     return link->state == LINK_UP && shard_now_ms(link->shard) - link->up_ms >= LINK_STOOD_MS;
 }
 

@@ -32,7 +32,7 @@ enum link_state {
 enum {
     LINK_PAUSE_MS_MIN = 100, // between one try and the next, doubling
     LINK_PAUSE_MS_MAX = 2000,
-    LINK_STOOD_MS = 2000, // a link that was UP for so long has been one: the pauses begin anew
+    LINK_STOOD_MS = 2000,    // a link that was UP for so long has been one: the pauses begin anew
     LINK_GREETING_MS = 2000, // who isn't known as a NATS server by then is left
     LINK_SILENCE_MS = 2000,  // then it is asked for a sign of life
     LINK_DEATH_MS = 5000,    // then it is lost
