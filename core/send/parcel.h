@@ -77,7 +77,7 @@ struct bearing {
     uint16_t token_at, token_bytes; // the name, in the head
 };
 
-// In the order of their use: what most parcels need lies in four cache lines.
+// In the order of their use: what most parcels need lies in four cache lines, with users as without.
 struct parcel {
     struct mail mail;     // while it travels between shards
     struct parcel *next;  // in the one list that it is in
@@ -89,6 +89,15 @@ struct parcel {
     uint64_t hub_id;       // of a forwarded request; else 0
     size_t bytes;          // of the envelope, once it is on, and of all pieces together
     const uint8_t *block;  // the header block that came with the body, or NULL
+    union {
+        const char *added; // with has_added: as in struct frame
+        char *head;        // where it has a long one
+    };
+    union {
+        uint32_t added_bytes;
+        uint32_t head_text_bytes; // of the head, where it is memory of its own
+    };
+    uint32_t text_bytes; // likewise of the text
     uint32_t block_bytes;
     union {
         uint32_t line_at; // its length line
@@ -128,15 +137,6 @@ struct parcel {
         struct span body; // of the buffer: of a response, as it came
         uint64_t stream;  // queued: of a chunk its receiver's mark (outbox_sift), of a start its session
         struct bearing bearing; // of a request to another hub, until it is queued
-    };
-    uint32_t text_bytes; // of the text, where it is memory of its own
-    union {
-        uint32_t head_text_bytes; // likewise of the head
-        uint32_t added_bytes;
-    };
-    union {
-        char *head;        // where it has a long one
-        const char *added; // with has_added: as in struct frame
     };
 };
 
