@@ -90,15 +90,19 @@ static void route_kept(struct shard *shard, const struct message *message, const
     route_by_rules(shard, &told, routing);
 }
 
-// Whether its user may send it where it says, whatever is there.
-static bool may_route(struct shard *shard, const struct message *message, struct routing *routing) {
-    if (__builtin_expect(!shard->settings->users, true) || judge_recalls(message, &routing->asked))
-        return true;
+static __attribute__((noinline)) bool may_route_anew(struct shard *shard, const struct message *message,
+                                                     struct routing *routing) {
     if (message_method_is(message, "event") && !events_may_publish(shard, message))
         return false;
     if (rules_is_event(&routing->asked))
         return true;
     return judge_call(shard, message, &routing->asked) && judge_log(shard, message);
+}
+
+// Whether its user may send it where it says, whatever is there.
+static inline bool may_route(struct shard *shard, const struct message *message, struct routing *routing) {
+    return __builtin_expect(!shard->settings->users, true) || judge_recalls(message, &routing->asked) ||
+           may_route_anew(shard, message, routing);
 }
 
 static bool is_attach(const struct message *message) {

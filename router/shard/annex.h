@@ -48,6 +48,7 @@ enum telling {
 struct annex {
     struct peer *peer;             // whose it is
     struct attachment *attachment; // NULL: none
+    struct identity *identity;     // where users are on (identity.h); else NULL
     enum telling telling;
     // Likewise: the source's own agent in whose name it is said, as its hub has it; in the message. Bytes 0: none.
     const char *named;
@@ -72,8 +73,7 @@ struct annex {
     struct viewer *viewer;        // of HCS sessions (streams.h); NULL: of none yet
     struct list held;             // struct held.by_source: what it has sent that waits for approval
     uint32_t held_count;
-    uint64_t held_bytes;       // of these
-    struct identity *identity; // where users are on (identity.h); else NULL
+    uint64_t held_bytes; // of these
 };
 
 // Makes one for a peer; its timer is of this kind. NULL where the hub has no room to keep it.
