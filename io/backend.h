@@ -31,6 +31,8 @@ struct io_verbs {
     void (*wake)(struct io *io, struct io *other);
     void (*run)(struct io *io, uint64_t deadline_ns);
     bool (*next)(struct io *io, struct io_event *event);
+    bool (*stirs)(const struct io *io); // NULL: it never does
+    void (*look)(struct io *io);        // NULL with `stirs`
     uint64_t (*entries)(const struct io *io);
     bool (*walled)(const struct io *io); // NULL: there is no ring
 };

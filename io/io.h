@@ -194,8 +194,13 @@ void io_wake(struct io *io, struct io *other);
 // clock reaches deadline_ns (0: doesn't wait; UINT64_MAX: no deadline). Buffers the kernel used up are
 // replaced from the pool first.
 void io_run(struct io *io, uint64_t deadline_ns);
-// The next event that io_run gathered; false when there is none. Call until false before the next io_run.
+// The next event that io_run, or io_look, gathered; false when there is none. Call until false before the next of them.
 bool io_next(struct io *io, struct io_event *event);
+// Whether io_look would find more, and it is worth its entry: not once half of the receive buffers are used up, nor
+// where something was handed over since what came was gathered. Enters nothing.
+bool io_stirs(struct io *io);
+// Gathers what has come since of what was under way when io_run returned. Hands nothing over, and doesn't wait.
+void io_look(struct io *io);
 
 // Kernel entries made so far, for statistics.
 uint64_t io_entries(const struct io *io);

@@ -161,7 +161,7 @@ static int try_out(struct uring_io *io, const char **why) {
 }
 
 static int open_rings(struct uring_io *io, const struct io_options *options, const char **why) {
-    int result = ring_open(&io->ring, io->spin.max_ns > 0, options->walled, why);
+    int result = ring_open(&io->ring, options->walled, why);
     if (result < 0)
         return result;
     result = lend_open(&io->lend, &io->ring.uring, options->pool, options->buffers_lent, why);
@@ -227,6 +227,8 @@ const struct io_verbs uring_verbs = {
     .wake = uring_wake,
     .run = uring_run,
     .next = uring_next,
+    .stirs = uring_stirs,
+    .look = uring_look,
     .entries = uring_entries,
     .walled = uring_walled,
 };

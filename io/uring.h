@@ -30,7 +30,8 @@ enum { TOKEN_BITS = 56, IO_MAGIC = 0x696f7572 };
 struct uring_io {
     struct io io;
     uint32_t magic;
-    unsigned gathered; // where the completions end that the last io_run saw
+    unsigned gathered; // where the completions end that the last io_run or io_look saw
+    uint64_t entered;  // ring.entries, when they were gathered
     bool woken;
     struct spin spin;
     struct signals signals;
@@ -65,9 +66,11 @@ static inline struct io_uring_sqe *uring_note_silent(struct uring_io *io, int op
 // Asks to be told of signals, once or from now on.
 void uring_watch_signals(struct uring_io *io);
 
-// The verbs io_run and io_next.
+// The verbs io_run, io_next, io_stirs and io_look.
 void uring_run(struct io *io, uint64_t deadline_ns);
 bool uring_next(struct io *io, struct io_event *event);
+bool uring_stirs(const struct io *io);
+void uring_look(struct io *io);
 // The verbs io_watch and io_unwatch.
 void uring_watch(struct io *io, int socket, uint64_t token);
 void uring_unwatch(struct io *io, int socket, uint64_t token);

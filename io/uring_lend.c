@@ -76,10 +76,6 @@ static void show(struct lend *lend, uint32_t id, int at) {
                           io_uring_buf_ring_mask(lend->count), at);
 }
 
-static uint32_t lent_count(const struct lend *lend) {
-    return lend->count - lend->free_count;
-}
-
 static void free_id(struct lend *lend, uint32_t id) {
     lend->lent[id] = NULL;
     lend->free_ids[lend->free_count++] = (uint16_t)id;
@@ -126,9 +122,9 @@ static void take_back_lent(struct lend *lend, struct ring *ring) {
 
 void lend_fill(struct lend *lend, struct ring *ring) {
     int added = 0;
-    if (lend->unlisted || lent_count(lend) > lend->max)
+    if (lend->unlisted || lend_left(lend) > lend->max)
         take_back_lent(lend, ring);
-    while (lent_count(lend) < lend->max) {
+    while (lend_left(lend) < lend->max) {
         struct buffer *buffer = buffer_take(lend->pool);
         if (!buffer)
             break;
@@ -142,7 +138,7 @@ void lend_fill(struct lend *lend, struct ring *ring) {
 
 void lend_limit(struct lend *lend, struct ring *ring, uint32_t max) {
     lend->max = max < lend->count ? max : lend->count;
-    if (lent_count(lend) > lend->max)
+    if (lend_left(lend) > lend->max)
         take_back_lent(lend, ring);
 }
 

@@ -34,3 +34,7 @@ void lend_fill(struct lend *lend, struct ring *ring);
 void lend_limit(struct lend *lend, struct ring *ring, uint32_t max);
 // The kernel has used this one: the reference is the caller's.
 struct buffer *lend_return(struct lend *lend, uint32_t id);
+// How many the kernel has, as far as completions have been read.
+static inline uint32_t lend_left(const struct lend *lend) {
+    return lend->count - lend->free_count;
+}

@@ -88,15 +88,13 @@ static int wall_in(struct ring *ring, const char **why) {
     return result < 0 ? result : 0;
 }
 
-int ring_open(struct ring *ring, bool polled, bool walled, const char **why) {
+int ring_open(struct ring *ring, bool walled, const char **why) {
     *ring = (struct ring){0};
     struct io_uring_params params = {
         .cq_entries = COMPLETIONS_MAX,
         .flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP | IORING_SETUP_SUBMIT_ALL |
-                 IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN,
+                 IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
     };
-    if (polled)
-        params.flags |= IORING_SETUP_TASKRUN_FLAG;
     if (walled)
         params.flags |= IORING_SETUP_R_DISABLED; // until it is walled in
     int result = io_uring_queue_init_params(SUBMISSIONS, &ring->uring, &params);
@@ -149,6 +147,12 @@ void ring_enter(struct ring *ring, uint64_t wait_ns) {
     };
     struct io_uring_getevents_arg arg = {.ts = wait_ns == UINT64_MAX ? 0 : (uintptr_t)&span};
     enter(ring, wait_ns ? 1 : 0, IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, &arg);
+}
+
+void ring_look(struct ring *ring) {
+    ring->entries++;
+    check(io_uring_enter2((unsigned)ring->uring.enter_ring_fd, 0, 0,
+                          IORING_ENTER_GETEVENTS | ring->enter_flags, NULL, 0));
 }
 
 struct io_uring_sqe *ring_note(struct ring *ring) {

@@ -15,9 +15,8 @@ struct ring {
     bool walled;      // the kernel refuses on it what the hub doesn't use
 };
 
-// Opens the calling thread's ring. 0, or -errno with *why set to static text. With `polled` ring_stirs works; with `walled`
-// it is walled in, if the kernel can.
-int ring_open(struct ring *ring, bool polled, bool walled, const char **why);
+// Opens the calling thread's ring. 0, or -errno with *why set to static text. With `walled` it is walled in, if the kernel can.
+int ring_open(struct ring *ring, bool walled, const char **why);
 void ring_close(struct ring *ring);
 
 // An empty submission; never NULL. When the queue is full, what is in it goes to the kernel first.
@@ -32,6 +31,8 @@ void ring_submit(struct ring *ring);
 // The same, lets the kernel post what has completed, and if nothing has, waits for up to wait_ns (0: not at
 // all, UINT64_MAX: without end). May return earlier, with nothing.
 void ring_enter(struct ring *ring, uint64_t wait_ns);
+// Lets the kernel post what has completed, and hands nothing over.
+void ring_look(struct ring *ring);
 
 // Whether something has completed, or would if the ring were entered. Enters nothing.
 static inline bool ring_stirs(const struct ring *ring) {

@@ -6,7 +6,7 @@
 bool walls_ring_holds(void) {
     struct ring ring;
     const char *why;
-    if (ring_open(&ring, false, true, &why) < 0)
+    if (ring_open(&ring, true, &why) < 0)
         return false;
     struct io_uring_cqe *completion = NULL;
     io_uring_prep_nop(ring_note(&ring));

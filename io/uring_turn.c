@@ -68,6 +68,13 @@ static void wait_for_completions(struct uring_io *io, uint64_t deadline_ns) {
     } while (!ready && !io->woken && io->io.now_ns < deadline_ns);
 }
 
+// A verb that finds the queue full submits, and what completes by that must wait for its turn: a handler
+// that keeps making events can't keep the loop from running.
+static void gather(struct uring_io *io) {
+    io->gathered = ring_tail(&io->ring);
+    io->entered = io->ring.entries;
+}
+
 void uring_run(struct io *base, uint64_t deadline_ns) {
     struct uring_io *io = uring_of(base);
     assert(io->magic == IO_MAGIC);
@@ -79,9 +86,20 @@ void uring_run(struct io *base, uint64_t deadline_ns) {
     if (io->spin.max_ns)
         spin_learn(&io->spin, base->now_ns - began_ns);
     io->woken = false;
-    // A verb that finds the queue full submits, and what completes by that must wait for its turn: a handler
-    // that keeps making events can't keep the loop from running.
-    io->gathered = ring_tail(&io->ring);
+    gather(io);
+}
+
+// A turn that uses up more buffers touches more memory than the cache keeps.
+bool uring_stirs(const struct io *base) {
+    const struct uring_io *io = (const struct uring_io *)base;
+    bool pays = io->ring.entries == io->entered && lend_left(&io->lend) > io->lend.max / 2;
+    return pays && ring_stirs(&io->ring);
+}
+
+void uring_look(struct io *base) {
+    struct uring_io *io = uring_of(base);
+    ring_look(&io->ring);
+    gather(io);
 }
 
 static void fill_received(struct uring_io *io, const struct io_uring_cqe *cqe, struct io_event *event) {

@@ -178,3 +178,12 @@ void io_run(struct io *io, uint64_t deadline_ns) {
 bool io_next(struct io *io, struct io_event *event) {
     return io->verbs->next(io, event);
 }
+
+bool io_stirs(struct io *io) {
+    return io->verbs->stirs && io->verbs->stirs(io);
+}
+
+void io_look(struct io *io) {
+    assert(io->verbs->look);
+    io->verbs->look(io);
+}

@@ -21,6 +21,8 @@ enum {
     // as many a thousand sources of one small request each cost a fifth more.
     RECEIVE_BUFFERS_LENT = 64,
     RECEIVE_BUFFERS_LENT_MIN = 8,
+    // So often a turn looks once more for what has come while it read, before it sends.
+    LOOKS_AGAIN_MAX = 2,
     // Readable bytes behind each buffer's end, so that a vector load that begins inside never faults.
     BUFFER_SLACK_BYTES = 64,
 

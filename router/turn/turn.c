@@ -220,6 +220,25 @@ static void run(struct shard *shard) {
     atomic_store_explicit(&shard->asleep, false, memory_order_relaxed);
 }
 
+// What comes while a turn reads goes out with what came before: fewer sends, each with more. Where there are other shards
+// it waits: mail goes and comes once a turn, and who is answered may ask at once what has come of it.
+static bool look_again(struct shard *shard, unsigned looks) {
+    assert(!shard->endings && !shard->run.count);
+    if (looks == LOOKS_AGAIN_MAX || shard->hub->settings.shard_count > 1 || !io_stirs(shard->io))
+        return false;
+    io_look(shard->io);
+    return true;
+}
+
+static void hear(struct shard *shard) {
+    unsigned looks = 0;
+    assert(!shard->endings);
+    do {
+        for (struct io_event event; io_next(shard->io, &event);)
+            handle(shard, &event);
+    } while (look_again(shard, looks++));
+}
+
 bool turn_take(struct shard *shard) {
     run(shard);
     follow_settings(shard);
@@ -229,8 +248,7 @@ bool turn_take(struct shard *shard) {
     sealed_shake(shard);
     endings_carry_out(shard);
     arrivals_begin(shard);
-    for (struct io_event event; io_next(shard->io, &event);)
-        handle(shard, &event);
+    hear(shard);
     while (arrivals_go_on(shard))
         endings_carry_out(shard);
     enum hub_phase phase = hub_phase(shard->hub); // before the mail, which was posted before this phase began

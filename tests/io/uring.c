@@ -103,6 +103,108 @@ static void handlers_that_fill_the_queue_wait_too(void **state) {
         assert_int_equal(wait_event(fixture->io).token, 1);
 }
 
+static void take_byte(struct io *io) {
+    struct io_event event;
+    assert_true(io_next(io, &event));
+    assert_int_equal(event.kind, IO_RECEIVED);
+    assert_int_equal(event.result, 1);
+    assert_true(event.more);
+    buffer_drop(event.buffer);
+}
+
+// What comes while a turn reads is seen at a look, and no sooner.
+static void a_look_brings_what_has_come(void **state) {
+    struct fixture *fixture = *state;
+    struct io_event event;
+    int pair[2];
+    unix_pair(pair);
+    io_receive(fixture->io, pair[0], 1, false);
+    write_all(pair[1], "x", 1);
+    io_run(fixture->io, UINT64_MAX);
+    take_byte(fixture->io);
+    uint64_t entries = io_entries(fixture->io);
+    assert_false(io_stirs(fixture->io));
+    write_all(pair[1], "x", 1);
+    assert_false(io_next(fixture->io, &event));
+    assert_true(io_stirs(fixture->io));
+    assert_int_equal(io_entries(fixture->io), entries);
+    io_look(fixture->io);
+    assert_int_equal(io_entries(fixture->io), entries + 1);
+    take_byte(fixture->io);
+    assert_false(io_next(fixture->io, &event));
+    assert_false(io_stirs(fixture->io));
+    close(pair[1]);
+    assert_int_equal(wait_event(fixture->io).result, 0);
+    io_close_socket(fixture->io, pair[0]);
+}
+
+// So nobody hears of what the turn has done.
+static void a_look_hands_nothing_over(void **state) {
+    struct fixture *fixture = *state;
+    struct io_event event;
+    int pair[2];
+    char byte;
+    unix_pair(pair);
+    io_receive(fixture->io, pair[0], 1, false);
+    write_all(pair[1], "x", 1);
+    io_run(fixture->io, UINT64_MAX);
+    take_byte(fixture->io);
+    io_receive_into(fixture->io, -1, 2, &byte, 1); // would fail at once
+    write_all(pair[1], "x", 1);
+    assert_true(io_stirs(fixture->io));
+    io_look(fixture->io);
+    take_byte(fixture->io);
+    assert_false(io_next(fixture->io, &event));
+    assert_int_equal(wait_event(fixture->io).token, 2);
+    close(pair[1]);
+    assert_int_equal(wait_event(fixture->io).result, 0);
+    io_close_socket(fixture->io, pair[0]);
+}
+
+// What comes then may be because of it.
+static void where_something_was_handed_over_no_look_is_taken(void **state) {
+    struct fixture *fixture = *state;
+    struct io_event event;
+    int pair[2];
+    unix_pair(pair);
+    io_receive(fixture->io, pair[0], 1, false);
+    write_all(pair[1], "x", 1);
+    io_run(fixture->io, UINT64_MAX);
+    take_byte(fixture->io);
+    io_shutdown(fixture->io, pair[0], SHUT_WR); // hands over what was noted
+    write_all(pair[1], "x", 1);
+    assert_false(io_stirs(fixture->io));
+    assert_false(io_next(fixture->io, &event));
+    io_run(fixture->io, UINT64_MAX);
+    take_byte(fixture->io);
+    close(pair[1]);
+    assert_int_equal(wait_event(fixture->io).result, 0);
+    io_close_socket(fixture->io, pair[0]);
+}
+
+// A turn that has used up half of the buffers has enough to do.
+static void a_turn_with_enough_to_do_takes_no_look(void **state) {
+    struct fixture *fixture = *state;
+    int pairs[LENT / 2][2];
+    for (int at = 0; at < LENT / 2; at++) {
+        unix_pair(pairs[at]);
+        io_receive(fixture->io, pairs[at][0], (uint64_t)at, false);
+        write_all(pairs[at][1], "x", 1);
+    }
+    io_run(fixture->io, UINT64_MAX);
+    for (int at = 0; at < LENT / 2; at++)
+        take_byte(fixture->io);
+    write_all(pairs[0][1], "x", 1);
+    assert_false(io_stirs(fixture->io));
+    io_run(fixture->io, UINT64_MAX);
+    take_byte(fixture->io);
+    for (int at = 0; at < LENT / 2; at++) {
+        close(pairs[at][1]);
+        assert_int_equal(wait_event(fixture->io).result, 0);
+        io_close_socket(fixture->io, pairs[at][0]);
+    }
+}
+
 // Linux 6.1 looks for the next buffer at once after an arrival, and io_try lends one alone.
 static void a_receive_that_finds_no_second_buffer_is_multishot_too(void **state) {
     (void)state;
@@ -163,6 +265,10 @@ int main(void) {
         cmocka_unit_test_setup_teardown(nothing_is_lost_when_the_queues_are_full, set_up, tear_down),
         cmocka_unit_test_setup_teardown(signals_survive_an_overflow, set_up, tear_down),
         cmocka_unit_test_setup_teardown(handlers_that_fill_the_queue_wait_too, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_look_brings_what_has_come, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_look_hands_nothing_over, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(where_something_was_handed_over_no_look_is_taken, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_turn_with_enough_to_do_takes_no_look, set_up, tear_down),
         cmocka_unit_test_setup_teardown(behind_the_wall_there_is_only_what_the_hub_uses, set_up, tear_down),
         cmocka_unit_test(a_kernel_without_walls_is_said_to_be_one),
         cmocka_unit_test(a_receive_that_finds_no_second_buffer_is_multishot_too),

@@ -164,7 +164,7 @@ struct io {
     uint32_t event_at, event_end, event_capacity, gathered;
     struct note notes[NOTES_MAX];
     uint32_t note_count;
-    uint64_t now_ns, deadline_ns, entries;
+    uint64_t now_ns, deadline_ns, entries, entered;
     bool waiting; // inside io_run
     bool waking;  // another one's wake is on its way
     bool woken;

@@ -417,6 +417,7 @@ void io_run(struct io *io, uint64_t deadline_ns) {
     io->woken = false;
     io->now_ns = io->kernel->now_ns;
     io->gathered = io->event_end;
+    io->entered = io->entries;
 }
 
 bool io_next(struct io *io, struct io_event *event) {
@@ -424,6 +425,17 @@ bool io_next(struct io *io, struct io_event *event) {
         return false;
     *event = io->events[io->event_at++];
     return true;
+}
+
+bool io_stirs(struct io *io) {
+    sim_preempt();
+    return io->event_end != io->gathered && io->entries == io->entered;
+}
+
+void io_look(struct io *io) {
+    if (io->event_end == io->gathered || io->entries != io->entered)
+        kernel_fail("a look was taken that doesn't pay");
+    io->gathered = io->event_end;
 }
 
 const char *io_name(const struct io *io) {
