@@ -1,10 +1,21 @@
 // Who is registered where, over two hubs: an agentId is held once, names of any form are found, and what all hubs know can be
 // listed.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { Broker, joined, joining, linked, until } from './cluster.mjs';
 import { Hub } from './hub.mjs';
 import { assertError } from './peer.mjs';
+
+const directory = mkdtempSync(join(tmpdir(), 'patchbay-names-'));
+after(() => rmSync(directory, { recursive: true, force: true }));
+const PYTHON = execFileSync('python3', ['-c', 'import sys; print(sys.executable)']).toString().trim();
+const EACH = ['--config', join(directory, 'each.ini')];
+writeFileSync(EACH[1], `[child own]\ncommand = ${PYTHON} -S -E ${fileURLToPath(new URL('child.py', import.meta.url))} serve\ninstances = each\nmethods = polite\n`);
 
 const register = (peer, agentId, more = {}) => peer.ask('agent/register', { agentId, capabilities: {}, ...more });
 
@@ -61,6 +72,15 @@ joined('a hub that has gone keeps one who registers waiting, not all', { hubs: [
 
 joined('a child\'s name is the child\'s at all hubs', { hubs: [['--extension', 'tool=sleep 1000'], ['--takeover']] }, async (x, y) => {
   assertError(await register(await y.peer(), 'tool'), -32053);
+});
+
+joined('a program of which each peer has its own is its own hub\'s peers\' alone, and its name is held at all', { hubs: [EACH, []] }, async (x, y) => {
+  const here = await x.peer(), there = await y.peer();
+  assert.ok((await here.ask('process', { targetAgent: 'own' })).result);
+  assertError(await there.ask('process', { targetAgent: 'own' }), -32010);
+  assertError(await there.ask('polite', {}), -32601);
+  assertError(await there.ask('hub/attach', { agent: 'own' }), -32010);
+  assertError(await register(there, 'own'), -32053);
 });
 
 // Both stand while the hubs are apart. Ages count: each hub's later one is the other's earlier one.
