@@ -178,3 +178,38 @@ joined('an older hub isn\'t asked by its name', { shards: [1] }, async (x, y, br
   });
   played.client.drop();
 });
+
+// What a hub holds it tells in parts, to whoever asks on behind the last that was told: also where that one has left meanwhile.
+joined('a hub tells the names that it holds in parts, in their order, none twice and none left out', { hubs: [[]] }, async (x, broker) => {
+  const nameOf = (n) => `${String(n).padStart(4, '0')}-${'n'.repeat(245)}`, names = Array.from({ length: 640 }, (_, n) => nameOf(n));
+  const holders = await Promise.all(Array.from({ length: 10 }, () => x.peer()));
+  for (const [n, agentId] of names.entries())
+    assert.ok((await holders[Math.floor(n / 64)].ask('agent/register', { agentId, capabilities: {} })).result);
+  const played = await Played.join(broker);
+  await played.client.subscribe('patchbay.test.beat');
+  const { head: beat } = await played.client.find((one) => one.subject === 'patchbay.test.beat', 'a beat');
+  const hub = / hub=([0-9a-f]{32})/.exec(beat)[1];
+  const number = (mark, key) => parseInt(new RegExp(` ${key}=([0-9a-f]+)`).exec(mark)?.[1] ?? '0', 16);
+  const tell = async (from) => {
+    played.say(hub, ` claim=${from.toString(16)}`);
+    const { head: mark, text } = await played.told(` claims=${from.toString(16)} `);
+    const lines = text.split('\n');
+    assert.equal(lines.pop(), '');
+    return { last: number(mark, 'last'), more: number(mark, 'more'), told: lines.map((line) => line.replace(/^[0-9a-f]+ /, '')) };
+  };
+  const told = [];
+  let part = await tell(1);
+  assert.ok(part.more && part.told.length < 300, `${part.told.length}`);
+  told.push(...part.told);
+  const left = told.at(-1), holder = holders[Math.floor(names.indexOf(left) / 64)];
+  await holder.ask('agent/unregister', { agentId: left }); // where it would go on
+  assert.ok((await holder.ask('agent/register', { agentId: 'late', capabilities: {} })).result);
+  const again = (await tell(1)).told; // as one asks who has begun anew
+  assert.deepEqual(again.slice(0, told.length - 1), told.slice(0, -1));
+  while (part.more) {
+    part = await tell(part.last + 1);
+    told.push(...part.told);
+  }
+  assert.deepEqual(told, [...names, 'late']);
+  played.client.drop();
+});

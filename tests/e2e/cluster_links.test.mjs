@@ -76,14 +76,27 @@ joined('a server that says nothing any more is left after some seconds', { shard
   agent.drop();
 });
 
-joined('a hub is killed: what it owed ends -32050', { shards: [1] }, async (x, y) => {
-  const agent = await y.agent('b');
+// Of a group it isn't known who had it.
+joined('a hub is killed: what it owed ends -32050, and says whom it was asked of', { shards: [1] }, async (x, y) => {
+  const agent = await y.agent('b', { review: true, tools: ['lint'], methods: ['tests/run'], commands: ['deploy'] });
+  const asked = [
+    ['work', { targetAgent: 'b' }, { agent: 'b' }],
+    ['work', { targetAgent: '@review' }, { agent: '@review' }],
+    ['tool/integration', { tool: 'lint', arguments: {} }, { tool: 'lint' }],
+    ['command/execute', { command: 'deploy' }, { command: 'deploy' }],
+    ['tests/run', {}, { method: 'tests/run' }],
+  ];
   const source = await x.peer();
-  source.send(requestText(1, 'work', { targetAgent: 'b' }));
-  await agent.next();
+  for (const [id, [method, params]] of asked.entries()) source.send(requestText(id, method, params));
+  for (const one of asked) assert.equal((await agent.next()).json.method, one[0]);
   y.process.kill('SIGKILL');
   y.over = true;
-  assertError((await source.next()).json, -32050);
+  const ended = new Map();
+  while (ended.size < asked.length) {
+    const { json } = await source.next();
+    ended.set(json.id, assertError(json, -32050).data);
+  }
+  assert.deepEqual(asked.map((_, id) => ended.get(id)), asked.map(([, , data]) => data));
   assertError(await source.ask('work', { targetAgent: 'b' }), -32010);
   y.clean();
 });
