@@ -33,7 +33,8 @@ void shared_note(struct shard *shard, const struct message *message, const struc
         bool logs = mcp_meta(message->body, &message->lookup, MCP_META_LOG_LEVEL).type != JSON_NONE;
         parcel->note |= (uint8_t)(NOTE_MODERN | (logs ? NOTE_LOG : 0));
     }
-    if (message->peer->transport->answers_only)
+    if (message->peer->transport->answers_only ||
+        message->peer->transport->is_link) // nothing else goes there
         parcel->note |= NOTE_ANSWERS_ONLY;
     parcel->source = prepare_departure(shard, message->peer) ? message->peer->name : 0;
     parcel->body = message->frame->body;

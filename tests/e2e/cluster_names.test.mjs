@@ -16,6 +16,8 @@ after(() => rmSync(directory, { recursive: true, force: true }));
 const PYTHON = execFileSync('python3', ['-c', 'import sys; print(sys.executable)']).toString().trim();
 const EACH = ['--config', join(directory, 'each.ini')];
 writeFileSync(EACH[1], `[child own]\ncommand = ${PYTHON} -S -E ${fileURLToPath(new URL('child.py', import.meta.url))} serve\ninstances = each\nmethods = polite\n`);
+const SERVER = ['--config', join(directory, 'server.ini')];
+writeFileSync(SERVER[1], `[child server]\ncommand = ${PYTHON} -S -E ${fileURLToPath(new URL('mcp_server.py', import.meta.url))}\nprotocol = mcp\n`);
 
 const register = (peer, agentId, more = {}) => peer.ask('agent/register', { agentId, capabilities: {}, ...more });
 
@@ -81,6 +83,16 @@ joined('a program of which each peer has its own is its own hub\'s peers\' alone
   assertError(await there.ask('polite', {}), -32601);
   assertError(await there.ask('hub/attach', { agent: 'own' }), -32010);
   assertError(await register(there, 'own'), -32053);
+});
+
+joined('what a program asks of who is at another hub is refused at once', { hubs: [SERVER, []] }, async (x, y) => {
+  const here = await x.peer(), there = await y.peer();
+  const message = { jsonrpc: '2.0', id: 'S1', method: 'sampling/createMessage', params: {} };
+  assert.ok((await there.ask('say', { targetAgent: 'server', message })).result);
+  const heard = async () => (await here.ask('seen', { targetAgent: 'server' })).result.messages.find(({ id }) => id === 'S1');
+  await until('the program has an answer', heard);
+  assertError(await heard(), -32601);
+  assert.equal((await here.ask('hub/stats')).result.pending, 0);
 });
 
 // Both stand while the hubs are apart. Ages count: each hub's later one is the other's earlier one.
