@@ -6,9 +6,9 @@
 #include "router/gate/who.h"
 #include "router/request/refuse.h"
 
-// Whether it was refused because its peer may not decide.
+// Whether it was refused because its peer may not decide. Who is at another hub decides there, and no hub sends that on.
 static bool refuse_stranger(struct shard *shard, const struct message *message) {
-    if (who_may_approve(shard, message->peer))
+    if (!message->peer->transport->is_link && who_may_approve(shard, message->peer))
         return false;
     struct text data;
     text_init(&data);

@@ -57,7 +57,8 @@ bool methods_answer(struct shard *shard, const struct message *message) {
     if (message->peer->transport->is_link) { // its hub has answered what is a hub's
         if (method < METHODS_COUNT || is_of_the_hub(message))
             refuse_method(shard, message);
-        return method < METHODS_COUNT || is_of_the_hub(message) || validate_refuse(shard, message);
+        return method < METHODS_COUNT || is_of_the_hub(message) || approvals_refuse(shard, message) ||
+               validate_refuse(shard, message);
     }
     if (names_is_of_session(method) && attach_opens_there(shard, message, method))
         return false;

@@ -188,6 +188,10 @@ joined('what the hub alone says to its peers can\'t be said to them from elsewhe
   client.publish('patchbay.test.agent.b', JSON.stringify(addressed));
   await until('that is counted', async () => (await counted()) === subjects.length + 1);
   assertError(JSON.parse((await client.ask('patchbay.test.event.foo', JSON.stringify({ ...event, id: 1 }))).text), -32001);
+  // Nor does anybody decide from there.
+  const decision = { jsonrpc: '2.0', id: 1, method: 'governance/approval', params: { checkpoint: `gate:${'0'.repeat(32)}`, decision: 'approved', artifact: {}, approver: 'b' } };
+  for (const subject of ['agent.b', 'method.m'])
+    assertError(JSON.parse((await client.ask(`patchbay.test.${subject}`, JSON.stringify(decision))).text), -32001);
   for (const method of ['hub/replaced', 'hub/dropped', 'hub/approvals', 'hub/anything']) {
     const body = { jsonrpc: '2.0', method, params: { targetAgent: 'b', count: 1 } };
     for (const subject of subjects) {
