@@ -53,11 +53,24 @@ static void end_crossing(struct link *link, struct crossing *crossing, enum erro
     end_crossing_with(link, crossing, error, &data);
 }
 
-void going_end(struct link *link, struct crossing *crossing, enum error error, const char *key,
-               const char *value) {
-    struct piece piece = {value, strlen(value)};
-    assert(key);
-    end_crossing(link, crossing, error, key, &piece);
+void going_end(struct link *link, struct crossing *crossing, const char *fault) {
+    struct text data;
+    assert(fault);
+    text_init(&data);
+    asked_of_put(&data, crossing->kind, crossing->token, crossing->token_bytes);
+    reply_data_text(&data, "fault", fault);
+    end_crossing_with(link, crossing, ERROR_INTERNAL, &data);
+}
+
+void going_too_large(struct link *link, struct crossing *crossing, uint64_t bytes) {
+    struct text data;
+    assert(bytes > 0);
+    text_init(&data);
+    asked_of_put(&data, crossing->kind, crossing->token, crossing->token_bytes);
+    reply_data_text(&data, "fault", "the answer is over this hub's limit");
+    reply_data_number(&data, "limit", shard_limits(link->shard)->frame_bytes_max);
+    reply_data_number(&data, "bytes", (int64_t)bytes);
+    end_crossing_with(link, crossing, ERROR_FRAME_TOO_LARGE, &data);
 }
 
 // As its target has answered, or another hub: `frame` is nothing but an answer to it, or can't be read.
@@ -75,7 +88,7 @@ static void route_answer(struct link *link, struct crossing *crossing, struct fr
     if (crossing && link->has_answered)
         crossings_remove(&link->crossings, crossing);
     else if (crossing)
-        going_end(link, crossing, ERROR_INTERNAL, "fault", "the answer could not be read");
+        going_end(link, crossing, "the answer could not be read");
 }
 
 // As the first hub that was asked has said.

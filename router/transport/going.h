@@ -14,8 +14,9 @@ void going_answered(struct link *link, struct crossing *crossing, const struct m
                     struct frame *frame);
 // Nobody was there: it ends as it would here.
 void going_nobody(struct link *link, struct crossing *crossing);
-// It ends with an error, whose data has this member.
-void going_end(struct link *link, struct crossing *crossing, enum error error, const char *key,
-               const char *value);
+// It ends: what another hub has said to it is of no use, since …
+void going_end(struct link *link, struct crossing *crossing, const char *fault);
+// An answer has come that is larger than what this hub takes.
+void going_too_large(struct link *link, struct crossing *crossing, uint64_t bytes);
 // Whoever had it is there no more.
 void going_lost(struct link *link, struct crossing *crossing);

@@ -69,7 +69,7 @@ static void take_back(struct link *link, struct crossing *crossing, const struct
     if ((crossing->offered || crossing->probes) && !crossing->taker)
         returning_back(link, crossing, &returned);
     else
-        going_end(link, crossing, ERROR_INTERNAL, "fault", "the other hub hands back what it has taken");
+        going_end(link, crossing, "the other hub hands back what it has taken");
 }
 
 // 0: which request it answers it says itself; where it doesn't, it is nobody's.
@@ -95,9 +95,10 @@ static void take_answer(struct shard *shard, struct link *link, const struct fra
     } else if (crossing->probes && !crossing->taker) { // whoever doesn't know the question is there
         returning_back(link, crossing, &(struct returned){.nobody = false});
     } else if (!nats_open_marked(shard, frame, said, &opened, &error)) {
-        bool large = error == ERROR_FRAME_TOO_LARGE;
-        going_end(link, crossing, large ? error : ERROR_INTERNAL, "fault",
-                  large ? "the answer is over this hub's limit" : "the answer could not be read");
+        if (error == ERROR_FRAME_TOO_LARGE)
+            going_too_large(link, crossing, frame->unit->body_bytes);
+        else
+            going_end(link, crossing, "the answer could not be read");
     } else {
         signs_heard(link, &opened.mark);
         going_answered(link, crossing, &opened.mark, &opened.frame);

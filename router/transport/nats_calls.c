@@ -59,7 +59,7 @@ static void route_visitor(struct shard *shard, struct link *link, struct opened 
     if (visitor)
         route_frame(shard, link->peer, &opened->frame, exchange);
     else if (error)
-        visiting_refuse(link, passage->reply, passage->reply_bytes, &opened->mark, error);
+        visiting_refuse(link, passage->reply, passage->reply_bytes, &opened->mark, error, 0);
     else
         nats_count_unreadable(shard);
     bool waits = visitor && exchange->due > 1 && visitor->hub;
@@ -102,12 +102,12 @@ void nats_take_call(struct shard *shard, struct link *link, const struct frame *
         answer_probe(link, &opened.mark, visiting_number(reply, said->reply.bytes));
     } else if (error) {
         nats_count_unreadable(shard);
-        visiting_refuse(link, reply, said->reply.bytes, &opened.mark, error);
+        visiting_refuse(link, reply, said->reply.bytes, &opened.mark, error, frame->unit->body_bytes);
     } else if (opened.mark.has_hub && link_is_own(link, opened.mark.hub)) {
         // While the hub moves to another server it may get what it has asked of others. Who is here might be who asks; what was
         // offered goes back. What is for all, those who are here have got.
         if (!is_copy)
-            visiting_refuse(link, reply, said->reply.bytes, &opened.mark, ERROR_TARGET_DISCONNECTED);
+            visiting_refuse(link, reply, said->reply.bytes, &opened.mark, ERROR_TARGET_DISCONNECTED, 0);
     } else {
         struct passage passage = {bytes + said->subject.at, reply, said->subject.bytes, said->reply.bytes};
         bool waits = kind != SUBJECT_NOTICE && said->reply.bytes &&

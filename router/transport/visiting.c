@@ -91,7 +91,7 @@ uint64_t visiting_number(const uint8_t *reply, uint32_t reply_bytes) {
 }
 
 void visiting_refuse(struct link *link, const uint8_t *reply, uint32_t reply_bytes, const struct mark *mark,
-                     enum error error) {
+                     enum error error, uint64_t bytes) {
     uint64_t number = mark->given ? visiting_number(reply, reply_bytes) : 0;
     assert(error != ERROR_NONE);
     if (reply_bytes == 0 || reply_bytes > SUBJECT_BYTES_MAX)
@@ -103,7 +103,15 @@ void visiting_refuse(struct link *link, const uint8_t *reply, uint32_t reply_byt
         nats_say_back(link, mark->hub, number, 0);
         return;
     }
-    send_error(link, number, error, NULL, reply, reply_bytes, !mark->given, true);
+    struct text data;
+    text_init(&data);
+    if (error == ERROR_FRAME_TOO_LARGE) {
+        reply_data_text(&data, "fault", "the request is over the other hub's limit");
+        reply_data_number(&data, "limit", shard_limits(link->shard)->frame_bytes_max);
+        reply_data_number(&data, "bytes", (int64_t)bytes);
+    }
+    send_error(link, number, error, &data, reply, reply_bytes, !mark->given, true);
+    text_deinit(&data);
 }
 
 // Whether an answer bears no id, and the hub that asked would find nobody for it: so it gets its number.

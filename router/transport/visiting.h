@@ -13,9 +13,9 @@ struct visitor *visiting_enter(struct link *link, struct exchange *exchange, con
 bool visiting_is_unanswered(const uint8_t *reply, uint32_t reply_bytes);
 // The number under which a hub has asked, as its reply subject says it; 0: it says none.
 uint64_t visiting_number(const uint8_t *reply, uint32_t reply_bytes);
-// Answers at once; bytes 0: nobody waits.
+// Answers at once; reply_bytes 0: nobody waits. `bytes`: how large what came is, where that is why.
 void visiting_refuse(struct link *link, const uint8_t *reply, uint32_t reply_bytes, const struct mark *mark,
-                     enum error error);
+                     enum error error, uint64_t bytes);
 // As struct transport has them.
 void visiting_respond(struct shard *shard, struct peer *peer, struct exchange *exchange);
 void visiting_report(struct shard *shard, struct peer *peer, const struct pending *pending,

@@ -165,9 +165,12 @@ test('what is no NATS server is left, and the next is tried', async () => {
 joined('a body over the other hub\'s own limit is -32055', { hubs: [[], ['--max-frame', '64K']], shards: [1] }, async (x, y) => {
   const agent = (await y.agent('b')).serve(() => 1);
   const source = await x.peer();
-  assertError(await source.ask('work', { targetAgent: 'b', big: 'x'.repeat(100_000) }), -32055);
+  const bounded = ({ limit, bytes }) => assert.ok(limit === 65536 && bytes > 100_000 && bytes < 100_300, `${limit} ${bytes}`);
+  bounded(assertError(await source.ask('work', { targetAgent: 'b', big: 'x'.repeat(100_000) }), -32055).data);
   const answered = (await x.agent('a')).serve(() => 'x'.repeat(100_000));
-  assertError(await (await y.peer()).ask('work', { targetAgent: 'a' }), -32055);
+  const { data } = assertError(await (await y.peer()).ask('work', { targetAgent: 'a' }), -32055);
+  bounded(data);
+  assert.equal(data.agent, 'a');
   assert.equal((await source.ask('work', { targetAgent: 'b' })).result, 1);
   for (const peer of [agent, answered]) peer.drop();
 });
