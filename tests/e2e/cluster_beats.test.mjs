@@ -136,6 +136,19 @@ joined('a hub that says that it has what is asked after is its taker, though it 
     played.client.drop();
   });
 
+joined('what a hub took, and says that it hasn\'t any more, ends', { shards: [1] }, async (x, y, broker) => {
+  const played = await Played.join(broker);
+  await played.client.subscribe('patchbay.test.agent.z q');
+  const source = await x.peer();
+  const answered = source.ask('work', { targetAgent: 'z' });
+  const { hub, number } = await played.request('patchbay.test.agent.z');
+  played.say(hub, ` taken=${number}`);
+  await played.told(`ask=${number}`);
+  played.say(hub, ` gone=${number}`);
+  assert.deepEqual(assertError(await answered, -32050).data, { agent: 'z' });
+  played.client.drop();
+});
+
 joined('10 s of silence end what a hub had, and cancel what it asked', { shards: [1] }, async (x, y, broker) => {
   const played = await Played.join(broker);
   await played.client.subscribe('patchbay.test.agent.z q');

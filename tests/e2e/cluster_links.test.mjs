@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import net from 'node:net';
 import { test } from 'node:test';
-import { Broker, joined, joining, linked } from './cluster.mjs';
+import { Broker, joined, joining, linked, until } from './cluster.mjs';
 import { Hub } from './hub.mjs';
 import { assertError, requestText } from './peer.mjs';
 
@@ -196,6 +196,17 @@ test('of the servers that a server names the last are kept, and none without a p
   await hub.stop();
   server.close();
   await broker.kill();
+});
+
+joined('an answer over max_payload ends its request; a notification over it is counted', {}, async (x, y) => {
+  const big = 'x'.repeat(1_048_576), agent = (await y.agent('b')).serve(() => big);
+  const source = await x.peer(), stats = async () => (await source.ask('hub/stats')).result;
+  const { limit, bytes } = assertError(await source.ask('work', { targetAgent: 'b' }), -32055).data;
+  assert.ok(limit === 1_048_576 && bytes > limit, `${limit} ${bytes}`);
+  const before = (await stats()).dropped_notifications_refused;
+  source.notify('work', { targetAgent: 'b', big });
+  await until('it is counted', async () => (await stats()).dropped_notifications_refused === before + 1);
+  await agent.silent('what is too large');
 });
 
 joined('an event over max_payload reaches those who are here', {}, async (x, y) => {
