@@ -5,6 +5,7 @@
 
 #include "core/requests/journal_line.h"
 #include "router/gate/showing.h"
+#include "router/request/audit_source.h"
 
 static void put_step(struct text *line, const struct held *held, const char *step) {
     journal_line_string(line, "step", step, strlen(step));

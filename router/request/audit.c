@@ -6,41 +6,12 @@
 #include "core/lookup/schema.h"
 #include "core/requests/journal_line.h"
 #include "core/rights/users.h"
+#include "router/request/audit_source.h"
 #include "router/request/offered.h"
 #include "router/shard/identity.h"
 #include "router/shard/post.h"
 
 // --- Lines
-
-static void write_source(struct shard *shard, struct text *line, uint64_t connection,
-                         const struct user *user) {
-    char name[HUB_SESSION_BYTES];
-    hub_session(shard->hub, connection, name);
-    journal_line_name(line, "source");
-    text_put(line, "{\"connection\":");
-    text_string(line, name, sizeof name);
-    if (user) {
-        text_put(line, ",\"user\":");
-        text_string(line, user->name, strlen(user->name));
-    }
-    text_put(line, ",\"agents\":[");
-    const struct home *home = agents_home(&shard->agents, connection);
-    for (struct list *node = home ? home->agents.next : NULL; home && node != &home->agents;
-         node = node->next) {
-        const struct agent *agent = list_entry(node, struct agent, by_home);
-        if (agent_is_link(agent))
-            continue;
-        text_put(line, node == home->agents.next ? "" : ",");
-        text_string(line, agent->id, agent->id_bytes);
-    }
-    text_put(line, "]}");
-}
-
-void audit_put_source(struct shard *shard, struct text *line, uint64_t connection) {
-    bool here = connection_shard(connection) == shard->index;
-    const struct peer *peer = here ? peer_find(shard, connection) : NULL;
-    write_source(shard, line, connection, peer ? identity_user(peer) : NULL);
-}
 
 // Whether it goes to another hub for the approver that it names: one who is by the method gets it once that is in vain.
 static bool seeks_approver(const struct message *message, const struct agent *agent) {
@@ -96,7 +67,7 @@ struct entry *audit_entry(struct shard *shard, const struct message *message, co
     if (!entry)
         return NULL;
     journal_line_begin(&entry->line, io_wall_ms(shard->io), kind);
-    write_source(shard, &entry->line, message->peer->name, identity_user(message->peer));
+    audit_put_peer(shard, &entry->line, message->peer);
     put_target(&entry->line, message, agent);
     return entry;
 }
@@ -353,7 +324,7 @@ void audit_refused_request(struct shard *shard, const struct peer *peer, const c
     struct entry *entry = entry_create(shard, peer->name);
     if (entry) {
         journal_line_begin(&entry->line, io_wall_ms(shard->io), "refusal");
-        write_source(shard, &entry->line, peer->name, user);
+        audit_put_peer(shard, &entry->line, peer);
         journal_line_string(&entry->line, "target", NULL, 0);
         journal_line_string(&entry->line, "method", path, path ? strlen(path) : 0);
         journal_line_number(&entry->line, "code", error_code(ERROR_NOT_ALLOWED));
@@ -371,7 +342,7 @@ void audit_refused_stream(struct shard *shard, uint64_t source, const struct use
     struct entry *entry = entry_create(shard, source);
     if (entry) {
         journal_line_begin(&entry->line, io_wall_ms(shard->io), "refusal");
-        write_source(shard, &entry->line, source, user);
+        audit_put_user(shard, &entry->line, source, user);
         journal_line_string(&entry->line, "target", target_bytes ? target : NULL, target_bytes);
         journal_line_string(&entry->line, "method", method, strlen(method));
         journal_line_number(&entry->line, "code", error_code(error));

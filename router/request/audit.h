@@ -24,8 +24,6 @@
 // An entry about a message whose line has begun, or NULL.
 struct entry *audit_entry(struct shard *shard, const struct message *message, const char *kind,
                           const struct agent *agent);
-// Adds to a line who it is about: the connection and its agents.
-void audit_put_source(struct shard *shard, struct text *line, uint64_t connection);
 // Hands an entry in, which may be NULL. One that isn't there, or for which the journal has no room, is counted.
 void audit_submit(struct shard *shard, struct entry *entry);
 // Adds the params of a message to a line, as `entry`.

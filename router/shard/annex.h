@@ -53,6 +53,7 @@ struct annex {
     // Likewise: the source's own agent in whose name it is said, as its hub has it; in the message. Bytes 0: none.
     const char *named;
     uint32_t named_bytes;
+    const char *hub;         // likewise: which hub says so, HUB_NAME_BYTES; NULL: none
     bool refuses;            // likewise: what answers is no agent, but its hub
     struct stick *sticks;    // one for each pool that it has used
     struct child *child;     // whose seat it is (router/child); or NULL

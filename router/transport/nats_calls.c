@@ -79,7 +79,8 @@ static void answer_probe(struct link *link, const struct mark *mark, uint64_t nu
 
 // NULL: there is none any more.
 static void name_source(struct annex *annex, const uint8_t *bytes, const struct mark *mark) {
-    bool named = mark && mark->given && mark->has_hub && mark->agent.bytes;
+    bool is_said = mark && mark->given && mark->has_hub, named = is_said && mark->agent.bytes;
+    annex->hub = is_said ? mark->hub : NULL;
     annex->named = named ? (const char *)bytes + mark->agent.at : NULL;
     annex->named_bytes = named ? mark->agent.bytes : 0;
 }
