@@ -31,16 +31,22 @@ struct line {
 
 // --- Beginning
 
-static bool read_options(const struct setup *setup, unsigned hub, struct hub_settings *out) {
-    static char listen[] = "patchbayd --listen tcp://127.0.0.1:0 ", strict[] = " --validate strict";
+// Settings point into what they were read from.
+static struct said {
     struct config config;
     char words[OPTIONS_ROOM], *arguments[CASE_OPTIONS_MAX];
+} said[SITES_MAX];
+
+static bool read_options(const struct setup *setup, unsigned hub, struct hub_settings *out) {
+    static char listen[] = "patchbayd --listen tcp://127.0.0.1:0 ", strict[] = " --validate strict";
+    struct said *text = &said[hub];
     const char *own = hub < setup->hub_count ? setup->hub_options[hub] : "";
-    snprintf(words, sizeof words, "%s%s %s%s", listen, setup->options, own, setup->strict ? strict : "");
-    int count = (int)case_words(words, arguments, CASE_OPTIONS_MAX);
-    if (config_read(&config, count, arguments, setup->shard_count) != CONFIG_RUN)
+    snprintf(text->words, OPTIONS_ROOM, "%s%s %s%s", listen, setup->options, own,
+             setup->strict ? strict : "");
+    int count = (int)case_words(text->words, text->arguments, CASE_OPTIONS_MAX);
+    if (config_read(&text->config, count, text->arguments, setup->shard_count) != CONFIG_RUN)
         return false;
-    *out = config.settings;
+    *out = text->config.settings;
     return true;
 }
 
