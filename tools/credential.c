@@ -25,11 +25,17 @@ static bool complain(const char *where, const char *what) {
     return false;
 }
 
+// A token that stands where the name of its file should isn't shown.
+static bool complain_of_file(const char *path, const char *what) {
+    bool is_likely_token = strncmp(path, "pb_", strlen("pb_")) == 0;
+    return complain(is_likely_token ? "--token-file" : path, what);
+}
+
 static bool read_file(const char *path) {
     char bytes[TOKEN_BYTES_MAX + 3]; // and a line's end, and one too many
     FILE *file = fopen(path, "re");
     if (file == NULL) {
-        return complain(path, strerror(errno));
+        return complain_of_file(path, strerror(errno));
     }
     setvbuf(file, NULL, _IONBF, 0);
     size_t count = fread(bytes, 1, sizeof bytes, file);
@@ -44,7 +50,8 @@ static bool read_file(const char *path) {
         token[count] = '\0';
     }
     digest_wipe(bytes, sizeof bytes);
-    return unread ? complain(path, strerror(error)) : is_token(count) || complain(path, "it holds no token");
+    return unread ? complain_of_file(path, strerror(error))
+                  : is_token(count) || complain_of_file(path, "it holds no token");
 }
 
 bool credential_read(const char *file) {
@@ -66,4 +73,32 @@ const char *credential_token(void) {
 
 void credential_forget(void) {
     digest_wipe(token, sizeof token);
+}
+
+// `--token`, which there isn't, and what getopt_long would take for the beginning of --token-file; alone, or with `=` and a
+// value.
+static bool is_token_option(const char *argument) {
+    static const char option[] = "--token";
+    size_t bytes = strcspn(argument, "=");
+    return bytes >= strlen("--to") && bytes < sizeof option && strncmp(argument, option, bytes) == 0;
+}
+
+bool credential_on_line(int argc, char **argv) {
+    int at = 1;
+    while (at < argc && strcmp(argv[at], "--") != 0 && !is_token_option(argv[at])) {
+        at++;
+    }
+    if (at == argc || strcmp(argv[at], "--") == 0) {
+        return false;
+    }
+    char *value = strchr(argv[at], '=');
+    value = value != NULL ? value + 1 : at + 1 < argc ? argv[at + 1] : NULL;
+    if (value != NULL) {
+        digest_wipe(value, strlen(value));
+    }
+    fputs("patchbay: the whole machine can read a command line, so that no token stands there: "
+          "PATCHBAY_TOKEN in the "
+          "environment has it, or a file that --token-file names\n",
+          stderr);
+    return true;
 }

@@ -11,3 +11,6 @@ bool credential_read(const char *file);
 const char *credential_token(void);
 // Overwrites it: nothing is opened from here on.
 void credential_forget(void);
+// Whether the command line has a token on it, or a place for one (--token): all users of the machine can read it there. Then
+// that was said, without the token, which is overwritten.
+bool credential_on_line(int argc, char **argv);

@@ -269,6 +269,9 @@ int main(int argc, char **argv) {
     const char *hub = default_hub(), *framing = NULL, *token_file = NULL;
     char framed[HUB_BYTES_MAX];
     signal(SIGPIPE, SIG_IGN);
+    if (credential_on_line(argc, argv)) {
+        return STATUS_USAGE;
+    }
     int option;
     while ((option = getopt_long(argc, argv, "+", options, NULL)) != -1) {
         switch (option) {

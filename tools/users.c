@@ -1,5 +1,6 @@
 // `patchbay users`: what is wrong in a users file, and which line of it decides. No hub is asked. It goes well: status
-// 0. It fails: the file has a fault, or what was asked is refused (status 1); there is no such file or user (2).
+// 0. It fails: what was asked is refused, or the file that is checked has a fault (status 1); there is no such file or user,
+// or the file that is to explain has a fault (2).
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -203,7 +204,7 @@ static enum status explain(int argc, char **argv) {
     }
     enum status status = STATUS_USAGE;
     if (open_file(&file)) {
-        status = file.users == NULL ? STATUS_REFUSED
+        status = file.users == NULL ? STATUS_USAGE // nothing was answered
                                     : answer_words(&file, argv[optind], argc - optind - 1, argv + optind + 1);
     }
     close_file(&file);

@@ -117,6 +117,25 @@ test('users explain says which line decides', async () => {
   assert.equal((await ask('ci', 'fly')).status, 2);
   assert.equal((await ask('ci')).status, 2);
   assert.equal((await run(['users', 'explain', 'ci', 'admin'], { PATCHBAY_USERS: undefined })).status, 2);
+  const faulty = await run(['users', 'explain', '--users', write('faulty', `${GOOD}rate = fast\n`), 'ci', 'admin']);
+  assert.equal(faulty.status, 2); // neither allowed nor refused
+  assert.match(faulty.stdout, /:14: expected/);
+});
+
+test('a token on the command line is refused, and not shown', async () => {
+  const secret = `pb_${'S'.repeat(43)}`, other = 'another-secret';
+  const lines = [['--token', secret, 'show'], [`--token=${secret}`, 'show'], ['--tok', secret, 'show'], [`--to=${secret}`, 'show'],
+    ['--hub', 'tcp://127.0.0.1:1', '--tok', other, 'show'], ['show', '--token', secret], ['show', `--token=${other}`], ['--token']];
+  for (const line of lines) {
+    const { status, stdout, stderr } = await run(line);
+    assert.equal(status, 2, line.join(' '));
+    assert.match(stderr, /PATCHBAY_TOKEN/, line.join(' '));
+    assert.ok(!(stdout + stderr).includes(secret) && !(stdout + stderr).includes(other), line.join(' '));
+  }
+  const named = await run(['--token-file', secret, 'show']); // as if it were a file
+  assert.equal(named.status, 2);
+  assert.match(named.stderr, /--token-file: No such file/);
+  assert.ok(!named.stderr.includes(secret));
 });
 
 // A hub of a kind: hands over the first body that it gets, and answers each message with null.
