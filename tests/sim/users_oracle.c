@@ -189,10 +189,11 @@ static void judge_over(const struct letter *letter) {
         oracle_fails("when it would pass was told, or wasn't, as it must not", number_of(letter));
 }
 
+// Whose connection a reload ends, or a wrong credential, leaves its place to another one in the same burst.
 static unsigned known_as(int user) {
     unsigned count = 0;
     for (unsigned by = 0; by < PLAYERS; by++)
-        count += stage.players[by].standing == KNOWN && stage.players[by].user == user;
+        count += is_here(&stage.players[by]) && stage.players[by].user == user;
     return count;
 }
 
