@@ -43,14 +43,27 @@ void journal_line_number(struct text *line, const char *name, int64_t number) {
     text_number(line, number);
 }
 
+static inline char blank(char byte) {
+    return byte == '\r' || byte == '\n' ? ' ' : byte;
+}
+
+// In blocks of one length, which the compiler makes vectors of: an entry may be a megabyte, and others wait.
+static void blank_breaks(char *bytes, size_t count) {
+    enum { BLOCK = 32 };
+    for (; count >= BLOCK; bytes += BLOCK, count -= BLOCK)
+        for (size_t at = 0; at < BLOCK; at++)
+            bytes[at] = blank(bytes[at]);
+    for (size_t at = 0; at < count; at++)
+        bytes[at] = blank(bytes[at]);
+}
+
 void journal_line_json(struct text *line, const char *name, const void *json, size_t bytes) {
     assert(bytes > 0); // no JSON is nothing
     journal_line_name(line, name);
-    size_t at = line->length;
+    size_t from = line->length;
     text_add(line, json, bytes);
-    for (; at < line->length; at++)
-        if (line->bytes[at] == '\r' || line->bytes[at] == '\n')
-            line->bytes[at] = ' ';
+    if (!line->failed)
+        blank_breaks(line->bytes + from, line->length - from);
 }
 
 void journal_line_end(struct text *line) {

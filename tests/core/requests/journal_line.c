@@ -57,6 +57,26 @@ static void no_string_ends_its_line(void **state) {
     }
 }
 
+// Wherever it stands, and however long what stands around it is.
+static void a_break_becomes_a_space(void **state) {
+    (void)state;
+    char entry[150], expected[sizeof entry];
+    for (size_t at = 1; at < sizeof entry - 1; at++) {
+        struct text line;
+        memset(entry, ' ', sizeof entry);
+        entry[0] = '[', entry[sizeof entry - 1] = ']';
+        memcpy(expected, entry, sizeof entry);
+        entry[at] = at % 2 ? '\r' : '\n';
+        text_init(&line);
+        journal_line_begin(&line, 0, "audit");
+        journal_line_json(&line, "entry", entry, sizeof entry);
+        assert_memory_equal(line.bytes + line.length - sizeof entry, expected, sizeof entry);
+        journal_line_end(&line);
+        is_one_line(&line);
+        text_deinit(&line);
+    }
+}
+
 static void without_memory_it_fails(void **state) {
     (void)state;
     for (uint64_t after = 0; after < 2; after++) {
@@ -77,6 +97,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(members_follow_each_other),
         cmocka_unit_test(no_string_ends_its_line),
+        cmocka_unit_test(a_break_becomes_a_space),
         cmocka_unit_test(without_memory_it_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
