@@ -27,10 +27,41 @@ static bool is_plain(uint8_t byte) {
     return plain[byte];
 }
 
+enum { BLOCK_BYTES = 16 };
+
+// Without a branch, so that all of them are judged together.
+static bool is_plain_block(const uint8_t text[BLOCK_BYTES]) {
+    uint8_t others = 0;
+    for (unsigned at = 0; at < BLOCK_BYTES; at++) {
+        uint8_t byte = text[at], letter = (uint8_t)((byte | 32) - 'a'), digit = (uint8_t)(byte - '0');
+        others |= (uint8_t)(letter >= 26) & (uint8_t)(digit >= 10) & (uint8_t)(byte != '-');
+    }
+    return !others;
+}
+
+// Nearly all names are, throughout.
+static bool all_plain(const uint8_t *text, size_t bytes) {
+    size_t at = 0;
+    assert(text || bytes == 0);
+    for (; bytes - at >= BLOCK_BYTES; at += BLOCK_BYTES)
+        if (!is_plain_block(text + at))
+            return false;
+    if (at > 0)
+        return at == bytes || is_plain_block(text + bytes - BLOCK_BYTES);
+    while (at < bytes && is_plain(text[at]))
+        at++;
+    return at == bytes;
+}
+
 size_t subject_escape(char out[SUBJECT_NAME_BYTES_MAX], const char *name, size_t bytes) {
     static const char digits[] = "0123456789ABCDEF";
     size_t to = 0;
     assert(name || bytes == 0);
+    if (bytes <= SUBJECT_NAME_BYTES_MAX && all_plain((const uint8_t *)name, bytes)) {
+        if (bytes)
+            memcpy(out, name, bytes);
+        return bytes;
+    }
     for (size_t at = 0; at < bytes; at++) {
         uint8_t byte = (uint8_t)name[at];
         if (is_plain(byte) && to < SUBJECT_NAME_BYTES_MAX) {
@@ -54,6 +85,11 @@ static unsigned digit_of(uint8_t byte) {
 size_t subject_unescape(char *out, size_t capacity, const uint8_t *token, size_t bytes) {
     size_t to = 0;
     assert(token || bytes == 0);
+    if (bytes <= capacity && all_plain(token, bytes)) {
+        if (bytes)
+            memcpy(out, token, bytes);
+        return bytes;
+    }
     for (size_t at = 0; at < bytes; at++) {
         uint8_t byte = token[at];
         if (to == capacity)
@@ -125,23 +161,40 @@ static bool take_token(const uint8_t *text, struct span *rest, const char *token
     return true;
 }
 
+// Those that begin with a letter, from 'a' on: a bit each.
+static const uint16_t kinds_of['z' - 'a' + 1] = {
+    ['a' - 'a'] = 1 << SUBJECT_AGENT,
+    ['b' - 'a'] = 1 << SUBJECT_BEAT,
+    ['c' - 'a'] = 1 << SUBJECT_CAPABILITY | 1 << SUBJECT_COMMAND,
+    ['e' - 'a'] = 1 << SUBJECT_EVENT,
+    ['h' - 'a'] = 1 << SUBJECT_HOLDER | 1 << SUBJECT_HUB | 1 << SUBJECT_HUBS,
+    ['m' - 'a'] = 1 << SUBJECT_METHOD,
+    ['n' - 'a'] = 1 << SUBJECT_NOTICE,
+    ['t' - 'a'] = 1 << SUBJECT_TOOL,
+};
+
 enum subject_kind subject_read_kind(const uint8_t *text, struct span from, struct span *token) {
     *token = from;
     if (!token->bytes)
         return SUBJECT_KINDS_COUNT;
-    for (unsigned kind = 0; kind < SUBJECT_KINDS_COUNT; kind++)
-        if (text[token->at] == (uint8_t)kinds[kind].text[0] &&
-            take_token(text, token, kinds[kind].text, kinds[kind].bytes))
+    uint8_t letter = (uint8_t)(text[token->at] - 'a');
+    for (unsigned left = letter < 26 ? kinds_of[letter] : 0; left; left &= left - 1) {
+        unsigned kind = (unsigned)__builtin_ctz(left);
+        if (take_token(text, token, kinds[kind].text, kinds[kind].bytes))
             return (enum subject_kind)kind;
+    }
     return SUBJECT_KINDS_COUNT;
 }
 
 enum subject_kind subject_read(const char *cluster, const uint8_t *text, struct span subject,
                                struct span *rest) {
+    const uint8_t *at = text + subject.at;
+    size_t cluster_bytes = strlen(cluster);
+    uint32_t before = (uint32_t)(ROOT_BYTES + cluster_bytes + 1);
     assert(subject_is_cluster(cluster));
     *rest = subject;
-    if (!take_token(text, rest, subject_root, ROOT_BYTES - 1) ||
-        !take_token(text, rest, cluster, strlen(cluster)))
+    if (subject.bytes < before || memcmp(at, subject_root, ROOT_BYTES) != 0 ||
+        memcmp(at + ROOT_BYTES, cluster, cluster_bytes) != 0 || at[before - 1] != '.')
         return SUBJECT_KINDS_COUNT;
-    return subject_read_kind(text, *rest, rest);
+    return subject_read_kind(text, (struct span){subject.at + before, subject.bytes - before}, rest);
 }

@@ -25,7 +25,7 @@ static const struct verb {
 struct line {
     enum nats_verb verb;
     struct span words[WORDS_MAX]; // behind the verb
-    unsigned count;               // WORDS_MAX + 1: more
+    unsigned count;               // that there are; those above WORDS_MAX aren't kept
     struct span rest;             // likewise, all of them
 };
 
@@ -43,45 +43,50 @@ static enum nats_verb verb_of(const uint8_t *bytes, uint32_t count) {
     return NATS_VERBS;
 }
 
-static uint32_t skip_blank(const uint8_t *bytes, uint32_t at, uint32_t end) {
-    while (at < end && is_blank(bytes[at]))
-        at++;
-    return at;
+static void take_word(struct line *line, uint32_t from, uint32_t end) {
+    if (from == end)
+        return; // between two blanks
+    if (line->count < WORDS_MAX)
+        line->words[line->count] = (struct span){from, end - from};
+    line->count++;
 }
 
 // Subjects are long, and each byte of what comes from other hubs counts.
-static uint32_t skip_word(const uint8_t *bytes, uint32_t at, uint32_t end) {
+static void take_words(const uint8_t *bytes, uint32_t at, uint32_t end, struct line *line) {
+    uint32_t word = at;
+    assert(at <= end);
 #ifdef __SSE2__
     for (; end - at >= 16; at += 16) {
         __m128i text = _mm_loadu_si128((const __m128i *)(bytes + at));
         __m128i blanks =
             _mm_or_si128(_mm_cmpeq_epi8(text, _mm_set1_epi8(' ')), _mm_cmpeq_epi8(text, _mm_set1_epi8('\t')));
-        unsigned stops = (unsigned)_mm_movemask_epi8(blanks);
-        if (stops)
-            return at + (uint32_t)__builtin_ctz(stops);
+        for (unsigned stops = (unsigned)_mm_movemask_epi8(blanks); stops; stops &= stops - 1) {
+            uint32_t stop = at + (uint32_t)__builtin_ctz(stops);
+            take_word(line, word, stop);
+            word = stop + 1;
+        }
     }
 #endif
-    while (at < end && !is_blank(bytes[at]))
-        at++;
-    return at;
+    for (; at < end; at++) {
+        if (!is_blank(bytes[at]))
+            continue;
+        take_word(line, word, at);
+        word = at + 1;
+    }
+    take_word(line, word, end);
 }
 
 static void take_apart(const uint8_t *bytes, uint32_t end, struct line *line) {
-    uint32_t at = skip_word(bytes, 0, end);
-    assert(at <= end);
+    uint32_t at = 0;
+    while (at < end && !is_blank(bytes[at]))
+        at++;
     line->verb = verb_of(bytes, at);
     line->count = 0;
-    at = skip_blank(bytes, at, end);
+    while (at < end && is_blank(bytes[at]))
+        at++;
     line->rest = (struct span){at, end - at};
-    if (line->verb == NATS_VERBS || verbs[line->verb].has_argument)
-        return;
-    while (at < end && line->count <= WORDS_MAX) {
-        uint32_t stop = skip_word(bytes, at, end);
-        if (line->count < WORDS_MAX)
-            line->words[line->count] = (struct span){at, stop - at};
-        line->count++;
-        at = skip_blank(bytes, stop, end);
-    }
+    if (line->verb != NATS_VERBS && !verbs[line->verb].has_argument)
+        take_words(bytes, at, end, line);
 }
 
 static bool read_size(const uint8_t *bytes, struct span word, uint32_t *out) {

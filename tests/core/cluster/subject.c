@@ -1,4 +1,5 @@
 // Names as tokens of subjects, and back.
+#include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,6 +40,26 @@ static void each_byte_comes_back(void **state) {
         assert_int_equal((uint8_t)back, byte);
         assert_null(memchr(out, '.', bytes));
     }
+}
+
+// Names are judged many bytes at a time.
+static void each_byte_comes_back_from_each_place(void **state) {
+    enum { BYTES_MAX = 40 };
+    (void)state;
+    for (unsigned byte = 1; byte < 256; byte++)
+        for (size_t count = 1; count <= BYTES_MAX; count++)
+            for (size_t at = 0; at < count; at++) {
+                char name[BYTES_MAX], out[SUBJECT_NAME_BYTES_MAX], back[BYTES_MAX];
+                bool plain = byte < 128 && (isalnum((int)byte) || byte == '-');
+                memset(name, 'n', sizeof name);
+                name[at] = (char)byte;
+                size_t bytes = subject_escape(out, name, count);
+                assert_int_equal(bytes, plain ? count : count + 2);
+                assert_int_equal(subject_unescape(back, sizeof back, (const uint8_t *)out, bytes), count);
+                assert_memory_equal(back, name, count);
+                assert_true(plain ||
+                            subject_unescape(back, sizeof back, (const uint8_t *)name, count) == SIZE_MAX);
+            }
 }
 
 static void what_is_too_long_has_no_token(void **state) {
@@ -116,9 +137,13 @@ static void clusters_have_names(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_become_tokens),           cmocka_unit_test(each_byte_comes_back),
-        cmocka_unit_test(what_is_too_long_has_no_token), cmocka_unit_test(other_spellings_mean_nothing),
-        cmocka_unit_test(subjects_are_written_and_read), cmocka_unit_test(clusters_have_names),
+        cmocka_unit_test(names_become_tokens),
+        cmocka_unit_test(each_byte_comes_back),
+        cmocka_unit_test(each_byte_comes_back_from_each_place),
+        cmocka_unit_test(what_is_too_long_has_no_token),
+        cmocka_unit_test(other_spellings_mean_nothing),
+        cmocka_unit_test(subjects_are_written_and_read),
+        cmocka_unit_test(clusters_have_names),
         cmocka_unit_test(a_hub_alone_is_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
