@@ -81,6 +81,11 @@ static void take_hub(const uint8_t *bytes, struct span value, struct mark *out) 
     out->has_hub = true;
 }
 
+static void take_time(uint64_t number, struct mark *out) {
+    if (number > 0 && number <= TIME_MS_MAX)
+        out->time_ms = (uint32_t)number;
+}
+
 static void take_pair(const uint8_t *bytes, struct span key, struct span value, struct mark *out) {
     assert(!out->given && key.at + key.bytes < value.at);
     uint64_t number = 0;
@@ -108,8 +113,8 @@ static void take_pair(const uint8_t *bytes, struct span key, struct span value, 
         out->agent = value;
     } else if (!mark_read_digits(bytes, value, &number)) {
         return;
-    } else if (key_is(bytes, key, "time") && number > 0 && number <= TIME_MS_MAX) {
-        out->time_ms = (uint32_t)number;
+    } else if (key_is(bytes, key, "time")) {
+        take_time(number, out);
     } else if (key_is(bytes, key, "re")) {
         out->answered = number;
     } else if (key_is(bytes, key, "level") && number < GOVERNANCE_COUNT) {
@@ -151,18 +156,43 @@ static uint32_t read_hub(const uint8_t *bytes, uint32_t at, uint32_t end, struct
     return behind;
 }
 
+// The same for a pair whose value is a number; 0: it isn't there. `key` begins with the blank, and ends with the sign.
+static inline uint32_t read_number(const uint8_t *bytes, uint32_t at, uint32_t end, const char *key,
+                                   size_t key_bytes, uint64_t *number) {
+    assert(at <= end);
+    *number = 0;
+    if (end - at <= key_bytes || memcmp(bytes + at, key, key_bytes) != 0)
+        return at;
+    uint32_t from = at + (uint32_t)key_bytes, stop = from;
+    while (stop < end && stop - from < DIGITS_MAX && digit_values[bytes[stop]])
+        *number = *number << 4 | (digit_values[bytes[stop++]] - 1u);
+    if (stop > from && (stop == end || bytes[stop] == ' '))
+        return stop;
+    *number = 0;
+    return at;
+}
+
+// Requests have a time next, and answers say what they are for.
+static uint32_t read_next(const uint8_t *bytes, uint32_t at, uint32_t end, struct mark *out) {
+    static const char time[] = " time=", re[] = " re=";
+    uint64_t number;
+    at = read_number(bytes, at, end, time, sizeof time - 1, &number);
+    take_time(number, out);
+    return read_number(bytes, at, end, re, sizeof re - 1, &out->answered);
+}
+
 // What stands from `at` to `end`: pairs, and before each of them a blank.
 static void read_pairs(const uint8_t *bytes, uint32_t at, uint32_t end, struct mark *out) {
     assert(at <= end);
-    at = read_hub(bytes, at, end, out) + 1;
+    at = read_next(bytes, read_hub(bytes, at, end, out), end, out) + 1;
     while (at < end) {
-        const uint8_t *blank = memchr(bytes + at, ' ', end - at);
-        uint32_t stop = blank ? (uint32_t)(blank - bytes) : end;
-        const uint8_t *sign = memchr(bytes + at, '=', stop - at);
-        if (sign) {
-            uint32_t behind = (uint32_t)(sign - bytes) + 1;
-            take_pair(bytes, (struct span){at, behind - 1 - at}, (struct span){behind, stop - behind}, out);
-        }
+        uint32_t sign = at;
+        while (sign < end && bytes[sign] != '=' && bytes[sign] != ' ')
+            sign++;
+        const uint8_t *blank = sign < end ? memchr(bytes + sign, ' ', end - sign) : NULL;
+        uint32_t stop = blank ? (uint32_t)(blank - bytes) : end, behind = sign + 1;
+        if (sign < stop)
+            take_pair(bytes, (struct span){at, sign - at}, (struct span){behind, stop - behind}, out);
         at = stop + 1;
     }
 }
@@ -183,14 +213,17 @@ void mark_read(const uint8_t *bytes, struct span headers, struct mark *out) {
 }
 
 bool mark_next(const uint8_t *bytes, struct span *list, uint64_t *number) {
-    if (list->bytes == 0)
-        return false;
-    const uint8_t *comma = memchr(bytes + list->at, ',', list->bytes);
-    uint32_t count = comma ? (uint32_t)(comma - bytes) - list->at : list->bytes,
-             taken = count + (comma != NULL);
-    struct span digits = {list->at, count};
-    *list = (struct span){list->at + taken, list->bytes - taken};
-    return mark_read_digits(bytes, digits, number);
+    uint32_t at = list->at, end = list->at + list->bytes;
+    uint64_t found = 0;
+    while (at < end && digit_values[bytes[at]])
+        found = found << 4 | (digit_values[bytes[at++]] - 1u);
+    uint32_t digits = at - list->at;
+    bool good = digits > 0 && digits <= DIGITS_MAX && (at == end || bytes[at] == ',');
+    uint32_t next = good && at < end ? at + 1 : good ? at : end; // nothing is read behind what is none
+    *list = (struct span){next, end - next};
+    if (good)
+        *number = found;
+    return good;
 }
 
 static size_t put(char *out, size_t at, const void *bytes, size_t count) {

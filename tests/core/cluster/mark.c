@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 // cmocka.h needs the standard headers before it.
@@ -97,6 +98,11 @@ static void lists_are_read(void **state) {
     assert_false(mark_next(bytes, &mark.taken, &number));
     assert_true(mark_next(bytes, &mark.asked, &number) && number == 16);
     assert_false(mark_next(bytes, &mark.gone, &number));
+    struct span rest = {0, 23};
+    assert_true(mark_next((const uint8_t *)"1,2,00000000000000003,4", &rest, &number) && number == 1);
+    assert_true(mark_next((const uint8_t *)"1,2,00000000000000003,4", &rest, &number) && number == 2);
+    assert_false(mark_next((const uint8_t *)"1,2,00000000000000003,4", &rest, &number));
+    assert_false(mark_next((const uint8_t *)"1,2,00000000000000003,4", &rest, &number));
 }
 
 static void what_is_sought_is_read(void **state) {
@@ -132,6 +138,38 @@ static void what_is_held_is_read(void **state) {
                 mark.names);
     read_text("NATS/1.0\r\nPatchbay: 1 over=0 yield=0 settle=0\r\n\r\n", &mark);
     assert_true(mark.given && !mark.takes_over && !mark.yields && !mark.settle && !mark.holder);
+}
+
+// What most messages say is looked for where hubs write it; it counts elsewhere, too.
+static void order_means_nothing(void **state) {
+    static const char *const good[] = {" time=1f re=a0",
+                                       " re=a0 time=1f",
+                                       " new=1 time=1f re=a0",
+                                       " time=1f level=1 re=a0",
+                                       " time= re=a0 time=1f",
+                                       " re=g time=1f re=a0",
+                                       " time=1f re=000000000000000a0 re=a0"};
+    static const char *const bad[] = {" time=1f,re=a0",
+                                      " time=-1 re=a0x",
+                                      " time=0 re=11111111111111111",
+                                      " time=fffffff re=",
+                                      " times=1f are=a0",
+                                      " time = 1f re =a0",
+                                      " time=",
+                                      " re"};
+    char text[160];
+    struct mark mark;
+    (void)state;
+    for (size_t at = 0; at < sizeof good / sizeof *good; at++) {
+        snprintf(text, sizeof text, "NATS/1.0\r\nPatchbay: 1 hub=%s%s\r\n\r\n", hub, good[at]);
+        read_text(text, &mark);
+        assert_true(mark.given && mark.has_hub && mark.time_ms == 31 && mark.answered == 160);
+    }
+    for (size_t at = 0; at < sizeof bad / sizeof *bad; at++) {
+        snprintf(text, sizeof text, "NATS/1.0\r\nPatchbay: 1 hub=%s%s\r\n\r\n", hub, bad[at]);
+        read_text(text, &mark);
+        assert_true(mark.given && mark.has_hub && mark.time_ms == 0 && mark.answered == 0);
+    }
 }
 
 static void what_isnt_known_means_nothing(void **state) {
@@ -177,11 +215,11 @@ static void numbers_are_hexadecimal(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_written_is_read),       cmocka_unit_test(offers_are_read),
-        cmocka_unit_test(a_whole_line_is_read),          cmocka_unit_test(lists_are_read),
-        cmocka_unit_test(what_isnt_known_means_nothing), cmocka_unit_test(other_headers_are_no_mark),
-        cmocka_unit_test(numbers_are_hexadecimal),       cmocka_unit_test(what_is_sought_is_read),
-        cmocka_unit_test(what_is_held_is_read),
+        cmocka_unit_test(what_is_written_is_read),   cmocka_unit_test(offers_are_read),
+        cmocka_unit_test(a_whole_line_is_read),      cmocka_unit_test(lists_are_read),
+        cmocka_unit_test(order_means_nothing),       cmocka_unit_test(what_isnt_known_means_nothing),
+        cmocka_unit_test(other_headers_are_no_mark), cmocka_unit_test(numbers_are_hexadecimal),
+        cmocka_unit_test(what_is_sought_is_read),    cmocka_unit_test(what_is_held_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
