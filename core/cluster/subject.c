@@ -149,6 +149,16 @@ size_t subject_write_at(char out[SUBJECT_BYTES_MAX], const char *cluster, const 
     return at;
 }
 
+size_t subject_write_inbox(char out[SUBJECT_INBOX_BYTES_MAX], const char *cluster,
+                           const char hub[HUB_NAME_BYTES]) {
+    char subject[SUBJECT_BYTES_MAX];
+    size_t bytes = subject_write(subject, cluster, SUBJECT_HUB, hub, HUB_NAME_BYTES);
+    assert(bytes < SUBJECT_INBOX_BYTES_MAX);
+    memcpy(out, subject, bytes);
+    out[bytes] = '.';
+    return bytes + 1;
+}
+
 // Takes a text and a dot off the front.
 static bool take_token(const uint8_t *text, struct span *rest, const char *token, size_t bytes) {
     if (rest->bytes < bytes || memcmp(text + rest->at, token, bytes) != 0)

@@ -16,6 +16,8 @@ enum {
     CLUSTER_NAME_BYTES_MAX = 64,
     SUBJECT_NAME_BYTES_MAX = 1024, // of a name as it is written there: what is longer stays on its hub
     HUB_NAME_BYTES = 32,           // hexadecimal digits of 128 bits
+    SUBJECT_INBOX_BYTES_MAX =
+        9 + CLUSTER_NAME_BYTES_MAX + 5 + HUB_NAME_BYTES + 1, // of what is one hub's, with a dot
     SUBJECT_BYTES_MAX = 9 + CLUSTER_NAME_BYTES_MAX + 9 + HUB_NAME_BYTES + 9 + SUBJECT_NAME_BYTES_MAX,
 };
 
@@ -53,6 +55,9 @@ size_t subject_write(char out[SUBJECT_BYTES_MAX], const char *cluster, enum subj
 // The same of one that a hub alone takes: "patchbay.CLUSTER.hub.HUB.KIND.TOKEN".
 size_t subject_write_at(char out[SUBJECT_BYTES_MAX], const char *cluster, const char hub[HUB_NAME_BYTES],
                         enum subject_kind kind, const char *token, size_t bytes);
+// Writes "patchbay.CLUSTER.hub.HUB."; returns its length.
+size_t subject_write_inbox(char out[SUBJECT_INBOX_BYTES_MAX], const char *cluster,
+                           const char hub[HUB_NAME_BYTES]);
 // What kind "KIND.TOKEN" is of, and the token; SUBJECT_KINDS_COUNT: of none.
 enum subject_kind subject_read_kind(const uint8_t *text, struct span from, struct span *token);
 // What kind of this cluster's a subject is of; *rest is what stands behind the kind's dot, bytes 0: nothing does.

@@ -150,6 +150,7 @@ void shard_close(struct shard *shard) {
     sender_deinit(&shard->sender);
     pending_table_deinit(&shard->pending);
     agents_deinit(&shard->agents);
+    spares_release(&shard->exchange_spares, &shard->kept);
     kept_deinit(&shard->kept);
     parcel_pool_deinit(&shard->parcels);
     buffer_pool_deinit(&shard->buffers);

@@ -10,6 +10,7 @@
 #include "core/agents/agents.h"
 #include "core/base/buffer.h"
 #include "core/base/kept.h"
+#include "core/base/spares.h"
 #include "core/base/wheel.h"
 #include "core/requests/pending.h"
 #include "core/rights/purse.h"
@@ -156,8 +157,9 @@ struct shard {
     bool review_due;                      // somebody has come to have what rights before gave it (review.h)
     struct peer *endings, **endings_last; // marked; linked by peer.ending (endings.h)
     struct list exchanges;                // struct exchange.link
-    uint64_t relief_ms;                   // when memory may be won back again (pressure.c)
-    struct timer shrink_timer;            // armed while memory lies at rest (pressure.c)
+    struct spares exchange_spares;
+    uint64_t relief_ms;        // when memory may be won back again (pressure.c)
+    struct timer shrink_timer; // armed while memory lies at rest (pressure.c)
     struct timer untold_timer; // armed while the journal hasn't been told of all refusals (audit.c)
     struct timer behind_timer; // armed while anybody is waited for (behind.c)
     uint64_t refused;          // of the budget's refusals, how many were known then

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "router/send/exchange.h"
+#include "router/transport/presence.h"
 
 void crossings_init(struct crossings *crossings, const struct siphash_key *key, struct kept *kept) {
     *crossings = (struct crossings){.kept = kept};
@@ -41,18 +42,36 @@ void crossings_deinit(struct crossings *crossings) {
     neighbours_deinit(&crossings->neighbours);
     bins_deinit(&crossings->out);
     bins_deinit(&crossings->in);
+    spares_release(&crossings->out_spares, crossings->kept);
+    spares_release(&crossings->in_spares, crossings->kept);
+}
+
+enum { TOKEN_BYTES_SHORT = 64 };
+
+static struct crossing *take_crossing(struct crossings *crossings, uint32_t token_bytes) {
+    struct crossing *spare = token_bytes <= TOKEN_BYTES_SHORT ? spares_take(&crossings->out_spares) : NULL;
+    uint32_t bytes = token_bytes < TOKEN_BYTES_SHORT ? TOKEN_BYTES_SHORT : token_bytes;
+    return spare ? spare : kept_take(crossings->kept, sizeof *spare + bytes);
+}
+
+static void give_crossing(struct crossings *crossings, struct crossing *crossing) {
+    assert(!crossing->words && !crossing->refusal);
+    if (crossing->token_bytes <= TOKEN_BYTES_SHORT)
+        spares_give(&crossings->out_spares, crossings->kept, crossing);
+    else
+        kept_give(crossings->kept, crossing);
 }
 
 struct crossing *crossings_add(struct crossings *crossings, uint64_t hub_id, enum subject_kind kind,
                                const void *token, uint32_t token_bytes) {
-    struct crossing *crossing = kept_take(crossings->kept, sizeof *crossing + token_bytes);
+    struct crossing *crossing = take_crossing(crossings, token_bytes);
     assert(hub_id && !crossings_find(crossings, hub_id));
     if (!crossing)
         return NULL;
     *crossing = (struct crossing){.hub_id = hub_id, .kind = kind, .token_bytes = token_bytes};
     memcpy(crossing->token, token, token_bytes);
     if (!bins_add(&crossings->out, &crossing->bin, bins_hash(hub_id, crossings->secret))) {
-        kept_give(crossings->kept, crossing);
+        give_crossing(crossings, crossing);
         return NULL;
     }
     list_append(&crossings->untaken, &crossing->link);
@@ -78,7 +97,7 @@ void crossings_take_out(struct crossings *crossings, struct crossing *crossing) 
 
 void crossings_remove(struct crossings *crossings, struct crossing *crossing) {
     crossings_take_out(crossings, crossing);
-    kept_give(crossings->kept, crossing);
+    give_crossing(crossings, crossing);
 }
 
 void crossings_go_again(struct crossings *crossings, struct crossing *crossing) {
@@ -106,46 +125,75 @@ void crossings_take(struct crossing *crossing, struct neighbour *taker) {
 }
 
 // All of it, and keyed: whoever asks chooses where it is answered, and the number there.
-static uint64_t hash_of(const struct crossings *crossings, const void *reply, uint32_t reply_bytes) {
-    assert(reply || !reply_bytes);
-    return siphash_table(&crossings->key, reply, reply_bytes);
+static uint64_t hash_of(const struct crossings *crossings, const struct passage *passage) {
+    uint64_t words[] = {passage->number, (uintptr_t)passage->hub};
+    assert(passage->reply_bytes || (passage->hub && passage->number));
+    return passage->reply_bytes ? siphash_table(&crossings->key, passage->reply, passage->reply_bytes)
+                                : siphash_table(&crossings->key, words, sizeof words);
+}
+
+// Where the reply is said it alone tells them apart: no hub's own is written so (visiting.c).
+static bool is_there(const struct visitor *visitor, const struct passage *passage) {
+    assert(!passage->reply_bytes || passage->reply);
+    if (visitor->reply_bytes != passage->reply_bytes)
+        return false;
+    return passage->reply_bytes ? memcmp(visitor->reply, passage->reply, passage->reply_bytes) == 0
+                                : visitor->hub == passage->hub && visitor->number == passage->number;
+}
+
+static struct visitor *look_for(const struct crossings *crossings, const struct passage *passage,
+                                uint64_t hash) {
+    struct bin *bin = bins_find(&crossings->in, hash);
+    assert(passage->reply_bytes <= SUBJECT_BYTES_MAX);
+    while (bin && !is_there(bin_entry(bin, struct visitor, bin), passage))
+        bin = bins_next(bin);
+    return bin ? bin_entry(bin, struct visitor, bin) : NULL;
+}
+
+struct visitor *crossings_visitor(const struct crossings *crossings, const struct neighbour *hub,
+                                  uint64_t number) {
+    struct passage passage = {.hub = (struct neighbour *)hub, .number = number};
+    assert(hub && number);
+    return look_for(crossings, &passage, hash_of(crossings, &passage));
+}
+
+static struct visitor *take_visitor(struct crossings *crossings, uint32_t reply_bytes) {
+    struct visitor *spare = reply_bytes ? NULL : spares_take(&crossings->in_spares);
+    return spare ? spare : kept_take(crossings->kept, sizeof *spare + reply_bytes);
+}
+
+static void give_visitor(struct crossings *crossings, struct visitor *visitor) {
+    assert(!visitor->exchange || visitor->exchange->visitor != visitor);
+    if (visitor->reply_bytes)
+        kept_give(crossings->kept, visitor);
+    else
+        spares_give(&crossings->in_spares, crossings->kept, visitor);
 }
 
 struct visitor *crossings_enter(struct crossings *crossings, struct exchange *exchange,
-                                const struct passage *passage, struct neighbour *hub, uint64_t number) {
-    uint32_t reply_bytes = passage->reply_bytes;
-    struct visitor *visitor =
-        kept_take(crossings->kept, sizeof *visitor + reply_bytes + passage->subject_bytes);
-    assert(exchange && !exchange->visitor && (hub != NULL) == (number != 0));
-    assert(!crossings_visitor(crossings, passage->reply, reply_bytes));
+                                const struct passage *passage, bool *is_known) {
+    uint64_t hash = hash_of(crossings, passage);
+    assert(exchange && !exchange->visitor && (passage->hub != NULL) == (passage->number != 0));
+    *is_known = look_for(crossings, passage, hash);
+    struct visitor *visitor = *is_known ? NULL : take_visitor(crossings, passage->reply_bytes);
     if (!visitor)
         return NULL;
     *visitor = (struct visitor){.exchange = exchange,
-                                .hub = hub,
-                                .number = number,
-                                .began_ms = exchange->opened_ms,
-                                .reply_bytes = reply_bytes,
-                                .subject_bytes = passage->subject_bytes};
-    memcpy(visitor->reply, passage->reply, reply_bytes);
-    memcpy(visitor->reply + reply_bytes, passage->subject, passage->subject_bytes);
-    if (!bins_add(&crossings->in, &visitor->bin, hash_of(crossings, visitor->reply, reply_bytes))) {
-        kept_give(crossings->kept, visitor);
+                                .hub = passage->hub,
+                                .number = passage->number,
+                                .present = passage->present,
+                                .reply_bytes = passage->reply_bytes};
+    if (passage->reply_bytes)
+        memcpy(visitor->reply, passage->reply, passage->reply_bytes);
+    if (!bins_add(&crossings->in, &visitor->bin, hash)) {
+        give_visitor(crossings, visitor);
         return NULL;
     }
-    list_append(hub ? &hub->asked : &crossings->strays, &visitor->link);
+    if (visitor->present)
+        visitor->present->visitors++;
+    list_append(visitor->hub ? &visitor->hub->asked : &crossings->strays, &visitor->link);
     exchange->visitor = visitor;
     return visitor;
-}
-
-struct visitor *crossings_visitor(const struct crossings *crossings, const void *reply,
-                                  uint32_t reply_bytes) {
-    struct bin *bin = bins_find(&crossings->in, hash_of(crossings, reply, reply_bytes));
-    for (; bin; bin = bins_next(bin)) {
-        struct visitor *visitor = bin_entry(bin, struct visitor, bin);
-        if (visitor->reply_bytes == reply_bytes && memcmp(visitor->reply, reply, reply_bytes) == 0)
-            return visitor;
-    }
-    return NULL;
 }
 
 void crossings_leave(struct crossings *crossings, struct visitor *visitor) {
@@ -153,5 +201,7 @@ void crossings_leave(struct crossings *crossings, struct visitor *visitor) {
     visitor->exchange->visitor = NULL;
     bins_remove(&crossings->in, &visitor->bin);
     list_remove(&visitor->link);
-    kept_give(crossings->kept, visitor);
+    if (visitor->present)
+        presence_left(visitor->present, crossings->kept);
+    give_visitor(crossings, visitor);
 }

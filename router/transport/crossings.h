@@ -11,11 +11,13 @@
 #include "core/base/kept.h"
 #include "core/base/list.h"
 #include "core/base/siphash.h"
+#include "core/base/spares.h"
 #include "core/cluster/subject.h"
 #include "core/json/json.h"
 #include "router/transport/neighbours.h"
 
 struct exchange;
+struct present;
 
 // What a hub said that doesn't serve a request; and which ones were asked for it, by their places.
 struct refusal {
@@ -56,13 +58,10 @@ struct visitor {
     struct exchange *exchange; // whose answer is its
     uint64_t number;           // of a hub's: the hub id there; else 0
     struct neighbour *hub;     // that asked; NULL: it wasn't one
-    uint64_t began_ms;
-    uint32_t reply_bytes, subject_bytes;
-    char reply[]; // where it is answered; and behind that the subject to which it came
+    struct present *present;   // the name under which it came; NULL: that is none of those here
+    uint32_t reply_bytes;      // 0: it is answered where that hub takes answers, by its number
+    char reply[];              // else where it is
 };
-static inline const char *visitor_subject(const struct visitor *visitor) {
-    return visitor->reply + visitor->reply_bytes;
-}
 
 struct crossings {
     struct bins out, in; // by their hub ids; by where it is answered
@@ -71,6 +70,7 @@ struct crossings {
     struct list untaken, strays; // oldest first
     struct list again;           // requests of which their sources' shards are to send a copy to another hub
     struct neighbours neighbours;
+    struct spares out_spares, in_spares; // of those whose names are short, of those without a reply
     struct kept *kept;
 };
 
@@ -92,13 +92,18 @@ void crossings_go_again(struct crossings *crossings, struct crossing *crossing);
 void crossings_gone_again(struct crossings *crossings, struct crossing *crossing, uint64_t now_ms);
 void crossings_take(struct crossing *crossing, struct neighbour *taker);
 
-// Where a request came to, and where its answer goes.
+// Where the answer to a request goes.
 struct passage {
-    const uint8_t *subject, *reply;
-    uint32_t subject_bytes, reply_bytes;
+    struct neighbour *hub; // who asks; or NULL
+    uint64_t number;       // and under which number; 0: it is no hub
+    const uint8_t *reply;
+    uint32_t reply_bytes; // 0: where that hub takes answers, by the number
+    struct present *present;
 };
-// NULL where there is no room. Nobody is to be answered there yet. `hub`: who asks, under that number; or NULL, and then that is 0.
+// NULL where somebody is to be answered there already (*is_known), or there is no room.
 struct visitor *crossings_enter(struct crossings *crossings, struct exchange *exchange,
-                                const struct passage *passage, struct neighbour *hub, uint64_t number);
-struct visitor *crossings_visitor(const struct crossings *crossings, const void *reply, uint32_t reply_bytes);
+                                const struct passage *passage, bool *is_known);
+// Who asked under this number and is answered where that hub takes answers; NULL: nobody.
+struct visitor *crossings_visitor(const struct crossings *crossings, const struct neighbour *hub,
+                                  uint64_t number);
 void crossings_leave(struct crossings *crossings, struct visitor *visitor);

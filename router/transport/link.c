@@ -267,8 +267,9 @@ static struct link *make(struct shard *shard, const struct transport *transport)
 static void drop(struct link *link) {
     assert(!link->peer && link->socket < 0);
     wheel_disarm(&link->timer);
+    crossings_deinit(&link->crossings); // visitors know under which name they came
     presence_deinit(&link->presence);
-    crossings_deinit(&link->crossings);
+    kept_give(&link->shard->kept, link->attached);
     text_deinit(&link->taken);
     memory_give(link);
 }

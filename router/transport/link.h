@@ -92,6 +92,8 @@ struct link {
     uint64_t fault_hash, fault_ms;
     struct presence presence;
     struct crossings crossings;
+    struct attachment
+        *attached; // room for whom a subject names, while what came there is routed; NULL: none yet
     // While a unit is being read: the request that it answers; 0: it answers none.
     uint64_t answers;
     bool has_answered; // and whether it did

@@ -158,8 +158,6 @@ static void take_signs(struct shard *shard, struct link *link, const struct fram
         nats_count_unreadable(shard);
         return;
     }
-    kept_give(&shard->kept, link->peer->annex->attachment);
-    link->peer->annex->attachment = NULL;
     vouched_report(link);
     route_frame(shard, link->peer, &opened.frame, NULL);
     vouched_end(link);

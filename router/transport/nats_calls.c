@@ -12,30 +12,28 @@
 #include "router/transport/visiting.h"
 #include "router/transport/vouched.h"
 
-// Who is meant by the subject is meant where the body doesn't say so: of agents and capabilities.
-static enum error attach(struct shard *shard, struct link *link, enum subject_kind kind, const uint8_t *token,
-                         size_t bytes) {
-    struct annex *annex = link->peer->annex;
-    char name[AGENT_ID_BYTES_MAX] = "@";
+static struct attachment *room_for_name(struct link *link) {
+    if (!link->attached)
+        link->attached = kept_take(&link->shard->kept, sizeof *link->attached + AGENT_ID_BYTES_MAX);
+    return link->attached;
+}
+
+// Who is meant by the subject is meant where the body doesn't say so: of agents and capabilities. Until what came is routed.
+static enum error attach(struct link *link, enum subject_kind kind, const uint8_t *token, size_t bytes) {
     size_t at = kind == SUBJECT_CAPABILITY;
-    if (kind != SUBJECT_AGENT && kind != SUBJECT_CAPABILITY) {
-        kept_give(&shard->kept, annex->attachment);
-        annex->attachment = NULL;
+    assert(!link->peer->annex->attachment);
+    if (kind != SUBJECT_AGENT && kind != SUBJECT_CAPABILITY)
         return ERROR_NONE;
-    }
-    const struct attachment *attached = annex->attachment;
-    bool is_same = attached && !at && attached->bytes == bytes &&
-                   memcmp(attached->agent, token, bytes) == 0 && !memchr(token, '_', bytes);
-    if (is_same)
-        return ERROR_NONE;
-    size_t count = subject_unescape(name + at, sizeof name - at, token, bytes);
+    struct attachment *attached = room_for_name(link);
+    if (!attached)
+        return ERROR_OVERLOADED;
+    attached->agent[0] = '@';
+    size_t count = subject_unescape(attached->agent + at, AGENT_ID_BYTES_MAX - at, token, bytes);
     if (count == SIZE_MAX || count == 0)
         return ERROR_AGENT_NOT_FOUND;
-    count += at;
-    if (annex->attachment && annex->attachment->bytes == count &&
-        memcmp(annex->attachment->agent, name, count) == 0)
-        return ERROR_NONE;
-    return annex_attach(&shard->kept, annex, name, count) ? ERROR_NONE : ERROR_OVERLOADED;
+    attached->bytes = (uint32_t)(at + count);
+    link->peer->annex->attachment = attached;
+    return ERROR_NONE;
 }
 
 // What a hub says to all who name it comes by itself, and what it says to one who offers it, too.
@@ -46,20 +44,20 @@ static enum telling telling_of(enum subject_kind kind, const struct mark *mark) 
 }
 
 static void route_visitor(struct shard *shard, struct link *link, struct opened *opened,
-                          const struct passage *passage) {
+                          const struct invitation *invitation) {
     struct exchange *exchange = exchange_open(shard, link->peer);
     if (!exchange) {
         peer_close(shard, link->peer, COUNT_CLOSED_NO_MEMORY);
         return;
     }
     enum error error;
-    struct visitor *visitor = visiting_enter(link, exchange, &opened->mark, passage, &error);
+    struct visitor *visitor = visiting_enter(link, exchange, &opened->mark, invitation, &error);
     if (visitor && visitor->hub)
         exchange->offered = opened->mark.offered < UINT32_MAX ? (uint32_t)opened->mark.offered : UINT32_MAX;
     if (visitor)
         route_frame(shard, link->peer, &opened->frame, exchange);
     else if (error)
-        visiting_refuse(link, passage->reply, passage->reply_bytes, &opened->mark, error, 0);
+        visiting_refuse(link, invitation->reply, invitation->reply_bytes, &opened->mark, error, 0);
     else
         nats_count_unreadable(shard);
     bool waits = visitor && exchange->due > 1 && visitor->hub;
@@ -97,7 +95,7 @@ void nats_take_call(struct shard *shard, struct link *link, const struct frame *
         return;
     if (nats_open(shard, frame, said, &opened, &error))
         error = nats_is_array(&opened.frame) ? ERROR_INVALID_REQUEST
-                                             : attach(shard, link, kind, bytes + token.at, token.bytes);
+                                             : attach(link, kind, bytes + token.at, token.bytes);
     link->peer->annex->telling = telling_of(kind, &opened.mark);
     if (opened.mark.probes) {
         answer_probe(link, &opened.mark, visiting_number(reply, said->reply.bytes));
@@ -110,16 +108,18 @@ void nats_take_call(struct shard *shard, struct link *link, const struct frame *
         if (!is_copy)
             visiting_refuse(link, reply, said->reply.bytes, &opened.mark, ERROR_TARGET_DISCONNECTED, 0);
     } else {
-        struct passage passage = {bytes + said->subject.at, reply, said->subject.bytes, said->reply.bytes};
+        struct invitation invitation = {bytes + said->subject.at, reply, said->subject.bytes,
+                                        said->reply.bytes};
         bool waits = kind != SUBJECT_NOTICE && said->reply.bytes &&
                      !(opened.mark.given && visiting_is_unanswered(reply, said->reply.bytes));
         vouched_begin(link, bytes, &opened.mark);
         name_source(link->peer->annex, bytes, &opened.mark);
         if (waits)
-            route_visitor(shard, link, &opened, &passage);
+            route_visitor(shard, link, &opened, &invitation);
         else
             route_frame(shard, link->peer, &opened.frame, NULL);
         vouched_end(link);
         name_source(link->peer->annex, bytes, NULL); // what it was read from goes
     }
+    link->peer->annex->attachment = NULL;
 }

@@ -40,6 +40,9 @@ struct neighbour {
     uint64_t asked_ms;   // when it was asked for more, or to ask; 0: it wasn't
     uint32_t place;      // below NEIGHBOURS_MAX; NEIGHBOURS_MAX: it has none
     char name[HUB_NAME_BYTES];
+    // The subject under which it hears what is for it alone, with the dot behind that, where it takes answers: by their numbers.
+    uint32_t inbox_bytes; // 0: it hasn't been written yet (crossings.h)
+    char inbox[SUBJECT_INBOX_BYTES_MAX];
 };
 
 struct neighbours {

@@ -11,15 +11,43 @@ void presence_init(struct presence *presence, const struct siphash_key *key, str
     list_init(&presence->all);
 }
 
-struct present *presence_find(const struct presence *presence, const char *subject, size_t bytes) {
-    return names_get(&presence->by_subject, subject, bytes);
+// Whoever publishes chooses its subject: what it finds here is compared, and one that isn't there costs a look into the table.
+static struct present **place_of(struct presence *presence, const char *subject, size_t bytes) {
+    uint64_t end;
+    assert(bytes >= sizeof end);
+    memcpy(&end, subject + bytes - sizeof end, sizeof end);
+    return &presence->found[end * UINT64_C(0x9e3779b97f4a7c15) >> 58];
+}
+
+struct present *presence_find(struct presence *presence, const char *subject, size_t bytes) {
+    static_assert(PRESENCE_FOUND == 1 << (64 - 58), "places are told by a hash's highest bits");
+    if (bytes < sizeof(uint64_t))
+        return NULL; // all subjects here begin with more than that
+    struct present **place = place_of(presence, subject, bytes), *present = *place;
+    if (present && present->bytes == bytes && memcmp(present->subject, subject, bytes) == 0)
+        return present;
+    present = names_get(&presence->by_subject, subject, bytes);
+    if (present)
+        *place = present;
+    return present;
+}
+
+void presence_left(struct present *present, struct kept *kept) {
+    assert(present->visitors > 0);
+    if (--present->visitors == 0 && present->is_gone)
+        kept_give(kept, present);
 }
 
 static void let_go(struct presence *presence, struct present *present) {
-    assert(presence->by_subject.count > 0);
+    struct present **place = place_of(presence, present->subject, present->bytes);
+    assert(presence->by_subject.count > 0 && !present->is_gone);
+    if (*place == present)
+        *place = NULL;
     names_remove(&presence->by_subject, present->subject, present->bytes);
     list_remove(&present->link);
-    kept_give(presence->kept, present);
+    present->is_gone = true;
+    if (!present->visitors)
+        kept_give(presence->kept, present);
 }
 
 void presence_forget(struct presence *presence) {

@@ -6,7 +6,10 @@
 #include "core/base/text.h"
 #include "core/cluster/subject.h"
 
-enum { PRESENCE_SUBSCRIPTIONS_MAX = 64 }; // of one name
+enum {
+    PRESENCE_SUBSCRIPTIONS_MAX = 64, // of one name
+    PRESENCE_FOUND = 64,
+};
 
 // A name under which somebody here can be asked for.
 struct present {
@@ -16,16 +19,19 @@ struct present {
     enum subject_kind kind;
     uint64_t requests, errors, took_ms; // that came under this name, and how they ended
     uint32_t bytes, token_at;           // of the subject; where the name begins in it
+    uint32_t visitors;                  // that came under it and aren't answered yet
+    bool is_gone;                       // nobody has it any more, and it stays for those
     char subject[];
 };
 
 struct presence {
     struct names by_subject;
-    struct list all;    // struct present.link
-    uint64_t changes;   // of the registry, that it has followed (agents.changes)
-    uint32_t sids;      // that were given
-    bool is_behind;     // for want of memory: it tries again
-    bool named_changed; // what is named for notifications, since that was looked at
+    struct list all;                       // struct present.link
+    uint64_t changes;                      // of the registry, that it has followed (agents.changes)
+    uint32_t sids;                         // that were given
+    bool is_behind;                        // for want of memory: it tries again
+    bool named_changed;                    // what is named for notifications, since that was looked at
+    struct present *found[PRESENCE_FOUND]; // last, by how their subjects end; NULL: none
     struct kept *kept;
 };
 
@@ -39,7 +45,9 @@ void presence_withdraw(struct presence *presence, struct text *lines);
 void presence_follow(struct presence *presence, const struct agents *agents, const char *cluster,
                      const char hub[HUB_NAME_BYTES], struct text *lines);
 // NULL: nobody here can be asked for so.
-struct present *presence_find(const struct presence *presence, const char *subject, size_t bytes);
+struct present *presence_find(struct presence *presence, const char *subject, size_t bytes);
+// Somebody who came under that name has gone.
+void presence_left(struct present *present, struct kept *kept);
 static inline bool presence_is_behind(const struct presence *presence, const struct agents *agents) {
     return presence->changes != agents->changes || presence->is_behind;
 }

@@ -240,13 +240,8 @@ static void note_none(struct link *link, const struct neighbour *neighbour, uint
 }
 
 static struct visitor *visitor_of(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number) {
-    char rest[HUB_NAME_BYTES + 1 + 16], reply[SUBJECT_BYTES_MAX];
-    memcpy(rest, hub, HUB_NAME_BYTES);
-    rest[HUB_NAME_BYTES] = '.';
-    size_t bytes = HUB_NAME_BYTES + 1 + mark_digits(rest + HUB_NAME_BYTES + 1, number);
-    bytes = subject_write(reply, link->shard->hub->settings.cluster->name, SUBJECT_HUB, rest, bytes);
-    assert(bytes <= sizeof reply);
-    return crossings_visitor(&link->crossings, reply, (uint32_t)bytes);
+    const struct neighbour *neighbour = neighbours_find(neighbours_of(link), hub);
+    return neighbour && number ? crossings_visitor(&link->crossings, neighbour, number) : NULL;
 }
 
 // Says of the requests in a list which are here, under one key, and which aren't, under another; a key of NULL: nothing is said.

@@ -27,26 +27,46 @@ bool visiting_is_unanswered(const uint8_t *reply, uint32_t reply_bytes) {
     return reply_bytes > 1 && reply[reply_bytes - 1] == ELSEWHERE_UNANSWERED && reply[reply_bytes - 2] == '.';
 }
 
+// Where a hub takes answers.
+static void write_inbox(struct link *link, struct neighbour *hub) {
+    if (!hub->inbox_bytes)
+        hub->inbox_bytes =
+            (uint32_t)subject_write_inbox(hub->inbox, link->shard->hub->settings.cluster->name, hub->name);
+}
+
+// Whether it is answered there, by a number as hubs write it.
+static bool is_in_inbox(const struct neighbour *hub, const uint8_t *reply, struct span digits) {
+    assert(digits.bytes > 0);
+    return digits.at == hub->inbox_bytes && reply[digits.at] != '0' &&
+           memcmp(reply, hub->inbox, hub->inbox_bytes) == 0;
+}
+
 struct visitor *visiting_enter(struct link *link, struct exchange *exchange, const struct mark *mark,
-                               const struct passage *passage, enum error *error) {
-    const uint8_t *reply = passage->reply;
-    uint32_t reply_bytes = passage->reply_bytes;
+                               const struct invitation *invitation, enum error *error) {
+    const uint8_t *reply = invitation->reply;
     struct crossings *crossings = &link->crossings;
-    uint64_t number = 0;
+    struct passage passage = {.reply = reply, .reply_bytes = invitation->reply_bytes};
+    bool is_known = false;
     *error = ERROR_NONE;
-    if (reply_bytes > SUBJECT_BYTES_MAX)
+    if (invitation->reply_bytes > SUBJECT_BYTES_MAX)
         return NULL;
-    struct span digits = last_token(reply, reply_bytes);
-    bool has_hub = mark->given && mark->has_hub && mark_read_digits(reply, digits, &number) &&
-                   number != 0; // no hub's request has that one, but anybody can write it
-    number = has_hub ? number : 0;
-    if (crossings_visitor(crossings, reply, reply_bytes))
-        return NULL;
-    struct neighbour *hub =
-        has_hub ? neighbours_hear(&crossings->neighbours, mark->hub, shard_now_ms(link->shard), true) : NULL;
+    struct span digits = last_token(reply, invitation->reply_bytes);
+    bool has_hub = mark->given && mark->has_hub && mark_read_digits(reply, digits, &passage.number) &&
+                   passage.number != 0; // no hub's request has that one, but anybody can write it
+    if (has_hub)
+        passage.hub = neighbours_hear(&crossings->neighbours, mark->hub, shard_now_ms(link->shard), true);
+    else
+        passage.number = 0;
+    if (passage.hub) {
+        write_inbox(link, passage.hub);
+        if (is_in_inbox(passage.hub, reply, digits))
+            passage.reply_bytes = 0;
+    }
+    passage.present =
+        presence_find(&link->presence, (const char *)invitation->subject, invitation->subject_bytes);
     struct visitor *visitor =
-        has_hub && !hub ? NULL : crossings_enter(crossings, exchange, passage, hub, number);
-    if (!visitor)
+        has_hub && !passage.hub ? NULL : crossings_enter(crossings, exchange, &passage, &is_known);
+    if (!visitor && !is_known)
         *error = ERROR_OVERLOADED;
     return visitor;
 }
@@ -140,21 +160,29 @@ static bool put_id(struct parcel *parcel, uint64_t number) {
     return own != NULL;
 }
 
+// Where it asked to be answered.
+static size_t reply_of(const struct visitor *visitor, char out[SUBJECT_BYTES_MAX]) {
+    const struct neighbour *hub = visitor->hub;
+    if (visitor->reply_bytes) {
+        memcpy(out, visitor->reply, visitor->reply_bytes);
+        return visitor->reply_bytes;
+    }
+    assert(hub && hub->inbox_bytes && visitor->number);
+    memcpy(out, hub->inbox, hub->inbox_bytes);
+    return hub->inbox_bytes + mark_digits(out + hub->inbox_bytes, visitor->number);
+}
+
 // A hub that takes all answers on one subject has said so. What it asked on another one than its own inbox is answered there.
 static void address(const struct visitor *visitor, char subject[SUBJECT_BYTES_MAX], struct letter *letter) {
-    const uint8_t *reply = (const uint8_t *)visitor->reply;
-    *letter = (struct letter){
-        .subject = visitor->reply, .subject_bytes = visitor->reply_bytes, .bare = !visitor->hub};
-    if (!visitor->hub || !visitor->hub->is_joint)
+    const struct neighbour *hub = visitor->hub;
+    *letter = (struct letter){.subject = subject, .bare = !hub};
+    if (visitor->reply_bytes || !hub->is_joint) {
+        letter->subject_bytes = reply_of(visitor, subject);
         return;
-    uint32_t digits_at = last_token(reply, visitor->reply_bytes).at;
-    if (digits_at < HUB_NAME_BYTES + 1 ||
-        memcmp(reply + digits_at - 1 - HUB_NAME_BYTES, visitor->hub->name, HUB_NAME_BYTES) != 0)
-        return;
-    memcpy(subject, reply, digits_at);
-    subject[digits_at] = ELSEWHERE_ANSWERS;
-    letter->subject = subject;
-    letter->subject_bytes = digits_at + 1;
+    }
+    memcpy(subject, hub->inbox, hub->inbox_bytes);
+    subject[hub->inbox_bytes] = ELSEWHERE_ANSWERS;
+    letter->subject_bytes = hub->inbox_bytes + 1;
     letter->answered = visitor->number;
 }
 
@@ -162,7 +190,6 @@ static void address(const struct visitor *visitor, char subject[SUBJECT_BYTES_MA
 static void answer_visitor(struct link *link, const struct visitor *visitor, struct parcel *parcel,
                            bool refused) {
     struct shard *shard = link->shard;
-    const uint8_t *reply = (const uint8_t *)visitor->reply;
     uint64_t bytes = 0;
     struct text data;
     enum error error = ERROR_NONE;
@@ -183,21 +210,22 @@ static void answer_visitor(struct link *link, const struct visitor *visitor, str
     text_init(&data);
     if (error == ERROR_FRAME_TOO_LARGE)
         elsewhere_put_sizes(shard, &data, bytes);
-    send_error(link, visitor->number, error, &data, reply, visitor->reply_bytes, letter.bare, refused);
+    size_t reply_bytes = reply_of(visitor, subject);
+    send_error(link, visitor->number, error, &data, (const uint8_t *)subject, (uint32_t)reply_bytes,
+               letter.bare, refused);
     text_deinit(&data);
 }
 
 // What its name has been asked for so far, and how that went.
 static void note_answer(struct link *link, const struct visitor *visitor, bool is_error) {
-    struct present *present =
-        presence_find(&link->presence, visitor_subject(visitor), visitor->subject_bytes);
-    uint64_t now_ms = shard_now_ms(link->shard);
-    assert(visitor->began_ms <= now_ms);
+    struct present *present = visitor->present;
+    uint64_t now_ms = shard_now_ms(link->shard), began_ms = visitor->exchange->opened_ms;
+    assert(began_ms <= now_ms);
     if (!present)
-        return; // whoever it was has gone
+        return;
     present->requests++;
     present->errors += is_error;
-    present->took_ms += now_ms - visitor->began_ms;
+    present->took_ms += now_ms - began_ms;
 }
 
 // What another hub has offered goes back to it unless somebody here has it now, whatever keeps it from here: there is somebody

@@ -5,10 +5,15 @@
 #include "core/cluster/mark.h"
 #include "router/transport/link.h"
 
+// Where a request came to, and where its answer is to go.
+struct invitation {
+    const uint8_t *subject, *reply;
+    uint32_t subject_bytes, reply_bytes;
+};
 // Remembers to whom the answer goes. NULL where that can't be: for `*error`, with which it is to be refused, or, where that is
 // ERROR_NONE, since another request is to be answered there.
 struct visitor *visiting_enter(struct link *link, struct exchange *exchange, const struct mark *mark,
-                               const struct passage *passage, enum error *error);
+                               const struct invitation *invitation, enum error *error);
 // Whether a hub says by its reply subject that nobody waits.
 bool visiting_is_unanswered(const uint8_t *reply, uint32_t reply_bytes);
 // The number under which a hub has asked, as its reply subject says it; 0: it says none.

@@ -40,11 +40,19 @@ static int close_all(void **state) {
     return 0;
 }
 
-static struct visitor *enter(unsigned at, const char *reply, uint64_t number) {
-    static const char subject[] = "patchbay.test.agent.a";
-    struct passage passage = {(const uint8_t *)subject, (const uint8_t *)reply, sizeof subject - 1,
-                              (uint32_t)strlen(reply)};
-    return crossings_enter(&crossings, &exchanges[at], &passage, number ? hub : NULL, number);
+// A reply of NULL: where that hub takes answers.
+static struct visitor *enter(unsigned at, const char *reply, uint64_t number, bool *is_known) {
+    struct passage passage = {.hub = number ? hub : NULL,
+                              .number = number,
+                              .reply = (const uint8_t *)reply,
+                              .reply_bytes = reply ? (uint32_t)strlen(reply) : 0};
+    return crossings_enter(&crossings, &exchanges[at], &passage, is_known);
+}
+
+static void enter_new(unsigned at, const char *reply, uint64_t number) {
+    bool is_known;
+    assert_non_null(enter(at, reply, number, &is_known));
+    assert_false(is_known);
 }
 
 // How many share a place with others, at most.
@@ -67,39 +75,40 @@ static void one_number_on_many_subjects_makes_no_chain(void **state) {
     (void)state;
     for (unsigned at = 0; at < VISITORS; at++) {
         snprintf(reply, sizeof reply, "_INBOX.%x.5", at);
-        assert_non_null(enter(at, reply, 5));
+        enter_new(at, reply, 5);
     }
     assert_int_equal(crossings.in.count, VISITORS);
     assert_true(longest_chain() < CHAIN_MAX);
 }
 
 static void numbers_far_apart_make_no_chain(void **state) {
-    char reply[96];
     (void)state;
-    for (unsigned at = 0; at < VISITORS; at++) {
-        uint64_t number = (uint64_t)(at + 1) << 48;
-        snprintf(reply, sizeof reply, "patchbay.test.hub.%.*s.%llx", HUB_NAME_BYTES, hub->name,
-                 (unsigned long long)number);
-        assert_non_null(enter(at, reply, number));
-    }
+    for (unsigned at = 0; at < VISITORS; at++)
+        enter_new(at, NULL, (uint64_t)(at + 1) << 48);
     assert_true(longest_chain() < CHAIN_MAX);
 }
 
 static void each_is_found_where_it_is_answered(void **state) {
-    static const char *const replies[] = {"a.5", "b.5", "a.05", "a", "5"};
-    enum { COUNT = sizeof replies / sizeof *replies };
-    struct visitor *visitors[COUNT];
+    static const char *const replies[] = {"a.5", "b.5", NULL, "a.05", "a", "5"};
+    enum { COUNT = sizeof replies / sizeof *replies, OF_HUBS = 4 };
+    bool is_known;
     (void)state;
     for (unsigned at = 0; at < COUNT; at++)
-        visitors[at] = enter(at, replies[at], at < 3 ? 5 : 0);
+        enter_new(at, replies[at], at < OF_HUBS ? 5 : 0);
+    enter_new(COUNT, NULL, 6);
+    assert_ptr_equal(crossings_visitor(&crossings, hub, 5), exchanges[2].visitor);
+    assert_ptr_equal(crossings_visitor(&crossings, hub, 6), exchanges[COUNT].visitor);
+    assert_null(crossings_visitor(&crossings, hub, 7));
     for (unsigned at = 0; at < COUNT; at++) {
-        uint32_t bytes = (uint32_t)strlen(replies[at]);
-        assert_non_null(visitors[at]);
-        assert_ptr_equal(crossings_visitor(&crossings, replies[at], bytes), visitors[at]);
-        crossings_leave(&crossings, visitors[at]);
-        assert_null(crossings_visitor(&crossings, replies[at], bytes));
+        assert_null(enter(COUNT + 1, replies[at], at < OF_HUBS ? 5 : 0, &is_known));
+        assert_true(is_known);
+        crossings_leave(&crossings, exchanges[at].visitor);
         assert_null(exchanges[at].visitor);
+        enter_new(at, replies[at], at < OF_HUBS ? 5 : 0);
     }
+    crossings_leave(&crossings, exchanges[2].visitor);
+    assert_null(crossings_visitor(&crossings, hub, 5));
+    assert_non_null(crossings_visitor(&crossings, hub, 6));
 }
 
 int main(void) {

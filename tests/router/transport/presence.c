@@ -169,6 +169,43 @@ static void there_are_64_at_most(void **state) {
     assert_int_equal(subscribed_at_all(), 0);
 }
 
+static struct present *found(const char *subject) {
+    return presence_find(&presence, subject, strlen(subject));
+}
+
+// Who was asked for is found as long as it is there, and what is known of it stays as long as somebody waits.
+static void names_are_found_while_they_are_there(void **state) {
+    char subject[64];
+    (void)state;
+    for (unsigned number = 0; number < 4 * PRESENCE_FOUND; number++)
+        join(number, "{}");
+    follow();
+    for (unsigned round = 0; round < 2; round++)
+        for (unsigned number = 0; number < 4 * PRESENCE_FOUND; number++) {
+            snprintf(subject, sizeof subject, "patchbay.c.agent.a%u", number);
+            assert_non_null(found(subject));
+            assert_memory_equal(found(subject)->subject, subject, strlen(subject));
+        }
+    assert_null(found("patchbay.c.agent.b"));
+    assert_null(found("a"));
+    struct present *present = found("patchbay.c.agent.a7");
+    present->visitors = 2;
+    leave(7);
+    follow();
+    assert_null(found("patchbay.c.agent.a7"));
+    presence_left(present, &kept);
+    join(7, "{}");
+    follow();
+    assert_non_null(found("patchbay.c.agent.a7"));
+    assert_ptr_not_equal(found("patchbay.c.agent.a7"), present);
+    presence_left(present, &kept);
+    found("patchbay.c.agent.a7")->visitors = 1;
+    present = found("patchbay.c.agent.a7");
+    presence_forget(&presence);
+    assert_null(found("patchbay.c.agent.a7"));
+    presence_left(present, &kept);
+}
+
 // Any number of them come, go, and say anew what they offer between two looks.
 static void members_come_and_go(void **state) {
     static const char *const offers[] = {"{}", "{\"methods\":[\"w\"]}",
@@ -258,6 +295,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(each_member_is_a_subscription, open_all, close_all),
         cmocka_unit_test_setup_teardown(there_are_64_at_most, open_all, close_all),
         cmocka_unit_test_setup_teardown(members_come_and_go, open_all, close_all),
+        cmocka_unit_test_setup_teardown(names_are_found_while_they_are_there, open_all, close_all),
         cmocka_unit_test_setup_teardown(a_notice_is_one_of_the_hubs, open_all, close_all),
         cmocka_unit_test_setup_teardown(another_link_has_them_all, open_all, close_all),
         cmocka_unit_test_setup_teardown(what_found_no_room_comes_later, open_all, close_all),

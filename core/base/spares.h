@@ -1,0 +1,51 @@
+// Memory of one size that comes and goes all the time: some of what is given back stays for who takes next, since the account and
+// the allocator (kept.h) cost more than what is done with it. It stays on the account.
+#pragma once
+
+#include <assert.h>
+
+#include "core/base/kept.h"
+
+#ifdef PATCHBAY_SANITIZED
+enum { SPARES_MAX = 0 }; // so that use after its end is seen
+#else
+enum { SPARES_MAX = 128 };
+#endif
+
+struct spare {
+    struct spare *next;
+};
+
+// Zero bytes have none.
+struct spares {
+    struct spare *first;
+    uint32_t count;
+};
+
+// NULL: there is none, and it is to be taken from the account.
+static inline void *spares_take(struct spares *spares) {
+    struct spare *spare = spares->first;
+    assert(!spare == (spares->count == 0));
+    if (!spare)
+        return NULL;
+    spares->first = spare->next;
+    spares->count--;
+    return spare;
+}
+
+static inline void spares_give(struct spares *spares, struct kept *kept, void *memory) {
+    if (spares->count >= SPARES_MAX) {
+        kept_give(kept, memory);
+        return;
+    }
+    struct spare *spare = memory;
+    spare->next = spares->first;
+    spares->first = spare;
+    spares->count++;
+}
+
+// Gives back those that there are.
+static inline void spares_release(struct spares *spares, struct kept *kept) {
+    for (void *memory; (memory = spares_take(spares));)
+        kept_give(kept, memory);
+}
