@@ -48,6 +48,11 @@ static bool is_hub(const uint8_t name[HUB_NAME_BYTES]) {
     return !others;
 }
 
+static void take_joint(uint64_t number, struct mark *out) {
+    out->is_joint = number != 0;
+    out->takes_bundles = number >= MARK_JOINT_BUNDLES;
+}
+
 // What is said of names that are held.
 static void take_holding(const uint8_t *bytes, struct span key, uint64_t number, struct mark *out) {
     assert(!out->given);
@@ -66,7 +71,7 @@ static void take_holding(const uint8_t *bytes, struct span key, uint64_t number,
     else if (key_is(bytes, key, "names"))
         out->names = number != 0;
     else if (key_is(bytes, key, "joint"))
-        out->is_joint = number != 0;
+        take_joint(number, out);
     else if (key_is(bytes, key, "settle"))
         out->settle = number != 0;
     else if (key_is(bytes, key, "leaves"))
@@ -117,6 +122,8 @@ static void take_pair(const uint8_t *bytes, struct span key, struct span value, 
         take_time(number, out);
     } else if (key_is(bytes, key, "re")) {
         out->answered = number;
+    } else if (key_is(bytes, key, "bundle")) {
+        out->bundled = number != 0;
     } else if (key_is(bytes, key, "level") && number < GOVERNANCE_COUNT) {
         out->level = (enum governance)number;
     } else if (key_is(bytes, key, "offer")) {

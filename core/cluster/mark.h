@@ -22,6 +22,9 @@
 
 enum { MARK_NUMBERS_BYTES_MAX = 2048 }; // of a list
 
+// What a hub says of how it takes answers: on one subject, and several in one message, too.
+enum { MARK_JOINT = 1, MARK_JOINT_BUNDLES = 2 };
+
 struct mark {
     bool given;               // the line is there, and of a version that can be read
     uint32_t bytes;           // from the begin of the headers to where the source's own fields begin
@@ -32,6 +35,8 @@ struct mark {
     uint64_t offered;         // it is for whoever owes less than this; 0: for whoever is there
     uint64_t answered;        // the request of the other hub's that this answers; 0: its subject says so
     bool is_joint;            // answers to this hub's may come on one subject, each with its number
+    bool takes_bundles;       // and several in one message (bundle.h)
+    bool bundled;             // the body is such answers
     bool is_back;             // an offer that nobody takes
     uint64_t owed;            // what who owes least there owes; 0: there is none who might
     bool refused;             // an error of that hub's own: nobody there was asked

@@ -14,6 +14,7 @@
 #include "core/base/wheel.h"
 #include "router/shard/cluster.h"
 #include "router/shard/peer.h"
+#include "router/transport/bundling.h"
 #include "router/transport/crossings.h"
 #include "router/transport/presence.h"
 #include "router/transport/resolving.h"
@@ -92,8 +93,9 @@ struct link {
     uint64_t fault_hash, fault_ms;
     struct presence presence;
     struct crossings crossings;
-    struct attachment
-        *attached; // room for whom a subject names, while what came there is routed; NULL: none yet
+    struct bundle bundle;
+    // Room for whom a subject names, while what came there is routed; NULL: none yet.
+    struct attachment *attached;
     // While a unit is being read: the request that it answers; 0: it answers none.
     uint64_t answers;
     bool has_answered; // and whether it did

@@ -9,6 +9,7 @@
 #include "router/route/route.h"
 #include "router/shard/annex.h"
 #include "router/shard/drop.h"
+#include "router/transport/answering.h"
 #include "router/transport/claims.h"
 #include "router/transport/confirming.h"
 #include "router/transport/going.h"
@@ -59,51 +60,7 @@ static void nats_mistrust(struct shard *shard, struct peer *peer) {
     peer_close(shard, peer, COUNTERS_COUNT);
 }
 
-// --- Answers
-
-// An offer that the other hub doesn't take. One that has been taken can't be handed back.
-static void take_back(struct link *link, struct crossing *crossing, const struct mark *mark) {
-    struct returned returned = {.owed = mark->owed < UINT32_MAX ? (uint32_t)mark->owed : UINT32_MAX};
-    assert(mark->is_back);
-    returned.nobody = crossing->probes && mark->owed == 0;
-    if ((crossing->offered || crossing->probes) && !crossing->taker)
-        returning_back(link, crossing, &returned);
-    else
-        going_end(link, crossing, "the other hub hands back what it has taken");
-}
-
-// 0: which request it answers it says itself; where it doesn't, it is nobody's.
-static void take_answer(struct shard *shard, struct link *link, const struct frame *frame,
-                        const struct nats_message *said, uint64_t number) {
-    const uint8_t *bytes = frame->buffer->bytes + frame->at;
-    struct opened opened;
-    enum error error;
-    mark_read(bytes, said->headers, &opened.mark);
-    number = number ? number : opened.mark.answered;
-    struct crossing *crossing = crossings_find(&link->crossings, number);
-    bool is_back = opened.mark.given && opened.mark.has_hub && opened.mark.is_back;
-    bool nobody = nats_status(bytes, said->headers) == 503;
-    if (!crossing && !nobody) {
-        drop_one(shard, COUNT_DROP_RESPONSE_UNKNOWN, link->peer->name, frame->body.bytes);
-    } else if (!crossing) {
-        return; // it has ended meanwhile
-    } else if (nobody) {
-        going_nobody(link, crossing);
-    } else if (frame->body.bytes == 0 && is_back) {
-        signs_heard(link, &opened.mark);
-        take_back(link, crossing, &opened.mark);
-    } else if (crossing->probes && !crossing->taker) { // whoever doesn't know the question is there
-        returning_back(link, crossing, &(struct returned){.nobody = false});
-    } else if (!nats_open_marked(shard, frame, said, &opened, &error)) {
-        if (error == ERROR_FRAME_TOO_LARGE)
-            going_too_large(link, crossing, frame->unit->body_bytes);
-        else
-            going_end(link, crossing, "the answer could not be read");
-    } else {
-        signs_heard(link, &opened.mark);
-        going_answered(link, crossing, &opened.mark, &opened.frame);
-    }
-}
+// --- To this hub
 
 // While an answer is read, nothing else may come than what it answers; else, no answer.
 static bool nats_vets(struct shard *shard, const struct message *message) {
@@ -122,8 +79,6 @@ static bool nats_vets(struct shard *shard, const struct message *message) {
     drop_one(shard, COUNT_DROP_RESPONSE_UNKNOWN, message->peer->name, message->frame->body.bytes);
     return false;
 }
-
-// --- To this hub
 
 static void take_signs(struct shard *shard, struct link *link, const struct frame *frame,
                        const struct nats_message *said, bool is_own) {
@@ -193,7 +148,7 @@ static void take_for_hub(struct shard *shard, struct link *link, const struct fr
     else if ((kind = subject_read_kind(bytes, behind, &token)) < SUBJECT_EVENT && token.bytes)
         nats_take_call(shard, link, frame, said, kind, token);
     else if (mark_read_digits(bytes, behind, &number))
-        take_answer(shard, link, frame, said, number);
+        answering_take(shard, link, frame, said, number);
     else
         nats_count_unreadable(shard);
 }
@@ -344,9 +299,12 @@ static void secure(struct link *link) {
 void nats_follow(struct shard *shard) {
     struct link *link = shard->link;
     link_reap(shard);
-    for (struct link *former = link->former; former; former = former->former)
+    bundling_flush(&link->bundle);
+    for (struct link *former = link->former; former; former = former->former) {
+        bundling_flush(&former->bundle);
         if (former->peer->state == PEER_OPEN)
             nats_say_taken(former);
+    }
     secure(link);
     secure(link->heir);
     if (link->state < LINK_JOINING || link->peer->state != PEER_OPEN) {

@@ -11,6 +11,10 @@ static struct unit_limits limits_of(const struct shard *shard, const struct mark
     return (struct unit_limits){limits.header_bytes_max + more, limits.body_bytes_max + more};
 }
 
+uint32_t nats_body_bytes_max(const struct shard *shard, const struct mark *mark) {
+    return limits_of(shard, mark).body_bytes_max;
+}
+
 // The level may be less than the field says: once that was approved. What can't be read no hub lets out, but whoever may publish.
 static void direct(struct directives *directives, const struct mark *mark) {
     directives->governance = mark->level;

@@ -20,6 +20,8 @@ bool nats_open(struct shard *shard, const struct frame *frame, const struct nats
 bool nats_open_marked(struct shard *shard, const struct frame *frame, const struct nats_message *said,
                       struct opened *out, enum error *error);
 // Whether a body is an array, which hubs don't send each other.
+// How large a body may be that a message with this mark brings.
+uint32_t nats_body_bytes_max(const struct shard *shard, const struct mark *mark);
 bool nats_is_array(const struct frame *frame);
 // What came can't be read, or isn't for anybody here.
 static inline void nats_count_unreadable(struct shard *shard) {

@@ -290,7 +290,7 @@ void nats_say_beat(struct link *link) {
     assert(link->state == LINK_UP);
     text_init(&mark);
     mark_begin(&mark, link->hub);
-    mark_number(&mark, "joint", 1);
+    mark_number(&mark, "joint", MARK_JOINT_BUNDLES);
     say_mark(link, &(struct hearer){.kind = SUBJECT_BEAT}, &mark, NULL);
 }
 

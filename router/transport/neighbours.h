@@ -31,7 +31,8 @@ struct neighbour {
     uint64_t *named;
     uint32_t named_count;
     bool is_told;
-    bool is_joint; // it takes all answers on one subject, and what is asked of it by its name
+    bool is_joint;      // it takes all answers on one subject, and what is asked of it by its name
+    bool takes_bundles; // and several answers in one message
     // Names are held once (claims.h).
     bool unsettled;      // what it holds and what is held here isn't known to differ
     bool disputed;       // in what it has told this time some names were

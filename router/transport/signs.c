@@ -270,8 +270,10 @@ void signs_heard(struct link *link, const struct mark *mark) {
     bool is_new = !neighbours_find(neighbours, mark->hub);
     struct neighbour *heard = neighbours_hear(neighbours, mark->hub, shard_now_ms(link->shard), false);
     link->unsettled |= heard && is_new;
-    if (heard)
+    if (heard) {
         heard->is_joint |= mark->is_joint;
+        heard->takes_bundles |= mark->takes_bundles;
+    }
     if (is_new)
         count(link);
     if (heard && is_new && link->state == LINK_UP)

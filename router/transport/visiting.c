@@ -199,6 +199,9 @@ static void answer_visitor(struct link *link, const struct visitor *visitor, str
     letter.flags = refused ? MARK_REFUSED : 0;
     if (lacks_id(visitor, parcel) && !put_id(parcel, visitor->number))
         error = ERROR_OVERLOADED;
+    if (!error && letter.answered && !refused &&
+        bundling_add(&link->bundle, visitor->hub, visitor->number, parcel))
+        return;
     if (!error)
         error = send_answer(link, parcel, &letter, &bytes);
     if (!error)

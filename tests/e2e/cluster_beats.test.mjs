@@ -49,7 +49,7 @@ joined('each hub beats once a second, with 200 bytes at most', { shards: [1] }, 
   // One at once, one more for a hub that has just come, and then two.
   while ([...heard.values()].filter((count) => count >= 4).length < 2) {
     const { head: mark, text } = await client.message('a beat');
-    const name = /^NATS\/1\.0\r\nPatchbay: 1 hub=([0-9a-f]{32}) joint=1\r\n\r\n$/.exec(mark)?.[1];
+    const name = /^NATS\/1\.0\r\nPatchbay: 1 hub=([0-9a-f]{32}) joint=2\r\n\r\n$/.exec(mark)?.[1];
     assert.ok(name && text === '', mark + text);
     assert.ok(`HPUB patchbay.test.beat ${mark.length} ${mark.length}\r\n${mark}\r\n`.length <= 200);
     heard.set(name, (heard.get(name) ?? 0) + 1);
@@ -95,6 +95,57 @@ joined('which request it answers an answer says on the one subject only, and on 
     assert.equal((await answered[1]).result, 'two');
     answer(joint, first, 'one', ` re=${first.number}`);
     assert.equal((await answered[0]).result, 'one');
+    played.client.drop();
+  });
+
+// Answers as the body of one message, with the number of each and how long it is.
+const bundle = (...answers) => answers.map(([number, body]) =>
+  number.padStart(16, '0') + Buffer.byteLength(body).toString(16).padStart(8, '0') + body).join('\r\n');
+
+function unbundle(text) {
+  const answers = new Map();
+  for (let at = 0; at < text.length;) {
+    const number = parseInt(text.slice(at, at + 16), 16), begin = at + 24, end = begin + parseInt(text.slice(at + 16, begin), 16);
+    assert.ok(end <= text.length && (end === text.length || text.slice(end, end + 2) === '\r\n'), text);
+    answers.set(number, JSON.parse(text.slice(begin, end)));
+    at = end === text.length ? end : end + 2;
+  }
+  return answers;
+}
+
+joined('a hub that says so gets several answers in one message', { shards: [1] }, async (x, y, broker) => {
+  (await x.agent('b')).serve(() => 'done');
+  const played = await Played.join(broker), numbers = [77, 78, 79], answers = new Map();
+  played.beat(' joint=2');
+  for (const number of numbers) played.ask('b', number, requestText(number, 'work', { targetAgent: 'b' }));
+  while (answers.size < numbers.length) {
+    const message = await played.client.find((one) => one.subject === `patchbay.test.hub.${played.name}.0`, 'answers');
+    assert.match(message.head, /^NATS\/1\.0\r\nPatchbay: 1 hub=[0-9a-f]{32} bundle=1\r\n\r\n$/);
+    for (const [number, answer] of unbundle(message.text)) answers.set(number, answer);
+  }
+  for (const number of numbers) assert.deepEqual(answers.get(number), { jsonrpc: '2.0', id: number, result: 'done' });
+  played.client.drop();
+});
+
+joined('of several answers in one message each ends its request, and what is none ends the message', { shards: [1] },
+  async (x, y, broker) => {
+    const played = await Played.join(broker);
+    await played.client.subscribe('patchbay.test.agent.z q');
+    const source = await x.peer();
+    const answered = [0, 1, 2].map((n) => source.ask('work', { targetAgent: 'z', n }));
+    const requests = [];
+    for (let n = 0; n < 3; n++) requests.push(await played.request('patchbay.test.agent.z'));
+    const { hub } = requests[0], joint = `patchbay.test.hub.${hub}.0`;
+    const say = (text) => played.client.publish(joint, text, '', head(played.name, ' bundle=1'));
+    const body = ({ number }, result) => `{"jsonrpc":"2.0","id":${parseInt(number, 16)},"result":${result}}`;
+    const unknown = async () => (await source.ask('hub/stats')).result.dropped_responses_unknown_id;
+    const before = await unknown(), [a, b, c] = requests;
+    say(bundle([a.number, body(a, 1)], ['1', body(a, 2)], [b.number, '{"jsonrpc":"2.0"'], [c.number, body(c, 3)]).slice(0, -1));
+    assert.equal((await answered[0]).result, 1);
+    assertError(await answered[1], -32603); // what can't be read
+    assert.equal(await unknown(), before + 1);
+    say(bundle([c.number, body(c, 4)]));
+    assert.equal((await answered[2]).result, 4);
     played.client.drop();
   });
 

@@ -1,0 +1,102 @@
+#include "router/transport/answering.h"
+
+#include <assert.h>
+
+#include "core/cluster/bundle.h"
+#include "router/shard/drop.h"
+#include "router/transport/going.h"
+#include "router/transport/nats_open.h"
+#include "router/transport/returning.h"
+#include "router/transport/signs.h"
+
+// An offer that the other hub doesn't take. One that has been taken can't be handed back.
+static void take_back(struct link *link, struct crossing *crossing, const struct mark *mark) {
+    struct returned returned = {.owed = mark->owed < UINT32_MAX ? (uint32_t)mark->owed : UINT32_MAX};
+    assert(mark->is_back);
+    returned.nobody = crossing->probes && mark->owed == 0;
+    if ((crossing->offered || crossing->probes) && !crossing->taker)
+        returning_back(link, crossing, &returned);
+    else
+        going_end(link, crossing, "the other hub hands back what it has taken");
+}
+
+// Whoever doesn't know the question is there.
+static bool is_probe(const struct crossing *crossing) {
+    return crossing->probes && !crossing->taker;
+}
+
+static void end_unread(struct link *link, struct crossing *crossing, enum error error, uint32_t bytes) {
+    assert(error != ERROR_NONE);
+    if (error == ERROR_FRAME_TOO_LARGE)
+        going_too_large(link, crossing, bytes);
+    else
+        going_end(link, crossing, "the answer could not be read");
+}
+
+// --- Several in one message
+
+static void take_one(struct shard *shard, struct link *link, const struct frame *bundle,
+                     const struct mark *mark, uint64_t number, struct span body) {
+    struct crossing *crossing = crossings_find(&link->crossings, number);
+    assert(body.bytes > 0);
+    struct unit unit = {
+        .sized = true, .body_at = body.at, .body_bytes = body.bytes, .bytes = body.at + body.bytes};
+    if (!crossing) {
+        drop_one(shard, COUNT_DROP_RESPONSE_UNKNOWN, link->peer->name, body.bytes);
+    } else if (is_probe(crossing)) {
+        returning_back(link, crossing, &(struct returned){.nobody = false});
+    } else if (body.bytes > nats_body_bytes_max(shard, mark)) {
+        end_unread(link, crossing, ERROR_FRAME_TOO_LARGE, body.bytes);
+    } else {
+        struct frame frame = frame_at(bundle->buffer, bundle->at, &unit);
+        going_answered(link, crossing, mark, &frame);
+    }
+}
+
+static void take_bundle(struct shard *shard, struct link *link, const struct frame *frame,
+                        const struct mark *mark) {
+    const uint8_t *bytes = frame->buffer->bytes + frame->at;
+    struct span rest = {frame->body.at - frame->at, frame->body.bytes}, body;
+    uint64_t number;
+    assert(mark->bundled && mark->has_hub);
+    signs_heard(link, mark);
+    while (link->peer->state == PEER_OPEN && bundle_next(bytes, &rest, &number, &body))
+        take_one(shard, link, frame, mark, number, body);
+    if (rest.bytes && link->peer->state == PEER_OPEN)
+        nats_count_unreadable(shard);
+}
+
+// --- One
+
+void answering_take(struct shard *shard, struct link *link, const struct frame *frame,
+                    const struct nats_message *said, uint64_t number) {
+    const uint8_t *bytes = frame->buffer->bytes + frame->at;
+    struct opened opened;
+    enum error error;
+    mark_read(bytes, said->headers, &opened.mark);
+    if (opened.mark.bundled && opened.mark.has_hub) {
+        take_bundle(shard, link, frame, &opened.mark);
+        return;
+    }
+    number = number ? number : opened.mark.answered;
+    struct crossing *crossing = crossings_find(&link->crossings, number);
+    bool is_back = opened.mark.given && opened.mark.has_hub && opened.mark.is_back;
+    bool nobody = nats_status(bytes, said->headers) == 503;
+    if (!crossing && !nobody) {
+        drop_one(shard, COUNT_DROP_RESPONSE_UNKNOWN, link->peer->name, frame->body.bytes);
+    } else if (!crossing) {
+        return; // it has ended meanwhile
+    } else if (nobody) {
+        going_nobody(link, crossing);
+    } else if (frame->body.bytes == 0 && is_back) {
+        signs_heard(link, &opened.mark);
+        take_back(link, crossing, &opened.mark);
+    } else if (is_probe(crossing)) {
+        returning_back(link, crossing, &(struct returned){.nobody = false});
+    } else if (!nats_open_marked(shard, frame, said, &opened, &error)) {
+        end_unread(link, crossing, error, frame->unit->body_bytes);
+    } else {
+        signs_heard(link, &opened.mark);
+        going_answered(link, crossing, &opened.mark, &opened.frame);
+    }
+}
