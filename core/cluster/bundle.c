@@ -1,21 +1,18 @@
 #include "core/cluster/bundle.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "core/cluster/mark.h"
 
 enum { NUMBER_DIGITS = 16, BYTES_DIGITS = BUNDLE_HEAD_BYTES - NUMBER_DIGITS, BETWEEN_BYTES = 2 };
 
-static void write_digits(char *out, unsigned count, uint64_t number) {
-    static const char digits[] = "0123456789abcdef";
-    for (unsigned at = 0; at < count; at++)
-        out[at] = digits[number >> 4 * (count - 1 - at) & 15];
-}
-
 void bundle_write_head(char out[BUNDLE_HEAD_BYTES], uint64_t number, uint32_t bytes) {
+    char digits[NUMBER_DIGITS];
     assert(number && bytes > 0);
-    write_digits(out, NUMBER_DIGITS, number);
-    write_digits(out + NUMBER_DIGITS, BYTES_DIGITS, bytes);
+    mark_all_digits(out, number);
+    mark_all_digits(digits, bytes);
+    memcpy(out + NUMBER_DIGITS, digits + NUMBER_DIGITS - BYTES_DIGITS, BYTES_DIGITS);
 }
 
 bool bundle_next(const uint8_t *bytes, struct span *rest, uint64_t *number, struct span *body) {

@@ -1,6 +1,7 @@
 #include "core/cluster/mark.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <string.h>
 
 static const char mark_version[] = "NATS/1.0\r\n", mark_name[] = "Patchbay: 1";
@@ -16,24 +17,68 @@ static const uint8_t digit_values[256] = {
     ['0'] = 1, ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
     ['8'] = 9, ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16};
 
-bool mark_read_digits(const uint8_t *bytes, struct span digits, uint64_t *out) {
-    if (digits.bytes == 0 || digits.bytes > DIGITS_MAX)
-        return false;
+// A word that holds a byte eight times over.
+#define EIGHT(byte) ((byte)*UINT64_C(0x0101010101010101))
+
+// Eight digits that mean a number, the first one lowest in memory.
+static uint64_t digits_of(uint32_t number) {
+    uint64_t word = number;
+    word = (word << 16 | word) & UINT64_C(0x0000ffff0000ffff);
+    word = (word << 8 | word) & UINT64_C(0x00ff00ff00ff00ff);
+    word = (word << 4 | word) & EIGHT(0x0f);
+    uint64_t letters = (word + EIGHT(6)) >> 4 & EIGHT(1);
+    return htobe64(word + EIGHT('0') + letters * ('a' - '0' - 10));
+}
+
+// What eight digits mean; false where one is none.
+static bool number_of(const uint8_t digits[8], uint32_t *out) {
+    uint64_t word;
+    memcpy(&word, digits, sizeof word);
+    word = be64toh(word);
+    uint64_t letters = word >> 6 & EIGHT(1);
+    word = (word & EIGHT(0x0f)) + letters * 9;
+    word = (word >> 4 | word) & UINT64_C(0x00ff00ff00ff00ff);
+    word = (word >> 8 | word) & UINT64_C(0x0000ffff0000ffff);
+    *out = (uint32_t)(word >> 16 | word);
+    word = digits_of(*out);
+    return memcmp(&word, digits, sizeof word) == 0; // nothing else is written so
+}
+
+// Few, from the first one on.
+static bool read_few(const uint8_t *digits, uint32_t count, uint64_t *out) {
+    const uint8_t *at = digits, *end = at + count;
     uint64_t number = 0;
-    const uint8_t *at = bytes + digits.at, *end = at + digits.bytes;
     for (; at < end && digit_values[*at]; at++)
         number = number << 4 | (digit_values[*at] - 1u);
     *out = number;
     return at == end;
 }
 
+bool mark_read_digits(const uint8_t *bytes, struct span digits, uint64_t *out) {
+    uint32_t high, low;
+    if (digits.bytes == 0 || digits.bytes > DIGITS_MAX)
+        return false;
+    if (digits.bytes < 8)
+        return read_few(bytes + digits.at, digits.bytes, out);
+    const uint8_t *first = bytes + digits.at,
+                  *last = first + digits.bytes - 8; // which may lie one over the other
+    if (!number_of(first, &high) || !number_of(last, &low))
+        return false;
+    *out = (uint64_t)high >> 4 * (DIGITS_MAX - digits.bytes) << 32 | low;
+    return true;
+}
+
 size_t mark_digits(char out[16], uint64_t number) {
-    static const char digits[] = "0123456789abcdef";
+    uint64_t words[4] = {digits_of((uint32_t)(number >> 32)), digits_of((uint32_t)number)};
     size_t count = number ? DIGITS_MAX - (size_t)__builtin_clzll(number) / 4 : 1;
-    static_assert(DIGITS_MAX * 4 == 64, "any number fits");
-    for (size_t at = 0; at < count; at++)
-        out[at] = digits[number >> 4 * (count - 1 - at) & 15];
+    static_assert(sizeof words == 2 * DIGITS_MAX, "what is copied lies within");
+    memcpy(out, (const char *)words + DIGITS_MAX - count, DIGITS_MAX);
     return count;
+}
+
+void mark_all_digits(char out[16], uint64_t number) {
+    uint64_t words[2] = {digits_of((uint32_t)(number >> 32)), digits_of((uint32_t)number)};
+    memcpy(out, words, sizeof words);
 }
 
 static bool key_is(const uint8_t *bytes, struct span key, const char *text) {

@@ -90,6 +90,8 @@ void mark_begin(struct text *out, const char hub[HUB_NAME_BYTES]);
 void mark_number(struct text *out, const char *key, uint64_t number);
 // Ends the line.
 void mark_end(struct text *out);
-// Writes a number as hubs do: lower-case hexadecimal digits. Returns their number, 16 at most.
+// Writes a number as hubs do: lower-case hexadecimal digits. Returns their number; what is behind them in `out` isn't kept.
 size_t mark_digits(char out[16], uint64_t number);
+// The same with zeros before them, 16 in all.
+void mark_all_digits(char out[16], uint64_t number);
 bool mark_read_digits(const uint8_t *bytes, struct span digits, uint64_t *out);

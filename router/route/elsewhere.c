@@ -143,6 +143,8 @@ static const char *own_name(struct shard *shard, uint64_t link) {
     assert(link);
     if (shard->across.link != link) {
         hub_session(shard->hub, link, shard->across.name);
+        shard->across.inbox_bytes = (uint32_t)subject_write_inbox(
+            shard->across.inbox, shard->hub->settings.cluster->name, shard->across.name);
         shard->across.link = link;
     }
     return shard->across.name;
@@ -228,15 +230,14 @@ enum error elsewhere_put_head(struct shard *shard, uint64_t link, struct parcel 
 }
 
 size_t elsewhere_inbox(struct shard *shard, uint64_t link, uint64_t hub_id, char out[SUBJECT_BYTES_MAX]) {
-    char rest[HUB_NAME_BYTES + 1 + 16];
-    memcpy(rest, own_name(shard, link), HUB_NAME_BYTES);
-    rest[HUB_NAME_BYTES] = '.';
-    size_t bytes = HUB_NAME_BYTES + 2;
-    rest[HUB_NAME_BYTES + 1] = ELSEWHERE_UNANSWERED;
+    const struct across *across = &shard->across;
+    own_name(shard, link);
+    assert(across->inbox_bytes > 0);
+    memcpy(out, across->inbox, across->inbox_bytes);
     if (hub_id)
-        bytes = HUB_NAME_BYTES + 1 + mark_digits(rest + HUB_NAME_BYTES + 1, hub_id);
-    assert(bytes <= sizeof rest);
-    return subject_write(out, shard->hub->settings.cluster->name, SUBJECT_HUB, rest, bytes);
+        return across->inbox_bytes + mark_digits(out + across->inbox_bytes, hub_id);
+    out[across->inbox_bytes] = ELSEWHERE_UNANSWERED;
+    return across->inbox_bytes + 1;
 }
 
 void elsewhere_put_sizes(const struct shard *shard, struct text *data, uint64_t bytes) {
@@ -246,24 +247,57 @@ void elsewhere_put_sizes(const struct shard *shard, struct text *data, uint64_t 
     reply_data_number(data, "bytes", (int64_t)bytes);
 }
 
-// In whose name it is said, where that is an agent of its connection's: the other hub can't know that. Decoded in `name`.
-static void vouch(const struct shard *shard, const struct message *message, char name[AGENT_ID_BYTES_MAX],
-                  struct mark_source *out) {
+// Whether it is said in the name in which that connection has said something before, written the same way.
+static bool is_vouched(const struct shard *shard, const struct message *message) {
+    const struct across *across = &shard->across;
+    struct span value = message->lookup.value[KEY_SOURCE_AGENT];
+    return across->vouched_connection == message->peer->name &&
+           across->vouched_changes == shard->agents.changes &&
+           message->lookup.type[KEY_SOURCE_AGENT] == JSON_STRING &&
+           value.bytes == across->vouched_bytes + 2 &&
+           memcmp(message->body + value.at + 1, across->vouched, across->vouched_bytes) == 0;
+}
+
+// What was written with escapes isn't found by its text, and for who has left it is asked each time.
+static void note_vouched(struct shard *shard, const struct message *message, const char *name, size_t bytes,
+                         bool is_there) {
+    struct across *across = &shard->across;
+    bool is_plain = is_there && !memchr(name, '\\', bytes) && !memchr(name, '"', bytes);
+    assert(bytes > 0 && bytes <= AGENT_ID_BYTES_MAX);
+    across->vouched_connection = is_plain ? message->peer->name : 0;
+    across->vouched_changes = shard->agents.changes;
+    across->vouched_bytes = (uint32_t)bytes;
+    memcpy(across->vouched, name, bytes);
+}
+
+// In whose name it is said, where that is an agent of its connection's: the other hub can't know that. Decoded.
+static void vouch(struct shard *shard, const struct message *message, struct mark_source *out) {
+    struct across *across = &shard->across;
     const struct user *user = identity_user(message->peer);
-    size_t bytes;
-    bool named = lookup_has(&message->lookup, KEY_SOURCE_AGENT) &&
-                 source_read(shard, message, name, &bytes) != SOURCE_FOREIGN;
-    *out = (struct mark_source){user ? user->name : NULL, name, named ? bytes : 0};
+    char name[AGENT_ID_BYTES_MAX];
+    size_t bytes = 0;
+    *out = (struct mark_source){.user = user ? user->name : NULL, .agent = across->vouched};
+    if (!lookup_has(&message->lookup, KEY_SOURCE_AGENT))
+        return;
+    if (is_vouched(shard, message)) {
+        out->agent_bytes = across->vouched_bytes;
+        return;
+    }
+    enum source source = source_read(shard, message, name, &bytes);
+    if (source == SOURCE_FOREIGN)
+        return;
+    note_vouched(shard, message, name, bytes, source == SOURCE_OWN);
+    out->agent_bytes = bytes;
 }
 
 static enum error address_to(struct shard *shard, const struct message *message, struct parcel *parcel,
                              const struct elsewhere *to, struct letter *letter, uint64_t hub_id,
                              uint64_t *bytes) {
-    char subject[SUBJECT_BYTES_MAX], reply[SUBJECT_BYTES_MAX], name[AGENT_ID_BYTES_MAX];
+    char subject[SUBJECT_BYTES_MAX], reply[SUBJECT_BYTES_MAX];
     const struct agent *agent = elsewhere_link(shard);
     assert(agent);
     uint64_t link = agent->home->connection;
-    vouch(shard, message, name, &letter->source);
+    vouch(shard, message, &letter->source);
     letter->level = message->frame->unit->directives.governance;
     letter->offered = to->offered;
     letter->flags = to->probes ? MARK_PROBES : 0;

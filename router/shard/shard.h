@@ -12,6 +12,7 @@
 #include "core/base/kept.h"
 #include "core/base/spares.h"
 #include "core/base/wheel.h"
+#include "core/cluster/subject.h"
 #include "core/requests/pending.h"
 #include "core/rights/purse.h"
 #include "core/send/event_run.h"
@@ -201,6 +202,12 @@ struct shard {
         struct agent *agent; // that the link is there; NULL: it is down
         uint64_t link;       // whose name is here; 0: none
         char name[HUB_SESSION_BYTES];
+        uint32_t inbox_bytes; // and where it takes answers, by their numbers
+        char inbox[SUBJECT_INBOX_BYTES_MAX];
+        // In whose name a connection said something last, while the registry was so: that agent is its own. Bytes 0: nobody's.
+        uint64_t vouched_connection, vouched_changes;
+        uint32_t vouched_bytes;
+        char vouched[AGENT_ID_BYTES_MAX];
     } across;
     struct asking *asking;  // registrations, other hubs (router/methods/asking.h); NULL: there are none
     struct list confirming; // orders that wait for its server, oldest first (router/transport/confirming.c)

@@ -29,6 +29,7 @@ bool visiting_is_unanswered(const uint8_t *reply, uint32_t reply_bytes) {
 
 // Where a hub takes answers.
 static void write_inbox(struct link *link, struct neighbour *hub) {
+    assert(link->shard->hub->settings.cluster);
     if (!hub->inbox_bytes)
         hub->inbox_bytes =
             (uint32_t)subject_write_inbox(hub->inbox, link->shard->hub->settings.cluster->name, hub->name);

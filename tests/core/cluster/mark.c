@@ -209,6 +209,28 @@ static void numbers_are_hexadecimal(void **state) {
     assert_memory_equal(out, "ffffffffffffffff", 16);
     assert_true(mark_read_digits((const uint8_t *)out, (struct span){0, 16}, &number) &&
                 number == UINT64_MAX);
+    for (unsigned bit = 0; bit < 64; bit++) {
+        uint64_t wanted = UINT64_C(0xfedcba9876543210) >> bit;
+        char wide[17];
+        size_t count = mark_digits(out, wanted);
+        assert_true(mark_read_digits((const uint8_t *)out, (struct span){0, (uint32_t)count}, &number));
+        assert_true(number == wanted && out[0] != '0');
+        snprintf(wide, sizeof wide, "%016llx", (unsigned long long)wanted);
+        assert_memory_equal(out, wide + 16 - count, count);
+        mark_all_digits(out, wanted);
+        assert_memory_equal(out, wide, 16);
+        assert_true(mark_read_digits((const uint8_t *)out, (struct span){0, 16}, &number) &&
+                    number == wanted);
+    }
+    for (unsigned byte = 0; byte < 256; byte++)
+        for (unsigned at = 0; at < 16; at++) {
+            bool good = byte && strchr("0123456789abcdef", (int)byte);
+            memset(out, '0', sizeof out);
+            out[at] = (char)byte;
+            assert_int_equal(mark_read_digits((const uint8_t *)out, (struct span){0, 16}, &number), good);
+            out[at % 9] = (char)byte;
+            assert_int_equal(mark_read_digits((const uint8_t *)out, (struct span){0, 9}, &number), good);
+        }
     assert_false(mark_read_digits((const uint8_t *)"FF", (struct span){0, 2}, &number));
     assert_false(mark_read_digits((const uint8_t *)"", (struct span){0, 0}, &number));
 }
