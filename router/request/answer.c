@@ -154,12 +154,13 @@ void answer_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, struct 
     }
     assert(source->name == pending->source);
     parcel->hub_id = 0;
+    bool is_own = parcel->mail.detail & ANSWER_BY_HUB;
     if (parcel->mail.detail & ANSWER_REFUSAL)
         audit_refused_elsewhere(shard, source, pending, parcel);
     if (pending->outcome)
         audit_answered(shard, pending, parcel);
     answer_end(shard, pending);
-    stats_count(&shard->stats, COUNT_RESPONSES_FORWARDED);
+    stats_count(&shard->stats, is_own ? COUNT_ERRORS_BY_HUB : COUNT_RESPONSES_FORWARDED);
     if (exchange)
         exchange_answer(shard, exchange, parcel);
     else

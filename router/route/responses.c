@@ -78,14 +78,14 @@ void responses_route(struct shard *shard, const struct message *message) {
 }
 
 void responses_end(struct shard *shard, struct peer *peer, const struct frame *frame, struct span id,
-                   uint64_t hub_id, bool is_error) {
+                   uint64_t hub_id, uint8_t detail) {
     assert(hub_id_shard(hub_id) < shard->hub->settings.shard_count);
     struct parcel *parcel = parcel_open_answer(&shard->parcels, frame, &id);
     if (!parcel) {
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
         return;
     }
-    parcel->mail.detail = is_error ? ANSWER_ERROR : 0;
+    parcel->mail.detail = detail;
     parcel->body = frame->body;
     hand_to_source(shard, hub_id, parcel, peer->name, true);
 }

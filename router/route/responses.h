@@ -7,6 +7,7 @@
 bool responses_is(const struct shard *shard, const struct message *message);
 void responses_route(struct shard *shard, const struct message *message);
 // A request that was asked of this peer under this hub id ends with a notification of it: its source gets that, with
-// its own id in the place of the value at `id`. Or the hub itself ends it, with an error in the words of its target.
+// its own id in the place of the value at `id`. Or the hub itself ends it, with an error in the words of its target. `detail`: of enum
+// answer_detail.
 void responses_end(struct shard *shard, struct peer *peer, const struct frame *frame, struct span id,
-                   uint64_t hub_id, bool is_error);
+                   uint64_t hub_id, uint8_t detail);

@@ -53,6 +53,7 @@ enum mail_kind {
 enum answer_detail {
     ANSWER_ERROR = 1,   // it is one
     ANSWER_REFUSAL = 2, // of the hub's that should have asked its target, and hasn't
+    ANSWER_BY_HUB = 4,  // of this hub's, for a request that it had sent to others
 };
 
 // Holds an order of this shard's own back, as those of other shards are (inbox.h).

@@ -84,6 +84,10 @@
       "kind=\"response\",reason=\"too_large\"", NULL)                                                        \
     X(COUNT_DROP_PROGRESS_UNKNOWN, "dropped_progress_unknown_token", "dropped_total",                        \
       "kind=\"progress\",reason=\"unknown_token\"", NULL)                                                    \
+    X(COUNT_DROP_RESPONSE_OVER_PAYLOAD, "dropped_responses_over_max_payload", "dropped_total",               \
+      "kind=\"response\",reason=\"over_max_payload\"", NULL)                                                 \
+    X(COUNT_DROP_PROGRESS_OVER_PAYLOAD, "dropped_progress_over_max_payload", "dropped_total",                \
+      "kind=\"progress\",reason=\"over_max_payload\"", NULL)                                                 \
     X(COUNT_DROP_STREAM_REFUSED, "dropped_hcs_frames_refused", "dropped_total",                              \
       "kind=\"hcs\",reason=\"refused\"", NULL)                                                               \
     X(COUNT_DROP_STREAM_ENDED, "dropped_hcs_frames_session_ended", "dropped_total",                          \

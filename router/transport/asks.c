@@ -148,7 +148,7 @@ static bool tell_ended(struct shard *shard, struct child *child, struct mcp_shar
     }
     asks_end(child, sharing, hub_id);
     if (first_of(child)->seat->state == PEER_OPEN)
-        responses_end(shard, first_of(child)->seat, message->frame, item.value, hub_id, false);
+        responses_end(shard, first_of(child)->seat, message->frame, item.value, hub_id, 0);
     return true;
 }
 

@@ -10,6 +10,7 @@
 #include "router/send/send.h"
 #include "router/shard/annex.h"
 #include "router/shard/drop.h"
+#include "router/shard/post.h"
 #include "router/transport/again.h"
 #include "router/transport/nats_say.h"
 #include "router/transport/recalling.h"
@@ -34,7 +35,7 @@ static void end_crossing_with(struct link *link, struct crossing *crossing, enum
             .sized = true, .bytes = (uint32_t)text.length, .body_bytes = (uint32_t)text.length};
         memcpy(buffer->bytes, text.bytes, text.length);
         struct frame frame = frame_at(buffer, 0, &unit);
-        responses_end(shard, link->peer, &frame, id, hub_id, true);
+        responses_end(shard, link->peer, &frame, id, hub_id, ANSWER_ERROR | ANSWER_BY_HUB);
     } else {
         peer_close(shard, link->peer, COUNT_CLOSED_NO_MEMORY);
     }

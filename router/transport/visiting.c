@@ -208,7 +208,7 @@ static void answer_visitor(struct link *link, const struct visitor *visitor, str
     if (!error)
         return;
     assert(!parcel->has_head);
-    drop_one(shard, error == ERROR_FRAME_TOO_LARGE ? COUNT_DROP_RESPONSE_TOO_LARGE : COUNT_DROP_NO_MEMORY,
+    drop_one(shard, error == ERROR_FRAME_TOO_LARGE ? COUNT_DROP_RESPONSE_OVER_PAYLOAD : COUNT_DROP_NO_MEMORY,
              link->peer->name, parcel->bytes);
     send_release(shard, parcel);
     text_init(&data);
@@ -270,15 +270,18 @@ void visiting_report(struct shard *shard, struct peer *peer, const struct pendin
     char subject[SUBJECT_BYTES_MAX];
     struct letter letter = {.subject = subject};
     uint64_t bytes;
+    enum counter reason = COUNT_DROP_PROGRESS_UNKNOWN;
     assert(link_of(shard, peer) && !parcel->hub_id);
     if (visitor && visitor->hub) {
         letter.subject_bytes = subject_write(subject, shard->hub->settings.cluster->name, SUBJECT_HUB,
                                              visitor->hub->name, HUB_NAME_BYTES);
-        if (!elsewhere_put_head(shard, peer->name, parcel, &letter, &bytes)) {
+        enum error error = elsewhere_put_head(shard, peer->name, parcel, &letter, &bytes);
+        if (!error) {
             send_queue_bound(shard, peer, parcel);
             return;
         }
+        reason = error == ERROR_FRAME_TOO_LARGE ? COUNT_DROP_PROGRESS_OVER_PAYLOAD : COUNT_DROP_NO_MEMORY;
     }
-    drop_one(shard, COUNT_DROP_PROGRESS_UNKNOWN, peer->name, parcel->bytes);
+    drop_one(shard, reason, peer->name, parcel->bytes);
     send_release(shard, parcel);
 }
