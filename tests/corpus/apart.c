@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "router/config.h"
+#include "router/config_users.h"
 #include "tests/corpus/backend.h"
 #include "tests/corpus/case.h"
 #include "tests/corpus/worlds.h"
@@ -34,20 +35,40 @@ struct line {
 // Settings point into what they were read from.
 static struct said {
     struct config config;
+    struct worlds_file users;
     char words[OPTIONS_ROOM], *arguments[CASE_OPTIONS_MAX];
-} said[SITES_MAX];
+} said[SITES_MAX] = {[0 ... SITES_MAX - 1] = {.users.descriptor = -1}};
+
+// NULL: none.
+static const char *users_of(const struct setup *setup, unsigned hub) {
+    const char *own = hub < setup->hub_count ? setup->hub_users[hub] : NULL;
+    return own ? own : setup->users;
+}
+
+// What users the hub knows, if it is to know any.
+static bool read_users(const struct config *config, struct hub_settings *out) {
+    static const struct siphash_key key = {{5, 6}};
+    out->users = config->users[0] ? config_users(config, &key, NULL) : NULL;
+    return out->users || !config->users[0];
+}
 
 static bool read_options(const struct setup *setup, unsigned hub, struct hub_settings *out) {
     static char listen[] = "patchbayd --listen tcp://127.0.0.1:0 ", strict[] = " --validate strict";
+    static char option[] = "--users";
     struct said *text = &said[hub];
-    const char *own = hub < setup->hub_count ? setup->hub_options[hub] : "";
+    const char *own = hub < setup->hub_count ? setup->hub_options[hub] : "", *users = users_of(setup, hub);
     snprintf(text->words, OPTIONS_ROOM, "%s%s %s%s", listen, setup->options, own,
              setup->strict ? strict : "");
-    int count = (int)case_words(text->words, text->arguments, CASE_OPTIONS_MAX);
+    int count = (int)case_words(text->words, text->arguments, CASE_OPTIONS_MAX - 2);
+    if (users) {
+        worlds_write(&text->users, users);
+        text->arguments[count++] = option;
+        text->arguments[count++] = text->users.path;
+    }
     if (config_read(&text->config, count, text->arguments, setup->shard_count) != CONFIG_RUN)
         return false;
     *out = text->config.settings;
-    return true;
+    return read_users(&text->config, out);
 }
 
 static bool joined(void) {
@@ -80,7 +101,8 @@ static void describe(const struct setup *setup, char out[SETUP_ROOM]) {
     int count = snprintf(out, SETUP_ROOM, "%d %u %llu %u\n%s", setup->strict, setup->shard_count,
                          (unsigned long long)setup->rough, setup->hub_count, setup->options);
     for (unsigned hub = 0; hub < setup->hub_count && count < SETUP_ROOM; hub++)
-        count += snprintf(out + count, SETUP_ROOM - (size_t)count, "\n%s", setup->hub_options[hub]);
+        count += snprintf(out + count, SETUP_ROOM - (size_t)count, "\n%s\n%s", setup->hub_options[hub],
+                          users_of(setup, hub) ? users_of(setup, hub) : "");
     if (count >= SETUP_ROOM)
         kernel_fail("too many options");
 }

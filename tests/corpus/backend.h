@@ -20,7 +20,8 @@ struct setup {
     uint32_t window_bytes; // simulated: what the kernel keeps for a peer that doesn't read
     const char
         *config; // simulated: a configuration file's text, with children that the case plays; NULL: none
-    const char *users; // simulated: a users file's text; NULL: none
+    const char *users;            // simulated: a users file's text; NULL: none
+    const char *const *hub_users; // of several hubs: what each has instead of that one; NULL: that one
     // Of several hubs: what each has for options besides; 0: a backend that has several gives peers to them in turns.
     const char *const *hub_options;
     unsigned hub_count;

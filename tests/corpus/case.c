@@ -120,13 +120,24 @@ static void put_users_line(FILE *out, char *line) {
     fprintf(out, "%.*s%.*s%s\n", (int)(begin - line), line, DIGEST_TEXT_BYTES, text, end + 1);
 }
 
-// As a configuration.
-static bool read_users(struct reader *reader) {
+// NULL: there is no such hub, or it has one already.
+static char **users_of(struct corpus_case *one, const char *hub) {
+    if (!*hub)
+        return one->users ? NULL : &one->users;
+    for (unsigned at = 0; at < one->hub_count; at++)
+        if (strcmp(one->hubs[at], hub) == 0)
+            return one->hub_users[at] ? NULL : &one->hub_users[at];
+    return NULL;
+}
+
+// As a configuration; `hub`: of which one, where there are several.
+static bool read_users(struct reader *reader, const char *hub) {
     struct corpus_case *one = reader->one;
+    char **users = users_of(one, hub);
     size_t count = 0;
-    if (one->users)
-        return complain(reader, "a case has one file of users");
-    FILE *memory = open_memstream(&one->users, &count);
+    if (!users)
+        return complain(reader, "a case, and each of its hubs, has one file of users");
+    FILE *memory = open_memstream(users, &count);
     while (reader->next && strncmp(reader->next, "  ", 2) == 0)
         put_users_line(memory, take_line(reader) + 2);
     fclose(memory);
@@ -170,8 +181,8 @@ static bool read_head(struct reader *reader, char *line, bool *good) {
         *good = read_hub(reader, line + (rest - line));
     else if (after(line, "config"))
         *good = read_config(reader);
-    else if (after(line, "users"))
-        *good = read_users(reader);
+    else if ((rest = after(line, "users")))
+        *good = read_users(reader, rest);
     else if ((rest = after(line, "depth")))
         *good = read_depth(reader, rest);
     else if ((rest = after(line, "sim")))
@@ -292,6 +303,8 @@ void case_close(struct corpus_case *one) {
     free(one->path);
     free(one->config);
     free(one->users);
+    for (unsigned at = 0; at < one->hub_count; at++)
+        free(one->hub_users[at]);
     free(one->bytes);
     free(one);
 }

@@ -27,13 +27,14 @@ struct corpus_case {
     char *options;
     char *hubs[CASE_HUBS_MAX]; // names of hubs that are joined, and what each has for options besides
     char *hub_options[CASE_HUBS_MAX];
-    unsigned hub_count;    // 0: there is one, without a name
-    char *config;          // the text of a configuration file, or NULL
-    char *users;           // the text of a users file, or NULL
-    bool lazy, strict;     // the depths in which it holds
-    bool sim_only;         // it needs what only the simulated kernel can do
-    bool framed;           // it says that it holds in frames alone
-    bool bytewise;         // it says that it holds on plain streams of bytes, not on WebSocket
+    unsigned hub_count;             // 0: there is one, without a name
+    char *config;                   // the text of a configuration file, or NULL
+    char *users;                    // the text of a users file, or NULL
+    char *hub_users[CASE_HUBS_MAX]; // of one of several hubs' own, or NULL
+    bool lazy, strict;              // the depths in which it holds
+    bool sim_only;                  // it needs what only the simulated kernel can do
+    bool framed;                    // it says that it holds in frames alone
+    bool bytewise;                  // it says that it holds on plain streams of bytes, not on WebSocket
     bool shows_wire;       // it sends bytes as they are, or header fields, or opens peers that speak lines
     uint32_t window_bytes; // simulated: what the kernel keeps for a peer that doesn't read; 0: anything
     char *columns[CASE_COLUMNS_MAX];

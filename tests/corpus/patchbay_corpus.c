@@ -119,6 +119,7 @@ static void play_all(const struct how *how, uint32_t shards, bool strict, struct
                               .window_bytes = one->window_bytes,
                               .config = one->config,
                               .users = one->users,
+                              .hub_users = (const char *const *)one->hub_users,
                               .hub_options = (const char *const *)one->hub_options,
                               .hub_count = one->hub_count,
                               .order = ""};

@@ -17,17 +17,12 @@
 static struct world world;
 
 // A file that lies in memory alone.
-struct file {
-    char path[64];
-    int descriptor;
-};
-
 // The hub's command line, its configuration file, and that of its users.
 static struct {
     char options[512];
     char *arguments[CASE_OPTIONS_MAX];
     int count;
-    struct file config, users;
+    struct worlds_file config, users;
     uint32_t shard_count;
 } started = {.config.descriptor = -1, .users.descriptor = -1};
 
@@ -38,18 +33,8 @@ struct line {
     uint32_t signals;        // that were expected: bits
 };
 
-static void write_file(struct file *file, const char *text) {
-    if (file->descriptor < 0)
-        file->descriptor = memfd_create("file", MFD_CLOEXEC);
-    snprintf(file->path, sizeof file->path, "/proc/self/fd/%d", file->descriptor);
-    size_t count = strlen(text);
-    if (file->descriptor < 0 || ftruncate(file->descriptor, 0) < 0 ||
-        pwrite(file->descriptor, text, count, 0) != (ssize_t)count)
-        abort();
-}
-
-static void add_file(struct file *file, char *option, const char *text) {
-    write_file(file, text);
+static void add_file(struct worlds_file *file, char *option, const char *text) {
+    worlds_write(file, text);
     started.arguments[started.count++] = option;
     started.arguments[started.count++] = file->path;
 }
@@ -311,13 +296,13 @@ static bool signalled(struct line *line, int number) {
 }
 
 static void reload(const char *config) {
-    write_file(&started.config, config);
+    worlds_write(&started.config, config);
     kernel_signal(world.kernel, SIGHUP);
     world_settle(&world);
 }
 
 static void reload_users(const char *users) {
-    write_file(&started.users, users);
+    worlds_write(&started.users, users);
     kernel_signal(world.kernel, SIGHUP);
     world_settle(&world);
 }

@@ -4,6 +4,14 @@
 #include "tests/corpus/backend.h"
 #include "tests/sim/world.h"
 
+// A file that the hub reads, in memory.
+struct worlds_file {
+    char path[64];
+    int descriptor; // -1: there is none yet
+};
+// Writes its text, in place of what there was.
+void worlds_write(struct worlds_file *file, const char *text);
+
 // NULL when nobody listens.
 struct cable *worlds_dial(struct world *world, enum line_wire wire);
 // What the hub counts under this name; UINT64_MAX: nothing is called so.
