@@ -98,6 +98,19 @@ static void take_joint(uint64_t number, struct mark *out) {
     out->takes_bundles = number >= MARK_JOINT_BUNDLES;
 }
 
+// What is said of a message that not all may get.
+static void take_fencing(const uint8_t *bytes, struct span key, uint64_t number, struct mark *out) {
+    assert(!out->given);
+    if (key_is(bytes, key, "approved"))
+        out->is_approved = number != 0;
+    else if (key_is(bytes, key, "judge"))
+        out->is_judged = number != 0;
+    else if (key_is(bytes, key, "gate"))
+        out->is_held = number != 0;
+    else if (key_is(bytes, key, "fences"))
+        out->knows_fences = number != 0;
+}
+
 // What is said of names that are held.
 static void take_holding(const uint8_t *bytes, struct span key, uint64_t number, struct mark *out) {
     assert(!out->given);
@@ -121,6 +134,8 @@ static void take_holding(const uint8_t *bytes, struct span key, uint64_t number,
         out->settle = number != 0;
     else if (key_is(bytes, key, "leaves"))
         out->leaves = number != 0;
+    else
+        take_fencing(bytes, key, number, out);
 }
 
 static void take_hub(const uint8_t *bytes, struct span value, struct mark *out) {
@@ -134,6 +149,22 @@ static void take_hub(const uint8_t *bytes, struct span value, struct mark *out) 
 static void take_time(uint64_t number, struct mark *out) {
     if (number > 0 && number <= TIME_MS_MAX)
         out->time_ms = (uint32_t)number;
+}
+
+// Whose it is, and whom that one may reach. False: that is another key.
+static bool take_source(const uint8_t *bytes, struct span key, struct span value, struct mark *out) {
+    assert(!out->given);
+    if (key_is(bytes, key, "user"))
+        out->user = value;
+    else if (key_is(bytes, key, "agent"))
+        out->agent = value;
+    else if (key_is(bytes, key, "deny"))
+        out->denied = value;
+    else if (key_is(bytes, key, "hold"))
+        out->holds = value;
+    else
+        return false;
+    return true;
 }
 
 static void take_pair(const uint8_t *bytes, struct span key, struct span value, struct mark *out) {
@@ -157,10 +188,8 @@ static void take_pair(const uint8_t *bytes, struct span key, struct span value, 
         out->free = value;
     } else if (key_is(bytes, key, "held")) {
         out->held = value;
-    } else if (key_is(bytes, key, "user")) {
-        out->user = value;
-    } else if (key_is(bytes, key, "agent")) {
-        out->agent = value;
+    } else if (take_source(bytes, key, value, out)) {
+        return;
     } else if (!mark_read_digits(bytes, value, &number)) {
         return;
     } else if (key_is(bytes, key, "time")) {
@@ -323,6 +352,12 @@ size_t mark_write(char out[MARK_BYTES_MAX], const char hub[HUB_NAME_BYTES], uint
     at = put(out, at, "\r\n", 2);
     assert(at <= MARK_BYTES_MAX);
     return at;
+}
+
+size_t mark_add(char *line, size_t bytes, const char *pairs, size_t pairs_bytes) {
+    assert(bytes > 2 && (pairs_bytes == 0 || *pairs == ' '));
+    size_t at = put(line, bytes - 2, pairs, pairs_bytes);
+    return put(line, at, "\r\n", 2);
 }
 
 void mark_begin(struct text *out, const char hub[HUB_NAME_BYTES]) {

@@ -61,6 +61,13 @@ struct mark {
     bool names;               // the body says what agents name for themselves
     bool settle;              // this hub is to be asked what it holds
     bool leaves;              // this is the last that it says
+    struct span denied,
+        holds; // patterns of agents that a message's source is denied, or is held from (fence.h); bytes 0: none
+    bool is_approved; // somebody has approved it
+    bool
+        is_judged; // with `probes`: the body is what would be sent, and whether it would be refused is asked, too
+    bool is_held;      // with `is_back`: somebody must approve it first
+    bool knows_fences; // in a beat: this hub heeds all of these
 };
 
 // Reads what stands in these headers; they begin with NATS/1.0.
@@ -85,6 +92,8 @@ enum {
 size_t mark_write(char out[MARK_BYTES_MAX], const char hub[HUB_NAME_BYTES], uint32_t time_ms,
                   enum governance level, uint32_t offered, uint64_t answered, unsigned flags,
                   const struct mark_source *source);
+// Adds pairs to such a line, a blank before each; returns its length then.
+size_t mark_add(char *line, size_t bytes, const char *pairs, size_t pairs_bytes);
 // Writes "NATS/1.0" and the begin of the line, up to who says it.
 void mark_begin(struct text *out, const char hub[HUB_NAME_BYTES]);
 void mark_number(struct text *out, const char *key, uint64_t number);

@@ -1,0 +1,38 @@
+// Which agents a message may not reach at another hub, or not before somebody approves it, by the users file of its source's hub: that
+// hub doesn't know whom the other one would choose of a group, so it says so. Two lists of patterns of agents, as pairs of a mark:
+//
+//     deny=deploy-*,vault hold=review-1
+#pragma once
+
+#include "core/json/json.h"
+#include "core/rights/users.h"
+
+enum {
+    FENCE_PATTERNS_MAX = 64, // of each list
+    FENCE_BYTES_MAX = 1024,  // of both, with their keys
+    FENCE_UNTOLD = -1,
+};
+
+struct fence_list {
+    struct pattern patterns[FENCE_PATTERNS_MAX];
+    struct pattern_set set;
+};
+
+struct fence {
+    struct fence_list denied, held;
+    bool approved;           // somebody has approved it: nothing of it is held any more
+    const struct user *user; // whose rights count besides, at this hub; NULL: nobody's
+};
+
+// Whether a user's lines name agents at all: a message of others needs none.
+static inline bool fence_is_needed(const struct user *user) {
+    return !pattern_set_is_empty(&user->denied[RIGHT_CALL][KIND_AGENT]) ||
+           !pattern_set_is_empty(&user->given[RIGHT_HOLD][KIND_AGENT]);
+}
+// Writes both lists, a blank before each; returns their length, or FENCE_UNTOLD where that is too much to be told.
+int fence_write(char out[FENCE_BYTES_MAX], const struct user *user);
+// Reads them; bytes 0: there is none. The patterns lie in `bytes`. What can't be read denies all.
+void fence_read(struct fence *out, const uint8_t *bytes, struct span denied, struct span held);
+bool fence_denies(const struct fence *fence, const char *agent, size_t bytes);
+// Whether it waits for approval.
+bool fence_holds(const struct fence *fence, const char *agent, size_t bytes);
