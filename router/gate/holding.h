@@ -16,6 +16,11 @@ enum decision { DECISION_APPROVED, DECISION_REJECTED, DECISION_NEEDS_REVISION, D
 // As governance/approval spells it; static.
 const char *decision_text(enum decision decision);
 
+// What is never held: the hub writes it, or it belongs to what went before.
+static inline bool holding_exempts(const struct message *message) {
+    return message->audit == MESSAGE_AUDIT_LOG || message_method_is(message, "$/progress") ||
+           message_method_is(message, "notifications/progress");
+}
 // Holds a request or notification. The result is NULL when it was refused instead: at a bound, or because the hub drains.
 struct held *holding_begin(struct shard *shard, const struct message *message);
 // The latest held request of a peer with this id; or NULL.

@@ -22,7 +22,7 @@ struct message {
     const uint8_t *body;
     struct lookup lookup;
     enum message_audit audit;
-    bool approved; // it was held, and may go now (router/gate); or it has been offered elsewhere
+    bool approved;                   // it was held, and may go now (router/gate)
     const struct returned *returned; // it was, and is back (router/request/offered.h); or NULL
     size_t method_bytes;
     bool method_long;              // longer than any name that could be offered: it isn't in `method`

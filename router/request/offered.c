@@ -26,7 +26,7 @@ struct offered *offered_keep(struct shard *shard, const struct message *message,
     offered->user = identity_user(message->peer);
     offered->offered = is_offer;
     offered->sought = !is_offer || (message->returned && message->returned->sought);
-    offered->approved = is_offer || message->approved;
+    offered->approved = message->approved;
     offered->audit = message->audit;
     offered->probed = offered->first = false;
     if (keep_attachment(shard, offered, message) &&

@@ -24,6 +24,7 @@ struct returned {
     uint32_t owed;          // else: what who owes least there owes; 0: none of them might take it
     bool offered;           // it was
     bool sought;            // whom it names first is nowhere
+    bool held;              // that hub wants it approved first
     bool probed;            // whether anybody is there was asked; else than `nobody`: somebody is
     bool first;             // likewise, of whom it names
     uint64_t hub_id;        // under which it went

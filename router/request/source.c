@@ -22,5 +22,6 @@ enum source source_read(const struct shard *shard, const struct message *message
     const struct agent *agent = *bytes ? agents_find(&shard->agents, name, *bytes) : NULL;
     if (agent)
         return agent->home->connection == message->peer->name ? SOURCE_OWN : SOURCE_FOREIGN;
-    return message->approved && message->peer->state != PEER_OPEN ? SOURCE_LEFT : SOURCE_FOREIGN;
+    return (message->approved || message->returned) && message->peer->state != PEER_OPEN ? SOURCE_LEFT
+                                                                                         : SOURCE_FOREIGN;
 }

@@ -143,7 +143,7 @@ bool judge_call(struct shard *shard, const struct message *message, struct rules
         refuse_right(shard, message, RULE_CALL);
         return false;
     }
-    if (!rights_reach_all(user)) {
+    if (!rights_reach_all(user) && !asked->reaches) {
         asked->reaches = judge_in_reach;
         asked->reaching = user;
     }
@@ -174,6 +174,11 @@ bool judge_holds_at(const struct shard *shard, const struct message *message, co
     const struct user *user = judge_user(shard, message->peer);
     size_t bytes = agent->pool_bytes ? agent->pool_bytes : agent->id_bytes;
     return user && rights_hold_any(user) && rights_hold_agent(user, agent->id, bytes) != 0;
+}
+
+bool judge_holds_agents(const struct shard *shard, const struct message *message) {
+    const struct user *user = judge_user(shard, message->peer);
+    return user && !pattern_set_is_empty(&user->given[RIGHT_HOLD][KIND_AGENT]);
 }
 
 bool judge_speaks(struct shard *shard, const struct message *message) {

@@ -17,7 +17,7 @@ const struct user *judge_user(const struct shard *shard, const struct peer *peer
 static inline bool judge_is_plain(const struct message *message) {
     return !(message->lookup.present & (1U << KEY_TOOL | 1U << KEY_APPROVER));
 }
-// To send this where it says. Fills in what rules need to know: who of a group may be reached.
+// To send this where it says. Fills in what rules need to know, unless they do: who of a group may be reached.
 bool judge_call(struct shard *shard, const struct message *message, struct rules_message *asked);
 bool judge_in_reach(const void *user, const struct agent *agent);
 // Whether all that is judged of a message before it is routed was found right when its connection said it before: then that
@@ -27,7 +27,7 @@ static inline bool judge_recalls(const struct message *message, struct rules_mes
     const struct user *user = identity ? identity->user : NULL;
     if (!user || !judge_is_plain(message) || !recall_call(identity, user, asked, 0))
         return false;
-    if (!rights_reach_all(user)) {
+    if (!rights_reach_all(user) && !asked->reaches) {
         asked->reaches = judge_in_reach;
         asked->reaching = user;
     }
@@ -57,6 +57,8 @@ bool judge_admin(struct shard *shard, const struct message *message);
 bool judge_holds(const struct shard *shard, const struct message *message, const struct rules_message *asked);
 // Whether it names an agent that the message would reach.
 bool judge_holds_at(const struct shard *shard, const struct message *message, const struct agent *agent);
+// Whether it names any agent.
+bool judge_holds_agents(const struct shard *shard, const struct message *message);
 
 // --- Without a message
 

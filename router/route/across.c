@@ -28,7 +28,7 @@ static bool settles_denied(struct shard *shard, const struct message *message,
         return false;
     if (returned && returned->probed && returned->first)
         refuse_right(shard, message, RULE_CALL);
-    else if (!across_probe(shard, message, to))
+    else if (!across_probe(shard, message, to, false))
         elsewhere_refuse(shard, message, ERROR_OVERLOADED);
     return true;
 }
@@ -41,6 +41,11 @@ bool across_takes(struct shard *shard, const struct message *message, const stru
         return false;
     if (settles_denied(shard, message, asked, &to))
         return true;
+    if (!elsewhere_may_go(shard, message, &to)) {
+        if (verdict->error != ERROR_GOVERNANCE_VIOLATION)
+            refuse_right(shard, message, RULE_CALL);
+        return verdict->error != ERROR_GOVERNANCE_VIOLATION;
+    }
     struct agent *link = elsewhere_link(shard);
     enum error fault =
         link ? forward_fault(shard, message, link->home->connection) : ERROR_TARGET_DISCONNECTED;
@@ -71,11 +76,12 @@ bool across_copy(struct shard *shard, const struct message *message, const struc
     return false;
 }
 
-bool across_probe(struct shard *shard, const struct message *message, struct elsewhere *to) {
+bool across_probe(struct shard *shard, const struct message *message, struct elsewhere *to, bool judged) {
     struct agent *link = elsewhere_link(shard);
     assert(message_is_request(message) && !to->hub && !to->offered);
     to->probes = to->returns = true;
-    to->kept = false;
+    to->judged = judged;
+    to->kept = judged;
     return link && !forward_fault(shard, message, link->home->connection) &&
            forward_request(shard, message, link, to);
 }

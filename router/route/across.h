@@ -9,9 +9,9 @@
 // there couldn't.
 bool across_takes(struct shard *shard, const struct message *message, const struct rules_message *asked,
                   const struct rules_verdict *verdict);
-// Whether anybody is there for a request is asked, and it is back with the answer (struct returned). False: that can't be asked, and
-// nothing has changed.
-bool across_probe(struct shard *shard, const struct message *message, struct elsewhere *to);
+// Whether anybody is there for a request is asked, and it is back with the answer (struct returned); `judged`: unless it would be refused
+// there, which then is its answer. False: that can't be asked, and nothing has changed.
+bool across_probe(struct shard *shard, const struct message *message, struct elsewhere *to, bool judged);
 // Sends a copy of what goes to all on its way, to all other hubs; NULL: there was no memory for it. Nobody waits for it, and what
 // can't go is counted. Whether it goes.
 bool across_copy(struct shard *shard, const struct message *message, const struct agent *link,

@@ -17,6 +17,6 @@ void attaching_route(struct shard *shard, const struct message *message) {
     to.bytes = subject_escape(to.token, name, bytes);
     if (!elsewhere_link(shard))
         elsewhere_refuse_down(shard, message);
-    else if (!to.bytes || !across_probe(shard, message, &to))
+    else if (!to.bytes || !across_probe(shard, message, &to, false))
         elsewhere_refuse(shard, message, ERROR_OVERLOADED);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/text.h"
+#include "core/cluster/fence.h"
 #include "core/cluster/mark.h"
 #include "router/request/journal.h"
 #include "router/request/offered.h"
@@ -60,6 +61,11 @@ static bool has_others(const struct shard *shard, enum subject_kind kind) {
            atomic_load_explicit(&shard->hub->link_neighbours, memory_order_relaxed) > 1;
 }
 
+// What the other hub's file holds is handed back, to be held here.
+static bool may_be_held(const struct shard *shard, const struct message *message) {
+    return shard->gate && shard->settings->users && !message->approved;
+}
+
 bool elsewhere_find(const struct shard *shard, const struct message *message,
                     const struct rules_message *asked, const struct rules_verdict *verdict,
                     struct elsewhere *out) {
@@ -76,8 +82,9 @@ bool elsewhere_find(const struct shard *shard, const struct message *message,
     out->returns = first && message_is_request(message);
     out->hub = NULL;
     out->first = first;
-    out->probes = false;
-    out->kept = message_is_request(message) && (journal_is_on(shard) || has_others(shard, out->kind));
+    out->probes = out->judged = false;
+    out->kept = message_is_request(message) &&
+                (journal_is_on(shard) || has_others(shard, out->kind) || may_be_held(shard, message));
     assert(out->kind < SUBJECT_EVENT);
     if (name.bytes > METHOD_BYTES_MAX) // no hub has one of that name, and going.c's answer has no room for it
         return false;
@@ -93,7 +100,7 @@ const struct agent *elsewhere_find_all(struct shard *shard, const struct message
         return NULL;
     out->kind = kind;
     out->offered = 0;
-    out->returns = out->kept = out->first = out->probes = false;
+    out->returns = out->kept = out->first = out->probes = out->judged = false;
     out->hub = NULL;
     out->bytes = subject_escape(out->token, name, name_bytes);
     return out->bytes ? elsewhere_link(shard) : NULL;
@@ -169,9 +176,12 @@ static size_t first_line(char out[FIRST_LINE_BYTES_MAX], const struct letter *le
     return (size_t)(to - out);
 }
 
+static const char approved_pair[] = " approved=1", judged_pair[] = " judge=1";
+enum { PAIRS_BYTES_MAX = FENCE_BYTES_MAX + sizeof approved_pair + sizeof judged_pair };
+
 // What stands behind "NATS/1.0": the hubs' own line, and the frame's header block as it would go to a peer.
 struct block {
-    char mark[MARK_BYTES_MAX], length[WIRE_HEAD_BYTES_MAX];
+    char mark[MARK_BYTES_MAX + PAIRS_BYTES_MAX], length[WIRE_HEAD_BYTES_MAX];
     size_t mark_bytes, length_bytes;
     struct piece before, after;
 };
@@ -180,6 +190,8 @@ static size_t block_of(struct shard *shard, uint64_t link, const struct parcel *
                        const struct letter *letter, struct block *block) {
     block->mark_bytes = mark_write(block->mark, own_name(shard, link), letter->time_ms, letter->level,
                                    letter->offered, letter->answered, letter->flags, &letter->source);
+    if (letter->pairs_bytes)
+        block->mark_bytes = mark_add(block->mark, block->mark_bytes, letter->pairs, letter->pairs_bytes);
     block->length_bytes = wire_framed.head(block->length, parcel->bytes);
     block->before = (struct piece){NULL, 0};
     block->after = (struct piece){"\r\n", 2};
@@ -290,10 +302,42 @@ static void vouch(struct shard *shard, const struct message *message, struct mar
     out->agent_bytes = bytes;
 }
 
+// Whom it may reach by another name than its own that hub must be told: of an agent by its name it was judged here.
+static bool is_fenced(const struct message *message, const struct elsewhere *to) {
+    const struct user *user = identity_user(message->peer);
+    bool by_name = (to->kind == SUBJECT_AGENT && !to->first) || to->kind == SUBJECT_EVENT;
+    return user && !by_name && fence_is_needed(user);
+}
+
+bool elsewhere_may_go(const struct shard *shard, const struct message *message, const struct elsewhere *to) {
+    char fence[FENCE_BYTES_MAX];
+    assert(!message->peer->transport->is_link);
+    return !is_fenced(message, to) ||
+           (!atomic_load_explicit(&shard->hub->link_unfenced, memory_order_relaxed) &&
+            fence_write(fence, identity_user(message->peer)) != FENCE_UNTOLD);
+}
+
+static size_t put_pairs(char out[PAIRS_BYTES_MAX], const struct message *message,
+                        const struct elsewhere *to) {
+    static const char all[] = " deny=*"; // the file has changed since it was looked at
+    char *at = out;
+    if (is_fenced(message, to)) {
+        int count = fence_write(out, identity_user(message->peer));
+        at = count == FENCE_UNTOLD ? put(out, all, sizeof all - 1) : out + count;
+    }
+    if (message->approved || to->judged)
+        at = put(at, approved_pair, sizeof approved_pair - 1);
+    if (to->judged)
+        at = put(at, judged_pair, sizeof judged_pair - 1);
+    assert(at <= out + PAIRS_BYTES_MAX);
+    return (size_t)(at - out);
+}
+
 static enum error address_to(struct shard *shard, const struct message *message, struct parcel *parcel,
                              const struct elsewhere *to, struct letter *letter, uint64_t hub_id,
                              uint64_t *bytes) {
     char subject[SUBJECT_BYTES_MAX], reply[SUBJECT_BYTES_MAX];
+    char pairs[PAIRS_BYTES_MAX];
     const struct agent *agent = elsewhere_link(shard);
     assert(agent);
     uint64_t link = agent->home->connection;
@@ -301,6 +345,10 @@ static enum error address_to(struct shard *shard, const struct message *message,
     letter->level = message->frame->unit->directives.governance;
     letter->offered = to->offered;
     letter->flags = to->probes ? MARK_PROBES : 0;
+    letter->pairs = pairs;
+    letter->pairs_bytes = put_pairs(pairs, message, to);
+    if (to->judged)
+        letter->level = GOVERNANCE_AUTONOMOUS; // what its target supports isn't looked at
     letter->subject = subject;
     const char *cluster = shard->hub->settings.cluster->name;
     letter->subject_bytes = to->hub

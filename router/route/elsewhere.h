@@ -16,6 +16,7 @@ struct elsewhere {
         kept; // a copy of it is, until a hub takes it: one that doesn't may not be the only one (transport/again.h)
     bool first;      // whom it names comes before whoever offers its method, who may be here or there
     bool probes;     // whether anybody is there for it is asked, and it stays here
+    bool judged;     // likewise, and whether it would be refused
     const char *hub; // that alone is to take it; NULL: any
     size_t bytes;    // of the token
     char token[SUBJECT_NAME_BYTES_MAX];
@@ -31,6 +32,8 @@ bool elsewhere_find(const struct shard *shard, const struct message *message,
 const struct agent *elsewhere_find_all(struct shard *shard, const struct message *message,
                                        enum subject_kind kind, const char *name, size_t name_bytes,
                                        struct elsewhere *out);
+// Whether other hubs can know which agents this message may not reach, or not unapproved: else it must not go there.
+bool elsewhere_may_go(const struct shard *shard, const struct message *message, const struct elsewhere *to);
 // The link's entry in the registry; NULL: it is down.
 struct agent *elsewhere_link(struct shard *shard);
 // There is no link: a request is told so, a notification counted.
@@ -50,8 +53,10 @@ struct letter {
         answered; // the request that it answers, where its subject doesn't say so; 0: it does, or there is none
     enum governance level;
     struct mark_source source;
-    unsigned flags; // what is said besides (enum mark_flag)
-    bool bare;      // without headers, for who isn't a hub
+    unsigned flags;    // what is said besides (enum mark_flag)
+    const char *pairs; // and behind that, a blank before each
+    size_t pairs_bytes;
+    bool bare; // without headers, for who isn't a hub
 };
 
 // What stands before a letter's subject in its head.

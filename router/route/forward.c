@@ -272,7 +272,7 @@ bool forward_request(struct shard *shard, const struct message *message, struct 
     assert(hub_id_shard(hub_id) == shard->index);
     bool probes = to && to->probes;
     struct parcel *parcel =
-        probes ? probe_parcel(shard) : parcel_with_splices(shard, message, &tokens, hub_id);
+        probes && !to->judged ? probe_parcel(shard) : parcel_with_splices(shard, message, &tokens, hub_id);
     if (parcel && to && !address(shard, message, pending, parcel, to)) {
         withdraw(shard, pending, parcel, account);
         return !to->returns;

@@ -6,10 +6,13 @@
 #include "router/gate/showing.h"
 #include "router/request/offered.h"
 #include "router/request/refuse.h"
+#include "router/rights/fenced.h"
 #include "router/rights/judge.h"
 #include "router/route/across.h"
 #include "router/route/events.h"
 #include "router/route/notices.h"
+#include "router/route/visited.h"
+#include "router/send/exchange.h"
 
 // --- Telling
 
@@ -41,12 +44,6 @@ static void refuse_pretence(struct shard *shard, const struct message *message) 
 }
 
 // --- Judging
-
-// What is never held: the hub writes it, or it belongs to what went before.
-static bool is_exempt(const struct message *message) {
-    return message->audit == MESSAGE_AUDIT_LOG || message_method_is(message, "$/progress") ||
-           message_method_is(message, "notifications/progress");
-}
 
 static bool requires_approval(const struct shard *shard, const struct message *message) {
     return message->frame->unit->directives.governance >= shard->hub->settings.gate;
@@ -90,17 +87,60 @@ static bool seeks(struct shard *shard, const struct message *message, const stru
     bool is_back = returned && returned->probed;
     if (!message_is_request(message) || (is_back && !returned->nobody))
         return false;
+    if (!elsewhere_may_go(shard, message, to)) {
+        refuse_right(shard, message, RULE_CALL);
+        return true;
+    }
     if (!is_back || returned->first)
-        return across_probe(shard, message, to);
+        return across_probe(shard, message, to, true);
     refuse_route(shard, message, asked, verdict);
     return true;
 }
 
-static void hold(struct shard *shard, const struct message *message) {
+static void keep(struct shard *shard, const struct message *message) {
     events_flush(shard); // what came before goes before
     const struct held *held = holding_begin(shard, message);
     if (held)
         announce(shard, held);
+}
+
+void gated_hold(struct shard *shard, const struct message *message) {
+    assert(message->returned && message->returned->held);
+    if (shard->gate)
+        keep(shard, message);
+    else
+        refuse_for(shard, message, ERROR_APPROVAL_REQUIRED,
+                   "another hub wants it approved, and there is no gate here");
+}
+
+static bool names_held(struct shard *shard, const struct message *message,
+                       const struct rules_message *asked) {
+    return judge_holds(shard, message, asked) ||
+           (!lookup_has(&message->lookup, KEY_TARGET_AGENT) && notices_some(shard, message, judge_holds_at));
+}
+
+// By what this hub's file says of a user of another one's, it goes back there.
+static bool hands_back(struct shard *shard, const struct message *message,
+                       const struct rules_message *asked) {
+    const struct exchange *exchange = message->exchange;
+    assert(message->peer->transport->is_link);
+    if (fenced_is_approved(message) || holding_exempts(message) || (exchange && exchange->probed) ||
+        !names_held(shard, message, asked))
+        return false;
+    visited_hand_back(shard, message, NULL);
+    return true;
+}
+
+// Nobody would say which agent a notification reaches at another hub: so where some are meant, it is held.
+static bool might_reach_held(struct shard *shard, const struct message *message,
+                             const struct rules_message *asked, enum reach reach,
+                             const struct elsewhere *to) {
+    assert(!message_is_request(message));
+    if (rules_is_event(asked))
+        return false;
+    if (!message_has_target(message) && notices_some_elsewhere(shard, message))
+        return true;
+    return reach == REACH_ELSEWHERE && (to->kind != SUBJECT_AGENT || to->first);
 }
 
 bool gated_takes(struct shard *shard, const struct message *message, const struct rules_message *asked) {
@@ -112,28 +152,30 @@ bool gated_takes(struct shard *shard, const struct message *message, const struc
         return true;
     }
     if (message->peer->transport->is_link)
-        return false;
-    bool is_wanted =
-        requires_approval(shard, message) || judge_holds(shard, message, asked) ||
-        (!lookup_has(&message->lookup, KEY_TARGET_AGENT) && notices_some(shard, message, judge_holds_at));
+        return hands_back(shard, message, asked);
+    bool is_wanted = requires_approval(shard, message) || names_held(shard, message, asked);
+    bool may_be = !is_wanted && !message_is_request(message) && shard->hub->settings.cluster &&
+                  judge_holds_agents(shard, message);
     struct rules_verdict verdict;
     struct elsewhere to;
-    if (!is_wanted || is_exempt(message))
+    if ((!is_wanted && !may_be) || holding_exempts(message))
         return false;
     enum reach reach = reach_of(shard, message, asked, &verdict, &to);
-    if (reach == REACH_NOBODY)
+    if (may_be && !might_reach_held(shard, message, asked, reach, &to))
+        return false;
+    if (reach == REACH_NOBODY && is_wanted)
         return false;
     if (reach == REACH_ELSEWHERE && seeks(shard, message, asked, &verdict, &to))
         return true;
-    hold(shard, message);
+    keep(shard, message);
     return true;
 }
 
 bool gated_takes_at(struct shard *shard, const struct message *message, const struct agent *agent) {
     assert(shard->gate && agent);
-    if (message->approved || message->peer->transport->is_link || is_exempt(message) ||
+    if (message->approved || message->peer->transport->is_link || holding_exempts(message) ||
         !judge_holds_at(shard, message, agent))
         return false;
-    hold(shard, message);
+    keep(shard, message);
     return true;
 }

@@ -4,6 +4,7 @@
 
 #include "core/cluster/mark.h"
 #include "router/request/refuse.h"
+#include "router/rights/fenced.h"
 #include "router/rights/judge.h"
 #include "router/route/across.h"
 #include "router/route/forward.h"
@@ -51,6 +52,11 @@ static bool is_named(const struct message *message, const struct agent *agent) {
     return agent->home->connection != message->peer->name && !agent->resting;
 }
 
+// By this hub's file, and by that of the hub where it comes from.
+static bool may_reach(const struct message *message, const struct user *user, const struct agent *agent) {
+    return judge_reaches(user, agent) && !fenced_denies(message, agent) && !fenced_holds(message, agent);
+}
+
 bool notices_some(const struct shard *shard, const struct message *message, notices_wanted *wanted) {
     const struct group *group = group_of(shard, message);
     size_t at = 0;
@@ -67,7 +73,7 @@ static uint32_t count_homes(struct shard *shard, const struct message *message, 
     size_t at = 0;
     shard->agents.tellings++;
     for (struct agent *agent; (agent = group_next(group, &at));) {
-        if (!is_named(message, agent) || !judge_reaches(user, agent) ||
+        if (!is_named(message, agent) || !may_reach(message, user, agent) ||
             agent->home->told == shard->agents.tellings)
             continue;
         agent->home->told = shard->agents.tellings;
@@ -96,14 +102,29 @@ static bool has_room(struct shard *shard, const struct message *message, const s
            !forward_fault(shard, message, link->home->connection);
 }
 
+// All other hubs, if there are any to which it may go; NULL: there are none.
+static const struct agent *find_others(struct shard *shard, const struct message *message,
+                                       struct elsewhere *to) {
+    if (!shard->hub->settings.cluster || message_is_request(message) || message->method_long)
+        return NULL;
+    return elsewhere_find_all(shard, message, SUBJECT_NOTICE, message->method, message->method_bytes, to);
+}
+
+bool notices_some_elsewhere(struct shard *shard, const struct message *message) {
+    struct elsewhere to;
+    return find_others(shard, message, &to) && elsewhere_is_named(shard, &to);
+}
+
 // A copy for all other hubs, whoever names it there: the server knows at which somebody does. Whether somebody is known to.
 static bool cross(struct shard *shard, const struct message *message, bool named) {
     struct elsewhere to;
-    if (message_is_request(message) || message->method_long)
-        return false;
-    const struct agent *link =
-        elsewhere_find_all(shard, message, SUBJECT_NOTICE, message->method, message->method_bytes, &to);
+    const struct agent *link = find_others(shard, message, &to);
     bool there = link && elsewhere_is_named(shard, &to);
+    if (link && !elsewhere_may_go(shard, message, &to)) {
+        if (there)
+            drop_one(shard, COUNT_DROP_REFUSED, link->home->connection, message->frame->body.bytes);
+        return there;
+    }
     if (link && (named || there || has_room(shard, message, link)))
         across_copy(shard, message, link, forward_without_id(shard, message), &to);
     return there;
@@ -125,7 +146,7 @@ static bool tell_all(struct shard *shard, const struct message *message) {
         return true;
     shard->agents.tellings++;
     for (struct agent *agent; group && (agent = group_next(group, &at));) {
-        if (!is_named(message, agent) || !judge_reaches(user, agent))
+        if (!is_named(message, agent) || !may_reach(message, user, agent))
             continue;
         named = true;
         if (agent->home->told != shard->agents.tellings)

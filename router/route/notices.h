@@ -11,3 +11,5 @@ bool notices_route(struct shard *shard, const struct message *message);
 typedef bool notices_wanted(const struct shard *shard, const struct message *message,
                             const struct agent *agent);
 bool notices_some(const struct shard *shard, const struct message *message, notices_wanted *wanted);
+// Whether somebody at another hub does, as far as is known.
+bool notices_some_elsewhere(struct shard *shard, const struct message *message);

@@ -98,6 +98,7 @@ static bool send_again(struct shard *shard, struct peer *peer, struct pending *p
     message_begin(&message, peer, pending->exchange);
     message.frame = &offered->frame;
     message.body = frame_body(&offered->frame);
+    message.approved = offered->approved;
     leave_time(shard, pending, offered);
     look_up(&message, pending->id_bytes);
     const struct user *before = speaking_begin(shard, peer, offered->user, &offered->frame);

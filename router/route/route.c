@@ -159,7 +159,11 @@ void route_returned(struct shard *shard, struct message *message) {
         return;
     }
     routing_read(message, &routing);
-    if (may_route(shard, message, &routing))
+    if (!may_route(shard, message, &routing))
+        return;
+    if (message->returned->held)
+        gated_hold(shard, message);
+    else
         route_by_rules(shard, message, &routing);
 }
 

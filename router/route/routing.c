@@ -2,6 +2,8 @@
 
 #include <assert.h>
 
+#include "router/rights/fenced.h"
+
 void routing_read_method(struct message *message) {
     assert(message->lookup.verdict == LOOKUP_GOOD);
     struct span method = message->lookup.value[KEY_METHOD];
@@ -37,9 +39,9 @@ void routing_read(const struct message *message, struct routing *routing) {
     asked->tool = asked->approver = asked->command = (struct rules_field){0};
     asked->required = message->frame->unit->directives.governance;
     asked->source = message->peer->name;
-    asked->reaches = NULL;
+    asked->reaching = fenced_by(message);
+    asked->reaches = asked->reaching ? fenced_in_reach : NULL;
     asked->by_name_only = asked->by_method_only = false;
-    asked->reaching = NULL;
     read_field(message, KEY_TARGET_AGENT, &asked->target, routing->target, sizeof routing->target);
     routing->named = asked->target.given;
     const struct attachment *attachment = message_attachment(message);

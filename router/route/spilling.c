@@ -6,6 +6,7 @@
 #include "router/route/elsewhere.h"
 #include "router/route/forward.h"
 #include "router/route/shared.h"
+#include "router/route/visited.h"
 #include "router/send/exchange.h"
 
 // So long nobody elsewhere is asked again, so that under load offers in vain cost little, and who has come or got time is found
@@ -74,7 +75,8 @@ static bool offer(struct shard *shard, const struct message *message, const stru
     struct agent *link = elsewhere_link(shard);
     struct elsewhere to = {.kind = group->subject, .offered = owed, .returns = true};
     assert(owed > 0);
-    if (!link || forward_fault(shard, message, link->home->connection))
+    if (!link || forward_fault(shard, message, link->home->connection) ||
+        !elsewhere_may_go(shard, message, &to))
         return false;
     to.bytes = subject_escape(to.token, group->name, group->bytes);
     return to.bytes && forward_request(shard, message, link, &to);
@@ -116,6 +118,6 @@ bool spilling_settles(struct shard *shard, const struct message *message, const 
                       const struct rules_verdict *verdict) {
     assert(shard->hub->settings.cluster && (verdict->error || verdict->agent));
     if (message->peer->transport->is_link)
-        return declines(shard, message, verdict);
+        return visited_settles(shard, message, verdict) || declines(shard, message, verdict);
     return !verdict->error && offers(shard, message, asked, verdict->agent);
 }

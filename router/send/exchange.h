@@ -44,6 +44,10 @@ struct exchange {
     // Of what another hub offers: that who takes it owes less than this, 0: it is none; and what who owes least owes, where
     // that is too much.
     uint32_t offered, owed;
+    // Of what comes from another hub, too.
+    bool probed;   // what would become of it is asked, and nothing else
+    bool is_found; // then: somebody would get it
+    bool is_held;  // somebody must approve it, where it comes from
     void *visitor; // of what came from another hub: who asked there (router/transport/crossings.h); or NULL
     struct http_note http;
 };

@@ -33,6 +33,7 @@ struct stick {
 
 struct child;
 struct each;
+struct fence;
 struct identity;
 struct mail;
 struct mcp;
@@ -53,7 +54,9 @@ struct annex {
     // Likewise: the source's own agent in whose name it is said, as its hub has it; in the message. Bytes 0: none.
     const char *named;
     uint32_t named_bytes;
-    const char *hub;         // likewise: which hub says so, HUB_NAME_BYTES; NULL: none
+    const char *hub; // likewise: which hub says so, HUB_NAME_BYTES; NULL: none
+    const struct fence
+        *fence;              // likewise: whom it says that it may reach (core/cluster/fence.h); NULL: anybody
     bool refuses;            // likewise: what answers is no agent, but its hub
     struct stick *sticks;    // one for each pool that it has used
     struct child *child;     // whose seat it is (router/child); or NULL

@@ -9,20 +9,25 @@
 #include "router/transport/returning.h"
 #include "router/transport/signs.h"
 
-// An offer that the other hub doesn't take. One that has been taken can't be handed back.
+// An offer that the other hub doesn't take, what it was but asked about, or what must be approved here first. One that has been taken can't
+// be handed back.
 static void take_back(struct link *link, struct crossing *crossing, const struct mark *mark) {
     struct returned returned = {.owed = mark->owed < UINT32_MAX ? (uint32_t)mark->owed : UINT32_MAX};
     assert(mark->is_back);
     returned.nobody = crossing->probes && mark->owed == 0;
-    if ((crossing->offered || crossing->probes) && !crossing->taker)
+    bool is_held = mark->is_held && !crossing->taker;
+    returned.held = is_held && (crossing->returns || crossing->kept);
+    if (returned.held || ((crossing->offered || crossing->probes) && !crossing->taker))
         returning_back(link, crossing, &returned);
+    else if (is_held)
+        going_unapproved(link, crossing);
     else
         going_end(link, crossing, "the other hub hands back what it has taken");
 }
 
-// Whoever doesn't know the question is there.
-static bool is_probe(const struct crossing *crossing) {
-    return crossing->probes && !crossing->taker;
+// Whoever doesn't know the question is there; who refuses has answered it.
+static bool is_probe(const struct crossing *crossing, const struct mark *mark) {
+    return crossing->probes && !crossing->taker && !mark->refused;
 }
 
 static void end_unread(struct link *link, struct crossing *crossing, enum error error, uint32_t bytes) {
@@ -43,7 +48,7 @@ static void take_one(struct shard *shard, struct link *link, const struct frame 
         .sized = true, .body_at = body.at, .body_bytes = body.bytes, .bytes = body.at + body.bytes};
     if (!crossing) {
         drop_one(shard, COUNT_DROP_RESPONSE_UNKNOWN, link->peer->name, body.bytes);
-    } else if (is_probe(crossing)) {
+    } else if (is_probe(crossing, mark)) {
         returning_back(link, crossing, &(struct returned){.nobody = false});
     } else if (body.bytes > nats_body_bytes_max(shard, mark)) {
         end_unread(link, crossing, ERROR_FRAME_TOO_LARGE, body.bytes);
@@ -91,7 +96,7 @@ void answering_take(struct shard *shard, struct link *link, const struct frame *
     } else if (frame->body.bytes == 0 && is_back) {
         signs_heard(link, &opened.mark);
         take_back(link, crossing, &opened.mark);
-    } else if (is_probe(crossing)) {
+    } else if (is_probe(crossing, &opened.mark)) {
         returning_back(link, crossing, &(struct returned){.nobody = false});
     } else if (!nats_open_marked(shard, frame, said, &opened, &error)) {
         end_unread(link, crossing, error, frame->unit->body_bytes);

@@ -54,6 +54,14 @@ static void end_crossing(struct link *link, struct crossing *crossing, enum erro
     end_crossing_with(link, crossing, error, &data);
 }
 
+void going_unapproved(struct link *link, struct crossing *crossing) {
+    struct text data;
+    text_init(&data);
+    asked_of_put(&data, crossing->kind, crossing->token, crossing->token_bytes);
+    reply_data_text(&data, "fault", "another hub wants it approved");
+    end_crossing_with(link, crossing, ERROR_APPROVAL_REQUIRED, &data);
+}
+
 void going_end(struct link *link, struct crossing *crossing, const char *fault) {
     struct text data;
     assert(fault);

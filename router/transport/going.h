@@ -14,6 +14,8 @@ void going_answered(struct link *link, struct crossing *crossing, const struct m
                     struct frame *frame);
 // Nobody was there: it ends as it would here.
 void going_nobody(struct link *link, struct crossing *crossing);
+// Another hub wants it approved, and it can't be held here.
+void going_unapproved(struct link *link, struct crossing *crossing);
 // It ends: what another hub has said to it is of no use, since …
 void going_end(struct link *link, struct crossing *crossing, const char *fault);
 // An answer has come that is larger than what this hub takes.

@@ -3,10 +3,12 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/cluster/fence.h"
 #include "router/route/elsewhere.h"
 #include "router/route/route.h"
 #include "router/send/exchange.h"
 #include "router/shard/annex.h"
+#include "router/shard/identity.h"
 #include "router/transport/nats_open.h"
 #include "router/transport/nats_say.h"
 #include "router/transport/visiting.h"
@@ -54,6 +56,7 @@ static void route_visitor(struct shard *shard, struct link *link, struct opened 
     struct visitor *visitor = visiting_enter(link, exchange, &opened->mark, invitation, &error);
     if (visitor && visitor->hub)
         exchange->offered = opened->mark.offered < UINT32_MAX ? (uint32_t)opened->mark.offered : UINT32_MAX;
+    exchange->probed = opened->mark.probes;
     if (visitor)
         route_frame(shard, link->peer, &opened->frame, exchange);
     else if (error)
@@ -70,9 +73,23 @@ static void route_visitor(struct shard *shard, struct link *link, struct opened 
 static void answer_probe(struct link *link, const struct mark *mark, uint64_t number) {
     assert(mark->given && mark->probes);
     if (mark->has_hub && number)
-        nats_say_back(link, mark->hub, number, !link_is_own(link, mark->hub));
+        nats_say_back(link, mark->hub, number, !link_is_own(link, mark->hub), false);
     else
         nats_count_unreadable(link->shard);
+}
+
+// What that hub says of whom it may reach, in `fence`; false: nothing.
+static bool read_fence(const struct link *link, const uint8_t *bytes, const struct mark *mark,
+                       struct fence *fence) {
+    bool given =
+        mark->given && mark->has_hub && (mark->is_approved || mark->denied.bytes || mark->holds.bytes);
+    assert(!link->peer->annex->fence);
+    if (!given)
+        return false;
+    fence_read(fence, bytes, mark->denied, mark->holds);
+    fence->approved = mark->is_approved;
+    fence->user = identity_user(link->peer);
+    return true;
 }
 
 // NULL: there is none any more.
@@ -97,7 +114,9 @@ void nats_take_call(struct shard *shard, struct link *link, const struct frame *
         error = nats_is_array(&opened.frame) ? ERROR_INVALID_REQUEST
                                              : attach(link, kind, bytes + token.at, token.bytes);
     link->peer->annex->telling = telling_of(kind, &opened.mark);
-    if (opened.mark.probes) {
+    bool is_own = opened.mark.has_hub && link_is_own(link, opened.mark.hub);
+    if (opened.mark.probes &&
+        (is_own || !opened.mark.is_judged || kind >= SUBJECT_EVENT || !opened.mark.has_hub)) {
         answer_probe(link, &opened.mark, visiting_number(reply, said->reply.bytes));
     } else if (error) {
         nats_count_unreadable(shard);
@@ -114,12 +133,15 @@ void nats_take_call(struct shard *shard, struct link *link, const struct frame *
                      !(opened.mark.given && visiting_is_unanswered(reply, said->reply.bytes));
         vouched_begin(link, bytes, &opened.mark);
         name_source(link->peer->annex, bytes, &opened.mark);
+        struct fence fence;
+        link->peer->annex->fence = read_fence(link, bytes, &opened.mark, &fence) ? &fence : NULL;
         if (waits)
             route_visitor(shard, link, &opened, &invitation);
         else
             route_frame(shard, link->peer, &opened.frame, NULL);
         vouched_end(link);
         name_source(link->peer->annex, bytes, NULL); // what it was read from goes
+        link->peer->annex->fence = NULL;
     }
     link->peer->annex->attachment = NULL;
 }

@@ -276,12 +276,14 @@ void nats_say_cancel(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t
     say_mark(link, &(struct hearer){.kind = SUBJECT_HUB, .hub = hub, .urgent = true}, &mark, NULL);
 }
 
-void nats_say_back(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number, uint32_t owed) {
+void nats_say_back(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number, uint32_t owed,
+                   bool is_held) {
     struct text mark;
     assert(number);
     text_init(&mark);
     mark_begin(&mark, link->hub);
     mark_number(&mark, "back", owed);
+    mark_number(&mark, "gate", is_held);
     say_mark(link, &(struct hearer){.kind = SUBJECT_HUB, .hub = hub, .number = number}, &mark, NULL);
 }
 
@@ -291,6 +293,7 @@ void nats_say_beat(struct link *link) {
     text_init(&mark);
     mark_begin(&mark, link->hub);
     mark_number(&mark, "joint", MARK_JOINT_BUNDLES);
+    mark_number(&mark, "fences", 1);
     say_mark(link, &(struct hearer){.kind = SUBJECT_BEAT}, &mark, NULL);
 }
 

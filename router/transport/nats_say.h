@@ -26,8 +26,9 @@ void nats_say_taken(struct link *link);
 void nats_note_taken(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number);
 // A request that it took is cancelled.
 void nats_say_cancel(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t hub_id);
-// A request that it has offered isn't taken: who owes least here owes so much (0: there is none who might take it).
-void nats_say_back(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number, uint32_t owed);
+// A request of its own isn't taken: who owes least here owes so much (0: there is none who might take it); or it is to be held there first.
+void nats_say_back(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number, uint32_t owed,
+                   bool is_held);
 // Of requests, as a list, under one of the keys of marks.
 void nats_say_list(struct link *link, const char hub[HUB_NAME_BYTES], const char *key,
                    const struct text *list);

@@ -31,6 +31,7 @@ struct neighbour {
     uint64_t *named;
     uint32_t named_count;
     bool is_told;
+    bool is_unfenced;   // it doesn't know whom a message may not reach (core/cluster/fence.h)
     bool is_joint;      // it takes all answers on one subject, and what is asked of it by its name
     bool takes_bundles; // and several answers in one message
     // Names are held once (claims.h).

@@ -30,7 +30,7 @@ static void tell(struct link *link, struct notice *notice, enum mail_kind kind, 
 
 void returning_back(struct link *link, struct crossing *crossing, const struct returned *returned) {
     uint64_t hub_id = crossing->hub_id;
-    assert(crossing->returns && !crossing->taker);
+    assert((crossing->returns || crossing->kept) && !crossing->taker);
     stats_add(&link->shard->stats, COUNT_OFFERS_BACK, crossing->offered);
     crossings_take_out(&link->crossings, crossing);
     struct notice *notice = (struct notice *)crossing;
@@ -52,6 +52,7 @@ struct again {
     uint64_t hub_id;
     enum subject_kind kind;
     uint32_t token_bytes;
+    bool probes;  // what would become of it is asked
     bool is_over; // on its way back: it doesn't go
     char hub[HUB_NAME_BYTES];
     char token[];
@@ -73,7 +74,8 @@ bool returning_again(struct link *link, struct crossing *crossing, const char hu
     *again = (struct again){.mail = {.kind = MAIL_OFFER_AGAIN, .connection = link->peer->name},
                             .hub_id = crossing->hub_id,
                             .kind = crossing->kind,
-                            .token_bytes = crossing->token_bytes};
+                            .token_bytes = crossing->token_bytes,
+                            .probes = crossing->probes};
     memcpy(again->hub, hub, HUB_NAME_BYTES);
     memcpy(again->token, crossing->token, crossing->token_bytes);
     crossings_go_again(&link->crossings, crossing);
@@ -92,8 +94,13 @@ static void end_again(struct shard *shard, const struct again *again) {
 }
 
 static void take_again(struct shard *shard, struct again *again) {
-    struct elsewhere to = {
-        .kind = again->kind, .returns = true, .kept = true, .hub = again->hub, .bytes = again->token_bytes};
+    struct elsewhere to = {.kind = again->kind,
+                           .returns = true,
+                           .kept = true,
+                           .probes = again->probes,
+                           .judged = again->probes,
+                           .hub = again->hub,
+                           .bytes = again->token_bytes};
     if (again->is_over) {
         end_again(shard, again);
         kept_give(&shard->kept, again);

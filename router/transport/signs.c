@@ -26,6 +26,11 @@ static bool has_room(const struct text *list) {
 }
 
 static void count(struct link *link) {
+    const struct list *all = &neighbours_of(link)->all;
+    uint32_t unfenced = 0;
+    for (const struct list *node = all->next; node != all; node = node->next)
+        unfenced += list_entry(node, const struct neighbour, link)->is_unfenced;
+    atomic_store_explicit(&link->shard->hub->link_unfenced, unfenced, memory_order_relaxed);
     atomic_store_explicit(&link->shard->hub->link_neighbours, (uint32_t)neighbours_of(link)->by_name.count,
                           memory_order_relaxed);
 }
@@ -274,7 +279,10 @@ void signs_heard(struct link *link, const struct mark *mark) {
         heard->is_joint |= mark->is_joint;
         heard->takes_bundles |= mark->takes_bundles;
     }
-    if (is_new)
+    bool is_told = heard && mark->is_joint && heard->is_unfenced == mark->knows_fences; // by a beat
+    if (is_told)
+        heard->is_unfenced = !mark->knows_fences;
+    if (is_new || is_told)
         count(link);
     if (heard && is_new && link->state == LINK_UP)
         nats_say_beat(link); // who has just come knows nobody yet

@@ -121,7 +121,7 @@ void visiting_refuse(struct link *link, const uint8_t *reply, uint32_t reply_byt
         return;
     if (mark->has_hub && mark->offered && number) {
         stats_count(&link->shard->stats, COUNT_OFFERS_DECLINED);
-        nats_say_back(link, mark->hub, number, 0);
+        nats_say_back(link, mark->hub, number, 0, false);
         return;
     }
     struct text data;
@@ -241,7 +241,19 @@ static bool is_declined(const struct exchange *exchange, const struct parcel *pa
 static void decline(struct link *link, const struct visitor *visitor, uint32_t owed) {
     assert(visitor->hub && visitor->number);
     stats_count(&link->shard->stats, COUNT_OFFERS_DECLINED);
-    nats_say_back(link, visitor->hub->name, visitor->number, owed);
+    nats_say_back(link, visitor->hub->name, visitor->number, owed, false);
+}
+
+// What somebody would get, or must approve first, has no answer.
+static void say_instead(struct link *link, const struct visitor *visitor, const struct exchange *exchange) {
+    const uint8_t *reply = (const uint8_t *)visitor->reply;
+    assert(exchange->count == 0 && !(exchange->is_found && exchange->is_held));
+    if (exchange->probed && visitor->hub)
+        nats_say_back(link, visitor->hub->name, visitor->number, exchange->is_found, false);
+    else if (exchange->is_held && visitor->hub)
+        nats_say_back(link, visitor->hub->name, visitor->number, 0, true);
+    else if (exchange->is_held)
+        send_error(link, 0, ERROR_APPROVAL_REQUIRED, NULL, reply, visitor->reply_bytes, true, true);
 }
 
 void visiting_respond(struct shard *shard, struct peer *peer, struct exchange *exchange) {
@@ -252,6 +264,8 @@ void visiting_respond(struct shard *shard, struct peer *peer, struct exchange *e
     bool is_declined_offer = visitor && is_declined(exchange, parcel);
     if (is_declined_offer)
         decline(link, visitor, exchange->owed);
+    else if (visitor && !parcel && (exchange->probed || exchange->is_held))
+        say_instead(link, visitor, exchange);
     else if (visitor)
         note_answer(link, visitor, !parcel || exchange->is_error);
     if (parcel && visitor && !is_declined_offer)

@@ -49,7 +49,7 @@ joined('each hub beats once a second, with 200 bytes at most', { shards: [1] }, 
   // One at once, one more for a hub that has just come, and then two.
   while ([...heard.values()].filter((count) => count >= 4).length < 2) {
     const { head: mark, text } = await client.message('a beat');
-    const name = /^NATS\/1\.0\r\nPatchbay: 1 hub=([0-9a-f]{32}) joint=2\r\n\r\n$/.exec(mark)?.[1];
+    const name = /^NATS\/1\.0\r\nPatchbay: 1 hub=([0-9a-f]{32}) joint=2 fences=1\r\n\r\n$/.exec(mark)?.[1];
     assert.ok(name && text === '', mark + text);
     assert.ok(`HPUB patchbay.test.beat ${mark.length} ${mark.length}\r\n${mark}\r\n`.length <= 200);
     heard.set(name, (heard.get(name) ?? 0) + 1);

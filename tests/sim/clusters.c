@@ -307,7 +307,7 @@ static bool is_free(const struct letter *letter, unsigned to) {
     return rights_may_be(letter, from, JUDGED_ALLOWED) &&
            (to == from ||
             (rights_may_be(letter, to, JUDGED_ALLOWED) && stage.known[to] <= stage.known[from])) &&
-           !gate_may_hold(letter) && !letter->big;
+           !gate_may_hold(letter) && !gate_may_hand_back(letter) && !letter->big;
 }
 
 static void check_probe(unsigned tag) {

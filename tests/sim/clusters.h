@@ -252,6 +252,8 @@ bool rights_is_admin(unsigned site, int user);
 // Whether its source's hub holds it, by some edition since it was sent; and by each.
 bool gate_may_hold(const struct letter *letter);
 bool gate_must_hold(const struct letter *letter);
+// Whether another hub's file may hold it, by some edition since it was sent: that hub hands a request back, and delivers nothing.
+bool gate_may_hand_back(const struct letter *letter);
 // Asks for what is held to be told.
 void gate_watch(unsigned by);
 // It is told of something that is held.
@@ -262,6 +264,8 @@ void gate_decide(unsigned by);
 void gate_decided(unsigned by, unsigned tag, bool strange, struct bit body);
 // It has come to somebody.
 void gate_arrival(const struct letter *letter, unsigned tag);
+// And at that hub to one of these names (bits; 0: nobody knows which).
+void gate_arrival_at(const struct letter *letter, unsigned tag, unsigned to, unsigned names);
 // Whether it may end so for the gate.
 bool gate_may_end(const struct letter *letter, int64_t code);
 

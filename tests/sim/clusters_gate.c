@@ -35,13 +35,48 @@ static bool holds_by_target(const struct model *model, const struct letter *lett
     return any;
 }
 
-bool gate_may_hold(const struct letter *letter) {
-    unsigned site = site_of(letter);
-    bool any = letter->level == STRICTEST;
+// By some edition of a hub's file since it was sent.
+static bool may_be_held_by(const struct letter *letter, unsigned site) {
+    bool any = false;
     for (unsigned at = letter->editions[site]; letter->user != NOBODY && at <= stage.edition[site]; at++)
         any |= holds_by_name(&stage.models[site][at], letter) ||
                holds_by_target(&stage.models[site][at], letter);
-    return stage.gated[site] && any;
+    return stage.gated[site] && stage.known[site] && any;
+}
+
+bool gate_may_hand_back(const struct letter *letter) {
+    bool any = false;
+    for (unsigned site = 0; site < stage.fleet.options.site_count; site++)
+        any |= site != site_of(letter) && may_be_held_by(letter, site);
+    return any;
+}
+
+bool gate_may_hold(const struct letter *letter) {
+    unsigned site = site_of(letter);
+    bool handed_back = letter->kind == KIND_REQUEST && gate_may_hand_back(letter);
+    return stage.gated[site] && (letter->level == STRICTEST || may_be_held_by(letter, site) || handed_back);
+}
+
+// By each edition since it was sent: itself, or every one of these names, of whom one got it.
+static bool must_be_held_by(const struct letter *letter, unsigned site, unsigned names) {
+    bool all = letter->user != NOBODY && stage.gated[site] && stage.known[site];
+    for (unsigned at = letter->editions[site]; all && at <= stage.edition[site]; at++) {
+        const struct model *model = &stage.models[site][at];
+        bool each = names != 0 && letter->kind != KIND_NEWS;
+        for (unsigned name = 0; name < NAMES; name++)
+            each &= !(names >> name & 1) ||
+                    model_holds(model, (unsigned)letter->user, AN_AGENT, model_agents[name]);
+        all = each || holds_by_name(model, letter);
+    }
+    return all;
+}
+
+void gate_arrival_at(const struct letter *letter, unsigned tag, unsigned to, unsigned names) {
+    bool is_approved = letter->said >> APPROVED & 1;
+    if (!is_approved && must_be_held_by(letter, site_of(letter), names))
+        letter_fails("it came to whom its source is held from, and nobody has approved it", tag);
+    if (!is_approved && must_be_held_by(letter, to, names))
+        letter_fails("it came though the hub it came to holds it, and nobody has approved it", tag);
 }
 
 bool gate_must_hold(const struct letter *letter) {
@@ -62,6 +97,8 @@ void gate_arrival(const struct letter *letter, unsigned tag) {
 }
 
 bool gate_may_end(const struct letter *letter, int64_t code) {
+    if (!stage.gated[site_of(letter)] && code == -32012 && gate_may_hand_back(letter))
+        return true;
     if (!gate_may_hold(letter))
         return false;
     bool waited = stage.fleet.now_ns - letter->sent_ns + SLACK_NS >= stage.gate_wait_ns;

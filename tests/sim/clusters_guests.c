@@ -71,6 +71,38 @@ static void check_signer(unsigned by, const struct naive_frame *frame, const str
         letter_fails("whose it is was told twice, or not at all", tag);
 }
 
+// By the files of both hubs.
+static bool may_be_reached(const struct letter *letter, unsigned site, unsigned name) {
+    return rights_may_reach(letter, site, name) &&
+           rights_may_reach(letter, stage.guests[letter->source].site, name);
+}
+
+// The names for which it may have come to a guest, unless they have changed since it was sent, and then 0.
+static unsigned names_meant(unsigned by, const struct letter *letter) {
+    const struct guest *guest = &stage.guests[by];
+    unsigned offers = letter->address == TO_TEAM     ? OFFERS_TEAM
+                      : letter->address == TO_METHOD ? OFFERS_METHODS
+                      : letter->address == TO_ALL    ? OFFERS_TELLING | OFFERS_METHODS
+                                                     : 0;
+    unsigned names = 0;
+    if (letter->epoch != stage.epoch || letter->kind == KIND_NEWS)
+        return 0;
+    if (letter->address == TO_AGENT)
+        return 1U << letter->name;
+    for (unsigned name = 0; name < NAMES; name++)
+        names |= (unsigned)(guest->holds[name] && guest->offers[name] & offers) << name;
+    return names;
+}
+
+// One of a group, and by neither hub's file a denied one.
+static void check_reach(const struct letter *letter, unsigned tag, unsigned site, unsigned names) {
+    bool any = names == 0 || letter->address == TO_AGENT;
+    for (unsigned name = 0; name < NAMES; name++)
+        any |= names >> name & 1 && may_be_reached(letter, site, name);
+    if (!any)
+        letter_fails("it came to whom a file denies its source", tag);
+}
+
 // Whether some name of this guest's is among those that it is for, and may be reached and supports its level.
 static bool may_have(unsigned by, const struct letter *letter) {
     const struct guest *guest = &stage.guests[by];
@@ -79,7 +111,7 @@ static bool may_have(unsigned by, const struct letter *letter) {
         bool meant = letter->address == TO_AGENT  ? name == letter->name
                      : letter->address == TO_TEAM ? guest->offers[name] & OFFERS_TEAM
                                                   : guest->offers[name] & OFFERS_METHODS;
-        bool reached = letter->address == TO_AGENT || rights_may_reach(letter, guest->site, name);
+        bool reached = letter->address == TO_AGENT || may_be_reached(letter, guest->site, name);
         if (guest->holds[name] && meant && reached && (is_free || guest->levels[name] >= letter->level))
             return true;
     }
@@ -99,7 +131,10 @@ void letter_arrives(const struct letter *letter, unsigned to) {
 
 static void check_arrival(unsigned by, const struct naive_frame *frame, const struct letter *letter,
                           unsigned tag) {
-    letter_arrives(letter, stage.guests[by].site);
+    unsigned site = stage.guests[by].site, names = names_meant(by, letter);
+    letter_arrives(letter, site);
+    check_reach(letter, tag, site, names);
+    gate_arrival_at(letter, tag, site, names);
     check_signer(by, frame, letter, tag);
 }
 

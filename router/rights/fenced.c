@@ -1,0 +1,27 @@
+#include "router/rights/fenced.h"
+
+#include <assert.h>
+
+#include "router/rights/judge.h"
+
+// An instance of a child bears its name, and a number.
+static size_t name_bytes(const struct agent *agent) {
+    assert(agent->id_bytes > 0);
+    return agent->pool_bytes ? agent->pool_bytes : agent->id_bytes;
+}
+
+bool fenced_in_reach(const void *context, const struct agent *agent) {
+    const struct fence *fence = context;
+    assert(fence && agent);
+    return !fence_denies(fence, agent->id, name_bytes(agent)) && judge_reaches(fence->user, agent);
+}
+
+bool fenced_denies(const struct message *message, const struct agent *agent) {
+    const struct fence *fence = fenced_by(message);
+    return fence && fence_denies(fence, agent->id, name_bytes(agent));
+}
+
+bool fenced_holds(const struct message *message, const struct agent *agent) {
+    const struct fence *fence = fenced_by(message);
+    return fence && fence_holds(fence, agent->id, name_bytes(agent));
+}

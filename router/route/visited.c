@@ -1,0 +1,58 @@
+#include "router/route/visited.h"
+
+#include <assert.h>
+
+#include "router/gate/holding.h"
+#include "router/request/audit.h"
+#include "router/request/refuse.h"
+#include "router/rights/fenced.h"
+#include "router/rights/judge.h"
+#include "router/send/exchange.h"
+
+void visited_hand_back(struct shard *shard, const struct message *message, const struct agent *agent) {
+    struct exchange *exchange = message->exchange;
+    assert(message->peer->transport->is_link);
+    if (message_is_request(message) && exchange) {
+        exchange->is_held = true;
+        exchange_miss(shard, exchange);
+        return;
+    }
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "rule", "hold");
+    audit_refusal(shard, message, ERROR_APPROVAL_REQUIRED, agent, &data);
+    stats_count(&shard->stats, COUNT_GATE_REFUSED);
+    refuse(shard, message, ERROR_APPROVAL_REQUIRED, &data);
+}
+
+static bool is_held_at(const struct shard *shard, const struct message *message, const struct agent *agent) {
+    assert(agent);
+    if (fenced_is_approved(message) || holding_exempts(message))
+        return false;
+    return fenced_holds(message, agent) || (shard->gate && judge_holds_at(shard, message, agent));
+}
+
+// Who is there may support less than is required, which isn't asked.
+static bool answer_probe(struct shard *shard, const struct message *message) {
+    assert(message->exchange->probed && !message->exchange->is_held);
+    message->exchange->is_found = true;
+    if (message_is_request(message))
+        exchange_miss(shard, message->exchange);
+    return true;
+}
+
+bool visited_settles(struct shard *shard, const struct message *message,
+                     const struct rules_verdict *verdict) {
+    const struct exchange *exchange = message->exchange;
+    assert(message->peer->transport->is_link && (verdict->error || verdict->agent));
+    if (verdict->agent && fenced_denies(message, verdict->agent)) { // by a name that it has got since
+        refuse_right(shard, message, RULE_CALL);
+        return true;
+    }
+    if (exchange && exchange->probed)
+        return verdict->agent && answer_probe(shard, message);
+    if (verdict->error || !is_held_at(shard, message, verdict->agent))
+        return false;
+    visited_hand_back(shard, message, verdict->agent);
+    return true;
+}

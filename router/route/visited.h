@@ -1,0 +1,13 @@
+// What comes from another hub and can't be served as it is: it goes back there, where it is held, and asked about. What is known of it
+// there by its source's file is in its fence (router/rights/fenced.h).
+#pragma once
+
+#include "core/agents/rules.h"
+#include "router/request/message.h"
+
+// Somebody must approve it first, which is its source's hub's affair: a request is handed back, and nobody would hear of anything else,
+// which is refused.
+void visited_hand_back(struct shard *shard, const struct message *message, const struct agent *agent);
+// Whether a message for which the rules have found somebody, or nobody, goes back: it must be approved before it reaches that agent, may
+// not reach it at all, or it was only asked what would become of it.
+bool visited_settles(struct shard *shard, const struct message *message, const struct rules_verdict *verdict);
