@@ -1,6 +1,7 @@
 // Two hubs or more on simulated kernels, joined through a simulated NATS server. Cases that ask for the same ones have them one after
 // the other, as long as they hold: what one leaves behind, and isn't forgotten in time, fails the next. Where the case doesn't say at which
-// one a peer is, the first is at the first, the next one at the next, and so on in turns.
+// one a peer is, the first is at the first, the next one at the next, and so on in turns. Children are the last one's, and then no
+// other case has these hubs.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "tests/corpus/worlds.h"
 #include "tests/sim/fleet.h"
 #include "tests/sim/kernel.h"
+#include "tests/sim/programs.h"
 
 enum { HUBS_IN_TURNS = 2, OPTIONS_ROOM = 1024, SETUP_ROOM = 8192 };
 #define JOINING_NS    UINT64_C(5000000000)
@@ -26,9 +28,25 @@ static size_t journal_at;               // where the first one's journal was the
 static bool in_turns;
 static const char *order; // of in_turns, as struct setup has it; moves on
 
+static struct worlds_file config_file = {.descriptor = -1}; // of the last hub
+static bool has_children;
+
 struct line {
-    struct cable *cable;
+    struct cable *cable;     // NULL: it is a child's
+    struct program *program; // which may have been killed, and its pipes with it
 };
+
+static struct cable *cable_to(const struct line *line) {
+    return line->program ? line->program->out : line->cable;
+}
+
+static struct cable *cable_of(const struct line *line) {
+    return line->program ? line->program->in : line->cable;
+}
+
+static struct kernel *childrens_kernel(void) {
+    return fleet.sites[hub_count - 1].world.kernel;
+}
 
 // --- Beginning
 
@@ -54,12 +72,17 @@ static bool read_users(const struct config *config, struct hub_settings *out) {
 
 static bool read_options(const struct setup *setup, unsigned hub, struct hub_settings *out) {
     static char listen[] = "patchbayd --listen tcp://127.0.0.1:0 ", strict[] = " --validate strict";
-    static char option[] = "--users";
+    static char option[] = "--users", file[] = "--config";
     struct said *text = &said[hub];
     const char *own = hub < setup->hub_count ? setup->hub_options[hub] : "", *users = users_of(setup, hub);
     snprintf(text->words, OPTIONS_ROOM, "%s%s %s%s", listen, setup->options, own,
              setup->strict ? strict : "");
-    int count = (int)case_words(text->words, text->arguments, CASE_OPTIONS_MAX - 2);
+    int count = (int)case_words(text->words, text->arguments, CASE_OPTIONS_MAX - 4);
+    if (setup->config && hub + 1 == hub_count) {
+        worlds_write(&config_file, setup->config);
+        text->arguments[count++] = file;
+        text->arguments[count++] = config_file.path;
+    }
     if (users) {
         worlds_write(&text->users, users);
         text->arguments[count++] = option;
@@ -68,6 +91,7 @@ static bool read_options(const struct setup *setup, unsigned hub, struct hub_set
     if (config_read(&text->config, count, text->arguments, setup->shard_count) != CONFIG_RUN)
         return false;
     *out = text->config.settings;
+    out->children = text->config.children.first;
     return read_users(&text->config, out);
 }
 
@@ -114,6 +138,7 @@ static bool open_fleet(const struct setup *setup, struct text *why) {
     world_defaults(&options.world, options.seed, setup->shard_count);
     if (setup->rough)
         options.world.faults = rough;
+    has_children = options.world.keeps = setup->config != NULL;
     for (unsigned hub = 0; hub < hub_count; hub++) {
         if (!read_options(setup, hub, &settings[hub])) {
             text_put(why, "a hub refuses these options");
@@ -125,6 +150,8 @@ static bool open_fleet(const struct setup *setup, struct text *why) {
     fleet_open(&fleet, &options);
     is_open = true;
     describe(setup, asked_for);
+    if (has_children)
+        programs_hold(childrens_kernel(), true);
     for (uint64_t until_ns = fleet.now_ns + JOINING_NS; !joined() && fleet.now_ns < until_ns;)
         fleet_pass(&fleet, JOINING_NS / 50);
     if (!joined())
@@ -134,6 +161,8 @@ static bool open_fleet(const struct setup *setup, struct text *why) {
 
 static bool stop(struct text *why) {
     (void)why;
+    if (is_open && has_children)
+        programs_hold(childrens_kernel(), false);
     if (is_open)
         fleet_close(&fleet);
     is_open = false;
@@ -153,7 +182,7 @@ static bool begin(const struct setup *setup, struct text *why) {
     in_turns = setup->hub_count == 0;
     order = setup->order;
     here = *order == 'y';
-    if (is_open && strcmp(fresh, asked_for) != 0)
+    if (is_open && (setup->config || strcmp(fresh, asked_for) != 0))
         stop(why);
     if (!is_open && !open_fleet(setup, why))
         return false;
@@ -162,7 +191,7 @@ static bool begin(const struct setup *setup, struct text *why) {
 }
 
 static bool end(bool failed, struct text *why) {
-    if (failed)
+    if (failed || has_children)
         return stop(why);
     fleet_pass(&fleet, FORGETTING_NS);
     return true;
@@ -184,29 +213,34 @@ static void move_on(void) {
     }
 }
 
-static struct line *dial(enum line_wire wire) {
-    struct world *world = &fleet.sites[here].world;
-    struct cable *cable = worlds_dial(world, wire);
-    struct line *line = cable ? malloc(sizeof *line) : NULL;
-    if (in_turns)
-        move_on();
-    if (line)
-        line->cable = cable;
-    fleet_settle(&fleet);
+static struct line *line_of(struct cable *cable, struct program *program) {
+    struct line *line = malloc(sizeof *line);
+    if (!line)
+        abort();
+    *line = (struct line){.cable = cable, .program = program};
     return line;
 }
 
+static struct line *dial(enum line_wire wire) {
+    struct world *world = &fleet.sites[here].world;
+    struct cable *cable = worlds_dial(world, wire);
+    if (in_turns)
+        move_on();
+    fleet_settle(&fleet);
+    return cable ? line_of(cable, NULL) : NULL;
+}
+
 static bool write_all(struct line *line, const void *bytes, size_t count) {
-    return cable_write(line->cable, bytes, count);
+    return cable_to(line) && cable_write(cable_to(line), bytes, count);
 }
 
 // Lets things happen, then time pass, until it is so.
-static bool wait_until(bool (*done)(const struct cable *cable), const struct cable *cable) {
+static bool wait_until(bool (*done)(const void *context), const void *context) {
     uint64_t until_ns = fleet.now_ns + PATIENCE_NS;
     for (;;) {
         fleet_settle(&fleet);
         uint64_t next_ns = fleet_next_ns(&fleet);
-        if (done(cable))
+        if (done(context))
             return true;
         if (next_ns > until_ns)
             return false;
@@ -214,40 +248,85 @@ static bool wait_until(bool (*done)(const struct cable *cable), const struct cab
     }
 }
 
-static bool readable(const struct cable *cable) {
-    return cable_at_end(cable) || cable_readable(cable);
+static bool at_end(const struct line *line) {
+    return !cable_of(line) || cable_at_end(cable_of(line));
+}
+
+static bool readable(const void *line) {
+    return at_end(line) || cable_readable(cable_of(line));
+}
+
+static bool closed_by_hub(const void *line) {
+    return !cable_of(line) || cable_hub_closed(cable_of(line));
 }
 
 static size_t read_some(struct line *line, void *out, size_t capacity, enum line_state *state) {
-    bool ended = wait_until(readable, line->cable) && cable_at_end(line->cable);
-    *state = !ended ? LINE_OPEN : cable_was_reset(line->cable) ? LINE_RESET : LINE_ENDED;
-    return cable_read(line->cable, out, capacity);
+    bool ended = wait_until(readable, line) && at_end(line);
+    bool reset = ended && cable_of(line) && cable_was_reset(cable_of(line));
+    *state = !ended ? LINE_OPEN : reset ? LINE_RESET : LINE_ENDED;
+    return cable_of(line) ? cable_read(cable_of(line), out, capacity) : 0;
 }
 
 static bool quiet(struct line *line) {
     fleet_settle(&fleet);
-    return !readable(line->cable);
+    return !readable(line);
 }
 
 static void half_close(struct line *line) {
-    cable_shut(line->cable);
+    if (line->program)
+        program_close_out(line->program);
+    else
+        cable_shut(line->cable);
     fleet_settle(&fleet);
 }
 
 static void reset(struct line *line) {
-    cable_reset(line->cable);
+    cable_reset(cable_of(line));
     fleet_settle(&fleet);
 }
 
 static void close_line(struct line *line, bool wait) {
     (void)wait;
-    cable_close(line->cable);
+    if (line->program)
+        line->program->driven = false;
+    else
+        cable_close(line->cable);
     free(line);
     fleet_settle(&fleet);
 }
 
 static bool hub_closed(struct line *line) {
-    return wait_until(cable_hub_closed, line->cable);
+    return wait_until(closed_by_hub, line);
+}
+
+// --- Children
+
+static bool is_ordered(const void *child) {
+    return programs_ordered(childrens_kernel(), child) != NULL;
+}
+
+static bool is_ordered_now(const char *child) {
+    fleet_settle(&fleet);
+    return is_ordered(child);
+}
+
+static bool speaks_lines(const char *child) {
+    const struct child_settings *settings = hub_settings(fleet.sites[hub_count - 1].world.hub)->children;
+    while (settings && strcmp(settings->name, child) != 0)
+        settings = settings->next;
+    return settings && settings->lines;
+}
+
+static bool start_child(const char *child, int error, struct line **line, bool *lines) {
+    if (!has_children || error || !wait_until(is_ordered, child))
+        return false;
+    struct program *program = programs_ordered(childrens_kernel(), child);
+    *lines = speaks_lines(child);
+    *line = line_of(NULL, program);
+    program->driven = true;
+    program_start(childrens_kernel(), program);
+    fleet_settle(&fleet);
+    return true;
 }
 
 static void pass(uint64_t ns) {
@@ -290,4 +369,6 @@ const struct backend backend_apart = {
     .pass = pass,
     .count = count_of,
     .journal = journal,
+    .start = start_child,
+    .is_ordered = is_ordered_now,
 };
