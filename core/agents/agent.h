@@ -48,6 +48,7 @@ struct agent {
     bool hermes;         // it is told of closed windows
     bool resting;        // it isn't running now: what is for it alone waits
     bool absent;         // it won't run again: nobody finds it
+    bool here_only;      // it is for who is at this hub: nobody at another one finds it
     uint32_t mark;       // of its id (AGENT_MARK_BITS), not 0: tells which of its home's it is
     size_t id_bytes;
     char id[];

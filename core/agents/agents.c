@@ -94,6 +94,7 @@ static struct agent *agent_make(struct agents *agents, const struct agent_offer 
     agent->hermes = offer->hermes;
     agent->resting = offer->resting;
     agent->absent = offer->absent;
+    agent->here_only = offer->here_only;
     agent->serial = offer->serial;
     agent->connected_since_ms = offer->connected_since_ms;
     agent->held_since_ms = offer->held_since_ms;
@@ -138,6 +139,7 @@ static void keep_child(struct agent *agent, struct agent *old) {
     agent->pool_bytes = old->pool_bytes;
     agent->hermes = old->hermes;
     agent->resting = old->resting;
+    agent->here_only = old->here_only;
     agent->answer = old->answer;
     old->answer = NULL;
 }

@@ -46,7 +46,7 @@ struct agent_offer {
     const struct user *owner;
     struct capabilities *answer; // likewise a reference of its own
     uint32_t pool_bytes;
-    bool hermes, resting, absent;
+    bool hermes, resting, absent, here_only;
     uint64_t connected_since_ms, held_since_ms;
     uint64_t serial;
     // For so many shards, which will keep the same, it is judged whether there is room, and whether the

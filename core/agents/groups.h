@@ -69,6 +69,7 @@ typedef bool groups_reaches(const void *context, const struct agent *agent);
 struct wanted_member {
     uint64_t but;
     enum governance level;
+    bool from_elsewhere; // by who is at another hub, for whom not all are
     groups_reaches *reaches;
     const void *reaching; // its context
 };

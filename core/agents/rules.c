@@ -14,7 +14,8 @@ struct asking {
 static struct agent *choose(const struct asking *asking, enum group_kind kind, const char *name,
                             size_t bytes) {
     const struct rules_message *message = asking->message;
-    struct wanted_member wanted = {message->source, message->required, message->reaches, message->reaching};
+    struct wanted_member wanted = {message->source, message->required, message->from_elsewhere,
+                                   message->reaches, message->reaching};
     return groups_choose(&asking->agents->groups, kind, name, bytes, &wanted, asking->load, asking->context);
 }
 
@@ -51,6 +52,8 @@ bool rules_is_event(const struct rules_message *message) {
 // One of a pool has no name of its own that anybody could say: the pool has one.
 static struct agent *named(const struct asking *asking, const struct rules_field *name) {
     struct agent *agent = agents_find(asking->agents, name->text, name->bytes);
+    if (agent && rules_pass_over(asking->message, agent))
+        return NULL;
     if (!agent || !agent->pool_bytes)
         return agent && agent->absent ? NULL : agent;
     return agent->pool_bytes == name->bytes ? choose(asking, GROUP_POOL, name->text, name->bytes) : NULL;

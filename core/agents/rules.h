@@ -33,6 +33,7 @@ struct rules_message {
     struct rules_field command;  // read for command/execute alone
     enum governance required;    // by the header block; GOVERNANCE_AUTONOMOUS requires nothing
     uint64_t source;             // connection
+    bool from_elsewhere;         // which is that to other hubs
     groups_reaches *reaches;     // of groups: who may be reached; NULL: all
     const void *reaching;        // its context
     // Of an approver that is nobody's here: the source may ask that one alone, or whoever offers the method alone.
@@ -47,6 +48,10 @@ struct rules_verdict {
         stands_in; // the approver, or command, that it names is nobody's here: whoever offers the method is next
 };
 
+// Whether an agent isn't for who asks, as if it weren't there.
+static inline bool rules_pass_over(const struct rules_message *message, const struct agent *agent) {
+    return message->from_elsewhere && agent->here_only;
+}
 // Whether `method` is the one whose rule reads params.tool, params.approver, or params.command.
 bool rules_read_tool(const struct rules_message *message);
 bool rules_read_approver(const struct rules_message *message);

@@ -55,6 +55,8 @@ static struct order *order_of(struct shard *shard, struct child *child) {
     if (child->settings->instances > 1)
         order->pool_bytes = (uint32_t)strlen(child->settings->name);
     order->hermes = child->settings->protocol == CHILD_HERMES;
+    order->here_only =
+        child_is_stand_in(child); // who is at another hub is known by the link alone, all as one
     order->connected_since_ms = io_wall_ms(shard->io);
     return order;
 }

@@ -64,6 +64,7 @@ static void apply_register(struct shard *shard, struct order *order) {
         .hermes = order->hermes,
         .resting = order->resting,
         .absent = order->absent,
+        .here_only = order->here_only,
         .connected_since_ms = order->connected_since_ms,
         .held_since_ms = order->held_since_ms,
         .serial = order->serial,

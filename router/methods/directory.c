@@ -65,6 +65,7 @@ struct wanted {
     const struct list *all;
     const struct list *node;
     const struct user *user; // who asks; NULL: users aren't on
+    bool from_elsewhere;     // at another hub
     bool is_group;
     const struct group *group; // or NULL
     size_t next;
@@ -95,7 +96,7 @@ static const struct agent *next_of_all(struct wanted *wanted) {
 // The first instance of a child stands for all, and the link is no agent.
 static bool is_shown(const struct wanted *wanted, const struct agent *agent) {
     assert(agent->id_bytes > 0);
-    if (agent_is_link(agent))
+    if (agent_is_link(agent) || (wanted->from_elsewhere && agent->here_only))
         return false;
     return (!agent->pool_bytes || agent->pool_bytes == agent->id_bytes) && judge_sees(wanted->user, agent);
 }
@@ -150,6 +151,7 @@ bool directory_each(struct shard *shard, const struct user *user, const char *ca
                     void *context) {
     struct wanted wanted = wanted_of(shard, user, capability, bytes);
     bool good = true;
+    wanted.from_elsewhere = true;
     for (const struct agent *agent; good && (agent = next_agent(&wanted));) {
         struct text text;
         text_init(&text);

@@ -35,7 +35,7 @@ void directory_inquiry_over(struct shard *shard, struct inquiry *inquiry);
 // Agents of another hub's, a JSON array.
 void directory_inquiry_add(struct shard *shard, struct inquiry *inquiry, const uint8_t *array,
                            uint32_t bytes);
-// Calls for each agent that is here and that the user may call (NULL: any), with this capability (bytes 0: with any), and what is told of
+// Calls for each agent that is here, that whoever is at another hub finds, and that the user may call (NULL: any), with this capability (bytes 0: with any), and what is told of
 // it; `hub` is told, too. Until
 // it returns false, or memory is used up: then it returns false.
 bool directory_each(struct shard *shard, const struct user *user, const char *capability, size_t bytes,

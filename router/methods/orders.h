@@ -50,7 +50,7 @@ struct order {
     uint32_t pool_bytes;
     const struct user *owner; // of a registration: who has it, where users are on; or NULL
     bool revoked;             // it ends what its user may not have any more, and is told
-    bool hermes, resting, absent;
+    bool hermes, resting, absent, here_only;
     bool removed;     // of ORDER_LEAVE: nobody has its name any more, for what waited, too
     uint64_t *spared; // of ORDER_REST: what waits on (struct spared); memory of its own
     size_t spared_count;

@@ -58,6 +58,7 @@ static void read_tool(const struct user *user, const struct message *message, st
 // Writes down what the message names. False: what decides is no string, which is refused for that.
 static bool read_call(const struct shard *shard, const struct rules_message *asked, struct right_call *call) {
     const struct rules_field *approver = &asked->approver;
+    const struct agent *named;
     call->by = KIND_METHOD;
     for (enum right_kind kind = 0; kind < KINDS_COUNT; kind++)
         call->names[kind].given = false; // and nothing more is read of it
@@ -75,7 +76,8 @@ static bool read_call(const struct shard *shard, const struct rules_message *ask
         return asked->tool.is_string;
     }
     if (rules_read_approver(asked) && approver->text &&
-        agents_find(&shard->agents, approver->text, approver->bytes)) {
+        (named = agents_find(&shard->agents, approver->text, approver->bytes)) &&
+        !rules_pass_over(asked, named)) {
         call->by = KIND_AGENT;
         call->names[KIND_AGENT] = name_of(approver, 0);
     }

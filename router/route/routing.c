@@ -39,6 +39,7 @@ void routing_read(const struct message *message, struct routing *routing) {
     asked->tool = asked->approver = asked->command = (struct rules_field){0};
     asked->required = message->frame->unit->directives.governance;
     asked->source = message->peer->name;
+    asked->from_elsewhere = message->peer->transport->is_link;
     asked->reaching = fenced_by(message);
     asked->reaches = asked->reaching ? fenced_in_reach : NULL;
     asked->by_name_only = asked->by_method_only = false;

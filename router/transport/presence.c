@@ -3,8 +3,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "router/shard/child_record.h"
-
 void presence_init(struct presence *presence, const struct siphash_key *key, struct kept *kept) {
     *presence = (struct presence){.kept = kept, .is_behind = true};
     names_init(&presence->by_subject, key, kept);
@@ -101,16 +99,15 @@ static void count_agent(struct presence *presence, const char *cluster, const st
         [GROUP_TOOL] = SUBJECT_TOOL,        [GROUP_COMMAND] = SUBJECT_COMMAND,
         [GROUP_POOL] = SUBJECT_KINDS_COUNT, [GROUP_NOTICE] = SUBJECT_NOTICE};
     size_t id_bytes = agent->pool_bytes ? agent->pool_bytes : agent->id_bytes;
-    // Who has an instance of their own are this hub's peers: of those elsewhere the link is all that is known here.
-    bool is_asked_for = !agent->child || !child_record_is_each(agent->child);
-    if (is_asked_for)
+    if (!agent->here_only)
         count(presence, cluster, SUBJECT_AGENT, agent->id, id_bytes);
     for (size_t at = 0; at < agent->membership_count; at++) {
         enum group_kind kind;
         size_t bytes;
         const char *name = membership_name(&agent->memberships[at], &kind, &bytes);
         assert(kind < GROUP_KINDS);
-        if (kinds[kind] != SUBJECT_KINDS_COUNT && (is_asked_for || kind == GROUP_NOTICE))
+        bool is_asked = kind != GROUP_NOTICE; // what all are told asks nothing of anybody
+        if (kinds[kind] != SUBJECT_KINDS_COUNT && !(agent->here_only && is_asked))
             count(presence, cluster, kinds[kind], name, bytes);
     }
 }

@@ -177,6 +177,29 @@ static void a_pool(void **state) {
     agents_deinit(&agents);
 }
 
+// Who is for those at its own hub is nobody for whoever asks from another one, by whatever address.
+static void who_is_for_its_own_hub(void **state) {
+    static const char capabilities[] = "{\"methods\":[\"m\"],\"tools\":[\"t\"],\"c\":true}";
+    static const char *const targets[] = {"own", "@c"};
+    struct agents agents;
+    (void)state;
+    agents_init(&agents, &TABLE_KEY, account());
+    struct agent_offer own = {.connection = 1, .id = "own", .id_bytes = 3, .here_only = true};
+    assert_non_null(put_offer(&agents, &own, capabilities, sizeof capabilities - 1));
+    for (unsigned from_elsewhere = 0; from_elsewhere < 2; from_elsewhere++) {
+        struct rules_message message = {
+            .method = "m", .method_bytes = 1, .source = 9, .from_elsewhere = from_elsewhere};
+        assert_int_equal(rules_route(&agents, &message, nothing_owed, NULL).error,
+                         from_elsewhere ? ERROR_METHOD_NOT_FOUND : ERROR_NONE);
+        for (unsigned at = 0; at < 2; at++) {
+            message.target = field(STRING, targets[at]);
+            assert_int_equal(rules_route(&agents, &message, nothing_owed, NULL).error,
+                             from_elsewhere ? ERROR_AGENT_NOT_FOUND : ERROR_NONE);
+        }
+    }
+    agents_deinit(&agents);
+}
+
 // Others elsewhere who owe as much aren't asked for what is owed no more than this here, for a while.
 static void a_group_is_left_alone(void **state) {
     struct agents agents;
@@ -212,6 +235,7 @@ int main(void) {
         cmocka_unit_test(the_table),
         cmocka_unit_test(tools_and_approvers),
         cmocka_unit_test(a_pool),
+        cmocka_unit_test(who_is_for_its_own_hub),
         cmocka_unit_test(a_group_is_left_alone),
         cmocka_unit_test(an_event_is_one_that_names_no_agent),
     };
