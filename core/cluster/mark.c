@@ -209,6 +209,9 @@ static void take_pair(const uint8_t *bytes, struct span key, struct span value, 
         out->refused = number != 0;
     } else if (key_is(bytes, key, "probe")) {
         out->probes = number != 0;
+        out->attaches = number == 2;
+    } else if (key_is(bytes, key, "unsaid")) {
+        out->unsaid = number != 0;
     } else if (key_is(bytes, key, "cancel")) {
         out->cancelled = number;
     } else if (key_is(bytes, key, "agents")) {
@@ -339,6 +342,10 @@ size_t mark_write(char out[MARK_BYTES_MAX], const char hub[HUB_NAME_BYTES], uint
         at = put(out, at, " refused=1", 10);
     else if (flags & MARK_PROBES)
         at = put(out, at, " probe=1", 8);
+    else if (flags & MARK_ATTACHES)
+        at = put(out, at, " probe=2", 8);
+    else if (flags & MARK_UNSAID)
+        at = put(out, at, " unsaid=1", 9);
     if (source->user) {
         assert(*source->user && strlen(source->user) <= USER_NAME_BYTES_MAX);
         at = put(out, at, " user=", 6);

@@ -40,7 +40,9 @@ struct mark {
     bool is_back;             // an offer that nobody takes
     uint64_t owed;            // what who owes least there owes; 0: there is none who might
     bool refused;             // an error of that hub's own: nobody there was asked
-    bool probes;       // whether anybody is there is asked, and nothing else: what it owes is 1 then, or 0
+    bool probes;   // whether anybody is there is asked, and nothing else: what it owes is 1 then, or 0
+    bool attaches; // likewise, for a connection to be attached to it: 2 where it serves its own hub's alone
+    bool unsaid;   // an error that the source isn't told, if it has cancelled what it is for
     struct span user;  // whose the message is, where that hub knows its users; bytes 0: it says nobody
     struct span agent; // in whose name it is said, of the agents of its source; bytes 0: in none's
     // Lists of requests, hexadecimal numbers with commas; bytes 0: none.
@@ -70,6 +72,9 @@ struct mark {
     bool knows_fences; // in a beat: this hub heeds all of these
 };
 
+// What is owed, in the answer to whether anybody is there.
+enum { PROBE_NOBODY, PROBE_SOMEBODY, PROBE_SERVES_HERE };
+
 // Reads what stands in these headers; they begin with NATS/1.0.
 void mark_read(const uint8_t *bytes, struct span headers, struct mark *out);
 // The next number of a list; false at its end, or where it is none.
@@ -84,7 +89,12 @@ struct mark_source {
 // Writes "NATS/1.0" and a whole line for a message that requires this level, and of a request how long it may take (0:
 // nothing is said of that), and, where it is an offer, who owes less than what it is for (0: it is none), or of an answer to
 // which request it is (0: that isn't said), and what is said besides; returns its length.
-enum mark_flag { MARK_REFUSED = 1, MARK_PROBES = 2 }; // one of them, or none
+enum mark_flag {
+    MARK_REFUSED = 1,
+    MARK_PROBES = 2,
+    MARK_ATTACHES = 4,
+    MARK_UNSAID = 8
+}; // one of them, or none
 enum {
     MARK_BYTES_MAX = 10 + 11 + 5 + HUB_NAME_BYTES + 6 + 16 + 7 + 16 + 7 + 16 + 4 + 16 + 10 + 6 +
                      USER_NAME_BYTES_MAX + 7 + AGENT_ID_BYTES_MAX + 2

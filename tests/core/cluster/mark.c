@@ -52,7 +52,13 @@ static void offers_are_read(void **state) {
     bytes = mark_write(line, hub, 7, GOVERNANCE_AUTONOMOUS, 0, 0x1f3a, MARK_PROBES, &nobody);
     mark_read((const uint8_t *)line, (struct span){0, (uint32_t)bytes}, &mark);
     assert_true(mark.given && mark.time_ms == 7 && mark.offered == 0 && mark.answered == 0x1f3a &&
-                !mark.refused && mark.probes);
+                !mark.refused && mark.probes && !mark.attaches);
+    bytes = mark_write(line, hub, 7, GOVERNANCE_AUTONOMOUS, 0, 0, MARK_ATTACHES, &nobody);
+    mark_read((const uint8_t *)line, (struct span){0, (uint32_t)bytes}, &mark);
+    assert_true(mark.given && mark.probes && mark.attaches && !mark.unsaid);
+    bytes = mark_write(line, hub, 0, GOVERNANCE_AUTONOMOUS, 0, 0x1f3a, MARK_UNSAID, &nobody);
+    mark_read((const uint8_t *)line, (struct span){0, (uint32_t)bytes}, &mark);
+    assert_true(mark.given && mark.unsaid && !mark.refused && !mark.probes && mark.answered == 0x1f3a);
     read_text("NATS/1.0\r\nPatchbay: 1 leaves=1\r\n\r\n", &mark);
     assert_true(mark.given && mark.leaves);
     read_text("NATS/1.0\r\nPatchbay: 1 back=0\r\n\r\n", &mark);
