@@ -6,6 +6,7 @@
 #include "router/request/answer.h"
 #include "router/request/cancel.h"
 #include "router/request/refuse.h"
+#include "router/send/exchange.h"
 #include "router/shard/drop.h"
 #include "router/shard/identity.h"
 
@@ -35,6 +36,15 @@ static struct parcel *translate(struct shard *shard, const struct message *messa
     return parcel;
 }
 
+// As MCP has it. Whose source is at another hub is ended there by an answer, which that hub keeps to itself.
+static void end_unsaid(struct shard *shard, const struct message *message, struct pending *pending) {
+    bool is_elsewhere = message->peer->transport->is_link;
+    assert(!is_elsewhere || pending->exchange);
+    if (is_elsewhere)
+        pending->exchange->is_unsaid = true;
+    answer_given_up(shard, pending, is_elsewhere);
+}
+
 static void forward(struct shard *shard, const struct message *message, struct span named,
                     struct pending *pending) {
     assert(pending->used && !pending->cancelled && pending->source == message->peer->name);
@@ -51,8 +61,7 @@ static void forward(struct shard *shard, const struct message *message, struct s
     if (cancel_dispatch(shard, pending, parcel, !is_end))
         answer_cancelled(shard, pending);
     else if (is_end)
-        answer_given_up(shard, pending,
-                        message->peer->transport->is_link); // whose source waits at another hub
+        end_unsaid(shard, message, pending);
 }
 
 static bool read_id(const struct message *message, struct json_item *id) {

@@ -140,6 +140,11 @@ void answer_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, struct 
         send_release(shard, parcel);
         return;
     }
+    if (pending->cancelled && parcel->mail.detail & ANSWER_UNSAID) {
+        send_release(shard, parcel);
+        answer_forget(shard, pending);
+        return;
+    }
     if (!parcel_fill(parcel, &(struct piece){pending->id, pending->id_bytes})) {
         drop_one(shard, COUNT_DROP_NO_MEMORY, pending->source, parcel->bytes);
         send_release(shard, parcel);

@@ -69,6 +69,8 @@ void responses_route(struct shard *shard, const struct message *message) {
         parcel->mail.detail = message_is_error(message) ? ANSWER_ERROR : 0;
         if (message->peer->transport->is_link && message->peer->annex->refuses)
             parcel->mail.detail |= ANSWER_REFUSAL;
+        if (message->peer->transport->is_link && message->peer->annex->unsaid)
+            parcel->mail.detail |= ANSWER_UNSAID;
         parcel->body = message->frame->body;
     }
     if (parcel)

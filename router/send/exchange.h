@@ -37,6 +37,7 @@ struct exchange {
     uint32_t due;    // and one while what came is still being routed
     bool is_array;   // what came was a batch
     bool is_error;   // the answer that came last is an error (parcel->mail.detail)
+    bool is_unsaid;  // of what came from another hub: its source isn't told that it has ended
     bool is_bad;     // what came, as a whole, was no message
     bool is_ended;   // nothing is due any more
     bool exits;      // a member of it was an exit, for when all of it has been routed

@@ -58,6 +58,7 @@ struct annex {
     const struct fence
         *fence;              // likewise: whom it says that it may reach (core/cluster/fence.h); NULL: anybody
     bool refuses;            // likewise: what answers is no agent, but its hub
+    bool unsaid;             // likewise: whoever has cancelled what it answers isn't told
     struct stick *sticks;    // one for each pool that it has used
     struct child *child;     // whose seat it is (router/child); or NULL
     struct mcp *mcp;         // of such a seat (router/transport/mcp.h); or NULL

@@ -54,6 +54,7 @@ enum answer_detail {
     ANSWER_ERROR = 1,   // it is one
     ANSWER_REFUSAL = 2, // of the hub's that should have asked its target, and hasn't
     ANSWER_BY_HUB = 4,  // of this hub's, for a request that it had sent to others
+    ANSWER_UNSAID = 8,  // whoever has cancelled what it answers isn't told
 };
 
 // Holds an order of this shard's own back, as those of other shards are (inbox.h).

@@ -119,11 +119,13 @@ static void end_refused(struct link *link, struct crossing *crossing) {
 
 void going_answered(struct link *link, struct crossing *crossing, const struct mark *mark,
                     struct frame *frame) {
-    bool refuses = mark->given && mark->has_hub && mark->refused;
+    bool is_hub = mark->given && mark->has_hub, refuses = is_hub && mark->refused;
+    link->peer->annex->unsaid = is_hub && mark->unsaid;
     if (!refuses || !again_keep(link, crossing, mark, frame))
         route_answer(link, crossing, frame, refuses);
     else if (!again_next(link, crossing))
         end_refused(link, crossing);
+    link->peer->annex->unsaid = false;
 }
 
 // Its name as the message had it.

@@ -187,9 +187,15 @@ static void address(const struct visitor *visitor, char subject[SUBJECT_BYTES_MA
     letter->answered = visitor->number;
 }
 
-// `refused`: nobody here was asked.
+// What is said of an answer besides. An error for which nobody here was asked is a refusal.
+static unsigned flags_of(const struct exchange *exchange) {
+    if (!exchange->is_error)
+        return 0;
+    return !exchange->hub_id ? MARK_REFUSED : exchange->is_unsaid ? MARK_UNSAID : 0;
+}
+
 static void answer_visitor(struct link *link, const struct visitor *visitor, struct parcel *parcel,
-                           bool refused) {
+                           unsigned flags) {
     struct shard *shard = link->shard;
     uint64_t bytes = 0;
     struct text data;
@@ -197,10 +203,10 @@ static void answer_visitor(struct link *link, const struct visitor *visitor, str
     char subject[SUBJECT_BYTES_MAX];
     struct letter letter;
     address(visitor, subject, &letter);
-    letter.flags = refused ? MARK_REFUSED : 0;
+    letter.flags = flags;
     if (lacks_id(visitor, parcel) && !put_id(parcel, visitor->number))
         error = ERROR_OVERLOADED;
-    if (!error && letter.answered && !refused &&
+    if (!error && letter.answered && !flags &&
         bundling_add(&link->bundle, visitor->hub, visitor->number, parcel))
         return;
     if (!error)
@@ -216,7 +222,7 @@ static void answer_visitor(struct link *link, const struct visitor *visitor, str
         elsewhere_put_sizes(shard, &data, bytes);
     size_t reply_bytes = reply_of(visitor, subject);
     send_error(link, visitor->number, error, &data, (const uint8_t *)subject, (uint32_t)reply_bytes,
-               letter.bare, refused);
+               letter.bare, flags & MARK_REFUSED);
     text_deinit(&data);
 }
 
@@ -269,7 +275,7 @@ void visiting_respond(struct shard *shard, struct peer *peer, struct exchange *e
     else if (visitor)
         note_answer(link, visitor, !parcel || exchange->is_error);
     if (parcel && visitor && !is_declined_offer)
-        answer_visitor(link, visitor, parcel, exchange->is_error && !exchange->hub_id);
+        answer_visitor(link, visitor, parcel, flags_of(exchange));
     else if (parcel)
         send_release(shard, parcel);
     if (visitor)
