@@ -17,6 +17,16 @@ static void refuse_unknown(struct shard *shard, const struct message *message, c
     refuse(shard, message, ERROR_AGENT_NOT_FOUND, &data);
 }
 
+// Its session would be opened by this hub, and what the server says to its clients doesn't come here.
+static void refuse_serving_there(struct shard *shard, const struct message *message,
+                                 const struct offer *offer) {
+    struct text data;
+    text_init(&data);
+    reply_data_string(&data, "agent", offer->agent_id, offer->agent_id_bytes);
+    reply_data_text(&data, "fault", "a server of MCP serves who is at its own hub");
+    refuse(shard, message, ERROR_METHOD_NOT_FOUND, &data);
+}
+
 size_t attach_read(const struct message *message, char name[AGENT_ID_BYTES_MAX]) {
     struct json_item agent = message_param(message, "agent");
     if (agent.type != JSON_STRING)
@@ -45,6 +55,10 @@ void attach_connection(struct shard *shard, const struct message *message) {
         !judge_attachment(shard, message, offer.agent_id, offer.agent_id_bytes))
         return;
     assert(offer.agent_id_bytes > 0);
+    if (message->returned && message->returned->serves_there) {
+        refuse_serving_there(shard, message, &offer);
+        return;
+    }
     bool is_elsewhere = message->returned && !message->returned->nobody;
     if (!is_elsewhere && !agents_find(&shard->agents, offer.agent_id, offer.agent_id_bytes)) {
         refuse_unknown(shard, message, &offer);

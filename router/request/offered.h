@@ -27,6 +27,7 @@ struct returned {
     bool held;              // that hub wants it approved first
     bool probed;            // whether anybody is there was asked; else than `nobody`: somebody is
     bool first;             // likewise, of whom it names
+    bool serves_there;      // likewise: somebody is to whom none of this hub's connections can be attached
     uint64_t hub_id;        // under which it went
     struct account **place; // where it counts as pending, until that is taken over; or NULL
     struct mail **

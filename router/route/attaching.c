@@ -8,7 +8,7 @@
 #include "router/route/across.h"
 
 void attaching_route(struct shard *shard, const struct message *message) {
-    struct elsewhere to = {.kind = SUBJECT_AGENT};
+    struct elsewhere to = {.kind = SUBJECT_AGENT, .attaches = true};
     char name[AGENT_ID_BYTES_MAX];
     size_t bytes = attach_read(message, name);
     assert(shard->hub->settings.cluster && bytes > 0 && !message->returned);

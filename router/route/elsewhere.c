@@ -82,7 +82,7 @@ bool elsewhere_find(const struct shard *shard, const struct message *message,
     out->returns = first && message_is_request(message);
     out->hub = NULL;
     out->first = first;
-    out->probes = out->judged = false;
+    out->probes = out->judged = out->attaches = false;
     out->kept = message_is_request(message) &&
                 (journal_is_on(shard) || has_others(shard, out->kind) || may_be_held(shard, message));
     assert(out->kind < SUBJECT_EVENT);
@@ -100,7 +100,7 @@ const struct agent *elsewhere_find_all(struct shard *shard, const struct message
         return NULL;
     out->kind = kind;
     out->offered = 0;
-    out->returns = out->kept = out->first = out->probes = out->judged = false;
+    out->returns = out->kept = out->first = out->probes = out->judged = out->attaches = false;
     out->hub = NULL;
     out->bytes = subject_escape(out->token, name, name_bytes);
     return out->bytes ? elsewhere_link(shard) : NULL;
@@ -344,7 +344,7 @@ static enum error address_to(struct shard *shard, const struct message *message,
     vouch(shard, message, &letter->source);
     letter->level = message->frame->unit->directives.governance;
     letter->offered = to->offered;
-    letter->flags = to->probes ? MARK_PROBES : 0;
+    letter->flags = !to->probes ? 0 : to->attaches ? MARK_ATTACHES : MARK_PROBES;
     letter->pairs = pairs;
     letter->pairs_bytes = put_pairs(pairs, message, to);
     if (to->judged)

@@ -17,6 +17,7 @@ struct elsewhere {
     bool first;      // whom it names comes before whoever offers its method, who may be here or there
     bool probes;     // whether anybody is there for it is asked, and it stays here
     bool judged;     // likewise, and whether it would be refused
+    bool attaches;   // likewise: for its connection to be attached there
     const char *hub; // that alone is to take it; NULL: any
     size_t bytes;    // of the token
     char token[SUBJECT_NAME_BYTES_MAX];

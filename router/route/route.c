@@ -23,6 +23,7 @@
 #include "router/route/progress.h"
 #include "router/route/responses.h"
 #include "router/route/routing.h"
+#include "router/route/shared.h"
 #include "router/route/spilling.h"
 #include "router/route/sticky.h"
 #include "router/route/unsigned.h"
@@ -56,6 +57,8 @@ static void route_to(struct shard *shard, const struct message *message, const s
     if (!verdict.error && shard->gate && gated_takes_at(shard, message, verdict.agent))
         return;
     if (spilling_takes(shard, message, asked, &verdict))
+        return;
+    if (!verdict.error && shared_is(verdict.agent) && shared_refuses(shard, message, verdict.agent))
         return;
     if (verdict.error)
         refuse_route(shard, message, asked, &verdict);

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "router/request/refuse.h"
 #include "router/shard/annex.h"
 #include "router/shard/child_record.h"
 
@@ -38,6 +39,17 @@ void shared_note(struct shard *shard, const struct message *message, const struc
         parcel->note |= NOTE_ANSWERS_ONLY;
     parcel->source = prepare_departure(shard, message->peer) ? message->peer->name : 0;
     parcel->body = message->frame->body;
+}
+
+bool shared_refuses(struct shard *shard, const struct message *message, const struct agent *agent) {
+    if (!message->peer->transport->is_link || message->method_long || !child_record_is_mcp(agent->child))
+        return false;
+    enum mcp_method method = mcp_method(message->method, message->method_bytes);
+    bool lasts = method == MCP_LISTEN || method == MCP_SUBSCRIBE || method == MCP_UNSUBSCRIBE ||
+                 method == MCP_SET_LEVEL;
+    if (lasts)
+        refuse_method(shard, message);
+    return lasts;
 }
 
 bool shared_answers_only(const struct parcel *parcel) {

@@ -13,7 +13,11 @@ static inline bool shared_is(const struct agent *agent) {
 // Writes on a parcel with this message, for such an agent, who sent it and what it is.
 void shared_note(struct shard *shard, const struct message *message, const struct agent *agent,
                  struct parcel *parcel);
-// Whether who sent it gets nothing but answers, and so is told and asked nothing by the program.
+// Refuses what would have such a program tell its source something later, where that is at another hub: of whom there is
+// known by the link alone, which nothing but answers and progress goes back by. True when it was refused.
+bool shared_refuses(struct shard *shard, const struct message *message, const struct agent *agent);
+// Whether who sent it gets nothing but answers, and so is told and asked nothing by the program: whoever is at another
+// hub, too.
 bool shared_answers_only(const struct parcel *parcel);
 // Whether it is of the modern era, and then whether its source asks for what is logged meanwhile.
 bool shared_is_modern(const struct parcel *parcel);

@@ -15,6 +15,7 @@ static void take_back(struct link *link, struct crossing *crossing, const struct
     struct returned returned = {.owed = mark->owed < UINT32_MAX ? (uint32_t)mark->owed : UINT32_MAX};
     assert(mark->is_back);
     returned.nobody = crossing->probes && mark->owed == 0;
+    returned.serves_there = crossing->probes && mark->owed == PROBE_SERVES_HERE;
     bool is_held = mark->is_held && !crossing->taker;
     returned.held = is_held && (crossing->returns || crossing->kept);
     if (returned.held || ((crossing->offered || crossing->probes) && !crossing->taker))

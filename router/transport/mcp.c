@@ -120,14 +120,16 @@ static bool divert_modern(struct shard *shard, struct child *child, const struct
 
 static bool divert_call(struct shard *shard, struct child *child, struct mcp *mcp,
                         const struct parcel *parcel) {
-    bool is_user = parcel->source && !shared_answers_only(parcel);
-    struct mcp_user *user = is_user ? mcp_user_take(&mcp->sharing, parcel->source) : NULL;
+    struct mcp_user *user = parcel->source ? mcp_user_take(&mcp->sharing, parcel->source) : NULL;
     enum mcp_method method = shared_method(parcel);
-    if (method == MCP_INITIALIZED || mcp_kept_note(shard, child, mcp, user, parcel))
+    if (user)
+        user->answers_only = shared_answers_only(parcel);
+    struct mcp_user *hears = user && !user->answers_only ? user : NULL;
+    if (method == MCP_INITIALIZED || mcp_kept_note(shard, child, mcp, hears, parcel))
         return true;
     // One for which there is no room isn't in progress.
     bool is_ask = user && parcel->hub_id && asks_begin(shard, child, &mcp->sharing, user, parcel);
-    if (is_ask && method == MCP_SUBSCRIBE)
+    if (is_ask && hears && method == MCP_SUBSCRIBE)
         mcp_kept_subscribe(shard, &mcp->sharing, parcel);
     return false;
 }
@@ -164,11 +166,13 @@ static void tell_users(struct shard *shard, struct mcp *mcp, const struct frame 
     for (struct list *node = users->next, *next; node != users; node = next) {
         struct mcp_user *user = list_entry(node, struct mcp_user, link);
         next = node->next;
-        struct parcel *parcel = parcel_forward(&shard->parcels, frame);
+        bool hears = !user->answers_only;
+        struct parcel *parcel = hears ? parcel_forward(&shard->parcels, frame) : NULL;
         if (parcel)
             forward_to(shard, user->home.connection, parcel);
         else
-            drop_one(shard, COUNT_DROP_NO_MEMORY, user->home.connection, frame->body.bytes);
+            drop_one(shard, hears ? COUNT_DROP_NO_MEMORY : COUNT_DROP_NO_ROUTE, user->home.connection,
+                     frame->body.bytes);
     }
 }
 

@@ -8,6 +8,7 @@
 #include "router/route/route.h"
 #include "router/send/exchange.h"
 #include "router/shard/annex.h"
+#include "router/shard/child_record.h"
 #include "router/shard/identity.h"
 #include "router/transport/nats_open.h"
 #include "router/transport/nats_say.h"
@@ -69,11 +70,20 @@ static void route_visitor(struct shard *shard, struct link *link, struct opened 
     exchange_close(shard, exchange);
 }
 
+// Whether a server of MCP has this name: what such a one opens with a client, and tells it, is its own hub's affair.
+static bool serves_here(struct shard *shard, const struct attachment *name) {
+    const struct agent *agent = name ? agents_find(&shard->agents, name->agent, name->bytes) : NULL;
+    return agent && agent->child && child_record_is_mcp(agent->child);
+}
+
 // Whoever is asked for has subscribed to what came. While the hub moves it may be asked by itself.
 static void answer_probe(struct link *link, const struct mark *mark, uint64_t number) {
     assert(mark->given && mark->probes);
+    uint32_t there = link_is_own(link, mark->hub) ? PROBE_NOBODY : PROBE_SOMEBODY;
+    if (there && mark->attaches && serves_here(link->shard, link->peer->annex->attachment))
+        there = PROBE_SERVES_HERE;
     if (mark->has_hub && number)
-        nats_say_back(link, mark->hub, number, !link_is_own(link, mark->hub), false);
+        nats_say_back(link, mark->hub, number, there, false);
     else
         nats_count_unreadable(link->shard);
 }
