@@ -294,6 +294,8 @@ static void choose(struct fleet_options *options, struct hub_settings *settings,
         random_chance(random, 300) && !stage.scarce; // without memory there may be none
     stage.kids_wait = random_chance(random, 500);
     for (unsigned site = 0; site < SITES_MAX; site++)
+        stage.kid_kinds[site] = random_below(random, KID_KINDS);
+    for (unsigned site = 0; site < SITES_MAX; site++)
         stage.journaled[site] = random_chance(random, 400);
     choose_gates(settings);
     rights_choose();
@@ -315,7 +317,8 @@ static void check_probe(unsigned tag) {
     bool to_kid = letter->kind == KIND_REQUEST && letter->address == TO_KID;
     unsigned holder =
         letter->kind == KIND_REQUEST && !to_kid ? stage_holder(letter->name) : stage.guest_count;
-    if (to_kid && !letter->good && is_free(letter, letter->name))
+    bool serves = to_kid && kids_serve(letter->name, stage.guests[letter->source].site);
+    if (serves && !letter->good && is_free(letter, letter->name))
         letter_fails("a child isn't found though all is well", tag);
     if (holder < stage.guest_count && !letter->good && is_free(letter, stage.guests[holder].site))
         letter_fails("an agent isn't found though all is well", tag);
@@ -376,12 +379,12 @@ static void end(void) {
     for (unsigned tag = 0; tag < stage.letter_count; tag++)
         letter_check(tag);
     journals_check();
+    kids_check();
     for (unsigned by = 0; by < stage.guest_count; by++) {
         guest_leave(by);
         free(stage.guests[by].in);
     }
-    for (unsigned site = 0; site < SITES_MAX; site++)
-        free(stage.kid[site].in);
+    kids_forget();
     for (unsigned at = 0; at < CALLERS; at++)
         free(stage.callers[at].in);
     stray_leave();
@@ -449,11 +452,12 @@ int main(int argc, char **argv) {
            " reports of progress, %" PRIu64 " answers to strays, %" PRIu64 " offers, %" PRIu64
            " handed back, %" PRIu64 " denied, %" PRIu64 " of nobody, %" PRIu64
            " strangers turned away, %" PRIu64 " changes of files, %" PRIu64 " held, %" PRIu64
-           " approved, %" PRIu64 " turned down, %" PRIu64 " children asked, %" PRIu64 " calls, %" PRIu64
-           " of %" PRIu64 " sessions begun, %" PRIu64 " refusals in journals\n",
+           " approved, %" PRIu64 " turned down, %" PRIu64 " children asked, %" PRIu64
+           " asked by them, %" PRIu64 " calls, %" PRIu64 " of %" PRIu64 " sessions begun, %" PRIu64
+           " refusals in journals\n",
            runs, sums.letters, sums.crossed, sums.good, sums.failed, sums.copies, sums.refused, sums.replaced,
            sums.faults, sums.cancels, sums.progress, sums.strays, sums.offers, sums.offers_back, sums.denied,
            sums.foreign, sums.strangers, sums.reloads, sums.held, sums.approved, sums.turned_down, sums.kids,
-           sums.calls, sums.started, sums.starts, sums.journaled);
+           sums.kids_ask, sums.calls, sums.started, sums.starts, sums.journaled);
     return 0;
 }

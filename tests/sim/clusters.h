@@ -123,12 +123,19 @@ struct caller {
     size_t count;
 };
 
-// What a hub's child has read.
+// How hubs' children are shared: as any agent is, by whoever asks them (MCP), or not at all. The last are there for their own
+// hub's guests alone.
+enum kid_kind { KID_PLAIN, KID_MCP, KID_EACH, KID_KINDS };
+
+// What a process of a hub's child has read, and asked its clients.
 struct kid {
+    struct kid *next;
     uint8_t *in;
     size_t count;
+    unsigned site;
     int number;    // of its process
     uint32_t life; // of the hub
+    unsigned asked, answered;
 };
 
 struct cluster_stage {
@@ -161,7 +168,8 @@ struct cluster_stage {
     char sessions[SESSIONS_MAX][40]; // as hubs have named guests, quoted
     unsigned session_count;
     bool kids, kids_wait; // hubs have children; they are started when somebody asks
-    struct kid kid[SITES_MAX];
+    enum kid_kind kid_kinds[SITES_MAX];
+    struct kid *kid; // all that have read anything, the newest first
     struct caller callers[CALLERS];
 };
 extern struct cluster_stage stage;
@@ -169,7 +177,7 @@ extern struct cluster_stage stage;
 struct sums {
     uint64_t letters, good, failed, crossed, events, copies, refused, replaced, faults, cancels, progress,
         strays, offers, offers_back, denied, foreign, strangers, reloads, held, approved, turned_down, kids,
-        calls, starts, started, journaled;
+        kids_ask, calls, starts, started, journaled;
 };
 extern struct sums sums;
 
@@ -282,6 +290,13 @@ void kid_is_asked(unsigned site, unsigned tag, bool has_id);
 struct child_settings *kids_read(unsigned site);
 // They read what has come; false when there was nothing.
 bool kids_hear(void);
+// Whether those of a hub are found by guests of another one.
+bool kids_serve(unsigned site, unsigned from);
+// A guest is asked something by one; answers.
+void kid_asks(unsigned by, struct bit body);
+// All that those have asked that still run was answered.
+void kids_check(void);
+void kids_forget(void);
 
 // --- clusters_streams.c
 

@@ -144,6 +144,8 @@ void kid_is_asked(unsigned site, unsigned tag, bool has_id) {
         letter_fails("a child was asked what isn't for it", tag);
     if (letter->copies || has_id != (letter->kind == KIND_REQUEST))
         letter_fails("a child was asked twice, or otherwise", tag);
+    if (!kids_serve(site, stage.guests[letter->source].site))
+        letter_fails("a child was asked by another hub, and is its own hub's guests' alone", tag);
     letter_arrives(letter, site);
     letter->copies++;
     letter->by = GUESTS_MAX + site;
@@ -529,6 +531,8 @@ static void take(unsigned by, const struct naive_frame *frame) {
         take_copy(by, frame, (unsigned)bit_number(naive_find(body, "params.tag")));
     else if (bit_is(method, "\"m/1\""))
         take_work(by, frame, body);
+    else if (bit_is(method, "\"kid/asks\""))
+        kid_asks(by, body);
     else if (bit_is(method, "\"stray\""))
         answer_stray(by, naive_find(body, "id"));
     else if (bit_is(method, "\"hub/replaced\""))

@@ -188,7 +188,8 @@ static bool is_meant(const struct letter *letter, unsigned by, unsigned name) {
 bool letter_is_peopled(const struct letter *letter) {
     unsigned meant = 0;
     if (letter->address == TO_KID)
-        return stage.fleet.sites[letter->name].runs && !letter->level;
+        return stage.fleet.sites[letter->name].runs && !letter->level &&
+               kids_serve(letter->name, stage.guests[letter->source].site);
     unsigned from = stage.guests[letter->source].site;
     for (unsigned by = 0; by < stage.guest_count; by++)
         for (unsigned name = 0; name < NAMES; name++) {
