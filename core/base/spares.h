@@ -34,7 +34,7 @@ static inline void *spares_take(struct spares *spares) {
 }
 
 static inline void spares_give(struct spares *spares, struct kept *kept, void *memory) {
-    if (spares->count >= SPARES_MAX) {
+    if (spares->count == SPARES_MAX) {
         kept_give(kept, memory);
         return;
     }
