@@ -227,6 +227,7 @@ static bool look_again(struct shard *shard, unsigned looks) {
     if (looks == LOOKS_AGAIN_MAX || shard->hub->settings.shard_count > 1 || !io_stirs(shard->io))
         return false;
     io_look(shard->io);
+    arrivals_pass(shard); // the time that this took is nobody's
     return true;
 }
 
