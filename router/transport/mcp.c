@@ -166,13 +166,13 @@ static void tell_users(struct shard *shard, struct mcp *mcp, const struct frame 
     for (struct list *node = users->next, *next; node != users; node = next) {
         struct mcp_user *user = list_entry(node, struct mcp_user, link);
         next = node->next;
-        bool hears = !user->answers_only;
-        struct parcel *parcel = hears ? parcel_forward(&shard->parcels, frame) : NULL;
+        if (user->answers_only) // nothing but answers can reach it, so it misses nothing
+            continue;
+        struct parcel *parcel = parcel_forward(&shard->parcels, frame);
         if (parcel)
             forward_to(shard, user->home.connection, parcel);
         else
-            drop_one(shard, hears ? COUNT_DROP_NO_MEMORY : COUNT_DROP_NO_ROUTE, user->home.connection,
-                     frame->body.bytes);
+            drop_one(shard, COUNT_DROP_NO_MEMORY, user->home.connection, frame->body.bytes);
     }
 }
 
