@@ -25,10 +25,16 @@ void bundling_begin(struct bundle *bundle, struct peer *peer, const char own[HUB
     bundle->own = own;
 }
 
-void bundling_forget(struct bundle *bundle) {
-    for (struct parcel *parcel; (parcel = parcel_list_take(&bundle->answers));)
+static void drop_all(struct bundle *bundle, enum counter reason) {
+    for (struct parcel *parcel; (parcel = parcel_list_take(&bundle->answers));) {
+        drop_one(bundle->shard, reason, bundle->peer->name, parcel->bytes);
         send_release(bundle->shard, parcel);
+    }
     bundle->bytes = 0;
+}
+
+void bundling_forget(struct bundle *bundle) {
+    drop_all(bundle, COUNT_DROP_TARGET_GONE);
     bundle->peer = NULL;
 }
 
@@ -111,9 +117,7 @@ void bundling_flush(struct bundle *bundle) {
         return;
     struct parcel *head = head_of(bundle);
     if (!head) {
-        drop_one(bundle->shard, COUNT_DROP_NO_MEMORY, peer->name, bundle->bytes);
-        bundling_forget(bundle);
-        bundle->peer = peer;
+        drop_all(bundle, COUNT_DROP_NO_MEMORY);
         peer_close(bundle->shard, peer, COUNT_CLOSED_NO_MEMORY);
         return;
     }
