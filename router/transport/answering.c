@@ -31,10 +31,11 @@ static bool is_probe(const struct crossing *crossing, const struct mark *mark) {
     return crossing->probes && !crossing->taker && !mark->refused;
 }
 
-static void end_unread(struct link *link, struct crossing *crossing, enum error error, uint32_t bytes) {
+static void end_unread(struct link *link, struct crossing *crossing, enum error error, bool by_head,
+                       uint32_t bytes) {
     assert(error != ERROR_NONE);
     if (error == ERROR_FRAME_TOO_LARGE)
-        going_too_large(link, crossing, bytes);
+        going_too_large(link, crossing, by_head, bytes);
     else
         going_end(link, crossing, "the answer could not be read");
 }
@@ -52,7 +53,7 @@ static void take_one(struct shard *shard, struct link *link, const struct frame 
     } else if (is_probe(crossing, mark)) {
         returning_back(link, crossing, &(struct returned){.nobody = false});
     } else if (body.bytes > nats_body_bytes_max(shard, mark)) {
-        end_unread(link, crossing, ERROR_FRAME_TOO_LARGE, body.bytes);
+        end_unread(link, crossing, ERROR_FRAME_TOO_LARGE, false, body.bytes);
     } else {
         struct frame frame = frame_at(bundle->buffer, bundle->at, &unit);
         going_answered(link, crossing, mark, &frame);
@@ -100,7 +101,7 @@ void answering_take(struct shard *shard, struct link *link, const struct frame *
     } else if (is_probe(crossing, &opened.mark)) {
         returning_back(link, crossing, &(struct returned){.nobody = false});
     } else if (!nats_open_marked(shard, frame, said, &opened, &error)) {
-        end_unread(link, crossing, error, frame->unit->body_bytes);
+        end_unread(link, crossing, error, nats_head_is_too_large(&opened), frame->unit->body_bytes);
     } else {
         signs_heard(link, &opened.mark);
         going_answered(link, crossing, &opened.mark, &opened.frame);

@@ -12,6 +12,7 @@
 #include "router/shard/drop.h"
 #include "router/shard/post.h"
 #include "router/transport/again.h"
+#include "router/transport/nats_open.h"
 #include "router/transport/nats_say.h"
 #include "router/transport/recalling.h"
 #include "router/transport/returning.h"
@@ -71,14 +72,12 @@ void going_end(struct link *link, struct crossing *crossing, const char *fault) 
     end_crossing_with(link, crossing, ERROR_INTERNAL, &data);
 }
 
-void going_too_large(struct link *link, struct crossing *crossing, uint64_t bytes) {
+void going_too_large(struct link *link, struct crossing *crossing, bool by_head, uint64_t bytes) {
     struct text data;
-    assert(bytes > 0);
     text_init(&data);
     asked_of_put(&data, crossing->kind, crossing->token, crossing->token_bytes);
     reply_data_text(&data, "fault", "the answer is over this hub's limit");
-    reply_data_number(&data, "limit", shard_limits(link->shard)->frame_bytes_max);
-    reply_data_number(&data, "bytes", (int64_t)bytes);
+    nats_put_excess(link->shard, by_head, bytes, &data);
     end_crossing_with(link, crossing, ERROR_FRAME_TOO_LARGE, &data);
 }
 

@@ -18,7 +18,7 @@ void going_nobody(struct link *link, struct crossing *crossing);
 void going_unapproved(struct link *link, struct crossing *crossing);
 // It ends: what another hub has said to it is of no use, since …
 void going_end(struct link *link, struct crossing *crossing, const char *fault);
-// An answer has come that is larger than what this hub takes.
-void going_too_large(struct link *link, struct crossing *crossing, uint64_t bytes);
+// An answer has come that is larger than what this hub takes: its header block is, or its body, which has so many bytes.
+void going_too_large(struct link *link, struct crossing *crossing, bool by_head, uint64_t bytes);
 // Whoever had it is there no more.
 void going_lost(struct link *link, struct crossing *crossing);

@@ -61,7 +61,7 @@ static void route_visitor(struct shard *shard, struct link *link, struct opened 
     if (visitor)
         route_frame(shard, link->peer, &opened->frame, exchange);
     else if (error)
-        visiting_refuse(link, invitation->reply, invitation->reply_bytes, &opened->mark, error, 0);
+        visiting_refuse(link, invitation->reply, invitation->reply_bytes, &opened->mark, error, false, 0);
     else
         nats_count_unreadable(shard);
     bool waits = visitor && exchange->due > 1 && visitor->hub;
@@ -130,12 +130,14 @@ void nats_take_call(struct shard *shard, struct link *link, const struct frame *
         answer_probe(link, &opened.mark, visiting_number(reply, said->reply.bytes));
     } else if (error) {
         nats_count_unreadable(shard);
-        visiting_refuse(link, reply, said->reply.bytes, &opened.mark, error, frame->unit->body_bytes);
+        visiting_refuse(link, reply, said->reply.bytes, &opened.mark, error, nats_head_is_too_large(&opened),
+                        frame->unit->body_bytes);
     } else if (opened.mark.has_hub && link_is_own(link, opened.mark.hub)) {
         // While the hub moves to another server it may get what it has asked of others. Who is here might be who asks; what was
         // offered goes back. What is for all, those who are here have got.
         if (!is_copy)
-            visiting_refuse(link, reply, said->reply.bytes, &opened.mark, ERROR_TARGET_DISCONNECTED, 0);
+            visiting_refuse(link, reply, said->reply.bytes, &opened.mark, ERROR_TARGET_DISCONNECTED, false,
+                            0);
     } else {
         struct invitation invitation = {bytes + said->subject.at, reply, said->subject.bytes,
                                         said->reply.bytes};

@@ -2,6 +2,8 @@
 
 #include <assert.h>
 
+#include "router/send/reply.h"
+
 // Another hub has let it in by the same limits, and then made it longer: by the ids that it has here, and a canonical head.
 enum { GROWTH_BYTES_MAX = 1024 };
 
@@ -72,6 +74,17 @@ bool nats_open(struct shard *shard, const struct frame *frame, const struct nats
                struct opened *out, enum error *error) {
     mark_read(frame->buffer->bytes + frame->at, said->headers, &out->mark);
     return nats_open_marked(shard, frame, said, out, error);
+}
+
+bool nats_head_is_too_large(const struct opened *opened) {
+    return opened->unit.fault == UNIT_FAULT_HEADER_TOO_LARGE;
+}
+
+void nats_put_excess(const struct shard *shard, bool by_head, uint64_t body_bytes, struct text *data) {
+    const struct limits *limits = shard_limits(shard);
+    reply_data_number(data, "limit", by_head ? limits->header_bytes_max : limits->frame_bytes_max);
+    if (!by_head && body_bytes > limits->frame_bytes_max) // what its field says may be another matter
+        reply_data_number(data, "bytes", (int64_t)body_bytes);
 }
 
 bool nats_is_array(const struct frame *frame) {

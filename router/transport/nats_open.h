@@ -19,9 +19,13 @@ bool nats_open(struct shard *shard, const struct frame *frame, const struct nats
 // The same of which the mark has been read.
 bool nats_open_marked(struct shard *shard, const struct frame *frame, const struct nats_message *said,
                       struct opened *out, enum error *error);
-// Whether a body is an array, which hubs don't send each other.
+// Of one that can't be read since it is too large: whether it is its header block that is.
+bool nats_head_is_too_large(const struct opened *opened);
+// Adds to data which limit a message is over, and by what, where that is its body, which has so many bytes.
+void nats_put_excess(const struct shard *shard, bool by_head, uint64_t body_bytes, struct text *data);
 // How large a body may be that a message with this mark brings.
 uint32_t nats_body_bytes_max(const struct shard *shard, const struct mark *mark);
+// Whether a body is an array, which hubs don't send each other.
 bool nats_is_array(const struct frame *frame);
 // What came can't be read, or isn't for anybody here.
 static inline void nats_count_unreadable(struct shard *shard) {

@@ -8,6 +8,7 @@
 #include "router/send/reply.h"
 #include "router/send/send.h"
 #include "router/shard/drop.h"
+#include "router/transport/nats_open.h"
 #include "router/transport/nats_say.h"
 
 // What an answer of the hub's own that has no id begins with (send/reply.c).
@@ -112,7 +113,7 @@ uint64_t visiting_number(const uint8_t *reply, uint32_t reply_bytes) {
 }
 
 void visiting_refuse(struct link *link, const uint8_t *reply, uint32_t reply_bytes, const struct mark *mark,
-                     enum error error, uint64_t bytes) {
+                     enum error error, bool by_head, uint64_t bytes) {
     uint64_t number = mark->given ? visiting_number(reply, reply_bytes) : 0;
     assert(error != ERROR_NONE);
     if (reply_bytes == 0 || reply_bytes > SUBJECT_BYTES_MAX)
@@ -128,8 +129,7 @@ void visiting_refuse(struct link *link, const uint8_t *reply, uint32_t reply_byt
     text_init(&data);
     if (error == ERROR_FRAME_TOO_LARGE) {
         reply_data_text(&data, "fault", "the request is over the other hub's limit");
-        reply_data_number(&data, "limit", shard_limits(link->shard)->frame_bytes_max);
-        reply_data_number(&data, "bytes", (int64_t)bytes);
+        nats_put_excess(link->shard, by_head, bytes, &data);
     }
     send_error(link, number, error, &data, reply, reply_bytes, !mark->given, true);
     text_deinit(&data);

@@ -20,7 +20,7 @@ bool visiting_is_unanswered(const uint8_t *reply, uint32_t reply_bytes);
 uint64_t visiting_number(const uint8_t *reply, uint32_t reply_bytes);
 // Answers at once; reply_bytes 0: nobody waits. `bytes`: how large what came is, where that is why.
 void visiting_refuse(struct link *link, const uint8_t *reply, uint32_t reply_bytes, const struct mark *mark,
-                     enum error error, uint64_t bytes);
+                     enum error error, bool by_head, uint64_t bytes);
 // As struct transport has them.
 void visiting_respond(struct shard *shard, struct peer *peer, struct exchange *exchange);
 void visiting_report(struct shard *shard, struct peer *peer, const struct pending *pending,

@@ -2,7 +2,7 @@
 // those are lost. A client of the server's plays a hub that says only what it is told to say.
 import assert from 'node:assert/strict';
 import { Client, joined, until } from './cluster.mjs';
-import { assertError, requestText } from './peer.mjs';
+import { assertError, frame, requestText } from './peer.mjs';
 
 const head = (name, words = '', more = '') => `NATS/1.0\r\nPatchbay: 1 hub=${name}${words}\r\n${more}\r\n`;
 const hexadecimal = () => Array.from({ length: 32 }, () => Math.floor(Math.random() * 16).toString(16)).join('');
@@ -114,15 +114,20 @@ function unbundle(text) {
 }
 
 joined('a hub that says so gets several answers in one message', { shards: [1] }, async (x, y, broker) => {
-  (await x.agent('b')).serve(() => 'done');
-  const played = await Played.join(broker), numbers = [77, 78, 79], answers = new Map();
+  const b = await x.agent('b'), ids = [];
+  const played = await Played.join(broker), numbers = [77, 78, 79], answers = new Map(), sizes = [];
   played.beat(' joint=2');
   for (const number of numbers) played.ask('b', number, requestText(number, 'work', { targetAgent: 'b' }));
+  for (const number of numbers) ids.push((await b.next()).json.id ?? number);
+  b.write(ids.map((id) => frame(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":"done"}`)).join(''));
   while (answers.size < numbers.length) {
     const message = await played.client.find((one) => one.subject === `patchbay.test.hub.${played.name}.0`, 'answers');
     assert.match(message.head, /^NATS\/1\.0\r\nPatchbay: 1 hub=[0-9a-f]{32} bundle=1\r\n\r\n$/);
-    for (const [number, answer] of unbundle(message.text)) answers.set(number, answer);
+    const bundled = unbundle(message.text);
+    sizes.push(bundled.size);
+    for (const [number, answer] of bundled) answers.set(number, answer);
   }
+  assert.ok(Math.max(...sizes) > 1, `messages of ${sizes} answers`);
   for (const number of numbers) assert.deepEqual(answers.get(number), { jsonrpc: '2.0', id: number, result: 'done' });
   played.client.drop();
 });
@@ -148,6 +153,20 @@ joined('of several answers in one message each ends its request, and what is non
     assert.equal((await answered[2]).result, 4);
     played.client.drop();
   });
+
+joined('an answer that is over a limit ends its request with that limit, whatever it says of itself', {}, async (x, y, broker) => {
+  const played = await Played.join(broker);
+  await played.client.subscribe('patchbay.test.agent.z q');
+  const source = await x.peer();
+  for (const [fields, limit] of [['Content-Length: 4000000000\r\n', 16 << 20], [`Content-Length: 2\r\nX: ${'x'.repeat(20_000)}\r\n`, 8192]]) {
+    const answered = source.ask('work', { targetAgent: 'z' });
+    const { reply } = await played.request('patchbay.test.agent.z');
+    played.client.publish(reply, fields.includes('X:') ? '{}' : '', '', head(played.name, '', fields));
+    const { error } = await answered;
+    assert.deepEqual([error.code, error.data], [-32055, { agent: 'z', fault: "the answer is over this hub's limit", limit }]);
+  }
+  played.client.drop();
+});
 
 joined('a request that no hub took is asked after, and ends as if nobody had been there', {}, async (x, y, broker) => {
   const played = await Played.join(broker);
