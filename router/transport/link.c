@@ -192,7 +192,7 @@ void link_welcomed(struct link *link) {
     }
     link->state = LINK_UP;
     resolving_forget(&link->resolving); // the next time its name may mean another place
-    link->beat_ms = link->up_ms = shard_now_ms(shard);
+    link->beat_ms = link->up_ms = link->looked_ms = shard_now_ms(shard);
     stats_count(&shard->stats, COUNT_LINKS_OPENED);
     stats_gauge(&shard->stats, GAUGE_CLUSTER_LINK, 1);
 }

@@ -38,6 +38,8 @@ enum {
     LINK_SILENCE_MS = 2000,  // then it is asked for a sign of life
     LINK_DEATH_MS = 5000,    // then it is lost
     LINK_LOOK_MS = 500,
+    LINK_WAKE_MS =
+        50, // so long after this hub stood still itself what the kernel holds is heard before anybody is judged
     LINK_NAMES_KEPT = 16,
     LINK_HOLDER_MS = 700,  // so long other hubs have to say that they hold a name
     LINK_CONFIRM_MS = 900, // so long a registration waits for the server's word: at most 1 s
@@ -76,6 +78,7 @@ struct link {
     uint64_t pings, pongs;      // that were said, that were heard
     uint64_t beat_ms;           // when it last said that it is there, and asked others
     uint64_t entered_ms;        // since when it has a peer
+    uint64_t looked_ms;         // when it was looked at last, once it is UP
     uint64_t up_ms;             // since when it is UP
     uint64_t inquiries;         // that were asked
     uint64_t recalls;           // the request that is cancelled by what is queued next (recalling.h); 0: none

@@ -265,6 +265,17 @@ static void look_at_server(struct shard *shard, struct link *link) {
     look_again(shard, link);
 }
 
+// Whether this hub stood still itself: the look comes far too late, and before what has come meanwhile is read.
+static bool stood_still(struct shard *shard, struct link *link) {
+    uint64_t now_ms = shard_now_ms(shard), since_ms = now_ms - link->looked_ms;
+    assert(link->state == LINK_UP);
+    link->looked_ms = now_ms;
+    if (since_ms <= 2 * LINK_LOOK_MS)
+        return false;
+    wheel_arm(&shard->wheel, &link->timer, now_ms + LINK_WAKE_MS);
+    return true;
+}
+
 void nats_look(struct shard *shard, struct timer *timer) {
     struct link *link = list_entry(timer, struct link, timer);
     assert(!timer_armed(timer));
@@ -285,7 +296,7 @@ void nats_look(struct shard *shard, struct timer *timer) {
         look_at_server(shard, link);
         break;
     case LINK_UP:
-        if (link->peer->state == PEER_OPEN)
+        if (link->peer->state == PEER_OPEN && !stood_still(shard, link))
             (link->is_former ? moving_look : look_at_peer)(shard, link);
         break;
     }
