@@ -454,7 +454,7 @@ scenario('a large event to a thousand is one copy and a thousand entries', { tra
   assert.equal(await reach(source, 'none'), 0);
   // What the subscriptions took is given back when the hub gets to it, not by their answers.
   let before = await held();
-  while (before.buffer_bytes > bytes) before = await held();
+  while (before.buffer_bytes > 4 * bytes) before = await held(); // what receives are given at any time is some three MiB
   const residentBefore = residentBytes(before.pid);
   assert.equal(await reach(source, 'large', { pad: 'x'.repeat(bytes) }), count);
   const grown = (await held()).buffer_bytes - before.buffer_bytes;
