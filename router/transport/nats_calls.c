@@ -64,7 +64,7 @@ static void route_visitor(struct shard *shard, struct link *link, struct opened 
         visiting_refuse(link, invitation->reply, invitation->reply_bytes, &opened->mark, error, false, 0);
     else
         nats_count_unreadable(shard);
-    bool waits = visitor && exchange->due > 1 && visitor->hub;
+    bool waits = visitor && exchange->due > 1 && visitor->hub && !exchange->probed;
     if (waits && link->peer->state == PEER_OPEN)
         nats_note_taken(link, visitor->hub->name, visitor->number);
     exchange_close(shard, exchange);
@@ -149,6 +149,8 @@ void nats_take_call(struct shard *shard, struct link *link, const struct frame *
         link->peer->annex->fence = read_fence(link, bytes, &opened.mark, &fence) ? &fence : NULL;
         if (waits)
             route_visitor(shard, link, &opened, &invitation);
+        else if (opened.mark.probes)
+            nats_count_unreadable(shard); // it would be delivered
         else
             route_frame(shard, link->peer, &opened.frame, NULL);
         vouched_end(link);

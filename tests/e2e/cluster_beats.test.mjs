@@ -219,6 +219,22 @@ joined('what a hub took, and says that it hasn\'t any more, ends', { shards: [1]
   played.client.drop();
 });
 
+joined('a hub that is asked what would become of a request delivers it to nobody, also where nobody waits for that', { shards: [1] },
+  async (x, y, broker) => {
+    const played = await Played.join(broker), inbox = `patchbay.test.hub.${played.name}`, b = await y.agent('b');
+    const unreadable = async () => (await b.ask('hub/stats')).result.cluster_messages_unreadable;
+    const before = await unreadable(), body = requestText(1, 'work', { targetAgent: 'b' });
+    for (const reply of ['', `${inbox}.n`, `${inbox}.4d`])
+      played.client.publish('patchbay.test.agent.b', body, reply,
+        head(played.name, ' probe=1 approved=1 judge=1', `Content-Length: ${body.length}\r\n`));
+    const { subject } = await played.told(' back=1');
+    assert.equal(subject, `${inbox}.4d`);
+    await until('the others are counted', async () => (await unreadable()) === before + 2);
+    await b.silent('a request that was only asked about');
+    assert.ok(!played.client.messages.some((one) => one.head?.includes(' taken=')));
+    played.client.drop();
+  });
+
 joined('10 s of silence end what a hub had, and cancel what it asked', { shards: [1] }, async (x, y, broker) => {
   const played = await Played.join(broker);
   await played.client.subscribe('patchbay.test.agent.z q');
