@@ -7,6 +7,7 @@
 #include "router/request/refuse.h"
 #include "router/rights/fenced.h"
 #include "router/rights/judge.h"
+#include "router/route/shared.h"
 #include "router/send/exchange.h"
 
 void visited_hand_back(struct shard *shard, const struct message *message, const struct agent *agent) {
@@ -50,7 +51,9 @@ bool visited_settles(struct shard *shard, const struct message *message,
         return true;
     }
     if (exchange && exchange->probed)
-        return verdict->agent && answer_probe(shard, message);
+        return verdict->agent &&
+               ((shared_is(verdict->agent) && shared_refuses(shard, message, verdict->agent)) ||
+                answer_probe(shard, message));
     if (verdict->error || !is_held_at(shard, message, verdict->agent))
         return false;
     visited_hand_back(shard, message, verdict->agent);
