@@ -104,13 +104,15 @@ static void keep(struct shard *shard, const struct message *message) {
         announce(shard, held);
 }
 
+// That it is approved, if it is, that hub has been told.
 void gated_hold(struct shard *shard, const struct message *message) {
     assert(message->returned && message->returned->held);
-    if (shard->gate)
+    if (shard->gate && !message->approved)
         keep(shard, message);
     else
         refuse_for(shard, message, ERROR_APPROVAL_REQUIRED,
-                   "another hub wants it approved, and there is no gate here");
+                   message->approved ? "another hub wants it approved, and it is"
+                                     : "another hub wants it approved, and there is no gate here");
 }
 
 static bool names_held(struct shard *shard, const struct message *message,

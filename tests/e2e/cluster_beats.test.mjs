@@ -1,10 +1,16 @@
 // How hubs know that others are there, and which of them has a request: beats, signs that one was taken, and what comes of it where
 // those are lost. A client of the server's plays a hub that says only what it is told to say.
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
 import { Client, joined, until } from './cluster.mjs';
 import { assertError, frame, requestText } from './peer.mjs';
 
 const head = (name, words = '', more = '') => `NATS/1.0\r\nPatchbay: 1 hub=${name}${words}\r\n${more}\r\n`;
+const directory = mkdtempSync(join(tmpdir(), 'patchbay-beats-')), journal = join(directory, 'journal.jsonl');
+after(() => rmSync(directory, { recursive: true, force: true }));
 const hexadecimal = () => Array.from({ length: 32 }, () => Math.floor(Math.random() * 16).toString(16)).join('');
 
 class Played {
@@ -232,6 +238,29 @@ joined('a hub that is asked what would become of a request delivers it to nobody
     await until('the others are counted', async () => (await unreadable()) === before + 2);
     await b.silent('a request that was only asked about');
     assert.ok(!played.client.messages.some((one) => one.head?.includes(' taken=')));
+    played.client.drop();
+  });
+
+// It asks first whether anybody is there, and holds the request; what wants it approved once more ends it.
+joined('what is approved is not held again', { hubs: [['--gate', 'manual', '--audit', journal]], shards: [1, 2] },
+  async (x, broker) => {
+    const played = await Played.join(broker), [source, approver] = [await x.peer(), await x.peer()];
+    await played.client.subscribe('patchbay.test.agent.z q');
+    await approver.ask('hub/subscribe', { events: ['approval-needed'] });
+    const say = ({ reply }, words) => played.client.publish(reply, '', '', head(played.name, words));
+    const next = () => played.client.find((one) => one.subject === 'patchbay.test.agent.z', 'a request');
+    const answered = source.ask('work', { targetAgent: 'z' }, 'Governance-Level: manual');
+    const probe = await next();
+    assert.match(probe.head, / probe=1/);
+    say(probe, ' back=1');
+    const { json } = await approver.find((one) => one.json.params?.event === 'approval-needed', 'approval-needed');
+    const { checkpoint } = json.params.data;
+    assert.ok((await approver.ask('governance/approval', { checkpoint, artifact: {}, approver: 'x', decision: 'approved' })).result.applied);
+    const request = await next();
+    assert.match(request.head, / approved=1/);
+    say(request, ' back=0 gate=1');
+    assertError(await answered, -32012);
+    assert.equal((await source.ask('hub/stats')).result.gate_held, 1);
     played.client.drop();
   });
 
