@@ -4,6 +4,7 @@
 
 #include "router/gate/holding.h"
 #include "router/gate/showing.h"
+#include "router/request/audit.h"
 #include "router/request/offered.h"
 #include "router/request/refuse.h"
 #include "router/rights/fenced.h"
@@ -100,8 +101,11 @@ static bool seeks(struct shard *shard, const struct message *message, const stru
 static void keep(struct shard *shard, const struct message *message) {
     events_flush(shard); // what came before goes before
     const struct held *held = holding_begin(shard, message);
-    if (held)
-        announce(shard, held);
+    if (!held)
+        return;
+    if (message->returned && message->returned->outcome) // what comes of it has lines of its own
+        audit_refused(shard, message, ERROR_APPROVAL_REQUIRED);
+    announce(shard, held);
 }
 
 // That it is approved, if it is, that hub has been told.
