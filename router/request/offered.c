@@ -29,6 +29,7 @@ struct offered *offered_keep(struct shard *shard, const struct message *message,
     offered->approved = message->approved;
     offered->audit = message->audit;
     offered->probed = offered->first = false;
+    offered->given = message->returned ? message->returned->given : message->frame->unit->directives;
     if (keep_attachment(shard, offered, message) &&
         frame_keep(&shard->buffers, message->frame, &offered->unit, &offered->frame))
         return offered;

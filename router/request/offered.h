@@ -5,7 +5,8 @@
 #include "router/request/message.h"
 
 struct offered {
-    struct unit unit;
+    struct unit unit;         // whose time is what is left of it
+    struct directives given;  // what its source said
     struct frame frame;       // with a reference of its own
     const struct user *user;  // who has sent it, of whatever edition; NULL: users are not on
     bool sought;              // whom it names first has been asked for elsewhere
@@ -20,16 +21,17 @@ struct offered {
 
 // Why it is back.
 struct returned {
-    bool nobody;            // is there
-    uint32_t owed;          // else: what who owes least there owes; 0: none of them might take it
-    bool offered;           // it was
-    bool sought;            // whom it names first is nowhere
-    bool held;              // that hub wants it approved first
-    bool probed;            // whether anybody is there was asked; else than `nobody`: somebody is
-    bool first;             // likewise, of whom it names
-    bool serves_there;      // likewise: somebody is to whom none of this hub's connections can be attached
-    uint64_t hub_id;        // under which it went
-    struct account **place; // where it counts as pending, until that is taken over; or NULL
+    bool nobody;             // is there
+    uint32_t owed;           // else: what who owes least there owes; 0: none of them might take it
+    bool offered;            // it was
+    bool sought;             // whom it names first is nowhere
+    bool held;               // that hub wants it approved first
+    bool probed;             // whether anybody is there was asked; else than `nobody`: somebody is
+    bool first;              // likewise, of whom it names
+    bool serves_there;       // likewise: somebody is to whom none of this hub's connections can be attached
+    struct directives given; // what its source said, of which the message has what is left
+    uint64_t hub_id;         // under which it went
+    struct account **place;  // where it counts as pending, until that is taken over; or NULL
     struct mail **
         outcome; // what is to tell the journal how it ends, until that is known; of what isn't in the journal NULL
 };

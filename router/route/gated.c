@@ -98,9 +98,22 @@ static bool seeks(struct shard *shard, const struct message *message, const stru
     return true;
 }
 
+// Its time begins once it is approved, and is what its source gave it: what had been left of that says nothing then.
+static const struct held *hold_returned(struct shard *shard, const struct message *message) {
+    struct unit unit = *message->frame->unit;
+    struct frame frame = *message->frame;
+    struct message own = *message;
+    assert(message->returned);
+    unit.directives = message->returned->given;
+    frame.unit = &unit;
+    own.frame = &frame;
+    return holding_begin(shard, &own);
+}
+
 static void keep(struct shard *shard, const struct message *message) {
     events_flush(shard); // what came before goes before
-    const struct held *held = holding_begin(shard, message);
+    const struct held *held =
+        message->returned ? hold_returned(shard, message) : holding_begin(shard, message);
     if (!held)
         return;
     if (message->returned && message->returned->outcome) // what comes of it has lines of its own

@@ -53,6 +53,7 @@ static void go_on(struct shard *shard, struct peer *peer, struct pending *pendin
     why.sought = offered->sought || (offered->probed && offered->first && returned->nobody);
     why.probed = offered->probed;
     why.first = offered->first;
+    why.given = offered->given;
     why.outcome = outcome ? &outcome : NULL;
     why.place = &place;
     why.hub_id = pending_hub_id(&shard->pending, pending);

@@ -241,23 +241,25 @@ joined('a hub that is asked what would become of a request delivers it to nobody
     played.client.drop();
   });
 
-// It asks first whether anybody is there, and holds the request; what wants it approved once more ends it.
-joined('what is approved is not held again', { hubs: [['--gate', 'manual', '--audit', journal]], shards: [1, 2] },
+// It asks first whether anybody is there, and holds the request; once approved that has the time that its source gave it, and what
+// wants it approved once more ends it.
+joined('what is approved has all of its time, and is not held again', { hubs: [['--gate', 'manual', '--audit', journal]], shards: [1, 2] },
   async (x, broker) => {
     const played = await Played.join(broker), [source, approver] = [await x.peer(), await x.peer()];
     await played.client.subscribe('patchbay.test.agent.z q');
     await approver.ask('hub/subscribe', { events: ['approval-needed'] });
     const say = ({ reply }, words) => played.client.publish(reply, '', '', head(played.name, words));
     const next = () => played.client.find((one) => one.subject === 'patchbay.test.agent.z', 'a request');
-    const answered = source.ask('work', { targetAgent: 'z' }, 'Governance-Level: manual');
+    const answered = source.ask('work', { targetAgent: 'z' }, 'Governance-Level: manual\r\nCustom-Timeout-Ms: 3000');
     const probe = await next();
-    assert.match(probe.head, / probe=1/);
+    assert.match(probe.head, / time=bb8 .*probe=1/);
+    await new Promise((resolve) => setTimeout(resolve, 20)); // which is to cost it nothing
     say(probe, ' back=1');
     const { json } = await approver.find((one) => one.json.params?.event === 'approval-needed', 'approval-needed');
     const { checkpoint } = json.params.data;
     assert.ok((await approver.ask('governance/approval', { checkpoint, artifact: {}, approver: 'x', decision: 'approved' })).result.applied);
     const request = await next();
-    assert.match(request.head, / approved=1/);
+    assert.match(request.head, / time=bb8 .*approved=1/);
     say(request, ' back=0 gate=1');
     assertError(await answered, -32012);
     assert.equal((await source.ask('hub/stats')).result.gate_held, 1);
