@@ -44,7 +44,7 @@ static void end_unread(struct link *link, struct crossing *crossing, enum error 
 
 static void take_one(struct shard *shard, struct link *link, const struct frame *bundle,
                      const struct mark *mark, uint64_t number, struct span body) {
-    struct crossing *crossing = crossings_find(&link->crossings, number);
+    struct crossing *crossing = crossings_find_sent(&link->crossings, number);
     assert(body.bytes > 0);
     struct unit unit = {
         .sized = true, .body_at = body.at, .body_bytes = body.bytes, .bytes = body.at + body.bytes};
@@ -86,7 +86,7 @@ void answering_take(struct shard *shard, struct link *link, const struct frame *
         return;
     }
     number = number ? number : opened.mark.answered;
-    struct crossing *crossing = crossings_find(&link->crossings, number);
+    struct crossing *crossing = crossings_find_sent(&link->crossings, number);
     bool is_back = opened.mark.given && opened.mark.has_hub && opened.mark.is_back;
     bool nobody = nats_status(bytes, said->headers) == 503;
     if (!crossing && !nobody) {

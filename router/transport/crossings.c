@@ -85,6 +85,12 @@ struct crossing *crossings_find(const struct crossings *crossings, uint64_t hub_
     return bin ? bin_entry(bin, struct crossing, bin) : NULL;
 }
 
+struct crossing *crossings_find_sent(const struct crossings *crossings, uint64_t hub_id) {
+    struct crossing *crossing = crossings_find(crossings, hub_id);
+    assert(!crossing || !crossing->waits || !crossing->taker);
+    return crossing && !crossing->waits ? crossing : NULL;
+}
+
 void crossings_take_out(struct crossings *crossings, struct crossing *crossing) {
     assert(crossings_find(crossings, crossing->hub_id) == crossing);
     bins_remove(&crossings->out, &crossing->bin);

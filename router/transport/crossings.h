@@ -84,6 +84,8 @@ void crossings_deinit(struct crossings *crossings);
 struct crossing *crossings_add(struct crossings *crossings, uint64_t hub_id, enum subject_kind kind,
                                const void *token, uint32_t token_bytes);
 struct crossing *crossings_find(const struct crossings *crossings, uint64_t hub_id);
+// The same, where another hub may have it: while it is to go to one (crossings_go_again) none has, whatever is said of it.
+struct crossing *crossings_find_sent(const struct crossings *crossings, uint64_t hub_id);
 void crossings_remove(struct crossings *crossings, struct crossing *crossing);
 // The same, but the crossing is the caller's now, as what the account was asked for.
 void crossings_take_out(struct crossings *crossings, struct crossing *crossing);

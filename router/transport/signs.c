@@ -212,7 +212,7 @@ void signs_beat(struct link *link) {
 
 // A request that has ended here meanwhile is cancelled there: its answer would be nobody's.
 static void note_taker(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number) {
-    struct crossing *crossing = crossings_find(&link->crossings, number);
+    struct crossing *crossing = crossings_find_sent(&link->crossings, number);
     if (crossing && crossing->taker)
         return;
     struct neighbour *taker =
@@ -231,13 +231,13 @@ static void note_taker(struct link *link, const char hub[HUB_NAME_BYTES], uint64
 
 // What it took and doesn't have any more ends, unless the answer has come meanwhile.
 static void note_gone(struct link *link, const struct neighbour *neighbour, uint64_t number) {
-    struct crossing *crossing = crossings_find(&link->crossings, number);
+    struct crossing *crossing = crossings_find_sent(&link->crossings, number);
     if (crossing && neighbour && crossing->taker == neighbour)
         going_lost(link, crossing);
 }
 
 static void note_none(struct link *link, const struct neighbour *neighbour, uint64_t number) {
-    struct crossing *crossing = crossings_find(&link->crossings, number);
+    struct crossing *crossing = crossings_find_sent(&link->crossings, number);
     if (!crossing || crossing->taker || !neighbour || neighbour->place == NEIGHBOURS_MAX)
         return;
     crossing->denied[neighbour->place / 64] |= UINT64_C(1) << neighbour->place % 64;

@@ -309,6 +309,32 @@ joined('an older hub isn\'t asked by its name', { shards: [1] }, async (x, y, br
   played.client.drop();
 });
 
+// Another hub is asked by its name once one has refused; until that has gone what is said of the request is said of nothing.
+joined('what is to go to another hub is not ended by what was said before', { hubs: [['--audit', journal]], shards: [2] },
+  async (x, broker) => {
+    const [refuser, other] = [await Played.join(broker), await Played.join(broker)];
+    await refuser.client.subscribe('patchbay.test.method.work q');
+    other.beat(' joint=1 fences=1');
+    await other.client.settled();
+    const sources = [];
+    for (let n = 0; n < 8; n++) sources.push(await x.peer()); // of both shards
+    const answers = sources.map((source) => source.ask('work')), requests = [];
+    for (const _ of sources) requests.push(await refuser.request('patchbay.test.method.work'));
+    await new Promise((resolve) => setTimeout(resolve, 2600)); // it counts of late alone
+    const say = (played, { reply, number }, members, words) => played.client.publish(reply,
+      JSON.stringify({ jsonrpc: '2.0', id: parseInt(number, 16), ...members }), '', head(played.name, words));
+    refuser.client.socket.cork();
+    for (const request of requests) {
+      say(refuser, request, { error: { code: -32011, message: 'governance violation' } }, ' refused=1');
+      for (const { name } of [refuser, other])
+        refuser.client.publish(`patchbay.test.hub.${request.hub}`, '', '', head(name, ` none=${request.number}`));
+    }
+    refuser.client.socket.uncork();
+    for (const _ of sources) say(other, await other.request(`patchbay.test.hub.${other.name}.method.work`), { result: 'done' }, '');
+    for (const answer of answers) assert.equal((await answer).result, 'done');
+    for (const played of [refuser, other]) played.client.drop();
+  });
+
 // What a hub holds it tells in parts, to whoever asks on behind the last that was told: also where that one has left meanwhile.
 joined('a hub tells the names that it holds in parts, in their order, none twice and none left out', { hubs: [[]] }, async (x, broker) => {
   const nameOf = (n) => `${String(n).padStart(4, '0')}-${'n'.repeat(245)}`, names = Array.from({ length: 640 }, (_, n) => nameOf(n));
