@@ -7,46 +7,10 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 import { Client, joined, until } from './cluster.mjs';
 import { assertError, frame, requestText } from './peer.mjs';
+import { head, Played } from './played.mjs';
 
-const head = (name, words = '', more = '') => `NATS/1.0\r\nPatchbay: 1 hub=${name}${words}\r\n${more}\r\n`;
 const directory = mkdtempSync(join(tmpdir(), 'patchbay-beats-')), journal = join(directory, 'journal.jsonl');
 after(() => rmSync(directory, { recursive: true, force: true }));
-const hexadecimal = () => Array.from({ length: 32 }, () => Math.floor(Math.random() * 16).toString(16)).join('');
-
-class Played {
-  static async join(broker) {
-    const played = new Played();
-    played.name = hexadecimal();
-    played.client = await Client.join(broker);
-    await played.client.subscribe(`patchbay.test.hub.${played.name}`);
-    await played.client.subscribe(`patchbay.test.hub.${played.name}.>`);
-    return played;
-  }
-
-  say(hub, words) {
-    this.client.publish(`patchbay.test.hub.${hub}`, '', '', head(this.name, words));
-  }
-
-  beat(words = '') {
-    this.client.publish('patchbay.test.beat', '', '', head(this.name, words));
-  }
-
-  ask(agent, number, body) {
-    this.client.publish(`patchbay.test.agent.${agent}`, body, `patchbay.test.hub.${this.name}.${number.toString(16)}`,
-      head(this.name, '', `Content-Length: ${Buffer.byteLength(body)}\r\n`));
-  }
-
-  // A request that came to it: by which hub, and under which number.
-  async request(subject) {
-    const { reply } = await this.client.find((one) => one.subject === subject, `a request for ${subject}`);
-    const [hub, number] = reply.split('.').slice(3);
-    return { hub, number, reply };
-  }
-
-  told(words) {
-    return this.client.find((one) => one.head?.includes(words), words);
-  }
-}
 
 joined('each hub beats once a second, with 200 bytes at most', { shards: [1] }, async (x, y, broker) => {
   const heard = new Map(), begun = Date.now();
