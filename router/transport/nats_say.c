@@ -261,10 +261,8 @@ void nats_note_taken(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t
 
 // NULL: users aren't on.
 static void put_user(struct text *mark, const struct user *user) {
-    if (!user)
-        return;
-    text_put(mark, " user=");
-    text_put(mark, user->name);
+    text_put(mark, user ? " user=" : "");
+    text_put(mark, user ? user->name : "");
 }
 
 void nats_say_cancel(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t hub_id) {
@@ -283,7 +281,8 @@ void nats_say_back(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t n
     text_init(&mark);
     mark_begin(&mark, link->hub);
     mark_number(&mark, "back", owed);
-    mark_number(&mark, "gate", is_held);
+    if (is_held)
+        mark_number(&mark, "gate", 1);
     say_mark(link, &(struct hearer){.kind = SUBJECT_HUB, .hub = hub, .number = number}, &mark, NULL);
 }
 
