@@ -170,6 +170,13 @@ void link_entered(struct link *link, struct peer *peer) {
     wheel_arm(&link->shard->wheel, &link->timer, link->entered_ms + LINK_LOOK_MS);
 }
 
+// Of what others say under this link all shards are told.
+static void be_current(struct link *link) {
+    struct hub *hub = link->shard->hub;
+    assert(link_is_current(link));
+    neighbours_tell(&link->crossings.neighbours, &hub->link_neighbours, &hub->link_unfenced);
+}
+
 // The heir is the link from now on.
 static void succeed(struct link *link) {
     struct link *heir = link->heir;
@@ -181,6 +188,8 @@ static void succeed(struct link *link) {
     heir->inquiries = link->inquiries; // what those before were numbered
     heir->holders_asked = link->holders_asked;
     link->shard->link = heir;
+    neighbours_tell(&link->crossings.neighbours, NULL, NULL);
+    be_current(heir);
 }
 
 void link_welcomed(struct link *link) {
@@ -294,6 +303,7 @@ bool link_open(struct shard *shard, const struct transport *transport) {
     link->server_count = settings->server_count;
     link->resolving.resolver = settings->resolver;
     shard->link = link;
+    be_current(link);
     link_dial(link);
     return true;
 }

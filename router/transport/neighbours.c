@@ -14,6 +14,20 @@ void neighbours_deinit(struct neighbours *neighbours) {
     names_deinit(&neighbours->by_name);
 }
 
+static void publish(const struct neighbours *neighbours) {
+    assert(!neighbours->told_count == !neighbours->told_unfenced);
+    if (!neighbours->told_count)
+        return;
+    atomic_store_explicit(neighbours->told_count, (uint32_t)neighbours->by_name.count, memory_order_relaxed);
+    atomic_store_explicit(neighbours->told_unfenced, neighbours->unfenced, memory_order_relaxed);
+}
+
+void neighbours_tell(struct neighbours *neighbours, _Atomic uint32_t *count, _Atomic uint32_t *unfenced) {
+    neighbours->told_count = count;
+    neighbours->told_unfenced = unfenced;
+    publish(neighbours);
+}
+
 struct neighbour *neighbours_find(struct neighbours *neighbours, const char name[HUB_NAME_BYTES]) {
     if (!neighbours->found || memcmp(neighbours->found->name, name, HUB_NAME_BYTES) != 0)
         neighbours->found = names_get(&neighbours->by_name, name, HUB_NAME_BYTES);
@@ -29,13 +43,13 @@ static uint32_t free_place(const struct neighbours *neighbours) {
 }
 
 static struct neighbour *neighbours_add(struct neighbours *neighbours, const char name[HUB_NAME_BYTES],
-                                        uint64_t now_ms, bool needed) {
+                                        uint64_t now_ms, bool needed, bool heeds) {
     uint32_t place = free_place(neighbours);
     struct neighbour *fresh =
         place < NEIGHBOURS_MAX || needed ? kept_take(neighbours->kept, sizeof *fresh) : NULL;
     if (!fresh)
         return NULL;
-    *fresh = (struct neighbour){.place = place, .known_ms = now_ms, .unsettled = true};
+    *fresh = (struct neighbour){.place = place, .known_ms = now_ms, .unsettled = true, .is_unfenced = !heeds};
     memcpy(fresh->name, name, HUB_NAME_BYTES);
     if (!names_add(&neighbours->by_name, fresh->name, HUB_NAME_BYTES, fresh)) {
         kept_give(neighbours->kept, fresh);
@@ -45,18 +59,29 @@ static struct neighbour *neighbours_add(struct neighbours *neighbours, const cha
     list_init(&fresh->asked);
     list_init(&fresh->link);
     neighbours->any_new = true;
+    neighbours->unfenced += fresh->is_unfenced;
+    publish(neighbours);
     return fresh;
 }
 
-struct neighbour *neighbours_hear(struct neighbours *neighbours, const char name[HUB_NAME_BYTES],
-                                  uint64_t now_ms, bool needed) {
+static void learn(struct neighbours *neighbours, struct neighbour *neighbour) {
+    assert(neighbour->is_unfenced && neighbours->unfenced > 0);
+    neighbour->is_unfenced = false;
+    neighbours->unfenced--;
+    publish(neighbours);
+}
+
+static struct neighbour *take_notice(struct neighbours *neighbours, const char name[HUB_NAME_BYTES],
+                                     uint64_t now_ms, bool needed, bool heeds) {
     struct neighbour *neighbour = neighbours_find(neighbours, name);
     if (!neighbour)
-        neighbour = neighbours_add(neighbours, name, now_ms, needed);
+        neighbour = neighbours_add(neighbours, name, now_ms, needed, heeds);
     if (!neighbour)
         return NULL;
     assert(neighbour->heard_ms <= now_ms);
     neighbour->heard_ms = now_ms;
+    if (neighbour->is_unfenced && heeds)
+        learn(neighbours, neighbour);
     if (neighbours->all.prev != &neighbour->link) {
         list_remove(&neighbour->link);
         list_append(&neighbours->all, &neighbour->link);
@@ -66,6 +91,16 @@ struct neighbour *neighbours_hear(struct neighbours *neighbours, const char name
     if (neighbour->place < NEIGHBOURS_MAX)
         neighbours->places[neighbour->place / 64] |= UINT64_C(1) << neighbour->place % 64;
     return neighbour;
+}
+
+struct neighbour *neighbours_hear(struct neighbours *neighbours, const char name[HUB_NAME_BYTES],
+                                  uint64_t now_ms, bool needed) {
+    return take_notice(neighbours, name, now_ms, needed, false);
+}
+
+struct neighbour *neighbours_hear_of(struct neighbours *neighbours, const char name[HUB_NAME_BYTES],
+                                     uint64_t now_ms, bool heeds) {
+    return take_notice(neighbours, name, now_ms, false, heeds);
 }
 
 void neighbours_displace(struct neighbours *neighbours, struct neighbour *neighbour) {
@@ -83,6 +118,9 @@ void neighbours_remove(struct neighbours *neighbours, struct neighbour *neighbou
     names_remove(&neighbours->by_name, neighbour->name, HUB_NAME_BYTES);
     list_remove(&neighbour->link);
     neighbours->named_changed |= neighbour->named_count > 0;
+    assert(neighbours->unfenced >= neighbour->is_unfenced);
+    neighbours->unfenced -= neighbour->is_unfenced;
+    publish(neighbours);
     kept_give(neighbours->kept, neighbour->named);
     kept_give(neighbours->kept, neighbour);
 }

@@ -2,6 +2,7 @@
 // it has said nothing for long. On shard 0.
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -31,7 +32,7 @@ struct neighbour {
     uint64_t *named;
     uint32_t named_count;
     bool is_told;
-    bool is_unfenced;   // it doesn't know whom a message may not reach (core/cluster/fence.h)
+    bool is_unfenced;   // it hasn't said that it heeds whom a message may not reach (core/cluster/fence.h)
     bool is_joint;      // it takes all answers on one subject, and what is asked of it by its name
     bool takes_bundles; // and several answers in one message
     // Names are held once (claims.h).
@@ -55,6 +56,9 @@ struct neighbours {
     uint64_t places[NEIGHBOUR_WORDS]; // bits: those that are taken
     bool any_new,
         named_changed; // since these were looked at: one is known that wasn't; what is named there isn't the same
+    uint32_t unfenced; // how many of them are
+    // Where it stands for all shards how many there are, and how many of them are unfenced; NULL: nowhere.
+    _Atomic uint32_t *told_count, *told_unfenced;
     struct kept *kept;
 };
 
@@ -63,9 +67,16 @@ void neighbours_init(struct neighbours *neighbours, const struct siphash_key *ke
 void neighbours_deinit(struct neighbours *neighbours);
 
 struct neighbour *neighbours_find(struct neighbours *neighbours, const char name[HUB_NAME_BYTES]);
+// From now on it stands there how many there are, and how many are unfenced: of the links' the current one's. NULL, NULL: it doesn't any more,
+// and what stands there stays.
+void neighbours_tell(struct neighbours *neighbours, _Atomic uint32_t *count, _Atomic uint32_t *unfenced);
+
 // It has said something. NULL: it isn't known yet, and there is no memory to know it by, or, where it isn't `needed`, no place.
 struct neighbour *neighbours_hear(struct neighbours *neighbours, const char name[HUB_NAME_BYTES],
                                   uint64_t now_ms, bool needed);
+// Likewise of one that isn't needed, and that has said whether it `heeds` fences; who once did, does.
+struct neighbour *neighbours_hear_of(struct neighbours *neighbours, const char name[HUB_NAME_BYTES],
+                                     uint64_t now_ms, bool heeds);
 // It has gone, and nobody waits for its word: another one may have its place, and it may have one again when it is heard.
 void neighbours_displace(struct neighbours *neighbours, struct neighbour *neighbour);
 // It owes nothing, and has asked nothing.

@@ -25,16 +25,6 @@ static bool has_room(const struct text *list) {
     return list->length + 17 <= MARK_NUMBERS_BYTES_MAX;
 }
 
-static void count(struct link *link) {
-    const struct list *all = &neighbours_of(link)->all;
-    uint32_t unfenced = 0;
-    for (const struct list *node = all->next; node != all; node = node->next)
-        unfenced += list_entry(node, const struct neighbour, link)->is_unfenced;
-    atomic_store_explicit(&link->shard->hub->link_unfenced, unfenced, memory_order_relaxed);
-    atomic_store_explicit(&link->shard->hub->link_neighbours, (uint32_t)neighbours_of(link)->by_name.count,
-                          memory_order_relaxed);
-}
-
 // --- Hubs that have gone
 
 // The request that was forwarded for a visitor; NULL: it has ended, or isn't forwarded yet.
@@ -90,10 +80,8 @@ static void leave(struct link *link, struct neighbour *neighbour) {
     assert(list_empty(&neighbour->owes));
     forget_denials(link, neighbour);
     neighbours_displace(neighbours_of(link), neighbour);
-    if (!list_empty(&neighbour->asked))
-        return;
-    neighbours_remove(neighbours_of(link), neighbour);
-    count(link);
+    if (list_empty(&neighbour->asked))
+        neighbours_remove(neighbours_of(link), neighbour);
 }
 
 void signs_hub_gone(struct link *link, const char hub[HUB_NAME_BYTES]) {
@@ -273,17 +261,13 @@ void signs_heard(struct link *link, const struct mark *mark) {
     if (!mark->given || !mark->has_hub || link_is_own(link, mark->hub))
         return;
     bool is_new = !neighbours_find(neighbours, mark->hub);
-    struct neighbour *heard = neighbours_hear(neighbours, mark->hub, shard_now_ms(link->shard), false);
+    struct neighbour *heard =
+        neighbours_hear_of(neighbours, mark->hub, shard_now_ms(link->shard), mark->knows_fences);
     link->unsettled |= heard && is_new;
     if (heard) {
         heard->is_joint |= mark->is_joint;
         heard->takes_bundles |= mark->takes_bundles;
     }
-    bool is_told = heard && mark->is_joint && heard->is_unfenced == mark->knows_fences; // by a beat
-    if (is_told)
-        heard->is_unfenced = !mark->knows_fences;
-    if (is_new || is_told)
-        count(link);
     if (heard && is_new && link->state == LINK_UP)
         nats_say_beat(link); // who has just come knows nobody yet
 }

@@ -91,6 +91,37 @@ static void all_are_those_with_a_place(void **state) {
     }
 }
 
+// Who isn't known to heed fences is counted, and a link that isn't the current one's tells nothing.
+static void who_has_not_said_that_it_heeds_fences_is_counted(void **state) {
+    _Atomic uint32_t count = 7, unfenced = 7;
+    char name[HUB_NAME_BYTES + 1];
+    (void)state;
+    assert_true(hear(1, 1, true)->is_unfenced); // known by a request, before any link is told of
+    assert_int_equal(count, 7);
+    neighbours_tell(&neighbours, &count, &unfenced);
+    assert_int_equal(count, 1);
+    assert_int_equal(unfenced, 1);
+    snprintf(name, sizeof name, "%032x", 2);
+    assert_false(neighbours_hear_of(&neighbours, name, 2, true)->is_unfenced);
+    assert_int_equal(count, 2);
+    assert_int_equal(unfenced, 1);
+    assert_false(neighbours_hear_of(&neighbours, name, 3, false)->is_unfenced); // only beats say it
+    struct neighbour *old = hear(1, 3, false);
+    assert_true(neighbours_hear_of(&neighbours, old->name, 3, false)->is_unfenced);
+    assert_int_equal(unfenced, 1);
+    assert_false(neighbours_hear_of(&neighbours, old->name, 4, true)->is_unfenced);
+    assert_int_equal(unfenced, 0);
+    struct neighbour *gone = hear(3, 5, true);
+    assert_int_equal(unfenced, 1);
+    neighbours_remove(&neighbours, gone);
+    assert_int_equal(count, 2);
+    assert_int_equal(unfenced, 0);
+    neighbours_tell(&neighbours, NULL, NULL);
+    assert_true(hear(4, 6, true)->is_unfenced);
+    assert_int_equal(count, 2);
+    assert_int_equal(unfenced, 0);
+}
+
 static void without_memory_nobody_is_known(void **state) {
     (void)state;
     unsigned number = 0;
@@ -106,6 +137,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(places_are_bounded_and_given_again, open_all, close_all),
         cmocka_unit_test_setup_teardown(who_is_displaced_may_come_back, open_all, close_all),
         cmocka_unit_test_setup_teardown(all_are_those_with_a_place, open_all, close_all),
+        cmocka_unit_test_setup_teardown(who_has_not_said_that_it_heeds_fences_is_counted, open_all,
+                                        close_all),
         cmocka_unit_test_setup_teardown(without_memory_nobody_is_known, open_all, close_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
