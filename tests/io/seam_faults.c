@@ -161,7 +161,7 @@ static void shutdown_comes_between_send_and_close(void **state) {
 
 static void shutdown_ends_what_is_under_way(void **state) {
     struct fixture *fixture = *state;
-    enum { BYTES = 4 << 20 };
+    enum { BYTES = 32 << 20 };
     uint8_t *memory = test_calloc(1, BYTES);
     int pair[2];
     tcp_pair(pair);
