@@ -148,6 +148,7 @@ struct cluster_stage {
     unsigned settled;            // the epoch in which all last knew of all
     bool scarce;                 // allocations fail until the end
     struct broker_client *stray; // a client of the first server that is no hub; NULL: there is none
+    uint64_t posed_ns;           // when it last spoke as a hub that nobody has heard beat; 0: never
     struct {
         uint8_t bytes[1 << 20];
         size_t count;
@@ -245,6 +246,8 @@ void rights_recalled(unsigned site);
 int rights_any_user(unsigned by);
 // Whether by some edition, since it was sent, a hub may judge so of a message.
 bool rights_may_be(const struct letter *letter, unsigned site, enum judged judged);
+// Whether a hub may refuse to let it go elsewhere, since somebody there may not heed its file.
+bool rights_may_keep_here(const struct letter *letter, unsigned site);
 // Whether by some edition it may go to this agent at a hub, as one of a group.
 bool rights_may_reach(const struct letter *letter, unsigned site, unsigned name);
 // Whether by any edition since that one a registration is allowed, or isn't.

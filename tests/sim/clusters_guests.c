@@ -290,7 +290,8 @@ static bool may_fail(const struct letter *letter, int64_t code) {
         return true;
     switch (code) {
     case -32001:
-        return rights_may_be(letter, from, JUDGED_REFUSED) || may_be_elsewhere(letter, JUDGED_REFUSED);
+        return rights_may_be(letter, from, JUDGED_REFUSED) || may_be_elsewhere(letter, JUDGED_REFUSED) ||
+               rights_may_keep_here(letter, from);
     case -32054:
         return may_be_elsewhere(letter, JUDGED_UNKNOWN);
     case -32011:

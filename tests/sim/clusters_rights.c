@@ -9,6 +9,9 @@
 #include "core/rights/users.h"
 #include "tests/sim/kernel.h"
 
+// A hub that says nothing is forgotten after ten seconds, by a look that may come late.
+#define POSED_NS UINT64_C(12000000000)
+
 static struct model *now(unsigned site) {
     return &stage.models[site][stage.edition[site]];
 }
@@ -182,6 +185,21 @@ bool rights_may_reach(const struct letter *letter, unsigned site, unsigned name)
                           model_agents[name]))
             return true;
     return false;
+}
+
+// While somebody is taken for a hub that may not heed whom a file keeps its users from, they reach nobody elsewhere but by name.
+bool rights_may_keep_here(const struct letter *letter, unsigned site) {
+    bool any = false, by_name = letter->address == TO_AGENT || letter->address == TO_KID;
+    if (!stage.known[site] || letter->user == NOBODY || by_name || !stage.posed_ns ||
+        stage.fleet.now_ns - stage.posed_ns > POSED_NS)
+        return false;
+    for (unsigned edition = letter->editions[site]; edition <= stage.edition[site]; edition++)
+        for (unsigned name = 0; name < NAMES; name++) {
+            const struct model *model = &stage.models[site][edition];
+            any |= model_denies(model, (unsigned)letter->user, MAY_CALL, AN_AGENT, model_agents[name]) ||
+                   model_holds(model, (unsigned)letter->user, AN_AGENT, model_agents[name]);
+        }
+    return any;
 }
 
 static bool registers(const struct model *model, unsigned user, unsigned name, unsigned offers, int level) {

@@ -38,6 +38,8 @@ static const char *any_head(void) {
 static void publish(const char *subject, const char *reply, const char *head, const char *body) {
     char line[1024];
     size_t head_bytes = strlen(head), bytes = strlen(body);
+    if (strstr(head, "Patchbay: 1 hub="))
+        stage.posed_ns = stage.fleet.now_ns;
     if (head_bytes)
         snprintf(line, sizeof line, "HPUB %s %s %zu %zu\r\n%s%s\r\n", subject, reply, head_bytes,
                  head_bytes + bytes, head, body);
