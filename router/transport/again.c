@@ -8,6 +8,13 @@
 // Where many hubs are short of something, what each is asked in vain must not be what they are short of.
 enum { AGAIN_MAX = 16, REFUSAL_BYTES_MAX = 64 << 10 };
 
+bool again_may_have(const struct crossing *crossing, const char hub[HUB_NAME_BYTES]) {
+    const struct refusal *refusal = crossing->refusal;
+    const char *asked = crossing->taker ? crossing->taker->name : refusal ? refusal->last : NULL;
+    assert(!crossing->taker || !crossing->waits);
+    return !asked || memcmp(asked, hub, HUB_NAME_BYTES) == 0;
+}
+
 static void note_asked(struct refusal *refusal, const struct neighbour *neighbour) {
     assert(refusal->count <= AGAIN_MAX);
     refusal->count++;
@@ -29,6 +36,7 @@ bool again_keep(struct link *link, struct crossing *crossing, const struct mark 
         return false;
     *refusal = (struct refusal){.bytes = bytes};
     memcpy(refusal->text, frame_body(said), bytes);
+    memcpy(refusal->last, mark->hub, HUB_NAME_BYTES);
     note_asked(refusal, neighbours_find(&link->crossings.neighbours, mark->hub));
     crossing->refusal = refusal;
     return true;
@@ -52,5 +60,6 @@ bool again_next(struct link *link, struct crossing *crossing) {
         return false;
     const struct neighbour *next = list_entry(node, struct neighbour, link);
     note_asked(refusal, next);
+    memcpy(refusal->last, next->name, HUB_NAME_BYTES);
     return returning_again(link, crossing, next->name);
 }

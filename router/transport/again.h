@@ -7,6 +7,8 @@
 #include "core/wire/frame.h"
 #include "router/transport/link.h"
 
+// Whether that hub may have it: who has taken it, else whoever was asked last. What others still say of it is nobody's.
+bool again_may_have(const struct crossing *crossing, const char hub[HUB_NAME_BYTES]);
 // Keeps what a hub says instead of taking a request. False: it is the answer.
 bool again_keep(struct link *link, struct crossing *crossing, const struct mark *mark,
                 const struct frame *said);

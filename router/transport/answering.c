@@ -4,6 +4,7 @@
 
 #include "core/cluster/bundle.h"
 #include "router/shard/drop.h"
+#include "router/transport/again.h"
 #include "router/transport/going.h"
 #include "router/transport/nats_open.h"
 #include "router/transport/returning.h"
@@ -24,6 +25,11 @@ static void take_back(struct link *link, struct crossing *crossing, const struct
         going_unapproved(link, crossing);
     else
         going_end(link, crossing, "the other hub hands back what it has taken");
+}
+
+// Whether it is said by who may have it: one that has refused it may say more, while another one has it.
+static bool is_for(const struct crossing *crossing, const struct mark *mark) {
+    return crossing && (!mark->given || !mark->has_hub || again_may_have(crossing, mark->hub));
 }
 
 // Whoever doesn't know the question is there; who refuses has answered it.
@@ -48,7 +54,7 @@ static void take_one(struct shard *shard, struct link *link, const struct frame 
     assert(body.bytes > 0);
     struct unit unit = {
         .sized = true, .body_at = body.at, .body_bytes = body.bytes, .bytes = body.at + body.bytes};
-    if (!crossing) {
+    if (!is_for(crossing, mark)) {
         drop_one(shard, COUNT_DROP_RESPONSE_UNKNOWN, link->peer->name, body.bytes);
     } else if (is_probe(crossing, mark)) {
         returning_back(link, crossing, &(struct returned){.nobody = false});
@@ -89,7 +95,7 @@ void answering_take(struct shard *shard, struct link *link, const struct frame *
     struct crossing *crossing = crossings_find_sent(&link->crossings, number);
     bool is_back = opened.mark.given && opened.mark.has_hub && opened.mark.is_back;
     bool nobody = nats_status(bytes, said->headers) == 503;
-    if (!crossing && !nobody) {
+    if (!nobody && !is_for(crossing, &opened.mark)) {
         drop_one(shard, COUNT_DROP_RESPONSE_UNKNOWN, link->peer->name, frame->body.bytes);
     } else if (!crossing) {
         return; // it has ended meanwhile

@@ -19,9 +19,11 @@
 struct exchange;
 struct present;
 
-// What a hub said that doesn't serve a request; and which ones were asked for it, by their places.
+// What a hub said that doesn't serve a request; and which ones were asked for it, by their places, and the last one of them by its
+// name.
 struct refusal {
     uint64_t asked[NEIGHBOUR_WORDS];
+    char last[HUB_NAME_BYTES];
     uint32_t count, bytes;
     uint8_t text[];
 };

@@ -6,6 +6,7 @@
 #include "router/request/answer.h"
 #include "router/request/cancel.h"
 #include "router/send/exchange.h"
+#include "router/transport/again.h"
 #include "router/transport/claims.h"
 #include "router/transport/going.h"
 #include "router/transport/naming.h"
@@ -201,7 +202,7 @@ void signs_beat(struct link *link) {
 // A request that has ended here meanwhile is cancelled there: its answer would be nobody's.
 static void note_taker(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number) {
     struct crossing *crossing = crossings_find_sent(&link->crossings, number);
-    if (crossing && crossing->taker)
+    if (crossing && (crossing->taker || !again_may_have(crossing, hub)))
         return;
     struct neighbour *taker =
         crossing ? neighbours_hear(neighbours_of(link), hub, shard_now_ms(link->shard), true) : NULL;

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { joined, until } from './cluster.mjs';
 import { assertError } from './peer.mjs';
+import { head, Played } from './played.mjs';
 
 joined('several members elsewhere: hubs are weighed by theirs', { hubs: [[], [], []], shards: [1] }, async (x, y, z) => {
   const came = { y: 0, z: 0 };
@@ -84,4 +85,44 @@ joined('cancelled, or its source gone, while hubs are asked in turns: nobody is 
   goes.drop();
   for (let n = 0; n < 50; n++) assert.ok([-32011, -32800].includes((await stays.next()).json.error.code));
   await until('nothing is under way', async () => (await watch.ask('hub/stats')).result.pending === 0);
+});
+
+// Two that play hubs; each is known once it has been heard.
+async function playedPair(broker, hub) {
+  const played = [await Played.join(broker), await Played.join(broker)];
+  for (const one of played) {
+    one.beat(' joint=2 fences=1');
+    await one.heard(hub);
+  }
+  return played;
+}
+
+joined('a hub that has refused a request has no more to say of it once another one was asked', { hubs: [[]] }, async (x, broker) => {
+  const watch = await Played.join(broker);
+  await watch.client.subscribe('patchbay.test.beat');
+  const { head: beat } = await watch.client.find((one) => one.subject === 'patchbay.test.beat', 'a beat');
+  const [first, second] = await playedPair(broker, / hub=([0-9a-f]{32})/.exec(beat)[1]);
+  await first.client.subscribe('patchbay.test.method.work q');
+  const source = await x.peer(), dropped = async () => (await source.ask('hub/stats')).result.dropped_responses_unknown_id;
+  for (const takes of [false, true]) {
+    const answered = source.ask('work', {}), { hub, number, reply } = await first.request('patchbay.test.method.work');
+    const id = parseInt(number, 16), before = await dropped();
+    const answer = (by, member, words = '') =>
+      by.client.publish(reply, JSON.stringify({ jsonrpc: '2.0', id, ...member }), '', head(by.name, words));
+    const refuse = (code) => answer(first, { error: { code, message: 'busy' } }, ' refused=1');
+    refuse(-32052);
+    await second.request(`patchbay.test.hub.${second.name}.method.work`);
+    if (takes) {
+      second.say(hub, ` taken=${number}`);
+      await second.told(`ask=${number}`);
+    }
+    refuse(-32011);
+    first.client.publish(reply, '', '', head(first.name, ' back=0 gate=1'));
+    first.say(hub, ` taken=${number}`);
+    answer(first, { result: 'too late' });
+    await until('all of it is dropped', async () => (await dropped()) === before + 3);
+    answer(second, { result: 'done' });
+    assert.equal((await answered).result, 'done');
+  }
+  for (const one of [watch, first, second]) one.client.drop();
 });
