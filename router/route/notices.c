@@ -158,6 +158,8 @@ static bool tell_all(struct shard *shard, const struct message *message) {
 }
 
 bool notices_route(struct shard *shard, const struct message *message) {
+    if (message_is_request(message))
+        return false;
     if (!message->peer->transport->is_link)
         return tell_all(shard, message);
     enum telling telling = message->peer->annex->telling;

@@ -45,6 +45,7 @@ enum {
     LINK_CONFIRM_MS = 900, // so long a registration waits for the server's word: at most 1 s
     LINK_BEAT_MS = 1000,   // so often this hub beats, and asks others for what they have
     LINK_SEEK_MS = 1000,   // a request that no hub took by then is asked after
+    LINK_MISSED_MS = 2500, // who hasn't been heard for so long isn't waited for to answer what all hubs hear
     LINK_DENY_MS = 2500,   // and ends no sooner, so that whoever is there has been heard
     LINK_INQUIRE_MS = 900, // so long other hubs have to say who is there, likewise
     LINK_BESIDE_MS =
@@ -102,6 +103,7 @@ struct link {
     // While a unit is being read: the request that it answers; 0: it answers none.
     uint64_t answers;
     bool has_answered; // and whether it did
+    bool defers;       // likewise: what it asks another hub answers, too
     // Of the hub `taken_by`, requests that were taken in this turn and that it isn't told of yet.
     struct text taken;
     char taken_by[HUB_NAME_BYTES];

@@ -62,6 +62,14 @@ static void nats_mistrust(struct shard *shard, struct peer *peer) {
 
 // --- To this hub
 
+// What all hubs hear, and one of them answers, is all of theirs to deliver where it is an event, and else that one's alone.
+static bool is_deferred(const struct message *message) {
+    const struct lookup *lookup = &message->lookup;
+    return lookup->kind == BODY_REQUEST &&
+           (lookup_has(lookup, KEY_TARGET_AGENT) ||
+            !json_string_is(message->body, lookup->value[KEY_METHOD], "event"));
+}
+
 // While an answer is read, nothing else may come than what it answers; else, no answer.
 static bool nats_vets(struct shard *shard, const struct message *message) {
     struct link *link = link_of(shard, message->peer);
@@ -74,6 +82,8 @@ static bool nats_vets(struct shard *shard, const struct message *message) {
                              id == link->answers;
         return link->has_answered;
     }
+    if (link->defers && is_deferred(message))
+        return false;
     if (lookup->kind != BODY_RESPONSE && (lookup->kind != BODY_STREAM || message->exchange))
         return true;
     drop_one(shard, COUNT_DROP_RESPONSE_UNKNOWN, message->peer->name, message->frame->body.bytes);

@@ -70,6 +70,29 @@ static void route_visitor(struct shard *shard, struct link *link, struct opened 
     exchange_close(shard, exchange);
 }
 
+// Where it is heard, and delivered, without being answered.
+static void route_deferred(struct shard *shard, struct link *link, struct opened *opened) {
+    struct exchange *exchange = exchange_open(shard, link->peer);
+    assert(!link->defers);
+    if (!exchange) {
+        peer_close(shard, link->peer, COUNT_CLOSED_NO_MEMORY);
+        return;
+    }
+    link->defers = true;
+    route_frame(shard, link->peer, &opened->frame, exchange);
+    link->defers = false;
+    exchange_close(shard, exchange);
+}
+
+// What is asked where all hubs hear it, or all at which somebody names it: one of them answers, that of the least name.
+static bool is_deferred(struct link *link, enum subject_kind kind, const uint8_t *token, size_t bytes) {
+    uint64_t now_ms = shard_now_ms(link->shard), named = hub_named_hash(link->shard->hub, token, bytes);
+    assert(kind == SUBJECT_EVENT || kind == SUBJECT_NOTICE);
+    return !neighbours_is_least(&link->crossings.neighbours, link->hub,
+                                now_ms > LINK_MISSED_MS ? now_ms - LINK_MISSED_MS : 0,
+                                kind == SUBJECT_NOTICE ? &named : NULL);
+}
+
 // Whether a server of MCP has this name: what such a one opens with a client, and tells it, is its own hub's affair.
 static bool serves_here(struct shard *shard, const struct attachment *name) {
     const struct agent *agent = name ? agents_find(&shard->agents, name->agent, name->bytes) : NULL;
@@ -110,6 +133,29 @@ static void name_source(struct annex *annex, const uint8_t *bytes, const struct 
     annex->named_bytes = named ? mark->agent.bytes : 0;
 }
 
+// How what came is answered.
+enum answering { UNANSWERED, ANSWERED, DEFERRED };
+
+static void route_call(struct shard *shard, struct link *link, const uint8_t *bytes, struct opened *opened,
+                       const struct invitation *invitation, enum answering answering) {
+    struct fence fence;
+    assert(answering != ANSWERED || invitation->reply_bytes > 0);
+    vouched_begin(link, bytes, &opened->mark);
+    name_source(link->peer->annex, bytes, &opened->mark);
+    link->peer->annex->fence = read_fence(link, bytes, &opened->mark, &fence) ? &fence : NULL;
+    if (answering == ANSWERED)
+        route_visitor(shard, link, opened, invitation);
+    else if (opened->mark.probes)
+        nats_count_unreadable(shard); // it would be delivered
+    else if (answering == DEFERRED)
+        route_deferred(shard, link, opened);
+    else
+        route_frame(shard, link->peer, &opened->frame, NULL);
+    vouched_end(link);
+    name_source(link->peer->annex, bytes, NULL); // what it was read from goes
+    link->peer->annex->fence = NULL;
+}
+
 void nats_take_call(struct shard *shard, struct link *link, const struct frame *frame,
                     const struct nats_message *said, enum subject_kind kind, struct span token) {
     const uint8_t *bytes = frame->buffer->bytes + frame->at, *reply = bytes + said->reply.at;
@@ -125,37 +171,27 @@ void nats_take_call(struct shard *shard, struct link *link, const struct frame *
                                              : attach(link, kind, bytes + token.at, token.bytes);
     link->peer->annex->telling = telling_of(kind, &opened.mark);
     bool is_own = opened.mark.has_hub && link_is_own(link, opened.mark.hub);
+    bool asks = said->reply.bytes && !(opened.mark.given && visiting_is_unanswered(reply, said->reply.bytes));
+    enum answering answering = !asks ? UNANSWERED : ANSWERED;
+    if (asks && is_copy && is_deferred(link, kind, bytes + token.at, token.bytes))
+        answering = DEFERRED;
+    struct invitation invitation = {bytes + said->subject.at, reply, said->subject.bytes,
+                                    answering == DEFERRED ? 0 : said->reply.bytes};
     if (opened.mark.probes &&
         (is_own || !opened.mark.is_judged || kind >= SUBJECT_EVENT || !opened.mark.has_hub)) {
         answer_probe(link, &opened.mark, visiting_number(reply, said->reply.bytes));
     } else if (error) {
         nats_count_unreadable(shard);
-        visiting_refuse(link, reply, said->reply.bytes, &opened.mark, error, nats_head_is_too_large(&opened),
-                        frame->unit->body_bytes);
-    } else if (opened.mark.has_hub && link_is_own(link, opened.mark.hub)) {
+        visiting_refuse(link, reply, invitation.reply_bytes, &opened.mark, error,
+                        nats_head_is_too_large(&opened), frame->unit->body_bytes);
+    } else if (is_own) {
         // While the hub moves to another server it may get what it has asked of others. Who is here might be who asks; what was
         // offered goes back. What is for all, those who are here have got.
         if (!is_copy)
             visiting_refuse(link, reply, said->reply.bytes, &opened.mark, ERROR_TARGET_DISCONNECTED, false,
                             0);
     } else {
-        struct invitation invitation = {bytes + said->subject.at, reply, said->subject.bytes,
-                                        said->reply.bytes};
-        bool waits = kind != SUBJECT_NOTICE && said->reply.bytes &&
-                     !(opened.mark.given && visiting_is_unanswered(reply, said->reply.bytes));
-        vouched_begin(link, bytes, &opened.mark);
-        name_source(link->peer->annex, bytes, &opened.mark);
-        struct fence fence;
-        link->peer->annex->fence = read_fence(link, bytes, &opened.mark, &fence) ? &fence : NULL;
-        if (waits)
-            route_visitor(shard, link, &opened, &invitation);
-        else if (opened.mark.probes)
-            nats_count_unreadable(shard); // it would be delivered
-        else
-            route_frame(shard, link->peer, &opened.frame, NULL);
-        vouched_end(link);
-        name_source(link->peer->annex, bytes, NULL); // what it was read from goes
-        link->peer->annex->fence = NULL;
+        route_call(shard, link, bytes, &opened, &invitation, answering);
     }
     link->peer->annex->attachment = NULL;
 }

@@ -125,6 +125,28 @@ void neighbours_remove(struct neighbours *neighbours, struct neighbour *neighbou
     kept_give(neighbours->kept, neighbour);
 }
 
+static bool has_named(const struct neighbour *neighbour, uint64_t named) {
+    for (uint32_t at = 0; at < neighbour->named_count; at++)
+        if (neighbour->named[at] == named)
+            return true;
+    return false;
+}
+
+bool neighbours_is_least(const struct neighbours *neighbours, const char name[HUB_NAME_BYTES],
+                         uint64_t since_ms, const uint64_t *named) {
+    const struct list *all = &neighbours->all;
+    for (const struct list *node = all->prev; node != all; node = node->prev) {
+        const struct neighbour *neighbour = list_entry(node, struct neighbour, link);
+        if (neighbour->heard_ms < since_ms)
+            return true;
+        assert(memcmp(neighbour->name, name, HUB_NAME_BYTES) != 0);
+        if (neighbour->is_joint && (!named || has_named(neighbour, *named)) &&
+            memcmp(neighbour->name, name, HUB_NAME_BYTES) < 0)
+            return false;
+    }
+    return true;
+}
+
 bool neighbours_all(const struct neighbours *neighbours, const uint64_t places[NEIGHBOUR_WORDS]) {
     uint64_t taken = 0, missing = 0;
     for (uint32_t word = 0; word < NEIGHBOUR_WORDS; word++) {

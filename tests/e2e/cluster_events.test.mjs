@@ -173,6 +173,47 @@ joined('it requires a level there as here', {}, async (x, y) => {
   assert.deepEqual(await got(loose), { n: 2 });
 });
 
+// --- What clients ask that are no hubs
+
+const asked = (method, params, id = 7) => JSON.stringify({ jsonrpc: '2.0', id, method, params });
+
+// What comes to all hubs is asked of all: it has one answer all the same, and what is for one is done once.
+joined('what a client that is no hub asks where all hubs hear it is answered once', { hubs: [[], [], []] }, async (x, y, z, broker) => {
+  const hubs = [x, y, z], client = await Client.join(broker), all = [];
+  for (const [at, hub] of hubs.entries()) {
+    all.push(await subscriber(hub, 'news'));
+    const agent = await hub.agent(`w-${at}`, { methods: ['work', 'n'], ...naming('n') });
+    agent.serve((message) => ({ by: at, params: message.params }));
+  }
+  await until('all know each other', async () => {
+    const lists = await Promise.all(all.map((peer) => peer.ask('hub/agents', { cluster: true })));
+    return lists.every(({ result }) => result.complete && result.agents.length === 3);
+  });
+  const once = async (subject, body) => {
+    const inbox = `_INBOX.${Math.random().toString(36).slice(2)}`;
+    await client.subscribe(inbox);
+    client.publish(`patchbay.test.${subject}`, body, inbox);
+    const answer = JSON.parse((await client.find((one) => one.subject === inbox, `an answer from ${subject}`)).text);
+    // Whatever else a hub had to say would come before what it answers behind it.
+    await Promise.all(hubs.map((_, at) => client.ask(`patchbay.test.agent.w-${at}`, asked('work', {}))));
+    assert.ok(!client.messages.some((one) => one.subject === inbox), subject);
+    return answer;
+  };
+  for (let n = 0; n < 5; n++) {
+    assert.deepEqual(await once('event.news', asked('event', { event: 'news', n })), { jsonrpc: '2.0', id: 7, result: { delivered: 1 } });
+    for (const peer of all) assert.deepEqual(await got(peer), { event: 'news', n });
+  }
+  assert.equal((await once('event.news', asked('work', { n: 1 }))).result.params.n, 1);
+  await until('what names it is known at all hubs', async () => {
+    const { result } = await once('notice.n', asked('n', { n: 2 })).catch(() => ({}));
+    return result?.params.n === 2;
+  });
+  assertError(await once('notice.n', asked('nobody', {})), -32601);
+  assertError(await once('event.news', '{"jsonrpc":'), -32700);
+  for (const peer of all) await peer.silent('what is no event');
+  client.drop();
+});
+
 // --- What hubs alone say
 
 joined('what the hub alone says to its peers can\'t be said to them from elsewhere', { hubs: [['--gate', 'manual']] }, async (x, broker) => {
@@ -196,8 +237,7 @@ joined('what the hub alone says to its peers can\'t be said to them from elsewhe
     const body = { jsonrpc: '2.0', method, params: { targetAgent: 'b', count: 1 } };
     for (const subject of subjects) {
       client.publish(`patchbay.test.${subject}`, JSON.stringify(body));
-      if (!subject.startsWith('notice.'))
-        assertError(JSON.parse((await client.ask(`patchbay.test.${subject}`, JSON.stringify({ ...body, id: 1 }))).text), -32601);
+      assertError(JSON.parse((await client.ask(`patchbay.test.${subject}`, JSON.stringify({ ...body, id: 1 }))).text), -32601);
     }
   }
   await client.settled();

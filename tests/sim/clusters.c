@@ -446,18 +446,18 @@ int main(int argc, char **argv) {
                                               {NULL, NULL}};
     static const struct seeds seeds = {.program = "patchbay_cluster", .flags = flags, .run = run_seed};
     uint64_t runs = seeds_run(&seeds, argc, argv);
-    printf("%" PRIu64 " runs: %" PRIu64 " messages, %" PRIu64 " to another hub, %" PRIu64
-           " answered, %" PRIu64 " ended with errors, %" PRIu64 " events heard, %" PRIu64
-           " names refused, %" PRIu64 " lost, %" PRIu64 " faults, %" PRIu64 " cancels, %" PRIu64
-           " reports of progress, %" PRIu64 " answers to strays, %" PRIu64 " offers, %" PRIu64
-           " handed back, %" PRIu64 " denied, %" PRIu64 " of nobody, %" PRIu64
-           " strangers turned away, %" PRIu64 " changes of files, %" PRIu64 " held, %" PRIu64
-           " approved, %" PRIu64 " turned down, %" PRIu64 " children asked, %" PRIu64
-           " asked by them, %" PRIu64 " calls, %" PRIu64 " of %" PRIu64 " sessions begun, %" PRIu64
-           " refusals in journals\n",
-           runs, sums.letters, sums.crossed, sums.good, sums.failed, sums.copies, sums.refused, sums.replaced,
-           sums.faults, sums.cancels, sums.progress, sums.strays, sums.offers, sums.offers_back, sums.denied,
-           sums.foreign, sums.strangers, sums.reloads, sums.held, sums.approved, sums.turned_down, sums.kids,
-           sums.kids_ask, sums.calls, sums.started, sums.starts, sums.journaled);
+    printf(
+        "%" PRIu64 " runs: %" PRIu64 " messages, %" PRIu64 " to another hub, %" PRIu64 " answered, %" PRIu64
+        " ended with errors, %" PRIu64 " events heard, %" PRIu64 " names refused, %" PRIu64 " lost, %" PRIu64
+        " faults, %" PRIu64 " cancels, %" PRIu64 " reports of progress, %" PRIu64
+        " answers to strays, who asked %" PRIu64 " times where all hubs hear it, %" PRIu64 " offers, %" PRIu64
+        " handed back, %" PRIu64 " denied, %" PRIu64 " of nobody, %" PRIu64 " strangers turned away, %" PRIu64
+        " changes of files, %" PRIu64 " held, %" PRIu64 " approved, %" PRIu64 " turned down, %" PRIu64
+        " children asked, %" PRIu64 " asked by them, %" PRIu64 " calls, %" PRIu64 " of %" PRIu64
+        " sessions begun, %" PRIu64 " refusals in journals\n",
+        runs, sums.letters, sums.crossed, sums.good, sums.failed, sums.copies, sums.refused, sums.replaced,
+        sums.faults, sums.cancels, sums.progress, sums.strays, sums.strays_all, sums.offers, sums.offers_back,
+        sums.denied, sums.foreign, sums.strangers, sums.reloads, sums.held, sums.approved, sums.turned_down,
+        sums.kids, sums.kids_ask, sums.calls, sums.started, sums.starts, sums.journaled);
     return 0;
 }

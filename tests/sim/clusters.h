@@ -177,8 +177,8 @@ extern struct cluster_stage stage;
 
 struct sums {
     uint64_t letters, good, failed, crossed, events, copies, refused, replaced, faults, cancels, progress,
-        strays, offers, offers_back, denied, foreign, strangers, reloads, held, approved, turned_down, kids,
-        kids_ask, calls, starts, started, journaled;
+        strays, strays_all, offers, offers_back, denied, foreign, strangers, reloads, held, approved,
+        turned_down, kids, kids_ask, calls, starts, started, journaled;
 };
 extern struct sums sums;
 

@@ -61,6 +61,18 @@ static void ask_agent(void) {
     publish(subject, reply, any_head(), body);
 }
 
+// Where all hubs hear it, and know each other, one of them answers; those who come and go meanwhile may do so, too.
+static void ask_all(void) {
+    char reply[64];
+    if (stage.stray_asked == STRAY_MAX)
+        return;
+    snprintf(reply, sizeof reply, "_INBOX.stray.%u", stage.stray_asked++);
+    publish(random_chance(&stage.random, 500) ? "patchbay." CLUSTER_NAME ".event.e-1"
+                                              : "patchbay." CLUSTER_NAME ".notice.m_2F2",
+            reply, any_head(), "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"nobody\",\"params\":{}}");
+    sums.strays_all++;
+}
+
 // Where all hubs know users, it comes to nobody.
 static void tell_all(void) {
     bool all = true;
@@ -95,6 +107,8 @@ void stray_ask(void) {
         ask_who_is_there();
     else if (dice < 350)
         tell_all();
+    else if (stage_is_well() && dice < 800)
+        ask_all();
     else if (dice < 450)
         start_stream();
     else if (stage.stray_asked < STRAY_MAX)
