@@ -27,6 +27,7 @@
 #include "router/route/spilling.h"
 #include "router/route/sticky.h"
 #include "router/route/unsigned.h"
+#include "router/route/visited.h"
 #include "router/send/exchange.h"
 #include "router/shard/probe.h"
 #include "router/stream/entry.h"
@@ -77,11 +78,12 @@ static void route_by_rules(struct shard *shard, const struct message *message,
     if (shard->gate && gated_takes(shard, message, &routing->asked))
         return;
     if (rules_is_event(&routing->asked)) {
-        events_publish(shard, message);
+        if (!visited_settles_event(shard, message))
+            events_publish(shard, message);
         return;
     }
     events_flush(shard);
-    if (routing->named || !notices_route(shard, message))
+    if (routing->named || visited_asks(message) || !notices_route(shard, message))
         route_to(shard, message, routing);
 }
 
@@ -120,7 +122,8 @@ static void route_others(struct shard *shard, struct message *message) {
         return;
     }
     routing_read(message, &routing);
-    if ((!routing.named && progress_route(shard, message)) || !may_route(shard, message, &routing))
+    bool may_report = !routing.named && !visited_asks(message);
+    if ((may_report && progress_route(shard, message)) || !may_route(shard, message, &routing))
         return;
     if (message_is_request(message) && shard->phase != HUB_SERVING)
         refuse_for(shard, message, ERROR_OVERLOADED, refuse_hub_ends);

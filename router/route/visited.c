@@ -42,6 +42,14 @@ static bool answer_probe(struct shard *shard, const struct message *message) {
     return true;
 }
 
+bool visited_asks(const struct message *message) {
+    return message->exchange && message->exchange->probed;
+}
+
+bool visited_settles_event(struct shard *shard, const struct message *message) {
+    return visited_asks(message) && answer_probe(shard, message);
+}
+
 bool visited_settles(struct shard *shard, const struct message *message,
                      const struct rules_verdict *verdict) {
     const struct exchange *exchange = message->exchange;

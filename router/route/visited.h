@@ -8,6 +8,9 @@
 // Somebody must approve it first, which is its source's hub's affair: a request is handed back, and nobody would hear of anything else,
 // which is refused.
 void visited_hand_back(struct shard *shard, const struct message *message, const struct agent *agent);
+// Whether another hub only asks what would become of it: then nobody gets it. An event is answered, as if somebody would.
+bool visited_asks(const struct message *message);
+bool visited_settles_event(struct shard *shard, const struct message *message);
 // Whether a message for which the rules have found somebody, or nobody, goes back: it must be approved before it reaches that agent, may
 // not reach it at all, or it was only asked what would become of it.
 bool visited_settles(struct shard *shard, const struct message *message, const struct rules_verdict *verdict);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { Client, joined, until } from './cluster.mjs';
 import { dial } from './hub.mjs';
 import { assertError, frame } from './peer.mjs';
+import { head, Played } from './played.mjs';
 import { upgraded } from './websocket.mjs';
 
 async function subscriber(hub, ...events) {
@@ -212,6 +213,30 @@ joined('what a client that is no hub asks where all hubs hear it is answered onc
   assertError(await once('event.news', '{"jsonrpc":'), -32700);
   for (const peer of all) await peer.silent('what is no event');
   client.drop();
+});
+
+joined('who only asks what would become of an event, a notification or a report has nobody told', { shards: [1] }, async (x, y, broker) => {
+  const played = await Played.join(broker), source = await y.peer(), peer = await subscriber(y, 'news');
+  const b = await y.agent('b', { methods: ['m'], ...naming('n') });
+  const answered = source.ask('work', { targetAgent: 'b', workDoneToken: 'mine' });
+  const { json } = await b.next(), { workDoneToken: token } = json.params;
+  const bodies = [
+    ['method.m', asked('event', { event: 'news' }), ' back=1'],
+    ['method.m', '{"jsonrpc":"2.0","method":"event","params":{"event":"news"}}', ' back=1'],
+    ['method.m', '{"jsonrpc":"2.0","method":"n"}', ' back=0'],
+    ['agent.b', `{"jsonrpc":"2.0","method":"$/progress","params":{"token":"${token}","value":1}}`, ' back=1'],
+    ['method.m', `{"jsonrpc":"2.0","method":"$/progress","params":{"token":"${token}","value":1}}`, ' back=0'],
+  ];
+  for (const [n, [subject, body, back]] of bodies.entries()) {
+    const inbox = `patchbay.test.hub.${played.name}.${(n + 16).toString(16)}`;
+    played.client.publish(`patchbay.test.${subject}`, body, inbox, head(played.name, ' probe=1 approved=1 judge=1', `Content-Length: ${body.length}\r\n`));
+    const { head: mark } = await played.client.find((one) => one.subject === inbox, `an answer to ${body}`);
+    assert.ok(mark.includes(back), `${body}: ${mark}`);
+  }
+  b.reply(json.id, 1);
+  assert.equal((await answered).result, 1);
+  for (const one of [peer, b, source]) await one.silent('what was only asked about');
+  played.client.drop();
 });
 
 // --- What hubs alone say
