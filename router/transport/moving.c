@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "router/transport/nats_introduce.h"
 #include "router/transport/nats_say.h"
 #include "router/transport/signs.h"
 

@@ -19,6 +19,7 @@
 #include "router/transport/naming.h"
 #include "router/transport/nats_calls.h"
 #include "router/transport/nats_fault.h"
+#include "router/transport/nats_introduce.h"
 #include "router/transport/nats_join.h"
 #include "router/transport/nats_open.h"
 #include "router/transport/nats_say.h"

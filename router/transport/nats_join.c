@@ -8,6 +8,7 @@
 #include "router/transport/confirming.h"
 #include "router/transport/learning.h"
 #include "router/transport/nats_fault.h"
+#include "router/transport/nats_introduce.h"
 #include "router/transport/nats_say.h"
 
 // In the registry, so that requests can be asked of it, and end with it.

@@ -4,19 +4,11 @@
 #include "router/methods/directory.h"
 #include "router/transport/link.h"
 
-#define SERVICE_NAME "patchbay" // as which a hub shows among the services of NATS
-
-enum { NATS_SIDS_OWN = 15 }; // subscriptions of the hub's own: the first ones
-
 // Lines of the protocol, which are taken over.
 void nats_say(struct link *link, struct text *lines);
 void nats_say_text(struct link *link, const char *lines);
 // PING, which is counted.
 void nats_say_ping(struct link *link);
-// CONNECT, what every hub subscribes to, and what its agents ask for; and PING, whose PONG says that all of it counts.
-void nats_introduce(struct link *link);
-// SUB and UNSUB, as the registry asks for.
-void nats_follow_registry(struct link *link);
 
 // --- To another hub, or to all. Each is a message without a body, unless it says so.
 

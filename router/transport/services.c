@@ -5,6 +5,7 @@
 
 #include "core/base/timestamp.h"
 #include "router/send/send.h"
+#include "router/transport/nats_introduce.h"
 #include "router/transport/nats_say.h"
 
 enum { ENDPOINT_BYTES = 512, ANSWER_BYTES_MAX = 1 << 20 }; // of an endpoint besides its name
