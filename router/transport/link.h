@@ -70,9 +70,9 @@ struct link {
     struct link *former;     // that it has come after, as long as that is there
     bool is_former, is_lame; // lame: its server will go
     bool is_withdrawn; // of a former one: it has no subscriptions any more but for what it has under way
-    bool is_over;      // likewise: it has said that it goes
     bool is_deaf;      // likewise: what comes to all hubs is another link's to take
     uint64_t left_ms;  // since when it is a former one
+    bool is_over;      // it has said that it goes
     char queue[HUB_NAME_BYTES]; // of events: the same for a link and its heir, so that one copy comes
     struct peer *peer;          // from GREETING on
     bool is_pinged;             // since it was last heard, for a sign of life

@@ -33,7 +33,6 @@ void moving_look(struct shard *shard, struct link *link) {
     assert(link->is_former && link->state == LINK_UP && link->peer->state == PEER_OPEN);
     bool is_over = link->is_withdrawn && is_idle(link);
     if (is_over && !link->is_over) { // it goes once that has been sent
-        link->is_over = true;
         nats_say_farewell(link);
         wheel_arm(&shard->wheel, &link->timer, now_ms + LINK_LOOK_MS);
         return;

@@ -60,7 +60,8 @@ struct hearer {
     size_t reply_bytes;
 };
 
-// Ends the line that is begun in `mark`, and has it go, with a body where there is one.
+// Ends the line that is begun in `mark`, and has it go, with a body where there is one. Behind its farewell a hub says nothing more:
+// who hears it would take it for there again, and one of whom it doesn't know what it heeds.
 static void say_mark(struct link *link, const struct hearer *to, struct text *mark, const struct text *body) {
     char subject[SUBJECT_BYTES_MAX], digits[1 + 16] = ".";
     const char *cluster = link->shard->hub->settings.cluster->name;
@@ -68,6 +69,10 @@ static void say_mark(struct link *link, const struct hearer *to, struct text *ma
     const char *rest = to->hub ? to->hub : to->token;
     size_t rest_bytes = to->hub ? HUB_NAME_BYTES : to->token_bytes;
     assert((to->kind == SUBJECT_HUB) == (to->hub != NULL));
+    if (link->is_over) {
+        text_deinit(mark);
+        return;
+    }
     mark_end(mark);
     text_put(mark, "\r\n");
     text_init(&out);
@@ -181,6 +186,7 @@ void nats_say_farewell(struct link *link) {
     mark_begin(&mark, link->hub);
     mark_number(&mark, "leaves", 1);
     say_mark(link, &(struct hearer){.kind = SUBJECT_BEAT}, &mark, NULL);
+    link->is_over = true;
 }
 
 // Where what the server says of a message comes, to our inbox: behind a letter what it was about.

@@ -9,6 +9,7 @@ import { test } from 'node:test';
 import { Broker, joining, linked, until } from './cluster.mjs';
 import { Hub } from './hub.mjs';
 import { assertError } from './peer.mjs';
+import { head, Played } from './played.mjs';
 
 const LISTENING = /route connections on 127\.0\.0\.1:(\d+)/;
 
@@ -146,3 +147,19 @@ test('the link after it is lost, and others come, while it ends what it has: nam
     assert.equal((await late).result, 'late');
   }, 1, async (servers) => [servers[0], (way = await wayTo(servers[1])).url]).finally(() => way?.close());
 });
+
+// Who hears it would take it for there again, and for one that heeds nothing: it said that with its beats, and they are forgotten.
+test('a link that has said that it goes says nothing more', () => moving(async (x, y, [one, other]) => {
+  const played = await Played.join(other);
+  await played.client.subscribe('patchbay.test.beat');
+  const goes = played.client.find(({ head: mark }) => / leaves=1/.test(mark), 'a farewell');
+  one.process.kill('SIGUSR2');
+  const [, name] = / hub=([0-9a-f]{32})/.exec((await goes).head);
+  played.client.publish('patchbay.test.hubs', '', '', head(played.name, ' agents=7')); // who is there is asked of all hubs, and it beats for as long as it is one
+  await until('the old link has gone', async () => (await stats(x)).by_transport.nats === 1);
+  const answered = async () => (await stats(y)).by_transport.nats === 1 && played.client.messages.some(({ head: mark }) => / part=7/.test(mark));
+  await until('the others have answered', answered);
+  await played.client.settled();
+  assert.ok(!played.client.messages.some(({ head: mark }) => mark?.includes(` hub=${name}`) && / part=/.test(mark)));
+  played.client.drop();
+}, 1));
