@@ -76,7 +76,7 @@ static bool read_call(const struct shard *shard, const struct rules_message *ask
         return asked->tool.is_string;
     }
     if (rules_read_approver(asked) && approver->text &&
-        (named = agents_find(&shard->agents, approver->text, approver->bytes)) &&
+        (named = agents_find(&shard->agents, approver->text, approver->bytes)) && !named->absent &&
         !rules_pass_over(asked, named)) {
         call->by = KIND_AGENT;
         call->names[KIND_AGENT] = name_of(approver, 0);
@@ -87,6 +87,17 @@ static bool read_call(const struct shard *shard, const struct rules_message *ask
 bool judge_in_reach(const void *user, const struct agent *agent) {
     assert(user && agent);
     return judge_reaches(user, agent);
+}
+
+// Of a pool nobody may be there to be asked: then whoever offers the method is next, and who may ask the approver alone doesn't get to
+// that one.
+static void keep_to_approver(const struct user *user, const struct right_call *call,
+                             struct rules_message *asked) {
+    struct right_call by_method = *call;
+    assert(call->by == KIND_AGENT && !asked->target.given);
+    by_method.by = KIND_METHOD;
+    by_method.names[KIND_AGENT].given = false;
+    asked->by_name_only = !rights_call(user, &by_method).allowed;
 }
 
 // By all that it says, of which what is plain is remembered.
@@ -100,6 +111,8 @@ static __attribute__((noinline)) bool may_call_as_said(struct shard *shard, cons
         return true;
     read_tool(user, message, &call, tool);
     bool allowed = rights_call(user, &call).allowed;
+    if (allowed && call.by == KIND_AGENT && !asked->target.given)
+        keep_to_approver(user, &call, asked);
     if (allowed && is_known)
         recall_keep_call(identity, user, asked);
     return allowed;
