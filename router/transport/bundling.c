@@ -122,6 +122,7 @@ void bundling_flush(struct bundle *bundle) {
         return;
     }
     head->dressed = head->unfinished = true;
+    head->frames = 0; // which are those behind it
     parcel_list_init(&frame);
     parcel_list_append(&frame, head);
     for (struct parcel *parcel; (parcel = parcel_list_take(&bundle->answers));) {
