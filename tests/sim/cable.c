@@ -100,7 +100,7 @@ void cable_record(struct cable *cable, int type, const void *bytes, size_t count
     struct toy_end *toy = cable->toy;
     if (!toy->greeted) {
         toy->greeted = true;
-        cable_record(cable, TOY_HELLO, "", 0);
+        cable_record(cable, TOY_HELLO, toy->certificate, strlen(toy->certificate));
         cable_record(cable, TOY_DONE, "", 0);
     }
     cable_write_raw(cable, record, toy_seal(&toy->out, (enum toy_type)type, bytes, count, record));
@@ -241,6 +241,13 @@ void cable_of_address(struct cable *cable, uint32_t address) {
     cable->local = false;
     cable->placed = true;
     cable->address = address;
+}
+
+void cable_of_certificate(struct cable *cable, const char *certificate) {
+    struct toy_end *toy = cable->toy;
+    if (toy->greeted || strlen(certificate) >= sizeof toy->certificate)
+        kernel_fail("a certificate comes too late, or is too long");
+    memcpy(toy->certificate, certificate, strlen(certificate) + 1);
 }
 
 void cable_close(struct cable *cable) {

@@ -46,6 +46,7 @@ struct toy_end {
     uint8_t out; // the sequence
     bool greeted, shaken, ended, hub_ended, alerted;
     bool keeps_end; // goes without having said so
+    char certificate[TOY_CERTIFICATE_BYTES];
     struct queue plain;
 };
 

@@ -189,6 +189,7 @@ static void a_certificate_is_read_once(void **state) {
     choose_users(&options, &settings, "[user a]\ncertificate = toy.example\n");
     scene_open(&scene, &options);
     struct party *party = party_join_http(&scene);
+    cable_of_certificate(party->cable, "0other.example\ntoy.example\n");
     toy_certificates = 0;
     for (unsigned count = 0; count < REQUESTS; count++) {
         party_ask(party, "hub/ping", 0, "%s", "");

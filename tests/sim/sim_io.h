@@ -111,6 +111,8 @@ struct cable *cable_dial(struct kernel *kernel, int listener);
 // this address.
 void cable_of_user(struct cable *cable, uint32_t user);
 void cable_of_address(struct cable *cable, uint32_t address);
+// What it shows in its handshake, if that hasn't begun (toy.h).
+void cable_of_certificate(struct cable *cable, const char *certificate);
 // Writes; false when the other end is gone.
 bool cable_write(struct cable *cable, const void *bytes, size_t count);
 // Reads up to `capacity` bytes; 0 when none are there.

@@ -63,10 +63,17 @@ void toy_next(struct toy_way *way) {
 
 // --- The cipher
 
+struct toy_source {
+    struct secure_source source;
+    unsigned authorities; // bits
+};
+
 struct toy {
     struct secure secure;
     struct toy_way in;
-    uint8_t out; // the sequence
+    char certificate[TOY_CERTIFICATE_BYTES]; // the peer's
+    size_t certificate_bytes;                // 0: it has none
+    uint8_t out;                             // the sequence
     bool greeted;
     bool opened;      // there is a record of data,
     size_t opened_at; // of which so much has been given
@@ -113,6 +120,26 @@ static void greet(struct toy *toy) {
     say(toy, TOY_DONE, NULL, 0);
 }
 
+// Whether one of these authorities has signed it.
+static bool vouches(const struct secure_source *source, const char *certificate) {
+    unsigned authority = (unsigned)(uint8_t)certificate[0] - '0';
+    return authority < TOY_AUTHORITIES && ((const struct toy_source *)source)->authorities >> authority & 1;
+}
+
+// A client's first word. False: it shows a certificate for which nobody vouches.
+static bool meet(struct toy *toy) {
+    size_t bytes = toy_count(&toy->in);
+    if (bytes > sizeof toy->certificate)
+        return false;
+    memcpy(toy->certificate, toy->in.record + TOY_HEAD_BYTES, bytes);
+    toy->certificate_bytes = bytes;
+    toy->greeted = true;
+    if (bytes && !vouches(toy->secure.source, toy->certificate))
+        return false;
+    say(toy, TOY_HELLO, NULL, 0);
+    return true;
+}
+
 // OPENED_MORE: it says nothing to anybody but the cipher.
 static enum opened judge(struct toy *toy) {
     enum toy_type type = (enum toy_type)toy->in.record[0];
@@ -121,8 +148,8 @@ static enum opened judge(struct toy *toy) {
         return OPENED_SHAKEN;
     }
     if (type == TOY_HELLO && !toy->greeted) {
-        toy->greeted = true;
-        say(toy, TOY_HELLO, NULL, 0);
+        if (!meet(toy))
+            return fail(toy);
     } else if (type == TOY_DONE && toy->greeted && !toy->secure.established) {
         toy_next(&toy->in);
         return OPENED_SHAKEN;
@@ -182,10 +209,15 @@ unsigned toy_certificates;
 
 static bool toy_certificate(const struct secure *secure, const struct secure_source *now, secure_visit *visit,
                             void *context) {
-    static const char name[] = "toy.example";
-    (void)secure, (void)now;
+    const struct toy *toy = (const struct toy *)secure;
+    if (!toy->certificate_bytes || !vouches(now, toy->certificate))
+        return false;
     toy_certificates++;
-    return visit(context, name, sizeof name - 1);
+    for (const char *name = toy->certificate + 1, *all = toy->certificate + toy->certificate_bytes, *end;
+         (end = memchr(name, '\n', (size_t)(all - name))); name = end + 1)
+        if (visit(context, name, (size_t)(end - name)))
+            return true;
+    return false;
 }
 
 static void toy_destroy(struct secure *secure) {
@@ -197,6 +229,10 @@ static void toy_destroy_source(struct secure_source *source) {
 }
 
 struct secure_source *toy_source(void) {
+    return toy_source_of((1U << TOY_AUTHORITIES) - 1);
+}
+
+struct secure_source *toy_source_of(unsigned authorities) {
     static const struct cipher cipher = {
         .make = toy_make,
         .open = toy_open,
@@ -206,10 +242,11 @@ struct secure_source *toy_source(void) {
         .destroy = toy_destroy,
         .destroy_source = toy_destroy_source,
     };
-    struct secure_source *source = memory_take_zeroed(1, sizeof *source);
-    if (source) {
-        source->cipher = &cipher;
-        atomic_init(&source->references, 1);
-    }
-    return source;
+    struct toy_source *made = memory_take_zeroed(1, sizeof *made);
+    if (!made)
+        return NULL;
+    made->authorities = authorities;
+    made->source.cipher = &cipher;
+    atomic_init(&made->source.references, 1);
+    return &made->source;
 }

@@ -11,10 +11,15 @@
 
 #include "io/secure.h"
 
-enum { TOY_HEAD_BYTES = 7, TOY_RECORD_BYTES_MAX = TOY_HEAD_BYTES + SECURE_RECORD_BYTES_MAX };
+enum {
+    TOY_HEAD_BYTES = 7,
+    TOY_RECORD_BYTES_MAX = TOY_HEAD_BYTES + SECURE_RECORD_BYTES_MAX,
+    TOY_CERTIFICATE_BYTES = 128,
+    TOY_AUTHORITIES = 2,
+};
 
 enum toy_type {
-    TOY_HELLO = 1, // a client's first word, and the answer to it
+    TOY_HELLO = 1, // a client's first word, with its certificate, and the answer to it
     TOY_DONE,      // a client's second: the handshake is over
     TOY_DATA,
     TOY_END,   // nothing more is said
@@ -40,8 +45,11 @@ static inline size_t toy_count(const struct toy_way *way) {
 }
 void toy_next(struct toy_way *way);
 
-// How often a hub has asked for the names in a client's certificate: each has one, toy.example.
+// A client's certificate is text: the number of the authority that has signed it, a digit, and behind it each name that it
+// bears and a line break; none is no text. How often a hub has asked for such names:
 extern unsigned toy_certificates;
 
-// What a hub's connections are made secure from. One reference.
+// What a hub's connections are made secure from; clients' certificates are vouched for by all authorities, or by these (bits).
+// One reference.
 struct secure_source *toy_source(void);
+struct secure_source *toy_source_of(unsigned authorities);
