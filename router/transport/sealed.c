@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "router/rights/borne.h"
 #include "router/send/send.h"
 #include "router/transport/feed.h"
 #include "router/transport/partial.h"
@@ -39,6 +40,8 @@ static void pass_on(struct shard *shard, struct peer *peer, const struct io_even
 static void established(struct shard *shard, struct peer *peer) {
     assert(connection_established(&peer->connection));
     stats_count(&shard->stats, COUNT_HANDSHAKES);
+    if (identity_of(peer) && peer->state == PEER_OPEN)
+        borne_look(shard, peer); // who bears a credential needn't say anything to have shown it
     peer_watch(shard, peer);
     send_soon(shard, peer); // what has waited for this
 }

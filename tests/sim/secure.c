@@ -201,6 +201,40 @@ static void a_certificate_is_read_once(void **state) {
     scene_close(&scene);
 }
 
+static struct cable *shake(struct scene *scene, const char *certificate) {
+    struct cable *cable = world_dial(&scene->world);
+    cable_of_certificate(cable, certificate);
+    cable_record(cable, TOY_DATA, "", 0);
+    scene_settle(scene);
+    return cable;
+}
+
+// Whose certificate is somebody's has shown a credential, though nothing has been said: no time is set, and nobody takes the
+// place.
+static void who_bears_a_certificate_may_be_silent(void **state) {
+    (void)state;
+    static struct scene scene;
+    struct world_options options;
+    struct hub_settings settings;
+    choose_users(&options, &settings, "[user a]\ncertificate = toy.example\n");
+    settings.limits.connections_max = 3;
+    scene_open(&scene, &options);
+    struct cable *known = shake(&scene, "0toy.example\n");
+    scene_pass(&scene, SECOND_NS / 100);
+    struct cable *other = shake(&scene, "0toy.example.org\n");
+    scene_pass(&scene, SECOND_NS / 100);
+    struct cable *third = shake(&scene, ""), *guest = shake(&scene, "1toy.example\n");
+    scene_pass(&scene, SECOND_NS);
+    assert_true(cable_hub_closed(other));
+    assert_false(cable_hub_closed(known) || cable_hub_closed(third) || cable_hub_closed(guest));
+    scene_pass(&scene, 11 * SECOND_NS);
+    assert_true(cable_hub_closed(third) && !cable_hub_closed(known) && !cable_hub_closed(guest));
+    assert_int_equal(counted(&scene, COUNT_CLOSED_UNKNOWN), 2);
+    cable_close(known), cable_close(other), cable_close(third), cable_close(guest);
+    scene_check(&scene);
+    scene_close(&scene);
+}
+
 // More at once than a turn has room for: all have their turn.
 static void handshakes_wait_for_their_turn(void **state) {
     (void)state;
@@ -261,6 +295,7 @@ int main(void) {
         cmocka_unit_test(handshakes_have_ten_seconds),
         cmocka_unit_test(handshakes_are_no_credentials),
         cmocka_unit_test(a_certificate_is_read_once),
+        cmocka_unit_test(who_bears_a_certificate_may_be_silent),
         cmocka_unit_test(handshakes_wait_for_their_turn),
         cmocka_unit_test(a_half_close_is_said_and_answered),
         cmocka_unit_test(who_makes_the_cipher_talk_is_ended),
