@@ -25,7 +25,7 @@ static void look_where_from(struct shard *shard, struct identity *identity, int 
 void identity_wait(struct shard *shard, struct identity *identity) {
     assert(list_empty(&identity->unknown) && !timer_armed(&identity->timer));
     list_append(&shard->unknown, &identity->unknown);
-    identity->since_ms = shard_now_ms(shard);
+    identity->number = 1 + atomic_fetch_add_explicit(&shard->hub->unknown_count, 1, memory_order_relaxed);
     wheel_arm(&shard->wheel, &identity->timer, shard_now_ms(shard) + CREDENTIAL_MS);
 }
 
@@ -50,13 +50,13 @@ bool identity_take(struct shard *shard, struct annex *annex, int socket) {
 }
 
 void identity_publish(struct shard *shard) {
-    _Atomic uint64_t *told = &shard->hub->unknown_since[shard->index];
-    uint64_t since_ms = 0;
+    _Atomic uint64_t *told = &shard->hub->unknown_oldest[shard->index];
+    uint64_t oldest = 0;
     assert(shard->settings->users);
     if (!list_empty(&shard->unknown))
-        since_ms = list_entry(shard->unknown.next, struct identity, unknown)->since_ms + 1;
-    if (atomic_load_explicit(told, memory_order_relaxed) != since_ms)
-        atomic_store_explicit(told, since_ms, memory_order_relaxed);
+        oldest = list_entry(shard->unknown.next, struct identity, unknown)->number;
+    if (atomic_load_explicit(told, memory_order_relaxed) != oldest)
+        atomic_store_explicit(told, oldest, memory_order_relaxed);
 }
 
 void identity_give(struct kept *kept, struct identity *identity) {

@@ -65,7 +65,7 @@ struct identity {
     struct digest digest; // of a token
     struct timer timer;   // until there must be a credential; or of the delay
     struct list unknown;  // in shard.unknown while it has shown none
-    uint64_t since_ms;    // from then on
+    uint64_t number;      // then: the lower, the older
     struct recalled_call calls[RECALLED_CALLS];
     struct recalled_source source;
     char *id; // of a message whose credential was wrong, while that isn't said; NULL: it had none
@@ -81,7 +81,7 @@ enum { CREDENTIAL_MS = 10000 };
 bool identity_take(struct shard *shard, struct annex *annex, int socket);
 // From now on it has its time to show a credential.
 void identity_wait(struct shard *shard, struct identity *identity);
-// Tells the acceptor when the oldest without a credential came. Once a turn.
+// Tells the acceptor which is the oldest without a credential. Once a turn.
 void identity_publish(struct shard *shard);
 // Gives it back. NULL is allowed.
 void identity_give(struct kept *kept, struct identity *identity);

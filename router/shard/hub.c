@@ -15,14 +15,14 @@ static bool make_counters(struct hub *hub) {
     hub->connections = memory_take_zeroed(count, sizeof *hub->connections);
     hub->subscriptions = memory_take_zeroed(count, sizeof *hub->subscriptions);
     hub->slowest = memory_take_zeroed(count, sizeof *hub->slowest);
-    hub->unknown_since = memory_take_zeroed(count, sizeof *hub->unknown_since);
+    hub->unknown_oldest = memory_take_zeroed(count, sizeof *hub->unknown_oldest);
     hub->owed = memory_take_zeroed(count, sizeof *hub->owed);
     for (uint32_t shard = 0; hub->owed && shard < count; shard++) {
         hub->owed[shard] = memory_take_zeroed(hub->settings.limits.connections_max, sizeof **hub->owed);
         if (!hub->owed[shard])
             return false;
     }
-    return hub->connections && hub->subscriptions && hub->slowest && hub->unknown_since && hub->owed;
+    return hub->connections && hub->subscriptions && hub->slowest && hub->unknown_oldest && hub->owed;
 }
 
 static bool hub_make(struct hub *hub) {
@@ -120,7 +120,7 @@ void hub_destroy(struct hub *hub) {
     memory_give(hub->demand);
     memory_give((void *)hub->named);
     memory_give((void *)hub->slowest);
-    memory_give((void *)hub->unknown_since);
+    memory_give((void *)hub->unknown_oldest);
     memory_give(hub->mailboxes);
     memory_give(hub->shards);
     memory_give(hub);

@@ -114,8 +114,9 @@ struct hub {
     _Atomic uint64_t journal_bytes; // of entries on their way to the journal, counted by all shards
     _Atomic uint32_t **owed; // of [shard][slot]: requests that this connection owes, counted by all shards
     _Atomic uint64_t
-        *unknown_since; // of [shard]: when the oldest of those without a credential came, set by the
-                        // shard once a turn; 0: there is none, or it has been asked to go
+        *unknown_oldest; // of [shard]: the number of the oldest of those without a credential, set by the
+                         // shard once a turn; 0: there is none, or it has been asked to go
+    _Atomic uint64_t unknown_count;  // who came without a credential has the next number, on whatever shard
     _Atomic uint32_t *connections;   // of [shard]: counted up by the acceptor, down by the shard
     _Atomic uint32_t *subscriptions; // of [shard]: entries in its table of topics, set by the shard
     _Atomic uint64_t *

@@ -109,12 +109,12 @@ void accept_evict(struct shard *shard, struct mail *mail) {
 // The shard of the oldest; the number of shards: nobody is without a credential.
 static uint32_t find_oldest(const struct hub *hub) {
     uint32_t oldest = hub->settings.shard_count;
-    uint64_t oldest_ms = UINT64_MAX;
+    uint64_t least = UINT64_MAX;
     for (uint32_t index = 0; index < hub->settings.shard_count; index++) {
-        uint64_t since_ms = atomic_load_explicit(&hub->unknown_since[index], memory_order_relaxed);
-        if (since_ms && since_ms < oldest_ms) {
+        uint64_t number = atomic_load_explicit(&hub->unknown_oldest[index], memory_order_relaxed);
+        if (number && number < least) {
             oldest = index;
-            oldest_ms = since_ms;
+            least = number;
         }
     }
     return oldest;
@@ -125,7 +125,7 @@ static bool make_room(struct shard *shard) {
     uint32_t oldest = find_oldest(shard->hub);
     if (oldest == shard->hub->settings.shard_count)
         return false;
-    atomic_store_explicit(&shard->hub->unknown_since[oldest], 0, memory_order_relaxed);
+    atomic_store_explicit(&shard->hub->unknown_oldest[oldest], 0, memory_order_relaxed);
     if (oldest == shard->index) {
         close_oldest(shard);
         identity_publish(shard);

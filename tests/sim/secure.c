@@ -235,6 +235,32 @@ static void who_bears_a_certificate_may_be_silent(void **state) {
     scene_close(&scene);
 }
 
+// Of those who came in one moment, on whatever shard, too.
+static void who_came_first_gives_way_first(void **state) {
+    (void)state;
+    static struct scene scene;
+    enum { STRANGERS = 6 };
+    struct cable *strangers[STRANGERS], *known[STRANGERS];
+    struct world_options options;
+    struct hub_settings settings;
+    choose_users(&options, &settings, "[user a]\ncertificate = toy.example\n");
+    options.shard_count = 3;
+    settings.limits.connections_max = STRANGERS;
+    scene_open(&scene, &options);
+    for (unsigned index = 0; index < STRANGERS; index++)
+        strangers[index] = shake(&scene, "");
+    for (unsigned index = 0; index < STRANGERS; index++) {
+        known[index] = shake(&scene, "0toy.example\n");
+        scene_pass(&scene, SECOND_NS / 10);
+        for (unsigned other = 0; other < STRANGERS; other++)
+            assert_int_equal(cable_hub_closed(strangers[other]), other <= index);
+    }
+    for (unsigned index = 0; index < STRANGERS; index++)
+        cable_close(strangers[index]), cable_close(known[index]);
+    scene_check(&scene);
+    scene_close(&scene);
+}
+
 // More at once than a turn has room for: all have their turn.
 static void handshakes_wait_for_their_turn(void **state) {
     (void)state;
@@ -296,6 +322,7 @@ int main(void) {
         cmocka_unit_test(handshakes_are_no_credentials),
         cmocka_unit_test(a_certificate_is_read_once),
         cmocka_unit_test(who_bears_a_certificate_may_be_silent),
+        cmocka_unit_test(who_came_first_gives_way_first),
         cmocka_unit_test(handshakes_wait_for_their_turn),
         cmocka_unit_test(a_half_close_is_said_and_answered),
         cmocka_unit_test(who_makes_the_cipher_talk_is_ended),
