@@ -12,6 +12,11 @@ struct agent *applying_find(struct shard *shard, const struct order *order) {
     return agents_find(&shard->agents, order->agent_id, order->agent_id_bytes);
 }
 
+bool applying_is_of(struct shard *shard, const struct order *order, uint64_t connection) {
+    const struct agent *agent = applying_find(shard, order);
+    return agent && agent->home->connection == connection;
+}
+
 // What a connection of this shard subscribes with, as long as it can take events; else NULL.
 static struct subscriber *subscriber_of_order(const struct shard *shard, const struct order *order) {
     bool here = connection_shard(order->mail.connection) == shard->index;

@@ -25,11 +25,12 @@ static void notify_replaced(struct shard *shard, struct peer *peer, const struct
     reply_notify(shard, peer, &body);
 }
 
-// The old holder of an agentId that it lost to another connection is told, by its own shard.
+// The old holder of an agentId that it lost to another connection is told, by its own shard; but not who has registered it
+// anew since, and been answered so: that would be taken for another loss.
 static void tell_replaced(struct shard *shard, const struct order *order) {
     assert(order->stage == ORDER_TELLING && connection_shard(order->replaced) == shard->index);
     struct peer *peer = peer_find(shard, order->replaced);
-    if (peer)
+    if (peer && (peer->awaited > 0 || !applying_is_of(shard, order, peer->name)))
         notify_replaced(shard, peer, order);
 }
 
@@ -81,8 +82,7 @@ static void let_next_go_on(struct shard *shard, struct order *order) {
 
 // Nobody is to find what is lost again already: its answer isn't to come behind the word of that.
 static bool is_lost(struct shard *shard, const struct order *order) {
-    const struct agent *agent = applying_find(shard, order);
-    return !agent || agent->home->connection != order->mail.connection;
+    return !applying_is_of(shard, order, order->mail.connection);
 }
 
 static void await_confirmation(struct shard *shard, struct order *order) {

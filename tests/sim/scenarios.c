@@ -175,6 +175,7 @@ static void a_full_agent_that_is_replaced_is_closed_once(void **state) {
 static void open_busy_world(struct world *world, uint64_t seed) {
     struct world_options options;
     world_defaults(&options, seed, 3);
+    options.takeover = true;
     options.faults.preempt = 200;
     options.faults.single_byte = 500;
     world_open(world, &options);
@@ -215,6 +216,53 @@ static void news_of_a_leaver_do_not_overtake_its_answer(void **state) {
         play_last_words(seed, 2, 1);
         play_last_words(seed, 0, 2);
     }
+}
+
+static const char *last_of(const char *text, const char *word) {
+    const char *last = NULL;
+    for (const char *at = text; (at = strstr(at, word)); at++)
+        last = at;
+    return last;
+}
+
+// Whether the last that a peer was told is that it has the name.
+static bool was_told_it_has(struct cable *cable) {
+    char text[4096];
+    text[cable_read(cable, text, sizeof text - 1)] = '\0';
+    const char *taken = last_of(text, "\"registered\""), *lost = last_of(text, "\"hub/replaced\"");
+    return taken && (!lost || taken > lost);
+}
+
+// Two want one name at the same moment.
+static void play_taking(uint64_t seed, unsigned holder, unsigned heir) {
+    static const char name[] = "{\"id\":1,\"method\":\"agent/register\",\"params\":{\"agentId\":\"agent\"}}";
+    struct world world;
+    struct cable *cables[3];
+    unsigned other = 3 - holder - heir;
+    open_busy_world(&world, seed);
+    for (unsigned shard = 0; shard < 3; shard++)
+        cables[shard] = join(&world, shard == holder ? "agent" : NULL);
+    say(cables[heir], name);
+    say(cables[holder], name);
+    world_settle(&world);
+    bool has = was_told_it_has(cables[holder]);
+    assert_int_equal(was_told_it_has(cables[heir]), !has);
+    say(cables[other], ask);
+    world_settle(&world);
+    assert_true(cable_readable(cables[has ? holder : heir]) && !cable_readable(cables[has ? heir : holder]));
+    for (unsigned shard = 0; shard < 3; shard++)
+        cable_close(cables[shard]);
+    world_stop(&world);
+    world_close(&world);
+}
+
+// The word that a name was lost goes a longer way than the answer to who has taken it back meanwhile.
+static void who_has_a_name_was_told_so_last(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 200; seed++)
+        for (unsigned pair = 0; pair < 9; pair++)
+            if (pair / 3 != pair % 3)
+                play_taking(seed, pair / 3, pair % 3);
 }
 
 // Two shards, and a third that has nothing to do; SIGTERM comes at any moment while notifications go from the
@@ -344,6 +392,7 @@ int main(void) {
         cmocka_unit_test(a_full_agent_that_owes_itself_is_closed_once),
         cmocka_unit_test(a_full_agent_that_is_replaced_is_closed_once),
         cmocka_unit_test(news_of_a_leaver_do_not_overtake_its_answer),
+        cmocka_unit_test(who_has_a_name_was_told_so_last),
         cmocka_unit_test(parcels_come_home_while_a_drain_begins),
         cmocka_unit_test(every_split_delivers_the_same),
     };
