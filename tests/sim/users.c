@@ -34,7 +34,7 @@ static struct users *read_users(const struct users *before) {
 
 static bool read_again(void *context, struct hub_settings *fresh) {
     (void)context;
-    fresh->secure = stage.world.hub->settings.secure ? toy_source() : NULL;
+    fresh->secure = stage.world.hub->settings.secure ? toy_source_of(stage.now.authorities) : NULL;
     fresh->users = read_users(hub_settings(stage.world.hub)->users);
     return true;
 }
@@ -74,11 +74,15 @@ static void enter(unsigned by) {
                    : random_chance(random, 350) ? LINES
                    : random_chance(random, 500) ? SOCKET
                                                 : POSTS;
-    player->since_ns = kernel_now(stage.world.kernel);
+    player->enters = true;
+    player->since_ns = player->active_ns = kernel_now(stage.world.kernel);
     if (!voice_dial(&player->voice, &stage.world, way))
         kernel_fail("nobody listens");
-    // Of the web, whose process it is would count from the upgrade on, or the first request.
-    if (player->voice.way == SOCKET || player->voice.way == POSTS || random_chance(random, 600)) {
+    if (player->voice.cable->toy && random_chance(random, 600))
+        papers_choose(player);
+    // Of the web, whose process it is would count from the upgrade on, or the first request; over TLS there is none.
+    if (player->certificate[0] || player->voice.way == SOCKET || player->voice.way == POSTS ||
+        random_chance(random, 600)) {
         cable_of_address(player->voice.cable, ADDRESS + by);
     } else if (random_chance(random, 900)) {
         player->uid_user = (int)random_below(random, MODEL_USERS);
@@ -95,7 +99,7 @@ static bool keeps_credential(const struct player *player) {
     if (player->token.given)
         return model_has_token(&stage.now, (unsigned)player->user, player->token.which,
                                player->token.generation);
-    return stage.now.users[player->user].has_uid;
+    return papers_bearer(&stage.now, player) == player->user;
 }
 
 // Whose credential is gone is closed, and what it had may be gone.
@@ -104,7 +108,7 @@ static void foresee(void) {
         struct player *player = &stage.players[by];
         bool was_known = player->standing == KNOWN || (player->standing == GUESSED && player->user != NOBODY);
         player->doubtful = was_known && player->voice.way != POSTS && !keeps_credential(player);
-        if (player->uid_user != NOBODY && stage.before.users[player->uid_user].has_uid)
+        if (papers_bearer(&stage.before, player) != NOBODY)
             player->since_ns = stage.settled_ns; // from now on it may bear none
     }
     for (unsigned agent = 0; agent < AGENT_NAMES; agent++)
@@ -128,6 +132,7 @@ static void begin_burst(bool may_reload) {
     if (!stage.reloads)
         return;
     model_change(&stage.now, &stage.random);
+    model_change_certificates(&stage.now, &stage.random);
     users_sums.reloads++;
     foresee();
 }
@@ -185,6 +190,7 @@ static void play_pause(void) {
         if (stage.players[by].standing == GONE && random_chance(&stage.random, 400))
             enter(by);
     go_on();
+    papers_entered();
 }
 
 // --- A run
@@ -207,13 +213,14 @@ static void choose(struct world_options *options, struct hub_settings *settings,
     options->faults.late = random_chance(random, 400) ? 300 : 0;
     options->faults.preempt = random_chance(random, 500) ? 200 : 0;
     stage.takeover = random_chance(random, 400);
-    options->secure = random_chance(random, 300);
+    options->secure = random_chance(random, 500);
     *settings = (struct hub_settings){
         .limits = options->limits, .takeover = stage.takeover, .read_again = read_again};
     stage.gated = random_chance(random, 500);
     if (stage.gated)
         choose_gate(settings);
     model_make(&stage.now, random, stage.gated);
+    model_make_certificates(&stage.now, random);
     settings->users = read_users(NULL);
     options->settings = settings;
 }
@@ -262,6 +269,7 @@ static void play(uint64_t seed) {
     for (unsigned by = 0; by < PLAYERS; by++)
         enter(by);
     go_on();
+    papers_entered();
     stage.settled_ns = kernel_now(stage.world.kernel);
     for (unsigned number = 0; number < BURSTS && stage.letter_count + 64 < LETTERS_MAX; number++) {
         play_burst();
@@ -276,9 +284,9 @@ int main(int argc, char **argv) {
     printf("%" PRIu64 " runs: %" PRIu64 " letters, %" PRIu64 " judged, %" PRIu64 " refused, %" PRIu64
            " over a rate, %" PRIu64 " deliveries, %" PRIu64 " wrong credentials, %" PRIu64
            " changes of the file, %" PRIu64 " registrations taken, %" PRIu64 " held, %" PRIu64
-           " approved, %" PRIu64 " turned down, %" PRIu64 " notices\n",
+           " approved, %" PRIu64 " turned down, %" PRIu64 " notices, %" PRIu64 " by a certificate\n",
            runs, users_sums.letters, users_sums.checked, users_sums.refused, users_sums.limited,
            users_sums.delivered, users_sums.guesses, users_sums.reloads, users_sums.revoked, users_sums.held,
-           users_sums.approved, users_sums.turned_down, users_sums.notices);
+           users_sums.approved, users_sums.turned_down, users_sums.notices, users_sums.by_certificate);
     return 0;
 }

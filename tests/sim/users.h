@@ -7,6 +7,7 @@
 
 #include "tests/sim/kernel.h"
 #include "tests/sim/naive.h"
+#include "tests/sim/toy.h"
 #include "tests/sim/users_model.h"
 #include "tests/sim/voices.h"
 #include "tests/sim/world.h"
@@ -114,10 +115,13 @@ struct player {
     uint8_t *in;
     size_t count;
     enum standing standing;
-    unsigned generation; // how often somebody has come to this place
-    int uid_user;        // whose process it is; NOBODY: it came over TCP
+    unsigned generation;                     // how often somebody has come to this place
+    int uid_user;                            // whose process it is; NOBODY: it came over TCP
+    char certificate[TOY_CERTIFICATE_BYTES]; // that it shows (toy.h); empty: none
+    bool enters;                             // it has come just now
+    bool is_turned_away;                     // with its upgrade, as one connection too many
     int user;
-    struct shown token; // by which it is known, if not by the process
+    struct shown token; // by which it is known, if not by the process or the certificate
     uint64_t since_ns, guessed_ns;
     bool was_reset;          // it has left without a word
     bool doubtful;           // in this burst it isn't sure what it is, or whether it is
@@ -165,7 +169,7 @@ extern struct users_stage stage;
 
 struct users_sums {
     uint64_t letters, refused, delivered, guesses, reloads, revoked, limited, checked, held, approved,
-        turned_down, notices;
+        turned_down, notices, by_certificate;
 };
 extern struct users_sums users_sums;
 
@@ -194,6 +198,18 @@ static inline unsigned number_of(const struct letter *letter) {
 static inline bool is_here(const struct player *player) {
     return player->standing == KNOWN && !player->doubtful && !player->leaves;
 }
+
+// --- users_papers.c
+
+// A certificate for a player who has dialled and said nothing.
+void papers_choose(struct player *player);
+// Whose a player's connection is by what it bears itself; or NOBODY. And whether that is the same by both editions.
+int papers_bearer(const struct model *model, const struct player *player);
+bool papers_settled(const struct player *player);
+// Its upgrade wasn't answered by one.
+void papers_refused(struct player *player);
+// All has come to rest after some have come.
+void papers_entered(void);
 
 // --- users_posts.c
 
@@ -224,6 +240,8 @@ bool oracle_breaks(const struct model *model, const struct letter *letter);
 bool oracle_refused(const struct letter *letter, const char *rule);
 // Whether the credential that a letter shows is right; else its player is heard no more.
 bool oracle_token_is_right(struct letter *letter, struct player *player);
+// How many connections are this user's for sure.
+unsigned oracle_known_as(int user);
 // It is one of this user's connections, and whether that may be.
 bool oracle_becomes(struct letter *letter, struct player *player, int user);
 // Nobody owes an answer.
@@ -270,5 +288,7 @@ void limits_burst(unsigned user, uint64_t elapsed_ns);
 
 // --- users_aftermath.c
 
+// It has gone.
+void oracle_close(struct player *player);
 // Judges what there is after a burst, before which so much time has passed.
 void oracle_aftermath(uint64_t elapsed_ns);

@@ -45,7 +45,7 @@ static void judge_pending(unsigned user) {
 
 // --- Connections
 
-static void close_player(struct player *player) {
+void oracle_close(struct player *player) {
     if (player->voice.cable)
         cable_close(player->voice.cable);
     player->voice.cable = NULL;
@@ -57,7 +57,7 @@ static void judge_guess(struct player *player) {
     uint64_t waited_ns = stage.settled_ns - player->guessed_ns;
     bool ended = cable_at_end(player->voice.cable);
     if (player->doubtful) { // it was somebody's, who has gone
-        close_player(player);
+        oracle_close(player);
         return;
     }
     if ((ended || letter->ended) && waited_ns < SECOND / 10)
@@ -67,7 +67,7 @@ static void judge_guess(struct player *player) {
     if (!ended && waited_ns > 8 * SECOND)
         oracle_fails("a connection with a wrong credential stays", number_of(letter));
     if (ended)
-        close_player(player);
+        oracle_close(player);
 }
 
 static void judge_player(unsigned by) {
@@ -80,18 +80,18 @@ static void judge_player(unsigned by) {
         judge_guess(player);
         return;
     }
-    bool bears = player->uid_user != NOBODY && stage.now.users[player->uid_user].has_uid;
+    bool bears = papers_bearer(&stage.now, player) != NOBODY;
+    bool may_end = player->voice.way == POSTS && posts_may_end(player);
     if (player->standing == FRESH && !bears && !ended && age_ns > (CREDENTIAL_S + 1) * SECOND)
         kernel_fail("player %u stays without a credential", by);
-    if (player->standing == FRESH && ended && (bears || age_ns < CREDENTIAL_S * SECOND))
+    if (player->standing == FRESH && ended && !may_end && (bears || age_ns < CREDENTIAL_S * SECOND))
         kernel_fail("player %u was closed before its time", by);
-    if (player->standing == KNOWN && !player->doubtful && ended &&
-        !(player->voice.way == POSTS && posts_may_end(player)))
+    if (player->standing == KNOWN && !player->doubtful && ended && !may_end)
         kernel_fail("player %u was closed for nothing", by);
     if (player->doubtful && !ended)
         kernel_fail("player %u, whose credential is gone, stays", by);
     if (ended || player->standing == GONE)
-        close_player(player);
+        oracle_close(player);
 }
 
 // --- What there is after it
@@ -106,9 +106,10 @@ static void check_losses(unsigned by) {
              is_taken = false;
         for (unsigned at = stage.burst_begin; at < stage.letter_count; at++) {
             const struct letter *other = &stage.letters[at];
-            is_taken |= other->verb == REGISTER && other->good && other->agent == (int)agent &&
-                        other->player != by && stage.players[other->player].user == player->user &&
-                        stage.takeover;
+            const struct player *taker = &stage.players[other->player];
+            bool counts = other->good || taker->doubtful; // who has gone since wasn't answered
+            is_taken |= other->verb == REGISTER && counts && other->agent == (int)agent &&
+                        other->player != by && taker->user == player->user && stage.takeover;
         }
         if (!is_revoked && !is_taken)
             oracle_fails("a registration was lost for nothing, or to another user", number_of(letter));

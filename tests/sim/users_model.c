@@ -6,12 +6,16 @@
 #include <string.h>
 
 #include "core/rights/digest.h"
+#include "tests/sim/toy.h"
 
 const char *const model_agents[] = {"a-1", "a-2", "a-22", "b-1", "b-2", "tool:x", NULL};
 const char *const model_capabilities[] = {"c1", "c2", "d", NULL};
 const char *const model_tools[] = {"t1", "t2", "u", NULL};
 const char *const model_methods[] = {"m/1", "m/2", "n/1", NULL};
 const char *const model_events[] = {"e-1", "e-2", "f", NULL};
+
+const char *const model_certificates[MODEL_CERTIFICATES + 1] = {"c-1", "c-12",        "c-1.x", "C-1",
+                                                                "d",   "*.d.example", NULL};
 
 static const char *const rights[MODEL_RIGHTS] = {"register", "offer", "call", "publish", "subscribe", "hold"};
 static const char *const levels[] = {"autonomous", "supervised", "human-in-the-loop", "manual"};
@@ -145,6 +149,23 @@ void model_change(struct model *model, struct random *random) {
         make_section(&model->roles[random_below(random, MODEL_ROLES)], random, model->gated, true);
 }
 
+static unsigned any_holder(struct random *random) {
+    return random_chance(random, 600) ? 1 + random_below(random, MODEL_USERS) : 0;
+}
+
+void model_make_certificates(struct model *model, struct random *random) {
+    model->authorities = (1U << TOY_AUTHORITIES) - 1;
+    for (unsigned at = 0; at < MODEL_CERTIFICATES; at++)
+        model->certificates[at] = any_holder(random);
+}
+
+void model_change_certificates(struct model *model, struct random *random) {
+    if (random_chance(random, 500))
+        model->certificates[random_below(random, MODEL_CERTIFICATES)] = any_holder(random);
+    if (random_chance(random, 150))
+        model->authorities ^= 1U << random_below(random, TOY_AUTHORITIES);
+}
+
 // --- The file
 
 struct writing {
@@ -214,6 +235,9 @@ size_t model_write(const struct model *model, char text[MODEL_TEXT_BYTES]) {
         for (unsigned which = 0; which < MODEL_TOKENS; which++)
             if (written->generation[which])
                 put_token(&writing, user, which, written->generation[which]);
+        for (unsigned at = 0; at < MODEL_CERTIFICATES; at++)
+            if (model->certificates[at] == user + 1)
+                put(&writing, "certificate = %s\n", model_certificates[at]);
         if (written->has_uid)
             put(&writing, "uid = %u\n", MODEL_UID + user);
         if (written->roles)
@@ -230,6 +254,20 @@ size_t model_write(const struct model *model, char text[MODEL_TEXT_BYTES]) {
 
 bool model_has_token(const struct model *model, unsigned user, unsigned which, unsigned generation) {
     return generation && model->users[user].generation[which] == generation;
+}
+
+bool model_vouches(const struct model *model, const char *certificate) {
+    return model->authorities >> (certificate[0] - '0') & 1;
+}
+
+int model_by_certificate(const struct model *model, const char *certificate) {
+    char names[TOY_CERTIFICATE_BYTES], *rest = names;
+    snprintf(names, sizeof names, "%s", certificate + 1);
+    for (const char *name; (name = strtok_r(rest, "\n", &rest));)
+        for (unsigned at = 0; at < MODEL_CERTIFICATES; at++)
+            if (model->certificates[at] && strcmp(name, model_certificates[at]) == 0)
+                return (int)model->certificates[at] - 1;
+    return -1;
 }
 
 // --- Judging

@@ -13,6 +13,7 @@ enum {
     MODEL_TOKENS = 2,
     MODEL_ROLES = 2,
     MODEL_LINES = 20,
+    MODEL_CERTIFICATES = 6, // names in them
     MODEL_TEXT_BYTES = 16 * 1024,
     MODEL_TOKEN_BYTES = 32,
     MODEL_UID = 4000, // of the first user; each has one of its own
@@ -47,7 +48,9 @@ struct model_user {
 struct model {
     struct model_user users[MODEL_USERS];
     struct model_section roles[MODEL_ROLES];
-    bool gated; // there is a gate, so that lines may hold
+    bool gated;                                // there is a gate, so that lines may hold
+    unsigned certificates[MODEL_CERTIFICATES]; // of each name the user, from 1 on; 0: nobody has it
+    unsigned authorities;                      // bits: those that vouch for clients
 };
 
 // What a name is of. Agents and events are spelled as they are, save that `hold` says event:NAME.
@@ -56,17 +59,27 @@ enum model_kind { AN_AGENT, A_CAPABILITY, A_TOOL, A_METHOD, AN_EVENT };
 // Names that there are, NULL at the end.
 extern const char *const model_agents[],
     *const model_capabilities[], *const model_tools[], *const model_methods[], *const model_events[];
+// That may stand in certificates.
+extern const char *const model_certificates[MODEL_CERTIFICATES + 1];
 const char *model_any(struct random *random, const char *const *names);
 
 void model_make(struct model *model, struct random *random, bool gated);
 // Something changes: lines, limits, credentials.
 void model_change(struct model *model, struct random *random);
+// The same of certificates, which are nobody's before; all authorities vouch at first.
+void model_make_certificates(struct model *model, struct random *random);
+void model_change_certificates(struct model *model, struct random *random);
 // The file that says so.
 size_t model_write(const struct model *model, char text[MODEL_TEXT_BYTES]);
 void model_user_name(unsigned user, char name[16]);
 void model_token(unsigned user, unsigned which, unsigned generation, char token[MODEL_TOKEN_BYTES]);
 // Whether it has this token.
 bool model_has_token(const struct model *model, unsigned user, unsigned which, unsigned generation);
+
+// Of a certificate (toy.h): whether its authority is one that vouches; and whose it is by the first name in it that
+// somebody has, -1: nobody's.
+bool model_vouches(const struct model *model, const char *certificate);
+int model_by_certificate(const struct model *model, const char *certificate);
 
 // A line gives it and none denies it.
 bool model_may(const struct model *model, unsigned user, enum model_right right, enum model_kind kind,

@@ -190,7 +190,7 @@ static void judge_over(const struct letter *letter) {
 }
 
 // Whose connection a reload ends, or a wrong credential, leaves its place to another one in the same burst.
-static unsigned known_as(int user) {
+unsigned oracle_known_as(int user) {
     unsigned count = 0;
     for (unsigned by = 0; by < PLAYERS; by++)
         count += is_here(&stage.players[by]) && stage.players[by].user == user;
@@ -211,6 +211,7 @@ bool oracle_becomes(struct letter *letter, struct player *player, int user) {
     }
     if (player->standing != KNOWN || player->user != user)
         stage.entered |= 1U << user;
+    users_sums.by_certificate += player->certificate[0] && !letter->shown.given;
     player->standing = KNOWN;
     player->user = user;
     player->token = letter->shown;
@@ -222,7 +223,8 @@ static void judge_connections(void) {
     for (int user = 0; user < MODEL_USERS; user++) {
         uint64_t before = MODEL_LIMIT(&stage.before, (unsigned)user, connections),
                  now = MODEL_LIMIT(&stage.now, (unsigned)user, connections);
-        if (stage.entered >> user & 1 && before && now && known_as(user) > (before > now ? before : now))
+        if (stage.entered >> user & 1 && before && now &&
+            oracle_known_as(user) > (before > now ? before : now))
             kernel_fail("user %d has a connection too many", user);
     }
 }
@@ -270,8 +272,9 @@ static bool judge_entry(struct letter *letter, struct player *player) {
     letter->user = player->user;
     if (player->standing == KNOWN)
         return true;
-    if (player->uid_user != NOBODY && stage.now.users[player->uid_user].has_uid)
-        return oracle_becomes(letter, player, player->uid_user);
+    int bearer = papers_bearer(&stage.now, player);
+    if (bearer != NOBODY)
+        return oracle_becomes(letter, player, bearer);
     if (letter->delivered || !letter->ended || letter->code != NOT_INITIALIZED)
         oracle_fails("it was heard without a credential", number_of(letter));
     return false;

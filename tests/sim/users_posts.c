@@ -12,8 +12,8 @@ enum { NOT_ALLOWED = -32001, NOT_INITIALIZED = -32054, TEXT_BYTES = 128 };
 // A token that is right, or wrong, by both editions.
 struct shown posts_choose(const struct player *player) {
     struct shown shown = {.user = NOBODY};
-    if (random_chance(&stage.random, 60))
-        return shown;
+    if (random_chance(&stage.random, player->certificate[0] ? 600 : 60) && papers_settled(player))
+        return shown; // what it bears itself decides
     shown = speak_token(player);
     if (shown.user != NOBODY &&
         model_has_token(&stage.before, (unsigned)shown.user, shown.which, shown.generation) !=
@@ -110,6 +110,9 @@ void posts_hear(unsigned by, const struct naive_frame *frame) {
 // Each is somebody's for itself, whatever came before. False: no more is to be said of it.
 bool posts_judge(struct letter *letter, struct player *player) {
     const struct shown *shown = &letter->shown;
+    int bearer = shown->given ? NOBODY : papers_bearer(&stage.now, player);
+    if (bearer != NOBODY)
+        return oracle_becomes(letter, player, bearer);
     if (!shown->given) {
         if (letter->delivered || !letter->ended || letter->code != NOT_INITIALIZED)
             oracle_fails("it was heard without a credential", number_of(letter));

@@ -186,8 +186,8 @@ static enum verb choose_verb(const struct player *player) {
                           without[VERBS] = {6, 14, 3, 12, 30, 18, 3, 4, 4, 2, 2, 6};
     const unsigned *chances = stage.gated ? with_gate : without;
     unsigned sum = 0, verb = 0;
-    if (player->standing == FRESH && player->uid_user == NOBODY && player->voice.way != POSTS &&
-        random_chance(&stage.random, 700))
+    if (player->standing == FRESH && papers_bearer(&stage.now, player) == NOBODY &&
+        player->voice.way != POSTS && random_chance(&stage.random, 700))
         return random_chance(&stage.random, 500) ? SAY_HELLO : REGISTER;
     for (unsigned at = 0; at < VERBS; at++)
         sum += chances[at];
@@ -208,8 +208,8 @@ static const char *choose_source(unsigned by) {
 static void choose(struct letter *letter, unsigned by, bool batched) {
     struct random *random = &stage.random;
     struct player *player = &stage.players[by];
-    bool shows = player->standing == FRESH && player->uid_user == NOBODY ? random_chance(random, 850)
-                                                                         : random_chance(random, 150);
+    bool needs = player->standing == FRESH && papers_bearer(&stage.now, player) == NOBODY;
+    bool shows = random_chance(random, needs ? 850 : player->certificate[0] ? 350 : 150);
     *letter = (struct letter){.verb = choose_verb(player),
                               .player = by,
                               .generation = player->generation,
@@ -567,6 +567,8 @@ bool speak_hear(unsigned by) {
             break;
         if (player->voice.way == POSTS)
             posts_hear(by, &frame);
+        else if (player->voice.way == SOCKET && !player->voice.is_upgraded)
+            papers_refused(player);
         else if (frame.body.bytes)
             speak_take(by, &frame, frame.body);
     }

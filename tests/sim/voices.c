@@ -68,6 +68,27 @@ void voice_write(struct voice *voice, const char *body, size_t count, const char
         cable_write(voice->cable, "\n", 1);
 }
 
+// An answer: its status, and what is in it.
+static enum naive_result read_answer(struct voice *voice, struct naive_frame *frame, const uint8_t *bytes,
+                                     size_t count) {
+    static const char length[] = "\r\nContent-Length: ";
+    const uint8_t *end = memmem(bytes, count, "\r\n\r\n", 4);
+    if (!end)
+        return NAIVE_PARTIAL;
+    size_t head = (size_t)(end - bytes) + 4;
+    const uint8_t *at = memmem(bytes, head, length, sizeof length - 1);
+    if (memcmp(bytes, "HTTP/1.1 ", 9) != 0 || !at || memmem(bytes, head, "secret-", 7))
+        return NAIVE_BAD;
+    size_t body = strtoul((const char *)at + sizeof length - 1, NULL, 10);
+    voice->status = (unsigned)strtoul((const char *)bytes + 9, NULL, 10);
+    *frame = (struct naive_frame){.bytes = head + body};
+    if (count < frame->bytes)
+        return NAIVE_PARTIAL;
+    if (body)
+        frame->body = (struct bit){bytes + head, body};
+    return NAIVE_WHOLE;
+}
+
 static enum naive_result read_head(struct voice *voice, struct naive_frame *frame, const uint8_t *bytes,
                                    size_t count) {
     static const char switches[] = "HTTP/1.1 101 ";
@@ -75,7 +96,7 @@ static enum naive_result read_head(struct voice *voice, struct naive_frame *fram
     if (!end)
         return NAIVE_PARTIAL;
     if (memcmp(bytes, switches, sizeof switches - 1) != 0)
-        return NAIVE_BAD;
+        return read_answer(voice, frame, bytes, count);
     *frame = (struct naive_frame){.bytes = (size_t)(end - bytes) + 4};
     voice->is_upgraded = true;
     return NAIVE_WHOLE;
@@ -98,27 +119,6 @@ static enum naive_result read_unit(struct voice *voice, struct naive_frame *fram
         frame->body = (struct bit){bytes + 2 + wide, body};
     else if (bytes[0] == UNIT_PING)
         write_unit(voice, UNIT_PONG, bytes + 2 + wide, body);
-    return NAIVE_WHOLE;
-}
-
-// An answer: its status, and what is in it.
-static enum naive_result read_answer(struct voice *voice, struct naive_frame *frame, const uint8_t *bytes,
-                                     size_t count) {
-    static const char length[] = "\r\nContent-Length: ";
-    const uint8_t *end = memmem(bytes, count, "\r\n\r\n", 4);
-    if (!end)
-        return NAIVE_PARTIAL;
-    size_t head = (size_t)(end - bytes) + 4;
-    const uint8_t *at = memmem(bytes, head, length, sizeof length - 1);
-    if (memcmp(bytes, "HTTP/1.1 ", 9) != 0 || !at || memmem(bytes, head, "secret-", 7))
-        return NAIVE_BAD;
-    size_t body = strtoul((const char *)at + sizeof length - 1, NULL, 10);
-    voice->status = (unsigned)strtoul((const char *)bytes + 9, NULL, 10);
-    *frame = (struct naive_frame){.bytes = head + body};
-    if (count < frame->bytes)
-        return NAIVE_PARTIAL;
-    if (body)
-        frame->body = (struct bit){bytes + head, body};
     return NAIVE_WHOLE;
 }
 

@@ -17,7 +17,7 @@ struct voice {
     struct cable *cable; // NULL: it has left
     enum way way;
     bool is_upgraded; // of SOCKET
-    unsigned status;  // of POSTS: of the answer that has come
+    unsigned status;  // of POSTS: of the answer that has come; of SOCKET: where that was no upgrade
 };
 
 // Connects; what it says first waits for voice_greet. False: nobody listens.
