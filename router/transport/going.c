@@ -233,7 +233,7 @@ static bool note_crossing(struct link *link, const struct parcel *parcel) {
 bool going_divert(struct shard *shard, struct peer *peer, struct parcel *parcel) {
     struct link *link = link_of(shard, peer);
     assert(link);
-    bundling_flush(&link->bundle); // what was said before goes before
+    bundling_flush(&link->bundling); // what was said before goes before
     if (parcel->dressed)
         return false;
     if (!parcel->has_head)

@@ -166,7 +166,7 @@ void link_entered(struct link *link, struct peer *peer) {
     link->pings = link->pongs = 0;
     link->entered_ms = shard_now_ms(link->shard);
     take_name(link);
-    bundling_begin(&link->bundle, peer, link->hub);
+    bundling_begin(&link->bundling, peer, link->hub);
     wheel_arm(&link->shard->wheel, &link->timer, link->entered_ms + LINK_LOOK_MS);
 }
 
@@ -230,7 +230,7 @@ void link_lost(struct link *link) {
         stats_gauge(&shard->stats, GAUGE_CLUSTER_LINK, 0);
     wheel_disarm(&link->timer);
     link->peer = NULL;
-    bundling_forget(&link->bundle);
+    bundling_forget(&link->bundling);
     crossings_forget(&link->crossings);
     presence_forget(&link->presence);
     text_deinit(&link->taken);
@@ -272,7 +272,7 @@ static struct link *make(struct shard *shard, const struct transport *transport)
     presence_init(&link->presence, key, &shard->kept);
     crossings_init(&link->crossings, key, &shard->kept);
     text_init(&link->taken);
-    bundling_init(&link->bundle, shard);
+    bundling_init(&link->bundling, shard);
     return link;
 }
 

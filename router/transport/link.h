@@ -97,7 +97,7 @@ struct link {
     uint64_t fault_hash, fault_ms;
     struct presence presence;
     struct crossings crossings;
-    struct bundle bundle;
+    struct bundling bundling;
     // Room for whom a subject names, while what came there is routed; NULL: none yet.
     struct attachment *attached;
     // While a unit is being read: the request that it answers; 0: it answers none.

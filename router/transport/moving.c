@@ -8,7 +8,7 @@
 
 static bool is_idle(const struct link *link) {
     const struct crossings *crossings = &link->crossings;
-    return crossings->out.count == 0 && crossings->in.count == 0 && !bundling_waits(&link->bundle) &&
+    return crossings->out.count == 0 && crossings->in.count == 0 && !bundling_waits(&link->bundling) &&
            outbox_empty(&link->peer->connection.outbox);
 }
 

@@ -321,9 +321,9 @@ static void secure(struct link *link) {
 void nats_follow(struct shard *shard) {
     struct link *link = shard->link;
     link_reap(shard);
-    bundling_flush(&link->bundle);
+    bundling_flush(&link->bundling);
     for (struct link *former = link->former; former; former = former->former) {
-        bundling_flush(&former->bundle);
+        bundling_flush(&former->bundling);
         if (former->peer->state == PEER_OPEN)
             nats_say_taken(former);
     }

@@ -207,7 +207,7 @@ static void answer_visitor(struct link *link, const struct visitor *visitor, str
     if (lacks_id(visitor, parcel) && !put_id(parcel, visitor->number))
         error = ERROR_OVERLOADED;
     if (!error && letter.answered && !flags &&
-        bundling_add(&link->bundle, visitor->hub, visitor->number, parcel))
+        bundling_add(&link->bundling, visitor->hub, visitor->number, parcel))
         return;
     if (!error)
         error = send_answer(link, parcel, &letter, &bytes);

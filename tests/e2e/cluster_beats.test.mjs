@@ -102,6 +102,30 @@ joined('a hub that says so gets several answers in one message', { shards: [1] }
   played.client.drop();
 });
 
+// What they ask comes in turns, and is answered so.
+joined('hubs that ask in turns get several answers in one message each', { shards: [1] }, async (x, y, broker) => {
+  const b = await x.agent('b'), ids = [], all = [await Played.join(broker), await Played.join(broker), await Played.join(broker)];
+  const numbers = Array.from({ length: 8 }, (_, n) => 77 + n);
+  for (const played of all) played.beat(' joint=2');
+  for (const played of all) await played.client.settled();
+  for (const number of numbers)
+    for (const played of all) {
+      played.ask('b', number, requestText(number, 'work', { targetAgent: 'b' }));
+      ids.push((await b.next()).json.id);
+    }
+  b.write(ids.map((id) => frame(`{"jsonrpc":"2.0","id":${id},"result":"done"}`)).join(''));
+  for (const played of all) {
+    const sizes = [];
+    for (let left = numbers.length; left > 0; left -= sizes.at(-1)) {
+      const message = await played.client.find((one) => one.subject === `patchbay.test.hub.${played.name}.0`, 'answers');
+      assert.match(message.head, / bundle=1\r\n/);
+      sizes.push(unbundle(message.text).size);
+    }
+    assert.ok(Math.max(...sizes) > 1, `messages of ${sizes} answers`);
+    played.client.drop();
+  }
+});
+
 joined('of several answers in one message each ends its request, and what is none ends the message', { shards: [1] },
   async (x, y, broker) => {
     const played = await Played.join(broker);
