@@ -77,7 +77,8 @@ static bool may_be_reached(const struct letter *letter, unsigned site, unsigned 
            rights_may_reach(letter, stage.guests[letter->source].site, name);
 }
 
-// The names for which it may have come to a guest, unless they have changed since it was sent, and then 0.
+// The names for which it may have come to a guest, unless they have changed since it was sent, and then 0. One that it has asked for is found
+// before the server, too, knows it and the guest is told.
 static unsigned names_meant(unsigned by, const struct letter *letter) {
     const struct guest *guest = &stage.guests[by];
     unsigned offers = letter->address == TO_TEAM     ? OFFERS_TEAM
@@ -90,7 +91,9 @@ static unsigned names_meant(unsigned by, const struct letter *letter) {
     if (letter->address == TO_AGENT)
         return 1U << letter->name;
     for (unsigned name = 0; name < NAMES; name++)
-        names |= (unsigned)(guest->holds[name] && guest->offers[name] & offers) << name;
+        names |= (unsigned)((guest->holds[name] && guest->offers[name] & offers) ||
+                            (guest->claims[name].open && guest->claims[name].offers & offers))
+                 << name;
     return names;
 }
 
