@@ -233,8 +233,7 @@ void link_lost(struct link *link) {
     bundling_forget(&link->bundling);
     crossings_forget(&link->crossings);
     presence_forget(&link->presence);
-    text_deinit(&link->taken);
-    text_init(&link->taken);
+    takings_forget(&link->takings);
     link->is_lame = false;
     if (link_is_current(link) && !link->heir)
         begin_anew(link);
@@ -271,7 +270,6 @@ static struct link *make(struct shard *shard, const struct transport *transport)
     timer_init(&link->timer, TIMER_LINK);
     presence_init(&link->presence, key, &shard->kept);
     crossings_init(&link->crossings, key, &shard->kept);
-    text_init(&link->taken);
     bundling_init(&link->bundling, shard);
     return link;
 }
@@ -282,7 +280,7 @@ static void drop(struct link *link) {
     crossings_deinit(&link->crossings); // visitors know under which name they came
     presence_deinit(&link->presence);
     kept_give(&link->shard->kept, link->attached);
-    text_deinit(&link->taken);
+    takings_forget(&link->takings);
     memory_give(link);
 }
 

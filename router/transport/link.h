@@ -18,6 +18,7 @@
 #include "router/transport/crossings.h"
 #include "router/transport/presence.h"
 #include "router/transport/resolving.h"
+#include "router/transport/takings.h"
 
 // SECURING lasts until the turn's end: nothing may have come behind the INFO of a server to which TLS begins.
 enum link_state {
@@ -104,9 +105,7 @@ struct link {
     uint64_t answers;
     bool has_answered; // and whether it did
     bool defers;       // likewise: what it asks another hub answers, too
-    // Of the hub `taken_by`, requests that were taken in this turn and that it isn't told of yet.
-    struct text taken;
-    char taken_by[HUB_NAME_BYTES];
+    struct takings takings;
 };
 
 // Begins to dial, where there are other hubs. False when memory is used up.

@@ -125,21 +125,21 @@ void nats_say_list(struct link *link, const char hub[HUB_NAME_BYTES], const char
 }
 
 void nats_say_taken(struct link *link) {
-    if (!link->taken.failed && link->taken.length == 0)
-        return;
-    assert(link->peer);
-    nats_say_list(link, link->taken_by, "taken", &link->taken);
-    text_deinit(&link->taken);
-    text_init(&link->taken);
+    struct takings *takings = &link->takings;
+    assert(takings->count == 0 || link->peer);
+    for (uint32_t at = 0; at < takings->count; at++)
+        nats_say_list(link, takings->all[at].hub, "taken", &takings->all[at].numbers);
+    takings_forget(takings);
 }
 
 void nats_note_taken(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number) {
-    bool other = memcmp(link->taken_by, hub, HUB_NAME_BYTES) != 0;
+    struct text *list = takings_list(&link->takings, hub);
     assert(number);
-    if (other || link->taken.length + 17 > MARK_NUMBERS_BYTES_MAX)
+    if (!list) {
         nats_say_taken(link);
-    memcpy(link->taken_by, hub, HUB_NAME_BYTES);
-    nats_put_number(&link->taken, number);
+        list = takings_list(&link->takings, hub);
+    }
+    nats_put_number(list, number);
 }
 
 // NULL: users aren't on.

@@ -103,16 +103,24 @@ joined('a hub that says so gets several answers in one message', { shards: [1] }
 });
 
 // What they ask comes in turns, and is answered so.
-joined('hubs that ask in turns get several answers in one message each', { shards: [1] }, async (x, y, broker) => {
+joined('hubs that ask in turns are told of several requests, and get several answers, in one message each', { shards: [1] }, async (x, y, broker) => {
   const b = await x.agent('b'), ids = [], all = [await Played.join(broker), await Played.join(broker), await Played.join(broker)];
   const numbers = Array.from({ length: 8 }, (_, n) => 77 + n);
   for (const played of all) played.beat(' joint=2');
   for (const played of all) await played.client.settled();
+  const body = requestText(1, 'work', { targetAgent: 'b' }); // a client asks for all of them, so that they come in turns, and at once
+  all[0].client.socket.cork();
   for (const number of numbers)
-    for (const played of all) {
-      played.ask('b', number, requestText(number, 'work', { targetAgent: 'b' }));
-      ids.push((await b.next()).json.id);
-    }
+    for (const { name } of all)
+      all[0].client.publish('patchbay.test.agent.b', body, `patchbay.test.hub.${name}.${number.toString(16)}`, head(name, '', `Content-Length: ${body.length}\r\n`));
+  all[0].client.socket.uncork();
+  while (ids.length < numbers.length * all.length) ids.push((await b.next()).json.id);
+  for (const played of all) {
+    const lists = [];
+    for (let left = numbers.length; left > 0; left -= lists.at(-1).length)
+      lists.push(/ taken=(\S+)/.exec((await played.told(' taken=')).head)[1].split(','));
+    assert.ok(lists.length < numbers.length, JSON.stringify(lists));
+  }
   b.write(ids.map((id) => frame(`{"jsonrpc":"2.0","id":${id},"result":"done"}`)).join(''));
   for (const played of all) {
     const sizes = [];
