@@ -70,10 +70,11 @@ enum { PARCEL_ADDED = 1, PARCEL_BEFORE = 2, PARCEL_AFTER = 4 };
 
 // Whom a request to another hub is for, as its head says that: so nobody has to read it again.
 struct bearing {
-    uint8_t kind;  // enum subject_kind
-    uint8_t level; // enum governance, that is required
-    bool probes;   // whether anybody is there is asked, and nothing else
-    bool offered;
+    uint8_t kind;    // enum subject_kind
+    uint8_t level;   // enum governance, that is required
+    bool probes : 1; // whether anybody is there is asked, and nothing else
+    bool offered : 1;
+    bool fenced : 1;                // it says whom its source may not reach
     uint16_t token_at, token_bytes; // the name, in the head
 };
 

@@ -364,6 +364,7 @@ static enum error address_to(struct shard *shard, const struct message *message,
             .level = (uint8_t)letter->level,
             .offered = letter->offered != 0,
             .probes = to->probes,
+            .fenced = is_fenced(message, to),
             .token_at = (uint16_t)(LETTER_VERB_BYTES + letter->subject_bytes - to->bytes),
             .token_bytes = (uint16_t)to->bytes,
         };

@@ -42,10 +42,10 @@ bool again_keep(struct link *link, struct crossing *crossing, const struct mark 
     return true;
 }
 
-// An older hub would say nothing to it, or give it to whom its user's lines here keep it from: where users are on, it may bear such lines.
-static bool may_ask(const struct link *link, const struct refusal *refusal,
-                    const struct neighbour *neighbour) {
-    bool is_older = !neighbour->is_joint || (neighbour->is_unfenced && link->shard->settings->users);
+// An older hub would say nothing to it, or give it to whom its user's lines here keep it from.
+static bool may_ask(const struct crossing *crossing, const struct neighbour *neighbour) {
+    const struct refusal *refusal = crossing->refusal;
+    bool is_older = !neighbour->is_joint || (neighbour->is_unfenced && crossing->fenced);
     return !is_older && neighbour->place < NEIGHBOURS_MAX &&
            !(refusal->asked[neighbour->place / 64] >> neighbour->place % 64 & 1);
 }
@@ -54,7 +54,7 @@ bool again_next(struct link *link, struct crossing *crossing) {
     const struct list *all = &link->crossings.neighbours.all, *node = all->next;
     struct refusal *refusal = crossing->refusal;
     assert(refusal && !crossing->taker && !crossing->waits);
-    while (node != all && !may_ask(link, refusal, list_entry(node, struct neighbour, link)))
+    while (node != all && !may_ask(crossing, list_entry(node, struct neighbour, link)))
         node = node->next;
     if (node == all || refusal->count > AGAIN_MAX || crossing->cancelled || !link_is_current(link))
         return false;

@@ -42,6 +42,7 @@ struct crossing {
     bool returns;                     // where nobody is there for it it is back: what is offered, too
     bool waits;                       // it is in .again
     bool probes;                      // whether anybody is there is asked; what comes of it returns
+    bool fenced;                      // it says whom its source may not reach (core/cluster/fence.h)
     bool kept;                        // its source's shard has a copy of it until it is taken
     bool cancelled;                   // its taker is to be told, or has been
     struct refusal *refusal;          // of the first hub that was asked, while others are (again.h); or NULL

@@ -221,6 +221,7 @@ static bool note_crossing(struct link *link, const struct parcel *parcel) {
     crossing->returns = parcel->returns;
     crossing->kept = parcel->kept;
     crossing->probes = bearing->probes;
+    crossing->fenced = bearing->fenced;
     assert(crossing->returns || !crossing->offered);
     stats_add(&link->shard->stats, COUNT_OFFERED, crossing->offered);
     crossing->sent_ms = shard_now_ms(link->shard);

@@ -47,6 +47,11 @@ async function answerGroup(played, subject = 'patchbay.test.can.grp') {
   return mark;
 }
 
+function refuseGroup(played, { reply, number }) {
+  const body = JSON.stringify({ jsonrpc: '2.0', id: parseInt(number, 16), error: { code: -32052, message: 'busy' } });
+  played.client.publish(reply, body, '', head(played.name, ' refused=1'));
+}
+
 guarded('who has lines on agents reaches no group elsewhere beside a hub that hasn\'t said that it heeds them', async ({ hub, name, broker }) => {
   const [free, ...fenced] = await Promise.all(['free', 'denies', 'holds'].map((user) => known(hub, user)));
   const asked = (played) => played.ask('nobody', 7, requestText(7, 'work', { targetAgent: 'nobody' }));
@@ -91,19 +96,32 @@ guarded('what was refused isn\'t asked by its name of a hub that doesn\'t heed s
   await played.client.subscribe('patchbay.test.can.grp q');
   played.beat(' joint=2 fences=1');
   await played.heard(name);
-  const answered = toGroup(denies), { reply } = await played.request('patchbay.test.can.grp');
+  const answered = toGroup(denies), request = await played.request('patchbay.test.can.grp');
   for (const [other, words] of [[older, ' joint=2'], [newer, ' joint=2 fences=1']]) {
     other.beat(words);
     await other.heard(name);
   }
-  const body = JSON.stringify({ jsonrpc: '2.0', id: parseInt(reply.split('.').at(-1), 16), error: { code: -32052, message: 'busy' } });
-  played.client.publish(reply, body, '', head(played.name, ' refused=1'));
+  refuseGroup(played, request);
   const byName = (one) => `patchbay.test.hub.${one.name}.can.grp`;
   assert.match(await answerGroup(newer, byName(newer)), / deny=deploy-\*/);
   assert.equal((await answered).result, newer.name);
   await older.client.settled();
   assert.ok(!older.client.messages.some((one) => one.subject === byName(older)));
   for (const other of [older, newer]) other.client.drop();
+});
+
+guarded('what was refused, and is of a user without such lines, is', async ({ hub, name, played, broker }) => {
+  const free = await known(hub, 'free'), older = await Played.join(broker);
+  await played.client.subscribe('patchbay.test.can.grp q');
+  for (const [other, words] of [[played, ' joint=2 fences=1'], [older, ' joint=2']]) {
+    other.beat(words);
+    await other.heard(name);
+  }
+  const answered = toGroup(free);
+  refuseGroup(played, await played.request('patchbay.test.can.grp'));
+  assert.doesNotMatch(await answerGroup(older, `patchbay.test.hub.${older.name}.can.grp`), /deny=|hold=/);
+  assert.equal((await answered).result, older.name);
+  older.client.drop();
 });
 
 guarded('who doesn\'t heed such lines counts beside the link alone, and not beside one that it has left', async ({ hub, name, played, broker, other, root }) => {
