@@ -16,7 +16,7 @@ static inline bool entry_is_metered(const struct user *user) {
 // anything, and all that they say of whom they are from is what it said before. One that is so is paid for.
 static inline bool entry_is_plain(struct shard *shard, const struct message *message) {
     enum { BEARING = 1U << KEY_TOKEN | 1U << KEY_AGENT_SECRET };
-    const struct identity *identity = identity_of(message->peer);
+    const struct identity *identity = identity_there(message->peer);
     const struct user *user = identity->user;
     struct span source = message->lookup.value[KEY_SOURCE_AGENT];
     if (!user || (message->lookup.present & BEARING) ||
@@ -38,7 +38,7 @@ const char *entry_fault(struct shard *shard, struct peer *peer, size_t bytes);
 // A response, or what can't be read: it counts, but is answered as ever.
 void entry_charge_anew(struct shard *shard, const struct peer *peer, size_t bytes);
 static inline void entry_charge(struct shard *shard, const struct peer *peer, size_t bytes) {
-    const struct user *user = identity_user(peer);
+    const struct user *user = identity_there(peer)->user;
     if (!user || (entry_is_metered(user) && !purse_pays(&shard->purses, user->account, &user->limits, bytes)))
         entry_charge_anew(shard, peer, bytes);
 }

@@ -22,9 +22,10 @@ bool judge_call(struct shard *shard, const struct message *message, struct rules
 bool judge_in_reach(const void *user, const struct agent *agent);
 // Whether all that is judged of a message before it is routed was found right when its connection said it before: then that
 // was filled in, too.
-static inline bool judge_recalls(const struct message *message, struct rules_message *asked) {
-    struct identity *identity = identity_of(message->peer);
-    const struct user *user = identity ? identity->user : NULL;
+static inline __attribute__((always_inline)) bool judge_recalls(const struct message *message,
+                                                                struct rules_message *asked) {
+    struct identity *identity = identity_there(message->peer);
+    const struct user *user = identity->user;
     if (!user || !judge_is_plain(message) || !recall_call(identity, user, asked, 0))
         return false;
     if (!rights_reach_all(user) && !asked->reaches) {

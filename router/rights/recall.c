@@ -18,15 +18,16 @@ static bool is_more(const struct rules_message *asked) {
 void recall_keep_call(struct identity *identity, const struct user *user, const struct rules_message *asked) {
     struct recalled_call *last = recall_place(identity, asked);
     size_t target_bytes = asked->target.bytes;
-    bool is_name = asked->method && (asked->target.text || !asked->target.given);
+    if (!last)
+        return;
     last->user = NULL;
-    if (!is_name || asked->method_bytes == 0 || asked->method_bytes > RECALLED_CALL_BYTES_MAX ||
+    if (asked->method_bytes > RECALLED_CALL_BYTES_MAX ||
         target_bytes > RECALLED_CALL_BYTES_MAX - asked->method_bytes)
         return;
-    assert(user && (asked->target.text || target_bytes == 0));
+    assert(user && asked->method && (asked->target.text || target_bytes == 0));
     last->user = user;
     last->shape = (uint32_t)asked->method_bytes | (uint32_t)target_bytes << RECALLED_TARGET_AT |
-                  (asked->target.given ? RECALLED_HAS_TARGET : 0) | (is_more(asked) ? RECALLED_MORE : 0);
+                  (is_more(asked) ? RECALLED_MORE : 0);
     memcpy(last->text, asked->method, asked->method_bytes);
     if (target_bytes)
         memcpy(last->text + asked->method_bytes, asked->target.text, target_bytes);

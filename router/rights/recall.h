@@ -29,30 +29,33 @@ static inline __attribute__((always_inline)) bool recall_same(const void *one, c
     return differ == 0;
 }
 
-// Where it is kept: by the ends of its names, which tell those of one kind apart.
+// Where it is kept: by the ends of its names, which tell those of one kind apart. NULL: it has a target without a name, or no
+// method's name, and so isn't kept.
 static inline struct recalled_call *recall_place(struct identity *identity,
                                                  const struct rules_message *asked) {
     size_t method_bytes = asked->method_bytes, target_bytes = asked->target.bytes;
-    unsigned last = method_bytes ? (uint8_t)asked->method[method_bytes - 1] : 0;
+    if (!method_bytes || (!target_bytes && asked->target.given))
+        return NULL;
+    unsigned last = (uint8_t)asked->method[method_bytes - 1];
     last += target_bytes ? (uint8_t)asked->target.text[target_bytes - 1] : 0;
     return &identity->calls[last % RECALLED_CALLS];
 }
 
-// The lengths of both names, and whether there is a target; and whether more than the call is judged of this method.
-enum { RECALLED_TARGET_AT = 12, RECALLED_HAS_TARGET = 1 << 24, RECALLED_MORE = 1 << 25 };
+// The lengths of both names; and whether more than the call is judged of this method.
+enum { RECALLED_TARGET_AT = 16, RECALLED_MORE = 1 << 15 };
 
 // A call whose address is params.targetAgent, or its method alone, that was found right.
 // Nothing of what is registered decides it. One of which more is judged isn't found without RECALLED_MORE in `also`.
-static inline bool recall_call(struct identity *identity, const struct user *user,
-                               const struct rules_message *asked, uint32_t also) {
+static inline __attribute__((always_inline)) bool recall_call(struct identity *identity,
+                                                              const struct user *user,
+                                                              const struct rules_message *asked,
+                                                              uint32_t also) {
     const struct recalled_call *last = recall_place(identity, asked);
     size_t method_bytes = asked->method_bytes, target_bytes = asked->target.bytes;
-    uint32_t given = asked->target.given ? RECALLED_HAS_TARGET : 0;
-    uint32_t shape = (uint32_t)method_bytes | (uint32_t)target_bytes << RECALLED_TARGET_AT | given;
-    bool same = last->user == user && (last->shape & ~also) == shape &&
-                recall_same(last->text, asked->method, method_bytes) &&
-                recall_same(last->text + method_bytes, asked->target.text, target_bytes);
-    return same;
+    uint32_t shape = (uint32_t)method_bytes | (uint32_t)target_bytes << RECALLED_TARGET_AT;
+    return last && last->user == user && (last->shape & ~also) == shape &&
+           recall_same(last->text, asked->method, method_bytes) &&
+           recall_same(last->text + method_bytes, asked->target.text, target_bytes);
 }
 void recall_keep_call(struct identity *identity, const struct user *user, const struct rules_message *asked);
 

@@ -105,7 +105,13 @@ static __attribute__((noinline)) bool may_route_anew(struct shard *shard, const 
 }
 
 // Whether its user may send it where it says, whatever is there.
-static inline bool may_route(struct shard *shard, const struct message *message, struct routing *routing) {
+static bool may_route(struct shard *shard, const struct message *message, struct routing *routing) {
+    return !shard->settings->users || may_route_anew(shard, message, routing);
+}
+
+// The same of what comes now: mostly it was found right before.
+static inline __attribute__((always_inline)) bool
+may_route_now(struct shard *shard, const struct message *message, struct routing *routing) {
     return __builtin_expect(!shard->settings->users, true) || judge_recalls(message, &routing->asked) ||
            may_route_anew(shard, message, routing);
 }
@@ -123,7 +129,7 @@ static void route_others(struct shard *shard, struct message *message) {
     }
     routing_read(message, &routing);
     bool may_report = !routing.named && !visited_asks(message);
-    if ((may_report && progress_route(shard, message)) || !may_route(shard, message, &routing))
+    if ((may_report && progress_route(shard, message)) || !may_route_now(shard, message, &routing))
         return;
     if (message_is_request(message) && shard->phase != HUB_SERVING)
         refuse_for(shard, message, ERROR_OVERLOADED, refuse_hub_ends);
@@ -199,7 +205,7 @@ static __attribute__((noinline)) const struct user *find_signer(const struct sha
 
 static inline __attribute__((always_inline)) void sign(const struct shard *shard, const struct peer *peer,
                                                        struct frame *frame) {
-    const struct user *user = identity_user(peer);
+    const struct user *user = identity_there(peer)->user;
     assert(shard->settings->users);
     if (__builtin_expect(!user, false))
         user = find_signer(shard, peer);
