@@ -17,6 +17,7 @@
 #include "core/rights/account.h"
 #include "core/rights/digest.h"
 #include "core/rights/patterns.h"
+#include "core/wire/wire.h"
 
 enum {
     USERS_FILE_BYTES_MAX = 16 * 1024 * 1024,
@@ -56,12 +57,10 @@ struct user {
     uint32_t admin_line, level_line; // 0: not given
     struct account_limits limits;
     struct account *account; // of this name, also across reloads
-    uint32_t header_bytes;
     const struct pattern *patterns;
     struct pattern_set given[RIGHTS_COUNT][KINDS_COUNT];
     struct pattern_set denied[RIGHTS_COUNT][KINDS_COUNT];
-    // The header line that tells whose a frame is, and an empty line, which isn't counted.
-    char header[sizeof USER_HEADER + USER_NAME_BYTES_MAX + 4];
+    struct wire_line header; // that tells whose a frame is
 };
 
 // What users are found by. Tokens are sorted by the hash of their digests under a secret key, so that how long a search

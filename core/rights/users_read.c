@@ -191,6 +191,12 @@ static void find_hold(struct users *users, const struct pattern_set *set) {
             users->hold_line = patterns[at].line;
 }
 
+static void write_header(const struct section *section, struct wire_line *header) {
+    static_assert(sizeof USER_HEADER + USER_NAME_BYTES_MAX + 4 <= sizeof header->text, "any name fits");
+    char *end = stpcpy(stpcpy(stpcpy(header->text, USER_HEADER), section->name), "\r\n\r\n");
+    header->bytes = (uint32_t)(end - header->text) - 2;
+}
+
 static bool make_user(struct making *making, const struct section *section, struct user *user,
                       const struct users *before) {
     const struct user *old = before ? users_by_name(before, section->name, section->name_bytes) : NULL;
@@ -198,10 +204,7 @@ static bool make_user(struct making *making, const struct section *section, stru
         account_hold(old->account);
     user->account = old ? old->account : account_create();
     user->name = section->name;
-    user->header_bytes =
-        (uint32_t)(stpcpy(stpcpy(stpcpy(user->header, USER_HEADER), section->name), "\r\n\r\n") -
-                   user->header) -
-        2;
+    write_header(section, &user->header);
     user->line = section->line;
     user->patterns = making->users->patterns;
     set_singles(making, section, user);

@@ -43,13 +43,13 @@ static void put_fields(struct parcel *parcel) {
 
 // What the hub adds stands before what came with the body.
 static void put_added(struct parcel *parcel) {
-    assert(memcmp(parcel->added + parcel->added_bytes - 2, "\r\n\r\n", 4) == 0);
-    parcel->head_fields |= PARCEL_ADDED;
+    const struct wire_line *added = parcel->added;
+    assert(memcmp(added->text + added->bytes - 2, "\r\n\r\n", 4) == 0 && !parcel->head_fields);
+    parcel->head_fields = PARCEL_ADDED;
+    parcel->added_bytes = added->bytes + (parcel->block ? 0 : (uint32_t)sizeof block_end - 1);
     parcel->bytes += parcel->added_bytes;
     if (parcel->block)
         put_fields(parcel);
-    else
-        parcel->bytes += 2;
 }
 
 // A long one is the first piece; a short one lies where the wire would put its own.

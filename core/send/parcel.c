@@ -217,18 +217,17 @@ bool parcel_passes(const struct frame *frame) {
            frame->body.bytes == unit->body_bytes;
 }
 
-void parcel_add_fields(struct parcel *parcel, const char *added, uint32_t bytes) {
-    assert(!parcel->dressed && !parcel->has_head && added && bytes > 2);
+void parcel_add_line(struct parcel *parcel, const struct wire_line *added) {
+    assert(!parcel->dressed && !parcel->has_head && added && added->bytes > 2);
     parcel->has_added = true;
     parcel->added = added;
-    parcel->added_bytes = bytes;
 }
 
 // The header fields that came with a body go with it.
 static void keep_block(struct parcel *parcel, const struct frame *frame) {
     const struct unit *unit = frame->unit;
     if (frame->added)
-        parcel_add_fields(parcel, frame->added, frame->added_bytes);
+        parcel_add_line(parcel, frame->added);
     if (unit->length_line_bytes == 0)
         return;
     assert(unit->length_line_at + unit->length_line_bytes <= unit->body_at);
@@ -303,7 +302,6 @@ static void keep_added(struct parcel *parcel, const struct parcel *other) {
     assert(!other->long_head);
     parcel->has_added = true;
     parcel->added = other->added;
-    parcel->added_bytes = other->added_bytes;
 }
 
 struct parcel *parcel_copy_of(struct parcel_pool *pool, const struct parcel *parcel) {

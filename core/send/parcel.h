@@ -44,15 +44,13 @@ struct frame {
     uint32_t at; // of the unit
     const struct unit *unit;
     struct span body; // of the buffer
-    // A header line that the hub adds for receivers that have some, with an empty line behind it that doesn't count:
-    // a text that stays as long as any parcel could; NULL: none.
-    const char *added;
-    uint32_t added_bytes;
+    // What the hub adds for receivers that have header lines: it stays as long as any parcel could; NULL: nothing.
+    const struct wire_line *added;
 };
 
 static inline struct frame frame_at(struct buffer *buffer, uint32_t at, const struct unit *unit) {
     assert(buffer->references > 0 && at + unit->body_at + unit->body_bytes <= buffer->capacity);
-    return (struct frame){buffer, at, unit, {at + unit->body_at, unit->body_bytes}, NULL, 0};
+    return (struct frame){buffer, at, unit, {at + unit->body_at, unit->body_bytes}, NULL};
 }
 static inline const uint8_t *frame_body(const struct frame *frame) {
     return frame->buffer->bytes + frame->body.at;
@@ -91,11 +89,11 @@ struct parcel {
     size_t bytes;          // of the envelope, once it is on, and of all pieces together
     const uint8_t *block;  // the header block that came with the body, or NULL
     union {
-        const char *added; // with has_added: as in struct frame
-        char *head;        // where it has a long one
+        const struct wire_line *added; // with has_added: as in struct frame
+        char *head;                    // where it has a long one
     };
     union {
-        uint32_t added_bytes;
+        uint32_t added_bytes;     // of its text, with PARCEL_ADDED
         uint32_t head_text_bytes; // of the head, where it is memory of its own
     };
     uint32_t text_bytes; // likewise of the text
@@ -109,12 +107,12 @@ struct parcel {
     uint32_t frames; // that these bytes are: more than one of a stretch
     uint32_t shares; // parcels of which this is the origin, on the shard that has it
     uint8_t lane;
-    uint8_t head_bytes;      // of inline_text, that stand before all else
-    bool has_added : 1;      // `added` is set
-    uint8_t head_fields : 3; // PARCEL_ADDED, PARCEL_BEFORE, PARCEL_AFTER: what stands before the pieces
-    bool returns : 1;        // of a request to another hub: where nobody takes it it is back here
-    bool kept : 1;           // likewise: where a hub refuses it there may be another one
-    bool for_many : 1;       // one of many receivers' shares: the turn's sends needn't all be made for them
+    uint8_t head_bytes;  // of inline_text, that stand before all else
+    uint8_t head_fields; // PARCEL_ADDED, PARCEL_BEFORE, PARCEL_AFTER: what stands before the pieces
+    bool has_added : 1;  // `added` is set
+    bool returns : 1;    // of a request to another hub: where nobody takes it it is back here
+    bool kept : 1;       // likewise: where a hub refuses it there may be another one
+    bool for_many : 1;   // one of many receivers' shares: the turn's sends needn't all be made for them
     uint8_t piece_count;
     uint8_t hole_count : 7;          // still to be filled
     bool bound : 1;                  // queued for who is there now, and for nobody who comes in its place
@@ -195,8 +193,8 @@ bool parcel_set_head(struct parcel *parcel, const char *head, size_t count);
 // A body of the hub's own: takes `text`, which memory_take gave. It may take the last
 // of the budget. NULL when memory or the budget is used up; the text is then the caller's still.
 struct parcel *parcel_own(struct parcel_pool *pool, char *text, size_t count);
-// Has header fields go out with it, before those that came with the body: `added` as in struct frame, which stays.
-void parcel_add_fields(struct parcel *parcel, const char *added, uint32_t bytes);
+// Has a header line go out with it, before those that came with the body: `added` as in struct frame.
+void parcel_add_line(struct parcel *parcel, const struct wire_line *added);
 // A parcel of this pool with all bytes of another one, in text of its own, so that it keeps no buffer: of one
 // that isn't dressed the body alone, without the header fields that came with it. NULL when memory or the
 // budget is used up.

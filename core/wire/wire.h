@@ -6,6 +6,14 @@
 
 enum { WIRE_HEAD_BYTES_MAX = 16 + 10 + 2 }; // "Content-Length: ", ten digits, CR LF
 
+// A header line that the hub adds to a unit's, with an empty line behind it that doesn't count. Who copies one may copy
+// WIRE_MOVE_BYTES of it without a look at its length.
+enum { WIRE_LINE_BYTES_MAX = 156, WIRE_MOVE_BYTES = 32 };
+struct wire_line {
+    uint32_t bytes;
+    char text[WIRE_LINE_BYTES_MAX];
+};
+
 // What becomes of the line breaks in a body, each a CR, an LF or both, for receivers of a wire.
 enum wire_breaks {
     BREAKS_PASS,   // nothing

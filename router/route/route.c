@@ -209,14 +209,12 @@ static inline __attribute__((always_inline)) void sign(const struct shard *shard
     assert(shard->settings->users);
     if (__builtin_expect(!user, false))
         user = find_signer(shard, peer);
-    frame->added = user ? user->header : NULL;
-    frame->added_bytes = user ? user->header_bytes : 0;
+    frame->added = user ? &user->header : NULL;
 }
 
 struct frame route_sign(const struct shard *shard, const struct peer *peer, const struct frame *frame) {
     struct frame own = *frame;
     own.added = NULL;
-    own.added_bytes = 0;
     if (shard->settings->users)
         sign(shard, peer, &own);
     return own;

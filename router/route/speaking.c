@@ -12,13 +12,11 @@ const struct user *speaking_begin(const struct shard *shard, struct peer *peer, 
     const struct user *before = identity ? identity->user : NULL;
     assert(frame->buffer);
     frame->added = NULL;
-    frame->added_bytes = 0;
     if (!identity || !user || !shard->settings->users)
         return before;
     user = users_by_name(shard->settings->users, user->name, strlen(user->name));
     identity->user = user;
-    frame->added = user ? user->header : NULL;
-    frame->added_bytes = user ? user->header_bytes : 0;
+    frame->added = user ? &user->header : NULL;
     return before;
 }
 

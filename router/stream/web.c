@@ -79,7 +79,7 @@ static struct parcel *start_of_query(struct shard *shard, const struct peer *pee
     struct parcel *start = says_start(shard, about, query->user_id, query->user_id_bytes);
     const struct user *user = identity_user(peer);
     if (start && user)
-        parcel_add_fields(start, user->header, user->header_bytes);
+        parcel_add_line(start, &user->header);
     return start;
 }
 

@@ -79,7 +79,7 @@ static void a_value_is_spliced(void **state) {
 // Behind the length line, before what came; not for receivers of lines.
 static void a_line_of_the_hubs_is_added(void **state) {
     (void)state;
-    static const char added[] = "Patchbay-User: ci\r\n\r\n";
+    static const struct wire_line added = {19, "Patchbay-User: ci\r\n\r\n"};
     static const struct {
         const char *in, *out, *spliced;
     } table[] = {
@@ -93,8 +93,7 @@ static void a_line_of_the_hubs_is_added(void **state) {
         struct fixture fixture;
         bool spliced = index % 2;
         set_up(&fixture, table[index / 2].in);
-        fixture.frame.added = added;
-        fixture.frame.added_bytes = sizeof added - 1 - 2;
+        fixture.frame.added = &added;
         struct span id = {6, 1};
         struct parcel *parcel = spliced ? parcel_open(&fixture.parcels, &fixture.frame, &id, 1)
                                         : parcel_forward(&fixture.parcels, &fixture.frame);
@@ -111,6 +110,35 @@ static void a_line_of_the_hubs_is_added(void **state) {
         assert_reads(parcel, spliced ? table[index / 2].spliced : table[index / 2].out);
         parcel_drop(parcel);
         tear_down(&fixture);
+    }
+}
+
+// Short ones are moved with more than counts, which must stay within the parcel's own bytes.
+static void a_line_of_any_length_is_added(void **state) {
+    (void)state;
+    enum { BEHIND = 64, LONGEST = 90 };
+    char in[256], expected[512];
+    uint8_t out[512];
+    for (int name = 1; name <= 128; name++) {
+        for (int body = 1; body <= LONGEST; body++) {
+            struct fixture fixture;
+            struct wire_line added;
+            added.bytes = (uint32_t)sprintf(added.text, "Patchbay-User: %0*d\r\n\r\n", name, 0) - 2;
+            sprintf(in, "Content-Length: %d\r\n\r\n%*d", body, body, 7);
+            sprintf(expected, "Content-Length: %d\r\nPatchbay-User: %0*d\r\n\r\n%*d", body, name, 0, body, 7);
+            set_up(&fixture, in);
+            fixture.frame.added = &added;
+            struct parcel *parcel = parcel_forward(&fixture.parcels, &fixture.frame);
+            parcel_dress(parcel, &wire_framed);
+            assert_int_equal(parcel->bytes, strlen(expected));
+            memset(out, '!', sizeof out);
+            parcel_copy(parcel, out);
+            assert_memory_equal(out, expected, parcel->bytes);
+            for (size_t at = parcel->bytes; at < parcel->bytes + BEHIND; at++)
+                assert_int_equal(out[at], '!');
+            parcel_drop(parcel);
+            tear_down(&fixture);
+        }
     }
 }
 
@@ -462,6 +490,7 @@ int main(void) {
         cmocka_unit_test(a_frame_is_forwarded_as_it_lies),
         cmocka_unit_test(a_value_is_spliced),
         cmocka_unit_test(a_line_of_the_hubs_is_added),
+        cmocka_unit_test(a_line_of_any_length_is_added),
         cmocka_unit_test(a_value_of_any_length_fits),
         cmocka_unit_test(a_copy_keeps_no_buffer),
         cmocka_unit_test(without_memory_nothing_is_kept),
