@@ -7,11 +7,13 @@
 #define SECOND_NS UINT64_C(1000000000)
 #define MS_NS     UINT64_C(1000000)
 
-struct account *account_create(void) {
+struct account *account_create(uint32_t number) {
     static_assert(sizeof(struct account) <= ACCOUNT_BYTES, "an account is one cache line");
     struct account *account = memory_take_aligned(ACCOUNT_BYTES, ACCOUNT_BYTES);
-    if (account)
-        atomic_init(&account->references, 1);
+    if (!account)
+        return NULL;
+    atomic_init(&account->references, 1);
+    account->number = number;
     return account;
 }
 

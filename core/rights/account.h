@@ -18,6 +18,7 @@ struct account {
     _Atomic uint64_t held_bytes;
     _Atomic uint64_t rate_paid_ns, bytes_paid_ns, fanout_paid_ns; // when nothing will be owed any more
     _Atomic uint64_t refusals;                                    // the second, and how many there were in it
+    uint32_t number; // constant: to tell one from others, not from all
 };
 
 // Which limit of a user's is in the way.
@@ -35,7 +36,7 @@ const char *account_limit_text(enum account_limit which);
 uint64_t account_limit_of(const struct account_limits *limits, enum account_limit which);
 
 // An empty account with one reference; NULL when memory is used up.
-struct account *account_create(void);
+struct account *account_create(uint32_t number);
 void account_hold(struct account *account);
 // Gives it back with the last reference. NULL is allowed.
 void account_drop(struct account *account);

@@ -44,8 +44,8 @@ static void empty(struct purse *purse) {
     assert(purse->account);
     if (purse->limits)
         give_units(purse);
-    if (purse->places)
-        account_answer_several(purse->account, purse->places);
+    if (purse->places + purse->answered)
+        account_answer_several(purse->account, purse->places + purse->answered);
     *purse = (struct purse){0};
 }
 
@@ -104,11 +104,33 @@ void purse_charge(struct purses *purses, struct account *account, const struct a
 
 // --- What is pending
 
-// With places left it is as much as may be.
-bool purse_ask_anew(struct purses *purses, struct account *account, uint32_t max) {
+// Takes a place of what was answered. Where the account isn't over its limit, as one may be after that has changed, all of
+// them may be taken: others see them as pending until then.
+static bool take_answered(struct purse *purse, uint32_t max) {
+    uint32_t counted = atomic_load_explicit(&purse->account->pending, memory_order_relaxed);
+    assert(purse->places == 0 && purse->answered > 0 && counted >= purse->answered);
+    if (max > 0 && counted - purse->answered >= max)
+        return false;
+    purse->answered--;
+    if (max == 0 || counted <= max) {
+        purse->places = purse->answered;
+        purse->answered = 0;
+    }
+    return true;
+}
+
+bool purse_ask_anew(struct purses *purses, struct account *account, const struct account_limits *limits) {
     struct purse *purse = purse_of(purses, account);
     bool again = open_for(purses, purse, account);
-    if (purse->places || !account_ask(account, max))
+    if (purse->asked != limits) {
+        purse->answered += purse->places;
+        purse->places = 0;
+        purse->asked = limits;
+    }
+    uint32_t max = limits->pending;
+    if (purse->answered > 0)
+        return take_answered(purse, max);
+    if (!account_ask(account, max))
         return false;
     uint32_t places = max ? (uint32_t)least(max / PURSE_WORTH_PARTS, PURSE_PLACES) : PURSE_PLACES;
     if (again && places && account_ask_ahead(account, max, places))
@@ -120,5 +142,5 @@ void purse_answer_anew(struct purses *purses, struct account *account) {
     struct purse *purse = purse_of(purses, account);
     assert(purse->account != account);
     open_for(purses, purse, account);
-    purse->places++;
+    purse->answered++;
 }

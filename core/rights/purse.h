@@ -18,7 +18,10 @@ struct purse {
     const struct account_limits *limits;            // by which it was filled; NULL: it has had no message
     uint64_t bytes, bytes_taken;                    // of them, how many are left
     uint32_t messages, messages_taken;
-    uint32_t places; // that the account counts as pending, and aren't
+    // That the account counts as pending, and aren't: those of which all may be taken, by these limits, and those that were
+    // pending until now, of which one may be taken where the account isn't over its limit.
+    const struct account_limits *asked;
+    uint32_t places, answered;
 };
 
 // Zero bytes are no purse at all.
@@ -27,8 +30,9 @@ struct purses {
     bool open; // any of them is somebody's
 };
 
+// Accounts of which several have one get less of it, each for a shorter time.
 static inline struct purse *purse_of(struct purses *purses, const struct account *account) {
-    return &purses->list[(uintptr_t)account / ACCOUNT_BYTES % PURSES_COUNT];
+    return &purses->list[account->number % PURSES_COUNT];
 }
 
 // Takes a message out of what there is, whether it could be refused or not. False: there isn't enough, and the account is to be
@@ -49,12 +53,12 @@ void purse_charge(struct purses *purses, struct account *account, const struct a
                   uint64_t now_ns, uint64_t bytes);
 
 // account_ask and account_answer. What is pending in truth is what the account counts without the places here.
-bool purse_ask_anew(struct purses *purses, struct account *account, uint32_t max);
-static inline bool purse_ask(struct purses *purses, struct account *account, uint32_t max) {
+bool purse_ask_anew(struct purses *purses, struct account *account, const struct account_limits *limits);
+static inline bool purse_ask(struct purses *purses, struct account *account,
+                             const struct account_limits *limits) {
     struct purse *purse = purse_of(purses, account);
-    uint32_t counted = atomic_load_explicit(&account->pending, memory_order_relaxed);
-    if (purse->account != account || purse->places == 0 || (max > 0 && counted - purse->places >= max))
-        return purse_ask_anew(purses, account, max);
+    if (purse->asked != limits || purse->places == 0)
+        return purse_ask_anew(purses, account, limits);
     purse->places--;
     return true;
 }
@@ -62,7 +66,7 @@ void purse_answer_anew(struct purses *purses, struct account *account);
 static inline void purse_answer(struct purses *purses, struct account *account) {
     struct purse *purse = purse_of(purses, account);
     if (purse->account == account)
-        purse->places++;
+        purse->answered++;
     else
         purse_answer_anew(purses, account);
 }

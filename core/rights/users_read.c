@@ -202,7 +202,7 @@ static bool make_user(struct making *making, const struct section *section, stru
     const struct user *old = before ? users_by_name(before, section->name, section->name_bytes) : NULL;
     if (old)
         account_hold(old->account);
-    user->account = old ? old->account : account_create();
+    user->account = old ? old->account : account_create((uint32_t)(user - making->users->list));
     user->name = section->name;
     write_header(section, &user->header);
     user->line = section->line;

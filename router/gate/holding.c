@@ -129,8 +129,8 @@ static bool ask(struct shard *shard, const struct message *message, struct held 
     assert(!held->is_asked);
     if (!user)
         return true;
-    held->is_asked = offered_take_place(message, user->account) ||
-                     purse_ask(&shard->purses, user->account, user->limits.pending);
+    held->is_asked =
+        offered_take_place(message, user->account) || purse_ask(&shard->purses, user->account, &user->limits);
     if (!held->is_asked)
         refuse_limit(shard, message, LIMIT_PENDING, 0);
     return held->is_asked;

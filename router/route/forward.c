@@ -190,7 +190,7 @@ static bool forward_account(struct shard *shard, const struct message *message, 
     if (__builtin_expect(!user, true))
         return true;
     if (offered_take_place(message, user->account) ||
-        purse_ask(&shard->purses, user->account, user->limits.pending)) {
+        purse_ask(&shard->purses, user->account, &user->limits)) {
         *account = user->account;
         return true;
     }

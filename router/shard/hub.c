@@ -91,7 +91,7 @@ int hub_create(struct hub **out, const struct hub_settings *settings) {
         return -ENOMEM;
     hub->settings = *settings;
     atomic_init(&hub->phase, HUB_SERVING);
-    hub->strangers = account_create();
+    hub->strangers = account_create(0);
     if (!hub->strangers || !put_into_effect(hub, settings) || !hub_make(hub)) {
         hub_destroy(hub);
         return -ENOMEM;

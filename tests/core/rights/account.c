@@ -19,7 +19,7 @@
 static _Thread_local enum account_limit over; // as the last question said
 
 static struct account *fresh(void) {
-    struct account *account = account_create();
+    struct account *account = account_create(0);
     assert_non_null(account);
     return account;
 }

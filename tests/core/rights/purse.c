@@ -17,10 +17,14 @@
 #define SECOND (1000 * MS)
 #define START  (1000 * SECOND)
 
-static struct account *fresh(void) {
-    struct account *account = account_create();
+static struct account *fresh_of(uint32_t number) {
+    struct account *account = account_create(number);
     assert_non_null(account);
     return account;
+}
+
+static struct account *fresh(void) {
+    return fresh_of(0);
 }
 
 static bool pays_or_passes(struct purses *purses, struct account *account,
@@ -110,73 +114,157 @@ static void limits_that_change(void **state) {
     account_drop(account);
 }
 
-// Answers as well, which are never refused.
+// Users, and beside each one who does the same without a purse.
+enum { USERS = 24, EDITIONS = 8 };
+struct pairs {
+    struct random random;
+    struct purses purses;
+    struct account *tried[USERS], *plain[USERS];
+    struct account_limits limits[USERS][EDITIONS]; // each change is another one
+    unsigned edition[USERS];
+    uint64_t now;
+};
+
+// Of their accounts' numbers each is `apart` more than the one before.
+static void set_up(struct pairs *pairs, uint32_t apart) {
+    *pairs = (struct pairs){.now = START};
+    random_init(&pairs->random, 1);
+    for (unsigned user = 0; user < USERS; user++) {
+        uint64_t rate = user % 3 ? random_between(&pairs->random, 1, 3000) : 0;
+        uint32_t pending = (uint32_t)(user % 4 ? random_between(&pairs->random, 1, 300) : 0);
+        pairs->tried[user] = fresh_of(user * apart);
+        pairs->plain[user] = fresh();
+        for (unsigned edition = 0; edition < EDITIONS; edition++)
+            pairs->limits[user][edition] = (struct account_limits){.rate = rate, .pending = pending};
+    }
+}
+
+// Nothing in a purse refers to one that is written anew.
+static void change(struct pairs *pairs, unsigned user) {
+    unsigned before = pairs->edition[user], edition = (before + 1) % EDITIONS;
+    struct account_limits *limits = pairs->limits[user];
+    if (edition == 0)
+        purses_empty(&pairs->purses);
+    limits[edition].pending = limits[before].pending ? (uint32_t)random_between(&pairs->random, 1, 300) : 0;
+    pairs->edition[user] = edition;
+}
+
+static void act(struct pairs *pairs, unsigned user, unsigned which) {
+    struct account *tried = pairs->tried[user], *plain = pairs->plain[user];
+    const struct account_limits *limits = &pairs->limits[user][pairs->edition[user]];
+    enum account_limit over;
+    if (which < 50) {
+        uint64_t wait_ms;
+        pays_or_passes(&pairs->purses, tried, limits, pairs->now, 1, &wait_ms);
+        assert_int_equal(wait_ms, account_message(plain, limits, pairs->now, 1, &over));
+    } else if (which < 60) {
+        if (limits->rate && !purse_pays(&pairs->purses, tried, limits, 1)) // else nobody charges him
+            purse_charge(&pairs->purses, tried, limits, pairs->now, 1);
+        account_charge(plain, limits, pairs->now, 1);
+    } else if (which < 85) {
+        assert_int_equal(purse_ask(&pairs->purses, tried, limits), account_ask(plain, limits->pending));
+    } else if (which < 97 && atomic_load(&plain->pending) > 0) {
+        purse_answer(&pairs->purses, tried);
+        account_answer(plain);
+    } else if (which == 97) {
+        change(pairs, user);
+    } else if (which == 98) {
+        purses_empty(&pairs->purses);
+        pairs->now += random_below(&pairs->random, 20 * MS);
+    }
+}
+
+static void tear_down(struct pairs *pairs) {
+    purses_empty(&pairs->purses);
+    for (unsigned user = 0; user < USERS; user++) {
+        struct account *tried = pairs->tried[user], *plain = pairs->plain[user];
+        assert_int_equal(atomic_load(&tried->pending), atomic_load(&plain->pending));
+        assert_int_equal(atomic_load(&tried->rate_paid_ns), atomic_load(&plain->rate_paid_ns));
+        account_drop(tried);
+        account_drop(plain);
+    }
+}
+
+// Answers as well, which are never refused; whether users have a purse each, three have one, or all do.
 static void nothing_is_owed_for_nothing(void **state) {
     (void)state;
-    enum { USERS = 24, STEPS = 200000 };
-    struct random random;
-    random_init(&random, 1);
+    static const uint32_t apart[] = {0, 1, 2, PURSES_COUNT};
+    for (size_t at = 0; at < sizeof apart / sizeof *apart; at++) {
+        struct pairs pairs;
+        set_up(&pairs, apart[at]);
+        for (unsigned step = 0; step < 200000; step++)
+            act(&pairs, (unsigned)random_below(&pairs.random, USERS),
+                (unsigned)random_below(&pairs.random, 100));
+        tear_down(&pairs);
+    }
+}
+
+// Many at a time of one of two who have one purse, and then of the other.
+static void two_of_one_purse(void **state) {
+    (void)state;
+    struct pairs pairs;
+    set_up(&pairs, PURSES_COUNT);
+    for (unsigned run = 0; run < 5000; run++) {
+        unsigned user = (unsigned)random_below(&pairs.random, 2) + 1;
+        unsigned count = (unsigned)random_below(&pairs.random, 100);
+        for (unsigned step = 0; step < count; step++)
+            act(&pairs, user, (unsigned)random_below(&pairs.random, 100));
+        assert_ptr_equal(purse_of(&pairs.purses, pairs.tried[1]), purse_of(&pairs.purses, pairs.tried[2]));
+    }
+    tear_down(&pairs);
+}
+
+// Which account's purse it is doesn't depend on where the account lies.
+static void purses_are_told_by_number(void **state) {
+    (void)state;
     struct purses purses = {0};
-    struct account *tried[USERS], *plain[USERS];
-    struct account_limits limits[USERS];
-    for (unsigned user = 0; user < USERS; user++) {
-        tried[user] = fresh();
-        plain[user] = fresh();
-        limits[user] = (struct account_limits){.rate = user % 3 ? random_between(&random, 1, 3000) : 0};
-        limits[user].pending = (uint32_t)(user % 4 ? random_between(&random, 1, 300) : 0);
-    }
-    uint64_t now = START;
-    for (unsigned step = 0; step < STEPS; step++) {
-        unsigned user = (unsigned)random_below(&random, USERS), act = (unsigned)random_below(&random, 100);
-        enum account_limit over;
-        if (act < 50) {
-            uint64_t wait_ms;
-            pays_or_passes(&purses, tried[user], &limits[user], now, 1, &wait_ms);
-            assert_int_equal(wait_ms, account_message(plain[user], &limits[user], now, 1, &over));
-        } else if (act < 60) {
-            if (limits[user].rate &&
-                !purse_pays(&purses, tried[user], &limits[user], 1)) // else nobody charges him
-                purse_charge(&purses, tried[user], &limits[user], now, 1);
-            account_charge(plain[user], &limits[user], now, 1);
-        } else if (act < 85) {
-            assert_int_equal(purse_ask(&purses, tried[user], limits[user].pending),
-                             account_ask(plain[user], limits[user].pending));
-        } else if (act < 97 && atomic_load(&plain[user]->pending) > 0) {
-            purse_answer(&purses, tried[user]);
-            account_answer(plain[user]);
-        } else if (act == 97) {
-            limits[user].pending = limits[user].pending ? (uint32_t)random_between(&random, 1, 300) : 0;
-        } else if (act == 98) {
-            purses_empty(&purses);
-            now += random_below(&random, 20 * MS);
-        }
-    }
-    purses_empty(&purses);
-    for (unsigned user = 0; user < USERS; user++) {
-        assert_int_equal(atomic_load(&tried[user]->pending), atomic_load(&plain[user]->pending));
-        assert_int_equal(atomic_load(&tried[user]->rate_paid_ns), atomic_load(&plain[user]->rate_paid_ns));
-        account_drop(tried[user]);
-        account_drop(plain[user]);
+    for (uint32_t number = 0; number < (uint32_t)3 * PURSES_COUNT; number++) {
+        struct account *account = fresh_of(number), *other = fresh_of(number);
+        assert_ptr_equal(purse_of(&purses, account), &purses.list[number % PURSES_COUNT]);
+        assert_ptr_equal(purse_of(&purses, account), purse_of(&purses, other));
+        account_drop(account);
+        account_drop(other);
     }
 }
 
 static void places_are_given_back(void **state) {
     (void)state;
+    static const struct account_limits many = {.pending = 1000}, few = {.pending = 5}, fewer = {.pending = 4};
     struct purses purses = {0};
     struct account *account = fresh();
     for (int count = 0; count < 5; count++)
-        assert_true(purse_ask(&purses, account, 1000));
+        assert_true(purse_ask(&purses, account, &many));
     assert_true(atomic_load(&account->pending) > 5);
     purses_empty(&purses);
     assert_int_equal(atomic_load(&account->pending), 5);
     purse_answer(&purses, account);
     assert_int_equal(atomic_load(&account->pending), 5);
-    assert_true(purse_ask(&purses, account, 5));
-    assert_false(purse_ask(&purses, account, 5));
+    assert_true(purse_ask(&purses, account, &few));
+    assert_false(purse_ask(&purses, account, &few));
     purse_answer(&purses, account);
-    assert_false(purse_ask(&purses, account, 4)); // a reload made it less
+    assert_false(purse_ask(&purses, account, &fewer)); // a reload made it less
     purses_empty(&purses);
     assert_int_equal(atomic_load(&account->pending), 4);
+    account_drop(account);
+}
+
+// What was taken ahead by a limit that is less now is as what was answered.
+static void places_of_a_limit_before(void **state) {
+    (void)state;
+    static const struct account_limits many = {.pending = 1000}, few = {.pending = 5};
+    struct purses purses = {0};
+    struct account *account = fresh();
+    for (int count = 0; count < 3; count++)
+        assert_true(purse_ask(&purses, account, &many));
+    assert_true(atomic_load(&account->pending) > 5);
+    assert_true(purse_ask(&purses, account, &few));
+    assert_true(purse_ask(&purses, account, &few));
+    assert_false(purse_ask(&purses, account, &few));
+    assert_true(purse_ask(&purses, account, &many));
+    purse_answer(&purses, account);
+    assert_false(purse_ask(&purses, account, &few));
+    purses_empty(&purses);
+    assert_int_equal(atomic_load(&account->pending), 5);
     account_drop(account);
 }
 
@@ -199,7 +287,7 @@ static void *take_turns(void *context) {
     for (uint32_t count = 0; count < 20000; count++) {
         pays_or_passes(&purses, turner->account, &shared, START, 10, &wait_ms);
         turner->passed += wait_ms == 0;
-        if (count / 300 % 2 == 0 && purse_ask(&purses, turner->account, shared.pending)) {
+        if (count / 300 % 2 == 0 && purse_ask(&purses, turner->account, &shared)) {
             uint32_t now = atomic_fetch_add(turner->pending, 1) + 1;
             turner->most = now > turner->most ? now : turner->most;
             own++;
@@ -243,10 +331,11 @@ static void several_shards_of_one_account(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(most_messages_ask_nobody),      cmocka_unit_test(what_is_not_used_is_given_back),
-        cmocka_unit_test(a_seconds_worth_and_no_more),   cmocka_unit_test(limits_that_change),
-        cmocka_unit_test(nothing_is_owed_for_nothing),   cmocka_unit_test(places_are_given_back),
-        cmocka_unit_test(several_shards_of_one_account),
+        cmocka_unit_test(most_messages_ask_nobody),    cmocka_unit_test(what_is_not_used_is_given_back),
+        cmocka_unit_test(a_seconds_worth_and_no_more), cmocka_unit_test(limits_that_change),
+        cmocka_unit_test(nothing_is_owed_for_nothing), cmocka_unit_test(two_of_one_purse),
+        cmocka_unit_test(purses_are_told_by_number),   cmocka_unit_test(places_are_given_back),
+        cmocka_unit_test(places_of_a_limit_before),    cmocka_unit_test(several_shards_of_one_account),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
