@@ -10,7 +10,8 @@ struct who who_is(const struct peer *peer) {
 
 bool who_is_same(struct who one, struct who other) {
     assert(one.connection && other.connection);
-    return one.connection == other.connection || identity_same(one.user, other.user);
+    bool users = one.user || other.user;
+    return users ? identity_same(one.user, other.user) : one.connection == other.connection;
 }
 
 bool who_may_approve(const struct shard *shard, const struct peer *peer) {

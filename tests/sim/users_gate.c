@@ -205,20 +205,16 @@ bool gate_takes(const struct letter *letter) {
 
 // --- Decisions
 
-// Its user's, or its connection's: over HTTP that may have been another user's then.
-static bool is_own_to(const struct letter *of, const struct letter *letter) {
-    return of && (of->user == letter->user ||
-                  (of->player == letter->player && of->generation == letter->generation));
-}
-
+// Who is about to go isn't sure to have been anybody.
 void gate_decision(const struct letter *letter) {
     struct letter *of = letter->decides == NOBODY ? NULL : &stage.letters[letter->decides];
     bool was_held = of && of->was_held, is_held = of && of->held;
-    bool is_own = is_own_to(of, letter), told_own = oracle_refused(letter, "own");
+    bool is_sure = of && of->enters, told_own = oracle_refused(letter, "own");
+    bool is_own = is_sure && of->user == letter->user;
     bool may_now = is_admin((unsigned)letter->user);
     if (letter->ended && !letter->good && letter->code != -32001 && letter->code != OVERLOADED)
         oracle_fails("a decision was answered by something else", number_of(letter));
-    if (told_own && !(was_held && is_own))
+    if (told_own && !(was_held && (is_own || !is_sure)))
         oracle_fails("a decision on what isn't one's own was refused as such", number_of(letter));
     if (letter->good && letter->applies) {
         if (!was_held || is_own || is_held || of->applied != NOBODY)
