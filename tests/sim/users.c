@@ -70,10 +70,11 @@ static void enter(unsigned by) {
     *player = (struct player){.generation = generation, .user = NOBODY, .uid_user = NOBODY, .guess = NOBODY};
     for (unsigned agent = 0; agent < AGENT_NAMES; agent++)
         player->claims[agent] = player->lost[agent] = NOBODY;
-    enum way way = random_chance(random, 500)   ? FRAMES
-                   : random_chance(random, 350) ? LINES
-                   : random_chance(random, 500) ? SOCKET
-                                                : POSTS;
+    enum way way = random_chance(random, 480)   ? FRAMES
+                   : random_chance(random, 300) ? LINES
+                   : random_chance(random, 350) ? SOCKET
+                   : random_chance(random, 500) ? POSTS
+                                                : EVENTS;
     player->enters = true;
     player->since_ns = player->active_ns = kernel_now(stage.world.kernel);
     if (!voice_dial(&player->voice, &stage.world, way))
@@ -81,7 +82,7 @@ static void enter(unsigned by) {
     if (player->voice.cable->toy && random_chance(random, 600))
         papers_choose(player);
     // Of the web, whose process it is would count from the upgrade on, or the first request; over TLS there is none.
-    if (player->certificate[0] || player->voice.way == SOCKET || player->voice.way == POSTS ||
+    if (player->certificate[0] || player->voice.way == SOCKET || posts_speaks(player) ||
         random_chance(random, 600)) {
         cable_of_address(player->voice.cable, ADDRESS + by);
     } else if (random_chance(random, 900)) {
@@ -140,7 +141,7 @@ static void begin_burst(bool may_reload) {
 static void act(void) {
     unsigned by = random_below(&stage.random, PLAYERS);
     const struct player *player = &stage.players[by];
-    if (player->standing == FRESH && player->voice.way != POSTS && stage.reloads)
+    if (player->standing == FRESH && !posts_speaks(player) && stage.reloads)
         return;
     if (player->duty_count && random_chance(&stage.random, 500))
         speak_answer(by, false);
@@ -284,9 +285,11 @@ int main(int argc, char **argv) {
     printf("%" PRIu64 " runs: %" PRIu64 " letters, %" PRIu64 " judged, %" PRIu64 " refused, %" PRIu64
            " over a rate, %" PRIu64 " deliveries, %" PRIu64 " wrong credentials, %" PRIu64
            " changes of the file, %" PRIu64 " registrations taken, %" PRIu64 " held, %" PRIu64
-           " approved, %" PRIu64 " turned down, %" PRIu64 " notices, %" PRIu64 " by a certificate\n",
+           " approved, %" PRIu64 " turned down, %" PRIu64 " notices, %" PRIu64 " by a certificate, %" PRIu64
+           " streams, %" PRIu64 " of them ended\n",
            runs, users_sums.letters, users_sums.checked, users_sums.refused, users_sums.limited,
            users_sums.delivered, users_sums.guesses, users_sums.reloads, users_sums.revoked, users_sums.held,
-           users_sums.approved, users_sums.turned_down, users_sums.notices, users_sums.by_certificate);
+           users_sums.approved, users_sums.turned_down, users_sums.notices, users_sums.by_certificate,
+           users_sums.streams, users_sums.ended_streams);
     return 0;
 }

@@ -41,6 +41,7 @@ enum verb {
     ASK_APPROVALS,
     DECIDE, // governance/approval of what is held
     CANCEL,
+    LISTEN, // a stream of events
     VERBS
 };
 
@@ -66,7 +67,7 @@ struct letter {
     bool to_group;                                                  // the target is a capability
     int agent; // of REGISTER, UNREGISTER: index of its name
     unsigned capabilities, tools, methods,
-        events;       // bits that REGISTER offers; SUBSCRIBE: patterns in `events`
+        events;       // bits that REGISTER offers; SUBSCRIBE, LISTEN: patterns in `events`
     int level;        // that REGISTER or SAY_HELLO says
     size_t bytes;     // of its body
     unsigned weighed; // bits: deliveries that count among what its user owes
@@ -119,7 +120,7 @@ struct player {
     int uid_user;                            // whose process it is; NOBODY: it came over TCP
     char certificate[TOY_CERTIFICATE_BYTES]; // that it shows (toy.h); empty: none
     bool enters;                             // it has come just now
-    bool is_turned_away;                     // with its upgrade, as one connection too many
+    bool is_turned_away;                     // as one connection too many, or of a stream
     int user;
     struct shown token; // by which it is known, if not by the process or the certificate
     uint64_t since_ns, guessed_ns;
@@ -169,7 +170,7 @@ extern struct users_stage stage;
 
 struct users_sums {
     uint64_t letters, refused, delivered, guesses, reloads, revoked, limited, checked, held, approved,
-        turned_down, notices, by_certificate;
+        turned_down, notices, by_certificate, streams, ended_streams;
 };
 extern struct users_sums users_sums;
 
@@ -213,6 +214,10 @@ void papers_entered(void);
 
 // --- users_posts.c
 
+// Speaks HTTP, and each request shows whose it is.
+static inline bool posts_speaks(const struct player *player) {
+    return player->voice.way == POSTS || player->voice.way == EVENTS;
+}
 static inline bool posts_waits(const struct player *player) {
     return player->due != player->due_end;
 }
@@ -226,6 +231,14 @@ void posts_hear(unsigned by, const struct naive_frame *frame);
 bool posts_judge(struct letter *letter, struct player *player);
 // Whether its connection has been silent for so long that the hub may have ended it.
 bool posts_may_end(const struct player *player);
+
+// --- users_streams.c
+
+// Asks for a stream, unless there is one.
+void streams_ask(unsigned by);
+void streams_hear(unsigned by, const struct naive_frame *frame);
+// A player who listens has asked, and is somebody's: whether there must be a stream.
+void streams_judge(unsigned by);
 
 // --- users_oracle.c
 

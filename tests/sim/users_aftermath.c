@@ -81,12 +81,15 @@ static void judge_player(unsigned by) {
         return;
     }
     bool bears = papers_bearer(&stage.now, player) != NOBODY;
-    bool may_end = player->voice.way == POSTS && posts_may_end(player);
+    bool may_end = posts_speaks(player) && posts_may_end(player);
     if (player->standing == FRESH && !bears && !ended && age_ns > (CREDENTIAL_S + 1) * SECOND)
         kernel_fail("player %u stays without a credential", by);
     if (player->standing == FRESH && ended && !may_end && (bears || age_ns < CREDENTIAL_S * SECOND))
         kernel_fail("player %u was closed before its time", by);
-    if (player->standing == KNOWN && !player->doubtful && ended && !may_end)
+    bool listens = player->voice.way == EVENTS && player->standing == KNOWN && !player->doubtful;
+    if (listens)
+        streams_judge(by);
+    if (player->standing == KNOWN && !player->doubtful && ended && !may_end && !listens)
         kernel_fail("player %u was closed for nothing", by);
     if (player->doubtful && !ended)
         kernel_fail("player %u, whose credential is gone, stays", by);
@@ -139,8 +142,8 @@ static void take_stock(void) {
         check_losses(by);
         for (unsigned at = stage.burst_begin; at < stage.letter_count; at++) {
             const struct letter *letter = &stage.letters[at];
-            if (letter->verb == SUBSCRIBE && letter->good && letter->player == by &&
-                letter->generation == player->generation)
+            if ((letter->verb == SUBSCRIBE || letter->verb == LISTEN) && letter->good &&
+                letter->player == by && letter->generation == player->generation)
                 player->hears |= letter->events;
         }
         for (unsigned at = 0; at < PATTERNS && player->standing == KNOWN; at++)

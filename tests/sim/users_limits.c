@@ -69,7 +69,7 @@ static double cost_of(struct debt *debt, unsigned user, size_t member, uint64_t 
 }
 
 static bool is_its(const struct letter *letter, unsigned user) {
-    return letter->user == (int)user && letter->over != OVER_CONNECTIONS;
+    return letter->user == (int)user && letter->over != OVER_CONNECTIONS && letter->verb != LISTEN;
 }
 
 // One's own cancel is never refused, and whose letter it was isn't known of all.

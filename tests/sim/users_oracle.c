@@ -123,17 +123,12 @@ static const struct {
     const char *name;
     breaking *breaks;
 } rules[] = {
-    {SAY_HELLO, "level", breaks_level},
-    {REGISTER, "register", breaks_register},
-    {REGISTER, "offer", breaks_offer},
-    {REGISTER, "subscribe", breaks_subscribe},
-    {REGISTER, "level", breaks_level},
-    {SUBSCRIBE, "subscribe", breaks_subscribe},
-    {CALL, "call", breaks_call},
-    {PUBLISH, "publish", breaks_publish},
-    {PUBLISH, "call", breaks_call},
-    {ASK_STATS, "admin", breaks_admin},
-    {ASK_APPROVALS, "admin", breaks_admin},
+    {SAY_HELLO, "level", breaks_level},      {REGISTER, "register", breaks_register},
+    {REGISTER, "offer", breaks_offer},       {REGISTER, "subscribe", breaks_subscribe},
+    {REGISTER, "level", breaks_level},       {SUBSCRIBE, "subscribe", breaks_subscribe},
+    {LISTEN, "subscribe", breaks_subscribe}, {CALL, "call", breaks_call},
+    {PUBLISH, "publish", breaks_publish},    {PUBLISH, "call", breaks_call},
+    {ASK_STATS, "admin", breaks_admin},      {ASK_APPROVALS, "admin", breaks_admin},
     {DECIDE, "admin", breaks_admin},
 };
 enum { RULES = sizeof rules / sizeof *rules };
@@ -265,7 +260,7 @@ static bool judge_entry(struct letter *letter, struct player *player) {
     }
     if (player->standing == GONE || player->doubtful)
         return false;
-    if (player->voice.way == POSTS)
+    if (posts_speaks(player))
         return posts_judge(letter, player);
     if (letter->shown.given)
         return judge_shown(letter, player);
@@ -524,7 +519,7 @@ static void judge_letter(struct letter *letter) {
     }
     if (letter->verb == ASK_AGENTS)
         judge_list(letter);
-    if (letter->verb == SUBSCRIBE && letter->good)
+    if ((letter->verb == SUBSCRIBE || letter->verb == LISTEN) && letter->good)
         player->asked |= letter->events;
 }
 

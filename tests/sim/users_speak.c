@@ -315,6 +315,10 @@ static const char *fields_of(const struct letter *letter) {
 void speak_any(unsigned by) {
     struct player *player = &stage.players[by];
     struct spoken body = {.count = 0};
+    if (player->voice.way == EVENTS) {
+        streams_ask(by);
+        return;
+    }
     bool posts = player->voice.way == POSTS, alone = player->standing != KNOWN && !posts;
     enum array array = alone || random_chance(&stage.random, 880) ? NO_ARRAY
                        : random_chance(&stage.random, 700)        ? OF_CALLS
@@ -567,6 +571,8 @@ bool speak_hear(unsigned by) {
             break;
         if (player->voice.way == POSTS)
             posts_hear(by, &frame);
+        else if (player->voice.way == EVENTS)
+            streams_hear(by, &frame);
         else if (player->voice.way == SOCKET && !player->voice.is_upgraded)
             papers_refused(player);
         else if (frame.body.bytes)

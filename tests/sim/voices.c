@@ -122,6 +122,43 @@ static enum naive_result read_unit(struct voice *voice, struct naive_frame *fram
     return NAIVE_WHOLE;
 }
 
+void voice_listen(struct voice *voice, const char *query, const char *fields) {
+    char head[1024];
+    int count =
+        snprintf(head, sizeof head, "GET /events?%s HTTP/1.1\r\nHost: localhost\r\n%s\r\n", query, fields);
+    if (count >= (int)sizeof head)
+        kernel_fail("a query is too long");
+    cable_write(voice->cable, head, (size_t)count);
+}
+
+static enum naive_result read_stream_head(struct voice *voice, struct naive_frame *frame,
+                                          const uint8_t *bytes, size_t count) {
+    static const char good[] = "HTTP/1.1 200 ", type[] = "\r\nContent-Type: text/event-stream\r\n";
+    const uint8_t *end = memmem(bytes, count, "\r\n\r\n", 4);
+    if (!end || memcmp(bytes, good, sizeof good - 1) != 0)
+        return read_answer(voice, frame, bytes, count);
+    *frame = (struct naive_frame){.bytes = (size_t)(end - bytes) + 4};
+    voice->status = 200;
+    voice->is_upgraded = memmem(bytes, frame->bytes, type, sizeof type - 1) != NULL;
+    return voice->is_upgraded ? NAIVE_WHOLE : NAIVE_BAD;
+}
+
+// An event, of one line that says what it is, or a comment.
+static enum naive_result read_event(struct naive_frame *frame, const uint8_t *bytes, size_t count) {
+    static const char data[] = "data: ";
+    const uint8_t *end = memmem(bytes, count, "\n\n", 2);
+    if (!end)
+        return NAIVE_PARTIAL;
+    size_t line = (size_t)(end - bytes);
+    *frame = (struct naive_frame){.bytes = line + 2};
+    if (line == 1 && bytes[0] == ':')
+        return NAIVE_WHOLE;
+    if (line < sizeof data || memcmp(bytes, data, sizeof data - 1) != 0 || memchr(bytes, '\n', line))
+        return NAIVE_BAD;
+    frame->body = (struct bit){bytes + sizeof data - 1, line - (sizeof data - 1)};
+    return NAIVE_WHOLE;
+}
+
 enum naive_result voice_read(struct voice *voice, struct naive_frame *frame, const uint8_t *bytes,
                              size_t count) {
     switch (voice->way) {
@@ -131,6 +168,9 @@ enum naive_result voice_read(struct voice *voice, struct naive_frame *frame, con
         return (voice->is_upgraded ? read_unit : read_head)(voice, frame, bytes, count);
     case POSTS:
         return read_answer(voice, frame, bytes, count);
+    case EVENTS:
+        return voice->is_upgraded ? read_event(frame, bytes, count)
+                                  : read_stream_head(voice, frame, bytes, count);
     case FRAMES:
         break;
     }

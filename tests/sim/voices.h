@@ -1,5 +1,5 @@
-// How a simulated peer speaks: in frames, in lines, over WebSocket, or by requests of HTTP, each also behind the toy cipher, of
-// which it knows nothing.
+// How a simulated peer speaks: in frames, in lines, over WebSocket, by requests of HTTP, or not at all, once it listens to a stream
+// of events; each also behind the toy cipher, of which it knows nothing.
 #pragma once
 
 #include <stdbool.h>
@@ -11,13 +11,13 @@
 struct cable;
 struct world;
 
-enum way { FRAMES, LINES, SOCKET, POSTS };
+enum way { FRAMES, LINES, SOCKET, POSTS, EVENTS };
 
 struct voice {
     struct cable *cable; // NULL: it has left
     enum way way;
-    bool is_upgraded; // of SOCKET
-    unsigned status;  // of POSTS: of the answer that has come; of SOCKET: where that was no upgrade
+    bool is_upgraded; // of SOCKET; of EVENTS: there is a stream
+    unsigned status; // of POSTS and EVENTS: of the answer that has come; of SOCKET: where that was no upgrade
 };
 
 // Connects; what it says first waits for voice_greet. False: nobody listens.
@@ -25,6 +25,8 @@ bool voice_dial(struct voice *voice, struct world *world, enum way way);
 void voice_greet(struct voice *voice);
 // Says a body. Header fields (lines that end in CR LF) are said where there is a place for them.
 void voice_write(struct voice *voice, const char *body, size_t count, const char *fields);
+// Of EVENTS: asks for a stream.
+void voice_listen(struct voice *voice, const char *query, const char *fields);
 // Reads what comes first in these bytes: a message, or something that is none; then its body isn't there.
 enum naive_result voice_read(struct voice *voice, struct naive_frame *frame, const uint8_t *bytes,
                              size_t count);
