@@ -142,7 +142,7 @@ static void weigh_deliveries(unsigned user, uint64_t elapsed_ns) {
         bool is_known = letter->user != NOBODY;
         if (is_known)
             letter->weighed = letter->delivered;
-        if (cost > 0 && letter->over == OVER_FANOUT && is_now)
+        if (cost > 0 && letter->over == OVER_FANOUT && is_now && is_known)
             refuse(&burden, cost * foreseen(letter->event));
         else if (cost > 0 && made)
             pass(&burden, cost * made, is_known);
