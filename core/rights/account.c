@@ -56,6 +56,8 @@ static uint64_t later(uint64_t one, uint64_t other) {
 // How long so much takes at that rate; down to the nanosecond, so that a whole second's worth fits a second.
 static uint64_t worth_ns(uint64_t units, uint64_t rate) {
     assert(rate > 0);
+    if (units <= UINT64_MAX / 4 / SECOND_NS)
+        return units * SECOND_NS / rate;
     unsigned __int128 ns = (unsigned __int128)units * SECOND_NS / rate;
     return ns > UINT64_MAX / 4 ? UINT64_MAX / 4 : (uint64_t)ns;
 }
