@@ -189,7 +189,7 @@ static bool forward_account(struct shard *shard, const struct message *message, 
     const struct user *user = identity_user(message->peer);
     if (__builtin_expect(!user, true))
         return true;
-    if (offered_take_place(message, user->account) ||
+    if ((message->returned && offered_take_place(message, user->account)) ||
         purse_ask(&shard->purses, user->account, &user->limits)) {
         *account = user->account;
         return true;
