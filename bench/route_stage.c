@@ -160,8 +160,9 @@ static bool request(struct route_stage *stage, uint32_t index) {
 // The target writes the id where the response has room for it; white space fills what is left.
 static void write_id(struct route_stage *stage, uint32_t index) {
     uint8_t *id = stage->responses->bytes + index * stage->response_bytes + stage->response_id_at;
+    char digits[20];
     memset(id, ' ', ID_AT_ROOM);
-    text_digits((char *)id, stage->hub_ids[index]);
+    memcpy(id, digits, text_digits(digits, stage->hub_ids[index]));
 }
 
 static bool response(struct route_stage *stage, uint32_t index) {
