@@ -30,6 +30,53 @@ struct agent *agents_find(const struct agents *agents, const char *id, size_t id
     return names_get(&agents->by_id, id, id_bytes);
 }
 
+// --- Who was found last
+
+enum { FOUND_ID_BYTES_MIN = 4 }; // a shorter id isn't remembered
+
+// Its last bytes, by which most ids differ: of a short one all.
+static inline uint64_t end_of(const char *id, size_t id_bytes) {
+    uint64_t end;
+    uint32_t halves[2];
+    assert(id_bytes >= sizeof halves[0]);
+    if (id_bytes >= sizeof end) {
+        memcpy(&end, id + id_bytes - sizeof end, sizeof end);
+        return end;
+    }
+    memcpy(&halves[0], id, sizeof halves[0]);
+    memcpy(&halves[1], id + id_bytes - sizeof halves[1], sizeof halves[1]);
+    return halves[0] | (uint64_t)halves[1] << 32;
+}
+
+static inline struct agent_found *found_place(struct agents *agents, uint64_t end) {
+    assert(agents->multiplier & 1);
+    return &agents->found[(end * agents->multiplier) >> (64 - FOUND_BITS)];
+}
+
+static void found_forget(struct agents *agents, const struct agent *agent) {
+    if (agent->id_bytes < FOUND_ID_BYTES_MIN)
+        return;
+    struct agent_found *place = found_place(agents, end_of(agent->id, agent->id_bytes));
+    if (place->agent == agent)
+        *place = (struct agent_found){0};
+}
+
+struct agent *agents_find_again(struct agents *agents, const char *id, size_t id_bytes) {
+    if (id_bytes < FOUND_ID_BYTES_MIN)
+        return agents_find(agents, id, id_bytes);
+    uint64_t end = end_of(id, id_bytes);
+    struct agent_found *place = found_place(agents, end);
+    if (place->agent && place->end == end && place->agent->id_bytes == id_bytes &&
+        memcmp(place->agent->id, id, id_bytes) == 0)
+        return place->agent;
+    struct agent *agent = agents_find(agents, id, id_bytes);
+    if (agent)
+        *place = (struct agent_found){agent, end};
+    return agent;
+}
+
+// --- Homes
+
 // The top bits of the product with an odd number that nobody knows: who connects anew until it has a number
 // that it likes can't tell which share a chain (Dietzfelbinger and others, 1997).
 static struct list *agents_chain_of(struct agents *agents, uint64_t connection) {
@@ -114,6 +161,7 @@ static void agents_take_out(struct agents *agents, struct agent *agent) {
     agent->home->kept_bytes -= agent->kept_bytes;
     agents->count--;
     agents->changes++;
+    found_forget(agents, agent);
     agent_free(agents, agent);
 }
 

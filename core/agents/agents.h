@@ -19,9 +19,17 @@
 #include "core/base/list.h"
 
 enum { HOME_CHAIN_BITS = 10, HOME_CHAINS = 1 << HOME_CHAIN_BITS };
+enum { FOUND_BITS = 9, FOUND_PLACES = 1 << FOUND_BITS };
+
+// One that was found by its id; NULL: nobody.
+struct agent_found {
+    struct agent *agent;
+    uint64_t end; // of its id
+};
 
 struct agents {
     struct names by_id;
+    struct agent_found found[FOUND_PLACES]; // last, by the end of the id: most are asked for again and again
     struct groups groups;
     struct topics topics; // what this shard's own connections subscribe to
     struct list all;
@@ -59,6 +67,8 @@ void agents_init(struct agents *agents, const struct siphash_key *key, struct ke
 void agents_deinit(struct agents *agents);
 
 struct agent *agents_find(const struct agents *agents, const char *id, size_t id_bytes);
+// The same, and who is found is remembered: the next time an id costs a comparison.
+struct agent *agents_find_again(struct agents *agents, const char *id, size_t id_bytes);
 // Adds an agent, or puts it in the place of the one that has its id, on whichever connection. NULL when
 // memory, or the bound of what is kept, is used up: then nothing has changed.
 struct agent *agents_put(struct agents *agents, const struct agent_offer *offer);

@@ -51,7 +51,7 @@ bool rules_is_event(const struct rules_message *message) {
 
 // One of a pool has no name of its own that anybody could say: the pool has one.
 static struct agent *named(const struct asking *asking, const struct rules_field *name) {
-    struct agent *agent = agents_find(asking->agents, name->text, name->bytes);
+    struct agent *agent = agents_find_again(asking->agents, name->text, name->bytes);
     if (agent && rules_pass_over(asking->message, agent))
         return NULL;
     if (!agent || !agent->pool_bytes)

@@ -78,6 +78,35 @@ static void an_agent_is_found_until_it_is_removed(void **state) {
     agents_deinit(&agents);
 }
 
+// The ids end alike, so that they have one place in what is remembered.
+static void who_was_found_is_found_until_another_one_is_there(void **state) {
+    (void)state;
+    static const char one_id[] = "one-with-one-end", two_id[] = "two-with-one-end",
+                      none_id[] = "six-with-one-end";
+    const size_t bytes = sizeof one_id - 1;
+    struct agents agents;
+    agents_init(&agents, &TABLE_KEY, account());
+    assert_null(agents_find_again(&agents, one_id, bytes));
+    struct agent *one = put(&agents, one_id, 5, "{}"), *two = put(&agents, two_id, 5, "[]");
+    for (unsigned round = 0; round < 3; round++) {
+        assert_ptr_equal(agents_find_again(&agents, one_id, bytes), one);
+        assert_ptr_equal(agents_find_again(&agents, one_id, bytes), one);
+        assert_null(agents_find_again(&agents, none_id, bytes));
+        assert_null(agents_find_again(&agents, one_id + 1, bytes - 1));
+        assert_ptr_equal(agents_find_again(&agents, two_id, bytes), two);
+    }
+    struct agent *anew = put(&agents, two_id, 6, "[]");
+    assert_ptr_not_equal(anew, two);
+    assert_ptr_equal(agents_find_again(&agents, two_id, bytes), anew);
+    agents_remove(&agents, anew);
+    assert_null(agents_find_again(&agents, two_id, bytes));
+    assert_ptr_equal(agents_find_again(&agents, one_id, bytes), one);
+    agents_remove_home(&agents, agents_home(&agents, 5));
+    assert_null(agents_find_again(&agents, one_id, bytes));
+    agents_remove_home(&agents, agents_home(&agents, 6));
+    agents_deinit(&agents);
+}
+
 static void registering_again_replaces_what_it_offers(void **state) {
     (void)state;
     static const uint32_t owed[4] = {0};
@@ -404,6 +433,7 @@ static void an_agent_may_change_hands(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_agent_is_found_until_it_is_removed),
+        cmocka_unit_test(who_was_found_is_found_until_another_one_is_there),
         cmocka_unit_test(registering_again_replaces_what_it_offers),
         cmocka_unit_test(the_one_that_owes_least_is_chosen),
         cmocka_unit_test(nobody_is_chosen_for_its_own_request),
