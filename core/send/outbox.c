@@ -254,6 +254,40 @@ void shipment_begin(struct shipment *shipment) {
     parcel_list_init(&shipment->carried);
 }
 
+// Whether it is copied with others of its lane.
+static inline bool is_in_row(const struct parcel *parcel, size_t room) {
+    return parcel->bytes <= COPY_BYTES_MAX && parcel->bytes <= room && !parcel->unfinished;
+}
+
+// Copies the first of a lane, as many as are small and find room side by side, so that all they cost together is paid
+// once. False where the first is to be taken by itself.
+static bool add_row(struct outbox *outbox, struct parcel_list *lane, struct stage *stage,
+                    struct shipment *shipment, size_t bytes_max, struct parcel_list *copied) {
+    bool is_plain = lane != &outbox->lanes[LANE_URGENT] && !outbox->waiting && outbox->begun == LANES_COUNT;
+    if (!is_plain || !is_in_row(lane->first, COPY_BYTES_MAX))
+        return false;
+    uint8_t *to = stage_for(shipment, stage, lane->first->bytes);
+    if (!to)
+        return false;
+    size_t room = stage->buffer->capacity - stage->used, wanted = bytes_max - shipment->bytes, bytes = 0;
+    uint32_t count = 0;
+    struct parcel *end = lane->first;
+    for (struct parcel *next = end; next && bytes < wanted && is_in_row(next, room - bytes);
+         next = next->next) {
+        assert(next->dressed && next->lane == lane - outbox->lanes);
+        parcel_copy(next, to + bytes);
+        bytes += next->bytes;
+        count++;
+        end = next;
+    }
+    assert(count > 0 && outbox->count >= count && outbox->bytes >= bytes);
+    add_staged(shipment, stage, to, bytes);
+    parcel_list_move(lane, end, copied);
+    outbox->bytes -= bytes;
+    outbox->count = (outbox->count - count) & OUTBOX_COUNT_MAX;
+    return true;
+}
+
 void outbox_gather(struct outbox *outbox, struct stage *stage, struct shipment *shipment, size_t bytes_max,
                    struct parcel_list *copied) {
     assert(!outbox_empty(outbox));
@@ -263,6 +297,8 @@ void outbox_gather(struct outbox *outbox, struct stage *stage, struct shipment *
         assert(parcel->dressed);
         if (shipment->count + parcel_stretches(parcel) > SEND_VECTORS_MAX)
             break;
+        if (add_row(outbox, lane, stage, shipment, bytes_max, copied))
+            continue;
         if (parcel->bytes <= COPY_BYTES_MAX && add_copied(shipment, stage, parcel)) {
             parcel_list_append(copied, take_from(outbox, lane));
             continue;

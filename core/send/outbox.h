@@ -51,13 +51,29 @@ static inline struct parcel *parcel_list_take(struct parcel_list *list) {
         parcel_list_remove(list, parcel);
     return parcel;
 }
+// Moves the first of a list, up to `end`, behind all of another one.
+static inline void parcel_list_move(struct parcel_list *list, struct parcel *end, struct parcel_list *to) {
+    struct parcel *first = list->first;
+    assert(first && end->link && !*to->last);
+    list->first = end->next;
+    if (end->next)
+        end->next->link = &list->first;
+    else
+        list->last = &list->first;
+    end->next = NULL;
+    first->link = to->last;
+    *to->last = first;
+    to->last = &end->next;
+}
+
+enum { OUTBOX_COUNT_BITS = 30, OUTBOX_COUNT_MAX = (1 << OUTBOX_COUNT_BITS) - 1 };
 
 struct outbox {
     struct parcel_list lanes[LANES_COUNT];
     struct waiting *waiting; // all that have a hub id, or NULL
     size_t bytes;            // of all parcels that wait
     uint32_t urgent_bytes;   // of those in the urgent lane, with what they take besides: they are small
-    uint32_t count : 30;
+    uint32_t count : OUTBOX_COUNT_BITS;
     uint32_t begun : 2; // the lane that has the rest of a frame whose begin is out; else LANES_COUNT
 };
 
