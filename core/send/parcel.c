@@ -247,6 +247,23 @@ struct parcel *parcel_forward(struct parcel_pool *pool, const struct frame *fram
     return parcel;
 }
 
+// Most have one alone, with something on either side of it.
+static inline bool open_between(struct parcel *parcel, const uint8_t *body, uint32_t bytes,
+                                struct span hole) {
+    uint32_t behind = hole.at + hole.bytes;
+    assert(behind <= bytes && parcel->piece_count == 0);
+    if (hole.at == 0 || behind == bytes)
+        return false;
+    parcel->pieces[0] = (struct piece){body, hole.at};
+    parcel->pieces[1] = (struct piece){0};
+    parcel->pieces[2] = (struct piece){body + behind, bytes - behind};
+    parcel->piece_count = 3;
+    parcel->holes[0] = 1;
+    parcel->hole_count = 1;
+    parcel->bytes = bytes - hole.bytes;
+    return true;
+}
+
 static struct parcel *open_holes(struct parcel_pool *pool, const struct frame *frame,
                                  const struct span *values, unsigned count, enum budget_use use) {
     struct parcel *parcel = take_for(pool, frame->buffer, use);
@@ -255,6 +272,8 @@ static struct parcel *open_holes(struct parcel_pool *pool, const struct frame *f
     assert(count <= PARCEL_HOLES_MAX);
     keep_block(parcel, frame);
     const uint8_t *body = frame_body(frame);
+    if (count == 1 && open_between(parcel, body, frame->body.bytes, values[0]))
+        return parcel;
     uint32_t at = 0;
     for (unsigned index = 0; index < count; index++) {
         assert(values[index].at >= at); // in rising order

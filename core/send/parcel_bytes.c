@@ -2,23 +2,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/send/copy.h"
 #include "core/send/parcel.h"
-
-// The pieces around a spliced value are short, and a call costs more than copying them.
-static inline void copy(uint8_t *out, const uint8_t *from, size_t count) {
-    if (count > 32) {
-        memcpy(out, from, count);
-    } else if (count >= 16) {
-        memcpy(out, from, 16);
-        memcpy(out + count - 16, from + count - 16, 16);
-    } else if (count >= 8) {
-        memcpy(out, from, 8);
-        memcpy(out + count - 8, from + count - 8, 8);
-    } else {
-        for (size_t at = 0; at < count; at++)
-            out[at] = from[at];
-    }
-}
 
 static inline struct piece field_piece(const struct parcel *parcel, unsigned which) {
     if (which == PARCEL_ADDED)
@@ -34,7 +19,7 @@ static __attribute__((noinline)) uint8_t *copy_fields(const struct parcel *parce
     for (unsigned which = PARCEL_ADDED; which <= PARCEL_AFTER; which <<= 1) {
         if (parcel->head_fields & which) {
             struct piece piece = field_piece(parcel, which);
-            copy(out, piece.bytes, piece.count);
+            copy_short(out, piece.bytes, piece.count);
             out += piece.count;
         }
     }
@@ -42,7 +27,7 @@ static __attribute__((noinline)) uint8_t *copy_fields(const struct parcel *parce
 }
 
 static inline uint8_t *copy_head(const struct parcel *parcel, uint8_t *out) {
-    copy(out, (const uint8_t *)parcel->inline_text, parcel->head_bytes);
+    copy_short(out, (const uint8_t *)parcel->inline_text, parcel->head_bytes);
     out += parcel->head_bytes;
     return parcel->head_fields ? copy_fields(parcel, out) : out;
 }
@@ -66,7 +51,7 @@ void parcel_copy(const struct parcel *parcel, uint8_t *out) {
     bool has_room = parcel->bytes >= PARCEL_HEAD_BYTES_MAX + (size_t)WIRE_MOVE_BYTES;
     out = __builtin_expect(has_room, true) ? move_head(parcel, out) : copy_head(parcel, out);
     for (unsigned index = 0; index < parcel->piece_count; index++) {
-        copy(out, parcel->pieces[index].bytes, parcel->pieces[index].count);
+        copy_short(out, parcel->pieces[index].bytes, parcel->pieces[index].count);
         out += parcel->pieces[index].count;
     }
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/send/copy.h"
 #include "core/send/parcel.h"
 
 // Text of the parcel's own is taken over.
@@ -69,9 +70,20 @@ bool parcel_set_head(struct parcel *parcel, const char *head, size_t count) {
     return to != NULL;
 }
 
+// As nearly all are, whose only text lies in the parcel itself.
+static inline bool fill_only(struct parcel *parcel, struct piece text) {
+    char *to = parcel->inline_text + PARCEL_HEAD_BYTES_MAX;
+    if (parcel->hole_count != 1 || text.count > PARCEL_TEXT_BYTES - PARCEL_HEAD_BYTES_MAX)
+        return false;
+    copy_short(to, text.bytes, text.count);
+    parcel->pieces[parcel->holes[0]] = (struct piece){to, text.count};
+    parcel->hole_count = 0;
+    parcel->bytes += text.count;
+    return true;
+}
+
 // The length line may want the begin of the text in the parcel itself.
-bool parcel_fill(struct parcel *parcel, const struct piece *texts) {
-    assert(parcel->hole_count > 0 && !parcel->dressed);
+static bool fill_all(struct parcel *parcel, const struct piece *texts) {
     size_t sum = 0;
     for (unsigned index = 0; index < parcel->hole_count; index++)
         sum += texts[index].count;
@@ -89,4 +101,11 @@ bool parcel_fill(struct parcel *parcel, const struct piece *texts) {
     parcel->hole_count = 0;
     parcel->bytes += sum;
     return true;
+}
+
+bool parcel_fill(struct parcel *parcel, const struct piece *texts) {
+    assert(parcel->hole_count > 0 && !parcel->dressed);
+    if (fill_only(parcel, texts[0]))
+        return true;
+    return fill_all(parcel, texts);
 }
