@@ -112,6 +112,7 @@ struct parcel {
     bool has_added : 1;  // `added` is set
     bool returns : 1;    // of a request to another hub: where nobody takes it it is back here
     bool kept : 1;       // likewise: where a hub refuses it there may be another one
+    bool has_second : 1; // `second` is set
     bool for_many : 1;   // one of many receivers' shares: the turn's sends needn't all be made for them
     uint8_t piece_count;
     uint8_t hole_count : 7;          // still to be filled
@@ -130,7 +131,9 @@ struct parcel {
     union {
         struct parcel *same_bucket; // of the outbox's table of waiting requests
         void *to;                   // of a frame of HCS that travels: for whom
-        uint64_t source;            // before that, with a note: the connection that sent it, or 0
+        struct parcel
+            *second; // of a notification to another hub, until it is queued: what goes where nobody is there
+        uint64_t source; // before that, with a note: the connection that sent it, or 0
     };
     union {
         struct span body; // of the buffer: of a response, as it came

@@ -33,6 +33,17 @@ static bool settles_denied(struct shard *shard, const struct message *message,
     return true;
 }
 
+// Whom it names, and where that is nobody anywhere whoever offers the method, elsewhere: who does here would have got it.
+static void tell(struct shard *shard, const struct message *message, const struct rules_message *asked,
+                 struct agent *link, struct elsewhere *to) {
+    struct elsewhere second;
+    assert(!message_is_request(message) && !to->second);
+    if (to->first && !asked->by_name_only && elsewhere_find_second(asked, &second))
+        to->second = &second;
+    forward_notification(shard, message, link, to);
+    to->second = NULL;
+}
+
 bool across_takes(struct shard *shard, const struct message *message, const struct rules_message *asked,
                   const struct rules_verdict *verdict) {
     struct elsewhere to;
@@ -57,7 +68,7 @@ bool across_takes(struct shard *shard, const struct message *message, const stru
     else if (message_is_request(message))
         return ask(shard, message, link, &to, is_here);
     else
-        forward_notification(shard, message, link, &to);
+        tell(shard, message, asked, link, &to);
     return true;
 }
 

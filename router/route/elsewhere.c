@@ -9,7 +9,7 @@
 #include "router/request/journal.h"
 #include "router/request/offered.h"
 #include "router/request/refuse.h"
-#include "router/request/source.h"
+#include "router/route/vouching.h"
 #include "router/shard/cluster.h"
 #include "router/shard/drop.h"
 #include "router/shard/identity.h"
@@ -81,6 +81,7 @@ bool elsewhere_find(const struct shard *shard, const struct message *message,
     out->offered = 0;
     out->returns = first && message_is_request(message);
     out->hub = NULL;
+    out->second = NULL;
     out->first = first;
     out->probes = out->judged = out->attaches = false;
     out->kept = message_is_request(message) &&
@@ -89,6 +90,13 @@ bool elsewhere_find(const struct shard *shard, const struct message *message,
     if (name.bytes > METHOD_BYTES_MAX) // no hub has one of that name, and going.c's answer has no room for it
         return false;
     out->bytes = name.text ? subject_escape(out->token, name.text, name.bytes) : 0;
+    return out->bytes > 0;
+}
+
+bool elsewhere_find_second(const struct rules_message *asked, struct elsewhere *out) {
+    assert(asked->method || asked->method_bytes == 0);
+    *out = (struct elsewhere){.kind = SUBJECT_METHOD, .returns = true};
+    out->bytes = asked->method ? subject_escape(out->token, asked->method, asked->method_bytes) : 0;
     return out->bytes > 0;
 }
 
@@ -102,6 +110,7 @@ const struct agent *elsewhere_find_all(struct shard *shard, const struct message
     out->offered = 0;
     out->returns = out->kept = out->first = out->probes = out->judged = out->attaches = false;
     out->hub = NULL;
+    out->second = NULL;
     out->bytes = subject_escape(out->token, name, name_bytes);
     return out->bytes ? elsewhere_link(shard) : NULL;
 }
@@ -259,49 +268,6 @@ void elsewhere_put_sizes(const struct shard *shard, struct text *data, uint64_t 
     reply_data_number(data, "bytes", (int64_t)bytes);
 }
 
-// Whether it is said in the name in which that connection has said something before, written the same way.
-static bool is_vouched(const struct shard *shard, const struct message *message) {
-    const struct across *across = &shard->across;
-    struct span value = message->lookup.value[KEY_SOURCE_AGENT];
-    return across->vouched_connection == message->peer->name &&
-           across->vouched_changes == shard->agents.changes &&
-           message->lookup.type[KEY_SOURCE_AGENT] == JSON_STRING &&
-           value.bytes == across->vouched_bytes + 2 &&
-           memcmp(message->body + value.at + 1, across->vouched, across->vouched_bytes) == 0;
-}
-
-// What was written with escapes isn't found by its text, and for who has left it is asked each time.
-static void note_vouched(struct shard *shard, const struct message *message, const char *name, size_t bytes,
-                         bool is_there) {
-    struct across *across = &shard->across;
-    bool is_plain = is_there && !memchr(name, '\\', bytes) && !memchr(name, '"', bytes);
-    assert(bytes > 0 && bytes <= AGENT_ID_BYTES_MAX);
-    across->vouched_connection = is_plain ? message->peer->name : 0;
-    across->vouched_changes = shard->agents.changes;
-    across->vouched_bytes = (uint32_t)bytes;
-    memcpy(across->vouched, name, bytes);
-}
-
-// In whose name it is said, where that is an agent of its connection's: the other hub can't know that. Decoded.
-static void vouch(struct shard *shard, const struct message *message, struct mark_source *out) {
-    struct across *across = &shard->across;
-    const struct user *user = identity_user(message->peer);
-    char name[AGENT_ID_BYTES_MAX];
-    size_t bytes = 0;
-    *out = (struct mark_source){.user = user ? user->name : NULL, .agent = across->vouched};
-    if (!lookup_has(&message->lookup, KEY_SOURCE_AGENT))
-        return;
-    if (is_vouched(shard, message)) {
-        out->agent_bytes = across->vouched_bytes;
-        return;
-    }
-    enum source source = source_read(shard, message, name, &bytes);
-    if (source == SOURCE_FOREIGN)
-        return;
-    note_vouched(shard, message, name, bytes, source == SOURCE_OWN);
-    out->agent_bytes = bytes;
-}
-
 // Whom it may reach by another name than its own that hub must be told: of an agent by its name it was judged here.
 static bool is_fenced(const struct message *message, const struct elsewhere *to) {
     const struct user *user = identity_user(message->peer);
@@ -333,6 +299,20 @@ static size_t put_pairs(char out[PAIRS_BYTES_MAX], const struct message *message
     return (size_t)(at - out);
 }
 
+static size_t reply_of(struct shard *shard, uint64_t link, const struct elsewhere *to, uint64_t hub_id,
+                       char out[SUBJECT_BYTES_MAX]) {
+    static const char second[] =
+        "m.0000000000000000.n"; // its number is the link's to write (transport/seconds.h)
+    static_assert(sizeof second - 1 == ELSEWHERE_SECOND_BYTES, "as it is read");
+    if (to->kind == SUBJECT_EVENT || to->kind == SUBJECT_NOTICE)
+        return 0;
+    size_t bytes = elsewhere_inbox(shard, link, hub_id, out);
+    if (!to->second)
+        return bytes;
+    memcpy(out + bytes - 1, second, sizeof second - 1);
+    return bytes - 1 + sizeof second - 1;
+}
+
 static enum error address_to(struct shard *shard, const struct message *message, struct parcel *parcel,
                              const struct elsewhere *to, struct letter *letter, uint64_t hub_id,
                              uint64_t *bytes) {
@@ -341,7 +321,7 @@ static enum error address_to(struct shard *shard, const struct message *message,
     const struct agent *agent = elsewhere_link(shard);
     assert(agent);
     uint64_t link = agent->home->connection;
-    vouch(shard, message, &letter->source);
+    vouching_write(shard, message, &letter->source);
     letter->level = message->frame->unit->directives.governance;
     letter->offered = to->offered;
     letter->flags = !to->probes ? 0 : to->attaches ? MARK_ATTACHES : MARK_PROBES;
@@ -355,10 +335,9 @@ static enum error address_to(struct shard *shard, const struct message *message,
                                 ? subject_write_at(subject, cluster, to->hub, to->kind, to->token, to->bytes)
                                 : subject_write(subject, cluster, to->kind, to->token, to->bytes);
     letter->reply = reply;
-    bool is_copy = to->kind == SUBJECT_EVENT || to->kind == SUBJECT_NOTICE;
-    letter->reply_bytes = is_copy ? 0 : elsewhere_inbox(shard, link, hub_id, reply);
+    letter->reply_bytes = reply_of(shard, link, to, hub_id, reply);
     enum error error = elsewhere_put_head(shard, link, parcel, letter, bytes);
-    if (!error && hub_id)
+    if (!error && (hub_id || to->second))
         parcel->bearing = (struct bearing){
             .kind = (uint8_t)to->kind,
             .level = (uint8_t)letter->level,

@@ -18,6 +18,7 @@
 #include "router/transport/crossings.h"
 #include "router/transport/presence.h"
 #include "router/transport/resolving.h"
+#include "router/transport/seconds.h"
 #include "router/transport/takings.h"
 
 // SECURING lasts until the turn's end: nothing may have come behind the INFO of a server to which TLS begins.
@@ -106,6 +107,7 @@ struct link {
     bool has_answered; // and whether it did
     bool defers;       // likewise: what it asks another hub answers, too
     struct takings takings;
+    struct seconds seconds;
 };
 
 // Begins to dial, where there are other hubs. False when memory is used up.

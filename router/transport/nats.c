@@ -7,6 +7,7 @@
 #include "router/route/elsewhere.h"
 #include "router/route/events.h"
 #include "router/route/route.h"
+#include "router/send/send.h"
 #include "router/shard/annex.h"
 #include "router/shard/drop.h"
 #include "router/transport/answering.h"
@@ -129,6 +130,25 @@ static void take_signs(struct shard *shard, struct link *link, const struct fram
     vouched_end(link);
 }
 
+// Nobody is there for whom a notification names.
+static void take_second(struct shard *shard, struct link *link, uint64_t number) {
+    struct parcel *second = seconds_take(&link->seconds, number);
+    if (second && send_has_room(shard, link->peer)) {
+        send_queue(shard, link->peer, second);
+        return;
+    }
+    drop_one(shard, second ? COUNT_DROP_OVERLOADED : COUNT_DROP_NO_ROUTE, link->peer->name,
+             second ? second->bytes : 0);
+    if (second)
+        send_release(shard, second);
+}
+
+// Whether it is about something that is known by this number: behind a letter, as hubs write it.
+static bool is_about(const uint8_t *bytes, struct span behind, const char letter[2], uint64_t *number) {
+    return behind.bytes > 2 && memcmp(bytes + behind.at, letter, 2) == 0 &&
+           mark_read_digits(bytes, (struct span){behind.at + 2, behind.bytes - 2}, number);
+}
+
 static void take_for_hub(struct shard *shard, struct link *link, const struct frame *frame,
                          const struct nats_message *said, struct span rest) {
     const uint8_t *bytes = frame->buffer->bytes + frame->at;
@@ -142,10 +162,10 @@ static void take_for_hub(struct shard *shard, struct link *link, const struct fr
     struct span behind = {rest.at + HUB_NAME_BYTES + 1, rest.bytes - HUB_NAME_BYTES - 1};
     bool about_hub =
         rest.bytes == HUB_NAME_BYTES + 3 + HUB_NAME_BYTES && memcmp(bytes + behind.at, "a.", 2) == 0;
-    bool about_name = behind.bytes > 2 && memcmp(bytes + behind.at, "h.", 2) == 0 &&
-                      mark_read_digits(bytes, (struct span){behind.at + 2, behind.bytes - 2}, &number);
-    bool about_cancel = behind.bytes > 2 && memcmp(bytes + behind.at, "c.", 2) == 0 &&
-                        mark_read_digits(bytes, (struct span){behind.at + 2, behind.bytes - 2}, &number);
+    bool about_name = is_about(bytes, behind, "h.", &number),
+         about_cancel = is_about(bytes, behind, "c.", &number);
+    bool about_second = behind.bytes == ELSEWHERE_SECOND_BYTES &&
+                        is_about(bytes, (struct span){behind.at, behind.bytes - 2}, "m.", &number);
     if (rest.bytes == HUB_NAME_BYTES)
         take_signs(shard, link, frame, said, true);
     else if (about_hub && nats_status(bytes, said->headers) == 503)
@@ -154,6 +174,8 @@ static void take_for_hub(struct shard *shard, struct link *link, const struct fr
         holders_nobody(link, number);
     else if (about_cancel)
         recalled_take(link, frame, said, number);
+    else if (about_second && nats_status(bytes, said->headers) == 503)
+        take_second(shard, link, number);
     else if (behind.bytes == 1 && bytes[behind.at] == ELSEWHERE_UNANSWERED)
         drop_one(shard, COUNT_DROP_NO_ROUTE, link->peer->name, 0);
     else if ((kind = subject_read_kind(bytes, behind, &token)) < SUBJECT_EVENT && token.bytes)
@@ -220,6 +242,7 @@ static void nats_take(struct shard *shard, struct peer *peer, struct frame *fram
         break;
     case NATS_PONG:
         link->pongs++;
+        seconds_answered(&link->seconds, link->pongs);
         nats_join_welcome(shard, link);
         if (link_is_current(link))
             confirming_answered(link);
@@ -318,6 +341,13 @@ static void secure(struct link *link) {
         nats_join_secure(link);
 }
 
+// Of this turn.
+static void say_rest(struct link *link) {
+    nats_say_taken(link);
+    if (seconds_follow(&link->seconds, link->pings + 1))
+        nats_say_ping(link);
+}
+
 void nats_follow(struct shard *shard) {
     struct link *link = shard->link;
     link_reap(shard);
@@ -325,7 +355,7 @@ void nats_follow(struct shard *shard) {
     for (struct link *former = link->former; former; former = former->former) {
         bundling_flush(&former->bundling);
         if (former->peer->state == PEER_OPEN)
-            nats_say_taken(former);
+            say_rest(former);
     }
     secure(link);
     secure(link->heir);
@@ -346,7 +376,7 @@ void nats_follow(struct shard *shard) {
     naming_follow(link);
     confirming_follow(link);
     inquiring_follow(link);
-    nats_say_taken(link);
+    say_rest(link);
 }
 
 const struct transport transport_nats = {

@@ -126,3 +126,12 @@ joined('a hub that has refused a request has no more to say of it once another o
   }
   for (const one of [watch, first, second]) one.client.drop();
 });
+
+joined('a notification that names what nobody has goes to who offers its method elsewhere, and another one to whom it names alone', {}, async (x, y) => {
+  const of = { nothing: await y.agent('o', { methods: ['command/execute'] }), deploy: await y.agent('c', { commands: ['deploy'] }) };
+  const source = await x.peer();
+  for (let n = 0; n < 200; n++) for (const command in of) source.notify('command/execute', { command, n });
+  for (const [command, agent] of Object.entries(of))
+    for (let n = 0; n < 200; n++) assert.deepEqual((await agent.next()).json.params, { command, n });
+  for (const agent of Object.values(of)) await agent.silent('a notification twice');
+});

@@ -179,6 +179,8 @@ static void send_any(unsigned by) {
                                : random_below(&stage.random, ADDRESSES);
     if (kind == KIND_NOTE && random_chance(&stage.random, 300))
         address = TO_ALL;
+    if (!stage.probes && !stage.gated[stage.guests[by].site] && random_chance(&stage.random, 40))
+        guest_command(by);
     if (stage.kids && kind != KIND_NEWS && random_chance(&stage.random, 150))
         guest_send(by, kind, TO_KID, any_site());
     else

@@ -208,6 +208,8 @@ void guest_leave(unsigned by);
 void guest_claim(unsigned by, unsigned name);
 void guest_unclaim(unsigned by, unsigned name);
 void guest_send(unsigned by, enum kind kind, enum address address, unsigned name);
+// Gives an order that is for nobody, and whose method nobody offers, at any hub.
+void guest_command(unsigned by);
 void guest_cancel(void);
 // Asks for the agents of all hubs.
 void guest_list(unsigned by);

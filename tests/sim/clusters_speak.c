@@ -291,6 +291,11 @@ void guest_send(unsigned by, enum kind kind, enum address address, unsigned name
     sums.letters++;
 }
 
+void guest_command(unsigned by) {
+    say(&stage.guests[by],
+        "{\"jsonrpc\":\"2.0\",\"method\":\"command/execute\",\"params\":{\"command\":\"nothing\"}}");
+}
+
 void guest_cancel(void) {
     if (!stage.letter_count)
         return;
