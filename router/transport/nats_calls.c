@@ -86,10 +86,9 @@ static void route_deferred(struct shard *shard, struct link *link, struct opened
 
 // What is asked where all hubs hear it, or all at which somebody names it: one of them answers, that of the least name.
 static bool is_deferred(struct link *link, enum subject_kind kind, const uint8_t *token, size_t bytes) {
-    uint64_t now_ms = shard_now_ms(link->shard), named = hub_named_hash(link->shard->hub, token, bytes);
+    uint64_t named = hub_named_hash(link->shard->hub, token, bytes);
     assert(kind == SUBJECT_EVENT || kind == SUBJECT_NOTICE);
     return !neighbours_is_least(&link->crossings.neighbours, link->hub,
-                                now_ms > LINK_MISSED_MS ? now_ms - LINK_MISSED_MS : 0,
                                 kind == SUBJECT_NOTICE ? &named : NULL);
 }
 

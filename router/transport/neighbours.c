@@ -133,12 +133,10 @@ static bool has_named(const struct neighbour *neighbour, uint64_t named) {
 }
 
 bool neighbours_is_least(const struct neighbours *neighbours, const char name[HUB_NAME_BYTES],
-                         uint64_t since_ms, const uint64_t *named) {
+                         const uint64_t *named) {
     const struct list *all = &neighbours->all;
-    for (const struct list *node = all->prev; node != all; node = node->prev) {
+    for (const struct list *node = all->next; node != all; node = node->next) {
         const struct neighbour *neighbour = list_entry(node, struct neighbour, link);
-        if (neighbour->heard_ms < since_ms)
-            return true;
         assert(memcmp(neighbour->name, name, HUB_NAME_BYTES) != 0);
         if (neighbour->is_joint && (!named || has_named(neighbour, *named)) &&
             memcmp(neighbour->name, name, HUB_NAME_BYTES) < 0)

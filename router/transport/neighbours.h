@@ -81,8 +81,8 @@ struct neighbour *neighbours_hear_of(struct neighbours *neighbours, const char n
 void neighbours_displace(struct neighbours *neighbours, struct neighbour *neighbour);
 // It owes nothing, and has asked nothing.
 void neighbours_remove(struct neighbours *neighbours, struct neighbour *neighbour);
-// Whether none that beats, was heard since then, and names this (a hash; NULL: whatever it names) has a lesser name.
+// Whether none that beats, and names this (a hash; NULL: whatever it names), has a lesser name.
 bool neighbours_is_least(const struct neighbours *neighbours, const char name[HUB_NAME_BYTES],
-                         uint64_t since_ms, const uint64_t *named);
+                         const uint64_t *named);
 // Whether all that have a place are among these, and there is one.
 bool neighbours_all(const struct neighbours *neighbours, const uint64_t places[NEIGHBOUR_WORDS]);
