@@ -47,7 +47,7 @@ enum {
     LINK_CONFIRM_MS = 900, // so long a registration waits for the server's word: at most 1 s
     LINK_BEAT_MS = 1000,   // so often this hub beats, and asks others for what they have
     LINK_SEEK_MS = 1000,   // a request that no hub took by then is asked after
-    LINK_MISSED_MS = 2500, // who hasn't been heard for so long isn't waited for to answer what all hubs hear
+    LINK_MISSED_MS = 2500, // of a hub that was silent for so long the server is asked whether it is there
     LINK_DENY_MS = 2500,   // and ends no sooner, so that whoever is there has been heard
     LINK_INQUIRE_MS = 900, // so long other hubs have to say who is there, likewise
     LINK_BESIDE_MS =

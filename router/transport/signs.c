@@ -128,9 +128,11 @@ static void ask(struct link *link, const struct neighbour *neighbour) {
 
 static void ask_all(struct link *link) {
     struct list *all = &neighbours_of(link)->all;
+    uint64_t now_ms = shard_now_ms(link->shard);
     for (struct list *node = all->next; node != all; node = node->next) {
         const struct neighbour *neighbour = list_entry(node, struct neighbour, link);
-        if (!list_empty(&neighbour->owes) || !list_empty(&neighbour->asked))
+        bool is_missed = now_ms - neighbour->heard_ms >= LINK_MISSED_MS;
+        if (is_missed || !list_empty(&neighbour->owes) || !list_empty(&neighbour->asked))
             ask(link, neighbour);
     }
 }

@@ -83,6 +83,17 @@ function unbundle(text) {
   return answers;
 }
 
+joined('a hub whose server knows that it has gone is missed soon, though it owes nothing', { hubs: [[]], shards: [1] }, async (x, broker) => {
+  const played = await Played.join(broker), source = await x.peer();
+  const complete = async () => (await source.ask('hub/agents', { cluster: true })).result.complete;
+  played.beat(' joint=2 fences=1');
+  await until('it is known, and waited for', async () => !(await complete()));
+  const begun = Date.now();
+  played.client.drop();
+  await until('it isn\'t any more', complete);
+  assert.ok(Date.now() - begun < 8000, `it took ${Date.now() - begun} ms`);
+});
+
 joined('a hub that says so gets several answers in one message', { shards: [1] }, async (x, y, broker) => {
   const b = await x.agent('b'), ids = [];
   const played = await Played.join(broker), numbers = [77, 78, 79], answers = new Map(), sizes = [];
