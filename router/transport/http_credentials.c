@@ -227,10 +227,11 @@ static const struct user *user_of(struct shard *shard, const struct http_call *c
 }
 
 // Whether nobody's body may go on: one that is small is answered when it is whole, as all are that nobody sends, and what
-// is for nobody in particular is no matter of a credential.
+// is for nobody in particular is no matter of a credential. One in chunks, whose size nobody knows, is not small.
 static bool is_nobodys(const struct http_call *call) {
     const struct http_route *route = http_route_find(call->head, call->request.line.path);
-    return call->peer->unit.body_bytes > UNKNOWN_FRAME_BYTES_MAX && !(route && route->is_open);
+    const struct unit *unit = &call->peer->unit;
+    return (!unit->sized || unit->body_bytes > UNKNOWN_FRAME_BYTES_MAX) && !(route && route->is_open);
 }
 
 // What was shown once makes a connection known, as far as its memory goes.

@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { Hub } from './hub.mjs';
 import { assertError } from './peer.mjs';
 import { ALL, directoryOfUsers, known, passed, refused, reload, tokenOf, usersText, withUsers } from './users.mjs';
-import { Client, request, rpc } from './web.mjs';
+import { chunk, Client, request, rpc } from './web.mjs';
 import { CLOSE, upgraded } from './websocket.mjs';
 
 const PING = '{"jsonrpc":"2.0","id":1,"method":"hub/ping"}';
@@ -114,6 +114,27 @@ withUsers('what the head of a request bears is known before its body has come', 
   const guessing = await begin('pb_token-of-nobody');
   assert.equal((await guessing.response()).status, 401);
   await guessing.gone();
+});
+
+withUsers('a request in chunks that bears no credential is answered at its head', { a: ALL }, { transport: 'http' }, async (hub) => {
+  const begin = async (line, ...fields) => {
+    const client = await Client.open(hub);
+    client.write(request(line, ['Content-Type: application/json', 'Transfer-Encoding: chunked', ...fields]));
+    return client;
+  };
+  for (const [line, ...fields] of [['POST /rpc'], ['POST /rpc', 'Expect: 100-continue'], ['POST /hcs'], ['GET /metrics'], ['POST /nothing']]) {
+    const from = performance.now(), client = await begin(line, ...fields);
+    const { status, fields: said } = await client.response();
+    assert.deepEqual([status, said.connection], [401, 'close'], line);
+    assert.ok(performance.now() - from < 5000, `${line} waited for its time to be over`);
+    await client.gone();
+  }
+  const known = await begin('POST /rpc', `Authorization: Bearer ${tokenOf('a')}`, 'Expect: 100-continue');
+  assert.equal((await known.response()).status, 100);
+  assert.equal((await known.send(chunk(PING), '0\r\n\r\n')).status, 200);
+  const open = await begin('GET /healthz', 'Expect: 100-continue');
+  assert.equal((await open.response()).status, 100);
+  assert.equal((await open.send('0\r\n\r\n')).status, 200);
 });
 
 withUsers('a connection of HTTP is one of the user whose credential came last', { a: { ...ALL, connections: 2 }, b: ALL }, { transport: 'http' }, async (hub) => {
