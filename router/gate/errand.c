@@ -141,7 +141,7 @@ static void note(struct shard *shard, const struct errand *errand) {
         .outcome = outcomes[errand->found],
         .error = errand->found == FOUND_OWN ? ERROR_NOT_ALLOWED : ERROR_NONE,
     };
-    noting_decision(shard, errand->mail.connection, &noted);
+    noting_decision(shard, (struct who){errand->mail.connection, errand->user}, &noted);
 }
 
 static void errand_end(struct shard *shard, struct errand *errand) {

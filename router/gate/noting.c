@@ -25,13 +25,13 @@ static void put_ruling(struct text *line, const struct ruling *ruling) {
     journal_line_string(line, "feedback", ruling->feedback, ruling->feedback_bytes);
 }
 
-// The same target in every line of one message.
+// The same source and target in every line of one message: its connection may have gone, or speak for nobody now.
 static void open_line(struct shard *shard, struct entry *entry, const struct held *held) {
     char decoded[METHOD_BYTES_MAX];
     size_t bytes;
     const char *target = showing_target(held, decoded, &bytes);
     journal_line_begin(&entry->line, io_wall_ms(shard->io), "gate");
-    audit_put_source(shard, &entry->line, held->source);
+    audit_put_user(shard, &entry->line, held->source, held->user);
     journal_line_string(&entry->line, "target", target, bytes);
 }
 
@@ -80,13 +80,13 @@ void noting_step(struct shard *shard, const struct held *held, const char *step,
     audit_submit(shard, audit_finish(entry));
 }
 
-void noting_decision(struct shard *shard, uint64_t connection, const struct noted *noted) {
-    struct entry *entry = begin(shard, connection);
+void noting_decision(struct shard *shard, struct who decider, const struct noted *noted) {
+    struct entry *entry = begin(shard, decider.connection);
     assert(noted->error < ERRORS_COUNT);
     if (!entry)
         return;
     journal_line_begin(&entry->line, io_wall_ms(shard->io), "approval");
-    audit_put_source(shard, &entry->line, connection);
+    audit_put_user(shard, &entry->line, decider.connection, decider.user);
     journal_line_string(&entry->line, "target", noted->target, noted->target_bytes);
     journal_line_string(&entry->line, "checkpoint", noted->checkpoint, noted->checkpoint_bytes);
     journal_line_string(&entry->line, "decision", noted->decision, strlen(noted->decision));

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "core/base/errors.h"
+#include "router/gate/who.h"
 #include "router/request/audit.h"
 
 // Who decides, as the journal and the source are told.
@@ -36,5 +37,5 @@ struct noted {
     const char *outcome;
     enum error error;
 };
-// Somebody at this connection has decided.
-void noting_decision(struct shard *shard, uint64_t connection, const struct noted *noted);
+// Somebody has decided.
+void noting_decision(struct shard *shard, struct who decider, const struct noted *noted);

@@ -61,9 +61,3 @@ void audit_put_peer(struct shard *shard, struct text *line, const struct peer *p
     const struct annex *beyond = peer->transport->is_link ? peer->annex : NULL;
     write_source(shard, line, peer->name, identity_user(peer), beyond);
 }
-
-void audit_put_source(struct shard *shard, struct text *line, uint64_t connection) {
-    bool here = connection_shard(connection) == shard->index;
-    const struct peer *peer = here ? peer_find(shard, connection) : NULL;
-    audit_put_user(shard, line, connection, peer ? identity_user(peer) : NULL);
-}

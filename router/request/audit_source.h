@@ -5,9 +5,7 @@
 #include "core/base/text.h"
 #include "router/shard/peer.h"
 
-// Of a connection, which may have gone.
-void audit_put_source(struct shard *shard, struct text *line, uint64_t connection);
-// The same, with its user as whom it was said; NULL: nobody's.
+// Of a connection, which may have gone, and the user for whom it was said; NULL: nobody's.
 void audit_put_user(struct shard *shard, struct text *line, uint64_t connection, const struct user *user);
 // Of the peer whose message is being read.
 void audit_put_peer(struct shard *shard, struct text *line, const struct peer *peer);
