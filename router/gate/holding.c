@@ -8,6 +8,7 @@
 #include "router/gate/who.h"
 #include "router/request/offered.h"
 #include "router/request/refuse.h"
+#include "router/rights/borne.h"
 #include "router/send/exchange.h"
 #include "router/shard/drop.h"
 
@@ -40,10 +41,22 @@ static void name(struct shard *shard, struct held *held) {
     siphash_name(&shard->hub->settings.secrets.checkpoints, which, sizeof which, held->checkpoint.bits);
 }
 
+// Of HTTP each request shows its own. What is back from another hub may lie behind one that has shown another user's: then its user's
+// name stands for it.
+static void keep_credential(const struct shard *shard, struct held *held, const struct message *message) {
+    const struct identity *identity = identity_of(message->peer);
+    if (!held->user)
+        return;
+    const struct user *now = borne_anew(shard, message->peer, held->user, identity->kind, &identity->digest);
+    held->digest = identity->digest;
+    held->credential = (uint8_t)(identity_same(now, held->user) ? identity->kind : CREDENTIAL_HUB);
+}
+
 static void describe(struct shard *shard, struct held *held, const struct message *message) {
     assert(!held->is_released && message->method_bytes <= METHOD_BYTES_MAX);
     held->source = message->peer->name;
     held->user = who_is(message->peer).user;
+    keep_credential(shard, held, message);
     held->is_request = message_is_request(message);
     held->exchange = held->is_request ? message->exchange : NULL;
     held->id = held->is_request ? message->lookup.value[KEY_ID] : (struct span){0};
@@ -93,6 +106,7 @@ static void unmake(struct shard *shard, struct held *held) {
     holding_uncount(shard, held->user, held->bytes);
     buffer_drop(held->frame.buffer);
     kept_give(&shard->kept, held->attachment);
+    digest_wipe(&held->digest, sizeof held->digest);
     kept_give(&shard->kept, held);
 }
 
@@ -306,6 +320,31 @@ void holding_decide(struct shard *shard, struct held *held, enum decision decisi
     list_remove(&held->by_checkpoint);
     list_remove(&held->by_age);
     list_append(&shard->gate->released, &held->by_age);
+}
+
+// A connection that is closed for that takes what it sent along.
+static bool is_revoked(const struct shard *shard, const struct held *held) {
+    const struct peer *peer = peer_find(shard, held->source);
+    enum credential kind = (enum credential)held->credential;
+    return peer && held->user && kind != CREDENTIAL_CHILD && !identity_there(peer)->revoked &&
+           !identity_same(borne_anew(shard, peer, held->user, kind, &held->digest), held->user);
+}
+
+void holding_review(struct shard *shard) {
+    struct list *all = &shard->gate->held;
+    assert(shard->settings->users);
+    for (struct list *node = all->next, *next; node != all; node = next) {
+        struct held *held = list_entry(node, struct held, by_age);
+        struct text data;
+        next = node->next;
+        if (!is_revoked(shard, held))
+            continue;
+        put_checkpoint(&data, held);
+        reply_data_text(&data, "rule", rule_text(RULE_CREDENTIAL));
+        stats_count(&shard->stats, COUNT_GATE_SOURCE_LEFT);
+        noting_step(shard, held, "source left", NULL, ERROR_NOT_ALLOWED);
+        end_with_error(shard, held, ERROR_NOT_ALLOWED, &data);
+    }
 }
 
 void holding_leave(struct shard *shard, struct peer *peer) {

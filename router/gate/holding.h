@@ -31,6 +31,9 @@ void holding_cancel(struct shard *shard, struct held *held);
 void holding_decide(struct shard *shard, struct held *held, enum decision decision,
                     const struct ruling *ruling);
 void holding_timed_out(struct shard *shard, struct held *held);
+// Users have changed: what came by a credential that is gone goes, as if its source had left. (Of HTTP the connection stays, and so
+// whoever waits there is told.)
+void holding_review(struct shard *shard);
 // A peer has left: what it sent goes.
 void holding_leave(struct shard *shard, struct peer *peer);
 // The hub drains: nothing is held any more.

@@ -5,7 +5,7 @@
 //     held         "method", "governanceLevel", "bytes", "until"
 //     approved     "approver", "feedback"; likewise rejected and needs_revision, with "code"
 //     timed out    "code"; likewise cancelled and drained
-//     source left
+//     source left  "code" where its credential is gone, and it is still there
 #pragma once
 
 #include "core/base/errors.h"

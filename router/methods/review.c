@@ -4,34 +4,13 @@
 #include <string.h>
 
 #include "core/rights/rights.h"
+#include "router/gate/holding.h"
 #include "router/methods/registry.h"
 #include "router/methods/subscribe.h"
 #include "router/rights/borne.h"
 #include "router/rights/judge.h"
 #include "router/shard/identity.h"
 #include "router/stream/joining.h"
-
-// Who has the credential by which the connection is known now; NULL: nobody.
-static const struct user *find_anew(const struct shard *shard, const struct identity *identity) {
-    enum credential kind;
-    const struct users *users = shard->settings->users;
-    assert(users && identity->user);
-    switch (identity->kind) {
-    case CREDENTIAL_TOKEN:
-        return users_by_digest(users, &identity->digest);
-    case CREDENTIAL_UID:
-    case CREDENTIAL_CERTIFICATE: {
-        const struct user *user = borne_user(shard, identity->peer, &kind);
-        return kind == identity->kind ? user : NULL;
-    }
-    case CREDENTIAL_CHILD:
-    case CREDENTIAL_HUB:
-        return users_by_name(users, identity->user->name, strlen(identity->user->name));
-    case CREDENTIAL_NONE:
-        break;
-    }
-    return NULL;
-}
 
 static void revoke_agent(struct shard *shard, struct peer *peer, const struct agent *agent) {
     struct order *order = order_create(shard, ORDER_UNREGISTER, peer->name);
@@ -100,7 +79,7 @@ static void review_peer(struct shard *shard, struct peer *peer, struct identity 
         borne_review(shard, peer);
         return;
     }
-    const struct user *user = find_anew(shard, identity);
+    const struct user *user = borne_anew(shard, peer, identity->user, identity->kind, &identity->digest);
     bool is_child = identity->kind == CREDENTIAL_CHILD;
     if (!is_child && !identity_same(user, identity->user)) {
         identity->revoked = true;
@@ -125,6 +104,9 @@ void review_all(struct shard *shard) {
         if (identity)
             review_peer(shard, peer, identity);
     }
-    if (shard->settings->users)
-        joining_review(shard);
+    if (!shard->settings->users)
+        return;
+    joining_review(shard);
+    if (shard->gate)
+        holding_review(shard);
 }

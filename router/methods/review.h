@@ -1,4 +1,4 @@
-// Rights have changed while the hub runs: connections whose credential is gone are closed, and what of the others isn't
+// Rights have changed while the hub runs: connections whose credential is gone are closed, what came by one and is held goes, and what of the others isn't
 // allowed any more ends.
 #pragma once
 

@@ -1,6 +1,7 @@
 #include "router/rights/borne.h"
 
 #include <assert.h>
+#include <string.h>
 
 struct search {
     const struct users *users;
@@ -37,6 +38,28 @@ const struct user *borne_user(const struct shard *shard, const struct peer *peer
         find(shard->settings, peer, &identity->borne);
     *kind = identity->borne.kind;
     return identity->borne.user;
+}
+
+const struct user *borne_anew(const struct shard *shard, const struct peer *peer, const struct user *user,
+                              enum credential kind, const struct digest *digest) {
+    const struct users *users = shard->settings->users;
+    assert(users && user);
+    switch (kind) {
+    case CREDENTIAL_TOKEN:
+        return users_by_digest(users, digest);
+    case CREDENTIAL_UID:
+    case CREDENTIAL_CERTIFICATE: {
+        enum credential found;
+        const struct user *bearer = borne_user(shard, peer, &found);
+        return found == kind ? bearer : NULL;
+    }
+    case CREDENTIAL_CHILD:
+    case CREDENTIAL_HUB:
+        return users_by_name(users, user->name, strlen(user->name));
+    case CREDENTIAL_NONE:
+        break;
+    }
+    return NULL;
 }
 
 void borne_look(const struct shard *shard, struct peer *peer) {

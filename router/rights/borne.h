@@ -6,6 +6,9 @@
 // Who has it by the users in effect now, and which it is; NULL: nobody, or a certificate for which no authority in effect now
 // vouches. It is looked up once, and once more when the users have changed: what a certificate says has to be decoded.
 const struct user *borne_user(const struct shard *shard, const struct peer *peer, enum credential *kind);
+// Who has now the credential by which a peer, or what it sent, was known as this user's; NULL: nobody. `digest` is a token's.
+const struct user *borne_anew(const struct shard *shard, const struct peer *peer, const struct user *user,
+                              enum credential kind, const struct digest *digest);
 // The users have changed: one that nobody has shown to be somebody's bears a credential from now on, or none any more,
 // and then it has its time to show one.
 void borne_review(struct shard *shard, struct peer *peer);

@@ -9,6 +9,7 @@
 #include "core/base/list.h"
 #include "core/base/wheel.h"
 #include "core/requests/checkpoint.h"
+#include "core/rights/digest.h"
 #include "core/send/parcel.h"
 
 struct attachment;
@@ -35,6 +36,8 @@ struct held {
     uint64_t until_ms;              // in milliseconds since 1970
     enum governance governance : 8; // that it requires
     uint8_t audit;                  // enum message_audit
+    uint8_t credential;             // enum credential, by which it is its user's
+    struct digest digest;           // of a token
     bool is_request;
     bool is_released;
     bool is_asked;  // it counts among what its user has pending

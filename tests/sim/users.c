@@ -285,11 +285,11 @@ int main(int argc, char **argv) {
     printf("%" PRIu64 " runs: %" PRIu64 " letters, %" PRIu64 " judged, %" PRIu64 " refused, %" PRIu64
            " over a rate, %" PRIu64 " deliveries, %" PRIu64 " wrong credentials, %" PRIu64
            " changes of the file, %" PRIu64 " registrations taken, %" PRIu64 " held, %" PRIu64
-           " approved, %" PRIu64 " turned down, %" PRIu64 " notices, %" PRIu64 " by a certificate, %" PRIu64
-           " streams, %" PRIu64 " of them ended\n",
+           " approved, %" PRIu64 " turned down, %" PRIu64 " gone with a credential, %" PRIu64
+           " notices, %" PRIu64 " by a certificate, %" PRIu64 " streams, %" PRIu64 " of them ended\n",
            runs, users_sums.letters, users_sums.checked, users_sums.refused, users_sums.limited,
            users_sums.delivered, users_sums.guesses, users_sums.reloads, users_sums.revoked, users_sums.held,
-           users_sums.approved, users_sums.turned_down, users_sums.notices, users_sums.by_certificate,
-           users_sums.streams, users_sums.ended_streams);
+           users_sums.approved, users_sums.turned_down, users_sums.dropped, users_sums.notices,
+           users_sums.by_certificate, users_sums.streams, users_sums.ended_streams);
     return 0;
 }

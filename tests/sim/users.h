@@ -170,7 +170,7 @@ extern struct users_stage stage;
 
 struct users_sums {
     uint64_t letters, refused, delivered, guesses, reloads, revoked, limited, checked, held, approved,
-        turned_down, notices, by_certificate, streams, ended_streams;
+        turned_down, dropped, notices, by_certificate, streams, ended_streams;
 };
 extern struct users_sums users_sums;
 

@@ -273,6 +273,16 @@ static bool has_left(const struct letter *letter) {
     return player->generation == letter->generation && !player->voice.cable && player->was_reset;
 }
 
+// A connection of HTTP stays; any other is closed.
+static bool has_lost_credential(const struct letter *letter) {
+    const struct player *player = &stage.players[letter->player];
+    const struct shown *shown = &letter->shown;
+    if (player->voice.way != POSTS || !source_is_here(letter))
+        return false;
+    return shown->given ? !model_has_token(&stage.now, (unsigned)shown->user, shown->which, shown->generation)
+                        : papers_bearer(&stage.now, player) != letter->user;
+}
+
 static void judge_stay(const struct letter *letter) {
     uint64_t waited_ns = stage.settled_ns - letter->held_ns;
     if (letter->applied != NOBODY || letter->ended || letter->delivered)
@@ -281,6 +291,8 @@ static void judge_stay(const struct letter *letter) {
         oracle_fails("it is held too long", number_of(letter));
     if (has_left(letter) || is_cancelled_now(letter))
         oracle_fails("it is held though its source has left, or cancelled it", number_of(letter));
+    if (has_lost_credential(letter))
+        oracle_fails("it is held though the credential by which it came is gone", number_of(letter));
 }
 
 // Whether the code of a request that wasn't delivered says what has become of it.
@@ -291,6 +303,8 @@ static bool is_told_rightly(const struct letter *letter, unsigned words, bool is
         return letter->at_gate && (letter->by_somebody ? words >> NEEDS_REVISION & 1 : is_due);
     if (letter->code == CODE_CANCELLED)
         return letter->cancelled;
+    if (has_lost_credential(letter) && oracle_refused(letter, "credential"))
+        return letter->at_gate;
     return words >> APPROVED & 1;
 }
 
@@ -314,7 +328,9 @@ static void judge_end(const struct letter *letter) {
     bool is_due = stage.settled_ns - letter->held_ns + SLACK_NS >= stage.gate_wait_ns;
     if (letter->delivered && !(words >> APPROVED & 1))
         oracle_fails("it came though nobody has approved it", number_of(letter));
-    if (!words && !is_due && !letter->cancelled && source_is_here(letter))
+    bool is_revoked = has_lost_credential(letter);
+    users_sums.dropped += is_revoked && oracle_refused(letter, "credential");
+    if (!words && !is_due && !letter->cancelled && !is_revoked && source_is_here(letter))
         oracle_fails("it isn't held any more, for nothing", number_of(letter));
     if (letter->ended && !letter->delivered && !is_told_rightly(letter, words, is_due))
         oracle_fails("what was held ended as it must not", number_of(letter));
