@@ -18,6 +18,10 @@ static inline const struct user *identity_user(const struct peer *peer) {
     const struct identity *identity = identity_of(peer);
     return identity ? identity->user : NULL;
 }
+// Whether nothing that it sends is read, until it is told that its credential was wrong.
+static inline bool identity_unread(const struct peer *peer) {
+    return peer->state == PEER_ENDED && identity_of(peer) && identity_of(peer)->guess != GUESS_NONE;
+}
 // Who isn't known yet sends no large frames. (A request of HTTP says in its head who it is from.)
 const struct unit_limits *identity_limits_known(const struct shard *shard, const struct peer *peer);
 static inline const struct unit_limits *identity_limits(const struct shard *shard, const struct peer *peer) {

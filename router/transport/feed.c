@@ -285,14 +285,15 @@ static void starve(struct shard *shard, struct peer *peer) {
 }
 
 void feed_go_on(struct shard *shard, struct peer *peer) {
+    bool starves = peer->state == PEER_OPEN && peer_lacks_room(peer);
     if (peer->state == PEER_CLOSING)
         return;
-    if (peer->state == PEER_OPEN && peer_lacks_room(peer)) {
+    if (starves || identity_unread(peer))
         connection_pause(&peer->connection, shard->io);
+    else
+        connection_receive(&peer->connection, shard->io);
+    if (starves)
         starve(shard, peer);
-        return;
-    }
-    connection_receive(&peer->connection, shard->io);
 }
 
 static void forget_unless_direct(struct peer *peer) {
@@ -363,11 +364,9 @@ uint32_t feed_arrival(struct shard *shard, struct peer *peer, const struct io_ev
     if (peer->state != PEER_OPEN)
         forget_unless_direct(peer);
     want_rest(shard, peer);
-    if (event->result == -ENOBUFS && peer->state != PEER_CLOSING) {
+    if (event->result == -ENOBUFS && peer->state != PEER_CLOSING)
         starve(shard, peer);
-        return 0;
-    }
-    if (peer->connection.ended)
+    else if (peer->connection.ended)
         feed_end(shard, peer, event);
     else
         feed_go_on(shard, peer);

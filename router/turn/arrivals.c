@@ -311,6 +311,11 @@ void arrivals_read(struct shard *shard, struct peer *peer) {
     read_all_of(shard, peer->arrears);
 }
 
+void arrivals_resume(struct shard *shard, struct peer *peer) {
+    if (!arrivals_hold(peer))
+        feed_go_on(shard, peer);
+}
+
 uint64_t arrivals_charge(struct shard *shard, uint64_t connection, uint64_t from_ns) {
     uint64_t now_ns = io_clock(shard->io), spent_ns = now_ns - from_ns;
     bool here = connection_shard(connection) == shard->index;

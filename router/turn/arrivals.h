@@ -26,6 +26,8 @@ bool arrivals_wait(const struct shard *shard);
 bool arrivals_hold(const struct peer *peer);
 // Reads all that waits here of this peer, at once.
 void arrivals_read(struct shard *shard, struct peer *peer);
+// It may be read again. What waits here goes first.
+void arrivals_resume(struct shard *shard, struct peer *peer);
 // Work was done for this connection, begun at `from_ns` by io_clock; nothing, if it isn't here. Returns the clock.
 uint64_t arrivals_charge(struct shard *shard, uint64_t connection, uint64_t from_ns);
 // The peer is closing, and the kernel was told: what waits ends nowhere.

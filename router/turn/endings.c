@@ -82,6 +82,8 @@ static void end_peer(struct shard *shard, struct peer *peer) {
 
 static void let_linger(struct shard *shard, struct peer *peer) {
     endings_leave(shard, peer);
+    if (identity_of(peer) && identity_of(peer)->guess) // it hasn't been read
+        arrivals_resume(shard, peer);
     peer_settle(shard, peer);
     if (peer_lingers(peer))
         behind_watch(shard, peer);

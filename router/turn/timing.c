@@ -83,9 +83,13 @@ static bool is_heard_first(struct shard *shard, struct identity *identity) {
 
 void timing_identity_expired(struct shard *shard, struct identity *identity) {
     struct peer *peer = identity->peer;
+    bool was_unread = identity_unread(peer);
     assert(!timer_armed(&identity->timer));
-    if (is_heard_first(shard, identity) || !entry_expired(shard, identity))
+    if (is_heard_first(shard, identity) || !entry_expired(shard, identity)) {
+        if (was_unread) // what it has sent would reset away its answer
+            arrivals_resume(shard, peer);
         return;
+    }
     if (!connection_established(&peer->connection)) // which began when its time did
         peer_close(shard, peer, COUNT_CLOSED_HANDSHAKE);
     else if (is_told_of_frame(peer))

@@ -6,10 +6,10 @@ import { rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Hub } from './hub.mjs';
-import { assertError } from './peer.mjs';
+import { assertError, within } from './peer.mjs';
 import { ALL, directoryOfUsers, known, passed, refused, reload, tokenOf, usersText, withUsers } from './users.mjs';
 import { chunk, Client, request, rpc } from './web.mjs';
-import { CLOSE, upgraded } from './websocket.mjs';
+import { CLOSE, TEXT, upgraded, wsFrame } from './websocket.mjs';
 
 const PING = '{"jsonrpc":"2.0","id":1,"method":"hub/ping"}';
 const isClose = (frame) => frame.opcode === CLOSE;
@@ -136,6 +136,59 @@ withUsers('a request in chunks that bears no credential is answered at its head'
   assert.equal((await open.response()).status, 100);
   assert.equal((await open.send('0\r\n\r\n')).status, 200);
 });
+
+// Sends as fast as it is taken until `over` is, which is looked for behind each block; returns how many bytes the kernel has taken.
+async function flood(peer, block, over) {
+  let bytes = 0, ends = false;
+  const end = over.finally(() => (ends = true));
+  while (!ends && await Promise.race([peer.write(block).then(() => true), end.then(() => false)])) {
+    bytes += block.length;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await end;
+  return bytes;
+}
+
+// What each sends who guesses, what it sends behind that, and what it is told.
+const GUESSING = {
+  peer: (opened, blockOf) => async (hub) => {
+    const peer = await opened(hub);
+    const over = peer.ask('initialize', { token: 'pb_token-of-nobody' });
+    return { peer, block: blockOf(65536), over: over.then((answer) => refused(answer, 'credential')) };
+  },
+  request: (fields, block) => async (hub) => {
+    const peer = await Client.open(hub);
+    peer.write(request('POST /rpc', ['Content-Type: application/json', 'Authorization: Bearer pb_token-of-nobody', ...fields]));
+    return { peer, block, over: peer.response().then(({ status }) => assert.equal(status, 401)) };
+  },
+};
+const raw = (bytes) => Buffer.alloc(bytes, 'x'), sealed = (bytes) => wsFrame(TEXT, raw(bytes));
+const GUESSERS = {
+  tcp: ['tcp', GUESSING.peer((hub) => hub.peer('tcp'), raw)],
+  unix: ['tcp', GUESSING.peer((hub) => hub.peer('unix'), raw)],
+  lines: ['tcp-lines', GUESSING.peer((hub) => hub.peer('tcp-lines'), raw)],
+  tls: ['tls', GUESSING.peer((hub) => hub.peer('tls'), raw)],
+  websocket: ['websocket', GUESSING.peer((hub) => hub.peer('websocket'), sealed)],
+  http: ['http', GUESSING.request(['Content-Length: 16000000'], raw(65536))],
+  'http in chunks': ['http', GUESSING.request(['Transfer-Encoding: chunked'], chunk(raw(65536)))],
+};
+for (const io of ['uring', 'epoll'])
+  for (const [name, [transport, guess]] of Object.entries(GUESSERS))
+    withUsers(`while a wrong credential waits for its answer nothing is read (${name}, ${io})`, { a: { ...ALL, admin: true } },
+      { transport, options: ['--io', io] }, async (hub) => {
+        await (await guess(hub)).over;
+        const friend = await known(hub, 'a', 'tcp');
+        const leaving = await guess(hub);
+        leaving.over.catch(() => {});
+        await leaving.peer.write(leaving.block);
+        leaving.peer.drop();
+        const { peer, block, over } = await guess(hub); // for 400 ms
+        const bytes = await flood(peer, block, over);
+        assert.ok(bytes < 16 * 1024 * 1024, `${bytes} bytes were taken`);
+        peer.drop();
+        const others = async () => (await friend.ask('hub/stats')).result.connections > 1;
+        await within((async () => { while (await others()); })(), 'those who guessed to have gone');
+      });
 
 withUsers('a connection of HTTP is one of the user whose credential came last', { a: { ...ALL, connections: 2 }, b: ALL }, { transport: 'http' }, async (hub) => {
   const ping = (client, user) => client.send(rpc(PING, `Authorization: Bearer ${tokenOf(user)}`));
