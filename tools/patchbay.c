@@ -101,7 +101,8 @@ static const struct command {
      "  register AGENT-ID, offer NAME, publish EVENT, subscribe PATTERN, level LEVEL, admin\n"
      "  hold NAME...               whether the gate holds what names that, event:EVENT too\n"
      "  --users FILE        the file; PATCHBAY_USERS names it otherwise\n"
-     "Exit status 1: the file has a fault, or what was asked is refused.\n"},
+     "Exit status 1: the file that is checked has a fault, or what was asked is refused; 2: nothing was "
+     "answered.\n"},
     {"bench", command_bench, "SOURCES TARGETS DEPTH BODY SECONDS [OPTION...]",
      "load: SOURCES connections keep DEPTH requests of BODY bytes pending each",
      "In Content-Length frames, or as the hub's URI says: in lines, over TLS (tls://HOST:PORT), WebSocket\n"

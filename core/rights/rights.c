@@ -1,6 +1,7 @@
 #include "core/rights/rights.h"
 
 #include <assert.h>
+#include <string.h>
 
 static const char *const rules[RULES_COUNT] = {
     [RULE_REGISTER] = "register",
@@ -121,10 +122,19 @@ bool rights_hold_any(const struct user *user) {
 
 // --- Patterns of events
 
+// An admin's by being one, unless a line denies it.
+static struct verdict subscribe_one(const struct user *user, const char *event, size_t bytes) {
+    static const char gate[] = RIGHTS_ADMINS_EVENT;
+    struct verdict verdict = judge(user, RIGHT_SUBSCRIBE, KIND_EVENT, event, bytes);
+    bool is_gate = bytes == sizeof gate - 1 && memcmp(event, gate, bytes) == 0;
+    bool is_unsaid = !verdict.allowed && verdict.line == 0;
+    return is_gate && user->admin && is_unsaid ? rights_admin(user) : verdict;
+}
+
 struct verdict rights_subscribe(const struct user *user, const char *pattern, size_t bytes) {
     assert(pattern && bytes > 0);
     if (pattern[bytes - 1] != '*')
-        return judge(user, RIGHT_SUBSCRIBE, KIND_EVENT, pattern, bytes);
+        return subscribe_one(user, pattern, bytes);
     const struct pattern_set *deny = &user->denied[RIGHT_SUBSCRIBE][KIND_EVENT];
     const struct pattern_set *give = &user->given[RIGHT_SUBSCRIBE][KIND_EVENT];
     const struct pattern *met = patterns_meet(user->patterns, deny, pattern, bytes - 1);

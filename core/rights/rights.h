@@ -36,6 +36,9 @@ struct right_name {
     size_t bytes;
 };
 
+// The event by which the gate tells that something is held (core/requests/checkpoint.h).
+#define RIGHTS_ADMINS_EVENT "approval-needed"
+
 // All that a message names, and which of it is the address that decides (PROTOCOL.md, routing).
 struct right_call {
     enum right_kind by;                   // KIND_AGENT to KIND_METHOD: names[by] is given
@@ -58,7 +61,8 @@ static inline bool rights_reach_all(const struct user *user) {
 }
 struct verdict rights_publish(const struct user *user, const char *event, size_t bytes);
 // `pattern` is an event's name, or a prefix and `*`: every name that it can match must be permitted and none
-// denied. (All of them are permitted if one pattern of the file covers them.)
+// denied. (All of them are permitted if one pattern of the file covers them.) The event by which the gate tells that something is held
+// is an admin's without a line, too.
 struct verdict rights_subscribe(const struct user *user, const char *pattern, size_t bytes);
 // Whether an agent of this user's may support a level; also what `initialize` may say.
 struct verdict rights_level(const struct user *user, enum governance level);

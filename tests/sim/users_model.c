@@ -357,7 +357,7 @@ bool model_may_hear(const struct model *model, unsigned user, const char *patter
     char prefix[64];
     size_t bytes = strlen(pattern);
     if (strcmp(pattern, "approval-needed") == 0 && model_admin(model, user))
-        return true;
+        return !model_denies(model, user, MAY_SUBSCRIBE, AN_EVENT, pattern);
     if (pattern[bytes - 1] != '*')
         return model_may(model, user, MAY_SUBSCRIBE, AN_EVENT, pattern);
     snprintf(prefix, sizeof prefix, "%.*s", (int)bytes - 1, pattern);

@@ -164,6 +164,24 @@ static void patterns_of_events(void **state) {
     users_drop(users);
 }
 
+// Its event is an admin's to hear without a line, and a denial wins there as everywhere.
+static void the_gates_event(void **state) {
+    (void)state;
+    static const char gate[] = "approval-needed";
+    const struct user *user;
+    struct users *users = read_text("[user u]\nadmin = yes\n[user v]\n[user w]\nadmin = yes\n"
+                                    "subscribe = *\ndeny-subscribe = approval-*\n",
+                                    &user);
+    struct verdict admins = rights_subscribe(users_at(users, 0), gate, strlen(gate));
+    assert_true(admins.allowed && admins.line == 2);
+    assert_false(rights_subscribe(users_at(users, 0), "approval-needed*", strlen(gate) + 1).allowed);
+    assert_false(rights_subscribe(users_at(users, 0), "approval-neede", strlen(gate) - 1).allowed);
+    assert_false(rights_subscribe(users_at(users, 1), gate, strlen(gate)).allowed);
+    struct verdict denied = rights_subscribe(users_at(users, 2), gate, strlen(gate));
+    assert_true(!denied.allowed && denied.line == 7);
+    users_drop(users);
+}
+
 static void what_is_held(void **state) {
     (void)state;
     const struct user *user;
@@ -219,6 +237,7 @@ int main(void) {
         cmocka_unit_test(only_the_deciding_address_is_permitted),
         cmocka_unit_test(names_longer_than_any),
         cmocka_unit_test(patterns_of_events),
+        cmocka_unit_test(the_gates_event),
         cmocka_unit_test(what_is_held),
         cmocka_unit_test(levels_and_admin),
         cmocka_unit_test(rules_have_names),
