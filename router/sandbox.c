@@ -23,13 +23,22 @@ static const char *const wall_names[] = {[WALL_PRIVILEGES] = "privileges",
 
 // --- The plan
 
+static bool has_folder(const struct sandbox *sandbox, const char *path, unsigned use) {
+    for (unsigned at = 0; at < sandbox->folder_count; at++)
+        if (sandbox->folders[at].use == use && strcmp(sandbox->folders[at].path, path) == 0)
+            return true;
+    return false;
+}
+
 static bool add_folder(struct sandbox *sandbox, const char *file, unsigned use) {
     assert(sandbox->folder_count <= SANDBOX_FOLDERS_MAX && use);
     if (sandbox->folder_count == SANDBOX_FOLDERS_MAX || strlen(file) >= PATH_MAX)
         return false;
     char *path = sandbox->paths[sandbox->folder_count];
     strcpy(path, file);
-    sandbox->folders[sandbox->folder_count++] = (struct folder){dirname(path), use};
+    const char *folder = dirname(path);
+    if (!has_folder(sandbox, folder, use))
+        sandbox->folders[sandbox->folder_count++] = (struct folder){folder, use};
     return true;
 }
 
