@@ -67,6 +67,16 @@ static bool can_hold(const struct config *config, const struct users *users) {
     return false;
 }
 
+// The hub runs all the same: who is to approve may be written down while messages wait.
+static void warn_of_gate(const struct config *config, const struct users *users) {
+    uint32_t index = 0, count = users_count(users);
+    while (index < count && !users_at(users, index)->admin)
+        index++;
+    if (config->settings.gate && index == count)
+        fprintf(stderr, "patchbayd: %s: nobody is admin: what --gate holds can't be approved\n",
+                config->users);
+}
+
 struct users *config_users(const struct config *config, const struct siphash_key *key,
                            const struct users *before) {
     char path[PATH_MAX];
@@ -78,8 +88,10 @@ struct users *config_users(const struct config *config, const struct siphash_key
     if (text)
         digest_wipe(text, bytes);
     free(text);
-    if (users && are_known(config, users) && can_hold(config, users))
+    if (users && are_known(config, users) && can_hold(config, users)) {
+        warn_of_gate(config, users);
         return users;
+    }
     users_drop(users);
     return NULL;
 }

@@ -1,6 +1,7 @@
 // The gate where users are on: who may decide and see, whose name stands for a decision, what a `hold` holds, and that
 // rights are judged anew when something goes on.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -165,3 +166,15 @@ test('a quarter of what may be held is one user\'s, over all connections', () =>
   send(other, 4);
   await held(bob);
 }, { options: ['--max-held', '8'] }));
+
+test('a gate that nobody may decide at is told where the configuration is read', () => {
+  const path = join(directory, 'nobody.users');
+  const said = (admin, ...gate) => {
+    writeFileSync(path, `[user ci]\ntoken = sha256:${'0'.repeat(64)}\nadmin = ${admin}\n`);
+    const { status, stderr } = spawnSync(process.env.PATCHBAYD, ['--check', '--sandbox', 'off', ...gate, '--users', path], { encoding: 'utf8' });
+    return [status, stderr];
+  };
+  assert.deepEqual(said('no', '--gate', 'manual'), [0, `patchbayd: ${path}: nobody is admin: what --gate holds can't be approved\n`]);
+  assert.deepEqual(said('yes', '--gate', 'manual'), [0, '']);
+  assert.deepEqual(said('no'), [0, '']);
+});
