@@ -57,6 +57,14 @@ async function stats(hub) {
   return result;
 }
 
+// Once the server of the one knows who is at the other's: what their server has confirmed is on its way to it.
+async function reaches(from, at, agent) {
+  (await at.agent(agent)).serve(() => agent);
+  const asking = await from.peer();
+  await until('its server has heard of who is there', async () => (await asking.ask('work', { targetAgent: agent })).result === agent);
+  asking.drop();
+}
+
 // Asks one after the other until it is told to stop; what was answered.
 async function keepAsking(traffic, source, method, params) {
   const answers = new Set();
@@ -72,6 +80,7 @@ for (const shards of [1, 2])
     const here = (await x.agent('a', { methods: ['here'] })).serve(() => 'a');
     (await y.agent('b', { methods: ['there'] })).serve(() => 'b');
     const slow = [await x.agent('slow-a'), await y.agent('slow-b')];
+    await Promise.all([reaches(x, y, 'last-b'), reaches(y, x, 'last-a')]);
     const [fromX, fromY, late, later, publisher] = [await x.peer(), await y.peer(), await x.peer(), await y.peer(), await y.peer()];
     const subscriber = await x.peer();
     await subscriber.ask('hub/subscribe', { events: ['news'] });
@@ -132,7 +141,9 @@ async function wayTo({ port }) {
 test('the link after it is lost, and others come, while it ends what it has: names are given as ever', () => {
   let way;
   return moving(async (x, y, [one], traffic) => {
-    const slow = await y.agent('slow'), late = (await x.peer()).ask('work', { targetAgent: 'slow' });
+    const slow = await y.agent('slow');
+    await reaches(x, y, 'last');
+    const late = (await x.peer()).ask('work', { targetAgent: 'slow' });
     traffic.waiting = [late];
     const { json } = await slow.next();
     one.process.kill('SIGUSR2');
