@@ -30,7 +30,7 @@ static void notify_replaced(struct shard *shard, struct peer *peer, const struct
 static void tell_replaced(struct shard *shard, const struct order *order) {
     assert(order->stage == ORDER_TELLING && connection_shard(order->replaced) == shard->index);
     struct peer *peer = peer_find(shard, order->replaced);
-    if (peer && (peer->awaited > 0 || !applying_is_of(shard, order, peer->name)))
+    if (peer && (peer->admission.orders > 0 || !applying_is_of(shard, order, peer->name)))
         notify_replaced(shard, peer, order);
 }
 
