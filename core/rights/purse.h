@@ -52,7 +52,7 @@ uint64_t purse_message(struct purses *purses, struct account *account, const str
 void purse_charge(struct purses *purses, struct account *account, const struct account_limits *limits,
                   uint64_t now_ns, uint64_t bytes);
 
-// account_ask and account_answer. What is pending in truth is what the account counts without the places here.
+// account_ask and account_answer. What is pending in truth is what the account counts without the places here, and without what was answered.
 bool purse_ask_anew(struct purses *purses, struct account *account, const struct account_limits *limits);
 static inline bool purse_ask(struct purses *purses, struct account *account,
                              const struct account_limits *limits) {

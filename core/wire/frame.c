@@ -157,10 +157,10 @@ static void end_block(struct unit *unit, const uint8_t *frame, uint32_t at) {
 static const struct fields_wire frame_fields = {
     .first = FIELDS_AT_LINE, .refused = REFUSED, .judge = judge_line, .end = end_block};
 
-// The value of one to eight digits, the first in the lowest byte, taken together: pairs of them become bytes, pairs of
+// The value of one to seven digits, the first in the lowest byte, taken together: pairs of them become bytes, pairs of
 // these the whole.
 static inline uint64_t digits_value(uint64_t digits, unsigned count) {
-    assert(count > 0 && count <= 8);
+    assert(count > 0 && count < 8);
     digits <<= 64 - 8 * count; // zeros come before
     digits = digits * 10 + (digits >> 8);
     uint64_t low = digits & UINT64_C(0x000000ff000000ff), high = digits >> 16 & UINT64_C(0x000000ff000000ff);

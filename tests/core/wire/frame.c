@@ -325,6 +325,25 @@ static void the_lower_fault_wins(void **state) {
     }
 }
 
+// Beside each power of ten, in a piece and cut where the quick way doesn't take it.
+static void reads_lengths_of_every_size(void **state) {
+    (void)state;
+    struct unit_limits limits = {.header_bytes_max = 64, .body_bytes_max = UINT32_MAX - 64};
+    for (uint32_t power = 1; power <= 100000000; power *= 10)
+        for (uint32_t length = power - (power > 1); length <= power + 1; length++) {
+            char text[128];
+            int bytes = snprintf(text, sizeof text, "Content-Length: %u\r\n\r\n%30s", length, "");
+            struct unit whole, cut;
+            scan_whole(&whole, text, (size_t)bytes, &limits);
+            unit_begin(&cut);
+            frame_scan(&cut, (const uint8_t *)text, 9, &limits);
+            frame_scan(&cut, (const uint8_t *)text, (size_t)bytes, &limits);
+            assert_int_equal(whole.body_bytes, length);
+            assert_int_equal(cut.body_bytes, length);
+            assert_int_equal(whole.at, cut.at);
+        }
+}
+
 static void holds_the_body_limit(void **state) {
     (void)state;
     static const struct {
@@ -405,6 +424,7 @@ int main(void) {
         cmocka_unit_test(knows_names_exactly),
         cmocka_unit_test(holds_the_header_limit),
         cmocka_unit_test(the_lower_fault_wins),
+        cmocka_unit_test(reads_lengths_of_every_size),
         cmocka_unit_test(holds_the_body_limit),
         cmocka_unit_test(takes_a_long_value),
         cmocka_unit_test(a_fault_is_for_ever),
