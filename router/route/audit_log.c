@@ -7,6 +7,7 @@
 #include "router/request/audit.h"
 #include "router/request/refuse.h"
 #include "router/request/validate.h"
+#include "router/route/visited.h"
 #include "router/send/exchange.h"
 
 static bool keep_reply_to(struct entry *entry, const struct message *message) {
@@ -129,11 +130,6 @@ static void refuse_full(struct shard *shard, const struct message *message) {
     refuse(shard, message, ERROR_AUDIT, &data);
 }
 
-// What would become of it alone is asked: it isn't said yet.
-static bool is_only_asked(const struct message *message) {
-    return message->exchange && message->exchange->probed;
-}
-
 bool audit_log_begin(struct shard *shard, struct message *message) {
     assert(message->audit == MESSAGE_PLAIN);
     enum message_audit audit = journal_is_on(shard) ? audit_of(message) : MESSAGE_PLAIN;
@@ -141,7 +137,7 @@ bool audit_log_begin(struct shard *shard, struct message *message) {
         return true;
     if (refuse_invalid(shard, message))
         return false;
-    if (audit == MESSAGE_AUDIT_LOG && is_only_asked(message))
+    if (audit == MESSAGE_AUDIT_LOG && visited_asks(message))
         return true;
     if (!journal_has_room(shard) || (audit == MESSAGE_AUDIT_LOG && !hand_in_log(shard, message))) {
         refuse_full(shard, message);

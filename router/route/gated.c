@@ -141,9 +141,8 @@ static bool names_held(struct shard *shard, const struct message *message,
 // By what this hub's file says of a user of another one's, it goes back there.
 static bool hands_back(struct shard *shard, const struct message *message,
                        const struct rules_message *asked) {
-    const struct exchange *exchange = message->exchange;
     assert(message->peer->transport->is_link);
-    if (fenced_is_approved(message) || holding_exempts(message) || (exchange && exchange->probed) ||
+    if (fenced_is_approved(message) || holding_exempts(message) || visited_asks(message) ||
         !names_held(shard, message, asked))
         return false;
     visited_hand_back(shard, message, NULL);

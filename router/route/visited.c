@@ -52,13 +52,12 @@ bool visited_settles_event(struct shard *shard, const struct message *message) {
 
 bool visited_settles(struct shard *shard, const struct message *message,
                      const struct rules_verdict *verdict) {
-    const struct exchange *exchange = message->exchange;
     assert(message->peer->transport->is_link && (verdict->error || verdict->agent));
     if (verdict->agent && fenced_denies(message, verdict->agent)) { // by a name that it has got since
         refuse_right(shard, message, RULE_CALL);
         return true;
     }
-    if (exchange && exchange->probed)
+    if (visited_asks(message))
         return verdict->agent &&
                ((shared_is(verdict->agent) && shared_refuses(shard, message, verdict->agent)) ||
                 answer_probe(shard, message));
