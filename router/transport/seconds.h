@@ -2,6 +2,7 @@
 // offers their method. That it says at once: what it has said nothing of when it answers the next PING has come to somebody.
 #pragma once
 
+#include "core/base/bins.h"
 #include "core/base/list.h"
 #include "router/shard/shard.h"
 
@@ -9,8 +10,9 @@
 struct seconds {
     struct shard *shard;
     struct list all; // oldest first
-    uint64_t last;   // number
-    size_t bytes;    // of them
+    struct bins by_number;
+    uint64_t last; // number
+    size_t bytes;  // of them, with what each takes besides
 };
 
 void seconds_init(struct seconds *seconds, struct shard *shard);
