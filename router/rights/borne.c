@@ -62,18 +62,32 @@ const struct user *borne_anew(const struct shard *shard, const struct peer *peer
     return NULL;
 }
 
-void borne_look(const struct shard *shard, struct peer *peer) {
-    struct identity *identity = identity_of(peer);
-    enum credential kind;
-    if (identity->looked || identity->kind == CREDENTIAL_CHILD || !connection_established(&peer->connection))
+// Who has too many connections bears this one as little as nobody would, until its first message is refused for that.
+static void weigh(struct shard *shard, struct identity *identity, const struct user *user) {
+    bool bears = user && identity_counts(identity, user);
+    assert(!identity->user && !identity->guess);
+    if (!bears)
+        identity_uncount(identity);
+    if (bears == identity->bears)
         return;
-    identity->looked = true;
-    if (identity->user || !borne_user(shard, peer, &kind))
-        return;
-    assert(!identity->guess);
-    identity->bears = true;
+    identity->bears = bears;
     list_remove(&identity->unknown);
     wheel_disarm(&identity->timer);
+    if (!bears)
+        identity_wait(shard, identity);
+}
+
+void borne_look(struct shard *shard, struct peer *peer) {
+    struct identity *identity = identity_of(peer);
+    enum credential kind;
+    if (identity->looked || identity->kind == CREDENTIAL_CHILD || peer->state != PEER_OPEN ||
+        !connection_established(&peer->connection))
+        return;
+    bool is_settled = identity->user || identity->was_known || identity->guess;
+    const struct user *user = is_settled ? NULL : borne_user(shard, peer, &kind);
+    if (user)
+        weigh(shard, identity, user);
+    identity->looked = !user || identity->bears;
 }
 
 void borne_review(struct shard *shard, struct peer *peer) {
@@ -81,12 +95,7 @@ void borne_review(struct shard *shard, struct peer *peer) {
     enum credential kind;
     assert(!identity->user);
     if (identity->kind == CREDENTIAL_CHILD || identity->guess || identity->was_known ||
-        !connection_established(&peer->connection) ||
-        identity->bears == (borne_user(shard, peer, &kind) != NULL))
+        !connection_established(&peer->connection))
         return;
-    identity->bears = !identity->bears;
-    list_remove(&identity->unknown);
-    wheel_disarm(&identity->timer);
-    if (!identity->bears)
-        identity_wait(shard, identity);
+    weigh(shard, identity, borne_user(shard, peer, &kind));
 }

@@ -12,5 +12,6 @@ const struct user *borne_anew(const struct shard *shard, const struct peer *peer
 // The users have changed: one that nobody has shown to be somebody's bears a credential from now on, or none any more,
 // and then it has its time to show one.
 void borne_review(struct shard *shard, struct peer *peer);
-// A connection whose handshake may be over by now, and which nobody has looked at: what it bears counts from now on.
-void borne_look(const struct shard *shard, struct peer *peer);
+// A connection whose handshake may be over by now, and which nobody has looked at: what it bears counts from now on, among
+// its user's connections too. Where those are too many it is as one that bears none, and looked at again.
+void borne_look(struct shard *shard, struct peer *peer);

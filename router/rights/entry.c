@@ -13,23 +13,10 @@
 
 // --- Who it is
 
-// By their accounts: a user that was gone and is there again has another one.
-bool entry_counts(struct identity *identity, const struct user *user) {
-    assert(user && user->account);
-    if (identity->counted && identity->counted->account == user->account)
-        return true;
-    if (!account_connect(user->account, user->limits.connections))
-        return false;
-    if (identity->counted)
-        account_disconnect(identity->counted->account);
-    identity->counted = user;
-    return true;
-}
-
 // A user bears a connection from its first message on; one of HTTP, for a request.
 static bool settle(struct identity *identity, const struct user *user, enum credential kind) {
     assert(user && kind != CREDENTIAL_NONE);
-    if (!entry_counts(identity, user))
+    if (!identity_counts(identity, user))
         return false;
     identity->user = user;
     identity->kind = kind;
@@ -183,9 +170,7 @@ void entry_leave(struct shard *shard, struct peer *peer) {
     wheel_disarm(&identity->timer);
     list_remove(&identity->unknown);
     entry_forget(identity);
-    if (identity->counted)
-        account_disconnect(identity->counted->account);
-    identity->counted = NULL;
+    identity_uncount(identity);
     if (identity->guess && identity->exchange)
         exchange_miss(shard, identity->exchange);
     identity->guess = GUESS_NONE;

@@ -50,9 +50,6 @@ void entry_shown(struct identity *identity);
 // Of HTTP: for the time of a request the peer speaks for this user, by this credential. (A token's digest is the
 // caller's to keep there.)
 void entry_speaks(struct identity *identity, const struct user *user, enum credential kind);
-// From now on, until it is another user's, it is one of this user's connections: one of HTTP as well, though each of its
-// requests is somebody's for itself. False where the user has too many; then nothing has changed.
-bool entry_counts(struct identity *identity, const struct user *user);
 // The request is over, and the peer speaks for nobody.
 void entry_forget(struct identity *identity);
 // A wrong credential came with a request of HTTP: when the delay is over, transport.deny answers its exchange, which

@@ -29,6 +29,24 @@ void identity_wait(struct shard *shard, struct identity *identity) {
     wheel_arm(&shard->wheel, &identity->timer, shard_now_ms(shard) + CREDENTIAL_MS);
 }
 
+// By their accounts: a user that was gone and is there again has another one.
+bool identity_counts(struct identity *identity, const struct user *user) {
+    assert(user && user->account);
+    if (identity->counted && identity->counted->account == user->account)
+        return true;
+    if (!account_connect(user->account, user->limits.connections))
+        return false;
+    identity_uncount(identity);
+    identity->counted = user;
+    return true;
+}
+
+void identity_uncount(struct identity *identity) {
+    if (identity->counted)
+        account_disconnect(identity->counted->account);
+    identity->counted = NULL;
+}
+
 bool identity_take(struct shard *shard, struct annex *annex, int socket) {
     assert(shard->settings->users && annex->peer && !annex->identity);
     struct identity *identity = kept_take_zeroed(&shard->kept, 1, sizeof *identity);
@@ -41,11 +59,10 @@ bool identity_take(struct shard *shard, struct annex *annex, int socket) {
     if (socket < 0)
         return true;
     look_where_from(shard, identity, socket);
-    if (identity->has_uid && users_by_uid(shard->settings->users, identity->uid)) {
-        identity->bears = true;
-        return true;
-    }
-    identity_wait(shard, identity);
+    const struct user *user = identity->has_uid ? users_by_uid(shard->settings->users, identity->uid) : NULL;
+    identity->bears = user && identity_counts(identity, user);
+    if (!identity->bears)
+        identity_wait(shard, identity);
     return true;
 }
 

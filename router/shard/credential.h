@@ -55,7 +55,7 @@ struct identity {
     enum credential kind : 8;   // by which it is the user's
     enum guess guess : 8;
     bool was_known;  // a right credential has been shown, be it for one request
-    bool bears;      // the connection itself bears one
+    bool bears;      // the connection itself bears one, and is among its user's
     bool looked;     // whether it does is known
     bool revoked;    // its credential is gone, and so is the connection; what it asked goes on
     bool has_uid;    // of the process at the other end of a Unix socket
@@ -81,6 +81,11 @@ enum { CREDENTIAL_MS = 10000 };
 bool identity_take(struct shard *shard, struct annex *annex, int socket);
 // From now on it has its time to show a credential.
 void identity_wait(struct shard *shard, struct identity *identity);
+// From now on, until it is another user's, it is one of this user's connections: one of HTTP as well, though each of its
+// requests is somebody's for itself. False where the user has too many; then nothing has changed.
+bool identity_counts(struct identity *identity, const struct user *user);
+// It is nobody's.
+void identity_uncount(struct identity *identity);
 // Tells the acceptor which is the oldest without a credential. Once a turn.
 void identity_publish(struct shard *shard);
 // Gives it back. NULL is allowed.

@@ -126,7 +126,7 @@ static void refuse_connection(struct shard *shard, const struct http_call *call,
 static bool speaks(struct shard *shard, const struct http_call *call, const struct user *user,
                    enum credential kind) {
     struct identity *identity = identity_of(call->peer);
-    if (!entry_counts(identity, user)) {
+    if (!identity_counts(identity, user)) {
         refuse_connection(shard, call, user);
         return false;
     }
@@ -244,7 +244,7 @@ bool http_admits(struct shard *shard, struct peer *peer, const uint8_t *bytes) {
     const struct user *user = is_given ? user_of(shard, &call) : borne_user(shard, peer, &kind);
     if (!user && !is_given && !is_nobodys(&call))
         return false;
-    bool good = user && entry_counts(identity_of(peer), user);
+    bool good = user && identity_counts(identity_of(peer), user);
     if (good)
         entry_shown(identity_of(peer));
     else

@@ -261,6 +261,61 @@ static void who_came_first_gives_way_first(void **state) {
     scene_close(&scene);
 }
 
+static struct cable *come(struct scene *scene, bool by_uid) {
+    if (!by_uid)
+        return shake(scene, "0toy.example\n");
+    struct cable *cable = world_dial(&scene->world);
+    cable_of_user(cable, 1000);
+    cable_record(cable, TOY_DATA, "", 0);
+    scene_settle(scene);
+    return cable;
+}
+
+// It is one of its user's connections from then on; one too many gives its place to who comes, has the time of one without a
+// credential, and is told of the limit when it says something.
+static void who_is_silent_counts_too(bool by_uid) {
+    static struct scene scene;
+    struct world_options options;
+    struct hub_settings settings;
+    choose_users(&options, &settings, "[user a]\ncertificate = toy.example\nuid = 1000\nconnections = 2\n");
+    settings.limits.connections_max = 3;
+    scene_open(&scene, &options);
+    struct cable *first = come(&scene, by_uid), *second = come(&scene, by_uid);
+    struct cable *third = come(&scene, by_uid), *guest = shake(&scene, "");
+    scene_pass(&scene, SECOND_NS);
+    assert_true(cable_hub_closed(third));
+    assert_false(cable_hub_closed(first) || cable_hub_closed(second) || cable_hub_closed(guest));
+    cable_close(guest), cable_close(third);
+    scene_settle(&scene);
+    struct cable *fourth = come(&scene, by_uid);
+    scene_pass(&scene, 11 * SECOND_NS);
+    assert_true(cable_hub_closed(fourth) && !cable_hub_closed(first) && !cable_hub_closed(second));
+    cable_close(fourth);
+    struct party *party = party_join(&scene);
+    by_uid ? cable_of_user(party->cable, 1000) : cable_of_certificate(party->cable, "0toy.example\n");
+    party_ask(party, "hub/ping", 0, "%s", "");
+    scene_settle(&scene);
+    assert_true(party->errors == 1 && cable_hub_ended(party->cable));
+    cable_close(first);
+    scene_settle(&scene);
+    struct cable *last = come(&scene, by_uid);
+    scene_pass(&scene, 12 * SECOND_NS);
+    assert_false(cable_hub_closed(second) || cable_hub_closed(last));
+    cable_close(second), cable_close(last);
+    scene_check(&scene);
+    scene_close(&scene);
+}
+
+static void who_is_silent_counts_by_a_certificate(void **state) {
+    (void)state;
+    who_is_silent_counts_too(false);
+}
+
+static void who_is_silent_counts_by_a_uid(void **state) {
+    (void)state;
+    who_is_silent_counts_too(true);
+}
+
 // More at once than a turn has room for: all have their turn.
 static void handshakes_wait_for_their_turn(void **state) {
     (void)state;
@@ -323,6 +378,8 @@ int main(void) {
         cmocka_unit_test(a_certificate_is_read_once),
         cmocka_unit_test(who_bears_a_certificate_may_be_silent),
         cmocka_unit_test(who_came_first_gives_way_first),
+        cmocka_unit_test(who_is_silent_counts_by_a_certificate),
+        cmocka_unit_test(who_is_silent_counts_by_a_uid),
         cmocka_unit_test(handshakes_wait_for_their_turn),
         cmocka_unit_test(a_half_close_is_said_and_answered),
         cmocka_unit_test(who_makes_the_cipher_talk_is_ended),

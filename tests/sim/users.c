@@ -76,7 +76,7 @@ static void enter(unsigned by) {
                    : random_chance(random, 500) ? POSTS
                                                 : EVENTS;
     player->enters = true;
-    player->since_ns = player->active_ns = kernel_now(stage.world.kernel);
+    player->came_ns = player->since_ns = player->active_ns = kernel_now(stage.world.kernel);
     if (!voice_dial(&player->voice, &stage.world, way))
         kernel_fail("nobody listens");
     if (player->voice.cable->toy && random_chance(random, 600))
@@ -109,8 +109,10 @@ static void foresee(void) {
         struct player *player = &stage.players[by];
         bool was_known = player->standing == KNOWN || (player->standing == GUESSED && player->user != NOBODY);
         player->doubtful = was_known && player->voice.way != POSTS && !keeps_credential(player);
-        if (papers_bearer(&stage.before, player) != NOBODY)
-            player->since_ns = stage.settled_ns; // from now on it may bear none
+        if (papers_bearer(&stage.before, player) == NOBODY)
+            continue;
+        player->bore_before = true;
+        player->since_ns = stage.settled_ns; // from now on it may bear none
     }
     for (unsigned agent = 0; agent < AGENT_NAMES; agent++)
         stage.posts[agent].touched |= stage.posts[agent].holder != NOBODY;

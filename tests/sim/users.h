@@ -123,7 +123,9 @@ struct player {
     bool is_turned_away;                     // as one connection too many, or of a stream
     int user;
     struct shown token; // by which it is known, if not by the process or the certificate
-    uint64_t since_ns, guessed_ns;
+    uint64_t came_ns, since_ns, guessed_ns;
+    bool bore_before;        // a credential itself, when the users were read anew
+    bool may_be_over;        // whose it is by what it bears has a limit of connections, or had one
     bool was_reset;          // it has left without a word
     bool doubtful;           // in this burst it isn't sure what it is, or whether it is
     bool leaves;             // in this burst it shows a wrong credential, and what it had ends

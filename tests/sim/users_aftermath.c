@@ -70,6 +70,21 @@ static void judge_guess(struct player *player) {
         oracle_close(player);
 }
 
+static bool has_connections_limit(const struct model *model, const struct player *player) {
+    int bearer = papers_bearer(model, player);
+    return bearer != NOBODY && MODEL_LIMIT(model, (unsigned)bearer, connections);
+}
+
+// Who says nothing is one of its user's connections by what it bears, and one too many has the time of one that bears nothing.
+static bool is_early(struct player *player, bool bears) {
+    uint64_t age_ns = stage.settled_ns - player->since_ns;
+    player->may_be_over |=
+        has_connections_limit(&stage.before, player) || has_connections_limit(&stage.now, player);
+    if (player->may_be_over)
+        return stage.settled_ns - player->came_ns < CREDENTIAL_S * SECOND;
+    return bears || age_ns < CREDENTIAL_S * SECOND;
+}
+
 static void judge_player(unsigned by) {
     struct player *player = &stage.players[by];
     if (!player->voice.cable)
@@ -84,7 +99,8 @@ static void judge_player(unsigned by) {
     bool may_end = posts_speaks(player) && posts_may_end(player);
     if (player->standing == FRESH && !bears && !ended && age_ns > (CREDENTIAL_S + 1) * SECOND)
         kernel_fail("player %u stays without a credential", by);
-    if (player->standing == FRESH && ended && !may_end && (bears || age_ns < CREDENTIAL_S * SECOND))
+    bool is_over_early = is_early(player, bears);
+    if (player->standing == FRESH && ended && !may_end && is_over_early)
         kernel_fail("player %u was closed before its time", by);
     bool listens = player->voice.way == EVENTS && player->standing == KNOWN && !player->doubtful;
     if (listens)

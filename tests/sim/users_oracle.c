@@ -196,6 +196,12 @@ static void be_gone(struct player *player) {
     player->standing = GONE;
 }
 
+// What it bears may have made it its user's connection, of which there may be fewer since a reload.
+static bool may_count_already(const struct player *player, int user) {
+    return player->bore_before &&
+           (papers_bearer(&stage.before, player) == user || papers_bearer(&stage.now, player) == user);
+}
+
 // A user's connection, or one too many. (Of several that come in one burst, any may have been the last one.)
 bool oracle_becomes(struct letter *letter, struct player *player, int user) {
     letter->user = user;
@@ -204,7 +210,7 @@ bool oracle_becomes(struct letter *letter, struct player *player, int user) {
         be_gone(player);
         return false;
     }
-    if (player->standing != KNOWN || player->user != user)
+    if ((player->standing != KNOWN || player->user != user) && !may_count_already(player, user))
         stage.entered |= 1U << user;
     users_sums.by_certificate += player->certificate[0] && !letter->shown.given;
     player->standing = KNOWN;
