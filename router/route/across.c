@@ -21,12 +21,13 @@ static bool ask(struct shard *shard, const struct message *message, struct agent
 }
 
 // Whom it names its source may not ask, but whoever offers the method where that is nobody anywhere: so whether it is is asked.
+// A notification can't be, as nothing would come back.
 static bool settles_denied(struct shard *shard, const struct message *message,
                            const struct rules_message *asked, struct elsewhere *to) {
     const struct returned *returned = message->returned;
-    if (!asked->by_method_only || !to->first || !message_is_request(message) || !elsewhere_link(shard))
+    if (!asked->by_method_only || !to->first || !elsewhere_link(shard))
         return false;
-    if (returned && returned->probed && returned->first)
+    if (!message_is_request(message) || (returned && returned->probed && returned->first))
         refuse_right(shard, message, RULE_CALL);
     else if (!across_probe(shard, message, to, false))
         elsewhere_refuse(shard, message, ERROR_OVERLOADED);
@@ -37,7 +38,7 @@ static bool settles_denied(struct shard *shard, const struct message *message,
 static void tell(struct shard *shard, const struct message *message, const struct rules_message *asked,
                  struct agent *link, struct elsewhere *to) {
     struct elsewhere second;
-    assert(!message_is_request(message) && !to->second);
+    assert(!message_is_request(message) && !to->second && !(to->first && asked->by_method_only));
     if (to->first && !asked->by_name_only && elsewhere_find_second(asked, &second))
         to->second = &second;
     forward_notification(shard, message, link, to);

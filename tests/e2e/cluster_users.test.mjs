@@ -144,6 +144,22 @@ between('an approver at another hub: who may call that one, and who may call the
     assert.equal((await approve('method', 'bob')).result, 'any');
   });
 
+between('a notification to an approver at another hub: who may call the method alone is refused',
+  [{ named: { call: ['bob'] }, method: { call: ['method:governance/approval'] } }, { named: { call: ['bob'] }, method: { call: ['bob', 'method:governance/approval'] } }], async (x, y) => {
+    const bob = await known(y, 'root');
+    await bob.register('bob');
+    const params = { checkpoint: 'c', artifact: {}, approver: 'bob', decision: 'approved' };
+    const [method, named] = [await known(x, 'method'), await known(x, 'named')];
+    method.notify('governance/approval', params);
+    assertError(await method.ask('nobody/does', {}), -32001);
+    named.notify('governance/approval', params);
+    assert.deepEqual(userOf(await bob.next()), ['named']);
+    const refusals = () => readFileSync(x.journal, 'utf8').split('\n').filter((line) => /"user":"method"/.test(line) && /"governance\/approval"/.test(line));
+    await until('the journal has it', async () => refusals().length === 1);
+    assert.match(refusals()[0], /"rule":"call"/);
+    await bob.silent('what another one may not');
+  });
+
 between('who bears no name is refused: a hub without users, and a client of the server\'s', [null, {}], async (x, y, broker) => {
   const agent = await known(y, 'root');
   await agent.register('b');
