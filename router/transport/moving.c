@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "router/transport/naming.h"
 #include "router/transport/nats_introduce.h"
 #include "router/transport/nats_say.h"
 #include "router/transport/signs.h"
@@ -12,7 +13,8 @@ static bool is_idle(const struct link *link) {
            !seconds_wait(&link->seconds) && outbox_empty(&link->peer->connection.outbox);
 }
 
-// From all that others could ask this hub for. As long as it beats, it answers what all hubs are asked.
+// From all that others could ask this hub for. As long as it beats, it answers what all hubs are asked; and others wait for its name to
+// answer what comes to all, which the link after it does.
 static void withdraw(struct link *link) {
     struct text out;
     assert(link->is_former);
@@ -25,6 +27,7 @@ static void withdraw(struct link *link) {
             text_put(&out, "\r\n");
         }
     nats_say(link, &out);
+    naming_withdraw(link);
 }
 
 void moving_look(struct shard *shard, struct link *link) {

@@ -9,5 +9,7 @@
 // Once a turn; once a second.
 void naming_follow(struct link *link);
 void naming_beat(struct link *link);
+// Of a former link: nobody can be asked for there any more.
+void naming_withdraw(struct link *link);
 // Another hub says what is named there. False: it can't be read.
 bool naming_take(struct link *link, const struct mark *mark, const uint8_t *body, uint32_t bytes);

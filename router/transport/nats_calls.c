@@ -84,12 +84,28 @@ static void route_deferred(struct shard *shard, struct link *link, struct opened
     exchange_close(shard, exchange);
 }
 
-// What is asked where all hubs hear it, or all at which somebody names it: one of them answers, that of the least name.
-static bool is_deferred(struct link *link, enum subject_kind kind, const uint8_t *token, size_t bytes) {
-    uint64_t named = hub_named_hash(link->shard->hub, token, bytes);
+// Whether others wait for this link's hub, by its name there, to answer what came on a subject that all hubs hear: it beats, and of what is
+// for those who name it has told that somebody does.
+static bool is_counted(struct link *link, enum subject_kind kind, const uint8_t *subject, size_t bytes) {
+    if (link->state != LINK_UP || link->peer->state != PEER_OPEN || link->is_over)
+        return false;
+    const struct present *present =
+        kind == SUBJECT_NOTICE ? presence_find(&link->presence, (const char *)subject, bytes) : NULL;
+    return kind == SUBJECT_EVENT || (present && !present->is_gone);
+}
+
+// What is asked where all hubs hear it, or all at which somebody names it: one of them answers, that of the least name. One that moves
+// to another server has several names, and answers where it comes for the least of them.
+static bool is_deferred(struct link *link, enum subject_kind kind, const uint8_t *bytes, struct span subject,
+                        struct span token) {
+    uint64_t named = hub_named_hash(link->shard->hub, bytes + token.at, token.bytes);
+    const char *least = link->hub;
     assert(kind == SUBJECT_EVENT || kind == SUBJECT_NOTICE);
-    return !neighbours_is_least(&link->crossings.neighbours, link->hub,
-                                kind == SUBJECT_NOTICE ? &named : NULL);
+    for (struct link *own = link->shard->link; own; own = own->former)
+        if (is_counted(own, kind, bytes + subject.at, subject.bytes) &&
+            memcmp(own->hub, least, HUB_NAME_BYTES) < 0)
+            least = own->hub;
+    return !neighbours_is_least(&link->crossings.neighbours, least, kind == SUBJECT_NOTICE ? &named : NULL);
 }
 
 // Whether a server of MCP has this name: what such a one opens with a client, and tells it, is its own hub's affair.
@@ -172,7 +188,7 @@ void nats_take_call(struct shard *shard, struct link *link, const struct frame *
     bool is_own = opened.mark.has_hub && link_is_own(link, opened.mark.hub);
     bool asks = said->reply.bytes && !(opened.mark.given && visiting_is_unanswered(reply, said->reply.bytes));
     enum answering answering = !asks ? UNANSWERED : ANSWERED;
-    if (asks && is_copy && is_deferred(link, kind, bytes + token.at, token.bytes))
+    if (asks && is_copy && is_deferred(link, kind, bytes, said->subject, token))
         answering = DEFERRED;
     struct invitation invitation = {bytes + said->subject.at, reply, said->subject.bytes,
                                     answering == DEFERRED ? 0 : said->reply.bytes};

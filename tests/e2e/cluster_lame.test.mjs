@@ -174,3 +174,54 @@ test('a link that has said that it goes says nothing more', () => moving(async (
   assert.ok(!played.client.messages.some(({ head: mark }) => mark?.includes(` hub=${name}`) && / part=/.test(mark)));
   played.client.drop();
 }, 1));
+
+// Several, to choose the one whose link has the least name: the next name that it gets is a greater one, most likely.
+async function leastOf(hubs) {
+  await Promise.all(hubs.map((hub) => linked(hub)));
+  const agents = await Promise.all(hubs.map((hub, at) => hub.agent(`at-${at}`, { events: [{ name: 'n' }] })));
+  const watch = await hubs[0].peer();
+  let all = [];
+  await until('all know each other', async () => {
+    all = (await watch.ask('hub/agents', { cluster: true })).result.agents;
+    return all.length === hubs.length;
+  });
+  watch.drop();
+  const { hub: name, agentId } = all.sort((a, b) => (a.hub < b.hub ? -1 : 1))[0];
+  const at = Number(agentId.slice(3));
+  return { name, id: agentId, agent: agents[at], hub: hubs[at] };
+}
+
+const request = (id, method, params = {}) => JSON.stringify({ jsonrpc: '2.0', id, method, params });
+
+// By its old link's name it is waited for as long as that beats; and the name behind that one is another hub's, which answers nothing.
+test('what all hubs hear is answered once while a hub that has moved ends what it had', () => moving(async (x, y, servers) => {
+  const others = await Promise.all(Array.from({ length: 11 }, () => Hub.start(joining(servers))));
+  try {
+    const { name, id, agent, hub } = await leastOf([x, ...others]);
+    await Promise.all([x, y, ...others].filter((other) => other !== hub).map((other) => other.stop()));
+    const played = await Played.join(servers[1]), { client } = played, inbox = `_INBOX.${played.name}`;
+    const beats = setInterval(() => played.beat(' joint=2 fences=1'), 200);
+    played.name = (BigInt(`0x${name}`) + 1n).toString(16).padStart(name.length, '0');
+    await client.subscribe('patchbay.test.hubs');
+    await client.subscribe(`${inbox}.*`);
+    client.publish(`patchbay.test.agent.${id}`, request(1, 'work'), `${inbox}.slow`); // the old link stays until that is answered
+    const { json } = await agent.next();
+    servers[0].process.kill('SIGUSR2');
+    await until('the link has moved', async () => (await stats(hub)).cluster_links_moved === 1);
+    let asked = 0;
+    for (const begun = Date.now(); Date.now() - begun < 2500; asked++) { // meanwhile the old link's subscriptions end
+      client.publish('patchbay.test.event.news', request(asked, 'event', { event: 'news' }), `${inbox}.${asked}`);
+      await client.find((one) => one.subject === `${inbox}.${asked}`, `the answer to event ${asked}`);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    assert.equal((await stats(hub)).by_transport.nats, 2);
+    assert.ok(client.messages.some(({ head: mark, text }) => mark?.includes(` hub=${name} names=1`) && text === ''), 'it names nothing any more');
+    agent.reply(json.id);
+    await client.find((one) => one.subject === `${inbox}.slow`, 'what the old link stayed for');
+    assert.ok(!client.messages.some(({ subject }) => subject.startsWith(inbox)), 'more than one answer');
+    clearInterval(beats);
+    client.drop();
+  } finally {
+    await Promise.all(others.filter((other) => !other.over).map((other) => other.stop()));
+  }
+}, 1));
