@@ -325,6 +325,7 @@ const hermes = (more = {}, what = 'serve') => section('ext', { command: command(
 
 kept('a hermes child is greeted, offers what it answers, and is told why it ends', hermes(), async (hub, peer) => {
   await becomes(peer, 'ext', 'running');
+  await said(hub, /^ext: initialize .*$/m);
   const greeting = JSON.parse(/^ext: initialize (.*)$/m.exec(hub.stderr)[1]);
   assert.equal(greeting.dataDirectory, join(hub.directory, 'data/patchbay/ext'));
   assert.ok(existsSync(greeting.dataDirectory));
