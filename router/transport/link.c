@@ -162,7 +162,7 @@ void link_entered(struct link *link, struct peer *peer) {
     assert(!link->peer && peer->name);
     link->peer = peer;
     link->state = LINK_GREETING;
-    link->is_pinged = link->is_over = false;
+    link->is_pinged = link->has_left = false;
     link->pings = link->pongs = 0;
     link->entered_ms = shard_now_ms(link->shard);
     take_name(link);

@@ -74,7 +74,7 @@ struct link {
     bool is_withdrawn; // of a former one: it has no subscriptions any more but for what it has under way
     bool is_deaf;      // likewise: what comes to all hubs is another link's to take
     uint64_t left_ms;  // since when it is a former one
-    bool is_over;      // it has said that it goes
+    bool has_left;     // it has said that it goes
     char queue[HUB_NAME_BYTES]; // of events: the same for a link and its heir, so that one copy comes
     struct peer *peer;          // from GREETING on
     bool is_pinged;             // since it was last heard, for a sign of life

@@ -35,7 +35,7 @@ void moving_look(struct shard *shard, struct link *link) {
     uint32_t silent_ms = shard_since(shard, link->peer->heard_ms);
     assert(link->is_former && link->state == LINK_UP && link->peer->state == PEER_OPEN);
     bool is_over = link->is_withdrawn && is_idle(link);
-    if (is_over && !link->is_over) { // it goes once that has been sent
+    if (is_over && !link->has_left) { // it goes once that has been sent
         nats_say_farewell(link);
         wheel_arm(&shard->wheel, &link->timer, now_ms + LINK_LOOK_MS);
         return;

@@ -65,7 +65,7 @@ static void nats_mistrust(struct shard *shard, struct peer *peer) {
 // --- To this hub
 
 // What all hubs hear, and one of them answers, is all of theirs to deliver where it is an event, and else that one's alone.
-static bool is_deferred(const struct message *message) {
+static bool is_of_one_hub(const struct message *message) {
     const struct lookup *lookup = &message->lookup;
     return lookup->kind == BODY_REQUEST &&
            (lookup_has(lookup, KEY_TARGET_AGENT) ||
@@ -84,7 +84,7 @@ static bool nats_vets(struct shard *shard, const struct message *message) {
                              id == link->answers;
         return link->has_answered;
     }
-    if (link->defers && is_deferred(message))
+    if (link->defers && is_of_one_hub(message))
         return false;
     if (lookup->kind != BODY_RESPONSE && (lookup->kind != BODY_STREAM || message->exchange))
         return true;

@@ -87,7 +87,7 @@ static void route_deferred(struct shard *shard, struct link *link, struct opened
 // Whether others wait for this link's hub, by its name there, to answer what came on a subject that all hubs hear: it beats, and of what is
 // for those who name it has told that somebody does.
 static bool is_counted(struct link *link, enum subject_kind kind, const uint8_t *subject, size_t bytes) {
-    if (link->state != LINK_UP || link->peer->state != PEER_OPEN || link->is_over)
+    if (link->state != LINK_UP || link->peer->state != PEER_OPEN || link->has_left)
         return false;
     const struct present *present =
         kind == SUBJECT_NOTICE ? presence_find(&link->presence, (const char *)subject, bytes) : NULL;
@@ -96,8 +96,8 @@ static bool is_counted(struct link *link, enum subject_kind kind, const uint8_t 
 
 // What is asked where all hubs hear it, or all at which somebody names it: one of them answers, that of the least name. One that moves
 // to another server has several names, and answers where it comes for the least of them.
-static bool is_deferred(struct link *link, enum subject_kind kind, const uint8_t *bytes, struct span subject,
-                        struct span token) {
+static bool is_for_another_hub(struct link *link, enum subject_kind kind, const uint8_t *bytes,
+                               struct span subject, struct span token) {
     uint64_t named = hub_named_hash(link->shard->hub, bytes + token.at, token.bytes);
     const char *least = link->hub;
     assert(kind == SUBJECT_EVENT || kind == SUBJECT_NOTICE);
@@ -188,7 +188,7 @@ void nats_take_call(struct shard *shard, struct link *link, const struct frame *
     bool is_own = opened.mark.has_hub && link_is_own(link, opened.mark.hub);
     bool asks = said->reply.bytes && !(opened.mark.given && visiting_is_unanswered(reply, said->reply.bytes));
     enum answering answering = !asks ? UNANSWERED : ANSWERED;
-    if (asks && is_copy && is_deferred(link, kind, bytes, said->subject, token))
+    if (asks && is_copy && is_for_another_hub(link, kind, bytes, said->subject, token))
         answering = DEFERRED;
     struct invitation invitation = {bytes + said->subject.at, reply, said->subject.bytes,
                                     answering == DEFERRED ? 0 : said->reply.bytes};

@@ -69,7 +69,7 @@ static void say_mark(struct link *link, const struct hearer *to, struct text *ma
     const char *rest = to->hub ? to->hub : to->token;
     size_t rest_bytes = to->hub ? HUB_NAME_BYTES : to->token_bytes;
     assert((to->kind == SUBJECT_HUB) == (to->hub != NULL));
-    if (link->is_over) {
+    if (link->has_left) {
         text_deinit(mark);
         return;
     }
@@ -186,7 +186,7 @@ void nats_say_farewell(struct link *link) {
     mark_begin(&mark, link->hub);
     mark_number(&mark, "leaves", 1);
     say_mark(link, &(struct hearer){.kind = SUBJECT_BEAT}, &mark, NULL);
-    link->is_over = true;
+    link->has_left = true;
 }
 
 // Where what the server says of a message comes, to our inbox: behind a letter what it was about.
