@@ -5,11 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/rights/rights.h"
-
 #define CHECKPOINT_PREFIX "gate:"
-// The event that tells those who may approve of what is held. Nobody but the hub may publish it.
-#define CHECKPOINT_EVENT RIGHTS_ADMINS_EVENT
 
 enum {
     CHECKPOINT_BITS_BYTES = 16,

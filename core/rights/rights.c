@@ -124,7 +124,7 @@ bool rights_hold_any(const struct user *user) {
 
 // An admin's by being one, unless a line denies it.
 static struct verdict subscribe_one(const struct user *user, const char *event, size_t bytes) {
-    static const char gate[] = RIGHTS_ADMINS_EVENT;
+    static const char gate[] = RIGHTS_GATE_EVENT;
     struct verdict verdict = judge(user, RIGHT_SUBSCRIBE, KIND_EVENT, event, bytes);
     bool is_gate = bytes == sizeof gate - 1 && memcmp(event, gate, bytes) == 0;
     bool is_unsaid = !verdict.allowed && verdict.line == 0;

@@ -36,8 +36,8 @@ struct right_name {
     size_t bytes;
 };
 
-// The event by which the gate tells that something is held (core/requests/checkpoint.h).
-#define RIGHTS_ADMINS_EVENT "approval-needed"
+// The event that tells those who may approve of what is held. Nobody but the hub may publish it.
+#define RIGHTS_GATE_EVENT "approval-needed"
 
 // All that a message names, and which of it is the address that decides (PROTOCOL.md, routing).
 struct right_call {

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "core/rights/rights.h"
 #include "router/gate/holding.h"
 #include "router/gate/showing.h"
 #include "router/request/audit.h"
@@ -21,19 +22,19 @@ static void announce(struct shard *shard, const struct held *held) {
     struct text body;
     assert(!held->is_released);
     text_init(&body);
-    text_put(&body, "{\"jsonrpc\":\"2.0\",\"method\":\"event\",\"params\":{\"event\":\"" CHECKPOINT_EVENT
+    text_put(&body, "{\"jsonrpc\":\"2.0\",\"method\":\"event\",\"params\":{\"event\":\"" RIGHTS_GATE_EVENT
                     "\",\"data\":");
     showing_put(&body, shard, held, false);
     text_put(&body, "}}");
     if (!body.failed)
-        events_announce(shard, held, CHECKPOINT_EVENT, &body);
+        events_announce(shard, held, RIGHTS_GATE_EVENT, &body);
     text_deinit(&body);
 }
 
 static bool names_our_event(const struct message *message) {
     return message_method_is(message, "event") && lookup_has(&message->lookup, KEY_EVENT) &&
            message->lookup.type[KEY_EVENT] == JSON_STRING &&
-           json_string_is(message->body, message->lookup.value[KEY_EVENT], CHECKPOINT_EVENT);
+           json_string_is(message->body, message->lookup.value[KEY_EVENT], RIGHTS_GATE_EVENT);
 }
 
 static void refuse_pretence(struct shard *shard, const struct message *message) {
