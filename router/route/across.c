@@ -37,12 +37,12 @@ static bool settles_denied(struct shard *shard, const struct message *message,
 // Whom it names, and where that is nobody anywhere whoever offers the method, elsewhere: who does here would have got it.
 static void tell(struct shard *shard, const struct message *message, const struct rules_message *asked,
                  struct agent *link, struct elsewhere *to) {
-    struct elsewhere second;
-    assert(!message_is_request(message) && !to->second && !(to->first && asked->by_method_only));
-    if (to->first && !asked->by_name_only && elsewhere_find_second(asked, &second))
-        to->second = &second;
+    struct elsewhere fallback;
+    assert(!message_is_request(message) && !to->fallback && !(to->first && asked->by_method_only));
+    if (to->first && !asked->by_name_only && elsewhere_find_fallback(asked, &fallback))
+        to->fallback = &fallback;
     forward_notification(shard, message, link, to);
-    to->second = NULL;
+    to->fallback = NULL;
 }
 
 bool across_takes(struct shard *shard, const struct message *message, const struct rules_message *asked,

@@ -69,16 +69,16 @@ struct parcel *forward_without_id(struct shard *shard, const struct message *mes
 }
 
 // What can't be made isn't sent.
-static void add_second(struct shard *shard, const struct message *message, struct parcel *parcel,
-                       const struct elsewhere *to) {
-    struct parcel *second = forward_without_id(shard, message);
-    assert(to->returns && !parcel->has_second);
-    if (second && elsewhere_address(shard, message, second, to, 0, 0)) {
-        second->lane = (uint8_t)message_lane(message);
-        parcel->second = second;
-        parcel->has_second = true;
-    } else if (second) {
-        parcel_drop(second);
+static void add_fallback(struct shard *shard, const struct message *message, struct parcel *parcel,
+                         const struct elsewhere *to) {
+    struct parcel *fallback = forward_without_id(shard, message);
+    assert(to->returns && !parcel->has_fallback);
+    if (fallback && elsewhere_address(shard, message, fallback, to, 0, 0)) {
+        fallback->lane = (uint8_t)message_lane(message);
+        parcel->fallback = fallback;
+        parcel->has_fallback = true;
+    } else if (fallback) {
+        parcel_drop(fallback);
     }
 }
 
@@ -94,8 +94,8 @@ void forward_notification(struct shard *shard, const struct message *message, st
         parcel_drop(parcel);
         return;
     }
-    if (to && to->second)
-        add_second(shard, message, parcel, to->second);
+    if (to && to->fallback)
+        add_fallback(shard, message, parcel, to->fallback);
     if (!audit_approval(shard, message, agent, NULL)) {
         parcel_drop(parcel);
         refuse_at(shard, message, agent, ERROR_AUDIT);

@@ -7,7 +7,7 @@
 #include "router/shard/shard.h"
 
 // Of one link.
-struct seconds {
+struct fallbacks {
     struct shard *shard;
     struct list all; // oldest first
     struct bins by_number;
@@ -15,18 +15,18 @@ struct seconds {
     size_t bytes;  // of them, with what each takes besides
 };
 
-void seconds_init(struct seconds *seconds, struct shard *shard);
+void fallbacks_init(struct fallbacks *fallbacks, struct shard *shard);
 // The link is lost.
-void seconds_forget(struct seconds *seconds);
-static inline bool seconds_wait(const struct seconds *seconds) {
-    return !list_empty(&seconds->all);
+void fallbacks_forget(struct fallbacks *fallbacks);
+static inline bool fallbacks_wait(const struct fallbacks *fallbacks) {
+    return !list_empty(&fallbacks->all);
 }
 
 // One goes: keeps what goes where nobody is there, and writes its number into the head. Without room for that nothing does.
-void seconds_keep(struct seconds *seconds, struct parcel *parcel, uint32_t inbox_bytes);
+void fallbacks_keep(struct fallbacks *fallbacks, struct parcel *parcel, uint32_t inbox_bytes);
 // Whether some have gone since the last PING: then the next one, of this number, is to be said.
-bool seconds_follow(struct seconds *seconds, uint64_t ping);
+bool fallbacks_follow(struct fallbacks *fallbacks, uint64_t ping);
 // So many have been answered.
-void seconds_answered(struct seconds *seconds, uint64_t pongs);
+void fallbacks_answered(struct fallbacks *fallbacks, uint64_t pongs);
 // Nobody is there for this one: what goes then. NULL: it isn't known.
-struct parcel *seconds_take(struct seconds *seconds, uint64_t number);
+struct parcel *fallbacks_take(struct fallbacks *fallbacks, uint64_t number);

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "router/send/send.h"
-#include "router/transport/seconds.h"
+#include "router/transport/fallbacks.h"
 
 enum { QUEUE_BYTES_MAX = 64 * 1024, LARGE_BYTES = COPY_BYTES_MAX + 1 };
 
@@ -19,7 +19,7 @@ static struct hub_settings settings;
 static struct buffer_budget budget;
 static struct buffer_pool buffers;
 static struct buffer *buffer;
-static struct seconds seconds;
+static struct fallbacks fallbacks;
 
 static int set_up(void **state) {
     (void)state;
@@ -34,13 +34,13 @@ static int set_up(void **state) {
     buffer = buffer_take(&buffers);
     assert_non_null(buffer);
     memset(buffer->bytes, 'x', LARGE_BYTES);
-    seconds_init(&seconds, &shard);
+    fallbacks_init(&fallbacks, &shard);
     return 0;
 }
 
 static int tear_down(void **state) {
     (void)state;
-    seconds_forget(&seconds);
+    fallbacks_forget(&fallbacks);
     assert_int_equal(shard.kept.used, 0);
     assert_int_equal(buffer->references, 1);
     buffer_drop(buffer);
@@ -60,19 +60,19 @@ static struct parcel *lying(size_t bytes, const char *head) {
     return parcel;
 }
 
-// Has one go whose second is so long, and is of this head; it says which number the first one bears, or 0.
+// Has one go whose fallback is so long, and is of this head; it says which number the first one bears, or 0.
 static uint64_t keep(size_t bytes, const char *head) {
     static const char first[] = "PUB agent.b in.m.0000000000000000.n 2\r\n";
     struct parcel *parcel = lying(2, first);
-    uint64_t before = seconds.last;
+    uint64_t before = fallbacks.last;
     parcel->bearing.token_at = 10;
     parcel->bearing.token_bytes = 1;
-    parcel->second = lying(bytes, head);
-    parcel->has_second = true;
-    seconds_keep(&seconds, parcel, 3);
-    assert_false(parcel->has_second);
+    parcel->fallback = lying(bytes, head);
+    parcel->has_fallback = true;
+    fallbacks_keep(&fallbacks, parcel, 3);
+    assert_false(parcel->has_fallback);
     parcel_drop(parcel);
-    return seconds.last > before ? seconds.last : 0;
+    return fallbacks.last > before ? fallbacks.last : 0;
 }
 
 static void what_each_takes_besides_its_bytes_counts(void **state) {
@@ -81,9 +81,9 @@ static void what_each_takes_besides_its_bytes_counts(void **state) {
     while (keep(2, "PUB method.m 2\r\n"))
         assert_true(++count <= QUEUE_BYTES_MAX / sizeof(struct parcel) + 1);
     assert_true(count > QUEUE_BYTES_MAX / sizeof(struct parcel) / 2);
-    assert_true(seconds_follow(&seconds, 1));
-    seconds_answered(&seconds, 1);
-    assert_int_equal(seconds.bytes, 0);
+    assert_true(fallbacks_follow(&fallbacks, 1));
+    fallbacks_answered(&fallbacks, 1);
+    assert_int_equal(fallbacks.bytes, 0);
     assert_true(keep(2, "PUB method.m 2\r\n")); // there is room again
 }
 
@@ -98,7 +98,7 @@ static void a_small_one_keeps_no_receive_buffer(void **state) {
 
 static void assert_takes(uint64_t number, const char *text) {
     char bytes[64];
-    struct parcel *parcel = seconds_take(&seconds, number);
+    struct parcel *parcel = fallbacks_take(&fallbacks, number);
     assert_non_null(parcel);
     assert_true(parcel->dressed);
     assert_int_equal(parcel->bytes, strlen(text));
@@ -113,13 +113,13 @@ static void each_is_taken_once_in_any_order_with_its_head(void **state) {
              last = keep(2, "PUB method.o 2\r\n");
     (void)state;
     assert_takes(other, "PUB method.n 3\r\nxxx\r\n");
-    assert_null(seconds_take(&seconds, other));
-    assert_null(seconds_take(&seconds, last + 1));
-    assert_null(seconds_take(&seconds, 0));
+    assert_null(fallbacks_take(&fallbacks, other));
+    assert_null(fallbacks_take(&fallbacks, last + 1));
+    assert_null(fallbacks_take(&fallbacks, 0));
     assert_takes(one, "PUB method.m 2\r\nxx\r\n");
-    assert_true(seconds_wait(&seconds));
+    assert_true(fallbacks_wait(&fallbacks));
     assert_takes(last, "PUB method.o 2\r\nxx\r\n");
-    assert_false(seconds_wait(&seconds));
+    assert_false(fallbacks_wait(&fallbacks));
 }
 
 int main(void) {
