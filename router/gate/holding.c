@@ -41,22 +41,20 @@ static void name(struct shard *shard, struct held *held) {
     siphash_name(&shard->hub->settings.secrets.checkpoints, which, sizeof which, held->checkpoint.bits);
 }
 
-// Of HTTP each request shows its own. What is back from another hub may lie behind one that has shown another user's: then its user's
-// name stands for it.
-static void keep_credential(const struct shard *shard, struct held *held, const struct message *message) {
+// Of HTTP each request shows its own.
+static void keep_credential(struct held *held, const struct message *message) {
     const struct identity *identity = identity_of(message->peer);
     if (!held->user)
         return;
-    const struct user *now = borne_anew(shard, message->peer, held->user, identity->kind, &identity->digest);
     held->digest = identity->digest;
-    held->credential = (uint8_t)(identity_same(now, held->user) ? identity->kind : CREDENTIAL_HUB);
+    held->credential = (uint8_t)identity->kind;
 }
 
 static void describe(struct shard *shard, struct held *held, const struct message *message) {
     assert(!held->is_released && message->method_bytes <= METHOD_BYTES_MAX);
     held->source = message->peer->name;
     held->user = who_is(message->peer).user;
-    keep_credential(shard, held, message);
+    keep_credential(held, message);
     held->is_request = message_is_request(message);
     held->exchange = held->is_request ? message->exchange : NULL;
     held->id = held->is_request ? message->lookup.value[KEY_ID] : (struct span){0};
@@ -325,9 +323,7 @@ void holding_decide(struct shard *shard, struct held *held, enum decision decisi
 // A connection that is closed for that takes what it sent along.
 static bool is_revoked(const struct shard *shard, const struct held *held) {
     const struct peer *peer = peer_find(shard, held->source);
-    enum credential kind = (enum credential)held->credential;
-    return peer && held->user && kind != CREDENTIAL_CHILD && !identity_there(peer)->revoked &&
-           !identity_same(borne_anew(shard, peer, held->user, kind, &held->digest), held->user);
+    return peer && borne_is_gone(shard, peer, held->user, (enum credential)held->credential, &held->digest);
 }
 
 void holding_review(struct shard *shard) {

@@ -18,12 +18,20 @@ static bool keep_attachment(struct shard *shard, struct offered *offered, const 
     return offered->attachment != NULL;
 }
 
+// Of HTTP each request shows its own.
+static void keep_credential(struct offered *offered, const struct peer *peer) {
+    const struct identity *identity = identity_of(peer);
+    offered->user = identity ? identity->user : NULL;
+    offered->kind = identity ? identity->kind : CREDENTIAL_NONE;
+    offered->digest = identity ? identity->digest : (struct digest){0};
+}
+
 struct offered *offered_keep(struct shard *shard, const struct message *message, bool is_offer) {
     struct offered *offered = kept_take(&shard->kept, sizeof *offered);
     assert(message_is_request(message));
     if (!offered)
         return NULL;
-    offered->user = identity_user(message->peer);
+    keep_credential(offered, message->peer);
     offered->offered = is_offer;
     offered->sought = !is_offer || (message->returned && message->returned->sought);
     offered->approved = message->approved;
@@ -33,6 +41,7 @@ struct offered *offered_keep(struct shard *shard, const struct message *message,
     if (keep_attachment(shard, offered, message) &&
         frame_keep(&shard->buffers, message->frame, &offered->unit, &offered->frame))
         return offered;
+    digest_wipe(&offered->digest, sizeof offered->digest);
     kept_give(&shard->kept, offered->attachment);
     kept_give(&shard->kept, offered);
     return NULL;
@@ -50,6 +59,7 @@ bool offered_take_place(const struct message *message, const struct account *acc
 void offered_drop(struct shard *shard, struct offered *offered) {
     assert(offered->frame.buffer->references > 0);
     buffer_drop(offered->frame.buffer);
+    digest_wipe(&offered->digest, sizeof offered->digest);
     kept_give(&shard->kept, offered->attachment);
     kept_give(&shard->kept, offered);
 }

@@ -2,13 +2,17 @@
 // takes it there, it goes on as if it had never gone.
 #pragma once
 
+#include "core/rights/digest.h"
 #include "router/request/message.h"
+#include "router/shard/credential.h"
 
 struct offered {
     struct unit unit;         // whose time is what is left of it
     struct directives given;  // what its source said
     struct frame frame;       // with a reference of its own
     const struct user *user;  // who has sent it, of whatever edition; NULL: users are not on
+    enum credential kind;     // by which
+    struct digest digest;     // of a token
     bool sought;              // whom it names first has been asked for elsewhere
     bool offered;             // to a group elsewhere, this time
     bool approved;            // as the message was

@@ -62,6 +62,13 @@ const struct user *borne_anew(const struct shard *shard, const struct peer *peer
     return NULL;
 }
 
+bool borne_is_gone(const struct shard *shard, const struct peer *peer, const struct user *user,
+                   enum credential kind, const struct digest *digest) {
+    assert(!user || identity_of(peer));
+    return user && shard->settings->users && kind != CREDENTIAL_CHILD && !identity_there(peer)->revoked &&
+           !identity_same(borne_anew(shard, peer, user, kind, digest), user);
+}
+
 // Who has too many connections bears this one as little as nobody would, until its first message is refused for that.
 static void weigh(struct shard *shard, struct identity *identity, const struct user *user) {
     bool bears = user && identity_counts(identity, user);

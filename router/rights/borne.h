@@ -9,6 +9,10 @@ const struct user *borne_user(const struct shard *shard, const struct peer *peer
 // Who has now the credential by which a peer, or what it sent, was known as this user's; NULL: nobody. `digest` is a token's.
 const struct user *borne_anew(const struct shard *shard, const struct peer *peer, const struct user *user,
                               enum credential kind, const struct digest *digest);
+// Whether what a peer sent, as this user and by this credential, is nobody's or another one's by now. Of a connection that was closed for
+// that, what it asked goes on.
+bool borne_is_gone(const struct shard *shard, const struct peer *peer, const struct user *user,
+                   enum credential kind, const struct digest *digest);
 // The users have changed: one that nobody has shown to be somebody's bears a credential from now on, or none any more,
 // and then it has its time to show one.
 void borne_review(struct shard *shard, struct peer *peer);

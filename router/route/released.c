@@ -27,13 +27,15 @@ static void release(struct shard *shard, struct peer *peer, struct held *held) {
     message.audit = (enum message_audit)held->audit;
     message.approved = true;
     look_up(&message, held);
-    const struct user *before = speaking_begin(shard, peer, held->user, &frame);
+    struct speaker speaker = {held->user, (enum credential)held->credential, &held->digest};
+    struct spoken before;
+    speaking_begin(shard, peer, &speaker, &frame, &before);
     struct attachment *attached = peer->annex->attachment;
     peer->annex->attachment = held->attachment;
     holding_answer(held);
     route_approved(shard, &message);
     peer->annex->attachment = attached;
-    speaking_end(peer, before);
+    speaking_end(peer, &before);
     holding_end(shard, held);
 }
 

@@ -4,9 +4,12 @@
 
 #include "router/request/answer.h"
 #include "router/request/audit.h"
+#include "router/request/refuse.h"
+#include "router/rights/borne.h"
 #include "router/route/events.h"
 #include "router/route/forward.h"
 #include "router/route/route.h"
+#include "router/route/routing.h"
 #include "router/route/speaking.h"
 
 // It waits as long as it would have waited here, in all.
@@ -33,6 +36,23 @@ static void route_where_attached(struct shard *shard, struct message *message, s
     route_returned(shard, message);
     if (annex)
         annex->attachment = attached;
+}
+
+// As it did when it sent this: of HTTP it may speak for somebody else by now.
+static void speak(const struct shard *shard, struct peer *peer, struct offered *offered,
+                  struct spoken *before) {
+    struct speaker speaker = {offered->user, offered->kind, &offered->digest};
+    speaking_begin(shard, peer, &speaker, &offered->frame, before);
+}
+
+// It is judged anew, as all that comes, by the credential that it came with first.
+static void route_unless_gone(struct shard *shard, struct message *message, struct offered *offered) {
+    if (!borne_is_gone(shard, message->peer, offered->user, offered->kind, &offered->digest)) {
+        route_where_attached(shard, message, offered);
+        return;
+    }
+    routing_read_method(message);
+    refuse_right(shard, message, RULE_CREDENTIAL);
 }
 
 // What it goes on with is what it came with; that its hub id is another one is nobody's affair.
@@ -64,9 +84,10 @@ static void go_on(struct shard *shard, struct peer *peer, struct pending *pendin
     pending->offered = NULL;
     answer_withdraw(shard, pending);
     look_up(&message, id_bytes);
-    const struct user *before = speaking_begin(shard, peer, offered->user, &offered->frame);
-    route_where_attached(shard, &message, offered);
-    speaking_end(peer, before);
+    struct spoken before;
+    speak(shard, peer, offered, &before);
+    route_unless_gone(shard, &message, offered);
+    speaking_end(peer, &before);
     audit_left(shard, &outcome);
     if (place)
         purse_answer(&shard->purses, place);
@@ -102,9 +123,10 @@ static bool send_again(struct shard *shard, struct peer *peer, struct pending *p
     message.approved = offered->approved;
     leave_time(shard, pending, offered);
     look_up(&message, pending->id_bytes);
-    const struct user *before = speaking_begin(shard, peer, offered->user, &offered->frame);
+    struct spoken before;
+    speak(shard, peer, offered, &before);
     bool is_sent = forward_again(shard, &message, pending, to);
-    speaking_end(peer, before);
+    speaking_end(peer, &before);
     return is_sent;
 }
 

@@ -6,23 +6,29 @@
 #include "core/rights/users.h"
 #include "router/shard/identity.h"
 
-const struct user *speaking_begin(const struct shard *shard, struct peer *peer, const struct user *user,
-                                  struct frame *frame) {
+void speaking_begin(const struct shard *shard, struct peer *peer, const struct speaker *speaker,
+                    struct frame *frame, struct spoken *before) {
     struct identity *identity = identity_of(peer);
-    const struct user *before = identity ? identity->user : NULL;
+    const struct users *users = shard->settings->users;
     assert(frame->buffer);
     frame->added = NULL;
-    if (!identity || !user || !shard->settings->users)
-        return before;
-    user = users_by_name(shard->settings->users, user->name, strlen(user->name));
-    identity->user = user;
-    frame->added = user ? &user->header : NULL;
-    return before;
+    *before = identity ? (struct spoken){identity->user, identity->kind, identity->digest}
+                       : (struct spoken){.kind = CREDENTIAL_NONE};
+    if (!identity || !speaker->user || !users)
+        return;
+    identity->user = users_by_name(users, speaker->user->name, strlen(speaker->user->name));
+    identity->kind = speaker->kind;
+    identity->digest = *speaker->digest;
+    frame->added = identity->user ? &identity->user->header : NULL;
 }
 
-void speaking_end(struct peer *peer, const struct user *before) {
+void speaking_end(struct peer *peer, struct spoken *before) {
     struct identity *identity = identity_of(peer);
-    assert(identity || !before);
-    if (identity)
-        identity->user = before;
+    assert(identity || !before->user);
+    if (identity) {
+        identity->user = before->user;
+        identity->kind = before->kind;
+        identity->digest = before->digest;
+    }
+    digest_wipe(&before->digest, sizeof before->digest);
 }

@@ -2,12 +2,25 @@
 #pragma once
 
 #include "core/send/parcel.h"
+#include "router/shard/credential.h"
 #include "router/shard/peer.h"
 
-struct user;
+// Who, and by which credential.
+struct speaker {
+    const struct user *user; // of whatever edition; NULL: nobody
+    enum credential kind;
+    const struct digest *digest; // of a token
+};
 
-// Lets a peer speak for this user, of whatever edition (NULL: for nobody), as the users are now, and signs the frame so. Returns who
-// it spoke for before, to be set again by speaking_end.
-const struct user *speaking_begin(const struct shard *shard, struct peer *peer, const struct user *user,
-                                  struct frame *frame);
-void speaking_end(struct peer *peer, const struct user *before);
+// Who a peer spoke for before.
+struct spoken {
+    const struct user *user;
+    enum credential kind;
+    struct digest digest;
+};
+
+// Lets a peer speak for this user, as the users are now, by this credential, and signs the frame so. What was before is kept, to be
+// set again by speaking_end, which wipes it.
+void speaking_begin(const struct shard *shard, struct peer *peer, const struct speaker *speaker,
+                    struct frame *frame, struct spoken *before);
+void speaking_end(struct peer *peer, struct spoken *before);

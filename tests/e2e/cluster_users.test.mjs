@@ -6,7 +6,8 @@ import { test } from 'node:test';
 import { Broker, Client, joining, until } from './cluster.mjs';
 import { Hub } from './hub.mjs';
 import { assertError, requestText } from './peer.mjs';
-import { ALL, directoryOfUsers, known, refused, reload, usersText } from './users.mjs';
+import { ALL, directoryOfUsers, known, refused, reload, tokenOf, usersText } from './users.mjs';
+import { Client as Web, rpc } from './web.mjs';
 
 const userOf = ({ fields }) => fields.filter(([name]) => /^patchbay-user$/i.test(name)).map(([, value]) => value);
 const ROOT = { ...ALL, admin: true };
@@ -159,6 +160,48 @@ between('a notification to an approver at another hub: who may call the method a
     assert.match(refusals()[0], /"rule":"call"/);
     await bob.silent('what another one may not');
   });
+
+// Behind it on its connection another user's credential is shown before it is back.
+between('what the other hub\'s file holds is held by the credential that it came with',
+  [{ u: { call: ['b'] } }, { u: { call: ['b'], hold: ['b'] } }], async (x, y) => {
+    const [agent, watch] = [await known(y, 'root'), await known(x, 'root')];
+    await agent.register('b');
+    const client = await Web.open(x);
+    client.write(rpc({ jsonrpc: '2.0', id: 1, method: 'work', params: { targetAgent: 'b' } }, `Authorization: Bearer ${tokenOf('u')}`),
+      rpc({ jsonrpc: '2.0', id: 2, method: 'hub/ping' }, `Authorization: Bearer ${tokenOf('root')}`));
+    await until('it is held', async () => JSON.stringify((await watch.ask('hub/approvals', {})).result).includes('"work"'));
+    const gone = usersText({ u: { call: ['b'] } }).replace(/sha256:[0-9a-f]{64}/, `sha256:${'0'.repeat(64)}`);
+    await reload(x, `${usersText({ root: ROOT })}\n${gone}`);
+    const { error } = (await client.response()).json;
+    assert.equal(error.code, -32001);
+    assert.equal(error.data.rule, 'credential');
+  }, [1, 2], ['--gate', 'manual', '--http', '127.0.0.1:0']);
+
+// The other hub stands still while it is asked, so that the file surely changes before that is known.
+for (const [what, users] of [['credential', { root: ROOT, u: { call: ['b'] } }], ['user', { root: ROOT }]])
+  between(`what comes back from another hub, and whose ${what} is gone meanwhile, is refused`,
+    [{ u: { call: ['b'] } }, { u: { call: ['b'], hold: ['b'] } }], async (x, y) => {
+      const [agent, watch] = [await known(y, 'root'), await known(x, 'root')];
+      await agent.register('b');
+      const client = await Web.open(x);
+      const ask = () => client.write(rpc({ jsonrpc: '2.0', id: 1, method: 'work', params: { targetAgent: 'b' } }, `Authorization: Bearer ${tokenOf('u')}`));
+      const sent = async () => (await watch.ask('hub/stats')).result.cluster_requests_sent;
+      y.process.kill('SIGSTOP');
+      try {
+        ask();
+        await until('it has gone there', async () => await sent() > 0);
+        await reload(x, usersText(users).replace(/(?<=user u.\ntoken = sha256:)[0-9a-f]{64}/, '0'.repeat(64)));
+      } finally {
+        y.process.kill('SIGCONT');
+      }
+      const { error } = (await client.response()).json;
+      assert.equal(error.code, -32001);
+      assert.deepEqual(error.data, { rule: 'credential' });
+      assert.deepEqual((await watch.ask('hub/approvals', {})).result.approvals, []);
+      const line = () => readFileSync(x.journal, 'utf8').split('\n').find((one) => /"rule":"credential"/.test(one));
+      await until('the journal has it', line);
+      assert.equal(JSON.parse(line()).method, 'work');
+    }, [1, 2], ['--gate', 'manual', '--http', '127.0.0.1:0']);
 
 between('who bears no name is refused: a hub without users, and a client of the server\'s', [null, {}], async (x, y, broker) => {
   const agent = await known(y, 'root');
