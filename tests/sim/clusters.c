@@ -23,6 +23,13 @@ struct cluster_stage stage;
 struct sums sums;
 static bool faultless;
 
+void stage_disturb(bool wrong) {
+    stage.epoch++;
+    stage.wrongs += wrong;
+    stage.calm &= !wrong;
+    stage.had_faults |= wrong;
+}
+
 static void go_on(void) {
     bool any;
     do {
@@ -55,6 +62,7 @@ static void arrive(void) {
         pass(16 * stage.fleet.options.latency_ns + SECOND / 10);
     } while (epoch != stage.epoch);
     stage.settled = epoch;
+    stray_check();
 }
 
 // --- What goes wrong
@@ -362,6 +370,9 @@ static void probe(void) {
     for (unsigned tag = first; tag < stage.letter_count; tag++)
         check_probe(tag);
     stage.probes = false;
+    stray_ask_all();
+    pass(SECOND);
+    stray_check();
     pass(stage.gate_wait_ns + SECOND); // what is held
 }
 
@@ -452,14 +463,15 @@ int main(int argc, char **argv) {
         "%" PRIu64 " runs: %" PRIu64 " messages, %" PRIu64 " to another hub, %" PRIu64 " answered, %" PRIu64
         " ended with errors, %" PRIu64 " events heard, %" PRIu64 " names refused, %" PRIu64 " lost, %" PRIu64
         " faults, %" PRIu64 " cancels, %" PRIu64 " reports of progress, %" PRIu64
-        " answers to strays, who asked %" PRIu64 " times where all hubs hear it, %" PRIu64 " offers, %" PRIu64
-        " handed back, %" PRIu64 " denied, %" PRIu64 " of nobody, %" PRIu64 " strangers turned away, %" PRIu64
-        " changes of files, %" PRIu64 " held, %" PRIu64 " approved, %" PRIu64 " turned down, %" PRIu64
-        " children asked, %" PRIu64 " asked by them, %" PRIu64 " calls, %" PRIu64 " of %" PRIu64
-        " sessions begun, %" PRIu64 " refusals in journals\n",
+        " answers to strays, who asked %" PRIu64 " times where all hubs hear it, %" PRIu64
+        " for sure, %" PRIu64 " offers, %" PRIu64 " handed back, %" PRIu64 " denied, %" PRIu64
+        " of nobody, %" PRIu64 " strangers turned away, %" PRIu64 " changes of files, %" PRIu64
+        " held, %" PRIu64 " approved, %" PRIu64 " turned down, %" PRIu64 " children asked, %" PRIu64
+        " asked by them, %" PRIu64 " calls, %" PRIu64 " of %" PRIu64 " sessions begun, %" PRIu64
+        " refusals in journals\n",
         runs, sums.letters, sums.crossed, sums.good, sums.failed, sums.copies, sums.refused, sums.replaced,
-        sums.faults, sums.cancels, sums.progress, sums.strays, sums.strays_all, sums.offers, sums.offers_back,
-        sums.denied, sums.foreign, sums.strangers, sums.reloads, sums.held, sums.approved, sums.turned_down,
-        sums.kids, sums.kids_ask, sums.calls, sums.started, sums.starts, sums.journaled);
+        sums.faults, sums.cancels, sums.progress, sums.strays, sums.strays_all, sums.strays_sure, sums.offers,
+        sums.offers_back, sums.denied, sums.foreign, sums.strangers, sums.reloads, sums.held, sums.approved,
+        sums.turned_down, sums.kids, sums.kids_ask, sums.calls, sums.started, sums.starts, sums.journaled);
     return 0;
 }

@@ -123,6 +123,14 @@ struct caller {
     size_t count;
 };
 
+// What who is no hub asks one, and what has come of it.
+struct question {
+    unsigned answers, by_hubs; // by_hubs: those that aren't the server's, which found nobody there
+    bool is_sure;              // all hubs hear it, or those at which somebody names it, and nothing was wrong
+    bool is_event, is_named;   // somebody does, or needn't
+    unsigned epoch, wrongs;    // when it was asked
+};
+
 // How hubs' children are shared: as any agent is, by whoever asks them (MCP), or not at all. The last are there for their own
 // hub's guests alone.
 enum kid_kind { KID_PLAIN, KID_MCP, KID_EACH, KID_KINDS };
@@ -144,6 +152,7 @@ struct cluster_stage {
     struct guest guests[GUESTS_MAX];
     struct letter letters[LETTERS_MAX];
     unsigned guest_count, letter_count, epoch;
+    unsigned wrongs;             // what has gone wrong so far
     uint64_t freed_ns[NAMES];    // when somebody gave a name up, or left
     unsigned settled;            // the epoch in which all last knew of all
     bool scarce;                 // allocations fail until the end
@@ -153,7 +162,8 @@ struct cluster_stage {
         uint8_t bytes[1 << 20];
         size_t count;
     } heard;
-    unsigned stray_asked, stray_answers[STRAY_MAX];
+    unsigned stray_asked;
+    struct question questions[STRAY_MAX];
     bool calm;                             // nothing is wrong, and what was has been got over
     bool had_faults;                       // in this run
     bool probes;                           // what is sent now must arrive
@@ -177,8 +187,8 @@ extern struct cluster_stage stage;
 
 struct sums {
     uint64_t letters, good, failed, crossed, events, copies, refused, replaced, faults, cancels, progress,
-        strays, strays_all, offers, offers_back, denied, foreign, strangers, reloads, held, approved,
-        turned_down, kids, kids_ask, calls, starts, started, journaled;
+        strays, strays_all, strays_sure, offers, offers_back, denied, foreign, strangers, reloads, held,
+        approved, turned_down, kids, kids_ask, calls, starts, started, journaled;
 };
 extern struct sums sums;
 
@@ -325,5 +335,9 @@ void journals_check(void);
 
 // A client that is no hub asks an agent, or who is there; reads what it is answered.
 void stray_ask(void);
+// It asks what all hubs hear, and what those do at which somebody names it.
+void stray_ask_all(void);
 bool stray_hear(void);
+// All that was said has arrived: what nothing has kept from a hub, one has answered.
+void stray_check(void);
 void stray_leave(void);

@@ -23,12 +23,6 @@ void letter_fails(const char *what, unsigned tag) {
                 letter->by, letter->ended, letter->checkpoint, letter->said);
 }
 
-void stage_disturb(bool wrong) {
-    stage.epoch++;
-    stage.calm &= !wrong;
-    stage.had_faults |= wrong;
-}
-
 unsigned stage_holder(unsigned name) {
     unsigned by = 0;
     while (by < stage.guest_count && !stage.guests[by].holds[name])

@@ -61,16 +61,47 @@ static void ask_agent(void) {
     publish(subject, reply, any_head(), body);
 }
 
-// Where all hubs hear it, and know each other, one of them answers; those who come and go meanwhile may do so, too.
-static void ask_all(void) {
+static bool anybody_names_it(void) {
+    for (unsigned by = 0; by < stage.guest_count; by++)
+        for (unsigned name = 0; name < NAMES; name++)
+            if (stage.guests[by].holds[name] && stage.guests[by].offers[name] & OFFERS_TELLING)
+                return true;
+    return false;
+}
+
+// Where all hubs hear it, and know each other, one of them answers; those who come and go meanwhile may do so, too. They do know each
+// other where nothing is wrong: healing takes longer than a hub that says nothing is waited for.
+static void ask_all(bool is_event) {
     char reply[64];
     if (stage.stray_asked == STRAY_MAX)
         return;
+    stage.questions[stage.stray_asked] = (struct question){.is_sure = stage_is_well(),
+                                                           .is_event = is_event,
+                                                           .is_named = is_event || anybody_names_it(),
+                                                           .epoch = stage.epoch,
+                                                           .wrongs = stage.wrongs};
     snprintf(reply, sizeof reply, "_INBOX.stray.%u", stage.stray_asked++);
-    publish(random_chance(&stage.random, 500) ? "patchbay." CLUSTER_NAME ".event.e-1"
-                                              : "patchbay." CLUSTER_NAME ".notice.m_2F2",
+    publish(is_event ? "patchbay." CLUSTER_NAME ".event.e-1" : "patchbay." CLUSTER_NAME ".notice.m_2F2",
             reply, any_head(), "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"nobody\",\"params\":{}}");
     sums.strays_all++;
+}
+
+// What all hubs hear is one's to answer whoever has come or gone meanwhile; for what somebody has to name, that mustn't have changed.
+void stray_check(void) {
+    for (unsigned number = 0; number < stage.stray_asked; number++) {
+        struct question *question = &stage.questions[number];
+        bool still =
+            question->wrongs == stage.wrongs && (question->is_event || question->epoch == stage.epoch);
+        if (!question->is_sure || !still)
+            continue;
+        if (question->answers != 1 || (question->is_named && question->by_hubs != 1))
+            kernel_fail(
+                "a client that is no hub is answered %u times, by hubs %u times, what it asked all %s",
+                question->answers, question->by_hubs,
+                question->is_event ? "hubs" : "at which somebody names it");
+        question->is_sure = false;
+        sums.strays_sure++;
+    }
 }
 
 // Where all hubs know users, it comes to nobody.
@@ -94,25 +125,38 @@ static void start_stream(void) {
     publish(subject, "", any_head(), "{\"type\":\"start\",\"request_id\":\"r\",\"session_id\":\"strange\"}");
 }
 
-void stray_ask(void) {
+static bool comes(void) {
     if (stage.stray && broker_over(stage.stray))
         stray_leave();
     if (!stage.stray && !(stage.stray = broker_join(stage.fleet.brokers, 0)))
-        return;
+        return false;
     if (!broker_connected(stage.stray))
         stray_say("CONNECT {\"verbose\":false,\"headers\":true,\"no_responders\":true}\r\nSUB _INBOX.stray.* "
                   "1\r\n");
+    return true;
+}
+
+void stray_ask(void) {
+    if (!comes())
+        return;
     uint32_t dice = random_below(&stage.random, 1000);
     if (dice < 200)
         ask_who_is_there();
     else if (dice < 350)
         tell_all();
     else if (stage_is_well() && dice < 800)
-        ask_all();
+        ask_all(random_chance(&stage.random, 500));
     else if (dice < 450)
         start_stream();
     else if (stage.stray_asked < STRAY_MAX)
         ask_agent();
+}
+
+void stray_ask_all(void) {
+    if (!comes())
+        kernel_fail("nobody listens at the first server though all is well");
+    ask_all(true);
+    ask_all(false);
 }
 
 void stray_leave(void) {
@@ -138,9 +182,10 @@ static bool stray_take(void) {
         return false;
     if (is_message && strcmp(subject, "_INBOX.stray.all") != 0) {
         unsigned number = (unsigned)strtoul(subject + strlen("_INBOX.stray."), NULL, 10);
-        if (number >= stage.stray_asked || stage.stray_answers[number]++)
+        if (number >= stage.stray_asked || stage.questions[number].answers++)
             kernel_fail("a client that is no hub is answered twice: %.*s", (int)count,
                         (const char *)feed + 1);
+        stage.questions[number].by_hubs += !memmem(feed + 1, count, "NATS/1.0 503", 12);
         if (memmem(feed + 1, count, "\"agents\":", 9))
             kernel_fail("a client that is no hub is told who is at a hub");
         sums.strays++;
