@@ -63,6 +63,7 @@ static void arrive(void) {
     } while (epoch != stage.epoch);
     stage.settled = epoch;
     stray_check();
+    orders_check();
 }
 
 // --- What goes wrong
@@ -188,7 +189,7 @@ static void send_any(unsigned by) {
     if (kind == KIND_NOTE && random_chance(&stage.random, 300))
         address = TO_ALL;
     if (!stage.probes && !stage.gated[stage.guests[by].site] && random_chance(&stage.random, 40))
-        guest_command(by);
+        orders_give(by);
     if (stage.kids && kind != KIND_NEWS && random_chance(&stage.random, 150))
         guest_send(by, kind, TO_KID, any_site());
     else
@@ -359,12 +360,16 @@ static void probe(void) {
         guest_send(site * GUESTS_A_SITE, KIND_NEWS, TO_NOBODY, 0);
     for (uint32_t site = 0; site < stage.fleet.options.site_count && !stage.events_only; site++)
         guest_send(site * GUESTS_A_SITE, KIND_NOTE, TO_ALL, 0);
+    for (uint32_t site = 0; site < stage.fleet.options.site_count; site++)
+        if (!stage.gated[site])
+            orders_give(site * GUESTS_A_SITE + random_below(&stage.random, GUESTS_A_SITE));
     for (unsigned rounds = 0; rounds < 3; rounds++) {
         pass(SECOND);
         for (unsigned by = 0; by < stage.guest_count; by++)
             guest_answer(by, true);
     }
     pass(SECOND);
+    orders_check();
     for (uint32_t site = 0; site < stage.fleet.options.site_count; site++)
         guest_check_list(site * GUESTS_A_SITE);
     for (unsigned tag = first; tag < stage.letter_count; tag++)
@@ -459,19 +464,20 @@ int main(int argc, char **argv) {
                                               {NULL, NULL}};
     static const struct seeds seeds = {.program = "patchbay_cluster", .flags = flags, .run = run_seed};
     uint64_t runs = seeds_run(&seeds, argc, argv);
-    printf(
-        "%" PRIu64 " runs: %" PRIu64 " messages, %" PRIu64 " to another hub, %" PRIu64 " answered, %" PRIu64
-        " ended with errors, %" PRIu64 " events heard, %" PRIu64 " names refused, %" PRIu64 " lost, %" PRIu64
-        " faults, %" PRIu64 " cancels, %" PRIu64 " reports of progress, %" PRIu64
-        " answers to strays, who asked %" PRIu64 " times where all hubs hear it, %" PRIu64
-        " for sure, %" PRIu64 " offers, %" PRIu64 " handed back, %" PRIu64 " denied, %" PRIu64
-        " of nobody, %" PRIu64 " strangers turned away, %" PRIu64 " changes of files, %" PRIu64
-        " held, %" PRIu64 " approved, %" PRIu64 " turned down, %" PRIu64 " children asked, %" PRIu64
-        " asked by them, %" PRIu64 " calls, %" PRIu64 " of %" PRIu64 " sessions begun, %" PRIu64
-        " refusals in journals\n",
-        runs, sums.letters, sums.crossed, sums.good, sums.failed, sums.copies, sums.refused, sums.replaced,
-        sums.faults, sums.cancels, sums.progress, sums.strays, sums.strays_all, sums.strays_sure, sums.offers,
-        sums.offers_back, sums.denied, sums.foreign, sums.strangers, sums.reloads, sums.held, sums.approved,
-        sums.turned_down, sums.kids, sums.kids_ask, sums.calls, sums.started, sums.starts, sums.journaled);
+    printf("%" PRIu64 " runs: %" PRIu64 " messages, %" PRIu64 " to another hub, %" PRIu64
+           " answered, %" PRIu64 " ended with errors, %" PRIu64 " events heard, %" PRIu64
+           " names refused, %" PRIu64 " lost, %" PRIu64 " faults, %" PRIu64 " cancels, %" PRIu64
+           " reports of progress, %" PRIu64 " answers to strays, who asked %" PRIu64
+           " times where all hubs hear it, %" PRIu64 " for sure, %" PRIu64 " orders for sure, %" PRIu64
+           " of them to another hub, %" PRIu64 " offers, %" PRIu64 " handed back, %" PRIu64
+           " denied, %" PRIu64 " of nobody, %" PRIu64 " strangers turned away, %" PRIu64
+           " changes of files, %" PRIu64 " held, %" PRIu64 " approved, %" PRIu64 " turned down, %" PRIu64
+           " children asked, %" PRIu64 " asked by them, %" PRIu64 " calls, %" PRIu64 " of %" PRIu64
+           " sessions begun, %" PRIu64 " refusals in journals\n",
+           runs, sums.letters, sums.crossed, sums.good, sums.failed, sums.copies, sums.refused, sums.replaced,
+           sums.faults, sums.cancels, sums.progress, sums.strays, sums.strays_all, sums.strays_sure,
+           sums.orders, sums.orders_crossed, sums.offers, sums.offers_back, sums.denied, sums.foreign,
+           sums.strangers, sums.reloads, sums.held, sums.approved, sums.turned_down, sums.kids, sums.kids_ask,
+           sums.calls, sums.started, sums.starts, sums.journaled);
     return 0;
 }

@@ -1,6 +1,6 @@
 // What guests of several hubs have sent, and what may come of it: what clusters.c (the play), clusters_speak.c (what guests say),
-// clusters_guests.c (what they hear), clusters_rights.c (what they may), clusters_gate.c (what is held) and clusters_strays.c
-// (who is no hub) share.
+// clusters_guests.c (what they hear), clusters_rights.c (what they may), clusters_gate.c (what is held), clusters_orders.c
+// (what goes by its command or its method) and clusters_strays.c (who is no hub) share.
 #pragma once
 
 #include "tests/sim/fleet.h"
@@ -27,6 +27,9 @@ enum {
     LATE_MAX = 200,
     STRAY_MAX = 200,
     STRAYS_KEPT = 8,
+    ORDERS_MAX = 200,
+    NAME_ORDERS = 0,  // who has it may offer the method of orders
+    NAME_COMMAND = 1, // and who has this one a command
     CALLERS = 8,
     SESSIONS_MAX = 256,
 };
@@ -131,6 +134,13 @@ struct question {
     unsigned epoch, wrongs;    // when it was asked
 };
 
+// A notification that somebody carry out a command.
+struct order {
+    unsigned source, epoch, copies;
+    bool is_known; // there may be who carries out that one
+    bool is_sure;  // nothing was wrong when it was given, and who is to get it is known
+};
+
 // How hubs' children are shared: as any agent is, by whoever asks them (MCP), or not at all. The last are there for their own
 // hub's guests alone.
 enum kid_kind { KID_PLAIN, KID_MCP, KID_EACH, KID_KINDS };
@@ -164,6 +174,8 @@ struct cluster_stage {
     } heard;
     unsigned stray_asked;
     struct question questions[STRAY_MAX];
+    struct order orders[ORDERS_MAX];
+    unsigned order_count;
     bool calm;                             // nothing is wrong, and what was has been got over
     bool had_faults;                       // in this run
     bool probes;                           // what is sent now must arrive
@@ -187,8 +199,8 @@ extern struct cluster_stage stage;
 
 struct sums {
     uint64_t letters, good, failed, crossed, events, copies, refused, replaced, faults, cancels, progress,
-        strays, strays_all, strays_sure, offers, offers_back, denied, foreign, strangers, reloads, held,
-        approved, turned_down, kids, kids_ask, calls, starts, started, journaled;
+        strays, strays_all, strays_sure, orders, orders_crossed, offers, offers_back, denied, foreign,
+        strangers, reloads, held, approved, turned_down, kids, kids_ask, calls, starts, started, journaled;
 };
 extern struct sums sums;
 
@@ -218,8 +230,6 @@ void guest_leave(unsigned by);
 void guest_claim(unsigned by, unsigned name);
 void guest_unclaim(unsigned by, unsigned name);
 void guest_send(unsigned by, enum kind kind, enum address address, unsigned name);
-// Gives an order that is for nobody, and whose method nobody offers, at any hub.
-void guest_command(unsigned by);
 void guest_cancel(void);
 // Asks for the agents of all hubs.
 void guest_list(unsigned by);
@@ -312,6 +322,19 @@ void kid_asks(unsigned by, struct bit body);
 // All that those have asked that still run was answered.
 void kids_check(void);
 void kids_forget(void);
+
+// --- clusters_orders.c
+
+// Whether who offers methods under this name offers that of orders, or carries out a command.
+static inline bool orders_are_offered(unsigned name, unsigned offers) {
+    return offers & OFFERS_METHODS && (name == NAME_ORDERS || name == NAME_COMMAND) &&
+           !stage.by_users; // of whom nobody says who may
+}
+// Gives some, one behind the other.
+void orders_give(unsigned by);
+void order_comes(unsigned by, struct bit body);
+// All that was said has arrived: those that nothing has disturbed have come.
+void orders_check(void);
 
 // --- clusters_streams.c
 

@@ -529,6 +529,8 @@ static void take(unsigned by, const struct naive_frame *frame) {
         take_copy(by, frame, (unsigned)bit_number(naive_find(body, "params.tag")));
     else if (bit_is(method, "\"m/1\""))
         take_work(by, frame, body);
+    else if (bit_is(method, "\"command/execute\""))
+        order_comes(by, body);
     else if (bit_is(method, "\"kid/asks\""))
         kid_asks(by, body);
     else if (bit_is(method, "\"stray\""))

@@ -137,12 +137,16 @@ void guest_claim(unsigned by, unsigned name) {
                             .edition = stage.edition[guest->site]};
     claim->offers = random_chance(&stage.random, 700) ? OFFERS_ALL : random_below(&stage.random, 16);
     claim->level = random_chance(&stage.random, 600) ? 0 : (int)random_below(&stage.random, 4);
+    bool orders = orders_are_offered(name, claim->offers);
     say(guest,
         "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"agent/register\",\"params\":{\"agentId\":\"%s\","
-        "\"governanceLevel\":\"%s\",\"capabilities\":{%s\"tasks\":[%s],\"methods\":[%s],\"events\":[%s]}}}",
+        "\"governanceLevel\":\"%s\",\"capabilities\":{%s%s\"tasks\":[%s],\"methods\":[%s%s],\"events\":[%s]}}"
+        "}",
         NAME_IDS + name, model_agents[name], levels[claim->level],
-        claim->offers & OFFERS_STREAMS ? "\"hcs\":true," : "", claim->offers & OFFERS_TEAM ? "\"c1\"" : "",
-        claim->offers & OFFERS_METHODS ? "\"m/1\",\"m/2\"" : "",
+        claim->offers & OFFERS_STREAMS ? "\"hcs\":true," : "",
+        orders && name == NAME_COMMAND ? "\"commands\":[\"known\"]," : "",
+        claim->offers & OFFERS_TEAM ? "\"c1\"" : "", claim->offers & OFFERS_METHODS ? "\"m/1\",\"m/2\"" : "",
+        orders && name == NAME_ORDERS ? ",\"command/execute\"" : "",
         claim->offers & OFFERS_TELLING ? "{\"name\":\"m/2\"}" : "");
 }
 
@@ -289,11 +293,6 @@ void guest_send(unsigned by, enum kind kind, enum address address, unsigned name
     else
         guest_say(guest, fields, body);
     sums.letters++;
-}
-
-void guest_command(unsigned by) {
-    say(&stage.guests[by],
-        "{\"jsonrpc\":\"2.0\",\"method\":\"command/execute\",\"params\":{\"command\":\"nothing\"}}");
 }
 
 void guest_cancel(void) {

@@ -1,0 +1,93 @@
+// Orders, `command/execute` without an id: each is for who carries out its command, else for who offers the method, here before
+// elsewhere. Where neither is here, who isn't there for the command is known by the server's word alone, and then it goes by its method
+// (router/transport/fallbacks.h). Of several that are under way some go that way and some don't; each comes once.
+#include "tests/sim/clusters.h"
+
+#include <stdio.h>
+
+#include "tests/sim/kernel.h"
+
+static bool holds(unsigned by, unsigned name) {
+    return stage.guests[by].holds[name] && orders_are_offered(name, stage.guests[by].offers[name]);
+}
+
+// Who does: at one hub, or, SITES_MAX, at any; guest_count: nobody.
+static unsigned holder_at(unsigned name, unsigned site) {
+    unsigned by = 0;
+    while (by < stage.guest_count &&
+           !(holds(by, name) && (site == SITES_MAX || stage.guests[by].site == site)))
+        by++;
+    return by;
+}
+
+static unsigned target(const struct order *order) {
+    unsigned from = stage.guests[order->source].site, sites[] = {from, SITES_MAX}, by = stage.guest_count;
+    for (unsigned at = 0; at < 2 && by == stage.guest_count; at++) {
+        if (order->is_known)
+            by = holder_at(NAME_COMMAND, sites[at]);
+        if (by == stage.guest_count)
+            by = holder_at(NAME_ORDERS, sites[at]);
+    }
+    return by;
+}
+
+// What is under way may be at the hub already, and its source is none of those it is for.
+static bool is_sure(unsigned by) {
+    if (!stage_is_well() || holds(by, NAME_COMMAND) || holds(by, NAME_ORDERS))
+        return false;
+    for (unsigned other = 0; other < stage.guest_count; other++)
+        if (stage.guests[other].claims[NAME_COMMAND].open || stage.guests[other].claims[NAME_ORDERS].open)
+            return false;
+    return true;
+}
+
+static void order_give(unsigned by) {
+    char body[256];
+    struct guest *guest = &stage.guests[by];
+    if (!guest->voice.cable || stage.order_count == ORDERS_MAX)
+        return;
+    unsigned number = stage.order_count++;
+    struct order *order = &stage.orders[number];
+    *order = (struct order){.source = by,
+                            .epoch = stage.epoch,
+                            .is_known = random_chance(&stage.random, 400),
+                            .is_sure = is_sure(by)};
+    snprintf(
+        body, sizeof body,
+        "{\"jsonrpc\":\"2.0\",\"method\":\"command/execute\",\"params\":{\"command\":\"%s\",\"order\":%u}}",
+        order->is_known ? "known" : "nothing", number);
+    guest_say(guest, "", body);
+}
+
+void orders_give(unsigned by) {
+    for (unsigned more = random_between(&stage.random, 1, 3); more > 0; more--)
+        order_give(by);
+}
+
+void order_comes(unsigned by, struct bit body) {
+    unsigned number = (unsigned)bit_number(naive_find(body, "params.order"));
+    if (number >= stage.order_count)
+        kernel_fail("guest %u gets an order that nobody gave", by);
+    struct order *order = &stage.orders[number];
+    if (order->copies++)
+        kernel_fail("order %u of guest %u comes twice", number, order->source);
+    if (order->is_sure && stage_still(order->epoch) && by != target(order))
+        kernel_fail("order %u of guest %u comes to guest %u, and is guest %u's", number, order->source, by,
+                    target(order));
+}
+
+void orders_check(void) {
+    for (unsigned number = 0; number < stage.order_count; number++) {
+        struct order *order = &stage.orders[number];
+        if (!order->is_sure || !stage_still(order->epoch))
+            continue;
+        unsigned by = target(order);
+        if (order->copies != (by < stage.guest_count))
+            kernel_fail("order %u of guest %u, at hub %u, %s, comes %u times to guest %u", number,
+                        order->source, stage.guests[order->source].site,
+                        order->is_known ? "by its command" : "by its method", order->copies, by);
+        order->is_sure = false;
+        sums.orders += order->copies;
+        sums.orders_crossed += order->copies && stage.guests[by].site != stage.guests[order->source].site;
+    }
+}
