@@ -1,11 +1,10 @@
 #include "io/tls_way.h"
 
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <string.h>
 
-enum { KEY_BYTES_MAX = 32, LABEL_BYTES_MAX = 16 };
+enum { LABEL_BYTES_MAX = 16 };
 
 // --- Keys
 
@@ -31,11 +30,11 @@ static bool expand(const EVP_MD *digest, const struct tls_secret *secret, const 
 }
 
 static bool set_key(struct tls_way *way) {
-    uint8_t key[KEY_BYTES_MAX];
-    size_t key_bytes = (size_t)EVP_CIPHER_get_key_length(way->aead);
+    uint8_t key[TLS_KEY_BYTES_MAX];
+    size_t key_bytes = tls_aead_key_bytes(&way->aead);
     bool good = key_bytes <= sizeof key && expand(way->digest, &way->secret, "key", key, key_bytes) &&
                 expand(way->digest, &way->secret, "iv", way->iv, TLS_IV_BYTES) &&
-                EVP_CipherInit_ex(way->context, way->aead, NULL, key, NULL, way->seals) == 1;
+                tls_aead_set_key(&way->aead, key);
     way->count = 0;
     OPENSSL_cleanse(key, sizeof key);
     return good;
@@ -49,16 +48,13 @@ bool tls_way_update(struct tls_way *way) {
 }
 
 bool tls_way_open(struct tls_way *way, const struct tls_secret *secret, const SSL_CIPHER *suite, bool seals) {
-    *way = (struct tls_way){.context = EVP_CIPHER_CTX_new(),
-                            .aead = EVP_get_cipherbynid(SSL_CIPHER_get_cipher_nid(suite)),
-                            .digest = SSL_CIPHER_get_handshake_digest(suite),
-                            .secret = *secret,
-                            .seals = seals};
-    return way->context && way->aead && way->digest && set_key(way);
+    const EVP_CIPHER *cipher = EVP_get_cipherbynid(SSL_CIPHER_get_cipher_nid(suite));
+    *way = (struct tls_way){.digest = SSL_CIPHER_get_handshake_digest(suite), .secret = *secret};
+    return cipher && way->digest && tls_aead_open(&way->aead, cipher, seals) && set_key(way);
 }
 
 void tls_way_close(struct tls_way *way) {
-    EVP_CIPHER_CTX_free(way->context);
+    tls_aead_close(&way->aead);
     OPENSSL_cleanse(way, sizeof *way);
 }
 
@@ -67,45 +63,32 @@ void tls_way_close(struct tls_way *way) {
 // Its nonce and its head go in first.
 static bool begin(struct tls_way *way, const uint8_t head[TLS_HEAD_BYTES]) {
     uint8_t nonce[TLS_IV_BYTES];
-    int ignored;
     memcpy(nonce, way->iv, sizeof nonce);
     for (unsigned at = 0; at < sizeof way->count; at++)
         nonce[TLS_IV_BYTES - 1 - at] ^= (uint8_t)(way->count >> 8 * at);
     way->count++;
-    return EVP_CipherInit_ex(way->context, NULL, NULL, NULL, nonce, -1) == 1 &&
-           EVP_CipherUpdate(way->context, NULL, &ignored, head, TLS_HEAD_BYTES) == 1;
-}
-
-static bool cross(struct tls_way *way, uint8_t *to, const uint8_t *from, size_t count) {
-    int done;
-    return count == 0 || EVP_CipherUpdate(way->context, to, &done, from, (int)count) == 1;
+    return tls_aead_begin(&way->aead, nonce, head, TLS_HEAD_BYTES);
 }
 
 bool tls_way_open_record(struct tls_way *way, const uint8_t *record, size_t count, uint8_t *to,
                          uint8_t *type) {
-    uint8_t tag[TLS_TAG_BYTES], none[TLS_TAG_BYTES];
-    int ignored;
     const uint8_t *text = record + TLS_HEAD_BYTES;
-    memcpy(tag, text + count + TLS_TYPE_BYTES, sizeof tag);
-    return begin(way, record) && cross(way, to, text, count) &&
-           cross(way, type, text + count, TLS_TYPE_BYTES) &&
-           EVP_CIPHER_CTX_ctrl(way->context, EVP_CTRL_AEAD_SET_TAG, sizeof tag, tag) == 1 &&
-           EVP_CipherFinal_ex(way->context, none, &ignored) == 1;
+    return begin(way, record) && tls_aead_cross(&way->aead, to, text, count) &&
+           tls_aead_cross(&way->aead, type, text + count, TLS_TYPE_BYTES) &&
+           tls_aead_verify(&way->aead, text + count + TLS_TYPE_BYTES);
 }
 
 bool tls_way_seal(struct tls_way *way, uint8_t type, const struct iovec *parts, unsigned count, size_t bytes,
                   uint8_t *to) {
     size_t protected = bytes + TLS_TYPE_BYTES + TLS_TAG_BYTES;
-    uint8_t none[TLS_TAG_BYTES], *at = to + TLS_HEAD_BYTES;
-    int ignored;
+    uint8_t *at = to + TLS_HEAD_BYTES;
     memcpy(to, (uint8_t[]){TLS_TYPE_DATA, 3, 3, (uint8_t)(protected >> 8), (uint8_t) protected},
            TLS_HEAD_BYTES);
     bool good = begin(way, to);
     for (unsigned index = 0; good && index < count; index++) {
-        good = cross(way, at, parts[index].iov_base, parts[index].iov_len);
+        good = tls_aead_cross(&way->aead, at, parts[index].iov_base, parts[index].iov_len);
         at += parts[index].iov_len;
     }
-    return good && cross(way, at, &type, TLS_TYPE_BYTES) &&
-           EVP_CipherFinal_ex(way->context, none, &ignored) == 1 &&
-           EVP_CIPHER_CTX_ctrl(way->context, EVP_CTRL_AEAD_GET_TAG, TLS_TAG_BYTES, at + TLS_TYPE_BYTES) == 1;
+    return good && tls_aead_cross(&way->aead, at, &type, TLS_TYPE_BYTES) &&
+           tls_aead_seal(&way->aead, at + TLS_TYPE_BYTES);
 }

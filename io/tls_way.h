@@ -10,12 +10,12 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+#include "io/tls_aead.h"
+
 enum {
     TLS_SECRET_BYTES_MAX = 48, // as SHA-384 makes them
     TLS_HEAD_BYTES = 5,
     TLS_TYPE_BYTES = 1, // behind what is said
-    TLS_TAG_BYTES = 16,
-    TLS_IV_BYTES = 12,
 };
 
 // The type of every record, and of those that say data.
@@ -27,12 +27,10 @@ struct tls_secret {
 };
 
 struct tls_way {
-    EVP_CIPHER_CTX *context;
-    const EVP_CIPHER *aead;
+    struct tls_aead aead;
     const EVP_MD *digest;
     struct tls_secret secret;
     uint8_t iv[TLS_IV_BYTES];
-    bool seals;     // else it opens
     uint64_t count; // of records with this key
 };
 
