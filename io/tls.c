@@ -16,6 +16,7 @@
 
 #include "core/base/memory.h"
 #include "io/tls_context.h"
+#include "io/tls_gcm.h"
 #include "io/tls_names.h"
 #include "io/tls_records.h"
 
@@ -227,9 +228,9 @@ static enum opened shaken(struct tls *tls) {
 }
 
 static enum opened open_some(struct tls *tls, uint8_t *out, size_t room, size_t *count) {
-    ERR_clear_error();
     if (tls->records)
         return tls_records_open(tls->records, &tls->secure, tls->input, out, room, count);
+    ERR_clear_error();
     if (!tls->ssl && !tls_start(tls)) {
         tls->secure.out_of_memory = true;
         return OPENED_BROKEN;
@@ -313,6 +314,7 @@ static const struct cipher tls_cipher = {
 void tls_begin(void) {
     CRYPTO_set_mem_functions(tls_take, tls_resize, tls_give);
     OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_LOAD_SSL_STRINGS, NULL);
+    tls_gcm_begin();
 }
 
 static bool is_ready(char *why, size_t capacity) {

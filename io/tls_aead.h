@@ -1,5 +1,6 @@
 // The cipher of TLS 1.3's records (RFC 8446, section 5.2), with one key at a time, for one direction. A record begins with its
-// nonce and its head, goes across in as many parts as it has, and ends with its tag.
+// nonce and its head, goes across in as many parts as it has, and ends with its tag. AES-GCM is tls_gcm.h's where there is
+// such a thing, all else OpenSSL's.
 //
 // Known to io/tls_way.c and its tests.
 #pragma once
@@ -13,7 +14,8 @@ enum { TLS_KEY_BYTES_MAX = 32, TLS_IV_BYTES = 12, TLS_TAG_BYTES = 16 };
 
 // Of no use before its first key. Zero bytes may be closed.
 struct tls_aead {
-    EVP_CIPHER_CTX *context;
+    struct tls_gcm *gcm;     // or
+    EVP_CIPHER_CTX *context; // the other is NULL
     const EVP_CIPHER *cipher;
     bool seals; // else it opens
 };
