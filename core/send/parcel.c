@@ -136,7 +136,7 @@ static struct parcel *parcel_take(struct parcel_pool *pool, enum budget_use use)
     parcel->head_fields = 0;
     parcel->for_many = false;
     parcel->returns = false;
-    parcel->has_fallback = false;
+    parcel->is_sought = false;
     parcel->piece_count = 0;
     parcel->hole_count = 0;
     parcel->bound = false;
@@ -154,8 +154,6 @@ struct parcel *parcel_drop(struct parcel *parcel) {
     struct parcel_pool *pool = parcel->pool;
     struct parcel *origin = parcel->origin;
     assert(parcel->shares == 0 && !parcel->link); // nobody has a share of it, and no list has it
-    if (parcel->has_fallback)
-        parcel_drop(parcel->fallback);
     buffer_drop(parcel->buffer);
     disown(parcel);
     if (pool->free_count >= FREE_COUNT_MAX) {

@@ -11,6 +11,7 @@
 #include "router/methods/admit.h"
 #include "router/methods/subscribe.h"
 #include "router/request/answer.h"
+#include "router/request/sought.h"
 #include "router/send/send.h"
 #include "router/shard/annex.h"
 #include "router/shard/drop.h"
@@ -58,6 +59,7 @@ static void forget_partial(struct peer *seat) {
 // What it asked is abandoned; what it subscribed to and registered goes. Its name stays.
 static void leave(struct shard *shard, struct peer *seat) {
     assert(seat->state != PEER_OPEN);
+    sought_leave(shard, seat);
     answer_abandon_all(shard, seat);
     stream_leave(shard, seat);
     subscribe_leave(shard, seat);

@@ -140,7 +140,8 @@ static struct entry *approval_entry(struct shard *shard, const struct message *m
 
 bool audit_approval(struct shard *shard, const struct message *message, const struct agent *agent,
                     struct pending *pending) {
-    if (message->audit != MESSAGE_APPROVAL)
+    bool has_gone = !pending && message->returned && !message->returned->probed; // and has its line
+    if (message->audit != MESSAGE_APPROVAL || has_gone)
         return true;
     assert(agent && (!pending || !pending->outcome));
     if (pending && message->returned && message->returned->outcome) {

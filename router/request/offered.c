@@ -28,7 +28,6 @@ static void keep_credential(struct offered *offered, const struct peer *peer) {
 
 struct offered *offered_keep(struct shard *shard, const struct message *message, bool is_offer) {
     struct offered *offered = kept_take(&shard->kept, sizeof *offered);
-    assert(message_is_request(message));
     if (!offered)
         return NULL;
     keep_credential(offered, message->peer);

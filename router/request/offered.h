@@ -1,4 +1,4 @@
-// A request that is offered to another hub, or asked there first for whom it names, as it came, on its source's shard. Where nobody
+// A request, or a notification (sought.h), that is offered to another hub, or asked there first for whom it names, as it came, on its source's shard. Where nobody
 // takes it there, it goes on as if it had never gone.
 #pragma once
 

@@ -4,6 +4,7 @@
 
 #include "router/request/offered.h"
 #include "router/request/refuse.h"
+#include "router/request/sought.h"
 #include "router/route/elsewhere.h"
 #include "router/route/forward.h"
 #include "router/shard/drop.h"
@@ -21,28 +22,47 @@ static bool ask(struct shard *shard, const struct message *message, struct agent
 }
 
 // Whom it names its source may not ask, but whoever offers the method where that is nobody anywhere: so whether it is is asked.
-// A notification can't be, as nothing would come back.
 static bool settles_denied(struct shard *shard, const struct message *message,
                            const struct rules_message *asked, struct elsewhere *to) {
     const struct returned *returned = message->returned;
-    if (!asked->by_method_only || !to->first || !elsewhere_link(shard))
+    if (!asked->by_method_only || !to->first || !elsewhere_link(shard) || !message_is_request(message))
         return false;
-    if (!message_is_request(message) || (returned && returned->probed && returned->first))
+    if (returned && returned->probed && returned->first)
         refuse_right(shard, message, RULE_CALL);
     else if (!across_probe(shard, message, to, false))
         elsewhere_refuse(shard, message, ERROR_OVERLOADED);
     return true;
 }
 
-// Whom it names, and where that is nobody anywhere whoever offers the method, elsewhere: who does here would have got it.
-static void tell(struct shard *shard, const struct message *message, const struct rules_message *asked,
+// It goes to whom it names first, or, where its source may not ask that one, whether anybody is there is asked; it is back where nobody
+// is. False: it can't be kept, or is too large for the server, and nothing has changed.
+static bool seek(struct shard *shard, const struct message *message, const struct rules_message *asked,
                  struct agent *link, struct elsewhere *to) {
-    struct elsewhere fallback;
-    assert(!message_is_request(message) && !to->fallback && !(to->first && asked->by_method_only));
-    if (to->first && !asked->by_name_only && elsewhere_find_fallback(asked, &fallback))
-        to->fallback = &fallback;
-    forward_notification(shard, message, link, to);
-    to->fallback = NULL;
+    assert(!message_is_request(message) && to->first);
+    to->probes = asked->by_method_only;
+    to->sought = asked->by_name_only ? 0 : sought_keep(shard, message, to->probes);
+    to->returns = to->sought != 0;
+    if (to->sought && forward_notification(shard, message, link, to))
+        return true;
+    if (to->sought)
+        sought_forget(shard, sought_find(shard, to->sought));
+    to->sought = 0;
+    to->returns = to->probes = false;
+    return false;
+}
+
+// What can't be back is for who is here, if anybody is.
+static bool tell(struct shard *shard, const struct message *message, const struct rules_message *asked,
+                 struct agent *link, struct elsewhere *to, bool is_here) {
+    if (to->first && seek(shard, message, asked, link, to))
+        return true;
+    if (to->first && asked->by_method_only)
+        elsewhere_refuse(shard, message, ERROR_OVERLOADED);
+    else if (is_here)
+        return false;
+    else
+        forward_notification(shard, message, link, to);
+    return true;
 }
 
 bool across_takes(struct shard *shard, const struct message *message, const struct rules_message *asked,
@@ -69,7 +89,7 @@ bool across_takes(struct shard *shard, const struct message *message, const stru
     else if (message_is_request(message))
         return ask(shard, message, link, &to, is_here);
     else
-        tell(shard, message, asked, link, &to);
+        return tell(shard, message, asked, link, &to, is_here);
     return true;
 }
 

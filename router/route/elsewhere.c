@@ -75,13 +75,13 @@ bool elsewhere_find(const struct shard *shard, const struct message *message,
                     none == ERROR_GOVERNANCE_VIOLATION;
     if (!shard->hub->settings.cluster || message->peer->transport->is_link)
         return false;
-    if (!is_known && !(first && message_is_request(message))) // a notification wouldn't be back
+    if (!is_known && !first)
         return false;
     struct rules_field name = name_of(asked, verdict, first, &out->kind);
     out->offered = 0;
-    out->returns = first && message_is_request(message);
+    out->returns = first && message_is_request(message); // a notification, where it can be kept
     out->hub = NULL;
-    out->fallback = NULL;
+    out->sought = 0;
     out->first = first;
     out->probes = out->judged = out->attaches = false;
     out->kept = message_is_request(message) &&
@@ -90,13 +90,6 @@ bool elsewhere_find(const struct shard *shard, const struct message *message,
     if (name.bytes > METHOD_BYTES_MAX) // no hub has one of that name, and going.c's answer has no room for it
         return false;
     out->bytes = name.text ? subject_escape(out->token, name.text, name.bytes) : 0;
-    return out->bytes > 0;
-}
-
-bool elsewhere_find_fallback(const struct rules_message *asked, struct elsewhere *out) {
-    assert(asked->method || asked->method_bytes == 0);
-    *out = (struct elsewhere){.kind = SUBJECT_METHOD, .returns = true};
-    out->bytes = asked->method ? subject_escape(out->token, asked->method, asked->method_bytes) : 0;
     return out->bytes > 0;
 }
 
@@ -110,7 +103,7 @@ const struct agent *elsewhere_find_all(struct shard *shard, const struct message
     out->offered = 0;
     out->returns = out->kept = out->first = out->probes = out->judged = out->attaches = false;
     out->hub = NULL;
-    out->fallback = NULL;
+    out->sought = 0;
     out->bytes = subject_escape(out->token, name, name_bytes);
     return out->bytes ? elsewhere_link(shard) : NULL;
 }
@@ -301,16 +294,16 @@ static size_t put_pairs(char out[PAIRS_BYTES_MAX], const struct message *message
 
 static size_t reply_of(struct shard *shard, uint64_t link, const struct elsewhere *to, uint64_t hub_id,
                        char out[SUBJECT_BYTES_MAX]) {
-    static const char fallback[] =
-        "m.0000000000000000.n"; // its number is the link's to write (transport/fallbacks.h)
-    static_assert(sizeof fallback - 1 == ELSEWHERE_FALLBACK_BYTES, "as it is read");
+    static const char sought[] =
+        "m.0000000000000000.n"; // its number is the link's to write (transport/seeking.h)
+    static_assert(sizeof sought - 1 == ELSEWHERE_SOUGHT_BYTES, "as it is read");
     if (to->kind == SUBJECT_EVENT || to->kind == SUBJECT_NOTICE)
         return 0;
     size_t bytes = elsewhere_inbox(shard, link, hub_id, out);
-    if (!to->fallback)
+    if (!to->sought)
         return bytes;
-    memcpy(out + bytes - 1, fallback, sizeof fallback - 1);
-    return bytes - 1 + sizeof fallback - 1;
+    memcpy(out + bytes - 1, sought, sizeof sought - 1);
+    return bytes - 1 + sizeof sought - 1;
 }
 
 static enum error address_to(struct shard *shard, const struct message *message, struct parcel *parcel,
@@ -337,7 +330,7 @@ static enum error address_to(struct shard *shard, const struct message *message,
     letter->reply = reply;
     letter->reply_bytes = reply_of(shard, link, to, hub_id, reply);
     enum error error = elsewhere_put_head(shard, link, parcel, letter, bytes);
-    if (!error && (hub_id || to->fallback))
+    if (!error && (hub_id || to->sought))
         parcel->bearing = (struct bearing){
             .kind = (uint8_t)to->kind,
             .level = (uint8_t)letter->level,

@@ -18,9 +18,10 @@ struct elsewhere {
     bool probes;   // whether anybody is there for it is asked, and it stays here
     bool judged;   // likewise, and whether it would be refused
     bool attaches; // likewise: for its connection to be attached there
-    const struct elsewhere *fallback; // of a notification: where it goes if nobody is there; NULL: nowhere
-    const char *hub;                  // that alone is to take it; NULL: any
-    size_t bytes;                     // of the token
+    uint64_t
+        sought; // of a notification: its number where it is kept, since it is back if nobody is there; 0: it isn't
+    const char *hub; // that alone is to take it; NULL: any
+    size_t bytes;    // of the token
     char token[SUBJECT_NAME_BYTES_MAX];
 };
 
@@ -30,8 +31,6 @@ struct elsewhere {
 bool elsewhere_find(const struct shard *shard, const struct message *message,
                     const struct rules_message *asked, const struct rules_verdict *verdict,
                     struct elsewhere *out);
-// Of a notification that goes to whom it names: by its method, for where nobody is there. False: nobody could be known by that.
-bool elsewhere_find_fallback(const struct rules_message *asked, struct elsewhere *out);
 // The same for a copy of what goes to all, an event or a notification to those who name it: the link, or NULL.
 const struct agent *elsewhere_find_all(struct shard *shard, const struct message *message,
                                        enum subject_kind kind, const char *name, size_t name_bytes,
@@ -84,8 +83,8 @@ bool elsewhere_is_named(const struct shard *shard, const struct elsewhere *to);
 // Writes the subject on which answers to a request come: of the link's hub. Of a notification, whose hub id is 0, the
 // server alone says there that nobody is there for it.
 enum { ELSEWHERE_UNANSWERED = 'n' };
-// Of one that then goes to somebody else it says so behind "m.", the number of what goes, in 16 digits, and ".n".
-enum { ELSEWHERE_FALLBACK_AT = 2, ELSEWHERE_FALLBACK_BYTES = 2 + 16 + 2 };
+// Of one that is back then it says so behind "m.", its number on that link, in 16 digits, and ".n".
+enum { ELSEWHERE_SOUGHT_AT = 2, ELSEWHERE_SOUGHT_BYTES = 2 + 16 + 2 };
 // What stands for its hub id where answers to many come on one subject, which a server knows better than a new one each time.
 enum { ELSEWHERE_ANSWERS = '0' };
 size_t elsewhere_inbox(struct shard *shard, uint64_t link, uint64_t hub_id, char out[SUBJECT_BYTES_MAX]);

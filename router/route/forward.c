@@ -68,44 +68,59 @@ struct parcel *forward_without_id(struct shard *shard, const struct message *mes
     return parcel;
 }
 
-// What can't be made isn't sent.
-static void add_fallback(struct shard *shard, const struct message *message, struct parcel *parcel,
-                         const struct elsewhere *to) {
-    struct parcel *fallback = forward_without_id(shard, message);
-    assert(to->returns && !parcel->has_fallback);
-    if (fallback && elsewhere_address(shard, message, fallback, to, 0, 0)) {
-        fallback->lane = (uint8_t)message_lane(message);
-        parcel->fallback = fallback;
-        parcel->has_fallback = true;
-    } else if (fallback) {
-        parcel_drop(fallback);
-    }
+// What goes instead of a message of which nothing is said but where it would go.
+static struct parcel *probe_parcel(struct shard *shard) {
+    struct text body;
+    text_init(&body);
+    text_put(&body, "{}");
+    struct parcel *parcel = body.failed ? NULL : parcel_own(&shard->parcels, body.bytes, body.length);
+    if (!parcel)
+        text_deinit(&body);
+    return parcel;
 }
 
-void forward_notification(struct shard *shard, const struct message *message, struct agent *agent,
-                          const struct elsewhere *to) {
-    assert(!message_is_request(message));
-    struct parcel *parcel = forward_without_id(shard, message);
-    if (!parcel) {
+// Whether it has its line in the journal, or needs none.
+static bool is_noted(struct shard *shard, const struct message *message, const struct agent *agent,
+                     const struct elsewhere *to) {
+    return (to && to->probes) || audit_approval(shard, message, agent, NULL);
+}
+
+// Says why it doesn't go, unless it would have been back.
+static bool give_up(struct shard *shard, const struct message *message, const struct agent *agent,
+                    const struct elsewhere *to, enum error error) {
+    if (to && to->returns)
+        return false;
+    if (error == ERROR_OVERLOADED)
         drop_one(shard, COUNT_DROP_NO_MEMORY, agent->home->connection, message->frame->body.bytes);
-        return;
-    }
+    else
+        refuse_at(shard, message, agent, error);
+    return false;
+}
+
+bool forward_notification(struct shard *shard, const struct message *message, struct agent *agent,
+                          const struct elsewhere *to) {
+    assert(!message_is_request(message) && (!to || !to->probes || to->sought));
+    struct parcel *parcel = to && to->probes ? probe_parcel(shard) : forward_without_id(shard, message);
+    if (!parcel)
+        return give_up(shard, message, agent, to, ERROR_OVERLOADED);
     if (to && !elsewhere_address(shard, message, parcel, to, 0, 0)) {
         parcel_drop(parcel);
-        return;
+        return false;
     }
-    if (to && to->fallback)
-        add_fallback(shard, message, parcel, to->fallback);
-    if (!audit_approval(shard, message, agent, NULL)) {
+    if (!is_noted(shard, message, agent, to)) {
         parcel_drop(parcel);
-        refuse_at(shard, message, agent, ERROR_AUDIT);
-        return;
+        return give_up(shard, message, agent, to, ERROR_AUDIT);
     }
     parcel->lane = (uint8_t)message_lane(message);
     if (shared_is(agent))
         shared_note(shard, message, agent, parcel);
-    stats_count(&shard->stats, COUNT_NOTIFICATIONS_FORWARDED);
+    if (to && to->sought) {
+        parcel->is_sought = true;
+        parcel->sought = to->sought;
+    }
+    stats_add(&shard->stats, COUNT_NOTIFICATIONS_FORWARDED, !message->returned);
     forward_deliver(shard, agent->home->connection, parcel);
+    return true;
 }
 
 static uint32_t timeout_ms(const struct shard *shard, const struct message *message) {
@@ -245,17 +260,6 @@ static bool address(struct shard *shard, const struct message *message, struct p
     return (!to->returns || pending->offered) &&
            elsewhere_address(shard, message, parcel, to, pending_hub_id(&shard->pending, pending),
                              timeout_ms(shard, message));
-}
-
-// What goes instead of a message of which nothing is said but where it would go.
-static struct parcel *probe_parcel(struct shard *shard) {
-    struct text body;
-    text_init(&body);
-    text_put(&body, "{}");
-    struct parcel *parcel = body.failed ? NULL : parcel_own(&shard->parcels, body.bytes, body.length);
-    if (!parcel)
-        text_deinit(&body);
-    return parcel;
 }
 
 // The target isn't what is full.

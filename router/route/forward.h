@@ -16,9 +16,9 @@ bool forward_request(struct shard *shard, const struct message *message, struct 
 // Hands one that another hub has refused to the next one, under the id that it has. False: it can't go, and nothing has changed.
 bool forward_again(struct shard *shard, const struct message *message, struct pending *pending,
                    const struct elsewhere *to);
-// Hands a notification to an agent, or counts it as dropped; likewise. One that was made out of a request loses its
-// id.
-void forward_notification(struct shard *shard, const struct message *message, struct agent *agent,
+// Hands a notification to an agent; likewise. False: it was counted as dropped, unless it would have been back. One that was made out
+// of a request loses its id.
+bool forward_notification(struct shard *shard, const struct message *message, struct agent *agent,
                           const struct elsewhere *to);
 // A message as it goes to who gets no id with it; NULL without memory.
 struct parcel *forward_without_id(struct shard *shard, const struct message *message);

@@ -75,10 +75,11 @@ static enum reach reach_of(struct shard *shard, const struct message *message,
     loosely.required = GOVERNANCE_AUTONOMOUS;
     *verdict = rules_route(&shard->agents, &loosely, hub_owed, shard->hub);
     assert(verdict->error || verdict->agent);
-    if (verdict->error == ERROR_NONE)
+    bool is_here = verdict->error == ERROR_NONE;
+    if (is_here && (message_is_request(message) || !verdict->stands_in))
         return REACH_HERE;
     bool is_elsewhere = elsewhere_link(shard) && elsewhere_find(shard, message, asked, verdict, to);
-    return is_elsewhere ? REACH_ELSEWHERE : REACH_NOBODY;
+    return is_elsewhere ? REACH_ELSEWHERE : is_here ? REACH_HERE : REACH_NOBODY;
 }
 
 // A request is held once it is known that somebody is there for it: else it is refused, and not sent, since who comes meanwhile

@@ -55,6 +55,14 @@ static void route_unless_gone(struct shard *shard, struct message *message, stru
     refuse_right(shard, message, RULE_CREDENTIAL);
 }
 
+void returned_route(struct shard *shard, struct message *message, struct offered *offered) {
+    struct spoken before;
+    assert(message->returned && message->frame == &offered->frame);
+    speak(shard, message->peer, offered, &before);
+    route_unless_gone(shard, message, offered);
+    speaking_end(message->peer, &before);
+}
+
 // What it goes on with is what it came with; that its hub id is another one is nobody's affair.
 static void go_on(struct shard *shard, struct peer *peer, struct pending *pending,
                   const struct returned *returned) {
@@ -84,10 +92,7 @@ static void go_on(struct shard *shard, struct peer *peer, struct pending *pendin
     pending->offered = NULL;
     answer_withdraw(shard, pending);
     look_up(&message, id_bytes);
-    struct spoken before;
-    speak(shard, peer, offered, &before);
-    route_unless_gone(shard, &message, offered);
-    speaking_end(peer, &before);
+    returned_route(shard, &message, offered);
     audit_left(shard, &outcome);
     if (place)
         purse_answer(&shard->purses, place);

@@ -9,5 +9,7 @@
 void returned_take(struct shard *shard, uint64_t hub_id, uint64_t from, const struct returned *returned);
 // A hub refused it: it goes to another one, which `to` names, with what is left of its time. False: it doesn't, and has ended if it hadn't.
 bool returned_again(struct shard *shard, uint64_t hub_id, uint64_t from, const struct elsewhere *to);
+// Routes a message that is back, as its peer when it sent that.
+void returned_route(struct shard *shard, struct message *message, struct offered *offered);
 // Another hub has it now: it won't be back.
 void returned_forget(struct shard *shard, uint64_t hub_id, uint64_t from);

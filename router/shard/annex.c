@@ -14,6 +14,7 @@ struct annex *annex_take(struct kept *kept, struct peer *peer, uint8_t timer_kin
     timer_init(&annex->timer, timer_kind);
     list_init(&annex->exchanges);
     list_init(&annex->held);
+    list_init(&annex->sought);
     return annex;
 }
 
@@ -21,7 +22,7 @@ void annex_give(struct kept *kept, struct annex *annex) {
     if (!annex)
         return;
     assert(list_empty(&annex->held) && annex->held_count == 0 && annex->held_bytes == 0);
-    assert(list_empty(&annex->exchanges) && !timer_armed(&annex->timer));
+    assert(list_empty(&annex->sought) && list_empty(&annex->exchanges) && !timer_armed(&annex->timer));
     for (struct stick *stick; (stick = annex->sticks);) {
         annex->sticks = stick->next;
         kept_give(kept, stick);

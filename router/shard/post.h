@@ -46,7 +46,8 @@ enum mail_kind {
     MAIL_OFFER_TAKEN, // a request that was offered to another hub is that hub's (router/transport/returning.h)
     MAIL_OFFER_BACK,  // or is handed back by it
     MAIL_OFFER_AGAIN, // or, refused by it, is for another one; and from there: it isn't any more
-    MAIL_DEPARTURE,   // mail.connection, a user of shared servers, has gone; shard 0 gives it back
+    MAIL_SOUGHT, // whether anybody is there for a notification's first target (router/transport/seeking.h); mail.connection is its number
+    MAIL_DEPARTURE, // mail.connection, a user of shared servers, has gone; shard 0 gives it back
 };
 
 // Of an answer that travels, in mail.detail.

@@ -35,6 +35,7 @@ static void init_tables(struct shard *shard) {
     agents_init(&shard->agents, &hub->settings.secrets.tables, &shard->kept);
     shard->agents.topics.demand = hub->demand;
     pending_table_init(&shard->pending, shard->index, &shard->kept);
+    bins_init(&shard->sought.by_number, &shard->kept);
     list_init(&shard->to_send);
     turn_bounds_defaults(&shard->bounds);
     if (hub->settings.bounds)
@@ -150,6 +151,7 @@ void shard_close(struct shard *shard) {
     sender_deinit(&shard->sender);
     pending_table_deinit(&shard->pending);
     agents_deinit(&shard->agents);
+    bins_deinit(&shard->sought.by_number);
     spares_release(&shard->exchange_spares, &shard->kept);
     kept_deinit(&shard->kept);
     parcel_pool_deinit(&shard->parcels);

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "core/agents/agents.h"
+#include "core/base/bins.h"
 #include "core/base/buffer.h"
 #include "core/base/kept.h"
 #include "core/base/spares.h"
@@ -43,6 +44,7 @@ enum timer_kind {
     TIMER_SESSION,
     TIMER_STREAMS,
     TIMER_HELD,
+    TIMER_SOUGHT,
     TIMER_IDENTITY,
     TIMER_UNTOLD,
     TIMER_LINK
@@ -141,6 +143,13 @@ struct shard {
     struct untaken untaken;
     struct streams streams;
     struct gate *gate; // NULL: nothing is held
+    // Notifications that are asked for at other hubs first, by their numbers (router/request/sought.h).
+    struct sought_table {
+        struct bins by_number;
+        uint64_t last;
+        size_t bytes;                        // of them, with what each takes besides
+        struct mail *settled, *settled_last; // of which it is known what has become (router/route/settled.h)
+    } sought;
 
     uint32_t sending_us; // the clock when what is to be sent now is handed over
     struct list to_send; // struct peer.to_send

@@ -229,11 +229,11 @@ static bool note_crossing(struct link *link, const struct parcel *parcel) {
     return true;
 }
 
-static void keep_fallback(struct link *link, struct parcel *parcel) {
+static void begin_seeking(struct link *link, struct parcel *parcel) {
     char inbox[SUBJECT_INBOX_BYTES_MAX];
     assert(link->peer);
     size_t bytes = subject_write_inbox(inbox, link->shard->hub->settings.cluster->name, link->hub);
-    fallbacks_keep(&link->fallbacks, parcel, (uint32_t)bytes);
+    seeking_begin(&link->seekings, parcel, (uint32_t)bytes);
 }
 
 // What bears no head means nothing to a server: it is of the hub's own for a peer. Without memory to remember it by, a request
@@ -246,8 +246,8 @@ bool going_divert(struct shard *shard, struct peer *peer, struct parcel *parcel)
         return false;
     if (!parcel->has_head)
         return recalling_divert(link, parcel);
-    if (parcel->has_fallback)
-        keep_fallback(link, parcel);
+    if (parcel->is_sought)
+        begin_seeking(link, parcel);
     if (!parcel->hub_id || note_crossing(link, parcel))
         return false;
     drop_one(shard, COUNT_DROP_NO_MEMORY, peer->name, parcel->bytes);

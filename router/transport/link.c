@@ -234,7 +234,7 @@ void link_lost(struct link *link) {
     crossings_forget(&link->crossings);
     presence_forget(&link->presence);
     takings_forget(&link->takings);
-    fallbacks_forget(&link->fallbacks);
+    seeking_forget(&link->seekings);
     link->is_lame = false;
     if (link_is_current(link) && !link->heir)
         begin_anew(link);
@@ -272,7 +272,7 @@ static struct link *make(struct shard *shard, const struct transport *transport)
     presence_init(&link->presence, key, &shard->kept);
     crossings_init(&link->crossings, key, &shard->kept);
     bundling_init(&link->bundling, shard);
-    fallbacks_init(&link->fallbacks, shard);
+    seeking_init(&link->seekings, shard);
     return link;
 }
 

@@ -16,9 +16,9 @@
 #include "router/shard/peer.h"
 #include "router/transport/bundling.h"
 #include "router/transport/crossings.h"
-#include "router/transport/fallbacks.h"
 #include "router/transport/presence.h"
 #include "router/transport/resolving.h"
+#include "router/transport/seeking.h"
 #include "router/transport/takings.h"
 
 // SECURING lasts until the turn's end: nothing may have come behind the INFO of a server to which TLS begins.
@@ -107,7 +107,7 @@ struct link {
     bool has_answered; // and whether it did
     bool defers;       // likewise: what it asks another hub answers, too
     struct takings takings;
-    struct fallbacks fallbacks;
+    struct seekings seekings;
 };
 
 // Begins to dial, where there are other hubs. False when memory is used up.

@@ -10,7 +10,7 @@
 static bool is_idle(const struct link *link) {
     const struct crossings *crossings = &link->crossings;
     return crossings->out.count == 0 && crossings->in.count == 0 && !bundling_waits(&link->bundling) &&
-           !fallbacks_wait(&link->fallbacks) && outbox_empty(&link->peer->connection.outbox);
+           !seeking_waits(&link->seekings) && outbox_empty(&link->peer->connection.outbox);
 }
 
 // From all that others could ask this hub for. As long as it beats, it answers what all hubs are asked; and others wait for its name to

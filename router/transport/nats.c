@@ -130,17 +130,11 @@ static void take_signs(struct shard *shard, struct link *link, const struct fram
     vouched_end(link);
 }
 
-// Nobody is there for whom a notification names.
-static void take_fallback(struct shard *shard, struct link *link, uint64_t number) {
-    struct parcel *fallback = fallbacks_take(&link->fallbacks, number);
-    if (fallback && send_has_room(shard, link->peer)) {
-        send_queue(shard, link->peer, fallback);
-        return;
-    }
-    drop_one(shard, fallback ? COUNT_DROP_OVERLOADED : COUNT_DROP_NO_ROUTE, link->peer->name,
-             fallback ? fallback->bytes : 0);
-    if (fallback)
-        send_release(shard, fallback);
+// Nobody is there for whom a notification names first.
+static void take_nobody(struct shard *shard, struct link *link, uint64_t number) {
+    assert(link->peer);
+    if (!seeking_nobody(&link->seekings, number))
+        drop_one(shard, COUNT_DROP_NO_ROUTE, link->peer->name, 0);
 }
 
 // Whether it is about something that is known by this number: behind a letter, as hubs write it.
@@ -164,8 +158,8 @@ static void take_for_hub(struct shard *shard, struct link *link, const struct fr
         rest.bytes == HUB_NAME_BYTES + 3 + HUB_NAME_BYTES && memcmp(bytes + behind.at, "a.", 2) == 0;
     bool about_name = is_about(bytes, behind, "h.", &number),
          about_cancel = is_about(bytes, behind, "c.", &number);
-    bool about_fallback = behind.bytes == ELSEWHERE_FALLBACK_BYTES &&
-                          is_about(bytes, (struct span){behind.at, behind.bytes - 2}, "m.", &number);
+    bool about_sought = behind.bytes == ELSEWHERE_SOUGHT_BYTES &&
+                        is_about(bytes, (struct span){behind.at, behind.bytes - 2}, "m.", &number);
     if (rest.bytes == HUB_NAME_BYTES)
         take_signs(shard, link, frame, said, true);
     else if (about_hub && nats_status(bytes, said->headers) == 503)
@@ -174,8 +168,8 @@ static void take_for_hub(struct shard *shard, struct link *link, const struct fr
         holders_nobody(link, number);
     else if (about_cancel)
         recalled_take(link, frame, said, number);
-    else if (about_fallback && nats_status(bytes, said->headers) == 503)
-        take_fallback(shard, link, number);
+    else if (about_sought && nats_status(bytes, said->headers) == 503)
+        take_nobody(shard, link, number);
     else if (behind.bytes == 1 && bytes[behind.at] == ELSEWHERE_UNANSWERED)
         drop_one(shard, COUNT_DROP_NO_ROUTE, link->peer->name, 0);
     else if ((kind = subject_read_kind(bytes, behind, &token)) < SUBJECT_EVENT && token.bytes)
@@ -242,7 +236,7 @@ static void nats_take(struct shard *shard, struct peer *peer, struct frame *fram
         break;
     case NATS_PONG:
         link->pongs++;
-        fallbacks_answered(&link->fallbacks, link->pongs);
+        seeking_answered(&link->seekings, link->pongs);
         nats_join_welcome(shard, link);
         if (link_is_current(link))
             confirming_answered(link);
@@ -344,7 +338,7 @@ static void secure(struct link *link) {
 // Of this turn.
 static void say_rest(struct link *link) {
     nats_say_taken(link);
-    if (fallbacks_follow(&link->fallbacks, link->pings + 1))
+    if (seeking_follow(&link->seekings, link->pings + 1))
         nats_say_ping(link);
 }
 

@@ -192,8 +192,10 @@ void nats_take_call(struct shard *shard, struct link *link, const struct frame *
         answering = DEFERRED;
     struct invitation invitation = {bytes + said->subject.at, reply, said->subject.bytes,
                                     answering == DEFERRED ? 0 : said->reply.bytes};
-    if (opened.mark.probes &&
-        (is_own || !opened.mark.is_judged || kind >= SUBJECT_EVENT || !opened.mark.has_hub)) {
+    if (opened.mark.probes && !opened.mark.is_judged && said->reply.bytes && !asks && kind < SUBJECT_EVENT) {
+        // That somebody has heard it is known there by the server's silence.
+    } else if (opened.mark.probes &&
+               (is_own || !opened.mark.is_judged || kind >= SUBJECT_EVENT || !opened.mark.has_hub)) {
         answer_probe(link, &opened.mark, visiting_number(reply, said->reply.bytes));
     } else if (error) {
         nats_count_unreadable(shard);

@@ -7,6 +7,7 @@
 #include "router/methods/registry.h"
 #include "router/methods/subscribe.h"
 #include "router/request/answer.h"
+#include "router/request/sought.h"
 #include "router/rights/entry.h"
 #include "router/send/behind.h"
 #include "router/send/send.h"
@@ -29,6 +30,7 @@ static void endings_leave(struct shard *shard, struct peer *peer) {
     assert(peer->state != PEER_OPEN);
     if (shard->gate)
         holding_leave(shard, peer);
+    sought_leave(shard, peer);
     answer_abandon_in_parts(shard, peer);
     stream_leave(shard, peer);
     subscribe_leave(shard, peer);

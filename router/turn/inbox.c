@@ -12,6 +12,7 @@
 #include "router/route/audit_log.h"
 #include "router/route/events.h"
 #include "router/route/progress.h"
+#include "router/route/settled.h"
 #include "router/send/send.h"
 #include "router/shard/drop.h"
 #include "router/shard/post.h"
@@ -143,6 +144,9 @@ static void inbox_take(struct shard *shard, struct mail *mail) {
     case MAIL_OFFER_TAKEN:
     case MAIL_OFFER_AGAIN:
         returning_arrived(shard, mail);
+        break;
+    case MAIL_SOUGHT:
+        settled_take(shard, mail);
         break;
     case MAIL_ERRAND:
         errand_arrived(shard, mail);

@@ -9,9 +9,11 @@
 #include "router/request/answer.h"
 #include "router/request/audit.h"
 #include "router/request/journal.h"
+#include "router/request/sought.h"
 #include "router/route/audit_log.h"
 #include "router/route/events.h"
 #include "router/route/released.h"
+#include "router/route/settled.h"
 #include "router/send/behind.h"
 #include "router/send/send.h"
 #include "router/shard/annex.h"
@@ -165,6 +167,9 @@ static void expire(struct shard *shard) {
         case TIMER_STREAMS:
             stream_look(shard);
             break;
+        case TIMER_SOUGHT:
+            sought_expired(shard, timer);
+            break;
         case TIMER_HELD:
             holding_timed_out(shard, list_entry(timer, struct held, timer));
             break;
@@ -203,7 +208,7 @@ static bool has_news(struct shard *shard) {
     return !post_quiet(shard) || shard->misses || shard->missed_unnamed || !list_empty(&shard->to_send) ||
            send_goes_on_ns(shard) == 0 || arrivals_wait(shard) || !list_empty(&shard->abandoned) ||
            survey_due(shard) || !list_empty(&shard->shaking) ||
-           (shard->gate && !list_empty(&shard->gate->released)) ||
+           (shard->gate && !list_empty(&shard->gate->released)) || shard->sought.settled ||
            (shard->children && atomic_load(&hub->child_orders)) || atomic_load(&hub->phase) != shard->phase ||
            hub_settings(hub) != shard->settings || is_over(shard);
 }
@@ -260,6 +265,7 @@ bool turn_take(struct shard *shard) {
     expire(shard);
     answer_abandon_on(shard);
     released_follow(shard);
+    settled_follow(shard);
     endings_carry_out(shard);
     drain_follow(shard, phase);
     endings_carry_out(shard);

@@ -135,3 +135,21 @@ joined('a notification that names what nobody has goes to who offers its method 
     for (let n = 0; n < 200; n++) assert.deepEqual((await agent.next()).json.params, { command, n });
   for (const agent of Object.values(of)) await agent.silent('a notification twice');
 });
+
+// As within one hub: whom it names comes before whoever offers its method, wherever that one is.
+for (const shards of [1, 4])
+  joined(`a notification to a command or an approver at another hub passes by who offers its method here; to nobody it doesn't, ${shards} shards`, { shards: [shards] }, async (x, y) => {
+    const any = await x.agent('any', { methods: ['command/execute', 'governance/approval'] });
+    const of = { deploy: await y.agent('c', { commands: ['deploy'] }), bob: await y.agent('bob'), nothing: any, alice: any };
+    const said = (name) => (/deploy|nothing/.test(name) ? ['command/execute', { command: name }]
+      : ['governance/approval', { checkpoint: 'c', artifact: {}, approver: name, decision: 'approved' }]);
+    const source = await x.peer();
+    for (const [name, agent] of Object.entries(of)) {
+      const [method, params] = said(name);
+      source.notify(method, { ...params, n: name });
+      const { json } = await agent.next();
+      assert.deepEqual([json.method, json.params.n], [method, name]);
+    }
+    await source.ask('hub/ping');
+    for (const agent of new Set(Object.values(of))) await agent.silent('what was another one\'s');
+  });

@@ -145,21 +145,32 @@ between('an approver at another hub: who may call that one, and who may call the
     assert.equal((await approve('method', 'bob')).result, 'any');
   });
 
-between('a notification to an approver at another hub: who may call the method alone is refused',
-  [{ named: { call: ['bob'] }, method: { call: ['method:governance/approval'] } }, { named: { call: ['bob'] }, method: { call: ['bob', 'method:governance/approval'] } }], async (x, y) => {
-    const bob = await known(y, 'root');
-    await bob.register('bob');
-    const params = { checkpoint: 'c', artifact: {}, approver: 'bob', decision: 'approved' };
-    const [method, named] = [await known(x, 'method'), await known(x, 'named')];
-    method.notify('governance/approval', params);
-    assertError(await method.ask('nobody/does', {}), -32001);
-    named.notify('governance/approval', params);
-    assert.deepEqual(userOf(await bob.next()), ['named']);
-    const refusals = () => readFileSync(x.journal, 'utf8').split('\n').filter((line) => /"user":"method"/.test(line) && /"governance\/approval"/.test(line));
-    await until('the journal has it', async () => refusals().length === 1);
-    assert.match(refusals()[0], /"rule":"call"/);
-    await bob.silent('what another one may not');
-  });
+// As of a request; `here`: who offers the method is at its source's hub.
+for (const here of [true, false])
+  between(`a notification to an approver at another hub: who may call the method alone is refused; who offers it is ${here ? 'here' : 'there'}`,
+    [{ named: { call: ['bob'] }, method: { call: ['method:governance/approval'] } }, { named: { call: ['bob'] }, method: { call: ['bob', 'method:governance/approval'] } }], async (x, y) => {
+      const [bob, any] = [await known(y, 'root'), await known(here ? x : y, 'root')];
+      await bob.register('bob');
+      await any.register('any', { methods: ['governance/approval'] });
+      const say = (peer, approver) => peer.notify('governance/approval', { checkpoint: 'c', artifact: {}, approver, decision: 'approved' });
+      const [method, named] = [await known(x, 'method'), await known(x, 'named')];
+      say(method, 'bob');
+      const refusals = () => readFileSync(x.journal, 'utf8').split('\n').filter((line) => /"user":"method"/.test(line) && /"kind":"refusal"/.test(line));
+      await until('the journal has it', async () => refusals().length === 1);
+      assert.match(refusals()[0], /"governance\/approval".*"rule":"call"/);
+      say(method, 'alice');
+      const { json, ...rest } = await any.next();
+      assert.equal(json.params.approver, 'alice');
+      assert.deepEqual(userOf(rest), ['method']);
+      say(named, 'alice');
+      say(named, 'bob');
+      assert.deepEqual(userOf(await bob.next()), ['named']);
+      for (const one of [bob, any]) await one.silent('what another one may not');
+      const lines = () => readFileSync(x.journal, 'utf8').split('\n').filter((line) => /"kind":"approval"/.test(line) && /"outcome":"forwarded"/.test(line) && /"user":"method"/.test(line));
+      await until('the journal has that, too', async () => lines().length > 0);
+      assert.match(lines().join(), /^[^\n]*"approver":"alice"[^\n]*$/);
+      assert.equal(lines().length, 1);
+    });
 
 // Behind it on its connection another user's credential is shown before it is back.
 between('what the other hub\'s file holds is held by the credential that it came with',

@@ -1,6 +1,6 @@
-// Orders, `command/execute` without an id: each is for who carries out its command, else for who offers the method, here before
-// elsewhere. Where neither is here, who isn't there for the command is known by the server's word alone, and then it goes by its method
-// (router/transport/fallbacks.h). Of several that are under way some go that way and some don't; each comes once.
+// Orders, `command/execute` without an id: each is for who carries out its command, at any hub, else for who offers the method, here before
+// elsewhere. Where nobody here carries it out, who isn't there for the command is known by the server's word alone, and then it goes by
+// its method (router/request/sought.h). Of several that are under way some go that way and some don't; each comes once.
 #include "tests/sim/clusters.h"
 
 #include <stdio.h>
@@ -21,13 +21,10 @@ static unsigned holder_at(unsigned name, unsigned site) {
 }
 
 static unsigned target(const struct order *order) {
-    unsigned from = stage.guests[order->source].site, sites[] = {from, SITES_MAX}, by = stage.guest_count;
-    for (unsigned at = 0; at < 2 && by == stage.guest_count; at++) {
-        if (order->is_known)
-            by = holder_at(NAME_COMMAND, sites[at]);
-        if (by == stage.guest_count)
-            by = holder_at(NAME_ORDERS, sites[at]);
-    }
+    unsigned from = stage.guests[order->source].site, by = stage.guest_count;
+    unsigned sites[] = {from, SITES_MAX}, names[] = {NAME_COMMAND, NAME_ORDERS};
+    for (unsigned at = order->is_known ? 0 : 2; at < 4 && by == stage.guest_count; at++)
+        by = holder_at(names[at / 2], sites[at % 2]);
     return by;
 }
 

@@ -1,0 +1,90 @@
+#include "router/request/sought.h"
+
+#include <assert.h>
+
+#include "core/send/keep.h"
+#include "router/shard/post.h"
+
+// What one shard keeps is bounded as what waits for the server.
+static bool has_room(const struct shard *shard) {
+    return shard->sought.bytes < shard_limits(shard)->queue_bytes_max;
+}
+
+static struct sought *make(struct shard *shard, const struct message *message) {
+    struct sought *sought = kept_take_zeroed(&shard->kept, 1, sizeof *sought);
+    assert(!message_is_request(message) && !message->returned);
+    if (!sought)
+        return NULL;
+    sought->number = (uint64_t)shard->index << (64 - HUB_ID_SHARD_BITS) | (shard->sought.last + 1);
+    sought->message = offered_keep(shard, message, false);
+    if (sought->message && bins_add(&shard->sought.by_number, &sought->bin, sought->number))
+        return sought;
+    if (sought->message)
+        offered_drop(shard, sought->message);
+    kept_give(&shard->kept, sought);
+    return NULL;
+}
+
+// No two have one number, which is its own hash: they are given out in turn.
+uint64_t sought_keep(struct shard *shard, const struct message *message, bool asks) {
+    struct peer *peer = message->peer;
+    struct annex *annex = has_room(shard) ? peer_annex(shard, peer) : NULL;
+    struct sought *sought = annex ? make(shard, message) : NULL;
+    if (!sought)
+        return 0;
+    shard->sought.last++;
+    sought->source = peer->name;
+    sought->asks = asks;
+    sought->bytes = frame_keep_bytes(&sought->message->frame) + sizeof *sought + sizeof *sought->message;
+    shard->sought.bytes += sought->bytes;
+    list_append(&annex->sought, &sought->by_source);
+    timer_init(&sought->timer, TIMER_SOUGHT);
+    wheel_arm(&shard->wheel, &sought->timer, shard_now_ms(shard) + SOUGHT_MS);
+    peer->awaited++; // who half-closes behind it stays for it
+    return sought->number;
+}
+
+struct sought *sought_find(const struct shard *shard, uint64_t number) {
+    struct bin *bin = bins_find(&shard->sought.by_number, number);
+    assert(!bin || sought_shard(number) == shard->index);
+    return bin ? bin_entry(bin, struct sought, bin) : NULL;
+}
+
+// Also one that is about to go.
+static struct peer *source_of(const struct shard *shard, const struct sought *sought) {
+    struct peer *peer = shard->peers.slots[connection_slot(sought->source)];
+    assert(peer && peer->name == sought->source && peer->awaited > 0);
+    return peer;
+}
+
+void sought_forget(struct shard *shard, struct sought *sought) {
+    struct peer *peer = source_of(shard, sought);
+    assert(shard->sought.bytes >= sought->bytes);
+    peer->awaited--;
+    shard->sought.bytes -= sought->bytes;
+    wheel_disarm(&sought->timer);
+    list_remove(&sought->by_source);
+    bins_remove(&shard->sought.by_number, &sought->bin);
+    offered_drop(shard, sought->message);
+    kept_give(&shard->kept, sought);
+    peer_settle(shard, peer);
+}
+
+void sought_leave(struct shard *shard, struct peer *peer) {
+    struct list *all = peer->annex ? &peer->annex->sought : NULL;
+    assert(peer->state != PEER_OPEN);
+    while (all && !list_empty(all))
+        sought_forget(shard, list_entry(all->next, struct sought, by_source));
+}
+
+void sought_expired(struct shard *shard, struct timer *timer) {
+    assert(!timer_armed(timer));
+    sought_forget(shard, list_entry(timer, struct sought, timer));
+}
+
+void sought_settled(struct shard *shard, struct mail *mail) {
+    struct mail **last = shard->sought.settled ? &shard->sought.settled_last->next : &shard->sought.settled;
+    assert(mail->kind == MAIL_SOUGHT);
+    mail->next = NULL;
+    *last = shard->sought.settled_last = mail;
+}

@@ -1,0 +1,13 @@
+// A notification that was asked for at other hubs first, and of which it is known now whether anybody is there.
+#pragma once
+
+#include "router/shard/shard.h"
+
+// MAIL_SOUGHT, which is taken over. Where nobody is there it goes on by its method, as if it came now, if its source is there still.
+void settled_take(struct shard *shard, struct mail *mail);
+// Those of which this shard's link has said so in this turn. Inline, as most turns have none.
+void settled_route(struct shard *shard);
+static inline void settled_follow(struct shard *shard) {
+    if (__builtin_expect(shard->sought.settled != NULL, false))
+        settled_route(shard);
+}
