@@ -7,6 +7,7 @@
 #include "router/request/offered.h"
 #include "router/request/refuse.h"
 #include "router/rights/judge.h"
+#include "router/rights/recall.h"
 #include "router/shard/annex.h"
 #include "router/shard/child_record.h"
 
@@ -68,6 +69,8 @@ void attach_connection(struct shard *shard, const struct message *message) {
         refuse_keeping(shard, message, NULL);
         return;
     }
+    if (identity_of(message->peer))
+        recall_forget_calls(identity_of(message->peer));
     struct text result;
     text_init(&result);
     text_put(&result, "{\"agent\":");

@@ -45,6 +45,11 @@ static bool refuse_strictly(struct shard *shard, const struct message *message) 
            (approvals_refuse(shard, message) || validate_refuse_strictly(shard, message));
 }
 
+bool methods_is_agents(const struct message *message) {
+    return !message->method_long && names_find(message->method, message->method_bytes) == METHODS_COUNT &&
+           !is_of_the_hub(message) && !message_method_is(message, "governance/approval");
+}
+
 bool methods_answer(struct shard *shard, const struct message *message) {
     assert(message->lookup.verdict == LOOKUP_GOOD && message->method_bytes <= sizeof message->method);
     enum method method =

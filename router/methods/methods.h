@@ -6,3 +6,9 @@
 // Answers a message whose method is one of the hub's, or refuses it because the session isn't open yet or the
 // hub has no such method under hub/. So it does with a decision on what it holds. False when it is to be routed.
 bool methods_answer(struct shard *shard, const struct message *message);
+// Whether such a method is an agent's to answer, whatever else a message says.
+bool methods_is_agents(const struct message *message);
+// Whether methods_answer is false for a message with one, whoever says it but the link to other hubs.
+static inline bool methods_passes(const struct shard *shard, const struct peer *peer) {
+    return !shard->settings->strict && (peer->initialized || !shard->settings->require_initialize);
+}

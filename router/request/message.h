@@ -13,6 +13,7 @@
 // What the audit journal keeps of it (audit.c).
 enum message_audit { MESSAGE_PLAIN, MESSAGE_AUDIT_LOG, MESSAGE_APPROVAL };
 
+struct recalled_call;
 struct returned;
 
 struct message {
@@ -24,6 +25,8 @@ struct message {
     enum message_audit audit;
     bool approved;                   // it was held, and may go now (router/gate)
     const struct returned *returned; // it was, and is back (router/request/offered.h); or NULL
+    // Such a call was found right before, of which nothing else is judged (router/rights/recall.h); or NULL.
+    const struct recalled_call *again;
     size_t method_bytes;
     bool method_long;              // longer than any name that could be offered: it isn't in `method`
     char method[METHOD_BYTES_MAX]; // decoded
@@ -36,6 +39,7 @@ static inline void message_begin(struct message *message, struct peer *peer, str
     message->audit = MESSAGE_PLAIN;
     message->approved = false;
     message->returned = NULL;
+    message->again = NULL;
     message->method_bytes = 0;
     message->method_long = false;
 }

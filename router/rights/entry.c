@@ -335,8 +335,7 @@ static __attribute__((noinline)) bool refuse_source_named(struct shard *shard,
 static inline bool refuse_foreign_source(struct shard *shard, const struct message *message) {
     struct span value = message->lookup.value[KEY_SOURCE_AGENT];
     return lookup_has(&message->lookup, KEY_SOURCE_AGENT) && !message->peer->transport->is_link &&
-           !recall_source(identity_of(message->peer), &shard->agents, message->body + value.at,
-                          value.bytes) &&
+           !recall_source(identity_of(message->peer), &shard->agents, message->body + value.at) &&
            refuse_source_named(shard, message);
 }
 

@@ -21,7 +21,7 @@ static inline bool entry_is_plain(struct shard *shard, const struct message *mes
     struct span source = message->lookup.value[KEY_SOURCE_AGENT];
     if (!user || (message->lookup.present & BEARING) ||
         (lookup_has(&message->lookup, KEY_SOURCE_AGENT) &&
-         !recall_source(identity, &shard->agents, message->body + source.at, source.bytes)))
+         !recall_source(identity, &shard->agents, message->body + source.at)))
         return false;
     return !entry_is_metered(user) ||
            purse_pays(&shard->purses, user->account, &user->limits, message->frame->body.bytes);

@@ -7,7 +7,6 @@
 #include "core/requests/checkpoint.h"
 #include "router/request/offered.h"
 #include "router/request/refuse.h"
-#include "router/rights/recall.h"
 
 static struct account nobodys_account;
 static const struct user nobody = {.name = "", .account = &nobodys_account};
@@ -35,6 +34,11 @@ static struct right_name name_of(const struct rules_field *field, size_t skipped
 
 static bool is_capability(const struct rules_field *target) {
     return target->text && target->bytes && target->text[0] == '@';
+}
+
+// Whether nothing but its target and its method is judged.
+static bool is_plain(const struct message *message) {
+    return !(message->lookup.present & (1U << KEY_TOOL | 1U << KEY_APPROVER));
 }
 
 // Whether any line says of tools what a message that goes elsewhere may not name, or what of it is held.
@@ -106,7 +110,7 @@ static __attribute__((noinline)) bool may_call_as_said(struct shard *shard, cons
     struct identity *identity = identity_of(message->peer);
     struct right_call call;
     char tool[METHOD_BYTES_MAX];
-    bool is_known = identity && judge_is_plain(message);
+    bool is_known = identity && is_plain(message);
     if (!read_call(shard, asked, &call))
         return true;
     read_tool(user, message, &call, tool);
@@ -114,15 +118,14 @@ static __attribute__((noinline)) bool may_call_as_said(struct shard *shard, cons
     if (allowed && call.by == KIND_AGENT && !asked->target.given)
         keep_to_approver(user, &call, asked);
     if (allowed && is_known)
-        recall_keep_call(identity, user, asked);
+        recall_keep_call(identity, user, message, asked);
     return allowed;
 }
 
 static bool may_send(struct shard *shard, const struct message *message, const struct user *user,
                      struct rules_message *asked) {
     struct identity *identity = identity_of(message->peer);
-    return (identity && judge_is_plain(message) && recall_call(identity, user, asked, RECALLED_MORE)) ||
-           may_call_as_said(shard, message, user, asked);
+    return (identity && recall_call(identity, message)) || may_call_as_said(shard, message, user, asked);
 }
 
 // Whether it names an approver who may be at another hub.

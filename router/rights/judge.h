@@ -13,26 +13,16 @@ const struct user *judge_user(const struct shard *shard, const struct peer *peer
 
 // --- Each refuses the message itself when its user may not; then false.
 
-// Whether nothing but its target and its method is judged.
-static inline bool judge_is_plain(const struct message *message) {
-    return !(message->lookup.present & (1U << KEY_TOOL | 1U << KEY_APPROVER));
-}
 // To send this where it says. Fills in what rules need to know, unless they do: who of a group may be reached.
 bool judge_call(struct shard *shard, const struct message *message, struct rules_message *asked);
 bool judge_in_reach(const void *user, const struct agent *agent);
-// Whether all that is judged of a message before it is routed was found right when its connection said it before: then that
-// was filled in, too.
-static inline __attribute__((always_inline)) bool judge_recalls(const struct message *message,
-                                                                struct rules_message *asked) {
-    struct identity *identity = identity_there(message->peer);
-    const struct user *user = identity->user;
-    if (!user || !judge_is_plain(message) || !recall_call(identity, user, asked, 0))
-        return false;
-    if (!rights_reach_all(user) && !asked->reaches) {
+// The same of a message that is said again, which may be sent.
+static inline void judge_again(const struct message *message, struct rules_message *asked) {
+    const struct recalled_call *again = message->again;
+    if (__builtin_expect(again->reaches, false) && !asked->reaches) {
         asked->reaches = judge_in_reach;
-        asked->reaching = user;
+        asked->reaching = again->user;
     }
-    return true;
 }
 // To say anything but an answer to whoever asked.
 bool judge_speaks(struct shard *shard, const struct message *message);

@@ -2,45 +2,72 @@
 
 #include <assert.h>
 
-bool recall_same_other(const uint8_t *one, const uint8_t *other, size_t bytes) {
-    return bytes == 0 || memcmp(one, other, bytes) == 0;
+#include "core/rights/rights.h"
+
+bool recall_same_rest(const struct recalled_text *text, const uint8_t *json) {
+    assert(text->rest > 0 && text->rest <= RECALLED_TEXT_BYTES_MAX - RECALLED_BLOCK_BYTES);
+    return memcmp(text->json + RECALLED_BLOCK_BYTES, json + RECALLED_BLOCK_BYTES, text->rest) == 0;
 }
 
-static bool method_is(const struct rules_message *asked, const char *method) {
-    return asked->method_bytes == strlen(method) && memcmp(asked->method, method, strlen(method)) == 0;
+// False: it is too long.
+static bool keep_text(struct recalled_text *text, const uint8_t *json, size_t bytes) {
+    enum { BLOCK = RECALLED_BLOCK_BYTES };
+    if (bytes > sizeof text->json)
+        return false;
+    assert(bytes >= 2 && json[0] == '"' && json[bytes - 1] == '"');
+    memset(text->json, 0, sizeof text->json);
+    memcpy(text->json, json, bytes);
+    text->beyond = bytes < BLOCK ? UINT32_MAX << bytes : 0;
+    text->rest = bytes > BLOCK ? (uint32_t)bytes - BLOCK : 0;
+    return true;
+}
+
+// Likewise: a string in which there is an escape is longer than what it means.
+static bool keep_plain_text(struct recalled_text *text, const struct message *message, enum lookup_key key,
+                            size_t decoded_bytes) {
+    struct span value = message->lookup.value[key];
+    return message->lookup.type[key] == JSON_STRING && value.bytes == decoded_bytes + 2 &&
+           keep_text(text, message->body + value.at, value.bytes);
 }
 
 // The name of an event, and whether the journal is to have a line.
-static bool is_more(const struct rules_message *asked) {
-    return method_is(asked, "event") || method_is(asked, "audit/log");
+static bool is_more(const struct message *message) {
+    return message_method_is(message, "event") || message_method_is(message, "audit/log");
 }
 
-void recall_keep_call(struct identity *identity, const struct user *user, const struct rules_message *asked) {
-    struct recalled_call *last = recall_place(identity, asked);
-    size_t target_bytes = asked->target.bytes;
-    if (!last)
-        return;
+void recall_keep_call(struct identity *identity, const struct user *user, const struct message *message,
+                      const struct rules_message *asked) {
+    struct recalled_call *last = recall_place(identity, message);
+    uint32_t keys = message->lookup.present & RECALLED_KEYS;
+    assert(user && !(keys & ~(1U << KEY_TARGET_AGENT)));
     last->user = NULL;
-    if (asked->method_bytes > RECALLED_CALL_BYTES_MAX ||
-        target_bytes > RECALLED_CALL_BYTES_MAX - asked->method_bytes)
+    if (!asked->method || !keep_plain_text(&last->method, message, KEY_METHOD, asked->method_bytes))
         return;
-    assert(user && asked->method && (asked->target.text || target_bytes == 0));
+    if (keys && (!asked->target.text ||
+                 !keep_plain_text(&last->target, message, KEY_TARGET_AGENT, asked->target.bytes)))
+        return;
     last->user = user;
-    last->shape = (uint32_t)asked->method_bytes | (uint32_t)target_bytes << RECALLED_TARGET_AT |
-                  (is_more(asked) ? RECALLED_MORE : 0);
-    memcpy(last->text, asked->method, asked->method_bytes);
-    if (target_bytes)
-        memcpy(last->text + asked->method_bytes, asked->target.text, target_bytes);
+    last->keys = keys;
+    last->plain = false;
+    last->reaches = !rights_reach_all(user);
+}
+
+void recall_keep_plain(struct identity *identity, const struct message *message) {
+    struct recalled_call *last = recall_place(identity, message);
+    if (recall_call(identity, message) && !is_more(message))
+        last->plain = true;
+}
+
+void recall_forget_calls(struct identity *identity) {
+    for (unsigned index = 0; index < RECALLED_CALLS; index++)
+        identity->calls[index].user = NULL;
 }
 
 void recall_keep_source(struct identity *identity, const struct agents *agents, const uint8_t *json,
                         size_t bytes) {
     struct recalled_source *last = &identity->source;
     assert(json && bytes > 0);
-    last->bytes = 0;
-    if (bytes > RECALLED_SOURCE_BYTES_MAX)
-        return;
-    last->bytes = (uint8_t)bytes;
+    if (!keep_text(&last->text, json, bytes))
+        last->text.json[0] = '\0'; // which is nobody's
     last->changes = agents->changes;
-    memcpy(last->json, json, bytes);
 }

@@ -1,69 +1,87 @@
 // What a connection said last that was found right, so that the same again costs a comparison: most say the same again.
-// It is kept with the identity, as bytes; what is longer than that isn't kept, and is judged each time.
+// It is kept with the identity as it lies in JSON, where it has no escape and isn't long; else it is judged each time.
+//
+// A string tells its own end: one that begins with all bytes of another, both quotes among them, is the same. So no length
+// is looked at.
 #pragma once
 
 #include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 #include "core/agents/agents.h"
 #include "core/agents/rules.h"
+#include "router/request/message.h"
 #include "router/shard/credential.h"
 
-static inline uint64_t recall_differ(const uint8_t *one, const uint8_t *other) {
-    uint64_t words[2];
-    memcpy(&words[0], one, sizeof words[0]);
-    memcpy(&words[1], other, sizeof words[1]);
-    return words[0] ^ words[1];
+static_assert((int)RECALLED_BLOCK_BYTES <= (int)BUFFER_SLACK_BYTES,
+              "a block that begins inside a body is readable");
+
+// Bit i: they are the same at i.
+static inline uint32_t recall_alike(const uint8_t *one, const uint8_t *other) {
+#if defined(__SSE2__)
+    enum { HALF = RECALLED_BLOCK_BYTES / 2 };
+    __m128i low = _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(const void *)one),
+                                 _mm_loadu_si128((const __m128i *)(const void *)other));
+    __m128i high = _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(const void *)(one + HALF)),
+                                  _mm_loadu_si128((const __m128i *)(const void *)(other + HALF)));
+    return (uint32_t)_mm_movemask_epi8(low) | (uint32_t)_mm_movemask_epi8(high) << HALF;
+#else
+    uint32_t alike = 0;
+    for (unsigned at = 0; at < RECALLED_BLOCK_BYTES; at++)
+        alike |= (uint32_t)(one[at] == other[at]) << at;
+    return alike;
+#endif
 }
-// As memcmp, for names, of which most have 8 to 32 bytes; no call for these.
-bool recall_same_other(const uint8_t *one, const uint8_t *other, size_t bytes);
-static inline __attribute__((always_inline)) bool recall_same(const void *one, const void *other,
-                                                              size_t bytes) {
-    enum { WORD = sizeof(uint64_t) };
-    const uint8_t *left = one, *right = other;
-    if (bytes < WORD || bytes > (size_t)4 * WORD)
-        return recall_same_other(left, right, bytes);
-    uint64_t differ = recall_differ(left, right) | recall_differ(left + bytes - WORD, right + bytes - WORD);
-    if (bytes > (size_t)2 * WORD)
-        differ |= recall_differ(left + WORD, right + WORD) |
-                  recall_differ(left + bytes - 2 * WORD, right + bytes - 2 * WORD);
-    return differ == 0;
+bool recall_same_rest(const struct recalled_text *text, const uint8_t *json);
+// Whether that text lies at `json`, where a value of the body begins.
+static inline __attribute__((always_inline)) bool recall_same(const struct recalled_text *text,
+                                                              const uint8_t *json) {
+    return (recall_alike(text->json, json) | text->beyond) == UINT32_MAX &&
+           (__builtin_expect(!text->rest, true) || recall_same_rest(text, json));
 }
 
-// Where it is kept: by the ends of its names, which tell those of one kind apart. NULL: it has a target without a name, or no
-// method's name, and so isn't kept.
-static inline struct recalled_call *recall_place(struct identity *identity,
-                                                 const struct rules_message *asked) {
-    size_t method_bytes = asked->method_bytes, target_bytes = asked->target.bytes;
-    if (!method_bytes || (!target_bytes && asked->target.given))
-        return NULL;
-    unsigned last = (uint8_t)asked->method[method_bytes - 1];
-    last += target_bytes ? (uint8_t)asked->target.text[target_bytes - 1] : 0;
+// What decides on a call, besides the method and, of one without a target, whom its connection is attached to.
+enum { RECALLED_KEYS = 1U << KEY_TARGET_AGENT | 1U << KEY_TOOL | 1U << KEY_APPROVER };
+
+// Where it is kept: by the ends of its names, which tell those of one kind apart.
+static inline struct recalled_call *recall_place(struct identity *identity, const struct message *message) {
+    const struct lookup *lookup = &message->lookup;
+    struct span method = lookup->value[KEY_METHOD], target = lookup->value[KEY_TARGET_AGENT];
+    unsigned last = message->body[method.at + method.bytes - 2];
+    assert(lookup->verdict == LOOKUP_GOOD && lookup_has(lookup, KEY_METHOD));
+    if (lookup_has(lookup, KEY_TARGET_AGENT))
+        last += message->body[target.at + target.bytes - 2];
     return &identity->calls[last % RECALLED_CALLS];
 }
 
-// The lengths of both names; and whether more than the call is judged of this method.
-enum { RECALLED_TARGET_AT = 16, RECALLED_MORE = 1 << 15 };
-
-// A call whose address is params.targetAgent, or its method alone, that was found right.
-// Nothing of what is registered decides it. One of which more is judged isn't found without RECALLED_MORE in `also`.
-static inline __attribute__((always_inline)) bool recall_call(struct identity *identity,
-                                                              const struct user *user,
-                                                              const struct rules_message *asked,
-                                                              uint32_t also) {
-    const struct recalled_call *last = recall_place(identity, asked);
-    size_t method_bytes = asked->method_bytes, target_bytes = asked->target.bytes;
-    uint32_t shape = (uint32_t)method_bytes | (uint32_t)target_bytes << RECALLED_TARGET_AT;
-    return last && last->user == user && (last->shape & ~also) == shape &&
-           recall_same(last->text, asked->method, method_bytes) &&
-           recall_same(last->text + method_bytes, asked->target.text, target_bytes);
+// The call that was found right before, by the user for whom the connection speaks: then this one is, too. NULL: it wasn't.
+// Nothing of what is registered decides it.
+static inline __attribute__((always_inline)) const struct recalled_call *
+recall_call(struct identity *identity, const struct message *message) {
+    const struct lookup *lookup = &message->lookup;
+    const struct recalled_call *last = recall_place(identity, message);
+    uint32_t keys = lookup->present & RECALLED_KEYS;
+    if (!identity->user || last->user != identity->user || last->keys != keys ||
+        !recall_same(&last->method, message->body + lookup->value[KEY_METHOD].at))
+        return NULL;
+    if (keys && !recall_same(&last->target, message->body + lookup->value[KEY_TARGET_AGENT].at))
+        return NULL;
+    return last;
 }
-void recall_keep_call(struct identity *identity, const struct user *user, const struct rules_message *asked);
+void recall_keep_call(struct identity *identity, const struct user *user, const struct message *message,
+                      const struct rules_message *asked);
+// Nothing else of such a call is judged, and it is an agent's to answer. (Where it is kept.)
+void recall_keep_plain(struct identity *identity, const struct message *message);
+// Another target is that of calls without one.
+void recall_forget_calls(struct identity *identity);
 
 // An agent of its own, as JSON spells it: until any of them changes.
 static inline bool recall_source(const struct identity *identity, const struct agents *agents,
-                                 const uint8_t *json, size_t bytes) {
+                                 const uint8_t *json) {
     const struct recalled_source *last = &identity->source;
-    return last->bytes == bytes && last->changes == agents->changes && recall_same(last->json, json, bytes);
+    return last->changes == agents->changes && recall_same(&last->text, json);
 }
 void recall_keep_source(struct identity *identity, const struct agents *agents, const uint8_t *json,
                         size_t bytes);

@@ -12,6 +12,7 @@
 #include "router/rights/borne.h"
 #include "router/rights/entry.h"
 #include "router/rights/judge.h"
+#include "router/rights/recall.h"
 #include "router/route/across.h"
 #include "router/route/attaching.h"
 #include "router/route/audit_log.h"
@@ -109,11 +110,24 @@ static bool may_route(struct shard *shard, const struct message *message, struct
     return !shard->settings->users || may_route_anew(shard, message, routing);
 }
 
+static __attribute__((noinline)) bool may_route_first(struct shard *shard, const struct message *message,
+                                                      struct routing *routing) {
+    if (!may_route_anew(shard, message, routing))
+        return false;
+    if (!message->peer->transport->is_link && methods_is_agents(message))
+        recall_keep_plain(identity_of(message->peer), message);
+    return true;
+}
+
 // The same of what comes now: mostly it was found right before.
-static inline __attribute__((always_inline)) bool
-may_route_now(struct shard *shard, const struct message *message, struct routing *routing) {
-    return __builtin_expect(!shard->settings->users, true) || judge_recalls(message, &routing->asked) ||
-           may_route_anew(shard, message, routing);
+static inline bool may_route_now(struct shard *shard, const struct message *message,
+                                 struct routing *routing) {
+    if (__builtin_expect(!shard->settings->users, true))
+        return true;
+    if (!message->again)
+        return may_route_first(shard, message, routing);
+    judge_again(message, &routing->asked);
+    return true;
 }
 
 static bool is_attach(const struct message *message) {
@@ -179,8 +193,17 @@ void route_returned(struct shard *shard, struct message *message) {
         route_by_rules(shard, message, &routing);
 }
 
+// Whether it was found right before, as what its user may say now, and nothing else of it is judged.
+static inline __attribute__((always_inline)) const struct recalled_call *
+find_again(const struct message *message) {
+    const struct recalled_call *last = recall_call(identity_there(message->peer), message);
+    return last && last->plain ? last : NULL;
+}
+
 static void route_call(struct shard *shard, struct message *message) {
     assert(message->lookup.verdict == LOOKUP_GOOD);
+    if (__builtin_expect(shard->settings->users != NULL, false))
+        message->again = find_again(message);
     routing_read_method(message);
     if (!message_method_is(message, "event"))
         events_flush(shard);
@@ -188,7 +211,8 @@ static void route_call(struct shard *shard, struct message *message) {
                 message_is_request(message) ? COUNT_REQUESTS_RECEIVED : COUNT_NOTIFICATIONS_RECEIVED);
     if (__builtin_expect(shard->settings->users != NULL, false) && entry_refuse(shard, message))
         return;
-    if (!refuse_header(shard, message) && !methods_answer(shard, message))
+    bool passes = message->again && methods_passes(shard, message->peer);
+    if (!refuse_header(shard, message) && (passes || !methods_answer(shard, message)))
         route_others(shard, message);
 }
 

@@ -3,10 +3,27 @@
 #include <assert.h>
 
 #include "router/rights/fenced.h"
+#include "router/rights/recall.h"
+
+// A block at a time, be it behind the body.
+static inline void copy_method(struct message *message, struct span method) {
+    enum { BLOCK = RECALLED_BLOCK_BYTES };
+    const uint8_t *text = message->body + method.at + 1;
+    static_assert((int)RECALLED_TEXT_BYTES_MAX <= (int)METHOD_BYTES_MAX, "what is kept fits");
+    static_assert((int)RECALLED_TEXT_BYTES_MAX == 2 * BLOCK, "and is as many blocks");
+    message->method_bytes = method.bytes - 2;
+    memcpy(message->method, text, BLOCK);
+    if (__builtin_expect(message->method_bytes > BLOCK, false))
+        memcpy(message->method + BLOCK, text + BLOCK, BLOCK);
+}
 
 void routing_read_method(struct message *message) {
     assert(message->lookup.verdict == LOOKUP_GOOD);
     struct span method = message->lookup.value[KEY_METHOD];
+    if (message->again) {
+        copy_method(message, method);
+        return;
+    }
     size_t bytes = json_string_decode(message->body, method, message->method, sizeof message->method);
     message->method_long = bytes == SIZE_MAX;
     message->method_bytes = message->method_long ? 0 : bytes;
@@ -32,6 +49,15 @@ static void read_field(const struct message *message, enum lookup_key key, struc
     }
 }
 
+// The target, which has no escape.
+static inline struct rules_field field_as_it_lies(const struct message *message) {
+    struct span value = message->lookup.value[KEY_TARGET_AGENT];
+    return (struct rules_field){.given = true,
+                                .is_string = true,
+                                .text = (const char *)message->body + value.at + 1,
+                                .bytes = value.bytes - 2};
+}
+
 void routing_read(const struct message *message, struct routing *routing) {
     struct rules_message *asked = &routing->asked;
     asked->method = message->method_long ? NULL : message->method;
@@ -43,7 +69,10 @@ void routing_read(const struct message *message, struct routing *routing) {
     asked->reaching = fenced_by(message);
     asked->reaches = asked->reaching ? fenced_in_reach : NULL;
     asked->by_name_only = asked->by_method_only = false;
-    read_field(message, KEY_TARGET_AGENT, &asked->target, routing->target, sizeof routing->target);
+    if (message->again && lookup_has(&message->lookup, KEY_TARGET_AGENT))
+        asked->target = field_as_it_lies(message);
+    else
+        read_field(message, KEY_TARGET_AGENT, &asked->target, routing->target, sizeof routing->target);
     routing->named = asked->target.given;
     const struct attachment *attachment = message_attachment(message);
     if (attachment)

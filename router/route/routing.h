@@ -11,7 +11,7 @@ struct routing {
     char target[METHOD_BYTES_MAX + 1], other[METHOD_BYTES_MAX];
 };
 
-// Decodes a message's method.
+// Decodes a message's method. One that is said again has no escape, nor has its target.
 void routing_read_method(struct message *message);
 // Reads the fields of one whose method is known.
 void routing_read(const struct message *message, struct routing *routing);

@@ -27,18 +27,26 @@ enum credential {
 enum guess { GUESS_NONE, GUESS_MESSAGE, GUESS_HTTP };
 
 // What was found right (router/rights/recall.h).
-enum { RECALLED_CALLS = 4, RECALLED_CALL_BYTES_MAX = 52, RECALLED_SOURCE_BYTES_MAX = 47 };
+enum { RECALLED_CALLS = 4, RECALLED_BLOCK_BYTES = 32, RECALLED_TEXT_BYTES_MAX = 64 };
+
+// A string as it lies in JSON, with its quotes.
+struct recalled_text {
+    uint32_t beyond; // bits: of its first block, the bytes that lie behind it
+    uint32_t rest;   // how many of its bytes lie behind that block
+    uint8_t json[RECALLED_TEXT_BYTES_MAX];
+};
 
 struct recalled_call {
-    const struct user *user;            // NULL: nothing is kept
-    uint32_t shape;                     // how its names lie (recall.h)
-    char text[RECALLED_CALL_BYTES_MAX]; // the method and then the target
+    const struct user *user; // NULL: nothing is kept
+    uint32_t keys;           // of those that decide, which it has
+    bool plain;              // nothing else of it is judged, and it is an agent's to answer
+    bool reaches;            // whom of a group it reaches is judged
+    struct recalled_text method, target;
 };
 
 struct recalled_source {
     uint64_t changes; // of agents, when it was
-    uint8_t bytes;    // 0: nothing is kept
-    uint8_t json[RECALLED_SOURCE_BYTES_MAX];
+    struct recalled_text text;
 };
 
 // What the connection itself bears, by these users, all of which there are until the hub's end (router/rights/borne.h).

@@ -137,6 +137,37 @@ withUsers('a request in chunks that bears no credential is answered at its head'
   assert.equal((await open.send('0\r\n\r\n')).status, 200);
 });
 
+// --- What was said before
+
+// (A journal would have the name of an approver, which is judged each time.)
+test('a decision is the gate\'s, however often its method was an agent\'s to answer', async () => {
+  const file = join(directoryOfUsers, 'deciding.ini');
+  writeFileSync(file, usersText({ a: { ...ALL, admin: true } }));
+  const hub = await Hub.start(['--users', file, '--gate', 'manual'], 'tcp');
+  try {
+    (await (await known(hub, 'a')).register('any', { methods: ['governance/approval'] })).serve(() => 'any');
+    const peer = await known(hub, 'a');
+    const decide = (checkpoint) => peer.ask('governance/approval', { checkpoint, artifact: {}, decision: 'approved' });
+    for (let times = 0; times < 3; times++) assert.equal((await decide('one of its own')).result, 'any');
+    assert.equal((await decide(`gate:${'0'.repeat(32)}`)).result.applied, false);
+  } finally {
+    await hub.stop();
+  }
+});
+
+withUsers('what was said before goes on where its names do', { a: { call: ['b', 'method:m'], 'deny-call': ['method:mm'] }, b: ALL }, {}, async (hub) => {
+  const target = await (await known(hub, 'b')).register('b', { methods: ['m', 'mm'] });
+  target.serve(({ method, params }) => [method, params.targetAgent ?? null]);
+  const peer = await known(hub, 'a');
+  const name = 'a'.repeat(40); // and so longer than what is compared at once
+  for (let times = 0; times < 3; times++) {
+    for (const method of [name, 'm', 'm']) assert.deepEqual((await peer.ask(method, { targetAgent: 'b' })).result, [method, 'b']);
+    assert.deepEqual((await peer.ask('m', {})).result, ['m', null]);
+    for (const [method, targetAgent] of [['mm', 'b'], ['m', 'bb'], ['m', ''], [name, undefined]]) refused(await peer.ask(method, { targetAgent }), 'call');
+    assertError(await peer.ask('m', { targetAgent: ['b'] }), -32602);
+  }
+});
+
 // Sends as fast as it is taken until `over` is, which is looked for behind each block; returns how many bytes the kernel has taken.
 async function flood(peer, block, over) {
   let bytes = 0, ends = false;
