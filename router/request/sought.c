@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "core/send/keep.h"
+#include "router/request/stalled.h"
 #include "router/shard/post.h"
 
 // What one shard keeps is bounded as what waits for the server.
@@ -40,6 +41,7 @@ uint64_t sought_keep(struct shard *shard, const struct message *message, bool as
     list_append(&annex->sought, &sought->by_source);
     timer_init(&sought->timer, TIMER_SOUGHT);
     wheel_arm(&shard->wheel, &sought->timer, shard_now_ms(shard) + SOUGHT_MS);
+    peer->stalled = true;
     peer->awaited++; // who half-closes behind it stays for it
     return sought->number;
 }
@@ -64,6 +66,7 @@ void sought_forget(struct shard *shard, struct sought *sought) {
     shard->sought.bytes -= sought->bytes;
     wheel_disarm(&sought->timer);
     list_remove(&sought->by_source);
+    peer->stalled = !list_empty(&peer->annex->sought) || !list_empty(&peer->annex->stalled);
     bins_remove(&shard->sought.by_number, &sought->bin);
     offered_drop(shard, sought->message);
     kept_give(&shard->kept, sought);
@@ -73,13 +76,9 @@ void sought_forget(struct shard *shard, struct sought *sought) {
 void sought_leave(struct shard *shard, struct peer *peer) {
     struct list *all = peer->annex ? &peer->annex->sought : NULL;
     assert(peer->state != PEER_OPEN);
+    stalled_leave(shard, peer);
     while (all && !list_empty(all))
         sought_forget(shard, list_entry(all->next, struct sought, by_source));
-}
-
-void sought_expired(struct shard *shard, struct timer *timer) {
-    assert(!timer_armed(timer));
-    sought_forget(shard, list_entry(timer, struct sought, timer));
 }
 
 void sought_settled(struct shard *shard, struct mail *mail) {

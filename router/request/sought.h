@@ -34,15 +34,13 @@ static inline uint32_t sought_shard(uint64_t number) {
     return (uint32_t)(number >> (64 - HUB_ID_SHARD_BITS));
 }
 
-// Keeps one; its number, or 0: there is no room for it.
+// Keeps one, behind which all that its peer says waits; its number, or 0: there is no room for it.
 uint64_t sought_keep(struct shard *shard, const struct message *message, bool asks);
 // NULL: it isn't kept any more.
 struct sought *sought_find(const struct shard *shard, uint64_t number);
 // It won't be back.
 void sought_forget(struct shard *shard, struct sought *sought);
-// Likewise all that a peer has sent, which goes.
+// Likewise all that a peer has sent, which goes, and what waits behind that.
 void sought_leave(struct shard *shard, struct peer *peer);
 // This shard's link says what has become of one (MAIL_SOUGHT): it is dealt with at the turn's end.
 void sought_settled(struct shard *shard, struct mail *mail);
-// Its time is over.
-void sought_expired(struct shard *shard, struct timer *timer);

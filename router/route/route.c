@@ -8,6 +8,7 @@
 #include "router/request/message.h"
 #include "router/request/offered.h"
 #include "router/request/refuse.h"
+#include "router/request/stalled.h"
 #include "router/request/validate.h"
 #include "router/rights/borne.h"
 #include "router/rights/entry.h"
@@ -291,6 +292,10 @@ static bool take_member(struct shard *shard, struct peer *peer, const struct fra
 static void route_member(struct shard *shard, struct peer *peer, const struct frame *frame,
                          struct exchange *exchange) {
     struct message message;
+    if (peer->stalled) {
+        stalled_keep(shard, peer, frame, exchange, true);
+        return;
+    }
     message_begin(&message, peer, exchange);
     look_up(shard, &message, frame);
     route_message(shard, &message);
@@ -360,6 +365,10 @@ static __attribute__((noinline)) void route_unsigned(struct shard *shard, struct
 
 void route_frame(struct shard *shard, struct peer *peer, struct frame *frame, struct exchange *exchange) {
     assert(connection_shard(peer->name) == shard->index);
+    if (__builtin_expect(peer->stalled, false)) {
+        stalled_keep(shard, peer, frame, exchange, false);
+        return;
+    }
     if (__builtin_expect(shard->settings->users != NULL, false)) {
         if (frame->unit->names_user) {
             route_unsigned(shard, peer, frame, exchange);
@@ -368,4 +377,17 @@ void route_frame(struct shard *shard, struct peer *peer, struct frame *frame, st
         sign(shard, peer, frame);
     }
     route_looked_up(shard, peer, frame, exchange);
+}
+
+void route_waited(struct shard *shard, struct peer *peer, struct frame *frame, struct exchange *exchange,
+                  bool is_member) {
+    assert(!peer->stalled && peer->state == PEER_OPEN);
+    if (!is_member) {
+        route_frame(shard, peer, frame, exchange);
+        return;
+    }
+    struct frame signed_frame = route_sign(shard, peer, frame);
+    route_member(shard, peer, &signed_frame, exchange);
+    if (exchange && exchange->exits && peer->state == PEER_OPEN)
+        peer_linger(shard, peer);
 }

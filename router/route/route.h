@@ -11,6 +11,9 @@ struct message;
 // to the exchange, which is open and is closed by the caller; NULL: to the peer, as they come. Where users are on, the frame
 // becomes one that bears the name of its user (route_sign).
 void route_frame(struct shard *shard, struct peer *peer, struct frame *frame, struct exchange *exchange);
+// Routes one that has waited (router/request/stalled.h), a frame or a member of a batch.
+void route_waited(struct shard *shard, struct peer *peer, struct frame *frame, struct exchange *exchange,
+                  bool is_member);
 // Where users are on, what is forwarded bears the name of its user, as the hub knows it: a frame of the peer's that does.
 struct frame route_sign(const struct shard *shard, const struct peer *peer, const struct frame *frame);
 // Routes a message that was held and may go now: it has been looked up, and all has been judged that is judged

@@ -4,8 +4,12 @@
 
 #include "router/request/refuse.h"
 #include "router/request/sought.h"
+#include "router/request/stalled.h"
+#include "router/route/events.h"
 #include "router/route/returned.h"
+#include "router/route/route.h"
 #include "router/route/routing.h"
+#include "router/route/speaking.h"
 #include "router/shard/drop.h"
 #include "router/shard/post.h"
 
@@ -50,15 +54,58 @@ static void settle(struct shard *shard, struct sought *sought, enum sought_end e
     sought_forget(shard, sought);
 }
 
+// As it would have been when it came. A connection's credential, but of HTTP, is what those before it have shown.
+static void route_stalled(struct shard *shard, struct peer *peer, struct stalled *stalled) {
+    struct speaker speaker = {stalled->user, stalled->kind, &stalled->digest};
+    struct spoken before;
+    if (stalled->user)
+        speaking_begin(shard, peer, &speaker, &stalled->frame, &before);
+    route_waited(shard, peer, &stalled->frame, stalled->exchange, stalled->is_member);
+    events_flush(shard);
+    if (stalled->user)
+        speaking_end(peer, &before);
+}
+
+// Until one of those that waited is sought itself; `hurries`: it may not wait any more.
+static void go_on_behind(struct shard *shard, struct peer *peer, bool hurries) {
+    struct annex *annex = peer->annex;
+    while (peer->state == PEER_OPEN && (hurries || list_empty(&annex->sought))) {
+        struct stalled *stalled = stalled_take(peer);
+        if (!stalled)
+            break;
+        peer->stalled = false;
+        route_stalled(shard, peer, stalled);
+        stalled_end(shard, stalled);
+    }
+    peer->stalled = !list_empty(&annex->sought) || !list_empty(&annex->stalled);
+}
+
+static void end(struct shard *shard, struct sought *sought, enum sought_end how) {
+    struct peer *peer = peer_find(shard, sought->source);
+    settle(shard, sought, how);
+    if (peer)
+        go_on_behind(shard, peer, false);
+}
+
 void settled_take(struct shard *shard, struct mail *mail) {
     struct sought *sought = sought_find(shard, mail->connection);
-    enum sought_end end = (enum sought_end)mail->detail;
+    enum sought_end how = (enum sought_end)mail->detail;
     assert(mail->kind == MAIL_SOUGHT && !shard->run.count);
     kept_give(&shard->kept, mail);
     if (sought)
-        settle(shard, sought, end);
-    else if (end == SOUGHT_NOBODY)
+        end(shard, sought, how);
+    else if (how == SOUGHT_NOBODY)
         drop_one(shard, COUNT_DROP_NO_ROUTE, 0, 0);
+}
+
+void settled_expired(struct shard *shard, struct timer *timer) {
+    assert(!timer_armed(timer));
+    end(shard, list_entry(timer, struct sought, timer), SOUGHT_UNKNOWN);
+}
+
+void settled_hurry(struct shard *shard, struct peer *peer) {
+    if (peer->stalled)
+        go_on_behind(shard, peer, true);
 }
 
 void settled_route(struct shard *shard) {

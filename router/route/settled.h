@@ -5,6 +5,10 @@
 
 // MAIL_SOUGHT, which is taken over. Where nobody is there it goes on by its method, as if it came now, if its source is there still.
 void settled_take(struct shard *shard, struct mail *mail);
+// The time of one is over.
+void settled_expired(struct shard *shard, struct timer *timer);
+// A peer has said all that it says: what waits behind one that is sought, if anything does, waits no more.
+void settled_hurry(struct shard *shard, struct peer *peer);
 // Those of which this shard's link has said so in this turn. Inline, as most turns have none.
 void settled_route(struct shard *shard);
 static inline void settled_follow(struct shard *shard) {

@@ -15,6 +15,7 @@ struct annex *annex_take(struct kept *kept, struct peer *peer, uint8_t timer_kin
     list_init(&annex->exchanges);
     list_init(&annex->held);
     list_init(&annex->sought);
+    list_init(&annex->stalled);
     return annex;
 }
 
@@ -22,7 +23,8 @@ void annex_give(struct kept *kept, struct annex *annex) {
     if (!annex)
         return;
     assert(list_empty(&annex->held) && annex->held_count == 0 && annex->held_bytes == 0);
-    assert(list_empty(&annex->sought) && list_empty(&annex->exchanges) && !timer_armed(&annex->timer));
+    assert(list_empty(&annex->sought) && list_empty(&annex->stalled));
+    assert(list_empty(&annex->exchanges) && !timer_armed(&annex->timer));
     for (struct stick *stick; (stick = annex->sticks);) {
         annex->sticks = stick->next;
         kept_give(kept, stick);

@@ -79,6 +79,7 @@ struct annex {
     struct list held;             // struct held.by_source: what it has sent that waits for approval
     uint32_t held_count;
     uint64_t held_bytes; // of these
+    struct list stalled; // struct stalled.link: what it has said behind those
     struct list sought;  // struct sought.by_source: notifications that are asked for elsewhere first
 };
 

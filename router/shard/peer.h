@@ -58,7 +58,7 @@ struct peer {
     struct connection connection;
     const struct transport *transport;
     uint64_t name; // of the connection in the whole hub; constant
-    enum peer_state state : 8;
+    enum peer_state state : 7;
     bool initialized : 1;
     bool steady : 1;                // it goes on reading, if slowly (peer_took)
     bool probed : 1;                // `taken` is of after the last sign that it takes something
@@ -66,6 +66,7 @@ struct peer {
     unsigned spread_round : 9;      // in which a send of many's events began that is under way (send.c); or 0
     enum governance governance : 3; // of its initialize
     unsigned looks : 8;             // that found nothing more taken since (behind.c)
+    bool stalled : 1;               // what it says waits (router/request/stalled.h)
 
     // The unit that is coming in (feed.c).
     struct unit unit;

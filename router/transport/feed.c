@@ -7,6 +7,7 @@
 #include "router/rights/borne.h"
 #include "router/route/events.h"
 #include "router/route/route.h"
+#include "router/route/settled.h"
 #include "router/send/reply.h"
 #include "router/send/send.h"
 #include "router/shard/identity.h"
@@ -199,15 +200,14 @@ static uint32_t feed_unit(struct shard *shard, struct peer *peer, struct buffer 
     return end - at;
 }
 
-// Whether what is left of an arrival is for another turn. The clock is looked at when something went to many, and now
-// and then.
+// Whether what is left of an arrival is for another turn. The clock is looked at now and then, and once something went to many.
 static bool should_cut(struct shard *shard, const struct peer *peer) {
     struct share *share = &shard->share;
     if (!share->cuts || peer->partial || peer->unit.skipped || shard->run.count ||
-        (!share->heavy && peer->frames % LOOK_AT_FRAMES))
+        (!share->heavy && !peer->stalled && peer->frames % LOOK_AT_FRAMES))
         return false;
     share->heavy = false;
-    return io_clock(shard->io) >= share->until_ns;
+    return peer->stalled || io_clock(shard->io) >= share->until_ns;
 }
 
 // Returns where it was cut short; 0: it wasn't.
@@ -329,6 +329,7 @@ static void end_unit(struct shard *shard, struct peer *peer) {
 static void feed_end(struct shard *shard, struct peer *peer, const struct io_event *event) {
     if (event->result == 0)
         end_unit(shard, peer);
+    settled_hurry(shard, peer); // what came with its end
     bool leaves = shard->settings->half_close_leaves || peer->transport->end_is_leaving;
     // Its stream may be at its end for others before: HTTP hears nothing behind a last request.
     bool left = leaves && (peer->state == PEER_OPEN || peer->state == PEER_ENDED);

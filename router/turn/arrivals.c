@@ -211,7 +211,7 @@ void arrivals_begin(struct shard *shard) {
 }
 
 void arrivals_take(struct shard *shard, struct peer *peer, const struct io_event *event) {
-    bool waits = peer->arrears || shard->share.from_ns >= shard->share.until_ns;
+    bool waits = peer->arrears || peer->stalled || shard->share.from_ns >= shard->share.until_ns;
     if (waits && peer->state != PEER_CLOSING && put_off(shard, peer, event))
         return;
     if (peer->arrears)
@@ -221,8 +221,10 @@ void arrivals_take(struct shard *shard, struct peer *peer, const struct io_event
 
 // --- Going on
 
-// What it said goes to many, and hasn't gone out; or it has asked for so much that is under way still.
+// What it said goes to many, and hasn't gone out; or it has asked for so much that is under way still; or what it says waits.
 static bool is_blocked(const struct shard *shard, const struct arrears *arrears) {
+    if (arrears->peer->stalled)
+        return true;
     bool ahead = !list_empty(&shard->spreading.waiting) &&
                  arrears->spread_passes == shard->spreading.passes &&
                  arrears->spread_bytes >= shard->bounds.ahead_bytes;

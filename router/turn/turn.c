@@ -9,7 +9,6 @@
 #include "router/request/answer.h"
 #include "router/request/audit.h"
 #include "router/request/journal.h"
-#include "router/request/sought.h"
 #include "router/route/audit_log.h"
 #include "router/route/events.h"
 #include "router/route/released.h"
@@ -168,7 +167,7 @@ static void expire(struct shard *shard) {
             stream_look(shard);
             break;
         case TIMER_SOUGHT:
-            sought_expired(shard, timer);
+            settled_expired(shard, timer);
             break;
         case TIMER_HELD:
             holding_timed_out(shard, list_entry(timer, struct held, timer));

@@ -137,6 +137,8 @@ struct question {
 // A notification that somebody carry out a command.
 struct order {
     unsigned source, epoch, copies;
+    unsigned by;   // who has got it
+    bool is_named; // it is for who has NAME_ORDERS
     bool is_known; // there may be who carries out that one
     bool is_sure;  // nothing was wrong when it was given, and who is to get it is known
 };

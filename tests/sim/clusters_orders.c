@@ -1,5 +1,5 @@
 // Orders, `command/execute` without an id: each is for who carries out its command, at any hub, else for who offers the method, here before
-// elsewhere. Where nobody here carries it out, who isn't there for the command is known by the server's word alone, and then it goes by
+// elsewhere; some name whom they are for, and each comes behind those that were given before it. Where nobody here carries it out, who isn't there for the command is known by the server's word alone, and then it goes by
 // its method (router/request/sought.h). Of several that are under way some go that way and some don't; each comes once.
 #include "tests/sim/clusters.h"
 
@@ -22,6 +22,8 @@ static unsigned holder_at(unsigned name, unsigned site) {
 
 static unsigned target(const struct order *order) {
     unsigned from = stage.guests[order->source].site, by = stage.guest_count;
+    if (order->is_named)
+        return stage_holder(NAME_ORDERS);
     unsigned sites[] = {from, SITES_MAX}, names[] = {NAME_COMMAND, NAME_ORDERS};
     for (unsigned at = order->is_known ? 0 : 2; at < 4 && by == stage.guest_count; at++)
         by = holder_at(names[at / 2], sites[at % 2]);
@@ -47,18 +49,33 @@ static void order_give(unsigned by) {
     struct order *order = &stage.orders[number];
     *order = (struct order){.source = by,
                             .epoch = stage.epoch,
+                            .is_named = !stage.by_users && random_chance(&stage.random, 300),
                             .is_known = random_chance(&stage.random, 400),
                             .is_sure = is_sure(by)};
-    snprintf(
-        body, sizeof body,
-        "{\"jsonrpc\":\"2.0\",\"method\":\"command/execute\",\"params\":{\"command\":\"%s\",\"order\":%u}}",
-        order->is_known ? "known" : "nothing", number);
+    snprintf(body, sizeof body,
+             "{\"jsonrpc\":\"2.0\",\"method\":\"command/"
+             "execute\",\"params\":{%s%s%s\"command\":\"%s\",\"order\":%u}}",
+             order->is_named ? "\"targetAgent\":\"" : "", order->is_named ? model_agents[NAME_ORDERS] : "",
+             order->is_named ? "\"," : "", order->is_known ? "known" : "nothing", number);
     guest_say(guest, "", body);
 }
 
 void orders_give(unsigned by) {
     for (unsigned more = random_between(&stage.random, 1, 3); more > 0; more--)
         order_give(by);
+}
+
+// Whichever way each has gone, they come as they were given.
+static void check_place(unsigned by, unsigned number) {
+    const struct order *order = &stage.orders[number];
+    for (unsigned later = number + 1; later < stage.order_count; later++) {
+        const struct order *other = &stage.orders[later];
+        if (other->source == order->source && other->copies && other->by == by && other->is_sure &&
+            order->is_sure && other->epoch == order->epoch && stage_still(order->epoch))
+            kernel_fail("order %u of guest %u comes to guest %u behind order %u", number, order->source, by,
+                        later);
+    }
+    stage.orders[number].by = by;
 }
 
 void order_comes(unsigned by, struct bit body) {
@@ -68,6 +85,7 @@ void order_comes(unsigned by, struct bit body) {
     struct order *order = &stage.orders[number];
     if (order->copies++)
         kernel_fail("order %u of guest %u comes twice", number, order->source);
+    check_place(by, number);
     if (order->is_sure && stage_still(order->epoch) && by != target(order))
         kernel_fail("order %u of guest %u comes to guest %u, and is guest %u's", number, order->source, by,
                     target(order));
@@ -82,7 +100,10 @@ void orders_check(void) {
         if (order->copies != (by < stage.guest_count))
             kernel_fail("order %u of guest %u, at hub %u, %s, comes %u times to guest %u", number,
                         order->source, stage.guests[order->source].site,
-                        order->is_known ? "by its command" : "by its method", order->copies, by);
+                        order->is_named   ? "by name"
+                        : order->is_known ? "by its command"
+                                          : "by its method",
+                        order->copies, by);
         order->is_sure = false;
         sums.orders += order->copies;
         sums.orders_crossed += order->copies && stage.guests[by].site != stage.guests[order->source].site;

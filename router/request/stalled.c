@@ -1,0 +1,59 @@
+#include "router/request/stalled.h"
+
+#include <assert.h>
+
+#include "core/send/keep.h"
+#include "router/send/exchange.h"
+#include "router/shard/drop.h"
+#include "router/shard/identity.h"
+
+// Of HTTP each request shows its own.
+static void keep_credential(struct stalled *stalled, const struct peer *peer) {
+    const struct identity *identity = peer->transport->answers_only ? identity_of(peer) : NULL;
+    if (!identity)
+        return;
+    stalled->user = identity->user;
+    stalled->kind = identity->kind;
+    stalled->digest = identity->digest;
+}
+
+void stalled_keep(struct shard *shard, struct peer *peer, const struct frame *frame,
+                  struct exchange *exchange, bool is_member) {
+    struct stalled *stalled = kept_take_zeroed(&shard->kept, 1, sizeof *stalled);
+    assert(peer->stalled && peer->annex);
+    if (!stalled || !frame_keep(&shard->buffers, frame, &stalled->unit, &stalled->frame)) {
+        kept_give(&shard->kept, stalled);
+        peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+        return;
+    }
+    stalled->exchange = exchange;
+    stalled->is_member = is_member;
+    keep_credential(stalled, peer);
+    if (exchange)
+        exchange_expect(exchange);
+    list_init(&stalled->link);
+    list_append(&peer->annex->stalled, &stalled->link);
+}
+
+struct stalled *stalled_take(struct peer *peer) {
+    assert(peer->annex);
+    struct list *node = list_take(&peer->annex->stalled);
+    return node ? list_entry(node, struct stalled, link) : NULL;
+}
+
+void stalled_end(struct shard *shard, struct stalled *stalled) {
+    assert(list_empty(&stalled->link));
+    if (stalled->exchange)
+        exchange_miss(shard, stalled->exchange);
+    buffer_drop(stalled->frame.buffer);
+    digest_wipe(&stalled->digest, sizeof stalled->digest);
+    kept_give(&shard->kept, stalled);
+}
+
+void stalled_leave(struct shard *shard, struct peer *peer) {
+    assert(peer->state != PEER_OPEN);
+    for (struct stalled *stalled; peer->annex && (stalled = stalled_take(peer));) {
+        drop_one(shard, COUNT_DROP_NO_ROUTE, peer->name, stalled->frame.body.bytes);
+        stalled_end(shard, stalled);
+    }
+}

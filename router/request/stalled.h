@@ -1,0 +1,31 @@
+// What a connection says behind a notification that is sought (sought.h) waits until that is settled, so that its order is kept. Its
+// arrivals wait by themselves (turn/arrivals.c): this is for what came in one with it, or in one batch.
+#pragma once
+
+#include "core/rights/digest.h"
+#include "core/send/parcel.h"
+#include "router/shard/credential.h"
+#include "router/shard/peer.h"
+
+struct exchange;
+
+struct stalled {
+    struct list link; // in annex.stalled
+    struct unit unit;
+    struct frame frame;        // of its unit; one reference on its buffer
+    struct exchange *exchange; // for which one more answer is due as long as it waits; or NULL
+    bool is_member;            // of a batch
+    const struct user *user;   // of HTTP, who has sent it and by which credential; else NULL
+    enum credential kind;
+    struct digest digest;
+};
+
+// Keeps a frame of a peer that is stalled. Without memory the peer is closed.
+void stalled_keep(struct shard *shard, struct peer *peer, const struct frame *frame,
+                  struct exchange *exchange, bool is_member);
+// The oldest, which the caller gives back with stalled_end; NULL: there is none.
+struct stalled *stalled_take(struct peer *peer);
+// All of it has been routed, or won't be.
+void stalled_end(struct shard *shard, struct stalled *stalled);
+// The peer goes, and with it what waits.
+void stalled_leave(struct shard *shard, struct peer *peer);
