@@ -93,7 +93,7 @@ static bool nats_vets(struct shard *shard, const struct message *message) {
 }
 
 static void take_signs(struct shard *shard, struct link *link, const struct frame *frame,
-                       const struct nats_message *said, bool is_own) {
+                       const struct nats_message *said, enum subject_kind kind) {
     const uint8_t *bytes = frame->buffer->bytes + frame->at;
     struct opened opened;
     enum error error;
@@ -103,13 +103,15 @@ static void take_signs(struct shard *shard, struct link *link, const struct fram
         return;
     }
     signs_take(link, bytes, &opened.mark);
+    if (kind == SUBJECT_BEAT)
+        signs_beaten(link, &opened.mark);
     if (opened.mark.inquired && !link_is_own(link, opened.mark.hub))
         inquiring_answer(link, bytes, &opened.mark);
     if (link_is_own(link, opened.mark.hub))
         return;
     if (opened.mark.names && !naming_take(link, &opened.mark, frame_body(frame), frame->body.bytes))
         nats_count_unreadable(shard);
-    if (!is_own || opened.mark.names)
+    if (kind != SUBJECT_HUB || opened.mark.names)
         return;
     holders_hear(link, bytes, &opened.mark);
     if (!claims_take(link, &opened.mark, frame_body(frame), frame->body.bytes))
@@ -161,7 +163,7 @@ static void take_for_hub(struct shard *shard, struct link *link, const struct fr
     bool about_sought = behind.bytes == ELSEWHERE_SOUGHT_BYTES &&
                         is_about(bytes, (struct span){behind.at, behind.bytes - 2}, "m.", &number);
     if (rest.bytes == HUB_NAME_BYTES)
-        take_signs(shard, link, frame, said, true);
+        take_signs(shard, link, frame, said, SUBJECT_HUB);
     else if (about_hub && nats_status(bytes, said->headers) == 503)
         signs_hub_gone(link, (const char *)bytes + behind.at + 2);
     else if (about_name && nats_status(bytes, said->headers) == 503)
@@ -207,7 +209,7 @@ static void take_message(struct shard *shard, struct link *link, const struct fr
     else if (kind <= SUBJECT_NOTICE)
         nats_take_call(shard, link, frame, said, kind, rest);
     else if ((kind == SUBJECT_HUBS || kind == SUBJECT_BEAT) && rest.bytes == 0)
-        take_signs(shard, link, frame, said, false);
+        take_signs(shard, link, frame, said, kind);
     else if (!services_take(link, bytes, said))
         nats_count_unreadable(shard);
 }

@@ -19,7 +19,8 @@ static void publish(const struct neighbours *neighbours) {
     if (!neighbours->told_count)
         return;
     atomic_store_explicit(neighbours->told_count, (uint32_t)neighbours->by_name.count, memory_order_relaxed);
-    atomic_store_explicit(neighbours->told_unfenced, neighbours->unfenced, memory_order_relaxed);
+    atomic_store_explicit(neighbours->told_unfenced, neighbours->unfenced + neighbours->has_stranger,
+                          memory_order_relaxed);
 }
 
 void neighbours_tell(struct neighbours *neighbours, _Atomic uint32_t *count, _Atomic uint32_t *unfenced) {
@@ -101,6 +102,20 @@ struct neighbour *neighbours_hear(struct neighbours *neighbours, const char name
 struct neighbour *neighbours_hear_of(struct neighbours *neighbours, const char name[HUB_NAME_BYTES],
                                      uint64_t now_ms, bool heeds) {
     return take_notice(neighbours, name, now_ms, false, heeds);
+}
+
+void neighbours_meet_stranger(struct neighbours *neighbours, uint64_t now_ms) {
+    assert(!neighbours->has_stranger || neighbours->stranger_ms <= now_ms);
+    neighbours->has_stranger = true;
+    neighbours->stranger_ms = now_ms;
+    publish(neighbours);
+}
+
+void neighbours_forget_strangers(struct neighbours *neighbours, uint64_t heard_ms) {
+    if (!neighbours->has_stranger || neighbours->stranger_ms > heard_ms)
+        return;
+    neighbours->has_stranger = false;
+    publish(neighbours);
 }
 
 void neighbours_displace(struct neighbours *neighbours, struct neighbour *neighbour) {

@@ -57,7 +57,10 @@ struct neighbours {
     bool any_new,
         named_changed; // since these were looked at: one is known that wasn't; what is named there isn't the same
     uint32_t unfenced; // how many of them are
-    // Where it stands for all shards how many there are, and how many of them are unfenced; NULL: nowhere.
+    // One that isn't known, for want of a place or of memory, has beaten and not said that it heeds fences; and when the last one did.
+    bool has_stranger;
+    uint64_t stranger_ms;
+    // Where it stands for all shards how many there are, and how many of them, and of strangers, are unfenced; NULL: nowhere.
     _Atomic uint32_t *told_count, *told_unfenced;
     struct kept *kept;
 };
@@ -77,6 +80,10 @@ struct neighbour *neighbours_hear(struct neighbours *neighbours, const char name
 // Likewise of one that isn't needed, and that has said whether it `heeds` fences; who once did, does.
 struct neighbour *neighbours_hear_of(struct neighbours *neighbours, const char name[HUB_NAME_BYTES],
                                      uint64_t now_ms, bool heeds);
+// One has beaten that isn't known and doesn't heed fences: one of those counts as unfenced for all of them.
+void neighbours_meet_stranger(struct neighbours *neighbours, uint64_t now_ms);
+// None has that was heard later than then: there are none any more.
+void neighbours_forget_strangers(struct neighbours *neighbours, uint64_t heard_ms);
 // It has gone, and nobody waits for its word: another one may have its place, and it may have one again when it is heard.
 void neighbours_displace(struct neighbours *neighbours, struct neighbour *neighbour);
 // It owes nothing, and has asked nothing.

@@ -102,6 +102,8 @@ void signs_farewell(struct shard *shard) {
 static void expire(struct link *link) {
     struct list *all = &neighbours_of(link)->all;
     uint64_t now_ms = shard_now_ms(link->shard);
+    if (now_ms >= LINK_QUIET_MS)
+        neighbours_forget_strangers(neighbours_of(link), now_ms - LINK_QUIET_MS);
     for (struct list *node = all->next, *next; node != all; node = next) {
         struct neighbour *neighbour = list_entry(node, struct neighbour, link);
         next = node->next;
@@ -273,6 +275,13 @@ void signs_heard(struct link *link, const struct mark *mark) {
     }
     if (heard && is_new && link->state == LINK_UP)
         nats_say_beat(link); // who has just come knows nobody yet
+}
+
+void signs_beaten(struct link *link, const struct mark *mark) {
+    assert(mark->given && mark->has_hub);
+    if (!link_is_own(link, mark->hub) && !mark->knows_fences && !mark->leaves &&
+        !neighbours_find(neighbours_of(link), mark->hub))
+        neighbours_meet_stranger(neighbours_of(link), shard_now_ms(link->shard));
 }
 
 void signs_take(struct link *link, const uint8_t *bytes, const struct mark *mark) {

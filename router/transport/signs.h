@@ -14,6 +14,8 @@ void signs_farewell(struct shard *shard);
 void signs_heard(struct link *link, const struct mark *mark);
 // What another hub says, to this one or to all.
 void signs_take(struct link *link, const uint8_t *bytes, const struct mark *mark);
+// It was a beat, behind that: who isn't known now couldn't be, for want of a place.
+void signs_beaten(struct link *link, const struct mark *mark);
 // A hub is there no more: what it had ends, and what it asked is cancelled.
 void signs_hub_gone(struct link *link, const char hub[HUB_NAME_BYTES]);
 // What another hub asked under this number, as far as it has been forwarded and not answered; NULL: it hasn't.

@@ -110,6 +110,20 @@ guarded('what was refused isn\'t asked by its name of a hub that doesn\'t heed s
   for (const other of [older, newer]) other.client.drop();
 });
 
+// There is no place left to know it by; nor has one that heeds them any, which is as good as another one.
+guarded('one hub more than there are places for, that doesn\'t heed such lines, counts', async ({ hub, name, played }) => {
+  const denies = await known(hub, 'denies'), free = await known(hub, 'free');
+  const beat = (n, words) => played.client.publish('patchbay.test.beat', '', '', head(n.toString(16).padStart(32, '0'), words));
+  played.beat(' joint=2 fences=1');
+  for (let n = 1; n <= 256; n++) beat(n, ' joint=2 fences=1');
+  await played.heard(name);
+  assertError(await toGroup(denies), -32010);
+  beat(257, ' joint=2');
+  await played.heard(name);
+  assertError(await toGroup(denies), -32001, { rule: 'call' });
+  assertError(await toGroup(free), -32010);
+});
+
 guarded('what was refused, and is of a user without such lines, is', async ({ hub, name, played, broker }) => {
   const free = await known(hub, 'free'), older = await Played.join(broker);
   await played.client.subscribe('patchbay.test.can.grp q');

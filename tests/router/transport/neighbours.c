@@ -122,6 +122,23 @@ static void who_has_not_said_that_it_heeds_fences_is_counted(void **state) {
     assert_int_equal(unfenced, 0);
 }
 
+// There is no place for them, and no memory is taken: one of them is enough.
+static void who_can_not_be_known_counts_as_unfenced_until_it_is_heard_no_more(void **state) {
+    _Atomic uint32_t count = 0, unfenced = 0;
+    (void)state;
+    neighbours_tell(&neighbours, &count, &unfenced);
+    neighbours_meet_stranger(&neighbours, 10);
+    neighbours_meet_stranger(&neighbours, 20);
+    assert_int_equal(count, 0);
+    assert_int_equal(unfenced, 1);
+    assert_true(hear(1, 21, true)->is_unfenced);
+    assert_int_equal(unfenced, 2);
+    neighbours_forget_strangers(&neighbours, 19);
+    assert_int_equal(unfenced, 2);
+    neighbours_forget_strangers(&neighbours, 20);
+    assert_int_equal(unfenced, 1);
+}
+
 static void without_memory_nobody_is_known(void **state) {
     (void)state;
     unsigned number = 0;
@@ -139,6 +156,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(all_are_those_with_a_place, open_all, close_all),
         cmocka_unit_test_setup_teardown(who_has_not_said_that_it_heeds_fences_is_counted, open_all,
                                         close_all),
+        cmocka_unit_test_setup_teardown(who_can_not_be_known_counts_as_unfenced_until_it_is_heard_no_more,
+                                        open_all, close_all),
         cmocka_unit_test_setup_teardown(without_memory_nobody_is_known, open_all, close_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
