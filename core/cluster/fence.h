@@ -31,6 +31,12 @@ static inline bool fence_is_needed(const struct user *user) {
 }
 // Writes both lists, a blank before each; returns their length, or FENCE_UNTOLD where that is too much to be told.
 int fence_write(char out[FENCE_BYTES_MAX], const struct user *user);
+// The same, kept: users stay as they are, and where they are, as long as the hub.
+struct fence_text {
+    const struct user *user; // NULL: nothing is
+    int count;
+    char text[FENCE_BYTES_MAX];
+};
 // Reads them; bytes 0: there is none. The patterns lie in `bytes`. What can't be read denies all.
 void fence_read(struct fence *out, const uint8_t *bytes, struct span denied, struct span held);
 bool fence_denies(const struct fence *fence, const char *agent, size_t bytes);

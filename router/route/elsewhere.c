@@ -268,21 +268,33 @@ static bool is_fenced(const struct message *message, const struct elsewhere *to)
     return user && !by_name && fence_is_needed(user);
 }
 
-bool elsewhere_may_go(const struct shard *shard, const struct message *message, const struct elsewhere *to) {
-    char fence[FENCE_BYTES_MAX];
+// What it is told, written once for what one user sends in a row: those of a file that was read again are others.
+static const struct fence_text *fence_of(struct shard *shard, const struct message *message) {
+    struct fence_text *fence = &shard->across.fence;
+    const struct user *user = identity_user(message->peer);
+    assert(user);
+    if (fence->user != user) {
+        fence->count = fence_write(fence->text, user);
+        fence->user = user;
+    }
+    return fence;
+}
+
+bool elsewhere_may_go(struct shard *shard, const struct message *message, const struct elsewhere *to) {
     assert(!message->peer->transport->is_link);
     return !is_fenced(message, to) ||
            (!atomic_load_explicit(&shard->hub->link_unfenced, memory_order_relaxed) &&
-            fence_write(fence, identity_user(message->peer)) != FENCE_UNTOLD);
+            fence_of(shard, message)->count != FENCE_UNTOLD);
 }
 
-static size_t put_pairs(char out[PAIRS_BYTES_MAX], const struct message *message,
+static size_t put_pairs(struct shard *shard, char out[PAIRS_BYTES_MAX], const struct message *message,
                         const struct elsewhere *to) {
     static const char all[] = " deny=*"; // the file has changed since it was looked at
     char *at = out;
     if (is_fenced(message, to)) {
-        int count = fence_write(out, identity_user(message->peer));
-        at = count == FENCE_UNTOLD ? put(out, all, sizeof all - 1) : out + count;
+        const struct fence_text *fence = fence_of(shard, message);
+        bool is_told = fence->count != FENCE_UNTOLD;
+        at = is_told ? put(out, fence->text, (size_t)fence->count) : put(out, all, sizeof all - 1);
     }
     if (message->approved || to->judged)
         at = put(at, approved_pair, sizeof approved_pair - 1);
@@ -319,7 +331,7 @@ static enum error address_to(struct shard *shard, const struct message *message,
     letter->offered = to->offered;
     letter->flags = !to->probes ? 0 : to->attaches ? MARK_ATTACHES : MARK_PROBES;
     letter->pairs = pairs;
-    letter->pairs_bytes = put_pairs(pairs, message, to);
+    letter->pairs_bytes = put_pairs(shard, pairs, message, to);
     if (to->judged)
         letter->level = GOVERNANCE_AUTONOMOUS; // what its target supports isn't looked at
     letter->subject = subject;

@@ -36,7 +36,7 @@ const struct agent *elsewhere_find_all(struct shard *shard, const struct message
                                        enum subject_kind kind, const char *name, size_t name_bytes,
                                        struct elsewhere *out);
 // Whether other hubs can know which agents this message may not reach, or not unapproved: else it must not go there.
-bool elsewhere_may_go(const struct shard *shard, const struct message *message, const struct elsewhere *to);
+bool elsewhere_may_go(struct shard *shard, const struct message *message, const struct elsewhere *to);
 // The link's entry in the registry; NULL: it is down.
 struct agent *elsewhere_link(struct shard *shard);
 // There is no link: a request is told so, a notification counted.

@@ -13,6 +13,7 @@
 #include "core/base/kept.h"
 #include "core/base/spares.h"
 #include "core/base/wheel.h"
+#include "core/cluster/fence.h"
 #include "core/cluster/subject.h"
 #include "core/requests/pending.h"
 #include "core/rights/purse.h"
@@ -217,6 +218,7 @@ struct shard {
         uint64_t vouched_connection, vouched_changes;
         uint32_t vouched_bytes;
         char vouched[AGENT_ID_BYTES_MAX];
+        struct fence_text fence; // of who sent last, of those who may not reach all
     } across;
     struct asking *asking;  // registrations, other hubs (router/methods/asking.h); NULL: there are none
     struct list confirming; // orders that wait for its server, oldest first (router/transport/confirming.c)

@@ -7,7 +7,7 @@ import { Broker, joining, until } from './cluster.mjs';
 import { Hub } from './hub.mjs';
 import { assertError, requestText } from './peer.mjs';
 import { head, Played } from './played.mjs';
-import { ALL, directoryOfUsers, known, refused, usersText } from './users.mjs';
+import { ALL, directoryOfUsers, known, refused, reload, usersText } from './users.mjs';
 
 // A hub with users whose lines name agents, its name, and one who plays another hub at the same server.
 const FENCED = {
@@ -25,6 +25,7 @@ function guarded(name, run) {
       writeFileSync(file, usersText(FENCED));
       await played.client.subscribe('patchbay.test.beat');
       const hub = await Hub.start([...joining([broker, other]), '--shards', shards, '--gate', 'manual', '--users', file, '--audit', `${file}.journal`]);
+      hub.usersFile = file;
       try {
         const root = await known(hub, 'root');
         await stands(root, 'cluster_link', 1);
@@ -89,6 +90,24 @@ guarded('a hub that doesn\'t heed such lines counts no longer than its link', as
   await broker.again();
   await stands(root, 'cluster_link', 1);
   assertError(await toGroup(denies), -32010);
+});
+
+// What is said for each is kept from one message to the next.
+guarded('each user\'s own lines are said, of the file as it was read last', async ({ hub, name, played }) => {
+  const [denies, holds, free] = await Promise.all(['denies', 'holds', 'free'].map((user) => known(hub, user)));
+  await played.client.subscribe('patchbay.test.can.grp q');
+  played.beat(' joint=2 fences=1');
+  await played.heard(name);
+  const said = async (peer) => {
+    const answered = toGroup(peer), mark = await answerGroup(played);
+    assert.equal((await answered).result, played.name);
+    return (/ (?:deny|hold)=[^\r]*/.exec(mark) ?? [''])[0];
+  };
+  const all = async () => [await said(denies), await said(denies), await said(holds), await said(free), await said(denies)];
+  const deny = ' deny=deploy-*', hold = ' hold=deploy-*';
+  assert.deepEqual(await all(), [deny, deny, hold, '', deny]);
+  await reload(hub, { ...FENCED, denies: { ...ALL, 'deny-call': ['b', 'c'] }, holds: ALL });
+  assert.deepEqual(await all(), [' deny=b,c', ' deny=b,c', '', '', ' deny=b,c']);
 });
 
 guarded('what was refused isn\'t asked by its name of a hub that doesn\'t heed such lines', async ({ hub, name, played, broker }) => {
