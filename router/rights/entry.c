@@ -326,7 +326,8 @@ static __attribute__((noinline)) bool refuse_source_named(struct shard *shard,
     size_t bytes;
     enum source source = source_read(shard, message, name, &bytes);
     if (source == SOURCE_OWN)
-        recall_keep_source(identity_of(message->peer), &shard->agents, message->body + value.at, value.bytes);
+        recall_keep_source(&shard->kept, identity_of(message->peer), &shard->agents, message->body + value.at,
+                           value.bytes);
     if (source == SOURCE_FOREIGN)
         refuse_right(shard, message, RULE_SOURCE_AGENT);
     return source == SOURCE_FOREIGN;

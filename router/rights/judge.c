@@ -118,7 +118,7 @@ static __attribute__((noinline)) bool may_call_as_said(struct shard *shard, cons
     if (allowed && call.by == KIND_AGENT && !asked->target.given)
         keep_to_approver(user, &call, asked);
     if (allowed && is_known)
-        recall_keep_call(identity, user, message, asked);
+        recall_keep_call(&shard->kept, identity, user, message, asked);
     return allowed;
 }
 

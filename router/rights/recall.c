@@ -9,6 +9,13 @@ bool recall_same_rest(const struct recalled_text *text, const uint8_t *json) {
     return memcmp(text->json + RECALLED_BLOCK_BYTES, json + RECALLED_BLOCK_BYTES, text->rest) == 0;
 }
 
+// NULL: there is no room to keep anything.
+static struct recalled *recalled_of(struct kept *kept, struct identity *identity) {
+    if (!identity->recalled)
+        identity->recalled = kept_take_zeroed(kept, 1, sizeof *identity->recalled);
+    return identity->recalled;
+}
+
 // False: it is too long.
 static bool keep_text(struct recalled_text *text, const uint8_t *json, size_t bytes) {
     enum { BLOCK = RECALLED_BLOCK_BYTES };
@@ -35,9 +42,12 @@ static bool is_more(const struct message *message) {
     return message_method_is(message, "event") || message_method_is(message, "audit/log");
 }
 
-void recall_keep_call(struct identity *identity, const struct user *user, const struct message *message,
-                      const struct rules_message *asked) {
-    struct recalled_call *last = recall_place(identity, message);
+void recall_keep_call(struct kept *kept, struct identity *identity, const struct user *user,
+                      const struct message *message, const struct rules_message *asked) {
+    struct recalled *recalled = recalled_of(kept, identity);
+    if (!recalled)
+        return;
+    struct recalled_call *last = recall_place(recalled, message);
     uint32_t keys = message->lookup.present & RECALLED_KEYS;
     assert(user && !(keys & ~(1U << KEY_TARGET_AGENT)));
     last->user = NULL;
@@ -53,20 +63,22 @@ void recall_keep_call(struct identity *identity, const struct user *user, const 
 }
 
 void recall_keep_plain(struct identity *identity, const struct message *message) {
-    struct recalled_call *last = recall_place(identity, message);
     if (recall_call(identity, message) && !is_more(message))
-        last->plain = true;
+        recall_place(identity->recalled, message)->plain = true;
 }
 
 void recall_forget_calls(struct identity *identity) {
-    for (unsigned index = 0; index < RECALLED_CALLS; index++)
-        identity->calls[index].user = NULL;
+    for (unsigned index = 0; identity->recalled && index < RECALLED_CALLS; index++)
+        identity->recalled->calls[index].user = NULL;
 }
 
-void recall_keep_source(struct identity *identity, const struct agents *agents, const uint8_t *json,
-                        size_t bytes) {
-    struct recalled_source *last = &identity->source;
+void recall_keep_source(struct kept *kept, struct identity *identity, const struct agents *agents,
+                        const uint8_t *json, size_t bytes) {
+    struct recalled *recalled = recalled_of(kept, identity);
     assert(json && bytes > 0);
+    if (!recalled)
+        return;
+    struct recalled_source *last = &recalled->source;
     if (!keep_text(&last->text, json, bytes))
         last->text.json[0] = '\0'; // which is nobody's
     last->changes = agents->changes;

@@ -46,32 +46,35 @@ static inline __attribute__((always_inline)) bool recall_same(const struct recal
 enum { RECALLED_KEYS = 1U << KEY_TARGET_AGENT | 1U << KEY_TOOL | 1U << KEY_APPROVER };
 
 // Where it is kept: by the ends of its names, which tell those of one kind apart.
-static inline struct recalled_call *recall_place(struct identity *identity, const struct message *message) {
+static inline struct recalled_call *recall_place(struct recalled *recalled, const struct message *message) {
     const struct lookup *lookup = &message->lookup;
     struct span method = lookup->value[KEY_METHOD], target = lookup->value[KEY_TARGET_AGENT];
     unsigned last = message->body[method.at + method.bytes - 2];
     assert(lookup->verdict == LOOKUP_GOOD && lookup_has(lookup, KEY_METHOD));
     if (lookup_has(lookup, KEY_TARGET_AGENT))
         last += message->body[target.at + target.bytes - 2];
-    return &identity->calls[last % RECALLED_CALLS];
+    return &recalled->calls[last % RECALLED_CALLS];
 }
 
 // The call that was found right before, by the user for whom the connection speaks: then this one is, too. NULL: it wasn't.
 // Nothing of what is registered decides it.
 static inline __attribute__((always_inline)) const struct recalled_call *
-recall_call(struct identity *identity, const struct message *message) {
+recall_call(const struct identity *identity, const struct message *message) {
     const struct lookup *lookup = &message->lookup;
-    const struct recalled_call *last = recall_place(identity, message);
+    if (!identity->recalled || !identity->user)
+        return NULL;
+    const struct recalled_call *last = recall_place(identity->recalled, message);
     uint32_t keys = lookup->present & RECALLED_KEYS;
-    if (!identity->user || last->user != identity->user || last->keys != keys ||
+    if (last->user != identity->user || last->keys != keys ||
         !recall_same(&last->method, message->body + lookup->value[KEY_METHOD].at))
         return NULL;
     if (keys && !recall_same(&last->target, message->body + lookup->value[KEY_TARGET_AGENT].at))
         return NULL;
     return last;
 }
-void recall_keep_call(struct identity *identity, const struct user *user, const struct message *message,
-                      const struct rules_message *asked);
+// Each is kept where there is room.
+void recall_keep_call(struct kept *kept, struct identity *identity, const struct user *user,
+                      const struct message *message, const struct rules_message *asked);
 // Nothing else of such a call is judged, and it is an agent's to answer. (Where it is kept.)
 void recall_keep_plain(struct identity *identity, const struct message *message);
 // Another target is that of calls without one.
@@ -80,8 +83,10 @@ void recall_forget_calls(struct identity *identity);
 // An agent of its own, as JSON spells it: until any of them changes.
 static inline bool recall_source(const struct identity *identity, const struct agents *agents,
                                  const uint8_t *json) {
-    const struct recalled_source *last = &identity->source;
+    if (!identity->recalled)
+        return false;
+    const struct recalled_source *last = &identity->recalled->source;
     return last->changes == agents->changes && recall_same(&last->text, json);
 }
-void recall_keep_source(struct identity *identity, const struct agents *agents, const uint8_t *json,
-                        size_t bytes);
+void recall_keep_source(struct kept *kept, struct identity *identity, const struct agents *agents,
+                        const uint8_t *json, size_t bytes);

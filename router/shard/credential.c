@@ -82,6 +82,7 @@ void identity_give(struct kept *kept, struct identity *identity) {
     assert(!timer_armed(&identity->timer) && list_empty(&identity->unknown) && !identity->counted);
     digest_wipe(&identity->digest, sizeof identity->digest);
     kept_give(kept, identity->id);
+    kept_give(kept, identity->recalled);
     kept_give(kept, identity);
 }
 

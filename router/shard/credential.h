@@ -49,6 +49,11 @@ struct recalled_source {
     struct recalled_text text;
 };
 
+struct recalled {
+    struct recalled_call calls[RECALLED_CALLS];
+    struct recalled_source source;
+};
+
 // What the connection itself bears, by these users, all of which there are until the hub's end (router/rights/borne.h).
 struct borne {
     const struct users *users; // NULL: nobody has looked
@@ -59,6 +64,7 @@ struct borne {
 struct identity {
     struct peer *peer;          // whose it is
     const struct user *user;    // NULL: nobody yet; of HTTP, for the time of a request
+    struct recalled *recalled;  // NULL: nothing yet
     const struct user *counted; // among whose connections it is; or NULL
     enum credential kind : 8;   // by which it is the user's
     enum guess guess : 8;
@@ -74,9 +80,7 @@ struct identity {
     struct timer timer;   // until there must be a credential; or of the delay
     struct list unknown;  // in shard.unknown while it has shown none
     uint64_t number;      // then: the lower, the older
-    struct recalled_call calls[RECALLED_CALLS];
-    struct recalled_source source;
-    char *id; // of a message whose credential was wrong, while that isn't said; NULL: it had none
+    char *id;             // of a message whose credential was wrong, while that isn't said; NULL: it had none
     uint32_t id_bytes;
     struct exchange *exchange; // that the answer is due to, or NULL
 };

@@ -18,6 +18,26 @@ enum { BODY_BYTES_MAX = 1024, USERS = 2, NAMES = 12, TARGETS = NAMES + 1, NO_TAR
 // As JSON spells them: of lengths around a block's and the bound's, each the beginning of the next, and with one end.
 static char names[NAMES][128];
 
+static struct buffer_budget budget;
+static struct kept kept_memory;
+static struct identity identity;
+
+static int begin(void **state) {
+    (void)state;
+    identity = (struct identity){0};
+    atomic_store(&budget.bytes_max, 1 << 20);
+    kept_init(&kept_memory, &budget);
+    return 0;
+}
+
+static int end(void **state) {
+    (void)state;
+    kept_give(&kept_memory, identity.recalled);
+    assert_int_equal(kept_memory.used, 0);
+    kept_deinit(&kept_memory);
+    return 0;
+}
+
 static void make_names(void) {
     static const unsigned lengths[] = {1, 2, 15, 29, 30, 31, 32, 61, 62, 63};
     for (unsigned index = 0; index < sizeof lengths / sizeof *lengths; index++)
@@ -68,7 +88,6 @@ static void speak(struct spoken *spoken, const struct said *said, const char *re
 
 static void nothing_but_what_was_kept_is_found(void **state) {
     static struct user users[USERS];
-    static struct identity identity;
     static struct spoken spoken;
     static bool kept[USERS][NAMES][TARGETS];
     struct random random;
@@ -98,7 +117,7 @@ static void nothing_but_what_was_kept_is_found(void **state) {
             memset(kept, 0, sizeof kept);
         } else if (random_below(&random, 3) == 0) {
             bool fits = is_kept(said.method) && is_kept(said.target);
-            recall_keep_call(&identity, identity.user, &spoken.message, &spoken.asked);
+            recall_keep_call(&kept_memory, &identity, identity.user, &spoken.message, &spoken.asked);
             again = recall_call(&identity, &spoken.message);
             assert_int_equal(again != NULL, fits);
             assert_true(!again || (again->user == identity.user && !again->plain));
@@ -110,13 +129,12 @@ static void nothing_but_what_was_kept_is_found(void **state) {
 
 static void who_is_nobody_is_found_nowhere(void **state) {
     static struct user user;
-    static struct identity identity;
     static struct spoken spoken;
     (void)state;
     make_names();
     speak(&spoken, &(struct said){0, 1, 2}, "");
     assert_null(recall_call(&identity, &spoken.message));
-    recall_keep_call(&identity, &user, &spoken.message, &spoken.asked);
+    recall_keep_call(&kept_memory, &identity, &user, &spoken.message, &spoken.asked);
     assert_null(recall_call(&identity, &spoken.message));
     identity.user = &user;
     assert_non_null(recall_call(&identity, &spoken.message));
@@ -128,13 +146,13 @@ static void who_is_nobody_is_found_nowhere(void **state) {
 // A tool, and an approver, are judged, too; all else that it says is not.
 static void what_else_decides_is_looked_at(void **state) {
     static struct user user;
-    static struct identity identity = {.user = &user};
     static struct spoken spoken;
     const struct said said = {0, 1, 2};
     (void)state;
     make_names();
+    identity.user = &user;
     speak(&spoken, &said, "");
-    recall_keep_call(&identity, &user, &spoken.message, &spoken.asked);
+    recall_keep_call(&kept_memory, &identity, &user, &spoken.message, &spoken.asked);
     speak(&spoken, &said, "\"task\":\"targetAgent\",\"priority\":\"high\"");
     assert_non_null(recall_call(&identity, &spoken.message));
     speak(&spoken, &said, "\"tool\":\"lint\"");
@@ -146,23 +164,22 @@ static void what_else_decides_is_looked_at(void **state) {
 static void of_an_event_its_name_is_judged_each_time(void **state) {
     static const char *const methods[] = {"agent/request", "event", "audit/log"};
     static struct user user;
-    static struct identity identity = {.user = &user};
     static struct spoken spoken;
     (void)state;
+    identity.user = &user;
     for (unsigned index = 0; index < 3; index++) {
         strcpy(names[0], methods[index]);
         strcpy(names[1], "agent");
         speak(&spoken, &(struct said){0, 0, 1}, "");
         recall_keep_plain(&identity, &spoken.message); // what isn't kept
         assert_null(recall_call(&identity, &spoken.message));
-        recall_keep_call(&identity, &user, &spoken.message, &spoken.asked);
+        recall_keep_call(&kept_memory, &identity, &user, &spoken.message, &spoken.asked);
         recall_keep_plain(&identity, &spoken.message);
         assert_int_equal(recall_call(&identity, &spoken.message)->plain, index == 0);
     }
 }
 
 static void a_source_is_its_own_until_an_agent_changes(void **state) {
-    static struct identity identity;
     static struct agents agents;
     static const char own[128] = "\"abcdefghijklmnopqrstuvwxyzabcdefghijkl\"",
                       longer[128] = "\"abcdefghijklmnopqrstuvwxyzabcdefghijklm\"";
@@ -170,23 +187,41 @@ static void a_source_is_its_own_until_an_agent_changes(void **state) {
         "\"abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz\"";
     (void)state;
     assert_false(recall_source(&identity, &agents, (const uint8_t *)own));
-    recall_keep_source(&identity, &agents, (const uint8_t *)own, strlen(own));
+    recall_keep_source(&kept_memory, &identity, &agents, (const uint8_t *)own, strlen(own));
     assert_true(recall_source(&identity, &agents, (const uint8_t *)own));
     assert_false(recall_source(&identity, &agents, (const uint8_t *)longer));
     agents.changes++;
     assert_false(recall_source(&identity, &agents, (const uint8_t *)own));
-    recall_keep_source(&identity, &agents, (const uint8_t *)far, strlen(far));
+    recall_keep_source(&kept_memory, &identity, &agents, (const uint8_t *)far, strlen(far));
     assert_false(recall_source(&identity, &agents, (const uint8_t *)far));
     assert_false(recall_source(&identity, &agents, (const uint8_t *)own));
 }
 
+static void without_room_nothing_is_kept(void **state) {
+    static struct user user;
+    static struct spoken spoken;
+    static struct agents agents;
+    (void)state;
+    make_names();
+    atomic_store(&budget.bytes_max, 0);
+    identity.user = &user;
+    speak(&spoken, &(struct said){0, 1, 2}, "");
+    recall_keep_call(&kept_memory, &identity, &user, &spoken.message, &spoken.asked);
+    recall_keep_plain(&identity, &spoken.message);
+    recall_keep_source(&kept_memory, &identity, &agents, (const uint8_t *)"\"a\"", 3);
+    recall_forget_calls(&identity);
+    assert_null(identity.recalled);
+    assert_null(recall_call(&identity, &spoken.message));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_but_what_was_kept_is_found),
-        cmocka_unit_test(who_is_nobody_is_found_nowhere),
-        cmocka_unit_test(what_else_decides_is_looked_at),
-        cmocka_unit_test(of_an_event_its_name_is_judged_each_time),
-        cmocka_unit_test(a_source_is_its_own_until_an_agent_changes),
+        cmocka_unit_test_setup_teardown(nothing_but_what_was_kept_is_found, begin, end),
+        cmocka_unit_test_setup_teardown(who_is_nobody_is_found_nowhere, begin, end),
+        cmocka_unit_test_setup_teardown(what_else_decides_is_looked_at, begin, end),
+        cmocka_unit_test_setup_teardown(of_an_event_its_name_is_judged_each_time, begin, end),
+        cmocka_unit_test_setup_teardown(a_source_is_its_own_until_an_agent_changes, begin, end),
+        cmocka_unit_test_setup_teardown(without_room_nothing_is_kept, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
