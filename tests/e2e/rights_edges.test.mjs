@@ -155,7 +155,7 @@ test('a decision is the gate\'s, however often its method was an agent\'s to ans
   }
 });
 
-withUsers('what was said before goes on where its names do', { a: { call: ['b', 'method:m'], 'deny-call': ['method:mm'] }, b: ALL }, {}, async (hub) => {
+withUsers('what was said before goes on where its names do', { a: { call: ['b', 'method:m'], 'deny-call': ['method:mm'], publish: ['e'] }, b: ALL }, {}, async (hub) => {
   const target = await (await known(hub, 'b')).register('b', { methods: ['m', 'mm'] });
   target.serve(({ method, params }) => [method, params.targetAgent ?? null]);
   const peer = await known(hub, 'a');
@@ -165,6 +165,8 @@ withUsers('what was said before goes on where its names do', { a: { call: ['b', 
     assert.deepEqual((await peer.ask('m', {})).result, ['m', null]);
     for (const [method, targetAgent] of [['mm', 'b'], ['m', 'bb'], ['m', ''], [name, undefined]]) refused(await peer.ask(method, { targetAgent }), 'call');
     assertError(await peer.ask('m', { targetAgent: ['b'] }), -32602);
+    assert.deepEqual((await peer.ask('event', { event: 'e', targetAgent: 'b' })).result, ['event', 'b']);
+    refused(await peer.ask('event', { event: 'other', targetAgent: 'b' }), 'publish');
   }
 });
 
