@@ -9,22 +9,14 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/json/json_block.h"
+#include "core/json/json_digits.h"
 
 // --- Numbers and literals.
 
-// Eight at a time: the hub's own ids have sixteen.
 static uint32_t digits_end(const uint8_t *text, uint32_t at, uint32_t end) {
     assert(at <= end);
-    while (at < end) {
-        uint64_t others = json_word_no_digits(json_word_load(text + at));
-        if (others) {
-            at += json_lowest(others) / 8;
-            break;
-        }
-        at += 8;
-    }
-    return at < end ? at : end;
+    uint32_t behind = at < end ? json_skip_digits(text, at, end) : end;
+    return behind < end ? behind : end;
 }
 
 // As digits_end, but there must be a digit.

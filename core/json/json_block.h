@@ -129,28 +129,6 @@ JSON_INLINE uint64_t json_word_load(const uint8_t *bytes) {
 #endif
     return word;
 }
-// Has a bit set in each of eight bytes that is no ASCII digit, and none in the others.
-JSON_INLINE uint64_t json_word_no_digits(uint64_t word) {
-    uint64_t low = word & UINT64_C(0x0f0f0f0f0f0f0f0f), high = word ^ low;
-    return (high ^ UINT64_C(0x3030303030303030)) |
-           ((low + UINT64_C(0x0606060606060606)) & UINT64_C(0x1010101010101010));
-}
-// The offset behind a whole number without a sign, or `at` when there is none: a short cut. What comes behind is
-// not looked at, but that it doesn't go on as a fraction or an exponent.
-JSON_INLINE uint32_t json_skip_whole_number(const uint8_t *text, uint32_t at, uint32_t end) {
-    assert(at < end);
-    uint32_t behind = at;
-    uint64_t other;
-    while ((other = json_word_no_digits(json_word_load(text + behind))) == 0) {
-        behind += 8;
-        if (behind >= end)
-            return at;
-    }
-    behind += json_lowest(other) / 8;
-    uint8_t next = text[behind];
-    bool plain = next != '.' && (next | 0x20) != 'e' && (behind - at == 1 || text[at] != '0');
-    return plain && behind <= end ? behind : at;
-}
 // Gathers the top bits of the eight bytes: 0x80 in byte k becomes bit k.
 JSON_INLINE uint64_t json_word_gather(uint64_t tops) {
     assert((tops & ~UINT64_C(0x8080808080808080)) == 0);

@@ -23,6 +23,7 @@
 
 #include "core/json/json.h"
 #include "core/json/json_block.h"
+#include "core/json/json_digits.h"
 
 enum container { ARRAY, OBJECT, OUTSIDE, CONTAINERS_COUNT };
 
