@@ -3,8 +3,9 @@
 #include <assert.h>
 
 struct key_level key_levels[KEY_LEVELS];
+const struct key_entry key_other = {.key = KEY_OTHER};
 
-const char key_texts[KEY_TYPE + 1][KEY_TEXT_BYTES] = {
+static const char key_texts[KEY_TYPE + 1][KEY_TEXT_BYTES] = {
 #define X(name, level, text) text,
     LOOKUP_KEYS(X)
 #undef X
@@ -46,18 +47,28 @@ static void letters_add(struct key_level *level, const uint8_t *text) {
     level->second_low[text[1] & 15] |= bit;
 }
 
+static void entry_fill(struct key_entry *entry, unsigned key) {
+    if (entry->key != KEY_OTHER)
+        __builtin_trap();
+    entry->key = (uint8_t)key;
+    entry->bit = UINT32_C(1) << key;
+    entry->bytes = shapes[key].bytes;
+    memcpy(entry->text, key_texts[key], entry->bytes);
+    entry->text[entry->bytes] = '"';
+    entry->compared = (UINT32_C(2) << entry->bytes) - 1;
+}
+
 // No two keys of one level share a slot, and their first letters fit eight bits; a table in which it isn't so ends
 // the program.
 __attribute__((constructor)) static void key_levels_fill(void) {
+    for (unsigned level = 0; level < KEY_LEVELS; level++)
+        for (unsigned slot = 0; slot < KEY_SLOTS; slot++)
+            key_levels[level].entries[slot].key = KEY_OTHER;
     for (unsigned key = 0; key <= KEY_TYPE; key++) {
         const uint8_t *text = (const uint8_t *)key_texts[key];
         struct key_level *level = &key_levels[shapes[key].level];
         assert(shapes[key].level < KEY_LEVELS && shapes[key].bytes >= 2);
-        unsigned slot = key_slot(text[0], shapes[key].bytes);
-        if (level->heads[slot] != 0)
-            __builtin_trap();
-        level->heads[slot] = key_head(text, shapes[key].bytes);
-        level->keys[slot] = (uint8_t)key;
+        entry_fill(&level->entries[key_slot(text[0], shapes[key].bytes)], key);
         letters_add(level, text);
         if (key == KEY_TYPE)
             continue;

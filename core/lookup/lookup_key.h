@@ -12,17 +12,26 @@
 enum {
     KEY_TYPE = LOOKUP_KEYS_COUNT, // not guarded: that it is there tells an HCS frame
     KEY_OTHER,
-    KEY_TEXT_BYTES = 24, // whole words, and zeros behind the longest name
+    KEY_TEXT_BYTES = 24,   // whole words, and zeros behind the longest name
+    KEY_CLOSED_BYTES = 20, // the longest name and a quote
     KEY_LEVELS = 3,
     KEY_SLOTS = 64,
     KEY_CHARACTER_BYTES_MAX = 3, // of those that a reader without regard to case takes for an ASCII letter
 };
 
+// A key and the quote that closes it, so that bytes which are the same are that key, and no longer one.
+struct key_entry {
+    _Alignas(32) char text[KEY_CLOSED_BYTES]; // zeros behind
+    uint32_t compared;                        // bit i: byte i of the text counts; none in an empty entry
+    uint32_t bit;                             // of the key, in a set of keys; none in an empty entry
+    uint8_t bytes;                            // of the name
+    uint8_t key;                              // KEY_OTHER in an empty entry
+};
+static_assert(sizeof(struct key_entry) == 32, "an entry is loaded at once");
+
 // Filled before main, then only read.
 struct key_level {
-    // Where alone a level's key can be, by key_slot.
-    uint32_t heads[KEY_SLOTS];
-    uint8_t keys[KEY_SLOTS];
+    struct key_entry entries[KEY_SLOTS]; // where alone a level's key can be, by key_slot
     // Of each length: the first and last letters of the level's keys, as bits that both cases of a letter
     // share.
     uint32_t firsts[KEY_TEXT_BYTES + 1];
@@ -35,15 +44,7 @@ struct key_level {
     uint8_t second_low[16];
 };
 extern struct key_level key_levels[KEY_LEVELS];
-extern const char key_texts[KEY_TYPE + 1][KEY_TEXT_BYTES];
-
-// A key's length and first two bytes, by which nearly all keys that the hub doesn't know are told at once.
-JSON_INLINE uint32_t key_head(const uint8_t *text, uint32_t bytes) {
-    assert(bytes <= UINT16_MAX);
-    uint16_t two;
-    memcpy(&two, text, sizeof two);
-    return two | bytes << 16;
-}
+extern const struct key_entry key_other;
 
 JSON_INLINE unsigned key_slot(uint8_t first, uint32_t bytes) {
     return (first + 10 * bytes) % KEY_SLOTS;
@@ -75,12 +76,25 @@ JSON_INLINE bool key_is(const uint8_t *text, const char *name, uint32_t bytes) {
 // Which key of the level is spelled by these bytes.
 JSON_INLINE unsigned key_find(const struct key_level *keys, const uint8_t *text, uint32_t bytes) {
     assert(keys >= key_levels && keys < key_levels + KEY_LEVELS);
-    unsigned slot = key_slot(text[0], bytes);
-    if (__builtin_expect(keys->heads[slot] != key_head(text, bytes), true))
+    const struct key_entry *entry = &keys->entries[key_slot(text[0], bytes)];
+    if (likely(entry->bytes != bytes) || !key_is(text, (const char *)entry, bytes))
         return KEY_OTHER;
-    unsigned key = keys->keys[slot];
-    return key_is(text, key_texts[key], bytes) ? key : KEY_OTHER;
+    return entry->key;
 }
+
+typedef const struct key_entry *key_find_of(const struct key_level *keys, const uint8_t *text, size_t bytes);
+#if defined(__x86_64__)
+// The entry of a text that a quote closes, found without a guess at how long it is.
+JSON_TARGET_AVX2 JSON_INLINE const struct key_entry *key_find_closed(const struct key_level *keys,
+                                                                     const uint8_t *text, size_t bytes) {
+    assert(keys >= key_levels && keys < key_levels + KEY_LEVELS);
+    const struct key_entry *entry = &keys->entries[(text[0] + 10 * bytes) % KEY_SLOTS];
+    __m256i same = _mm256_cmpeq_epi8(_mm256_loadu_si256((const __m256i *)text),
+                                     _mm256_load_si256((const __m256i *)entry));
+    uint32_t differ = ~(uint32_t)_mm256_movemask_epi8(same) & entry->compared;
+    return likely(differ == 0) ? entry : &key_other;
+}
+#endif
 
 // Whether a key without escapes, fewer bytes than a block's, may be a guarded one of the level but for its
 // case: by length, first and last letter, or because it isn't ASCII.

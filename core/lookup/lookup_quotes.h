@@ -10,8 +10,9 @@
 #include <stdint.h>
 
 #include "core/json/json_block.h"
+#include "core/lookup/lookup_key.h"
 
-enum { QUOTES_BYTES_MAX = 2048, QUOTES_BLOCKS_MAX = QUOTES_BYTES_MAX / JSON_BLOCK_BYTES };
+enum { QUOTES_BYTES_MAX = 32768, QUOTES_BLOCKS_MAX = QUOTES_BYTES_MAX / JSON_BLOCK_BYTES };
 
 struct quotes_map {
     uint64_t quotes[QUOTES_BLOCKS_MAX + 1]; // that aren't escaped; behind the last block all ones
@@ -26,6 +27,8 @@ struct common_masks {
     uint64_t odd; // backslashes, control characters and bytes beyond ASCII
 };
 typedef struct common_masks common_masks_of(const uint8_t *block);
+// Whether nothing in a block is odd; *quotes are its quotes in any case.
+typedef bool plain_of(const uint8_t *block, uint64_t *quotes);
 
 #if defined(__x86_64__)
 
@@ -42,6 +45,20 @@ JSON_TARGET_AVX2 JSON_INLINE struct common_masks common_masks_avx2(const uint8_t
         .odd = json_join_avx2(odd_avx2(low), odd_avx2(high)),
     };
 }
+JSON_TARGET_AVX2 JSON_INLINE bool plain_avx2(const uint8_t *block, uint64_t *quotes) {
+    __m256i low = _mm256_loadu_si256((const __m256i *)block);
+    __m256i high = _mm256_loadu_si256((const __m256i *)(block + 32));
+    __m256i odd = _mm256_or_si256(odd_avx2(low), odd_avx2(high));
+    *quotes = json_equal_avx2(low, high, '"');
+    return _mm256_testz_si256(odd, odd);
+}
+JSON_TARGET_AVX512 JSON_INLINE bool plain_avx512(const uint8_t *block, uint64_t *quotes) {
+    __m512i bytes = _mm512_loadu_si512(block);
+    __mmask64 plain = _mm512_cmpge_epi8_mask(bytes, _mm512_set1_epi8(0x20));
+    plain = _mm512_mask_cmpneq_epi8_mask(plain, bytes, _mm512_set1_epi8('\\'));
+    *quotes = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8('"'));
+    return _kortestc_mask64_u8(plain, plain);
+}
 JSON_TARGET_AVX512 JSON_INLINE struct common_masks common_masks_avx512(const uint8_t *block) {
     __m512i bytes = _mm512_loadu_si512(block);
     return (struct common_masks){
@@ -56,10 +73,12 @@ JSON_TARGET_AVX512 JSON_INLINE struct common_masks common_masks_avx512(const uin
 // What one level of vector code has for the quick walk. Always a constant, so that none of it is a call.
 struct quick_level {
     common_masks_of *common_of;
+    plain_of *plain_of;
     json_string_masks_of *strings_of;
     json_high_of *high_of;
     json_bracket_masks_of *brackets_of;
     json_parity_of *parity_of;
+    key_find_of *key_of;
 };
 
 // Where the first and the last of these lie, among the blocks from `block` to the end.
@@ -88,18 +107,10 @@ JSON_INLINE void quotes_map_odd(const struct quick_level *level, struct quotes_m
         special |= here;
         high |= level->high_of(text + at) & limit;
     }
+    map->quotes[(end + JSON_BLOCK_BYTES - 1) / JSON_BLOCK_BYTES] = UINT64_MAX;
     map->ascii = high == 0;
     if (special != 0)
         quotes_special_find(map, block, end);
-}
-
-// Whether this block is plain; its quotes are then in the map.
-JSON_INLINE bool quotes_map_block(const struct quick_level *level, struct quotes_map *map,
-                                  const uint8_t *text, uint32_t block, uint64_t limit) {
-    assert(block % JSON_BLOCK_BYTES == 0);
-    struct common_masks masks = level->common_of(text + block);
-    map->quotes[block / JSON_BLOCK_BYTES] = masks.quote & limit;
-    return (masks.odd & limit) == 0;
 }
 
 JSON_INLINE void quotes_map_make(const struct quick_level *level, struct quotes_map *map, const uint8_t *text,
@@ -107,13 +118,26 @@ JSON_INLINE void quotes_map_make(const struct quick_level *level, struct quotes_
     assert(end > 0 && end <= QUOTES_BYTES_MAX);
     map->ascii = true;
     map->special_at = map->special_last = UINT32_MAX;
-    map->quotes[(end + JSON_BLOCK_BYTES - 1) / JSON_BLOCK_BYTES] = UINT64_MAX;
+    uint64_t *word = map->quotes;
     uint32_t block = 0;
-    while (end - block > JSON_BLOCK_BYTES && likely(quotes_map_block(level, map, text, block, UINT64_MAX)))
-        block += JSON_BLOCK_BYTES;
-    if (end - block > JSON_BLOCK_BYTES ||
-        !quotes_map_block(level, map, text, block, json_bits_below(end - block)))
+    for (; end - block > JSON_BLOCK_BYTES; block += JSON_BLOCK_BYTES)
+        if (!likely(level->plain_of(text + block, word++))) {
+            quotes_map_odd(level, map, text, block, end);
+            return;
+        }
+    uint64_t limit = json_bits_below(end - block);
+    struct common_masks masks = level->common_of(text + block);
+    word[0] = masks.quote & limit;
+    word[1] = UINT64_MAX;
+    if (!likely((masks.odd & limit) == 0))
         quotes_map_odd(level, map, text, block, end);
+}
+
+// The block of the first quote from `block` on; there is one, if only behind the end.
+JSON_INLINE uint32_t quotes_block_from(const struct quotes_map *map, uint32_t block) {
+    while (map->quotes[block / JSON_BLOCK_BYTES] == 0)
+        block += JSON_BLOCK_BYTES;
+    return block;
 }
 
 // Whether nothing special lies between these offsets, from the first special one to the last.
@@ -130,6 +154,8 @@ static inline bool quotes_plain_among(const struct quotes_map *map, uint32_t at,
 // Whether nothing special lies between two quotes.
 JSON_INLINE bool quotes_plain_between(const struct quotes_map *map, uint32_t opening, uint32_t closing) {
     assert(opening < closing);
-    return likely(closing < map->special_at) || opening > map->special_last ||
+    bool before = closing < map->special_at;
+    bool behind = opening > map->special_last;
+    return likely(before | behind) || // guessed at once
            quotes_plain_among(map, opening, closing);
 }
