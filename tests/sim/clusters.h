@@ -132,6 +132,10 @@ struct question {
     bool is_sure;              // all hubs hear it, or those at which somebody names it, and nothing was wrong
     bool is_event, is_named;   // somebody does, or needn't
     unsigned epoch, wrongs;    // when it was asked
+    // Of one agent:
+    bool is_of_agent, is_hubs_own; // is_hubs_own: what a hub answers itself, and not for others
+    unsigned name, copies;         // that have come to somebody
+    bool is_found;                 // who got it has said so
 };
 
 // A notification that somebody carry out a command.
@@ -360,6 +364,8 @@ void journals_check(void);
 
 // A client that is no hub asks an agent, or who is there; reads what it is answered.
 void stray_ask(void);
+// What it asked an agent comes to a guest.
+void stray_comes(unsigned by, unsigned number);
 // It asks what all hubs hear, and what those do at which somebody names it.
 void stray_ask_all(void);
 bool stray_hear(void);

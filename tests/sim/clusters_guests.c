@@ -411,11 +411,12 @@ static void take_replaced(unsigned by, struct bit body) {
     stage_disturb(false);
 }
 
-static void answer_stray(unsigned by, struct bit id) {
+static void answer_stray(unsigned by, struct bit id, unsigned number) {
     char line[128];
     struct guest *guest = &stage.guests[by];
     if (stage.known[guest->site])
         kernel_fail("guest %u is asked by who is no hub, and nobody knows whose that is", by);
+    stray_comes(by, number);
     snprintf(guest->strays[guest->stray_count++ % STRAYS_KEPT], sizeof guest->strays[0], "%.*s",
              (int)id.count, (const char *)id.bytes);
     snprintf(line, sizeof line, "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"result\":\"found\"}", (int)id.count,
@@ -534,7 +535,7 @@ static void take(unsigned by, const struct naive_frame *frame) {
     else if (bit_is(method, "\"kid/asks\""))
         kid_asks(by, body);
     else if (bit_is(method, "\"stray\""))
-        answer_stray(by, naive_find(body, "id"));
+        answer_stray(by, naive_find(body, "id"), (unsigned)bit_number(naive_find(body, "params.number")));
     else if (bit_is(method, "\"hub/replaced\""))
         take_replaced(by, body);
     else if (bit_is(method, "\"$/progress\"")) {

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "tests/sim/keeps.h"
 #include "tests/sim/kernel.h"
 
 static bool holds(unsigned by, unsigned name) {
@@ -91,7 +92,20 @@ void order_comes(unsigned by, struct bit body) {
                     target(order));
 }
 
+// Of those that have been asked for elsewhere nothing is kept any more.
+static void check_kept(void) {
+    for (unsigned site = 0; site < stage.fleet.options.site_count; site++) {
+        const struct site *at = &stage.fleet.sites[site];
+        if (!at->runs || !stage_is_well())
+            continue;
+        size_t kept = keeps_sought(at->world.hub);
+        if (kept)
+            kernel_fail("hub %u keeps %zu orders that have arrived", site, kept);
+    }
+}
+
 void orders_check(void) {
+    check_kept();
     for (unsigned number = 0; number < stage.order_count; number++) {
         struct order *order = &stage.orders[number];
         if (!order->is_sure || !stage_still(order->epoch))

@@ -48,17 +48,55 @@ static void publish(const char *subject, const char *reply, const char *head, co
     stray_say(line);
 }
 
+static bool is_claimed(unsigned name) {
+    for (unsigned by = 0; by < stage.guest_count; by++)
+        if (stage.guests[by].claims[name].open)
+            return true;
+    return false;
+}
+
 static void ask_agent(void) {
     char subject[128], reply[64], body[128];
-    unsigned number = stage.stray_asked++;
-    snprintf(subject, sizeof subject, "patchbay." CLUSTER_NAME ".agent.%s",
-             subjects[random_below(&stage.random, NAMES)]);
+    unsigned number = stage.stray_asked++, name = random_below(&stage.random, NAMES);
+    bool is_hubs_own = random_chance(&stage.random, 200);
+    stage.questions[number] = (struct question){.is_sure = stage_is_well() && !is_claimed(name),
+                                                .epoch = stage.epoch,
+                                                .wrongs = stage.wrongs,
+                                                .is_of_agent = true,
+                                                .is_hubs_own = is_hubs_own,
+                                                .name = name};
+    snprintf(subject, sizeof subject, "patchbay." CLUSTER_NAME ".agent.%s", subjects[name]);
     snprintf(reply, sizeof reply, "_INBOX.stray.%u", number);
-    const char *method =
-        random_chance(&stage.random, 200) ? "hub/agents" : "stray"; // a hub's own isn't for others
-    snprintf(body, sizeof body, "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"%s\",\"params\":{}}", number,
-             method);
+    snprintf(body, sizeof body,
+             "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"%s\",\"params\":{\"number\":%u}}", number,
+             is_hubs_own ? "hub/agents" : "stray", number);
     publish(subject, reply, any_head(), body);
+}
+
+// It comes to whom its subject names, once.
+void stray_comes(unsigned by, unsigned number) {
+    if (number >= stage.stray_asked || !stage.questions[number].is_of_agent)
+        kernel_fail("guest %u is asked what no client has", by);
+    struct question *question = &stage.questions[number];
+    if (question->copies++ || question->is_hubs_own)
+        kernel_fail("guest %u is asked by who is no hub what is another one's, or twice", by);
+    if (question->is_sure && stage_still(question->epoch) && by != stage_holder(question->name))
+        kernel_fail("guest %u is asked by who is no hub what is guest %u's", by,
+                    stage_holder(question->name));
+}
+
+// Whoever has the name was asked and has answered, unless its hub lets nobody unknown in; or it is nobody's.
+static void check_agent(const struct question *question) {
+    unsigned holder = stage_holder(question->name);
+    bool is_there = holder < stage.guest_count;
+    bool is_asked = is_there && !question->is_hubs_own && !stage.known[stage.guests[holder].site];
+    if (question->answers != 1 || question->by_hubs != is_there || question->copies != is_asked ||
+        question->is_found != is_asked)
+        kernel_fail("a client that is no hub asks for %s, which is guest %u's, and is answered %u times, by "
+                    "hubs %u times, "
+                    "%s, and %u copies have come",
+                    subjects[question->name], holder, question->answers, question->by_hubs,
+                    question->is_found ? "well" : "not well", question->copies);
 }
 
 static bool anybody_names_it(void) {
@@ -94,7 +132,9 @@ void stray_check(void) {
             question->wrongs == stage.wrongs && (question->is_event || question->epoch == stage.epoch);
         if (!question->is_sure || !still)
             continue;
-        if (question->answers != 1 || (question->is_named && question->by_hubs != 1))
+        if (question->is_of_agent)
+            check_agent(question);
+        else if (question->answers != 1 || (question->is_named && question->by_hubs != 1))
             kernel_fail(
                 "a client that is no hub is answered %u times, by hubs %u times, what it asked all %s",
                 question->answers, question->by_hubs,
@@ -144,7 +184,7 @@ void stray_ask(void) {
         ask_who_is_there();
     else if (dice < 350)
         tell_all();
-    else if (stage_is_well() && dice < 800)
+    else if (stage_is_well() && dice < 600)
         ask_all(random_chance(&stage.random, 500));
     else if (dice < 450)
         start_stream();
@@ -157,6 +197,8 @@ void stray_ask_all(void) {
         kernel_fail("nobody listens at the first server though all is well");
     ask_all(true);
     ask_all(false);
+    for (unsigned more = 0; more < NAMES && stage.stray_asked < STRAY_MAX; more++)
+        ask_agent();
 }
 
 void stray_leave(void) {
@@ -186,6 +228,7 @@ static bool stray_take(void) {
             kernel_fail("a client that is no hub is answered twice: %.*s", (int)count,
                         (const char *)feed + 1);
         stage.questions[number].by_hubs += !memmem(feed + 1, count, "NATS/1.0 503", 12);
+        stage.questions[number].is_found |= memmem(feed + 1, count, "\"found\"", 7) != NULL;
         if (memmem(feed + 1, count, "\"agents\":", 9))
             kernel_fail("a client that is no hub is told who is at a hub");
         sums.strays++;
