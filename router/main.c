@@ -353,6 +353,7 @@ static bool names_are_fit(struct config *config) {
 int main(int argc, char **argv) {
     static struct program program;
     struct config *config = &program.config;
+    memory_begin();
     tls_begin();
     program.argc = argc;
     program.argv = config_keep_arguments(argc, argv);

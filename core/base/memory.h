@@ -20,6 +20,8 @@ void memory_give(void *memory);
 // How many bytes of memory that takes, as the allocator says; and how many `bytes` would take.
 size_t memory_bytes(const void *memory);
 size_t memory_bytes_for(size_t bytes);
+// Before there are threads: how long the allocator keeps what it is given is settled. Without it, it decides that itself.
+void memory_begin(void);
 // Has the allocator give what the calling thread has freed back to the system, as far as whole pages of it
 // are free.
 void memory_collect(void);

@@ -94,5 +94,6 @@ int main(void) {
 #endif
         cmocka_unit_test(a_failure_is_told),
     };
+    memory_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
