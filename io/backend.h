@@ -34,7 +34,8 @@ struct io_verbs {
     bool (*stirs)(const struct io *io); // NULL: it never does
     void (*look)(struct io *io);        // NULL with `stirs`
     uint64_t (*entries)(const struct io *io);
-    bool (*walled)(const struct io *io); // NULL: there is no ring
+    uint64_t (*held)(const struct io *io); // NULL: no wait ever is
+    bool (*walled)(const struct io *io);   // NULL: there is no ring
 };
 
 // How each implementation's own struct begins.
@@ -50,4 +51,12 @@ static inline uint64_t io_clock_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+// What the calling thread has used of a processor; 0 where nobody knows.
+static inline uint64_t io_used_ns(void) {
+    struct timespec used;
+    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) < 0)
+        return 0;
+    return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
 }

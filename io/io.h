@@ -57,7 +57,8 @@ struct io_options {
     uint32_t buffers_lent;    // how many the kernel has at a time; a power of two
     enum io_backend backend;  // the same one for all shards of a process
     uint64_t spin_ns;         // how long io_run may look again and again before it sleeps; 0: not at all
-    bool walled;              // of io_uring no more than the hub uses, as far as the kernel lets it be
+    uint64_t hold_ns; // how long a wait may be held, so that more comes of it; 0, or with spin_ns: not at all
+    bool walled;      // of io_uring no more than the hub uses, as far as the kernel lets it be
 };
 
 // Opens the calling thread's io. 0, or -errno with *why set to static text that says what was refused.
@@ -204,3 +205,5 @@ void io_look(struct io *io);
 
 // Kernel entries made so far, for statistics.
 uint64_t io_entries(const struct io *io);
+// Waits that were held, likewise.
+uint64_t io_held(const struct io *io);

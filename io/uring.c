@@ -119,6 +119,10 @@ static uint64_t uring_entries(const struct io *io) {
     return ((const struct uring_io *)io)->ring.entries;
 }
 
+static uint64_t uring_held(const struct io *io) {
+    return ((const struct uring_io *)io)->held;
+}
+
 static bool uring_walled(const struct io *io) {
     return ((const struct uring_io *)io)->ring.walled;
 }
@@ -190,6 +194,7 @@ static int uring_open(struct io **out, const struct io_options *options, const c
     io->io.verbs = &uring_verbs;
     io->magic = IO_MAGIC;
     io->spin.max_ns = options->spin_ns;
+    coalesce_init(&io->coalesce, options->spin_ns ? 0 : options->hold_ns);
     signals_init(&io->signals);
     int result = open_rings(io, options, why);
     if (result < 0) {
@@ -230,5 +235,6 @@ const struct io_verbs uring_verbs = {
     .stirs = uring_stirs,
     .look = uring_look,
     .entries = uring_entries,
+    .held = uring_held,
     .walled = uring_walled,
 };

@@ -5,6 +5,7 @@
 #include <assert.h>
 
 #include "io/backend.h"
+#include "io/coalesce.h"
 #include "io/signals.h"
 #include "io/spin.h"
 #include "io/uring_lend.h"
@@ -34,6 +35,8 @@ struct uring_io {
     uint64_t entered;  // ring.entries, when they were gathered
     bool woken;
     struct spin spin;
+    struct coalesce coalesce;
+    uint64_t held; // waits
     struct signals signals;
     struct ring ring;
     struct lend lend;

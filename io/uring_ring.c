@@ -23,6 +23,9 @@
 // operations.
 enum { SUBMISSIONS = 512 };
 
+// So many end a held wait, besides those that what is handed over with it makes at once.
+enum { HOLD_COMPLETIONS = 16 };
+
 static const unsigned FEATURES = IORING_FEAT_NODROP | IORING_FEAT_SUBMIT_STABLE | IORING_FEAT_FAST_POLL |
                                  IORING_FEAT_EXT_ARG | IORING_FEAT_CQE_SKIP;
 
@@ -74,6 +77,7 @@ static int prepare(struct ring *ring, unsigned features, const char **why) {
         return -ENOMEM;
     }
     index_slots(&uring->sq);
+    ring->min_wait = features & RING_FEATURE_MIN_WAIT;
     // Saves the look-up of the descriptor at each entry; its table may be full, and then the plain one does.
     if (io_uring_register_ring_fd(uring) == 1)
         ring->enter_flags = IORING_ENTER_REGISTERED_RING;
@@ -125,8 +129,7 @@ static void check(int result) {
 
 // liburing's own calls with a timeout enter twice when they have submitted something and then time out, and
 // wait twice as long; so this publishes and enters by hand.
-static void enter(struct ring *ring, unsigned wait_count, unsigned flags,
-                  struct io_uring_getevents_arg *arg) {
+static void enter(struct ring *ring, unsigned wait_count, unsigned flags, struct ring_wait_argument *arg) {
     struct io_uring_sq *sq = &ring->uring.sq;
     sq->sqe_head = sq->sqe_tail;
     io_uring_smp_store_release(sq->ktail, sq->sqe_tail);
@@ -140,13 +143,21 @@ void ring_submit(struct ring *ring) {
         enter(ring, 0, 0, NULL);
 }
 
-void ring_enter(struct ring *ring, uint64_t wait_ns) {
+// Where the kernel holds no wait itself, the held part is a wait of its own: the caller comes again for the rest.
+void ring_enter(struct ring *ring, uint64_t wait_ns, uint64_t hold_ns) {
+    assert(hold_ns <= wait_ns);
+    if (hold_ns && !ring->min_wait)
+        wait_ns = hold_ns;
     struct __kernel_timespec span = {
         .tv_sec = (long long)(wait_ns / 1000000000),
         .tv_nsec = (long long)(wait_ns % 1000000000),
     };
-    struct io_uring_getevents_arg arg = {.ts = wait_ns == UINT64_MAX ? 0 : (uintptr_t)&span};
-    enter(ring, wait_ns ? 1 : 0, IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, &arg);
+    struct ring_wait_argument arg = {
+        .min_wait_us = ring->min_wait ? (uint32_t)(hold_ns / 1000) : 0,
+        .timeout = wait_ns == UINT64_MAX ? 0 : (uintptr_t)&span,
+    };
+    unsigned many = io_uring_sq_ready(&ring->uring) + HOLD_COMPLETIONS;
+    enter(ring, hold_ns ? many : wait_ns ? 1 : 0, IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, &arg);
 }
 
 void ring_look(struct ring *ring) {

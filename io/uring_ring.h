@@ -2,16 +2,29 @@
 // kernel. Known to io/uring*.c only.
 #pragma once
 
+#include <assert.h>
 #include <liburing.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
+
+// What Linux 6.12 has and liburing 2.3 doesn't name.
+enum { RING_FEATURE_MIN_WAIT = 1 << 15 }; // IORING_FEAT_MIN_TIMEOUT
+struct ring_wait_argument {               // struct io_uring_getevents_arg
+    uint64_t signals;
+    uint32_t signals_bytes;
+    uint32_t min_wait_us;
+    uint64_t timeout;
+};
+static_assert(sizeof(struct ring_wait_argument) == sizeof(struct io_uring_getevents_arg),
+              "the kernel takes it by its size");
 
 struct ring {
     struct io_uring uring;
     struct msghdr *messages; // one for each slot of the submission queue
     unsigned enter_flags;
     uint64_t entries; // into the kernel
+    bool min_wait;    // the kernel holds a wait itself
     bool walled;      // the kernel refuses on it what the hub doesn't use
 };
 
@@ -29,8 +42,9 @@ static inline struct msghdr *ring_message(struct ring *ring, const struct io_uri
 // Hands all that is noted to the kernel.
 void ring_submit(struct ring *ring);
 // The same, lets the kernel post what has completed, and if nothing has, waits for up to wait_ns (0: not at
-// all, UINT64_MAX: without end). May return earlier, with nothing.
-void ring_enter(struct ring *ring, uint64_t wait_ns);
+// all, UINT64_MAX: without end). With hold_ns, which is no longer, one completion ends the wait only after that time, and before
+// it many do. May return earlier, with nothing.
+void ring_enter(struct ring *ring, uint64_t wait_ns, uint64_t hold_ns);
 // Lets the kernel post what has completed, and hands nothing over.
 void ring_look(struct ring *ring);
 

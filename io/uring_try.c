@@ -10,7 +10,7 @@ bool walls_ring_holds(void) {
         return false;
     struct io_uring_cqe *completion = NULL;
     io_uring_prep_nop(ring_note(&ring));
-    ring_enter(&ring, 0);
+    ring_enter(&ring, 0, 0);
     bool refused = io_uring_peek_cqe(&ring.uring, &completion) == 0 && completion->res == -EACCES;
     ring_close(&ring);
     return refused;

@@ -47,7 +47,7 @@ static uint64_t wait_until(uint64_t deadline_ns) {
 // reason to return.
 static bool spin(struct uring_io *io, uint64_t until_ns) {
     for (;;) {
-        ring_enter(&io->ring, 0);
+        ring_enter(&io->ring, 0, 0);
         io->io.now_ns = io_clock_ns();
         if (skip_silent(io) || io->woken)
             return true;
@@ -59,10 +59,15 @@ static bool spin(struct uring_io *io, uint64_t until_ns) {
     }
 }
 
+// The first wait may be held; what is left of the time then isn't.
 static void wait_for_completions(struct uring_io *io, uint64_t deadline_ns) {
-    bool ready = skip_silent(io);
+    bool ready = skip_silent(io), first = true;
     do {
-        ring_enter(&io->ring, ready || io->woken ? 0 : wait_until(deadline_ns));
+        uint64_t wait_ns = ready || io->woken ? 0 : wait_until(deadline_ns);
+        uint64_t hold_ns = first ? coalesce_hold(&io->coalesce, wait_ns) : 0;
+        io->held += hold_ns != 0;
+        first = false;
+        ring_enter(&io->ring, wait_ns, hold_ns);
         io->io.now_ns = io_clock_ns();
         ready = skip_silent(io);
     } while (!ready && !io->woken && io->io.now_ns < deadline_ns);
@@ -87,6 +92,8 @@ void uring_run(struct io *base, uint64_t deadline_ns) {
         spin_learn(&io->spin, base->now_ns - began_ns);
     io->woken = false;
     gather(io);
+    if (coalesce_woke(&io->coalesce, base->now_ns))
+        coalesce_judge(&io->coalesce, base->now_ns, io_used_ns());
 }
 
 // A turn that uses up more buffers touches more memory than the cache keeps.
@@ -104,6 +111,7 @@ void uring_look(struct io *base) {
 
 static void fill_received(struct uring_io *io, const struct io_uring_cqe *cqe, struct io_event *event) {
     event->kind = IO_RECEIVED;
+    coalesce_came(&io->coalesce, cqe->res > 0 ? (uint64_t)cqe->res : 0);
     if (!(cqe->flags & IORING_CQE_F_BUFFER))
         return;
     struct buffer *buffer = lend_return(&io->lend, cqe->flags >> IORING_CQE_BUFFER_SHIFT);

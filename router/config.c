@@ -339,7 +339,8 @@ static bool check_memory(const struct config *config) {
 
 enum config_result config_read(struct config *config, int argc, char **argv, uint32_t cores) {
     *config = (struct config){.settings.shard_count = cores < SHARDS_MAX ? cores : SHARDS_MAX,
-                              .settings.sandbox.mode = SANDBOX_DEFAULT};
+                              .settings.sandbox.mode = SANDBOX_DEFAULT,
+                              .settings.hold_ns = HOLD_DEFAULT_NS};
     limits_defaults(&config->settings.limits);
     for (int at = 1; at < argc;) {
         if (!strcmp(argv[at], "--help")) {
@@ -366,7 +367,8 @@ void config_mention_fixed(const struct config *now, const struct config *fresh) 
                 now->settings.limits.connections_max == fresh->settings.limits.connections_max &&
                 now->io_fixed == fresh->io_fixed && strcmp(now->journal, fresh->journal) == 0;
     same &= now->settings.sandbox.mode == fresh->settings.sandbox.mode && strcmp(now->user, fresh->user) == 0;
-    same &= now->settings.spin_ns == fresh->settings.spin_ns;
+    same &=
+        now->settings.spin_ns == fresh->settings.spin_ns && now->settings.hold_ns == fresh->settings.hold_ns;
     same &= now->settings.share_addresses == fresh->settings.share_addresses;
     same &= now->settings.gate == fresh->settings.gate && config_is_same_cluster(now, fresh);
     if (now->io_fixed)
@@ -379,7 +381,8 @@ void config_mention_fixed(const struct config *now, const struct config *fresh) 
                strcmp(now->listeners[index].group, fresh->listeners[index].group) == 0;
     }
     if (!same)
-        fputs("patchbayd: --listen, --http, --share-addresses, --shards, --io, --spin, --user, --sandbox, "
+        fputs("patchbayd: --listen, --http, --share-addresses, --shards, --io, --spin, --coalesce, --user, "
+              "--sandbox, "
               "--audit, --nats, --nats-credentials, --nats-ca, --cluster and --max-connections "
               "take effect at the next start\n",
               stderr);

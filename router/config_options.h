@@ -67,6 +67,8 @@ enum option_kind {
 #define SANDBOX_DEFAULT_NAME "on"
 #endif
 
+enum { HOLD_DEFAULT_NS = 100000 };
+
 struct option {
     const char *name;
     enum option_kind kind;

@@ -77,7 +77,7 @@ struct hub_settings {
     uint32_t process;
     const struct cluster_settings *cluster; // other hubs; NULL: there are none
     enum io_backend io;                     // what every shard opens
-    uint64_t spin_ns;                       // as io_options
+    uint64_t spin_ns, hold_ns;              // as io_options
     const struct turn_bounds *bounds;       // NULL: as they are (turn_bounds_defaults)
     struct hub_sandbox sandbox; // of the hub itself: its walls are set before it says that it listens
     // Reads the configuration again over *fresh; false when it can't be used, and that has been said. NULL:

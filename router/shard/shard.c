@@ -102,6 +102,7 @@ static int open_io(struct shard *shard, const char **why) {
                                  .buffers_lent = shard_buffers_lent(shard),
                                  .backend = settings->io,
                                  .spin_ns = settings->spin_ns,
+                                 .hold_ns = settings->hold_ns,
                                  .walled = settings->sandbox.mode != SANDBOX_OFF};
     int failed = io_open(&shard->io, &options, why);
     if (failed)

@@ -217,7 +217,9 @@
       "What came from a NATS server and meant nothing to the hub.")                                          \
     X(COUNT_TURNS, "turns", "turns_total", NULL, "Turns of the shards' loops.")                              \
     X(COUNT_SENDS, "sends", "sends_total", NULL, "Sends handed to the kernel.")                              \
-    X(COUNT_KERNEL_ENTRIES, "kernel_entries", "kernel_entries_total", NULL, "Entries into the kernel.")
+    X(COUNT_KERNEL_ENTRIES, "kernel_entries", "kernel_entries_total", NULL, "Entries into the kernel.")      \
+    X(COUNT_WAITS_HELD, "waits_held", "waits_held_total", NULL,                                              \
+      "Waits for work that were held so that more came of them.")
 
 // Values that rise and fall, likewise. Connections by how they speak stand first (struct transport.gauge).
 #define GAUGES(X)                                                                                            \

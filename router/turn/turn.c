@@ -249,6 +249,7 @@ bool turn_take(struct shard *shard) {
     follow_settings(shard);
     stats_count(&shard->stats, COUNT_TURNS);
     stats_set(&shard->stats, COUNT_KERNEL_ENTRIES, io_entries(shard->io));
+    stats_set(&shard->stats, COUNT_WAITS_HELD, io_held(shard->io));
     shard->parcels.now_us = shard_us(io_now(shard->io));
     sealed_shake(shard);
     endings_carry_out(shard);

@@ -162,7 +162,7 @@ const BAD = [
   ['--listen', `unix:///tmp/${'x'.repeat(200)}`], ['--shards', '0'], ['--shards', '-1'], ['--shards', 'many'],
   ['--shards', '1000000'], ['--shards'], ['--max-frame', 'big'], ['--max-frame', '0'], ['--max-frame', '16X'],
   ['--max-frame', '-1K'], ['--max-frame', '99999999999999999999G'], ['--max-queue', ''], ['--request-timeout', '5'],
-  ['--request-timeout', '5 s'], ['--request-timeout', 'soon'], ['--request-timeout', '-5s'], ['--request-timeout', '1500us'], ['--spin', '1s'], ['--spin', 'on'], ['--drain-timeout', '1d2h'],
+  ['--request-timeout', '5 s'], ['--request-timeout', 'soon'], ['--request-timeout', '-5s'], ['--request-timeout', '1500us'], ['--spin', '1s'], ['--spin', 'on'], ['--coalesce', '2ms'], ['--coalesce', 'on'], ['--drain-timeout', '1d2h'],
   ['--validate', 'sometimes'], ['--half-close', 'stay'], ['--max-pending', '1.5'], ['--max-connections', 'x'],
 ];
 
@@ -175,7 +175,7 @@ for (const args of BAD) {
 
 test('sizes and times have their units', async () => {
   const good = [['--max-frame', '64K'], ['--max-frame', '1M'], ['--max-queue', '1G'], ['--request-timeout', '250ms'],
-    ['--request-timeout', '5s'], ['--request-timeout', '10m'], ['--spin', '50us'], ['--spin', 'off'], ['--validate', 'lazy'], ['--validate', 'strict'],
+    ['--request-timeout', '5s'], ['--request-timeout', '10m'], ['--spin', '50us'], ['--spin', 'off'], ['--coalesce', '50us'], ['--coalesce', 'off'], ['--validate', 'lazy'], ['--validate', 'strict'],
     ['--half-close', 'answer'], ['--half-close', 'leave'], ['--max-pending', '10']];
   for (const args of good) {
     const hub = await Hub.launch(['--listen', ANY, ...args]);
@@ -197,6 +197,16 @@ test('--takeover: the new holder gets the agentId, the old one is told', async (
     assert.equal((await source.ask('m', { targetAgent: 'name' })).result, 'second');
     assert.equal((await first.ask('agent/unregister', { agentId: 'name' })).error.code, -32010);
     for (const peer of [first, second, source]) peer.drop();
+    await hub.stop();
+  }
+});
+
+test('--coalesce: how many waits were held is told, and none is while the hub rests', async () => {
+  for (const args of [[], ['--coalesce', 'off'], ['--coalesce', '1ms', '--spin', '50us'], ['--io', 'epoll']]) {
+    const hub = await Hub.launch(['--listen', ANY, ...args]);
+    const peer = await dial(hub.uris[0]);
+    assert.equal((await peer.ask('hub/stats')).result.waits_held, 0, args.join(' '));
+    peer.drop();
     await hub.stop();
   }
 });

@@ -1,0 +1,72 @@
+// Whether waits are held: who is woken again and again for little may wait a little longer each time, so that a wake brings
+// more.
+//
+// What that saves nobody can know beforehand: a held wait needs a timer, which on some machines costs as much as several wakes;
+// and where peers wait for their answers before they send more, a longer wait brings nothing but less to do. So a shard that
+// wakes often, isn't busy, and gets little of each wake tries it: windows with and without take turns, and it is held on to
+// only where a byte took clearly less of the processor with it and no fewer bytes came. While it holds it tries again now and
+// then; when the load is another one it lets go at once; and each time that a trial was in vain, the next one is further off.
+//
+// Knows no clock and no kernel: whoever waits says what it took.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { COALESCE_WINDOW_NS = 10000000 };
+
+enum coalesce_state { COALESCE_WATCHING, COALESCE_TRYING, COALESCE_HOLDING };
+
+// What windows took and brought.
+struct coalesce_sum {
+    uint64_t ns, cpu_ns, bytes;
+};
+
+struct coalesce {
+    uint64_t hold_ns; // how long a wait is held at most; 0: never
+    enum coalesce_state state;
+    bool holds;    // in this window
+    bool measured; // cpu_ns is known
+    uint64_t began_ns, cpu_ns;
+    uint64_t bytes, bytes_seen;          // that came in it, and by the last wake
+    uint32_t wakes;                      // that brought any
+    uint32_t windows, wins;              // of this trial: that are over, and the pairs that speak for it
+    struct coalesce_sum half[2], all[2]; // of the pair, and of the trial: without, with
+    uint64_t usual;                      // bytes a window, by the last trial
+    uint64_t next_ns, pause_ns;          // when to try again, and how long to wait the next time
+    bool holds_on;                       // a trial of one that holds
+};
+
+void coalesce_init(struct coalesce *coalesce, uint64_t hold_ns);
+
+// How long to hold a wait of up to wait_ns: never beyond that, nor hold_ns. 0: not at all.
+static inline uint64_t coalesce_hold(const struct coalesce *coalesce, uint64_t wait_ns) {
+    if (!coalesce->holds)
+        return 0;
+    return wait_ns < coalesce->hold_ns ? wait_ns : coalesce->hold_ns;
+}
+
+static inline void coalesce_came(struct coalesce *coalesce, uint64_t bytes) {
+    coalesce->bytes += bytes;
+}
+
+// Counts a wake. Whether coalesce_judge is due: not where wakes are too few to be worth asking how much of the processor
+// they took.
+static inline bool coalesce_woke(struct coalesce *coalesce, uint64_t now_ns) {
+    if (!coalesce->hold_ns)
+        return false;
+    coalesce->wakes += coalesce->bytes != coalesce->bytes_seen;
+    coalesce->bytes_seen = coalesce->bytes;
+    uint64_t ns = now_ns - coalesce->began_ns;
+    if (ns < COALESCE_WINDOW_NS)
+        return false;
+    if (coalesce->state != COALESCE_WATCHING || coalesce->wakes * 2 * coalesce->hold_ns >= ns)
+        return true;
+    coalesce->began_ns = now_ns;
+    coalesce->bytes = coalesce->bytes_seen = coalesce->wakes = 0;
+    coalesce->measured = false;
+    return false;
+}
+
+// The window is over; cpu_ns is what the thread has used of a processor, ever.
+void coalesce_judge(struct coalesce *coalesce, uint64_t now_ns, uint64_t cpu_ns);
