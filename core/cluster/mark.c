@@ -93,11 +93,6 @@ static bool is_hub(const uint8_t name[HUB_NAME_BYTES]) {
     return !others;
 }
 
-static void take_joint(uint64_t number, struct mark *out) {
-    out->is_joint = number != 0;
-    out->takes_bundles = number >= MARK_JOINT_BUNDLES;
-}
-
 // What is said of a message that not all may get.
 static void take_fencing(const uint8_t *bytes, struct span key, uint64_t number, struct mark *out) {
     assert(!out->given);
@@ -129,7 +124,11 @@ static void take_holding(const uint8_t *bytes, struct span key, uint64_t number,
     else if (key_is(bytes, key, "names"))
         out->names = number != 0;
     else if (key_is(bytes, key, "joint"))
-        take_joint(number, out);
+        out->is_joint = number != 0;
+    else if (key_is(bytes, key, "bundles"))
+        out->takes_bundles = number != 0;
+    else if (key_is(bytes, key, "took"))
+        out->took = number != 0;
     else if (key_is(bytes, key, "settle"))
         out->settle = number != 0;
     else if (key_is(bytes, key, "leaves"))
@@ -197,7 +196,7 @@ static void take_pair(const uint8_t *bytes, struct span key, struct span value, 
     } else if (key_is(bytes, key, "re")) {
         out->answered = number;
     } else if (key_is(bytes, key, "bundle")) {
-        out->bundled = number != 0;
+        out->is_bundle = number != 0;
     } else if (key_is(bytes, key, "level") && number < GOVERNANCE_COUNT) {
         out->level = (enum governance)number;
     } else if (key_is(bytes, key, "offer")) {

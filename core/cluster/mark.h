@@ -22,9 +22,6 @@
 
 enum { MARK_NUMBERS_BYTES_MAX = 2048 }; // of a list
 
-// What a hub says of how it takes answers: on one subject, and several in one message, too.
-enum { MARK_JOINT = 1, MARK_JOINT_BUNDLES = 2 };
-
 struct mark {
     bool given;               // the line is there, and of a version that can be read
     uint32_t bytes;           // from the begin of the headers to where the source's own fields begin
@@ -35,14 +32,16 @@ struct mark {
     uint64_t offered;         // it is for whoever owes less than this; 0: for whoever is there
     uint64_t answered;        // the request of the other hub's that this answers; 0: its subject says so
     bool is_joint;            // answers to this hub's may come on one subject, each with its number
-    bool takes_bundles;       // and several in one message (bundle.h)
-    bool bundled;             // the body is such answers
-    bool is_back;             // an offer that nobody takes
-    uint64_t owed;            // what who owes least there owes; 0: there is none who might
-    bool refused;             // an error of that hub's own: nobody there was asked
-    bool probes;   // whether anybody is there is asked, and nothing else: what it owes is 1 then, or 0
-    bool attaches; // likewise, for a connection to be attached to it: 2 where it serves its own hub's alone
-    bool unsaid;   // an error that the source isn't told, if it has cancelled what it is for
+    bool
+        takes_bundles; // in a beat: this hub takes several requests, and several answers, in one message (bundle.h)
+    bool is_bundle; // the body is such requests, or answers
+    bool took;      // the body is numbers of requests that were taken (bundle.h)
+    bool is_back;   // an offer that nobody takes
+    uint64_t owed;  // what who owes least there owes; 0: there is none who might
+    bool refused;   // an error of that hub's own: nobody there was asked
+    bool probes;    // whether anybody is there is asked, and nothing else: what it owes is 1 then, or 0
+    bool attaches;  // likewise, for a connection to be attached to it: 2 where it serves its own hub's alone
+    bool unsaid;    // an error that the source isn't told, if it has cancelled what it is for
     struct span user;  // whose the message is, where that hub knows its users; bytes 0: it says nobody
     struct span agent; // in whose name it is said, of the agents of its source; bytes 0: in none's
     // Lists of requests, hexadecimal numbers with commas; bytes 0: none.

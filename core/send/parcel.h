@@ -23,6 +23,7 @@
 #include "core/base/buffer.h"
 #include "core/base/mail.h"
 #include "core/json/json.h"
+#include "core/send/heading.h"
 #include "core/wire/wire.h"
 
 enum {
@@ -91,6 +92,7 @@ struct parcel {
     union {
         const struct wire_line *added; // with has_added: as in struct frame
         char *head;                    // where it has a long one
+        struct heading *heading;       // with has_heading: what goes out before it and its like, a reference
     };
     union {
         uint32_t added_bytes;     // of its text, with PARCEL_ADDED
@@ -107,13 +109,16 @@ struct parcel {
     uint32_t frames; // that these bytes are: more than one of a stretch
     uint32_t shares; // parcels of which this is the origin, on the shard that has it
     uint8_t lane;
-    uint8_t head_bytes;  // of inline_text, that stand before all else
-    uint8_t head_fields; // PARCEL_ADDED, PARCEL_BEFORE, PARCEL_AFTER: what stands before the pieces
-    bool has_added : 1;  // `added` is set
-    bool returns : 1;    // of a request to another hub: where nobody takes it it is back here
-    bool kept : 1;       // likewise: where a hub refuses it there may be another one
-    bool is_sought : 1;  // `sought` is set
-    bool for_many : 1;   // one of many receivers' shares: the turn's sends needn't all be made for them
+    uint8_t head_bytes;   // of inline_text, that stand before all else
+    uint8_t head_fields;  // PARCEL_ADDED, PARCEL_BEFORE, PARCEL_AFTER: what stands before the pieces
+    bool has_added : 1;   // `added` is set
+    bool returns : 1;     // of a request to another hub: where nobody takes it it is back here
+    bool kept : 1;        // likewise: where a hub refuses it there may be another one
+    bool is_sought : 1;   // `sought` is set
+    bool has_heading : 1; // `heading` is set
+    bool
+        is_bundled : 1; // it goes out as a part of a bundle (core/cluster/bundle.h), and begins with its own head
+    bool for_many : 1; // one of many receivers' shares: the turn's sends needn't all be made for them
     uint8_t piece_count;
     uint8_t hole_count : 7;          // still to be filled
     bool bound : 1;                  // queued for who is there now, and for nobody who comes in its place
@@ -174,6 +179,12 @@ struct parcel *parcel_forward(struct parcel_pool *pool, const struct frame *fram
 // for no other.
 struct parcel *parcel_stretch(struct parcel_pool *pool, struct buffer *buffer, struct span frames,
                               uint32_t count);
+// Whether no header fields came with it but its length.
+static inline bool parcel_is_bare(const struct parcel *parcel) {
+    assert(parcel->hole_count == 0);
+    return !parcel->block ||
+           (parcel->line_at == 0 && parcel->block_bytes == parcel->line_bytes + sizeof "\r\n" - 1);
+}
 // Whether the frame lies as it would leave for the framed wire.
 bool parcel_passes(const struct frame *frame);
 // The body with values in it to be replaced: a hole for each of `values`, which are stretches of the
@@ -195,6 +206,8 @@ bool parcel_set_head(struct parcel *parcel, const char *head, size_t count);
 // A body of the hub's own: takes `text`, which memory_take gave. It may take the last
 // of the budget. NULL when memory or the budget is used up; the text is then the caller's still.
 struct parcel *parcel_own(struct parcel_pool *pool, char *text, size_t count);
+// Has it go out as a part of what this heading stands before, and bear a short head of its own, which the caller writes where it is told.
+char *parcel_head_behind(struct parcel *parcel, struct heading *heading, size_t count);
 // Has a header line go out with it, before those that came with the body: `added` as in struct frame.
 void parcel_add_line(struct parcel *parcel, const struct wire_line *added);
 // A parcel of this pool with all bytes of another one, in text of its own, so that it keeps no buffer: of one
@@ -228,5 +241,8 @@ static inline unsigned parcel_stretches(const struct parcel *parcel) {
 }
 // Writes down where its bytes lie, those stretches that are not empty; returns how many.
 unsigned parcel_pieces(const struct parcel *parcel, struct piece out[PARCEL_STRETCHES_MAX]);
+// Has whoever gets it, dressed, pass over it: of a bundle, where what begins with so many zeros is none of it (core/cluster/bundle.h).
+enum { PARCEL_VOID_BYTES = 8 };
+void parcel_void(struct parcel *parcel);
 // Copies all of its bytes, parcel->bytes in all, to `out`.
 void parcel_copy(const struct parcel *parcel, uint8_t *out);

@@ -85,6 +85,8 @@ bool elsewhere_is_named(const struct shard *shard, const struct elsewhere *to);
 enum { ELSEWHERE_UNANSWERED = 'n' };
 // Of one that is back then it says so behind "m.", its number on that link, in 16 digits, and ".n".
 enum { ELSEWHERE_SOUGHT_AT = 2, ELSEWHERE_SOUGHT_BYTES = 2 + 16 + 2 };
+// Of requests that went out together, behind this, their serial: of all of them.
+#define ELSEWHERE_BUNDLE "b."
 // What stands for its hub id where answers to many come on one subject, which a server knows better than a new one each time.
 enum { ELSEWHERE_ANSWERS = '0' };
 size_t elsewhere_inbox(struct shard *shard, uint64_t link, uint64_t hub_id, char out[SUBJECT_BYTES_MAX]);

@@ -7,6 +7,7 @@
 #include "router/request/offered.h"
 #include "router/request/refuse.h"
 #include "router/request/report.h"
+#include "router/route/headings.h"
 #include "router/route/progress.h"
 #include "router/route/shared.h"
 #include "router/send/exchange.h"
@@ -257,9 +258,12 @@ static bool address(struct shard *shard, const struct message *message, struct p
         pending->offered->first = to->first;
         pending->offered->sought = message->returned && message->returned->sought;
     }
-    return (!to->returns || pending->offered) &&
-           elsewhere_address(shard, message, parcel, to, pending_hub_id(&shard->pending, pending),
-                             timeout_ms(shard, message));
+    if (to->returns && !pending->offered)
+        return false;
+    uint64_t hub_id = pending_hub_id(&shard->pending, pending);
+    uint32_t time_ms = timeout_ms(shard, message);
+    return headings_address(shard, message, parcel, to, hub_id, time_ms) ||
+           elsewhere_address(shard, message, parcel, to, hub_id, time_ms);
 }
 
 // The target isn't what is full.

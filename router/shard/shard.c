@@ -155,6 +155,8 @@ void shard_close(struct shard *shard) {
     bins_deinit(&shard->sought.by_number);
     spares_release(&shard->exchange_spares, &shard->kept);
     kept_deinit(&shard->kept);
+    for (unsigned at = 0; at < HEADINGS_MAX; at++)
+        heading_drop(&shard->hub->budget, shard->across.headings[at]);
     parcel_pool_deinit(&shard->parcels);
     buffer_pool_deinit(&shard->buffers);
     give_reserve(shard);

@@ -80,6 +80,8 @@ struct peer_slots {
 
 enum { ACCEPT_GUESTS_MAX = 64 };
 
+enum { HEADINGS_MAX = 64 };
+
 enum { SPREAD_ROUNDS_MAX = 511 }; // fits peer.spread_round
 
 // Events that go to many go out in parts (send.c).
@@ -219,6 +221,8 @@ struct shard {
         uint32_t vouched_bytes;
         char vouched[AGENT_ID_BYTES_MAX];
         struct fence_text fence; // of who sent last, of those who may not reach all
+        struct heading
+            *headings[HEADINGS_MAX]; // of requests that go out together (route/headings.c); or NULL
     } across;
     struct asking *asking;  // registrations, other hubs (router/methods/asking.h); NULL: there are none
     struct list confirming; // orders that wait for its server, oldest first (router/transport/confirming.c)

@@ -70,13 +70,24 @@ static void take_bundle(struct shard *shard, struct link *link, const struct fra
                         const struct mark *mark) {
     const uint8_t *bytes = frame->buffer->bytes + frame->at;
     struct span rest = {frame->body.at - frame->at, frame->body.bytes}, body;
-    uint64_t number;
-    assert(mark->bundled && mark->has_hub);
+    struct bundled bundled;
+    assert(mark->is_bundle && mark->has_hub);
     signs_heard(link, mark);
-    while (link->peer->state == PEER_OPEN && bundle_next(bytes, &rest, &number, &body))
-        take_one(shard, link, frame, mark, number, body);
+    while (link->peer->state == PEER_OPEN && bundle_next(bytes, &rest, &bundled, &body))
+        take_one(shard, link, frame, mark, bundled.number, body);
     if (rest.bytes && link->peer->state == PEER_OPEN)
         nats_count_unreadable(shard);
+}
+
+void answering_bundle(struct link *link, uint64_t serial, bool nobody) {
+    struct crossing *crossing;
+    while (link->peer->state == PEER_OPEN && (crossing = crossings_bundled(&link->crossings, serial))) {
+        crossing->bundle = 0;
+        if (nobody)
+            going_nobody(link, crossing);
+        else
+            going_end(link, crossing, "the other hub can't read what it was asked");
+    }
 }
 
 // --- One
@@ -87,7 +98,7 @@ void answering_take(struct shard *shard, struct link *link, const struct frame *
     struct opened opened;
     enum error error;
     mark_read(bytes, said->headers, &opened.mark);
-    if (opened.mark.bundled && opened.mark.has_hub) {
+    if (opened.mark.is_bundle && opened.mark.has_hub) {
         take_bundle(shard, link, frame, &opened.mark);
         return;
     }

@@ -1,18 +1,20 @@
-// Answers to hubs that take several in one message, put together as the turn goes on, those to each by themselves. What is said to a server
-// keeps its order: they go before anything else does.
+// Requests to agents at other hubs, or answers to hubs that take several in one message, put together as the turn goes on, those to each by
+// themselves. What is said to a server keeps its order: they go before anything else does, and requests before answers that come behind
+// them, or the other way about.
 #pragma once
 
+#include "core/cluster/bundle.h"
 #include "core/send/outbox.h"
 #include "router/shard/shard.h"
 #include "router/transport/neighbours.h"
 
-enum { BUNDLES_MAX = 8 }; // hubs whose answers are put together at a time
-
-// Those to one hub.
+// Those to one hub, or to one agent.
 struct bundle {
-    struct parcel_list answers; // dressed
-    size_t bytes;               // of them
-    uint32_t inbox_bytes;       // of the hub that they are for, as struct neighbour has it
+    struct parcel_list parts;      // dressed
+    size_t bytes;                  // of them
+    const struct heading *heading; // of requests, whose it is; NULL: these are answers
+    uint64_t serial;               // likewise, by which the link knows them
+    uint32_t inbox_bytes;          // of answers: of the hub that they are for, as struct neighbour has it
     char inbox[SUBJECT_INBOX_BYTES_MAX];
 };
 
@@ -21,7 +23,8 @@ struct bundling {
     struct shard *shard;
     struct peer *peer; // the link's; NULL: it has none
     const char *own;   // this hub's name there
-    uint32_t count;    // of bundles, none of which is empty
+    uint32_t count;    // of bundles, none of which is empty, and all of which are of requests, or of answers
+    uint64_t serials;  // of bundles of requests, that were given under this link
     struct bundle all[BUNDLES_MAX];
 };
 
@@ -37,5 +40,7 @@ static inline bool bundling_waits(const struct bundling *bundling) {
 // Takes an answer to that hub's request of this number. False: it is to go in a message of its own.
 bool bundling_add(struct bundling *bundling, const struct neighbour *hub, uint64_t number,
                   struct parcel *parcel);
+// Takes a request that has a heading; returns the serial of those with which it goes.
+uint64_t bundling_ask(struct bundling *bundling, struct parcel *parcel);
 // All that have been taken go. Without memory for that the link is lost.
 void bundling_flush(struct bundling *bundling);

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/cluster/bundle.h"
 #include "router/send/exchange.h"
 #include "router/transport/presence.h"
 
@@ -91,6 +92,20 @@ struct crossing *crossings_find_sent(const struct crossings *crossings, uint64_t
     return crossing && !crossing->waits ? crossing : NULL;
 }
 
+// They lie in the order in which they were given, those that are put together at a time among each other.
+struct crossing *crossings_bundled(const struct crossings *crossings, uint64_t serial) {
+    const struct list *untaken = &crossings->untaken;
+    assert(serial > 0);
+    for (struct list *node = untaken->next; node != untaken; node = node->next) {
+        struct crossing *crossing = list_entry(node, struct crossing, link);
+        if (crossing->bundle == serial)
+            return crossing;
+        if (crossing->bundle > serial + BUNDLES_MAX)
+            return NULL;
+    }
+    return NULL;
+}
+
 void crossings_take_out(struct crossings *crossings, struct crossing *crossing) {
     assert(crossings_find(crossings, crossing->hub_id) == crossing);
     bins_remove(&crossings->out, &crossing->bin);
@@ -118,6 +133,7 @@ void crossings_go_again(struct crossings *crossings, struct crossing *crossing) 
 void crossings_gone_again(struct crossings *crossings, struct crossing *crossing, uint64_t now_ms) {
     assert(crossing->waits && now_ms >= crossing->sent_ms);
     crossing->waits = false;
+    crossing->bundle = 0;
     crossing->sent_ms = now_ms;
     list_remove(&crossing->link);
     list_append(&crossings->untaken, &crossing->link);
@@ -130,12 +146,12 @@ void crossings_take(struct crossing *crossing, struct neighbour *taker) {
     list_append(&taker->owes, &crossing->link);
 }
 
-// All of it, and keyed: whoever asks chooses where it is answered, and the number there.
+// All of it, and keyed: whoever asks chooses where it is answered, and the number there, of which hubs give each once.
 static uint64_t hash_of(const struct crossings *crossings, const struct passage *passage) {
-    uint64_t words[] = {passage->number, (uintptr_t)passage->hub};
     assert(passage->reply_bytes || (passage->hub && passage->number));
-    return passage->reply_bytes ? siphash_table(&crossings->key, passage->reply, passage->reply_bytes)
-                                : siphash_table(&crossings->key, words, sizeof words);
+    if (passage->reply_bytes)
+        return siphash_table(&crossings->key, passage->reply, passage->reply_bytes);
+    return bins_hash(bins_hash(passage->number, passage->hub->secret), crossings->secret);
 }
 
 // Where the reply is said it alone tells them apart: no hub's own is written so (visiting.c).

@@ -201,21 +201,29 @@ void going_lost(struct link *link, struct crossing *crossing) {
 
 // --- Going
 
-static bool note_crossing(struct link *link, const struct parcel *parcel) {
+// Where its bearing is read.
+static const char *head_of(const struct parcel *parcel) {
+    assert(parcel->has_head && !parcel->dressed);
+    return parcel->has_heading ? parcel->heading->text
+           : parcel->long_head ? parcel->head
+                               : parcel->inline_text;
+}
+
+// NULL without memory.
+static struct crossing *note_crossing(struct link *link, const struct parcel *parcel) {
     const struct bearing *bearing = &parcel->bearing;
-    const char *head = parcel->long_head ? parcel->head : parcel->inline_text;
     struct crossing *before = crossings_find(&link->crossings, parcel->hub_id);
     if (before) { // it goes to another hub
         crossings_gone_again(&link->crossings, before, shard_now_ms(link->shard));
         stats_count(&link->shard->stats, COUNT_CROSSED_AGAIN);
-        return true;
+        return before;
     }
-    assert(bearing->kind <= SUBJECT_COMMAND && bearing->token_at + bearing->token_bytes < parcel->head_count);
+    assert(bearing->kind <= SUBJECT_COMMAND);
     struct crossing *crossing =
         crossings_add(&link->crossings, parcel->hub_id, (enum subject_kind)bearing->kind,
-                      head + bearing->token_at, bearing->token_bytes);
+                      head_of(parcel) + bearing->token_at, bearing->token_bytes);
     if (!crossing)
-        return false;
+        return NULL;
     crossing->level = (enum governance)bearing->level;
     crossing->offered = bearing->offered;
     crossing->returns = parcel->returns;
@@ -226,7 +234,7 @@ static bool note_crossing(struct link *link, const struct parcel *parcel) {
     stats_add(&link->shard->stats, COUNT_OFFERED, crossing->offered);
     crossing->sent_ms = shard_now_ms(link->shard);
     stats_count(&link->shard->stats, COUNT_CROSSED_OUT);
-    return true;
+    return crossing;
 }
 
 static void begin_seeking(struct link *link, struct parcel *parcel) {
@@ -236,11 +244,26 @@ static void begin_seeking(struct link *link, struct parcel *parcel) {
     seeking_begin(&link->seekings, parcel, (uint32_t)bytes);
 }
 
-// What bears no head means nothing to a server: it is of the hub's own for a peer. Without memory to remember it by, a request
-// isn't sent.
+// Without memory to remember it by, a request isn't sent.
+static void give_up(struct link *link, struct parcel *parcel) {
+    assert(parcel->hub_id);
+    drop_one(link->shard, COUNT_DROP_NO_MEMORY, link->peer->name, parcel->bytes);
+    send_release(link->shard, parcel);
+    peer_close(link->shard, link->peer, COUNT_CLOSED_NO_MEMORY);
+}
+
+// What bears no head means nothing to a server: it is of the hub's own for a peer.
 bool going_divert(struct shard *shard, struct peer *peer, struct parcel *parcel) {
     struct link *link = link_of(shard, peer);
-    assert(link);
+    assert(link && link->peer == peer);
+    if (parcel->has_heading && !parcel->dressed) {
+        struct crossing *crossing = note_crossing(link, parcel);
+        if (crossing)
+            crossing->bundle = bundling_ask(&link->bundling, parcel);
+        else
+            give_up(link, parcel);
+        return true;
+    }
     bundling_flush(&link->bundling); // what was said before goes before
     if (parcel->dressed)
         return false;
@@ -250,9 +273,7 @@ bool going_divert(struct shard *shard, struct peer *peer, struct parcel *parcel)
         begin_seeking(link, parcel);
     if (!parcel->hub_id || note_crossing(link, parcel))
         return false;
-    drop_one(shard, COUNT_DROP_NO_MEMORY, peer->name, parcel->bytes);
-    send_release(shard, parcel);
-    peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+    give_up(link, parcel);
     return true;
 }
 
@@ -262,6 +283,7 @@ struct peer *going_forget(struct shard *shard, struct peer *peer, uint64_t hub_i
     assert(link);
     if (!crossing)
         return NULL;
+    bundling_flush(&link->bundling); // it may wait there
     if (crossing->recalled || outbox_has(&peer->connection.outbox, hub_id)) {
         bool waits = !crossing->recalled;
         crossing->recalled = true;

@@ -174,7 +174,9 @@ void link_entered(struct link *link, struct peer *peer) {
 static void be_current(struct link *link) {
     struct hub *hub = link->shard->hub;
     assert(link_is_current(link));
-    neighbours_tell(&link->crossings.neighbours, &hub->link_neighbours, &hub->link_unfenced);
+    neighbours_tell(
+        &link->crossings.neighbours,
+        &(struct neighbours_told){&hub->link_neighbours, &hub->link_unfenced, &hub->link_unbundled});
 }
 
 // The heir is the link from now on.
@@ -188,7 +190,7 @@ static void succeed(struct link *link) {
     heir->inquiries = link->inquiries; // what those before were numbered
     heir->holders_asked = link->holders_asked;
     link->shard->link = heir;
-    neighbours_tell(&link->crossings.neighbours, NULL, NULL);
+    neighbours_tell(&link->crossings.neighbours, &(struct neighbours_told){NULL, NULL, NULL});
     be_current(heir);
 }
 

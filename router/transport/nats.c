@@ -64,34 +64,6 @@ static void nats_mistrust(struct shard *shard, struct peer *peer) {
 
 // --- To this hub
 
-// What all hubs hear, and one of them answers, is all of theirs to deliver where it is an event, and else that one's alone.
-static bool is_of_one_hub(const struct message *message) {
-    const struct lookup *lookup = &message->lookup;
-    return lookup->kind == BODY_REQUEST &&
-           (lookup_has(lookup, KEY_TARGET_AGENT) ||
-            !json_string_is(message->body, lookup->value[KEY_METHOD], "event"));
-}
-
-// While an answer is read, nothing else may come than what it answers; else, no answer.
-static bool nats_vets(struct shard *shard, const struct message *message) {
-    struct link *link = link_of(shard, message->peer);
-    const struct lookup *lookup = &message->lookup;
-    uint64_t id = 0;
-    if (link->answers) {
-        link->has_answered = lookup->kind == BODY_RESPONSE && lookup_has(lookup, KEY_ID) &&
-                             lookup->type[KEY_ID] == JSON_NUMBER &&
-                             json_number_whole(message->body, lookup->value[KEY_ID], &id) &&
-                             id == link->answers;
-        return link->has_answered;
-    }
-    if (link->defers && is_of_one_hub(message))
-        return false;
-    if (lookup->kind != BODY_RESPONSE && (lookup->kind != BODY_STREAM || message->exchange))
-        return true;
-    drop_one(shard, COUNT_DROP_RESPONSE_UNKNOWN, message->peer->name, message->frame->body.bytes);
-    return false;
-}
-
 static void take_signs(struct shard *shard, struct link *link, const struct frame *frame,
                        const struct nats_message *said, enum subject_kind kind) {
     const uint8_t *bytes = frame->buffer->bytes + frame->at;
@@ -113,6 +85,10 @@ static void take_signs(struct shard *shard, struct link *link, const struct fram
         nats_count_unreadable(shard);
     if (kind != SUBJECT_HUB || opened.mark.names)
         return;
+    if (opened.mark.took) {
+        signs_took(link, &opened.mark, frame_body(frame), frame->body.bytes);
+        return;
+    }
     holders_hear(link, bytes, &opened.mark);
     if (!claims_take(link, &opened.mark, frame_body(frame), frame->body.bytes))
         nats_count_unreadable(shard);
@@ -159,7 +135,8 @@ static void take_for_hub(struct shard *shard, struct link *link, const struct fr
     bool about_hub =
         rest.bytes == HUB_NAME_BYTES + 3 + HUB_NAME_BYTES && memcmp(bytes + behind.at, "a.", 2) == 0;
     bool about_name = is_about(bytes, behind, "h.", &number),
-         about_cancel = is_about(bytes, behind, "c.", &number);
+         about_cancel = is_about(bytes, behind, "c.", &number),
+         about_bundle = is_about(bytes, behind, ELSEWHERE_BUNDLE, &number) && number;
     bool about_sought = behind.bytes == ELSEWHERE_SOUGHT_BYTES &&
                         is_about(bytes, (struct span){behind.at, behind.bytes - 2}, "m.", &number);
     if (rest.bytes == HUB_NAME_BYTES)
@@ -170,6 +147,8 @@ static void take_for_hub(struct shard *shard, struct link *link, const struct fr
         holders_nobody(link, number);
     else if (about_cancel)
         recalled_take(link, frame, said, number);
+    else if (about_bundle)
+        answering_bundle(link, number, nats_status(bytes, said->headers) == 503);
     else if (about_sought && nats_status(bytes, said->headers) == 503)
         take_nobody(shard, link, number);
     else if (behind.bytes == 1 && bytes[behind.at] == ELSEWHERE_UNANSWERED)

@@ -9,6 +9,7 @@
 #include "router/send/exchange.h"
 #include "router/shard/annex.h"
 #include "router/shard/child_record.h"
+#include "router/shard/drop.h"
 #include "router/shard/identity.h"
 #include "router/transport/nats_open.h"
 #include "router/transport/nats_say.h"
@@ -46,6 +47,15 @@ static enum telling telling_of(enum subject_kind kind, const struct mark *mark) 
     return kind == SUBJECT_METHOD && mark->given && mark->has_hub ? TELLING_ONE : TELLING_ANY;
 }
 
+static void route_from(struct shard *shard, struct link *link, struct opened *opened,
+                       struct exchange *exchange, const struct visitor *visitor) {
+    assert(exchange->visitor == visitor);
+    route_frame(shard, link->peer, &opened->frame, exchange);
+    bool waits = exchange->due > 1 && visitor->hub && !exchange->probed;
+    if (waits && link->peer->state == PEER_OPEN)
+        nats_note_taken(link, visitor->hub, visitor->number);
+}
+
 static void route_visitor(struct shard *shard, struct link *link, struct opened *opened,
                           const struct invitation *invitation) {
     struct exchange *exchange = exchange_open(shard, link->peer);
@@ -59,14 +69,11 @@ static void route_visitor(struct shard *shard, struct link *link, struct opened 
         exchange->offered = opened->mark.offered < UINT32_MAX ? (uint32_t)opened->mark.offered : UINT32_MAX;
     exchange->probed = opened->mark.probes;
     if (visitor)
-        route_frame(shard, link->peer, &opened->frame, exchange);
+        route_from(shard, link, opened, exchange, visitor);
     else if (error)
         visiting_refuse(link, invitation->reply, invitation->reply_bytes, &opened->mark, error, false, 0);
     else
         nats_count_unreadable(shard);
-    bool waits = visitor && exchange->due > 1 && visitor->hub && !exchange->probed;
-    if (waits && link->peer->state == PEER_OPEN)
-        nats_note_taken(link, visitor->hub->name, visitor->number);
     exchange_close(shard, exchange);
 }
 
@@ -151,6 +158,144 @@ static void name_source(struct annex *annex, const uint8_t *bytes, const struct 
 // How what came is answered.
 enum answering { UNANSWERED, ANSWERED, DEFERRED };
 
+// --- Once it has been looked up
+
+// Said in the name of one of its source's own agents, it names which.
+static void vouch(const struct message *message) {
+    const struct lookup *lookup = &message->lookup;
+    struct annex *annex = message->peer->annex;
+    struct span value = lookup->value[KEY_SOURCE_AGENT];
+    assert(annex->vouches);
+    if (!lookup_has(lookup, KEY_SOURCE_AGENT) || lookup->type[KEY_SOURCE_AGENT] != JSON_STRING)
+        return;
+    annex->named = (const char *)message->body + value.at + 1;
+    annex->named_bytes = value.bytes - 2;
+}
+
+// What all hubs hear, and one of them answers, is all of theirs to deliver where it is an event, and else that one's alone.
+static bool is_of_one_hub(const struct message *message) {
+    const struct lookup *lookup = &message->lookup;
+    return lookup->kind == BODY_REQUEST &&
+           (lookup_has(lookup, KEY_TARGET_AGENT) ||
+            !json_string_is(message->body, lookup->value[KEY_METHOD], "event"));
+}
+
+// While an answer is read, nothing else may come than what it answers; else, no answer.
+bool nats_vets(struct shard *shard, const struct message *message) {
+    struct link *link = link_of(shard, message->peer);
+    const struct lookup *lookup = &message->lookup;
+    uint64_t id = 0;
+    if (link->answers) {
+        link->has_answered = lookup->kind == BODY_RESPONSE && lookup_has(lookup, KEY_ID) &&
+                             lookup->type[KEY_ID] == JSON_NUMBER &&
+                             json_number_whole(message->body, lookup->value[KEY_ID], &id) &&
+                             id == link->answers;
+        return link->has_answered;
+    }
+    if (message->peer->annex->vouches)
+        vouch(message);
+    if (link->defers && is_of_one_hub(message))
+        return false;
+    if (lookup->kind != BODY_RESPONSE && (lookup->kind != BODY_STREAM || message->exchange))
+        return true;
+    drop_one(shard, COUNT_DROP_RESPONSE_UNKNOWN, message->peer->name, message->frame->body.bytes);
+    return false;
+}
+
+// --- Several that came together
+
+// What they have in common.
+struct calls {
+    struct opened *opened; // and in it of each what is its own
+    struct neighbour *hub;
+    struct present *present;
+    enum error error; // why none of them can be routed
+};
+
+static void route_bundled(struct shard *shard, struct link *link, struct calls *calls,
+                          const struct bundled *bundled) {
+    struct annex *annex = link->peer->annex;
+    enum error error;
+    struct exchange *exchange = exchange_open(shard, link->peer);
+    if (!exchange) {
+        peer_close(shard, link->peer, COUNT_CLOSED_NO_MEMORY);
+        return;
+    }
+    struct visitor *visitor =
+        visiting_enter_bundled(link, exchange, calls->hub, bundled->number, calls->present, &error);
+    annex->vouches = bundled->is_vouched;
+    if (visitor)
+        route_from(shard, link, calls->opened, exchange, visitor);
+    else if (error)
+        visiting_refuse_bundled(link, &calls->opened->mark, bundled->number, error, 0);
+    else
+        nats_count_unreadable(shard);
+    annex->vouches = false;
+    annex->named = NULL;
+    annex->named_bytes = 0;
+    exchange_close(shard, exchange);
+}
+
+static void refuse_bundled(struct shard *shard, struct link *link, const struct calls *calls, uint64_t number,
+                           enum error error, uint32_t bytes) {
+    assert(error != ERROR_NONE);
+    if (calls->hub)
+        nats_count_unreadable(shard);
+    visiting_refuse_bundled(link, &calls->opened->mark, number, error, bytes);
+}
+
+static void take_parts(struct shard *shard, struct link *link, const struct frame *frame,
+                       struct calls *calls) {
+    struct span rest = {frame->body.at - frame->at, frame->body.bytes}, body;
+    struct bundled bundled;
+    while (link->peer->state == PEER_OPEN &&
+           bundle_next(frame->buffer->bytes + frame->at, &rest, &bundled, &body)) {
+        enum error error = calls->error;
+        if (!bundled.number)
+            continue;
+        stats_count(&shard->stats, COUNT_CROSSED_IN);
+        if (!error && nats_open_bundled(shard, frame, &bundled, body, calls->opened, &error))
+            route_bundled(shard, link, calls, &bundled);
+        else
+            refuse_bundled(shard, link, calls, bundled.number, error, body.bytes);
+    }
+    if (rest.bytes && link->peer->state == PEER_OPEN)
+        nats_count_unreadable(shard);
+    shard->share.heavy = true;
+}
+
+// An offer, or a question, comes by itself.
+static void take_calls(struct shard *shard, struct link *link, const struct frame *frame,
+                       const struct nats_message *said, enum subject_kind kind, struct span token,
+                       struct opened *opened) {
+    const uint8_t *bytes = frame->buffer->bytes + frame->at;
+    const struct mark *mark = &opened->mark;
+    struct calls calls = {.opened = opened, .error = ERROR_TARGET_DISCONNECTED}; // as its own are, see below
+    struct fence fence;
+    assert(mark->is_bundle && mark->has_hub);
+    if (mark->probes || mark->offered) {
+        nats_count_unreadable(shard);
+        return;
+    }
+    if (!link_is_own(link, mark->hub)) {
+        calls.hub = visiting_hub(link, mark);
+        calls.error = calls.hub ? attach(link, kind, bytes + token.at, token.bytes) : ERROR_OVERLOADED;
+    }
+    calls.present =
+        presence_find(&link->presence, (const char *)bytes + said->subject.at, said->subject.bytes);
+    link->peer->annex->telling = telling_of(kind, mark);
+    vouched_begin(link, bytes, mark);
+    name_source(link->peer->annex, bytes, mark);
+    link->peer->annex->fence = read_fence(link, bytes, mark, &fence) ? &fence : NULL;
+    take_parts(shard, link, frame, &calls);
+    vouched_end(link);
+    name_source(link->peer->annex, bytes, NULL);
+    link->peer->annex->fence = NULL;
+    link->peer->annex->attachment = NULL;
+}
+
+// --- One
+
 static void route_call(struct shard *shard, struct link *link, const uint8_t *bytes, struct opened *opened,
                        const struct invitation *invitation, enum answering answering) {
     struct fence fence;
@@ -177,11 +322,16 @@ void nats_take_call(struct shard *shard, struct link *link, const struct frame *
     struct opened opened;
     enum error error;
     assert(kind <= SUBJECT_NOTICE);
+    mark_read(bytes, said->headers, &opened.mark);
+    if (opened.mark.is_bundle && opened.mark.has_hub && kind < SUBJECT_EVENT) {
+        take_calls(shard, link, frame, said, kind, token, &opened);
+        return;
+    }
     bool is_copy = kind == SUBJECT_EVENT || kind == SUBJECT_NOTICE;
     stats_count(&shard->stats, COUNT_CROSSED_IN);
     if (is_copy && link->is_deaf)
         return;
-    if (nats_open(shard, frame, said, &opened, &error))
+    if (nats_open_marked(shard, frame, said, &opened, &error))
         error = nats_is_array(&opened.frame) ? ERROR_INVALID_REQUEST
                                              : attach(link, kind, bytes + token.at, token.bytes);
     link->peer->annex->telling = telling_of(kind, &opened.mark);

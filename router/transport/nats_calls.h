@@ -2,8 +2,11 @@
 #pragma once
 
 #include "core/wire/nats.h"
+#include "router/request/message.h"
 #include "router/transport/link.h"
 
 // One came for whoever `token`, in a subject of this kind, names.
 void nats_take_call(struct shard *shard, struct link *link, const struct frame *frame,
                     const struct nats_message *said, enum subject_kind kind, struct span token);
+// As struct transport has it.
+bool nats_vets(struct shard *shard, const struct message *message);

@@ -76,6 +76,22 @@ bool nats_open(struct shard *shard, const struct frame *frame, const struct nats
     return nats_open_marked(shard, frame, said, out, error);
 }
 
+bool nats_open_bundled(struct shard *shard, const struct frame *frame, const struct bundled *bundled,
+                       struct span body, struct opened *out, enum error *error) {
+    uint32_t max = nats_body_bytes_max(shard, &out->mark);
+    assert(bundled->number && body.bytes > 0 && body.at + body.bytes <= frame->unit->bytes);
+    out->unit = (struct unit){
+        .sized = true, .body_at = body.at, .body_bytes = body.bytes, .bytes = body.at + body.bytes};
+    out->frame = frame_at(frame->buffer, frame->at, &out->unit);
+    out->mark.time_ms = bundled->time_ms;
+    out->mark.level = bundled->level;
+    direct(&out->unit.directives, &out->mark);
+    *error = body.bytes > max             ? ERROR_FRAME_TOO_LARGE
+             : nats_is_array(&out->frame) ? ERROR_INVALID_REQUEST
+                                          : ERROR_NONE;
+    return *error == ERROR_NONE;
+}
+
 bool nats_head_is_too_large(const struct opened *opened) {
     return opened->unit.fault == UNIT_FAULT_HEADER_TOO_LARGE;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/errors.h"
+#include "core/cluster/bundle.h"
 #include "core/cluster/mark.h"
 #include "core/wire/nats.h"
 #include "router/transport/link.h"
@@ -31,3 +32,6 @@ bool nats_is_array(const struct frame *frame);
 static inline void nats_count_unreadable(struct shard *shard) {
     stats_count(&shard->stats, COUNT_CROSSED_UNREADABLE);
 }
+// The same for one of several that came together, of which this is said and whose body lies there.
+bool nats_open_bundled(struct shard *shard, const struct frame *frame, const struct bundled *bundled,
+                       struct span body, struct opened *out, enum error *error);

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/cluster/bundle.h"
 #include "core/cluster/mark.h"
 #include "router/send/send.h"
 #include "router/shard/drop.h"
@@ -124,22 +125,37 @@ void nats_say_list(struct link *link, const char hub[HUB_NAME_BYTES], const char
     say_list(link, &(struct hearer){.kind = SUBJECT_HUB, .hub = hub}, key, list);
 }
 
+static void say_taken(struct link *link, const struct taking *taking) {
+    if (taking->takes_bundles) {
+        const struct said_number said[] = {{"took", 1}, {NULL, 0}};
+        nats_say_numbers(link, taking->hub, said, &taking->numbers);
+        return;
+    }
+    nats_say_list(link, taking->hub, "taken", &taking->numbers);
+}
+
 void nats_say_taken(struct link *link) {
     struct takings *takings = &link->takings;
     assert(takings->count == 0 || link->peer);
     for (uint32_t at = 0; at < takings->count; at++)
-        nats_say_list(link, takings->all[at].hub, "taken", &takings->all[at].numbers);
+        say_taken(link, &takings->all[at]);
     takings_forget(takings);
 }
 
-void nats_note_taken(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number) {
-    struct text *list = takings_list(&link->takings, hub);
+void nats_note_taken(struct link *link, const struct neighbour *hub, uint64_t number) {
+    struct taking *taking = takings_of(&link->takings, hub);
+    char bytes[BUNDLE_NUMBER_BYTES];
     assert(number);
-    if (!list) {
+    if (!taking) {
         nats_say_taken(link);
-        list = takings_list(&link->takings, hub);
+        taking = takings_of(&link->takings, hub);
     }
-    nats_put_number(list, number);
+    if (!taking->takes_bundles) {
+        nats_put_number(&taking->numbers, number);
+        return;
+    }
+    bundle_write_number(bytes, number);
+    text_add(&taking->numbers, bytes, sizeof bytes);
 }
 
 // NULL: users aren't on.
@@ -174,7 +190,8 @@ void nats_say_beat(struct link *link) {
     assert(link->state == LINK_UP);
     text_init(&mark);
     mark_begin(&mark, link->hub);
-    mark_number(&mark, "joint", MARK_JOINT_BUNDLES);
+    mark_number(&mark, "joint", 1);
+    mark_number(&mark, "bundles", 1);
     mark_number(&mark, "fences", 1);
     say_mark(link, &(struct hearer){.kind = SUBJECT_BEAT}, &mark, NULL);
 }

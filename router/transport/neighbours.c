@@ -5,6 +5,7 @@
 
 void neighbours_init(struct neighbours *neighbours, const struct siphash_key *key, struct kept *kept) {
     *neighbours = (struct neighbours){.kept = kept};
+    neighbours->key = *key;
     names_init(&neighbours->by_name, key, kept);
     list_init(&neighbours->all);
 }
@@ -15,17 +16,19 @@ void neighbours_deinit(struct neighbours *neighbours) {
 }
 
 static void publish(const struct neighbours *neighbours) {
-    assert(!neighbours->told_count == !neighbours->told_unfenced);
-    if (!neighbours->told_count)
+    const struct neighbours_told *told = &neighbours->told;
+    assert(!told->count == !told->unfenced && !told->count == !told->unbundled);
+    if (!told->count)
         return;
-    atomic_store_explicit(neighbours->told_count, (uint32_t)neighbours->by_name.count, memory_order_relaxed);
-    atomic_store_explicit(neighbours->told_unfenced, neighbours->unfenced + neighbours->has_stranger,
+    atomic_store_explicit(told->unbundled, neighbours->unbundled + neighbours->has_single,
                           memory_order_relaxed);
+    atomic_store_explicit(told->unfenced, neighbours->unfenced + neighbours->has_stranger,
+                          memory_order_relaxed);
+    atomic_store_explicit(told->count, (uint32_t)neighbours->by_name.count, memory_order_relaxed);
 }
 
-void neighbours_tell(struct neighbours *neighbours, _Atomic uint32_t *count, _Atomic uint32_t *unfenced) {
-    neighbours->told_count = count;
-    neighbours->told_unfenced = unfenced;
+void neighbours_tell(struct neighbours *neighbours, const struct neighbours_told *told) {
+    neighbours->told = *told;
     publish(neighbours);
 }
 
@@ -52,6 +55,7 @@ static struct neighbour *neighbours_add(struct neighbours *neighbours, const cha
         return NULL;
     *fresh = (struct neighbour){.place = place, .known_ms = now_ms, .unsettled = true, .is_unfenced = !heeds};
     memcpy(fresh->name, name, HUB_NAME_BYTES);
+    fresh->secret = siphash_table(&neighbours->key, name, HUB_NAME_BYTES);
     if (!names_add(&neighbours->by_name, fresh->name, HUB_NAME_BYTES, fresh)) {
         kept_give(neighbours->kept, fresh);
         return NULL;
@@ -61,6 +65,7 @@ static struct neighbour *neighbours_add(struct neighbours *neighbours, const cha
     list_init(&fresh->link);
     neighbours->any_new = true;
     neighbours->unfenced += fresh->is_unfenced;
+    neighbours->unbundled++;
     publish(neighbours);
     return fresh;
 }
@@ -69,6 +74,15 @@ static void learn(struct neighbours *neighbours, struct neighbour *neighbour) {
     assert(neighbour->is_unfenced && neighbours->unfenced > 0);
     neighbour->is_unfenced = false;
     neighbours->unfenced--;
+    publish(neighbours);
+}
+
+void neighbours_learn_bundles(struct neighbours *neighbours, struct neighbour *neighbour) {
+    if (neighbour->takes_bundles)
+        return;
+    assert(neighbours->unbundled > 0);
+    neighbour->takes_bundles = true;
+    neighbours->unbundled--;
     publish(neighbours);
 }
 
@@ -104,17 +118,27 @@ struct neighbour *neighbours_hear_of(struct neighbours *neighbours, const char n
     return take_notice(neighbours, name, now_ms, false, heeds);
 }
 
-void neighbours_meet_stranger(struct neighbours *neighbours, uint64_t now_ms) {
-    assert(!neighbours->has_stranger || neighbours->stranger_ms <= now_ms);
-    neighbours->has_stranger = true;
-    neighbours->stranger_ms = now_ms;
+void neighbours_meet_stranger(struct neighbours *neighbours, uint64_t now_ms, bool heeds,
+                              bool takes_bundles) {
+    assert(neighbours->stranger_ms <= now_ms && neighbours->single_ms <= now_ms);
+    if (!heeds) {
+        neighbours->has_stranger = true;
+        neighbours->stranger_ms = now_ms;
+    }
+    if (!takes_bundles) {
+        neighbours->has_single = true;
+        neighbours->single_ms = now_ms;
+    }
     publish(neighbours);
 }
 
 void neighbours_forget_strangers(struct neighbours *neighbours, uint64_t heard_ms) {
-    if (!neighbours->has_stranger || neighbours->stranger_ms > heard_ms)
+    bool stays = neighbours->has_stranger && neighbours->stranger_ms > heard_ms;
+    bool stays_single = neighbours->has_single && neighbours->single_ms > heard_ms;
+    if (stays == neighbours->has_stranger && stays_single == neighbours->has_single)
         return;
-    neighbours->has_stranger = false;
+    neighbours->has_stranger = stays;
+    neighbours->has_single = stays_single;
     publish(neighbours);
 }
 
@@ -134,7 +158,9 @@ void neighbours_remove(struct neighbours *neighbours, struct neighbour *neighbou
     list_remove(&neighbour->link);
     neighbours->named_changed |= neighbour->named_count > 0;
     assert(neighbours->unfenced >= neighbour->is_unfenced);
+    assert(neighbours->unbundled >= !neighbour->takes_bundles);
     neighbours->unfenced -= neighbour->is_unfenced;
+    neighbours->unbundled -= !neighbour->takes_bundles;
     publish(neighbours);
     kept_give(neighbours->kept, neighbour->named);
     kept_give(neighbours->kept, neighbour);

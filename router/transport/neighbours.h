@@ -42,10 +42,16 @@ struct neighbour {
     struct claimed told; // the last one of which it was told
     uint64_t asked_ms;   // when it was asked for more, or to ask; 0: it wasn't
     uint32_t place;      // below NEIGHBOURS_MAX; NEIGHBOURS_MAX: it has none
+    uint64_t secret;     // of the hashes of its numbers
     char name[HUB_NAME_BYTES];
     // The subject under which it hears what is for it alone, with the dot behind that, where it takes answers: by their numbers.
     uint32_t inbox_bytes; // 0: it hasn't been written yet (crossings.h)
     char inbox[SUBJECT_INBOX_BYTES_MAX];
+};
+
+// Where it stands for all shards how many there are, how many of them are unfenced, and how many don't take bundles; NULL: nowhere.
+struct neighbours_told {
+    _Atomic uint32_t *count, *unfenced, *unbundled;
 };
 
 struct neighbours {
@@ -56,12 +62,14 @@ struct neighbours {
     uint64_t places[NEIGHBOUR_WORDS]; // bits: those that are taken
     bool any_new,
         named_changed; // since these were looked at: one is known that wasn't; what is named there isn't the same
-    uint32_t unfenced; // how many of them are
-    // One that isn't known, for want of a place or of memory, has beaten and not said that it heeds fences; and when the last one did.
-    bool has_stranger;
-    uint64_t stranger_ms;
-    // Where it stands for all shards how many there are, and how many of them, and of strangers, are unfenced; NULL: nowhere.
-    _Atomic uint32_t *told_count, *told_unfenced;
+    uint32_t unfenced;  // how many of them are
+    uint32_t unbundled; // how many of them don't take bundles
+    // One that isn't known, for want of a place or of memory, has beaten and not said that it heeds fences; and when the last one did. The same
+    // of bundles.
+    bool has_stranger, has_single;
+    uint64_t stranger_ms, single_ms;
+    struct neighbours_told told;
+    struct siphash_key key;
     struct kept *kept;
 };
 
@@ -70,9 +78,8 @@ void neighbours_init(struct neighbours *neighbours, const struct siphash_key *ke
 void neighbours_deinit(struct neighbours *neighbours);
 
 struct neighbour *neighbours_find(struct neighbours *neighbours, const char name[HUB_NAME_BYTES]);
-// From now on it stands there how many there are, and how many are unfenced: of the links' the current one's. NULL, NULL: it doesn't any more,
-// and what stands there stays.
-void neighbours_tell(struct neighbours *neighbours, _Atomic uint32_t *count, _Atomic uint32_t *unfenced);
+// From now on it stands there: of the links' the current one's. NULLs: it doesn't any more, and what stands there stays.
+void neighbours_tell(struct neighbours *neighbours, const struct neighbours_told *told);
 
 // It has said something. NULL: it isn't known yet, and there is no memory to know it by, or, where it isn't `needed`, no place.
 struct neighbour *neighbours_hear(struct neighbours *neighbours, const char name[HUB_NAME_BYTES],
@@ -80,10 +87,12 @@ struct neighbour *neighbours_hear(struct neighbours *neighbours, const char name
 // Likewise of one that isn't needed, and that has said whether it `heeds` fences; who once did, does.
 struct neighbour *neighbours_hear_of(struct neighbours *neighbours, const char name[HUB_NAME_BYTES],
                                      uint64_t now_ms, bool heeds);
-// One has beaten that isn't known and doesn't heed fences: one of those counts as unfenced for all of them.
-void neighbours_meet_stranger(struct neighbours *neighbours, uint64_t now_ms);
+// One has beaten that isn't known, and doesn't heed fences, or take bundles: one of those counts as such for all of them.
+void neighbours_meet_stranger(struct neighbours *neighbours, uint64_t now_ms, bool heeds, bool takes_bundles);
 // None has that was heard later than then: there are none any more.
 void neighbours_forget_strangers(struct neighbours *neighbours, uint64_t heard_ms);
+// It takes bundles.
+void neighbours_learn_bundles(struct neighbours *neighbours, struct neighbour *neighbour);
 // It has gone, and nobody waits for its word: another one may have its place, and it may have one again when it is heard.
 void neighbours_displace(struct neighbours *neighbours, struct neighbour *neighbour);
 // It owes nothing, and has asked nothing.

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/cluster/bundle.h"
 #include "router/request/answer.h"
 #include "router/request/cancel.h"
 #include "router/send/exchange.h"
@@ -271,7 +272,8 @@ void signs_heard(struct link *link, const struct mark *mark) {
     link->unsettled |= heard && is_new;
     if (heard) {
         heard->is_joint |= mark->is_joint;
-        heard->takes_bundles |= mark->takes_bundles;
+        if (mark->takes_bundles)
+            neighbours_learn_bundles(neighbours, heard);
     }
     if (heard && is_new && link->state == LINK_UP)
         nats_say_beat(link); // who has just come knows nobody yet
@@ -279,9 +281,9 @@ void signs_heard(struct link *link, const struct mark *mark) {
 
 void signs_beaten(struct link *link, const struct mark *mark) {
     assert(mark->given && mark->has_hub);
-    if (!link_is_own(link, mark->hub) && !mark->knows_fences && !mark->leaves &&
-        !neighbours_find(neighbours_of(link), mark->hub))
-        neighbours_meet_stranger(neighbours_of(link), shard_now_ms(link->shard));
+    if (!link_is_own(link, mark->hub) && !mark->leaves && !neighbours_find(neighbours_of(link), mark->hub))
+        neighbours_meet_stranger(neighbours_of(link), shard_now_ms(link->shard), mark->knows_fences,
+                                 mark->takes_bundles);
 }
 
 void signs_take(struct link *link, const uint8_t *bytes, const struct mark *mark) {
@@ -308,6 +310,15 @@ void signs_take(struct link *link, const uint8_t *bytes, const struct mark *mark
         cancel_visitor(link, visitor, true);
     if (mark->leaves)
         signs_hub_gone(link, mark->hub);
+}
+
+void signs_took(struct link *link, const struct mark *mark, const uint8_t *body, uint32_t bytes) {
+    struct span list = {0, bytes};
+    uint64_t number;
+    assert(mark->given && mark->has_hub && mark->took);
+    while (link->peer->state == PEER_OPEN && bundle_next_number(body, &list, &number))
+        if (number)
+            note_taker(link, mark->hub, number);
 }
 
 struct pending *signs_pending(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number) {

@@ -16,6 +16,8 @@ void signs_heard(struct link *link, const struct mark *mark);
 void signs_take(struct link *link, const uint8_t *bytes, const struct mark *mark);
 // It was a beat, behind that: who isn't known now couldn't be, for want of a place.
 void signs_beaten(struct link *link, const struct mark *mark);
+// What it took, as the body of what it says to this one.
+void signs_took(struct link *link, const struct mark *mark, const uint8_t *body, uint32_t bytes);
 // A hub is there no more: what it had ends, and what it asked is cancelled.
 void signs_hub_gone(struct link *link, const char hub[HUB_NAME_BYTES]);
 // What another hub asked under this number, as far as it has been forwarded and not answered; NULL: it hasn't.

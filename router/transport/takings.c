@@ -5,20 +5,21 @@
 
 #include "core/cluster/mark.h"
 
-struct text *takings_list(struct takings *takings, const char hub[HUB_NAME_BYTES]) {
+struct taking *takings_of(struct takings *takings, const struct neighbour *hub) {
     uint32_t at = 0;
     assert(takings->count <= TAKINGS_MAX);
-    while (at < takings->count && memcmp(takings->all[at].hub, hub, HUB_NAME_BYTES) != 0)
+    while (at < takings->count && memcmp(takings->all[at].hub, hub->name, HUB_NAME_BYTES) != 0)
         at++;
     if (at == TAKINGS_MAX)
         return NULL;
     struct taking *taking = &takings->all[at];
     if (at < takings->count)
-        return taking->numbers.length + 17 <= MARK_NUMBERS_BYTES_MAX ? &taking->numbers : NULL;
+        return taking->numbers.length + 17 <= MARK_NUMBERS_BYTES_MAX ? taking : NULL;
     takings->count++;
     text_init(&taking->numbers);
-    memcpy(taking->hub, hub, HUB_NAME_BYTES);
-    return &taking->numbers;
+    taking->takes_bundles = hub->takes_bundles;
+    memcpy(taking->hub, hub->name, HUB_NAME_BYTES);
+    return taking;
 }
 
 void takings_forget(struct takings *takings) {

@@ -3,11 +3,14 @@
 
 #include "core/base/text.h"
 #include "core/cluster/subject.h"
+#include "router/transport/neighbours.h"
 
 enum { TAKINGS_MAX = 8 }; // hubs
 
 struct taking {
-    struct text numbers; // a list (core/cluster/mark.h)
+    struct text
+        numbers; // a list (core/cluster/mark.h), or for who takes bundles as they have it (core/cluster/bundle.h)
+    bool takes_bundles;
     char hub[HUB_NAME_BYTES];
 };
 
@@ -17,6 +20,6 @@ struct takings {
     struct taking all[TAKINGS_MAX];
 };
 
-// That hub's list, with room for one more number. NULL: there is no room for it, or for that hub, until all are told.
-struct text *takings_list(struct takings *takings, const char hub[HUB_NAME_BYTES]);
+// That hub's, with room for one more number. NULL: there is no room for it, or for that hub, until all are told.
+struct taking *takings_of(struct takings *takings, const struct neighbour *hub);
 void takings_forget(struct takings *takings);

@@ -73,6 +73,25 @@ struct visitor *visiting_enter(struct link *link, struct exchange *exchange, con
     return visitor;
 }
 
+struct neighbour *visiting_hub(struct link *link, const struct mark *mark) {
+    struct neighbours *neighbours = &link->crossings.neighbours;
+    struct neighbour *hub = neighbours_hear(neighbours, mark->hub, shard_now_ms(link->shard), true);
+    assert(mark->given && mark->has_hub);
+    if (hub)
+        write_inbox(link, hub);
+    return hub;
+}
+
+struct visitor *visiting_enter_bundled(struct link *link, struct exchange *exchange, struct neighbour *hub,
+                                       uint64_t number, struct present *present, enum error *error) {
+    struct passage passage = {.hub = hub, .number = number, .present = present};
+    bool is_known;
+    assert(hub->inbox_bytes && number);
+    struct visitor *visitor = crossings_enter(&link->crossings, exchange, &passage, &is_known);
+    *error = visitor || is_known ? ERROR_NONE : ERROR_OVERLOADED;
+    return visitor;
+}
+
 // Sends an answer, which is taken over; ERROR_NONE, or why it wasn't, and then it is the caller's still (*bytes: how large one is that
 // the server wouldn't let pass).
 static enum error send_answer(struct link *link, struct parcel *parcel, const struct letter *letter,
@@ -133,6 +152,15 @@ void visiting_refuse(struct link *link, const uint8_t *reply, uint32_t reply_byt
     }
     send_error(link, number, error, &data, reply, reply_bytes, !mark->given, true);
     text_deinit(&data);
+}
+
+void visiting_refuse_bundled(struct link *link, const struct mark *mark, uint64_t number, enum error error,
+                             uint64_t bytes) {
+    char reply[SUBJECT_INBOX_BYTES_MAX + 16];
+    assert(number && mark->given && mark->has_hub);
+    size_t count = subject_write_inbox(reply, link->shard->hub->settings.cluster->name, mark->hub);
+    count += mark_digits(reply + count, number);
+    visiting_refuse(link, (const uint8_t *)reply, (uint32_t)count, mark, error, false, bytes);
 }
 
 // Whether an answer bears no id, and the hub that asked would find nobody for it: so it gets its number.

@@ -117,6 +117,7 @@ export class Client {
       const reply = words.length === (headed ? 6 : 5) ? words[3] : undefined;
       this.#arrived({
         subject: words[1], reply, head: body.subarray(0, head).toString('latin1'), text: body.subarray(head).toString(),
+        bytes: body.subarray(head),
       });
     }
   }
@@ -145,7 +146,8 @@ export class Client {
   publish(subject, body, reply = '', head = '') {
     const bytes = Buffer.byteLength(body);
     const counts = head ? `${Buffer.byteLength(head)} ${Buffer.byteLength(head) + bytes}` : bytes;
-    this.write(`${head ? 'HPUB' : 'PUB'} ${subject} ${reply ? `${reply} ` : ''}${counts}\r\n${head}${body}\r\n`);
+    const line = `${head ? 'HPUB' : 'PUB'} ${subject} ${reply ? `${reply} ` : ''}${counts}\r\n${head}`;
+    this.write(Buffer.concat([Buffer.from(line), Buffer.from(body), Buffer.from('\r\n')]));
   }
 
   // Asks, and resolves to the first answers.

@@ -93,12 +93,12 @@ static void all_are_those_with_a_place(void **state) {
 
 // Who isn't known to heed fences is counted, and a link that isn't the current one's tells nothing.
 static void who_has_not_said_that_it_heeds_fences_is_counted(void **state) {
-    _Atomic uint32_t count = 7, unfenced = 7;
+    _Atomic uint32_t count = 7, unfenced = 7, unbundled = 7;
     char name[HUB_NAME_BYTES + 1];
     (void)state;
     assert_true(hear(1, 1, true)->is_unfenced); // known by a request, before any link is told of
     assert_int_equal(count, 7);
-    neighbours_tell(&neighbours, &count, &unfenced);
+    neighbours_tell(&neighbours, &(struct neighbours_told){&count, &unfenced, &unbundled});
     assert_int_equal(count, 1);
     assert_int_equal(unfenced, 1);
     snprintf(name, sizeof name, "%032x", 2);
@@ -111,12 +111,19 @@ static void who_has_not_said_that_it_heeds_fences_is_counted(void **state) {
     assert_int_equal(unfenced, 1);
     assert_false(neighbours_hear_of(&neighbours, old->name, 4, true)->is_unfenced);
     assert_int_equal(unfenced, 0);
+    assert_int_equal(unbundled, 2);
+    neighbours_learn_bundles(&neighbours, old);
+    neighbours_learn_bundles(&neighbours, old);
+    assert_true(old->takes_bundles);
+    assert_int_equal(unbundled, 1);
     struct neighbour *gone = hear(3, 5, true);
+    assert_int_equal(unbundled, 2);
     assert_int_equal(unfenced, 1);
     neighbours_remove(&neighbours, gone);
     assert_int_equal(count, 2);
+    assert_int_equal(unbundled, 1);
     assert_int_equal(unfenced, 0);
-    neighbours_tell(&neighbours, NULL, NULL);
+    neighbours_tell(&neighbours, &(struct neighbours_told){NULL, NULL, NULL});
     assert_true(hear(4, 6, true)->is_unfenced);
     assert_int_equal(count, 2);
     assert_int_equal(unfenced, 0);
@@ -124,17 +131,20 @@ static void who_has_not_said_that_it_heeds_fences_is_counted(void **state) {
 
 // There is no place for them, and no memory is taken: one of them is enough.
 static void who_can_not_be_known_counts_as_unfenced_until_it_is_heard_no_more(void **state) {
-    _Atomic uint32_t count = 0, unfenced = 0;
+    _Atomic uint32_t count = 0, unfenced = 0, unbundled = 0;
     (void)state;
-    neighbours_tell(&neighbours, &count, &unfenced);
-    neighbours_meet_stranger(&neighbours, 10);
-    neighbours_meet_stranger(&neighbours, 20);
+    neighbours_tell(&neighbours, &(struct neighbours_told){&count, &unfenced, &unbundled});
+    neighbours_meet_stranger(&neighbours, 10, false, false);
+    neighbours_meet_stranger(&neighbours, 20, false, true);
+    assert_int_equal(unbundled, 1);
     assert_int_equal(count, 0);
     assert_int_equal(unfenced, 1);
     assert_true(hear(1, 21, true)->is_unfenced);
     assert_int_equal(unfenced, 2);
+    assert_int_equal(unbundled, 2);
     neighbours_forget_strangers(&neighbours, 19);
     assert_int_equal(unfenced, 2);
+    assert_int_equal(unbundled, 1);
     neighbours_forget_strangers(&neighbours, 20);
     assert_int_equal(unfenced, 1);
 }
