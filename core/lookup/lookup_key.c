@@ -40,11 +40,14 @@ static uint8_t letter_bit(struct key_level *level, uint8_t letter) {
     return (uint8_t)(1u << found);
 }
 
-static void letters_add(struct key_level *level, const uint8_t *text) {
-    uint8_t bit = letter_bit(level, text[0]);
-    level->first_low[text[0] & 15] |= bit;
-    level->first_high[text[0] >> 4] |= bit;
-    level->second_low[text[1] & 15] |= bit;
+// Of a key with the quote that closes it.
+static void letters_add(struct key_level *level, const char *text) {
+    uint8_t first = (uint8_t)text[0], second = (uint8_t)text[1], third = (uint8_t)text[2];
+    uint8_t bit = letter_bit(level, first);
+    level->first_low[first & 15] |= bit;
+    level->first_high[first >> 4] |= bit;
+    level->second_low[second & 15] |= bit;
+    level->third_low[third & 15] |= bit;
 }
 
 static void entry_fill(struct key_entry *entry, unsigned key) {
@@ -68,8 +71,9 @@ __attribute__((constructor)) static void key_levels_fill(void) {
         const uint8_t *text = (const uint8_t *)key_texts[key];
         struct key_level *level = &key_levels[shapes[key].level];
         assert(shapes[key].level < KEY_LEVELS && shapes[key].bytes >= 2);
-        entry_fill(&level->entries[key_slot(text[0], shapes[key].bytes)], key);
-        letters_add(level, text);
+        struct key_entry *entry = &level->entries[key_slot(text[0], shapes[key].bytes)];
+        entry_fill(entry, key);
+        letters_add(level, entry->text);
         if (key == KEY_TYPE)
             continue;
         level->firsts[shapes[key].bytes] |= key_letter_bit(text[0]);

@@ -37,11 +37,13 @@ struct key_level {
     uint32_t firsts[KEY_TEXT_BYTES + 1];
     uint32_t lasts[KEY_TEXT_BYTES + 1];
     // The first letters of the level have a bit for one or two of them, which differ in one half alone. It is in
-    // both tables of halves of a first byte, and in that of the low half of a second byte which may come behind it.
+    // both tables of halves of a first byte, and in those of the low half of a second and a third byte which may come
+    // behind it.
     uint16_t low_halves[8], high_halves[8]; // of the letters of each bit
     uint8_t first_low[16];
     uint8_t first_high[16];
     uint8_t second_low[16];
+    uint8_t third_low[16];
 };
 extern struct key_level key_levels[KEY_LEVELS];
 extern const struct key_entry key_other;

@@ -5,7 +5,7 @@
 // members of all kinds that is guessed wrong once or twice for each. Here 64 bytes at a time are masks, and a
 // block is judged as a whole: behind a comma a string, behind that a colon, behind that a string or a scalar,
 // behind that a comma. What can't be told by masks is looked at one by one where it occurs: scalars that
-// aren't whole numbers, and keys with the first two letters of a guarded one.
+// aren't whole numbers, and keys with the first letters of a guarded one.
 //
 // It fails nowhere: what isn't such a member, or is broken, is left to the walk, from the comma before it.
 #include "core/lookup/lookup_members.h"
@@ -52,7 +52,7 @@ struct member_masks {
     uint64_t space;
     uint64_t digit;
     uint64_t zero;
-    uint64_t known; // bytes behind which a key of the level may begin, by its first two letters
+    uint64_t known; // bytes behind which a key of the level may begin, by its first three bytes
 };
 typedef struct json_string_masks string_masks_of(const struct constants *all, const uint8_t *block);
 typedef struct member_masks member_masks_of(const struct constants *all, const struct key_level *level,
@@ -91,13 +91,15 @@ JSON_TARGET_AVX2 JSON_INLINE __m256i unknown_avx2(const struct constants *all, c
                                                   const uint8_t *block) {
     __m256i first = _mm256_loadu_si256((const __m256i *)(block + 1));
     __m256i second = _mm256_loadu_si256((const __m256i *)(block + 2));
+    __m256i third = _mm256_loadu_si256((const __m256i *)(block + 3));
     __m256i low = json_table_avx2(_mm_loadu_si128((const __m128i *)level->first_low));
     __m256i high = json_table_avx2(_mm_loadu_si128((const __m128i *)level->first_high));
     __m256i next = json_table_avx2(_mm_loadu_si128((const __m128i *)level->second_low));
+    __m256i last = json_table_avx2(_mm_loadu_si128((const __m128i *)level->third_low));
     __m256i half = _mm256_and_si256(_mm256_srli_epi16(first, 4), constant_avx2(all->half));
-    __m256i keys =
-        _mm256_and_si256(_mm256_and_si256(_mm256_shuffle_epi8(low, first), _mm256_shuffle_epi8(high, half)),
-                         _mm256_shuffle_epi8(next, second));
+    __m256i keys = _mm256_and_si256(_mm256_shuffle_epi8(low, first), _mm256_shuffle_epi8(high, half));
+    keys = _mm256_and_si256(keys, _mm256_shuffle_epi8(next, second));
+    keys = _mm256_and_si256(keys, _mm256_shuffle_epi8(last, third));
     return _mm256_cmpeq_epi8(keys, _mm256_setzero_si256());
 }
 JSON_TARGET_AVX2 JSON_INLINE struct member_masks
@@ -134,10 +136,12 @@ JSON_TARGET_AVX512 JSON_INLINE __m512i table_avx512(const uint8_t *table) {
 JSON_TARGET_AVX512 JSON_INLINE uint64_t known_avx512(const struct constants *all,
                                                      const struct key_level *level, const uint8_t *block) {
     __m512i first = _mm512_loadu_si512(block + 1), second = _mm512_loadu_si512(block + 2);
+    __m512i third = _mm512_loadu_si512(block + 3);
     __m512i half = _mm512_and_si512(_mm512_srli_epi16(first, 4), _mm512_load_si512(all->half));
     __m512i keys = _mm512_and_si512(_mm512_shuffle_epi8(table_avx512(level->first_low), first),
                                     _mm512_shuffle_epi8(table_avx512(level->first_high), half));
-    return _mm512_test_epi8_mask(keys, _mm512_shuffle_epi8(table_avx512(level->second_low), second));
+    keys = _mm512_and_si512(keys, _mm512_shuffle_epi8(table_avx512(level->second_low), second));
+    return _mm512_test_epi8_mask(keys, _mm512_shuffle_epi8(table_avx512(level->third_low), third));
 }
 JSON_TARGET_AVX512 JSON_INLINE struct member_masks
 members_avx512(const struct constants *all, const struct key_level *level, const uint8_t *block) {
