@@ -268,14 +268,14 @@ void shipment_begin(struct shipment *shipment) {
 
 // Whether it is copied with others of its lane.
 static inline bool is_in_row(const struct parcel *parcel, size_t room) {
-    return parcel->bytes <= COPY_BYTES_MAX && parcel->bytes <= room && !parcel->unfinished;
+    return parcel->bytes <= COPY_BYTES_MAX && parcel->bytes <= room;
 }
 
 // Copies the first of a lane, as many as are small and find room side by side, so that all they cost together is paid
-// once. False where the first is to be taken by itself.
+// once; the last of them may be in the middle of a frame. False where the first is to be taken by itself.
 static bool add_row(struct outbox *outbox, struct parcel_list *lane, struct stage *stage,
                     struct shipment *shipment, size_t bytes_max, struct parcel_list *copied) {
-    bool is_plain = lane != &outbox->lanes[LANE_URGENT] && !outbox->waiting && outbox->begun == LANES_COUNT;
+    bool is_plain = lane != &outbox->lanes[LANE_URGENT] && !outbox->waiting;
     if (!is_plain || !is_in_row(lane->first, COPY_BYTES_MAX))
         return false;
     uint8_t *to = stage_for(shipment, stage, lane->first->bytes);
@@ -283,9 +283,12 @@ static bool add_row(struct outbox *outbox, struct parcel_list *lane, struct stag
         return false;
     size_t room = stage->buffer->capacity - stage->used, wanted = bytes_max - shipment->bytes, bytes = 0;
     uint32_t count = 0;
+    bool ends =
+        outbox->begun <
+        LANES_COUNT; // behind the frame whose begin is out, what waits in an earlier lane has its turn
     struct parcel *end = lane->first;
     for (struct parcel *next = end; next && bytes < wanted && is_in_row(next, room - bytes);
-         next = next->next) {
+         next = ends && !next->unfinished ? NULL : next->next) {
         assert(next->dressed && next->lane == lane - outbox->lanes);
         parcel_copy(next, to + bytes);
         bytes += next->bytes;
@@ -297,6 +300,7 @@ static bool add_row(struct outbox *outbox, struct parcel_list *lane, struct stag
     parcel_list_move(lane, end, copied);
     outbox->bytes -= bytes;
     outbox->count = (outbox->count - count) & OUTBOX_COUNT_MAX;
+    outbox->begun = (unsigned)(end->unfinished ? lane - outbox->lanes : LANES_COUNT) & 3;
     return true;
 }
 

@@ -279,6 +279,33 @@ static void a_frame_of_several_parcels_is_not_cut(void **state) {
     tear_down(&fixture);
 }
 
+// The same of small ones, which are copied side by side: also where a send ends between two of them.
+static void a_frame_of_small_parcels_is_not_cut(void **state) {
+    enum { PARTS = 10, PART_BYTES = 100 };
+    (void)state;
+    for (unsigned first = 1; first < PARTS; first++) {
+        struct fixture fixture;
+        char out[PARTS * PART_BYTES + 1];
+        set_up(&fixture);
+        for (unsigned part = 0; part < PARTS; part++) {
+            add(&fixture, (char)('a' + part), PART_BYTES, LANE_NORMAL);
+            list_entry(fixture.outbox.lanes[LANE_NORMAL].last, struct parcel, next)->unfinished =
+                part + 1 < PARTS;
+        }
+        outbox_gather(&fixture.outbox, &fixture.stage, &fixture.shipment, first * PART_BYTES, &fixture.done);
+        assert_int_equal(fixture.outbox.count, PARTS - first);
+        assert_int_equal(fixture.shipment.count, 1); // as one stretch
+        assert_true(shipment_advance(&fixture.shipment, fixture.shipment.bytes));
+        shipment_clear(&fixture.shipment, &fixture.done);
+        add(&fixture, 'u', 1, LANE_URGENT);
+        size_t sent = send_all(&fixture, SIZE_MAX, SIZE_MAX, out);
+        assert_int_equal(sent, (PARTS - first) * PART_BYTES + 1);
+        assert_int_equal(out[0], 'a' + first);
+        assert_int_equal(out[sent - 1], 'u');
+        tear_down(&fixture);
+    }
+}
+
 // Wherever a request waits it is found and taken out, the rest stays in order, and the lane's end is still
 // its end.
 static void a_request_is_taken_out(void **state) {
@@ -453,6 +480,7 @@ int main(void) {
         cmocka_unit_test(requests_come_and_go),
         cmocka_unit_test(a_long_queue_is_not_gone_through),
         cmocka_unit_test(a_frame_of_several_parcels_is_not_cut),
+        cmocka_unit_test(a_frame_of_small_parcels_is_not_cut),
         cmocka_unit_test(a_request_is_taken_out),
         cmocka_unit_test(a_part_of_a_bundle_stays_and_is_void),
         cmocka_unit_test(urgent_goes_first_and_lanes_keep_their_order),
