@@ -4,6 +4,7 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -27,6 +28,14 @@ static bool is_for_later(int error) {
     return error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE;
 }
 
+// Why the hub ends it: with TLS 1.3 it refuses a certificate when the handshake is over on this side.
+static void say_alert(void) {
+    unsigned long error = ERR_peek_error();
+    if (ERR_GET_LIB(error) == ERR_LIB_SSL && ERR_GET_REASON(error) >= SSL_AD_REASON_OFFSET) {
+        fprintf(stderr, "patchbay: TLS: %s\n", ERR_reason_error_string(error));
+    }
+}
+
 static ssize_t receive(const struct side *side, void *bytes, size_t capacity, int flags) {
     size_t count = 0;
     if (side->ssl == NULL) {
@@ -36,6 +45,9 @@ static ssize_t receive(const struct side *side, void *bytes, size_t capacity, in
     ERR_clear_error();
     int result = SSL_read_ex(side->ssl, bytes, capacity, &count);
     int error = result == 1 ? SSL_ERROR_NONE : SSL_get_error(side->ssl, result);
+    if (error == SSL_ERROR_SSL) {
+        say_alert();
+    }
     return result == 1                      ? (ssize_t)count
            : is_for_later(error)            ? -EAGAIN
            : error == SSL_ERROR_ZERO_RETURN ? 0

@@ -305,6 +305,9 @@ test('the client speaks it, and believes nobody for whom its authorities do not 
       const refused = stats(uri, '--tls-ca', file('stranger.pem'));
       assert.notEqual(refused.status, 0);
       assert.match(refused.stderr, /TLS: unable to get local issuer certificate/);
+      const intruder = stats(uri, ...trusting, '--tls-certificate', file('intruder.pem'), '--tls-key', file('intruder.key'));
+      assert.equal(intruder.status, 3);
+      assert.match(intruder.stderr, /TLS: .*alert unknown ca/);
     }
   }, ['--listen', 'tls://127.0.0.1:0', '--listen', 'tls-lines://127.0.0.1:0']));
 
