@@ -46,6 +46,27 @@ static int no_word(char *out, int room, int writes, void *context) {
     return -1;
 }
 
+// Whether the certificate that a client showed when its session began has come to its end. (Those that it had shown behind
+// it aren't in a ticket.)
+static bool has_expired(SSL_SESSION *session) {
+    X509 *certificate = session ? SSL_SESSION_get0_peer(session) : NULL;
+    return certificate && X509_cmp_current_time(X509_get0_notAfter(certificate)) <= 0;
+}
+
+// A ticket vouches for a certificate as long as that itself would; then it is to be shown again, which fails.
+static SSL_TICKET_RETURN judge_ticket(SSL *ssl, SSL_SESSION *session, const unsigned char *name, size_t bytes,
+                                      SSL_TICKET_STATUS status, void *context) {
+    (void)ssl, (void)name, (void)bytes, (void)context;
+    switch (status) {
+    case SSL_TICKET_SUCCESS:
+        return has_expired(session) ? SSL_TICKET_RETURN_IGNORE_RENEW : SSL_TICKET_RETURN_USE;
+    case SSL_TICKET_SUCCESS_RENEW:
+        return has_expired(session) ? SSL_TICKET_RETURN_IGNORE_RENEW : SSL_TICKET_RETURN_USE_RENEW;
+    default:
+        return SSL_TICKET_RETURN_IGNORE_RENEW;
+    }
+}
+
 static bool set_rules(SSL_CTX *context) {
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CLEANSE_PLAINTEXT |
                                      SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
@@ -61,6 +82,7 @@ static bool set_rules(SSL_CTX *context) {
            SSL_CTX_set_ciphersuites(context, TLS_1_3_CIPHERS) == 1 &&
            SSL_CTX_set1_groups_list(context, GROUPS) == 1 && SSL_CTX_set_max_early_data(context, 0) == 1 &&
            SSL_CTX_set_num_tickets(context, 1) == 1 &&
+           SSL_CTX_set_session_ticket_cb(context, NULL, judge_ticket, NULL) == 1 &&
            SSL_CTX_set_session_id_context(context, SESSIONS, sizeof SESSIONS - 1) == 1;
 }
 

@@ -31,6 +31,19 @@ export function certificate(name, by = 'authority', names = undefined, days = 2,
     '-extfile', `${name}.ext`, '-out', `${name}.pem`);
 }
 
+// The same, good for so many seconds from now on; when it ends, as Date.now() tells it.
+export function certificateFor(seconds, name, by = 'authority') {
+  const end = Math.ceil(Date.now() / 1000) + seconds;
+  const stamp = `${new Date(end * 1000).toISOString().replace(/[-:T]/g, '').slice(0, 14)}Z`;
+  openssl('req', ...KEY, '-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', `/CN=${name}`);
+  writeFileSync(file('ca.txt'), '');
+  writeFileSync(file('ca.cnf'), `[ca]\ndefault_ca = one\n[one]\ndatabase = ${file('ca.txt')}\nnew_certs_dir = ${directory}\n`
+    + 'rand_serial = yes\ndefault_md = sha256\npolicy = any\n[any]\ncommonName = supplied\n');
+  openssl('ca', '-batch', '-notext', '-config', 'ca.cnf', '-cert', `${by}.pem`, '-keyfile', `${by}.key`, '-in', `${name}.csr`,
+    '-enddate', stamp, '-out', `${name}.pem`);
+  return end * 1000;
+}
+
 authority('authority');
 certificate('hub', 'authority', 'DNS:localhost,IP:127.0.0.1');
 

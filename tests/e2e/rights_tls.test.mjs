@@ -5,7 +5,7 @@ import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import tls from 'node:tls';
-import { authority, certificate, file, serving, trusted } from './certificates.mjs';
+import { authority, certificate, certificateFor, file, serving, trusted } from './certificates.mjs';
 import { Hub } from './hub.mjs';
 import { Peer, assertError, within } from './peer.mjs';
 import { ALL, directoryOfUsers, passed, refused, reload, tokenOf, usersText } from './users.mjs';
@@ -102,6 +102,28 @@ test('whose certificate no user has any more is closed', () => withHub(async (hu
   await gone.gone();
   passed(await stays.ask('hub/ping'));
 }));
+
+// Who has shown it goes on; but no ticket vouches for it any longer than it would itself.
+for (const version of ['TLSv1.2', 'TLSv1.3']) {
+  test(`a certificate that has come to its end is good for no ticket either (${version})`, () => withHub(async (hub) => {
+    const spoken = { minVersion: version, maxVersion: version };
+    const end = certificateFor(3, 'plain.example');
+    const first = await shown(hub, 'plain.example', spoken);
+    passed(await first.ask('hub/ping'));
+    const second = await shown(hub, 'plain.example', { ...spoken, session: await within(first.session, 'a ticket') });
+    assert.ok(second.socket.isSessionReused());
+    passed(await second.ask('hub/ping'));
+    const session = version === 'TLSv1.2' ? await first.session : await within(second.session, 'a ticket');
+    await new Promise((resolve) => setTimeout(resolve, end + 1000 - Date.now()));
+    const refusal = shown(hub, 'plain.example', { ...spoken, session }).then(async (peer) => {
+      assert.ok(!peer.socket.isSessionReused());
+      await peer.gone(); // with 1.3 a client has shaken hands before it is judged
+      throw peer.socket.errored ?? new Error('closed');
+    });
+    await assert.rejects(refusal, /expired|closed|reset/i);
+    passed(await second.ask('hub/ping'));
+  }).finally(() => certificate('plain.example')));
+}
 
 for (const io of ['uring', 'epoll']) {
   for (const version of ['TLSv1.2', 'TLSv1.3']) {
