@@ -74,6 +74,7 @@ struct secure *secure_create(struct secure_source *source, struct buffer_pool *p
     secure->cipher = source->cipher;
     secure->source = secure_source_hold(source);
     secure->pool = pool;
+    secure->record_bytes_max = SECURE_RECORD_BYTES_MAX;
     charge(secure);
     if (!secure->broken)
         return secure;
@@ -188,15 +189,16 @@ static bool has_room(const struct shipment *sealed) {
 }
 
 // As much as a record may say, or where it can't be put together, as lies in one place.
-static size_t next_bytes(const struct shipment *plain, bool together) {
-    size_t most = together ? plain->bytes : plain->vectors[plain->first].iov_len;
-    return most < SECURE_RECORD_BYTES_MAX ? most : SECURE_RECORD_BYTES_MAX;
+static size_t next_bytes(const struct secure *secure) {
+    const struct shipment *plain = secure->plain;
+    size_t most = secure->scratch ? plain->bytes : plain->vectors[plain->first].iov_len;
+    return most < secure->record_bytes_max ? most : secure->record_bytes_max;
 }
 
 static void seal_parts(struct secure *secure) {
     struct shipment *plain = secure->plain;
     while (plain->bytes && has_room(secure->sealing) && !secure->broken) {
-        size_t bytes = next_bytes(plain, secure->scratch);
+        size_t bytes = next_bytes(secure);
         unsigned count = shipment_part(plain, bytes);
         if (!secure->cipher->seal(secure, plain->vectors + plain->first, count))
             break_off(secure, false);

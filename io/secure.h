@@ -56,7 +56,7 @@ struct cipher {
     // to say itself it gives to secure_say.
     enum opened (*open)(struct secure *secure, struct secure_input *input, uint8_t *out, size_t room,
                         size_t *count);
-    // Gives records that say these parts (of SECURE_RECORD_BYTES_MAX together, at most) to secure_say, or puts one where
+    // Gives records that say these parts (of record_bytes_max together, at most) to secure_say, or puts one where
     // secure_place tells. False: it can't.
     bool (*seal)(struct secure *secure, const struct iovec *parts, unsigned count);
     // Gives what ends the stream to secure_say.
@@ -92,7 +92,9 @@ struct secure {
     bool out_of_memory : 1; // why
     bool truncated : 1;     // the peer went without having said so
 
-    uint32_t next_bytes; // how much the next record says at most, where the cipher has seen its head; else 0
+    uint32_t
+        record_bytes_max; // of what one record says, SECURE_RECORD_BYTES_MAX or what the peer has asked for
+    uint32_t next_bytes;  // how much the next record says at most, where the cipher has seen its head; else 0
 
     uint8_t *said; // or NULL
     uint32_t said_bytes;

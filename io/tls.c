@@ -214,7 +214,15 @@ static bool take_over(struct tls *tls) {
     return tls->records;
 }
 
+// What the client has asked for (RFC 6066, section 4); the library has agreed, and cuts its own records of 1.2 to it.
+static void heed_length(struct tls *tls) {
+    uint8_t length = SSL_SESSION_get_max_fragment_length(SSL_get_session(tls->ssl));
+    if (length)
+        tls->secure.record_bytes_max = 256U << length;
+}
+
 static enum opened shaken(struct tls *tls) {
+    heed_length(tls);
     bool verified = SSL_get_verify_result(tls->ssl) == X509_V_OK;
     tls->certificate = verified ? SSL_get1_peer_certificate(tls->ssl) : NULL;
     STACK_OF(X509) *behind = tls->certificate ? SSL_get_peer_cert_chain(tls->ssl) : NULL;

@@ -12,9 +12,11 @@
 enum {
     SAID_BYTES_MAX = 1 << 14,
     PROTECTED_BYTES_MAX = SAID_BYTES_MAX + 256,
+    HANDSHAKE_HEAD_BYTES = 4,
     UPDATE_BYTES = 5, // a KeyUpdate
     UPDATE_MESSAGE = 24,
-    SILENT_COUNT_MAX = 32, // records that say nothing, one after the other
+    SILENT_COUNT_MAX =
+        32, // records that say nothing, one after the other, while nothing is said to their peer either
 };
 
 enum type { TYPE_ALERT = 21, TYPE_HANDSHAKE = 22, TYPE_DATA = TLS_TYPE_DATA };
@@ -108,17 +110,19 @@ void tls_records_finish(struct tls_records *records, struct secure *secure) {
 // A KeyUpdate, by whatever pieces; nothing else is awaited. OPENED_MORE, or it has been objected to.
 static enum opened hear_handshake(struct tls_records *records, struct secure *secure, const uint8_t *bytes,
                                   size_t count) {
-    if (count == 0 || count > (size_t)(UPDATE_BYTES - records->update_have))
+    size_t room = (size_t)(UPDATE_BYTES - records->update_have), taken = count < room ? count : room;
+    memcpy(records->update + records->update_have, bytes, taken);
+    records->update_have = (uint8_t)(records->update_have + taken);
+    if (count == 0 || records->update[0] != UPDATE_MESSAGE)
         return object(records, secure, ALERT_UNEXPECTED_MESSAGE);
-    memcpy(records->update + records->update_have, bytes, count);
-    records->update_have = (uint8_t)(records->update_have + count);
-    if (records->update[0] != UPDATE_MESSAGE)
+    if (records->update_have >= HANDSHAKE_HEAD_BYTES &&
+        memcmp(records->update + 1, (uint8_t[]){0, 0, 1}, 3) != 0)
+        return object(records, secure, ALERT_DECODE_ERROR);
+    if (taken < count)
         return object(records, secure, ALERT_UNEXPECTED_MESSAGE);
     if (records->update_have < UPDATE_BYTES)
         return OPENED_MORE;
     records->update_have = 0;
-    if (memcmp(records->update + 1, (uint8_t[]){0, 0, 1}, 3) != 0)
-        return object(records, secure, ALERT_DECODE_ERROR);
     if (records->update[UPDATE_BYTES - 1] > 1)
         return object(records, secure, ALERT_ILLEGAL_PARAMETER);
     bool asked = records->update[UPDATE_BYTES - 1] == 1;
@@ -157,9 +161,10 @@ static enum opened open_record(struct tls_records *records, struct secure *secur
     uint8_t type;
     if (!tls_way_open_record(&records->in, record, padded, to, &type))
         return object(records, secure, ALERT_BAD_RECORD_MAC);
+    bool too_long = padded > SAID_BYTES_MAX; // padding counts
     for (; type == 0 && padded > 0; padded--)
         type = to[padded - 1];
-    if (padded > SAID_BYTES_MAX)
+    if (too_long || padded > secure->record_bytes_max)
         return object(records, secure, ALERT_RECORD_OVERFLOW);
     enum opened opened = hear(records, secure, type, to, padded);
     *count = opened == OPENED_BYTES ? padded : 0;
@@ -296,5 +301,6 @@ bool tls_records_seal(struct tls_records *records, struct secure *secure, const 
     if (records->out.count >= records->sealed_max && !renew(records, secure))
         return false;
     uint8_t *to = secure_place(secure, tls_sealed_bytes(bytes));
+    records->silent_count = 0;
     return to && tls_way_seal(&records->out, TYPE_DATA, parts, count, bytes, to);
 }

@@ -344,6 +344,41 @@ static void a_stream_arrives_in_order(void **state) {
     test_free(text);
 }
 
+// A client that has little room says so, and its library objects to a record that says more. Its own are as short.
+static void script_asks_for_short_records(struct world *world) {
+    uint8_t *text = test_malloc(world->text_bytes);
+    peer_writes(world, world->text, world->text_bytes);
+    require(peer_reads(world, text, world->text_bytes) == world->text_bytes);
+    require(memcmp(text, world->text, world->text_bytes) == 0);
+    test_free(text);
+    peer_ends(world);
+    peer_expects_end(world);
+}
+
+static void records_are_as_short_as_was_asked_for(void **state) {
+    (void)state;
+    enum { BYTES = 200000 };
+    uint8_t *text = test_malloc(BYTES);
+    fill_pattern(text, BYTES);
+    for (unsigned way = 0; way < WAYS * 2; way++) {
+        struct world *world = world_open(way % WAYS, script_asks_for_short_records);
+        uint8_t length = way < WAYS ? TLSEXT_max_fragment_length_512 : TLSEXT_max_fragment_length_4096;
+        assert_int_equal(SSL_set_tlsext_max_fragment_length(world->peer, length), 1);
+        world->text = text;
+        world->text_bytes = BYTES;
+        world_begin(world);
+        until_heard(world, BYTES);
+        assert_memory_equal(world->heard, text, BYTES);
+        queue(world, 0, BYTES);
+        until_sent(world);
+        until_ended(world, 1);
+        assert_int_equal(world->ends[0], 0);
+        finish(world);
+        world_close(world);
+    }
+    test_free(text);
+}
+
 // What comes before and behind is in buffers.
 static void what_is_wanted_elsewhere_goes_there(void **state) {
     (void)state;
@@ -513,6 +548,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_ways),
         cmocka_unit_test(a_stream_arrives_in_order),
+        cmocka_unit_test(records_are_as_short_as_was_asked_for),
         cmocka_unit_test(what_is_wanted_elsewhere_goes_there),
         cmocka_unit_test(a_late_reader_gets_all),
         cmocka_unit_test(the_end_right_behind_the_bytes),

@@ -51,6 +51,7 @@ static struct world *world_open(unsigned suite) {
     buffer_pool_init(&world->pool, &world->budget);
     stage_init(&world->stage, &world->pool);
     world->secure.pool = &world->pool;
+    world->secure.record_bytes_max = SECURE_RECORD_BYTES_MAX;
     world->records = tls_records_create(&client, &server, suite_of(suite), 0);
     assert_non_null(world->records);
     assert_true(tls_way_open(&world->in, &server, suite_of(suite), false));
@@ -271,6 +272,8 @@ static void what_says_nothing(void **state) {
     (void)state;
     struct world *world = world_open(0);
     static const uint8_t padded[] = {'a', DATA, 0, 0, 0}, canceled[] = {1, 90};
+    uint8_t heard[1];
+    size_t count;
     send_record(world, DATA, "", 0);
     send_record(world, 0, padded, sizeof padded); // its type is the last byte that isn't zero
     send_record(world, ALERT, canceled, sizeof canceled);
@@ -278,6 +281,13 @@ static void what_says_nothing(void **state) {
     assert_int_equal(arrive(world, WIRE_BYTES, ROOM), OPENED_MORE);
     assert_int_equal(world->opened.count, 2);
     assert_memory_equal(world->opened.bytes, "ab", 2);
+    for (unsigned round = 0; round < 32; round++)
+        send_record(world, DATA, "", 0);
+    assert_int_equal(arrive(world, WIRE_BYTES, ROOM), OPENED_MORE);
+    seal(world, &(struct iovec){"c", 1}, 1); // who is spoken to may say nothing for as long again
+    const uint8_t *at = world->wire.bytes;
+    assert_int_equal(hear(world, &at, heard, &count), DATA);
+    world->wire.count = 0;
     for (unsigned round = 0; round < 32; round++)
         send_record(world, DATA, "", 0);
     assert_int_equal(arrive(world, WIRE_BYTES, ROOM), OPENED_MORE);
@@ -313,16 +323,18 @@ static void what_is_said_wrongly(void **state) {
         size_t count;
         uint8_t alert;
     } each[] = {
-        {0, "\0\0\0", 3, 10},               // padding alone
-        {20, "\1", 1, 10},                  // no change_cipher_spec behind the handshake
-        {HANDSHAKE, "", 0, 10},             //
-        {HANDSHAKE, "\1\0\0\1\0", 5, 10},   // a ClientHello
-        {HANDSHAKE, "\30\0\0\1\0x", 6, 10}, // something behind a KeyUpdate
-        {HANDSHAKE, "\30\0\0\2\0", 5, 50},  //
-        {HANDSHAKE, "\30\0\0\1\2", 5, 47},  //
-        {ALERT, "\2", 1, 50},               //
-        {ALERT, "\2\0\2", 3, 50},           //
-        {99, "what", 4, 10},                //
+        {0, "\0\0\0", 3, 10},                // padding alone
+        {20, "\1", 1, 10},                   // no change_cipher_spec behind the handshake
+        {HANDSHAKE, "", 0, 10},              //
+        {HANDSHAKE, "\1\0\0\1\0", 5, 10},    // a ClientHello
+        {HANDSHAKE, "\30\0\0\1\0x", 6, 10},  // something behind a KeyUpdate
+        {HANDSHAKE, "\30\0\0\2\0", 5, 50},   //
+        {HANDSHAKE, "\30\0\0\2\0\0", 6, 50}, //
+        {HANDSHAKE, "\30\0\0\0", 4, 50},     // nothing more would come
+        {HANDSHAKE, "\30\0\0\1\2", 5, 47},   //
+        {ALERT, "\2", 1, 50},                //
+        {ALERT, "\2\0\2", 3, 50},            //
+        {99, "what", 4, 10},                 //
     };
     for (unsigned index = 0; index < sizeof each / sizeof *each; index++) {
         struct world *world = world_open(0);
@@ -395,21 +407,32 @@ static void records_lost_doubled_or_out_of_order(void **state) {
     }
 }
 
-// One byte more than a record may say; behind it so much padding as may be is fine.
+// The largest one, padded or not; a byte more, of either; and by what the peer has asked for, where padding doesn't count.
 static void records_of_the_largest_size(void **state) {
     (void)state;
     static uint8_t text[16384 + 256];
-    struct world *world = world_open(0);
-    memset(text, 'x', 16384);
-    text[16384] = DATA;
-    send_record(world, 0, text, 16384 + 256 - TLS_TYPE_BYTES - TLS_TAG_BYTES);
-    assert_int_equal(arrive(world, WIRE_BYTES, ROOM), OPENED_MORE);
-    assert_int_equal(world->opened.count, 16384);
-    text[16384] = 'x';
-    send_record(world, DATA, text, 16385);
-    assert_int_equal(arrive(world, WIRE_BYTES, ROOM), OPENED_BROKEN);
-    expect_alert(world, 22);
-    world_close(world);
+    static const struct {
+        size_t said, padding, bound;
+        bool good;
+    } each[] = {
+        {16384, 0, 16384, true},  {16000, 384, 16384, true}, {16385, 0, 16384, false},
+        {16384, 1, 16384, false}, {1, 16384, 16384, false},  {512, 0, 512, true},
+        {513, 0, 512, false},     {512, 1000, 512, true},
+    };
+    for (unsigned index = 0; index < sizeof each / sizeof *each; index++) {
+        struct world *world = world_open(index % SUITES);
+        size_t said = each[index].said, padding = each[index].padding;
+        world->secure.record_bytes_max = (uint32_t)each[index].bound;
+        memset(text, 'x', said);
+        memset(text + said, 0, sizeof text - said);
+        text[said] = padding ? DATA : 0;
+        send_record(world, padding ? 0 : DATA, text, said + padding);
+        assert_int_equal(arrive(world, WIRE_BYTES, ROOM), each[index].good ? OPENED_MORE : OPENED_BROKEN);
+        assert_int_equal(world->opened.count, each[index].good ? said : 0);
+        if (!each[index].good)
+            expect_alert(world, 22);
+        world_close(world);
+    }
 }
 
 static void without_memory(void **state) {
