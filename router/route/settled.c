@@ -66,15 +66,20 @@ static void route_stalled(struct shard *shard, struct peer *peer, struct stalled
         speaking_end(peer, &before);
 }
 
-// Until one of those that waited is sought itself; `hurries`: it may not wait any more.
+// Until one of those that waited is sought itself; `hurries`: it may not wait any more. What is left of a batch comes before what was said
+// behind that.
 static void go_on_behind(struct shard *shard, struct peer *peer, bool hurries) {
     struct annex *annex = peer->annex;
+    struct list behind;
+    list_init(&behind);
     while (peer->state == PEER_OPEN && (hurries || list_empty(&annex->sought))) {
         struct stalled *stalled = stalled_take(peer);
         if (!stalled)
             break;
         peer->stalled = false;
+        list_move_all(&annex->stalled, &behind);
         route_stalled(shard, peer, stalled);
+        list_move_all(&behind, &annex->stalled);
         stalled_end(shard, stalled);
     }
     peer->stalled = !list_empty(&annex->sought) || !list_empty(&annex->stalled);

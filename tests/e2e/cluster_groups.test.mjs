@@ -1,6 +1,8 @@
 // Groups over several hubs: members elsewhere are found, hubs are weighed by theirs, and who leaves is found no more.
 import assert from 'node:assert/strict';
+import { serving } from './certificates.mjs';
 import { joined, until } from './cluster.mjs';
+import { dial } from './hub.mjs';
 import { assertError, frame } from './peer.mjs';
 import { head, Played } from './played.mjs';
 
@@ -156,18 +158,22 @@ for (const shards of [1, 4])
 
 // That nobody is there is the server's word, for which what follows waits: by itself, in a batch, over TLS in one record.
 for (const there of [false, true])
-  joined(`what a source says behind a notification that names nobody comes behind it; who offers its method is ${there ? 'there' : 'here'}`, { shards: [1, 2] }, async (x, y) => {
-    const agent = await (there ? y : x).agent('o', { methods: ['command/execute'] }), source = await x.peer();
+  joined(`what a source says behind a notification that names nobody comes behind it; who offers its method is ${there ? 'there' : 'here'}`, { hubs: [['--listen', 'tls://127.0.0.1:0', ...serving], []], shards: [1, 2] }, async (x, y) => {
+    const agent = await (there ? y : x).agent('o', { methods: ['command/execute'] });
     const order = (n) => ({ jsonrpc: '2.0', method: 'command/execute', params: { command: `nothing-${n}`, n } });
     const note = (n) => ({ jsonrpc: '2.0', method: 'note', params: { targetAgent: 'o', n } });
     const said = (n) => (n % 10 === 7 ? [order(n), note(n), note(n)] : n % 10 === 8 ? { ...note(n), id: n } : n % 2 ? note(n) : order(n));
-    source.write(Buffer.concat(Array.from({ length: 200 }, (_, n) => frame(JSON.stringify(said(n))))));
-    for (let n = 0; n < 200; n++)
-      for (let copies = n % 10 === 7 ? 3 : 1; copies > 0; copies--) {
-        const { json } = await agent.next();
-        assert.equal(json.params.n, n);
-        if (json.id !== undefined) agent.send({ jsonrpc: '2.0', id: json.id, result: n });
-      }
-    for (let n = 8; n < 200; n += 10) assert.equal((await source.next()).json.result, n);
+    for (const transport of ['tcp', 'tls']) {
+      const source = await dial(x.uri(transport));
+      source.write(Buffer.concat(Array.from({ length: 200 }, (_, n) => frame(JSON.stringify(said(n))))));
+      for (let n = 0; n < 200; n++)
+        for (let copies = n % 10 === 7 ? 3 : 1; copies > 0; copies--) {
+          const { json } = await agent.next();
+          assert.equal(json.params.n, n);
+          if (json.id !== undefined) agent.send({ jsonrpc: '2.0', id: json.id, result: n });
+        }
+      for (let n = 8; n < 200; n += 10) assert.equal((await source.next()).json.result, n);
+      source.drop();
+    }
     await agent.silent('anything twice');
   });
