@@ -570,11 +570,12 @@ bool guest_hear(unsigned by) {
     guest->count += cable_read(cable, guest->in + guest->count, more);
     for (enum naive_result result; at < guest->count; at += frame.bytes) {
         result = voice_read(&guest->voice, &frame, guest->in + at, guest->count - at);
-        if (result == NAIVE_BAD && is_turned_away(guest)) {
+        bool is_refused = guest->voice.way == SOCKET && !guest->voice.is_upgraded && result == NAIVE_WHOLE;
+        if ((result == NAIVE_BAD || is_refused) && is_turned_away(guest)) {
             guest_leave(by);
             return true;
         }
-        if (result == NAIVE_BAD)
+        if (result == NAIVE_BAD || is_refused)
             kernel_fail("the hub sent what is no message");
         if (result == NAIVE_PARTIAL)
             break;
