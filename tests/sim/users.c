@@ -136,6 +136,8 @@ static void begin_burst(bool may_reload) {
         return;
     model_change(&stage.now, &stage.random);
     model_change_certificates(&stage.now, &stage.random);
+    if (stage.gated && random_chance(&stage.random, 900))
+        gate_revoke();
     users_sums.reloads++;
     foresee();
 }

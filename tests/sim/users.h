@@ -284,6 +284,8 @@ void gate_notice(unsigned by, struct bit body);
 void gate_list(struct letter *letter, struct bit result);
 // Something to decide on; or NOBODY.
 int gate_any(void);
+// The file changes: the token by which something came over HTTP that is held goes, if there is such a one.
+void gate_revoke(void);
 // What the hub holds now.
 void gate_observe(void);
 // A letter of this burst that may be sent, and was let in: whether the gate has it.

@@ -273,14 +273,33 @@ static bool has_left(const struct letter *letter) {
     return player->generation == letter->generation && !player->voice.cable && player->was_reset;
 }
 
+// Also where its source has left since.
+static bool is_credential_gone(const struct letter *letter) {
+    const struct shown *shown = &letter->shown;
+    if (shown->given)
+        return !model_has_token(&stage.now, (unsigned)shown->user, shown->which, shown->generation);
+    return source_is_here(letter) &&
+           papers_bearer(&stage.now, &stage.players[letter->player]) != letter->user;
+}
+
 // A connection of HTTP stays; any other is closed.
 static bool has_lost_credential(const struct letter *letter) {
-    const struct player *player = &stage.players[letter->player];
-    const struct shown *shown = &letter->shown;
-    if (player->voice.way != POSTS || !source_is_here(letter))
-        return false;
-    return shown->given ? !model_has_token(&stage.now, (unsigned)shown->user, shown->which, shown->generation)
-                        : papers_bearer(&stage.now, player) != letter->user;
+    return stage.players[letter->player].voice.way == POSTS && source_is_here(letter) &&
+           is_credential_gone(letter);
+}
+
+void gate_revoke(void) {
+    unsigned from = stage.letter_count ? random_below(&stage.random, stage.letter_count) : 0;
+    for (unsigned at = 0; at < stage.letter_count; at++) {
+        const struct letter *letter = &stage.letters[(from + at) % stage.letter_count];
+        const struct shown *shown = &letter->shown;
+        if (!letter->held || !shown->given || stage.players[letter->player].voice.way != POSTS ||
+            !source_is_here(letter) || has_lost_credential(letter))
+            continue;
+        unsigned *generation = &stage.now.users[shown->user].generation[shown->which];
+        *generation = shown->which ? 0 : *generation + 1;
+        return;
+    }
 }
 
 static void judge_stay(const struct letter *letter) {
@@ -303,7 +322,7 @@ static bool is_told_rightly(const struct letter *letter, unsigned words, bool is
         return letter->at_gate && (letter->by_somebody ? words >> NEEDS_REVISION & 1 : is_due);
     if (letter->code == CODE_CANCELLED)
         return letter->cancelled;
-    if (has_lost_credential(letter) && oracle_refused(letter, "credential"))
+    if (is_credential_gone(letter) && oracle_refused(letter, "credential"))
         return letter->at_gate;
     return words >> APPROVED & 1;
 }

@@ -251,7 +251,8 @@ static void choose(struct letter *letter, unsigned by, bool batched) {
         letter->word = random_chance(random, 600) ? APPROVED : 1 + random_below(random, 2);
     }
     letter->strict = stage.gated && !batched && (player->voice.way == FRAMES || player->voice.way == POSTS) &&
-                     (letter->verb == CALL || letter->verb == PUBLISH) && random_chance(random, 150);
+                     (letter->verb == CALL || letter->verb == PUBLISH) &&
+                     random_chance(random, player->voice.way == POSTS ? 300 : 150);
     letter->watches = letter->verb == CALL && letter->is_request && random_chance(random, 300);
     if (letter->verb >= CALL && random_chance(random, 60))
         letter->source = choose_source(by);
