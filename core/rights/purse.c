@@ -57,7 +57,7 @@ static bool open_for(struct purses *purses, struct purse *purse, struct account 
     if (purse->account)
         empty(purse);
     purse->account = account;
-    purses->open = true;
+    purses->open |= UINT32_C(1) << (purse - purses->list);
     return false;
 }
 
@@ -74,10 +74,9 @@ static bool open_by(struct purses *purses, struct purse *purse, struct account *
 
 void purses_empty_anew(struct purses *purses) {
     assert(purses->open);
-    for (unsigned index = 0; index < PURSES_COUNT; index++)
-        if (purses->list[index].account)
-            empty(&purses->list[index]);
-    purses->open = false;
+    static_assert((int)PURSES_COUNT <= 32, "a bit each");
+    for (; purses->open; purses->open &= purses->open - 1)
+        empty(&purses->list[__builtin_ctz(purses->open)]);
 }
 
 // --- What comes

@@ -27,7 +27,7 @@ struct purse {
 // Zero bytes are no purse at all.
 struct purses {
     struct purse list[PURSES_COUNT];
-    bool open; // any of them is somebody's
+    uint32_t open; // bits: those that are somebody's
 };
 
 // Accounts of which several have one get less of it, each for a shorter time.
