@@ -67,7 +67,7 @@ enum option_kind {
 #define SANDBOX_DEFAULT_NAME "on"
 #endif
 
-enum { HOLD_DEFAULT_NS = 100000 };
+enum { HOLD_DEFAULT_NS = 0 };
 
 struct option {
     const char *name;
