@@ -26,8 +26,9 @@ static const char *const bodies[] = {
     "{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"jsonrpc\":\"2.0\"}",
     "{\"jsonrpc\":\"2.0\"}",
     // closed where no quote is near, and once more
-    "{\"a\":[0                                                                   ]"
-    "                                                                            ,\"b\":1],\"method\":\"m\"}",
+    ("{\"a\":[0                                                                   ]"
+     "                                                                            "
+     ",\"b\":1],\"method\":\"m\"}"),
     "{\"jsonrpc\":\"2.0\",\"id\":12345678901234567,\"result\":0}",
     "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-1,\"message\":\"\xc3\xa9\"},\"id\":null}",
 };
