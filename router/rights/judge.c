@@ -104,13 +104,23 @@ static void keep_to_approver(const struct user *user, const struct right_call *c
     asked->by_name_only = !rights_call(user, &by_method).allowed;
 }
 
+// Whether one without a target goes where its connection was attached to when that was kept: the link is attached anew by each subject, and
+// what goes on later is where its connection was then.
+static bool is_where_it_was(const struct message *message) {
+    if (lookup_has(&message->lookup, KEY_TARGET_AGENT))
+        return true;
+    if (message->approved || message->returned)
+        return false;
+    return !message->peer->transport->is_link || !message_attachment(message);
+}
+
 // By all that it says, of which what is plain is remembered.
 static __attribute__((noinline)) bool may_call_as_said(struct shard *shard, const struct message *message,
                                                        const struct user *user, struct rules_message *asked) {
     struct identity *identity = identity_of(message->peer);
     struct right_call call;
     char tool[METHOD_BYTES_MAX];
-    bool is_known = identity && is_plain(message);
+    bool is_known = identity && is_plain(message) && is_where_it_was(message);
     if (!read_call(shard, asked, &call))
         return true;
     read_tool(user, message, &call, tool);
@@ -125,7 +135,8 @@ static __attribute__((noinline)) bool may_call_as_said(struct shard *shard, cons
 static bool may_send(struct shard *shard, const struct message *message, const struct user *user,
                      struct rules_message *asked) {
     struct identity *identity = identity_of(message->peer);
-    return (identity && recall_call(identity, message)) || may_call_as_said(shard, message, user, asked);
+    return (identity && is_where_it_was(message) && recall_call(identity, message)) ||
+           may_call_as_said(shard, message, user, asked);
 }
 
 // Whether it names an approver who may be at another hub.

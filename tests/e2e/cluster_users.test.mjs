@@ -75,6 +75,26 @@ between('what a user may not is refused by the hub that says so, wherever it is'
     await until('the journal has it', async () => readFileSync(y.journal, 'utf8').includes('"user":"there"'));
   });
 
+// The other hub hears of it by the subject alone; and an agent's name isn't a method's.
+between('what a user may say to whom its connection is attached to says nothing of another one, nor of whoever offers the method',
+  [{ u: ALL }, { u: { call: ['b', 'method:work'] } }], async (x, y) => {
+    for (const id of ['b', 'c']) (await (await known(y, 'root')).register(id, { methods: ['work', 'rest'] })).serve(() => id);
+    const attached = async (agent) => {
+      const source = await known(x, 'u');
+      assert.deepEqual((await source.ask('hub/attach', { agent })).result, { agent });
+      return source;
+    };
+    const [free, toB, toC] = [await known(x, 'u'), await attached('b'), await attached('c')];
+    for (let times = 0; times < 2; times++) {
+      for (const method of ['work', 'rest']) {
+        assert.equal((await toB.ask(method, {})).result, 'b');
+        refused(await toC.ask(method, {}), 'call');
+      }
+      assert.ok((await free.ask('work', {})).result);
+      refused(await free.ask('rest', {}), 'call');
+    }
+  });
+
 between('events, notices, progress and cancels', [{ p: { publish: ['*'], call: ['b', 'method:*'] } }, { p: { publish: ['build-*'], call: ['b', 'method:build/*'] } }],
   async (x, y) => {
     const agent = await known(y, 'root');

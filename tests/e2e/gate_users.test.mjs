@@ -151,6 +151,22 @@ test('what came over HTTP is its user\'s when it goes on; rights that have gone 
   assertError(await answer, -32001);
 }));
 
+test('what is held goes where its connection was attached to then, by the rights to that one', () => withUsers(async (hub, as, rewrite) => {
+  for (const id of ['b', 'c']) (await (await as('agents')).register(id)).serve(() => id);
+  const bob = await as('bob', 'approval-needed'), source = await as('ci');
+  await source.ask('hub/attach', { agent: 'b' });
+  source.send({ jsonrpc: '2.0', id: 'held', method: 'm', params: {} }, MANUAL);
+  const { checkpoint } = await held(bob);
+  await source.ask('hub/attach', { agent: 'c' });
+  rewrite('call = c');
+  hub.process.kill('SIGHUP');
+  while ((await source.ask('m', { targetAgent: 'b' })).error?.code !== -32001); // until the file has been read again
+  assert.equal((await source.ask('m', {})).result, 'c');
+  assert.equal((await decide(bob, checkpoint)).result.applied, true);
+  assertError((await source.next()).json, -32001);
+  assert.equal((await source.ask('m', {})).result, 'c');
+}));
+
 test('a quarter of what may be held is one user\'s, over all connections', () => withUsers(async (hub, as) => {
   await (await as('agents')).register('b');
   const bob = await as('bob', 'approval-needed'), one = await as('ci'), other = await as('ci');
