@@ -17,17 +17,29 @@ static void keep_credential(struct stalled *stalled, const struct peer *peer) {
     stalled->digest = identity->digest;
 }
 
+// Members of a batch stay where that lies, as none comes behind it meanwhile: copied, each would take its head along.
+static bool keep_frame(struct shard *shard, struct stalled *stalled, const struct frame *frame) {
+    if (!stalled->is_member)
+        return frame_keep(&shard->buffers, frame, &stalled->unit, &stalled->frame);
+    stalled->unit = *frame->unit;
+    stalled->frame = *frame;
+    stalled->frame.unit = &stalled->unit;
+    buffer_hold(frame->buffer);
+    return true;
+}
+
 void stalled_keep(struct shard *shard, struct peer *peer, const struct frame *frame,
                   struct exchange *exchange, bool is_member) {
     struct stalled *stalled = kept_take_zeroed(&shard->kept, 1, sizeof *stalled);
     assert(peer->stalled && peer->annex);
-    if (!stalled || !frame_keep(&shard->buffers, frame, &stalled->unit, &stalled->frame)) {
+    if (stalled)
+        stalled->is_member = is_member;
+    if (!stalled || !keep_frame(shard, stalled, frame)) {
         kept_give(&shard->kept, stalled);
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
         return;
     }
     stalled->exchange = exchange;
-    stalled->is_member = is_member;
     keep_credential(stalled, peer);
     if (exchange)
         exchange_expect(exchange);
