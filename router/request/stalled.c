@@ -68,4 +68,5 @@ void stalled_leave(struct shard *shard, struct peer *peer) {
         drop_one(shard, COUNT_DROP_NO_ROUTE, peer->name, stalled->frame.body.bytes);
         stalled_end(shard, stalled);
     }
+    peer->stalled = false; // the seat of a child is its next one's
 }

@@ -1,4 +1,4 @@
-// What waits behind a notification that is sought: that it costs no more than its own bytes.
+// What waits behind a notification that is sought: that it costs no more than its own bytes, and that nothing waits behind who has gone.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +8,7 @@
 // cmocka.h needs the standard headers before it.
 #include <cmocka.h>
 
+#include "router/request/sought.h"
 #include "router/request/stalled.h"
 #include "router/shard/annex.h"
 #include "router/shard/shard.h"
@@ -51,10 +52,8 @@ static struct buffer *come(struct unit *unit, struct frame *frame) {
     struct buffer *buffer = buffer_take_sized(&shard.buffers, HEAD_BYTES + BATCH_BYTES);
     assert_non_null(buffer);
     memset(buffer->bytes, ' ', HEAD_BYTES + BATCH_BYTES);
-    *unit = (struct unit){.sized = true,
-                          .body_at = HEAD_BYTES,
-                          .body_bytes = BATCH_BYTES,
-                          .bytes = HEAD_BYTES + BATCH_BYTES};
+    *unit = (struct unit){
+        .sized = true, .body_at = HEAD_BYTES, .body_bytes = BATCH_BYTES, .bytes = HEAD_BYTES + BATCH_BYTES};
     *frame = (struct frame){.buffer = buffer, .unit = unit, .body = {HEAD_BYTES, BATCH_BYTES}};
     return buffer;
 }
@@ -83,9 +82,24 @@ static void members_of_a_batch_dont_take_its_head_each(void **state) {
     assert_null(stalled_take(&peer));
 }
 
+// The seat of a child's next instance is the same peer.
+static void who_goes_leaves_nothing_to_wait_for(void **state) {
+    struct unit unit;
+    struct frame frame;
+    struct buffer *buffer = come(&unit, &frame);
+    (void)state;
+    stalled_keep(&shard, &peer, &frame, NULL, false);
+    buffer_drop(buffer);
+    peer.state = PEER_CLOSING;
+    sought_leave(&shard, &peer);
+    assert_false(peer.stalled);
+    assert_null(stalled_take(&peer));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(members_of_a_batch_dont_take_its_head_each, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(who_goes_leaves_nothing_to_wait_for, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
