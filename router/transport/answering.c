@@ -80,9 +80,14 @@ static void take_bundle(struct shard *shard, struct link *link, const struct fra
 }
 
 void answering_bundle(struct link *link, uint64_t serial, bool nobody) {
-    struct crossing *crossing;
-    while (link->peer->state == PEER_OPEN && (crossing = crossings_bundled(&link->crossings, serial))) {
-        crossing->bundle = 0;
+    struct list all;
+    list_init(&all);
+    crossings_take_bundle(&link->crossings, serial, &all);
+    for (struct list *node; (node = list_take(&all));) {
+        struct crossing *crossing = list_entry(node, struct crossing, link);
+        list_append(&link->crossings.untaken, node);
+        if (link->peer->state != PEER_OPEN)
+            continue;
         if (nobody)
             going_nobody(link, crossing);
         else

@@ -92,18 +92,21 @@ struct crossing *crossings_find_sent(const struct crossings *crossings, uint64_t
     return crossing && !crossing->waits ? crossing : NULL;
 }
 
-// They lie in the order in which they were given, those that are put together at a time among each other.
-struct crossing *crossings_bundled(const struct crossings *crossings, uint64_t serial) {
-    const struct list *untaken = &crossings->untaken;
-    assert(serial > 0);
-    for (struct list *node = untaken->next; node != untaken; node = node->next) {
+// They lie in the order in which they went, those that are put together at a time among each other. What the server says of them it says
+// at once, so they are near the end, however many wait before them.
+void crossings_take_bundle(struct crossings *crossings, uint64_t serial, struct list *out) {
+    struct list *untaken = &crossings->untaken;
+    assert(serial > 0 && list_empty(out));
+    for (struct list *node = untaken->prev, *before; node != untaken; node = before) {
         struct crossing *crossing = list_entry(node, struct crossing, link);
-        if (crossing->bundle == serial)
-            return crossing;
-        if (crossing->bundle > serial + BUNDLES_MAX)
-            return NULL;
+        before = node->prev;
+        if (crossing->bundle + BUNDLES_MAX <= serial)
+            return;
+        if (!crossing->is_bundled || crossing->bundle != serial)
+            continue;
+        list_remove(node);
+        list_append(out->next, node); // at its begin
     }
-    return NULL;
 }
 
 void crossings_take_out(struct crossings *crossings, struct crossing *crossing) {
@@ -133,7 +136,6 @@ void crossings_go_again(struct crossings *crossings, struct crossing *crossing) 
 void crossings_gone_again(struct crossings *crossings, struct crossing *crossing, uint64_t now_ms) {
     assert(crossing->waits && now_ms >= crossing->sent_ms);
     crossing->waits = false;
-    crossing->bundle = 0;
     crossing->sent_ms = now_ms;
     list_remove(&crossing->link);
     list_append(&crossings->untaken, &crossing->link);

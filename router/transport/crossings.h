@@ -34,9 +34,11 @@ struct crossing {
     struct bin bin;   // of crossings.out
     uint64_t hub_id;
     uint64_t sent_ms;
-    uint64_t bundle;                  // the serial of those with which it went (bundling.h); 0: it went alone
+    uint64_t
+        bundle; // the serial of those with which it went (bundling.h), or the last that was given before it went alone
     struct neighbour *taker;          // the hub that has it; NULL: none has said so yet
     uint64_t denied[NEIGHBOUR_WORDS]; // places of hubs that were asked whether they have it, and don't
+    bool is_bundled;                  // it went with others
     bool unsure;                      // a hub that may have had it has gone before it said so
     bool recalled;                    // it is being taken out of the queue
     bool offered;                     // it may be handed back
@@ -90,8 +92,8 @@ struct crossing *crossings_add(struct crossings *crossings, uint64_t hub_id, enu
 struct crossing *crossings_find(const struct crossings *crossings, uint64_t hub_id);
 // The same, where another hub may have it: while it is to go to one (crossings_go_again) none has, whatever is said of it.
 struct crossing *crossings_find_sent(const struct crossings *crossings, uint64_t hub_id);
-// The first of the requests that went together under this serial and that no hub has said to have; NULL: there is none (any more).
-struct crossing *crossings_bundled(const struct crossings *crossings, uint64_t serial);
+// Moves the requests that went together under this serial, and that no hub has said to have, from .untaken to `out`, in their order.
+void crossings_take_bundle(struct crossings *crossings, uint64_t serial, struct list *out);
 void crossings_remove(struct crossings *crossings, struct crossing *crossing);
 // The same, but the crossing is the caller's now, as what the account was asked for.
 void crossings_take_out(struct crossings *crossings, struct crossing *crossing);

@@ -214,6 +214,8 @@ static struct crossing *note_crossing(struct link *link, const struct parcel *pa
     const struct bearing *bearing = &parcel->bearing;
     struct crossing *before = crossings_find(&link->crossings, parcel->hub_id);
     if (before) { // it goes to another hub
+        before->is_bundled = false;
+        before->bundle = link->bundling.serials;
         crossings_gone_again(&link->crossings, before, shard_now_ms(link->shard));
         stats_count(&link->shard->stats, COUNT_CROSSED_AGAIN);
         return before;
@@ -224,6 +226,7 @@ static struct crossing *note_crossing(struct link *link, const struct parcel *pa
                       head_of(parcel) + bearing->token_at, bearing->token_bytes);
     if (!crossing)
         return NULL;
+    crossing->bundle = link->bundling.serials;
     crossing->level = (enum governance)bearing->level;
     crossing->offered = bearing->offered;
     crossing->returns = parcel->returns;
@@ -258,10 +261,12 @@ bool going_divert(struct shard *shard, struct peer *peer, struct parcel *parcel)
     assert(link && link->peer == peer);
     if (parcel->has_heading && !parcel->dressed) {
         struct crossing *crossing = note_crossing(link, parcel);
-        if (crossing)
-            crossing->bundle = bundling_ask(&link->bundling, parcel);
-        else
+        if (!crossing) {
             give_up(link, parcel);
+            return true;
+        }
+        crossing->bundle = bundling_ask(&link->bundling, parcel);
+        crossing->is_bundled = true;
         return true;
     }
     bundling_flush(&link->bundling); // what was said before goes before

@@ -111,11 +111,48 @@ static void each_is_found_where_it_is_answered(void **state) {
     assert_non_null(crossings_visitor(&crossings, hub, 6));
 }
 
+static struct crossing *add(uint64_t hub_id, uint64_t bundle, bool is_bundled) {
+    struct crossing *crossing = crossings_add(&crossings, hub_id, SUBJECT_AGENT, "b", 1);
+    assert_non_null(crossing);
+    crossing->bundle = bundle;
+    crossing->is_bundled = is_bundled;
+    return crossing;
+}
+
+// Two are put together at a time, and others go alone between them.
+static void those_of_one_bundle_are_taken_in_their_order(void **state) {
+    struct list all;
+    uint64_t hub_id = 1;
+    (void)state;
+    for (uint64_t bundle = 1; bundle < 40; bundle += 2)
+        for (unsigned at = 0; at < 6; at++)
+            add(hub_id++, at == 3 ? bundle + 1 : bundle + at % 2, at != 3);
+    for (uint64_t bundle = 1; bundle < 40; bundle++) {
+        uint64_t first = (bundle - 1) / 2 * 6 + 1, last = 0, count = 0;
+        list_init(&all);
+        crossings_take_bundle(&crossings, bundle, &all);
+        for (struct list *node; (node = list_take(&all)); count++) {
+            struct crossing *crossing = list_entry(node, struct crossing, link);
+            assert_true(crossing->is_bundled && crossing->bundle == bundle);
+            assert_true(crossing->hub_id >= first && crossing->hub_id < first + 6 && crossing->hub_id > last);
+            last = crossing->hub_id;
+            crossings_remove(&crossings, crossing);
+        }
+        assert_int_equal(count, bundle % 2 ? 3 : 2);
+    }
+    list_init(&all);
+    crossings_take_bundle(&crossings, UINT64_MAX, &all);
+    crossings_take_bundle(&crossings, 1, &all);
+    assert_true(list_empty(&all));
+    crossings_forget(&crossings);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(one_number_on_many_subjects_makes_no_chain, open_all, close_all),
         cmocka_unit_test_setup_teardown(numbers_far_apart_make_no_chain, open_all, close_all),
         cmocka_unit_test_setup_teardown(each_is_found_where_it_is_answered, open_all, close_all),
+        cmocka_unit_test_setup_teardown(those_of_one_bundle_are_taken_in_their_order, open_all, close_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
