@@ -33,10 +33,11 @@ void bundle_write_number(char out[BUNDLE_NUMBER_BYTES], uint64_t number) {
 }
 
 void bundle_write_head(char out[BUNDLE_HEAD_BYTES], const struct bundled *bundled, uint32_t bytes) {
-    assert(bundled->number && bytes > 0 && bundled->time_ms <= TIME_MS_MAX);
+    uint32_t time_ms = bundled->time_ms <= TIME_MS_MAX ? bundled->time_ms : 0;
+    assert(bundled->number && bytes > 0);
     bundle_write_number(out, bundled->number);
     put_32(out + BYTES_AT, bytes);
-    put_32(out + SAID_AT, bundled->time_ms | (uint32_t)bundled->level << TIME_BITS |
+    put_32(out + SAID_AT, time_ms | (uint32_t)bundled->level << TIME_BITS |
                               (uint32_t)bundled->is_vouched << (TIME_BITS + LEVEL_BITS));
 }
 

@@ -22,7 +22,7 @@ enum {
 struct bundled {
     uint64_t
         number; // of the request, at the hub that asks; 0: of one that was taken back, and it is to be passed over
-    uint32_t time_ms;      // that is left for it; 0: nothing is said of that
+    uint32_t time_ms;      // that is left for it; 0, and where it is over an hour: nothing is said of that
     enum governance level; // that it requires
     bool is_vouched;       // the agent that it names as its source is its source's own
 };

@@ -63,6 +63,22 @@ static void what_is_void_has_no_number(void **state) {
     assert_true(bundled.number == some[1].number);
 }
 
+// As --request-timeout has it where a request says none.
+static void a_time_that_is_too_long_is_not_said_and_spoils_nothing(void **state) {
+    static const uint32_t times[] = {3600 * 1000 + 1, 1 << 24, 6 * 3600 * 1000, 24 * 3600 * 1000, UINT32_MAX};
+    char text[BUNDLE_HEAD_BYTES + 1];
+    (void)state;
+    for (unsigned at = 0; at < sizeof times / sizeof *times; at++) {
+        struct bundled bundled = {.number = 1, .time_ms = times[at], .level = GOVERNANCE_SUPERVISED};
+        struct span rest = {0, sizeof text}, body;
+        bundle_write_head(text, &bundled, 1);
+        assert_true(bundle_next((uint8_t *)text, &rest, &bundled, &body));
+        assert_int_equal(bundled.time_ms, 0);
+        assert_int_equal(bundled.level, GOVERNANCE_SUPERVISED);
+        assert_false(bundled.is_vouched);
+    }
+}
+
 // A time that no request may have is none, and bits that mean nothing mean nothing.
 static void what_can_not_be_said_is_not_heard(void **state) {
     uint8_t text[BUNDLE_HEAD_BYTES + 1] = {
@@ -138,6 +154,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read),
         cmocka_unit_test(what_is_void_has_no_number),
+        cmocka_unit_test(a_time_that_is_too_long_is_not_said_and_spoils_nothing),
         cmocka_unit_test(what_can_not_be_said_is_not_heard),
         cmocka_unit_test(other_bytes_are_none),
         cmocka_unit_test(numbers_are_read_until_none_is_whole),
