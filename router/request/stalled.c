@@ -53,6 +53,15 @@ struct stalled *stalled_take(struct peer *peer) {
     return node ? list_entry(node, struct stalled, link) : NULL;
 }
 
+bool stalled_has(const struct peer *peer, const struct exchange *exchange) {
+    const struct list *all = peer->annex ? &peer->annex->stalled : NULL;
+    assert(exchange);
+    for (const struct list *node = all ? all->next : NULL; node != all; node = node->next)
+        if (list_entry(node, struct stalled, link)->exchange == exchange)
+            return true;
+    return false;
+}
+
 void stalled_end(struct shard *shard, struct stalled *stalled) {
     assert(list_empty(&stalled->link));
     if (stalled->exchange)

@@ -25,6 +25,8 @@ void stalled_keep(struct shard *shard, struct peer *peer, const struct frame *fr
                   struct exchange *exchange, bool is_member);
 // The oldest, which the caller gives back with stalled_end; NULL: there is none.
 struct stalled *stalled_take(struct peer *peer);
+// Whether something waits for which an answer is due there.
+bool stalled_has(const struct peer *peer, const struct exchange *exchange);
 // All of it has been routed, or won't be.
 void stalled_end(struct shard *shard, struct stalled *stalled);
 // The peer goes, and with it what waits.

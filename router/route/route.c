@@ -315,6 +315,11 @@ static void route_members(struct shard *shard, const struct message *whole, stru
     }
 }
 
+void route_over(struct shard *shard, struct peer *peer, const struct exchange *exchange) {
+    if (exchange && exchange->exits && peer->state == PEER_OPEN && !stalled_has(peer, exchange))
+        peer_linger(shard, peer);
+}
+
 static void route_batch(struct shard *shard, struct message *whole) {
     assert(whole->lookup.verdict == LOOKUP_GOOD);
     stats_count(&shard->stats, COUNT_BATCHES_RECEIVED);
@@ -329,8 +334,7 @@ static void route_batch(struct shard *shard, struct message *whole) {
     route_members(shard, whole, exchange);
     if (whole->exchange)
         return;
-    if (exchange->exits && whole->peer->state == PEER_OPEN)
-        peer_linger(shard, whole->peer);
+    route_over(shard, whole->peer, exchange);
     exchange_close(shard, exchange);
 }
 
@@ -388,6 +392,4 @@ void route_waited(struct shard *shard, struct peer *peer, struct frame *frame, s
     }
     struct frame signed_frame = route_sign(shard, peer, frame);
     route_member(shard, peer, &signed_frame, exchange);
-    if (exchange && exchange->exits && peer->state == PEER_OPEN)
-        peer_linger(shard, peer);
 }

@@ -14,6 +14,8 @@ void route_frame(struct shard *shard, struct peer *peer, struct frame *frame, st
 // Routes one that has waited (router/request/stalled.h), a frame or a member of a batch.
 void route_waited(struct shard *shard, struct peer *peer, struct frame *frame, struct exchange *exchange,
                   bool is_member);
+// Behind that, with what waits still where it waits: a batch that has brought an exit is its connection's end, once all of it has been routed.
+void route_over(struct shard *shard, struct peer *peer, const struct exchange *exchange);
 // Where users are on, what is forwarded bears the name of its user, as the hub knows it: a frame of the peer's that does.
 struct frame route_sign(const struct shard *shard, const struct peer *peer, const struct frame *frame);
 // Routes a message that was held and may go now: it has been looked up, and all has been judged that is judged

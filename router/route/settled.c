@@ -80,6 +80,7 @@ static void go_on_behind(struct shard *shard, struct peer *peer, bool hurries) {
         list_move_all(&annex->stalled, &behind);
         route_stalled(shard, peer, stalled);
         list_move_all(&behind, &annex->stalled);
+        route_over(shard, peer, stalled->exchange);
         stalled_end(shard, stalled);
     }
     peer->stalled = !list_empty(&annex->sought) || !list_empty(&annex->stalled);

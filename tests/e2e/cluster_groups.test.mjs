@@ -177,3 +177,17 @@ for (const there of [false, true])
     }
     await agent.silent('anything twice');
   });
+
+// It counts when all of its batch has been routed, be it that some of that waits.
+joined('a batch of which members wait, and another one is an exit, is routed to its end', { shards: [1, 2] }, async (x, y) => {
+  const agent = await x.agent('o', { methods: ['command/execute'] });
+  const order = (n) => ({ jsonrpc: '2.0', method: 'command/execute', params: { command: 'nothing', n } });
+  const note = (n) => ({ jsonrpc: '2.0', method: 'note', params: { targetAgent: 'o', n } }), exit = { jsonrpc: '2.0', method: 'exit' };
+  for (const batch of [[exit, order(0), note(1), note(2)], [order(0), exit, note(1), note(2)], [order(0), note(1), order(2), exit]]) {
+    const source = await x.peer();
+    source.write(frame(JSON.stringify(batch)));
+    for (let n = 0; n < 3; n++) assert.equal((await agent.next()).json.params.n, n);
+    await assert.rejects(source.next(), /the hub closed the connection|the hub had closed/);
+  }
+  assert.ok(y);
+});
