@@ -133,6 +133,8 @@ static void take_holding(const uint8_t *bytes, struct span key, uint64_t number,
         out->settle = number != 0;
     else if (key_is(bytes, key, "leaves"))
         out->leaves = number != 0;
+    else if (key_is(bytes, key, "nobodys"))
+        out->is_nobodys = number != 0;
     else
         take_fencing(bytes, key, number, out);
 }

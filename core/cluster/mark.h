@@ -49,6 +49,7 @@ struct mark {
     struct span asked, gone;  // whether they are owed still; that they aren't
     struct span sought, none; // who took them; that it didn't
     uint64_t cancelled;       // a request; 0: none
+    bool is_nobodys;          // and nobody waits for its answer any more
     uint64_t inquired;        // who is there is asked, under this number; 0: it isn't
     struct span capability;   // and of what capability, as in a subject; bytes 0: of any
     uint64_t part;            // of the answer to that inquiry; 0: it is none

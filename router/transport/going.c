@@ -302,8 +302,8 @@ struct peer *going_forget(struct shard *shard, struct peer *peer, uint64_t hub_i
         recalling_begin(link, crossing);
         return peer;
     }
-    if (crossing->taker && !crossing->cancelled) // else it is told when it says that it has it
-        nats_say_cancel(link, crossing->taker->name, hub_id);
+    if (crossing->taker && (!crossing->cancelled || !lasts)) // else it is told when it says that it has it
+        nats_say_cancel(link, crossing->taker->name, hub_id, !lasts);
     crossing->cancelled = true;
     if (!lasts)
         crossings_remove(&link->crossings, crossing);

@@ -164,12 +164,14 @@ static void put_user(struct text *mark, const struct user *user) {
     text_put(mark, user ? user->name : "");
 }
 
-void nats_say_cancel(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t hub_id) {
+void nats_say_cancel(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t hub_id, bool is_nobodys) {
     struct text mark;
     assert(hub_id);
     text_init(&mark);
     mark_begin(&mark, link->hub);
     mark_number(&mark, "cancel", hub_id);
+    if (is_nobodys)
+        mark_number(&mark, "nobodys", 1);
     say_mark(link, &(struct hearer){.kind = SUBJECT_HUB, .hub = hub, .urgent = true}, &mark, NULL);
 }
 

@@ -16,8 +16,8 @@ void nats_say_ping(struct link *link);
 void nats_say_taken(struct link *link);
 // One more was.
 void nats_note_taken(struct link *link, const struct neighbour *hub, uint64_t number);
-// A request that it took is cancelled.
-void nats_say_cancel(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t hub_id);
+// A request that it took is cancelled: by its source, which still gets its answer, or because nobody waits for that any more.
+void nats_say_cancel(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t hub_id, bool is_nobodys);
 // A request of its own isn't taken: who owes least here owes so much (0: there is none who might take it); or it is to be held there first.
 void nats_say_back(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number, uint32_t owed,
                    bool is_held);

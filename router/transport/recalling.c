@@ -51,7 +51,7 @@ bool recalling_divert(struct link *link, struct parcel *parcel) {
     if (is_it && crossing->taker && put_head(link, parcel, crossing))
         return false;
     if (is_it && crossing->taker)
-        nats_say_cancel(link, crossing->taker->name, crossing->hub_id);
+        nats_say_cancel(link, crossing->taker->name, crossing->hub_id, false);
     else if (is_it)
         keep_words(link, crossing, parcel);
     else
@@ -75,5 +75,5 @@ void recalling_tell(struct link *link, struct crossing *crossing) {
     }
     if (parcel)
         parcel_drop(parcel);
-    nats_say_cancel(link, crossing->taker->name, crossing->hub_id);
+    nats_say_cancel(link, crossing->taker->name, crossing->hub_id, false);
 }

@@ -218,7 +218,7 @@ static void note_taker(struct link *link, const char hub[HUB_NAME_BYTES], uint64
     if (crossing && (crossing->returns || crossing->kept))
         returning_taken(link, crossing);
     if (!crossing)
-        nats_say_cancel(link, hub, number);
+        nats_say_cancel(link, hub, number, true);
     else if (crossing->cancelled)
         recalling_tell(link, crossing);
 }
@@ -307,7 +307,7 @@ void signs_take(struct link *link, const uint8_t *bytes, const struct mark *mark
     answer(link, bytes, mark, mark->sought, "taken", "none");
     struct visitor *visitor = mark->cancelled ? visitor_of(link, mark->hub, mark->cancelled) : NULL;
     if (visitor)
-        cancel_visitor(link, visitor, true);
+        cancel_visitor(link, visitor, !mark->is_nobodys);
     if (mark->leaves)
         signs_hub_gone(link, mark->hub);
 }

@@ -1,7 +1,7 @@
 // Two hubs and a NATS server: whoever isn't at this hub is asked for at the other one, and what a request and its answer are
 // locally they are across: ids, bytes, header fields, levels, progress, cancels, errors.
 import assert from 'node:assert/strict';
-import { joined, linked } from './cluster.mjs';
+import { joined, linked, until } from './cluster.mjs';
 import { assertError, frame, requestText } from './peer.mjs';
 
 joined('a request crosses by targetAgent, and its answer comes back under its own id', {}, async (x, y) => {
@@ -154,6 +154,17 @@ joined('who asked leaves: what went across is cancelled there', {}, async (x, y)
   const { json } = await agent.next();
   source.socket.resetAndDestroy();
   assert.deepEqual((await agent.next()).json.params, { id: json.id });
+});
+
+joined('who asked leaves: a target that answers no cancel owes nothing any more', {}, async (x, y) => {
+  const agent = await y.agent('b');
+  const source = await x.peer();
+  for (let id = 1; id <= 20; id++) source.send(requestText(id, 'work', { targetAgent: 'b' }));
+  for (let id = 1; id <= 20; id++) await agent.next();
+  const owes = async () => (await agent.ask('hub/agents', {})).result.agents.find(({ agentId }) => agentId === 'b').pending;
+  assert.equal(await owes(), 20);
+  source.socket.resetAndDestroy();
+  await until('it owes nothing', async () => await owes() === 0);
 });
 
 joined('the target leaves: -32050, once', {}, async (x, y) => {
