@@ -214,10 +214,11 @@ static bool take_over(struct tls *tls) {
     return tls->records;
 }
 
-// What the client has asked for (RFC 6066, section 4); the library has agreed, and cuts its own records of 1.2 to it.
+// What the client has asked for (RFC 6066, section 4); the library has agreed, and cuts its own records of 1.2 to it. Where
+// nothing was asked for, libraries say 0 or 255.
 static void heed_length(struct tls *tls) {
     uint8_t length = SSL_SESSION_get_max_fragment_length(SSL_get_session(tls->ssl));
-    if (length)
+    if (length >= TLSEXT_max_fragment_length_512 && length <= TLSEXT_max_fragment_length_4096)
         tls->secure.record_bytes_max = 256U << length;
 }
 
