@@ -81,11 +81,13 @@ static struct heading *find(struct shard *shard, uint64_t link, const struct els
 
 // --- What each has
 
-// All that is known of the other hubs is that each takes bundles: whose agent it is isn't known here.
+// All that is known of the other hubs is that each takes bundles: whose agent it is isn't known here. An approver, which comes first, is
+// asked with what its source's user may not reach there (elsewhere.c), also where it can't be back.
 static bool may_go(const struct shard *shard, const struct message *message, const struct parcel *parcel,
                    const struct elsewhere *to) {
     const struct hub *hub = shard->hub;
-    bool is_plain = to->kind == SUBJECT_AGENT && !to->returns && !to->probes && !to->hub && !to->sought;
+    bool is_plain =
+        to->kind == SUBJECT_AGENT && !to->first && !to->returns && !to->probes && !to->hub && !to->sought;
     return is_plain && !message->approved && message_lane(message) == LANE_NORMAL &&
            parcel->bytes <= COPY_BYTES_MAX && parcel_is_bare(parcel) &&
            atomic_load_explicit(&hub->link_neighbours, memory_order_relaxed) &&

@@ -17,12 +17,12 @@ let files = 0;
 const nameOf = (mark) => / hub=([0-9a-f]{32})/.exec(mark)[1];
 const stands = (root, key, value) => until(`${key} is ${value}`, async () => (await root.ask('hub/stats')).result[key] === value);
 
-function guarded(name, run) {
+function guarded(name, run, users = FENCED, options = []) {
   for (const shards of ['1', '2'])
     test(`${name} (--shards ${shards})`, async () => {
-      const broker = await Broker.start(), other = await Broker.start(), played = await Played.join(broker);
+      const broker = await Broker.start(options), other = await Broker.start(), played = await Played.join(broker);
       const file = join(directoryOfUsers, `fences-${++files}.ini`);
-      writeFileSync(file, usersText(FENCED));
+      writeFileSync(file, usersText(users));
       await played.client.subscribe('patchbay.test.beat');
       const hub = await Hub.start([...joining([broker, other]), '--shards', shards, '--gate', 'manual', '--users', file, '--audit', `${file}.journal`]);
       hub.usersFile = file;
@@ -173,3 +173,19 @@ guarded('who doesn\'t heed such lines counts beside the link alone, and not besi
   refused(await toGroup(denies), 'call');
   there.client.drop();
 });
+
+// What can't be back, since with all that the server lets too little pass, isn't sent without them.
+const small = join(directoryOfUsers, 'small.conf');
+writeFileSync(small, 'max_payload: 1024\n');
+const many = Array.from({ length: 15 }, (_, n) => `deploy-${String(n).padStart(50, 'x')}`);
+guarded('an approver elsewhere is asked with its user\'s lines or not at all', async ({ hub, name, played }) => {
+  await played.client.subscribe('patchbay.test.agent.bob q');
+  played.beat(' joint=2 fences=1 bundles=1');
+  await played.heard(name);
+  const approve = async (user) => (await known(hub, user)).ask('governance/approval', { checkpoint: 'c', artifact: {}, approver: 'bob', decision: 'approved' });
+  const { data } = assertError(await approve('denies'), -32055);
+  assert.equal(data.limit, 1024);
+  const answered = approve('free');
+  assert.doesNotMatch(await answerGroup(played, 'patchbay.test.agent.bob'), /deny=|bundle=/);
+  assert.equal((await answered).result, played.name);
+}, { ...FENCED, denies: { ...ALL, 'deny-call': many } }, ['-c', small]);
