@@ -10,13 +10,22 @@
 
 // --- What they have in common
 
-// Where what is for that name is kept: as names differ mostly at their ends.
-static struct heading **place_of(struct shard *shard, const struct elsewhere *to) {
-    uint64_t end = to->bytes;
-    size_t count = to->bytes < sizeof end ? to->bytes : sizeof end;
+// The last eight bytes, as names differ mostly there.
+static uint64_t end_of(const char *name, size_t bytes) {
+    uint64_t end = bytes;
+    size_t count = bytes < sizeof end ? bytes : sizeof end;
+    memcpy(&end, name + bytes - count, count);
+    return end;
+}
+
+// Where what one user asks of that name is kept.
+static struct heading **place_of(struct shard *shard, const struct elsewhere *to, const char *user,
+                                 size_t user_bytes) {
     static_assert(HEADINGS_MAX == 1 << (64 - 58), "places are told by a hash's highest bits");
-    memcpy(&end, to->token + to->bytes - count, count);
-    return &shard->across.headings[end * UINT64_C(0x9e3779b97f4a7c15) >> 58];
+    uint64_t hash = end_of(to->token, to->bytes) * UINT64_C(0x9e3779b97f4a7c15);
+    if (user_bytes)
+        hash += end_of(user, user_bytes) * UINT64_C(0xc2b2ae3d27d4eb4f);
+    return &shard->across.headings[hash >> 58];
 }
 
 static const char *token_of(const struct heading *heading) {
@@ -70,8 +79,8 @@ static struct heading *make(struct shard *shard, uint64_t link, const struct els
 // NULL without memory.
 static struct heading *find(struct shard *shard, uint64_t link, const struct elsewhere *to,
                             const char *user) {
-    struct heading **place = place_of(shard, to);
     size_t user_bytes = user ? strlen(user) : 0;
+    struct heading **place = place_of(shard, to, user, user_bytes);
     assert(to->bytes > 0);
     if (is_it(*place, link, to, user, user_bytes))
         return *place;
