@@ -264,6 +264,19 @@ static void take_parts(struct shard *shard, struct link *link, const struct fram
     shard->share.heavy = true;
 }
 
+// Hubs make far smaller ones: a bound on what one message asks of a turn.
+enum { PARTS_BYTES_MAX = 8 * BUNDLE_BYTES_MAX };
+
+// None of them is read, which is said as of a message that can't be.
+static void refuse_parts(struct shard *shard, struct link *link, const struct frame *frame,
+                         const struct nats_message *said, const struct mark *mark) {
+    assert(frame->body.bytes > PARTS_BYTES_MAX);
+    stats_count(&shard->stats, COUNT_CROSSED_IN);
+    nats_count_unreadable(shard);
+    visiting_refuse(link, frame->buffer->bytes + frame->at + said->reply.at, said->reply.bytes, mark,
+                    ERROR_PARSE, false, 0);
+}
+
 // An offer, or a question, comes by itself.
 static void take_calls(struct shard *shard, struct link *link, const struct frame *frame,
                        const struct nats_message *said, enum subject_kind kind, struct span token,
@@ -275,6 +288,10 @@ static void take_calls(struct shard *shard, struct link *link, const struct fram
     assert(mark->is_bundle && mark->has_hub);
     if (mark->probes || mark->offered) {
         nats_count_unreadable(shard);
+        return;
+    }
+    if (frame->body.bytes > PARTS_BYTES_MAX) {
+        refuse_parts(shard, link, frame, said, mark);
         return;
     }
     if (!link_is_own(link, mark->hub)) {

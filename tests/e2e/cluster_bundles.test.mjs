@@ -150,3 +150,22 @@ joined('what is no request, or is cut off, ends the message, and those before it
   client.drop();
   played.client.drop();
 });
+
+joined('a message of several that is larger than hubs make them is refused unread, and counted', { hubs: [[]], shards: [1] }, async (x, broker) => {
+  const b = await x.agent('b'), played = await Played.join(broker);
+  const unreadable = async () => (await b.ask('hub/stats')).result.cluster_messages_unreadable;
+  const part = (n, bytes) => [n.toString(16), requestText(n, 'work', { targetAgent: 'b' }).padEnd(bytes)];
+  const send = (parts, serial) =>
+    played.client.publish('patchbay.test.agent.b', parts, `patchbay.test.hub.${played.name}.b.${serial}`, head(played.name, ' bundle=1'));
+  const most = (more) => bundle(...Array.from({ length: 63 }, (_, at) => part(at + 1, 1006)), part(64, 1008 + more)), before = await unreadable();
+  assert.equal(most(0).length, 65_536);
+  send(most(1), 1);
+  const { subject, text } = await played.client.find((one) => one.subject?.startsWith(`patchbay.test.hub.${played.name}.`), 'what it is refused with');
+  assert.match(subject, /\.b\.1$/);
+  assertError(JSON.parse(text), -32700);
+  assert.equal(await unreadable(), before + 1);
+  send(most(0), 2);
+  for (let n = 1; n <= 64; n++) assert.equal((await b.next()).json.params.targetAgent, 'b');
+  assert.equal(await unreadable(), before + 1);
+  played.client.drop();
+});
