@@ -147,9 +147,15 @@ static bool read_fence(const struct link *link, const uint8_t *bytes, const stru
     return true;
 }
 
+// No agent's name is longer, and hubs name none that is written with escapes.
+static bool is_name(const uint8_t *text, size_t bytes) {
+    return bytes > 0 && bytes <= AGENT_ID_BYTES_MAX && !memchr(text, '\\', bytes);
+}
+
 // NULL: there is none any more.
 static void name_source(struct annex *annex, const uint8_t *bytes, const struct mark *mark) {
-    bool is_said = mark && mark->given && mark->has_hub, named = is_said && mark->agent.bytes;
+    bool is_said = mark && mark->given && mark->has_hub;
+    bool named = is_said && is_name(bytes + mark->agent.at, mark->agent.bytes);
     annex->hub = is_said ? mark->hub : NULL;
     annex->named = named ? (const char *)bytes + mark->agent.at : NULL;
     annex->named_bytes = named ? mark->agent.bytes : 0;
@@ -166,7 +172,8 @@ static void vouch(const struct message *message) {
     struct annex *annex = message->peer->annex;
     struct span value = lookup->value[KEY_SOURCE_AGENT];
     assert(annex->vouches);
-    if (!lookup_has(lookup, KEY_SOURCE_AGENT) || lookup->type[KEY_SOURCE_AGENT] != JSON_STRING)
+    if (!lookup_has(lookup, KEY_SOURCE_AGENT) || lookup->type[KEY_SOURCE_AGENT] != JSON_STRING ||
+        !is_name(message->body + value.at + 1, value.bytes - 2))
         return;
     annex->named = (const char *)message->body + value.at + 1;
     annex->named_bytes = value.bytes - 2;

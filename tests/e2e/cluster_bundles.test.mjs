@@ -1,11 +1,18 @@
 // Requests to one agent at another hub that go out together: as one message where all hubs take that, each by itself where one doesn't. A
 // client of the server's plays the other hub.
 import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
 import { Client, joined, until } from './cluster.mjs';
 import { assertError, frame, requestText } from './peer.mjs';
 import { bundle, head, Played, unbundle } from './played.mjs';
 
 const TIME = 0xffffff, LEVEL = 1 << 24, VOUCHED = 1 << 26, TAKES = ' joint=1 bundles=1';
+
+const directory = mkdtempSync(join(tmpdir(), 'patchbay-bundles-')), journal = join(directory, 'journal');
+after(() => rmSync(directory, { recursive: true, force: true }));
 
 // Several requests in one write.
 function askTogether(source, count, params = { targetAgent: 'z' }) {
@@ -167,5 +174,23 @@ joined('a message of several that is larger than hubs make them is refused unrea
   send(most(0), 2);
   for (let n = 1; n <= 64; n++) assert.equal((await b.next()).json.params.targetAgent, 'b');
   assert.equal(await unreadable(), before + 1);
+  played.client.drop();
+});
+
+// Of what is refused here the journal has whom the source's hub names.
+joined('a name that no agent has names nobody', { hubs: [['--validate', 'strict', '--audit', journal]], shards: [1] }, async (x, broker) => {
+  const b = await x.agent('b', {}, { governanceLevel: 'autonomous' }), played = await Played.join(broker), long = 'f'.repeat(256);
+  const text = (n, sourceAgent) => requestText(n, 'work', { targetAgent: 'b', sourceAgent });
+  const parts = bundle(['4d', text(77, long), VOUCHED], ['4e', text(78, 'fQr').replace('Q', '\\u0061'), VOUCHED]);
+  played.client.publish('patchbay.test.agent.b', parts, `patchbay.test.hub.${played.name}.b.1`, head(played.name, ' bundle=1'));
+  for (const [n, name] of [[79, long], [80, 'f\\u0061r'], [81, 'other']]) {
+    const one = text(n, 'nobody');
+    played.client.publish('patchbay.test.agent.b', one, `patchbay.test.hub.${played.name}.${n.toString(16)}`,
+      head(played.name, ` agent=${name}`, `Content-Length: ${one.length}\r\n`));
+  }
+  const lines = () => readFileSync(journal, 'utf8').split('\n').filter((line) => line.includes('"refusal"')).map((line) => JSON.parse(line));
+  await until('all are refused', () => lines().length === 5);
+  assert.deepEqual(lines().map((line) => line.source.agents), [[], [], [], [], ['other']]);
+  await b.silent('what nobody says that it is its source\'s own');
   played.client.drop();
 });
