@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -19,14 +18,7 @@ static const struct io_verbs *const backends[] = {
     [IO_EPOLL] = &epoll_verbs,
 };
 
-// A timer of the thread's may otherwise be 50 µs late.
-static void be_on_time(void) {
-    (void)prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
-}
-
 int io_open(struct io **out, const struct io_options *options, const char **why) {
-    if (options->hold_ns)
-        be_on_time();
     return backends[options->backend]->open(out, options, why);
 }
 

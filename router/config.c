@@ -339,8 +339,7 @@ static bool check_memory(const struct config *config) {
 
 enum config_result config_read(struct config *config, int argc, char **argv, uint32_t cores) {
     *config = (struct config){.settings.shard_count = cores < SHARDS_MAX ? cores : SHARDS_MAX,
-                              .settings.sandbox.mode = SANDBOX_DEFAULT,
-                              .settings.hold_ns = HOLD_DEFAULT_NS};
+                              .settings.sandbox.mode = SANDBOX_DEFAULT};
     limits_defaults(&config->settings.limits);
     for (int at = 1; at < argc;) {
         if (!strcmp(argv[at], "--help")) {

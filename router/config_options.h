@@ -67,8 +67,6 @@ enum option_kind {
 #define SANDBOX_DEFAULT_NAME "on"
 #endif
 
-enum { HOLD_DEFAULT_NS = 0 };
-
 struct option {
     const char *name;
     enum option_kind kind;

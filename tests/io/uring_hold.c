@@ -1,6 +1,8 @@
 // Held waits of io_uring: by a kernel that holds them itself, and by one that doesn't.
 #include "tests/io/fixture.h"
 
+#include <sys/prctl.h>
+
 #include "io/uring.h"
 
 enum { PAIRS = 40 };
@@ -143,6 +145,32 @@ static void sends_end_none(bool by_kernel) {
     hold_close(held);
 }
 
+static int slack_of(enum io_backend which, uint64_t spin, uint64_t hold_ns) {
+    struct buffer_budget budget = {.bytes_max = UINT64_MAX};
+    struct buffer_pool pool;
+    struct io *io;
+    const char *why = "";
+    buffer_pool_init(&pool, &budget);
+    struct io_options options = {
+        .pool = &pool, .buffers_lent = 1, .backend = which, .spin_ns = spin, .hold_ns = hold_ns};
+    if (io_open(&io, &options, &why) < 0)
+        fail_msg("%s", why);
+    io_close(io);
+    buffer_pool_deinit(&pool);
+    return prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+}
+
+// The thread's timers are on time at the price of more wakes: where a wait may be held alone.
+static void timers_are_on_time_where_waits_are_held(void **state) {
+    int slack = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+    (void)state;
+    assert_int_not_equal(slack, 1000);
+    assert_int_equal(slack_of(IO_EPOLL, 0, 50000), slack);
+    assert_int_equal(slack_of(IO_URING, 50000, 50000), slack);
+    assert_int_equal(slack_of(IO_URING, 0, 0), slack);
+    assert_int_equal(slack_of(IO_URING, 0, 50000), 1000);
+}
+
 #define BOTH(test)                                                                                           \
     static void test##_by_the_kernel(void **state) {                                                         \
         (void)state;                                                                                         \
@@ -163,9 +191,13 @@ BOTH(sends_end_none)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TESTS(little_waits),       TESTS(many_end_it),
-        TESTS(a_deadline_ends_it), TESTS(what_comes_after_it_waits_no_more),
-        TESTS(a_doorbell_ends_it), TESTS(sends_end_none),
+        TESTS(little_waits),
+        TESTS(many_end_it),
+        TESTS(a_deadline_ends_it),
+        TESTS(what_comes_after_it_waits_no_more),
+        TESTS(a_doorbell_ends_it),
+        TESTS(sends_end_none),
+        cmocka_unit_test(timers_are_on_time_where_waits_are_held),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
