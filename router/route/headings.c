@@ -99,7 +99,7 @@ static bool may_go(const struct shard *shard, const struct message *message, con
         to->kind == SUBJECT_AGENT && !to->first && !to->returns && !to->probes && !to->hub && !to->sought;
     return is_plain && !message->approved && message_lane(message) == LANE_NORMAL &&
            parcel->bytes <= COPY_BYTES_MAX && parcel_is_bare(parcel) &&
-           atomic_load_explicit(&hub->link_neighbours, memory_order_relaxed) &&
+           atomic_load_explicit(&hub->link_neighbours, memory_order_acquire) && // before the next one
            !atomic_load_explicit(&hub->link_unbundled, memory_order_relaxed);
 }
 

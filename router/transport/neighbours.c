@@ -15,6 +15,7 @@ void neighbours_deinit(struct neighbours *neighbours) {
     names_deinit(&neighbours->by_name);
 }
 
+// The count comes last: who sees that somebody is there sees what that one doesn't take, too.
 static void publish(const struct neighbours *neighbours) {
     const struct neighbours_told *told = &neighbours->told;
     assert(!told->count == !told->unfenced && !told->count == !told->unbundled);
@@ -24,7 +25,7 @@ static void publish(const struct neighbours *neighbours) {
                           memory_order_relaxed);
     atomic_store_explicit(told->unfenced, neighbours->unfenced + neighbours->has_stranger,
                           memory_order_relaxed);
-    atomic_store_explicit(told->count, (uint32_t)neighbours->by_name.count, memory_order_relaxed);
+    atomic_store_explicit(told->count, (uint32_t)neighbours->by_name.count, memory_order_release);
 }
 
 void neighbours_tell(struct neighbours *neighbours, const struct neighbours_told *told) {
