@@ -98,6 +98,14 @@ static bool give_up(struct shard *shard, const struct message *message, const st
     return false;
 }
 
+// Once: one that is back was counted when it went. One that is only asked about doesn't go.
+static bool is_counted(const struct message *message, const struct elsewhere *to) {
+    const struct returned *returned = message->returned;
+    bool was_asked = returned && returned->sought && returned->probed;
+    assert(!message_is_request(message));
+    return (!returned || was_asked) && !(to && to->probes);
+}
+
 bool forward_notification(struct shard *shard, const struct message *message, struct agent *agent,
                           const struct elsewhere *to) {
     assert(!message_is_request(message) && (!to || !to->probes || to->sought));
@@ -119,7 +127,7 @@ bool forward_notification(struct shard *shard, const struct message *message, st
         parcel->is_sought = true;
         parcel->sought = to->sought;
     }
-    stats_add(&shard->stats, COUNT_NOTIFICATIONS_FORWARDED, !message->returned);
+    stats_add(&shard->stats, COUNT_NOTIFICATIONS_FORWARDED, is_counted(message, to));
     forward_deliver(shard, agent->home->connection, parcel);
     return true;
 }

@@ -174,15 +174,19 @@ for (const here of [true, false])
       await bob.register('bob');
       await any.register('any', { methods: ['governance/approval'] });
       const say = (peer, approver) => peer.notify('governance/approval', { checkpoint: 'c', artifact: {}, approver, decision: 'approved' });
-      const [method, named] = [await known(x, 'method'), await known(x, 'named')];
+      const [method, named, watch] = [await known(x, 'method'), await known(x, 'named'), await known(x, 'root')];
+      const forwarded = async () => (await watch.ask('hub/stats')).result.notifications_forwarded;
+      const before = await forwarded();
       say(method, 'bob');
       const refusals = () => readFileSync(x.journal, 'utf8').split('\n').filter((line) => /"user":"method"/.test(line) && /"kind":"refusal"/.test(line));
       await until('the journal has it', async () => refusals().length === 1);
       assert.match(refusals()[0], /"governance\/approval".*"rule":"call"/);
+      assert.equal(await forwarded(), before); // it was asked about
       say(method, 'alice');
       const { json, ...rest } = await any.next();
       assert.equal(json.params.approver, 'alice');
       assert.deepEqual(userOf(rest), ['method']);
+      await until('it is counted once', async () => (await forwarded()) === before + 1);
       say(named, 'alice');
       say(named, 'bob');
       assert.deepEqual(userOf(await bob.next()), ['named']);
