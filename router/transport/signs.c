@@ -11,6 +11,7 @@
 #include "router/transport/claims.h"
 #include "router/transport/going.h"
 #include "router/transport/naming.h"
+#include "router/transport/nats_open.h"
 #include "router/transport/nats_say.h"
 #include "router/transport/recalling.h"
 #include "router/transport/returning.h"
@@ -319,6 +320,8 @@ void signs_took(struct link *link, const struct mark *mark, const uint8_t *body,
     while (link->peer->state == PEER_OPEN && bundle_next_number(body, &list, &number))
         if (number)
             note_taker(link, mark->hub, number);
+    if (list.bytes && link->peer->state == PEER_OPEN)
+        nats_count_unreadable(link->shard);
 }
 
 struct pending *signs_pending(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number) {

@@ -194,3 +194,16 @@ joined('a name that no agent has names nobody', { hubs: [['--validate', 'strict'
   await b.silent('what nobody says that it is its source\'s own');
   played.client.drop();
 });
+
+joined('a list of what was taken that is cut off is counted', { hubs: [[]], shards: [1] }, async (x, broker) => {
+  const watch = await x.peer(), played = await Played.join(broker);
+  const unreadable = async () => (await watch.ask('hub/stats')).result.cluster_messages_unreadable;
+  await played.client.subscribe('patchbay.test.beat');
+  const { head: beat } = await played.client.find((one) => one.subject === 'patchbay.test.beat', 'a beat');
+  const name = / hub=([0-9a-f]{32})/.exec(beat)[1], before = await unreadable();
+  const list = Buffer.alloc(16, 1);
+  for (const bytes of [16, 13, 8, 7]) played.client.publish(`patchbay.test.hub.${name}`, list.subarray(0, bytes), '', head(played.name, ' took=1'));
+  await played.heard(name);
+  assert.equal(await unreadable(), before + 2);
+  played.client.drop();
+});
