@@ -66,17 +66,25 @@ static void separate(struct bundling *bundling, bool asks) {
         bundling_flush(bundling);
 }
 
-// That hub's, with room for so many bytes more. Where it has none, all go.
+// The one at `at`, if it has room for so many bytes more; NULL: it isn't there. Where it has none, all go.
+static struct bundle *with_room(struct bundling *bundling, uint32_t at, size_t bytes) {
+    if (at < bundling->count && bundling->all[at].bytes + bytes <= room(bundling))
+        return &bundling->all[at];
+    if (at < bundling->count)
+        bundling_flush(bundling);
+    return NULL;
+}
+
+// That hub's.
 static struct bundle *bundle_for(struct bundling *bundling, const struct neighbour *hub, size_t bytes) {
     uint32_t at = 0;
     separate(bundling, false);
     while (at < bundling->count && !is_for(&bundling->all[at], hub))
         at++;
-    if (at < bundling->count && bundling->all[at].bytes + bytes <= room(bundling))
-        return &bundling->all[at];
-    if (at < bundling->count)
-        bundling_flush(bundling);
-    struct bundle *bundle = another(bundling);
+    struct bundle *bundle = with_room(bundling, at, bytes);
+    if (bundle)
+        return bundle;
+    bundle = another(bundling);
     bundle->heading = NULL;
     bundle->inbox_bytes = hub->inbox_bytes;
     memcpy(bundle->inbox, hub->inbox, hub->inbox_bytes);
@@ -112,11 +120,10 @@ static struct bundle *bundle_behind(struct bundling *bundling, const struct head
     separate(bundling, true);
     while (at < bundling->count && bundling->all[at].heading != heading)
         at++;
-    if (at < bundling->count && bundling->all[at].bytes + bytes <= room(bundling))
-        return &bundling->all[at];
-    if (at < bundling->count)
-        bundling_flush(bundling);
-    struct bundle *bundle = another(bundling);
+    struct bundle *bundle = with_room(bundling, at, bytes);
+    if (bundle)
+        return bundle;
+    bundle = another(bundling);
     bundle->heading = heading;
     bundle->serial = ++bundling->serials;
     return bundle;
