@@ -386,3 +386,8 @@ void config_mention_fixed(const struct config *now, const struct config *fresh) 
               "take effect at the next start\n",
               stderr);
 }
+
+void config_mention_in_effect(void *context) {
+    (void)context;
+    fputs("patchbayd: the configuration was read again\n", stderr);
+}

@@ -12,3 +12,5 @@ enum config_result { CONFIG_RUN, CONFIG_SHOWN, CONFIG_BAD };
 enum config_result config_read(struct config *config, int argc, char **argv, uint32_t cores);
 // What can't be changed in a hub that runs is said on standard error, if `fresh` changes something of it.
 void config_mention_fixed(const struct config *now, const struct config *fresh);
+// As hub_settings.in_effect: says so.
+void config_mention_in_effect(void *context);

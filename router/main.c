@@ -283,9 +283,8 @@ static bool main_read_again(void *context, struct hub_settings *fresh) {
     }
     if (config && !good)
         config_forget_children(&config->children);
-    fputs(good ? "patchbayd: the configuration was read again\n"
-               : "patchbayd: the configuration can't be used; the hub goes on as before\n",
-          stderr);
+    if (!good)
+        fputs("patchbayd: the configuration can't be used; the hub goes on as before\n", stderr);
     free(config);
     return good;
 }
@@ -308,6 +307,7 @@ static int serve(struct program *program, struct config *config) {
     config->settings.keeper = program->keeper.process ? &program->keeper : NULL;
     config->settings.children = config->children.first;
     config->settings.read_again = main_read_again;
+    config->settings.in_effect = config_mention_in_effect;
     config->settings.read_context = program;
     for (uint32_t index = 0; index < program->listening.count; index++)
         if (transports_find(program->listening.listeners[index].address.transport) == &transport_http)

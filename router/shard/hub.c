@@ -76,8 +76,11 @@ bool hub_reload(struct hub *hub) {
     fresh.users = NULL;
     bool good = hub->settings.read_again(hub->settings.read_context, &fresh);
     fresh.limits.connections_max = hub->settings.limits.connections_max; // tables have that size
-    if (good && leaves_room(hub, fresh.limits.memory_bytes_max) && put_into_effect(hub, &fresh))
+    if (good && leaves_room(hub, fresh.limits.memory_bytes_max) && put_into_effect(hub, &fresh)) {
+        if (hub->settings.in_effect)
+            hub->settings.in_effect(hub->settings.read_context);
         return true;
+    }
     if (good)
         child_settings_destroy_all(fresh.children);
     secure_source_drop(fresh.secure);

@@ -83,6 +83,7 @@ struct hub_settings {
     // Reads the configuration again over *fresh; false when it can't be used, and that has been said. NULL:
     // there is none to read.
     bool (*read_again)(void *context, struct hub_settings *fresh);
+    void (*in_effect)(void *context); // what was read again is, for whoever asks from here on; or NULL
     void *read_context;
 };
 
