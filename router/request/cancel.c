@@ -13,13 +13,15 @@
 // --- At the source
 
 // Once a request: a second cancel might find it taken out of the queue, and name to the target what it never
-// saw.
+// saw. But of one at another hub that nobody waits for any more the link is told again: it knows what went there.
 bool cancel_dispatch(struct shard *shard, struct pending *pending, struct parcel *parcel, bool answer) {
     assert(parcel->pool == &shard->parcels && parcel->hole_count == 0 && !parcel->dressed);
     assert(hub_knows(shard->hub, pending->target));
     uint64_t target = pending->target;
     uint32_t to = connection_shard(target);
-    asked_cancel(pending);
+    assert(!pending->cancelled || !answer);
+    if (!pending->cancelled)
+        asked_cancel(pending);
     parcel->hub_id = pending_hub_id(&shard->pending, pending);
     parcel->lane = LANE_URGENT;
     parcel->mail.kind = MAIL_CANCEL;
@@ -31,12 +33,20 @@ bool cancel_dispatch(struct shard *shard, struct pending *pending, struct parcel
     return false;
 }
 
-static bool is_shared(struct shard *shard, uint64_t target) {
+// One of those at a connection; NULL: there is none.
+static const struct agent *agent_at(struct shard *shard, uint64_t target) {
     const struct home *home = agents_home(&shard->agents, target);
-    if (!home || list_empty(&home->agents))
-        return false;
-    const struct agent *agent = list_entry(home->agents.next, struct agent, by_home);
-    return agent->child && child_record_is_mcp(agent->child);
+    return home && !list_empty(&home->agents) ? list_entry(home->agents.next, struct agent, by_home) : NULL;
+}
+
+static bool is_shared(struct shard *shard, uint64_t target) {
+    const struct agent *agent = agent_at(shard, target);
+    return agent && agent->child && child_record_is_mcp(agent->child);
+}
+
+static bool is_elsewhere(struct shard *shard, uint64_t target) {
+    const struct agent *agent = agent_at(shard, target);
+    return agent && agent_is_link(agent);
 }
 
 // Towards such a server, or from it.
@@ -69,7 +79,7 @@ static struct parcel *own_cancel(struct shard *shard, uint64_t hub_id, bool is_m
 }
 
 static bool dispatch_own(struct shard *shard, struct pending *pending, bool answer) {
-    if (pending->cancelled)
+    if (pending->cancelled && (answer || !is_elsewhere(shard, pending->target)))
         return false;
     struct parcel *parcel =
         own_cancel(shard, pending_hub_id(&shard->pending, pending), cancel_is_end(shard, pending));

@@ -48,6 +48,7 @@ struct crossing {
     bool fenced;                      // it says whom its source may not reach (core/cluster/fence.h)
     bool kept;                        // its source's shard has a copy of it until it is taken
     bool cancelled;                   // its taker is to be told, or has been
+    bool is_nobodys;                  // and nobody waits for its answer: it ends then
     struct refusal *refusal;          // of the first hub that was asked, while others are (again.h); or NULL
     char *words;                      // in which it is to be; NULL: in the hub's own
     uint32_t words_bytes;

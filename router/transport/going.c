@@ -305,7 +305,9 @@ struct peer *going_forget(struct shard *shard, struct peer *peer, uint64_t hub_i
     if (crossing->taker && (!crossing->cancelled || !lasts)) // else it is told when it says that it has it
         nats_say_cancel(link, crossing->taker->name, hub_id, !lasts);
     crossing->cancelled = true;
-    if (!lasts)
+    if (!lasts && crossing->words) // its taker is told these first
+        crossing->is_nobodys = true;
+    else if (!lasts)
         crossings_remove(&link->crossings, crossing);
     return NULL;
 }

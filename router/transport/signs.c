@@ -222,6 +222,10 @@ static void note_taker(struct link *link, const char hub[HUB_NAME_BYTES], uint64
         nats_say_cancel(link, hub, number, true);
     else if (crossing->cancelled)
         recalling_tell(link, crossing);
+    if (crossing && crossing->is_nobodys) {
+        nats_say_cancel(link, hub, number, true);
+        crossings_remove(&link->crossings, crossing);
+    }
 }
 
 // What it took and doesn't have any more ends, unless the answer has come meanwhile.

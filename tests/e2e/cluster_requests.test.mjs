@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { joined, linked, until } from './cluster.mjs';
 import { assertError, frame, requestText } from './peer.mjs';
+import { Played } from './played.mjs';
 
 joined('a request crosses by targetAgent, and its answer comes back under its own id', {}, async (x, y) => {
   const agent = await y.agent('b');
@@ -147,6 +148,9 @@ joined('a cancel crosses as it was said', {}, async (x, y) => {
   }
 });
 
+// Where what isn't answered isn't over for the time that has passed.
+const patient = { hubs: [['--request-timeout', '10m'], ['--request-timeout', '10m']] };
+
 joined('who asked leaves: what went across is cancelled there', {}, async (x, y) => {
   const agent = await y.agent('b');
   const source = await x.peer();
@@ -156,7 +160,7 @@ joined('who asked leaves: what went across is cancelled there', {}, async (x, y)
   assert.deepEqual((await agent.next()).json.params, { id: json.id });
 });
 
-joined('who asked leaves: a target that answers no cancel owes nothing any more', {}, async (x, y) => {
+joined('who asked leaves: a target that answers no cancel owes nothing any more', patient, async (x, y) => {
   const agent = await y.agent('b');
   const source = await x.peer();
   for (let id = 1; id <= 20; id++) source.send(requestText(id, 'work', { targetAgent: 'b' }));
@@ -165,6 +169,36 @@ joined('who asked leaves: a target that answers no cancel owes nothing any more'
   assert.equal(await owes(), 20);
   source.socket.resetAndDestroy();
   await until('it owes nothing', async () => await owes() === 0);
+});
+
+joined('who asked cancels, then leaves: a target that answers no cancel owes nothing any more, and is told once', patient, async (x, y) => {
+  const agent = await y.agent('b');
+  const source = await x.peer();
+  for (let id = 1; id <= 20; id++) source.send(requestText(id, 'work', { targetAgent: 'b' }));
+  for (let id = 1; id <= 20; id++) await agent.next();
+  for (let id = 1; id <= 20; id++) source.notify('$/cancelRequest', { id });
+  for (let id = 1; id <= 20; id++) assert.equal((await agent.next()).json.method, '$/cancelRequest');
+  const owes = async () => (await agent.ask('hub/agents', {})).result.agents.find(({ agentId }) => agentId === 'b').pending;
+  assert.equal(await owes(), 20);
+  source.socket.resetAndDestroy();
+  await until('it owes nothing', async () => await owes() === 0); // whose answer would be preceded by a second cancel
+});
+
+joined('who asked cancels, then leaves, before anybody says to have it: who does is told in its words, and that nobody waits', { hubs: [[]], shards: [1] }, async (x, broker) => {
+  const played = await Played.join(broker), source = await x.peer(), watch = await x.peer();
+  const words = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"because"}}';
+  await played.client.subscribe('patchbay.test.agent.z q');
+  source.send(requestText(1, 'work', { targetAgent: 'z' }));
+  const { hub, number } = await played.request('patchbay.test.agent.z');
+  source.send(words);
+  await source.silent('a cancel');
+  source.socket.resetAndDestroy();
+  await until('it is abandoned', async () => (await watch.ask('hub/stats')).result.requests_abandoned_by_source === 1);
+  played.say(hub, ` taken=${number}`);
+  const told = await played.client.find((one) => one.subject === `patchbay.test.hub.${played.name}.c.${number}`, 'the cancel');
+  assert.equal(told.text, words.replace('"requestId":1', `"requestId":${Number(`0x${number}`)}`));
+  await played.told(` cancel=${number} nobodys=1`);
+  played.client.drop();
 });
 
 joined('the target leaves: -32050, once', {}, async (x, y) => {
