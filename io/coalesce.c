@@ -16,10 +16,12 @@ enum {
     STAY_CPU_PERCENT = 95,
     WIN_BYTES_PERCENT = 90,
     STAY_BYTES_PERCENT = 85,
+    LATE_ONE_IN = 100, // of the held waits at most,
+    LATE_BY_CHANCE = 3,
 };
-#define HOLD_FOR_NS  UINT64_C(2000000000) // until the next trial
-#define PAUSE_MIN_NS UINT64_C(1000000000)
-#define PAUSE_MAX_NS UINT64_C(64000000000)
+#define HOLD_FOR_NS  UINT64_C(2000000000)  // until the next trial
+#define PAUSE_MIN_NS UINT64_C(10000000000) // a trial holds for 90 ms
+#define PAUSE_MAX_NS UINT64_C(640000000000)
 
 void coalesce_init(struct coalesce *coalesce, uint64_t hold_ns) {
     *coalesce = (struct coalesce){.hold_ns = hold_ns, .pause_ns = PAUSE_MIN_NS};
@@ -38,7 +40,7 @@ static void let_go(struct coalesce *coalesce) {
 static void begin_trial(struct coalesce *coalesce) {
     coalesce->holds_on = coalesce->state == COALESCE_HOLDING;
     coalesce->state = COALESCE_TRYING;
-    coalesce->windows = coalesce->wins = 0;
+    coalesce->windows = coalesce->wins = coalesce->held = coalesce->late = 0;
     coalesce->all[false] = coalesce->all[true] = (struct coalesce_sum){0};
     coalesce->holds = trial_holds(0);
 }
@@ -52,6 +54,7 @@ static void lose(struct coalesce *coalesce, uint64_t now_ns) {
 static void win(struct coalesce *coalesce, uint64_t now_ns) {
     coalesce->state = COALESCE_HOLDING;
     coalesce->holds = true;
+    coalesce->held = coalesce->late = 0;
     coalesce->usual = coalesce->all[true].bytes / TRIAL_PAIRS;
     coalesce->next_ns = now_ns + HOLD_FOR_NS;
     coalesce->pause_ns = PAUSE_MIN_NS;
@@ -76,6 +79,10 @@ static bool load_falls(const struct coalesce *coalesce) {
     return with->bytes * (without->ns / 1000) * 100 < without->bytes * (with->ns / 1000) * percent;
 }
 
+static bool is_late(const struct coalesce *coalesce) {
+    return coalesce->late > LATE_BY_CHANCE + coalesce->held / LATE_ONE_IN;
+}
+
 static void add(struct coalesce_sum *sum, const struct coalesce_sum *window) {
     sum->ns += window->ns;
     sum->cpu_ns += window->cpu_ns;
@@ -91,16 +98,21 @@ static void go_on_trying(struct coalesce *coalesce, const struct coalesce_sum *w
     if (coalesce->windows % 2 == 0)
         coalesce->wins += has_won(coalesce);
     coalesce->holds = trial_holds(coalesce->windows);
-    if (coalesce->windows % 2 == 1 ||
-        (pairs < TRIAL_PAIRS && !(pairs >= FALLS_PAIRS && load_falls(coalesce))))
+    if (coalesce->windows % 2 == 1)
         return;
-    if (coalesce->wins * 2 > TRIAL_PAIRS && !load_falls(coalesce))
+    if (is_late(coalesce) || (pairs >= FALLS_PAIRS && load_falls(coalesce)))
+        lose(coalesce, now_ns);
+    else if (pairs == TRIAL_PAIRS && coalesce->wins * 2 > TRIAL_PAIRS)
         win(coalesce, now_ns);
-    else
+    else if (pairs == TRIAL_PAIRS)
         lose(coalesce, now_ns);
 }
 
 static void go_on_holding(struct coalesce *coalesce, const struct coalesce_sum *window, uint64_t now_ns) {
+    if (is_late(coalesce)) {
+        lose(coalesce, now_ns);
+        return;
+    }
     if (window->bytes < coalesce->usual / 2 || window->bytes > coalesce->usual * 2)
         let_go(coalesce); // and may be tried again at once
     else if (now_ns >= coalesce->next_ns)

@@ -65,11 +65,14 @@ static void wait_for_completions(struct uring_io *io, uint64_t deadline_ns) {
     do {
         uint64_t wait_ns = ready || io->woken ? 0 : wait_until(deadline_ns);
         uint64_t hold_ns = first ? coalesce_hold(&io->coalesce, wait_ns) : 0;
+        uint64_t began_ns = hold_ns ? io_clock_ns() : 0;
         io->held += hold_ns != 0;
         first = false;
         ring_enter(&io->ring, wait_ns, hold_ns);
         io->io.now_ns = io_clock_ns();
         ready = skip_silent(io);
+        if (hold_ns && ready)
+            coalesce_waited(&io->coalesce, io->io.now_ns - began_ns);
     } while (!ready && !io->woken && io->io.now_ns < deadline_ns);
 }
 

@@ -17,6 +17,7 @@
 
 #define DEFAULT_TCP  "tcp://127.0.0.1:7411"
 #define DEFAULT_HTTP "127.0.0.1:7412"
+enum { DEFAULT_HOLD_NS = 100000 };
 
 // --- Values
 
@@ -339,6 +340,7 @@ static bool check_memory(const struct config *config) {
 
 enum config_result config_read(struct config *config, int argc, char **argv, uint32_t cores) {
     *config = (struct config){.settings.shard_count = cores < SHARDS_MAX ? cores : SHARDS_MAX,
+                              .settings.hold_ns = DEFAULT_HOLD_NS,
                               .settings.sandbox.mode = SANDBOX_DEFAULT};
     limits_defaults(&config->settings.limits);
     for (int at = 1; at < argc;) {

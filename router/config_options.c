@@ -57,8 +57,8 @@ static const struct option options[] = {
     {"spin", OPTION_SPIN, FIELD(settings.spin_ns), 0, 10000000,
      "TIME to look for work before sleeping, while the waits are that short, or off (off)"},
     {"coalesce", OPTION_SPIN, FIELD(settings.hold_ns), 0, 1000000,
-     "TIME for which a wait is held so that more comes of it, where that is found to save processor time, or "
-     "off (off; always off with --spin or by epoll)"},
+     "TIME for which a wait is held so that more comes of it, where that is found to save processor time and "
+     "to end in time, or off (100us; always off with --spin or by epoll)"},
     {"half-close", OPTION_HALF_CLOSE, 0, 0, 0, 0,
      "answer or leave: a peer that ends its stream still gets its answers, or has left (answer)"},
     {"takeover", OPTION_FLAG, FIELD(settings.takeover), 0, 1,

@@ -15,18 +15,24 @@ enum { HOLD_NS = 100000 };
 // those that are.
 struct load {
     uint32_t wakes, bytes, cpu_us;
+    uint32_t late_one_in; // of its waits takes longer than it may be held; 0: none
 };
 
 struct shard {
     struct coalesce coalesce;
     uint64_t now_ns, cpu_ns;
-    uint32_t held_ms;
+    uint32_t held_ms, waits;
 };
 
 static struct shard shard_of(uint64_t hold_ns) {
     struct shard shard = {.now_ns = 77 * MS_NS, .cpu_ns = 5 * MS_NS};
     coalesce_init(&shard.coalesce, hold_ns);
     return shard;
+}
+
+static uint64_t wait_of(struct shard *shard, struct load load) {
+    bool late = load.late_one_in && ++shard->waits % load.late_one_in == 0;
+    return late ? 2 * HOLD_NS + 1 : 2 * HOLD_NS;
 }
 
 static void millisecond(struct shard *shard, struct load without, struct load with) {
@@ -37,6 +43,8 @@ static void millisecond(struct shard *shard, struct load without, struct load wi
         shard->now_ns += MS_NS / load.wakes;
         shard->cpu_ns += load.cpu_us * 1000 / load.wakes;
         assert_true(coalesce_hold(&shard->coalesce, UINT64_MAX) <= HOLD_NS);
+        if (coalesce_hold(&shard->coalesce, UINT64_MAX))
+            coalesce_waited(&shard->coalesce, wait_of(shard, load));
         coalesce_came(&shard->coalesce, load.bytes / load.wakes);
         if (coalesce_woke(&shard->coalesce, shard->now_ns))
             coalesce_judge(&shard->coalesce, shard->now_ns, shard->cpu_ns);
@@ -63,7 +71,7 @@ static void it_holds_where_that_saves(void **state) {
     assert_int_equal(shard.coalesce.state, COALESCE_HOLDING);
     // And it goes on, but for the trials now and then.
     assert_in_range(play(&shard, 10000, MANY_WAKES, FEWER), 9300, 9800);
-    assert_int_equal(shard.coalesce.pause_ns, 1000 * MS_NS);
+    assert_int_equal(shard.coalesce.pause_ns, 10000 * MS_NS);
 }
 
 static void where_it_is_off_nothing_is_held(void **state) {
@@ -92,12 +100,12 @@ static void no_trial_where_it_is_of_no_use(void **state) {
 static void a_trial_in_vain_ends_it(struct load with, uint32_t held_most) {
     struct shard shard = shard_of(HOLD_NS);
     uint32_t held = play(&shard, 1000, MANY_WAKES, with);
-    assert_in_range(held, 20, held_most);
+    assert_in_range(held, 10, held_most);
     assert_int_equal(shard.coalesce.state, COALESCE_WATCHING);
-    assert_int_equal(shard.coalesce.pause_ns, 2000 * MS_NS);
-    held = play(&shard, 200000, MANY_WAKES, with); // after 1, 2, 4, 8, 16, 32, 64 and 64 seconds
-    assert_in_range(held, 100, 8 * held_most);
-    assert_int_equal(shard.coalesce.pause_ns, 64000 * MS_NS);
+    assert_int_equal(shard.coalesce.pause_ns, 20000 * MS_NS);
+    held = play(&shard, 2000000, MANY_WAKES, with); // after 10, 20, 40, 80, 160, 320, 640 and 640 seconds
+    assert_in_range(held, 70, 8 * held_most);
+    assert_int_equal(shard.coalesce.pause_ns, 640000 * MS_NS);
 }
 
 static void where_it_saves_little_it_lets_go(void **state) {
@@ -110,6 +118,24 @@ static void where_the_load_falls_it_lets_go_soon(void **state) {
     (void)state;
     a_trial_in_vain_ends_it((struct load){.wakes = 6, .bytes = 4000, .cpu_us = 100}, 50);
     a_trial_in_vain_ends_it((struct load){.wakes = 6, .bytes = 10400, .cpu_us = 100}, 50);
+}
+
+// Of 6,000 held waits a second; the first pair of windows has 60.
+static void where_timers_are_late_it_lets_go_soon(void **state) {
+    (void)state;
+    a_trial_in_vain_ends_it((struct load){.wakes = 6, .bytes = 12000, .cpu_us = 330, .late_one_in = 10}, 20);
+    a_trial_in_vain_ends_it((struct load){.wakes = 6, .bytes = 12000, .cpu_us = 330, .late_one_in = 40}, 120);
+}
+
+static void one_late_wait_of_a_hundred_is_its_price(void **state) {
+    (void)state;
+    struct load with = {.wakes = 6, .bytes = 12000, .cpu_us = 330, .late_one_in = 101};
+    struct shard shard = shard_of(HOLD_NS);
+    assert_in_range(play(&shard, 10000, MANY_WAKES, with), 9000, 9800);
+    with.late_one_in = 20; // and more than that are not
+    assert_in_range(play(&shard, 1000, MANY_WAKES, with), 10, 200);
+    assert_int_equal(shard.coalesce.state, COALESCE_WATCHING);
+    assert_int_equal(shard.coalesce.pause_ns, 20000 * MS_NS);
 }
 
 static void another_load_is_tried_anew(void **state) {
@@ -163,6 +189,8 @@ int main(void) {
         cmocka_unit_test(no_trial_where_it_is_of_no_use),
         cmocka_unit_test(where_it_saves_little_it_lets_go),
         cmocka_unit_test(where_the_load_falls_it_lets_go_soon),
+        cmocka_unit_test(where_timers_are_late_it_lets_go_soon),
+        cmocka_unit_test(one_late_wait_of_a_hundred_is_its_price),
         cmocka_unit_test(another_load_is_tried_anew),
         cmocka_unit_test(a_pause_ends_it),
         cmocka_unit_test(it_is_tried_again),
