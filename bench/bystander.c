@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bench/flood/flood.h"
+#include "bench/flood/kinds.h"
 #include "bench/load/cpu.h"
 #include "bench/load/histogram.h"
 #include "bench/load/load.h"

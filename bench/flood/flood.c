@@ -218,14 +218,6 @@ void flood_run(struct flood *flood, uint64_t until_ns) {
 
 // --- The whole
 
-const struct flood_kind *flood_named(const char *name) {
-    const struct flood_kind *const *kind = flood_kinds;
-    while (*kind != NULL && strcmp((*kind)->name, name) != 0) {
-        kind++;
-    }
-    return *kind;
-}
-
 bool flood_open(struct flood *flood, const struct flood_kind *kind, const char *hub) {
     *flood = (struct flood){.kind = kind, .hub = hub, .epoll = epoll_create1(EPOLL_CLOEXEC)};
     if (flood->epoll < 0) {

@@ -46,9 +46,6 @@ struct flood_kind {
     void (*heard)(struct flood *flood, struct flood_side *side, uint64_t frames);
 };
 
-extern const struct flood_kind *const flood_kinds[];
-const struct flood_kind *flood_named(const char *name);
-
 // Connects and greets. False with flood->fault set. flood_close is due in either case.
 bool flood_open(struct flood *flood, const struct flood_kind *kind, const char *hub);
 void flood_begin(struct flood *flood);

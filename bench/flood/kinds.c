@@ -1,9 +1,9 @@
 // The floods. It goes well: each goes round after round. It fails: see flood.c.
+#include "bench/flood/kinds.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "bench/flood/flood.h"
 
 enum {
     SUBSCRIBERS = 5000,
@@ -282,3 +282,11 @@ static const struct flood_kind journal = {"journal", "entries logged", open_jour
 
 const struct flood_kind *const flood_kinds[] = {&none,    &events,    &registrations, &bodies,
                                                 &leaving, &deserting, &journal,       NULL};
+
+const struct flood_kind *flood_named(const char *name) {
+    const struct flood_kind *const *kind = flood_kinds;
+    while (*kind != NULL && strcmp((*kind)->name, name) != 0) {
+        kind++;
+    }
+    return *kind;
+}

@@ -1,5 +1,4 @@
-// The load over HTTP: requests that are posted to /rpc, many on one connection, and events as they are streamed to
-// EventSource.
+// The load over HTTP: requests that are posted to /rpc, many on one connection; and what its other protocols share.
 // It goes well: an answer's body is found by Content-Length, an event by its one line of data. It fails: an answer
 // without a length, a status other than 200 or a second line of data is broken.
 #include "bench/load/http.h"
@@ -34,16 +33,6 @@ int load_http_ask(int socket, const char *path, const char *fields, int status) 
 
 // --- Events
 
-static int greet_events(const struct load_greeting *greeting) {
-    char path[LOAD_NAME_BYTES_MAX + 32];
-    int dialled = load_dial(greeting->at);
-    if (dialled < 0) {
-        return dialled;
-    }
-    snprintf(path, sizeof path, "/events?pattern=%s", greeting->name->text);
-    return load_greeted(dialled, load_http_ask(dialled, path, "Accept: text/event-stream\r\n", 200));
-}
-
 enum load_step load_events_next(const uint8_t *in, size_t bytes, struct load_message *message) {
     static const char data[] = "data: ";
     *message = (struct load_message){0};
@@ -68,14 +57,6 @@ enum load_step load_events_next(const uint8_t *in, size_t bytes, struct load_mes
         message->body_bytes = count - (sizeof data - 1);
     }
 }
-
-const struct load_wire load_wire_sse = {
-    .name = "patchbay-sse",
-    .is_hub = true,
-    .sources = &load_wire_websocket,
-    .greet = greet_events,
-    .next = load_events_next,
-};
 
 // --- Requests
 

@@ -2,14 +2,14 @@
 // is due, and sends once a connection; in a trickle, before the next one is read. It fails: a connection that ends, or sends what is no message, stops
 // the load with a fault; a message that is whole but wrong is counted, the first one shown, and the load goes
 // on.
+#include "bench/load/load.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "bench/load/exchange.h"
 
 enum {
     SAMPLE_BYTES = 300,
