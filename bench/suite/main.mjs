@@ -17,11 +17,11 @@ import { comparisons, sweeps } from './scenarios.mjs';
 const options = {
   build: { type: 'string' }, out: { type: 'string' }, only: { type: 'string', multiple: true }, list: { type: 'boolean' },
   quick: { type: 'boolean' }, rounds: { type: 'string' }, seconds: { type: 'string' }, warmup: { type: 'string' },
-  against: { type: 'string' }, 'against-build': { type: 'string' },
+  against: { type: 'string' }, 'against-build': { type: 'string' }, 'hub-build': { type: 'string' },
   'server-cpu': { type: 'string' }, 'load-cpu': { type: 'string' }, help: { type: 'boolean' },
 };
-const usage = 'usage: bench/run [--quick] [--only NAME]... [--list] [--against COMMIT] [--rounds N] [--seconds S] [--warmup S] [--server-cpu N] ' +
-  '[--load-cpu N] [--out DIRECTORY]';
+const usage = 'usage: bench/run [--quick] [--only NAME]... [--list] [--against COMMIT | --deployed] [--rounds N] [--seconds S] [--warmup S] ' +
+  '[--server-cpu N] [--load-cpu N] [--out DIRECTORY]';
 
 class UsageError extends Error {}
 
@@ -38,10 +38,11 @@ function readSettings() {
   } catch (error) {
     throw new UsageError(error.message);
   }
+  const build = resolve(values.build ?? 'build/bench');
   return {
     against: values.against, againstBuild: values['against-build'] && resolve(values['against-build']),
     list: values.list, help: values.help, only: values.only ?? [''],
-    build: resolve(values.build ?? 'build/bench'), out: resolve(values.out ?? 'build/bench/results'),
+    build, hubBuild: resolve(values['hub-build'] ?? build), out: resolve(values.out ?? 'build/bench/results'),
     rounds: readNumber(values, 'rounds', values.quick ? 1 : 5, 1),
     seconds: readNumber(values, 'seconds', values.quick ? 0.5 : 3, 0.05),
     warmup: readNumber(values, 'warmup', values.quick ? 0.2 : 1, 0),
@@ -65,12 +66,15 @@ async function attempt(name, what, settings, runs, failures) {
   }
 }
 
+// The hubs may be of another build than what is measured beside them and what measures.
+const buildOf = (server, settings) => (server === 'hub' ? settings.hubBuild : settings.build);
+
 // The sides in turns, each second round the other way round.
 async function runComparison({ comparison, sides }, round, settings, failures) {
   const order = comparison.sides.map((side, index) => index);
   for (const index of round % 2 === 0 ? order : order.reverse()) {
     const side = comparison.sides[index];
-    const what = { unix: comparison.unix, build: settings.build, ...side, load: { ...comparison.load, ...side.load } };
+    const what = { unix: comparison.unix, build: buildOf(side.server, settings), ...side, load: { ...comparison.load, ...side.load } };
     await attempt(`${comparison.name}: ${labelOf(side)}`, what, settings, sides[index], failures);
   }
 }
@@ -78,7 +82,7 @@ async function runComparison({ comparison, sides }, round, settings, failures) {
 async function runSweep({ sweep, results }, settings, failures) {
   for (const x of sweep.values) {
     for (const server of sweep.servers) {
-      await attempt(`${sweep.name}: ${server} at ${x}`, { server, build: settings.build, load: sweep.load(x) }, settings, results[server][x], failures);
+      await attempt(`${sweep.name}: ${server} at ${x}`, { server, build: buildOf(server, settings), load: sweep.load(x) }, settings, results[server][x], failures);
     }
   }
 }
@@ -125,10 +129,11 @@ async function main() {
     process.stdout.write(`${settings.help ? usage : names}\n`);
     return 0;
   }
-  const { build, out, only, againstBuild, ...shown } = settings;
+  const { build, hubBuild, out, only, againstBuild, ...rest } = settings;
+  const shown = { ...rest, deployed: hubBuild !== build };
   const run = { ...prepare(settings), settings: shown, failures: [], load: { start: load() } };
   if (run.comparisons.length + run.sweeps.length === 0) throw new UsageError(`nothing is called ${only.join(' or ')}`);
-  run.machine = describe(build, dirname(dirname(dirname(fileURLToPath(import.meta.url)))));
+  run.machine = describe(hubBuild, dirname(dirname(dirname(fileURLToPath(import.meta.url)))));
   for (let round = 0; round < settings.rounds; round++) {
     say(`round ${round + 1} of ${settings.rounds}\n`);
     for (const each of run.comparisons) await runComparison(each, round, settings, run.failures);

@@ -64,6 +64,7 @@ function preface({ machine, settings, load, failures, comparisons }) {
     `${machine.date}. ${machine.processors}, ${machine.memory}, ${machine.system}. ${machine.compiler}. ${versions}.`, '',
     `${settings.rounds} rounds of ${settings.seconds} s after ${settings.warmup} s of warm-up, the sides of a comparison in turns; ` +
     `server on processor ${settings.serverCpu}, load on ${settings.loadCpu}. Median, in parentheses least and most; ratios pair by pair. ` +
+    `${settings.deployed ? 'The hub is built by a profile, as it is to be deployed. ' : ''}` +
     `Load average at the start ${load.start.toFixed(2)}, at the end ${load.end.toFixed(2)}` +
     `${load.start > 0.5 ? ': **the machine had other work, and these figures are worth little**' : ''}.`, '',
     ...(stalls ? ['nats-server lets producers wait when consumers are slow (2.9.10 does): its rate in a closed loop is then its choice.', ''] : []),
