@@ -8,6 +8,9 @@
 // it, and what it used before has completed. Receives that are under way look the ring up at their next
 // arrival.
 //
+// The kernel takes them from the front, and what comes home is put there: it is in the cache still, also where arrivals are as large as
+// buffers, and a turn fills a few. What lies behind it is for turns that fill more.
+//
 // It fails: when the pool has reached its bound, ids stay free, and receives that find no buffer end with
 // -ENOBUFS.
 #include "io/uring_lend.h"
@@ -120,6 +123,38 @@ static void take_back_lent(struct lend *lend, struct ring *ring) {
     lend->unlisted = list_ring(lend, uring) < 0;
 }
 
+// How many of those that are lent the kernel has used, in completions that nobody has read yet.
+static uint32_t count_used(const struct ring *ring) {
+    const struct io_uring_cq *cq = &ring->uring.cq;
+    uint32_t used = 0;
+    for (unsigned at = *cq->khead, tail = ring_tail(ring); at != tail; at++)
+        used += (cq->cqes[at & cq->ring_mask].flags & IORING_CQE_F_BUFFER) != 0;
+    return used;
+}
+
+// Of the ring's places, counted from its end on. Its end itself lies in the first one.
+static struct io_uring_buf *place(const struct lend *lend, int at) {
+    return &lend->ring->bufs[(lend->ring->tail + at) & io_uring_buf_ring_mask(lend->count)];
+}
+
+// Of so many at the ring's end that the kernel doesn't know yet, the first goes to its front, and so on; what was there goes to the end.
+// The kernel reads them when it is entered, and no sooner. Not while completions are hidden: how many are left isn't known then.
+static void put_in_front(const struct lend *lend, const struct ring *ring, int added) {
+    uint32_t used = count_used(ring), shown = lend_left(lend) - (uint32_t)added;
+    if (IO_URING_READ_ONCE(*ring->uring.sq.kflags) & IORING_SQ_CQ_OVERFLOW)
+        return;
+    assert(used <= shown);
+    int left = (int)(shown - used), count = left < added ? left : added;
+    for (int at = 0; at < count; at++) {
+        struct io_uring_buf *front = place(lend, at - left), *end = place(lend, at);
+        struct io_uring_buf fresh = {.addr = end->addr, .bid = end->bid};
+        end->addr = front->addr;
+        end->bid = front->bid;
+        front->addr = fresh.addr;
+        front->bid = fresh.bid;
+    }
+}
+
 void lend_fill(struct lend *lend, struct ring *ring) {
     int added = 0;
     if (lend->unlisted || lend_left(lend) > lend->max)
@@ -132,8 +167,10 @@ void lend_fill(struct lend *lend, struct ring *ring) {
         lend->lent[id] = buffer;
         show(lend, id, added++);
     }
-    if (added > 0)
-        io_uring_buf_ring_advance(lend->ring, added);
+    if (added == 0)
+        return;
+    put_in_front(lend, ring, added);
+    io_uring_buf_ring_advance(lend->ring, added);
 }
 
 void lend_limit(struct lend *lend, struct ring *ring, uint32_t max) {

@@ -93,11 +93,63 @@ static void what_has_arrived_stays(void **state) {
     streams_close(&streams);
 }
 
+// A turn that fills few has the same ones filled by the next.
+static void what_comes_home_is_filled_first(void **state) {
+    (void)state;
+    struct streams streams;
+    const struct buffer *before = NULL;
+    streams_open(&streams);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        write_all(streams.pairs[0][1], "x", 1);
+        struct io_event event = wait_event(streams.fixture->io);
+        assert_true(event.result == 1 && event.more);
+        assert_true(!before || event.buffer == before);
+        before = event.buffer;
+        buffer_drop(event.buffer);
+    }
+    streams_close(&streams);
+}
+
+// Takes one event; returns how many bytes it brought, which go on where its stream had come to.
+static unsigned hear_one(const struct streams *streams, unsigned heard[STREAMS]) {
+    struct io_event event = wait_event(streams->fixture->io);
+    unsigned index = (unsigned)event.token, count = event.result > 0 ? (unsigned)event.result : 0;
+    assert_true(count > 0 || event.result == -ENOBUFS);
+    for (unsigned at = 0; at < count; at++)
+        assert_int_equal(buffer_arrival(event.buffer)[at], (uint8_t)(heard[index]++ * STREAMS + index));
+    buffer_drop(event.buffer);
+    if (!event.more)
+        io_receive(streams->fixture->io, streams->pairs[index][0], index, false);
+    return count;
+}
+
+// What is lent while others are filled, and nobody has looked at those, is never one of them.
+static void what_waits_to_be_read_is_not_lent(void **state) {
+    (void)state;
+    struct streams streams;
+    struct io *io;
+    unsigned heard[STREAMS] = {0};
+    streams_open(&streams);
+    io = streams.fixture->io;
+    for (unsigned round = 0; round < 2 * ROUNDS; round += 2) {
+        write_to_all(&streams, round);
+        io_run(io, io_now(io) + PATIENCE_NS);
+        unsigned count = hear_one(&streams, heard);
+        write_to_all(&streams, round + 1);
+        io_run(io, io_now(io) + PATIENCE_NS);
+        while (count < 2 * STREAMS)
+            count += hear_one(&streams, heard);
+    }
+    streams_close(&streams);
+}
+
 int main(int argc, char **argv) {
     choose_backend(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_lent_is_taken_back_and_lent_again),
         cmocka_unit_test(what_has_arrived_stays),
+        cmocka_unit_test(what_comes_home_is_filled_first),
+        cmocka_unit_test(what_waits_to_be_read_is_not_lent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
