@@ -62,6 +62,8 @@ static void arrive(void) {
         pass(16 * stage.fleet.options.latency_ns + SECOND / 10);
     } while (epoch != stage.epoch);
     stage.settled = epoch;
+    for (unsigned tag = 0; tag < stage.letter_count; tag++)
+        letter_check_known(tag);
     stray_check();
     orders_check();
 }
@@ -192,6 +194,9 @@ static void send_any(unsigned by) {
         orders_give(by);
     if (stage.kids && kind != KIND_NEWS && random_chance(&stage.random, 150))
         guest_send(by, kind, TO_KID, any_site());
+    else if (!stage.probes && kind == KIND_REQUEST && random_chance(&stage.random, 100))
+        guest_send_several(by, random_chance(&stage.random, 800) ? TO_AGENT : TO_NOBODY,
+                           random_below(&stage.random, NAMES));
     else
         guest_send(by, kind, address, random_below(&stage.random, NAMES));
 }

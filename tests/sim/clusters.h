@@ -1,5 +1,5 @@
 // What guests of several hubs have sent, and what may come of it: what clusters.c (the play), clusters_speak.c (what guests say),
-// clusters_guests.c (what they hear), clusters_rights.c (what they may), clusters_gate.c (what is held), clusters_orders.c
+// clusters_guests.c (what they hear), clusters_ends.c (what becomes of it), clusters_rights.c (what they may), clusters_gate.c (what is held), clusters_orders.c
 // (what goes by its command or its method) and clusters_strays.c (who is no hub) share.
 #pragma once
 
@@ -108,6 +108,7 @@ struct guest {
     uint64_t since_ns[NAMES]; // when it asked for it
     struct claim claims[NAMES];
     int last[GUESTS_MAX];    // of each source: the last event that came
+    int worked[GUESTS_MAX];  // likewise of what was for one agent
     unsigned late[LATE_MAX]; // requests that it will answer some time
     unsigned late_count;
     char strays[STRAYS_KEPT][32]; // ids of requests of who is no hub, the last ones
@@ -237,6 +238,8 @@ void guest_claim(unsigned by, unsigned name);
 void guest_unclaim(unsigned by, unsigned name);
 void guest_send(unsigned by, enum kind kind, enum address address, unsigned name);
 void guest_cancel(void);
+// Several requests, one behind the other, and cancels of some: hubs say together what a turn asks one agent elsewhere.
+void guest_send_several(unsigned by, enum address address, unsigned name);
 // Asks for the agents of all hubs.
 void guest_list(unsigned by);
 // Answers one of those that wait, or all.
@@ -256,6 +259,13 @@ bool letter_is_peopled(const struct letter *letter);
 bool guest_hear(unsigned by);
 // All is well: everybody who holds a name was in the last list, which was complete; and each that was asked for has come.
 void guest_check_list(unsigned by);
+
+// --- clusters_ends.c
+
+// It has come to one whom it names, or who is one of those.
+void letter_comes(unsigned by, const struct letter *letter);
+// All that was said has arrived: that nobody is there is known.
+void letter_check_known(unsigned tag);
 // A message has done all that it will.
 void letter_check(unsigned tag);
 

@@ -193,6 +193,7 @@ static void take_work(unsigned by, const struct naive_frame *frame, struct bit b
     if (letter->sure && letter->peopled && stage_still(letter->epoch) && !may_have(by, letter))
         letter_fails("a message came to who mustn't get it", tag);
     check_arrival(by, frame, letter, tag);
+    letter_comes(by, letter);
     letter->copies++;
     letter->by = by;
     sums.crossed += guest->site != stage.guests[letter->source].site;
@@ -335,6 +336,8 @@ void letter_end(unsigned tag, struct bit body) {
                          bit_number(naive_find(body, "result.by")) != letter->by))
         letter_fails("a request has another one's answer", tag);
     int64_t code = letter->code = bit_integer(naive_find(error, "code"));
+    if (code == -32800 && letter->copies && letter->address != TO_KID) // guests never say so
+        letter_fails("a request is taken back that has come", tag);
     letter->refused_by = code == -32001 ? refuser(letter) : NOBODY;
     if (!letter->good && !may_fail(letter, code)) {
         fprintf(stderr, "%.*s\n", (int)body.count, (const char *)body.bytes);
@@ -585,14 +588,4 @@ bool guest_hear(unsigned by) {
     memmove(guest->in, guest->in + at, guest->count - at);
     guest->count -= at;
     return true;
-}
-
-// --- In the end
-
-void letter_check(unsigned tag) {
-    const struct letter *letter = &stage.letters[tag];
-    const struct guest *source = &stage.guests[letter->source];
-    bool there = source->voice.cable && source->life == letter->life;
-    if (letter->kind == KIND_REQUEST && there && letter->ended != 1)
-        letter_fails("a request has not ended", tag);
 }

@@ -79,7 +79,7 @@ void guest_enter(unsigned by) {
     voice_greet(&guest->voice);
     guest->user = rights_any_user(by);
     for (unsigned source = 0; source < GUESTS_MAX; source++)
-        guest->last[source] = -1;
+        guest->last[source] = guest->worked[source] = -1;
     for (unsigned tag = 0; tag < stage.letter_count; tag++) {
         stage.letters[tag].got &= ~(UINT32_C(1) << by);
         stage.letters[tag].noticed &= ~(UINT32_C(1) << by);
@@ -295,10 +295,7 @@ void guest_send(unsigned by, enum kind kind, enum address address, unsigned name
     sums.letters++;
 }
 
-void guest_cancel(void) {
-    if (!stage.letter_count)
-        return;
-    unsigned tag = random_below(&stage.random, stage.letter_count);
+static void cancel(unsigned tag) {
     struct letter *letter = &stage.letters[tag];
     struct guest *guest = &stage.guests[letter->source];
     if (letter->kind != KIND_REQUEST || letter->ended || guest->life != letter->life || letter->by_call)
@@ -307,6 +304,20 @@ void guest_cancel(void) {
     letter->cancels++;
     say(guest, "{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\",\"params\":{\"id\":%u}}", tag);
     sums.cancels++;
+}
+
+void guest_cancel(void) {
+    if (stage.letter_count)
+        cancel(random_below(&stage.random, stage.letter_count));
+}
+
+void guest_send_several(unsigned by, enum address address, unsigned name) {
+    unsigned first = stage.letter_count, count = random_between(&stage.random, 2, 6);
+    while (count-- > 0)
+        guest_send(by, KIND_REQUEST, address, name);
+    for (unsigned tag = first; tag < stage.letter_count; tag++)
+        if (random_chance(&stage.random, 200))
+            cancel(tag);
 }
 
 void guest_answer_one(unsigned by, const char *id, unsigned tag) {

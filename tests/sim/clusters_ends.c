@@ -1,0 +1,42 @@
+// Requests and notifications that one connection says to one agent: in which order they come, what becomes of those that are cancelled,
+// and when they have ended.
+#include "tests/sim/clusters.h"
+
+#include "tests/sim/kernel.h"
+
+// What one connection says to one agent comes in the order in which it was said, but for what was held.
+static void check_order(unsigned by, const struct letter *letter) {
+    unsigned tag = (unsigned)(letter - stage.letters);
+    int *last = &stage.guests[by].worked[letter->source];
+    if (letter->address != TO_AGENT || letter->by_call || letter->checkpoint[0] || gate_may_hold(letter) ||
+        gate_may_hand_back(letter))
+        return;
+    const struct letter *before = *last >= 0 ? &stage.letters[*last] : NULL;
+    if (*last > (int)tag && stage_still(letter->epoch) && before->epoch == letter->epoch)
+        letter_fails("a message came behind one that was said later", tag);
+    if (*last < (int)tag)
+        *last = (int)tag;
+}
+
+void letter_comes(unsigned by, const struct letter *letter) {
+    if (letter->ended && letter->code == -32800)
+        letter_fails("a request came that had been taken back", (unsigned)(letter - stage.letters));
+    check_order(by, letter);
+}
+
+void letter_check(unsigned tag) {
+    const struct letter *letter = &stage.letters[tag];
+    const struct guest *source = &stage.guests[letter->source];
+    bool there = source->voice.cable && source->life == letter->life;
+    if (letter->kind == KIND_REQUEST && there && letter->ended != 1)
+        letter_fails("a request has not ended", tag);
+}
+
+void letter_check_known(unsigned tag) {
+    const struct letter *letter = &stage.letters[tag];
+    const struct guest *source = &stage.guests[letter->source];
+    bool waits = letter->kind == KIND_REQUEST && !letter->ended && source->life == letter->life;
+    if (waits && letter->address == TO_NOBODY && source->voice.cable && letter->sure && !letter->by_call &&
+        stage_still(letter->epoch) && !gate_may_hold(letter))
+        letter_fails("a request isn't told that nobody is there", tag);
+}
