@@ -202,7 +202,14 @@ static void send_any(unsigned by) {
 }
 
 static void reload(unsigned site) {
-    if (!rights_reload(site))
+    unsigned by = site * GUESTS_A_SITE + random_below(&stage.random, GUESTS_A_SITE);
+    for (unsigned name = 0; stage.known[site] && name < NAMES; name++) {
+        unsigned holder = stage_holder(name);
+        if (holder < stage.guest_count && stage.guests[holder].site != site)
+            guest_send(by, KIND_REQUEST, TO_AGENT, name);
+    }
+    go_on(); // who has just shown a credential is judged by the file as it was
+    if (!rights_reload(site, by))
         return;
     go_on();
     rights_recalled(site);
@@ -476,13 +483,14 @@ int main(int argc, char **argv) {
            " times where all hubs hear it, %" PRIu64 " for sure, %" PRIu64 " orders for sure, %" PRIu64
            " of them to another hub, %" PRIu64 " offers, %" PRIu64 " handed back, %" PRIu64
            " denied, %" PRIu64 " of nobody, %" PRIu64 " strangers turned away, %" PRIu64
-           " changes of files, %" PRIu64 " held, %" PRIu64 " approved, %" PRIu64 " turned down, %" PRIu64
-           " children asked, %" PRIu64 " asked by them, %" PRIu64 " calls, %" PRIu64 " of %" PRIu64
-           " sessions begun, %" PRIu64 " refusals in journals\n",
+           " changes of files, %" PRIu64 " of credentials, with %" PRIu64 " requests elsewhere, %" PRIu64
+           " held, %" PRIu64 " approved, %" PRIu64 " turned down, %" PRIu64 " children asked, %" PRIu64
+           " asked by them, %" PRIu64 " calls, %" PRIu64 " of %" PRIu64 " sessions begun, %" PRIu64
+           " refusals in journals\n",
            runs, sums.letters, sums.crossed, sums.good, sums.failed, sums.copies, sums.refused, sums.replaced,
            sums.faults, sums.cancels, sums.progress, sums.strays, sums.strays_all, sums.strays_sure,
            sums.orders, sums.orders_crossed, sums.offers, sums.offers_back, sums.denied, sums.foreign,
-           sums.strangers, sums.reloads, sums.held, sums.approved, sums.turned_down, sums.kids, sums.kids_ask,
-           sums.calls, sums.started, sums.starts, sums.journaled);
+           sums.strangers, sums.reloads, sums.revoked, sums.revoked_away, sums.held, sums.approved,
+           sums.turned_down, sums.kids, sums.kids_ask, sums.calls, sums.started, sums.starts, sums.journaled);
     return 0;
 }

@@ -100,6 +100,7 @@ struct guest {
     size_t count;
     unsigned site, life;
     int user;                   // NOBODY: its hub knows none
+    unsigned generation;        // of the credential that it shows
     bool entered;               // the hub has said so
     unsigned wanted, listening; // bits: patterns that it has asked for, and those that are in force
     bool holds[NAMES];          // the hub has said so, and not taken it back
@@ -207,7 +208,8 @@ extern struct cluster_stage stage;
 struct sums {
     uint64_t letters, good, failed, crossed, events, copies, refused, replaced, faults, cancels, progress,
         strays, strays_all, strays_sure, orders, orders_crossed, offers, offers_back, denied, foreign,
-        strangers, reloads, held, approved, turned_down, kids, kids_ask, calls, starts, started, journaled;
+        strangers, reloads, revoked, revoked_away, held, approved, turned_down, kids, kids_ask, calls, starts,
+        started, journaled;
 };
 extern struct sums sums;
 
@@ -276,12 +278,14 @@ enum judged { JUDGED_ALLOWED, JUDGED_REFUSED, JUDGED_UNKNOWN }; // unknown: whos
 void rights_choose(void);
 // What the hub is to know users by; NULL: nothing.
 struct users *rights_read(unsigned site, const struct users *before);
-// The file changes at one hub, which reads it again; false when it doesn't.
-bool rights_reload(unsigned site);
+// The file changes at one hub, which reads it again; false when it doesn't. It may be this guest's credential that goes.
+bool rights_reload(unsigned site, unsigned by);
 // The hub has taken back what isn't allowed any more.
 void rights_recalled(unsigned site);
 // Who comes to a hub.
 int rights_any_user(unsigned by);
+// The generation of a user's credential there.
+unsigned rights_generation(unsigned site, int user);
 // Whether by some edition, since it was sent, a hub may judge so of a message.
 bool rights_may_be(const struct letter *letter, unsigned site, enum judged judged);
 // Whether a hub may refuse to let it go elsewhere, since somebody there may not heed its file.

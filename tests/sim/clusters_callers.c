@@ -25,7 +25,8 @@ void call_send(unsigned tag, const char *body) {
     const struct letter *letter = &stage.letters[tag];
     struct caller *caller = free_place();
     if (letter->user != NOBODY) {
-        model_token((unsigned)letter->user, 0, 1, token);
+        unsigned generation = stage.guests[letter->source].generation;
+        model_token((unsigned)letter->user, 0, generation, token);
         snprintf(bearer, sizeof bearer, "Authorization: Bearer %s\r\n", token);
     }
     caller->cable = world_dial_http(&stage.fleet.sites[stage.guests[letter->source].site].world);

@@ -18,7 +18,7 @@ static struct model *now(unsigned site) {
 
 // --- Files
 
-// Nothing is limited here, and credentials stay.
+// Nothing is limited here, and credentials stay but for what take_credential says.
 static void settle_section(struct model_section *section, bool gated) {
     unsigned kept = 0;
     section->rate = section->bytes = section->fanout = section->connections = section->pending = 0;
@@ -36,7 +36,7 @@ static void settle(struct model *model, const struct model *before, bool gated) 
     for (unsigned user = 0; user < MODEL_USERS; user++) {
         struct model_user *settled = &model->users[user];
         settle_section(&settled->own, gated);
-        settled->generation[0] = 1;
+        settled->generation[0] = before ? before->users[user].generation[0] : 1;
         settled->generation[1] = 0;
         settled->has_uid = false;
         settled->absent = before && before->users[user].absent;
@@ -93,11 +93,22 @@ struct users *rights_read(unsigned site, const struct users *before) {
     return users;
 }
 
+// What it has asked elsewhere goes on, and comes to nobody.
+static void check_credential(unsigned by) {
+    struct guest *guest = &stage.guests[by];
+    if (guest->user == NOBODY || guest->generation == rights_generation(guest->site, guest->user))
+        return;
+    if (guest->voice.way != SOCKET || !guest->voice.is_closed)
+        kernel_fail("guest %u, user %d, is still there, and its credential is not", by, guest->user);
+    guest_leave(by);
+}
+
 void rights_recalled(unsigned site) {
     for (unsigned by = 0; by < stage.guest_count; by++) {
         struct guest *guest = &stage.guests[by];
         if (guest->site != site || !guest->voice.cable)
             continue;
+        check_credential(by);
         for (unsigned at = 0; at < PATTERNS; at++)
             if (!rights_may_hear(site, guest->user, 1U << at))
                 guest->listening &= ~(1U << at);
@@ -110,7 +121,27 @@ void rights_recalled(unsigned site) {
     }
 }
 
-bool rights_reload(unsigned site) {
+// A credential goes that somebody has shown, of whom something may be away.
+static void take_credential(unsigned by) {
+    const struct guest *guest = &stage.guests[by];
+    unsigned site = guest->site;
+    if (!guest->voice.cable || !random_chance(&stage.random, 600))
+        return;
+    now(site)->users[guest->user].generation[0]++;
+    sums.revoked++;
+    for (unsigned tag = 0; tag < stage.letter_count; tag++) {
+        const struct letter *letter = &stage.letters[tag];
+        sums.revoked_away += letter->kind == KIND_REQUEST && letter->copies && !letter->ended &&
+                             letter->source == by && letter->life == guest->life && letter->by < GUESTS_MAX &&
+                             stage.guests[letter->by].site != site;
+    }
+}
+
+unsigned rights_generation(unsigned site, int user) {
+    return stage.known[site] ? now(site)->users[user].generation[0] : 0;
+}
+
+bool rights_reload(unsigned site, unsigned by) {
     if (!stage.known[site] || stage.scarce || stage.edition[site] + 1 == EDITIONS_MAX ||
         !stage.fleet.sites[site].runs)
         return false;
@@ -119,6 +150,7 @@ bool rights_reload(unsigned site) {
     *now(site) = *before;
     model_change(now(site), &stage.random);
     settle(now(site), before, stage.gated[site]);
+    take_credential(by);
     kernel_signal(stage.fleet.sites[site].world.kernel, SIGHUP);
     stage_disturb(false);
     sums.reloads++;

@@ -44,7 +44,8 @@ static void show_itself(struct guest *guest) {
     char token[MODEL_TOKEN_BYTES];
     if (guest->user == NOBODY)
         return;
-    model_token((unsigned)guest->user, 0, 1, token);
+    guest->generation = rights_generation(guest->site, guest->user);
+    model_token((unsigned)guest->user, 0, guest->generation, token);
     say(guest, "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"initialize\",\"params\":{\"token\":\"%s\"}}",
         ID_ENTER, token);
 }

@@ -108,7 +108,8 @@ static enum naive_result read_unit(struct voice *voice, struct naive_frame *fram
     if (count < 2)
         return NAIVE_PARTIAL;
     size_t wide = bytes[1] == 126 ? 2 : bytes[1] == 127 ? 8 : 0, body = wide ? 0 : bytes[1];
-    if (bytes[1] & MASKED || (bytes[0] != UNIT_TEXT && bytes[0] != UNIT_CLOSE && bytes[0] != UNIT_PING))
+    if (voice->is_closed || bytes[1] & MASKED ||
+        (bytes[0] != UNIT_TEXT && bytes[0] != UNIT_CLOSE && bytes[0] != UNIT_PING))
         return NAIVE_BAD;
     for (size_t at = 0; at < wide && 2 + at < count; at++)
         body = body << 8 | bytes[2 + at];
@@ -117,7 +118,8 @@ static enum naive_result read_unit(struct voice *voice, struct naive_frame *fram
     *frame = (struct naive_frame){.bytes = 2 + wide + body};
     if (bytes[0] == UNIT_TEXT)
         frame->body = (struct bit){bytes + 2 + wide, body};
-    else if (bytes[0] == UNIT_PING)
+    voice->is_closed |= bytes[0] == UNIT_CLOSE;
+    if (bytes[0] == UNIT_PING)
         write_unit(voice, UNIT_PONG, bytes + 2 + wide, body);
     return NAIVE_WHOLE;
 }

@@ -17,6 +17,7 @@ struct voice {
     struct cable *cable; // NULL: it has left
     enum way way;
     bool is_upgraded; // of SOCKET; of EVENTS: there is a stream
+    bool is_closed;   // of SOCKET: the hub has said that it closes it
     unsigned status; // of POSTS and EVENTS: of the answer that has come; of SOCKET: where that was no upgrade
 };
 
