@@ -2,7 +2,8 @@
 
 #include <assert.h>
 
-enum { CAPACITY_MIN = 16 };
+// Who has no other in its place costs one look, at memory that is seldom near, and the place itself is small.
+enum { CAPACITY_MIN = 16, PLACES_EACH = 2 };
 
 void bins_init(struct bins *bins, struct kept *kept) {
     assert(kept);
@@ -40,7 +41,7 @@ static bool grow(struct bins *bins) {
 }
 
 bool bins_add(struct bins *bins, struct bin *bin, uint64_t hash) {
-    if (bins->count >= bins->capacity && !grow(bins) && !bins->capacity)
+    if (bins->count >= bins->capacity / PLACES_EACH && !grow(bins) && !bins->capacity)
         return false;
     bin->hash = hash;
     put(bins->heads, bins->capacity, bin);

@@ -42,6 +42,21 @@ static inline struct bin *bins_find(const struct bins *bins, uint64_t hash) {
 static inline struct bin *bins_next(const struct bin *bin) {
     return bins_same(bin->next, bin->hash);
 }
+// What is looked for next is fetched meanwhile: where the first one of its place is said; that one, once the place is there; and the one
+// behind it, once it is there and has another hash.
+static inline void bins_foresee(const struct bins *bins, uint64_t hash) {
+    if (bins->count)
+        __builtin_prefetch(&bins->heads[hash & (bins->capacity - 1)]);
+}
+static inline void bins_foresee_first(const struct bins *bins, uint64_t hash) {
+    if (bins->count)
+        __builtin_prefetch(bins->heads[hash & (bins->capacity - 1)], 1);
+}
+static inline void bins_foresee_second(const struct bins *bins, uint64_t hash) {
+    const struct bin *bin = bins->count ? bins->heads[hash & (bins->capacity - 1)] : NULL;
+    if (bin && bin->hash != hash)
+        __builtin_prefetch(bin->next, 1);
+}
 
 // Numbers that are given out in turn, spread over all bits by an odd secret (Dietzfelbinger et al., 1997: multiply-shift).
 static inline uint64_t bins_hash(uint64_t number, uint64_t secret) {

@@ -110,13 +110,22 @@ static inline const char *pending_asked(const struct pending *pending) {
 const char *pending_token(const struct pending *pending, enum pending_token which, uint32_t *bytes);
 // The request that bears this hub id, or NULL: never given, or ended.
 struct pending *pending_find(const struct pending_table *table, uint64_t hub_id);
+// Which shard gave a hub id.
+static inline uint32_t hub_id_shard(uint64_t hub_id) {
+    return (uint32_t)(hub_id >> (HUB_ID_SLOT_BITS + HUB_ID_GENERATION_BITS));
+}
+// It is about to be looked for: it is fetched meanwhile.
+static inline void pending_foresee(const struct pending_table *table, uint64_t hub_id) {
+    uint32_t slot = (uint32_t)(hub_id >> HUB_ID_GENERATION_BITS) & ((UINT32_C(1) << HUB_ID_SLOT_BITS) - 1);
+    if (hub_id_shard(hub_id) != table->shard || slot / PENDING_CHUNK >= table->chunk_count)
+        return;
+    const struct pending *slots = table->chunks[slot / PENDING_CHUNK].slots;
+    for (size_t at = 0; slots && at < sizeof *slots; at += 64)
+        __builtin_prefetch((const char *)&slots[slot % PENDING_CHUNK] + at, 1);
+}
 // Ends one: takes it out of its lists, disarms its timer. The hub id never comes back while anyone could
 // remember it.
 void pending_end(struct pending_table *table, struct pending *pending);
 
 // Its hub id, below 2^53 and never 0.
 uint64_t pending_hub_id(const struct pending_table *table, const struct pending *pending);
-// Which shard gave a hub id.
-static inline uint32_t hub_id_shard(uint64_t hub_id) {
-    return (uint32_t)(hub_id >> (HUB_ID_SLOT_BITS + HUB_ID_GENERATION_BITS));
-}

@@ -66,15 +66,37 @@ static void take_one(struct shard *shard, struct link *link, const struct frame 
     }
 }
 
+// Some of them at a time, so that what is known of each is fetched while those before it are handed on.
+struct answers {
+    uint32_t count;
+    uint64_t numbers[CROSSINGS_FORESEEN_MAX];
+    struct span bodies[CROSSINGS_FORESEEN_MAX];
+};
+
+static void read_some(const struct link *link, const uint8_t *bytes, struct span *rest, struct answers *out) {
+    const struct pending_table *pending = &link->shard->pending;
+    struct bundled bundled;
+    out->count = 0;
+    while (out->count < CROSSINGS_FORESEEN_MAX &&
+           bundle_next(bytes, rest, &bundled, &out->bodies[out->count])) {
+        pending_foresee(pending, bundled.number);
+        out->numbers[out->count++] = bundled.number;
+    }
+    crossings_foresee(&link->crossings, out->numbers, out->count);
+}
+
 static void take_bundle(struct shard *shard, struct link *link, const struct frame *frame,
                         const struct mark *mark) {
     const uint8_t *bytes = frame->buffer->bytes + frame->at;
-    struct span rest = {frame->body.at - frame->at, frame->body.bytes}, body;
-    struct bundled bundled;
+    struct span rest = {frame->body.at - frame->at, frame->body.bytes};
+    struct answers some;
     assert(mark->is_bundle && mark->has_hub);
     signs_heard(link, mark);
-    while (link->peer->state == PEER_OPEN && bundle_next(bytes, &rest, &bundled, &body))
-        take_one(shard, link, frame, mark, bundled.number, body);
+    do {
+        read_some(link, bytes, &rest, &some);
+        for (uint32_t at = 0; at < some.count && link->peer->state == PEER_OPEN; at++)
+            take_one(shard, link, frame, mark, some.numbers[at], some.bodies[at]);
+    } while (some.count == CROSSINGS_FORESEEN_MAX && link->peer->state == PEER_OPEN);
     if (rest.bytes && link->peer->state == PEER_OPEN)
         nats_count_unreadable(shard);
 }

@@ -47,7 +47,7 @@ void crossings_deinit(struct crossings *crossings) {
     spares_release(&crossings->in_spares, crossings->kept);
 }
 
-enum { TOKEN_BYTES_SHORT = 64 };
+enum { TOKEN_BYTES_SHORT = CROSSING_BYTES_MIN - sizeof(struct crossing) };
 
 static struct crossing *take_crossing(struct crossings *crossings, uint32_t token_bytes) {
     struct crossing *spare = token_bytes <= TOKEN_BYTES_SHORT ? spares_take(&crossings->out_spares) : NULL;
@@ -56,7 +56,7 @@ static struct crossing *take_crossing(struct crossings *crossings, uint32_t toke
 }
 
 static void give_crossing(struct crossings *crossings, struct crossing *crossing) {
-    assert(!crossing->words && !crossing->refusal);
+    assert(!crossing->rest);
     if (crossing->token_bytes <= TOKEN_BYTES_SHORT)
         spares_give(&crossings->out_spares, crossings->kept, crossing);
     else
@@ -69,7 +69,7 @@ struct crossing *crossings_add(struct crossings *crossings, uint64_t hub_id, enu
     assert(hub_id && !crossings_find(crossings, hub_id));
     if (!crossing)
         return NULL;
-    *crossing = (struct crossing){.hub_id = hub_id, .kind = kind, .token_bytes = token_bytes};
+    *crossing = (struct crossing){.hub_id = hub_id, .kind = (uint8_t)kind, .token_bytes = token_bytes};
     memcpy(crossing->token, token, token_bytes);
     if (!bins_add(&crossings->out, &crossing->bin, bins_hash(hub_id, crossings->secret))) {
         give_crossing(crossings, crossing);
@@ -79,14 +79,29 @@ struct crossing *crossings_add(struct crossings *crossings, uint64_t hub_id, enu
     return crossing;
 }
 
-struct crossing *crossings_find(const struct crossings *crossings, uint64_t hub_id) {
+static struct crossing *look_up(const struct crossings *crossings, uint64_t hub_id) {
     struct bin *bin = bins_find(&crossings->out, bins_hash(hub_id, crossings->secret));
     while (bin && bin_entry(bin, struct crossing, bin)->hub_id != hub_id)
         bin = bins_next(bin);
     return bin ? bin_entry(bin, struct crossing, bin) : NULL;
 }
 
-struct crossing *crossings_find_sent(const struct crossings *crossings, uint64_t hub_id) {
+struct crossing *crossings_find(struct crossings *crossings, uint64_t hub_id) {
+    if (!crossings->found || crossings->found->hub_id != hub_id)
+        crossings->found = look_up(crossings, hub_id);
+    return crossings->found;
+}
+
+void crossings_foresee(const struct crossings *crossings, const uint64_t *hub_ids, uint32_t count) {
+    for (uint32_t at = 0; at < count; at++)
+        bins_foresee(&crossings->out, bins_hash(hub_ids[at], crossings->secret));
+    for (uint32_t at = 0; at < count; at++)
+        bins_foresee_first(&crossings->out, bins_hash(hub_ids[at], crossings->secret));
+    for (uint32_t at = 0; at < count; at++)
+        bins_foresee_second(&crossings->out, bins_hash(hub_ids[at], crossings->secret));
+}
+
+struct crossing *crossings_find_sent(struct crossings *crossings, uint64_t hub_id) {
     struct crossing *crossing = crossings_find(crossings, hub_id);
     assert(!crossing || !crossing->waits || !crossing->taker);
     return crossing && !crossing->waits ? crossing : NULL;
@@ -109,14 +124,28 @@ void crossings_take_bundle(struct crossings *crossings, uint64_t serial, struct 
     }
 }
 
+struct crossing_rest *crossings_rest(struct crossings *crossings, struct crossing *crossing) {
+    assert(crossings_find(crossings, crossing->hub_id) == crossing);
+    if (!crossing->rest)
+        crossing->rest = kept_take_zeroed(crossings->kept, 1, sizeof *crossing->rest);
+    return crossing->rest;
+}
+
+static void give_rest(struct crossings *crossings, struct crossing *crossing) {
+    assert(crossing->rest);
+    kept_give(crossings->kept, crossing->rest->words);
+    kept_give(crossings->kept, crossing->rest->refusal);
+    kept_give(crossings->kept, crossing->rest);
+    crossing->rest = NULL;
+}
+
 void crossings_take_out(struct crossings *crossings, struct crossing *crossing) {
     assert(crossings_find(crossings, crossing->hub_id) == crossing);
+    crossings->found = NULL;
     bins_remove(&crossings->out, &crossing->bin);
     list_remove(&crossing->link);
-    kept_give(crossings->kept, crossing->words);
-    kept_give(crossings->kept, crossing->refusal);
-    crossing->words = NULL;
-    crossing->refusal = NULL;
+    if (__builtin_expect(crossing->rest != NULL, false))
+        give_rest(crossings, crossing);
 }
 
 void crossings_remove(struct crossings *crossings, struct crossing *crossing) {
@@ -125,8 +154,8 @@ void crossings_remove(struct crossings *crossings, struct crossing *crossing) {
 }
 
 void crossings_go_again(struct crossings *crossings, struct crossing *crossing) {
-    assert(crossing->refusal && !crossing->taker);
-    memset(crossing->denied, 0, sizeof crossing->denied);
+    assert(crossing_refusal(crossing) && !crossing->taker);
+    memset(crossing->rest->denied, 0, sizeof crossing->rest->denied);
     crossing->unsure = false;
     crossing->waits = true;
     list_remove(&crossing->link);

@@ -3,7 +3,9 @@
 // with the link.
 #pragma once
 
+#include <assert.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/base/bins.h"
@@ -28,35 +30,45 @@ struct refusal {
     uint8_t text[];
 };
 
-// A request of this hub's.
+// What few requests need.
+struct crossing_rest {
+    uint64_t denied[NEIGHBOUR_WORDS]; // places of hubs that were asked whether they have it, and don't
+    struct refusal *refusal;          // of the first hub that was asked, while others are (again.h); or NULL
+    char *words;                      // in which it is to be cancelled; NULL: in the hub's own
+    uint32_t words_bytes;
+};
+
+// A request of this hub's. Many are under way, so that each lies in no near cache when something is heard of it: what is looked at
+// then lies in one line.
 struct crossing {
-    struct list link; // in crossings.untaken or .again, or among what its taker owes
     struct bin bin;   // of crossings.out
+    struct list link; // in crossings.untaken or .again, or among what its taker owes
     uint64_t hub_id;
+    struct neighbour *taker;    // the hub that has it; NULL: none has said so yet
+    struct crossing_rest *rest; // or NULL
+    bool is_bundled : 1;        // it went with others
+    bool unsure : 1;            // a hub that may have had it has gone before it said so
+    bool recalled : 1;          // it is being taken out of the queue
+    bool offered : 1;           // it may be handed back
+    bool returns : 1;           // where nobody is there for it it is back: what is offered, too
+    bool waits : 1;             // it is in .again
+    bool probes : 1;            // whether anybody is there is asked; what comes of it returns
+    bool fenced : 1;            // it says whom its source may not reach (core/cluster/fence.h)
+    bool kept : 1;              // its source's shard has a copy of it until it is taken
+    bool cancelled : 1;         // its taker is to be told, or has been
+    bool is_nobodys : 1;        // and nobody waits for its answer: it ends then
+    uint8_t level;              // enum governance, that is required
+    uint8_t kind;               // enum subject_kind: how whoever is meant is named
+    uint32_t token_bytes;
     uint64_t sent_ms;
     uint64_t
         bundle; // the serial of those with which it went (bundling.h), or the last that was given before it went alone
-    struct neighbour *taker;          // the hub that has it; NULL: none has said so yet
-    uint64_t denied[NEIGHBOUR_WORDS]; // places of hubs that were asked whether they have it, and don't
-    bool is_bundled;                  // it went with others
-    bool unsure;                      // a hub that may have had it has gone before it said so
-    bool recalled;                    // it is being taken out of the queue
-    bool offered;                     // it may be handed back
-    bool returns;                     // where nobody is there for it it is back: what is offered, too
-    bool waits;                       // it is in .again
-    bool probes;                      // whether anybody is there is asked; what comes of it returns
-    bool fenced;                      // it says whom its source may not reach (core/cluster/fence.h)
-    bool kept;                        // its source's shard has a copy of it until it is taken
-    bool cancelled;                   // its taker is to be told, or has been
-    bool is_nobodys;                  // and nobody waits for its answer: it ends then
-    struct refusal *refusal;          // of the first hub that was asked, while others are (again.h); or NULL
-    char *words;                      // in which it is to be; NULL: in the hub's own
-    uint32_t words_bytes;
-    enum governance level;  // that is required
-    enum subject_kind kind; // how whoever is meant is named
-    uint32_t token_bytes;
     char token[]; // the name, as in the subject
 };
+
+// A short name takes no more than two lines do.
+enum { CROSSING_LINE_BYTES = 64, CROSSING_BYTES_MIN = 2 * CROSSING_LINE_BYTES };
+static_assert(offsetof(struct crossing, sent_ms) == CROSSING_LINE_BYTES, "what is looked at is one line");
 
 // A request of another hub's, or of somebody who speaks to the server without being one.
 struct visitor {
@@ -75,6 +87,7 @@ struct crossings {
     struct siphash_key key;
     uint64_t secret;             // of the hash of hub ids
     struct list untaken, strays; // oldest first
+    struct crossing *found;      // last, as most is asked twice; or NULL
     struct list again;           // requests of which their sources' shards are to send a copy to another hub
     struct neighbours neighbours;
     struct spares out_spares, in_spares; // of those whose names are short, of those without a reply
@@ -90,9 +103,12 @@ void crossings_deinit(struct crossings *crossings);
 // NULL where the hub has no room to keep one more.
 struct crossing *crossings_add(struct crossings *crossings, uint64_t hub_id, enum subject_kind kind,
                                const void *token, uint32_t token_bytes);
-struct crossing *crossings_find(const struct crossings *crossings, uint64_t hub_id);
+struct crossing *crossings_find(struct crossings *crossings, uint64_t hub_id);
+// Something is about to be heard of these, one after the other: they are fetched all at once, some at a time.
+enum { CROSSINGS_FORESEEN_MAX = 16 };
+void crossings_foresee(const struct crossings *crossings, const uint64_t *hub_ids, uint32_t count);
 // The same, where another hub may have it: while it is to go to one (crossings_go_again) none has, whatever is said of it.
-struct crossing *crossings_find_sent(const struct crossings *crossings, uint64_t hub_id);
+struct crossing *crossings_find_sent(struct crossings *crossings, uint64_t hub_id);
 // Moves the requests that went together under this serial, and that no hub has said to have, from .untaken to `out`, in their order.
 void crossings_take_bundle(struct crossings *crossings, uint64_t serial, struct list *out);
 void crossings_remove(struct crossings *crossings, struct crossing *crossing);
@@ -102,6 +118,14 @@ void crossings_take_out(struct crossings *crossings, struct crossing *crossing);
 void crossings_go_again(struct crossings *crossings, struct crossing *crossing);
 void crossings_gone_again(struct crossings *crossings, struct crossing *crossing, uint64_t now_ms);
 void crossings_take(struct crossing *crossing, struct neighbour *taker);
+// NULL without memory.
+struct crossing_rest *crossings_rest(struct crossings *crossings, struct crossing *crossing);
+static inline struct refusal *crossing_refusal(const struct crossing *crossing) {
+    return crossing->rest ? crossing->rest->refusal : NULL;
+}
+static inline char *crossing_words(const struct crossing *crossing) {
+    return crossing->rest ? crossing->rest->words : NULL;
+}
 
 // Where the answer to a request goes.
 struct passage {

@@ -58,7 +58,7 @@ static void end_crossing(struct link *link, struct crossing *crossing, enum erro
 void going_unapproved(struct link *link, struct crossing *crossing) {
     struct text data;
     text_init(&data);
-    asked_of_put(&data, crossing->kind, crossing->token, crossing->token_bytes);
+    asked_of_put(&data, (enum subject_kind)crossing->kind, crossing->token, crossing->token_bytes);
     reply_data_text(&data, "fault", "another hub wants it approved");
     end_crossing_with(link, crossing, ERROR_APPROVAL_REQUIRED, &data);
 }
@@ -67,7 +67,7 @@ void going_end(struct link *link, struct crossing *crossing, const char *fault) 
     struct text data;
     assert(fault);
     text_init(&data);
-    asked_of_put(&data, crossing->kind, crossing->token, crossing->token_bytes);
+    asked_of_put(&data, (enum subject_kind)crossing->kind, crossing->token, crossing->token_bytes);
     reply_data_text(&data, "fault", fault);
     end_crossing_with(link, crossing, ERROR_INTERNAL, &data);
 }
@@ -75,7 +75,7 @@ void going_end(struct link *link, struct crossing *crossing, const char *fault) 
 void going_too_large(struct link *link, struct crossing *crossing, bool by_head, uint64_t bytes) {
     struct text data;
     text_init(&data);
-    asked_of_put(&data, crossing->kind, crossing->token, crossing->token_bytes);
+    asked_of_put(&data, (enum subject_kind)crossing->kind, crossing->token, crossing->token_bytes);
     reply_data_text(&data, "fault", "the answer is over this hub's limit");
     nats_put_excess(link->shard, by_head, bytes, &data);
     end_crossing_with(link, crossing, ERROR_FRAME_TOO_LARGE, &data);
@@ -101,7 +101,7 @@ static void route_answer(struct link *link, struct crossing *crossing, struct fr
 
 // As the first hub that was asked has said.
 static void end_refused(struct link *link, struct crossing *crossing) {
-    const struct refusal *refusal = crossing->refusal;
+    const struct refusal *refusal = crossing_refusal(crossing);
     assert(refusal && refusal->bytes > 0);
     struct shard *shard = link->shard;
     struct buffer *buffer = buffer_take_sized(&shard->buffers, refusal->bytes);
@@ -144,7 +144,7 @@ static const struct agent *nearest_here(const struct link *link, const struct cr
                                             [SUBJECT_TOOL] = GROUP_TOOL,
                                             [SUBJECT_METHOD] = GROUP_METHOD};
     struct shard *shard = link->shard;
-    struct wanted_member wanted = {.level = crossing->level};
+    struct wanted_member wanted = {.level = (enum governance)crossing->level};
     size_t skip = crossing->kind == SUBJECT_CAPABILITY;
     if (!crossing->level || crossing->kind < SUBJECT_CAPABILITY || crossing->kind > SUBJECT_METHOD)
         return NULL;
@@ -161,7 +161,7 @@ void going_nobody(struct link *link, struct crossing *crossing) {
     char text[METHOD_BYTES_MAX + 1];
     struct piece name = name_of(crossing, text);
     bool by_method = crossing->kind == SUBJECT_METHOD || crossing->kind == SUBJECT_COMMAND;
-    if (crossing->refusal) {
+    if (crossing_refusal(crossing)) {
         if (!again_next(link, crossing))
             end_refused(link, crossing);
         return;
@@ -176,7 +176,7 @@ void going_nobody(struct link *link, struct crossing *crossing) {
         struct text data;
         text_init(&data);
         reply_data_string(&data, "agent", nearest->id, nearest->id_bytes);
-        reply_data_text(&data, "required", governance_text(crossing->level));
+        reply_data_text(&data, "required", governance_text((enum governance)crossing->level));
         reply_data_text(&data, "supported", governance_text(nearest->governance));
         end_crossing_with(link, crossing, ERROR_GOVERNANCE_VIOLATION, &data);
         return;
@@ -194,7 +194,7 @@ void going_nobody(struct link *link, struct crossing *crossing) {
 void going_lost(struct link *link, struct crossing *crossing) {
     struct text data;
     text_init(&data);
-    asked_of_put(&data, crossing->kind, crossing->token, crossing->token_bytes);
+    asked_of_put(&data, (enum subject_kind)crossing->kind, crossing->token, crossing->token_bytes);
     stats_count(&link->shard->stats, COUNT_TARGETS_LEFT);
     end_crossing_with(link, crossing, ERROR_TARGET_DISCONNECTED, &data);
 }
@@ -212,7 +212,7 @@ static const char *head_of(const struct parcel *parcel) {
 // NULL without memory.
 static struct crossing *note_crossing(struct link *link, const struct parcel *parcel) {
     const struct bearing *bearing = &parcel->bearing;
-    struct crossing *before = crossings_find(&link->crossings, parcel->hub_id);
+    struct crossing *before = parcel->has_heading ? NULL : crossings_find(&link->crossings, parcel->hub_id);
     if (before) { // it goes to another hub
         before->is_bundled = false;
         before->bundle = link->bundling.serials;
@@ -227,7 +227,7 @@ static struct crossing *note_crossing(struct link *link, const struct parcel *pa
     if (!crossing)
         return NULL;
     crossing->bundle = link->bundling.serials;
-    crossing->level = (enum governance)bearing->level;
+    crossing->level = bearing->level;
     crossing->offered = bearing->offered;
     crossing->returns = parcel->returns;
     crossing->kept = parcel->kept;
@@ -305,7 +305,7 @@ struct peer *going_forget(struct shard *shard, struct peer *peer, uint64_t hub_i
     if (crossing->taker && (!crossing->cancelled || !lasts)) // else it is told when it says that it has it
         nats_say_cancel(link, crossing->taker->name, hub_id, !lasts);
     crossing->cancelled = true;
-    if (!lasts && crossing->words) // its taker is told these first
+    if (!lasts && crossing_words(crossing)) // its taker is told these first
         crossing->is_nobodys = true;
     else if (!lasts)
         crossings_remove(&link->crossings, crossing);

@@ -33,13 +33,15 @@ static bool put_head(struct link *link, struct parcel *parcel, const struct cros
 
 // Without its header fields: who may have it hasn't said so yet. What is too long is said in the hub's own words then.
 static void keep_words(struct link *link, struct crossing *crossing, const struct parcel *parcel) {
-    assert(!crossing->words);
-    if (parcel->bytes > COPY_BYTES_MAX)
+    assert(!crossing_words(crossing));
+    struct crossing_rest *rest =
+        parcel->bytes <= COPY_BYTES_MAX ? crossings_rest(&link->crossings, crossing) : NULL;
+    if (!rest)
         return;
-    crossing->words = kept_take(&link->shard->kept, parcel->bytes);
-    crossing->words_bytes = crossing->words ? (uint32_t)parcel->bytes : 0;
-    if (crossing->words)
-        parcel_copy(parcel, (uint8_t *)crossing->words);
+    rest->words = kept_take(&link->shard->kept, parcel->bytes);
+    rest->words_bytes = rest->words ? (uint32_t)parcel->bytes : 0;
+    if (rest->words)
+        parcel_copy(parcel, (uint8_t *)rest->words);
 }
 
 bool recalling_divert(struct link *link, struct parcel *parcel) {
@@ -62,11 +64,13 @@ bool recalling_divert(struct link *link, struct parcel *parcel) {
 
 void recalling_tell(struct link *link, struct crossing *crossing) {
     struct shard *shard = link->shard;
-    char *words = crossing->words ? memory_take(crossing->words_bytes) : NULL;
+    const char *kept = crossing_words(crossing);
+    uint32_t bytes = kept ? crossing->rest->words_bytes : 0;
+    char *words = kept ? memory_take(bytes) : NULL;
     assert(crossing->taker && crossing->cancelled);
     if (words)
-        memcpy(words, crossing->words, crossing->words_bytes);
-    struct parcel *parcel = words ? parcel_own(&shard->parcels, words, crossing->words_bytes) : NULL;
+        memcpy(words, kept, bytes);
+    struct parcel *parcel = words ? parcel_own(&shard->parcels, words, bytes) : NULL;
     if (words && !parcel)
         memory_give(words);
     if (parcel && put_head(link, parcel, crossing)) {

@@ -14,7 +14,7 @@ struct notice {
 };
 
 // It travels in the memory of what it is about, so that there always is some.
-static_assert(sizeof(struct notice) <= sizeof(struct crossing), "a crossing becomes a notice");
+static_assert((size_t)sizeof(struct notice) <= (size_t)CROSSING_BYTES_MIN, "a crossing becomes a notice");
 
 static void tell(struct link *link, struct notice *notice, enum mail_kind kind, uint64_t hub_id) {
     struct shard *shard = link->shard;
@@ -68,12 +68,12 @@ static void post(struct shard *shard, struct again *again, uint32_t to) {
 bool returning_again(struct link *link, struct crossing *crossing, const char hub[HUB_NAME_BYTES]) {
     struct shard *shard = link->shard;
     struct again *again = kept_take(&shard->kept, sizeof *again + crossing->token_bytes);
-    assert(crossing->kept && crossing->refusal);
+    assert(crossing->kept && crossing_refusal(crossing));
     if (!again)
         return false;
     *again = (struct again){.mail = {.kind = MAIL_OFFER_AGAIN, .connection = link->peer->name},
                             .hub_id = crossing->hub_id,
-                            .kind = crossing->kind,
+                            .kind = (enum subject_kind)crossing->kind,
                             .token_bytes = crossing->token_bytes,
                             .probes = crossing->probes};
     memcpy(again->hub, hub, HUB_NAME_BYTES);

@@ -64,7 +64,7 @@ static void forget_denials(struct link *link, const struct neighbour *neighbour)
     uint64_t bit = UINT64_C(1) << neighbour->place % 64;
     for (struct list *node = untaken->next; node != untaken; node = node->next) {
         struct crossing *crossing = list_entry(node, struct crossing, link);
-        uint64_t *word = &crossing->denied[neighbour->place / 64];
+        uint64_t none = 0, *word = crossing->rest ? &crossing->rest->denied[neighbour->place / 64] : &none;
         crossing->unsure |= !(*word & bit);
         *word &= ~bit;
     }
@@ -144,8 +144,9 @@ static void ask_all(struct link *link) {
 // Ends what all hubs say that they don't have. Where one that may have had it has gone, nobody knows.
 static bool settle(struct link *link, struct crossing *crossing) {
     assert(!crossing->taker);
+    static const uint64_t none[NEIGHBOUR_WORDS] = {0};
     if (shard_now_ms(link->shard) - crossing->sent_ms < LINK_DENY_MS ||
-        !neighbours_all(neighbours_of(link), crossing->denied))
+        !neighbours_all(neighbours_of(link), crossing->rest ? crossing->rest->denied : none))
         return false;
     if (crossing->unsure)
         going_lost(link, crossing);
@@ -210,8 +211,9 @@ static void note_taker(struct link *link, const char hub[HUB_NAME_BYTES], uint64
     struct crossing *crossing = crossings_find_sent(&link->crossings, number);
     if (crossing && (crossing->taker || !again_may_have(crossing, hub)))
         return;
-    struct neighbour *taker =
-        crossing ? neighbours_hear(neighbours_of(link), hub, shard_now_ms(link->shard), true) : NULL;
+    struct neighbour *taker = crossing ? neighbours_find(neighbours_of(link), hub) : NULL; // it is heard
+    if (crossing && !taker)
+        taker = neighbours_hear(neighbours_of(link), hub, shard_now_ms(link->shard), true);
     if (crossing && !taker)
         return; // it is sought, and then there may be memory
     if (crossing)
@@ -239,7 +241,10 @@ static void note_none(struct link *link, const struct neighbour *neighbour, uint
     struct crossing *crossing = crossings_find_sent(&link->crossings, number);
     if (!crossing || crossing->taker || !neighbour || neighbour->place == NEIGHBOURS_MAX)
         return;
-    crossing->denied[neighbour->place / 64] |= UINT64_C(1) << neighbour->place % 64;
+    struct crossing_rest *rest = crossings_rest(&link->crossings, crossing);
+    if (!rest)
+        return; // it is sought again, and then there may be memory
+    rest->denied[neighbour->place / 64] |= UINT64_C(1) << neighbour->place % 64;
     settle(link, crossing);
 }
 
@@ -319,11 +324,18 @@ void signs_take(struct link *link, const uint8_t *bytes, const struct mark *mark
 
 void signs_took(struct link *link, const struct mark *mark, const uint8_t *body, uint32_t bytes) {
     struct span list = {0, bytes};
-    uint64_t number;
+    uint64_t numbers[CROSSINGS_FORESEEN_MAX];
+    uint32_t count;
     assert(mark->given && mark->has_hub && mark->took);
-    while (link->peer->state == PEER_OPEN && bundle_next_number(body, &list, &number))
-        if (number)
-            note_taker(link, mark->hub, number);
+    do {
+        count = 0;
+        while (count < CROSSINGS_FORESEEN_MAX && bundle_next_number(body, &list, &numbers[count]))
+            count++;
+        crossings_foresee(&link->crossings, numbers, count);
+        for (uint32_t at = 0; at < count && link->peer->state == PEER_OPEN; at++)
+            if (numbers[at])
+                note_taker(link, mark->hub, numbers[at]);
+    } while (count == CROSSINGS_FORESEEN_MAX && link->peer->state == PEER_OPEN);
     if (list.bytes && link->peer->state == PEER_OPEN)
         nats_count_unreadable(link->shard);
 }

@@ -147,12 +147,32 @@ static void those_of_one_bundle_are_taken_in_their_order(void **state) {
     crossings_forget(&crossings);
 }
 
+static void one_that_has_ended_is_found_no_more(void **state) {
+    static const uint64_t all[] = {7, 8, UINT64_MAX};
+    (void)state;
+    crossings_foresee(&crossings, all, 3); // none of them is there yet
+    for (unsigned round = 0; round < 3; round++) {
+        struct crossing *one = add(7, 1, true), *two = add(8, 1, true);
+        crossings_foresee(&crossings, all, 3);
+        assert_ptr_equal(crossings_find(&crossings, 7), one);
+        assert_ptr_equal(crossings_find(&crossings, 7), one);
+        assert_ptr_equal(crossings_find(&crossings, 8), two);
+        crossings_remove(&crossings, two);
+        assert_null(crossings_find(&crossings, 8));
+        assert_ptr_equal(crossings_find(&crossings, 7), one);
+        assert_non_null(crossings_rest(&crossings, one)); // given back with it
+        crossings_remove(&crossings, one);
+        assert_null(crossings_find(&crossings, 7));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(one_number_on_many_subjects_makes_no_chain, open_all, close_all),
         cmocka_unit_test_setup_teardown(numbers_far_apart_make_no_chain, open_all, close_all),
         cmocka_unit_test_setup_teardown(each_is_found_where_it_is_answered, open_all, close_all),
         cmocka_unit_test_setup_teardown(those_of_one_bundle_are_taken_in_their_order, open_all, close_all),
+        cmocka_unit_test_setup_teardown(one_that_has_ended_is_found_no_more, open_all, close_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
