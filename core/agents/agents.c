@@ -53,6 +53,24 @@ static inline struct agent_found *found_place(struct agents *agents, uint64_t en
     return &agents->found[(end * agents->multiplier) >> (64 - FOUND_BITS)];
 }
 
+static inline struct agent_missed *missed_place(struct agents *agents, uint64_t end) {
+    assert(agents->multiplier & 1);
+    return &agents->missed[(end * agents->multiplier) >> (64 - MISSED_BITS)];
+}
+
+static struct agent *find_anew(struct agents *agents, const char *id, size_t id_bytes, uint64_t end) {
+    struct agent *agent = agents_find(agents, id, id_bytes);
+    struct agent_missed *missed = missed_place(agents, end);
+    if (agent) {
+        *found_place(agents, end) = (struct agent_found){agent, end};
+    } else if (id_bytes <= sizeof missed->id) {
+        missed->changes = agents->changes;
+        missed->id_bytes = (uint32_t)id_bytes;
+        memcpy(missed->id, id, id_bytes);
+    }
+    return agent;
+}
+
 static void found_forget(struct agents *agents, const struct agent *agent) {
     if (agent->id_bytes < FOUND_ID_BYTES_MIN)
         return;
@@ -69,10 +87,11 @@ struct agent *agents_find_again(struct agents *agents, const char *id, size_t id
     if (place->agent && place->end == end && place->agent->id_bytes == id_bytes &&
         memcmp(place->agent->id, id, id_bytes) == 0)
         return place->agent;
-    struct agent *agent = agents_find(agents, id, id_bytes);
-    if (agent)
-        *place = (struct agent_found){agent, end};
-    return agent;
+    const struct agent_missed *missed = missed_place(agents, end);
+    if (missed->id_bytes == id_bytes && missed->changes == agents->changes &&
+        memcmp(missed->id, id, id_bytes) == 0)
+        return NULL;
+    return find_anew(agents, id, id_bytes, end);
 }
 
 // --- Homes

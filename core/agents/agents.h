@@ -27,9 +27,18 @@ struct agent_found {
     uint64_t end; // of its id
 };
 
+// An id that nobody had when so many changes had been; bytes 0: none. Hubs ask for who is at another one again and again.
+enum { MISSED_BITS = 5, MISSED_PLACES = 1 << MISSED_BITS, MISSED_ID_BYTES_MAX = 52 };
+struct agent_missed {
+    uint64_t changes;
+    uint32_t id_bytes;
+    char id[MISSED_ID_BYTES_MAX];
+};
+
 struct agents {
     struct names by_id;
     struct agent_found found[FOUND_PLACES]; // last, by the end of the id: most are asked for again and again
+    struct agent_missed missed[MISSED_PLACES]; // likewise
     struct groups groups;
     struct topics topics; // what this shard's own connections subscribe to
     struct list all;

@@ -92,6 +92,7 @@ static void who_was_found_is_found_until_another_one_is_there(void **state) {
         assert_ptr_equal(agents_find_again(&agents, one_id, bytes), one);
         assert_ptr_equal(agents_find_again(&agents, one_id, bytes), one);
         assert_null(agents_find_again(&agents, none_id, bytes));
+        assert_null(agents_find_again(&agents, none_id, bytes)); // who wasn't there is remembered, too
         assert_null(agents_find_again(&agents, one_id + 1, bytes - 1));
         assert_ptr_equal(agents_find_again(&agents, two_id, bytes), two);
     }
