@@ -250,9 +250,9 @@ bool pending_keep_tokens(struct pending_table *table, struct pending *pending,
     return true;
 }
 
-bool pending_keep_asked(struct pending_table *table, struct pending *pending, const void *asked,
-                        uint32_t bytes) {
-    uint32_t all = pending->id_bytes + bytes;
+bool pending_keep_asked(struct pending_table *table, struct pending *pending, char kind, const void *name,
+                        uint32_t name_bytes) {
+    uint32_t bytes = 1 + name_bytes, all = pending->id_bytes + bytes;
     assert(pending->asked_bytes == 0 && !pending->source_bytes && bytes <= UINT16_MAX);
     if (all > PENDING_ID_INLINE) {
         char *own = kept_take(table->kept, all);
@@ -264,7 +264,8 @@ bool pending_keep_asked(struct pending_table *table, struct pending *pending, co
             kept_give(table->kept, pending->id);
         pending->id = own;
     }
-    memcpy(pending->id + pending->id_bytes, asked, bytes);
+    pending->id[pending->id_bytes] = kind;
+    memcpy(pending->id + pending->id_bytes + 1, name, name_bytes);
     pending->asked_bytes = (uint16_t)bytes;
     return true;
 }

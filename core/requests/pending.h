@@ -98,9 +98,10 @@ struct pending *pending_add(struct pending_table *table, const void *id, uint32_
 // it counts in what its source has kept. False when memory, or the bound, is used up.
 bool pending_keep_tokens(struct pending_table *table, struct pending *pending,
                          const void *const texts[TOKENS_COUNT], const uint32_t bytes[TOKENS_COUNT]);
-// Keeps whom it is asked of, where its target's connection doesn't tell that, likewise once: the router's to read, behind the id.
+// Keeps whom it is asked of, where its target's connection doesn't tell that, likewise once: the router's to read, behind the id: a byte and
+// a name.
 // False when memory, or the bound, is used up.
-bool pending_keep_asked(struct pending_table *table, struct pending *pending, const void *asked,
+bool pending_keep_asked(struct pending_table *table, struct pending *pending, char kind, const void *name,
                         uint32_t bytes);
 // What was kept so; asked_bytes 0: nothing.
 static inline const char *pending_asked(const struct pending *pending) {

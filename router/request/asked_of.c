@@ -1,17 +1,13 @@
 #include "router/request/asked_of.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "router/send/reply.h"
 
 bool asked_of_keep(struct pending_table *table, struct pending *pending, enum subject_kind kind,
                    const char *token, size_t bytes) {
-    char asked[1 + SUBJECT_NAME_BYTES_MAX];
     assert(kind <= SUBJECT_COMMAND && bytes <= SUBJECT_NAME_BYTES_MAX);
-    asked[0] = (char)kind;
-    memcpy(asked + 1, token, bytes);
-    return pending_keep_asked(table, pending, asked, (uint32_t)bytes + 1);
+    return pending_keep_asked(table, pending, (char)kind, token, (uint32_t)bytes);
 }
 
 void asked_of_put(struct text *data, enum subject_kind kind, const char *token, size_t bytes) {

@@ -49,10 +49,10 @@ static void whom_it_is_asked_of_stands_behind_the_id(void **state) {
         assert_int_equal(pending->asked_bytes, 0);
         if (which) {
             memory_fail_after(0);
-            assert_false(pending_keep_asked(&table, pending, name, name_bytes[which]));
+            assert_false(pending_keep_asked(&table, pending, 'n', name, name_bytes[which] - 1));
             memory_fail_after(UINT64_MAX);
         }
-        assert_true(pending_keep_asked(&table, pending, name, name_bytes[which]));
+        assert_true(pending_keep_asked(&table, pending, 'n', name, name_bytes[which] - 1));
         assert_int_equal(pending->id_bytes, id_bytes[which]);
         assert_memory_equal(pending->id, id, id_bytes[which]);
         assert_int_equal(pending->asked_bytes, name_bytes[which]);
