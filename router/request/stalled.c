@@ -78,4 +78,6 @@ void stalled_leave(struct shard *shard, struct peer *peer) {
         stalled_end(shard, stalled);
     }
     peer->stalled = false; // the seat of a child is its next one's
+    if (peer->annex)
+        peer->annex->exits = false;
 }

@@ -316,7 +316,11 @@ static void route_members(struct shard *shard, const struct message *whole, stru
 }
 
 void route_over(struct shard *shard, struct peer *peer, const struct exchange *exchange) {
-    if (exchange && exchange->exits && peer->state == PEER_OPEN && !stalled_has(peer, exchange))
+    if (!exchange || !exchange->exits || peer->state != PEER_OPEN || stalled_has(peer, exchange))
+        return;
+    if (peer->annex && !list_empty(&peer->annex->sought))
+        peer->annex->exits = true; // what is back goes on while its source is there
+    else
         peer_linger(shard, peer);
 }
 

@@ -66,13 +66,21 @@ static void route_stalled(struct shard *shard, struct peer *peer, struct stalled
         speaking_end(peer, &before);
 }
 
+// A batch of its has brought an exit: what was said behind it isn't routed, and it goes once nothing is sought.
+static bool exits(struct shard *shard, struct peer *peer) {
+    assert(peer->state == PEER_OPEN);
+    if (peer->annex->exits && list_empty(&peer->annex->sought))
+        peer_linger(shard, peer);
+    return peer->annex->exits;
+}
+
 // Until one of those that waited is sought itself; `hurries`: it may not wait any more. What is left of a batch comes before what was said
 // behind that.
 static void go_on_behind(struct shard *shard, struct peer *peer, bool hurries) {
     struct annex *annex = peer->annex;
     struct list behind;
     list_init(&behind);
-    while (peer->state == PEER_OPEN && (hurries || list_empty(&annex->sought))) {
+    while (peer->state == PEER_OPEN && !exits(shard, peer) && (hurries || list_empty(&annex->sought))) {
         struct stalled *stalled = stalled_take(peer);
         if (!stalled)
             break;

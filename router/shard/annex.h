@@ -82,6 +82,7 @@ struct annex {
     uint64_t held_bytes; // of these
     struct list stalled; // struct stalled.link: what it has said behind those
     struct list sought;  // struct sought.by_source: notifications that are asked for elsewhere first
+    bool exits;          // a batch has brought an exit, which counts once none of those are there any more
 };
 
 // Makes one for a peer; its timer is of this kind. NULL where the hub has no room to keep it.

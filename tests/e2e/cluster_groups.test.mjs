@@ -183,11 +183,13 @@ joined('a batch of which members wait, and another one is an exit, is routed to 
   const agent = await x.agent('o', { methods: ['command/execute'] });
   const order = (n) => ({ jsonrpc: '2.0', method: 'command/execute', params: { command: 'nothing', n } });
   const note = (n) => ({ jsonrpc: '2.0', method: 'note', params: { targetAgent: 'o', n } }), exit = { jsonrpc: '2.0', method: 'exit' };
-  for (const batch of [[exit, order(0), note(1), note(2)], [order(0), exit, note(1), note(2)], [order(0), note(1), order(2), exit]]) {
+  const batches = [[exit, order(0), note(1), note(2)], [order(0), exit, note(1), note(2)], [order(0), note(1), order(2), exit], [exit, note(0), note(1), order(2)]];
+  for (const batch of batches) {
     const source = await x.peer();
-    source.write(frame(JSON.stringify(batch)));
+    source.write(Buffer.concat([frame(JSON.stringify(batch)), frame(JSON.stringify(note('behind the exit')))]));
     for (let n = 0; n < 3; n++) assert.equal((await agent.next()).json.params.n, n);
     await assert.rejects(source.next(), /the hub closed the connection|the hub had closed/);
   }
+  await agent.silent('what was said behind them');
   assert.ok(y);
 });
