@@ -19,13 +19,17 @@ static struct agent *choose(const struct asking *asking, enum group_kind kind, c
     return groups_choose(&asking->agents->groups, kind, name, bytes, &wanted, asking->load, asking->context);
 }
 
-static struct rules_verdict give(struct agent *agent, enum error none) {
-    assert(none != ERROR_NONE);
-    return (struct rules_verdict){.error = agent ? ERROR_NONE : none, .agent = agent};
+// Verdicts are written field by field where they stay: one that is handed up as a whole is read in larger pieces than it
+// was written in, for which the processor waits.
+static inline void give(struct rules_verdict *verdict, struct agent *agent, enum error none) {
+    assert(none != ERROR_NONE && !verdict->agent);
+    verdict->error = agent ? ERROR_NONE : none;
+    verdict->agent = agent;
 }
 
-static struct rules_verdict not_a_string(const char *field) {
-    return (struct rules_verdict){.error = ERROR_INVALID_PARAMS, .field = field};
+static inline void not_a_string(struct rules_verdict *verdict, const char *field) {
+    verdict->error = ERROR_INVALID_PARAMS;
+    verdict->field = field;
 }
 
 static bool method_is(const struct rules_message *message, const char *method) {
@@ -59,29 +63,32 @@ static struct agent *named(const struct asking *asking, const struct rules_field
     return agent->pool_bytes == name->bytes ? choose(asking, GROUP_POOL, name->text, name->bytes) : NULL;
 }
 
-static struct rules_verdict by_target(const struct asking *asking) {
+static inline void by_target(const struct asking *asking, struct rules_verdict *verdict) {
     const struct rules_field *target = &asking->message->target;
     assert(target->given && (target->is_string || !target->text));
-    if (!target->is_string)
-        return not_a_string("params.targetAgent");
-    if (!target->text)
-        return give(NULL, ERROR_AGENT_NOT_FOUND);
-    if (target->bytes && target->text[0] == '@')
-        return give(choose(asking, GROUP_CAPABILITY, target->text + 1, target->bytes - 1),
-                    ERROR_AGENT_NOT_FOUND);
-    struct agent *agent = named(asking, target);
-    return give(agent && !agent->absent ? agent : NULL, ERROR_AGENT_NOT_FOUND);
+    struct agent *agent = NULL;
+    if (!target->is_string) {
+        not_a_string(verdict, "params.targetAgent");
+        return;
+    }
+    if (target->bytes && target->text && target->text[0] == '@')
+        agent = choose(asking, GROUP_CAPABILITY, target->text + 1, target->bytes - 1);
+    else if (target->text)
+        agent = named(asking, target);
+    bool is_there = agent && (!agent->absent || target->text[0] == '@');
+    give(verdict, is_there ? agent : NULL, ERROR_AGENT_NOT_FOUND);
 }
 
-static struct rules_verdict by_tool(const struct asking *asking) {
+static void by_tool(const struct asking *asking, struct rules_verdict *verdict) {
     const struct rules_field *tool = &asking->message->tool;
     assert(tool->is_string || !tool->text);
     if (!tool->is_string)
-        return not_a_string("params.tool");
-    return give(tool->text ? choose(asking, GROUP_TOOL, tool->text, tool->bytes) : NULL, ERROR_TOOL);
+        not_a_string(verdict, "params.tool");
+    else
+        give(verdict, tool->text ? choose(asking, GROUP_TOOL, tool->text, tool->bytes) : NULL, ERROR_TOOL);
 }
 
-static struct rules_verdict by_method(const struct asking *asking) {
+static void by_method(const struct asking *asking, struct rules_verdict *verdict) {
     const struct rules_message *message = asking->message;
     const struct rules_field *approver = &message->approver, *command = &message->command;
     bool by_approver = rules_read_approver(message) && approver->text;
@@ -91,21 +98,23 @@ static struct rules_verdict by_method(const struct asking *asking) {
         agent = named(asking, approver);
     if (by_command)
         agent = choose(asking, GROUP_COMMAND, command->text, command->bytes);
-    bool stands_in = (by_approver || by_command) && !agent;
+    verdict->stands_in = (by_approver || by_command) && !agent;
     if (!agent && message->method && !message->by_name_only)
         agent = choose(asking, GROUP_METHOD, message->method, message->method_bytes);
-    struct rules_verdict verdict = give(agent, ERROR_METHOD_NOT_FOUND);
-    verdict.stands_in = stands_in;
-    return verdict;
+    give(verdict, agent, ERROR_METHOD_NOT_FOUND);
 }
 
 struct rules_verdict rules_route(struct agents *agents, const struct rules_message *message,
                                  groups_load *load, const void *context) {
     assert(!rules_is_event(message) && message->required < GOVERNANCE_COUNT);
     struct asking asking = {agents, message, load, context};
-    struct rules_verdict verdict = message->target.given      ? by_target(&asking)
-                                   : rules_read_tool(message) ? by_tool(&asking)
-                                                              : by_method(&asking);
+    struct rules_verdict verdict = {0};
+    if (message->target.given)
+        by_target(&asking, &verdict);
+    else if (rules_read_tool(message))
+        by_tool(&asking, &verdict);
+    else
+        by_method(&asking, &verdict);
     if (verdict.agent && message->required > verdict.agent->governance)
         verdict.error = ERROR_GOVERNANCE_VIOLATION;
     assert(verdict.error != ERROR_NONE || verdict.agent);
