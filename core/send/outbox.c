@@ -290,6 +290,7 @@ static bool add_row(struct outbox *outbox, struct parcel_list *lane, struct stag
     for (struct parcel *next = end; next && bytes < wanted && is_in_row(next, room - bytes);
          next = ends && !next->unfinished ? NULL : next->next) {
         assert(next->dressed && next->lane == lane - outbox->lanes);
+        parcel_fetch(next->next);
         parcel_copy(next, to + bytes);
         bytes += next->bytes;
         count++;

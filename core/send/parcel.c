@@ -8,7 +8,6 @@
 
 // Parcels at rest beyond this many go back to the allocator.
 enum { FREE_COUNT_MAX = 16 * 1024, UNSETTLED_MAX = 64 * 1024 };
-enum { FETCHED_BYTES = 64 }; // at a time, by the processor
 
 void parcel_pool_init(struct parcel_pool *pool, struct buffer_budget *budget, uint32_t shard) {
     assert(shard < SHARDS_MAX);
@@ -96,13 +95,6 @@ static __attribute__((noinline)) struct parcel *parcel_make(struct parcel_pool *
     return parcel;
 }
 
-// The next one will be wanted soon, and has mostly been at rest for long: where many messages are under way it lies in no
-// near cache.
-static inline void fetch_next(const struct parcel *parcel) {
-    for (size_t at = 0; parcel && at <= offsetof(struct parcel, pieces); at += FETCHED_BYTES)
-        __builtin_prefetch((const char *)parcel + at, 1);
-}
-
 // One at rest is counted already.
 static struct parcel *parcel_take(struct parcel_pool *pool, enum budget_use use) {
     struct parcel *parcel = pool->free;
@@ -112,7 +104,7 @@ static struct parcel *parcel_take(struct parcel_pool *pool, enum budget_use use)
         return NULL;
     if (parcel) {
         pool->free = parcel->next;
-        fetch_next(pool->free);
+        parcel_fetch(pool->free);
         if (--pool->free_count < pool->idle_count)
             pool->idle_count = pool->free_count;
     } else {
