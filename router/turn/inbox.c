@@ -168,7 +168,7 @@ static void inbox_take(struct shard *shard, struct mail *mail) {
     endings_carry_out(shard);
 }
 
-static void read_all(struct shard *shard) {
+void inbox_read_mail(struct shard *shard) {
     for (uint32_t from = 0; from < shard->hub->settings.shard_count; from++) {
         struct mailbox *mailbox = hub_mailbox(shard->hub, from, shard->index);
         for (struct mail *mail; (mail = mailbox_take(mailbox));) {
@@ -193,7 +193,7 @@ static void put_back(struct shard *shard, struct mail *orders) {
 // turn.
 static void carry_out_orders(struct shard *shard) {
     struct mail **last = shard->orders_last;
-    read_all(shard);
+    inbox_read_mail(shard);
     struct mail *order = shard->orders;
     assert(order && last != &shard->orders);
     shard->orders = *last;
@@ -216,7 +216,7 @@ static void carry_out_orders(struct shard *shard) {
 }
 
 void inbox_read(struct shard *shard) {
-    read_all(shard);
+    inbox_read_mail(shard);
     if (shard->orders)
         carry_out_orders(shard);
 }

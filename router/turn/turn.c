@@ -224,13 +224,14 @@ static void run(struct shard *shard) {
     atomic_store_explicit(&shard->asleep, false, memory_order_relaxed);
 }
 
-// What comes while a turn reads goes out with what came before: fewer sends, each with more. Where there are other shards
-// it waits: mail goes and comes once a turn, and who is answered may ask at once what has come of it.
+// What comes while a turn reads goes out with what came before: fewer sends, each with more. Mail that was posted before it
+// came is read before it, as between two turns: who was answered by another shard may ask at once what has come of it.
 static bool look_again(struct shard *shard, unsigned looks) {
     assert(!shard->endings && !shard->run.count);
-    if (looks == LOOKS_AGAIN_MAX || shard->hub->settings.shard_count > 1 || !io_stirs(shard->io))
+    if (looks == LOOKS_AGAIN_MAX || !io_stirs(shard->io))
         return false;
     io_look(shard->io);
+    inbox_read_mail(shard);
     arrivals_pass(shard); // the time that this took is nobody's
     return true;
 }
