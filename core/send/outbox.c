@@ -67,6 +67,13 @@ void outbox_add(struct outbox *outbox, struct parcel *parcel) {
         outbox_file(outbox, parcel);
 }
 
+void outbox_add_several(struct outbox *outbox, struct parcel_list *row, uint32_t count, size_t bytes) {
+    assert(row->first && count > 0 && !outbox->waiting);
+    parcel_list_move(row, parcel_list_last(row), &outbox->lanes[LANE_NORMAL]);
+    outbox->bytes += bytes;
+    outbox->count = (outbox->count + count) & OUTBOX_COUNT_MAX;
+}
+
 static void outbox_take_out(struct outbox *outbox, struct parcel_list *lane, struct parcel *parcel) {
     assert(outbox->count > 0 && outbox->bytes >= parcel->bytes);
     assert(parcel->lane != LANE_URGENT || outbox->urgent_bytes >= urgent_bytes(parcel));

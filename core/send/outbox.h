@@ -51,6 +51,10 @@ static inline struct parcel *parcel_list_take(struct parcel_list *list) {
         parcel_list_remove(list, parcel);
     return parcel;
 }
+// NULL: there is none.
+static inline struct parcel *parcel_list_last(const struct parcel_list *list) {
+    return list->first ? (struct parcel *)((char *)list->last - offsetof(struct parcel, next)) : NULL;
+}
 // Moves the first of a list, up to `end`, behind all of another one.
 static inline void parcel_list_move(struct parcel_list *list, struct parcel *end, struct parcel_list *to) {
     struct parcel *first = list->first;
@@ -103,6 +107,9 @@ static inline bool outbox_empty(const struct outbox *outbox) {
 // Queues a parcel in its lane. The outbox has it until it is taken or gathered. Behind one that is unfinished
 // the next in its lane must follow before anything is gathered.
 void outbox_add(struct outbox *outbox, struct parcel *parcel);
+// Queues several of the normal lane at once, in their order: as many, of so many bytes in all. Nothing is filed for them, so that there
+// may be no table of what waits.
+void outbox_add_several(struct outbox *outbox, struct parcel_list *row, uint32_t count, size_t bytes);
 // What waits, in the normal lane alone, goes out before all that comes, whatever its lane: it is of the protocol that
 // was spoken before.
 void outbox_seal(struct outbox *outbox);

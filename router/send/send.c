@@ -117,6 +117,27 @@ void send_queue_chain(struct shard *shard, struct peer *peer, struct parcel_list
         behind_watch(shard, peer);
 }
 
+void send_queue_row(struct shard *shard, struct peer *peer, struct parcel_list *frame) {
+    const struct connection *connection = &peer->connection;
+    if (peer_is_deaf(peer) || connection->shipment || connection->held || connection->outbox.waiting) {
+        send_queue_chain(shard, peer, frame);
+        return;
+    }
+    bool over = is_past_grace(shard, peer);
+    uint32_t count = 0;
+    size_t bytes = 0;
+    for (struct parcel *parcel = frame->first; parcel; parcel = parcel->next, count++) {
+        assert(parcel->dressed && parcel->lane == LANE_NORMAL && !parcel->for_many);
+        parcel->bound = true;
+        bytes += parcel->bytes;
+        PROBE(queue, peer->name, parcel->bytes, connection->outbox.bytes + bytes);
+    }
+    outbox_add_several(&peer->connection.outbox, frame, count, bytes);
+    list_for_sending(shard, peer, false);
+    if (over)
+        behind_watch(shard, peer);
+}
+
 // --- Events that were missed
 
 // `count` of 0: nobody knows.

@@ -15,6 +15,8 @@ void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel);
 void send_queue_bound(struct shard *shard, struct peer *peer, struct parcel *parcel);
 // The parcels of one frame, in their order: as send_queue_owed.
 void send_queue_chain(struct shard *shard, struct peer *peer, struct parcel_list *frame);
+// The same where all of them are dressed, of the normal lane, and nothing of them is the transport's to divert: one by one they cost more.
+void send_queue_row(struct shard *shard, struct peer *peer, struct parcel_list *frame);
 // As send_queue_bound, for what can't be refused: past twice the bound a peer must go on reading (behind.c).
 void send_queue_owed(struct shard *shard, struct peer *peer, struct parcel *parcel);
 // A parcel that must wait, without the receive buffer that it lies in: a small one is copied, so that a slow

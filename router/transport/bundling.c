@@ -94,6 +94,9 @@ static struct bundle *bundle_for(struct bundling *bundling, const struct neighbo
 static void append(struct bundle *bundle, struct parcel *parcel) {
     parcel_dress(parcel, &wire_nats);
     parcel->is_bundled = true;
+    struct parcel *before = parcel_list_last(&bundle->parts);
+    if (before)
+        before->unfinished = true;
     parcel_list_append(&bundle->parts, parcel);
     bundle->bytes += parcel->bytes;
 }
@@ -206,11 +209,8 @@ static void queue_up(struct bundling *bundling, struct bundle *bundle) {
     head->frames = 0; // which are those behind it
     parcel_list_init(&frame);
     parcel_list_append(&frame, head);
-    for (struct parcel *parcel; (parcel = parcel_list_take(&bundle->parts));) {
-        parcel->unfinished = bundle->parts.first != NULL;
-        parcel_list_append(&frame, parcel);
-    }
-    send_queue_chain(bundling->shard, bundling->peer, &frame);
+    parcel_list_move(&bundle->parts, parcel_list_last(&bundle->parts), &frame);
+    send_queue_row(bundling->shard, bundling->peer, &frame);
 }
 
 void bundling_flush(struct bundling *bundling) {

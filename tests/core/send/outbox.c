@@ -306,6 +306,38 @@ static void a_frame_of_small_parcels_is_not_cut(void **state) {
     }
 }
 
+static void a_row_lies_behind_what_waits_and_before_what_comes(void **state) {
+    (void)state;
+    struct fixture fixture;
+    struct parcel_list row;
+    set_up(&fixture);
+    for (unsigned round = 0; round < 2; round++) { // into an empty lane, and behind others
+        parcel_list_init(&row);
+        assert_null(parcel_list_last(&row));
+        for (unsigned at = 0; at < 3; at++) {
+            char *text = malloc(1);
+            *text = (char)('a' + 4 * round + at);
+            struct parcel *parcel = parcel_own(&fixture.parcels, text, 1);
+            parcel->dressed = true;
+            parcel_list_append(&row, parcel);
+            assert_ptr_equal(parcel_list_last(&row), parcel);
+        }
+        outbox_add_several(&fixture.outbox, &row, 3, 3);
+        assert_null(parcel_list_take(&row));
+        add(&fixture, (char)('d' + 4 * round), 1, LANE_NORMAL);
+        assert_int_equal(fixture.outbox.count, 4 * (round + 1));
+        assert_int_equal(fixture.outbox.bytes, 4 * (round + 1));
+    }
+    for (char expected = 'a'; expected <= 'h'; expected++) {
+        struct parcel *parcel = outbox_take(&fixture.outbox);
+        assert_non_null(parcel);
+        assert_int_equal(*parcel->text, expected);
+        parcel_drop(parcel);
+    }
+    assert_true(outbox_empty(&fixture.outbox));
+    tear_down(&fixture);
+}
+
 // Wherever a request waits it is found and taken out, the rest stays in order, and the lane's end is still
 // its end.
 static void a_request_is_taken_out(void **state) {
@@ -481,6 +513,7 @@ int main(void) {
         cmocka_unit_test(a_long_queue_is_not_gone_through),
         cmocka_unit_test(a_frame_of_several_parcels_is_not_cut),
         cmocka_unit_test(a_frame_of_small_parcels_is_not_cut),
+        cmocka_unit_test(a_row_lies_behind_what_waits_and_before_what_comes),
         cmocka_unit_test(a_request_is_taken_out),
         cmocka_unit_test(a_part_of_a_bundle_stays_and_is_void),
         cmocka_unit_test(urgent_goes_first_and_lanes_keep_their_order),
