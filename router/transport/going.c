@@ -156,11 +156,21 @@ static const struct agent *nearest_here(const struct link *link, const struct cr
     return agent && agent->governance < crossing->level ? agent : NULL;
 }
 
+// What nobody waits for any more.
+static bool is_over(struct link *link, struct crossing *crossing) {
+    if (!crossing->is_nobodys)
+        return false;
+    crossings_remove(&link->crossings, crossing);
+    return true;
+}
+
 void going_nobody(struct link *link, struct crossing *crossing) {
     static const char command[] = "command/execute";
     char text[METHOD_BYTES_MAX + 1];
     struct piece name = name_of(crossing, text);
     bool by_method = crossing->kind == SUBJECT_METHOD || crossing->kind == SUBJECT_COMMAND;
+    if (is_over(link, crossing))
+        return;
     if (crossing_refusal(crossing)) {
         if (!again_next(link, crossing))
             end_refused(link, crossing);
@@ -193,6 +203,8 @@ void going_nobody(struct link *link, struct crossing *crossing) {
 
 void going_lost(struct link *link, struct crossing *crossing) {
     struct text data;
+    if (is_over(link, crossing))
+        return;
     text_init(&data);
     asked_of_put(&data, (enum subject_kind)crossing->kind, crossing->token, crossing->token_bytes);
     stats_count(&link->shard->stats, COUNT_TARGETS_LEFT);
@@ -305,7 +317,7 @@ struct peer *going_forget(struct shard *shard, struct peer *peer, uint64_t hub_i
     if (crossing->taker && (!crossing->cancelled || !lasts)) // else it is told when it says that it has it
         nats_say_cancel(link, crossing->taker->name, hub_id, !lasts);
     crossing->cancelled = true;
-    if (!lasts && crossing_words(crossing)) // its taker is told these first
+    if (!lasts && crossing_words(crossing) && !crossing->taker) // who takes it is told these first
         crossing->is_nobodys = true;
     else if (!lasts)
         crossings_remove(&link->crossings, crossing);

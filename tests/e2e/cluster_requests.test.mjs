@@ -201,6 +201,35 @@ joined('who asked cancels, then leaves, before anybody says to have it: who does
   played.client.drop();
 });
 
+joined('what nobody waits for any more is over: where who has it was told so, and where nobody has it', { hubs: [[]], shards: [1] }, async (x, broker) => {
+  const played = await Played.join(broker), watch = await x.peer();
+  await played.client.subscribe('patchbay.test.agent.z q');
+  const counts = async () => (await watch.ask('hub/stats')).result;
+  const cancelled = async (count, taken) => {
+    const source = await x.peer();
+    source.send(requestText(1, 'work', { targetAgent: 'z' }));
+    const { hub, number } = await played.request('patchbay.test.agent.z');
+    source.notify('$/cancelRequest', { id: 1 });
+    await source.silent('a cancel');
+    if (taken) {
+      played.say(hub, ` taken=${number}`);
+      await played.client.find((one) => one.subject === `patchbay.test.hub.${played.name}.c.${number}`, 'the cancel');
+    }
+    source.socket.resetAndDestroy();
+    await until('it is abandoned', async () => (await counts()).requests_abandoned_by_source === count);
+    return { hub, number };
+  };
+  const one = await cancelled(1, true);
+  await played.told(` cancel=${one.number} nobodys=1`);
+  played.say(one.hub, ` gone=${one.number}`);
+  const two = await cancelled(2, false);
+  played.client.publish(`patchbay.test.hub.${two.hub}.${two.number}`, '', '', 'NATS/1.0 503\r\n\r\n');
+  await played.heard(two.hub);
+  const { requests_ended_by_target_leaving: left, dropped_responses_unknown_id: dropped, cluster_requests_unheard: nobody } = await counts();
+  assert.deepEqual({ left, dropped, nobody }, { left: 0, dropped: 0, nobody: 0 });
+  played.client.drop();
+});
+
 joined('the target leaves: -32050, once', {}, async (x, y) => {
   const agent = await y.agent('b');
   const source = await x.peer();
