@@ -1,5 +1,5 @@
 // Memory of one size that comes and goes all the time: some of what is given back stays for who takes next, since the account and
-// the allocator (kept.h) cost more than what is done with it. It stays on the account.
+// the allocator (kept.h) cost more than what is done with it. It stays on the account, and so no longer than it is needed.
 #pragma once
 
 #include <assert.h>
@@ -23,6 +23,7 @@ struct spare {
 struct spares {
     struct spare *first;
     uint32_t count;
+    uint32_t idle; // of those, how many weren't needed since spares_shrink
 };
 
 // NULL: there is none, and it is to be taken from the account.
@@ -32,7 +33,8 @@ static inline void *spares_take(struct spares *spares) {
     if (!spare)
         return NULL;
     spares->first = spare->next;
-    spares->count--;
+    if (--spares->count < spares->idle)
+        spares->idle = spares->count;
     for (size_t at = 0; spares->first && at < SPARE_FETCHED_BYTES; at += SPARE_FETCHED_STEP)
         __builtin_prefetch((const char *)spares->first + at, 1);
     return spare;
@@ -47,6 +49,14 @@ static inline void spares_give(struct spares *spares, struct kept *kept, void *m
     spare->next = spares->first;
     spares->first = spare;
     spares->count++;
+}
+
+// Gives back those that weren't needed since the last call.
+static inline void spares_shrink(struct spares *spares, struct kept *kept) {
+    assert(spares->idle <= spares->count);
+    for (uint32_t left = spares->idle; left > 0; left--)
+        kept_give(kept, spares_take(spares));
+    spares->idle = spares->count;
 }
 
 // Gives back those that there are.

@@ -47,6 +47,11 @@ void crossings_deinit(struct crossings *crossings) {
     spares_release(&crossings->in_spares, crossings->kept);
 }
 
+void crossings_shrink(struct crossings *crossings) {
+    spares_shrink(&crossings->out_spares, crossings->kept);
+    spares_shrink(&crossings->in_spares, crossings->kept);
+}
+
 enum { TOKEN_BYTES_SHORT = CROSSING_BYTES_MIN - sizeof(struct crossing) };
 
 static struct crossing *take_crossing(struct crossings *crossings, uint32_t token_bytes) {

@@ -99,6 +99,8 @@ void crossings_init(struct crossings *crossings, const struct siphash_key *key, 
 void crossings_forget(struct crossings *crossings);
 // Likewise, and gives back the tables.
 void crossings_deinit(struct crossings *crossings);
+// Gives back what wasn't needed since the last call.
+void crossings_shrink(struct crossings *crossings);
 
 // NULL where the hub has no room to keep one more.
 struct crossing *crossings_add(struct crossings *crossings, uint64_t hub_id, enum subject_kind kind,

@@ -288,6 +288,7 @@ static bool stood_still(struct shard *shard, struct link *link) {
 void nats_look(struct shard *shard, struct timer *timer) {
     struct link *link = list_entry(timer, struct link, timer);
     assert(!timer_armed(timer));
+    crossings_shrink(&link->crossings);
     switch (link->state) {
     case LINK_RESTING:
         link_dial(link);

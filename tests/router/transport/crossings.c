@@ -166,6 +166,31 @@ static void one_that_has_ended_is_found_no_more(void **state) {
     }
 }
 
+// What a burst needed stays for those that follow it, and no longer.
+static void what_is_not_needed_again_is_given_back(void **state) {
+    enum { BURST = 200, STAY = BURST < SPARES_MAX ? BURST : SPARES_MAX };
+    int64_t before = kept.used;
+    (void)state;
+    for (unsigned at = 0; at < BURST; at++) {
+        add(at + 1, 1, true);
+        enter_new(at, NULL, at + 1);
+    }
+    for (unsigned at = 0; at < BURST; at++) {
+        crossings_remove(&crossings, crossings_find(&crossings, at + 1));
+        crossings_leave(&crossings, exchanges[at].visitor);
+    }
+    crossings_shrink(&crossings);
+    assert_int_equal(crossings.out_spares.count, STAY);
+    assert_int_equal(crossings.in_spares.count, STAY);
+    crossings_remove(&crossings, add(1, 1, true));
+    crossings_shrink(&crossings);
+    assert_int_equal(crossings.out_spares.count, STAY ? 1 : 0);
+    assert_int_equal(crossings.in_spares.count, 0);
+    crossings_shrink(&crossings);
+    assert_int_equal(crossings.out_spares.count, 0);
+    assert_true(kept.used - before <= 16 * 1024); // the tables' places
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(one_number_on_many_subjects_makes_no_chain, open_all, close_all),
@@ -173,6 +198,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(each_is_found_where_it_is_answered, open_all, close_all),
         cmocka_unit_test_setup_teardown(those_of_one_bundle_are_taken_in_their_order, open_all, close_all),
         cmocka_unit_test_setup_teardown(one_that_has_ended_is_found_no_more, open_all, close_all),
+        cmocka_unit_test_setup_teardown(what_is_not_needed_again_is_given_back, open_all, close_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
