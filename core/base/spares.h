@@ -4,6 +4,7 @@
 
 #include <assert.h>
 
+#include "core/base/fetch.h"
 #include "core/base/kept.h"
 
 #ifdef PATCHBAY_SANITIZED
@@ -12,8 +13,7 @@ enum { SPARES_MAX = 0 }; // so that use after its end is seen
 enum { SPARES_MAX = 1024 };
 #endif
 
-// So much of the next one is fetched while the one before is filled, as the processor does it.
-enum { SPARE_FETCHED_BYTES = 256, SPARE_FETCHED_STEP = 64 };
+enum { SPARE_FETCHED_BYTES = 256 }; // of the next one, while the one before is filled
 
 struct spare {
     struct spare *next;
@@ -35,8 +35,8 @@ static inline void *spares_take(struct spares *spares) {
     spares->first = spare->next;
     if (--spares->count < spares->idle)
         spares->idle = spares->count;
-    for (size_t at = 0; spares->first && at < SPARE_FETCHED_BYTES; at += SPARE_FETCHED_STEP)
-        __builtin_prefetch((const char *)spares->first + at, 1);
+    if (spares->first)
+        fetch_to_write(spares->first, SPARE_FETCHED_BYTES);
     return spare;
 }
 

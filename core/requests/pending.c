@@ -155,20 +155,14 @@ void pending_table_shrink(struct pending_table *table) {
 
 // --- Requests
 
-// Which the next request takes: meanwhile, as the processor does it.
-static void fetch(const struct pending *slot) {
-    enum { FETCHED_STEP = 64 };
-    for (size_t at = 0; slot && at < sizeof *slot; at += FETCHED_STEP)
-        __builtin_prefetch((const char *)slot + at, 1);
-}
-
 static struct pending *take_slot(struct pending_table *table, struct pending_chunk *chunk) {
     struct pending *pending = chunk->free;
     assert(pending && !pending->used);
     chunk->free = pending->next_free;
     if (!chunk->free)
         set_full(table, table->current);
-    fetch(chunk->free);
+    if (chunk->free) // which the next request takes
+        fetch_to_write(chunk->free, sizeof *chunk->free);
     if (chunk->used++ == 0) {
         table->empty -= !chunk->spread;
         chunk->idle = chunk->spread = false;

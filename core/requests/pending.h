@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/fetch.h"
 #include "core/base/kept.h"
 #include "core/base/limits.h"
 #include "core/base/list.h"
@@ -121,8 +122,8 @@ static inline void pending_foresee(const struct pending_table *table, uint64_t h
     if (hub_id_shard(hub_id) != table->shard || slot / PENDING_CHUNK >= table->chunk_count)
         return;
     const struct pending *slots = table->chunks[slot / PENDING_CHUNK].slots;
-    for (size_t at = 0; slots && at < sizeof *slots; at += 64)
-        __builtin_prefetch((const char *)&slots[slot % PENDING_CHUNK] + at, 1);
+    if (slots)
+        fetch_to_write(&slots[slot % PENDING_CHUNK], sizeof *slots);
 }
 // Ends one: takes it out of its lists, disarms its timer. The hub id never comes back while anyone could
 // remember it.

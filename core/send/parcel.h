@@ -21,6 +21,7 @@
 #include <sys/uio.h>
 
 #include "core/base/buffer.h"
+#include "core/base/fetch.h"
 #include "core/base/mail.h"
 #include "core/json/json.h"
 #include "core/send/heading.h"
@@ -148,13 +149,11 @@ struct parcel {
 
 static_assert(sizeof(struct parcel) <= 384, "a parcel is made for each frame and receiver");
 
-enum { PARCEL_FETCHED_BYTES = 64 }; // at a time, by the processor
-
 // The one that is next to be made, or copied: it will be wanted soon, and nobody has looked at it for long. Where many
 // messages are under way it lies in no near cache.
 static inline void parcel_fetch(const struct parcel *parcel) {
-    for (size_t at = 0; parcel && at <= offsetof(struct parcel, pieces); at += PARCEL_FETCHED_BYTES)
-        __builtin_prefetch((const char *)parcel + at, 1);
+    if (parcel)
+        fetch_to_write(parcel, offsetof(struct parcel, pieces) + 1);
 }
 
 struct parcel_pool {

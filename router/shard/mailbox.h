@@ -17,10 +17,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/fetch.h"
 #include "core/base/limits.h"
 #include "core/base/mail.h"
-
-enum { CACHE_LINE_BYTES = 64 };
 
 struct mailbox {
     // The producer's side.

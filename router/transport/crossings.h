@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "core/base/bins.h"
+#include "core/base/fetch.h"
 #include "core/base/governance.h"
 #include "core/base/kept.h"
 #include "core/base/list.h"
@@ -67,8 +68,8 @@ struct crossing {
 };
 
 // A short name takes no more than two lines do.
-enum { CROSSING_LINE_BYTES = 64, CROSSING_BYTES_MIN = 2 * CROSSING_LINE_BYTES };
-static_assert(offsetof(struct crossing, sent_ms) == CROSSING_LINE_BYTES, "what is looked at is one line");
+enum { CROSSING_BYTES_MIN = 2 * CACHE_LINE_BYTES };
+static_assert(offsetof(struct crossing, sent_ms) == CACHE_LINE_BYTES, "what is looked at is one line");
 
 // A request of another hub's, or of somebody who speaks to the server without being one.
 struct visitor {
