@@ -130,7 +130,7 @@ test('what only the next start can change is said, and stays', () => configured(
   const said = () => (hub.stderr.match(/take effect at the next start/g) ?? []).length;
   const [peer, , third] = await peers(hub, 3);
   let count = 0;
-  for (const line of ['max-connections = 9', 'listen = tcp://[::1]:0', 'shards = 2', 'io = epoll', 'spin = 50us', 'coalesce = 100us',
+  for (const line of ['max-connections = 9', 'listen = tcp://[::1]:0', 'shards = 2', 'io = epoll', 'spin = 50us', 'coalesce = 50us',
     'audit = journal', 'share-addresses = yes', 'nats = nats://127.0.0.1:4222\ncluster = c']) {
     const kept = line.startsWith('max-connections') ? '' : 'max-connections = 3\n';
     await load(`${kept}${line}\nmax-batch = 5\n`);
