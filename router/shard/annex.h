@@ -74,6 +74,7 @@ struct annex {
     // Of WebSocket.
     bool is_pinged;
     bool is_closed;               // a close frame was queued
+    bool is_denied;               // it showed no right credential: its close frame says so
     uint32_t pinged_ms;           // when; a tick
     struct directives directives; // of the request for the upgrade: they hold for each message
     struct viewer *viewer;        // of HCS sessions (streams.h); NULL: of none yet

@@ -99,8 +99,8 @@ static void websocket_refuse(struct shard *shard, struct peer *peer) {
 
 static void websocket_deny(struct shard *shard, struct peer *peer, bool in_request) {
     (void)in_request;
-    say_close(shard, peer, WEBSOCKET_CODE_POLICY, "this needs a credential");
-    peer_linger(shard, peer); // it may be waiting for its refusal
+    peer->annex->is_denied = true;
+    peer_linger(shard, peer); // what it is owed still comes before the close frame, its refusal too
 }
 
 static void websocket_revoke(struct shard *shard, struct peer *peer) {
@@ -115,6 +115,8 @@ static void websocket_overload(struct shard *shard, struct peer *peer) {
 
 static void websocket_farewell(struct shard *shard, struct peer *peer) {
     bool ends = shard->phase != HUB_SERVING;
+    if (peer->annex->is_denied)
+        say_close(shard, peer, WEBSOCKET_CODE_POLICY, "this needs a credential");
     say_close(shard, peer, ends ? WEBSOCKET_CODE_GOING_AWAY : WEBSOCKET_CODE_NORMAL,
               ends ? "the hub ends" : "");
 }

@@ -9,7 +9,7 @@ import { Hub } from './hub.mjs';
 import { assertError, within } from './peer.mjs';
 import { ALL, directoryOfUsers, known, passed, refused, reload, tokenOf, usersText, withUsers } from './users.mjs';
 import { chunk, Client, request, rpc } from './web.mjs';
-import { CLOSE, TEXT, upgraded, wsFrame } from './websocket.mjs';
+import { CLOSE, closed, TEXT, upgraded, wsFrame } from './websocket.mjs';
 
 const PING = '{"jsonrpc":"2.0","id":1,"method":"hub/ping"}';
 const isClose = (frame) => frame.opcode === CLOSE;
@@ -86,6 +86,18 @@ withUsers('a WebSocket bears its token with the upgrade, or says it, or is close
   const guessing = await hub.peer();
   refused(await guessing.ask('initialize', { token: 'pb_token-of-nobody' }), 'credential');
   assert.equal((await guessing.find(isClose, 'a close')).code, 1008);
+});
+
+withUsers('nothing comes behind the close for a wrong token, what was asked in an array neither', { a: ALL }, { transport: 'websocket' }, async (hub) => {
+  const target = await known(hub, 'a');
+  await target.register('target');
+  const guessing = await upgraded(hub.uri('http'), [`Authorization: Bearer ${tokenOf('a')}`]);
+  hub.peers.push(guessing);
+  guessing.send([{ jsonrpc: '2.0', id: 1, method: 'hub/ping' }, { jsonrpc: '2.0', id: 2, method: 'x', params: { targetAgent: 'target' } }]);
+  await target.find(({ json }) => json?.method === 'x', 'the request');
+  refused(await guessing.ask('initialize', { token: 'pb_token-of-nobody' }), 'credential');
+  assert.deepEqual((await guessing.next()).json, [{ jsonrpc: '2.0', id: 1, result: null }]); // what ends with it isn't waited for
+  assert.equal(await closed(guessing, 'the close'), 1008);
 });
 
 withUsers('a token of one user is none of another, also at the connection that bears one', { a: ALL, b: ALL }, { transport: 'websocket' }, async (hub) => {
