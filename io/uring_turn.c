@@ -71,7 +71,7 @@ static void wait_for_completions(struct uring_io *io, uint64_t deadline_ns) {
         ring_enter(&io->ring, wait_ns, hold_ns);
         io->io.now_ns = io_clock_ns();
         ready = skip_silent(io);
-        if (hold_ns && ready)
+        if (hold_ns && (ready || io->woken))
             coalesce_waited(&io->coalesce, io->io.now_ns - began_ns);
     } while (!ready && !io->woken && io->io.now_ns < deadline_ns);
 }
