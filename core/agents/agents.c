@@ -113,6 +113,11 @@ struct home *agents_home(struct agents *agents, uint64_t connection) {
     return NULL;
 }
 
+const struct agent *agents_one_at(struct agents *agents, uint64_t connection) {
+    const struct home *home = agents_home(agents, connection);
+    return home && !list_empty(&home->agents) ? list_entry(home->agents.next, struct agent, by_home) : NULL;
+}
+
 static struct home *home_at(struct agents *agents, uint64_t connection) {
     struct home *home = agents_home(agents, connection);
     if (home)

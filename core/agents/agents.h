@@ -85,6 +85,8 @@ void agents_remove(struct agents *agents, struct agent *agent);
 
 // The home at a connection, or NULL.
 struct home *agents_home(struct agents *agents, uint64_t connection);
+// One of those at a connection, or NULL.
+const struct agent *agents_one_at(struct agents *agents, uint64_t connection);
 // The connection takes no events any more: what its agents list is no reason for a subscription now.
 void agents_silence_home(struct agents *agents, struct home *home);
 // Takes a home out with all of its agents. What it owes must have been ended.

@@ -33,19 +33,13 @@ bool cancel_dispatch(struct shard *shard, struct pending *pending, struct parcel
     return false;
 }
 
-// One of those at a connection; NULL: there is none.
-static const struct agent *agent_at(struct shard *shard, uint64_t target) {
-    const struct home *home = agents_home(&shard->agents, target);
-    return home && !list_empty(&home->agents) ? list_entry(home->agents.next, struct agent, by_home) : NULL;
-}
-
 static bool is_shared(struct shard *shard, uint64_t target) {
-    const struct agent *agent = agent_at(shard, target);
+    const struct agent *agent = agents_one_at(&shard->agents, target);
     return agent && agent->child && child_record_is_mcp(agent->child);
 }
 
 static bool is_elsewhere(struct shard *shard, uint64_t target) {
-    const struct agent *agent = agent_at(shard, target);
+    const struct agent *agent = agents_one_at(&shard->agents, target);
     return agent && agent_is_link(agent);
 }
 

@@ -16,11 +16,19 @@
 #include "router/shard/identity.h"
 #include "router/shard/post.h"
 
+// What those owe who are behind the link their own hubs bound, each for itself.
+static bool owes_all(struct shard *shard, uint64_t target) {
+    if (hub_owed(shard->hub, target) < shard_limits(shard)->pending_max)
+        return false;
+    const struct agent *agent = agents_one_at(&shard->agents, target);
+    return !agent || !agent_is_link(agent);
+}
+
 // One that has gone may still be in the registry: its leaving goes round.
 enum error forward_fault(struct shard *shard, const struct message *message, uint64_t target) {
     uint32_t to = connection_shard(target);
     assert(to < shard->hub->settings.shard_count);
-    if (message_is_request(message) && hub_owed(shard->hub, target) >= shard_limits(shard)->pending_max)
+    if (message_is_request(message) && owes_all(shard, target))
         return ERROR_OVERLOADED;
     if (to != shard->index)
         return mailbox_crowded(hub_mailbox(shard->hub, shard->index, to)) ? ERROR_OVERLOADED : ERROR_NONE;

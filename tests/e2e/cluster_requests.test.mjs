@@ -27,6 +27,22 @@ joined('both ways at once, with equal ids', {}, async (x, y) => {
   both.forEach(({ result }, at) => assert.deepEqual(result, [at % 2 ? 'x' : 'y', at >> 1]));
 });
 
+joined('what agents at another hub owe is bounded there, for each of them', { hubs: [['--max-pending', '3'], ['--max-pending', '4']], shards: [1, 2] }, async (x, y) => {
+  const silent = [await y.agent('s'), await y.agent('t')], source = await x.peer();
+  (await y.agent('fast')).serve(({ params }) => params.n);
+  const here = await x.agent('here');
+  const asked = silent.map((agent, at) => Array.from({ length: 4 }, (_, n) => source.ask('work', { targetAgent: 'st'[at], n })));
+  for (const agent of silent) for (let n = 0; n < 4; n++) assert.equal((await agent.next()).json.params.n, n);
+  assertError(await source.ask('work', { targetAgent: 's' }), -32052);
+  assert.equal((await source.ask('work', { targetAgent: 'fast', n: 7 })).result, 7);
+  assertError(await source.ask('work', { targetAgent: 'nobody' }), -32010);
+  const near = [1, 2, 3].map(() => source.ask('work', { targetAgent: 'here' }));
+  for (let n = 0; n < near.length; n++) await here.next();
+  assertError(await source.ask('work', { targetAgent: 'here' }), -32052);
+  for (const agent of [...silent, here]) agent.drop();
+  for (const answer of await Promise.all([...asked.flat(), ...near])) assertError(answer, -32050);
+});
+
 joined('an error of the target comes as it was said', {}, async (x, y) => {
   const agent = await y.agent('b');
   const source = await x.peer();
