@@ -407,6 +407,7 @@ scenario('what waits for one whose section goes has found nobody', both(config('
   const opens = client.ask('initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '1' } });
   const has = peer.ask('work', { targetAgent: 'plain' });
   await until('it has gone out', async () => (await peer.ask('hub/agents', {})).result.agents.every(({ pending }) => pending));
+  await until('who has it runs', async () => (await listed(peer, 'plain')).state === 'running');
   await load('');
   for (const one of asks) assert.deepEqual(Object.keys(assertError(await one, -32010).data), ['agent']);
   assertError(await opens, -32010);
