@@ -7,7 +7,7 @@
 #include <vector>
 
 extern "C" {
-#include "core/wire/mask.h"
+#include "core/wire/websocket_mask.h"
 }
 
 namespace {
@@ -21,9 +21,9 @@ void report(benchmark::State &state) {
 void off(benchmark::State &state, size_t down) {
     const auto count = static_cast<size_t>(state.range(0));
     std::vector<uint8_t> bytes(count + HEADER_BYTES, '7');
-    uint8_t mask[MASK_BYTES] = {0x37, 0x7a, 0x21, 0x3d};
+    uint8_t mask[WEBSOCKET_MASK_BYTES] = {0x37, 0x7a, 0x21, 0x3d};
     for (auto _ : state) {
-        bool ascii = ::mask_off(bytes.data(), bytes.data() + down, count, mask);
+        bool ascii = ::websocket_mask_off(bytes.data(), bytes.data() + down, count, mask);
         benchmark::DoNotOptimize(ascii);
         benchmark::ClobberMemory();
     }
@@ -33,11 +33,11 @@ void off(benchmark::State &state, size_t down) {
 void bytewise(benchmark::State &state) {
     const auto count = static_cast<size_t>(state.range(0));
     std::vector<uint8_t> bytes(count, '7');
-    uint8_t mask[MASK_BYTES] = {0x37, 0x7a, 0x21, 0x3d};
+    uint8_t mask[WEBSOCKET_MASK_BYTES] = {0x37, 0x7a, 0x21, 0x3d};
     for (auto _ : state) {
         benchmark::DoNotOptimize(mask);
         for (size_t at = 0; at < count; at++)
-            bytes[at] = static_cast<uint8_t>(bytes[at] ^ mask[at % MASK_BYTES]);
+            bytes[at] = static_cast<uint8_t>(bytes[at] ^ mask[at % WEBSOCKET_MASK_BYTES]);
         benchmark::ClobberMemory();
     }
     report(state);

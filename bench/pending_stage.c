@@ -9,7 +9,7 @@ enum { TIMEOUT_MS = 300000, ID_BYTES_MAX = 256 };
 
 struct pending_stage {
     struct buffer_budget budget;
-    struct kept kept;
+    struct quota kept;
     struct pending_table table;
     struct wheel wheel;
     struct list by_source, by_target;
@@ -31,7 +31,7 @@ static void begin(struct pending_stage *stage) {
 struct pending_stage *pending_stage_open(uint32_t under_way, uint32_t id_bytes) {
     struct pending_stage *stage = calloc(1, sizeof *stage);
     stage->budget.bytes_max = UINT64_C(1) << 32;
-    kept_init(&stage->kept, &stage->budget);
+    quota_init(&stage->kept, &stage->budget);
     pending_table_init(&stage->table, 0, &stage->kept);
     wheel_init(&stage->wheel, 0);
     list_init(&stage->by_source);

@@ -17,7 +17,7 @@ enum { ID_AT_ROOM = 17, FIELDS_BYTES_MAX = 64 };
 
 struct route_stage {
     struct buffer_budget budget;
-    struct kept kept;
+    struct quota kept;
     struct buffer_pool buffers;
     struct parcel_pool parcels;
     struct stage stage;
@@ -84,7 +84,7 @@ struct route_stage *route_stage_open(uint32_t body_bytes, uint32_t batch, int id
     stage_init(&stage->stage, &stage->buffers);
     outbox_init(&stage->to_agent);
     outbox_init(&stage->to_source);
-    kept_init(&stage->kept, &stage->budget);
+    quota_init(&stage->kept, &stage->budget);
     pending_table_init(&stage->pending, 0, &stage->kept);
     agents_init(&stage->agents, &(struct siphash_key){{1, 1}}, &stage->kept);
     wheel_init(&stage->wheel, 0);

@@ -38,7 +38,7 @@ struct websocket_bridge {
 static void put_frame(struct websocket_bridge *bridge, enum websocket_opcode opcode, const uint8_t *payload,
                       size_t count) {
     struct text *out = &bridge->bridge.hub.out;
-    uint8_t mask[MASK_BYTES];
+    uint8_t mask[WEBSOCKET_MASK_BYTES];
     char head[HEAD_BYTES_MAX];
     if (getrandom(mask, sizeof mask, 0) != (ssize_t)sizeof mask) {
         bridge->broken = true;
@@ -48,7 +48,7 @@ static void put_frame(struct websocket_bridge *bridge, enum websocket_opcode opc
     text_add(out, payload, count);
     if (!out->failed) {
         uint8_t *copy = (uint8_t *)out->bytes + out->length - count;
-        mask_off(copy, copy, count, mask);
+        websocket_mask_off(copy, copy, count, mask);
     }
 }
 

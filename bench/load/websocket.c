@@ -11,7 +11,7 @@
 #include "bench/load/dial.h"
 #include "bench/load/http.h"
 #include "bench/load/patchbay.h"
-#include "core/wire/mask.h"
+#include "core/wire/websocket_mask.h"
 
 enum {
     FINAL = 0x80,
@@ -75,13 +75,13 @@ size_t load_websocket_head_bytes(size_t payload_bytes) {
 
 size_t load_websocket_finish(uint8_t *out, enum websocket_opcode opcode, size_t payload_bytes) {
     static uint32_t random = 0x9e3779b9;
-    uint8_t mask[MASK_BYTES];
+    uint8_t mask[WEBSOCKET_MASK_BYTES];
     random ^= random << 13; // xorshift32 (Marsaglia 2003)
     random ^= random >> 17;
     random ^= random << 5;
     memcpy(mask, &random, sizeof mask);
     size_t head = websocket_client_head((char *)out, opcode, payload_bytes, mask);
-    mask_off(out + head, out + head, payload_bytes, mask);
+    websocket_mask_off(out + head, out + head, payload_bytes, mask);
     return head + payload_bytes;
 }
 

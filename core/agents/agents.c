@@ -5,7 +5,7 @@
 
 #include "core/base/limits.h"
 
-void agents_init(struct agents *agents, const struct siphash_key *key, struct kept *kept) {
+void agents_init(struct agents *agents, const struct siphash_key *key, struct quota *kept) {
     *agents = (struct agents){.kept = kept, .multiplier = siphash_table(key, "homes", 5) | 1};
     names_init(&agents->by_id, key, kept);
     groups_init(&agents->groups, key, kept);
@@ -122,7 +122,7 @@ static struct home *home_at(struct agents *agents, uint64_t connection) {
     struct home *home = agents_home(agents, connection);
     if (home)
         return home;
-    home = kept_take(agents->kept, sizeof *home);
+    home = quota_take(agents->kept, sizeof *home);
     if (!home)
         return NULL;
     home->kept_bytes = home->told = 0;
@@ -143,7 +143,7 @@ static void agent_free(struct agents *agents, struct agent *agent) {
     groups_leave(&agents->groups, agent);
     capabilities_drop(agents->kept, agent->capabilities);
     capabilities_drop(agents->kept, agent->answer);
-    kept_give(agents->kept, agent);
+    quota_give(agents->kept, agent);
 }
 
 static uint32_t mark_of(const struct agents *agents, const struct agent_offer *offer) {
@@ -153,7 +153,7 @@ static uint32_t mark_of(const struct agents *agents, const struct agent_offer *o
 
 static struct agent *agent_make(struct agents *agents, const struct agent_offer *offer) {
     assert(offer->id_bytes > 0 && offer->id_bytes <= AGENT_ID_BYTES_MAX);
-    struct agent *agent = kept_take_zeroed(agents->kept, 1, sizeof *agent + offer->id_bytes);
+    struct agent *agent = quota_take_zeroed(agents->kept, 1, sizeof *agent + offer->id_bytes);
     if (!agent)
         return NULL;
     agent->capabilities = capabilities_hold(offer->capabilities);
@@ -200,7 +200,7 @@ static void drop_home_if_idle(struct agents *agents, struct home *home) {
         return;
     assert(home->kept_bytes == 0);
     list_remove(&home->link);
-    kept_give(agents->kept, home);
+    quota_give(agents->kept, home);
 }
 
 // A child that says anew what it offers is still one.
@@ -249,7 +249,7 @@ static bool is_within_bounds(struct agents *agents, struct agent *agent, const s
     if (old && old->home == agent->home)
         home_bytes -= old->kept_bytes;
     assert(home_bytes >= agent->kept_bytes); // it had the old one's
-    if (!kept_is_fair(agents->kept, home_bytes + others) || !kept_set_aside(agents->kept, others)) {
+    if (!quota_is_fair(agents->kept, home_bytes + others) || !quota_set_aside(agents->kept, others)) {
         agents->kept->refused++;
         return false;
     }
@@ -307,5 +307,5 @@ void agents_remove_home(struct agents *agents, struct home *home) {
         agents_remove(agents, list_entry(home->agents.next, struct agent, by_home));
     assert(home->kept_bytes == 0);
     list_remove(&home->link);
-    kept_give(agents->kept, home);
+    quota_give(agents->kept, home);
 }

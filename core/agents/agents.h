@@ -15,8 +15,8 @@
 #include "core/agents/names.h"
 #include "core/agents/topics.h"
 #include "core/base/governance.h"
-#include "core/base/kept.h"
 #include "core/base/list.h"
+#include "core/base/quota.h"
 
 enum { HOME_CHAIN_BITS = 10, HOME_CHAINS = 1 << HOME_CHAIN_BITS };
 enum { FOUND_BITS = 9, FOUND_PLACES = 1 << FOUND_BITS };
@@ -45,10 +45,10 @@ struct agents {
     struct list homes[HOME_CHAINS]; // by connection
     uint64_t multiplier;            // secret: of their hash
     size_t count;
-    uint64_t changes;  // of who is there, and offers what
-    uint64_t serials;  // of registrations, that whoever counts them has given out
-    uint64_t tellings; // of notifications to all who name them: whoever tells them counts up
-    struct kept *kept; // the account that they are kept on
+    uint64_t changes;   // of who is there, and offers what
+    uint64_t serials;   // of registrations, that whoever counts them has given out
+    uint64_t tellings;  // of notifications to all who name them: whoever tells them counts up
+    struct quota *kept; // the account that they are kept on
 };
 
 // What an agent brings with it. The id is copied.
@@ -69,10 +69,10 @@ struct agent_offer {
     // For so many shards, which will keep the same, it is judged whether there is room, and whether the
     // connection takes no more than its share. 0: that was done where it was put first.
     uint32_t judged_for;
-    uint64_t *set_aside; // on the account's bound, for those other shards: each accepts its part (kept.h)
+    uint64_t *set_aside; // on the account's bound, for those other shards: each accepts its part (quota.h)
 };
 
-void agents_init(struct agents *agents, const struct siphash_key *key, struct kept *kept);
+void agents_init(struct agents *agents, const struct siphash_key *key, struct quota *kept);
 void agents_deinit(struct agents *agents);
 
 struct agent *agents_find(const struct agents *agents, const char *id, size_t id_bytes);

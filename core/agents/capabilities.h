@@ -1,12 +1,12 @@
 // What an agent offers, as it was written: once for all shards, which only read it. Whoever lets go of it
-// last gives it back, on its own account (kept.h).
+// last gives it back, on its own account (quota.h).
 #pragma once
 
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/base/kept.h"
+#include "core/base/quota.h"
 #include "core/json/json.h"
 
 struct capabilities {
@@ -16,11 +16,11 @@ struct capabilities {
 };
 
 // With one reference. NULL when memory, or the bound of what is kept, is used up.
-struct capabilities *capabilities_create(struct kept *kept, const void *text, size_t bytes);
+struct capabilities *capabilities_create(struct quota *kept, const void *text, size_t bytes);
 // One more reference, on any shard's thread that has one.
 struct capabilities *capabilities_hold(struct capabilities *capabilities);
 // Gives one up. NULL is allowed.
-void capabilities_drop(struct kept *kept, struct capabilities *capabilities);
+void capabilities_drop(struct quota *kept, struct capabilities *capabilities);
 
 // All of the text.
 static inline struct span capabilities_span(const struct capabilities *capabilities) {

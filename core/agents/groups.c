@@ -6,7 +6,7 @@
 #include "core/agents/agent.h"
 #include "core/base/limits.h"
 #include "core/json/json.h"
-#include "core/json/listing.h"
+#include "core/json/name_list.h"
 
 enum {
     RESTING_LOAD = 1 << 30,
@@ -32,7 +32,7 @@ struct group {
     char name[];
 };
 
-void groups_init(struct groups *groups, const struct siphash_key *key, struct kept *kept) {
+void groups_init(struct groups *groups, const struct siphash_key *key, struct quota *kept) {
     groups->kept = kept;
     for (unsigned kind = 0; kind < GROUP_KINDS; kind++)
         names_init(&groups->by_name[kind], key, kept);
@@ -56,7 +56,7 @@ static struct group *groups_named(const struct groups *groups, enum group_kind k
 static struct group *groups_make(struct groups *groups, enum group_kind kind, const char *name,
                                  size_t bytes) {
     assert(bytes <= METHOD_BYTES_MAX);
-    struct group *group = kept_take_zeroed(groups->kept, 1, sizeof *group + bytes);
+    struct group *group = quota_take_zeroed(groups->kept, 1, sizeof *group + bytes);
     if (!group)
         return NULL;
     group->kind = kind;
@@ -64,7 +64,7 @@ static struct group *groups_make(struct groups *groups, enum group_kind kind, co
     memcpy(group->name, name, bytes);
     if (names_add(&groups->by_name[kind], group->name, bytes, group))
         return group;
-    kept_give(groups->kept, group);
+    quota_give(groups->kept, group);
     return NULL;
 }
 
@@ -73,21 +73,21 @@ static void groups_drop_if_empty(struct groups *groups, struct group *group) {
     if (group->count)
         return;
     names_remove(&groups->by_name[group->kind], group->name, group->name_bytes);
-    kept_give(groups->kept, group->members);
-    kept_give(groups->kept, group);
+    quota_give(groups->kept, group->members);
+    quota_give(groups->kept, group);
 }
 
 static bool groups_make_room(struct groups *groups, struct group *group, struct agent *agent) {
     assert(group->used <= group->capacity);
     struct membership *memberships =
-        kept_resize(groups->kept, agent->memberships, (agent->membership_count + 1) * sizeof *memberships);
+        quota_resize(groups->kept, agent->memberships, (agent->membership_count + 1) * sizeof *memberships);
     if (!memberships)
         return false;
     agent->memberships = memberships;
     if (group->used < group->capacity)
         return true;
     size_t capacity = group->capacity ? group->capacity * 2 : 4;
-    struct member *members = kept_resize(groups->kept, group->members, capacity * sizeof *members);
+    struct member *members = quota_resize(groups->kept, group->members, capacity * sizeof *members);
     if (!members)
         return false;
     group->members = members;
@@ -183,11 +183,11 @@ static bool join_several(struct groups *groups, struct agent *agent, enum group_
 // Joins a group for each name that is listed.
 static bool join_listed(struct groups *groups, struct agent *agent, enum group_kind kind, struct span list) {
     const uint8_t *text = agent->capabilities->text;
-    struct listing listing;
+    struct name_list listing;
     struct several several; // not all of it: it is large
     several.count = 0;
-    listing_begin(&listing, text, list);
-    for (struct span name; listing_next(&listing, &name);) {
+    name_list_begin(&listing, text, list);
+    for (struct span name; name_list_next(&listing, &name);) {
         size_t bytes = json_string_decode(text, name, several.names[several.count], METHOD_BYTES_MAX);
         if (bytes == SIZE_MAX)
             continue;
@@ -282,7 +282,7 @@ void groups_leave(struct groups *groups, struct agent *agent) {
     assert(agent->memberships || agent->membership_count == 0);
     for (size_t index = 0; index < agent->membership_count; index++)
         leave_group(groups, &agent->memberships[index]);
-    kept_give(groups->kept, agent->memberships);
+    quota_give(groups->kept, agent->memberships);
     agent->memberships = NULL;
     agent->membership_count = 0;
 }

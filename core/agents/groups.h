@@ -33,10 +33,10 @@ enum group_kind {
 
 struct groups {
     struct names by_name[GROUP_KINDS]; // name → struct group
-    struct kept *kept;                 // the account that they are kept on
+    struct quota *kept;                // the account that they are kept on
 };
 
-void groups_init(struct groups *groups, const struct siphash_key *key, struct kept *kept);
+void groups_init(struct groups *groups, const struct siphash_key *key, struct quota *kept);
 // Every agent must have left.
 void groups_deinit(struct groups *groups);
 

@@ -27,19 +27,20 @@ static size_t chunk_count(size_t capacity) {
     return (capacity + CHUNK_SLOTS - 1) / CHUNK_SLOTS;
 }
 
-static bool table_open(struct name_table *table, struct kept *kept, size_t capacity) {
+static bool table_open(struct name_table *table, struct quota *kept, size_t capacity) {
     assert((capacity & (capacity - 1)) == 0);
-    *table = (struct name_table){
-        .chunks = kept_take_zeroed(kept, chunk_count(capacity), sizeof *table->chunks), .capacity = capacity};
+    *table =
+        (struct name_table){.chunks = quota_take_zeroed(kept, chunk_count(capacity), sizeof *table->chunks),
+                            .capacity = capacity};
     if (!table->chunks)
         *table = (struct name_table){0};
     return table->chunks;
 }
 
-static void table_close(struct name_table *table, struct kept *kept) {
+static void table_close(struct name_table *table, struct quota *kept) {
     for (size_t chunk = 0; chunk < chunk_count(table->capacity); chunk++)
-        kept_give(kept, table->chunks[chunk]);
-    kept_give(kept, table->chunks);
+        quota_give(kept, table->chunks[chunk]);
+    quota_give(kept, table->chunks);
     *table = (struct name_table){0};
 }
 
@@ -51,11 +52,11 @@ static struct name_entry *slot_at(const struct name_table *table, size_t index) 
 }
 
 // Makes one. NULL without memory.
-static struct name_entry *slot_take(struct name_table *table, struct kept *kept, size_t index) {
+static struct name_entry *slot_take(struct name_table *table, struct quota *kept, size_t index) {
     assert(index < table->capacity);
     struct name_entry **chunk = &table->chunks[index / CHUNK_SLOTS];
     if (!*chunk)
-        *chunk = kept_take_zeroed(kept, chunk_slots(table->capacity), sizeof **chunk);
+        *chunk = quota_take_zeroed(kept, chunk_slots(table->capacity), sizeof **chunk);
     return *chunk ? &(*chunk)[index % CHUNK_SLOTS] : NULL;
 }
 
@@ -69,7 +70,7 @@ static bool is_key(const struct name_entry *entry, uint64_t hash, const char *ke
 
 // --- Keys
 
-void names_init(struct names *names, const struct siphash_key *hash_key, struct kept *kept) {
+void names_init(struct names *names, const struct siphash_key *hash_key, struct quota *kept) {
     *names = (struct names){.hash_key = *hash_key, .kept = kept};
 }
 
@@ -179,7 +180,7 @@ static void move_on(struct names *names) {
             *room = *entry;
         }
         if ((names->left + 1) % CHUNK_SLOTS == 0) {
-            kept_give(names->kept, names->leaving.chunks[names->left / CHUNK_SLOTS]);
+            quota_give(names->kept, names->leaving.chunks[names->left / CHUNK_SLOTS]);
             names->leaving.chunks[names->left / CHUNK_SLOTS] = NULL;
         }
     }

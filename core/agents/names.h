@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/base/kept.h"
+#include "core/base/quota.h"
 #include "core/base/siphash.h"
 
 struct name_entry {
@@ -34,10 +34,10 @@ struct names {
     struct name_table leaving;
     size_t left;
     struct siphash_key hash_key;
-    struct kept *kept; // the account that it is kept on
+    struct quota *kept; // the account that it is kept on
 };
 
-void names_init(struct names *names, const struct siphash_key *hash_key, struct kept *kept);
+void names_init(struct names *names, const struct siphash_key *hash_key, struct quota *kept);
 void names_deinit(struct names *names);
 // Where many keys are looked up one after the other, each waits for memory, unless it has been asked for: names_expect
 // for what names_get looks at first, and with the hash that it returns names_expect_key for what that leads to.

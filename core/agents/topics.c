@@ -5,11 +5,11 @@
 
 #include "core/agents/agent.h"
 #include "core/agents/demand.h"
-#include "core/json/listing.h"
+#include "core/json/name_list.h"
 
 static_assert(sizeof((struct subscription *)0)->key == 2 * sizeof(void *), "a key is compared by its bytes");
 
-void topics_init(struct topics *topics, const struct siphash_key *key, struct kept *kept) {
+void topics_init(struct topics *topics, const struct siphash_key *key, struct quota *kept) {
     *topics = (struct topics){.kept = kept};
     names_init(&topics->exact, key, kept);
     names_init(&topics->prefixes, key, kept);
@@ -48,7 +48,7 @@ static struct topic *topics_named(const struct topics *topics, const char *patte
 
 static struct topic *topic_make(struct topics *topics, const char *pattern, size_t bytes) {
     assert(pattern_valid(pattern, bytes));
-    struct topic *topic = kept_take(topics->kept, sizeof *topic + bytes);
+    struct topic *topic = quota_take(topics->kept, sizeof *topic + bytes);
     if (!topic)
         return NULL;
     list_init(&topic->subscriptions);
@@ -57,7 +57,7 @@ static struct topic *topic_make(struct topics *topics, const char *pattern, size
     memcpy(topic->name, pattern, bytes);
     struct names *names = topic->prefix ? &topics->prefixes : &topics->exact;
     if (!names_add(names, topic->name, bytes - topic->prefix, topic)) {
-        kept_give(topics->kept, topic);
+        quota_give(topics->kept, topic);
         return NULL;
     }
     if (topic->prefix)
@@ -74,7 +74,7 @@ static void topics_drop_if_empty(struct topics *topics, struct topic *topic) {
     struct names *names = topic->prefix ? &topics->prefixes : &topics->exact;
     names_remove(names, topic->name, topic->bytes - topic->prefix);
     names_shrink(names);
-    kept_give(topics->kept, topic);
+    quota_give(topics->kept, topic);
 }
 
 // --- Subscriptions
@@ -93,14 +93,14 @@ struct subscription *topics_find(const struct topics *topics, const struct subsc
 
 static struct subscription *subscription_make(struct topics *topics, struct topic *topic,
                                               struct subscriber *subscriber) {
-    struct subscription *subscription = kept_take_zeroed(topics->kept, 1, sizeof *subscription);
+    struct subscription *subscription = quota_take_zeroed(topics->kept, 1, sizeof *subscription);
     if (!subscription)
         return NULL;
     subscription->key.topic = topic;
     subscription->key.subscriber = subscriber;
     if (!names_add(&topics->pairs, (const char *)&subscription->key, sizeof subscription->key,
                    subscription)) {
-        kept_give(topics->kept, subscription);
+        quota_give(topics->kept, subscription);
         return NULL;
     }
     list_append(&topic->subscriptions, &subscription->by_topic);
@@ -142,7 +142,7 @@ void topics_let_go(struct topics *topics, struct subscription *subscription) {
     topics->count--;
     if (topics->demand)
         demand_remove(topics->demand, topic->name, topic->bytes);
-    kept_give(topics->kept, subscription);
+    quota_give(topics->kept, subscription);
     topics_drop_if_empty(topics, topic);
 }
 
@@ -160,8 +160,8 @@ void topics_forget(struct topics *topics, struct subscriber *subscriber) {
 // --- What agents list
 
 // The next valid pattern of a list, decoded; its length, or 0 when there is none.
-static size_t next_pattern(struct listing *listing, char pattern[EVENT_BYTES_MAX]) {
-    for (struct span name; listing_next(listing, &name);) {
+static size_t next_pattern(struct name_list *listing, char pattern[EVENT_BYTES_MAX]) {
+    for (struct span name; name_list_next(listing, &name);) {
         size_t bytes = json_string_decode(listing->walk.text, name, pattern, EVENT_BYTES_MAX);
         if (bytes != SIZE_MAX && pattern_valid(pattern, bytes))
             return bytes;
@@ -174,14 +174,14 @@ struct span topics_list(const struct capabilities *capabilities) {
     return events.type == JSON_ARRAY || events.type == JSON_OBJECT ? events.value : (struct span){0};
 }
 
-static bool begin_events(const struct capabilities *capabilities, struct listing *listing) {
+static bool begin_events(const struct capabilities *capabilities, struct name_list *listing) {
     struct span list = topics_list(capabilities);
     if (list.bytes)
-        listing_begin(listing, capabilities->text, list);
+        name_list_begin(listing, capabilities->text, list);
     return list.bytes != 0;
 }
 
-static size_t count_patterns(struct listing listing) {
+static size_t count_patterns(struct name_list listing) {
     char pattern[EVENT_BYTES_MAX];
     size_t count = 0;
     while (next_pattern(&listing, pattern))
@@ -190,20 +190,20 @@ static size_t count_patterns(struct listing listing) {
 }
 
 size_t topics_listed(const struct capabilities *capabilities) {
-    struct listing listing;
+    struct name_list listing;
     return begin_events(capabilities, &listing) ? count_patterns(listing) : 0;
 }
 
 bool topics_join(struct topics *topics, struct agent *agent, struct subscriber *subscriber) {
     assert(!agent->subscriptions && agent->subscription_count == 0);
-    struct listing listing;
+    struct name_list listing;
     char pattern[EVENT_BYTES_MAX];
     if (!subscriber || !begin_events(agent->capabilities, &listing))
         return true;
     size_t count = count_patterns(listing);
     if (count == 0)
         return true;
-    agent->subscriptions = kept_take(topics->kept, count * sizeof(struct subscription *));
+    agent->subscriptions = quota_take(topics->kept, count * sizeof(struct subscription *));
     if (!agent->subscriptions)
         return false;
     topics->mark++;
@@ -229,19 +229,19 @@ void topics_leave(struct topics *topics, struct agent *agent) {
         agent->subscriptions[index]->agents--;
         topics_let_go(topics, agent->subscriptions[index]);
     }
-    kept_give(topics->kept, agent->subscriptions);
+    quota_give(topics->kept, agent->subscriptions);
     agent->subscriptions = NULL;
     agent->subscription_count = 0;
 }
 
 size_t topics_foresee(struct topics *topics, const struct subscriber *subscriber, const struct agent *old,
                       const uint8_t *text, struct span events) {
-    struct listing listing;
+    struct name_list listing;
     char pattern[EVENT_BYTES_MAX];
     size_t count = subscriber->count;
     topics->mark++;
     if (events.bytes)
-        listing_begin(&listing, text, events);
+        name_list_begin(&listing, text, events);
     for (size_t bytes; events.bytes && (bytes = next_pattern(&listing, pattern));) {
         struct subscription *subscription = topics_find(topics, subscriber, pattern, bytes);
         if (subscription)

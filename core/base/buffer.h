@@ -25,7 +25,7 @@ struct buffer {
 };
 
 // Bytes of user memory that the whole hub holds in buffers, parcels and their texts and in what peers have it
-// keep (kept.h), and their bound. Shared by all shards' pools. The last three sixteenths aren't for large
+// keep (quota.h), and their bound. Shared by all shards' pools. The last three sixteenths aren't for large
 // frames nor for events, and when they are begun, memory should be won back. The last eighth isn't for
 // receiving either, not even into buffers at rest: it is left for what has been received already, which ends
 // in a part of a frame or is messages to be sent. That is about what the shards lend to the kernel. The very
@@ -33,7 +33,7 @@ struct buffer {
 struct buffer_budget {
     _Atomic uint64_t bytes;
     _Atomic uint64_t bytes_max;
-    _Atomic uint64_t kept;    // of the bytes, those that the accounts of kept.h have
+    _Atomic uint64_t kept;    // of the bytes, those that the accounts of quota.h have
     _Atomic uint64_t refused; // how often it had no room for more
 };
 

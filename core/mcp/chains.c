@@ -9,7 +9,7 @@ static void chains_begin(struct list *heads, uint32_t bits) {
         list_init(&heads[at]);
 }
 
-void chains_init(struct chains *chains, struct kept *kept, uint64_t (*number)(const struct list *node)) {
+void chains_init(struct chains *chains, struct quota *kept, uint64_t (*number)(const struct list *node)) {
     *chains = (struct chains){.kept = kept, .bits = CHAINS_FEWEST_BITS, .number = number};
     chains->heads = chains->fewest;
     chains_begin(chains->heads, chains->bits);
@@ -18,7 +18,7 @@ void chains_init(struct chains *chains, struct kept *kept, uint64_t (*number)(co
 void chains_deinit(struct chains *chains) {
     assert(chains->count == 0);
     if (chains->heads != chains->fewest)
-        kept_give(chains->kept, chains->heads);
+        quota_give(chains->kept, chains->heads);
     chains->heads = NULL;
 }
 
@@ -31,7 +31,7 @@ static void resize(struct chains *chains, uint32_t bits) {
     struct list *old = chains->heads, *heads = chains->fewest;
     uint32_t old_bits = chains->bits;
     if (bits > CHAINS_FEWEST_BITS)
-        heads = kept_take(chains->kept, sizeof *heads << bits);
+        heads = quota_take(chains->kept, sizeof *heads << bits);
     if (!heads)
         return;
     chains_begin(heads, bits);
@@ -41,7 +41,7 @@ static void resize(struct chains *chains, uint32_t bits) {
         for (struct list *node; (node = list_take(&old[at]));)
             list_append(chain_of(chains, chains->number(node)), node);
     if (old != chains->fewest)
-        kept_give(chains->kept, old);
+        quota_give(chains->kept, old);
 }
 
 void chains_add(struct chains *chains, struct list *node) {

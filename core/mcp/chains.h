@@ -6,13 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/base/kept.h"
 #include "core/base/list.h"
+#include "core/base/quota.h"
 
 enum { CHAINS_FEWEST_BITS = 4 };
 
 struct chains {
-    struct kept *kept;
+    struct quota *kept;
     struct list *heads; // fewest, or memory on the account
     uint32_t bits;      // how many there are, as a power of two
     uint32_t count;     // of things
@@ -20,7 +20,7 @@ struct chains {
     struct list fewest[1 << CHAINS_FEWEST_BITS];
 };
 
-void chains_init(struct chains *chains, struct kept *kept, uint64_t (*number)(const struct list *node));
+void chains_init(struct chains *chains, struct quota *kept, uint64_t (*number)(const struct list *node));
 // Nothing may be in it.
 void chains_deinit(struct chains *chains);
 // Puts a node in; without memory to grow, the chains become longer.

@@ -38,7 +38,7 @@ static uint64_t id_of(const struct list *node) {
     return list_entry(node, struct mcp_request, by_id)->id;
 }
 
-void mcp_sharing_init(struct mcp_sharing *sharing, const struct siphash_key *key, struct kept *kept) {
+void mcp_sharing_init(struct mcp_sharing *sharing, const struct siphash_key *key, struct quota *kept) {
     *sharing = (struct mcp_sharing){.kept = kept};
     list_init(&sharing->users);
     list_init(&sharing->asking);
@@ -75,7 +75,7 @@ struct mcp_user *mcp_user_take(struct mcp_sharing *sharing, uint64_t connection)
     struct mcp_user *user = mcp_user_find(sharing, connection);
     if (user)
         return user;
-    user = kept_take_zeroed(sharing->kept, 1, sizeof *user);
+    user = quota_take_zeroed(sharing->kept, 1, sizeof *user);
     if (!user)
         return NULL;
     user->home.connection = connection;
@@ -122,7 +122,7 @@ static void count_request(struct mcp_sharing *sharing, const struct mcp_request 
 static struct mcp_request *begin_request(struct mcp_sharing *sharing, struct mcp_user *user, uint64_t id,
                                          enum mcp_ask ask, size_t own_bytes) {
     assert(!find_request(sharing, id));
-    struct mcp_request *request = kept_take(sharing->kept, sizeof *request + own_bytes);
+    struct mcp_request *request = quota_take(sharing->kept, sizeof *request + own_bytes);
     if (!request)
         return NULL;
     *request = (struct mcp_request){.id = id, .user = user, .ask = ask, .own_bytes = own_bytes};
@@ -153,7 +153,7 @@ static void end_request(struct mcp_sharing *sharing, struct mcp_request *request
         request->subscription->request = NULL;
     chains_remove(&sharing->by_request, &request->by_id);
     list_remove(&request->by_user);
-    kept_give(sharing->kept, request);
+    quota_give(sharing->kept, request);
 }
 
 bool mcp_ask_end(struct mcp_sharing *sharing, uint64_t id) {
@@ -216,14 +216,14 @@ static struct mcp_resource *take_resource(struct mcp_sharing *sharing, const cha
     struct mcp_resource *resource = names_get(&sharing->resources, uri, bytes);
     if (resource)
         return resource;
-    resource = kept_take(sharing->kept, sizeof *resource + bytes);
+    resource = quota_take(sharing->kept, sizeof *resource + bytes);
     if (!resource)
         return NULL;
     resource->lapsed = false;
     resource->bytes = bytes;
     memcpy(resource->uri, uri, bytes);
     if (!names_add(&sharing->resources, resource->uri, bytes, resource)) {
-        kept_give(sharing->kept, resource);
+        quota_give(sharing->kept, resource);
         return NULL;
     }
     list_init(&resource->link);
@@ -237,7 +237,7 @@ static void give_resource(struct mcp_sharing *sharing, struct mcp_resource *reso
         return;
     names_remove(&sharing->resources, resource->uri, resource->bytes);
     list_remove(&resource->link);
-    kept_give(sharing->kept, resource);
+    quota_give(sharing->kept, resource);
 }
 
 static bool subscribe(struct mcp_sharing *sharing, struct mcp_user *user, struct mcp_request *request,
@@ -250,7 +250,7 @@ static bool subscribe(struct mcp_sharing *sharing, struct mcp_user *user, struct
     if (find_subscription(resource, user))
         return true;
     bool room = user->subscribed < SUBSCRIPTIONS_PER_CONNECTION_MAX;
-    struct mcp_subscription *subscription = room ? kept_take(sharing->kept, sizeof *subscription) : NULL;
+    struct mcp_subscription *subscription = room ? quota_take(sharing->kept, sizeof *subscription) : NULL;
     if (!subscription) {
         give_resource(sharing, resource);
         return false;
@@ -284,7 +284,7 @@ static void end_subscription(struct mcp_sharing *sharing, struct mcp_subscriptio
         subscription->request->subscription = NULL;
     list_remove(&subscription->by_user);
     list_remove(&subscription->by_resource);
-    kept_give(sharing->kept, subscription);
+    quota_give(sharing->kept, subscription);
 }
 
 void mcp_ask_refused(struct mcp_sharing *sharing, uint64_t id, mcp_tell *orphan, void *context) {
@@ -377,5 +377,5 @@ void mcp_user_leave(struct mcp_sharing *sharing, struct mcp_user *user, mcp_tell
     assert(list_empty(&user->home.pending)); // whoever asked it has been told
     list_remove(&user->link);
     chains_remove(&sharing->by_connection, &user->by_connection);
-    kept_give(sharing->kept, user);
+    quota_give(sharing->kept, user);
 }

@@ -18,7 +18,7 @@
 enum { MCP_URI_BYTES_MAX = 8 << 10 };
 
 struct mcp_sharing {
-    struct kept *kept;
+    struct quota *kept;
     struct list users;           // struct mcp_user.link
     struct list asking;          // struct mcp_user.asking
     struct list logging;         // struct mcp_user.logging
@@ -51,7 +51,7 @@ struct mcp_user {
 // How a request in progress counts. One that only listens isn't in progress.
 enum mcp_ask { MCP_ASK, MCP_ASK_WITH_LOG, MCP_ASK_DISCOVER, MCP_ASK_LISTEN };
 
-void mcp_sharing_init(struct mcp_sharing *sharing, const struct siphash_key *key, struct kept *kept);
+void mcp_sharing_init(struct mcp_sharing *sharing, const struct siphash_key *key, struct quota *kept);
 void mcp_sharing_deinit(struct mcp_sharing *sharing);
 
 // The user at a connection, made if it is none yet; NULL without memory.

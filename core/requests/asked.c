@@ -17,17 +17,17 @@ void asked_init(struct asked *asked) {
     list_init(&asked->requests);
 }
 
-static void drop_table(struct asked *asked, struct kept *kept) {
+static void drop_table(struct asked *asked, struct quota *kept) {
     if (!asked->buckets)
         return;
     for (size_t index = 0; index < asked->bucket_count; index++)
         while (list_take(&asked->buckets[index])) {
         }
-    kept_give(kept, asked->buckets);
+    quota_give(kept, asked->buckets);
     asked->buckets = NULL;
 }
 
-void asked_deinit(struct asked *asked, struct kept *kept) {
+void asked_deinit(struct asked *asked, struct quota *kept) {
     assert(list_empty(&asked->requests) == (asked->kept_bytes == 0));
     drop_table(asked, kept);
 }
@@ -96,7 +96,7 @@ static size_t count(const struct asked *asked) {
 
 // Makes the table anew, as large as what is under way wants it; none for a short list. Without memory a table
 // that is there stays.
-static void asked_make_table(struct asked *asked, const struct siphash_key *key, struct kept *kept) {
+static void asked_make_table(struct asked *asked, const struct siphash_key *key, struct quota *kept) {
     size_t requests = count(asked);
     uint32_t bucket_count = SCAN_MAX;
     asked->filed = 0;
@@ -106,7 +106,7 @@ static void asked_make_table(struct asked *asked, const struct siphash_key *key,
     }
     while (bucket_count < requests)
         bucket_count *= 2;
-    struct list *buckets = kept_take(kept, bucket_count * sizeof *buckets);
+    struct list *buckets = quota_take(kept, bucket_count * sizeof *buckets);
     if (!buckets)
         return;
     drop_table(asked, kept);
@@ -122,7 +122,7 @@ static void asked_make_table(struct asked *asked, const struct siphash_key *key,
 // --- Asking
 
 void asked_add(struct asked *asked, struct pending *pending, const struct siphash_key *key,
-               struct kept *kept) {
+               struct quota *kept) {
     assert(pending->used && !pending->source_bytes && list_empty(&pending->by_source));
     asked->kept_bytes += pending->bytes;
     pending->source_bytes = &asked->kept_bytes;
@@ -143,7 +143,7 @@ static bool is_long(const struct list *list) {
 }
 
 struct pending *asked_find(struct asked *asked, const uint8_t *text, struct span id,
-                           const struct siphash_key *key, struct kept *kept) {
+                           const struct siphash_key *key, struct quota *kept) {
     assert(list_empty(&asked->requests) == (asked->kept_bytes == 0));
     if (!asked->buckets && is_long(&asked->requests))
         asked_make_table(asked, key, kept);

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/base/kept.h"
 #include "core/base/list.h"
+#include "core/base/quota.h"
 #include "core/json/json.h"
 
 struct pending;
@@ -28,15 +28,15 @@ struct asked {
 
 void asked_init(struct asked *asked);
 // Gives the table back, on the account that it was taken on. What is under way is the list's owner's.
-void asked_deinit(struct asked *asked, struct kept *kept);
+void asked_deinit(struct asked *asked, struct quota *kept);
 
 // Puts in a new request, which is in no source's list. pending_end takes it out. A table is taken on the
 // account `kept`.
 void asked_add(struct asked *asked, struct pending *pending, const struct siphash_key *key,
-               struct kept *kept);
+               struct quota *kept);
 // The latest that isn't cancelled and whose id means what `id`, a value of `text`, means (json_same); or
 // NULL. `key` is a secret, and always the same.
 struct pending *asked_find(struct asked *asked, const uint8_t *text, struct span id,
-                           const struct siphash_key *key, struct kept *kept);
+                           const struct siphash_key *key, struct quota *kept);
 // Marks one as cancelled: it isn't found again.
 void asked_cancel(struct pending *pending);

@@ -9,11 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/base/fetch.h"
-#include "core/base/kept.h"
 #include "core/base/limits.h"
 #include "core/base/list.h"
 #include "core/base/mail.h"
+#include "core/base/prefetch.h"
+#include "core/base/quota.h"
 #include "core/base/wheel.h"
 
 // A UUID as a string needs no memory of its own.
@@ -80,11 +80,11 @@ struct pending_table {
     uint32_t empty;   // chunks that are there, unused, and could be given back but for the first
     uint32_t count;   // requests
     uint32_t shard;
-    struct kept *kept;                      // the account that all of it is kept on
+    struct quota *kept;                     // the account that all of it is kept on
     uint64_t open[PENDING_CHUNKS_MAX / 64]; // bits: chunks with free slots
 };
 
-void pending_table_init(struct pending_table *table, uint32_t shard, struct kept *kept);
+void pending_table_init(struct pending_table *table, uint32_t shard, struct quota *kept);
 // Every request must have ended.
 void pending_table_deinit(struct pending_table *table);
 // Whether there are chunks that pending_table_shrink may give back, at its next call or the one after that.
@@ -123,7 +123,7 @@ static inline void pending_foresee(const struct pending_table *table, uint64_t h
         return;
     const struct pending *slots = table->chunks[slot / PENDING_CHUNK].slots;
     if (slots)
-        fetch_to_write(&slots[slot % PENDING_CHUNK], sizeof *slots);
+        prefetch_to_write(&slots[slot % PENDING_CHUNK], sizeof *slots);
 }
 // Ends one: takes it out of its lists, disarms its timer. The hub id never comes back while anyone could
 // remember it.

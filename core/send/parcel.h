@@ -21,8 +21,8 @@
 #include <sys/uio.h>
 
 #include "core/base/buffer.h"
-#include "core/base/fetch.h"
 #include "core/base/mail.h"
+#include "core/base/prefetch.h"
 #include "core/json/json.h"
 #include "core/send/heading.h"
 #include "core/wire/wire.h"
@@ -153,7 +153,7 @@ static_assert(sizeof(struct parcel) <= 384, "a parcel is made for each frame and
 // messages are under way it lies in no near cache.
 static inline void parcel_fetch(const struct parcel *parcel) {
     if (parcel)
-        fetch_to_write(parcel, offsetof(struct parcel, pieces) + 1);
+        prefetch_to_write(parcel, offsetof(struct parcel, pieces) + 1);
 }
 
 struct parcel_pool {

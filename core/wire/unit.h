@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "core/base/governance.h"
-#include "core/wire/mask.h"
+#include "core/wire/websocket_mask.h"
 
 enum unit_result {
     UNIT_OPEN,    // all good so far; its length isn't known yet
@@ -127,7 +127,7 @@ struct unit {
         };
         struct {           // of a WebSocket frame
             uint32_t left; // of its payload
-            uint8_t mask[MASK_BYTES];
+            uint8_t mask[WEBSOCKET_MASK_BYTES];
         };
     };
 };

@@ -16,7 +16,7 @@ enum { IN_MESSAGE = 0x80, NOT_ASCII = 0x40, OF_SERVER = 0x20, OPCODE = 0x0f };
 
 enum { LAST = 0x80, RESERVED = 0x70, MASKED = 0x80, LENGTH = 0x7f };
 enum { LENGTH_16 = 126, LENGTH_64 = 127 };
-enum { HEADER_BYTES_MAX = 2 + 8 + MASK_BYTES };
+enum { HEADER_BYTES_MAX = 2 + 8 + WEBSOCKET_MASK_BYTES };
 
 struct header {
     uint32_t bytes;
@@ -117,18 +117,19 @@ static bool read_header(struct unit *unit, const uint8_t *bytes, size_t count,
         return false;
     }
     if (!(unit->seen & OF_SERVER))
-        header->bytes += MASK_BYTES;
+        header->bytes += WEBSOCKET_MASK_BYTES;
     return count >= header->bytes;
 }
 
 // --- Payloads
 
 // The header's last bytes are its mask; without one nothing is masked. (But moved down it may be, all the same.)
-static void take_mask(const struct unit *unit, const uint8_t *header_end, uint8_t mask[MASK_BYTES]) {
+static void take_mask(const struct unit *unit, const uint8_t *header_end,
+                      uint8_t mask[WEBSOCKET_MASK_BYTES]) {
     if (unit->seen & OF_SERVER)
-        memset(mask, 0, MASK_BYTES);
+        memset(mask, 0, WEBSOCKET_MASK_BYTES);
     else
-        memcpy(mask, header_end - MASK_BYTES, MASK_BYTES);
+        memcpy(mask, header_end - WEBSOCKET_MASK_BYTES, WEBSOCKET_MASK_BYTES);
 }
 
 // Its length is within a limit that fits 32 bits.
@@ -153,7 +154,7 @@ static void take_payload(struct unit *unit, uint8_t *bytes, size_t count) {
     uint32_t come = count - unit->at < unit->left ? (uint32_t)(count - unit->at) : unit->left;
     uint32_t to = unit->body_at + unit->body_bytes - (unit->sized ? unit->left : 0);
     assert(to <= unit->at && unit->at + come <= count);
-    if (!mask_off(bytes + to, bytes + unit->at, come, unit->mask))
+    if (!websocket_mask_off(bytes + to, bytes + unit->at, come, unit->mask))
         unit->seen |= NOT_ASCII;
     unit->at += come;
     unit->left -= come;
@@ -182,11 +183,11 @@ static void close_alone(struct unit *unit) {
 
 static enum unit_result take_control(struct unit *unit, const struct header *header, uint8_t *bytes) {
     uint32_t at = unit->at + header->bytes, payload_bytes = (uint32_t)header->payload_bytes;
-    uint8_t mask[MASK_BYTES];
+    uint8_t mask[WEBSOCKET_MASK_BYTES];
     uint16_t code;
     enum unit_fault fault = UNIT_FAULT_NONE;
     take_mask(unit, bytes + at, mask);
-    mask_off(bytes + at, bytes + at, payload_bytes, mask);
+    websocket_mask_off(bytes + at, bytes + at, payload_bytes, mask);
     if (header->opcode == WEBSOCKET_CLOSE)
         fault = websocket_close_read(bytes + at, payload_bytes, &code);
     if (fault) {
@@ -236,7 +237,7 @@ enum unit_result websocket_client_scan(struct unit *unit, uint8_t *bytes, size_t
 
 // The first header and a whole body; behind it a header or a control frame; and an arrival that is all gap.
 uint32_t websocket_open_max(const struct unit_limits *limits) {
-    enum { CONTROL_BYTES_MAX = 2 + MASK_BYTES + WEBSOCKET_CONTROL_BYTES_MAX };
+    enum { CONTROL_BYTES_MAX = 2 + WEBSOCKET_MASK_BYTES + WEBSOCKET_CONTROL_BYTES_MAX };
     uint32_t besides = HEADER_BYTES_MAX + CONTROL_BYTES_MAX + RECEIVE_BUFFER_BYTES;
     assert(limits->body_bytes_max <= UINT32_MAX - besides);
     return limits->body_bytes_max + besides;
@@ -298,10 +299,10 @@ size_t websocket_head(char *out, uint64_t body_bytes) {
 }
 
 size_t websocket_client_head(char *out, enum websocket_opcode opcode, uint64_t payload_bytes,
-                             const uint8_t mask[MASK_BYTES]) {
+                             const uint8_t mask[WEBSOCKET_MASK_BYTES]) {
     size_t bytes = put_head(out, opcode, MASKED, payload_bytes);
-    memcpy(out + bytes, mask, MASK_BYTES);
-    return bytes + MASK_BYTES;
+    memcpy(out + bytes, mask, WEBSOCKET_MASK_BYTES);
+    return bytes + WEBSOCKET_MASK_BYTES;
 }
 
 void websocket_control_head(char out[WEBSOCKET_CONTROL_HEAD_BYTES], enum websocket_opcode opcode,

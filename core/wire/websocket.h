@@ -59,9 +59,9 @@ enum websocket_code websocket_code_of(enum unit_fault fault);
 // Writes what stands before a text message of so many bytes, unmasked; returns its length, 2 to 10.
 size_t websocket_head(char *out, uint64_t body_bytes);
 // The same for a frame of a client's with this opcode: 6 to 14 bytes, and the mask is to be put on the payload
-// (mask_off does that, too).
+// (websocket_mask_off does that, too).
 size_t websocket_client_head(char *out, enum websocket_opcode opcode, uint64_t payload_bytes,
-                             const uint8_t mask[MASK_BYTES]);
+                             const uint8_t mask[WEBSOCKET_MASK_BYTES]);
 // The same as websocket_head for a control frame's payload; WEBSOCKET_CONTROL_HEAD_BYTES long.
 void websocket_control_head(char out[WEBSOCKET_CONTROL_HEAD_BYTES], enum websocket_opcode opcode,
                             size_t payload_bytes);

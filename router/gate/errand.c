@@ -51,7 +51,7 @@ static struct errand *make(struct shard *shard, const struct message *message, c
                            size_t name_bytes, const struct ruling *ruling) {
     struct reply_to to = message_is_request(message) ? message_reply_to(message) : (struct reply_to){0};
     size_t bytes = to.id_bytes + name_bytes + ruling->approver_bytes + ruling->feedback_bytes;
-    struct errand *errand = kept_take(&shard->kept, sizeof *errand + bytes);
+    struct errand *errand = quota_take(&shard->kept, sizeof *errand + bytes);
     if (!errand) {
         refuse_keeping(shard, message, NULL);
         return NULL;
@@ -152,7 +152,7 @@ static void errand_end(struct shard *shard, struct errand *errand) {
     if (errand->is_request)
         answer(shard, errand);
     text_deinit(&errand->list);
-    kept_give(&shard->kept, errand);
+    quota_give(&shard->kept, errand);
 }
 
 // --- On its way

@@ -75,19 +75,19 @@ static bool keep_attachment(struct shard *shard, struct held *held, const struct
     assert(!held->attachment);
     if (!attachment)
         return true;
-    held->attachment = kept_take(&shard->kept, bytes);
+    held->attachment = quota_take(&shard->kept, bytes);
     if (held->attachment)
         memcpy(held->attachment, attachment, bytes);
     return held->attachment != NULL;
 }
 
 static struct held *make(struct shard *shard, const struct message *message) {
-    struct held *held = kept_take_zeroed(&shard->kept, 1, sizeof *held);
+    struct held *held = quota_take_zeroed(&shard->kept, 1, sizeof *held);
     if (!held)
         return NULL;
     if (!keep_attachment(shard, held, message) || !holding_keep(shard, held, message->frame)) {
-        kept_give(&shard->kept, held->attachment);
-        kept_give(&shard->kept, held);
+        quota_give(&shard->kept, held->attachment);
+        quota_give(&shard->kept, held);
         return NULL;
     }
     describe(shard, held, message);
@@ -103,9 +103,9 @@ static void unmake(struct shard *shard, struct held *held) {
     assert(list_empty(&held->by_age) && list_empty(&held->by_source) && !timer_armed(&held->timer));
     holding_uncount(shard, held->user, held->bytes);
     buffer_drop(held->frame.buffer);
-    kept_give(&shard->kept, held->attachment);
+    quota_give(&shard->kept, held->attachment);
     digest_wipe(&held->digest, sizeof held->digest);
-    kept_give(&shard->kept, held);
+    quota_give(&shard->kept, held);
 }
 
 // --- Holding

@@ -29,14 +29,14 @@ static void turn_back(struct shard *shard, struct order *order, enum error error
     assert(order->kind == ORDER_REGISTER && error != ERROR_NONE);
     order->error = error;
     order->kind = ORDER_UNREGISTER;
-    kept_accept(&shard->kept, order->set_aside);
+    quota_accept(&shard->kept, order->set_aside);
     order->set_aside = 0;
 }
 
 // What shard 0 has set aside for this one.
 static void accept_share(struct shard *shard, struct order *order) {
     uint64_t share = shard->index ? order->set_aside / (shard->hub->settings.shard_count - shard->index) : 0;
-    kept_accept(&shard->kept, share);
+    quota_accept(&shard->kept, share);
     order->set_aside -= share;
     assert(shard->index + 1 < shard->hub->settings.shard_count || order->set_aside == 0);
 }
@@ -85,7 +85,7 @@ static void apply_register(struct shard *shard, struct order *order) {
                                                                                                    : 0;
     if (!put) {
         bool bounded = shard->kept.refused != refused;
-        order->limit = bounded ? kept_bytes_max(&shard->kept) : 0;
+        order->limit = bounded ? quota_bytes_max(&shard->kept) : 0;
         turn_back(shard, order, bounded ? ERROR_OVERLOADED : ERROR_INTERNAL);
         return;
     }

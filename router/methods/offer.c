@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/json/listing.h"
+#include "core/json/name_list.h"
 #include "router/methods/names.h"
 #include "router/methods/subscribe.h"
 #include "router/request/refuse.h"
@@ -133,9 +133,9 @@ static bool may_offer(const uint8_t *text, struct span capabilities) {
 // Whether a list has the empty name among its names.
 static bool lists_nothing(const uint8_t *text, struct span list) {
     assert(list.bytes > 0);
-    struct listing listing;
-    listing_begin(&listing, text, list);
-    for (struct span name; listing_next(&listing, &name);)
+    struct name_list listing;
+    name_list_begin(&listing, text, list);
+    for (struct span name; name_list_next(&listing, &name);)
         if (name.bytes == 2)
             return true;
     return false;

@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#include "core/json/listing.h"
+#include "core/json/name_list.h"
 #include "router/request/refuse.h"
 #include "router/rights/judge.h"
 #include "router/send/send.h"
@@ -33,9 +33,9 @@ static bool decode_pattern(const uint8_t *body, struct span name, char pattern[E
 bool subscribe_judge(const uint8_t *body, struct span list) {
     char pattern[EVENT_BYTES_MAX];
     size_t bytes;
-    struct listing listing;
-    listing_begin(&listing, body, list);
-    for (struct span name; listing_next(&listing, &name);)
+    struct name_list listing;
+    name_list_begin(&listing, body, list);
+    for (struct span name; name_list_next(&listing, &name);)
         if (!decode_pattern(body, name, pattern, &bytes))
             return false;
     return true;
@@ -78,9 +78,9 @@ static bool read_list(struct shard *shard, const struct message *message, struct
 static bool judge_list(struct shard *shard, const struct message *message, struct span list) {
     char pattern[EVENT_BYTES_MAX];
     size_t bytes;
-    struct listing listing;
-    listing_begin(&listing, message->body, list);
-    for (struct span name; shard->settings->users && listing_next(&listing, &name);)
+    struct name_list listing;
+    name_list_begin(&listing, message->body, list);
+    for (struct span name; shard->settings->users && name_list_next(&listing, &name);)
         if (!decode_pattern(message->body, name, pattern, &bytes) ||
             !judge_subscribe(shard, message, pattern, bytes))
             return false;
@@ -113,7 +113,7 @@ static void answer_in_force(struct shard *shard, const struct message *message) 
 static bool is_fair(const struct shard *shard, uint32_t count) {
     assert(count > 0);
     enum { SUBSCRIPTION_BYTES = 512 };
-    return kept_is_fair(&shard->kept, (uint64_t)count * SUBSCRIPTION_BYTES);
+    return quota_is_fair(&shard->kept, (uint64_t)count * SUBSCRIPTION_BYTES);
 }
 
 // Whether a connection may have so many, with what registrations under way list.
@@ -130,9 +130,9 @@ static bool make_entries(struct shard *shard, const struct message *message, str
     char pattern[EVENT_BYTES_MAX];
     size_t bytes;
     bool made = true;
-    struct listing listing;
-    listing_begin(&listing, message->body, list);
-    for (struct span name; made && listing_next(&listing, &name);)
+    struct name_list listing;
+    name_list_begin(&listing, message->body, list);
+    for (struct span name; made && name_list_next(&listing, &name);)
         made = decode_pattern(message->body, name, pattern, &bytes) &&
                topics_hold(topics, subscriber, pattern, bytes) &&
                (subscriber->count == before ||
@@ -153,9 +153,9 @@ static void set_asked(struct shard *shard, const struct message *message, struct
     struct topics *topics = &shard->agents.topics;
     char pattern[EVENT_BYTES_MAX];
     size_t bytes;
-    struct listing listing;
-    listing_begin(&listing, message->body, list);
-    for (struct span name; listing_next(&listing, &name);) {
+    struct name_list listing;
+    name_list_begin(&listing, message->body, list);
+    for (struct span name; name_list_next(&listing, &name);) {
         struct subscription *subscription =
             decode_pattern(message->body, name, pattern, &bytes)
                 ? topics_find(topics, &message->peer->subscriber, pattern, bytes)

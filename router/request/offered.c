@@ -12,7 +12,7 @@ static bool keep_attachment(struct shard *shard, struct offered *offered, const 
     offered->attachment = NULL;
     if (!attachment)
         return true;
-    offered->attachment = kept_take(&shard->kept, bytes);
+    offered->attachment = quota_take(&shard->kept, bytes);
     if (offered->attachment)
         memcpy(offered->attachment, attachment, bytes);
     return offered->attachment != NULL;
@@ -27,7 +27,7 @@ static void keep_credential(struct offered *offered, const struct peer *peer) {
 }
 
 struct offered *offered_keep(struct shard *shard, const struct message *message, bool is_offer) {
-    struct offered *offered = kept_take(&shard->kept, sizeof *offered);
+    struct offered *offered = quota_take(&shard->kept, sizeof *offered);
     if (!offered)
         return NULL;
     keep_credential(offered, message->peer);
@@ -41,8 +41,8 @@ struct offered *offered_keep(struct shard *shard, const struct message *message,
         frame_keep(&shard->buffers, message->frame, &offered->unit, &offered->frame))
         return offered;
     digest_wipe(&offered->digest, sizeof offered->digest);
-    kept_give(&shard->kept, offered->attachment);
-    kept_give(&shard->kept, offered);
+    quota_give(&shard->kept, offered->attachment);
+    quota_give(&shard->kept, offered);
     return NULL;
 }
 
@@ -59,6 +59,6 @@ void offered_drop(struct shard *shard, struct offered *offered) {
     assert(offered->frame.buffer->references > 0);
     buffer_drop(offered->frame.buffer);
     digest_wipe(&offered->digest, sizeof offered->digest);
-    kept_give(&shard->kept, offered->attachment);
-    kept_give(&shard->kept, offered);
+    quota_give(&shard->kept, offered->attachment);
+    quota_give(&shard->kept, offered);
 }

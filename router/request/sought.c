@@ -12,17 +12,17 @@ static bool has_room(const struct shard *shard) {
 }
 
 static struct sought *make(struct shard *shard, const struct message *message) {
-    struct sought *sought = kept_take_zeroed(&shard->kept, 1, sizeof *sought);
+    struct sought *sought = quota_take_zeroed(&shard->kept, 1, sizeof *sought);
     assert(!message_is_request(message) && !message->returned);
     if (!sought)
         return NULL;
     sought->number = (uint64_t)shard->index << (64 - HUB_ID_SHARD_BITS) | (shard->sought.last + 1);
     sought->message = offered_keep(shard, message, false);
-    if (sought->message && bins_add(&shard->sought.by_number, &sought->bin, sought->number))
+    if (sought->message && hash_table_add(&shard->sought.by_number, &sought->bin, sought->number))
         return sought;
     if (sought->message)
         offered_drop(shard, sought->message);
-    kept_give(&shard->kept, sought);
+    quota_give(&shard->kept, sought);
     return NULL;
 }
 
@@ -47,9 +47,9 @@ uint64_t sought_keep(struct shard *shard, const struct message *message, bool as
 }
 
 struct sought *sought_find(const struct shard *shard, uint64_t number) {
-    struct bin *bin = bins_find(&shard->sought.by_number, number);
+    struct hash_node *bin = hash_table_find(&shard->sought.by_number, number);
     assert(!bin || sought_shard(number) == shard->index);
-    return bin ? bin_entry(bin, struct sought, bin) : NULL;
+    return bin ? hash_table_entry(bin, struct sought, bin) : NULL;
 }
 
 // Also one that is about to go.
@@ -67,9 +67,9 @@ void sought_forget(struct shard *shard, struct sought *sought) {
     wheel_disarm(&sought->timer);
     list_remove(&sought->by_source);
     peer->stalled = !list_empty(&peer->annex->sought) || !list_empty(&peer->annex->stalled);
-    bins_remove(&shard->sought.by_number, &sought->bin);
+    hash_table_remove(&shard->sought.by_number, &sought->bin);
     offered_drop(shard, sought->message);
-    kept_give(&shard->kept, sought);
+    quota_give(&shard->kept, sought);
     peer_settle(shard, peer);
 }
 

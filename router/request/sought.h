@@ -2,7 +2,7 @@
 // and go on by their method. As they came, on their source's shard, until the server has said whether anybody is there.
 #pragma once
 
-#include "core/base/bins.h"
+#include "core/base/hash_table.h"
 #include "core/base/limits.h"
 #include "core/base/list.h"
 #include "core/base/wheel.h"
@@ -12,7 +12,7 @@
 enum { SOUGHT_MS = 2000 };
 
 struct sought {
-    struct bin bin;        // of shard.sought.by_number
+    struct hash_node bin;  // of shard.sought.by_number
     struct list by_source; // in annex.sought
     struct timer timer;
     uint64_t number;

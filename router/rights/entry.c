@@ -73,7 +73,7 @@ static bool keep_id(struct shard *shard, struct identity *identity, const struct
     identity->exchange = NULL;
     if (!message_is_request(message))
         return true;
-    identity->id = kept_take_anyway(&shard->kept, to.id_bytes);
+    identity->id = quota_take_anyway(&shard->kept, to.id_bytes);
     if (!identity->id)
         return false;
     memcpy(identity->id, to.id, to.id_bytes);

@@ -1,7 +1,7 @@
 // What a user's agents may name in their capabilities: the part of judge.h that reads them.
 #include <assert.h>
 
-#include "core/json/listing.h"
+#include "core/json/name_list.h"
 #include "router/request/refuse.h"
 #include "router/rights/judge.h"
 
@@ -17,7 +17,7 @@ static bool may_offer_name(const struct user *user, enum right_kind kind, const 
 static bool is_nothing(const uint8_t *text, const struct json_item *item, bool array) {
     assert(item->type != JSON_NONE);
     if (!array)
-        return !listing_truthy(text, item);
+        return !name_list_truthy(text, item);
     return item->type != JSON_STRING && item->type != JSON_OBJECT && item->type != JSON_ARRAY;
 }
 
@@ -97,12 +97,12 @@ static bool may_get(const struct user *user, const uint8_t *text, struct span na
 // Its events, and the notifications that it names by objects.
 static bool may_get_all(const struct user *user, const uint8_t *text, struct span capabilities) {
     struct json_item events = json_member(text, capabilities, "events");
-    struct listing listing;
+    struct name_list listing;
     struct json_walk walk;
     if (events.type != JSON_ARRAY && events.type != JSON_OBJECT)
         return true;
-    listing_begin(&listing, text, events.value);
-    for (struct span name; listing_next(&listing, &name);)
+    name_list_begin(&listing, text, events.value);
+    for (struct span name; name_list_next(&listing, &name);)
         if (!may_get(user, text, name))
             return false;
     if (events.type != JSON_ARRAY)

@@ -1,7 +1,7 @@
 // Whether a user may call an agent that is known by what another hub says of it: the part of judge.h that reads that.
 #include <assert.h>
 
-#include "core/json/listing.h"
+#include "core/json/name_list.h"
 #include "router/rights/judge.h"
 
 static bool may_call(const struct user *user, enum right_kind kind, const char *name, size_t bytes) {
@@ -13,11 +13,11 @@ static bool may_call(const struct user *user, enum right_kind kind, const char *
 
 static bool may_call_listed(const struct user *user, enum right_kind kind, const uint8_t *text,
                             struct span list) {
-    struct listing listing;
+    struct name_list listing;
     char name[METHOD_BYTES_MAX];
     assert(kind < KIND_EVENT && list.bytes > 0);
-    listing_begin(&listing, text, list);
-    for (struct span span; listing_next(&listing, &span);) {
+    name_list_begin(&listing, text, list);
+    for (struct span span; name_list_next(&listing, &span);) {
         size_t bytes = json_string_decode(text, span, name, sizeof name);
         if (bytes != SIZE_MAX && bytes > 0 && may_call(user, kind, name, bytes))
             return true;

@@ -10,9 +10,9 @@ bool recall_same_rest(const struct recalled_text *text, const uint8_t *json) {
 }
 
 // NULL: there is no room to keep anything.
-static struct recalled *recalled_of(struct kept *kept, struct identity *identity) {
+static struct recalled *recalled_of(struct quota *kept, struct identity *identity) {
     if (!identity->recalled)
-        identity->recalled = kept_take_zeroed(kept, 1, sizeof *identity->recalled);
+        identity->recalled = quota_take_zeroed(kept, 1, sizeof *identity->recalled);
     return identity->recalled;
 }
 
@@ -42,7 +42,7 @@ static bool is_more(const struct message *message) {
     return message_method_is(message, "event") || message_method_is(message, "audit/log");
 }
 
-void recall_keep_call(struct kept *kept, struct identity *identity, const struct user *user,
+void recall_keep_call(struct quota *kept, struct identity *identity, const struct user *user,
                       const struct message *message, const struct rules_message *asked) {
     struct recalled *recalled = recalled_of(kept, identity);
     if (!recalled)
@@ -72,7 +72,7 @@ void recall_forget_calls(struct identity *identity) {
         identity->recalled->calls[index].user = NULL;
 }
 
-void recall_keep_source(struct kept *kept, struct identity *identity, const struct agents *agents,
+void recall_keep_source(struct quota *kept, struct identity *identity, const struct agents *agents,
                         const uint8_t *json, size_t bytes) {
     struct recalled *recalled = recalled_of(kept, identity);
     assert(json && bytes > 0);

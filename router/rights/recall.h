@@ -73,7 +73,7 @@ recall_call(const struct identity *identity, const struct message *message) {
     return last;
 }
 // Each is kept where there is room.
-void recall_keep_call(struct kept *kept, struct identity *identity, const struct user *user,
+void recall_keep_call(struct quota *kept, struct identity *identity, const struct user *user,
                       const struct message *message, const struct rules_message *asked);
 // Nothing else of such a call is judged, and it is an agent's to answer. (Where it is kept.)
 void recall_keep_plain(struct identity *identity, const struct message *message);
@@ -88,5 +88,5 @@ static inline bool recall_source(const struct identity *identity, const struct a
     const struct recalled_source *last = &identity->recalled->source;
     return last->changes == agents->changes && recall_same(&last->text, json);
 }
-void recall_keep_source(struct kept *kept, struct identity *identity, const struct agents *agents,
+void recall_keep_source(struct quota *kept, struct identity *identity, const struct agents *agents,
                         const uint8_t *json, size_t bytes);

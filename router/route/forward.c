@@ -221,7 +221,7 @@ static struct pending *forward_enter(struct shard *shard, const struct message *
                                      const struct progress_tokens *tokens) {
     struct reply_to answer = message_reply_to(message);
     assert(message_is_request(message));
-    bool fair = kept_is_fair(&shard->kept, message->peer->asked.kept_bytes);
+    bool fair = quota_is_fair(&shard->kept, message->peer->asked.kept_bytes);
     struct pending *pending = fair ? pending_add(&shard->pending, answer.id, answer.id_bytes) : NULL;
     if (pending && keep_tokens(shard, pending, message, tokens) &&
         (!to || asked_of_keep(&shard->pending, pending, to->kind, to->token, to->bytes)))

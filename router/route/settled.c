@@ -105,7 +105,7 @@ void settled_take(struct shard *shard, struct mail *mail) {
     struct sought *sought = sought_find(shard, mail->connection);
     enum sought_end how = (enum sought_end)mail->detail;
     assert(mail->kind == MAIL_SOUGHT && !shard->run.count);
-    kept_give(&shard->kept, mail);
+    quota_give(&shard->kept, mail);
     if (sought)
         end(shard, sought, how);
     else if (how == SOUGHT_NOBODY)

@@ -20,7 +20,7 @@ bool shared_is_child(const struct agent *agent) {
 static bool prepare_departure(struct shard *shard, struct peer *peer) {
     struct annex *annex = peer_annex(shard, peer);
     if (annex && !annex->departure)
-        annex->departure = kept_take(&shard->kept, sizeof *annex->departure);
+        annex->departure = quota_take(&shard->kept, sizeof *annex->departure);
     return annex && annex->departure;
 }
 

@@ -48,7 +48,7 @@ struct agent *sticky_agent(struct shard *shard, struct peer *peer, struct agent 
     if (agent)
         return agent;
     if (!stick) {
-        stick = kept_take(&shard->kept, sizeof *stick);
+        stick = quota_take(&shard->kept, sizeof *stick);
         if (!stick)
             return chosen;
         stick->next = annex->sticks;

@@ -5,8 +5,8 @@
 
 #include "core/base/limits.h"
 
-struct annex *annex_take(struct kept *kept, struct peer *peer, uint8_t timer_kind) {
-    struct annex *annex = kept_take_zeroed(kept, 1, sizeof *annex);
+struct annex *annex_take(struct quota *kept, struct peer *peer, uint8_t timer_kind) {
+    struct annex *annex = quota_take_zeroed(kept, 1, sizeof *annex);
     assert(peer);
     if (!annex)
         return NULL;
@@ -19,7 +19,7 @@ struct annex *annex_take(struct kept *kept, struct peer *peer, uint8_t timer_kin
     return annex;
 }
 
-void annex_give(struct kept *kept, struct annex *annex) {
+void annex_give(struct quota *kept, struct annex *annex) {
     if (!annex)
         return;
     assert(list_empty(&annex->held) && annex->held_count == 0 && annex->held_bytes == 0);
@@ -27,22 +27,22 @@ void annex_give(struct kept *kept, struct annex *annex) {
     assert(list_empty(&annex->exchanges) && !timer_armed(&annex->timer));
     for (struct stick *stick; (stick = annex->sticks);) {
         annex->sticks = stick->next;
-        kept_give(kept, stick);
+        quota_give(kept, stick);
     }
-    kept_give(kept, annex->attachment);
-    kept_give(kept, annex->viewer);
-    kept_give(kept, annex->departure);
-    kept_give(kept, annex);
+    quota_give(kept, annex->attachment);
+    quota_give(kept, annex->viewer);
+    quota_give(kept, annex->departure);
+    quota_give(kept, annex);
 }
 
-bool annex_attach(struct kept *kept, struct annex *annex, const char *agent, size_t bytes) {
+bool annex_attach(struct quota *kept, struct annex *annex, const char *agent, size_t bytes) {
     assert(bytes > 0 && bytes <= AGENT_ID_BYTES_MAX);
     struct attachment *attachment = annex->attachment;
     if (!attachment || attachment->bytes < bytes) {
-        attachment = kept_take(kept, sizeof *attachment + bytes);
+        attachment = quota_take(kept, sizeof *attachment + bytes);
         if (!attachment)
             return false;
-        kept_give(kept, annex->attachment);
+        quota_give(kept, annex->attachment);
         annex->attachment = attachment;
     }
     attachment->bytes = (uint32_t)bytes;

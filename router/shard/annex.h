@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-#include "core/base/kept.h"
 #include "core/base/list.h"
+#include "core/base/quota.h"
 #include "core/base/wheel.h"
 #include "core/wire/unit.h"
 
@@ -87,8 +87,8 @@ struct annex {
 };
 
 // Makes one for a peer; its timer is of this kind. NULL where the hub has no room to keep it.
-struct annex *annex_take(struct kept *kept, struct peer *peer, uint8_t timer_kind);
+struct annex *annex_take(struct quota *kept, struct peer *peer, uint8_t timer_kind);
 // Gives back all that is in it; NULL is allowed. Nothing may be in its lists, and its timer not be armed.
-void annex_give(struct kept *kept, struct annex *annex);
+void annex_give(struct quota *kept, struct annex *annex);
 // Puts another attachment in the place of the one that there is. False where there is no room: then that stays.
-bool annex_attach(struct kept *kept, struct annex *annex, const char *agent, size_t bytes);
+bool annex_attach(struct quota *kept, struct annex *annex, const char *agent, size_t bytes);

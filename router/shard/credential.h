@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/base/kept.h"
 #include "core/base/list.h"
+#include "core/base/quota.h"
 #include "core/base/wheel.h"
 #include "core/rights/digest.h"
 #include "core/rights/users.h"
@@ -101,7 +101,7 @@ void identity_uncount(struct identity *identity);
 // Tells the acceptor which is the oldest without a credential. Once a turn.
 void identity_publish(struct shard *shard);
 // Gives it back. NULL is allowed.
-void identity_give(struct kept *kept, struct identity *identity);
+void identity_give(struct quota *kept, struct identity *identity);
 
 // Whether two users, of whatever edition, are the same one. NULL is nobody's.
 bool identity_same(const struct user *one, const struct user *other);

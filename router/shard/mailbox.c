@@ -73,7 +73,7 @@ bool mailbox_publish(struct mailbox *mailbox) {
 // What lies there was written by another core, and takes longer to come than the piece before takes to be read.
 static void fetch(const struct mail *mail) {
     assert(mail);
-    fetch_to_read(mail, FETCHED_BYTES);
+    prefetch_to_read(mail, FETCHED_BYTES);
 }
 
 struct mail *mailbox_take(struct mailbox *mailbox) {

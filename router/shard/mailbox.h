@@ -17,9 +17,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/base/fetch.h"
 #include "core/base/limits.h"
 #include "core/base/mail.h"
+#include "core/base/prefetch.h"
 
 struct mailbox {
     // The producer's side.

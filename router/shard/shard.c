@@ -31,11 +31,11 @@ static void init_tables(struct shard *shard) {
     shard_take_settings(shard);
     buffer_pool_init(&shard->buffers, &hub->budget);
     parcel_pool_init(&shard->parcels, &hub->budget, shard->index);
-    kept_init(&shard->kept, &hub->budget);
+    quota_init(&shard->kept, &hub->budget);
     agents_init(&shard->agents, &hub->settings.secrets.tables, &shard->kept);
     shard->agents.topics.demand = hub->demand;
     pending_table_init(&shard->pending, shard->index, &shard->kept);
-    bins_init(&shard->sought.by_number, &shard->kept);
+    hash_table_init(&shard->sought.by_number, &shard->kept);
     list_init(&shard->to_send);
     turn_bounds_defaults(&shard->bounds);
     if (hub->settings.bounds)
@@ -152,9 +152,9 @@ void shard_close(struct shard *shard) {
     sender_deinit(&shard->sender);
     pending_table_deinit(&shard->pending);
     agents_deinit(&shard->agents);
-    bins_deinit(&shard->sought.by_number);
-    spares_release(&shard->exchange_spares, &shard->kept);
-    kept_deinit(&shard->kept);
+    hash_table_deinit(&shard->sought.by_number);
+    freelist_release(&shard->exchange_spares, &shard->kept);
+    quota_deinit(&shard->kept);
     for (unsigned at = 0; at < HEADINGS_MAX; at++)
         heading_drop(&shard->hub->budget, shard->across.headings[at]);
     parcel_pool_deinit(&shard->parcels);

@@ -8,10 +8,10 @@
 #include <stdint.h>
 
 #include "core/agents/agents.h"
-#include "core/base/bins.h"
 #include "core/base/buffer.h"
-#include "core/base/kept.h"
-#include "core/base/spares.h"
+#include "core/base/freelist.h"
+#include "core/base/hash_table.h"
+#include "core/base/quota.h"
 #include "core/base/wheel.h"
 #include "core/cluster/fence.h"
 #include "core/cluster/subject.h"
@@ -121,7 +121,7 @@ struct shard {
     struct unit_limits unit_limits;
     struct unit_limits unknown_limits; // of those of whom it isn't known who they are
 
-    struct kept kept;
+    struct quota kept;
     struct buffer_pool buffers;
     struct parcel_pool parcels;
     struct sender sender;
@@ -148,7 +148,7 @@ struct shard {
     struct gate *gate; // NULL: nothing is held
     // Notifications that are asked for at other hubs first, by their numbers (router/request/sought.h).
     struct sought_table {
-        struct bins by_number;
+        struct hash_table by_number;
         uint64_t last;
         size_t bytes;                        // of them, with what each takes besides
         struct mail *settled, *settled_last; // of which it is known what has become (router/route/settled.h)
@@ -170,7 +170,7 @@ struct shard {
     bool review_due;                      // somebody has come to have what rights before gave it (review.h)
     struct peer *endings, **endings_last; // marked; linked by peer.ending (endings.h)
     struct list exchanges;                // struct exchange.link
-    struct spares exchange_spares;
+    struct freelist exchange_spares;
     uint64_t relief_ms;        // when memory may be won back again (pressure.c)
     struct timer shrink_timer; // armed while memory lies at rest (pressure.c)
     struct timer untold_timer; // armed while the journal hasn't been told of all refusals (audit.c)

@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-void streams_init(struct streams *streams, const struct siphash_key *key, struct kept *kept) {
+void streams_init(struct streams *streams, const struct siphash_key *key, struct quota *kept) {
     names_init(&streams->by_id, key, kept);
     names_init(&streams->by_handle, key, kept);
     names_init(&streams->by_client, key, kept);

@@ -45,7 +45,7 @@ struct streams {
     struct mail *own, **own_last;
 };
 
-void streams_init(struct streams *streams, const struct siphash_key *key, struct kept *kept);
+void streams_init(struct streams *streams, const struct siphash_key *key, struct quota *kept);
 void streams_deinit(struct streams *streams);
 
 // Some of what waited for a peer has been sent.

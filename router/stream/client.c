@@ -19,7 +19,7 @@ static struct viewer *viewer_of(struct shard *shard, struct peer *peer) {
     struct annex *annex = peer_annex(shard, peer);
     if (!annex || annex->viewer)
         return annex ? annex->viewer : NULL;
-    struct viewer *viewer = kept_take_zeroed(&shard->kept, 1, sizeof *viewer);
+    struct viewer *viewer = quota_take_zeroed(&shard->kept, 1, sizeof *viewer);
     if (!viewer)
         return NULL;
     viewer->peer = peer;
@@ -49,10 +49,10 @@ static void put_texts(struct stream_client *client, const struct wish *wish) {
 
 static struct stream_client *client_make(struct shard *shard, struct viewer *viewer,
                                          const struct wish *wish) {
-    if (!kept_is_fair(&shard->kept, viewer->kept_bytes))
+    if (!quota_is_fair(&shard->kept, viewer->kept_bytes))
         return NULL;
     size_t text_bytes = (size_t)wish->id_bytes + wish->request_id_bytes + wish->target_bytes;
-    struct stream_client *client = kept_take_zeroed(&shard->kept, 1, sizeof *client + text_bytes);
+    struct stream_client *client = quota_take_zeroed(&shard->kept, 1, sizeof *client + text_bytes);
     if (!client)
         return NULL;
     client->connection = client->key.connection = viewer->peer->name;
@@ -98,7 +98,7 @@ static void free_when_at_rest(struct shard *shard, struct stream_client *client)
     assert(!client->session && !client->start && !client->held.first && list_empty(&client->by_peer));
     assert(shard->streams.out > 0);
     shard->streams.out--;
-    kept_give(&shard->kept, client);
+    quota_give(&shard->kept, client);
 }
 
 // The peer knows it no more; whether it has gone or the session has let it go.

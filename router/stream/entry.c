@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/lookup/stream_frame.h"
+#include "core/lookup/hcs_fields.h"
 #include "core/stream/session_id.h"
 #include "router/rights/entry.h"
 #include "router/rights/judge.h"
@@ -20,7 +20,7 @@ enum { TEXT_BYTES_MAX = 256 };
 // A frame on its way in.
 struct entering {
     const struct message *message;
-    struct stream_frame frame;
+    struct hcs_fields frame;
     char id[SESSION_ID_BYTES_MAX + 8], request_id[TEXT_BYTES_MAX], target[TEXT_BYTES_MAX];
     struct wish wish;
     bool request_id_read; // and it is good
@@ -28,8 +28,9 @@ struct entering {
 
 // --- Refusing
 
-static size_t read_text(const struct entering *entering, enum stream_key key, char *out, size_t capacity) {
-    return stream_frame_text(&entering->frame, entering->message->body, key, out, capacity);
+static size_t read_text(const struct entering *entering, enum hcs_fields_key key, char *out,
+                        size_t capacity) {
+    return hcs_fields_text(&entering->frame, entering->message->body, key, out, capacity);
 }
 
 static void entering_refuse(struct shard *shard, const struct entering *entering, enum says_code code,
@@ -42,8 +43,8 @@ static void entering_refuse(struct shard *shard, const struct entering *entering
                                entering->request_id_read ? entering->request_id : NULL,
                                entering->wish.id_bytes, entering->wish.request_id_bytes};
     drop_one(shard, COUNT_DROP_STREAM_REFUSED, peer->name, entering->message->frame->body.bytes);
-    if (stream_frame_is(&entering->frame, entering->message->body, STREAM_TYPE, "error") &&
-        stream_frame_has(&entering->frame, STREAM_REFUSED))
+    if (hcs_fields_is(&entering->frame, entering->message->body, STREAM_TYPE, "error") &&
+        hcs_fields_has(&entering->frame, STREAM_REFUSED))
         return; // an answer isn't answered
     struct parcel *error =
         says_error(shard, about, code, message, retriable, type, type_bytes == SIZE_MAX ? 0 : type_bytes);
@@ -79,8 +80,8 @@ static void read_names(struct entering *entering) {
     entering->wish.request_id = entering->request_id;
 }
 
-static bool has_but(const struct entering *entering, enum stream_key key, enum json_type type) {
-    return stream_frame_has(&entering->frame, key) && entering->frame.type[key] != type;
+static bool has_but(const struct entering *entering, enum hcs_fields_key key, enum json_type type) {
+    return hcs_fields_has(&entering->frame, key) && entering->frame.type[key] != type;
 }
 
 // NULL, or what is wrong with a start.
@@ -90,19 +91,19 @@ static const char *read_start(struct entering *entering) {
         entering->message->peer->annex ? entering->message->peer->annex->attachment : NULL;
     if (!entering->request_id_read)
         return "a start needs a request_id: a string of up to 256 bytes";
-    if (stream_frame_has(&entering->frame, STREAM_SESSION_ID) && !wish->id_bytes)
+    if (hcs_fields_has(&entering->frame, STREAM_SESSION_ID) && !wish->id_bytes)
         return "a session_id is 1 to 128 letters, digits, '-', '_', '.', ':' or '~'";
     if (has_but(entering, STREAM_USER_ID, JSON_STRING) || has_but(entering, STREAM_TARGET_AGENT, JSON_STRING))
         return "user_id and targetAgent are strings";
     wish->has_after =
-        stream_frame_number(&entering->frame, entering->message->body, STREAM_AFTER_SEQ, &wish->after_seq);
-    if (stream_frame_has(&entering->frame, STREAM_AFTER_SEQ) && !wish->has_after)
+        hcs_fields_number(&entering->frame, entering->message->body, STREAM_AFTER_SEQ, &wish->after_seq);
+    if (hcs_fields_has(&entering->frame, STREAM_AFTER_SEQ) && !wish->has_after)
         return "after_seq is a number from 0 to 2^53-1";
     if (wish->has_after && !wish->id_bytes)
         return "after_seq needs a session_id";
     wish->required = entering->message->frame->unit->directives.governance;
     size_t bytes = read_text(entering, STREAM_TARGET_AGENT, entering->target, sizeof entering->target);
-    if (stream_frame_has(&entering->frame, STREAM_TARGET_AGENT) && (bytes == SIZE_MAX || bytes == 0)) {
+    if (hcs_fields_has(&entering->frame, STREAM_TARGET_AGENT) && (bytes == SIZE_MAX || bytes == 0)) {
         entering->target[0] = '\n'; // nobody's name
         bytes = 1;
     }
@@ -186,7 +187,7 @@ static void enter_start(struct shard *shard, struct entering *entering) {
 // --- All
 
 static void refuse_unreadable(struct shard *shard, const struct message *message,
-                              const struct stream_frame *frame) {
+                              const struct hcs_fields *frame) {
     struct text data;
     bool broken = frame->verdict == LOOKUP_NOT_JSON;
     if (shard->settings->users)
@@ -222,7 +223,7 @@ void stream_route(struct shard *shard, const struct message *message) {
     stats_count(&shard->stats, COUNT_STREAM_FRAMES);
     entering.message = message;
     entering.wish = (struct wish){0};
-    stream_frame_read(&entering.frame, message->body, message->frame->body.bytes);
+    hcs_fields_read(&entering.frame, message->body, message->frame->body.bytes);
     if (entering.frame.verdict != LOOKUP_GOOD || has_but(&entering, STREAM_TYPE, JSON_STRING)) {
         refuse_unreadable(shard, message, &entering.frame);
         return;
@@ -238,7 +239,7 @@ void stream_route(struct shard *shard, const struct message *message) {
         return;
     if (!message->peer->initialized && shard->settings->require_initialize)
         entering_refuse(shard, &entering, SAYS_INVALID_REQUEST, "not initialized", false);
-    else if (stream_frame_is(&entering.frame, message->body, STREAM_TYPE, "start"))
+    else if (hcs_fields_is(&entering.frame, message->body, STREAM_TYPE, "start"))
         enter_start(shard, &entering);
     else if (!entering.wish.id_bytes)
         entering_refuse(shard, &entering, SAYS_INVALID_REQUEST, "this frame needs a session_id", false);

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/lookup/stream_frame.h"
+#include "core/lookup/hcs_fields.h"
 #include "core/stream/session_id.h"
 #include "router/send/send.h"
 #include "router/shard/drop.h"
@@ -21,7 +21,7 @@ struct saying {
     struct errand *errand; // NULL: it came on the connection that it is from
     struct parcel *parcel; // until it is taken
     const uint8_t *body;
-    struct stream_frame frame;
+    struct hcs_fields frame;
     enum stream_type type;
     struct session *session; // NULL: there is none of this name
     struct voice *voice;     // of an errand
@@ -30,13 +30,13 @@ struct saying {
 
 static enum stream_type type_of(const struct saying *saying) {
     for (enum stream_type type = TYPE_OTHER + 1; type < TYPES_COUNT; type++)
-        if (stream_frame_is(&saying->frame, saying->body, STREAM_TYPE, stream_type_text(type)))
+        if (hcs_fields_is(&saying->frame, saying->body, STREAM_TYPE, stream_type_text(type)))
             return type;
     return TYPE_OTHER;
 }
 
-static size_t read_text(const struct saying *saying, enum stream_key key, char out[TEXT_BYTES_MAX]) {
-    size_t bytes = stream_frame_text(&saying->frame, saying->body, key, out, TEXT_BYTES_MAX);
+static size_t read_text(const struct saying *saying, enum hcs_fields_key key, char out[TEXT_BYTES_MAX]) {
+    size_t bytes = hcs_fields_text(&saying->frame, saying->body, key, out, TEXT_BYTES_MAX);
     return bytes == SIZE_MAX ? 0 : bytes;
 }
 
@@ -79,7 +79,7 @@ static struct parcel *refusal_of(struct shard *shard, const struct saying *sayin
 }
 
 static bool is_answer(const struct saying *saying) {
-    return saying->type == TYPE_ERROR && stream_frame_has(&saying->frame, STREAM_REFUSED);
+    return saying->type == TYPE_ERROR && hcs_fields_has(&saying->frame, STREAM_REFUSED);
 }
 
 // An error that answers a frame is never answered: two that did so would never come to an end.
@@ -99,14 +99,14 @@ static void saying_refuse(struct shard *shard, struct saying *saying, const char
 // --- By the producer
 
 static enum stream_lod lod_of(const struct saying *saying) {
-    if (stream_frame_is(&saying->frame, saying->body, STREAM_LOD, "atomic"))
+    if (hcs_fields_is(&saying->frame, saying->body, STREAM_LOD, "atomic"))
         return LOD_ATOMIC;
-    return stream_frame_is(&saying->frame, saying->body, STREAM_LOD, "micro") ? LOD_MICRO : LOD_KEPT;
+    return hcs_fields_is(&saying->frame, saying->body, STREAM_LOD, "micro") ? LOD_MICRO : LOD_KEPT;
 }
 
 static void say_chunk(struct shard *shard, struct saying *saying) {
     uint64_t seq;
-    if (!stream_frame_number(&saying->frame, saying->body, STREAM_SEQ, &seq))
+    if (!hcs_fields_number(&saying->frame, saying->body, STREAM_SEQ, &seq))
         saying_refuse(shard, saying, "a chunk needs a seq from 0 to 2^53-1", COUNT_DROP_STREAM_REFUSED);
     else if (!history_rises(&saying->session->history, seq))
         saying_refuse(shard, saying, "seq must rise", COUNT_DROP_STREAM_SEQ);
@@ -134,9 +134,9 @@ static void to_producer(struct shard *shard, struct saying *saying) {
 
 static void say_ack(struct shard *shard, struct saying *saying) {
     const struct history *history = &saying->session->history;
-    bool given = stream_frame_has(&saying->frame, STREAM_SEQ);
+    bool given = hcs_fields_has(&saying->frame, STREAM_SEQ);
     uint64_t seq;
-    if (given && !stream_frame_number(&saying->frame, saying->body, STREAM_SEQ, &seq))
+    if (given && !hcs_fields_number(&saying->frame, saying->body, STREAM_SEQ, &seq))
         saying_refuse(shard, saying, "seq must be a number from 0 to 2^53-1", COUNT_DROP_STREAM_REFUSED);
     else if (given && (history->end == 0 || seq > history->last_seq))
         saying_refuse(shard, saying, "this seq has not been sent", COUNT_DROP_STREAM_SEQ);
@@ -170,13 +170,13 @@ static void flush_queue(struct shard *shard, struct saying *saying, struct strea
 }
 
 static void apply(struct shard *shard, struct saying *saying, struct stream_client *client) {
-    const struct stream_frame *frame = &saying->frame;
-    if (stream_frame_is(frame, saying->body, STREAM_ACTION, "flush")) {
+    const struct hcs_fields *frame = &saying->frame;
+    if (hcs_fields_is(frame, saying->body, STREAM_ACTION, "flush")) {
         session_flush(shard, saying->session, client);
         flush_queue(shard, saying, client);
     } else {
         session_pause(shard, saying->session, client,
-                      stream_frame_is(frame, saying->body, STREAM_ACTION, "pause"));
+                      hcs_fields_is(frame, saying->body, STREAM_ACTION, "pause"));
     }
 }
 
@@ -194,9 +194,9 @@ static void tell_of_lone(struct shard *shard, struct saying *saying, bool pauses
 
 static void say_control(struct shard *shard, struct saying *saying) {
     struct session *session = saying->session;
-    bool pauses = stream_frame_is(&saying->frame, saying->body, STREAM_ACTION, "pause");
-    bool resumes = stream_frame_is(&saying->frame, saying->body, STREAM_ACTION, "resume");
-    bool flushes = stream_frame_is(&saying->frame, saying->body, STREAM_ACTION, "flush");
+    bool pauses = hcs_fields_is(&saying->frame, saying->body, STREAM_ACTION, "pause");
+    bool resumes = hcs_fields_is(&saying->frame, saying->body, STREAM_ACTION, "resume");
+    bool flushes = hcs_fields_is(&saying->frame, saying->body, STREAM_ACTION, "flush");
     if (!pauses && !resumes && !flushes) {
         if (session->ended)
             drop(shard, saying, COUNT_DROP_STREAM_ENDED);
@@ -252,9 +252,9 @@ static void saying_begin(struct shard *shard, struct saying *saying) {
     const struct piece *body = &saying->parcel->pieces[0];
     assert(saying->parcel->piece_count == 1);
     saying->body = body->bytes;
-    stream_frame_read(&saying->frame, saying->body, (uint32_t)body->count);
+    hcs_fields_read(&saying->frame, saying->body, (uint32_t)body->count);
     assert(saying->frame.verdict == LOOKUP_GOOD); // as it was where it came in
-    size_t bytes = stream_frame_text(&saying->frame, saying->body, STREAM_SESSION_ID, id, sizeof id);
+    size_t bytes = hcs_fields_text(&saying->frame, saying->body, STREAM_SESSION_ID, id, sizeof id);
     saying->type = type_of(saying);
     saying->session = bytes == SIZE_MAX ? NULL : session_find(shard, id, bytes);
 }

@@ -58,12 +58,12 @@ struct session *session_make(struct shard *shard, const struct stream_client *cl
                              const struct agent *producer) {
     size_t text_bytes =
         (size_t)client->id_bytes + client->request_id_bytes + client->target_bytes + producer->id_bytes;
-    struct session *session = kept_take_zeroed(&shard->kept, 1, sizeof *session + text_bytes);
+    struct session *session = quota_take_zeroed(&shard->kept, 1, sizeof *session + text_bytes);
     if (!session)
         return NULL;
     session_init(shard, session, client, producer);
     if (!file(shard, session)) {
-        kept_give(&shard->kept, session);
+        quota_give(&shard->kept, session);
         return NULL;
     }
     session->producer = producer->home->connection;
@@ -356,5 +356,5 @@ void session_forget(struct shard *shard, struct session *session) {
     list_remove(&session->link);
     assert(shard->streams.ended_count > 0);
     shard->streams.ended_count--;
-    kept_give(&shard->kept, session);
+    quota_give(&shard->kept, session);
 }

@@ -20,7 +20,7 @@ static void voice_give(struct shard *shard, struct session *session, struct voic
     assert(session->voice_count > 0 && voice->streams == 0);
     list_remove(&voice->link);
     session->voice_count--;
-    kept_give(&shard->kept, voice);
+    quota_give(&shard->kept, voice);
 }
 
 // The oldest that has no stream open.
@@ -41,7 +41,7 @@ struct voice *voice_take(struct shard *shard, struct session *session, const str
     if (!voice) {
         if (session->voice_count >= SESSION_VOICES_MAX)
             forget_one(shard, session);
-        voice = kept_take_zeroed(&shard->kept, 1, sizeof *voice + bytes);
+        voice = quota_take_zeroed(&shard->kept, 1, sizeof *voice + bytes);
         if (!voice)
             return NULL;
         voice->user = client->user;

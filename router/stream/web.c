@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/lookup/stream_frame.h"
+#include "core/lookup/hcs_fields.h"
 #include "core/stream/session_id.h"
 #include "router/rights/judge.h"
 #include "router/send/send.h"
@@ -120,13 +120,13 @@ enum streams_opening streams_open(struct shard *shard, struct peer *peer, const 
 
 // What names the frame that is refused, as far as it could be read.
 static struct parcel *post_error(struct shard *shard, const struct frame *frame,
-                                 const struct stream_frame *posted, const char *message) {
+                                 const struct hcs_fields *posted, const char *message) {
     char request_id[REQUEST_ID_BYTES_MAX + 1], type[POSTED_TYPE_BYTES_MAX];
     const uint8_t *body = frame_body(frame);
     size_t bytes = SIZE_MAX, type_bytes = SIZE_MAX;
     if (posted->verdict == LOOKUP_GOOD) {
-        bytes = stream_frame_text(posted, body, STREAM_REQUEST_ID, request_id, sizeof request_id);
-        type_bytes = stream_frame_text(posted, body, STREAM_TYPE, type, sizeof type);
+        bytes = hcs_fields_text(posted, body, STREAM_REQUEST_ID, request_id, sizeof request_id);
+        type_bytes = hcs_fields_text(posted, body, STREAM_TYPE, type, sizeof type);
     }
     struct says_about about = {.request_id = bytes == SIZE_MAX ? NULL : request_id,
                                .request_id_bytes = bytes == SIZE_MAX ? 0 : (uint32_t)bytes};
@@ -136,19 +136,19 @@ static struct parcel *post_error(struct shard *shard, const struct frame *frame,
 }
 
 // NULL, or why the body isn't such a frame; *id is the session's. What `posted` has can be asked for in any case.
-static const char *read_posted(struct shard *shard, const struct frame *frame, struct stream_frame *posted,
+static const char *read_posted(struct shard *shard, const struct frame *frame, struct hcs_fields *posted,
                                char *id, size_t *id_bytes) {
     struct lookup lookup;
     const uint8_t *body = frame_body(frame);
-    *posted = (struct stream_frame){.verdict = LOOKUP_GOOD};
+    *posted = (struct hcs_fields){.verdict = LOOKUP_GOOD};
     (shard->settings->strict ? lookup_body_strict : lookup_body)(&lookup, body, frame->body.bytes,
                                                                  shard_limits(shard)->id_bytes_max);
     if (lookup.verdict != LOOKUP_GOOD || lookup.kind != BODY_STREAM)
         return "this is no frame";
-    stream_frame_read(posted, body, frame->body.bytes);
+    hcs_fields_read(posted, body, frame->body.bytes);
     if (posted->verdict != LOOKUP_GOOD || posted->type[STREAM_TYPE] != JSON_STRING)
         return posted->verdict == LOOKUP_AMBIGUOUS ? "a key occurs twice or is escaped" : "this is no frame";
-    *id_bytes = stream_frame_text(posted, body, STREAM_SESSION_ID, id, SESSION_ID_BYTES_MAX + 8);
+    *id_bytes = hcs_fields_text(posted, body, STREAM_SESSION_ID, id, SESSION_ID_BYTES_MAX + 8);
     if (*id_bytes == SIZE_MAX || !session_id_valid(id, *id_bytes))
         return "this frame needs a session_id";
     return NULL;
@@ -156,7 +156,7 @@ static const char *read_posted(struct shard *shard, const struct frame *frame, s
 
 static struct errand *errand_make(struct shard *shard, const struct peer *peer, const struct frame *frame) {
     assert(frame->body.bytes > 0 && !frame->unit->names_user);
-    struct errand *errand = kept_take_zeroed(&shard->kept, 1, sizeof *errand);
+    struct errand *errand = quota_take_zeroed(&shard->kept, 1, sizeof *errand);
     if (!errand)
         return NULL;
     errand->connection = peer->name;
@@ -164,7 +164,7 @@ static struct errand *errand_make(struct shard *shard, const struct peer *peer, 
     errand->parcel = parcel_forward(&shard->parcels, frame);
     if (errand->parcel)
         return errand;
-    kept_give(&shard->kept, errand);
+    quota_give(&shard->kept, errand);
     return NULL;
 }
 
@@ -172,7 +172,7 @@ void streams_post(struct shard *shard, struct peer *peer, const struct frame *fr
                   void *context) {
     char id[SESSION_ID_BYTES_MAX + 8];
     size_t id_bytes;
-    struct stream_frame posted;
+    struct hcs_fields posted;
     stats_count(&shard->stats, COUNT_STREAM_FRAMES);
     const char *fault = read_posted(shard, frame, &posted, id, &id_bytes);
     struct errand *errand = fault ? NULL : errand_make(shard, peer, frame);
@@ -201,5 +201,5 @@ void streams_posted(struct shard *shard, struct errand *errand) {
     if (!peer && error)
         send_release(shard, error);
     errand->done(shard, peer, errand->context, peer ? error : NULL);
-    kept_give(&shard->kept, errand);
+    quota_give(&shard->kept, errand);
 }

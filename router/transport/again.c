@@ -32,7 +32,7 @@ bool again_keep(struct link *link, struct crossing *crossing, const struct mark 
     uint32_t bytes = said->body.bytes;
     struct crossing_rest *rest =
         bytes <= REFUSAL_BYTES_MAX ? crossings_rest(&link->crossings, crossing) : NULL;
-    struct refusal *refusal = rest ? kept_take(&link->shard->kept, sizeof *refusal + bytes) : NULL;
+    struct refusal *refusal = rest ? quota_take(&link->shard->kept, sizeof *refusal + bytes) : NULL;
     if (!refusal)
         return false;
     *refusal = (struct refusal){.bytes = bytes};

@@ -7,12 +7,12 @@
 #include "router/send/exchange.h"
 #include "router/transport/presence.h"
 
-void crossings_init(struct crossings *crossings, const struct siphash_key *key, struct kept *kept) {
+void crossings_init(struct crossings *crossings, const struct siphash_key *key, struct quota *kept) {
     *crossings = (struct crossings){.kept = kept};
     crossings->key = *key;
     crossings->secret = siphash_table(key, "crossings", 9);
-    bins_init(&crossings->out, kept);
-    bins_init(&crossings->in, kept);
+    hash_table_init(&crossings->out, kept);
+    hash_table_init(&crossings->in, kept);
     neighbours_init(&crossings->neighbours, key, kept);
     list_init(&crossings->untaken);
     list_init(&crossings->strays);
@@ -41,31 +41,31 @@ void crossings_forget(struct crossings *crossings) {
 void crossings_deinit(struct crossings *crossings) {
     crossings_forget(crossings);
     neighbours_deinit(&crossings->neighbours);
-    bins_deinit(&crossings->out);
-    bins_deinit(&crossings->in);
-    spares_release(&crossings->out_spares, crossings->kept);
-    spares_release(&crossings->in_spares, crossings->kept);
+    hash_table_deinit(&crossings->out);
+    hash_table_deinit(&crossings->in);
+    freelist_release(&crossings->out_spares, crossings->kept);
+    freelist_release(&crossings->in_spares, crossings->kept);
 }
 
 void crossings_shrink(struct crossings *crossings) {
-    spares_shrink(&crossings->out_spares, crossings->kept);
-    spares_shrink(&crossings->in_spares, crossings->kept);
+    freelist_shrink(&crossings->out_spares, crossings->kept);
+    freelist_shrink(&crossings->in_spares, crossings->kept);
 }
 
 enum { TOKEN_BYTES_SHORT = CROSSING_BYTES_MIN - sizeof(struct crossing) };
 
 static struct crossing *take_crossing(struct crossings *crossings, uint32_t token_bytes) {
-    struct crossing *spare = token_bytes <= TOKEN_BYTES_SHORT ? spares_take(&crossings->out_spares) : NULL;
+    struct crossing *spare = token_bytes <= TOKEN_BYTES_SHORT ? freelist_take(&crossings->out_spares) : NULL;
     uint32_t bytes = token_bytes < TOKEN_BYTES_SHORT ? TOKEN_BYTES_SHORT : token_bytes;
-    return spare ? spare : kept_take(crossings->kept, sizeof *spare + bytes);
+    return spare ? spare : quota_take(crossings->kept, sizeof *spare + bytes);
 }
 
 static void give_crossing(struct crossings *crossings, struct crossing *crossing) {
     assert(!crossing->rest);
     if (crossing->token_bytes <= TOKEN_BYTES_SHORT)
-        spares_give(&crossings->out_spares, crossings->kept, crossing);
+        freelist_give(&crossings->out_spares, crossings->kept, crossing);
     else
-        kept_give(crossings->kept, crossing);
+        quota_give(crossings->kept, crossing);
 }
 
 struct crossing *crossings_add(struct crossings *crossings, uint64_t hub_id, enum subject_kind kind,
@@ -76,7 +76,7 @@ struct crossing *crossings_add(struct crossings *crossings, uint64_t hub_id, enu
         return NULL;
     *crossing = (struct crossing){.hub_id = hub_id, .kind = (uint8_t)kind, .token_bytes = token_bytes};
     memcpy(crossing->token, token, token_bytes);
-    if (!bins_add(&crossings->out, &crossing->bin, bins_hash(hub_id, crossings->secret))) {
+    if (!hash_table_add(&crossings->out, &crossing->bin, hash_table_hash(hub_id, crossings->secret))) {
         give_crossing(crossings, crossing);
         return NULL;
     }
@@ -85,10 +85,10 @@ struct crossing *crossings_add(struct crossings *crossings, uint64_t hub_id, enu
 }
 
 static struct crossing *look_up(const struct crossings *crossings, uint64_t hub_id) {
-    struct bin *bin = bins_find(&crossings->out, bins_hash(hub_id, crossings->secret));
-    while (bin && bin_entry(bin, struct crossing, bin)->hub_id != hub_id)
-        bin = bins_next(bin);
-    return bin ? bin_entry(bin, struct crossing, bin) : NULL;
+    struct hash_node *bin = hash_table_find(&crossings->out, hash_table_hash(hub_id, crossings->secret));
+    while (bin && hash_table_entry(bin, struct crossing, bin)->hub_id != hub_id)
+        bin = hash_table_next(bin);
+    return bin ? hash_table_entry(bin, struct crossing, bin) : NULL;
 }
 
 struct crossing *crossings_find(struct crossings *crossings, uint64_t hub_id) {
@@ -99,11 +99,11 @@ struct crossing *crossings_find(struct crossings *crossings, uint64_t hub_id) {
 
 void crossings_foresee(const struct crossings *crossings, const uint64_t *hub_ids, uint32_t count) {
     for (uint32_t at = 0; at < count; at++)
-        bins_foresee(&crossings->out, bins_hash(hub_ids[at], crossings->secret));
+        hash_table_foresee(&crossings->out, hash_table_hash(hub_ids[at], crossings->secret));
     for (uint32_t at = 0; at < count; at++)
-        bins_foresee_first(&crossings->out, bins_hash(hub_ids[at], crossings->secret));
+        hash_table_foresee_first(&crossings->out, hash_table_hash(hub_ids[at], crossings->secret));
     for (uint32_t at = 0; at < count; at++)
-        bins_foresee_second(&crossings->out, bins_hash(hub_ids[at], crossings->secret));
+        hash_table_foresee_second(&crossings->out, hash_table_hash(hub_ids[at], crossings->secret));
 }
 
 struct crossing *crossings_find_sent(struct crossings *crossings, uint64_t hub_id) {
@@ -132,22 +132,22 @@ void crossings_take_bundle(struct crossings *crossings, uint64_t serial, struct 
 struct crossing_rest *crossings_rest(struct crossings *crossings, struct crossing *crossing) {
     assert(crossings_find(crossings, crossing->hub_id) == crossing);
     if (!crossing->rest)
-        crossing->rest = kept_take_zeroed(crossings->kept, 1, sizeof *crossing->rest);
+        crossing->rest = quota_take_zeroed(crossings->kept, 1, sizeof *crossing->rest);
     return crossing->rest;
 }
 
 static void give_rest(struct crossings *crossings, struct crossing *crossing) {
     assert(crossing->rest);
-    kept_give(crossings->kept, crossing->rest->words);
-    kept_give(crossings->kept, crossing->rest->refusal);
-    kept_give(crossings->kept, crossing->rest);
+    quota_give(crossings->kept, crossing->rest->words);
+    quota_give(crossings->kept, crossing->rest->refusal);
+    quota_give(crossings->kept, crossing->rest);
     crossing->rest = NULL;
 }
 
 void crossings_take_out(struct crossings *crossings, struct crossing *crossing) {
     assert(crossings_find(crossings, crossing->hub_id) == crossing);
     crossings->found = NULL;
-    bins_remove(&crossings->out, &crossing->bin);
+    hash_table_remove(&crossings->out, &crossing->bin);
     list_remove(&crossing->link);
     if (__builtin_expect(crossing->rest != NULL, false))
         give_rest(crossings, crossing);
@@ -187,7 +187,7 @@ static uint64_t hash_of(const struct crossings *crossings, const struct passage 
     assert(passage->reply_bytes || (passage->hub && passage->number));
     if (passage->reply_bytes)
         return siphash_table(&crossings->key, passage->reply, passage->reply_bytes);
-    return bins_hash(bins_hash(passage->number, passage->hub->secret), crossings->secret);
+    return hash_table_hash(hash_table_hash(passage->number, passage->hub->secret), crossings->secret);
 }
 
 // Where the reply is said it alone tells them apart: no hub's own is written so (visiting.c).
@@ -201,11 +201,11 @@ static bool is_there(const struct visitor *visitor, const struct passage *passag
 
 static struct visitor *look_for(const struct crossings *crossings, const struct passage *passage,
                                 uint64_t hash) {
-    struct bin *bin = bins_find(&crossings->in, hash);
+    struct hash_node *bin = hash_table_find(&crossings->in, hash);
     assert(passage->reply_bytes <= SUBJECT_BYTES_MAX);
-    while (bin && !is_there(bin_entry(bin, struct visitor, bin), passage))
-        bin = bins_next(bin);
-    return bin ? bin_entry(bin, struct visitor, bin) : NULL;
+    while (bin && !is_there(hash_table_entry(bin, struct visitor, bin), passage))
+        bin = hash_table_next(bin);
+    return bin ? hash_table_entry(bin, struct visitor, bin) : NULL;
 }
 
 struct visitor *crossings_visitor(const struct crossings *crossings, const struct neighbour *hub,
@@ -216,16 +216,16 @@ struct visitor *crossings_visitor(const struct crossings *crossings, const struc
 }
 
 static struct visitor *take_visitor(struct crossings *crossings, uint32_t reply_bytes) {
-    struct visitor *spare = reply_bytes ? NULL : spares_take(&crossings->in_spares);
-    return spare ? spare : kept_take(crossings->kept, sizeof *spare + reply_bytes);
+    struct visitor *spare = reply_bytes ? NULL : freelist_take(&crossings->in_spares);
+    return spare ? spare : quota_take(crossings->kept, sizeof *spare + reply_bytes);
 }
 
 static void give_visitor(struct crossings *crossings, struct visitor *visitor) {
     assert(!visitor->exchange || visitor->exchange->visitor != visitor);
     if (visitor->reply_bytes)
-        kept_give(crossings->kept, visitor);
+        quota_give(crossings->kept, visitor);
     else
-        spares_give(&crossings->in_spares, crossings->kept, visitor);
+        freelist_give(&crossings->in_spares, crossings->kept, visitor);
 }
 
 struct visitor *crossings_enter(struct crossings *crossings, struct exchange *exchange,
@@ -243,7 +243,7 @@ struct visitor *crossings_enter(struct crossings *crossings, struct exchange *ex
                                 .reply_bytes = passage->reply_bytes};
     if (passage->reply_bytes)
         memcpy(visitor->reply, passage->reply, passage->reply_bytes);
-    if (!bins_add(&crossings->in, &visitor->bin, hash)) {
+    if (!hash_table_add(&crossings->in, &visitor->bin, hash)) {
         give_visitor(crossings, visitor);
         return NULL;
     }
@@ -257,7 +257,7 @@ struct visitor *crossings_enter(struct crossings *crossings, struct exchange *ex
 void crossings_leave(struct crossings *crossings, struct visitor *visitor) {
     assert(visitor->exchange->visitor == visitor);
     visitor->exchange->visitor = NULL;
-    bins_remove(&crossings->in, &visitor->bin);
+    hash_table_remove(&crossings->in, &visitor->bin);
     list_remove(&visitor->link);
     if (visitor->present)
         presence_left(visitor->present, crossings->kept);

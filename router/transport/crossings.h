@@ -8,13 +8,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/base/bins.h"
-#include "core/base/fetch.h"
+#include "core/base/freelist.h"
 #include "core/base/governance.h"
-#include "core/base/kept.h"
+#include "core/base/hash_table.h"
 #include "core/base/list.h"
+#include "core/base/prefetch.h"
+#include "core/base/quota.h"
 #include "core/base/siphash.h"
-#include "core/base/spares.h"
 #include "core/cluster/subject.h"
 #include "core/json/json.h"
 #include "router/transport/neighbours.h"
@@ -42,8 +42,8 @@ struct crossing_rest {
 // A request of this hub's. Many are under way, so that each lies in no near cache when something is heard of it: what is looked at
 // then lies in one line.
 struct crossing {
-    struct bin bin;   // of crossings.out
-    struct list link; // in crossings.untaken or .again, or among what its taker owes
+    struct hash_node bin; // of crossings.out
+    struct list link;     // in crossings.untaken or .again, or among what its taker owes
     uint64_t hub_id;
     struct neighbour *taker;    // the hub that has it; NULL: none has said so yet
     struct crossing_rest *rest; // or NULL
@@ -74,7 +74,7 @@ static_assert(offsetof(struct crossing, sent_ms) == CACHE_LINE_BYTES, "what is l
 // A request of another hub's, or of somebody who speaks to the server without being one.
 struct visitor {
     struct list link;          // among what its hub has asked; of one that no hub asked, in crossings.strays
-    struct bin bin;            // of crossings.in
+    struct hash_node bin;      // of crossings.in
     struct exchange *exchange; // whose answer is its
     uint64_t number;           // of a hub's: the hub id there; else 0
     struct neighbour *hub;     // that asked; NULL: it wasn't one
@@ -84,18 +84,18 @@ struct visitor {
 };
 
 struct crossings {
-    struct bins out, in; // by their hub ids; by where it is answered
+    struct hash_table out, in; // by their hub ids; by where it is answered
     struct siphash_key key;
     uint64_t secret;             // of the hash of hub ids
     struct list untaken, strays; // oldest first
     struct crossing *found;      // last, as most is asked twice; or NULL
     struct list again;           // requests of which their sources' shards are to send a copy to another hub
     struct neighbours neighbours;
-    struct spares out_spares, in_spares; // of those whose names are short, of those without a reply
-    struct kept *kept;
+    struct freelist out_spares, in_spares; // of those whose names are short, of those without a reply
+    struct quota *kept;
 };
 
-void crossings_init(struct crossings *crossings, const struct siphash_key *key, struct kept *kept);
+void crossings_init(struct crossings *crossings, const struct siphash_key *key, struct quota *kept);
 // Forgets all of it; visitors' exchanges have none any more.
 void crossings_forget(struct crossings *crossings);
 // Likewise, and gives back the tables.

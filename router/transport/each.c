@@ -31,7 +31,7 @@ static struct each *each_of(struct shard *shard, const struct child *stand_in) {
     struct annex *annex = stand_in->seat->annex;
     if (annex->each)
         return annex->each;
-    annex->each = kept_take_zeroed(&shard->kept, 1, sizeof *annex->each);
+    annex->each = quota_take_zeroed(&shard->kept, 1, sizeof *annex->each);
     if (annex->each)
         mcp_sharing_init(&annex->each->sharing, &shard->hub->settings.secrets.tables, &shard->kept);
     return annex->each;
@@ -43,7 +43,7 @@ void each_close(struct shard *shard, struct peer *seat) {
         return;
     seat->annex->each = NULL;
     mcp_sharing_deinit(&each->sharing);
-    kept_give(&shard->kept, each);
+    quota_give(&shard->kept, each);
 }
 
 // The instance goes as any connection does: what is kept of it is its name.

@@ -283,7 +283,7 @@ static void drop(struct link *link) {
     wheel_disarm(&link->timer);
     crossings_deinit(&link->crossings); // visitors know under which name they came
     presence_deinit(&link->presence);
-    kept_give(&link->shard->kept, link->attached);
+    quota_give(&link->shard->kept, link->attached);
     takings_forget(&link->takings);
     memory_give(link);
 }

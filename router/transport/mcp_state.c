@@ -10,7 +10,7 @@ struct mcp *mcp_state(struct shard *shard, const struct child *child) {
     struct annex *annex = child->seat->annex;
     if (annex->mcp)
         return annex->mcp;
-    annex->mcp = kept_take_zeroed(&shard->kept, 1, sizeof *annex->mcp);
+    annex->mcp = quota_take_zeroed(&shard->kept, 1, sizeof *annex->mcp);
     if (!annex->mcp)
         return NULL;
     mcp_sharing_init(&annex->mcp->sharing, &shard->hub->settings.secrets.tables, &shard->kept);
@@ -28,5 +28,5 @@ void mcp_state_give(struct shard *shard, struct peer *seat) {
         send_release(shard, parcel);
     mcp_sharing_deinit(&mcp->sharing);
     capabilities_drop(&shard->kept, mcp->answer);
-    kept_give(&shard->kept, mcp);
+    quota_give(&shard->kept, mcp);
 }

@@ -103,9 +103,9 @@ static uint32_t count_lines(const uint8_t *body, uint32_t bytes) {
 
 // Whether there was room.
 static bool keep(struct link *link, struct neighbour *neighbour, uint32_t count) {
-    kept_give(&link->shard->kept, neighbour->named);
+    quota_give(&link->shard->kept, neighbour->named);
     neighbour->named_count = 0;
-    neighbour->named = count ? kept_take(&link->shard->kept, count * sizeof *neighbour->named) : NULL;
+    neighbour->named = count ? quota_take(&link->shard->kept, count * sizeof *neighbour->named) : NULL;
     return count == 0 || neighbour->named;
 }
 

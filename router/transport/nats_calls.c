@@ -18,7 +18,7 @@
 
 static struct attachment *room_for_name(struct link *link) {
     if (!link->attached)
-        link->attached = kept_take(&link->shard->kept, sizeof *link->attached + AGENT_ID_BYTES_MAX);
+        link->attached = quota_take(&link->shard->kept, sizeof *link->attached + AGENT_ID_BYTES_MAX);
     return link->attached;
 }
 

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-void neighbours_init(struct neighbours *neighbours, const struct siphash_key *key, struct kept *kept) {
+void neighbours_init(struct neighbours *neighbours, const struct siphash_key *key, struct quota *kept) {
     *neighbours = (struct neighbours){.kept = kept};
     neighbours->key = *key;
     names_init(&neighbours->by_name, key, kept);
@@ -51,14 +51,14 @@ static struct neighbour *neighbours_add(struct neighbours *neighbours, const cha
                                         uint64_t now_ms, bool needed, bool heeds) {
     uint32_t place = free_place(neighbours);
     struct neighbour *fresh =
-        place < NEIGHBOURS_MAX || needed ? kept_take(neighbours->kept, sizeof *fresh) : NULL;
+        place < NEIGHBOURS_MAX || needed ? quota_take(neighbours->kept, sizeof *fresh) : NULL;
     if (!fresh)
         return NULL;
     *fresh = (struct neighbour){.place = place, .known_ms = now_ms, .unsettled = true, .is_unfenced = !heeds};
     memcpy(fresh->name, name, HUB_NAME_BYTES);
     fresh->secret = siphash_table(&neighbours->key, name, HUB_NAME_BYTES);
     if (!names_add(&neighbours->by_name, fresh->name, HUB_NAME_BYTES, fresh)) {
-        kept_give(neighbours->kept, fresh);
+        quota_give(neighbours->kept, fresh);
         return NULL;
     }
     list_init(&fresh->owes);
@@ -163,8 +163,8 @@ void neighbours_remove(struct neighbours *neighbours, struct neighbour *neighbou
     neighbours->unfenced -= neighbour->is_unfenced;
     neighbours->unbundled -= !neighbour->takes_bundles;
     publish(neighbours);
-    kept_give(neighbours->kept, neighbour->named);
-    kept_give(neighbours->kept, neighbour);
+    quota_give(neighbours->kept, neighbour->named);
+    quota_give(neighbours->kept, neighbour);
 }
 
 static bool has_named(const struct neighbour *neighbour, uint64_t named) {

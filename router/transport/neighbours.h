@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 #include "core/agents/names.h"
-#include "core/base/kept.h"
 #include "core/base/limits.h"
 #include "core/base/list.h"
+#include "core/base/quota.h"
 #include "core/cluster/subject.h"
 
 enum {
@@ -70,10 +70,10 @@ struct neighbours {
     uint64_t stranger_ms, single_ms;
     struct neighbours_told told;
     struct siphash_key key;
-    struct kept *kept;
+    struct quota *kept;
 };
 
-void neighbours_init(struct neighbours *neighbours, const struct siphash_key *key, struct kept *kept);
+void neighbours_init(struct neighbours *neighbours, const struct siphash_key *key, struct quota *kept);
 // All of them must have been removed.
 void neighbours_deinit(struct neighbours *neighbours);
 

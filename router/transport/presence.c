@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-void presence_init(struct presence *presence, const struct siphash_key *key, struct kept *kept) {
+void presence_init(struct presence *presence, const struct siphash_key *key, struct quota *kept) {
     *presence = (struct presence){.kept = kept, .is_behind = true};
     names_init(&presence->by_subject, key, kept);
     list_init(&presence->all);
@@ -30,10 +30,10 @@ struct present *presence_find(struct presence *presence, const char *subject, si
     return present;
 }
 
-void presence_left(struct present *present, struct kept *kept) {
+void presence_left(struct present *present, struct quota *kept) {
     assert(present->visitors > 0);
     if (--present->visitors == 0 && present->is_gone)
-        kept_give(kept, present);
+        quota_give(kept, present);
 }
 
 static void let_go(struct presence *presence, struct present *present) {
@@ -45,7 +45,7 @@ static void let_go(struct presence *presence, struct present *present) {
     list_remove(&present->link);
     present->is_gone = true;
     if (!present->visitors)
-        kept_give(presence->kept, present);
+        quota_give(presence->kept, present);
 }
 
 void presence_forget(struct presence *presence) {
@@ -61,7 +61,7 @@ void presence_deinit(struct presence *presence) {
 
 static struct present *presence_add(struct presence *presence, enum subject_kind kind, const char *subject,
                                     size_t bytes, size_t token_bytes) {
-    struct present *present = kept_take(presence->kept, sizeof *present + bytes);
+    struct present *present = quota_take(presence->kept, sizeof *present + bytes);
     if (!present)
         return NULL;
     assert(token_bytes < bytes);
@@ -69,7 +69,7 @@ static struct present *presence_add(struct presence *presence, enum subject_kind
         (struct present){.kind = kind, .bytes = (uint32_t)bytes, .token_at = (uint32_t)(bytes - token_bytes)};
     memcpy(present->subject, subject, bytes);
     if (!names_add(&presence->by_subject, present->subject, bytes, present)) {
-        kept_give(presence->kept, present);
+        quota_give(presence->kept, present);
         return NULL;
     }
     list_append(&presence->all, &present->link);

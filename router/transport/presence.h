@@ -32,10 +32,10 @@ struct presence {
     bool is_behind;                        // for want of memory: it tries again
     bool named_changed;                    // what is named for notifications, since that was looked at
     struct present *found[PRESENCE_FOUND]; // last, by how their subjects end; NULL: none
-    struct kept *kept;
+    struct quota *kept;
 };
 
-void presence_init(struct presence *presence, const struct siphash_key *key, struct kept *kept);
+void presence_init(struct presence *presence, const struct siphash_key *key, struct quota *kept);
 // Forgets all subscriptions: they went with the link.
 void presence_forget(struct presence *presence);
 void presence_deinit(struct presence *presence);
@@ -47,7 +47,7 @@ void presence_follow(struct presence *presence, const struct agents *agents, con
 // NULL: nobody here can be asked for so.
 struct present *presence_find(struct presence *presence, const char *subject, size_t bytes);
 // Somebody who came under that name has gone.
-void presence_left(struct present *present, struct kept *kept);
+void presence_left(struct present *present, struct quota *kept);
 static inline bool presence_is_behind(const struct presence *presence, const struct agents *agents) {
     return presence->changes != agents->changes || presence->is_behind;
 }

@@ -40,7 +40,7 @@ void returning_back(struct link *link, struct crossing *crossing, const struct r
 
 // Without memory for that it is kept until it ends.
 void returning_taken(struct link *link, const struct crossing *crossing) {
-    struct notice *notice = kept_take(&link->shard->kept, sizeof *notice);
+    struct notice *notice = quota_take(&link->shard->kept, sizeof *notice);
     assert((crossing->returns || crossing->kept) && crossing->taker);
     if (notice)
         tell(link, notice, MAIL_OFFER_TAKEN, crossing->hub_id);
@@ -67,7 +67,7 @@ static void post(struct shard *shard, struct again *again, uint32_t to) {
 
 bool returning_again(struct link *link, struct crossing *crossing, const char hub[HUB_NAME_BYTES]) {
     struct shard *shard = link->shard;
-    struct again *again = kept_take(&shard->kept, sizeof *again + crossing->token_bytes);
+    struct again *again = quota_take(&shard->kept, sizeof *again + crossing->token_bytes);
     assert(crossing->kept && crossing_refusal(crossing));
     if (!again)
         return false;
@@ -103,13 +103,13 @@ static void take_again(struct shard *shard, struct again *again) {
                            .bytes = again->token_bytes};
     if (again->is_over) {
         end_again(shard, again);
-        kept_give(&shard->kept, again);
+        quota_give(&shard->kept, again);
         return;
     }
     memcpy(to.token, again->token, again->token_bytes);
     again->is_over = true;
     if (returned_again(shard, again->hub_id, again->mail.connection, &to))
-        kept_give(&shard->kept, again);
+        quota_give(&shard->kept, again);
     else
         post(shard, again, connection_shard(again->mail.connection));
 }
@@ -121,7 +121,7 @@ void returning_arrived(struct shard *shard, struct mail *mail) {
     }
     struct notice *notice = list_entry(mail, struct notice, mail), copy = *notice;
     assert(hub_id_shard(notice->hub_id) == shard->index);
-    kept_give(&shard->kept, notice);
+    quota_give(&shard->kept, notice);
     if (copy.mail.kind == MAIL_OFFER_BACK)
         returned_take(shard, copy.hub_id, copy.mail.connection, &copy.returned);
     else

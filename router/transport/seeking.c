@@ -8,9 +8,9 @@
 #include "router/shard/post.h"
 
 struct seeking {
-    struct mail mail; // in which it goes home
-    struct list link; // in seekings.all
-    struct bin bin;   // of seekings.by_number
+    struct mail mail;     // in which it goes home
+    struct list link;     // in seekings.all
+    struct hash_node bin; // of seekings.by_number
     uint64_t number;
     uint64_t ping;   // that is said behind it; 0: it isn't said yet
     uint64_t sought; // its number where it is kept
@@ -20,7 +20,7 @@ void seeking_init(struct seekings *seekings, struct shard *shard) {
     assert(shard->index == 0);
     *seekings = (struct seekings){.shard = shard};
     list_init(&seekings->all);
-    bins_init(&seekings->by_number, &shard->kept);
+    hash_table_init(&seekings->by_number, &shard->kept);
 }
 
 static struct seeking *oldest(const struct seekings *seekings) {
@@ -32,9 +32,9 @@ static void settle(struct seekings *seekings, struct seeking *seeking, enum soug
     struct shard *shard = seekings->shard;
     uint32_t to = sought_shard(seeking->sought);
     list_remove(&seeking->link);
-    bins_remove(&seekings->by_number, &seeking->bin);
+    hash_table_remove(&seekings->by_number, &seeking->bin);
     if (shard->phase == HUB_CLOSING || shard->phase == HUB_STOPPED) { // all peers go
-        kept_give(&shard->kept, seeking);
+        quota_give(&shard->kept, seeking);
         return;
     }
     assert(to < shard->hub->settings.shard_count);
@@ -48,17 +48,17 @@ static void settle(struct seekings *seekings, struct seeking *seeking, enum soug
 void seeking_forget(struct seekings *seekings) {
     for (struct seeking *seeking; (seeking = oldest(seekings));)
         settle(seekings, seeking, SOUGHT_UNKNOWN);
-    bins_deinit(&seekings->by_number);
+    hash_table_deinit(&seekings->by_number);
 }
 
 static struct seeking *add(struct seekings *seekings, uint64_t sought) {
     static_assert(offsetof(struct seeking, mail) == 0, "what is given back is what was taken");
-    struct seeking *seeking = kept_take(&seekings->shard->kept, sizeof *seeking);
+    struct seeking *seeking = quota_take(&seekings->shard->kept, sizeof *seeking);
     if (!seeking)
         return NULL;
     *seeking = (struct seeking){.number = seekings->last + 1, .sought = sought};
-    if (!bins_add(&seekings->by_number, &seeking->bin, seeking->number)) {
-        kept_give(&seekings->shard->kept, seeking);
+    if (!hash_table_add(&seekings->by_number, &seeking->bin, seeking->number)) {
+        quota_give(&seekings->shard->kept, seeking);
         return NULL;
     }
     seekings->last = seeking->number;
@@ -98,8 +98,8 @@ void seeking_answered(struct seekings *seekings, uint64_t pongs) {
 
 // No two have one number, which is its own hash: they are given out in turn.
 bool seeking_nobody(struct seekings *seekings, uint64_t number) {
-    struct bin *bin = bins_find(&seekings->by_number, number);
+    struct hash_node *bin = hash_table_find(&seekings->by_number, number);
     if (bin)
-        settle(seekings, bin_entry(bin, struct seeking, bin), SOUGHT_NOBODY);
+        settle(seekings, hash_table_entry(bin, struct seeking, bin), SOUGHT_NOBODY);
     return bin != NULL;
 }

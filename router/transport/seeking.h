@@ -3,7 +3,7 @@
 // has come to somebody.
 #pragma once
 
-#include "core/base/bins.h"
+#include "core/base/hash_table.h"
 #include "core/base/list.h"
 #include "router/shard/shard.h"
 
@@ -11,7 +11,7 @@
 struct seekings {
     struct shard *shard;
     struct list all; // oldest first
-    struct bins by_number;
+    struct hash_table by_number;
     uint64_t last; // number
 };
 

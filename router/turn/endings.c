@@ -45,7 +45,7 @@ static void tell_departure(struct shard *shard, struct peer *peer) {
         return;
     if (shard->index == 0) {
         child_user_left(shard, peer->name);
-        kept_give(&shard->kept, annex->departure);
+        quota_give(&shard->kept, annex->departure);
         annex->departure = NULL;
     } else if (shard->phase == HUB_SERVING) {
         *annex->departure = (struct mail){.kind = MAIL_DEPARTURE, .connection = peer->name};

@@ -138,7 +138,7 @@ static void inbox_take(struct shard *shard, struct mail *mail) {
         break;
     case MAIL_DEPARTURE:
         child_user_left(shard, mail->connection);
-        kept_give(&shard->kept, mail);
+        quota_give(&shard->kept, mail);
         break;
     case MAIL_OFFER_BACK:
     case MAIL_OFFER_TAKEN:

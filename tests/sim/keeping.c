@@ -44,8 +44,8 @@ static uint64_t connection_at(const struct scene *scene, uint32_t shard, const c
 static uint64_t fill(struct scene *scene) {
     struct buffer_budget *budget = &scene->world.hub->budget;
     for (uint32_t shard = 0; shard < SHARDS; shard++)
-        kept_settle(&scene->world.shards[shard]->kept);
-    uint64_t left = kept_bytes_left(&scene->world.shards[0]->kept);
+        quota_settle(&scene->world.shards[shard]->kept);
+    uint64_t left = quota_bytes_left(&scene->world.shards[0]->kept);
     atomic_fetch_add(&budget->kept, left);
     atomic_fetch_add(&budget->bytes, left);
     return left;

@@ -17,13 +17,13 @@
 
 struct small_hub {
     struct buffer_budget budget;
-    struct kept kept;
+    struct quota kept;
     struct agents agents;
 };
 
 static void small_open(struct small_hub *hub, uint64_t memory_bytes) {
     *hub = (struct small_hub){.budget = {.bytes_max = memory_bytes}};
-    kept_init(&hub->kept, &hub->budget);
+    quota_init(&hub->kept, &hub->budget);
     agents_init(&hub->agents, &TABLE_KEY, &hub->kept);
 }
 
@@ -31,7 +31,7 @@ static void small_open(struct small_hub *hub, uint64_t memory_bytes) {
 static void small_close(struct small_hub *hub) {
     assert_int_equal(hub->kept.used, 0);
     agents_deinit(&hub->agents);
-    kept_deinit(&hub->kept);
+    quota_deinit(&hub->kept);
     assert_int_equal(atomic_load(&hub->budget.kept), 0);
 }
 
@@ -326,7 +326,7 @@ static struct agent *put_large(struct small_hub *hub, const char *id, uint64_t c
                                 .judged_for = SHARDS,
                                 .set_aside = &set_aside};
     struct agent *agent = put_offer(&hub->agents, &offer, text, bytes);
-    kept_accept(&hub->kept, set_aside); // there is no other shard
+    quota_accept(&hub->kept, set_aside); // there is no other shard
     return agent;
 }
 
@@ -352,10 +352,10 @@ static void agents_take_no_more_than_their_share(void **state) {
     assert_true(counts[0] > 20 && counts[1] > 0 && counts[2] > 0);
     assert_int_equal(hub.kept.refused, 3);
     assert_non_null(put(&hub.agents, "small", 9, "{\"methods\":[\"m\"]}"));
-    assert_true(atomic_load(&hub.budget.kept) <= kept_bytes_max(&hub.kept));
+    assert_true(atomic_load(&hub.budget.kept) <= quota_bytes_max(&hub.kept));
     for (uint64_t connection = 1; connection <= 3; connection++)
         agents_remove_home(&hub.agents, agents_home(&hub.agents, connection));
-    kept_settle(&hub.kept);
+    quota_settle(&hub.kept);
     assert_true(hub.kept.used < 8192); // of what was much, nothing is left but for the small one
     assert_non_null(put_large(&hub, "again", 1));
     agents_remove_home(&hub.agents, agents_home(&hub.agents, 1));
@@ -390,10 +390,10 @@ static void capabilities_are_shared_by_all_shards(void **state) {
     memset(text, ' ', sizeof text);
     text[0] = '{', text[TEXT_BYTES - 1] = '}';
     struct small_hub hub;
-    struct kept other_kept;
+    struct quota other_kept;
     struct agents other;
     small_open(&hub, 64 << 20);
-    kept_init(&other_kept, &hub.budget);
+    quota_init(&other_kept, &hub.budget);
     agents_init(&other, &TABLE_KEY, &other_kept);
     struct agent_offer offer = {.connection = 1, .id = "a", .id_bytes = 1};
     offer.capabilities = capabilities_create(&hub.kept, text, sizeof text);
@@ -408,8 +408,8 @@ static void capabilities_are_shared_by_all_shards(void **state) {
     assert_int_equal(hub.kept.used + other_kept.used, 0);
     agents_deinit(&hub.agents);
     agents_deinit(&other);
-    kept_deinit(&hub.kept);
-    kept_deinit(&other_kept);
+    quota_deinit(&hub.kept);
+    quota_deinit(&other_kept);
     assert_int_equal(atomic_load(&hub.budget.kept), 0);
 }
 

@@ -5,11 +5,11 @@
 
 static const struct siphash_key TABLE_KEY = {{17, 4}};
 
-static inline struct kept *account(void) {
+static inline struct quota *account(void) {
     static struct buffer_budget budget = {.bytes_max = UINT64_C(1) << 40};
-    static struct kept kept;
+    static struct quota kept;
     if (!kept.budget)
-        kept_init(&kept, &budget);
+        quota_init(&kept, &budget);
     return &kept;
 }
 

@@ -75,8 +75,8 @@ static void chains_stay_short(void **state) {
 static void without_memory_they_do_not_grow(void **state) {
     (void)state;
     struct buffer_budget budget = {.bytes_max = 1024};
-    struct kept scarce;
-    kept_init(&scarce, &budget);
+    struct quota scarce;
+    quota_init(&scarce, &budget);
     chains_init(&chains, &scarce, number_of);
     put_all(3);
     all_are_found(0, 3);
@@ -84,7 +84,7 @@ static void without_memory_they_do_not_grow(void **state) {
     for (size_t at = 0; at < THINGS; at++)
         chains_remove(&chains, &things[at].node);
     chains_deinit(&chains);
-    kept_deinit(&scarce);
+    quota_deinit(&scarce);
 }
 
 int main(void) {

@@ -251,9 +251,9 @@ static void a_user_has_so_many_resources(void **state) {
 static void without_room_nothing_changes(void **state) {
     (void)state;
     struct buffer_budget budget = {.bytes_max = 64 << 10};
-    struct kept kept;
+    struct quota kept;
     struct mcp_sharing small;
-    kept_init(&kept, &budget);
+    quota_init(&kept, &budget);
     mcp_sharing_init(&small, &TABLE_KEY, &kept);
     struct mcp_user *user = mcp_user_take(&small, 1);
     assert_non_null(user);
@@ -270,7 +270,7 @@ static void without_room_nothing_changes(void **state) {
     assert_ptr_equal(mcp_only_asking(&small), user);
     mcp_sharing_deinit(&small);
     assert_int_equal(kept.used, 0);
-    kept_deinit(&kept);
+    quota_deinit(&kept);
 }
 
 int main(void) {

@@ -307,11 +307,11 @@ static void a_chunk_whose_slots_are_far_apart_stays(void **state) {
 static void past_the_bound_nothing_is_added(void **state) {
     (void)state;
     struct buffer_budget budget = {.bytes_max = 4 << 20};
-    struct kept kept;
+    struct quota kept;
     struct pending_table table;
     char id[256] = {0};
     const void *const texts[TOKENS_COUNT] = {id, id, id};
-    kept_init(&kept, &budget);
+    quota_init(&kept, &budget);
     pending_table_init(&table, 0, &kept);
     uint64_t source_bytes = 0, sum = 0;
     struct list all;
@@ -335,7 +335,7 @@ static void past_the_bound_nothing_is_added(void **state) {
     assert_non_null(again);
     pending_end(&table, again);
     pending_table_deinit(&table);
-    kept_deinit(&kept);
+    quota_deinit(&kept);
     assert_int_equal(atomic_load(&budget.bytes), 0);
 }
 

@@ -12,8 +12,8 @@
 // cmocka.h needs the standard headers before it.
 #include <cmocka.h>
 
-#include "core/wire/mask.h"
 #include "core/wire/websocket.h"
+#include "core/wire/websocket_mask.h"
 #include "core/wire/wire.h"
 
 enum { MAP_BYTES = 256 * 1024, PAGE_BYTES = 4096, STREAM_BYTES = 200 * 1024, LOG_BYTES = 210 * 1024 };
@@ -472,13 +472,13 @@ static void clients_and_servers_understand_each_other(void **state) {
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         for (int served = 0; served < 2; served++) {
             char head[WIRE_HEAD_BYTES_MAX];
-            uint8_t mask[MASK_BYTES] = {1, 2, 3, 4};
+            uint8_t mask[WEBSOCKET_MASK_BYTES] = {1, 2, 3, 4};
             size_t head_bytes = served ? websocket_head(head, lengths[i])
                                        : websocket_client_head(head, WEBSOCKET_TEXT, lengths[i], mask);
             memcpy(bytes, head, head_bytes);
             memset(bytes + head_bytes, 'x', lengths[i]);
             if (!served)
-                mask_off(bytes + head_bytes, bytes + head_bytes, lengths[i], mask);
+                websocket_mask_off(bytes + head_bytes, bytes + head_bytes, lengths[i], mask);
             struct unit unit, other;
             unit_begin(&unit);
             unit_begin(&other);
@@ -552,7 +552,7 @@ static void a_mask_is_taken_off_everywhere(void **state) {
                 expected[at] = bytes[down + at] ^ key[at % 4];
                 ascii &= expected[at] < 0x80;
             }
-            assert_int_equal(mask_off(bytes, bytes + down, count, mask), ascii);
+            assert_int_equal(websocket_mask_off(bytes, bytes + down, count, mask), ascii);
             assert_memory_equal(bytes, expected, count);
             for (size_t at = 0; at < 4; at++)
                 assert_int_equal(mask[at], key[(count + at) % 4]);

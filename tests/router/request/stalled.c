@@ -28,7 +28,7 @@ static int set_up(void **state) {
     atomic_store(&budget.bytes_max, BUDGET_BYTES);
     shard.magic = SHARD_MAGIC;
     shard.hub = &hub;
-    kept_init(&shard.kept, &budget);
+    quota_init(&shard.kept, &budget);
     buffer_pool_init(&shard.buffers, &budget);
     peer.transport = &transport;
     peer.state = PEER_OPEN;
@@ -43,7 +43,7 @@ static int tear_down(void **state) {
     annex_give(&shard.kept, peer.annex);
     assert_int_equal(shard.kept.used, 0);
     buffer_pool_deinit(&shard.buffers);
-    kept_deinit(&shard.kept);
+    quota_deinit(&shard.kept);
     return 0;
 }
 

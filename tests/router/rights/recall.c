@@ -19,22 +19,22 @@ enum { BODY_BYTES_MAX = 1024, USERS = 2, NAMES = 12, TARGETS = NAMES + 1, NO_TAR
 static char names[NAMES][128];
 
 static struct buffer_budget budget;
-static struct kept kept_memory;
+static struct quota kept_memory;
 static struct identity identity;
 
 static int begin(void **state) {
     (void)state;
     identity = (struct identity){0};
     atomic_store(&budget.bytes_max, 1 << 20);
-    kept_init(&kept_memory, &budget);
+    quota_init(&kept_memory, &budget);
     return 0;
 }
 
 static int end(void **state) {
     (void)state;
-    kept_give(&kept_memory, identity.recalled);
+    quota_give(&kept_memory, identity.recalled);
     assert_int_equal(kept_memory.used, 0);
-    kept_deinit(&kept_memory);
+    quota_deinit(&kept_memory);
     return 0;
 }
 

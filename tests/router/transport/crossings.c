@@ -15,7 +15,7 @@
 enum { VISITORS = 4096 };
 
 static struct buffer_budget budget;
-static struct kept kept;
+static struct quota kept;
 static struct crossings crossings;
 static struct exchange exchanges[VISITORS];
 static struct neighbour *hub;
@@ -25,7 +25,7 @@ static int open_all(void **state) {
     (void)state;
     memset(exchanges, 0, sizeof exchanges);
     atomic_store(&budget.bytes_max, 16 << 20);
-    kept_init(&kept, &budget);
+    quota_init(&kept, &budget);
     crossings_init(&crossings, &key, &kept);
     hub = neighbours_hear(&crossings.neighbours, "0123456789abcdef0123456789abcdef", 0, true);
     assert_non_null(hub);
@@ -36,7 +36,7 @@ static int close_all(void **state) {
     (void)state;
     crossings_deinit(&crossings);
     assert_int_equal(kept.used, 0);
-    kept_deinit(&kept);
+    quota_deinit(&kept);
     return 0;
 }
 
@@ -60,7 +60,7 @@ static size_t longest_chain(void) {
     size_t longest = 0;
     for (size_t at = 0; at < crossings.in.capacity; at++) {
         size_t count = 0;
-        for (const struct bin *bin = crossings.in.heads[at]; bin; bin = bin->next)
+        for (const struct hash_node *bin = crossings.in.heads[at]; bin; bin = bin->next)
             count++;
         longest = count > longest ? count : longest;
     }
@@ -168,7 +168,7 @@ static void one_that_has_ended_is_found_no_more(void **state) {
 
 // What a burst needed stays for those that follow it, and no longer.
 static void what_is_not_needed_again_is_given_back(void **state) {
-    enum { BURST = 200, STAY = BURST < SPARES_MAX ? BURST : SPARES_MAX };
+    enum { BURST = 200, STAY = BURST < FREELIST_MAX ? BURST : FREELIST_MAX };
     int64_t before = kept.used;
     (void)state;
     for (unsigned at = 0; at < BURST; at++) {

@@ -12,14 +12,14 @@
 #include "router/transport/neighbours.h"
 
 static struct buffer_budget budget;
-static struct kept kept;
+static struct quota kept;
 static struct neighbours neighbours;
 
 static int open_all(void **state) {
     static const struct siphash_key key = {0};
     (void)state;
     atomic_store(&budget.bytes_max, 1 << 20);
-    kept_init(&kept, &budget);
+    quota_init(&kept, &budget);
     neighbours_init(&neighbours, &key, &kept);
     return 0;
 }
@@ -30,7 +30,7 @@ static int close_all(void **state) {
         neighbours_remove(&neighbours, list_entry(neighbours.all.next, struct neighbour, link));
     neighbours_deinit(&neighbours);
     assert_int_equal(kept.used, 0);
-    kept_deinit(&kept);
+    quota_deinit(&kept);
     return 0;
 }
 

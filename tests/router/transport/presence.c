@@ -17,7 +17,7 @@ enum { SIDS_MAX = 4000, SUBSCRIPTION_BYTES = 128, MEMBERS_MAX = 70, ROUNDS = 400
 
 static const char hub[] = "0123456789abcdef0123456789abcdef";
 static struct buffer_budget budget;
-static struct kept kept;
+static struct quota kept;
 static struct presence presence;
 static struct agents agents;
 
@@ -30,7 +30,7 @@ static int open_all(void **state) {
     memset(server, 0, sizeof server);
     came = went = 0;
     budget = (struct buffer_budget){.bytes_max = 16 << 20};
-    kept_init(&kept, &budget);
+    quota_init(&kept, &budget);
     presence_init(&presence, &TABLE_KEY, &kept);
     agents_init(&agents, &TABLE_KEY, account());
     return 0;
@@ -40,7 +40,7 @@ static int close_all(void **state) {
     (void)state;
     presence_deinit(&presence);
     assert_int_equal(kept.used, 0);
-    kept_deinit(&kept);
+    quota_deinit(&kept);
     agents_deinit(&agents);
     return 0;
 }

@@ -28,7 +28,7 @@ static int set_up(void **state) {
     shard.magic = SHARD_MAGIC;
     shard.hub = &hub;
     shard.phase = HUB_SERVING;
-    kept_init(&shard.kept, &budget);
+    quota_init(&shard.kept, &budget);
     parcel_pool_init(&shard.parcels, &budget, 0);
     seeking_init(&seekings, &shard);
     return 0;
@@ -41,7 +41,7 @@ static void assert_home(uint64_t sought, enum sought_end end) {
     assert_int_equal(mail->connection, sought);
     assert_int_equal(mail->detail, end);
     shard.sought.settled = mail->next;
-    kept_give(&shard.kept, mail);
+    quota_give(&shard.kept, mail);
 }
 
 static int tear_down(void **state) {
@@ -52,7 +52,7 @@ static int tear_down(void **state) {
     assert_int_equal(shard.kept.used, 0);
     assert_true(parcel_pool_full(&shard.parcels));
     parcel_pool_deinit(&shard.parcels);
-    kept_deinit(&shard.kept);
+    quota_deinit(&shard.kept);
     return 0;
 }
 

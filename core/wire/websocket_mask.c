@@ -1,6 +1,6 @@
 // The bytes go through in blocks, which are vectors where the processor has them. Blocks are read whole before
 // they are written, and what is written lies before what is read next, so that both may overlap.
-#include "core/wire/mask.h"
+#include "core/wire/websocket_mask.h"
 
 #include <assert.h>
 #include <string.h>
@@ -11,23 +11,23 @@ typedef uint64_t block __attribute__((vector_size(BLOCK_BYTES)));
 
 static const uint64_t high_bits = UINT64_C(0x8080808080808080);
 
-static uint64_t word_of(const uint8_t mask[MASK_BYTES]) {
+static uint64_t word_of(const uint8_t mask[WEBSOCKET_MASK_BYTES]) {
     uint8_t twice[WORD_BYTES];
     uint64_t word;
-    memcpy(twice, mask, MASK_BYTES);
-    memcpy(twice + MASK_BYTES, mask, MASK_BYTES);
+    memcpy(twice, mask, WEBSOCKET_MASK_BYTES);
+    memcpy(twice + WEBSOCKET_MASK_BYTES, mask, WEBSOCKET_MASK_BYTES);
     memcpy(&word, twice, sizeof word);
     return word;
 }
 
-static void turn(uint8_t mask[MASK_BYTES], size_t count) {
-    uint8_t twice[2 * MASK_BYTES];
-    memcpy(twice, mask, MASK_BYTES);
-    memcpy(twice + MASK_BYTES, mask, MASK_BYTES);
-    memcpy(mask, twice + count % MASK_BYTES, MASK_BYTES);
+static void turn(uint8_t mask[WEBSOCKET_MASK_BYTES], size_t count) {
+    uint8_t twice[2 * WEBSOCKET_MASK_BYTES];
+    memcpy(twice, mask, WEBSOCKET_MASK_BYTES);
+    memcpy(twice + WEBSOCKET_MASK_BYTES, mask, WEBSOCKET_MASK_BYTES);
+    memcpy(mask, twice + count % WEBSOCKET_MASK_BYTES, WEBSOCKET_MASK_BYTES);
 }
 
-bool mask_off(uint8_t *to, const uint8_t *from, size_t count, uint8_t mask[MASK_BYTES]) {
+bool websocket_mask_off(uint8_t *to, const uint8_t *from, size_t count, uint8_t mask[WEBSOCKET_MASK_BYTES]) {
     assert(to <= from);
     uint64_t word = word_of(mask), seen = 0;
     block mask_block = {word, word}, all = {0};
@@ -50,7 +50,7 @@ bool mask_off(uint8_t *to, const uint8_t *from, size_t count, uint8_t mask[MASK_
         seen |= bytes;
     }
     for (; at < count; at++)
-        seen |= to[at] = from[at] ^ mask[at % MASK_BYTES];
+        seen |= to[at] = from[at] ^ mask[at % WEBSOCKET_MASK_BYTES];
     turn(mask, count);
     return ((seen | all[0] | all[1]) & high_bits) == 0;
 }

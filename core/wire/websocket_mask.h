@@ -5,9 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MASK_BYTES = 4 };
+enum { WEBSOCKET_MASK_BYTES = 4 };
 
 // Takes the mask off `count` bytes at `from`, each read and written once, and puts them at `to`: `from` itself,
 // or anywhere before it. The mask then stands as the next byte behind them needs it. Returns whether all that
 // came out is ASCII.
-bool mask_off(uint8_t *to, const uint8_t *from, size_t count, uint8_t mask[MASK_BYTES]);
+bool websocket_mask_off(uint8_t *to, const uint8_t *from, size_t count, uint8_t mask[WEBSOCKET_MASK_BYTES]);

@@ -1,4 +1,4 @@
-#include "core/lookup/stream_frame.h"
+#include "core/lookup/hcs_fields.h"
 
 #include <string.h>
 
@@ -9,48 +9,47 @@ static const struct {
     size_t bytes;
 } names[STREAM_KEYS_COUNT] = {
 #define X(name, text) {text, sizeof(text) - 1},
-    STREAM_KEYS(X)
+    HCS_FIELDS_KEYS(X)
 #undef X
 };
 
 // Which key a valid JSON string means; STREAM_KEYS_COUNT: none.
-static enum stream_key key_of(const char *name, size_t bytes) {
-    enum stream_key key = 0;
+static enum hcs_fields_key key_of(const char *name, size_t bytes) {
+    enum hcs_fields_key key = 0;
     while (key < STREAM_KEYS_COUNT &&
            (names[key].bytes != bytes || memcmp(names[key].text, name, bytes) != 0))
         key++;
     return key;
 }
 
-static void stream_frame_fault(struct stream_frame *frame, enum lookup_verdict verdict, uint32_t at) {
+static void hcs_fields_fault(struct hcs_fields *frame, enum lookup_verdict verdict, uint32_t at) {
     if (frame->verdict != LOOKUP_GOOD)
         return;
     frame->verdict = verdict;
     frame->fault_at = at;
 }
 
-static void stream_frame_record(struct stream_frame *frame, const uint8_t *body, enum stream_key key,
-                                const struct json_item *item, bool escaped) {
-    if (stream_frame_has(frame, key) || escaped) {
+static void hcs_fields_record(struct hcs_fields *frame, const uint8_t *body, enum hcs_fields_key key,
+                              const struct json_item *item, bool escaped) {
+    if (hcs_fields_has(frame, key) || escaped) {
         frame->fault_key = frame->verdict == LOOKUP_GOOD ? names[key].text : frame->fault_key;
-        stream_frame_fault(frame, LOOKUP_AMBIGUOUS, item->key.at);
+        hcs_fields_fault(frame, LOOKUP_AMBIGUOUS, item->key.at);
     }
     if (item->type == JSON_STRING && !json_string_valid(body, item->value))
-        stream_frame_fault(frame, LOOKUP_NOT_JSON, item->value.at);
+        hcs_fields_fault(frame, LOOKUP_NOT_JSON, item->value.at);
     frame->present |= UINT32_C(1) << key;
     frame->value[key] = item->value;
     frame->type[key] = (uint8_t)item->type;
 }
 
-static void stream_frame_member(struct stream_frame *frame, const uint8_t *body,
-                                const struct json_item *item) {
+static void hcs_fields_member(struct hcs_fields *frame, const uint8_t *body, const struct json_item *item) {
     char name[NAME_BYTES_MAX + 8]; // with room for whole words
     size_t bytes = json_string_decode(body, item->key, name, sizeof name);
     if (bytes == SIZE_MAX) // longer than any
         return;
-    enum stream_key key = key_of(name, bytes);
+    enum hcs_fields_key key = key_of(name, bytes);
     if (key < STREAM_KEYS_COUNT)
-        stream_frame_record(frame, body, key, item, item->key.bytes != bytes + 2);
+        hcs_fields_record(frame, body, key, item, item->key.bytes != bytes + 2);
 }
 
 // The offset behind the value that begins at `at`. The lookup has stepped over it before.
@@ -67,7 +66,7 @@ static uint32_t skip_value(const uint8_t *body, uint32_t at, uint32_t end, enum 
 }
 
 // Takes the member that begins at `at`; the offset behind it.
-static uint32_t take_member(struct stream_frame *frame, const uint8_t *body, uint32_t at, uint32_t end) {
+static uint32_t take_member(struct hcs_fields *frame, const uint8_t *body, uint32_t at, uint32_t end) {
     struct json_item item;
     uint32_t behind = json_skip_string(body, at, end);
     assert(behind <= end);
@@ -78,14 +77,14 @@ static uint32_t take_member(struct stream_frame *frame, const uint8_t *body, uin
     behind = skip_value(body, at, end, &item.type);
     assert(behind <= end);
     item.value = (struct span){at, behind - at};
-    stream_frame_member(frame, body, &item);
+    hcs_fields_member(frame, body, &item);
     return behind;
 }
 
-void stream_frame_read(struct stream_frame *frame, const uint8_t *body, uint32_t bytes) {
+void hcs_fields_read(struct hcs_fields *frame, const uint8_t *body, uint32_t bytes) {
     uint32_t at = json_skip_space(body, 0, bytes);
     assert(at < bytes && body[at] == '{');
-    *frame = (struct stream_frame){.verdict = LOOKUP_GOOD, .inside = at + 1};
+    *frame = (struct hcs_fields){.verdict = LOOKUP_GOOD, .inside = at + 1};
     do {
         at = json_skip_space(body, at + 1, bytes); // behind the brace, or a comma
         if (body[at] == '"')
@@ -94,21 +93,21 @@ void stream_frame_read(struct stream_frame *frame, const uint8_t *body, uint32_t
     assert(at < bytes && body[at] == '}');
 }
 
-bool stream_frame_is(const struct stream_frame *frame, const uint8_t *body, enum stream_key key,
-                     const char *literal) {
-    return stream_frame_has(frame, key) && frame->type[key] == JSON_STRING &&
+bool hcs_fields_is(const struct hcs_fields *frame, const uint8_t *body, enum hcs_fields_key key,
+                   const char *literal) {
+    return hcs_fields_has(frame, key) && frame->type[key] == JSON_STRING &&
            json_string_is(body, frame->value[key], literal);
 }
 
-bool stream_frame_number(const struct stream_frame *frame, const uint8_t *body, enum stream_key key,
-                         uint64_t *out) {
-    return stream_frame_has(frame, key) && frame->type[key] == JSON_NUMBER &&
+bool hcs_fields_number(const struct hcs_fields *frame, const uint8_t *body, enum hcs_fields_key key,
+                       uint64_t *out) {
+    return hcs_fields_has(frame, key) && frame->type[key] == JSON_NUMBER &&
            json_number_whole(body, frame->value[key], out);
 }
 
-size_t stream_frame_text(const struct stream_frame *frame, const uint8_t *body, enum stream_key key,
-                         char *out, size_t capacity) {
-    return stream_frame_has(frame, key) && frame->type[key] == JSON_STRING
+size_t hcs_fields_text(const struct hcs_fields *frame, const uint8_t *body, enum hcs_fields_key key,
+                       char *out, size_t capacity) {
+    return hcs_fields_has(frame, key) && frame->type[key] == JSON_STRING
                ? json_string_decode(body, frame->value[key], out, capacity)
                : SIZE_MAX;
 }

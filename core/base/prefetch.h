@@ -6,12 +6,12 @@
 
 enum { CACHE_LINE_BYTES = 64 };
 
-static inline void fetch_to_read(const void *memory, size_t bytes) {
+static inline void prefetch_to_read(const void *memory, size_t bytes) {
     for (size_t at = 0; at < bytes; at += CACHE_LINE_BYTES)
         __builtin_prefetch((const char *)memory + at);
 }
 
-static inline void fetch_to_write(const void *memory, size_t bytes) {
+static inline void prefetch_to_write(const void *memory, size_t bytes) {
     for (size_t at = 0; at < bytes; at += CACHE_LINE_BYTES)
         __builtin_prefetch((const char *)memory + at, 1);
 }

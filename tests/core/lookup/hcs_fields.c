@@ -9,21 +9,21 @@
 
 #include <cmocka.h>
 
-#include "core/lookup/stream_frame.h"
+#include "core/lookup/hcs_fields.h"
 #include "tests/core/base/placed.h"
 
-static const uint8_t *read_frame(struct stream_frame *frame, const char *body) {
+static const uint8_t *read_frame(struct hcs_fields *frame, const char *body) {
     struct lookup lookup;
     const uint8_t *text = placed(body, strlen(body));
     lookup_body(&lookup, text, (uint32_t)strlen(body), 256);
     assert_int_equal(lookup.verdict, LOOKUP_GOOD);
     assert_int_equal(lookup.kind, BODY_STREAM);
-    stream_frame_read(frame, text, (uint32_t)strlen(body));
+    hcs_fields_read(frame, text, (uint32_t)strlen(body));
     return text;
 }
 
 static void check_fault(const char *body, enum lookup_verdict verdict, const char *key, uint32_t at) {
-    struct stream_frame frame;
+    struct hcs_fields frame;
     read_frame(&frame, body);
     assert_int_equal(frame.verdict, verdict);
     assert_int_equal(frame.fault_at, at);
@@ -33,7 +33,7 @@ static void check_fault(const char *body, enum lookup_verdict verdict, const cha
 
 static void fields_are_found(void **state) {
     (void)state;
-    struct stream_frame frame;
+    struct hcs_fields frame;
     char out[16];
     uint64_t seq;
     const uint8_t *body = read_frame(
@@ -41,17 +41,17 @@ static void fields_are_found(void **state) {
                 "\"session_id\":\"s-1\",\"refused\":0} ");
     assert_int_equal(frame.verdict, LOOKUP_GOOD);
     assert_int_equal(frame.inside, 2);
-    assert_true(stream_frame_has(&frame, STREAM_REFUSED));
-    assert_true(stream_frame_is(&frame, body, STREAM_TYPE, "chunk"));
-    assert_false(stream_frame_is(&frame, body, STREAM_TYPE, "chun"));
-    assert_false(stream_frame_is(&frame, body, STREAM_LOD, ""));
-    assert_true(stream_frame_number(&frame, body, STREAM_SEQ, &seq));
+    assert_true(hcs_fields_has(&frame, STREAM_REFUSED));
+    assert_true(hcs_fields_is(&frame, body, STREAM_TYPE, "chunk"));
+    assert_false(hcs_fields_is(&frame, body, STREAM_TYPE, "chun"));
+    assert_false(hcs_fields_is(&frame, body, STREAM_LOD, ""));
+    assert_true(hcs_fields_number(&frame, body, STREAM_SEQ, &seq));
     assert_int_equal(seq, 7);
-    assert_int_equal(stream_frame_text(&frame, body, STREAM_SESSION_ID, out, sizeof out), 3);
+    assert_int_equal(hcs_fields_text(&frame, body, STREAM_SESSION_ID, out, sizeof out), 3);
     assert_memory_equal(out, "s-1", 3);
-    assert_int_equal(stream_frame_text(&frame, body, STREAM_SEQ, out, sizeof out), SIZE_MAX);
-    assert_int_equal(stream_frame_text(&frame, body, STREAM_CODE, out, sizeof out), SIZE_MAX);
-    assert_int_equal(stream_frame_text(&frame, body, STREAM_SESSION_ID, out, 2), SIZE_MAX);
+    assert_int_equal(hcs_fields_text(&frame, body, STREAM_SEQ, out, sizeof out), SIZE_MAX);
+    assert_int_equal(hcs_fields_text(&frame, body, STREAM_CODE, out, sizeof out), SIZE_MAX);
+    assert_int_equal(hcs_fields_text(&frame, body, STREAM_SESSION_ID, out, 2), SIZE_MAX);
 }
 
 static void numbers_are_whole(void **state) {
@@ -60,11 +60,11 @@ static void numbers_are_whole(void **state) {
                                          "{\"type\":\"a\",\"seq\":9007199254740992}",
                                          "{\"type\":\"a\",\"seq\":\"1\"}", "{\"type\":\"a\",\"seq\":null}"};
     for (size_t index = 0; index < sizeof bodies / sizeof *bodies; index++) {
-        struct stream_frame frame;
+        struct hcs_fields frame;
         uint64_t seq;
         const uint8_t *body = read_frame(&frame, bodies[index]);
-        assert_true(stream_frame_has(&frame, STREAM_SEQ));
-        assert_false(stream_frame_number(&frame, body, STREAM_SEQ, &seq));
+        assert_true(hcs_fields_has(&frame, STREAM_SEQ));
+        assert_false(hcs_fields_number(&frame, body, STREAM_SEQ, &seq));
     }
 }
 

@@ -9,8 +9,8 @@
 // cmocka.h needs the standard headers before it.
 #include <cmocka.h>
 
-#include "core/base/kept.h"
 #include "core/base/memory.h"
+#include "core/base/quota.h"
 
 enum { KIBIBYTE = 1024, MEMORY_BYTES = 1 << 20, BOUND = MEMORY_BYTES / 4, BLOCKS_MAX = 4096 };
 
@@ -22,32 +22,32 @@ static uint64_t held(const struct buffer_budget *budget) {
 static void what_is_taken_counts_until_it_is_given_back(void **state) {
     (void)state;
     struct buffer_budget budget = {.bytes_max = MEMORY_BYTES};
-    struct kept kept;
-    kept_init(&kept, &budget);
-    uint8_t *one = kept_take(&kept, 1000), *two = kept_take_zeroed(&kept, 100, 500);
+    struct quota kept;
+    quota_init(&kept, &budget);
+    uint8_t *one = quota_take(&kept, 1000), *two = quota_take_zeroed(&kept, 100, 500);
     assert_non_null(one);
     assert_non_null(two);
     for (size_t at = 0; at < 50000; at++)
         assert_int_equal(two[at], 0);
     assert_int_equal(kept.used, memory_bytes(one) + memory_bytes(two));
-    assert_true(held(&budget) >= 51000 && held(&budget) <= 51000 + 51000 / 4 + 2 * KEPT_GRANT_BYTES);
+    assert_true(held(&budget) >= 51000 && held(&budget) <= 51000 + 51000 / 4 + 2 * QUOTA_GRANT_BYTES);
     memset(two, 7, 50000);
-    two = kept_resize(&kept, two, 90000);
+    two = quota_resize(&kept, two, 90000);
     assert_int_equal(two[49999], 7);
     assert_int_equal(kept.used, memory_bytes(one) + memory_bytes(two));
-    two = kept_resize(&kept, two, 100);
-    assert_true(held(&budget) <= 2 * KEPT_GRANT_BYTES + 2000);
-    kept_give(&kept, one);
-    kept_give(&kept, two);
-    kept_give(&kept, NULL);
+    two = quota_resize(&kept, two, 100);
+    assert_true(held(&budget) <= 2 * QUOTA_GRANT_BYTES + 2000);
+    quota_give(&kept, one);
+    quota_give(&kept, two);
+    quota_give(&kept, NULL);
     assert_int_equal(kept.used, 0);
-    kept_settle(&kept);
+    quota_settle(&kept);
     assert_int_equal(held(&budget), 0);
 }
 
-static unsigned take_all(struct kept *kept, void *blocks[BLOCKS_MAX], size_t bytes) {
+static unsigned take_all(struct quota *kept, void *blocks[BLOCKS_MAX], size_t bytes) {
     unsigned count = 0;
-    while (count < BLOCKS_MAX && (blocks[count] = kept_take(kept, bytes)))
+    while (count < BLOCKS_MAX && (blocks[count] = quota_take(kept, bytes)))
         count++;
     return count;
 }
@@ -57,11 +57,11 @@ static void a_quarter_can_be_kept_and_no_more(void **state) {
     (void)state;
     static void *blocks[BLOCKS_MAX];
     struct buffer_budget budget = {.bytes_max = MEMORY_BYTES};
-    struct kept kept, other;
-    kept_init(&kept, &budget);
-    kept_init(&other, &budget);
-    assert_int_equal(kept_bytes_max(&kept), BOUND);
-    assert_null(kept_take(&kept, BOUND + 1));
+    struct quota kept, other;
+    quota_init(&kept, &budget);
+    quota_init(&other, &budget);
+    assert_int_equal(quota_bytes_max(&kept), BOUND);
+    assert_null(quota_take(&kept, BOUND + 1));
     assert_int_equal(kept.refused, 1);
     assert_int_equal(held(&budget), 0);
     for (size_t bytes = 100; bytes <= 100000; bytes *= 10) {
@@ -70,16 +70,16 @@ static void a_quarter_can_be_kept_and_no_more(void **state) {
         assert_int_equal(count, BOUND / each);
         assert_true(held(&budget) <= BOUND);
         if (bytes == 100)
-            assert_null(kept_take(&other, KIBIBYTE));
-        assert_null(kept_resize(&kept, blocks[0], bytes + BOUND));
+            assert_null(quota_take(&other, KIBIBYTE));
+        assert_null(quota_resize(&kept, blocks[0], bytes + BOUND));
         assert_int_equal(kept.used, count * each);
         while (count)
-            kept_give(&kept, blocks[--count]);
-        assert_true(held(&budget) <= 2 * KEPT_GRANT_BYTES);
+            quota_give(&kept, blocks[--count]);
+        assert_true(held(&budget) <= 2 * QUOTA_GRANT_BYTES);
     }
     assert_int_equal(atomic_load(&budget.refused), 0); // nobody need be closed for this
-    kept_deinit(&kept);
-    kept_deinit(&other);
+    quota_deinit(&kept);
+    quota_deinit(&other);
     assert_int_equal(held(&budget), 0);
 }
 
@@ -88,22 +88,22 @@ static void messages_and_what_is_kept_share_the_bound(void **state) {
     (void)state;
     static void *blocks[BLOCKS_MAX];
     struct buffer_budget budget = {.bytes_max = MEMORY_BYTES, .bytes = MEMORY_BYTES - 100 * KIBIBYTE};
-    struct kept kept;
-    kept_init(&kept, &budget);
+    struct quota kept;
+    quota_init(&kept, &budget);
     unsigned count = take_all(&kept, blocks, 1000);
     assert_int_equal(count, 100 * KIBIBYTE / memory_bytes(blocks[0]));
     assert_true(atomic_load(&budget.bytes) <= MEMORY_BYTES);
     assert_true(atomic_load(&budget.refused) > 0);
     atomic_store(&budget.bytes_max, 2 * MEMORY_BYTES); // as an operator may
-    assert_int_equal(kept_bytes_max(&kept), 2 * BOUND);
-    blocks[count] = kept_take(&kept, 1000);
+    assert_int_equal(quota_bytes_max(&kept), 2 * BOUND);
+    blocks[count] = quota_take(&kept, 1000);
     assert_non_null(blocks[count]);
     atomic_store(&budget.bytes_max, 4 * KIBIBYTE);
-    assert_int_equal(kept_bytes_left(&kept), 0);
-    assert_null(kept_take(&kept, 60000));
+    assert_int_equal(quota_bytes_left(&kept), 0);
+    assert_null(quota_take(&kept, 60000));
     for (unsigned index = 0; index <= count; index++)
-        kept_give(&kept, blocks[index]);
-    kept_deinit(&kept);
+        quota_give(&kept, blocks[index]);
+    quota_deinit(&kept);
     assert_int_equal(atomic_load(&budget.kept), 0);
     assert_int_equal(atomic_load(&budget.bytes), MEMORY_BYTES - 100 * KIBIBYTE);
 }
@@ -112,79 +112,79 @@ static void what_one_account_took_another_one_may_give_back(void **state) {
     (void)state;
     static void *blocks[BLOCKS_MAX];
     struct buffer_budget budget = {.bytes_max = MEMORY_BYTES};
-    struct kept takes, gives;
-    kept_init(&takes, &budget);
-    kept_init(&gives, &budget);
+    struct quota takes, gives;
+    quota_init(&takes, &budget);
+    quota_init(&gives, &budget);
     for (unsigned round = 0; round < 10; round++) { // each of them all that there is
         unsigned count = take_all(&takes, blocks, 1000);
         assert_true(count > 200);
         while (count)
-            kept_give(&gives, blocks[--count]);
+            quota_give(&gives, blocks[--count]);
     }
     assert_true(takes.used > 0 && gives.used == -takes.used);
-    assert_true(held(&budget) <= 4 * KEPT_GRANT_BYTES);
-    kept_deinit(&takes);
-    kept_deinit(&gives);
+    assert_true(held(&budget) <= 4 * QUOTA_GRANT_BYTES);
+    quota_deinit(&takes);
+    quota_deinit(&gives);
     assert_int_equal(held(&budget), 0);
 }
 
 static void grants_spare_the_hubs_account(void **state) {
     (void)state;
     struct buffer_budget budget = {.bytes_max = MEMORY_BYTES};
-    struct kept kept;
-    kept_init(&kept, &budget);
-    void *first = kept_take(&kept, 100);
+    struct quota kept;
+    quota_init(&kept, &budget);
+    void *first = quota_take(&kept, 100);
     uint64_t before = held(&budget);
     for (unsigned round = 0; round < 1000; round++) {
-        void *memory = kept_take(&kept, 200);
-        kept_give(&kept, memory);
+        void *memory = quota_take(&kept, 200);
+        quota_give(&kept, memory);
         assert_int_equal(held(&budget), before);
     }
-    kept_give(&kept, first);
-    kept_deinit(&kept);
+    quota_give(&kept, first);
+    quota_deinit(&kept);
 }
 
 static void what_is_set_aside_is_there_for_who_accepts_it(void **state) {
     (void)state;
     static void *blocks[BLOCKS_MAX];
     struct buffer_budget budget = {.bytes_max = MEMORY_BYTES};
-    struct kept first, second;
-    kept_init(&first, &budget);
-    kept_init(&second, &budget);
-    assert_false(kept_set_aside(&first, BOUND + 1));
+    struct quota first, second;
+    quota_init(&first, &budget);
+    quota_init(&second, &budget);
+    assert_false(quota_set_aside(&first, BOUND + 1));
     assert_int_equal(held(&budget), 0);
-    assert_true(kept_set_aside(&first, 100 * KIBIBYTE));
+    assert_true(quota_set_aside(&first, 100 * KIBIBYTE));
     unsigned count = take_all(&first, blocks, 1000);
     assert_true(count > 100 && count <= (BOUND - 100 * KIBIBYTE) / 1000);
-    assert_null(kept_take(&second, 90 * KIBIBYTE));
-    kept_accept(&second, 100 * KIBIBYTE);
-    void *block = kept_take(&second, 90 * KIBIBYTE);
+    assert_null(quota_take(&second, 90 * KIBIBYTE));
+    quota_accept(&second, 100 * KIBIBYTE);
+    void *block = quota_take(&second, 90 * KIBIBYTE);
     assert_non_null(block);
-    kept_give(&second, block);
+    quota_give(&second, block);
     while (count)
-        kept_give(&first, blocks[--count]);
-    kept_deinit(&first);
-    kept_deinit(&second);
+        quota_give(&first, blocks[--count]);
+    quota_deinit(&first);
+    quota_deinit(&second);
     assert_int_equal(held(&budget), 0);
 }
 
 static void without_memory_nothing_counts(void **state) {
     (void)state;
     struct buffer_budget budget = {.bytes_max = MEMORY_BYTES};
-    struct kept kept;
-    kept_init(&kept, &budget);
-    void *memory = kept_take(&kept, 100);
+    struct quota kept;
+    quota_init(&kept, &budget);
+    void *memory = quota_take(&kept, 100);
     int64_t used = kept.used;
     memory_fail_after(0);
-    assert_null(kept_take(&kept, 100000));
-    assert_null(kept_take_zeroed(&kept, 10, 10000));
-    assert_null(kept_resize(&kept, memory, 100000));
+    assert_null(quota_take(&kept, 100000));
+    assert_null(quota_take_zeroed(&kept, 10, 10000));
+    assert_null(quota_resize(&kept, memory, 100000));
     memory_fail_after(UINT64_MAX);
     assert_int_equal(kept.used, used);
     assert_int_equal(kept.refused, 0);
-    assert_true(held(&budget) <= 2 * KEPT_GRANT_BYTES);
-    kept_give(&kept, memory);
-    kept_deinit(&kept);
+    assert_true(held(&budget) <= 2 * QUOTA_GRANT_BYTES);
+    quota_give(&kept, memory);
+    quota_deinit(&kept);
     assert_int_equal(held(&budget), 0);
 }
 
@@ -194,27 +194,27 @@ static void a_share_is_what_is_left(void **state) {
     static void *blocks[BLOCKS_MAX];
     enum { TAKERS = 3, BLOCK = 3 * KIBIBYTE };
     struct buffer_budget budget = {.bytes_max = 16 * MEMORY_BYTES};
-    struct kept kept;
+    struct quota kept;
     unsigned count = 0;
-    kept_init(&kept, &budget);
-    uint64_t left = kept_bytes_left(&kept);
+    quota_init(&kept, &budget);
+    uint64_t left = quota_bytes_left(&kept);
     for (unsigned taker = 0; taker < TAKERS; taker++) {
         uint64_t held_by = 0;
-        while (count < BLOCKS_MAX && kept_is_fair(&kept, held_by + BLOCK)) {
-            blocks[count] = kept_take(&kept, BLOCK);
+        while (count < BLOCKS_MAX && quota_is_fair(&kept, held_by + BLOCK)) {
+            blocks[count] = quota_take(&kept, BLOCK);
             held_by += memory_bytes(blocks[count++]);
         }
-        assert_true(held_by > left / 2 - 2 * KEPT_GRANT_BYTES && held_by < left / 2 + 2 * KEPT_GRANT_BYTES);
-        left = kept_bytes_left(&kept);
+        assert_true(held_by > left / 2 - 2 * QUOTA_GRANT_BYTES && held_by < left / 2 + 2 * QUOTA_GRANT_BYTES);
+        left = quota_bytes_left(&kept);
     }
     assert_true(left > BOUND);
-    while (count < BLOCKS_MAX && (blocks[count] = kept_take(&kept, BLOCK)))
+    while (count < BLOCKS_MAX && (blocks[count] = quota_take(&kept, BLOCK)))
         count++;
-    assert_true(kept_is_fair(&kept, KEPT_SHARE_BYTES_MIN)); // who has little isn't asked
-    assert_false(kept_is_fair(&kept, KEPT_SHARE_BYTES_MIN + 1));
+    assert_true(quota_is_fair(&kept, QUOTA_SHARE_BYTES_MIN)); // who has little isn't asked
+    assert_false(quota_is_fair(&kept, QUOTA_SHARE_BYTES_MIN + 1));
     while (count)
-        kept_give(&kept, blocks[--count]);
-    kept_deinit(&kept);
+        quota_give(&kept, blocks[--count]);
+    quota_deinit(&kept);
     assert_int_equal(held(&budget), 0);
 }
 

@@ -7,7 +7,7 @@
 // cmocka.h needs the standard headers before it.
 #include <cmocka.h>
 
-#include "core/base/bins.h"
+#include "core/base/hash_table.h"
 #include "core/base/memory.h"
 #include "tests/core/base/account.h"
 
@@ -15,14 +15,14 @@ enum { THINGS = 400 };
 
 static struct thing {
     uint64_t padding;
-    struct bin bin;
+    struct hash_node bin;
     bool there;
 } things[THINGS];
 
-static bool is_found(const struct bins *bins, const struct thing *thing, uint64_t hash) {
-    for (struct bin *bin = bins_find(bins, hash); bin; bin = bins_next(bin)) {
+static bool is_found(const struct hash_table *hash_table, const struct thing *thing, uint64_t hash) {
+    for (struct hash_node *bin = hash_table_find(hash_table, hash); bin; bin = hash_table_next(bin)) {
         assert_true(bin->hash == hash);
-        if (bin_entry(bin, struct thing, bin) == thing)
+        if (hash_table_entry(bin, struct thing, bin) == thing)
             return true;
     }
     return false;
@@ -32,9 +32,9 @@ static bool is_found(const struct bins *bins, const struct thing *thing, uint64_
 static void any_sequence_agrees_with_a_table(void **state) {
     (void)state;
     for (uint64_t hashes = 1; hashes < 1000; hashes *= 9) {
-        struct bins bins;
+        struct hash_table hash_table;
         uint32_t number = 12345;
-        bins_init(&bins, account());
+        hash_table_init(&hash_table, account());
         for (size_t index = 0; index < THINGS; index++)
             things[index].there = false;
         for (unsigned round = 0; round < 5000; round++) {
@@ -42,20 +42,20 @@ static void any_sequence_agrees_with_a_table(void **state) {
             size_t index = (number >> 8) % THINGS;
             struct thing *thing = &things[index];
             if (thing->there)
-                bins_remove(&bins, &thing->bin);
+                hash_table_remove(&hash_table, &thing->bin);
             else
-                assert_true(bins_add(&bins, &thing->bin, bins_hash(index % hashes, 99)));
+                assert_true(hash_table_add(&hash_table, &thing->bin, hash_table_hash(index % hashes, 99)));
             thing->there = !thing->there;
             if (round % 50)
                 continue;
             for (size_t other = 0; other < THINGS; other++)
-                assert_true(is_found(&bins, &things[other], bins_hash(other % hashes, 99)) ==
+                assert_true(is_found(&hash_table, &things[other], hash_table_hash(other % hashes, 99)) ==
                             things[other].there);
         }
         for (size_t index = 0; index < THINGS; index++)
             if (things[index].there)
-                bins_remove(&bins, &things[index].bin);
-        bins_deinit(&bins);
+                hash_table_remove(&hash_table, &things[index].bin);
+        hash_table_deinit(&hash_table);
     }
 }
 
@@ -64,7 +64,7 @@ static void numbers_in_turn_are_spread(void **state) {
     unsigned places = 0;
     (void)state;
     for (uint64_t number = 0; number < 256; number++) {
-        uint64_t place = bins_hash(number << 20, UINT64_C(0x9e3779b97f4a7c15)) & 255;
+        uint64_t place = hash_table_hash(number << 20, UINT64_C(0x9e3779b97f4a7c15)) & 255;
         places += !seen[place];
         seen[place] = true;
     }
@@ -72,23 +72,23 @@ static void numbers_in_turn_are_spread(void **state) {
 }
 
 static void without_memory_it_doesnt_grow(void **state) {
-    struct bins bins;
+    struct hash_table hash_table;
     (void)state;
-    bins_init(&bins, account());
+    hash_table_init(&hash_table, account());
     memory_fail(0, 1);
-    assert_false(bins_add(&bins, &things[0].bin, 0));
+    assert_false(hash_table_add(&hash_table, &things[0].bin, 0));
     for (size_t index = 0; index < THINGS; index++) {
         if (index)
             memory_fail(0, 1); // what needs none doesn't count
-        assert_true(bins_add(&bins, &things[index].bin, index));
+        assert_true(hash_table_add(&hash_table, &things[index].bin, index));
     }
-    assert_true(bins.capacity < THINGS);
+    assert_true(hash_table.capacity < THINGS);
     for (size_t index = 0; index < THINGS; index++) {
-        assert_true(is_found(&bins, &things[index], index));
-        bins_remove(&bins, &things[index].bin);
+        assert_true(is_found(&hash_table, &things[index], index));
+        hash_table_remove(&hash_table, &things[index].bin);
     }
-    assert_null(bins_find(&bins, 7));
-    bins_deinit(&bins);
+    assert_null(hash_table_find(&hash_table, 7));
+    hash_table_deinit(&hash_table);
 }
 
 int main(void) {

@@ -6,14 +6,14 @@
 
 #include "core/json/json.h"
 
-struct listing {
+struct name_list {
     struct json_walk walk;
     bool array;
 };
 
 // Begins to read `list`, an array or object of a valid text.
-void listing_begin(struct listing *listing, const uint8_t *text, struct span list);
+void name_list_begin(struct name_list *listing, const uint8_t *text, struct span list);
 // The next name, a JSON string of the text; false when there is none.
-bool listing_next(struct listing *listing, struct span *name);
+bool name_list_next(struct name_list *listing, struct span *name);
 // Whether a member of an object counts: it isn't false, null, 0 or "".
-bool listing_truthy(const uint8_t *text, const struct json_item *item);
+bool name_list_truthy(const uint8_t *text, const struct json_item *item);

@@ -8,7 +8,7 @@
 
 #include "core/lookup/lookup.h"
 
-#define STREAM_KEYS(X)                                                                                       \
+#define HCS_FIELDS_KEYS(X)                                                                                   \
     X(STREAM_TYPE, "type")                                                                                   \
     X(STREAM_SESSION_ID, "session_id")                                                                       \
     X(STREAM_REQUEST_ID, "request_id")                                                                       \
@@ -21,14 +21,14 @@
     X(STREAM_CODE, "code")                                                                                   \
     X(STREAM_REFUSED, "refused")
 
-enum stream_key {
+enum hcs_fields_key {
 #define X(name, text) name,
-    STREAM_KEYS(X)
+    HCS_FIELDS_KEYS(X)
 #undef X
         STREAM_KEYS_COUNT
 };
 
-struct stream_frame {
+struct hcs_fields {
     enum lookup_verdict verdict; // LOOKUP_GOOD, LOOKUP_AMBIGUOUS, or LOOKUP_NOT_JSON
     const char *fault_key;       // static
     uint32_t fault_at;
@@ -39,18 +39,18 @@ struct stream_frame {
 };
 
 // `body` is one of which the lookup said that it is such a frame; its slack as there.
-void stream_frame_read(struct stream_frame *frame, const uint8_t *body, uint32_t bytes);
+void hcs_fields_read(struct hcs_fields *frame, const uint8_t *body, uint32_t bytes);
 
-static inline bool stream_frame_has(const struct stream_frame *frame, enum stream_key key) {
+static inline bool hcs_fields_has(const struct hcs_fields *frame, enum hcs_fields_key key) {
     assert(key < STREAM_KEYS_COUNT);
     return (frame->present >> key & 1) != 0;
 }
 // Whether a key is there and its value a string that means `literal`.
-bool stream_frame_is(const struct stream_frame *frame, const uint8_t *body, enum stream_key key,
-                     const char *literal);
+bool hcs_fields_is(const struct hcs_fields *frame, const uint8_t *body, enum hcs_fields_key key,
+                   const char *literal);
 // Whether a key is there and its value a whole number from 0 to 2^53 - 1.
-bool stream_frame_number(const struct stream_frame *frame, const uint8_t *body, enum stream_key key,
-                         uint64_t *out);
+bool hcs_fields_number(const struct hcs_fields *frame, const uint8_t *body, enum hcs_fields_key key,
+                       uint64_t *out);
 // What a string among the values means, as json_string_decode; SIZE_MAX also where the key isn't there.
-size_t stream_frame_text(const struct stream_frame *frame, const uint8_t *body, enum stream_key key,
-                         char *out, size_t capacity);
+size_t hcs_fields_text(const struct hcs_fields *frame, const uint8_t *body, enum hcs_fields_key key,
+                       char *out, size_t capacity);

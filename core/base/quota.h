@@ -14,47 +14,47 @@
 #include "core/base/buffer.h"
 
 enum {
-    KEPT_GRANT_BYTES = 16 * 1024,
+    QUOTA_GRANT_BYTES = 16 * 1024,
     // One peer's share is bounded by what is left for all others, but never to less than this.
-    KEPT_SHARE_BYTES_MIN = 64 * 1024,
+    QUOTA_SHARE_BYTES_MIN = 64 * 1024,
 };
 
-struct kept {
+struct quota {
     struct buffer_budget *budget;
     int64_t granted;  // of the budget's bytes, this account's
     int64_t used;     // of those; never more. Below 0 where more was given back than taken
     uint64_t refused; // how often the bound, not the allocator, had no room
 };
 
-void kept_init(struct kept *kept, struct buffer_budget *budget);
+void quota_init(struct quota *kept, struct buffer_budget *budget);
 // Hands its grants back, and with those of all accounts all that was taken, if all of it was given back.
-void kept_deinit(struct kept *kept);
+void quota_deinit(struct quota *kept);
 
 // As core/base/memory.h's, but NULL, too, where the bound leaves no room.
-__attribute__((malloc, warn_unused_result)) void *kept_take(struct kept *kept, size_t bytes);
-__attribute__((malloc, warn_unused_result)) void *kept_take_zeroed(struct kept *kept, size_t count,
-                                                                   size_t bytes);
-__attribute__((warn_unused_result)) void *kept_resize(struct kept *kept, void *memory, size_t bytes);
+__attribute__((malloc, warn_unused_result)) void *quota_take(struct quota *kept, size_t bytes);
+__attribute__((malloc, warn_unused_result)) void *quota_take_zeroed(struct quota *kept, size_t count,
+                                                                    size_t bytes);
+__attribute__((warn_unused_result)) void *quota_resize(struct quota *kept, void *memory, size_t bytes);
 // The same, but the bound refuses nothing: for what is little and goes at once unless something else is kept
 // for it.
-__attribute__((malloc, warn_unused_result)) void *kept_take_anyway(struct kept *kept, size_t bytes);
+__attribute__((malloc, warn_unused_result)) void *quota_take_anyway(struct quota *kept, size_t bytes);
 // NULL is allowed.
-void kept_give(struct kept *kept, void *memory);
+void quota_give(struct quota *kept, void *memory);
 // Hands back what it was granted and doesn't use.
-void kept_settle(struct kept *kept);
+void quota_settle(struct quota *kept);
 
 // Takes room out of the bound for what other accounts will take, which each of them then accepts a part of.
 // False where there is none; then nothing was set aside.
-bool kept_set_aside(struct kept *kept, uint64_t bytes);
-void kept_accept(struct kept *kept, uint64_t bytes);
+bool quota_set_aside(struct quota *kept, uint64_t bytes);
+void quota_accept(struct quota *kept, uint64_t bytes);
 
 // How much may be kept in all, now.
-uint64_t kept_bytes_max(const struct kept *kept);
+uint64_t quota_bytes_max(const struct quota *kept);
 // How much of that no account has been granted.
-uint64_t kept_bytes_left(const struct kept *kept);
+uint64_t quota_bytes_left(const struct quota *kept);
 // Whether one peer may have the hub keep so much for it: no more than is left for all others, so that whoever
 // takes what it can get leaves as much again, and many who do still leave something to those who come later
 // (Choudhury and Hahne, 1998: dynamic thresholds).
-static inline bool kept_is_fair(const struct kept *kept, uint64_t bytes) {
-    return bytes <= KEPT_SHARE_BYTES_MIN || bytes <= kept_bytes_left(kept);
+static inline bool quota_is_fair(const struct quota *kept, uint64_t bytes) {
+    return bytes <= QUOTA_SHARE_BYTES_MIN || bytes <= quota_bytes_left(kept);
 }

@@ -1,4 +1,4 @@
-#include "core/json/listing.h"
+#include "core/json/name_list.h"
 
 #include <assert.h>
 
@@ -11,7 +11,7 @@ static bool is_zero(const uint8_t *text, struct span number) {
     return true;
 }
 
-bool listing_truthy(const uint8_t *text, const struct json_item *item) {
+bool name_list_truthy(const uint8_t *text, const struct json_item *item) {
     assert(item->type <= JSON_NULL && item->key.bytes >= 2);
     switch (item->type) {
     case JSON_NONE:
@@ -27,15 +27,15 @@ bool listing_truthy(const uint8_t *text, const struct json_item *item) {
     }
 }
 
-void listing_begin(struct listing *listing, const uint8_t *text, struct span list) {
+void name_list_begin(struct name_list *listing, const uint8_t *text, struct span list) {
     json_walk_begin(&listing->walk, text, list);
     listing->array = text[list.at] == '[';
 }
 
-bool listing_next(struct listing *listing, struct span *name) {
+bool name_list_next(struct name_list *listing, struct span *name) {
     assert(listing->array != listing->walk.object);
     for (struct json_item item; json_next(&listing->walk, &item) == JSON_ITEM;) {
-        if (listing->array ? item.type != JSON_STRING : !listing_truthy(listing->walk.text, &item))
+        if (listing->array ? item.type != JSON_STRING : !name_list_truthy(listing->walk.text, &item))
             continue;
         *name = listing->array ? item.value : item.key;
         assert(json_string_quoted(listing->walk.text, *name));

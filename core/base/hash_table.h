@@ -1,0 +1,67 @@
+// A hash table whose links lie in its members, for those that hash themselves: the caller brings the hash, and tells apart what
+// has the same. Its secret is in that hash, where whoever chooses keys could mean ill. Nothing is owned.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/quota.h"
+
+struct hash_node {
+    struct hash_node *next;
+    uint64_t hash;
+};
+
+struct hash_table {
+    struct hash_node **heads;
+    size_t capacity; // a power of two, or 0
+    size_t count;
+    struct quota *kept; // the account that it is kept on
+};
+
+#define hash_table_entry(bin, type, member) ((type *)((char *)(bin)-offsetof(type, member)))
+
+void hash_table_init(struct hash_table *hash_table, struct quota *kept);
+// Nothing may be in it any more.
+void hash_table_deinit(struct hash_table *hash_table);
+// False where the hub has no room to keep even a small table. One that can't grow goes on as it is.
+bool hash_table_add(struct hash_table *hash_table, struct hash_node *bin, uint64_t hash);
+// It must be there.
+void hash_table_remove(struct hash_table *hash_table, struct hash_node *bin);
+
+// The first that has this hash, and the next one; NULL: there is none (any more).
+static inline struct hash_node *hash_table_same(struct hash_node *bin, uint64_t hash) {
+    while (bin && bin->hash != hash)
+        bin = bin->next;
+    return bin;
+}
+static inline struct hash_node *hash_table_find(const struct hash_table *hash_table, uint64_t hash) {
+    return hash_table->count ? hash_table_same(hash_table->heads[hash & (hash_table->capacity - 1)], hash)
+                             : NULL;
+}
+static inline struct hash_node *hash_table_next(const struct hash_node *bin) {
+    return hash_table_same(bin->next, bin->hash);
+}
+// What is looked for next is fetched meanwhile: where the first one of its place is said; that one, once the place is there; and the one
+// behind it, once it is there and has another hash.
+static inline void hash_table_foresee(const struct hash_table *hash_table, uint64_t hash) {
+    if (hash_table->count)
+        __builtin_prefetch(&hash_table->heads[hash & (hash_table->capacity - 1)]);
+}
+static inline void hash_table_foresee_first(const struct hash_table *hash_table, uint64_t hash) {
+    if (hash_table->count)
+        __builtin_prefetch(hash_table->heads[hash & (hash_table->capacity - 1)], 1);
+}
+static inline void hash_table_foresee_second(const struct hash_table *hash_table, uint64_t hash) {
+    const struct hash_node *bin =
+        hash_table->count ? hash_table->heads[hash & (hash_table->capacity - 1)] : NULL;
+    if (bin && bin->hash != hash)
+        __builtin_prefetch(bin->next, 1);
+}
+
+// Numbers that are given out in turn, spread over all bits by an odd secret (Dietzfelbinger et al., 1997: multiply-shift).
+static inline uint64_t hash_table_hash(uint64_t number, uint64_t secret) {
+    uint64_t product = number * (secret | 1);
+    return product ^ product >> 32;
+}
