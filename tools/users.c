@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "core/base/text.h"
-#include "core/rights/question.h"
-#include "core/rights/review.h"
+#include "core/rights/rights_explain.h"
+#include "core/rights/users_lint.h"
 #include "tools/commands.h"
 #include "tools/output.h"
 
@@ -95,7 +95,7 @@ static enum status check(int argc, char **argv) {
     struct file file = {.path = argv[argc - 1]};
     enum status status = STATUS_USAGE;
     if (open_file(&file)) {
-        if (file.users != NULL && users_review(file.text.bytes, file.text.length, tell_warning, &file)) {
+        if (file.users != NULL && users_lint(file.text.bytes, file.text.length, tell_warning, &file)) {
             summarize(&file);
         }
         status = file.faults > 0 || (strict && file.warnings > 0) ? STATUS_REFUSED : STATUS_DONE;
@@ -139,7 +139,7 @@ static void show_line(const struct file *file, uint32_t line) {
     putchar('\n');
 }
 
-static void show_answer(const struct file *file, const struct question_answer *answer, bool of_hold) {
+static void show_answer(const struct file *file, const struct rights_explain_answer *answer, bool of_hold) {
     if (!of_hold) {
         puts(answer->verdict.allowed ? "allowed" : "refused");
         if (answer->verdict.line > 0) {
@@ -157,13 +157,13 @@ static void show_answer(const struct file *file, const struct question_answer *a
 }
 
 static enum status answer(struct file *file, const char *name, const char *question) {
-    struct question_answer answered;
+    struct rights_explain_answer answered;
     const struct user *user = users_by_name(file->users, name, strlen(name));
     if (user == NULL) {
         fprintf(stderr, "patchbay: users: %s has no such user\n", file->path);
         return STATUS_USAGE;
     }
-    const char *expected = question_ask(user, question, &answered);
+    const char *expected = rights_explain(user, question, &answered);
     if (expected != NULL) {
         fprintf(stderr, "patchbay: users: explain: expected %s\n", expected);
         return STATUS_USAGE;

@@ -7,7 +7,7 @@
 
 void agents_init(struct agents *agents, const struct siphash_key *key, struct quota *kept) {
     *agents = (struct agents){.kept = kept, .multiplier = siphash_table(key, "homes", 5) | 1};
-    names_init(&agents->by_id, key, kept);
+    name_map_init(&agents->by_id, key, kept);
     groups_init(&agents->groups, key, kept);
     topics_init(&agents->topics, key, kept);
     list_init(&agents->all);
@@ -21,13 +21,13 @@ void agents_deinit(struct agents *agents) {
         agents_remove_home(agents, agent->home);
     }
     assert(agents->count == 0 && agents->by_id.count == 0);
-    names_deinit(&agents->by_id);
+    name_map_deinit(&agents->by_id);
     groups_deinit(&agents->groups);
     topics_deinit(&agents->topics);
 }
 
 struct agent *agents_find(const struct agents *agents, const char *id, size_t id_bytes) {
-    return names_get(&agents->by_id, id, id_bytes);
+    return name_map_get(&agents->by_id, id, id_bytes);
 }
 
 // --- Who was found last
@@ -191,7 +191,7 @@ static void agents_take_out(struct agents *agents, struct agent *agent) {
 
 // Gives back what the tables don't need any more.
 static void shrink(struct agents *agents) {
-    names_shrink(&agents->by_id);
+    name_map_shrink(&agents->by_id);
     groups_shrink(&agents->groups);
 }
 
@@ -225,10 +225,10 @@ static void take_place(struct agents *agents, struct agent *agent, struct agent 
         keep_child(agent, old);
     }
     if (old) {
-        names_replace(&agents->by_id, agent->id, agent->id_bytes, agent);
+        name_map_replace(&agents->by_id, agent->id, agent->id_bytes, agent);
         agents_take_out(agents, old);
     } else {
-        names_add(&agents->by_id, agent->id, agent->id_bytes, agent);
+        name_map_add(&agents->by_id, agent->id, agent->id_bytes, agent);
     }
     list_append(&agent->home->agents, &agent->by_home);
     list_append(&agents->all, &agent->link);
@@ -261,7 +261,7 @@ static bool is_within_bounds(struct agents *agents, struct agent *agent, const s
 static bool fill(struct agents *agents, struct agent *agent, struct agent *old,
                  const struct agent_offer *offer, int64_t before) {
     if (!topics_join(&agents->topics, agent, offer->subscriber) || !groups_join(&agents->groups, agent) ||
-        (!old && !names_reserve(&agents->by_id, agent->id, agent->id_bytes)))
+        (!old && !name_map_reserve(&agents->by_id, agent->id, agent->id_bytes)))
         return false;
     return !offer->judged_for || is_within_bounds(agents, agent, old, offer, agents->kept->used - before);
 }
@@ -290,7 +290,7 @@ struct agent *agents_put(struct agents *agents, const struct agent_offer *offer)
 
 void agents_remove(struct agents *agents, struct agent *agent) {
     assert(agents_find(agents, agent->id, agent->id_bytes) == agent);
-    names_remove(&agents->by_id, agent->id, agent->id_bytes);
+    name_map_remove(&agents->by_id, agent->id, agent->id_bytes);
     agents_take_out(agents, agent);
     shrink(agents);
 }

@@ -12,7 +12,7 @@
 #include "core/agents/agent.h"
 #include "core/agents/capabilities.h"
 #include "core/agents/groups.h"
-#include "core/agents/names.h"
+#include "core/agents/name_map.h"
 #include "core/agents/topics.h"
 #include "core/base/governance.h"
 #include "core/base/list.h"
@@ -36,7 +36,7 @@ struct agent_missed {
 };
 
 struct agents {
-    struct names by_id;
+    struct name_map by_id;
     struct agent_found found[FOUND_PLACES]; // last, by the end of the id: most are asked for again and again
     struct agent_missed missed[MISSED_PLACES]; // likewise
     struct groups groups;

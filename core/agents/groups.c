@@ -35,13 +35,13 @@ struct group {
 void groups_init(struct groups *groups, const struct siphash_key *key, struct quota *kept) {
     groups->kept = kept;
     for (unsigned kind = 0; kind < GROUP_KINDS; kind++)
-        names_init(&groups->by_name[kind], key, kept);
+        name_map_init(&groups->by_name[kind], key, kept);
 }
 
 void groups_deinit(struct groups *groups) {
     for (unsigned kind = 0; kind < GROUP_KINDS; kind++) {
         assert(groups->by_name[kind].count == 0);
-        names_deinit(&groups->by_name[kind]);
+        name_map_deinit(&groups->by_name[kind]);
     }
 }
 
@@ -50,7 +50,7 @@ void groups_deinit(struct groups *groups) {
 static struct group *groups_named(const struct groups *groups, enum group_kind kind, const char *name,
                                   size_t bytes) {
     assert(kind < GROUP_KINDS);
-    return names_get(&groups->by_name[kind], name, bytes);
+    return name_map_get(&groups->by_name[kind], name, bytes);
 }
 
 static struct group *groups_make(struct groups *groups, enum group_kind kind, const char *name,
@@ -62,7 +62,7 @@ static struct group *groups_make(struct groups *groups, enum group_kind kind, co
     group->kind = kind;
     group->name_bytes = bytes;
     memcpy(group->name, name, bytes);
-    if (names_add(&groups->by_name[kind], group->name, bytes, group))
+    if (name_map_add(&groups->by_name[kind], group->name, bytes, group))
         return group;
     quota_give(groups->kept, group);
     return NULL;
@@ -72,7 +72,7 @@ static void groups_drop_if_empty(struct groups *groups, struct group *group) {
     assert(group->count <= group->used && group->used <= group->capacity);
     if (group->count)
         return;
-    names_remove(&groups->by_name[group->kind], group->name, group->name_bytes);
+    name_map_remove(&groups->by_name[group->kind], group->name, group->name_bytes);
     quota_give(groups->kept, group->members);
     quota_give(groups->kept, group);
 }
@@ -161,13 +161,13 @@ struct several {
     char names[SEVERAL][METHOD_BYTES_MAX];
 };
 
-static void groups_expect(const struct names *names, const struct several *several) {
+static void groups_expect(const struct name_map *names, const struct several *several) {
     uint64_t hashes[SEVERAL];
     assert(several->count <= SEVERAL);
     for (unsigned index = 0; index < several->count; index++)
-        hashes[index] = names_expect(names, several->names[index], several->bytes[index]);
+        hashes[index] = name_map_expect(names, several->names[index], several->bytes[index]);
     for (unsigned index = 0; index < several->count; index++)
-        names_expect_key(names, hashes[index]);
+        name_map_expect_key(names, hashes[index]);
 }
 
 static bool join_several(struct groups *groups, struct agent *agent, enum group_kind kind,
@@ -289,7 +289,7 @@ void groups_leave(struct groups *groups, struct agent *agent) {
 
 void groups_shrink(struct groups *groups) {
     for (unsigned kind = 0; kind < GROUP_KINDS; kind++)
-        names_shrink(&groups->by_name[kind]);
+        name_map_shrink(&groups->by_name[kind]);
 }
 
 // --- Asking

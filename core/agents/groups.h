@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/agents/names.h"
+#include "core/agents/name_map.h"
 #include "core/base/governance.h"
 
 struct agent;
@@ -32,8 +32,8 @@ enum group_kind {
 };
 
 struct groups {
-    struct names by_name[GROUP_KINDS]; // name → struct group
-    struct quota *kept;                // the account that they are kept on
+    struct name_map by_name[GROUP_KINDS]; // name → struct group
+    struct quota *kept;                   // the account that they are kept on
 };
 
 void groups_init(struct groups *groups, const struct siphash_key *key, struct quota *kept);

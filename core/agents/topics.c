@@ -4,24 +4,24 @@
 #include <string.h>
 
 #include "core/agents/agent.h"
-#include "core/agents/demand.h"
+#include "core/agents/subscriber_count.h"
 #include "core/json/name_list.h"
 
 static_assert(sizeof((struct subscription *)0)->key == 2 * sizeof(void *), "a key is compared by its bytes");
 
 void topics_init(struct topics *topics, const struct siphash_key *key, struct quota *kept) {
     *topics = (struct topics){.kept = kept};
-    names_init(&topics->exact, key, kept);
-    names_init(&topics->prefixes, key, kept);
-    names_init(&topics->pairs, key, kept);
+    name_map_init(&topics->exact, key, kept);
+    name_map_init(&topics->prefixes, key, kept);
+    name_map_init(&topics->pairs, key, kept);
 }
 
 void topics_deinit(struct topics *topics) {
     assert(topics->count == 0 && topics->pairs.count == 0);
     assert(topics->exact.count == 0 && topics->prefixes.count == 0);
-    names_deinit(&topics->exact);
-    names_deinit(&topics->prefixes);
-    names_deinit(&topics->pairs);
+    name_map_deinit(&topics->exact);
+    name_map_deinit(&topics->prefixes);
+    name_map_deinit(&topics->pairs);
 }
 
 void subscriber_init(struct subscriber *subscriber) {
@@ -42,8 +42,8 @@ bool pattern_valid(const char *pattern, size_t bytes) {
 
 static struct topic *topics_named(const struct topics *topics, const char *pattern, size_t bytes) {
     assert(bytes <= EVENT_BYTES_MAX);
-    return is_prefix(pattern, bytes) ? names_get(&topics->prefixes, pattern, bytes - 1)
-                                     : names_get(&topics->exact, pattern, bytes);
+    return is_prefix(pattern, bytes) ? name_map_get(&topics->prefixes, pattern, bytes - 1)
+                                     : name_map_get(&topics->exact, pattern, bytes);
 }
 
 static struct topic *topic_make(struct topics *topics, const char *pattern, size_t bytes) {
@@ -55,8 +55,8 @@ static struct topic *topic_make(struct topics *topics, const char *pattern, size
     topic->prefix = is_prefix(pattern, bytes);
     topic->bytes = (uint32_t)bytes;
     memcpy(topic->name, pattern, bytes);
-    struct names *names = topic->prefix ? &topics->prefixes : &topics->exact;
-    if (!names_add(names, topic->name, bytes - topic->prefix, topic)) {
+    struct name_map *names = topic->prefix ? &topics->prefixes : &topics->exact;
+    if (!name_map_add(names, topic->name, bytes - topic->prefix, topic)) {
         quota_give(topics->kept, topic);
         return NULL;
     }
@@ -71,9 +71,9 @@ static void topics_drop_if_empty(struct topics *topics, struct topic *topic) {
     assert(!topic->prefix || topics->prefix_count[topic->bytes - 1] > 0);
     if (topic->prefix)
         topics->prefix_count[topic->bytes - 1]--;
-    struct names *names = topic->prefix ? &topics->prefixes : &topics->exact;
-    names_remove(names, topic->name, topic->bytes - topic->prefix);
-    names_shrink(names);
+    struct name_map *names = topic->prefix ? &topics->prefixes : &topics->exact;
+    name_map_remove(names, topic->name, topic->bytes - topic->prefix);
+    name_map_shrink(names);
     quota_give(topics->kept, topic);
 }
 
@@ -82,7 +82,7 @@ static void topics_drop_if_empty(struct topics *topics, struct topic *topic) {
 static struct subscription *at_topic(const struct topics *topics, const struct topic *topic,
                                      const struct subscriber *subscriber) {
     const void *key[2] = {topic, subscriber};
-    return names_get(&topics->pairs, (const char *)key, sizeof key);
+    return name_map_get(&topics->pairs, (const char *)key, sizeof key);
 }
 
 struct subscription *topics_find(const struct topics *topics, const struct subscriber *subscriber,
@@ -98,8 +98,8 @@ static struct subscription *subscription_make(struct topics *topics, struct topi
         return NULL;
     subscription->key.topic = topic;
     subscription->key.subscriber = subscriber;
-    if (!names_add(&topics->pairs, (const char *)&subscription->key, sizeof subscription->key,
-                   subscription)) {
+    if (!name_map_add(&topics->pairs, (const char *)&subscription->key, sizeof subscription->key,
+                      subscription)) {
         quota_give(topics->kept, subscription);
         return NULL;
     }
@@ -108,7 +108,7 @@ static struct subscription *subscription_make(struct topics *topics, struct topi
     subscriber->count++;
     topics->count++;
     if (topics->demand)
-        demand_add(topics->demand, topic->name, topic->bytes);
+        subscriber_count_add(topics->demand, topic->name, topic->bytes);
     assert(topics->count == topics->pairs.count);
     return subscription;
 }
@@ -134,14 +134,14 @@ void topics_let_go(struct topics *topics, struct subscription *subscription) {
         return;
     struct topic *topic = subscription->key.topic;
     assert(subscription->key.subscriber->count > 0 && topics->count == topics->pairs.count);
-    names_remove(&topics->pairs, (const char *)&subscription->key, sizeof subscription->key);
-    names_shrink(&topics->pairs);
+    name_map_remove(&topics->pairs, (const char *)&subscription->key, sizeof subscription->key);
+    name_map_shrink(&topics->pairs);
     list_remove(&subscription->by_topic);
     list_remove(&subscription->by_subscriber);
     subscription->key.subscriber->count--;
     topics->count--;
     if (topics->demand)
-        demand_remove(topics->demand, topic->name, topic->bytes);
+        subscriber_count_remove(topics->demand, topic->name, topic->bytes);
     quota_give(topics->kept, subscription);
     topics_drop_if_empty(topics, topic);
 }
@@ -263,13 +263,13 @@ size_t topics_foresee(struct topics *topics, const struct subscriber *subscriber
 size_t topics_match(const struct topics *topics, const char *name, size_t bytes,
                     struct topic *matches[TOPICS_MATCH_MAX]) {
     size_t count = 0;
-    struct topic *topic = names_get(&topics->exact, name, bytes);
+    struct topic *topic = name_map_get(&topics->exact, name, bytes);
     if (topic)
         matches[count++] = topic;
     if (topics->prefixes.count == 0)
         return count;
     for (size_t length = 0; length <= bytes && length < EVENT_BYTES_MAX; length++) {
-        topic = topics->prefix_count[length] ? names_get(&topics->prefixes, name, length) : NULL;
+        topic = topics->prefix_count[length] ? name_map_get(&topics->prefixes, name, length) : NULL;
         if (topic)
             matches[count++] = topic;
     }

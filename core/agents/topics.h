@@ -15,13 +15,13 @@
 #include <stdint.h>
 
 #include "core/agents/capabilities.h"
-#include "core/agents/names.h"
+#include "core/agents/name_map.h"
 #include "core/base/limits.h"
 #include "core/base/list.h"
 #include "core/json/json.h"
 
 struct agent;
-struct demand;
+struct subscriber_count;
 
 // A connection as it subscribes. It lies in its owner and stays where it is.
 struct subscriber {
@@ -50,15 +50,15 @@ struct subscription {
 };
 
 struct topics {
-    struct names exact;                     // name → struct topic
-    struct names prefixes;                  // name without its `*` → struct topic
-    struct names pairs;                     // key → struct subscription
+    struct name_map exact;                  // name → struct topic
+    struct name_map prefixes;               // name without its `*` → struct topic
+    struct name_map pairs;                  // key → struct subscription
     uint32_t prefix_count[EVENT_BYTES_MAX]; // of topics, by the length of the prefix
     uint32_t count;                         // of subscriptions
     uint64_t mark;
-    uint64_t stamp;        // of the last event: whoever offers it to subscribers counts up
-    struct quota *kept;    // the account that they are kept on
-    struct demand *demand; // where they are counted with those of other shards; NULL: nowhere
+    uint64_t stamp;                  // of the last event: whoever offers it to subscribers counts up
+    struct quota *kept;              // the account that they are kept on
+    struct subscriber_count *demand; // where they are counted with those of other shards; NULL: nowhere
 };
 
 void topics_init(struct topics *topics, const struct siphash_key *key, struct quota *kept);

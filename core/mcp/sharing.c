@@ -46,7 +46,7 @@ void mcp_sharing_init(struct mcp_sharing *sharing, const struct siphash_key *key
     chains_init(&sharing->by_connection, kept, connection_of);
     chains_init(&sharing->by_request, kept, id_of);
     list_init(&sharing->all);
-    names_init(&sharing->resources, key, kept);
+    name_map_init(&sharing->resources, key, kept);
 }
 
 static void ignore(void *context, const char *uri, size_t bytes) {
@@ -59,7 +59,7 @@ void mcp_sharing_deinit(struct mcp_sharing *sharing) {
     while (!list_empty(&sharing->users))
         mcp_user_leave(sharing, list_entry(sharing->users.next, struct mcp_user, link), ignore, NULL);
     assert(sharing->resources.count == 0);
-    names_deinit(&sharing->resources);
+    name_map_deinit(&sharing->resources);
     chains_deinit(&sharing->by_connection);
     chains_deinit(&sharing->by_request);
 }
@@ -213,7 +213,7 @@ static struct mcp_subscription *find_subscription(const struct mcp_resource *res
 }
 
 static struct mcp_resource *take_resource(struct mcp_sharing *sharing, const char *uri, size_t bytes) {
-    struct mcp_resource *resource = names_get(&sharing->resources, uri, bytes);
+    struct mcp_resource *resource = name_map_get(&sharing->resources, uri, bytes);
     if (resource)
         return resource;
     resource = quota_take(sharing->kept, sizeof *resource + bytes);
@@ -222,7 +222,7 @@ static struct mcp_resource *take_resource(struct mcp_sharing *sharing, const cha
     resource->lapsed = false;
     resource->bytes = bytes;
     memcpy(resource->uri, uri, bytes);
-    if (!names_add(&sharing->resources, resource->uri, bytes, resource)) {
+    if (!name_map_add(&sharing->resources, resource->uri, bytes, resource)) {
         quota_give(sharing->kept, resource);
         return NULL;
     }
@@ -235,7 +235,7 @@ static struct mcp_resource *take_resource(struct mcp_sharing *sharing, const cha
 static void give_resource(struct mcp_sharing *sharing, struct mcp_resource *resource) {
     if (!list_empty(&resource->subscriptions))
         return;
-    names_remove(&sharing->resources, resource->uri, resource->bytes);
+    name_map_remove(&sharing->resources, resource->uri, resource->bytes);
     list_remove(&resource->link);
     quota_give(sharing->kept, resource);
 }
@@ -302,7 +302,7 @@ void mcp_ask_refused(struct mcp_sharing *sharing, uint64_t id, mcp_tell *orphan,
 
 bool mcp_unsubscribe(struct mcp_sharing *sharing, const struct mcp_user *user, const char *uri,
                      size_t bytes) {
-    struct mcp_resource *resource = names_get(&sharing->resources, uri, bytes);
+    struct mcp_resource *resource = name_map_get(&sharing->resources, uri, bytes);
     if (!resource)
         return false;
     struct mcp_subscription *subscription = find_subscription(resource, user);

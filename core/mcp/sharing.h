@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "core/agents/agent.h"
-#include "core/agents/names.h"
+#include "core/agents/name_map.h"
 #include "core/base/list.h"
 #include "core/mcp/chains.h"
 
@@ -24,7 +24,7 @@ struct mcp_sharing {
     struct list logging;         // struct mcp_user.logging
     struct chains by_connection; // struct mcp_user.by_connection
     struct chains by_request;    // struct mcp_request.by_id
-    struct names resources;      // struct mcp_resource by uri
+    struct name_map resources;   // struct mcp_resource by uri
     struct list all;             // of them
     uint64_t levels;             // how often a user has said from which level on the server is to log
 };

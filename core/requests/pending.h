@@ -32,7 +32,7 @@ struct offered;
 struct pending {
     struct timer timer;        // its timeout
     struct list by_source;     // in the list of what one source asked
-    struct list by_id;         // in the table of that list, if it has one (asked.h)
+    struct list by_id;         // in the table of that list, if it has one (request_index.h)
     struct list by_target;     // in the list of what one target owes
     uint64_t source;           // connection
     uint64_t target;           // connection, the only one that may answer
@@ -53,7 +53,7 @@ struct pending {
     uint32_t timeout_ms;
     uint32_t bytes; // that are kept for it
     bool used : 1;
-    bool cancelled : 1;  // a cancel is on its way to the target, or has been there (asked_cancel)
+    bool cancelled : 1;  // a cancel is on its way to the target, or has been there (request_index_cancel)
     bool marked : 1;     // its target's program has ended since (router/methods/registry.h)
     bool aside : 1;      // another program than its target's own may have it, and then says how it ends
     unsigned agent : 28; // which of its target's it is for: agent.mark

@@ -7,7 +7,7 @@
 #include "core/base/memory.h"
 #include "core/base/units.h"
 #include "core/json/simdjson.h"
-#include "core/rights/spelling.h"
+#include "core/rights/pattern_syntax.h"
 
 static const char separators[] = ", \t";
 
@@ -56,7 +56,7 @@ static const char *add_pattern(struct sections *sections, struct section *sectio
     assert(sections->line > 0 && !(denied && right == RIGHT_HOLD));
     enum right_kind kind;
     struct pattern pattern;
-    const char *expected = spelling_pattern(right, text, bytes, &kind, &pattern);
+    const char *expected = pattern_syntax_pattern(right, text, bytes, &kind, &pattern);
     if (expected)
         return expected;
     struct section_pattern *added = grow(sections, &sections->patterns, sizeof *added);
@@ -71,7 +71,7 @@ static const char *add_pattern(struct sections *sections, struct section *sectio
 static const char *add_role(struct sections *sections, struct section *section, const char *text,
                             size_t bytes) {
     assert(sections->line > 0 && !section->is_role);
-    if (!spelling_is_name(text, bytes))
+    if (!pattern_syntax_is_name(text, bytes))
         return "names of roles";
     struct section_role *role = grow(sections, &sections->roles, sizeof *role);
     if (!role)
@@ -254,7 +254,7 @@ static const char *begin_section(struct sections *sections, char *line) {
         return "[user NAME] or [role NAME]";
     line[bytes - 1] = '\0';
     const char *name = trim(line + 5);
-    if (!spelling_is_name(name, strlen(name)))
+    if (!pattern_syntax_is_name(name, strlen(name)))
         return "a name of up to 128 letters, digits and -_.:/@+";
     section->name = name;
     section->name_bytes = strlen(name);

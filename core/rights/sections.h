@@ -50,7 +50,7 @@ struct section_role {
     const char *name; // not terminated
     size_t bytes;
     uint32_t line;
-    uint32_t section; // for review.c, which finds it
+    uint32_t section; // for users_lint.c, which finds it
 };
 
 enum credential_kind { CREDENTIAL_TOKEN, CREDENTIAL_CERTIFICATE, CREDENTIAL_UID };

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/send/breaks.h"
+#include "core/send/line_breaks.h"
 
 // Behind the length line of a block that has no other fields.
 static const char block_end[] = "\r\n";
@@ -101,7 +101,7 @@ static void put_behind(struct parcel *parcel, const char *text, size_t count) {
 void parcel_dress(struct parcel *parcel, const struct wire *wire) {
     assert(!parcel->dressed && !parcel->unfinished && parcel->hole_count == 0);
     if (wire->breaks != BREAKS_PASS)
-        breaks_settle(parcel, wire);
+        line_breaks_settle(parcel, wire);
     put_head(parcel, wire, parcel->bytes);
     put_behind(parcel, wire->tail, wire->tail_bytes);
     parcel->dressed = true;
@@ -113,7 +113,7 @@ void parcel_dress_chain(struct parcel *first, const struct wire *wire, size_t by
         assert(!parcel->dressed && parcel->hole_count == 0);
         assert(parcel->unfinished == (parcel->next != NULL));
         if (wire->breaks != BREAKS_PASS)
-            breaks_settle(parcel, wire);
+            line_breaks_settle(parcel, wire);
         if (parcel == first)
             put_head(parcel, wire, bytes + behind_bytes);
         if (!parcel->unfinished) {

@@ -7,7 +7,7 @@
 // PARCEL_HEAD_BYTES_MAX at most.
 size_t envelope_head(const struct wire *wire, char *out, size_t body_bytes);
 // Puts the envelope on, for a receiver of this wire. The body's line breaks become what the wire makes of them
-// (breaks.h), and nobody else may read the body any more. A share is the exception: its origin must have none, or be
+// (line_breaks.h), and nobody else may read the body any more. A share is the exception: its origin must have none, or be
 // made for such receivers (parcel_broken_for).
 void parcel_dress(struct parcel *parcel, const struct wire *wire);
 // The same for a body of several parcels, `bytes` in all, from first to last; `behind` is put at its end.

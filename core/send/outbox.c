@@ -19,32 +19,32 @@ void outbox_init(struct outbox *outbox) {
 
 // Makes the table anew, with room for all that waits; false without memory: what is there stays.
 static bool outbox_make_table(struct outbox *outbox) {
-    struct waiting *waiting = waiting_create(outbox->count);
+    struct outbox_index *waiting = outbox_index_create(outbox->count);
     if (!waiting)
         return false;
-    waiting_destroy(outbox->waiting);
+    outbox_index_destroy(outbox->waiting);
     outbox->waiting = waiting;
     for (unsigned lane = 0; lane < LANES_COUNT; lane++)
         for (struct parcel *parcel = outbox->lanes[lane].first; parcel; parcel = parcel->next)
             if (parcel->hub_id)
-                waiting_put(waiting, parcel);
+                outbox_index_put(waiting, parcel);
     assert(waiting->count <= outbox->count);
     return true;
 }
 
 static void outbox_file(struct outbox *outbox, struct parcel *parcel) {
     assert(outbox->waiting && parcel->hub_id);
-    if (outbox->waiting->count < waiting_room(outbox->waiting) || !outbox_make_table(outbox))
-        waiting_put(outbox->waiting, parcel);
+    if (outbox->waiting->count < outbox_index_room(outbox->waiting) || !outbox_make_table(outbox))
+        outbox_index_put(outbox->waiting, parcel);
 }
 
 static void unfile(struct outbox *outbox, struct parcel *parcel) {
     if (parcel->hub_id)
-        waiting_take_out(outbox->waiting, parcel);
+        outbox_index_take_out(outbox->waiting, parcel);
     if (outbox->count > 0)
         return;
     assert(outbox->waiting->count == 0);
-    waiting_destroy(outbox->waiting);
+    outbox_index_destroy(outbox->waiting);
     outbox->waiting = NULL;
 }
 
@@ -130,7 +130,7 @@ static struct parcel *find_request(struct outbox *outbox, uint64_t hub_id) {
     assert(hub_id); // what is no request is never taken back
     if (!outbox->waiting && outbox->count > SCAN_MAX)
         outbox_make_table(outbox);
-    return outbox->waiting ? waiting_find(outbox->waiting, hub_id) : look_through(outbox, hub_id);
+    return outbox->waiting ? outbox_index_find(outbox->waiting, hub_id) : look_through(outbox, hub_id);
 }
 
 bool outbox_has(struct outbox *outbox, uint64_t hub_id) {
@@ -142,7 +142,7 @@ bool outbox_void(struct outbox *outbox, uint64_t hub_id) {
     if (!parcel || !parcel->is_bundled)
         return false;
     if (outbox->waiting)
-        waiting_take_out(outbox->waiting, parcel);
+        outbox_index_take_out(outbox->waiting, parcel);
     parcel->hub_id = 0;
     parcel_void(parcel);
     return true;

@@ -14,8 +14,8 @@
 
 #include "core/base/buffer.h"
 #include "core/base/limits.h"
+#include "core/send/outbox_index.h"
 #include "core/send/parcel.h"
-#include "core/send/waiting.h"
 
 struct parcel_list {
     struct parcel *first;
@@ -74,9 +74,9 @@ enum { OUTBOX_COUNT_BITS = 30, OUTBOX_COUNT_MAX = (1 << OUTBOX_COUNT_BITS) - 1 }
 
 struct outbox {
     struct parcel_list lanes[LANES_COUNT];
-    struct waiting *waiting; // all that have a hub id, or NULL
-    size_t bytes;            // of all parcels that wait
-    uint32_t urgent_bytes;   // of those in the urgent lane, with what they take besides: they are small
+    struct outbox_index *waiting; // all that have a hub id, or NULL
+    size_t bytes;                 // of all parcels that wait
+    uint32_t urgent_bytes;        // of those in the urgent lane, with what they take besides: they are small
     uint32_t count : OUTBOX_COUNT_BITS;
     uint32_t begun : 2; // the lane that has the rest of a frame whose begin is out; else LANES_COUNT
 };

@@ -77,7 +77,7 @@ static void disown(struct parcel *parcel) {
         memory_give(parcel->head);
     }
     if (parcel->has_heading)
-        heading_drop(parcel->pool->budget, parcel->heading);
+        bundle_head_drop(parcel->pool->budget, parcel->heading);
 }
 
 // Seldom: one at rest is mostly there.

@@ -24,7 +24,7 @@
 #include "core/base/mail.h"
 #include "core/base/prefetch.h"
 #include "core/json/json.h"
-#include "core/send/heading.h"
+#include "core/send/bundle_head.h"
 #include "core/wire/wire.h"
 
 enum {
@@ -93,7 +93,7 @@ struct parcel {
     union {
         const struct wire_line *added; // with has_added: as in struct frame
         char *head;                    // where it has a long one
-        struct heading *heading;       // with has_heading: what goes out before it and its like, a reference
+        struct bundle_head *heading;   // with has_heading: what goes out before it and its like, a reference
     };
     union {
         uint32_t added_bytes;     // of its text, with PARCEL_ADDED
@@ -215,7 +215,7 @@ bool parcel_set_head(struct parcel *parcel, const char *head, size_t count);
 // of the budget. NULL when memory or the budget is used up; the text is then the caller's still.
 struct parcel *parcel_own(struct parcel_pool *pool, char *text, size_t count);
 // Has it go out as a part of what this heading stands before, and bear a short head of its own, which the caller writes where it is told.
-char *parcel_head_behind(struct parcel *parcel, struct heading *heading, size_t count);
+char *parcel_head_behind(struct parcel *parcel, struct bundle_head *heading, size_t count);
 // Has a header line go out with it, before those that came with the body: `added` as in struct frame.
 void parcel_add_line(struct parcel *parcel, const struct wire_line *added);
 // A parcel of this pool with all bytes of another one, in text of its own, so that it keeps no buffer: of one

@@ -62,10 +62,10 @@ char *parcel_head_take(struct parcel *parcel, size_t count) {
     return to;
 }
 
-char *parcel_head_behind(struct parcel *parcel, struct heading *heading, size_t count) {
+char *parcel_head_behind(struct parcel *parcel, struct bundle_head *heading, size_t count) {
     assert(count <= PARCEL_HEAD_BYTES_MAX && heading->references > 0);
     char *to = parcel_head_take(parcel, count);
-    heading_hold(heading);
+    bundle_head_hold(heading);
     parcel->has_added = false; // its place is taken
     parcel->heading = heading;
     parcel->has_heading = true;

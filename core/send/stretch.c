@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "core/base/memory.h"
-#include "core/send/breaks.h"
 #include "core/send/envelope.h"
+#include "core/send/line_breaks.h"
 
 static const uint8_t *body_at(const struct parcel *stretch, struct span body) {
     assert(body.at + body.bytes <= stretch->pieces[0].count);
@@ -16,13 +16,13 @@ static size_t room_for(const struct parcel *stretch, const struct wire *wire, co
                        unsigned count) {
     size_t bytes = count * (PARCEL_HEAD_BYTES_MAX + wire->tail_bytes);
     for (unsigned index = 0; index < count; index++)
-        bytes += breaks_write(wire, body_at(stretch, bodies[index]), bodies[index].bytes, NULL);
+        bytes += line_breaks_write(wire, body_at(stretch, bodies[index]), bodies[index].bytes, NULL);
     return bytes;
 }
 
 static size_t write_one(const struct wire *wire, const uint8_t *body, size_t count, char *to) {
     size_t bytes = envelope_head(wire, to, count);
-    bytes += breaks_write(wire, body, count, to + bytes);
+    bytes += line_breaks_write(wire, body, count, to + bytes);
     memcpy(to + bytes, wire->tail, wire->tail_bytes);
     return bytes + wire->tail_bytes;
 }

@@ -141,8 +141,8 @@ static bool ask(struct shard *shard, const struct message *message, struct held 
     assert(!held->is_asked);
     if (!user)
         return true;
-    held->is_asked =
-        offered_take_place(message, user->account) || purse_ask(&shard->purses, user->account, &user->limits);
+    held->is_asked = offered_take_place(message, user->account) ||
+                     account_lease_ask(&shard->account_leases, user->account, &user->limits);
     if (!held->is_asked)
         refuse_limit(shard, message, LIMIT_PENDING, 0);
     return held->is_asked;

@@ -3,7 +3,7 @@
 #include <assert.h>
 
 #include "core/rights/users.h"
-#include "core/send/keep.h"
+#include "core/send/frame_copy.h"
 
 // What one user, or without users one connection, may have of either bound.
 static uint64_t share_of(uint64_t all) {
@@ -63,10 +63,10 @@ uint64_t holding_count(struct shard *shard, const struct annex *annex, const str
 }
 
 uint32_t holding_bytes(const struct frame *frame) {
-    return frame_keep_bytes(frame) + (uint32_t)sizeof(struct held);
+    return frame_copy_bytes(frame) + (uint32_t)sizeof(struct held);
 }
 
 bool holding_keep(struct shard *shard, struct held *held, const struct frame *frame) {
     assert(!held->frame.buffer);
-    return frame_keep(&shard->buffers, frame, &held->unit, &held->frame);
+    return frame_copy(&shard->buffers, frame, &held->unit, &held->frame);
 }

@@ -94,8 +94,8 @@ void cancelling_request(struct shard *shard, const struct message *message) {
                      "a string or a number, once");
         return;
     }
-    struct pending *pending = asked_find(&message->peer->asked, message->body, id.value,
-                                         &shard->hub->settings.secrets.tables, &shard->kept);
+    struct pending *pending = request_index_find(&message->peer->asked, message->body, id.value,
+                                                 &shard->hub->settings.secrets.tables, &shard->kept);
     if (pending && shard->settings->users && !is_own(message->peer, pending))
         pending = NULL;
     struct held *held = shard->gate ? holding_find(message->peer, message->body, id.value) : NULL;

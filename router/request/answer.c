@@ -20,7 +20,7 @@ static void answer_end(struct shard *shard, struct pending *pending) {
     assert(pending->source && pending->target);
     hub_owe(shard->hub, pending->target, -1);
     if (pending->account)
-        purse_answer(&shard->purses, pending->account);
+        account_lease_answer(&shard->account_leases, pending->account);
     if (pending->offered)
         offered_drop(shard, pending->offered);
     pending->offered = NULL;

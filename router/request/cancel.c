@@ -21,7 +21,7 @@ bool cancel_dispatch(struct shard *shard, struct pending *pending, struct parcel
     uint32_t to = connection_shard(target);
     assert(!pending->cancelled || !answer);
     if (!pending->cancelled)
-        asked_cancel(pending);
+        request_index_cancel(pending);
     parcel->hub_id = pending_hub_id(&shard->pending, pending);
     parcel->lane = LANE_URGENT;
     parcel->mail.kind = MAIL_CANCEL;

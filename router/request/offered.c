@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/send/keep.h"
+#include "core/send/frame_copy.h"
 #include "router/shard/identity.h"
 
 static bool keep_attachment(struct shard *shard, struct offered *offered, const struct message *message) {
@@ -38,7 +38,7 @@ struct offered *offered_keep(struct shard *shard, const struct message *message,
     offered->probed = offered->first = false;
     offered->given = message->returned ? message->returned->given : message->frame->unit->directives;
     if (keep_attachment(shard, offered, message) &&
-        frame_keep(&shard->buffers, message->frame, &offered->unit, &offered->frame))
+        frame_copy(&shard->buffers, message->frame, &offered->unit, &offered->frame))
         return offered;
     digest_wipe(&offered->digest, sizeof offered->digest);
     quota_give(&shard->kept, offered->attachment);

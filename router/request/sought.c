@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#include "core/send/keep.h"
+#include "core/send/frame_copy.h"
 #include "router/request/stalled.h"
 #include "router/shard/post.h"
 
@@ -36,7 +36,7 @@ uint64_t sought_keep(struct shard *shard, const struct message *message, bool as
     shard->sought.last++;
     sought->source = peer->name;
     sought->asks = asks;
-    sought->bytes = frame_keep_bytes(&sought->message->frame) + sizeof *sought + sizeof *sought->message;
+    sought->bytes = frame_copy_bytes(&sought->message->frame) + sizeof *sought + sizeof *sought->message;
     shard->sought.bytes += sought->bytes;
     list_append(&annex->sought, &sought->by_source);
     timer_init(&sought->timer, TIMER_SOUGHT);

@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#include "core/send/keep.h"
+#include "core/send/frame_copy.h"
 #include "router/send/exchange.h"
 #include "router/shard/drop.h"
 #include "router/shard/identity.h"
@@ -20,7 +20,7 @@ static void keep_credential(struct stalled *stalled, const struct peer *peer) {
 // Members of a batch stay where that lies, as none comes behind it meanwhile: copied, each would take its head along.
 static bool keep_frame(struct shard *shard, struct stalled *stalled, const struct frame *frame) {
     if (!stalled->is_member)
-        return frame_keep(&shard->buffers, frame, &stalled->unit, &stalled->frame);
+        return frame_copy(&shard->buffers, frame, &stalled->unit, &stalled->frame);
     stalled->unit = *frame->unit;
     stalled->frame = *frame;
     stalled->frame.unit = &stalled->unit;

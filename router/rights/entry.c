@@ -189,7 +189,8 @@ static bool is_own_cancel(struct shard *shard, const struct message *message) {
         (lookup->type[key] != JSON_STRING && lookup->type[key] != JSON_NUMBER))
         return false;
     struct span id = lookup->value[key];
-    return asked_find(&peer->asked, message->body, id, &shard->hub->settings.secrets.tables, &shard->kept) ||
+    return request_index_find(&peer->asked, message->body, id, &shard->hub->settings.secrets.tables,
+                              &shard->kept) ||
            (shard->gate && gate_find_sent(&peer->annex->held, message->body, id));
 }
 
@@ -203,11 +204,12 @@ static __attribute__((noinline)) bool refuse_rate_over(struct shard *shard, cons
     assert(user && entry_is_metered(user));
     uint64_t now_ns = io_now(shard->io), bytes = message->frame->body.bytes;
     enum account_limit over;
-    uint64_t wait_ms = purse_message(&shard->purses, user->account, &user->limits, now_ns, bytes, &over);
+    uint64_t wait_ms =
+        account_lease_message(&shard->account_leases, user->account, &user->limits, now_ns, bytes, &over);
     if (!wait_ms)
         return false;
     if (is_own_cancel(shard, message) || is_own_report(shard, message)) {
-        purse_charge(&shard->purses, user->account, &user->limits, now_ns, bytes);
+        account_lease_charge(&shard->account_leases, user->account, &user->limits, now_ns, bytes);
         return false;
     }
     refuse_limit(shard, message, over, wait_ms);
@@ -357,7 +359,7 @@ void entry_charge_anew(struct shard *shard, const struct peer *peer, size_t byte
     if (!user && identity && !is_child(identity)) // which may be known by what it has not been asked for yet
         user = borne_user(shard, peer, &kind);
     if (user && entry_is_metered(user))
-        purse_charge(&shard->purses, user->account, &user->limits, io_now(shard->io), bytes);
+        account_lease_charge(&shard->account_leases, user->account, &user->limits, io_now(shard->io), bytes);
 }
 
 const char *entry_fault(struct shard *shard, struct peer *peer, size_t bytes) {
@@ -373,8 +375,8 @@ const char *entry_fault(struct shard *shard, struct peer *peer, size_t bytes) {
         if (!settle(identity, user, kind))
             return "overloaded: this user has too many connections";
     }
-    if (user &&
-        purse_message(&shard->purses, user->account, &user->limits, io_now(shard->io), bytes, &over)) {
+    if (user && account_lease_message(&shard->account_leases, user->account, &user->limits, io_now(shard->io),
+                                      bytes, &over)) {
         stats_count(&shard->stats, COUNT_OVER_LIMIT);
         return over == LIMIT_RATE ? "overloaded: over this user's rate"
                                   : "overloaded: over this user's bytes";

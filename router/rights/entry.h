@@ -23,8 +23,8 @@ static inline bool entry_is_plain(struct shard *shard, const struct message *mes
         (lookup_has(&message->lookup, KEY_SOURCE_AGENT) &&
          !recall_source(identity, &shard->agents, message->body + source.at)))
         return false;
-    return !entry_is_metered(user) ||
-           purse_pays(&shard->purses, user->account, &user->limits, message->frame->body.bytes);
+    return !entry_is_metered(user) || account_lease_pays(&shard->account_leases, user->account, &user->limits,
+                                                         message->frame->body.bytes);
 }
 // Finds out for whom a message speaks, and whether this user may send another one now. True: it was refused.
 bool entry_refuse_anew(struct shard *shard, const struct message *message);
@@ -39,7 +39,8 @@ const char *entry_fault(struct shard *shard, struct peer *peer, size_t bytes);
 void entry_charge_anew(struct shard *shard, const struct peer *peer, size_t bytes);
 static inline void entry_charge(struct shard *shard, const struct peer *peer, size_t bytes) {
     const struct user *user = identity_there(peer)->user;
-    if (!user || (entry_is_metered(user) && !purse_pays(&shard->purses, user->account, &user->limits, bytes)))
+    if (!user || (entry_is_metered(user) &&
+                  !account_lease_pays(&shard->account_leases, user->account, &user->limits, bytes)))
         entry_charge_anew(shard, peer, bytes);
 }
 

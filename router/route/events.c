@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/agents/demand.h"
+#include "core/agents/subscriber_count.h"
 #include "core/base/memory.h"
 #include "router/request/refuse.h"
 #include "router/rights/judge.h"
@@ -209,7 +209,7 @@ static bool foresee_fanout(struct shard *shard, const struct message *message, s
     if (!user || !user->limits.fanout)
         return true;
     event->user = user;
-    event->foreseen = demand_for(shard->hub->demand, event->name, event->name_bytes);
+    event->foreseen = subscriber_count_for(shard->hub->demand, event->name, event->name_bytes);
     uint64_t wait_ms = account_fanout(user->account, &user->limits, io_now(shard->io), event->foreseen);
     if (wait_ms)
         refuse_limit(shard, message, LIMIT_FANOUT, wait_ms);

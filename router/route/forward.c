@@ -209,7 +209,7 @@ static void bind(struct shard *shard, struct pending *pending, const struct mess
     pending->agent = agent->mark & ((1u << AGENT_MARK_BITS) - 1);
     pending->timeout_ms = timeout_ms(shard, message);
     pending->timer.kind = TIMER_PENDING;
-    asked_add(&message->peer->asked, pending, &shard->hub->settings.secrets.tables, &shard->kept);
+    request_index_add(&message->peer->asked, pending, &shard->hub->settings.secrets.tables, &shard->kept);
     list_append(&home->pending, &pending->by_target);
     wheel_arm(&shard->wheel, &pending->timer, shard_now_ms(shard) + pending->timeout_ms);
     hub_owe(shard->hub, home->connection, 1);
@@ -238,7 +238,7 @@ static bool forward_account(struct shard *shard, const struct message *message, 
     if (__builtin_expect(!user, true))
         return true;
     if ((message->returned && offered_take_place(message, user->account)) ||
-        purse_ask(&shard->purses, user->account, &user->limits)) {
+        account_lease_ask(&shard->account_leases, user->account, &user->limits)) {
         *account = user->account;
         return true;
     }
@@ -248,7 +248,7 @@ static bool forward_account(struct shard *shard, const struct message *message, 
 
 static void give_back(struct shard *shard, struct account *account) {
     if (account)
-        purse_answer(&shard->purses, account);
+        account_lease_answer(&shard->account_leases, account);
 }
 
 // It was refused, or can't be offered.

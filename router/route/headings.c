@@ -19,8 +19,8 @@ static uint64_t end_of(const char *name, size_t bytes) {
 }
 
 // Where what one user asks of that name is kept.
-static struct heading **place_of(struct shard *shard, const struct elsewhere *to, const char *user,
-                                 size_t user_bytes) {
+static struct bundle_head **place_of(struct shard *shard, const struct elsewhere *to, const char *user,
+                                     size_t user_bytes) {
     static_assert(HEADINGS_MAX == 1 << (64 - 58), "places are told by a hash's highest bits");
     uint64_t hash = end_of(to->token, to->bytes) * UINT64_C(0x9e3779b97f4a7c15);
     if (user_bytes)
@@ -28,25 +28,25 @@ static struct heading **place_of(struct shard *shard, const struct elsewhere *to
     return &shard->across.headings[hash >> 58];
 }
 
-static const char *token_of(const struct heading *heading) {
+static const char *token_of(const struct bundle_head *heading) {
     assert(heading->token_bytes <= heading->subject_bytes);
     return heading->text + heading->subject_bytes - heading->token_bytes;
 }
 
-static const char *user_of(const struct heading *heading) {
+static const char *user_of(const struct bundle_head *heading) {
     return heading->text + heading->subject_bytes + heading->inbox_bytes + heading->line_bytes;
 }
 
-static bool is_it(const struct heading *heading, uint64_t link, const struct elsewhere *to, const char *user,
-                  size_t user_bytes) {
+static bool is_it(const struct bundle_head *heading, uint64_t link, const struct elsewhere *to,
+                  const char *user, size_t user_bytes) {
     return heading && heading->link == link && heading->token_bytes == to->bytes &&
            heading->user_bytes == user_bytes && memcmp(token_of(heading), to->token, to->bytes) == 0 &&
            (user_bytes == 0 || memcmp(user_of(heading), user, user_bytes) == 0);
 }
 
 // The inbox has its dot, and behind it comes the number of what goes out.
-static struct heading *make(struct shard *shard, uint64_t link, const struct elsewhere *to, const char *user,
-                            size_t user_bytes) {
+static struct bundle_head *make(struct shard *shard, uint64_t link, const struct elsewhere *to,
+                                const char *user, size_t user_bytes) {
     static const char pair[] = " bundle=1";
     char subject[SUBJECT_BYTES_MAX], inbox[SUBJECT_BYTES_MAX], line[MARK_BYTES_MAX + sizeof pair];
     struct mark_source source = {.user = user};
@@ -55,7 +55,7 @@ static struct heading *make(struct shard *shard, uint64_t link, const struct els
     size_t inbox_bytes = elsewhere_inbox(shard, link, 0, inbox) - 1;
     size_t line_bytes = mark_write(line, shard->across.name, 0, GOVERNANCE_AUTONOMOUS, 0, 0, 0, &source);
     line_bytes = mark_add(line, line_bytes, pair, sizeof pair - 1);
-    struct heading *heading = heading_take(
+    struct bundle_head *heading = bundle_head_take(
         shard->parcels.budget, (uint32_t)(subject_bytes + inbox_bytes + line_bytes + 2 + user_bytes));
     if (!heading)
         return NULL;
@@ -77,14 +77,14 @@ static struct heading *make(struct shard *shard, uint64_t link, const struct els
 }
 
 // NULL without memory.
-static struct heading *find(struct shard *shard, uint64_t link, const struct elsewhere *to,
-                            const char *user) {
+static struct bundle_head *find(struct shard *shard, uint64_t link, const struct elsewhere *to,
+                                const char *user) {
     size_t user_bytes = user ? strlen(user) : 0;
-    struct heading **place = place_of(shard, to, user, user_bytes);
+    struct bundle_head **place = place_of(shard, to, user, user_bytes);
     assert(to->bytes > 0);
     if (is_it(*place, link, to, user, user_bytes))
         return *place;
-    heading_drop(shard->parcels.budget, *place);
+    bundle_head_drop(shard->parcels.budget, *place);
     return *place = make(shard, link, to, user, user_bytes);
 }
 
@@ -104,7 +104,7 @@ static bool may_go(const struct shard *shard, const struct message *message, con
 }
 
 // Whether one that goes out alone is let pass by the server, or else it is told how large it is (elsewhere.c).
-static bool fits(const struct shard *shard, const struct heading *heading, const struct parcel *parcel) {
+static bool fits(const struct shard *shard, const struct bundle_head *heading, const struct parcel *parcel) {
     size_t bytes = heading->line_bytes + BUNDLE_HEAD_BYTES + parcel->bytes;
     return bytes <= atomic_load_explicit(&shard->hub->link_payload_bytes_max, memory_order_relaxed);
 }
@@ -123,7 +123,7 @@ bool headings_address(struct shard *shard, const struct message *message, struct
     if (!may_go(shard, message, parcel, to))
         return false;
     vouching_write(shard, message, &source);
-    struct heading *heading = find(shard, agent->home->connection, to, source.user);
+    struct bundle_head *heading = find(shard, agent->home->connection, to, source.user);
     if (!heading || !fits(shard, heading, parcel) || !says_itself(message, &source))
         return false;
     struct bundled bundled = {.number = hub_id,

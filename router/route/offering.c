@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/send/breaks.h"
+#include "core/send/line_breaks.h"
 #include "core/send/stretch.h"
 #include "router/gate/who.h"
 #include "router/send/send.h"

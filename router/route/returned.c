@@ -95,7 +95,7 @@ static void go_on(struct shard *shard, struct peer *peer, struct pending *pendin
     returned_route(shard, &message, offered);
     audit_left(shard, &outcome);
     if (place)
-        purse_answer(&shard->purses, place);
+        account_lease_answer(&shard->account_leases, place);
     offered_drop(shard, offered);
 }
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "core/agents/demand.h"
+#include "core/agents/subscriber_count.h"
 #include "core/base/memory.h"
 #include "core/rights/users.h"
 #include "io/secure.h"
@@ -30,7 +30,7 @@ static bool hub_make(struct hub *hub) {
     hub->shards = memory_take_zeroed(count, sizeof *hub->shards);
     hub->mailboxes = memory_take_aligned(alignof(struct mailbox), count * count * sizeof *hub->mailboxes);
     if (hub->settings.users)
-        hub->demand = demand_create(&hub->settings.secrets.tables);
+        hub->demand = subscriber_count_create(&hub->settings.secrets.tables);
     if (hub->settings.cluster)
         hub->named = memory_take_zeroed(NAMED_PLACES, sizeof *hub->named);
     if (!hub->shards || !hub->mailboxes || !make_counters(hub) || !hub->demand != !hub->settings.users ||

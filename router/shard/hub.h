@@ -122,7 +122,7 @@ struct hub {
     _Atomic uint32_t *subscriptions; // of [shard]: entries in its table of topics, set by the shard
     _Atomic uint64_t *
         named; // hashes of methods that agents at other hubs name; shard 0 sets them; NULL: there are no others
-    struct demand *demand; // all of them, counted by all shards; NULL: users aren't on
+    struct subscriber_count *demand; // all of them, counted by all shards; NULL: users aren't on
     // Of large frames near the bound of memory (pressure.c).
     _Atomic uint64_t *slowest;               // of [shard]: the rank of its slowest sender, set by the shard
     _Atomic uint64_t waiting_ms;             // when a shard last saw that a frame had waited for long

@@ -84,7 +84,7 @@ static void peer_init(struct shard *shard, struct peer *peer, uint32_t slot, int
     peer->name = hub_connection(shard->index, slot, shard->peers.generations[slot]);
     peer->heard_ms = peer->sending_ms = shard_tick(shard);
     timer_init(&peer->timer, TIMER_PEER);
-    asked_init(&peer->asked);
+    request_index_init(&peer->asked);
     subscriber_init(&peer->subscriber);
     list_init(&peer->to_send);
     list_init(&peer->starved);
@@ -305,7 +305,7 @@ void peer_free(struct shard *shard, struct peer *peer) {
     connection_close(&peer->connection);
     peer_close_sockets(shard, peer);
     drop_partial(peer);
-    asked_deinit(&peer->asked, &shard->kept);
+    request_index_deinit(&peer->asked, &shard->kept);
     if (peer->annex)
         identity_give(&shard->kept, peer->annex->identity);
     annex_give(&shard->kept, peer->annex);

@@ -23,7 +23,7 @@
 #include "core/base/governance.h"
 #include "core/base/list.h"
 #include "core/base/wheel.h"
-#include "core/requests/asked.h"
+#include "core/requests/request_index.h"
 #include "core/wire/wire.h"
 #include "io/connection.h"
 #include "router/shard/admission.h"
@@ -88,7 +88,7 @@ struct peer {
     uint32_t awaited;           // orders and the like under way, whose answer this peer waits for
     uint32_t exchanges;         // of its own, not answered yet (exchange.c)
     uint64_t exchange_bytes;    // that their answers hold
-    struct asked asked;         // its requests under way
+    struct request_index asked; // its requests under way
     struct order *farewell;     // made with the first registration, so that leaving needs no memory
     struct admission admission; // of its orders to the registry
     struct subscriber subscriber;

@@ -156,7 +156,7 @@ void shard_close(struct shard *shard) {
     freelist_release(&shard->exchange_spares, &shard->kept);
     quota_deinit(&shard->kept);
     for (unsigned at = 0; at < HEADINGS_MAX; at++)
-        heading_drop(&shard->hub->budget, shard->across.headings[at]);
+        bundle_head_drop(&shard->hub->budget, shard->across.headings[at]);
     parcel_pool_deinit(&shard->parcels);
     buffer_pool_deinit(&shard->buffers);
     give_reserve(shard);

@@ -16,7 +16,7 @@
 #include "core/cluster/fence.h"
 #include "core/cluster/subject.h"
 #include "core/requests/pending.h"
-#include "core/rights/purse.h"
+#include "core/rights/account_lease.h"
 #include "core/send/event_run.h"
 #include "core/send/parcel.h"
 #include "core/wire/frame.h"
@@ -136,7 +136,7 @@ struct shard {
     const uint8_t *fault_bytes; // what a framing error was found in, while that is told
     uint32_t fault_count;
 
-    struct purses purses; // of users, in this turn
+    struct account_leases account_leases; // of users, in this turn
 
     struct event_run run;
     struct publication *misses;  // to be told to their subscribers (misses.h)
@@ -221,7 +221,7 @@ struct shard {
         uint32_t vouched_bytes;
         char vouched[AGENT_ID_BYTES_MAX];
         struct fence_text fence; // of who sent last, of those who may not reach all
-        struct heading
+        struct bundle_head
             *headings[HEADINGS_MAX]; // of requests that go out together (route/headings.c); or NULL
     } across;
     struct asking *asking;  // registrations, other hubs (router/methods/asking.h); NULL: there are none

@@ -3,9 +3,9 @@
 #include <assert.h>
 
 void streams_init(struct streams *streams, const struct siphash_key *key, struct quota *kept) {
-    names_init(&streams->by_id, key, kept);
-    names_init(&streams->by_handle, key, kept);
-    names_init(&streams->by_client, key, kept);
+    name_map_init(&streams->by_id, key, kept);
+    name_map_init(&streams->by_handle, key, kept);
+    name_map_init(&streams->by_client, key, kept);
     list_init(&streams->live);
     list_init(&streams->ended);
     list_init(&streams->over);
@@ -16,7 +16,7 @@ void streams_init(struct streams *streams, const struct siphash_key *key, struct
 void streams_deinit(struct streams *streams) {
     assert(list_empty(&streams->live) && list_empty(&streams->ended) && list_empty(&streams->over));
     assert(!streams->own && streams->out == 0 && streams->client_count == 0 && streams->footprint == 0);
-    names_deinit(&streams->by_id);
-    names_deinit(&streams->by_handle);
-    names_deinit(&streams->by_client);
+    name_map_deinit(&streams->by_id);
+    name_map_deinit(&streams->by_handle);
+    name_map_deinit(&streams->by_client);
 }

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "core/agents/names.h"
+#include "core/agents/name_map.h"
 #include "core/base/list.h"
 #include "core/base/mail.h"
 #include "core/base/wheel.h"
@@ -25,11 +25,11 @@ struct viewer {
 
 struct streams {
     // Sessions.
-    struct names by_id;
-    struct names by_handle; // 8 bytes
-    struct names by_client; // its connection and its session's handle: 16 bytes
-    struct list live;       // struct session.link
-    struct list ended;      // likewise, those that ended first first
+    struct name_map by_id;
+    struct name_map by_handle; // 8 bytes
+    struct name_map by_client; // its connection and its session's handle: 16 bytes
+    struct list live;          // struct session.link
+    struct list ended;         // likewise, those that ended first first
     uint32_t ended_count;
     uint32_t client_count; // of all sessions, live or ended
     uint64_t handles;      // that were given out

@@ -22,16 +22,16 @@ static void move_gauge(struct shard *shard, enum gauge gauge, int64_t by) {
 // --- Making
 
 struct session *session_find(const struct shard *shard, const char *id, size_t bytes) {
-    return names_get(&shard->streams.by_id, id, bytes);
+    return name_map_get(&shard->streams.by_id, id, bytes);
 }
 
 static bool file(struct shard *shard, struct session *session) {
     struct streams *streams = &shard->streams;
-    if (!names_add(&streams->by_id, session->text, session->id_bytes, session))
+    if (!name_map_add(&streams->by_id, session->text, session->id_bytes, session))
         return false;
-    if (names_add(&streams->by_handle, (const char *)&session->handle, sizeof session->handle, session))
+    if (name_map_add(&streams->by_handle, (const char *)&session->handle, sizeof session->handle, session))
         return true;
-    names_remove(&streams->by_id, session->text, session->id_bytes);
+    name_map_remove(&streams->by_id, session->text, session->id_bytes);
     return false;
 }
 
@@ -139,13 +139,13 @@ struct stream_client *session_client(const struct shard *shard, const struct ses
                                      uint64_t connection) {
     uint64_t key[2] = {connection, session->handle};
     static_assert(sizeof key == sizeof((struct stream_client *)NULL)->key, "they are looked up as bytes");
-    return names_get(&shard->streams.by_client, (const char *)key, sizeof key);
+    return name_map_get(&shard->streams.by_client, (const char *)key, sizeof key);
 }
 
 // Once: another client of the same connection may have been filed in its place.
 static void unfile(struct shard *shard, struct stream_client *client) {
     if (client->key.session)
-        names_remove(&shard->streams.by_client, (const char *)&client->key, sizeof client->key);
+        name_map_remove(&shard->streams.by_client, (const char *)&client->key, sizeof client->key);
     client->key.session = 0;
 }
 
@@ -179,7 +179,7 @@ static bool session_file_client(struct shard *shard, struct session *session, st
         if (!client->voice)
             return false;
     }
-    if (names_add(&shard->streams.by_client, (const char *)&client->key, sizeof client->key, client))
+    if (name_map_add(&shard->streams.by_client, (const char *)&client->key, sizeof client->key, client))
         return true;
     if (client->voice)
         client->voice->streams--;
@@ -351,8 +351,8 @@ void session_forget(struct shard *shard, struct session *session) {
         send_release(shard, session->init);
     if (session->ending)
         send_release(shard, session->ending);
-    names_remove(&shard->streams.by_id, session->text, session->id_bytes);
-    names_remove(&shard->streams.by_handle, (const char *)&session->handle, sizeof session->handle);
+    name_map_remove(&shard->streams.by_id, session->text, session->id_bytes);
+    name_map_remove(&shard->streams.by_handle, (const char *)&session->handle, sizeof session->handle);
     list_remove(&session->link);
     assert(shard->streams.ended_count > 0);
     shard->streams.ended_count--;

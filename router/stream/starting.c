@@ -240,7 +240,7 @@ void starting_arrived(struct shard *shard, struct parcel *parcel) {
 
 void starting_turned(struct shard *shard, struct parcel *parcel) {
     uint64_t handle = parcel->hub_id;
-    struct session *session = names_get(&shard->streams.by_handle, (const char *)&handle, sizeof handle);
+    struct session *session = name_map_get(&shard->streams.by_handle, (const char *)&handle, sizeof handle);
     parcel->hub_id = 0;
     send_release(shard, parcel);
     if (!session || session->ended)

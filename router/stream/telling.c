@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#include "core/send/breaks.h"
+#include "core/send/line_breaks.h"
 #include "router/send/send.h"
 #include "router/shard/drop.h"
 

@@ -118,7 +118,8 @@ bool bundling_add(struct bundling *bundling, const struct neighbour *hub, uint64
 }
 
 // It is the same one as long as its shard keeps it, and the bundle does.
-static struct bundle *bundle_behind(struct bundling *bundling, const struct heading *heading, size_t bytes) {
+static struct bundle *bundle_behind(struct bundling *bundling, const struct bundle_head *heading,
+                                    size_t bytes) {
     uint32_t at = 0;
     separate(bundling, true);
     while (at < bundling->count && bundling->all[at].heading != heading)
@@ -168,7 +169,7 @@ static void put_answers(const struct bundling *bundling, const struct bundle *bu
 
 // What is said of them all comes to the link under their serial.
 static void put_requests(const struct bundle *bundle, struct text *out) {
-    const struct heading *heading = bundle->heading;
+    const struct bundle_head *heading = bundle->heading;
     const char *at = heading->text;
     char digits[16];
     text_add(out, at, heading->subject_bytes);

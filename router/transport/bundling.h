@@ -10,11 +10,11 @@
 
 // Those to one hub, or to one agent.
 struct bundle {
-    struct parcel_list parts;      // dressed
-    size_t bytes;                  // of them
-    const struct heading *heading; // of requests, whose it is; NULL: these are answers
-    uint64_t serial;               // likewise, by which the link knows them
-    uint32_t inbox_bytes;          // of answers: of the hub that they are for, as struct neighbour has it
+    struct parcel_list parts;          // dressed
+    size_t bytes;                      // of them
+    const struct bundle_head *heading; // of requests, whose it is; NULL: these are answers
+    uint64_t serial;                   // likewise, by which the link knows them
+    uint32_t inbox_bytes;              // of answers: of the hub that they are for, as struct neighbour has it
     char inbox[SUBJECT_INBOX_BYTES_MAX];
 };
 

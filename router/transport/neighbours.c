@@ -6,13 +6,13 @@
 void neighbours_init(struct neighbours *neighbours, const struct siphash_key *key, struct quota *kept) {
     *neighbours = (struct neighbours){.kept = kept};
     neighbours->key = *key;
-    names_init(&neighbours->by_name, key, kept);
+    name_map_init(&neighbours->by_name, key, kept);
     list_init(&neighbours->all);
 }
 
 void neighbours_deinit(struct neighbours *neighbours) {
     assert(list_empty(&neighbours->all) && neighbours->by_name.count == 0);
-    names_deinit(&neighbours->by_name);
+    name_map_deinit(&neighbours->by_name);
 }
 
 // The count comes last: who sees that somebody is there sees what that one doesn't take, too.
@@ -35,7 +35,7 @@ void neighbours_tell(struct neighbours *neighbours, const struct neighbours_told
 
 struct neighbour *neighbours_find(struct neighbours *neighbours, const char name[HUB_NAME_BYTES]) {
     if (!neighbours->found || memcmp(neighbours->found->name, name, HUB_NAME_BYTES) != 0)
-        neighbours->found = names_get(&neighbours->by_name, name, HUB_NAME_BYTES);
+        neighbours->found = name_map_get(&neighbours->by_name, name, HUB_NAME_BYTES);
     return neighbours->found;
 }
 
@@ -57,7 +57,7 @@ static struct neighbour *neighbours_add(struct neighbours *neighbours, const cha
     *fresh = (struct neighbour){.place = place, .known_ms = now_ms, .unsettled = true, .is_unfenced = !heeds};
     memcpy(fresh->name, name, HUB_NAME_BYTES);
     fresh->secret = siphash_table(&neighbours->key, name, HUB_NAME_BYTES);
-    if (!names_add(&neighbours->by_name, fresh->name, HUB_NAME_BYTES, fresh)) {
+    if (!name_map_add(&neighbours->by_name, fresh->name, HUB_NAME_BYTES, fresh)) {
         quota_give(neighbours->kept, fresh);
         return NULL;
     }
@@ -155,7 +155,7 @@ void neighbours_remove(struct neighbours *neighbours, struct neighbour *neighbou
     neighbours_displace(neighbours, neighbour);
     if (neighbours->found == neighbour)
         neighbours->found = NULL;
-    names_remove(&neighbours->by_name, neighbour->name, HUB_NAME_BYTES);
+    name_map_remove(&neighbours->by_name, neighbour->name, HUB_NAME_BYTES);
     list_remove(&neighbour->link);
     neighbours->named_changed |= neighbour->named_count > 0;
     assert(neighbours->unfenced >= neighbour->is_unfenced);

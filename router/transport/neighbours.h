@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/agents/names.h"
+#include "core/agents/name_map.h"
 #include "core/base/limits.h"
 #include "core/base/list.h"
 #include "core/base/quota.h"
@@ -55,7 +55,7 @@ struct neighbours_told {
 };
 
 struct neighbours {
-    struct names by_name;
+    struct name_map by_name;
     struct neighbour
         *found;      // last: most of what comes is of the hub that said the message before; NULL: none
     struct list all; // struct neighbour.link; who was heard longest ago is first

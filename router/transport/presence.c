@@ -5,7 +5,7 @@
 
 void presence_init(struct presence *presence, const struct siphash_key *key, struct quota *kept) {
     *presence = (struct presence){.kept = kept, .is_behind = true};
-    names_init(&presence->by_subject, key, kept);
+    name_map_init(&presence->by_subject, key, kept);
     list_init(&presence->all);
 }
 
@@ -24,7 +24,7 @@ struct present *presence_find(struct presence *presence, const char *subject, si
     struct present **place = place_of(presence, subject, bytes), *present = *place;
     if (present && present->bytes == bytes && memcmp(present->subject, subject, bytes) == 0)
         return present;
-    present = names_get(&presence->by_subject, subject, bytes);
+    present = name_map_get(&presence->by_subject, subject, bytes);
     if (present)
         *place = present;
     return present;
@@ -41,7 +41,7 @@ static void let_go(struct presence *presence, struct present *present) {
     assert(presence->by_subject.count > 0 && !present->is_gone);
     if (*place == present)
         *place = NULL;
-    names_remove(&presence->by_subject, present->subject, present->bytes);
+    name_map_remove(&presence->by_subject, present->subject, present->bytes);
     list_remove(&present->link);
     present->is_gone = true;
     if (!present->visitors)
@@ -56,7 +56,7 @@ void presence_forget(struct presence *presence) {
 
 void presence_deinit(struct presence *presence) {
     presence_forget(presence);
-    names_deinit(&presence->by_subject);
+    name_map_deinit(&presence->by_subject);
 }
 
 static struct present *presence_add(struct presence *presence, enum subject_kind kind, const char *subject,
@@ -68,7 +68,7 @@ static struct present *presence_add(struct presence *presence, enum subject_kind
     *present =
         (struct present){.kind = kind, .bytes = (uint32_t)bytes, .token_at = (uint32_t)(bytes - token_bytes)};
     memcpy(present->subject, subject, bytes);
-    if (!names_add(&presence->by_subject, present->subject, bytes, present)) {
+    if (!name_map_add(&presence->by_subject, present->subject, bytes, present)) {
         quota_give(presence->kept, present);
         return NULL;
     }
@@ -84,7 +84,7 @@ static void count(struct presence *presence, const char *cluster, enum subject_k
     if (!token_bytes)
         return;
     size_t subject_bytes = subject_write(subject, cluster, kind, token, token_bytes);
-    struct present *present = names_get(&presence->by_subject, subject, subject_bytes);
+    struct present *present = name_map_get(&presence->by_subject, subject, subject_bytes);
     if (!present)
         present = presence_add(presence, kind, subject, subject_bytes, token_bytes);
     if (present)

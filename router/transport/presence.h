@@ -25,7 +25,7 @@ struct present {
 };
 
 struct presence {
-    struct names by_subject;
+    struct name_map by_subject;
     struct list all;                       // struct present.link
     uint64_t changes;                      // of the registry, that it has followed (agents.changes)
     uint32_t sids;                         // that were given

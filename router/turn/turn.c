@@ -216,7 +216,8 @@ static bool has_news(struct shard *shard) {
 // for news: whoever makes some later sees that it sleeps.
 static void run(struct shard *shard) {
     uint64_t deadline = deadline_ns(shard);
-    assert(!shard->endings && !shard->run.count && !atomic_load(&shard->asleep) && !shard->purses.open);
+    assert(!shard->endings && !shard->run.count && !atomic_load(&shard->asleep) &&
+           !shard->account_leases.open);
     atomic_store(&shard->asleep, true);
     if (has_news(shard))
         deadline = 0;
@@ -277,7 +278,7 @@ bool turn_take(struct shard *shard) {
     endings_carry_out(shard);
     if (shard->link)
         nats_follow(shard);
-    purses_empty(&shard->purses); // before anybody can know what has come of the turn
+    account_leases_empty(&shard->account_leases); // before anybody can know what has come of the turn
     send_flush_all(shard);
     endings_carry_out(shard);
     pressure_relieve(shard);
@@ -288,7 +289,7 @@ bool turn_take(struct shard *shard) {
     journal_turn(shard);
     if (shard->settings->users)
         identity_publish(shard);
-    purses_empty(&shard->purses); // of those who have gone since
+    account_leases_empty(&shard->account_leases); // of those who have gone since
     stats_gauge(&shard->stats, GAUGE_PENDING, shard->pending.count);
     stats_gauge(&shard->stats, GAUGE_BUFFERS, shard->buffers.made);
     post_publish(shard);

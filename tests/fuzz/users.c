@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/rights/question.h"
-#include "core/rights/review.h"
+#include "core/rights/rights_explain.h"
+#include "core/rights/users_lint.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -78,9 +78,9 @@ static void read_naively(const struct users *users, char *text) {
 static void ask_users(const struct users *users, const char *question) {
     for (uint32_t index = 0; index < users_count(users) && index < 20; index++) {
         const struct user *user = users_at(users, index);
-        struct question_answer answer;
+        struct rights_explain_answer answer;
         require(users_by_name(users, user->name, strlen(user->name)) == user);
-        if (!question_ask(user, question, &answer))
+        if (!rights_explain(user, question, &answer))
             require(answer.verdict.allowed || answer.held == 0);
         rights_subscribe(user, "build-*", 7);
         rights_reach(user, "a", 1);
@@ -94,7 +94,7 @@ static void use(const struct users *users, const struct siphash_key *key, const 
     char *copy = strndup(text + mark, bytes - mark);
     require(copy != NULL && memchr(text, '\0', bytes) == NULL);
     *told = (struct told){.lines = told->lines};
-    require(users_review(text, bytes, note, told));
+    require(users_lint(text, bytes, note, told));
     *told = (struct told){.lines = told->lines};
     struct users *again = users_read(text, bytes, key, users, note, told);
     require(again && users_count(again) == users_count(users));

@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #include "core/agents/agents.h"
-#include "core/agents/demand.h"
+#include "core/agents/subscriber_count.h"
 #include "core/agents/topics.h"
 #include "core/base/memory.h"
 #include "tests/core/base/account.h"
@@ -117,7 +117,7 @@ static void any_sequence_agrees_with_a_naive_matcher(void **state) {
     bool there[SUBSCRIBERS][PATTERNS] = {{false}};
     number = 99;
     topics_init(&topics, &TABLE_KEY, account());
-    topics.demand = demand_create(&TABLE_KEY);
+    topics.demand = subscriber_count_create(&TABLE_KEY);
     assert_non_null(topics.demand);
     for (unsigned index = 0; index < PATTERNS; index++)
         make_name(patterns[index], true);
@@ -148,7 +148,7 @@ static void any_sequence_agrees_with_a_naive_matcher(void **state) {
             assert_int_equal(reached(&topics, &subscribers[other], event), expected);
             all += expected;
         }
-        assert_int_equal(demand_for(topics.demand, event, strlen(event)), all);
+        assert_int_equal(subscriber_count_for(topics.demand, event, strlen(event)), all);
     }
     for (unsigned index = 0; index < SUBSCRIBERS; index++)
         topics_forget(&topics, &subscribers[index]);

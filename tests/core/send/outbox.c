@@ -368,7 +368,7 @@ static void a_request_is_taken_out(void **state) {
 }
 
 // One whose head of PARCEL_VOID_BYTES stands before a byte, behind a heading, or as a copy of it, which has none.
-static void add_part(struct fixture *fixture, struct heading *heading, uint64_t hub_id, bool is_copy) {
+static void add_part(struct fixture *fixture, struct bundle_head *heading, uint64_t hub_id, bool is_copy) {
     char *text = malloc(1);
     *text = (char)('0' + hub_id % 10);
     struct parcel *parcel = parcel_own(&fixture->parcels, text, 1);
@@ -393,11 +393,11 @@ static void a_part_of_a_bundle_stays_and_is_void(void **state) {
         struct fixture fixture;
         char out[100 * PART_BYTES];
         set_up(&fixture);
-        struct heading *heading = heading_take(&fixture.budget, 10);
+        struct bundle_head *heading = bundle_head_take(&fixture.budget, 10);
         assert_non_null(heading);
         for (unsigned id = 1; id <= count; id++)
             add_part(&fixture, heading, id, variant / 2);
-        heading_drop(&fixture.budget, heading);
+        bundle_head_drop(&fixture.budget, heading);
         assert_false(outbox_void(&fixture.outbox, count + 1));
         assert_true(outbox_void(&fixture.outbox, 2));
         assert_false(outbox_has(&fixture.outbox, 2));

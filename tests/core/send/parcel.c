@@ -1,7 +1,7 @@
 // Parcels: what leaves is what came in, but for the value that was spliced and a canonical Content-Length.
 #include <stdio.h>
 
-#include "core/send/breaks.h"
+#include "core/send/line_breaks.h"
 #include "tests/core/send/parcels.h"
 
 static void assert_reads(struct parcel *parcel, const char *expected) {

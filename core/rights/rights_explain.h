@@ -3,7 +3,7 @@
 
 #include "core/rights/rights.h"
 
-struct question_answer {
+struct rights_explain_answer {
     struct verdict verdict; // allowed where only `hold` was asked
     uint32_t held;          // the line whose `hold` names it, where it is allowed; 0: none does
 };
@@ -16,4 +16,4 @@ struct question_answer {
 //   level LEVEL     admin
 //
 // NULL, or what was expected: static text.
-const char *question_ask(const struct user *user, const char *text, struct question_answer *answer);
+const char *rights_explain(const struct user *user, const char *text, struct rights_explain_answer *answer);

@@ -1,4 +1,4 @@
-#include "core/agents/demand.h"
+#include "core/agents/subscriber_count.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -9,20 +9,20 @@
 
 enum { PLACES = 1 << 14 };
 
-struct demand {
+struct subscriber_count {
     const struct siphash_key *key;
     _Atomic uint32_t prefixes[EVENT_BYTES_MAX + 1]; // of so many bytes, with their `*`
     _Atomic uint32_t places[PLACES];                // by a pattern's hash
 };
 
-struct demand *demand_create(const struct siphash_key *key) {
-    struct demand *demand = memory_take_zeroed(1, sizeof *demand);
+struct subscriber_count *subscriber_count_create(const struct siphash_key *key) {
+    struct subscriber_count *demand = memory_take_zeroed(1, sizeof *demand);
     if (demand)
         demand->key = key;
     return demand;
 }
 
-static uint64_t place_of(const struct demand *demand, const char *pattern, size_t bytes) {
+static uint64_t place_of(const struct subscriber_count *demand, const char *pattern, size_t bytes) {
     assert(bytes > 0 && bytes <= EVENT_BYTES_MAX);
     return siphash_table(demand->key, pattern, bytes) % PLACES;
 }
@@ -37,23 +37,23 @@ static void count_down(_Atomic uint32_t *count) {
     (void)before;
 }
 
-void demand_add(struct demand *demand, const char *pattern, size_t bytes) {
+void subscriber_count_add(struct subscriber_count *demand, const char *pattern, size_t bytes) {
     count_up(&demand->places[place_of(demand, pattern, bytes)]);
     if (pattern[bytes - 1] == '*')
         count_up(&demand->prefixes[bytes]);
 }
 
-void demand_remove(struct demand *demand, const char *pattern, size_t bytes) {
+void subscriber_count_remove(struct subscriber_count *demand, const char *pattern, size_t bytes) {
     count_down(&demand->places[place_of(demand, pattern, bytes)]);
     if (pattern[bytes - 1] == '*')
         count_down(&demand->prefixes[bytes]);
 }
 
-static uint32_t at(const struct demand *demand, const char *pattern, size_t bytes) {
+static uint32_t at(const struct subscriber_count *demand, const char *pattern, size_t bytes) {
     return atomic_load_explicit(&demand->places[place_of(demand, pattern, bytes)], memory_order_relaxed);
 }
 
-uint32_t demand_for(const struct demand *demand, const char *name, size_t bytes) {
+uint32_t subscriber_count_for(const struct subscriber_count *demand, const char *name, size_t bytes) {
     char pattern[EVENT_BYTES_MAX];
     assert(bytes > 0 && bytes <= EVENT_BYTES_MAX);
     uint32_t count = name[bytes - 1] == '*' ? 0 : at(demand, name, bytes); // such a pattern isn't its name

@@ -27,7 +27,7 @@ struct name_table {
     size_t capacity; // 0 without chunks
 };
 
-struct names {
+struct name_map {
     struct name_table table;
     size_t count; // in both tables
     // The table that is being left, of which what stood before slot `left` has been taken along.
@@ -37,23 +37,23 @@ struct names {
     struct quota *kept; // the account that it is kept on
 };
 
-void names_init(struct names *names, const struct siphash_key *hash_key, struct quota *kept);
-void names_deinit(struct names *names);
-// Where many keys are looked up one after the other, each waits for memory, unless it has been asked for: names_expect
-// for what names_get looks at first, and with the hash that it returns names_expect_key for what that leads to.
-uint64_t names_expect(const struct names *names, const char *key, size_t key_bytes);
-void names_expect_key(const struct names *names, uint64_t hash);
+void name_map_init(struct name_map *names, const struct siphash_key *hash_key, struct quota *kept);
+void name_map_deinit(struct name_map *names);
+// Where many keys are looked up one after the other, each waits for memory, unless it has been asked for: name_map_expect
+// for what name_map_get looks at first, and with the hash that it returns name_map_expect_key for what that leads to.
+uint64_t name_map_expect(const struct name_map *names, const char *key, size_t key_bytes);
+void name_map_expect_key(const struct name_map *names, uint64_t hash);
 // What the key leads to, or NULL.
-void *names_get(const struct names *names, const char *key, size_t key_bytes);
+void *name_map_get(const struct name_map *names, const char *key, size_t key_bytes);
 // Makes room for this key, so that adding it, if no other one is added before, can't fail. False when memory, or the bound
 // of what is kept, is used up.
-bool names_reserve(struct names *names, const char *key, size_t key_bytes);
-// Adds a key that isn't there yet. False as names_reserve.
-bool names_add(struct names *names, const char *key, size_t key_bytes, void *value);
+bool name_map_reserve(struct name_map *names, const char *key, size_t key_bytes);
+// Adds a key that isn't there yet. False as name_map_reserve.
+bool name_map_add(struct name_map *names, const char *key, size_t key_bytes, void *value);
 // Puts an equal key and its value in the place of one that is there.
-void names_replace(struct names *names, const char *key, size_t key_bytes, void *value);
+void name_map_replace(struct name_map *names, const char *key, size_t key_bytes, void *value);
 // Takes a key out, if it is there.
-void names_remove(struct names *names, const char *key, size_t key_bytes);
+void name_map_remove(struct name_map *names, const char *key, size_t key_bytes);
 // Gives back what a small table of which little is used any more doesn't need, if there is memory for another one. A large
 // one sees to that itself, as keys are taken out.
-void names_shrink(struct names *names);
+void name_map_shrink(struct name_map *names);

@@ -8,12 +8,12 @@
 
 #include "core/base/siphash.h"
 
-struct demand;
+struct subscriber_count;
 
 // Nobody wants anything; NULL when memory is used up. memory_give gives it back. The key must outlive it.
-struct demand *demand_create(const struct siphash_key *key);
+struct subscriber_count *subscriber_count_create(const struct siphash_key *key);
 // One subscription more or less to a pattern (topics.h).
-void demand_add(struct demand *demand, const char *pattern, size_t bytes);
-void demand_remove(struct demand *demand, const char *pattern, size_t bytes);
+void subscriber_count_add(struct subscriber_count *demand, const char *pattern, size_t bytes);
+void subscriber_count_remove(struct subscriber_count *demand, const char *pattern, size_t bytes);
 // How many subscriptions are to a pattern that the name of an event matches.
-uint32_t demand_for(const struct demand *demand, const char *name, size_t bytes);
+uint32_t subscriber_count_for(const struct subscriber_count *demand, const char *name, size_t bytes);

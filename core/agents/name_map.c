@@ -1,4 +1,4 @@
-#include "core/agents/names.h"
+#include "core/agents/name_map.h"
 
 #include <assert.h>
 #include <string.h>
@@ -70,17 +70,17 @@ static bool is_key(const struct name_entry *entry, uint64_t hash, const char *ke
 
 // --- Keys
 
-void names_init(struct names *names, const struct siphash_key *hash_key, struct quota *kept) {
-    *names = (struct names){.hash_key = *hash_key, .kept = kept};
+void name_map_init(struct name_map *names, const struct siphash_key *hash_key, struct quota *kept) {
+    *names = (struct name_map){.hash_key = *hash_key, .kept = kept};
 }
 
-void names_deinit(struct names *names) {
+void name_map_deinit(struct name_map *names) {
     table_close(&names->table, names->kept);
     table_close(&names->leaving, names->kept);
     names->count = names->left = 0;
 }
 
-static uint64_t hash_of(const struct names *names, const char *key, size_t key_bytes) {
+static uint64_t hash_of(const struct name_map *names, const char *key, size_t key_bytes) {
     return siphash_table(&names->hash_key, key, key_bytes);
 }
 
@@ -98,7 +98,7 @@ static struct name_entry *find_here(const struct name_table *table, uint64_t has
 }
 
 // What has been taken along is passed over: a run that began there goes on behind it, up to a free slot, if one is left.
-static struct name_entry *find_there(const struct names *names, uint64_t hash, const char *key,
+static struct name_entry *find_there(const struct name_map *names, uint64_t hash, const char *key,
                                      size_t key_bytes) {
     assert(names->leaving.chunks && names->left < names->leaving.capacity);
     size_t home = hash & (names->leaving.capacity - 1);
@@ -115,7 +115,7 @@ static struct name_entry *find_there(const struct names *names, uint64_t hash, c
     return NULL;
 }
 
-uint64_t names_expect(const struct names *names, const char *key, size_t key_bytes) {
+uint64_t name_map_expect(const struct name_map *names, const char *key, size_t key_bytes) {
     if (names->count == 0)
         return 0;
     uint64_t hash = hash_of(names, key, key_bytes);
@@ -125,7 +125,7 @@ uint64_t names_expect(const struct names *names, const char *key, size_t key_byt
     return hash;
 }
 
-void names_expect_key(const struct names *names, uint64_t hash) {
+void name_map_expect_key(const struct name_map *names, uint64_t hash) {
     assert(names->count < names->table.capacity || names->count == 0);
     for (size_t index = hash; names->count > 0; index++) {
         const struct name_entry *entry = slot_at(&names->table, index & (names->table.capacity - 1));
@@ -138,7 +138,7 @@ void names_expect_key(const struct names *names, uint64_t hash) {
 }
 
 // In either table, or NULL.
-static struct name_entry *entry_of(const struct names *names, const char *key, size_t key_bytes) {
+static struct name_entry *entry_of(const struct name_map *names, const char *key, size_t key_bytes) {
     assert(key && names->count <= names->table.capacity);
     if (names->count == 0)
         return NULL;
@@ -147,19 +147,19 @@ static struct name_entry *entry_of(const struct names *names, const char *key, s
     return entry || !names->leaving.chunks ? entry : find_there(names, hash, key, key_bytes);
 }
 
-void *names_get(const struct names *names, const char *key, size_t key_bytes) {
+void *name_map_get(const struct name_map *names, const char *key, size_t key_bytes) {
     struct name_entry *entry = entry_of(names, key, key_bytes);
     return entry ? entry->value : NULL;
 }
 
-void names_replace(struct names *names, const char *key, size_t key_bytes, void *value) {
+void name_map_replace(struct name_map *names, const char *key, size_t key_bytes, void *value) {
     struct name_entry *entry = entry_of(names, key, key_bytes);
     assert(entry);
     entry->key = key;
     entry->value = value;
 }
 
-static size_t free_slot(const struct names *names, uint64_t hash) {
+static size_t free_slot(const struct name_map *names, uint64_t hash) {
     assert(names->count < names->table.capacity);
     size_t mask = names->table.capacity - 1, index = hash & mask;
     while (!is_free(slot_at(&names->table, index)))
@@ -168,7 +168,7 @@ static size_t free_slot(const struct names *names, uint64_t hash) {
 }
 
 // Takes along what stands in the next slots of the table that is left, as far as there is memory.
-static void move_on(struct names *names) {
+static void move_on(struct name_map *names) {
     assert(names->left <= names->leaving.capacity && !names->leaving.chunks == !names->leaving.capacity);
     size_t until = names->left + SLOTS_A_STEP;
     for (; names->left < names->leaving.capacity && names->left < until; names->left++) {
@@ -191,7 +191,7 @@ static void move_on(struct names *names) {
 }
 
 // False without memory, also where that has kept the table before the last one from being left.
-static bool move_to(struct names *names, size_t capacity) {
+static bool move_to(struct name_map *names, size_t capacity) {
     assert(capacity > names->count);
     struct name_table table;
     if (names->leaving.chunks || !table_open(&table, names->kept, capacity))
@@ -201,14 +201,14 @@ static bool move_to(struct names *names, size_t capacity) {
     return true;
 }
 
-static bool is_sparse(const struct names *names) {
+static bool is_sparse(const struct name_map *names) {
     return !names->leaving.chunks && names->count < names->table.capacity / 8;
 }
 
-void names_shrink(struct names *names) {
+void name_map_shrink(struct name_map *names) {
     size_t capacity = names->table.capacity;
     if (names->count == 0) {
-        names_deinit(names);
+        name_map_deinit(names);
     } else if (capacity <= SMALL_CAPACITY && is_sparse(names)) {
         while (capacity > CAPACITY_MIN && names->count < capacity / 4)
             capacity /= 2;
@@ -219,19 +219,19 @@ void names_shrink(struct names *names) {
 }
 
 // The free slot where what hashes so would go.
-static struct name_entry *room_for(struct names *names, uint64_t hash) {
+static struct name_entry *room_for(struct name_map *names, uint64_t hash) {
     size_t capacity = names->table.capacity;
     if (names->count + 1 > capacity / 4 * 3 && !move_to(names, capacity ? capacity * 2 : CAPACITY_MIN))
         return NULL;
     return slot_take(&names->table, names->kept, free_slot(names, hash));
 }
 
-bool names_reserve(struct names *names, const char *key, size_t key_bytes) {
+bool name_map_reserve(struct name_map *names, const char *key, size_t key_bytes) {
     return room_for(names, hash_of(names, key, key_bytes));
 }
 
-bool names_add(struct names *names, const char *key, size_t key_bytes, void *value) {
-    assert(!names_get(names, key, key_bytes));
+bool name_map_add(struct name_map *names, const char *key, size_t key_bytes, void *value) {
+    assert(!name_map_get(names, key, key_bytes));
     uint64_t hash = hash_of(names, key, key_bytes);
     struct name_entry *room = room_for(names, hash);
     if (!room)
@@ -265,7 +265,7 @@ static void close_gap(struct name_table *table, struct name_entry *gap) {
     *slot_at(table, hole) = (struct name_entry){0};
 }
 
-void names_remove(struct names *names, const char *key, size_t key_bytes) {
+void name_map_remove(struct name_map *names, const char *key, size_t key_bytes) {
     if (names->count == 0)
         return;
     uint64_t hash = hash_of(names, key, key_bytes);

@@ -1,5 +1,5 @@
 // Each pattern is held against the others of its section, and against what the users who have it are given.
-#include "core/rights/review.h"
+#include "core/rights/users_lint.h"
 
 #include <assert.h>
 #include <string.h>
@@ -240,7 +240,7 @@ static void review_credentials(struct sections *sections) {
                 sections_fault(sections, list[at].line, "the user has this credential already");
 }
 
-bool users_review(const char *text, size_t bytes, users_complain *complain, void *context) {
+bool users_lint(const char *text, size_t bytes, users_complain *complain, void *context) {
     struct sections sections;
     bool good = sections_read(&sections, text, bytes);
     assert(!good || sections.faults.count == 0);

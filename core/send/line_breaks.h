@@ -10,7 +10,7 @@ bool parcel_stretch_breaks(const struct parcel *parcel, struct span body);
 
 // Writes a body in which the line breaks are what this wire makes of them; returns its length. Without `to` it is
 // only counted.
-size_t breaks_write(const struct wire *wire, const uint8_t *body, size_t count, char *to);
+size_t line_breaks_write(const struct wire *wire, const uint8_t *body, size_t count, char *to);
 
 // A copy of the body, in text of its own, in which the line breaks are what this wire makes of them: origin of shares
 // for its receivers. NULL when memory or the budget is used up.
@@ -23,4 +23,4 @@ struct parcel *parcel_stretch_broken_for(struct parcel_pool *pool, const struct 
 
 // Makes of the breaks in an undressed body what this wire does; nothing in a copy that was made for it. To split
 // lines takes memory; where that is used up they are joined by spaces, which is the same to a reader of JSON.
-void breaks_settle(struct parcel *parcel, const struct wire *wire);
+void line_breaks_settle(struct parcel *parcel, const struct wire *wire);

@@ -18,7 +18,7 @@
 struct pending;
 struct siphash_key;
 
-struct asked {
+struct request_index {
     struct list requests;  // struct pending.by_source, oldest first
     struct list *buckets;  // of struct pending.by_id, the latest first; NULL: there is no table
     uint32_t bucket_count; // a power of two
@@ -26,17 +26,17 @@ struct asked {
     uint64_t kept_bytes;   // for the requests
 };
 
-void asked_init(struct asked *asked);
+void request_index_init(struct request_index *asked);
 // Gives the table back, on the account that it was taken on. What is under way is the list's owner's.
-void asked_deinit(struct asked *asked, struct quota *kept);
+void request_index_deinit(struct request_index *asked, struct quota *kept);
 
 // Puts in a new request, which is in no source's list. pending_end takes it out. A table is taken on the
 // account `kept`.
-void asked_add(struct asked *asked, struct pending *pending, const struct siphash_key *key,
-               struct quota *kept);
+void request_index_add(struct request_index *asked, struct pending *pending, const struct siphash_key *key,
+                       struct quota *kept);
 // The latest that isn't cancelled and whose id means what `id`, a value of `text`, means (json_same); or
 // NULL. `key` is a secret, and always the same.
-struct pending *asked_find(struct asked *asked, const uint8_t *text, struct span id,
-                           const struct siphash_key *key, struct quota *kept);
+struct pending *request_index_find(struct request_index *asked, const uint8_t *text, struct span id,
+                                   const struct siphash_key *key, struct quota *kept);
 // Marks one as cancelled: it isn't found again.
-void asked_cancel(struct pending *pending);
+void request_index_cancel(struct pending *pending);

@@ -13,33 +13,33 @@
 
 #include "core/base/limits.h"
 #include "core/base/memory.h"
-#include "core/requests/asked.h"
 #include "core/requests/pending.h"
+#include "core/requests/request_index.h"
 #include "tests/core/base/account.h"
 
 enum { LONG = 50000 };
 
 struct source {
     struct pending_table table;
-    struct asked asked;
+    struct request_index asked;
 };
 
 static void source_init(struct source *source) {
     pending_table_init(&source->table, 0, account());
-    asked_init(&source->asked);
+    request_index_init(&source->asked);
 }
 
 static void source_deinit(struct source *source) {
     while (!list_empty(&source->asked.requests))
         pending_end(&source->table, list_entry(source->asked.requests.next, struct pending, by_source));
-    asked_deinit(&source->asked, account());
+    request_index_deinit(&source->asked, account());
     pending_table_deinit(&source->table);
 }
 
 static struct pending *ask(struct source *source, const char *id) {
     struct pending *pending = pending_add(&source->table, id, (uint32_t)strlen(id));
     assert_non_null(pending);
-    asked_add(&source->asked, pending, &TABLE_KEY, account());
+    request_index_add(&source->asked, pending, &TABLE_KEY, account());
     return pending;
 }
 
@@ -56,7 +56,7 @@ static struct pending *find(struct source *source, const char *id) {
     size_t bytes = strlen(id);
     assert_true(bytes + BUFFER_SLACK_BYTES <= sizeof text);
     memcpy(text, id, bytes);
-    return asked_find(&source->asked, text, (struct span){0, (uint32_t)bytes}, &TABLE_KEY, account());
+    return request_index_find(&source->asked, text, (struct span){0, (uint32_t)bytes}, &TABLE_KEY, account());
 }
 
 static void meanings(struct source *source) {
@@ -109,9 +109,9 @@ static void latest_of_several(struct source *source) {
     struct pending *third = ask(source, "\"x\"");
     assert_ptr_equal(find(source, "\"x\""), third);
     pending_end(&source->table, third);
-    asked_cancel(second);
+    request_index_cancel(second);
     assert_ptr_equal(find(source, "\"x\""), first);
-    asked_cancel(first);
+    request_index_cancel(first);
     assert_null(find(source, "\"x\""));
     pending_end(&source->table, first);
     pending_end(&source->table, second);
@@ -125,7 +125,7 @@ static void the_latest_is_meant_and_none_twice(void **state) {
     struct pending *before = ask(&source, "\"y\""), *later = ask(&source, "\"y\"");
     ask_numbers(&source, 1, LONG);
     assert_ptr_equal(find(&source, "\"y\""), later); // filed from the list
-    asked_cancel(later);
+    request_index_cancel(later);
     assert_ptr_equal(find(&source, "\"y\""), before);
     latest_of_several(&source);
     source_deinit(&source);
@@ -160,7 +160,7 @@ static void a_long_list_is_not_gone_through(void **state) {
     while (!list_empty(&source.asked.requests))
         pending_end(&source.table, list_entry(source.asked.requests.next, struct pending, by_source));
     for (unsigned count = 0; count < LONG; count++)
-        asked_cancel(ask(&source, "\"the same\""));
+        request_index_cancel(ask(&source, "\"the same\""));
     for (unsigned turn = 0; turn < 4 * LONG; turn++)
         assert_null(find(&source, "\"the same\""));
     source_deinit(&source);
@@ -182,7 +182,7 @@ static void without_memory_for_a_table_requests_are_found(void **state) {
         others[index] = pending_add(&source.table, "\"other\"", 7);
     memory_fail_after(0);
     for (size_t index = 0; index < sizeof others / sizeof *others; index++)
-        asked_add(&source.asked, others[index], &TABLE_KEY, account());
+        request_index_add(&source.asked, others[index], &TABLE_KEY, account());
     memory_fail_after(UINT64_MAX);
     assert_ptr_equal(find(&source, "\"other\""), others[2 * LONG - 1]);
     char id[16];

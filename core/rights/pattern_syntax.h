@@ -8,12 +8,12 @@
 
 // Takes `@`, `tool:`, `method:`, and for RIGHT_HOLD `event:`, from the beginning of a text: what kind it is of where
 // it stands in a list of that right.
-enum right_kind spelling_kind(enum right right, const char **text, size_t *bytes);
+enum right_kind pattern_syntax_kind(enum right right, const char **text, size_t *bytes);
 // How a kind begins; static.
-const char *spelling_begin(enum right right, enum right_kind kind);
+const char *pattern_syntax_begin(enum right right, enum right_kind kind);
 
 // Reads one pattern. NULL, or what was expected; `*kind` and `*pattern` but for its line are then not set.
-const char *spelling_pattern(enum right right, const char *text, size_t bytes, enum right_kind *kind,
-                             struct pattern *pattern);
+const char *pattern_syntax_pattern(enum right right, const char *text, size_t bytes, enum right_kind *kind,
+                                   struct pattern *pattern);
 // Whether a user or a role may be called so.
-bool spelling_is_name(const char *text, size_t bytes);
+bool pattern_syntax_is_name(const char *text, size_t bytes);

@@ -10,7 +10,7 @@
 // cmocka.h needs the standard headers before it.
 #include <cmocka.h>
 
-#include "core/rights/purse.h"
+#include "core/rights/account_lease.h"
 #include "tests/sim/random.h"
 
 #define MS     UINT64_C(1000000)
@@ -27,14 +27,14 @@ static struct account *fresh(void) {
     return fresh_of(0);
 }
 
-static bool pays_or_passes(struct purses *purses, struct account *account,
+static bool pays_or_passes(struct account_leases *account_leases, struct account *account,
                            const struct account_limits *limits, uint64_t now, uint64_t bytes,
                            uint64_t *wait_ms) {
     enum account_limit over;
     *wait_ms = 0;
-    if (purse_pays(purses, account, limits, bytes))
+    if (account_lease_pays(account_leases, account, limits, bytes))
         return true;
-    *wait_ms = purse_message(purses, account, limits, now, bytes, &over);
+    *wait_ms = account_lease_message(account_leases, account, limits, now, bytes, &over);
     return false;
 }
 
@@ -43,33 +43,33 @@ static void most_messages_ask_nobody(void **state) {
     static const struct account_limits all[] = {
         {.rate = 100000, .bytes = 100000000}, {.rate = 100000}, {.bytes = 100000000}};
     for (size_t at = 0; at < sizeof all / sizeof *all; at++) {
-        struct purses purses = {0};
+        struct account_leases account_leases = {0};
         struct account *account = fresh();
         uint64_t wait_ms;
         unsigned paid = 0;
         for (int count = 0; count < 1000; count++) {
-            paid += pays_or_passes(&purses, account, &all[at], START, 300, &wait_ms);
+            paid += pays_or_passes(&account_leases, account, &all[at], START, 300, &wait_ms);
             assert_int_equal(wait_ms, 0);
         }
         assert_true(paid >= 990);
-        purses_empty(&purses);
+        account_leases_empty(&account_leases);
         account_drop(account);
     }
 }
 
 static void what_is_not_used_is_given_back(void **state) {
     (void)state;
-    struct purses purses = {0};
+    struct account_leases account_leases = {0};
     struct account *account = fresh();
     struct account_limits limits = {.rate = 700, .bytes = 70000};
     uint64_t wait_ms;
     for (int count = 0; count < 10; count++)
-        pays_or_passes(&purses, account, &limits, START, 100, &wait_ms);
+        pays_or_passes(&account_leases, account, &limits, START, 100, &wait_ms);
     assert_true(atomic_load(&account->rate_paid_ns) > START + 10 * (SECOND / 700));
-    purses_empty(&purses);
+    account_leases_empty(&account_leases);
     assert_int_equal(atomic_load(&account->rate_paid_ns), START + 10 * (SECOND / 700));
     assert_in_range(atomic_load(&account->bytes_paid_ns), START + SECOND / 70 - 2, START + SECOND / 70 + 2);
-    purses_empty(&purses);
+    account_leases_empty(&account_leases);
     assert_int_equal(atomic_load(&account->rate_paid_ns), START + 10 * (SECOND / 700));
     account_drop(account);
 }
@@ -78,19 +78,19 @@ static void a_seconds_worth_and_no_more(void **state) {
     (void)state;
     static const uint64_t rates[] = {1, 15, 16, 31, 32, 33, 1000, 99999};
     for (size_t at = 0; at < sizeof rates / sizeof *rates; at++) {
-        struct purses purses = {0};
+        struct account_leases account_leases = {0};
         struct account *account = fresh(), *plain = fresh();
         struct account_limits limits = {.rate = rates[at]};
         enum account_limit over;
         uint64_t wait_ms = 0;
         for (uint64_t count = 0; count < 2 * rates[at]; count++) {
-            pays_or_passes(&purses, account, &limits, START, 1, &wait_ms);
+            pays_or_passes(&account_leases, account, &limits, START, 1, &wait_ms);
             assert_int_equal(wait_ms, account_message(plain, &limits, START, 1, &over));
             if (count % 7 == 0)
-                purses_empty(&purses);
+                account_leases_empty(&account_leases);
         }
         assert_true(wait_ms > 0);
-        purses_empty(&purses);
+        account_leases_empty(&account_leases);
         account_drop(account);
         account_drop(plain);
     }
@@ -98,19 +98,19 @@ static void a_seconds_worth_and_no_more(void **state) {
 
 static void limits_that_change(void **state) {
     (void)state;
-    struct purses purses = {0};
+    struct account_leases account_leases = {0};
     struct account *account = fresh();
     struct account_limits before = {.rate = 1600}, after = {.rate = 20};
     uint64_t wait_ms;
     for (int count = 0; count < 16; count++)
-        pays_or_passes(&purses, account, &before, START, 1, &wait_ms);
+        pays_or_passes(&account_leases, account, &before, START, 1, &wait_ms);
     unsigned passed = 0;
     for (int count = 0; count < 100; count++) {
-        pays_or_passes(&purses, account, &after, START, 1, &wait_ms);
+        pays_or_passes(&account_leases, account, &after, START, 1, &wait_ms);
         passed += wait_ms == 0;
     }
     assert_int_equal(passed, 19); // 16 of the 1,600 are a hundredth of a second
-    purses_empty(&purses);
+    account_leases_empty(&account_leases);
     account_drop(account);
 }
 
@@ -118,7 +118,7 @@ static void limits_that_change(void **state) {
 enum { USERS = 24, EDITIONS = 8 };
 struct pairs {
     struct random random;
-    struct purses purses;
+    struct account_leases account_leases;
     struct account *tried[USERS], *plain[USERS];
     struct account_limits limits[USERS][EDITIONS]; // each change is another one
     unsigned edition[USERS];
@@ -144,7 +144,7 @@ static void change(struct pairs *pairs, unsigned user) {
     unsigned before = pairs->edition[user], edition = (before + 1) % EDITIONS;
     struct account_limits *limits = pairs->limits[user];
     if (edition == 0)
-        purses_empty(&pairs->purses);
+        account_leases_empty(&pairs->account_leases);
     limits[edition].pending = limits[before].pending ? (uint32_t)random_between(&pairs->random, 1, 300) : 0;
     pairs->edition[user] = edition;
 }
@@ -155,27 +155,29 @@ static void act(struct pairs *pairs, unsigned user, unsigned which) {
     enum account_limit over;
     if (which < 50) {
         uint64_t wait_ms;
-        pays_or_passes(&pairs->purses, tried, limits, pairs->now, 1, &wait_ms);
+        pays_or_passes(&pairs->account_leases, tried, limits, pairs->now, 1, &wait_ms);
         assert_int_equal(wait_ms, account_message(plain, limits, pairs->now, 1, &over));
     } else if (which < 60) {
-        if (limits->rate && !purse_pays(&pairs->purses, tried, limits, 1)) // else nobody charges him
-            purse_charge(&pairs->purses, tried, limits, pairs->now, 1);
+        if (limits->rate &&
+            !account_lease_pays(&pairs->account_leases, tried, limits, 1)) // else nobody charges him
+            account_lease_charge(&pairs->account_leases, tried, limits, pairs->now, 1);
         account_charge(plain, limits, pairs->now, 1);
     } else if (which < 85) {
-        assert_int_equal(purse_ask(&pairs->purses, tried, limits), account_ask(plain, limits->pending));
+        assert_int_equal(account_lease_ask(&pairs->account_leases, tried, limits),
+                         account_ask(plain, limits->pending));
     } else if (which < 97 && atomic_load(&plain->pending) > 0) {
-        purse_answer(&pairs->purses, tried);
+        account_lease_answer(&pairs->account_leases, tried);
         account_answer(plain);
     } else if (which == 97) {
         change(pairs, user);
     } else if (which == 98) {
-        purses_empty(&pairs->purses);
+        account_leases_empty(&pairs->account_leases);
         pairs->now += random_below(&pairs->random, 20 * MS);
     }
 }
 
 static void tear_down(struct pairs *pairs) {
-    purses_empty(&pairs->purses);
+    account_leases_empty(&pairs->account_leases);
     for (unsigned user = 0; user < USERS; user++) {
         struct account *tried = pairs->tried[user], *plain = pairs->plain[user];
         assert_int_equal(atomic_load(&tried->pending), atomic_load(&plain->pending));
@@ -188,7 +190,7 @@ static void tear_down(struct pairs *pairs) {
 // Answers as well, which are never refused; whether users have a purse each, three have one, or all do.
 static void nothing_is_owed_for_nothing(void **state) {
     (void)state;
-    static const uint32_t apart[] = {0, 1, 2, PURSES_COUNT};
+    static const uint32_t apart[] = {0, 1, 2, ACCOUNT_LEASES_COUNT};
     for (size_t at = 0; at < sizeof apart / sizeof *apart; at++) {
         struct pairs pairs;
         set_up(&pairs, apart[at]);
@@ -203,13 +205,14 @@ static void nothing_is_owed_for_nothing(void **state) {
 static void two_of_one_purse(void **state) {
     (void)state;
     struct pairs pairs;
-    set_up(&pairs, PURSES_COUNT);
+    set_up(&pairs, ACCOUNT_LEASES_COUNT);
     for (unsigned run = 0; run < 5000; run++) {
         unsigned user = (unsigned)random_below(&pairs.random, 2) + 1;
         unsigned count = (unsigned)random_below(&pairs.random, 100);
         for (unsigned step = 0; step < count; step++)
             act(&pairs, user, (unsigned)random_below(&pairs.random, 100));
-        assert_ptr_equal(purse_of(&pairs.purses, pairs.tried[1]), purse_of(&pairs.purses, pairs.tried[2]));
+        assert_ptr_equal(account_lease_of(&pairs.account_leases, pairs.tried[1]),
+                         account_lease_of(&pairs.account_leases, pairs.tried[2]));
     }
     tear_down(&pairs);
 }
@@ -217,11 +220,13 @@ static void two_of_one_purse(void **state) {
 // Which account's purse it is doesn't depend on where the account lies.
 static void purses_are_told_by_number(void **state) {
     (void)state;
-    struct purses purses = {0};
-    for (uint32_t number = 0; number < (uint32_t)3 * PURSES_COUNT; number++) {
+    struct account_leases account_leases = {0};
+    for (uint32_t number = 0; number < (uint32_t)3 * ACCOUNT_LEASES_COUNT; number++) {
         struct account *account = fresh_of(number), *other = fresh_of(number);
-        assert_ptr_equal(purse_of(&purses, account), &purses.list[number % PURSES_COUNT]);
-        assert_ptr_equal(purse_of(&purses, account), purse_of(&purses, other));
+        assert_ptr_equal(account_lease_of(&account_leases, account),
+                         &account_leases.list[number % ACCOUNT_LEASES_COUNT]);
+        assert_ptr_equal(account_lease_of(&account_leases, account),
+                         account_lease_of(&account_leases, other));
         account_drop(account);
         account_drop(other);
     }
@@ -230,20 +235,20 @@ static void purses_are_told_by_number(void **state) {
 static void places_are_given_back(void **state) {
     (void)state;
     static const struct account_limits many = {.pending = 1000}, few = {.pending = 5}, fewer = {.pending = 4};
-    struct purses purses = {0};
+    struct account_leases account_leases = {0};
     struct account *account = fresh();
     for (int count = 0; count < 5; count++)
-        assert_true(purse_ask(&purses, account, &many));
+        assert_true(account_lease_ask(&account_leases, account, &many));
     assert_true(atomic_load(&account->pending) > 5);
-    purses_empty(&purses);
+    account_leases_empty(&account_leases);
     assert_int_equal(atomic_load(&account->pending), 5);
-    purse_answer(&purses, account);
+    account_lease_answer(&account_leases, account);
     assert_int_equal(atomic_load(&account->pending), 5);
-    assert_true(purse_ask(&purses, account, &few));
-    assert_false(purse_ask(&purses, account, &few));
-    purse_answer(&purses, account);
-    assert_false(purse_ask(&purses, account, &fewer)); // a reload made it less
-    purses_empty(&purses);
+    assert_true(account_lease_ask(&account_leases, account, &few));
+    assert_false(account_lease_ask(&account_leases, account, &few));
+    account_lease_answer(&account_leases, account);
+    assert_false(account_lease_ask(&account_leases, account, &fewer)); // a reload made it less
+    account_leases_empty(&account_leases);
     assert_int_equal(atomic_load(&account->pending), 4);
     account_drop(account);
 }
@@ -252,18 +257,18 @@ static void places_are_given_back(void **state) {
 static void places_of_a_limit_before(void **state) {
     (void)state;
     static const struct account_limits many = {.pending = 1000}, few = {.pending = 5};
-    struct purses purses = {0};
+    struct account_leases account_leases = {0};
     struct account *account = fresh();
     for (int count = 0; count < 3; count++)
-        assert_true(purse_ask(&purses, account, &many));
+        assert_true(account_lease_ask(&account_leases, account, &many));
     assert_true(atomic_load(&account->pending) > 5);
-    assert_true(purse_ask(&purses, account, &few));
-    assert_true(purse_ask(&purses, account, &few));
-    assert_false(purse_ask(&purses, account, &few));
-    assert_true(purse_ask(&purses, account, &many));
-    purse_answer(&purses, account);
-    assert_false(purse_ask(&purses, account, &few));
-    purses_empty(&purses);
+    assert_true(account_lease_ask(&account_leases, account, &few));
+    assert_true(account_lease_ask(&account_leases, account, &few));
+    assert_false(account_lease_ask(&account_leases, account, &few));
+    assert_true(account_lease_ask(&account_leases, account, &many));
+    account_lease_answer(&account_leases, account);
+    assert_false(account_lease_ask(&account_leases, account, &few));
+    account_leases_empty(&account_leases);
     assert_int_equal(atomic_load(&account->pending), 5);
     account_drop(account);
 }
@@ -281,29 +286,29 @@ static const struct account_limits shared = {.rate = 3000, .bytes = 4000 * 10, .
 
 static void *take_turns(void *context) {
     struct turner *turner = context;
-    struct purses purses = {0};
+    struct account_leases account_leases = {0};
     uint64_t wait_ms;
     uint32_t own = 0;
     for (uint32_t count = 0; count < 20000; count++) {
-        pays_or_passes(&purses, turner->account, &shared, START, 10, &wait_ms);
+        pays_or_passes(&account_leases, turner->account, &shared, START, 10, &wait_ms);
         turner->passed += wait_ms == 0;
-        if (count / 300 % 2 == 0 && purse_ask(&purses, turner->account, &shared)) {
+        if (count / 300 % 2 == 0 && account_lease_ask(&account_leases, turner->account, &shared)) {
             uint32_t now = atomic_fetch_add(turner->pending, 1) + 1;
             turner->most = now > turner->most ? now : turner->most;
             own++;
         } else if (own > 0) {
             atomic_fetch_sub(turner->pending, 1);
-            purse_answer(&purses, turner->account);
+            account_lease_answer(&account_leases, turner->account);
             own--;
         }
         if (count % 64 == 0)
-            purses_empty(&purses);
+            account_leases_empty(&account_leases);
     }
     for (; own > 0; own--) {
         atomic_fetch_sub(turner->pending, 1);
-        purse_answer(&purses, turner->account);
+        account_lease_answer(&account_leases, turner->account);
     }
-    purses_empty(&purses);
+    account_leases_empty(&account_leases);
     return NULL;
 }
 

@@ -1,9 +1,9 @@
-#include "core/rights/question.h"
+#include "core/rights/rights_explain.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "core/rights/spelling.h"
+#include "core/rights/pattern_syntax.h"
 
 // The words of a question, one after the other.
 struct words {
@@ -28,7 +28,7 @@ static const char *read_name(const struct words *words, enum right right, enum r
                              struct right_name *name) {
     struct pattern pattern;
     assert(words->bytes > 0);
-    const char *expected = spelling_pattern(right, words->word, words->bytes, kind, &pattern);
+    const char *expected = pattern_syntax_pattern(right, words->word, words->bytes, kind, &pattern);
     if (expected || pattern.prefix)
         return expected ? expected : "a name, not a pattern";
     *name = (struct right_name){true, pattern.text, pattern.bytes};
@@ -54,7 +54,8 @@ static const char *read_message(struct words *words, enum right right, struct ri
     return NULL;
 }
 
-static const char *ask_call(const struct user *user, struct words *words, struct question_answer *answer) {
+static const char *ask_call(const struct user *user, struct words *words,
+                            struct rights_explain_answer *answer) {
     struct right_call call;
     const char *expected = read_message(words, RIGHT_CALL, &call);
     if (expected)
@@ -65,7 +66,8 @@ static const char *ask_call(const struct user *user, struct words *words, struct
     return NULL;
 }
 
-static const char *ask_hold(const struct user *user, struct words *words, struct question_answer *answer) {
+static const char *ask_hold(const struct user *user, struct words *words,
+                            struct rights_explain_answer *answer) {
     struct right_call message;
     const char *expected = read_message(words, RIGHT_HOLD, &message);
     if (expected)
@@ -76,7 +78,7 @@ static const char *ask_hold(const struct user *user, struct words *words, struct
 }
 
 static const char *ask_publish(const struct user *user, const struct words *words,
-                               struct question_answer *answer) {
+                               struct rights_explain_answer *answer) {
     struct right_call call = {.names[KIND_EVENT] = {true, words->word, words->bytes}};
     answer->verdict = rights_publish(user, words->word, words->bytes);
     answer->held = answer->verdict.allowed ? rights_hold(user, &call) : 0;
@@ -84,7 +86,7 @@ static const char *ask_publish(const struct user *user, const struct words *word
 }
 
 static const char *ask_level(const struct user *user, const struct words *words,
-                             struct question_answer *answer) {
+                             struct rights_explain_answer *answer) {
     enum governance level = governance_parse(words->word, words->bytes);
     if (level == GOVERNANCE_COUNT)
         return "autonomous, supervised, human-in-the-loop or manual";
@@ -93,7 +95,7 @@ static const char *ask_level(const struct user *user, const struct words *words,
 }
 
 static const char *ask_name(const struct user *user, enum right right, const struct words *words,
-                            struct question_answer *answer) {
+                            struct rights_explain_answer *answer) {
     enum right_kind kind;
     struct right_name name;
     const char *expected = read_name(words, right, &kind, &name);
@@ -106,10 +108,11 @@ static const char *ask_name(const struct user *user, enum right right, const str
 }
 
 static const char *ask_subscribe(const struct user *user, const struct words *words,
-                                 struct question_answer *answer) {
+                                 struct rights_explain_answer *answer) {
     enum right_kind kind;
     struct pattern pattern;
-    const char *expected = spelling_pattern(RIGHT_SUBSCRIBE, words->word, words->bytes, &kind, &pattern);
+    const char *expected =
+        pattern_syntax_pattern(RIGHT_SUBSCRIBE, words->word, words->bytes, &kind, &pattern);
     if (!expected)
         answer->verdict = rights_subscribe(user, words->word, words->bytes);
     return expected;
@@ -138,7 +141,7 @@ static int find_verb(const struct words *words) {
 }
 
 static const char *ask_verb(const struct user *user, int verb, struct words *words,
-                            struct question_answer *answer) {
+                            struct rights_explain_answer *answer) {
     assert(words->bytes > 0 && verb < ASK_ADMIN);
     switch (verb) {
     case ASK_REGISTER:
@@ -158,10 +161,10 @@ static const char *ask_verb(const struct user *user, int verb, struct words *wor
     }
 }
 
-const char *question_ask(const struct user *user, const char *text, struct question_answer *answer) {
+const char *rights_explain(const struct user *user, const char *text, struct rights_explain_answer *answer) {
     struct words words = {.at = text};
     const char *expected = NULL;
-    *answer = (struct question_answer){0};
+    *answer = (struct rights_explain_answer){0};
     next_word(&words);
     int verb = find_verb(&words);
     if (verb == ASKED_COUNT)

@@ -1,6 +1,6 @@
 // A break between the tokens of a text is white space, and inside a string it isn't JSON: so whatever becomes of it,
 // the text means the same. Spaces are put where the breaks lie; lines that are split need more room than they had.
-#include "core/send/breaks.h"
+#include "core/send/line_breaks.h"
 
 #include <assert.h>
 #include <string.h>
@@ -101,7 +101,7 @@ static bool split_lines(struct parcel *parcel, const struct wire *wire) {
     return true;
 }
 
-void breaks_settle(struct parcel *parcel, const struct wire *wire) {
+void line_breaks_settle(struct parcel *parcel, const struct wire *wire) {
     assert(!parcel->dressed && parcel->hole_count == 0);
     if (wire->breaks == BREAKS_PASS || parcel->breaks == wire->breaks)
         return;
@@ -120,7 +120,7 @@ static void write_flat(const uint8_t *body, size_t count, char *to) {
         to[at] = is_break(body[at]) ? ' ' : (char)body[at];
 }
 
-size_t breaks_write(const struct wire *wire, const uint8_t *body, size_t count, char *to) {
+size_t line_breaks_write(const struct wire *wire, const uint8_t *body, size_t count, char *to) {
     if (wire->breaks == BREAKS_SPLIT && has_break(body, count)) {
         struct splitter splitter = splitter_for(wire, to);
         split(&splitter, body, count);

@@ -6,7 +6,7 @@
 
 #include "core/base/buffer.h"
 
-struct heading {
+struct bundle_head {
     uint32_t references;
     uint32_t taken; // bytes of the budget
     uint64_t link;  // on which it goes out
@@ -17,9 +17,9 @@ struct heading {
 };
 
 // With room for so many bytes of text, and one reference; NULL when memory or the budget is used up.
-struct heading *heading_take(struct buffer_budget *budget, uint32_t bytes);
-static inline void heading_hold(struct heading *heading) {
+struct bundle_head *bundle_head_take(struct buffer_budget *budget, uint32_t bytes);
+static inline void bundle_head_hold(struct bundle_head *heading) {
     heading->references++;
 }
 // NULL is allowed.
-void heading_drop(struct buffer_budget *budget, struct heading *heading);
+void bundle_head_drop(struct buffer_budget *budget, struct bundle_head *heading);

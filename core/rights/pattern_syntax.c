@@ -1,4 +1,4 @@
-#include "core/rights/spelling.h"
+#include "core/rights/pattern_syntax.h"
 
 #include <assert.h>
 #include <string.h>
@@ -28,12 +28,12 @@ static const struct {
                     "an agentId, @CAPABILITY, tool:TOOL, method:METHOD or event:EVENT, or a beginning and *"},
 };
 
-const char *spelling_begin(enum right right, enum right_kind kind) {
+const char *pattern_syntax_begin(enum right right, enum right_kind kind) {
     assert(right < RIGHTS_COUNT && kind < KINDS_COUNT);
     return lists[right].kinds == BIT(KIND_EVENT) ? "" : begins[kind];
 }
 
-enum right_kind spelling_kind(enum right right, const char **text, size_t *bytes) {
+enum right_kind pattern_syntax_kind(enum right right, const char **text, size_t *bytes) {
     assert(right < RIGHTS_COUNT);
     if (lists[right].kinds == BIT(KIND_EVENT))
         return KIND_EVENT;
@@ -66,12 +66,12 @@ static bool is_agent(const struct pattern *pattern) {
     return agent_id_valid(id, pattern->bytes + pattern->prefix);
 }
 
-const char *spelling_pattern(enum right right, const char *text, size_t bytes, enum right_kind *kind,
-                             struct pattern *pattern) {
+const char *pattern_syntax_pattern(enum right right, const char *text, size_t bytes, enum right_kind *kind,
+                                   struct pattern *pattern) {
     static_assert((int)PATTERN_BYTES_MAX == AGENT_ID_BYTES_MAX && (int)PATTERN_BYTES_MAX == EVENT_BYTES_MAX &&
                       (int)PATTERN_BYTES_MAX == METHOD_BYTES_MAX,
                   "a pattern is as long as a name");
-    enum right_kind of = spelling_kind(right, &text, &bytes);
+    enum right_kind of = pattern_syntax_kind(right, &text, &bytes);
     bool prefix = bytes > 0 && text[bytes - 1] == '*';
     struct pattern read = {.text = text, .bytes = (uint32_t)(bytes - prefix), .prefix = prefix};
     bool good = lists[right].kinds & BIT(of) && bytes > 0 && bytes <= PATTERN_BYTES_MAX &&
@@ -83,7 +83,7 @@ const char *spelling_pattern(enum right right, const char *text, size_t bytes, e
     return NULL;
 }
 
-bool spelling_is_name(const char *text, size_t bytes) {
+bool pattern_syntax_is_name(const char *text, size_t bytes) {
     for (size_t at = 0; at < bytes; at++) {
         char byte = text[at];
         bool letter = ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z') || (byte >= '0' && byte <= '9');

@@ -1,4 +1,4 @@
-#include "core/send/keep.h"
+#include "core/send/frame_copy.h"
 
 #include <assert.h>
 #include <string.h>
@@ -9,7 +9,7 @@ static bool may_stay(const struct frame *frame) {
     return buffer->capacity != RECEIVE_BUFFER_BYTES && frame->body.bytes >= buffer->capacity / 2;
 }
 
-uint32_t frame_keep_bytes(const struct frame *frame) {
+uint32_t frame_copy_bytes(const struct frame *frame) {
     assert(frame->body.bytes > 0);
     return may_stay(frame) ? frame->buffer->capacity : frame->unit->body_at + frame->body.bytes;
 }
@@ -29,7 +29,7 @@ static bool copy(struct buffer_pool *buffers, const struct frame *frame, struct 
     return true;
 }
 
-bool frame_keep(struct buffer_pool *buffers, const struct frame *frame, struct unit *unit,
+bool frame_copy(struct buffer_pool *buffers, const struct frame *frame, struct unit *unit,
                 struct frame *kept) {
     assert(frame->buffer->references > 0);
     *unit = *frame->unit;

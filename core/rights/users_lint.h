@@ -8,4 +8,4 @@
 
 // Tells each line that says something without effect, and what it is, in the order of lines. The file has been read by
 // users_read without a fault. False when memory is used up; then nothing was told.
-bool users_review(const char *text, size_t bytes, users_complain *complain, void *context);
+bool users_lint(const char *text, size_t bytes, users_complain *complain, void *context);

@@ -1,4 +1,4 @@
-#include "core/requests/asked.h"
+#include "core/requests/request_index.h"
 
 #include <assert.h>
 #include <string.h>
@@ -12,12 +12,12 @@ enum {
     SCAN_MAX = 64,      // as many are looked through without a table
 };
 
-void asked_init(struct asked *asked) {
-    *asked = (struct asked){0};
+void request_index_init(struct request_index *asked) {
+    *asked = (struct request_index){0};
     list_init(&asked->requests);
 }
 
-static void drop_table(struct asked *asked, struct quota *kept) {
+static void drop_table(struct request_index *asked, struct quota *kept) {
     if (!asked->buckets)
         return;
     for (size_t index = 0; index < asked->bucket_count; index++)
@@ -27,7 +27,7 @@ static void drop_table(struct asked *asked, struct quota *kept) {
     asked->buckets = NULL;
 }
 
-void asked_deinit(struct asked *asked, struct quota *kept) {
+void request_index_deinit(struct request_index *asked, struct quota *kept) {
     assert(list_empty(&asked->requests) == (asked->kept_bytes == 0));
     drop_table(asked, kept);
 }
@@ -78,7 +78,8 @@ static void push(struct list *bucket, struct list *node) {
     list_append(bucket->next, node); // before the first is behind the head
 }
 
-static void asked_file(struct asked *asked, struct pending *pending, const struct siphash_key *key) {
+static void request_index_file(struct request_index *asked, struct pending *pending,
+                               const struct siphash_key *key) {
     struct kept_id id;
     assert(asked->buckets && (asked->bucket_count & (asked->bucket_count - 1)) == 0);
     if (pending->cancelled || !read_kept(&id, pending))
@@ -87,7 +88,7 @@ static void asked_file(struct asked *asked, struct pending *pending, const struc
     asked->filed++;
 }
 
-static size_t count(const struct asked *asked) {
+static size_t count(const struct request_index *asked) {
     size_t count = 0;
     for (const struct list *node = asked->requests.next; node != &asked->requests; node = node->next)
         count++;
@@ -96,7 +97,8 @@ static size_t count(const struct asked *asked) {
 
 // Makes the table anew, as large as what is under way wants it; none for a short list. Without memory a table
 // that is there stays.
-static void asked_make_table(struct asked *asked, const struct siphash_key *key, struct quota *kept) {
+static void request_index_make_table(struct request_index *asked, const struct siphash_key *key,
+                                     struct quota *kept) {
     size_t requests = count(asked);
     uint32_t bucket_count = SCAN_MAX;
     asked->filed = 0;
@@ -115,14 +117,14 @@ static void asked_make_table(struct asked *asked, const struct siphash_key *key,
     for (size_t index = 0; index < bucket_count; index++)
         list_init(&buckets[index]);
     for (struct list *node = asked->requests.next; node != &asked->requests; node = node->next)
-        asked_file(asked, list_entry(node, struct pending, by_source), key);
+        request_index_file(asked, list_entry(node, struct pending, by_source), key);
     assert(asked->filed <= requests); // those that are cancelled or too long aren't
 }
 
 // --- Asking
 
-void asked_add(struct asked *asked, struct pending *pending, const struct siphash_key *key,
-               struct quota *kept) {
+void request_index_add(struct request_index *asked, struct pending *pending, const struct siphash_key *key,
+                       struct quota *kept) {
     assert(pending->used && !pending->source_bytes && list_empty(&pending->by_source));
     asked->kept_bytes += pending->bytes;
     pending->source_bytes = &asked->kept_bytes;
@@ -130,9 +132,9 @@ void asked_add(struct asked *asked, struct pending *pending, const struct siphas
     if (!asked->buckets)
         return;
     if (asked->filed >= 2 * asked->bucket_count)
-        asked_make_table(asked, key, kept);
+        request_index_make_table(asked, key, kept);
     else
-        asked_file(asked, pending, key);
+        request_index_file(asked, pending, key);
 }
 
 static bool is_long(const struct list *list) {
@@ -142,11 +144,11 @@ static bool is_long(const struct list *list) {
     return node != list;
 }
 
-struct pending *asked_find(struct asked *asked, const uint8_t *text, struct span id,
-                           const struct siphash_key *key, struct quota *kept) {
+struct pending *request_index_find(struct request_index *asked, const uint8_t *text, struct span id,
+                                   const struct siphash_key *key, struct quota *kept) {
     assert(list_empty(&asked->requests) == (asked->kept_bytes == 0));
     if (!asked->buckets && is_long(&asked->requests))
-        asked_make_table(asked, key, kept);
+        request_index_make_table(asked, key, kept);
     if (asked->buckets) {
         struct list *bucket = &asked->buckets[hash_of(text, id, key) & (asked->bucket_count - 1)];
         for (struct list *node = bucket->next; node != bucket; node = node->next)
@@ -160,7 +162,7 @@ struct pending *asked_find(struct asked *asked, const uint8_t *text, struct span
     return NULL;
 }
 
-void asked_cancel(struct pending *pending) {
+void request_index_cancel(struct pending *pending) {
     assert(pending->used && !pending->cancelled); // once a request
     pending->cancelled = true;
     list_remove(&pending->by_id);

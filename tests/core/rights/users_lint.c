@@ -10,8 +10,8 @@
 // cmocka.h needs the standard headers before it.
 #include <cmocka.h>
 
-#include "core/rights/question.h"
-#include "core/rights/review.h"
+#include "core/rights/rights_explain.h"
+#include "core/rights/users_lint.h"
 
 static const struct siphash_key key = {{1, 2}};
 
@@ -31,7 +31,7 @@ static void review(const char *section, const char *expected) {
     char text[400], told[300] = "";
     int bytes = snprintf(text, sizeof text, "[user u]\nuid = 1\n%s", section);
     struct users *users = users_read(text, (size_t)bytes, &key, NULL, no_fault, NULL);
-    assert_true(users_review(text, (size_t)bytes, note, told));
+    assert_true(users_lint(text, (size_t)bytes, note, told));
     if (strcmp(told, expected) != 0)
         fail_msg("%s\nis told:\n%s", text, told);
     users_drop(users);
@@ -145,8 +145,8 @@ static void questions(void **state) {
     };
     struct users *users = users_read(text, sizeof text - 1, &key, NULL, no_fault, NULL);
     for (size_t row = 0; row < sizeof table / sizeof *table; row++) {
-        struct question_answer answer;
-        assert_null(question_ask(users_at(users, 0), table[row].question, &answer));
+        struct rights_explain_answer answer;
+        assert_null(rights_explain(users_at(users, 0), table[row].question, &answer));
         if (answer.verdict.allowed != table[row].allowed || answer.verdict.line != table[row].line ||
             answer.held != table[row].held)
             fail_msg("%s: %d by %u, held by %u", table[row].question, answer.verdict.allowed,
@@ -163,8 +163,8 @@ static void what_is_no_question(void **state) {
         "admin now", "publish",     "subscribe a*b", "hold",     "call a!"};
     struct users *users = users_read(text, sizeof text - 1, &key, NULL, no_fault, NULL);
     for (size_t at = 0; at < sizeof questions / sizeof *questions; at++) {
-        struct question_answer answer;
-        if (!question_ask(users_at(users, 0), questions[at], &answer))
+        struct rights_explain_answer answer;
+        if (!rights_explain(users_at(users, 0), questions[at], &answer))
             fail_msg("'%s' was answered", questions[at]);
     }
     users_drop(users);

@@ -1,7 +1,7 @@
 // What becomes of the line breaks in bodies, for one receiver and for many, and heads of parcels' own.
 #include <stdio.h>
 
-#include "core/send/breaks.h"
+#include "core/send/line_breaks.h"
 #include "core/wire/sse.h"
 #include "tests/core/send/parcels.h"
 

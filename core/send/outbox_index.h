@@ -6,21 +6,21 @@
 
 struct parcel;
 
-struct waiting {
+struct outbox_index {
     uint32_t bits;            // there are 2^bits buckets
     uint32_t count;           // of the requests in them
     struct parcel *buckets[]; // chained by parcel.same_bucket
 };
 
 // An empty one with room for `requests`; NULL when memory is used up.
-struct waiting *waiting_create(uint32_t requests);
-void waiting_destroy(struct waiting *waiting);
-static inline uint64_t waiting_room(const struct waiting *waiting) {
+struct outbox_index *outbox_index_create(uint32_t requests);
+void outbox_index_destroy(struct outbox_index *waiting);
+static inline uint64_t outbox_index_room(const struct outbox_index *waiting) {
     return UINT64_C(2) << waiting->bits;
 }
 // Puts in a parcel that has a hub id.
-void waiting_put(struct waiting *waiting, struct parcel *parcel);
+void outbox_index_put(struct outbox_index *waiting, struct parcel *parcel);
 // Takes out what is in it.
-void waiting_take_out(struct waiting *waiting, struct parcel *parcel);
+void outbox_index_take_out(struct outbox_index *waiting, struct parcel *parcel);
 // NULL when no request waits under this hub id.
-struct parcel *waiting_find(const struct waiting *waiting, uint64_t hub_id);
+struct parcel *outbox_index_find(const struct outbox_index *waiting, uint64_t hub_id);
