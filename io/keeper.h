@@ -23,7 +23,7 @@ enum keeper_command_kind {
 };
 
 // Behind a start's: name, directory (empty: the hub's own), directory to make (empty: none), so many words and
-// so many variables (core/child/settings.h), each with a zero byte behind it.
+// so many variables (core/child/child_settings.h), each with a zero byte behind it.
 struct keeper_command {
     uint32_t kind;
     uint32_t place;

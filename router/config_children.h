@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "core/child/settings.h"
+#include "core/child/child_settings.h"
 
 struct config_children {
     struct child_settings *first; // linked

@@ -17,7 +17,7 @@ static bool fail(const char *why) {
 
 static const char bad_place[] = "a server's HOST:PORT is a name or a numeric address, and a port";
 
-static bool is_numeric(const struct server_url *url) {
+static bool is_numeric(const struct nats_url *url) {
     return url->is_v6 || url->host[strspn(url->host, "0123456789.")] == '\0';
 }
 
@@ -28,15 +28,15 @@ static bool read_server(struct config *config, const char *text, size_t bytes) {
     struct cluster_server *server = &cluster->servers[cluster->server_count];
     *server = (struct cluster_server){.bytes = 0};
     bool names_scheme = memmem(text, bytes, "://", 3) || cluster->server_count == 0;
-    switch (names_scheme ? server_url_read(text, bytes, &server->url)
-                         : server_url_read_as(text, bytes, server[-1].url.secure, &server->url)) {
-    case URL_BAD_SCHEME:
+    switch (names_scheme ? nats_url_read(text, bytes, &server->url)
+                         : nats_url_read_as(text, bytes, server[-1].url.secure, &server->url)) {
+    case NATS_URL_BAD_SCHEME:
         return fail("a server is nats:// or tls://[USER:PASSWORD@|TOKEN@]HOST:PORT");
-    case URL_BAD_CREDENTIAL:
+    case NATS_URL_BAD_CREDENTIAL:
         return fail("a server's USER:PASSWORD or TOKEN has 1 to 255 bytes each, and %XX in it is a byte");
-    case URL_BAD_PLACE:
+    case NATS_URL_BAD_PLACE:
         return fail(bad_place);
-    case URL_GOOD:
+    case NATS_URL_GOOD:
         break;
     }
     memcpy(server->shown, server->url.host, sizeof server->shown);
@@ -74,7 +74,7 @@ bool config_cluster(struct config *config, const char *text) {
 static bool are_safe(const struct config *config) {
     const struct cluster_settings *cluster = &config->cluster;
     for (uint32_t at = 0; at < cluster->server_count; at++) {
-        const struct server_url *url = &cluster->servers[at].url;
+        const struct nats_url *url = &cluster->servers[at].url;
         if (config->insecure || cluster_is_safe(cluster, &cluster->servers[at]))
             continue;
         fprintf(stderr,
@@ -110,7 +110,7 @@ bool config_check_cluster(struct config *config) {
 }
 
 static bool is_same_server(const struct cluster_server *one, const struct cluster_server *other) {
-    const struct server_url *url = &one->url, *others = &other->url;
+    const struct nats_url *url = &one->url, *others = &other->url;
     return url->secure == others->secure && url->port == others->port &&
            strcmp(url->host, others->host) == 0 && strcmp(url->user, others->user) == 0 &&
            strcmp(url->password, others->password) == 0 && strcmp(url->token, others->token) == 0;

@@ -11,20 +11,20 @@
 
 // --- Credentials
 
-static const char *parse_creds(int file, struct creds *out) {
-    char text[CREDS_FILE_BYTES_MAX + 1];
+static const char *parse_creds(int file, struct nats_creds *out) {
+    char text[NATS_CREDS_FILE_BYTES_MAX + 1];
     size_t bytes = 0;
     ssize_t got;
     do {
         got = read(file, text + bytes, sizeof text - bytes);
         bytes += got > 0 ? (size_t)got : 0;
     } while (bytes < sizeof text && (got > 0 || (got < 0 && errno == EINTR)));
-    bool good = got >= 0 && creds_read(text, bytes, out);
+    bool good = got >= 0 && nats_creds_read(text, bytes, out);
     digest_wipe(text, sizeof text);
     return good ? NULL : got < 0 ? "it can't be read" : "it has no seed of a user's nkey, or more than one";
 }
 
-static const char *read_creds(const char *path, struct creds *out) {
+static const char *read_creds(const char *path, struct nats_creds *out) {
     assert(path && *path);
     int file = plain_file_open(path);
     if (file < 0)
@@ -35,14 +35,15 @@ static const char *read_creds(const char *path, struct creds *out) {
 }
 
 static bool are_creds_good(const struct cluster_settings *cluster) {
-    struct creds creds;
+    struct nats_creds creds;
     char signature[NKEY_SIGNATURE_BYTES];
     const char *fault = cluster->creds ? read_creds(cluster->creds, &creds) : NULL;
     if (!cluster->creds)
         return true;
-    if (!fault && !creds_sign(&creds, "", 0, signature)) // what the library needs for it is there from now on
+    if (!fault &&
+        !nats_creds_sign(&creds, "", 0, signature)) // what the library needs for it is there from now on
         fault = "nothing can be signed with it";
-    creds_wipe(&creds);
+    nats_creds_wipe(&creds);
     if (fault)
         fprintf(stderr, "patchbayd: --nats-credentials: %s: %s\n", cluster->creds, fault);
     return !fault;
@@ -85,7 +86,7 @@ bool config_prepare_cluster(struct config *config) {
 bool config_cluster_is_secret(const struct config *config) {
     bool is_secret = config->nats_creds[0] || needs_tls(config);
     for (uint32_t at = 0; at < config->cluster.server_count; at++) {
-        const struct server_url *url = &config->cluster.servers[at].url;
+        const struct nats_url *url = &config->cluster.servers[at].url;
         is_secret = is_secret || url->password[0] || url->token[0];
     }
     return is_secret;

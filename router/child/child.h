@@ -17,11 +17,11 @@
 // next one isn't started before that has come back, so that whatever waits then is for the next one.
 #pragma once
 
-#include "core/child/own_asks.h"
+#include "core/child/child_settings.h"
+#include "core/child/own_requests.h"
 #include "core/child/restart.h"
-#include "core/child/settings.h"
 #include "core/lookup/lookup.h"
-#include "core/mcp/message.h"
+#include "core/mcp/mcp_message.h"
 #include "router/shard/child_record.h"
 #include "router/shard/peer.h"
 
@@ -87,7 +87,7 @@ struct child {
     bool spares;          // what hasn't gone out waits for the next one, as the hub itself ended this one
     bool rest_due;        // there was no memory for the order
     struct outbox unsaid; // what the hub itself says to it
-    struct own_asks own;  // and asks
+    struct own_requests own; // and asks
 };
 
 // Whether a process of its own is there, or will be, and is listened to.

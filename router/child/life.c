@@ -19,7 +19,7 @@ static void begin_afresh(struct shard *shard, struct child *child) {
     child->fault = CHILD_FAULT_NONE;
     child->has_status = child->owed = child->asked = child->wanted = child->pardoned = false;
     child->is_reading = child->input_gone = child->is_shut = false;
-    own_asks_forget(&child->own);
+    own_requests_forget(&child->own);
     unit_begin(&child->seat->unit);
     assert(!child->seat->partial && child->seat->connection.held);
     assert(outbox_empty(&child->unsaid));

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
-#include "core/mcp/message.h"
+#include "core/mcp/mcp_message.h"
 #include "core/send/envelope.h"
 #include "router/child/child.h"
 #include "router/send/send.h"
@@ -75,7 +75,7 @@ static void put_reopening(struct text *body, const struct child *child, uint64_t
 void child_greet(struct shard *shard, struct child *child) {
     assert(child->state == CHILD_STARTING);
     struct text body;
-    uint64_t id = own_asks_begin(&child->own);
+    uint64_t id = own_requests_begin(&child->own);
     text_init(&body);
     if (child->reopens)
         put_reopening(&body, child, id);
@@ -92,7 +92,7 @@ void child_ask_to_shut_down(struct shard *shard, struct child *child, const char
     struct text body;
     text_init(&body);
     text_put(&body, "{\"jsonrpc\":\"2.0\",\"id\":");
-    text_number(&body, (int64_t)own_asks_begin(&child->own));
+    text_number(&body, (int64_t)own_requests_begin(&child->own));
     text_put(&body, ",\"method\":\"shutdown\",\"params\":{\"reason\":\"");
     text_put(&body, reason);
     text_put(&body, "\"}}");
@@ -105,5 +105,6 @@ bool child_answers_own(struct child *child, const struct lookup *lookup, const u
     bool is_number =
         lookup->kind == BODY_RESPONSE && lookup_has(lookup, KEY_ID) && lookup->type[KEY_ID] == JSON_NUMBER;
     assert(lookup->verdict == LOOKUP_GOOD);
-    return is_number && json_number_whole(body, lookup->value[KEY_ID], &id) && own_asks_end(&child->own, id);
+    return is_number && json_number_whole(body, lookup->value[KEY_ID], &id) &&
+           own_requests_end(&child->own, id);
 }

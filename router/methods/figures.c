@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#include "core/stream/crowd.h"
+#include "core/hcs/hcs_flow.h"
 #include "router/shard/stats.h"
 
 // A member of an object, but for the first one.
@@ -226,7 +226,7 @@ static void merge_slowest(struct survey_list *into, const struct survey_list *fr
 
 static void put_sessions(struct shard *shard, struct text *out, const struct survey_sessions *list) {
     static const char *const moods[] = {
-        [CROWD_READS] = "reading", [CROWD_OVER] = "overwhelmed", [CROWD_GONE] = "alone"};
+        [HCS_FLOW_READS] = "reading", [HCS_FLOW_OVER] = "overwhelmed", [HCS_FLOW_GONE] = "alone"};
     assert(list->count <= SURVEY_ROWS_MAX);
     put_key(out, "sessions");
     text_put(out, "[");

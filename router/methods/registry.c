@@ -293,7 +293,7 @@ static void mark(struct shard *shard, const struct order *order) {
     stream_mark(home);
 }
 
-static void mark_next(struct shard *shard, struct order *order) {
+static void hub_header_next(struct shard *shard, struct order *order) {
     assert(connection_shard(order->mail.connection) == shard->index);
     while (order->marking < shard->hub->settings.shard_count) {
         uint32_t to = order->marking++;
@@ -314,7 +314,7 @@ void registry_submit(struct shard *shard, struct order *order) {
     count_for_peer(shard, order, 1);
     shard->orders_out++;
     if (order->marked)
-        mark_next(shard, order);
+        hub_header_next(shard, order);
     else
         admit(shard, order);
 }
@@ -361,7 +361,7 @@ bool registry_step(struct shard *shard, struct order *order) {
     switch (order->stage) {
     case ORDER_MARKING:
         if (connection_shard(order->mail.connection) == shard->index) {
-            mark_next(shard, order);
+            hub_header_next(shard, order);
             break;
         }
         mark(shard, order);

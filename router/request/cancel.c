@@ -3,7 +3,7 @@
 #include <assert.h>
 
 #include "core/base/text.h"
-#include "core/mcp/message.h"
+#include "core/mcp/mcp_message.h"
 #include "router/send/send.h"
 #include "router/shard/annex.h"
 #include "router/shard/child_record.h"

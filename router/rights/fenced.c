@@ -11,17 +11,17 @@ static size_t name_bytes(const struct agent *agent) {
 }
 
 bool fenced_in_reach(const void *context, const struct agent *agent) {
-    const struct fence *fence = context;
-    assert(fence && agent);
-    return !fence_denies(fence, agent->id, name_bytes(agent)) && judge_reaches(fence->user, agent);
+    const struct remote_acl *acl = context;
+    assert(acl && agent);
+    return !remote_acl_denies(acl, agent->id, name_bytes(agent)) && judge_reaches(acl->user, agent);
 }
 
 bool fenced_denies(const struct message *message, const struct agent *agent) {
-    const struct fence *fence = fenced_by(message);
-    return fence && fence_denies(fence, agent->id, name_bytes(agent));
+    const struct remote_acl *acl = fenced_by(message);
+    return acl && remote_acl_denies(acl, agent->id, name_bytes(agent));
 }
 
 bool fenced_holds(const struct message *message, const struct agent *agent) {
-    const struct fence *fence = fenced_by(message);
-    return fence && fence_holds(fence, agent->id, name_bytes(agent));
+    const struct remote_acl *acl = fenced_by(message);
+    return acl && remote_acl_holds(acl, agent->id, name_bytes(agent));
 }

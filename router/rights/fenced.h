@@ -1,14 +1,14 @@
-// Which agents what comes from another hub may not reach, or not yet, by what that hub says of its source (core/cluster/fence.h).
+// Which agents what comes from another hub may not reach, or not yet, by what that hub says of its source (core/cluster/remote_acl.h).
 #pragma once
 
 #include "core/agents/agent.h"
-#include "core/cluster/fence.h"
+#include "core/cluster/remote_acl.h"
 #include "router/request/message.h"
 
 // NULL: that hub says nothing of it, or the message came from no hub.
-static inline const struct fence *fenced_by(const struct message *message) {
+static inline const struct remote_acl *fenced_by(const struct message *message) {
     const struct annex *annex = message->peer->annex;
-    return annex ? annex->fence : NULL;
+    return annex ? annex->acl : NULL;
 }
 // Whether one of a group may be reached, by that and by this hub's own file: as rules ask it, `context` is the fence.
 bool fenced_in_reach(const void *context, const struct agent *agent);
@@ -17,6 +17,6 @@ bool fenced_denies(const struct message *message, const struct agent *agent);
 bool fenced_holds(const struct message *message, const struct agent *agent);
 // Somebody has approved it.
 static inline bool fenced_is_approved(const struct message *message) {
-    const struct fence *fence = fenced_by(message);
-    return fence && fence->approved;
+    const struct remote_acl *acl = fenced_by(message);
+    return acl && acl->approved;
 }

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "core/base/text.h"
-#include "core/cluster/fence.h"
-#include "core/cluster/mark.h"
+#include "core/cluster/hub_header.h"
+#include "core/cluster/remote_acl.h"
 #include "router/request/journal.h"
 #include "router/request/offered.h"
 #include "router/request/refuse.h"
@@ -179,21 +179,22 @@ static size_t first_line(char out[FIRST_LINE_BYTES_MAX], const struct letter *le
 }
 
 static const char approved_pair[] = " approved=1", judged_pair[] = " judge=1";
-enum { PAIRS_BYTES_MAX = FENCE_BYTES_MAX + sizeof approved_pair + sizeof judged_pair };
+enum { PAIRS_BYTES_MAX = REMOTE_ACL_BYTES_MAX + sizeof approved_pair + sizeof judged_pair };
 
 // What stands behind "NATS/1.0": the hubs' own line, and the frame's header block as it would go to a peer.
 struct block {
-    char mark[MARK_BYTES_MAX + PAIRS_BYTES_MAX], length[WIRE_HEAD_BYTES_MAX];
+    char mark[HUB_HEADER_BYTES_MAX + PAIRS_BYTES_MAX], length[WIRE_HEAD_BYTES_MAX];
     size_t mark_bytes, length_bytes;
     struct piece before, after;
 };
 
 static size_t block_of(struct shard *shard, uint64_t link, const struct parcel *parcel,
                        const struct letter *letter, struct block *block) {
-    block->mark_bytes = mark_write(block->mark, own_name(shard, link), letter->time_ms, letter->level,
-                                   letter->offered, letter->answered, letter->flags, &letter->source);
+    block->mark_bytes = hub_header_write(block->mark, own_name(shard, link), letter->time_ms, letter->level,
+                                         letter->offered, letter->answered, letter->flags, &letter->source);
     if (letter->pairs_bytes)
-        block->mark_bytes = mark_add(block->mark, block->mark_bytes, letter->pairs, letter->pairs_bytes);
+        block->mark_bytes =
+            hub_header_add(block->mark, block->mark_bytes, letter->pairs, letter->pairs_bytes);
     block->length_bytes = wire_framed.head(block->length, parcel->bytes);
     block->before = (struct piece){NULL, 0};
     block->after = (struct piece){"\r\n", 2};
@@ -249,7 +250,7 @@ size_t elsewhere_inbox(struct shard *shard, uint64_t link, uint64_t hub_id, char
     assert(across->inbox_bytes > 0);
     memcpy(out, across->inbox, across->inbox_bytes);
     if (hub_id)
-        return across->inbox_bytes + mark_digits(out + across->inbox_bytes, hub_id);
+        return across->inbox_bytes + hub_header_digits(out + across->inbox_bytes, hub_id);
     out[across->inbox_bytes] = ELSEWHERE_UNANSWERED;
     return across->inbox_bytes + 1;
 }
@@ -265,26 +266,26 @@ void elsewhere_put_sizes(const struct shard *shard, struct text *data, uint64_t 
 static bool is_fenced(const struct message *message, const struct elsewhere *to) {
     const struct user *user = identity_user(message->peer);
     bool by_name = (to->kind == SUBJECT_AGENT && !to->first) || to->kind == SUBJECT_EVENT;
-    return user && !by_name && fence_is_needed(user);
+    return user && !by_name && remote_acl_is_needed(user);
 }
 
 // What it is told, written once for what one user sends in a row: those of a file that was read again are others.
-static const struct fence_text *fence_of(struct shard *shard, const struct message *message) {
-    struct fence_text *fence = &shard->across.fence;
+static const struct remote_acl_text *fence_of(struct shard *shard, const struct message *message) {
+    struct remote_acl_text *acl = &shard->across.acl;
     const struct user *user = identity_user(message->peer);
     assert(user);
-    if (fence->user != user) {
-        fence->count = fence_write(fence->text, user);
-        fence->user = user;
+    if (acl->user != user) {
+        acl->count = remote_acl_write(acl->text, user);
+        acl->user = user;
     }
-    return fence;
+    return acl;
 }
 
 bool elsewhere_may_go(struct shard *shard, const struct message *message, const struct elsewhere *to) {
     assert(!message->peer->transport->is_link);
     return !is_fenced(message, to) ||
            (!atomic_load_explicit(&shard->hub->link_unfenced, memory_order_relaxed) &&
-            fence_of(shard, message)->count != FENCE_UNTOLD);
+            fence_of(shard, message)->count != REMOTE_ACL_UNTOLD);
 }
 
 static size_t put_pairs(struct shard *shard, char out[PAIRS_BYTES_MAX], const struct message *message,
@@ -292,9 +293,9 @@ static size_t put_pairs(struct shard *shard, char out[PAIRS_BYTES_MAX], const st
     static const char all[] = " deny=*"; // the file has changed since it was looked at
     char *at = out;
     if (is_fenced(message, to)) {
-        const struct fence_text *fence = fence_of(shard, message);
-        bool is_told = fence->count != FENCE_UNTOLD;
-        at = is_told ? put(out, fence->text, (size_t)fence->count) : put(out, all, sizeof all - 1);
+        const struct remote_acl_text *acl = fence_of(shard, message);
+        bool is_told = acl->count != REMOTE_ACL_UNTOLD;
+        at = is_told ? put(out, acl->text, (size_t)acl->count) : put(out, all, sizeof all - 1);
     }
     if (message->approved || to->judged)
         at = put(at, approved_pair, sizeof approved_pair - 1);
@@ -329,7 +330,7 @@ static enum error address_to(struct shard *shard, const struct message *message,
     vouching_write(shard, message, &letter->source);
     letter->level = message->frame->unit->directives.governance;
     letter->offered = to->offered;
-    letter->flags = !to->probes ? 0 : to->attaches ? MARK_ATTACHES : MARK_PROBES;
+    letter->flags = !to->probes ? 0 : to->attaches ? HUB_HEADER_ATTACHES : HUB_HEADER_PROBES;
     letter->pairs = pairs;
     letter->pairs_bytes = put_pairs(shard, pairs, message, to);
     if (to->judged)

@@ -4,7 +4,7 @@
 
 #include "core/agents/rules.h"
 #include "core/base/errors.h"
-#include "core/cluster/mark.h"
+#include "core/cluster/hub_header.h"
 #include "core/cluster/subject.h"
 #include "router/request/message.h"
 
@@ -55,8 +55,8 @@ struct letter {
     uint64_t
         answered; // the request that it answers, where its subject doesn't say so; 0: it does, or there is none
     enum governance level;
-    struct mark_source source;
-    unsigned flags;    // what is said besides (enum mark_flag)
+    struct hub_header_source source;
+    unsigned flags;    // what is said besides (enum hub_header_flag)
     const char *pairs; // and behind that, a blank before each
     size_t pairs_bytes;
     bool bare; // without headers, for who isn't a hub

@@ -48,13 +48,14 @@ static bool is_it(const struct bundle_head *heading, uint64_t link, const struct
 static struct bundle_head *make(struct shard *shard, uint64_t link, const struct elsewhere *to,
                                 const char *user, size_t user_bytes) {
     static const char pair[] = " bundle=1";
-    char subject[SUBJECT_BYTES_MAX], inbox[SUBJECT_BYTES_MAX], line[MARK_BYTES_MAX + sizeof pair];
-    struct mark_source source = {.user = user};
+    char subject[SUBJECT_BYTES_MAX], inbox[SUBJECT_BYTES_MAX], line[HUB_HEADER_BYTES_MAX + sizeof pair];
+    struct hub_header_source source = {.user = user};
     size_t subject_bytes =
         subject_write(subject, shard->hub->settings.cluster->name, to->kind, to->token, to->bytes);
     size_t inbox_bytes = elsewhere_inbox(shard, link, 0, inbox) - 1;
-    size_t line_bytes = mark_write(line, shard->across.name, 0, GOVERNANCE_AUTONOMOUS, 0, 0, 0, &source);
-    line_bytes = mark_add(line, line_bytes, pair, sizeof pair - 1);
+    size_t line_bytes =
+        hub_header_write(line, shard->across.name, 0, GOVERNANCE_AUTONOMOUS, 0, 0, 0, &source);
+    line_bytes = hub_header_add(line, line_bytes, pair, sizeof pair - 1);
     struct bundle_head *heading = bundle_head_take(
         shard->parcels.budget, (uint32_t)(subject_bytes + inbox_bytes + line_bytes + 2 + user_bytes));
     if (!heading)
@@ -110,14 +111,14 @@ static bool fits(const struct shard *shard, const struct bundle_head *heading, c
 }
 
 // Its body says in whose name it is said, as that is written without escapes.
-static bool says_itself(const struct message *message, const struct mark_source *source) {
+static bool says_itself(const struct message *message, const struct hub_header_source *source) {
     return source->agent_bytes == 0 ||
            message->lookup.value[KEY_SOURCE_AGENT].bytes == source->agent_bytes + 2;
 }
 
 bool headings_address(struct shard *shard, const struct message *message, struct parcel *parcel,
                       const struct elsewhere *to, uint64_t hub_id, uint32_t time_ms) {
-    struct mark_source source;
+    struct hub_header_source source;
     const struct agent *agent = elsewhere_link(shard);
     assert(agent && hub_id);
     if (!may_go(shard, message, parcel, to))

@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#include "core/cluster/mark.h"
+#include "core/cluster/hub_header.h"
 #include "router/request/refuse.h"
 #include "router/rights/fenced.h"
 #include "router/rights/judge.h"
@@ -98,7 +98,7 @@ static bool may_fan_out(struct shard *shard, const struct message *message, cons
 static bool has_room(struct shard *shard, const struct message *message, const struct agent *link) {
     uint64_t max = atomic_load_explicit(&shard->hub->link_payload_bytes_max, memory_order_relaxed);
     assert(!message_is_request(message));
-    return message->frame->unit->bytes + MARK_BYTES_MAX < max &&
+    return message->frame->unit->bytes + HUB_HEADER_BYTES_MAX < max &&
            !forward_fault(shard, message, link->home->connection);
 }
 

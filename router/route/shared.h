@@ -2,7 +2,7 @@
 // a message without reading it.
 #pragma once
 
-#include "core/mcp/message.h"
+#include "core/mcp/mcp_message.h"
 #include "router/request/message.h"
 
 // Whether this agent is one; the first, of one that has a child.

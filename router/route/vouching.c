@@ -29,12 +29,12 @@ static void note_vouched(struct shard *shard, const struct message *message, con
     memcpy(across->vouched, name, bytes);
 }
 
-void vouching_write(struct shard *shard, const struct message *message, struct mark_source *out) {
+void vouching_write(struct shard *shard, const struct message *message, struct hub_header_source *out) {
     struct across *across = &shard->across;
     const struct user *user = identity_user(message->peer);
     char name[AGENT_ID_BYTES_MAX];
     size_t bytes = 0;
-    *out = (struct mark_source){.user = user ? user->name : NULL, .agent = across->vouched};
+    *out = (struct hub_header_source){.user = user ? user->name : NULL, .agent = across->vouched};
     if (!lookup_has(&message->lookup, KEY_SOURCE_AGENT))
         return;
     if (is_vouched(shard, message)) {

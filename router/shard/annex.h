@@ -33,7 +33,7 @@ struct stick {
 
 struct child;
 struct each;
-struct fence;
+struct remote_acl;
 struct identity;
 struct mail;
 struct mcp;
@@ -56,10 +56,10 @@ struct annex {
     uint32_t named_bytes;
     bool vouches;    // likewise: whatever its body names as its source is that agent
     const char *hub; // likewise: which hub says so, HUB_NAME_BYTES; NULL: none
-    const struct fence
-        *fence;              // likewise: whom it says that it may reach (core/cluster/fence.h); NULL: anybody
-    bool refuses;            // likewise: what answers is no agent, but its hub
-    bool unsaid;             // likewise: whoever has cancelled what it answers isn't told
+    const struct remote_acl
+        *acl;     // likewise: whom it says that it may reach (core/cluster/remote_acl.h); NULL: anybody
+    bool refuses; // likewise: what answers is no agent, but its hub
+    bool unsaid;  // likewise: whoever has cancelled what it answers isn't told
     struct stick *sticks;    // one for each pool that it has used
     struct child *child;     // whose seat it is (router/child); or NULL
     struct mcp *mcp;         // of such a seat (router/transport/mcp.h); or NULL

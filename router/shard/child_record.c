@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
-#include "core/mcp/message.h"
+#include "core/mcp/mcp_message.h"
 #include "io/keeper.h"
 
 static_assert((int)CHILDREN_MAX <= (int)KEEPER_PLACES, "each has a place");

@@ -7,7 +7,7 @@
 #include "io/address.h"
 
 bool cluster_place(struct cluster_server *server) {
-    const struct server_url *url = &server->url;
+    const struct nats_url *url = &server->url;
     char uri[sizeof url->host + 16];
     struct address address;
     assert(url->host[0] && url->port > 0);
@@ -27,7 +27,7 @@ bool cluster_is_local(const struct cluster_server *server) {
 }
 
 bool cluster_is_safe(const struct cluster_settings *settings, const struct cluster_server *server) {
-    const struct server_url *url = &server->url;
+    const struct nats_url *url = &server->url;
     bool has_credentials = settings->creds || url->password[0] || url->token[0];
     return cluster_is_local(server) || (url->secure && has_credentials);
 }

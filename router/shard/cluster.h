@@ -5,9 +5,9 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "core/cluster/creds.h"
+#include "core/cluster/nats_creds.h"
+#include "core/cluster/nats_url.h"
 #include "core/cluster/subject.h"
-#include "core/cluster/url.h"
 
 struct resolver;
 struct secure_source;
@@ -15,8 +15,8 @@ struct secure_source;
 enum { CLUSTER_SERVERS_MAX = 16 };
 
 struct cluster_server {
-    struct server_url url;
-    char shown[URL_HOST_BYTES_MAX + 1]; // whom its certificate must be for, over TLS
+    struct nats_url url;
+    char shown[NATS_URL_HOST_BYTES_MAX + 1]; // whom its certificate must be for, over TLS
     struct sockaddr_storage address;
     uint32_t bytes; // of the address; 0: it isn't known, the host is a name
 };
@@ -31,7 +31,7 @@ struct cluster_settings {
     const struct resolver *resolver;   // looks names up; NULL: there is none
     // Reads the file that shows who the hub is: it is read each time that a server wants to know, and kept by nobody. NULL, or
     // static text that says why it can't be used.
-    const char *(*read_creds)(const char *path, struct creds *out);
+    const char *(*read_creds)(const char *path, struct nats_creds *out);
     const char *creds; // its path; NULL: there is none
 };
 

@@ -11,7 +11,7 @@
 #include "core/base/governance.h"
 #include "core/base/limits.h"
 #include "core/base/siphash.h"
-#include "core/child/settings.h"
+#include "core/child/child_settings.h"
 #include "io/io.h"
 #include "io/walls.h"
 #include "router/shard/allowed.h"

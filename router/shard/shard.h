@@ -13,7 +13,7 @@
 #include "core/base/hash_table.h"
 #include "core/base/quota.h"
 #include "core/base/wheel.h"
-#include "core/cluster/fence.h"
+#include "core/cluster/remote_acl.h"
 #include "core/cluster/subject.h"
 #include "core/requests/pending.h"
 #include "core/rights/account_lease.h"
@@ -220,7 +220,7 @@ struct shard {
         uint64_t vouched_connection, vouched_changes;
         uint32_t vouched_bytes;
         char vouched[AGENT_ID_BYTES_MAX];
-        struct fence_text fence; // of who sent last, of those who may not reach all
+        struct remote_acl_text acl; // of who sent last, of those who may not reach all
         struct bundle_head
             *headings[HEADINGS_MAX]; // of requests that go out together (route/headings.c); or NULL
     } across;

@@ -15,7 +15,7 @@ struct peer;
 struct viewer {
     struct peer *peer;
     struct list streams; // struct stream_client.by_peer
-    struct list over;    // in streams.over while it is over (core/stream/shed.h)
+    struct list over;    // in streams.over while it is over (core/hcs/shed.h)
     struct list eased;   // in streams.eased while it is to be looked at whether it still is
     uint64_t kept_bytes; // of those clients
     uint32_t taken;      // io_taken, when the kernel was last asked

@@ -23,7 +23,7 @@ struct survey_list {
 // Of a session of HCS. Its name isn't here: who knows it may join.
 struct survey_session {
     uint64_t producer; // connection
-    uint64_t mood;     // enum crowd_mood: what the producer has been told
+    uint64_t mood;     // enum hcs_flow_state: what the producer has been told
     uint64_t clients, over, stuck;
     uint64_t seq; // of the last chunk
     uint64_t history_bytes;

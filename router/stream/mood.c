@@ -5,22 +5,22 @@
 #include "router/stream/says.h"
 #include "router/stream/telling.h"
 
-void mood_told(struct shard *shard, struct session *session, enum crowd_mood mood) {
-    struct crowd *crowd = &session->crowd;
+void mood_told(struct shard *shard, struct session *session, enum hcs_flow_state mood) {
+    struct hcs_flow *flow = &session->flow;
     assert(!session->ended);
-    int by = (mood != CROWD_READS) - (crowd->told != CROWD_READS);
+    int by = (mood != HCS_FLOW_READS) - (flow->told != HCS_FLOW_READS);
     stats_move_gauge(&shard->stats, GAUGE_SESSIONS_PAUSED, by);
-    crowd->told = mood;
-    if (mood == CROWD_READS)
+    flow->told = mood;
+    if (mood == HCS_FLOW_READS)
         session->heard_ms = shard_now_ms(shard);
     mood_watch(shard, session);
 }
 
 // Without memory it is told when something changes again.
 static bool mood_say(struct shard *shard, struct session *session, const char *action,
-                     enum crowd_mood reason) {
+                     enum hcs_flow_state reason) {
     struct parcel *parcel = says_control(shard, session_about(session), action,
-                                         reason == CROWD_GONE ? "user_busy" : "backpressure");
+                                         reason == HCS_FLOW_GONE ? "user_busy" : "backpressure");
     if (!parcel)
         return false;
     telling_say(shard, session->producer, parcel, true);
@@ -28,18 +28,18 @@ static bool mood_say(struct shard *shard, struct session *session, const char *a
 }
 
 void mood_tell(struct shard *shard, struct session *session) {
-    enum crowd_mood mood = crowd_mood(&session->crowd), told = session->crowd.told;
+    enum hcs_flow_state mood = hcs_flow_state(&session->flow), told = session->flow.told;
     if (session->ended || mood == told)
         return;
-    if (mood != CROWD_GONE && told != CROWD_READS && !mood_say(shard, session, "resume", told))
+    if (mood != HCS_FLOW_GONE && told != HCS_FLOW_READS && !mood_say(shard, session, "resume", told))
         return;
-    if (mood != CROWD_READS && !mood_say(shard, session, "pause", mood))
+    if (mood != HCS_FLOW_READS && !mood_say(shard, session, "pause", mood))
         return;
     mood_told(shard, session, mood);
 }
 
 uint64_t mood_silence_ms(const struct shard *shard, const struct session *session) {
-    bool counts = !session->ended && session->crowd.told == CROWD_READS;
+    bool counts = !session->ended && session->flow.told == HCS_FLOW_READS;
     return counts ? session->heard_ms + shard_limits(shard)->session_silence_ns / 1000000 : UINT64_MAX;
 }
 
@@ -47,7 +47,7 @@ uint64_t mood_linger_ms(const struct shard *shard, const struct session *session
     uint64_t linger_ms = shard_limits(shard)->session_linger_ns / 1000000;
     if (session->ended)
         return session->ended_ms + linger_ms;
-    return session->crowd.clients == 0 ? session->empty_ms + linger_ms : UINT64_MAX;
+    return session->flow.clients == 0 ? session->empty_ms + linger_ms : UINT64_MAX;
 }
 
 void mood_watch(struct shard *shard, struct session *session) {

@@ -7,10 +7,10 @@
 #include "core/base/governance.h"
 #include "core/base/list.h"
 #include "core/base/mail.h"
+#include "core/hcs/hcs_flow.h"
+#include "core/hcs/history.h"
+#include "core/hcs/shed.h"
 #include "core/send/outbox.h"
-#include "core/stream/crowd.h"
-#include "core/stream/history.h"
-#include "core/stream/shed.h"
 #include "router/shard/peer.h"
 
 struct session;
@@ -142,7 +142,7 @@ struct session {
     struct list voices;
     uint32_t voice_count;
     struct timer timer;
-    struct crowd crowd;
+    struct hcs_flow flow;
     struct history history;
     struct parcel *init; // the last one, or NULL
     bool marked;         // its start was sent before the program of its producer ended (registry.h)

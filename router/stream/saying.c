@@ -3,8 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/hcs/session_id.h"
 #include "core/lookup/hcs_fields.h"
-#include "core/stream/session_id.h"
 #include "router/send/send.h"
 #include "router/shard/drop.h"
 #include "router/stream/joining.h"
@@ -183,13 +183,13 @@ static void apply(struct shard *shard, struct saying *saying, struct stream_clie
 // The frames of a lone client reach the producer itself, which so is told.
 static void tell_of_lone(struct shard *shard, struct saying *saying, bool pauses) {
     struct session *session = saying->session;
-    if (session->ended || session->crowd.clients != 1 || !next_client(shard, saying, &session->clients))
+    if (session->ended || session->flow.clients != 1 || !next_client(shard, saying, &session->clients))
         return;
     struct parcel *share = parcel_share(&shard->parcels, saying->parcel);
     if (!share)
         return; // it is told in the hub's words
     telling_say(shard, session->producer, share, true);
-    mood_told(shard, session, pauses ? CROWD_OVER : CROWD_READS);
+    mood_told(shard, session, pauses ? HCS_FLOW_OVER : HCS_FLOW_READS);
 }
 
 static void say_control(struct shard *shard, struct saying *saying) {

@@ -129,7 +129,7 @@ void session_retry(struct shard *shard, struct session *session) {
 
 static void count_client(struct shard *shard, struct session *session, const struct stream_client *client,
                          int change) {
-    crowd_count(&session->crowd, client->over || client->paused, client->stuck, change);
+    hcs_flow_count(&session->flow, client->over || client->paused, client->stuck, change);
     shard->streams.client_count += (uint32_t)change;
     move_gauge(shard, GAUGE_SESSION_CLIENTS, change);
     move_gauge(shard, GAUGE_SESSION_CLIENTS_OVER, client->over ? change : 0);
@@ -159,7 +159,7 @@ void session_lose(struct shard *shard, struct session *session, struct stream_cl
         client->voice->streams--;
     client->voice = NULL;
     client->session = NULL;
-    if (session->crowd.clients == 0)
+    if (session->flow.clients == 0)
         session->empty_ms = shard_now_ms(shard);
     mood_tell(shard, session);
     mood_watch(shard, session);
@@ -311,7 +311,7 @@ void session_end(struct shard *shard, struct session *session, struct parcel *pa
     session->ended = true;
     session->ended_ms = shard_now_ms(shard);
     move_gauge(shard, GAUGE_SESSIONS, -1);
-    move_gauge(shard, GAUGE_SESSIONS_PAUSED, session->crowd.told == CROWD_READS ? 0 : -1);
+    move_gauge(shard, GAUGE_SESSIONS_PAUSED, session->flow.told == HCS_FLOW_READS ? 0 : -1);
     stats_count(&shard->stats, COUNT_SESSIONS_ENDED);
     hub_owe(shard->hub, session->producer, -1);
     list_remove(&session->by_producer);

@@ -156,12 +156,12 @@ void stream_survey(const struct shard *shard, struct survey_sessions *found) {
     assert(found->count == 0);
     for (const struct list *node = live->prev; node != live && left > 0; node = node->prev, left--) {
         const struct session *session = list_entry(node, struct session, link);
-        const struct crowd *crowd = &session->crowd;
+        const struct hcs_flow *flow = &session->flow;
         survey_rank_session(found, &(struct survey_session){.producer = session->producer,
-                                                            .mood = crowd->told,
-                                                            .clients = crowd->clients,
-                                                            .over = crowd->over,
-                                                            .stuck = crowd->stuck,
+                                                            .mood = flow->told,
+                                                            .clients = flow->clients,
+                                                            .over = flow->over,
+                                                            .stuck = flow->stuck,
                                                             .seq = session->history.last_seq,
                                                             .history_bytes = session->history.bytes});
     }

@@ -3,8 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/hcs/session_id.h"
 #include "core/lookup/hcs_fields.h"
-#include "core/stream/session_id.h"
 #include "router/rights/judge.h"
 #include "router/send/send.h"
 #include "router/shard/drop.h"

@@ -22,7 +22,7 @@ static void note_asked(struct refusal *refusal, const struct neighbour *neighbou
         refusal->asked[neighbour->place / 64] |= UINT64_C(1) << neighbour->place % 64;
 }
 
-bool again_keep(struct link *link, struct crossing *crossing, const struct mark *mark,
+bool again_keep(struct link *link, struct crossing *crossing, const struct hub_header *mark,
                 const struct frame *said) {
     assert(mark->given && mark->has_hub && mark->refused);
     if (!crossing->kept || crossing->taker || crossing->kind == SUBJECT_AGENT)

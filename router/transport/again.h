@@ -3,14 +3,14 @@
 // once. Where none takes it, it ends as the first one has said.
 #pragma once
 
-#include "core/cluster/mark.h"
+#include "core/cluster/hub_header.h"
 #include "core/wire/frame.h"
 #include "router/transport/link.h"
 
 // Whether that hub may have it: who has taken it, else whoever was asked last. What others still say of it is nobody's.
 bool again_may_have(const struct crossing *crossing, const char hub[HUB_NAME_BYTES]);
 // Keeps what a hub says instead of taking a request. False: it is the answer.
-bool again_keep(struct link *link, struct crossing *crossing, const struct mark *mark,
+bool again_keep(struct link *link, struct crossing *crossing, const struct hub_header *mark,
                 const struct frame *said);
 // The next one is to be asked. False: there is none, or no memory to ask it.
 bool again_next(struct link *link, struct crossing *crossing);

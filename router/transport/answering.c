@@ -12,7 +12,7 @@
 
 // An offer that the other hub doesn't take, what it was but asked about, or what must be approved here first. One that has been taken can't
 // be handed back.
-static void take_back(struct link *link, struct crossing *crossing, const struct mark *mark) {
+static void take_back(struct link *link, struct crossing *crossing, const struct hub_header *mark) {
     struct returned returned = {.owed = mark->owed < UINT32_MAX ? (uint32_t)mark->owed : UINT32_MAX};
     assert(mark->is_back);
     returned.nobody = crossing->probes && mark->owed == 0;
@@ -28,12 +28,12 @@ static void take_back(struct link *link, struct crossing *crossing, const struct
 }
 
 // Whether it is said by who may have it: one that has refused it may say more, while another one has it.
-static bool is_for(const struct crossing *crossing, const struct mark *mark) {
+static bool is_for(const struct crossing *crossing, const struct hub_header *mark) {
     return crossing && (!mark->given || !mark->has_hub || again_may_have(crossing, mark->hub));
 }
 
 // Whoever doesn't know the question is there; who refuses has answered it.
-static bool is_probe(const struct crossing *crossing, const struct mark *mark) {
+static bool is_probe(const struct crossing *crossing, const struct hub_header *mark) {
     return crossing->probes && !crossing->taker && !mark->refused;
 }
 
@@ -49,7 +49,7 @@ static void end_unread(struct link *link, struct crossing *crossing, enum error 
 // --- Several in one message
 
 static void take_one(struct shard *shard, struct link *link, const struct frame *bundle,
-                     const struct mark *mark, uint64_t number, struct span body) {
+                     const struct hub_header *mark, uint64_t number, struct span body) {
     struct crossing *crossing = crossings_find_sent(&link->crossings, number);
     assert(body.bytes > 0);
     struct unit unit = {
@@ -86,7 +86,7 @@ static void read_some(const struct link *link, const uint8_t *bytes, struct span
 }
 
 static void take_bundle(struct shard *shard, struct link *link, const struct frame *frame,
-                        const struct mark *mark) {
+                        const struct hub_header *mark) {
     const uint8_t *bytes = frame->buffer->bytes + frame->at;
     struct span rest = {frame->body.at - frame->at, frame->body.bytes};
     struct answers some;
@@ -124,7 +124,7 @@ void answering_take(struct shard *shard, struct link *link, const struct frame *
     const uint8_t *bytes = frame->buffer->bytes + frame->at;
     struct opened opened;
     enum error error;
-    mark_read(bytes, said->headers, &opened.mark);
+    hub_header_read(bytes, said->headers, &opened.mark);
     if (opened.mark.is_bundle && opened.mark.has_hub) {
         take_bundle(shard, link, frame, &opened.mark);
         return;

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/mcp/message.h"
+#include "core/mcp/mcp_message.h"
 #include "router/route/forward.h"
 #include "router/route/responses.h"
 #include "router/route/route.h"
@@ -19,7 +19,7 @@ static struct child *first_of(const struct child *child) {
 // --- Beginning and ending
 
 // The id that its source gave it, as it came.
-static bool begin_listening(struct shard *shard, struct mcp_sharing *sharing, struct mcp_user *user,
+static bool begin_listening(struct shard *shard, struct mcp_users *sharing, struct mcp_user *user,
                             const struct parcel *parcel) {
     struct lookup lookup;
     assert(user && shared_method(parcel) == MCP_LISTEN);
@@ -39,7 +39,7 @@ uint32_t asks_listens_max(const struct shard *shard) {
                                                       : 1;
 }
 
-bool asks_is_full(const struct shard *shard, const struct mcp_sharing *sharing, const struct parcel *parcel) {
+bool asks_is_full(const struct shard *shard, const struct mcp_users *sharing, const struct parcel *parcel) {
     if (!parcel->hub_id || !parcel->source || shared_method(parcel) != MCP_LISTEN)
         return false;
     const struct mcp_user *user = mcp_user_find(sharing, parcel->source);
@@ -52,7 +52,7 @@ static enum mcp_ask kind_of(const struct parcel *parcel) {
                                                  : MCP_ASK;
 }
 
-bool asks_begin(struct shard *shard, struct child *child, struct mcp_sharing *sharing, struct mcp_user *user,
+bool asks_begin(struct shard *shard, struct child *child, struct mcp_users *sharing, struct mcp_user *user,
                 const struct parcel *parcel) {
     assert(parcel->hub_id);
     bool begun = shared_method(parcel) == MCP_LISTEN
@@ -62,7 +62,7 @@ bool asks_begin(struct shard *shard, struct child *child, struct mcp_sharing *sh
     return begun;
 }
 
-bool asks_end(struct child *child, struct mcp_sharing *sharing, uint64_t hub_id) {
+bool asks_end(struct child *child, struct mcp_users *sharing, uint64_t hub_id) {
     bool ended = mcp_ask_end(sharing, hub_id);
     assert(!ended || !child->of || child->asks > 0);
     child->asks -= ended && child->of;
@@ -87,7 +87,7 @@ void asks_say(struct shard *shard, const struct child *child, const struct frame
 }
 
 // Says a response that ends a subscription and names it, with its user's own id there. False: it is none.
-static bool say_ended(struct shard *shard, const struct child *child, const struct mcp_sharing *sharing,
+static bool say_ended(struct shard *shard, const struct child *child, const struct mcp_users *sharing,
                       const struct message *message, uint64_t hub_id) {
     size_t bytes;
     const char *own = mcp_listener(sharing, hub_id, &bytes);
@@ -105,7 +105,7 @@ static bool say_ended(struct shard *shard, const struct child *child, const stru
     return true;
 }
 
-void asks_answer(struct shard *shard, struct child *child, struct mcp_sharing *sharing,
+void asks_answer(struct shard *shard, struct child *child, struct mcp_users *sharing,
                  const struct message *message, uint64_t hub_id) {
     const struct lookup *lookup = &message->lookup;
     bool is_said = say_ended(shard, child, sharing, message, hub_id);
@@ -119,8 +119,7 @@ void asks_answer(struct shard *shard, struct child *child, struct mcp_sharing *s
 // --- Notifications
 
 // Told to one that gets answers alone, it would be lost.
-static void end_by_hub(struct shard *shard, struct child *child, struct mcp_sharing *sharing,
-                       uint64_t hub_id) {
+static void end_by_hub(struct shard *shard, struct child *child, struct mcp_users *sharing, uint64_t hub_id) {
     assert(mcp_asker(sharing, hub_id)->answers_only);
     asks_end(child, sharing, hub_id);
     struct text data;
@@ -130,7 +129,7 @@ static void end_by_hub(struct shard *shard, struct child *child, struct mcp_shar
     instead_refuse(shard, first_of(child), hub_id, ERROR_CANCELLED, &data);
 }
 
-static bool tell_ended(struct shard *shard, struct child *child, struct mcp_sharing *sharing,
+static bool tell_ended(struct shard *shard, struct child *child, struct mcp_users *sharing,
                        const struct mcp_user *user, const struct message *message) {
     struct json_item item = {0};
     const struct lookup *lookup = &message->lookup;
@@ -164,7 +163,7 @@ static struct parcel *restored(struct shard *shard, const struct message *messag
     return NULL;
 }
 
-bool asks_tell(struct shard *shard, struct child *child, struct mcp_sharing *sharing,
+bool asks_tell(struct shard *shard, struct child *child, struct mcp_users *sharing,
                const struct mcp_user *user, const struct message *message) {
     size_t bytes = 0;
     assert(!message_is_request(message));

@@ -2,7 +2,7 @@
 // names requests of clients (subscriptions, and those that it ends itself) are the hub's, and become theirs.
 #pragma once
 
-#include "core/mcp/sharing.h"
+#include "core/mcp/mcp_users.h"
 #include "router/child/child.h"
 #include "router/request/message.h"
 
@@ -10,20 +10,20 @@
 // server owes all of its clients.
 uint32_t asks_listens_max(const struct shard *shard);
 // Whether this is one more than that.
-bool asks_is_full(const struct shard *shard, const struct mcp_sharing *sharing, const struct parcel *parcel);
+bool asks_is_full(const struct shard *shard, const struct mcp_users *sharing, const struct parcel *parcel);
 // A request is on its way to `child`. False without memory.
-bool asks_begin(struct shard *shard, struct child *child, struct mcp_sharing *sharing, struct mcp_user *user,
+bool asks_begin(struct shard *shard, struct child *child, struct mcp_users *sharing, struct mcp_user *user,
                 const struct parcel *parcel);
 // It has ended, in whatever way. False: there is none under this id.
-bool asks_end(struct child *child, struct mcp_sharing *sharing, uint64_t hub_id);
+bool asks_end(struct child *child, struct mcp_users *sharing, uint64_t hub_id);
 // The hub id that a response bears; 0: none.
 uint64_t asks_answered(const struct message *message);
 // Says a frame as the one that has the name, which was asked.
 void asks_say(struct shard *shard, const struct child *child, const struct frame *frame);
 // A response has come to a request in progress, which it ends, whatever is wrong with it: takes it to its user.
-void asks_answer(struct shard *shard, struct child *child, struct mcp_sharing *sharing,
+void asks_answer(struct shard *shard, struct child *child, struct mcp_users *sharing,
                  const struct message *message, uint64_t hub_id);
 // Takes a notification of a subscription, or one that ends it, to its user; that must be `user` unless it is NULL.
 // False: it is none.
-bool asks_tell(struct shard *shard, struct child *child, struct mcp_sharing *sharing,
+bool asks_tell(struct shard *shard, struct child *child, struct mcp_users *sharing,
                const struct mcp_user *user, const struct message *message);

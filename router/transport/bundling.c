@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/cluster/bundle.h"
-#include "core/cluster/mark.h"
+#include "core/cluster/hub_header.h"
 #include "core/send/envelope.h"
 #include "router/route/elsewhere.h"
 #include "router/send/send.h"
@@ -154,9 +154,9 @@ static void put_answers(const struct bundling *bundling, const struct bundle *bu
     struct text line;
     text_init(&line);
     assert(bundling->own);
-    mark_begin(&line, bundling->own);
-    mark_number(&line, "bundle", 1);
-    mark_end(&line);
+    hub_header_begin(&line, bundling->own);
+    hub_header_number(&line, "bundle", 1);
+    hub_header_end(&line);
     text_put(&line, "\r\n");
     assert(line.failed || line.length <= LINE_BYTES_MAX);
     text_add(out, bundle->inbox, bundle->inbox_bytes);
@@ -176,7 +176,7 @@ static void put_requests(const struct bundle *bundle, struct text *out) {
     text_put(out, " ");
     text_add(out, at += heading->subject_bytes, heading->inbox_bytes);
     text_add(out, ELSEWHERE_BUNDLE, sizeof ELSEWHERE_BUNDLE - 1);
-    text_add(out, digits, mark_digits(digits, bundle->serial));
+    text_add(out, digits, hub_header_digits(digits, bundle->serial));
     text_put(out, " ");
     put_sizes(out, bundle, heading->line_bytes);
     text_add(out, at + heading->inbox_bytes, heading->line_bytes);

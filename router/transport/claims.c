@@ -81,7 +81,7 @@ static void put_line(struct text *body, const struct shard *shard, const struct 
     if (agent->child)
         text_put(body, "c");
     else
-        text_add(body, digits, mark_digits(digits, shard_now_ms(shard) - agent->held_since_ms));
+        text_add(body, digits, hub_header_digits(digits, shard_now_ms(shard) - agent->held_since_ms));
     text_put(body, " ");
     text_add(body, agent->id, agent->id_bytes);
     text_put(body, "\n");
@@ -112,7 +112,7 @@ static void note_told(struct neighbour *neighbour, const struct agent *agent) {
 }
 
 // What finds no room in the link's queue is asked for again.
-static void tell(struct link *link, struct neighbour *neighbour, const struct mark *mark) {
+static void tell(struct link *link, struct neighbour *neighbour, const struct hub_header *mark) {
     const struct shard *shard = link->shard;
     const struct list *all = &shard->agents.all;
     uint64_t max = atomic_load_explicit(&shard->hub->link_payload_bytes_max, memory_order_relaxed);
@@ -191,7 +191,7 @@ static bool judge_all(struct link *link, struct neighbour *neighbour, const uint
         uint64_t age_ms = 0;
         struct piece name;
         if (!blank || !name_of(body, line, count + 1, &name) ||
-            (!is_child && !mark_read_digits(body, (struct span){line.at, count}, &age_ms)))
+            (!is_child && !hub_header_read_digits(body, (struct span){line.at, count}, &age_ms)))
             return false;
         neighbour->disputed |= judge(link, &name, is_child, age_ms, yields);
     }
@@ -199,7 +199,7 @@ static bool judge_all(struct link *link, struct neighbour *neighbour, const uint
 }
 
 // What yields may not hear of it, so it is asked once more until nothing has to.
-static void go_on(struct link *link, struct neighbour *neighbour, const struct mark *mark) {
+static void go_on(struct link *link, struct neighbour *neighbour, const struct hub_header *mark) {
     assert(neighbour->unsettled);
     if (mark->more && mark->last > neighbour->claimed) {
         neighbour->claimed = mark->last;
@@ -211,7 +211,8 @@ static void go_on(struct link *link, struct neighbour *neighbour, const struct m
     neighbour->disputed = false;
 }
 
-static bool hear_claims(struct link *link, const struct mark *mark, const uint8_t *body, uint32_t bytes) {
+static bool hear_claims(struct link *link, const struct hub_header *mark, const uint8_t *body,
+                        uint32_t bytes) {
     static const struct said_number yield[] = {{"yield", 1}, {NULL, 0}};
     struct neighbour *neighbour = neighbours_find(&link->crossings.neighbours, mark->hub);
     struct text yields;
@@ -242,7 +243,7 @@ static bool hear_yields(struct link *link, const uint8_t *body, uint32_t bytes) 
     return at == bytes;
 }
 
-bool claims_take(struct link *link, const struct mark *mark, const uint8_t *body, uint32_t bytes) {
+bool claims_take(struct link *link, const struct hub_header *mark, const uint8_t *body, uint32_t bytes) {
     struct neighbour *neighbour = neighbours_find(&link->crossings.neighbours, mark->hub);
     assert(mark->given && mark->has_hub);
     if (neighbour && mark->settle && is_lesser(link, mark->hub))

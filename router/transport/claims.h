@@ -4,7 +4,7 @@
 // each has measured itself; a child always does. Both keep what children of that name both have.
 #pragma once
 
-#include "core/cluster/mark.h"
+#include "core/cluster/hub_header.h"
 #include "router/transport/link.h"
 
 // Something may be held there and here.
@@ -13,4 +13,4 @@ void claims_begin(struct link *link, struct neighbour *neighbour);
 void claims_follow(struct link *link);
 void claims_beat(struct link *link);
 // What another hub says to this one alone. False: it can't be read.
-bool claims_take(struct link *link, const struct mark *mark, const uint8_t *body, uint32_t bytes);
+bool claims_take(struct link *link, const struct hub_header *mark, const uint8_t *body, uint32_t bytes);

@@ -54,7 +54,7 @@ struct crossing {
     bool returns : 1;           // where nobody is there for it it is back: what is offered, too
     bool waits : 1;             // it is in .again
     bool probes : 1;            // whether anybody is there is asked; what comes of it returns
-    bool fenced : 1;            // it says whom its source may not reach (core/cluster/fence.h)
+    bool fenced : 1;            // it says whom its source may not reach (core/cluster/remote_acl.h)
     bool kept : 1;              // its source's shard has a copy of it until it is taken
     bool cancelled : 1;         // its taker is to be told, or has been
     bool is_nobodys : 1;        // and nobody waits for its answer: it ends then

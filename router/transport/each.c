@@ -2,8 +2,8 @@
 
 #include <assert.h>
 
-#include "core/mcp/message.h"
-#include "core/mcp/sharing.h"
+#include "core/mcp/mcp_message.h"
+#include "core/mcp/mcp_users.h"
 #include "router/child/children.h"
 #include "router/methods/names.h"
 #include "router/request/answer.h"
@@ -23,7 +23,7 @@
 #include "router/transport/instead.h"
 
 struct each {
-    struct mcp_sharing sharing; // who uses it, and what each has asked
+    struct mcp_users sharing; // who uses it, and what each has asked
 };
 
 static struct each *each_of(struct shard *shard, const struct child *stand_in) {
@@ -33,7 +33,7 @@ static struct each *each_of(struct shard *shard, const struct child *stand_in) {
         return annex->each;
     annex->each = quota_take_zeroed(&shard->kept, 1, sizeof *annex->each);
     if (annex->each)
-        mcp_sharing_init(&annex->each->sharing, &shard->hub->settings.secrets.tables, &shard->kept);
+        mcp_users_init(&annex->each->sharing, &shard->hub->settings.secrets.tables, &shard->kept);
     return annex->each;
 }
 
@@ -42,7 +42,7 @@ void each_close(struct shard *shard, struct peer *seat) {
     if (!each)
         return;
     seat->annex->each = NULL;
-    mcp_sharing_deinit(&each->sharing);
+    mcp_users_deinit(&each->sharing);
     quota_give(&shard->kept, each);
 }
 
@@ -60,7 +60,7 @@ static struct mcp_user *user_of(const struct child *child) {
     return user && user->served == child->seat->name ? user : NULL;
 }
 
-static struct mcp_sharing *sharing_of(const struct child *child) {
+static struct mcp_users *sharing_of(const struct child *child) {
     return &child->of->seat->annex->each->sharing;
 }
 
@@ -252,7 +252,7 @@ static bool refuses_era(struct child *child, const struct mcp_user *user, const 
 static bool take_response(struct shard *shard, struct child *child, const struct mcp_user *user,
                           const struct message *message) {
     uint64_t hub_id = asks_answered(message);
-    struct mcp_sharing *sharing = sharing_of(child);
+    struct mcp_users *sharing = sharing_of(child);
     if (!hub_id || mcp_asker(sharing, hub_id) != user)
         return false;
     each_session_answered(shard, child, &message->lookup, hub_id);

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <signal.h>
 
-#include "core/mcp/message.h"
+#include "core/mcp/mcp_message.h"
 #include "io/keeper.h"
 #include "router/route/shared.h"
 #include "router/shard/annex.h"
@@ -35,7 +35,7 @@ static void note_opening(struct shard *shard, struct child *child, const struct 
     child->opening_id = child->opening ? parcel->hub_id : 0;
 }
 
-void each_session_note(struct shard *shard, struct child *child, struct mcp_sharing *sharing,
+void each_session_note(struct shard *shard, struct child *child, struct mcp_users *sharing,
                        struct mcp_user *user, const struct parcel *parcel) {
     struct mcp *mcp = child->seat->annex->mcp;
     assert(child->of && child->settings->protocol == CHILD_MCP);

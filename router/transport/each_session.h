@@ -2,12 +2,12 @@
 // again, the hub opens it anew, in its user's words, before what waits: the user doesn't know of it.
 #pragma once
 
-#include "core/mcp/sharing.h"
+#include "core/mcp/mcp_users.h"
 #include "router/child/child.h"
 #include "router/request/message.h"
 
 // A user says something that its instance takes: notes what is to last.
-void each_session_note(struct shard *shard, struct child *child, struct mcp_sharing *sharing,
+void each_session_note(struct shard *shard, struct child *child, struct mcp_users *sharing,
                        struct mcp_user *user, const struct parcel *parcel);
 // The instance answers what it was asked under this id.
 void each_session_answered(struct shard *shard, struct child *child, const struct lookup *lookup,

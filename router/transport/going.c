@@ -116,7 +116,7 @@ static void end_refused(struct link *link, struct crossing *crossing) {
     buffer_drop(buffer);
 }
 
-void going_answered(struct link *link, struct crossing *crossing, const struct mark *mark,
+void going_answered(struct link *link, struct crossing *crossing, const struct hub_header *mark,
                     struct frame *frame) {
     bool is_hub = mark->given && mark->has_hub, refuses = is_hub && mark->refused;
     link->peer->annex->unsaid = is_hub && mark->unsaid;

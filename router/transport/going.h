@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/base/errors.h"
-#include "core/cluster/mark.h"
+#include "core/cluster/hub_header.h"
 #include "core/wire/frame.h"
 #include "router/transport/link.h"
 
@@ -10,7 +10,7 @@
 bool going_divert(struct shard *shard, struct peer *peer, struct parcel *parcel);
 struct peer *going_forget(struct shard *shard, struct peer *peer, uint64_t hub_id, bool lasts);
 // A hub has answered it (`mark`: and says so). What refuses it may not be the end of it.
-void going_answered(struct link *link, struct crossing *crossing, const struct mark *mark,
+void going_answered(struct link *link, struct crossing *crossing, const struct hub_header *mark,
                     struct frame *frame);
 // Nobody was there: it ends as it would here.
 void going_nobody(struct link *link, struct crossing *crossing);

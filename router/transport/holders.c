@@ -140,13 +140,13 @@ static void take_word(struct link *link, struct neighbour *neighbour, uint64_t n
         count_as_free(link, order);
 }
 
-void holders_hear(struct link *link, const uint8_t *bytes, const struct mark *mark) {
+void holders_hear(struct link *link, const uint8_t *bytes, const struct hub_header *mark) {
     struct neighbour *neighbour = neighbours_find(&link->crossings.neighbours, mark->hub);
     struct span held = mark->held, free = mark->free;
     uint64_t number;
-    while (mark_next(bytes, &held, &number))
+    while (hub_header_next(bytes, &held, &number))
         take_word(link, neighbour, number, true);
-    while (mark_next(bytes, &free, &number))
+    while (hub_header_next(bytes, &free, &number))
         take_word(link, neighbour, number, false);
 }
 
@@ -160,14 +160,14 @@ void holders_nobody(struct link *link, uint64_t number) {
 
 // Whether it may be taken as one at this hub might take it: where users are on, by who has it alone.
 static bool may_be_taken(const struct shard *shard, const struct agent *agent, const uint8_t *bytes,
-                         const struct mark *mark) {
+                         const struct hub_header *mark) {
     bool known;
     const struct user *user = vouched_user(shard, bytes, mark, &known);
     return mark->takes_over && shard->settings->takeover && !agent->child && known &&
            (!user || identity_same(user, agent->owner));
 }
 
-static bool is_held(struct link *link, const uint8_t *text, const struct mark *mark, const char *id,
+static bool is_held(struct link *link, const uint8_t *text, const struct hub_header *mark, const char *id,
                     size_t bytes) {
     struct shard *shard = link->shard;
     const struct agent *agent = agents_find(&shard->agents, id, bytes);
@@ -182,7 +182,7 @@ static bool is_held(struct link *link, const uint8_t *text, const struct mark *m
     return false;
 }
 
-bool holders_take(struct link *link, const uint8_t *bytes, const struct mark *mark, struct span token) {
+bool holders_take(struct link *link, const uint8_t *bytes, const struct hub_header *mark, struct span token) {
     char id[AGENT_ID_BYTES_MAX];
     struct text list;
     assert(link->peer);

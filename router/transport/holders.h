@@ -3,7 +3,7 @@
 // hasn't been answered in time counts as a no, and is settled later (claims.h).
 #pragma once
 
-#include "core/cluster/mark.h"
+#include "core/cluster/hub_header.h"
 #include "router/transport/link.h"
 
 // Once a turn: asks what is to be asked; without a link nobody is.
@@ -13,7 +13,7 @@ void holders_expire(struct link *link);
 // When that is so for the next one; UINT64_MAX: for none.
 uint64_t holders_due_ms(const struct link *link);
 // Another hub asks for a name, as in a subject. False: it can't be read.
-bool holders_take(struct link *link, const uint8_t *bytes, const struct mark *mark, struct span token);
+bool holders_take(struct link *link, const uint8_t *bytes, const struct hub_header *mark, struct span token);
 // What another hub answers; or the server, where there is none.
-void holders_hear(struct link *link, const uint8_t *bytes, const struct mark *mark);
+void holders_hear(struct link *link, const uint8_t *bytes, const struct hub_header *mark);
 void holders_nobody(struct link *link, uint64_t number);

@@ -83,7 +83,7 @@ uint64_t inquiring_due_ms(const struct link *link) {
     return oldest && oldest->number ? oldest->asked_ms + LINK_INQUIRE_MS : UINT64_MAX;
 }
 
-bool inquiring_take(struct link *link, const struct mark *mark, const uint8_t *body, uint32_t bytes) {
+bool inquiring_take(struct link *link, const struct hub_header *mark, const uint8_t *body, uint32_t bytes) {
     struct list *all = &link->shard->inquiries, *node = all->next;
     const struct neighbour *neighbour = neighbours_find(&link->crossings.neighbours, mark->hub);
     bool good = bytes >= 2 && body[0] == '[' && body[bytes - 1] == ']' && json_valid(body, bytes);
@@ -106,7 +106,7 @@ bool inquiring_take(struct link *link, const struct mark *mark, const uint8_t *b
 
 struct answering {
     struct link *link;
-    const struct mark *mark;
+    const struct hub_header *mark;
     struct text part;
     size_t bytes_max;
     bool cut;
@@ -143,7 +143,7 @@ static bool put_one(void *context, const struct text *agent) {
     return has_share(link);
 }
 
-void inquiring_answer(struct link *link, const uint8_t *bytes, const struct mark *mark) {
+void inquiring_answer(struct link *link, const uint8_t *bytes, const struct hub_header *mark) {
     struct shard *shard = link->shard;
     char capability[METHOD_BYTES_MAX];
     uint64_t max = atomic_load_explicit(&shard->hub->link_payload_bytes_max, memory_order_relaxed);

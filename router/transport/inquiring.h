@@ -1,7 +1,7 @@
 // Who is at other hubs, on shard 0: all that are heard are asked, and each answers in parts that fit the server.
 #pragma once
 
-#include "core/cluster/mark.h"
+#include "core/cluster/hub_header.h"
 #include "router/transport/link.h"
 
 // Once a turn: asks what is to be asked, and ends what can't be.
@@ -11,6 +11,6 @@ void inquiring_expire(struct link *link);
 // When that is so for the next one; UINT64_MAX: for none.
 uint64_t inquiring_due_ms(const struct link *link);
 // Another hub asks.
-void inquiring_answer(struct link *link, const uint8_t *bytes, const struct mark *mark);
+void inquiring_answer(struct link *link, const uint8_t *bytes, const struct hub_header *mark);
 // A part of an answer has come. False: it isn't one.
-bool inquiring_take(struct link *link, const struct mark *mark, const uint8_t *body, uint32_t bytes);
+bool inquiring_take(struct link *link, const struct hub_header *mark, const uint8_t *body, uint32_t bytes);

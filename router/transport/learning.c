@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-static bool is_same_name(const struct server_url *one, const struct server_url *other) {
+static bool is_same_name(const struct nats_url *one, const struct nats_url *other) {
     return one->port == other->port && strcasecmp(one->host, other->host) == 0;
 }
 
@@ -38,7 +38,7 @@ void learning_note(struct link *link, const char *url, size_t bytes) {
     const struct cluster_server *own = link_server(link);
     struct cluster_server fresh = *own;
     assert(url || bytes == 0);
-    if (!server_url_place(url, bytes, &fresh.url) || !(cluster_place(&fresh) || link->resolving.resolver) ||
+    if (!nats_url_place(url, bytes, &fresh.url) || !(cluster_place(&fresh) || link->resolving.resolver) ||
         is_known(link, &fresh))
         return;
     if (!is_numeric(fresh.url.host) || is_numeric(own->shown))

@@ -25,7 +25,7 @@ static bool read_text(const struct shard *shard, const struct parcel *parcel, co
 }
 
 // One that can't be noted isn't: then another one's taking it back takes it from this one, too.
-void mcp_kept_subscribe(struct shard *shard, struct mcp_sharing *sharing, const struct parcel *parcel) {
+void mcp_kept_subscribe(struct shard *shard, struct mcp_users *sharing, const struct parcel *parcel) {
     char uri[URI_BYTES];
     size_t bytes;
     assert(parcel->hub_id && shared_method(parcel) == MCP_SUBSCRIBE);
@@ -72,7 +72,7 @@ bool mcp_kept_note(struct shard *shard, struct child *child, struct mcp *mcp, st
     return false;
 }
 
-void mcp_kept_note_own(struct shard *shard, struct mcp *mcp, struct mcp_sharing *sharing,
+void mcp_kept_note_own(struct shard *shard, struct mcp *mcp, struct mcp_users *sharing,
                        const struct mcp_user *user, const struct parcel *parcel) {
     char uri[URI_BYTES];
     char level[MCP_LEVEL_BYTES];
@@ -98,7 +98,7 @@ struct asking {
 static void put_ask(struct text *body, const struct asking *asking, const char *value, size_t bytes) {
     text_init(body);
     text_put(body, "{\"jsonrpc\":\"2.0\",\"id\":");
-    text_number(body, (int64_t)own_asks_begin(&asking->child->own));
+    text_number(body, (int64_t)own_requests_begin(&asking->child->own));
     text_put(body, ",\"method\":");
     text_string(body, asking->method, strlen(asking->method));
     text_put(body, ",\"params\":{");
@@ -154,8 +154,7 @@ void mcp_kept_say_own(struct shard *shard, struct child *child, const struct mcp
     mcp_each_subscription(user, ask, &resources);
 }
 
-void mcp_kept_refused(struct shard *shard, struct child *child, struct mcp_sharing *sharing,
-                      uint64_t hub_id) {
+void mcp_kept_refused(struct shard *shard, struct child *child, struct mcp_users *sharing, uint64_t hub_id) {
     struct asking asking = {shard, child, "resources/unsubscribe", "uri", false};
     mcp_ask_refused(sharing, hub_id, ask, &asking);
 }

@@ -8,9 +8,9 @@
 bool mcp_kept_note(struct shard *shard, struct child *child, struct mcp *mcp, struct mcp_user *user,
                    const struct parcel *parcel);
 // The same for a subscription, which lasts unless the request, which is in progress now, is refused.
-void mcp_kept_subscribe(struct shard *shard, struct mcp_sharing *sharing, const struct parcel *parcel);
+void mcp_kept_subscribe(struct shard *shard, struct mcp_users *sharing, const struct parcel *parcel);
 // Of a user's own server: notes from which level on it is to log, and what its user isn't subscribed to any more.
-void mcp_kept_note_own(struct shard *shard, struct mcp *mcp, struct mcp_sharing *sharing,
+void mcp_kept_note_own(struct shard *shard, struct mcp *mcp, struct mcp_users *sharing,
                        const struct mcp_user *user, const struct parcel *parcel);
 // Tells the next process of that, which runs now, all of it, likewise.
 void mcp_kept_say_own(struct shard *shard, struct child *child, const struct mcp *mcp,
@@ -18,6 +18,6 @@ void mcp_kept_say_own(struct shard *shard, struct child *child, const struct mcp
 // Tells the next process, which runs now, all of it, before what waits.
 void mcp_kept_say(struct shard *shard, struct child *child, const struct mcp *mcp);
 // What was asked of it is refused: whoever asked to be subscribed isn't, and what nobody is subscribed to is given up.
-void mcp_kept_refused(struct shard *shard, struct child *child, struct mcp_sharing *sharing, uint64_t hub_id);
+void mcp_kept_refused(struct shard *shard, struct child *child, struct mcp_users *sharing, uint64_t hub_id);
 // A user goes: what it alone was subscribed to is given up, and all else of it forgotten.
 void mcp_kept_leave(struct shard *shard, struct child *child, struct mcp *mcp, struct mcp_user *user);

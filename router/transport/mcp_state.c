@@ -13,7 +13,7 @@ struct mcp *mcp_state(struct shard *shard, const struct child *child) {
     annex->mcp = quota_take_zeroed(&shard->kept, 1, sizeof *annex->mcp);
     if (!annex->mcp)
         return NULL;
-    mcp_sharing_init(&annex->mcp->sharing, &shard->hub->settings.secrets.tables, &shard->kept);
+    mcp_users_init(&annex->mcp->sharing, &shard->hub->settings.secrets.tables, &shard->kept);
     parcel_list_init(&annex->mcp->waiting);
     annex->mcp->era = child->modern ? MCP_MODERN : MCP_LEGACY;
     return annex->mcp;
@@ -26,7 +26,7 @@ void mcp_state_give(struct shard *shard, struct peer *seat) {
     seat->annex->mcp = NULL;
     for (struct parcel *parcel; (parcel = parcel_list_take(&mcp->waiting));)
         send_release(shard, parcel);
-    mcp_sharing_deinit(&mcp->sharing);
+    mcp_users_deinit(&mcp->sharing);
     capabilities_drop(&shard->kept, mcp->answer);
     quota_give(&shard->kept, mcp);
 }

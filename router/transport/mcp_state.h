@@ -2,13 +2,13 @@
 // at its seat.
 #pragma once
 
-#include "core/mcp/message.h"
-#include "core/mcp/sharing.h"
+#include "core/mcp/mcp_message.h"
+#include "core/mcp/mcp_users.h"
 #include "core/send/outbox.h"
 #include "router/child/child.h"
 
 struct mcp {
-    struct mcp_sharing sharing;
+    struct mcp_users sharing;
     enum mcp_era era;
     struct capabilities *answer; // to initialize: its result, or of the modern era its error; NULL: none yet
     struct parcel_list waiting;  // requests that came before that and depend on it

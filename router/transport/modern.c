@@ -13,7 +13,7 @@
 #include "router/transport/instead.h"
 #include "router/transport/mcp_state.h"
 
-static struct mcp_sharing *sharing_of(const struct child *child) {
+static struct mcp_users *sharing_of(const struct child *child) {
     assert(child->modern);
     struct mcp *mcp = child->seat->annex->mcp;
     return mcp ? &mcp->sharing : NULL;
@@ -54,7 +54,7 @@ static void end_owed(void *context, uint64_t hub_id) {
 }
 
 static void end_all(struct shard *shard, struct child *child, enum error error, bool spares) {
-    struct mcp_sharing *sharing = sharing_of(child);
+    struct mcp_users *sharing = sharing_of(child);
     struct ending ending = {shard, child, error, spares};
     assert(child->modern && error != ERROR_NONE);
     for (struct list *node = sharing ? sharing->users.next : NULL, *next; sharing && node != &sharing->users;
@@ -82,7 +82,7 @@ void modern_forget_user(struct child *child, struct mcp_user *user) {
 struct child *modern_asked(const struct child *first, uint64_t hub_id) {
     struct child *child = first->other;
     assert(hub_id && (!child || child->of == first));
-    const struct mcp_sharing *sharing = child ? sharing_of(child) : NULL;
+    const struct mcp_users *sharing = child ? sharing_of(child) : NULL;
     return sharing && mcp_asker(sharing, hub_id) ? child : NULL;
 }
 
@@ -100,7 +100,7 @@ static void count_one(void *context, uint64_t hub_id) {
 
 size_t modern_others(const struct peer *seat, uint64_t *hub_ids, size_t room) {
     const struct child *first = seat->annex->child;
-    const struct mcp_sharing *sharing = first && first->other ? sharing_of(first->other) : NULL;
+    const struct mcp_users *sharing = first && first->other ? sharing_of(first->other) : NULL;
     struct counting counting = {hub_ids, room, 0};
     assert(hub_ids || room == 0);
     for (const struct list *node = sharing ? sharing->users.next : NULL; sharing && node != &sharing->users;
@@ -162,14 +162,14 @@ void modern_retire(struct shard *shard, struct child *first) {
     struct child *child = first->other;
     const struct mcp *mcp = first->seat->annex->mcp;
     bool speaks_it = first->state == CHILD_RUNNING && mcp && mcp->answer && mcp->era == MCP_MODERN;
-    const struct mcp_sharing *sharing = child ? sharing_of(child) : NULL;
+    const struct mcp_users *sharing = child ? sharing_of(child) : NULL;
     assert(!first->of && (!child || child->of == first));
     bool is_going = !child || child->after == CHILD_AFTER_FREE;
     if (speaks_it && !is_going && (!sharing || list_empty(&sharing->asking)))
         child_stop(shard, child, CHILD_AFTER_FREE, "disabled");
 }
 
-void modern_answer(struct shard *shard, struct child *child, struct mcp_sharing *sharing,
+void modern_answer(struct shard *shard, struct child *child, struct mcp_users *sharing,
                    const struct message *message, uint64_t hub_id) {
     const struct lookup *lookup = &message->lookup;
     bool good = lookup->verdict == LOOKUP_GOOD && lookup->kind == BODY_RESPONSE;

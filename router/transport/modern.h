@@ -4,7 +4,7 @@
 // answered anything, has no such era, and isn't tried again.
 #pragma once
 
-#include "core/mcp/sharing.h"
+#include "core/mcp/mcp_users.h"
 #include "router/child/child.h"
 #include "router/request/message.h"
 
@@ -13,7 +13,7 @@ void modern_divert(struct shard *shard, struct child *first, struct parcel *parc
 // The process that was asked under this id; NULL: none was.
 struct child *modern_asked(const struct child *first, uint64_t hub_id);
 // It answers what it was asked under this id: says so as the first one.
-void modern_answer(struct shard *shard, struct child *child, struct mcp_sharing *sharing,
+void modern_answer(struct shard *shard, struct child *child, struct mcp_users *sharing,
                    const struct message *message, uint64_t hub_id);
 // It has ended, and with it what it was asked.
 void modern_rest(struct shard *shard, struct peer *seat);

@@ -109,7 +109,7 @@ static bool keep(struct link *link, struct neighbour *neighbour, uint32_t count)
     return count == 0 || neighbour->named;
 }
 
-bool naming_take(struct link *link, const struct mark *mark, const uint8_t *body, uint32_t bytes) {
+bool naming_take(struct link *link, const struct hub_header *mark, const uint8_t *body, uint32_t bytes) {
     struct neighbour *neighbour = neighbours_find(&link->crossings.neighbours, mark->hub);
     uint32_t count = count_lines(body, bytes), at = 0;
     if (bytes && body[bytes - 1] != '\n')

@@ -3,7 +3,7 @@
 // changes, to whoever has just come, and from time to time.
 #pragma once
 
-#include "core/cluster/mark.h"
+#include "core/cluster/hub_header.h"
 #include "router/transport/link.h"
 
 // Once a turn; once a second.
@@ -12,4 +12,4 @@ void naming_beat(struct link *link);
 // Of a former link: nobody can be asked for there any more.
 void naming_withdraw(struct link *link);
 // Another hub says what is named there. False: it can't be read.
-bool naming_take(struct link *link, const struct mark *mark, const uint8_t *body, uint32_t bytes);
+bool naming_take(struct link *link, const struct hub_header *mark, const uint8_t *body, uint32_t bytes);

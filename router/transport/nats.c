@@ -69,7 +69,7 @@ static void take_signs(struct shard *shard, struct link *link, const struct fram
     const uint8_t *bytes = frame->buffer->bytes + frame->at;
     struct opened opened;
     enum error error;
-    mark_read(bytes, said->headers, &opened.mark);
+    hub_header_read(bytes, said->headers, &opened.mark);
     if (!opened.mark.given || !opened.mark.has_hub) {
         nats_count_unreadable(shard);
         return;
@@ -118,7 +118,7 @@ static void take_nobody(struct shard *shard, struct link *link, uint64_t number)
 // Whether it is about something that is known by this number: behind a letter, as hubs write it.
 static bool is_about(const uint8_t *bytes, struct span behind, const char letter[2], uint64_t *number) {
     return behind.bytes > 2 && memcmp(bytes + behind.at, letter, 2) == 0 &&
-           mark_read_digits(bytes, (struct span){behind.at + 2, behind.bytes - 2}, number);
+           hub_header_read_digits(bytes, (struct span){behind.at + 2, behind.bytes - 2}, number);
 }
 
 static void take_for_hub(struct shard *shard, struct link *link, const struct frame *frame,
@@ -155,7 +155,7 @@ static void take_for_hub(struct shard *shard, struct link *link, const struct fr
         drop_one(shard, COUNT_DROP_NO_ROUTE, link->peer->name, 0);
     else if ((kind = subject_read_kind(bytes, behind, &token)) < SUBJECT_EVENT && token.bytes)
         nats_take_call(shard, link, frame, said, kind, token);
-    else if (mark_read_digits(bytes, behind, &number))
+    else if (hub_header_read_digits(bytes, behind, &number))
         answering_take(shard, link, frame, said, number);
     else
         nats_count_unreadable(shard);
@@ -163,8 +163,8 @@ static void take_for_hub(struct shard *shard, struct link *link, const struct fr
 
 static void take_holder(struct shard *shard, struct link *link, const uint8_t *bytes,
                         const struct nats_message *said, struct span token) {
-    struct mark mark;
-    mark_read(bytes, said->headers, &mark);
+    struct hub_header mark;
+    hub_header_read(bytes, said->headers, &mark);
     if (mark.given && mark.has_hub && link_is_own(link, mark.hub))
         return; // of the link before this one
     signs_heard(link, &mark);

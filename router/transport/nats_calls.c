@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/cluster/fence.h"
+#include "core/cluster/remote_acl.h"
 #include "router/route/elsewhere.h"
 #include "router/route/route.h"
 #include "router/send/exchange.h"
@@ -41,7 +41,7 @@ static enum error attach(struct link *link, enum subject_kind kind, const uint8_
 }
 
 // What a hub says to all who name it comes by itself, and what it says to one who offers it, too.
-static enum telling telling_of(enum subject_kind kind, const struct mark *mark) {
+static enum telling telling_of(enum subject_kind kind, const struct hub_header *mark) {
     if (kind == SUBJECT_NOTICE)
         return TELLING_ALL;
     return kind == SUBJECT_METHOD && mark->given && mark->has_hub ? TELLING_ONE : TELLING_ANY;
@@ -122,7 +122,7 @@ static bool serves_here(struct shard *shard, const struct attachment *name) {
 }
 
 // Whoever is asked for has subscribed to what came. While the hub moves it may be asked by itself.
-static void answer_probe(struct link *link, const struct mark *mark, uint64_t number) {
+static void answer_probe(struct link *link, const struct hub_header *mark, uint64_t number) {
     assert(mark->given && mark->probes);
     uint32_t there = link_is_own(link, mark->hub) ? PROBE_NOBODY : PROBE_SOMEBODY;
     if (there && mark->attaches && serves_here(link->shard, link->peer->annex->attachment))
@@ -134,16 +134,16 @@ static void answer_probe(struct link *link, const struct mark *mark, uint64_t nu
 }
 
 // What that hub says of whom it may reach, in `fence`; false: nothing.
-static bool read_fence(const struct link *link, const uint8_t *bytes, const struct mark *mark,
-                       struct fence *fence) {
+static bool read_fence(const struct link *link, const uint8_t *bytes, const struct hub_header *mark,
+                       struct remote_acl *acl) {
     bool given =
         mark->given && mark->has_hub && (mark->is_approved || mark->denied.bytes || mark->holds.bytes);
-    assert(!link->peer->annex->fence);
+    assert(!link->peer->annex->acl);
     if (!given)
         return false;
-    fence_read(fence, bytes, mark->denied, mark->holds);
-    fence->approved = mark->is_approved;
-    fence->user = identity_user(link->peer);
+    remote_acl_read(acl, bytes, mark->denied, mark->holds);
+    acl->approved = mark->is_approved;
+    acl->user = identity_user(link->peer);
     return true;
 }
 
@@ -153,7 +153,7 @@ static bool is_name(const uint8_t *text, size_t bytes) {
 }
 
 // NULL: there is none any more.
-static void name_source(struct annex *annex, const uint8_t *bytes, const struct mark *mark) {
+static void name_source(struct annex *annex, const uint8_t *bytes, const struct hub_header *mark) {
     bool is_said = mark && mark->given && mark->has_hub;
     bool named = is_said && is_name(bytes + mark->agent.at, mark->agent.bytes);
     annex->hub = is_said ? mark->hub : NULL;
@@ -276,7 +276,7 @@ enum { PARTS_BYTES_MAX = 8 * BUNDLE_BYTES_MAX };
 
 // None of them is read, which is said as of a message that can't be.
 static void refuse_parts(struct shard *shard, struct link *link, const struct frame *frame,
-                         const struct nats_message *said, const struct mark *mark) {
+                         const struct nats_message *said, const struct hub_header *mark) {
     assert(frame->body.bytes > PARTS_BYTES_MAX);
     stats_count(&shard->stats, COUNT_CROSSED_IN);
     nats_count_unreadable(shard);
@@ -289,9 +289,9 @@ static void take_calls(struct shard *shard, struct link *link, const struct fram
                        const struct nats_message *said, enum subject_kind kind, struct span token,
                        struct opened *opened) {
     const uint8_t *bytes = frame->buffer->bytes + frame->at;
-    const struct mark *mark = &opened->mark;
+    const struct hub_header *mark = &opened->mark;
     struct calls calls = {.opened = opened, .error = ERROR_TARGET_DISCONNECTED}; // as its own are, see below
-    struct fence fence;
+    struct remote_acl acl;
     assert(mark->is_bundle && mark->has_hub);
     if (mark->probes || mark->offered) {
         nats_count_unreadable(shard);
@@ -310,11 +310,11 @@ static void take_calls(struct shard *shard, struct link *link, const struct fram
     link->peer->annex->telling = telling_of(kind, mark);
     vouched_begin(link, bytes, mark);
     name_source(link->peer->annex, bytes, mark);
-    link->peer->annex->fence = read_fence(link, bytes, mark, &fence) ? &fence : NULL;
+    link->peer->annex->acl = read_fence(link, bytes, mark, &acl) ? &acl : NULL;
     take_parts(shard, link, frame, &calls);
     vouched_end(link);
     name_source(link->peer->annex, bytes, NULL);
-    link->peer->annex->fence = NULL;
+    link->peer->annex->acl = NULL;
     link->peer->annex->attachment = NULL;
 }
 
@@ -322,11 +322,11 @@ static void take_calls(struct shard *shard, struct link *link, const struct fram
 
 static void route_call(struct shard *shard, struct link *link, const uint8_t *bytes, struct opened *opened,
                        const struct invitation *invitation, enum answering answering) {
-    struct fence fence;
+    struct remote_acl acl;
     assert(answering != ANSWERED || invitation->reply_bytes > 0);
     vouched_begin(link, bytes, &opened->mark);
     name_source(link->peer->annex, bytes, &opened->mark);
-    link->peer->annex->fence = read_fence(link, bytes, &opened->mark, &fence) ? &fence : NULL;
+    link->peer->annex->acl = read_fence(link, bytes, &opened->mark, &acl) ? &acl : NULL;
     if (answering == ANSWERED)
         route_visitor(shard, link, opened, invitation);
     else if (opened->mark.probes)
@@ -337,7 +337,7 @@ static void route_call(struct shard *shard, struct link *link, const uint8_t *by
         route_frame(shard, link->peer, &opened->frame, NULL);
     vouched_end(link);
     name_source(link->peer->annex, bytes, NULL); // what it was read from goes
-    link->peer->annex->fence = NULL;
+    link->peer->annex->acl = NULL;
 }
 
 void nats_take_call(struct shard *shard, struct link *link, const struct frame *frame,
@@ -346,7 +346,7 @@ void nats_take_call(struct shard *shard, struct link *link, const struct frame *
     struct opened opened;
     enum error error;
     assert(kind <= SUBJECT_NOTICE);
-    mark_read(bytes, said->headers, &opened.mark);
+    hub_header_read(bytes, said->headers, &opened.mark);
     if (opened.mark.is_bundle && opened.mark.has_hub && kind < SUBJECT_EVENT) {
         take_calls(shard, link, frame, said, kind, token, &opened);
         return;

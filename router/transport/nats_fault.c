@@ -32,7 +32,7 @@ void nats_fault_said(struct link *link, const uint8_t *bytes, uint32_t count) {
 }
 
 void nats_fault_found(struct link *link, const char *what) {
-    const struct server_url *url = &link_server(link)->url;
+    const struct nats_url *url = &link_server(link)->url;
     assert(what && *what);
     if (is_due(link, what, (uint32_t)strlen(what)))
         fprintf(stderr, "patchbayd: the NATS server %s:%u: %s\n", url->host, url->port, what);

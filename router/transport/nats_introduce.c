@@ -21,11 +21,11 @@ static void put_member(struct text *out, const char *key, const char *value) {
 // A key, and a JWT that says whose it is: it signs what the server has just made up. False: what is wrong was said.
 static bool put_signature(struct text *out, struct link *link) {
     const struct cluster_settings *settings = link->shard->hub->settings.cluster;
-    struct creds creds;
+    struct nats_creds creds;
     char key[NKEY_PUBLIC_BYTES + 1] = "", signature[NKEY_SIGNATURE_BYTES + 1] = "";
     const char *fault = settings->read_creds(settings->creds, &creds);
-    if (!fault && (!creds_sign(&creds, link->nonce, link->nonce_bytes, signature) ||
-                   (!creds.jwt[0] && !creds_public(&creds, key))))
+    if (!fault && (!nats_creds_sign(&creds, link->nonce, link->nonce_bytes, signature) ||
+                   (!creds.jwt[0] && !nats_creds_public(&creds, key))))
         fault = "nothing can be signed with it";
     if (!fault) {
         put_member(out, "jwt", creds.jwt);
@@ -34,12 +34,12 @@ static bool put_signature(struct text *out, struct link *link) {
     } else {
         nats_fault_found(link, fault);
     }
-    creds_wipe(&creds);
+    nats_creds_wipe(&creds);
     return !fault;
 }
 
 static bool put_connect(struct text *out, struct link *link) {
-    const struct server_url *url = &link_server(link)->url;
+    const struct nats_url *url = &link_server(link)->url;
     bool is_named = url->token[0] || url->password[0], good = true;
     text_put(out, "CONNECT {\"verbose\":false,\"pedantic\":false,\"headers\":true,\"no_responders\":true,"
                   "\"echo\":false,\"protocol\":1,\"lang\":\"c\",\"version\":\"" PATCHBAY_VERSION

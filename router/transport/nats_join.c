@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/cluster/info.h"
+#include "core/cluster/nats_info.h"
 #include "router/methods/registry.h"
 #include "router/transport/confirming.h"
 #include "router/transport/learning.h"
@@ -46,7 +46,7 @@ void nats_join_welcome(struct shard *shard, struct link *link) {
 
 static void learn_servers(struct link *link, const uint8_t *bytes, struct span urls) {
     struct json_walk walk;
-    char url[URL_HOST_BYTES_MAX + 16];
+    char url[NATS_URL_HOST_BYTES_MAX + 16];
     if (!urls.bytes)
         return;
     json_walk_begin(&walk, bytes, urls);
@@ -60,7 +60,7 @@ static void learn_servers(struct link *link, const uint8_t *bytes, struct span u
 
 // Why a server is left: without headers there is nothing to be said, and who asks for TLS is shown no credential without it.
 // NULL: it isn't.
-static const char *fault_of(const struct link *link, const struct server_info *info, bool secure) {
+static const char *fault_of(const struct link *link, const struct nats_info *info, bool secure) {
     if (!info->headers)
         return "it knows no headers";
     if (!secure)
@@ -84,8 +84,8 @@ static bool tells_secret(const struct cluster_server *server) {
 }
 
 void nats_join_info(struct shard *shard, struct link *link, const uint8_t *bytes, struct span argument) {
-    struct server_info info;
-    if (!info_read(bytes, argument, &info)) {
+    struct nats_info info;
+    if (!nats_info_read(bytes, argument, &info)) {
         peer_close(shard, link->peer, COUNTERS_COUNT);
         return;
     }

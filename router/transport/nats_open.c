@@ -7,18 +7,18 @@
 // Another hub has let it in by the same limits, and then made it longer: by the ids that it has here, and a canonical head.
 enum { GROWTH_BYTES_MAX = 1024 };
 
-static struct unit_limits limits_of(const struct shard *shard, const struct mark *mark) {
+static struct unit_limits limits_of(const struct shard *shard, const struct hub_header *mark) {
     struct unit_limits limits = shard->unit_limits;
     uint32_t more = mark->has_hub ? GROWTH_BYTES_MAX : 0;
     return (struct unit_limits){limits.header_bytes_max + more, limits.body_bytes_max + more};
 }
 
-uint32_t nats_body_bytes_max(const struct shard *shard, const struct mark *mark) {
+uint32_t nats_body_bytes_max(const struct shard *shard, const struct hub_header *mark) {
     return limits_of(shard, mark).body_bytes_max;
 }
 
 // The level may be less than the field says: once that was approved. What can't be read no hub lets out, but whoever may publish.
-static void direct(struct directives *directives, const struct mark *mark) {
+static void direct(struct directives *directives, const struct hub_header *mark) {
     directives->governance = mark->level;
     directives->governance_given = mark->level != GOVERNANCE_AUTONOMOUS;
     directives->timeout_given = mark->time_ms > 0;
@@ -57,7 +57,7 @@ static bool open_frame(const struct frame *frame, uint32_t at, const struct unit
 
 bool nats_open_marked(struct shard *shard, const struct frame *frame, const struct nats_message *said,
                       struct opened *out, enum error *error) {
-    const struct mark *mark = &out->mark;
+    const struct hub_header *mark = &out->mark;
     struct unit_limits limits = limits_of(shard, mark);
     uint32_t at = said->headers.at + mark->bytes;
     bool has_fields = mark->given && frame->unit->body_at - at > sizeof "\r\n" - 1;
@@ -72,7 +72,7 @@ bool nats_open_marked(struct shard *shard, const struct frame *frame, const stru
 
 bool nats_open(struct shard *shard, const struct frame *frame, const struct nats_message *said,
                struct opened *out, enum error *error) {
-    mark_read(frame->buffer->bytes + frame->at, said->headers, &out->mark);
+    hub_header_read(frame->buffer->bytes + frame->at, said->headers, &out->mark);
     return nats_open_marked(shard, frame, said, out, error);
 }
 

@@ -3,13 +3,13 @@
 
 #include "core/base/errors.h"
 #include "core/cluster/bundle.h"
-#include "core/cluster/mark.h"
+#include "core/cluster/hub_header.h"
 #include "core/wire/nats.h"
 #include "router/transport/link.h"
 
 // A message as a peer would have sent it: what stands behind the hubs' own line is a frame with its header block.
 struct opened {
-    struct mark mark;
+    struct hub_header mark;
     struct unit unit;
     struct frame frame;
 };
@@ -25,7 +25,7 @@ bool nats_head_is_too_large(const struct opened *opened);
 // Adds to data which limit a message is over, and by what, where that is its body, which has so many bytes.
 void nats_put_excess(const struct shard *shard, bool by_head, uint64_t body_bytes, struct text *data);
 // How large a body may be that a message with this mark brings.
-uint32_t nats_body_bytes_max(const struct shard *shard, const struct mark *mark);
+uint32_t nats_body_bytes_max(const struct shard *shard, const struct hub_header *mark);
 // Whether a body is an array, which hubs don't send each other.
 bool nats_is_array(const struct frame *frame);
 // What came can't be read, or isn't for anybody here.

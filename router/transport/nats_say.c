@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/cluster/bundle.h"
-#include "core/cluster/mark.h"
+#include "core/cluster/hub_header.h"
 #include "router/send/send.h"
 #include "router/shard/drop.h"
 
@@ -74,12 +74,12 @@ static void say_mark(struct link *link, const struct hearer *to, struct text *ma
         text_deinit(mark);
         return;
     }
-    mark_end(mark);
+    hub_header_end(mark);
     text_put(mark, "\r\n");
     text_init(&out);
     text_put(&out, "HPUB ");
     text_add(&out, subject, subject_write(subject, cluster, to->kind, rest, rest_bytes));
-    text_add(&out, digits, to->number ? mark_digits(digits + 1, to->number) + 1 : 0);
+    text_add(&out, digits, to->number ? hub_header_digits(digits + 1, to->number) + 1 : 0);
     text_put(&out, " ");
     if (to->reply_bytes) {
         text_add(&out, to->reply, to->reply_bytes);
@@ -103,14 +103,14 @@ void nats_put_number(struct text *list, uint64_t number) {
     assert(number);
     if (list->length)
         text_put(list, ",");
-    text_add(list, digits, mark_digits(digits, number));
+    text_add(list, digits, hub_header_digits(digits, number));
 }
 
 static void say_list(struct link *link, const struct hearer *to, const char *key, const struct text *list) {
     struct text mark;
-    assert(list->failed || list->length <= MARK_NUMBERS_BYTES_MAX);
+    assert(list->failed || list->length <= HUB_HEADER_NUMBERS_BYTES_MAX);
     text_init(&mark);
-    mark_begin(&mark, link->hub);
+    hub_header_begin(&mark, link->hub);
     text_put(&mark, " ");
     text_put(&mark, key);
     text_put(&mark, "=");
@@ -168,10 +168,10 @@ void nats_say_cancel(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t
     struct text mark;
     assert(hub_id);
     text_init(&mark);
-    mark_begin(&mark, link->hub);
-    mark_number(&mark, "cancel", hub_id);
+    hub_header_begin(&mark, link->hub);
+    hub_header_number(&mark, "cancel", hub_id);
     if (is_nobodys)
-        mark_number(&mark, "nobodys", 1);
+        hub_header_number(&mark, "nobodys", 1);
     say_mark(link, &(struct hearer){.kind = SUBJECT_HUB, .hub = hub, .urgent = true}, &mark, NULL);
 }
 
@@ -180,10 +180,10 @@ void nats_say_back(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t n
     struct text mark;
     assert(number);
     text_init(&mark);
-    mark_begin(&mark, link->hub);
-    mark_number(&mark, "back", owed);
+    hub_header_begin(&mark, link->hub);
+    hub_header_number(&mark, "back", owed);
     if (is_held)
-        mark_number(&mark, "gate", 1);
+        hub_header_number(&mark, "gate", 1);
     say_mark(link, &(struct hearer){.kind = SUBJECT_HUB, .hub = hub, .number = number}, &mark, NULL);
 }
 
@@ -191,10 +191,10 @@ void nats_say_beat(struct link *link) {
     struct text mark;
     assert(link->state == LINK_UP);
     text_init(&mark);
-    mark_begin(&mark, link->hub);
-    mark_number(&mark, "joint", 1);
-    mark_number(&mark, "bundles", 1);
-    mark_number(&mark, "fences", 1);
+    hub_header_begin(&mark, link->hub);
+    hub_header_number(&mark, "joint", 1);
+    hub_header_number(&mark, "bundles", 1);
+    hub_header_number(&mark, "fences", 1);
     say_mark(link, &(struct hearer){.kind = SUBJECT_BEAT}, &mark, NULL);
 }
 
@@ -202,8 +202,8 @@ void nats_say_farewell(struct link *link) {
     struct text mark;
     assert(link->state == LINK_UP);
     text_init(&mark);
-    mark_begin(&mark, link->hub);
-    mark_number(&mark, "leaves", 1);
+    hub_header_begin(&mark, link->hub);
+    hub_header_number(&mark, "leaves", 1);
     say_mark(link, &(struct hearer){.kind = SUBJECT_BEAT}, &mark, NULL);
     link->has_left = true;
 }
@@ -236,12 +236,12 @@ void nats_say_holder(struct link *link, uint64_t number, const char *token, size
     struct hearer to = {.kind = SUBJECT_HOLDER, .token = token, .token_bytes = bytes, .reply = reply};
     struct text mark;
     assert(number && bytes > 0);
-    to.reply_bytes = reply_to_own(link, 'h', digits, mark_digits(digits, number), reply);
+    to.reply_bytes = reply_to_own(link, 'h', digits, hub_header_digits(digits, number), reply);
     text_init(&mark);
-    mark_begin(&mark, link->hub);
-    mark_number(&mark, "holder", number);
+    hub_header_begin(&mark, link->hub);
+    hub_header_number(&mark, "holder", number);
     if (takes_over)
-        mark_number(&mark, "over", 1);
+        hub_header_number(&mark, "over", 1);
     put_user(&mark, owner);
     say_mark(link, &to, &mark, NULL);
 }
@@ -251,9 +251,9 @@ void nats_say_numbers(struct link *link, const char hub[HUB_NAME_BYTES], const s
     struct text mark;
     assert(numbers->key);
     text_init(&mark);
-    mark_begin(&mark, link->hub);
+    hub_header_begin(&mark, link->hub);
     for (; numbers->key; numbers++)
-        mark_number(&mark, numbers->key, numbers->number);
+        hub_header_number(&mark, numbers->key, numbers->number);
     say_mark(link, &(struct hearer){.kind = SUBJECT_HUB, .hub = hub}, &mark, body);
 }
 
@@ -262,8 +262,8 @@ void nats_say_names(struct link *link, const char *hub, const struct text *body)
     struct hearer to = {.kind = hub ? SUBJECT_HUB : SUBJECT_HUBS, .hub = hub};
     assert(link->state == LINK_UP);
     text_init(&mark);
-    mark_begin(&mark, link->hub);
-    mark_number(&mark, "names", 1);
+    hub_header_begin(&mark, link->hub);
+    hub_header_number(&mark, "names", 1);
     say_mark(link, &to, &mark, body);
 }
 
@@ -279,8 +279,8 @@ void nats_say_inquiry(struct link *link, const struct inquiry *inquiry, const ch
     struct text mark;
     assert(inquiry->number);
     text_init(&mark);
-    mark_begin(&mark, link->hub);
-    mark_number(&mark, "agents", inquiry->number);
+    hub_header_begin(&mark, link->hub);
+    hub_header_number(&mark, "agents", inquiry->number);
     text_put(&mark, bytes ? " can=" : "");
     text_add(&mark, capability, bytes);
     put_user(&mark, inquiry->user);
@@ -292,11 +292,11 @@ void nats_say_part(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t n
     struct text mark;
     assert(number && (body->failed || body->length >= 2));
     text_init(&mark);
-    mark_begin(&mark, link->hub);
-    mark_number(&mark, "part", number);
+    hub_header_begin(&mark, link->hub);
+    hub_header_number(&mark, "part", number);
     if (more)
-        mark_number(&mark, "more", 1);
+        hub_header_number(&mark, "more", 1);
     if (cut)
-        mark_number(&mark, "cut", 1);
+        hub_header_number(&mark, "cut", 1);
     say_mark(link, &(struct hearer){.kind = SUBJECT_HUB, .hub = hub}, &mark, body);
 }

@@ -32,8 +32,8 @@ struct neighbour {
     uint64_t *named;
     uint32_t named_count;
     bool is_told;
-    bool is_unfenced;   // it hasn't said that it heeds whom a message may not reach (core/cluster/fence.h)
-    bool is_joint;      // it takes all answers on one subject, and what is asked of it by its name
+    bool is_unfenced; // it hasn't said that it heeds whom a message may not reach (core/cluster/remote_acl.h)
+    bool is_joint;    // it takes all answers on one subject, and what is asked of it by its name
     bool takes_bundles; // and several answers in one message
     // Names are held once (claims.h).
     bool unsettled;      // what it holds and what is held here isn't known to differ

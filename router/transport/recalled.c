@@ -29,8 +29,8 @@ static bool pass_on(struct link *link, const struct frame *frame, const struct n
 
 void recalled_take(struct link *link, const struct frame *frame, const struct nats_message *said,
                    uint64_t number) {
-    struct mark mark;
-    mark_read(frame->buffer->bytes + frame->at, said->headers, &mark);
+    struct hub_header mark;
+    hub_header_read(frame->buffer->bytes + frame->at, said->headers, &mark);
     if (!mark.given || !mark.has_hub || !number) {
         nats_count_unreadable(link->shard);
         return;

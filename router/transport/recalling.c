@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
-#include "core/cluster/mark.h"
+#include "core/cluster/hub_header.h"
 #include "router/route/elsewhere.h"
 #include "router/send/send.h"
 #include "router/shard/drop.h"
@@ -24,7 +24,7 @@ static bool put_head(struct link *link, struct parcel *parcel, const struct cros
     assert(crossing->taker);
     memcpy(rest, crossing->taker->name, HUB_NAME_BYTES);
     memcpy(rest + HUB_NAME_BYTES, ".c.", 3);
-    size_t count = HUB_NAME_BYTES + 3 + mark_digits(rest + HUB_NAME_BYTES + 3, crossing->hub_id);
+    size_t count = HUB_NAME_BYTES + 3 + hub_header_digits(rest + HUB_NAME_BYTES + 3, crossing->hub_id);
     letter.subject_bytes =
         subject_write(subject, shard->hub->settings.cluster->name, SUBJECT_HUB, rest, count);
     parcel->lane = LANE_URGENT;

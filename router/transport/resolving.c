@@ -18,7 +18,7 @@ void resolving_forget(struct resolving *resolving) {
     resolving->number++;
 }
 
-bool resolving_ask(struct resolving *resolving, struct io *io, const struct server_url *url) {
+bool resolving_ask(struct resolving *resolving, struct io *io, const struct nats_url *url) {
     struct resolver_question question = {.port = url->port};
     static_assert(sizeof question.host == sizeof url->host, "a name fits");
     if (!resolving->resolver)

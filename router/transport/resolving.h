@@ -1,7 +1,7 @@
 // Where a server is that is known by its name: asked of the resolver (io/resolver.h), each time anew.
 #pragma once
 
-#include "core/cluster/url.h"
+#include "core/cluster/nats_url.h"
 #include "io/io.h"
 #include "io/resolver.h"
 
@@ -14,7 +14,7 @@ struct resolving {
 };
 
 // Asks. False where nobody is there to be asked.
-bool resolving_ask(struct resolving *resolving, struct io *io, const struct server_url *url);
+bool resolving_ask(struct resolving *resolving, struct io *io, const struct nats_url *url);
 // IO_RECEIVED with TOKEN_RESOLVER, whose buffer is dropped. True: the answer to what was asked last has come.
 bool resolving_hear(struct resolving *resolving, struct io *io, const struct io_event *event);
 // Forgets what was answered, and what may come.

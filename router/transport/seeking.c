@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#include "core/cluster/mark.h"
+#include "core/cluster/hub_header.h"
 #include "router/request/sought.h"
 #include "router/route/elsewhere.h"
 #include "router/shard/post.h"
@@ -75,7 +75,7 @@ void seeking_begin(struct seekings *seekings, struct parcel *parcel, uint32_t in
     parcel->is_sought = false;
     const struct seeking *seeking = add(seekings, parcel->sought);
     if (seeking)
-        mark_all_digits(head + at, seeking->number);
+        hub_header_all_digits(head + at, seeking->number);
 }
 
 bool seeking_follow(struct seekings *seekings, uint64_t ping) {

@@ -25,7 +25,7 @@ static struct neighbours *neighbours_of(struct link *link) {
 }
 
 static bool has_room(const struct text *list) {
-    return list->length + 17 <= MARK_NUMBERS_BYTES_MAX;
+    return list->length + 17 <= HUB_HEADER_NUMBERS_BYTES_MAX;
 }
 
 // --- Hubs that have gone
@@ -254,13 +254,13 @@ static struct visitor *visitor_of(struct link *link, const char hub[HUB_NAME_BYT
 }
 
 // Says of the requests in a list which are here, under one key, and which aren't, under another; a key of NULL: nothing is said.
-static void answer(struct link *link, const uint8_t *bytes, const struct mark *mark, struct span list,
+static void answer(struct link *link, const uint8_t *bytes, const struct hub_header *mark, struct span list,
                    const char *here, const char *elsewhere) {
     struct text lists[2];
     const char *keys[] = {elsewhere, here};
     for (unsigned at = 0; at < 2; at++)
         text_init(&lists[at]);
-    for (uint64_t number; mark_next(bytes, &list, &number);) {
+    for (uint64_t number; hub_header_next(bytes, &list, &number);) {
         bool is_here = number && visitor_of(link, mark->hub, number);
         if (number && keys[is_here] && has_room(&lists[is_here]))
             nats_put_number(&lists[is_here], number);
@@ -272,7 +272,7 @@ static void answer(struct link *link, const uint8_t *bytes, const struct mark *m
     }
 }
 
-void signs_heard(struct link *link, const struct mark *mark) {
+void signs_heard(struct link *link, const struct hub_header *mark) {
     struct neighbours *neighbours = neighbours_of(link);
     if (!mark->given || !mark->has_hub || link_is_own(link, mark->hub))
         return;
@@ -289,14 +289,14 @@ void signs_heard(struct link *link, const struct mark *mark) {
         nats_say_beat(link); // who has just come knows nobody yet
 }
 
-void signs_beaten(struct link *link, const struct mark *mark) {
+void signs_beaten(struct link *link, const struct hub_header *mark) {
     assert(mark->given && mark->has_hub);
     if (!link_is_own(link, mark->hub) && !mark->leaves && !neighbours_find(neighbours_of(link), mark->hub))
         neighbours_meet_stranger(neighbours_of(link), shard_now_ms(link->shard), mark->knows_fences,
                                  mark->takes_bundles);
 }
 
-void signs_take(struct link *link, const uint8_t *bytes, const struct mark *mark) {
+void signs_take(struct link *link, const uint8_t *bytes, const struct hub_header *mark) {
     struct span list = mark->taken;
     uint64_t number;
     assert(mark->given && mark->has_hub);
@@ -304,14 +304,14 @@ void signs_take(struct link *link, const uint8_t *bytes, const struct mark *mark
         return; // of the link before this one
     signs_heard(link, mark);
     const struct neighbour *neighbour = neighbours_find(neighbours_of(link), mark->hub);
-    while (mark_next(bytes, &list, &number))
+    while (hub_header_next(bytes, &list, &number))
         if (number)
             note_taker(link, mark->hub, number);
     list = mark->gone;
-    while (mark_next(bytes, &list, &number))
+    while (hub_header_next(bytes, &list, &number))
         note_gone(link, neighbour, number);
     list = mark->none;
-    while (mark_next(bytes, &list, &number))
+    while (hub_header_next(bytes, &list, &number))
         note_none(link, neighbour, number);
     answer(link, bytes, mark, mark->asked, NULL, "gone");
     answer(link, bytes, mark, mark->sought, "taken", "none");
@@ -322,7 +322,7 @@ void signs_take(struct link *link, const uint8_t *bytes, const struct mark *mark
         signs_hub_gone(link, mark->hub);
 }
 
-void signs_took(struct link *link, const struct mark *mark, const uint8_t *body, uint32_t bytes) {
+void signs_took(struct link *link, const struct hub_header *mark, const uint8_t *body, uint32_t bytes) {
     struct span list = {0, bytes};
     uint64_t numbers[CROSSINGS_FORESEEN_MAX];
     uint32_t count;

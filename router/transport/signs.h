@@ -2,7 +2,7 @@
 // them still.
 #pragma once
 
-#include "core/cluster/mark.h"
+#include "core/cluster/hub_header.h"
 #include "router/transport/link.h"
 
 // Once a second: this hub beats, those that are silent for too long have gone, who owes something or has asked for something
@@ -11,13 +11,13 @@ void signs_beat(struct link *link);
 // The hub ends: all others are told, behind all else that is said there.
 void signs_farewell(struct shard *shard);
 // A message came that bears this mark: its hub is there.
-void signs_heard(struct link *link, const struct mark *mark);
+void signs_heard(struct link *link, const struct hub_header *mark);
 // What another hub says, to this one or to all.
-void signs_take(struct link *link, const uint8_t *bytes, const struct mark *mark);
+void signs_take(struct link *link, const uint8_t *bytes, const struct hub_header *mark);
 // It was a beat, behind that: who isn't known now couldn't be, for want of a place.
-void signs_beaten(struct link *link, const struct mark *mark);
+void signs_beaten(struct link *link, const struct hub_header *mark);
 // What it took, as the body of what it says to this one.
-void signs_took(struct link *link, const struct mark *mark, const uint8_t *body, uint32_t bytes);
+void signs_took(struct link *link, const struct hub_header *mark, const uint8_t *body, uint32_t bytes);
 // A hub is there no more: what it had ends, and what it asked is cancelled.
 void signs_hub_gone(struct link *link, const char hub[HUB_NAME_BYTES]);
 // What another hub asked under this number, as far as it has been forwarded and not answered; NULL: it hasn't.

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/cluster/mark.h"
+#include "core/cluster/hub_header.h"
 
 struct taking *takings_of(struct takings *takings, const struct neighbour *hub) {
     uint32_t at = 0;
@@ -14,7 +14,7 @@ struct taking *takings_of(struct takings *takings, const struct neighbour *hub) 
         return NULL;
     struct taking *taking = &takings->all[at];
     if (at < takings->count)
-        return taking->numbers.length + 17 <= MARK_NUMBERS_BYTES_MAX ? taking : NULL;
+        return taking->numbers.length + 17 <= HUB_HEADER_NUMBERS_BYTES_MAX ? taking : NULL;
     takings->count++;
     text_init(&taking->numbers);
     taking->takes_bundles = hub->takes_bundles;

@@ -9,7 +9,7 @@ enum { TAKINGS_MAX = 8 }; // hubs
 
 struct taking {
     struct text
-        numbers; // a list (core/cluster/mark.h), or for who takes bundles as they have it (core/cluster/bundle.h)
+        numbers; // a list (core/cluster/hub_header.h), or for who takes bundles as they have it (core/cluster/bundle.h)
     bool takes_bundles;
     char hub[HUB_NAME_BYTES];
 };

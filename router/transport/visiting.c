@@ -43,7 +43,7 @@ static bool is_in_inbox(const struct neighbour *hub, const uint8_t *reply, struc
            memcmp(reply, hub->inbox, hub->inbox_bytes) == 0;
 }
 
-struct visitor *visiting_enter(struct link *link, struct exchange *exchange, const struct mark *mark,
+struct visitor *visiting_enter(struct link *link, struct exchange *exchange, const struct hub_header *mark,
                                const struct invitation *invitation, enum error *error) {
     const uint8_t *reply = invitation->reply;
     struct crossings *crossings = &link->crossings;
@@ -53,7 +53,7 @@ struct visitor *visiting_enter(struct link *link, struct exchange *exchange, con
     if (invitation->reply_bytes > SUBJECT_BYTES_MAX)
         return NULL;
     struct span digits = last_token(reply, invitation->reply_bytes);
-    bool has_hub = mark->given && mark->has_hub && mark_read_digits(reply, digits, &passage.number) &&
+    bool has_hub = mark->given && mark->has_hub && hub_header_read_digits(reply, digits, &passage.number) &&
                    passage.number != 0; // no hub's request has that one, but anybody can write it
     if (has_hub)
         passage.hub = neighbours_hear(&crossings->neighbours, mark->hub, shard_now_ms(link->shard), true);
@@ -73,7 +73,7 @@ struct visitor *visiting_enter(struct link *link, struct exchange *exchange, con
     return visitor;
 }
 
-struct neighbour *visiting_hub(struct link *link, const struct mark *mark) {
+struct neighbour *visiting_hub(struct link *link, const struct hub_header *mark) {
     struct neighbours *neighbours = &link->crossings.neighbours;
     struct neighbour *hub = neighbours_hear(neighbours, mark->hub, shard_now_ms(link->shard), true);
     assert(mark->given && mark->has_hub);
@@ -117,7 +117,7 @@ static void send_error(struct link *link, uint64_t id, enum error error, const s
         text_deinit(&text);
     struct letter letter = {.subject = (const char *)reply,
                             .subject_bytes = reply_bytes,
-                            .flags = refused ? MARK_REFUSED : 0,
+                            .flags = refused ? HUB_HEADER_REFUSED : 0,
                             .bare = bare};
     if (parcel && !send_answer(link, parcel, &letter, &bytes))
         return;
@@ -128,11 +128,11 @@ static void send_error(struct link *link, uint64_t id, enum error error, const s
 
 uint64_t visiting_number(const uint8_t *reply, uint32_t reply_bytes) {
     uint64_t number = 0;
-    return mark_read_digits(reply, last_token(reply, reply_bytes), &number) ? number : 0;
+    return hub_header_read_digits(reply, last_token(reply, reply_bytes), &number) ? number : 0;
 }
 
-void visiting_refuse(struct link *link, const uint8_t *reply, uint32_t reply_bytes, const struct mark *mark,
-                     enum error error, bool by_head, uint64_t bytes) {
+void visiting_refuse(struct link *link, const uint8_t *reply, uint32_t reply_bytes,
+                     const struct hub_header *mark, enum error error, bool by_head, uint64_t bytes) {
     uint64_t number = mark->given ? visiting_number(reply, reply_bytes) : 0;
     assert(error != ERROR_NONE);
     if (reply_bytes == 0 || reply_bytes > SUBJECT_BYTES_MAX)
@@ -154,12 +154,12 @@ void visiting_refuse(struct link *link, const uint8_t *reply, uint32_t reply_byt
     text_deinit(&data);
 }
 
-void visiting_refuse_bundled(struct link *link, const struct mark *mark, uint64_t number, enum error error,
-                             uint64_t bytes) {
+void visiting_refuse_bundled(struct link *link, const struct hub_header *mark, uint64_t number,
+                             enum error error, uint64_t bytes) {
     char reply[SUBJECT_INBOX_BYTES_MAX + 16];
     assert(number && mark->given && mark->has_hub);
     size_t count = subject_write_inbox(reply, link->shard->hub->settings.cluster->name, mark->hub);
-    count += mark_digits(reply + count, number);
+    count += hub_header_digits(reply + count, number);
     visiting_refuse(link, (const uint8_t *)reply, (uint32_t)count, mark, error, false, bytes);
 }
 
@@ -198,7 +198,7 @@ static size_t reply_of(const struct visitor *visitor, char out[SUBJECT_BYTES_MAX
     }
     assert(hub && hub->inbox_bytes && visitor->number);
     memcpy(out, hub->inbox, hub->inbox_bytes);
-    return hub->inbox_bytes + mark_digits(out + hub->inbox_bytes, visitor->number);
+    return hub->inbox_bytes + hub_header_digits(out + hub->inbox_bytes, visitor->number);
 }
 
 // A hub that takes all answers on one subject has said so. What it asked on another one than its own inbox is answered there.
@@ -219,7 +219,7 @@ static void address(const struct visitor *visitor, char subject[SUBJECT_BYTES_MA
 static unsigned flags_of(const struct exchange *exchange) {
     if (!exchange->is_error)
         return 0;
-    return !exchange->hub_id ? MARK_REFUSED : exchange->is_unsaid ? MARK_UNSAID : 0;
+    return !exchange->hub_id ? HUB_HEADER_REFUSED : exchange->is_unsaid ? HUB_HEADER_UNSAID : 0;
 }
 
 static void answer_visitor(struct link *link, const struct visitor *visitor, struct parcel *parcel,
@@ -250,7 +250,7 @@ static void answer_visitor(struct link *link, const struct visitor *visitor, str
         elsewhere_put_sizes(shard, &data, bytes);
     size_t reply_bytes = reply_of(visitor, subject);
     send_error(link, visitor->number, error, &data, (const uint8_t *)subject, (uint32_t)reply_bytes,
-               letter.bare, flags & MARK_REFUSED);
+               letter.bare, flags & HUB_HEADER_REFUSED);
     text_deinit(&data);
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/base/errors.h"
-#include "core/cluster/mark.h"
+#include "core/cluster/hub_header.h"
 #include "router/transport/link.h"
 
 // Where a request came to, and where its answer is to go.
@@ -12,10 +12,10 @@ struct invitation {
 };
 // Remembers to whom the answer goes. NULL where that can't be: for `*error`, with which it is to be refused, or, where that is
 // ERROR_NONE, since another request is to be answered there.
-struct visitor *visiting_enter(struct link *link, struct exchange *exchange, const struct mark *mark,
+struct visitor *visiting_enter(struct link *link, struct exchange *exchange, const struct hub_header *mark,
                                const struct invitation *invitation, enum error *error);
 // The hub that asks several things together, where it takes answers; NULL without memory.
-struct neighbour *visiting_hub(struct link *link, const struct mark *mark);
+struct neighbour *visiting_hub(struct link *link, const struct hub_header *mark);
 // The same for one of them: under this number, of what came for `present`.
 struct visitor *visiting_enter_bundled(struct link *link, struct exchange *exchange, struct neighbour *hub,
                                        uint64_t number, struct present *present, enum error *error);
@@ -24,11 +24,11 @@ bool visiting_is_unanswered(const uint8_t *reply, uint32_t reply_bytes);
 // The number under which a hub has asked, as its reply subject says it; 0: it says none.
 uint64_t visiting_number(const uint8_t *reply, uint32_t reply_bytes);
 // Answers at once; reply_bytes 0: nobody waits. `bytes`: how large what came is, where that is why.
-void visiting_refuse(struct link *link, const uint8_t *reply, uint32_t reply_bytes, const struct mark *mark,
-                     enum error error, bool by_head, uint64_t bytes);
+void visiting_refuse(struct link *link, const uint8_t *reply, uint32_t reply_bytes,
+                     const struct hub_header *mark, enum error error, bool by_head, uint64_t bytes);
 // Likewise one of several that came together.
-void visiting_refuse_bundled(struct link *link, const struct mark *mark, uint64_t number, enum error error,
-                             uint64_t bytes);
+void visiting_refuse_bundled(struct link *link, const struct hub_header *mark, uint64_t number,
+                             enum error error, uint64_t bytes);
 // As struct transport has them.
 void visiting_respond(struct shard *shard, struct peer *peer, struct exchange *exchange);
 void visiting_report(struct shard *shard, struct peer *peer, const struct pending *pending,

@@ -6,8 +6,8 @@
 #include "router/route/events.h"
 #include "router/shard/identity.h"
 
-const struct user *vouched_user(const struct shard *shard, const uint8_t *bytes, const struct mark *mark,
-                                bool *known) {
+const struct user *vouched_user(const struct shard *shard, const uint8_t *bytes,
+                                const struct hub_header *mark, bool *known) {
     const struct users *users = shard->settings->users;
     const struct user *user =
         users && mark->given && mark->has_hub && mark->user.bytes
@@ -26,7 +26,7 @@ void vouched_enter(struct link *link) {
     identity->looked = true;
 }
 
-void vouched_begin(struct link *link, const uint8_t *bytes, const struct mark *mark) {
+void vouched_begin(struct link *link, const uint8_t *bytes, const struct hub_header *mark) {
     struct identity *identity = identity_of(link->peer);
     bool known;
     const struct user *user = vouched_user(link->shard, bytes, mark, &known);

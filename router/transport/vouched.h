@@ -2,17 +2,17 @@
 // judged again by this hub's. A name that isn't known here, or none, is nobody's, and so -32054.
 #pragma once
 
-#include "core/cluster/mark.h"
+#include "core/cluster/hub_header.h"
 #include "router/transport/link.h"
 
 // The link has a peer.
 void vouched_enter(struct link *link);
 // From now on, what the peer says is that user's.
-void vouched_begin(struct link *link, const uint8_t *bytes, const struct mark *mark);
+void vouched_begin(struct link *link, const uint8_t *bytes, const struct hub_header *mark);
 // It is a hub's own, which reports on what it was asked: that needs no user, and nothing else may be said so.
 void vouched_report(struct link *link);
 // It has been read.
 void vouched_end(struct link *link);
 // Who is named; NULL where users aren't on. *known is false where they are, and it is nobody.
-const struct user *vouched_user(const struct shard *shard, const uint8_t *bytes, const struct mark *mark,
-                                bool *known);
+const struct user *vouched_user(const struct shard *shard, const uint8_t *bytes,
+                                const struct hub_header *mark, bool *known);

@@ -1,4 +1,4 @@
-// Whom a user may not reach at other hubs (core/cluster/fence.h): beside one that hasn't said that it heeds that, nobody by a group's name.
+// Whom a user may not reach at other hubs (core/cluster/remote_acl.h): beside one that hasn't said that it heeds that, nobody by a group's name.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

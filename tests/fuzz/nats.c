@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/cluster/mark.h"
+#include "core/cluster/hub_header.h"
 #include "core/wire/nats.h"
 #include "tests/fuzz/cutting.h"
 
@@ -103,11 +103,11 @@ static enum unit_result scan_copy(struct unit *unit, const uint8_t *text, size_t
     enum unit_result result = nats_scan(unit, copy, bytes, &limits);
     if (result == UNIT_WHOLE) {
         struct nats_message message;
-        struct mark mark;
+        struct hub_header mark;
         nats_read(copy, unit, &message);
         require(message.headers.bytes == 0 || message.headers.at + message.headers.bytes == unit->body_at);
         (void)nats_status(copy, message.headers);
-        mark_read(copy, message.headers, &mark);
+        hub_header_read(copy, message.headers, &mark);
         require(!mark.given || mark.bytes <= message.headers.bytes);
     }
     free(copy);

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cluster/creds.h"
-#include "core/cluster/url.h"
+#include "core/cluster/nats_creds.h"
+#include "core/cluster/nats_url.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -31,9 +31,9 @@ static size_t encode(char *out, const char *text) {
     return at;
 }
 
-static void write_again(const struct server_url *url) {
+static void write_again(const struct nats_url *url) {
     char text[3 * sizeof *url];
-    struct server_url again;
+    struct nats_url again;
     size_t at = (size_t)sprintf(text, "%s://", url->secure ? "tls" : "nats");
     if (url->token[0]) {
         at += encode(text + at, url->token);
@@ -45,13 +45,13 @@ static void write_again(const struct server_url *url) {
     if (url->token[0] || url->user[0])
         text[at++] = '@';
     at += (size_t)sprintf(text + at, url->is_v6 ? "[%s]:%u" : "%s:%u", url->host, url->port);
-    require(server_url_read(text, at, &again) == URL_GOOD);
+    require(nats_url_read(text, at, &again) == NATS_URL_GOOD);
     require(memcmp(&again, url, sizeof again) == 0);
 }
 
 static void read_url(const char *text, size_t bytes) {
-    struct server_url url;
-    enum url_fault fault = server_url_read(text, bytes, &url);
+    struct nats_url url;
+    enum nats_url_fault fault = nats_url_read(text, bytes, &url);
     if (fault) {
         require(is_empty(&url, sizeof url));
         return;
@@ -62,14 +62,15 @@ static void read_url(const char *text, size_t bytes) {
 }
 
 static void read_creds(const char *text, size_t bytes) {
-    struct creds creds;
+    struct nats_creds creds;
     char key[NKEY_PUBLIC_BYTES], signature[NKEY_SIGNATURE_BYTES];
-    if (!creds_read(text, bytes, &creds)) {
+    if (!nats_creds_read(text, bytes, &creds)) {
         require(is_empty(&creds, sizeof creds));
         return;
     }
-    require(strlen(creds.jwt) <= CREDS_JWT_BYTES_MAX && strlen(creds.jwt) <= bytes);
-    require(creds_public(&creds, key) && key[0] == 'U' && creds_sign(&creds, text, bytes, signature));
+    require(strlen(creds.jwt) <= NATS_CREDS_JWT_BYTES_MAX && strlen(creds.jwt) <= bytes);
+    require(nats_creds_public(&creds, key) && key[0] == 'U' &&
+            nats_creds_sign(&creds, text, bytes, signature));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

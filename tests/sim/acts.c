@@ -209,7 +209,7 @@ static void slow_subscriber(struct scene *scene) {
 }
 
 // More connections than the first tables hold; all but a few leave again.
-static void crowd(struct scene *scene) {
+static void flow(struct scene *scene) {
     for (unsigned index = 0; index < 72; index++)
         party_join(scene);
     scene_settle(scene);
@@ -293,7 +293,7 @@ const struct act acts[] = {
     {"endings", endings, 0, 0, NULL},
     {"slow reader", slow_reader, 200, 3000, NULL},
     {"slow subscriber", slow_subscriber, 200, 3000, NULL},
-    {"crowd", crowd, 0, 0, NULL},
+    {"crowd", flow, 0, 0, NULL},
     {"nonsense", nonsense, 0, 0, NULL},
     {"drain", drain, 0, 0, NULL},
     {"audit", audit, 0, 0, "journal"},

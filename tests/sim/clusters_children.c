@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/child/settings.h"
+#include "core/child/child_settings.h"
 #include "tests/sim/kernel.h"
 #include "tests/sim/programs.h"
 

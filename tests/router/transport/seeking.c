@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "core/base/text.h"
-#include "core/cluster/mark.h"
+#include "core/cluster/hub_header.h"
 #include "router/request/sought.h"
 #include "router/shard/post.h"
 #include "router/transport/seeking.h"
@@ -73,7 +73,7 @@ static uint64_t begin(uint64_t sought) {
     assert_false(parcel->is_sought);
     const char *written = parcel->long_head ? parcel->head : parcel->inline_text;
     struct span digits = {(uint32_t)(strstr(written, ".m.") + 3 - written), 16};
-    assert_true(mark_read_digits((const uint8_t *)written, digits, &number));
+    assert_true(hub_header_read_digits((const uint8_t *)written, digits, &number));
     parcel_drop(parcel);
     return number;
 }

@@ -1,0 +1,202 @@
+#include "core/cluster/nats_creds.h"
+
+#include <assert.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <string.h>
+
+enum {
+    PREFIX_SEED = 18 << 3, // "S"
+    PREFIX_USER = 20 << 3, // "U"
+    CRC_BYTES = 2,
+    SEED_RAW_BYTES = 2 + NKEY_SEED_BYTES + CRC_BYTES,
+    SEED_TEXT_BYTES = (SEED_RAW_BYTES * 8 + 4) / 5,
+    PUBLIC_RAW_BYTES = 1 + 32 + CRC_BYTES,
+    SIGNATURE_RAW_BYTES = 64,
+};
+
+// --- Keys as text: base32 (RFC 4648) without filling, and CRC-16 (XMODEM's) behind it
+
+static uint16_t crc_of(const uint8_t *bytes, size_t count) {
+    uint16_t crc = 0;
+    for (size_t at = 0; at < count; at++) {
+        crc ^= (uint16_t)(bytes[at] << 8);
+        for (unsigned bit = 0; bit < 8; bit++)
+            crc = (uint16_t)(crc & 0x8000 ? crc << 1 ^ 0x1021 : crc << 1);
+    }
+    return crc;
+}
+
+// 32: it is none.
+static unsigned digit_of(char letter) {
+    return letter >= 'A' && letter <= 'Z'   ? (unsigned)(letter - 'A')
+           : letter >= '2' && letter <= '7' ? (unsigned)(letter - '2') + 26
+                                            : 32;
+}
+
+static bool decode_seed(const char *text, size_t bytes, uint8_t out[SEED_RAW_BYTES]) {
+    uint32_t bits = 0, count = 0;
+    size_t to = 0;
+    if (bytes != SEED_TEXT_BYTES)
+        return false;
+    for (size_t at = 0; at < bytes; at++) {
+        unsigned digit = digit_of(text[at]);
+        if (digit > 31)
+            return false;
+        bits = (bits & 0xff) << 5 | digit;
+        count += 5;
+        if (count >= 8 && to < SEED_RAW_BYTES)
+            out[to++] = (uint8_t)(bits >> (count -= 8));
+    }
+    assert(to == SEED_RAW_BYTES);
+    return (bits & ((1u << count) - 1)) == 0;
+}
+
+static bool read_seed(const char *text, size_t bytes, struct nats_creds *out) {
+    uint8_t raw[SEED_RAW_BYTES];
+    bool good = decode_seed(text, bytes, raw);
+    uint16_t crc = good ? crc_of(raw, SEED_RAW_BYTES - CRC_BYTES) : 0;
+    good = good && raw[SEED_RAW_BYTES - 2] == (crc & 0xff) && raw[SEED_RAW_BYTES - 1] == crc >> 8;
+    good = good && (raw[0] & 0xf8) == PREFIX_SEED && ((raw[0] & 7) << 5 | raw[1] >> 3) == PREFIX_USER;
+    if (good)
+        memcpy(out->seed, raw + 2, NKEY_SEED_BYTES);
+    OPENSSL_cleanse(raw, sizeof raw);
+    return good;
+}
+
+// --- Files
+
+struct line {
+    const char *text;
+    size_t bytes;
+};
+
+// The next one that isn't blank, without the blanks around it.
+static bool next_line(const char *text, size_t bytes, size_t *at, struct line *out) {
+    while (*at < bytes) {
+        const char *begin = text + *at, *end = memchr(begin, '\n', bytes - *at);
+        size_t count = end ? (size_t)(end - begin) : bytes - *at;
+        *at += count + (end != NULL);
+        for (; count && (*begin == ' ' || *begin == '\t'); count--)
+            begin++;
+        while (count && (begin[count - 1] == ' ' || begin[count - 1] == '\t' || begin[count - 1] == '\r'))
+            count--;
+        assert(*at <= bytes);
+        *out = (struct line){begin, count};
+        if (count)
+            return true;
+    }
+    return false;
+}
+
+static bool is_border(const struct line *line, const char *word) {
+    return line->bytes >= 3 && memcmp(line->text, "---", 3) == 0 &&
+           memmem(line->text, line->bytes, word, strlen(word));
+}
+
+static bool is_jwt(const struct line *line) {
+    for (size_t at = 0; at < line->bytes; at++) {
+        char letter = line->text[at];
+        bool plain = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+                     (letter >= '0' && letter <= '9');
+        if (!plain && letter != '-' && letter != '_' && letter != '.' && letter != '=')
+            return false;
+    }
+    return line->bytes <= NATS_CREDS_JWT_BYTES_MAX;
+}
+
+// What stands between two borders: each is there once at most.
+static bool read_part(const struct line *border, const struct line *line, struct nats_creds *out,
+                      bool *has_seed) {
+    if (is_border(border, "SEED")) {
+        bool good = !*has_seed && read_seed(line->text, line->bytes, out);
+        *has_seed = true;
+        return good;
+    }
+    if (!is_border(border, "JWT"))
+        return true;
+    if (out->jwt[0] || !is_jwt(line))
+        return false;
+    assert(line->bytes < sizeof out->jwt);
+    memcpy(out->jwt, line->text, line->bytes);
+    return true;
+}
+
+static bool read_parts(const char *text, size_t bytes, struct nats_creds *out) {
+    struct line line, value, end;
+    bool has_seed = false;
+    for (size_t at = 0; next_line(text, bytes, &at, &line);) {
+        if (!is_border(&line, "BEGIN"))
+            continue;
+        if (!next_line(text, bytes, &at, &value) || !next_line(text, bytes, &at, &end) ||
+            !is_border(&end, "END") || !read_part(&line, &value, out, &has_seed))
+            return false;
+    }
+    return has_seed;
+}
+
+bool nats_creds_read(const char *text, size_t bytes, struct nats_creds *out) {
+    struct line line = {NULL, 0};
+    size_t at = 0;
+    *out = (struct nats_creds){.jwt = ""};
+    assert(text || bytes == 0);
+    bool good = bytes <= NATS_CREDS_FILE_BYTES_MAX && next_line(text, bytes, &at, &line);
+    if (good && *line.text == 'S')
+        good = read_seed(line.text, line.bytes, out) && !next_line(text, bytes, &at, &line);
+    else
+        good = good && read_parts(text, bytes, out);
+    if (!good)
+        nats_creds_wipe(out);
+    return good;
+}
+
+void nats_creds_wipe(struct nats_creds *creds) {
+    OPENSSL_cleanse(creds, sizeof *creds);
+}
+
+// --- Its key
+
+static EVP_PKEY *key_of(const struct nats_creds *creds) {
+    // Else it would look for its configuration in a file.
+    return OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL)
+               ? EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, creds->seed, NKEY_SEED_BYTES)
+               : NULL;
+}
+
+bool nats_creds_public(const struct nats_creds *creds, char out[NKEY_PUBLIC_BYTES]) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+    static_assert(PUBLIC_RAW_BYTES * 8 == NKEY_PUBLIC_BYTES * 5, "five bits a digit");
+    uint8_t raw[PUBLIC_RAW_BYTES] = {PREFIX_USER};
+    size_t count = PUBLIC_RAW_BYTES - 1 - CRC_BYTES;
+    EVP_PKEY *key = key_of(creds);
+    bool good = key && EVP_PKEY_get_raw_public_key(key, raw + 1, &count) == 1;
+    EVP_PKEY_free(key);
+    uint16_t crc = crc_of(raw, PUBLIC_RAW_BYTES - CRC_BYTES);
+    raw[PUBLIC_RAW_BYTES - 2] = (uint8_t)(crc & 0xff);
+    raw[PUBLIC_RAW_BYTES - 1] = (uint8_t)(crc >> 8);
+    for (size_t at = 0; at < NKEY_PUBLIC_BYTES; at++) {
+        size_t bit = at * 5, byte = bit / 8;
+        unsigned two = (unsigned)raw[byte] << 8 | (byte + 1 < PUBLIC_RAW_BYTES ? raw[byte + 1] : 0u);
+        out[at] = digits[two >> (11 - bit % 8) & 31];
+    }
+    return good;
+}
+
+bool nats_creds_sign(const struct nats_creds *creds, const void *nonce, size_t bytes,
+                     char out[NKEY_SIGNATURE_BYTES]) {
+    uint8_t raw[SIGNATURE_RAW_BYTES];
+    char text[4 * (SIGNATURE_RAW_BYTES + 2) / 3 + 1];
+    size_t count = sizeof raw;
+    EVP_PKEY *key = key_of(creds);
+    EVP_MD_CTX *context = key ? EVP_MD_CTX_new() : NULL;
+    bool good = context && EVP_DigestSignInit(context, NULL, NULL, NULL, key) == 1 &&
+                EVP_DigestSign(context, raw, &count, nonce, bytes) == 1 && count == sizeof raw;
+    EVP_MD_CTX_free(context);
+    EVP_PKEY_free(key);
+    if (!good)
+        return false;
+    EVP_EncodeBlock((unsigned char *)text, raw, SIGNATURE_RAW_BYTES);
+    for (size_t at = 0; at < NKEY_SIGNATURE_BYTES; at++)
+        out[at] = text[at] == '+' ? '-' : text[at] == '/' ? '_' : text[at];
+    return true;
+}

@@ -1,0 +1,106 @@
+// Who shares a server of the Model Context Protocol: its users by their connections, what each of them has in
+// progress, and the resources to which they are subscribed. It tells to whom belongs what a server says
+// without saying to whom.
+//
+// It belongs to one shard. All memory is taken on the account of what is kept, and where there is none nothing
+// changes.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/agents/agent.h"
+#include "core/agents/name_map.h"
+#include "core/base/list.h"
+#include "core/mcp/id_table.h"
+
+enum { MCP_URI_BYTES_MAX = 8 << 10 };
+
+struct mcp_users {
+    struct quota *kept;
+    struct list users;             // struct mcp_user.link
+    struct list asking;            // struct mcp_user.asking
+    struct list logging;           // struct mcp_user.logging
+    struct id_table by_connection; // struct mcp_user.by_connection
+    struct id_table by_request;    // struct mcp_request.by_id
+    struct name_map resources;     // struct mcp_resource by uri
+    struct list all;               // of them
+    uint64_t levels;               // how often a user has said from which level on the server is to log
+};
+
+enum { MCP_LEVEL_BYTES = 24 }; // with a zero byte
+
+struct mcp_user {
+    struct home home; // where it is asked by the server; it has no agents there
+    struct list link, by_connection;
+    struct list asking;        // in the sharing's list while a request of it is in progress
+    struct list logging;       // likewise one that asks for log messages
+    uint32_t asks, logs;       // how many
+    uint32_t listens;          // how many others, which only listen
+    struct list requests;      // struct mcp_request.by_user
+    struct list subscriptions; // struct mcp_subscription.by_user
+    uint32_t subscribed;       // how many
+    uint64_t levelled;         // when it said so last, as levels count; 0: never
+    char level[MCP_LEVEL_BYTES];
+    uint64_t served;   // the caller's: the connection of an instance of its own; 0: none yet
+    bool answers_only; // likewise: it is told and asked nothing
+    bool has_session;  // likewise: that instance has been asked something of the legacy era
+};
+
+// How a request in progress counts. One that only listens isn't in progress.
+enum mcp_ask { MCP_ASK, MCP_ASK_WITH_LOG, MCP_ASK_DISCOVER, MCP_ASK_LISTEN };
+
+void mcp_users_init(struct mcp_users *sharing, const struct siphash_key *key, struct quota *kept);
+void mcp_users_deinit(struct mcp_users *sharing);
+
+// The user at a connection, made if it is none yet; NULL without memory.
+struct mcp_user *mcp_user_take(struct mcp_users *sharing, uint64_t connection);
+// The same, or NULL where it is none.
+struct mcp_user *mcp_user_find(const struct mcp_users *sharing, uint64_t connection);
+// Is told of a resource.
+typedef void mcp_tell(void *context, const char *uri, size_t bytes);
+// Forgets a user and its requests. `orphan` is told each resource to which nobody is subscribed any more.
+void mcp_user_leave(struct mcp_users *sharing, struct mcp_user *user, mcp_tell *orphan, void *context);
+
+// A request has gone to the server under this id, which no other one in progress has. False without memory.
+bool mcp_ask_begin(struct mcp_users *sharing, struct mcp_user *user, uint64_t id, enum mcp_ask ask);
+// The same for one that listens: its user's own id, JSON, is kept to name what it hears.
+bool mcp_listen_begin(struct mcp_users *sharing, struct mcp_user *user, uint64_t id, const void *own,
+                      size_t bytes);
+// That id, as long as the request is in progress; NULL: none that listens has this id.
+const char *mcp_listener(const struct mcp_users *sharing, uint64_t id, size_t *bytes);
+// It has ended, in whatever way. False: there is none with this id.
+bool mcp_ask_end(struct mcp_users *sharing, uint64_t id);
+// Whose it is; NULL: there is none with this id.
+struct mcp_user *mcp_asker(const struct mcp_users *sharing, uint64_t id);
+// How it counts; MCP_ASK for none.
+enum mcp_ask mcp_ask_kind(const struct mcp_users *sharing, uint64_t id);
+// Tells each request of a user, which may be ended meanwhile.
+typedef void mcp_tell_ask(void *context, uint64_t id);
+void mcp_each_ask(const struct mcp_user *user, mcp_tell_ask *tell, void *context);
+// The one user that has something in progress (or, that asks for log messages); NULL: none has, or several
+// have.
+struct mcp_user *mcp_only_asking(const struct mcp_users *sharing);
+struct mcp_user *mcp_only_logging(const struct mcp_users *sharing);
+
+// The user is subscribed to a resource, once however often it says so. False without memory, for a URI that is too
+// long, or one that is too many (SUBSCRIPTIONS_PER_CONNECTION_MAX).
+bool mcp_subscribe(struct mcp_users *sharing, struct mcp_user *user, const char *uri, size_t bytes);
+// The same as a request in progress asks: the user isn't if that is refused, and is if it ends without a word, as the
+// server may have done it.
+bool mcp_subscribe_asked(struct mcp_users *sharing, uint64_t id, const char *uri, size_t bytes);
+// `orphan` is told of the resource if nobody is subscribed to it any more, and the server wasn't told that somebody else
+// isn't, or has gone, for the sake of this one.
+void mcp_ask_refused(struct mcp_users *sharing, uint64_t id, mcp_tell *orphan, void *context);
+// The user no longer is. True: others are, so the server isn't to be told.
+bool mcp_unsubscribe(struct mcp_users *sharing, const struct mcp_user *user, const char *uri, size_t bytes);
+// A user has the server log from this level on.
+void mcp_level_say(struct mcp_users *sharing, struct mcp_user *user, const char *level);
+// The level that was said last by one that is still here; "": nobody has.
+const char *mcp_level(const struct mcp_users *sharing);
+// The user is subscribed to nothing any more.
+void mcp_unsubscribe_all(struct mcp_users *sharing, struct mcp_user *user);
+// Tells each resource to which a user is subscribed, or anybody.
+void mcp_each_subscription(const struct mcp_user *user, mcp_tell *tell, void *context);
+void mcp_each_resource(const struct mcp_users *sharing, mcp_tell *tell, void *context);

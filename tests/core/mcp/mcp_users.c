@@ -1,0 +1,293 @@
+// Whose is what a shared server says, held against a plain model that counts.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// cmocka.h needs the standard headers before it.
+#include <cmocka.h>
+
+#include "core/base/limits.h"
+#include "core/mcp/mcp_users.h"
+#include "tests/core/base/account.h"
+
+static struct mcp_users sharing;
+
+static int begin(void **state) {
+    (void)state;
+    mcp_users_init(&sharing, &TABLE_KEY, account());
+    return 0;
+}
+
+static int end(void **state) {
+    (void)state;
+    int64_t used = account()->used;
+    mcp_users_deinit(&sharing);
+    return used >= account()->used && account()->used == 0 ? 0 : -1;
+}
+
+static char orphans[200];
+
+static void note_orphan(void *context, const char *uri, size_t bytes) {
+    (void)context;
+    snprintf(orphans + strlen(orphans), sizeof orphans - strlen(orphans), "%.*s ", (int)bytes, uri);
+}
+
+static void leave(uint64_t connection) {
+    orphans[0] = '\0';
+    mcp_user_leave(&sharing, mcp_user_find(&sharing, connection), note_orphan, NULL);
+    assert_null(mcp_user_find(&sharing, connection));
+}
+
+static bool subscribe(uint64_t connection, const char *uri) {
+    return mcp_subscribe(&sharing, mcp_user_take(&sharing, connection), uri, strlen(uri));
+}
+
+static bool unsubscribe(uint64_t connection, const char *uri) {
+    return mcp_unsubscribe(&sharing, mcp_user_take(&sharing, connection), uri, strlen(uri));
+}
+
+static void end_it(void *context, uint64_t id) {
+    *(uint64_t *)context += id;
+    assert_true(mcp_ask_end(&sharing, id));
+}
+
+static void requests_are_whose_they_are(void **state) {
+    (void)state;
+    uint64_t sum = 0;
+    struct mcp_user *one = mcp_user_take(&sharing, 1), *other = mcp_user_take(&sharing, 2);
+    for (uint64_t id = 1; id <= 200; id++)
+        assert_true(mcp_ask_begin(&sharing, id % 2 ? one : other, id, MCP_ASK));
+    assert_ptr_equal(mcp_asker(&sharing, 7), one);
+    assert_ptr_equal(mcp_asker(&sharing, 8), other);
+    assert_null(mcp_asker(&sharing, 201));
+    mcp_each_ask(one, end_it, &sum);
+    assert_int_equal(sum, 100 * 100);
+    assert_null(mcp_asker(&sharing, 7));
+    assert_ptr_equal(mcp_asker(&sharing, 8), other);
+    leave(1);
+    leave(2);
+}
+
+static void users_are_found_by_their_connections(void **state) {
+    (void)state;
+    assert_null(mcp_user_find(&sharing, 1));
+    for (uint64_t connection = 1; connection < 500; connection++)
+        assert_ptr_equal(mcp_user_take(&sharing, connection), mcp_user_take(&sharing, connection));
+    for (uint64_t connection = 1; connection < 500; connection++)
+        assert_int_equal(mcp_user_find(&sharing, connection)->home.connection, connection);
+    for (uint64_t connection = 1; connection < 500; connection += 2)
+        leave(connection);
+    for (uint64_t connection = 1; connection < 500; connection++)
+        assert_int_equal(mcp_user_find(&sharing, connection) != NULL, connection % 2 == 0);
+}
+
+static void who_alone_has_something_in_progress(void **state) {
+    (void)state;
+    struct mcp_user *a = mcp_user_take(&sharing, 1), *b = mcp_user_take(&sharing, 2);
+    assert_null(mcp_only_asking(&sharing));
+    assert_true(mcp_ask_begin(&sharing, a, 10, MCP_ASK));
+    assert_true(mcp_ask_begin(&sharing, a, 11, MCP_ASK_WITH_LOG));
+    assert_ptr_equal(mcp_only_asking(&sharing), a);
+    assert_ptr_equal(mcp_only_logging(&sharing), a);
+    assert_true(mcp_ask_begin(&sharing, b, 12, MCP_ASK));
+    assert_null(mcp_only_asking(&sharing));
+    assert_ptr_equal(mcp_only_logging(&sharing), a);
+    assert_true(mcp_ask_end(&sharing, 10));
+    assert_null(mcp_only_asking(&sharing));
+    assert_true(mcp_ask_end(&sharing, 11));
+    assert_ptr_equal(mcp_only_asking(&sharing), b);
+    assert_null(mcp_only_logging(&sharing));
+    assert_false(mcp_ask_end(&sharing, 11));
+    assert_true(mcp_ask_end(&sharing, 12));
+    assert_null(mcp_only_asking(&sharing));
+}
+
+static void who_listens_has_nothing_in_progress(void **state) {
+    (void)state;
+    struct mcp_user *a = mcp_user_take(&sharing, 1), *b = mcp_user_take(&sharing, 2);
+    assert_true(mcp_ask_begin(&sharing, a, 10, MCP_ASK_LISTEN));
+    assert_null(mcp_only_asking(&sharing));
+    assert_true(mcp_ask_begin(&sharing, b, 11, MCP_ASK));
+    assert_ptr_equal(mcp_only_asking(&sharing), b);
+    leave(2);
+    assert_null(mcp_only_asking(&sharing));
+    assert_false(mcp_ask_end(&sharing, 11));
+    assert_true(mcp_ask_end(&sharing, 10));
+}
+
+static void who_listens_is_known_by_its_own_id(void **state) {
+    (void)state;
+    size_t bytes = 7;
+    struct mcp_user *a = mcp_user_take(&sharing, 1);
+    assert_true(mcp_listen_begin(&sharing, a, 10, "\"x\"", 3));
+    assert_true(mcp_ask_begin(&sharing, a, 11, MCP_ASK_DISCOVER));
+    assert_memory_equal(mcp_listener(&sharing, 10, &bytes), "\"x\"", 3);
+    assert_int_equal(bytes, 3);
+    assert_null(mcp_listener(&sharing, 11, &bytes));
+    assert_null(mcp_listener(&sharing, 12, &bytes));
+    assert_int_equal(bytes, 0);
+    assert_int_equal(mcp_ask_kind(&sharing, 10), MCP_ASK_LISTEN);
+    assert_int_equal(mcp_ask_kind(&sharing, 11), MCP_ASK_DISCOVER);
+    assert_int_equal(mcp_ask_kind(&sharing, 12), MCP_ASK);
+    assert_ptr_equal(mcp_only_asking(&sharing), a);
+    leave(1);
+}
+
+static void a_resource_is_the_servers_until_its_last_subscriber_goes(void **state) {
+    (void)state;
+    assert_true(subscribe(1, "a") && subscribe(1, "a") && subscribe(2, "a") && subscribe(2, "b"));
+    assert_true(unsubscribe(1, "a"));
+    assert_true(unsubscribe(1, "a")); // it isn't any more, but another one is
+    assert_false(unsubscribe(2, "a"));
+    assert_false(unsubscribe(2, "a"));
+    assert_false(unsubscribe(1, "never"));
+    assert_true(subscribe(1, "b") && subscribe(1, "c") && subscribe(1, "d"));
+    leave(1);
+    assert_string_equal(orphans, "c d ");
+    leave(2);
+    assert_string_equal(orphans, "b ");
+}
+
+static bool ask_to_subscribe(uint64_t connection, uint64_t id, const char *uri) {
+    assert_true(mcp_ask_begin(&sharing, mcp_user_take(&sharing, connection), id, MCP_ASK));
+    return mcp_subscribe_asked(&sharing, id, uri, strlen(uri));
+}
+
+static void refuse(uint64_t id) {
+    orphans[0] = '\0';
+    mcp_ask_refused(&sharing, id, note_orphan, NULL);
+}
+
+static void who_was_refused_is_no_subscriber(void **state) {
+    (void)state;
+    assert_true(subscribe(1, "a") && ask_to_subscribe(2, 10, "a") && ask_to_subscribe(2, 11, "b"));
+    refuse(10);
+    refuse(10);
+    refuse(12);
+    assert_true(mcp_ask_end(&sharing, 10) && mcp_ask_end(&sharing, 11));
+    assert_false(unsubscribe(1, "a"));
+    assert_true(ask_to_subscribe(1, 13, "b")); // who was granted one, or asks for it again, keeps it
+    assert_true(ask_to_subscribe(2, 14, "b"));
+    refuse(14);
+    assert_true(unsubscribe(1, "b"));
+    refuse(13); // it isn't any more
+    assert_true(ask_to_subscribe(2, 15, "c"));
+    leave(2);
+    assert_string_equal(orphans, "b c ");
+}
+
+// The server wasn't told that one isn't subscribed any more, or has left, because another one asked to be; when that is
+// refused, it has to be told.
+static void who_is_refused_last_leaves_an_orphan(void **state) {
+    (void)state;
+    assert_true(subscribe(1, "a") && ask_to_subscribe(2, 10, "a"));
+    assert_true(unsubscribe(1, "a"));
+    refuse(10);
+    assert_string_equal(orphans, "a ");
+    assert_true(subscribe(1, "b") && ask_to_subscribe(2, 11, "b"));
+    leave(1);
+    assert_string_equal(orphans, "");
+    refuse(11);
+    assert_string_equal(orphans, "b ");
+    assert_true(subscribe(1, "c") && ask_to_subscribe(2, 12, "c") && ask_to_subscribe(3, 13, "c"));
+    assert_true(unsubscribe(1, "c"));
+    refuse(12);
+    assert_string_equal(orphans, "");
+    assert_false(unsubscribe(3, "c"));
+    refuse(13);
+    assert_string_equal(orphans, "");
+    assert_true(ask_to_subscribe(2, 14, "d"));
+    refuse(14); // nobody ever was
+    assert_string_equal(orphans, "");
+    leave(1);
+    leave(2);
+    leave(3);
+}
+
+static void the_last_level_of_those_who_are_here_counts(void **state) {
+    (void)state;
+    assert_string_equal(mcp_level(&sharing), "");
+    mcp_level_say(&sharing, mcp_user_take(&sharing, 1), "info");
+    mcp_level_say(&sharing, mcp_user_take(&sharing, 2), "debug");
+    assert_string_equal(mcp_level(&sharing), "debug");
+    leave(2);
+    assert_string_equal(mcp_level(&sharing), "info");
+    leave(1);
+    assert_string_equal(mcp_level(&sharing), "");
+}
+
+static void a_uri_has_a_bound(void **state) {
+    (void)state;
+    static char uri[MCP_URI_BYTES_MAX + 1];
+    memset(uri, 'u', sizeof uri);
+    struct mcp_user *user = mcp_user_take(&sharing, 1);
+    assert_false(mcp_subscribe(&sharing, user, uri, sizeof uri));
+    assert_true(mcp_subscribe(&sharing, user, uri, sizeof uri - 1));
+}
+
+// One that has its fill takes nothing from others, and may have another one for one that it gives back.
+static void a_user_has_so_many_resources(void **state) {
+    (void)state;
+    char uri[16];
+    for (unsigned count = 0; count < SUBSCRIPTIONS_PER_CONNECTION_MAX; count++) {
+        snprintf(uri, sizeof uri, "%u", count);
+        assert_true(subscribe(1, uri));
+    }
+    assert_false(subscribe(1, "more"));
+    assert_true(subscribe(1, "7"));
+    assert_true(subscribe(2, "more"));
+    assert_false(unsubscribe(1, "7"));
+    assert_true(subscribe(1, "more"));
+    assert_false(subscribe(1, "7"));
+    leave(2);
+    assert_string_equal(orphans, "");
+}
+
+// Where the bound leaves no room nothing has changed.
+static void without_room_nothing_changes(void **state) {
+    (void)state;
+    struct buffer_budget budget = {.bytes_max = 64 << 10};
+    struct quota kept;
+    struct mcp_users small;
+    quota_init(&kept, &budget);
+    mcp_users_init(&small, &TABLE_KEY, &kept);
+    struct mcp_user *user = mcp_user_take(&small, 1);
+    assert_non_null(user);
+    unsigned asked = 0, subscribed = 0;
+    char uri[16];
+    while (mcp_ask_begin(&small, user, asked + 1, MCP_ASK))
+        asked++;
+    while (asked > 100)
+        assert_true(mcp_ask_end(&small, asked--));
+    while (snprintf(uri, sizeof uri, "%u", subscribed) && mcp_subscribe(&small, user, uri, strlen(uri)))
+        subscribed++;
+    assert_true(subscribed > 0);
+    assert_false(mcp_unsubscribe(&small, user, uri, strlen(uri)));
+    assert_ptr_equal(mcp_only_asking(&small), user);
+    mcp_users_deinit(&small);
+    assert_int_equal(kept.used, 0);
+    quota_deinit(&kept);
+}
+
+int main(void) {
+#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
+    const struct CMUnitTest tests[] = {
+        CASE(users_are_found_by_their_connections),
+        CASE(requests_are_whose_they_are),
+        CASE(who_alone_has_something_in_progress),
+        CASE(who_listens_has_nothing_in_progress),
+        CASE(who_listens_is_known_by_its_own_id),
+        CASE(a_resource_is_the_servers_until_its_last_subscriber_goes),
+        CASE(who_was_refused_is_no_subscriber),
+        CASE(who_is_refused_last_leaves_an_orphan),
+        CASE(the_last_level_of_those_who_are_here_counts),
+        CASE(a_uri_has_a_bound),
+        CASE(a_user_has_so_many_resources),
+        cmocka_unit_test(without_room_nothing_changes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
