@@ -8,7 +8,7 @@
 
 #include "io/io.h"
 
-struct io_verbs {
+struct io_ops {
     const char *name;
     int (*open)(struct io **out, const struct io_options *options, const char **why);
     void (*close)(struct io *io);
@@ -40,12 +40,12 @@ struct io_verbs {
 
 // How each implementation's own struct begins.
 struct io {
-    const struct io_verbs *verbs;
+    const struct io_ops *verbs;
     uint64_t now_ns;
 };
 
-extern const struct io_verbs uring_verbs;
-extern const struct io_verbs epoll_verbs;
+extern const struct io_ops uring_verbs;
+extern const struct io_ops epoll_verbs;
 
 static inline uint64_t io_clock_ns(void) {
     struct timespec now;

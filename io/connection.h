@@ -155,7 +155,7 @@ void connection_end(struct connection *connection, struct io *io);
 // Whether nothing is under way any more, so that the socket may be closed.
 bool connection_at_rest(const struct connection *connection);
 
-// --- What connection.c and connection_opened.c note of a receive's event
+// --- What connection.c and connection_plaintext.c note of a receive's event
 
 static inline void connection_note(struct connection *connection, const struct io_event *event) {
     if (event->more)

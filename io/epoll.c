@@ -1,7 +1,7 @@
 // The seam of io/io.h over epoll, for kernels and containers that refuse io_uring.
 //
 // It goes well: each verb fills the descriptor's operation and puts it into a list; io_run carries the list
-// out (epoll_carry.c), waits, and hands out events (epoll_turn.c).
+// out (epoll_submit.c), waits, and hands out events (epoll_turn.c).
 //
 // It fails: an operation's failure is its event's result. Sockets are closed, others woken at once.
 #include "io/epoll.h"
@@ -130,7 +130,7 @@ static void epoll_wake(struct io *io, struct io *other) {
 }
 
 static void epoll_shutdown(struct io *io, int socket, int how) {
-    epoll_carry_out(epoll_of(io));
+    epoll_submit_out(epoll_of(io));
     epoll_of(io)->entries++;
     shutdown(socket, how);
 }
@@ -226,7 +226,7 @@ static uint64_t epoll_entries(const struct io *io) {
     return ((const struct epoll_io *)io)->entries;
 }
 
-const struct io_verbs epoll_verbs = {
+const struct io_ops epoll_verbs = {
     .name = "epoll",
     .open = epoll_open,
     .close = epoll_close,

@@ -1,4 +1,4 @@
-// An epoll io from inside: its state, and what epoll.c (the verbs), epoll_carry.c (what was noted) and
+// An epoll io from inside: its state, and what epoll.c (the verbs), epoll_submit.c (what was noted) and
 // epoll_turn.c (waiting, and events) share.
 #pragma once
 
@@ -61,7 +61,7 @@ static inline void operation_end(struct epoll_io *io, struct operation *operatio
 }
 
 // Carries out all that was noted.
-void epoll_carry_out(struct epoll_io *io);
+void epoll_submit_out(struct epoll_io *io);
 // Sends what the socket takes; what doesn't go waits until epoll tells of room.
 void epoll_go_on_sending(struct epoll_io *io, struct operation *operation);
 // Ends a watch if the peer has gone; else it waits until epoll tells of a change.

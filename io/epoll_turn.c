@@ -234,7 +234,7 @@ void epoll_run(struct io *base, uint64_t deadline_ns) {
     struct epoll_io *io = epoll_of(base);
     assert(io->magic == EPOLL_MAGIC && list_empty(&io->due) && !io->early_there);
     epoll_fill_reserve(io);
-    epoll_carry_out(io);
+    epoll_submit_out(io);
     uint64_t began_ns = io->spin.max_ns ? io_clock_ns() : 0;
     io->reads_left = io->reads_max;
     // Sends that have gone are enough for a turn; the next one has to look again.

@@ -1,5 +1,5 @@
 // THE SEAM between the hub and the kernel. Behind it stand the real kernel, by one of the ways into it
-// (io/verbs.c), and the tests' simulated one (tests/sim). The router is compiled once and linked with the one or
+// (io/io_dispatch.c), and the tests' simulated one (tests/sim). The router is compiled once and linked with the one or
 // the other.
 //
 // One struct io belongs to one shard and to the thread that opened it. A verb only notes what is to be done;
@@ -144,7 +144,7 @@ void io_peer_origin(struct io *io, int socket, struct io_origin *out);
 void io_narrow(struct io *io, int socket, uint32_t bytes);
 // A number that is another one when the peer has taken something of what was sent, as far as the kernel
 // knows, at once. A Unix socket's may be the same again once more was sent.
-uint32_t io_taken(struct io *io, int socket);
+uint32_t io_acked(struct io *io, int socket);
 // Closes a socket on which no operation is under way. No event.
 void io_close_socket(struct io *io, int socket);
 // Reports arrivals of the signals that the process has blocked and routed here (SIGTERM, SIGINT, SIGHUP):

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "io/keeper_process.h"
-#include "io/login.h"
+#include "io/privdrop.h"
 
 // It is no one's standard input or output: whoever waits for the hub's to end doesn't wait for the keeper.
 static void leave_streams(void) {
@@ -26,9 +26,9 @@ static void leave_streams(void) {
 
 // What ends the hub from a terminal or a service manager doesn't end the keeper, which outlasts it for a
 // moment; and whoever its programs leave behind becomes its child, so that nobody stays a zombie.
-__attribute__((noreturn)) static void be_keeper(struct keeping *keeping, const struct login *login) {
+__attribute__((noreturn)) static void be_keeper(struct keeping *keeping, const struct privdrop_user *login) {
     sigset_t set;
-    if (login && login_become(login) < 0)
+    if (login && privdrop_become(login) < 0)
         _exit(1);
     setsid();
     prctl(PR_SET_NAME, "patchbay-keeper");
@@ -61,7 +61,7 @@ static int make_pairs(int commands[2], int reports[2]) {
     return failed;
 }
 
-int keeper_fork(struct keeper *keeper, const struct login *login) {
+int keeper_fork(struct keeper *keeper, const struct privdrop_user *login) {
     static struct keeping keeping;
     int commands[2], reports[2];
     void *shared = mmap(NULL, sizeof *keeper->shared, PROT_READ | PROT_WRITE,

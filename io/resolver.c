@@ -12,7 +12,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "io/login.h"
+#include "io/privdrop.h"
 
 enum { RESOLVERS_END = 3 };
 
@@ -62,9 +62,9 @@ static void be_apart(int socket) {
     signal(SIGHUP, SIG_IGN);
 }
 
-__attribute__((noreturn)) static void be_resolver(int socket, const struct login *login) {
+__attribute__((noreturn)) static void be_resolver(int socket, const struct privdrop_user *login) {
     struct resolver_question question;
-    if (login && login_become(login) < 0)
+    if (login && privdrop_become(login) < 0)
         _exit(1);
     be_apart(socket);
     for (;;) {
@@ -79,7 +79,7 @@ __attribute__((noreturn)) static void be_resolver(int socket, const struct login
     }
 }
 
-int resolver_fork(struct resolver *resolver, const struct login *login) {
+int resolver_fork(struct resolver *resolver, const struct privdrop_user *login) {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return -errno;

@@ -27,7 +27,7 @@ struct resolver_answer {
     } addresses[RESOLVER_ADDRESSES_MAX];
 };
 
-struct login;
+struct privdrop_user;
 
 struct resolver {
     int socket; // the hub's end
@@ -35,6 +35,6 @@ struct resolver {
 };
 
 // Forks it; it becomes that user, if there is one. 0 or -errno. In the resolver itself this never returns.
-int resolver_fork(struct resolver *resolver, const struct login *login);
+int resolver_fork(struct resolver *resolver, const struct privdrop_user *login);
 // Lets it go.
 void resolver_close(struct resolver *resolver);

@@ -33,7 +33,7 @@ enum alert {
 };
 
 struct tls_records {
-    struct tls_way in, out;
+    struct tls_keys in, out;
     uint64_t sealed_max;
 
     uint8_t head[TLS_HEAD_BYTES]; // of the record that is coming in
@@ -55,8 +55,8 @@ static void forget_rest(struct tls_records *records) {
 void tls_records_destroy(struct tls_records *records) {
     if (!records)
         return;
-    tls_way_close(&records->in);
-    tls_way_close(&records->out);
+    tls_keys_close(&records->in);
+    tls_keys_close(&records->out);
     OPENSSL_free(records->begun);
     forget_rest(records);
     OPENSSL_free(records);
@@ -67,8 +67,8 @@ struct tls_records *tls_records_create(const struct tls_secret *client, const st
     struct tls_records *records = OPENSSL_zalloc(sizeof *records);
     if (!records)
         return NULL;
-    bool good = tls_way_open(&records->in, client, suite, false);
-    good &= tls_way_open(&records->out, server, suite, true);
+    bool good = tls_keys_open(&records->in, client, suite, false);
+    good &= tls_keys_open(&records->out, server, suite, true);
     records->sealed_max = TLS_SEALED_COUNT_MAX;
     records->out.count = sealed;
     if (good)
@@ -87,7 +87,7 @@ static void say(struct tls_records *records, struct secure *secure, enum type ty
                 size_t count) {
     uint8_t record[TLS_HEAD_BYTES + UPDATE_BYTES + TLS_TYPE_BYTES + TLS_TAG_BYTES];
     struct iovec part = {.iov_base = bytes, .iov_len = count};
-    if (tls_way_seal(&records->out, (uint8_t)type, &part, 1, count, record))
+    if (tls_keys_seal(&records->out, (uint8_t)type, &part, 1, count, record))
         secure_say(secure, record, tls_sealed_bytes(count));
 }
 
@@ -98,7 +98,7 @@ static enum opened object(struct tls_records *records, struct secure *secure, en
 
 static bool renew(struct tls_records *records, struct secure *secure) {
     say(records, secure, TYPE_HANDSHAKE, (uint8_t[]){UPDATE_MESSAGE, 0, 0, 1, 0}, UPDATE_BYTES);
-    return tls_way_update(&records->out);
+    return tls_keys_update(&records->out);
 }
 
 void tls_records_finish(struct tls_records *records, struct secure *secure) {
@@ -126,7 +126,7 @@ static enum opened hear_handshake(struct tls_records *records, struct secure *se
     if (records->update[UPDATE_BYTES - 1] > 1)
         return object(records, secure, ALERT_ILLEGAL_PARAMETER);
     bool asked = records->update[UPDATE_BYTES - 1] == 1;
-    bool good = tls_way_update(&records->in) && (!asked || renew(records, secure));
+    bool good = tls_keys_update(&records->in) && (!asked || renew(records, secure));
     return good ? OPENED_MORE : object(records, secure, ALERT_INTERNAL_ERROR);
 }
 
@@ -159,7 +159,7 @@ static enum opened hear(struct tls_records *records, struct secure *secure, uint
 static enum opened open_record(struct tls_records *records, struct secure *secure, const uint8_t *record,
                                size_t padded, uint8_t *to, size_t *count) {
     uint8_t type;
-    if (!tls_way_open_record(&records->in, record, padded, to, &type))
+    if (!tls_keys_open_record(&records->in, record, padded, to, &type))
         return object(records, secure, ALERT_BAD_RECORD_MAC);
     bool too_long = padded > SAID_BYTES_MAX; // padding counts
     for (; type == 0 && padded > 0; padded--)
@@ -302,5 +302,5 @@ bool tls_records_seal(struct tls_records *records, struct secure *secure, const 
         return false;
     uint8_t *to = secure_place(secure, tls_sealed_bytes(bytes));
     records->silent_count = 0;
-    return to && tls_way_seal(&records->out, TYPE_DATA, parts, count, bytes, to);
+    return to && tls_keys_seal(&records->out, TYPE_DATA, parts, count, bytes, to);
 }

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "io/secure.h"
-#include "io/tls_way.h"
+#include "io/tls_keys.h"
 
 enum { TLS_SEALED_COUNT_MAX = 1 << 24 };
 

@@ -17,7 +17,7 @@
 #include "core/base/memory.h"
 
 static void uring_lend(struct io *io, uint32_t buffers) {
-    lend_limit(&uring_of(io)->lend, &uring_of(io)->ring, buffers);
+    uring_buffers_limit(&uring_of(io)->lend, &uring_of(io)->ring, buffers);
 }
 
 static void uring_accept(struct io *io, int socket, uint64_t token) {
@@ -40,7 +40,7 @@ static void uring_receive(struct io *io, int socket, uint64_t token, bool once) 
     struct io_uring_sqe *sqe =
         uring_note(uring_of(io), IORING_OP_RECV, socket, uring_data(KIND_RECEIVE, token));
     sqe->flags = IOSQE_BUFFER_SELECT;
-    sqe->buf_group = LEND_GROUP;
+    sqe->buf_group = URING_BUFFERS_GROUP;
     sqe->ioprio = once ? 0 : IORING_RECV_MULTISHOT;
 }
 
@@ -153,7 +153,7 @@ static bool multishot_works(struct io *io) {
 }
 
 static int try_out(struct uring_io *io, const char **why) {
-    lend_fill(&io->lend, &io->ring);
+    uring_buffers_fill(&io->lend, &io->ring);
     if (io->lend.free_count == io->lend.count) {
         *why = "the memory bound leaves no receive buffer";
         return -ENOMEM;
@@ -169,7 +169,7 @@ static int open_rings(struct uring_io *io, const struct io_options *options, con
     int result = ring_open(&io->ring, options->walled, why);
     if (result < 0)
         return result;
-    result = lend_open(&io->lend, &io->ring.uring, options->pool, options->buffers_lent, why);
+    result = uring_buffers_open(&io->lend, &io->ring.uring, options->pool, options->buffers_lent, why);
     if (result < 0)
         ring_close(&io->ring);
     return result;
@@ -179,7 +179,7 @@ static void uring_close(struct io *base) {
     struct uring_io *io = uring_of(base);
     assert(io->magic == IO_MAGIC);
     ring_submit(&io->ring);
-    lend_close(&io->lend, &io->ring.uring);
+    uring_buffers_close(&io->lend, &io->ring.uring);
     ring_close(&io->ring);
     signals_unroute(&io->signals);
     io->magic = 0;
@@ -219,7 +219,7 @@ static int uring_open(struct io **out, const struct io_options *options, const c
     return 0;
 }
 
-const struct io_verbs uring_verbs = {
+const struct io_ops uring_verbs = {
     .name = "uring",
     .open = uring_open,
     .close = uring_close,

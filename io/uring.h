@@ -8,7 +8,7 @@
 #include "io/coalesce.h"
 #include "io/signals.h"
 #include "io/spin.h"
-#include "io/uring_lend.h"
+#include "io/uring_buffers.h"
 #include "io/uring_ring.h"
 
 // What a completion belongs to: the top 8 bits of its user data. One token may have a receive and a send
@@ -39,7 +39,7 @@ struct uring_io {
     uint64_t held; // waits
     struct signals signals;
     struct ring ring;
-    struct lend lend;
+    struct uring_buffers lend;
 };
 
 static inline struct uring_io *uring_of(struct io *io) {

@@ -17,7 +17,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/memory.h"
-#include "io/uring_wall.h"
+#include "io/uring_restrict.h"
 
 // Small, so that the slots stay in the cache: a full queue costs one more kernel entry for this many
 // operations.
@@ -85,7 +85,7 @@ static int prepare(struct ring *ring, unsigned features, const char **why) {
 }
 
 static int wall_in(struct ring *ring, const char **why) {
-    int result = ring_wall(&ring->uring, OPERATIONS, sizeof OPERATIONS);
+    int result = uring_restrict(&ring->uring, OPERATIONS, sizeof OPERATIONS);
     ring->walled = result > 0;
     if (result < 0)
         *why = "the kernel's io_uring can't enable a ring";

@@ -19,7 +19,8 @@ static int open_patiently(struct listener *listener, const struct address *addre
     return failed;
 }
 
-bool listening_open(struct listening *listening, const struct config *config, const struct login *login) {
+bool listening_open(struct listening *listening, const struct config *config,
+                    const struct privdrop_user *login) {
     assert(config->listener_count > 0 && config->listener_count <= LISTENERS_MAX);
     for (uint32_t index = 0; index < config->listener_count; index++) {
         const char *why = "";

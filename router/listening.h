@@ -2,7 +2,7 @@
 #pragma once
 
 #include "io/listener.h"
-#include "io/login.h"
+#include "io/privdrop.h"
 #include "router/config.h"
 
 struct listening {
@@ -12,6 +12,7 @@ struct listening {
 
 // Opens what the configuration names; the files of Unix sockets are the account's, if there is one. False when one can't be: it has
 // been said.
-bool listening_open(struct listening *listening, const struct config *config, const struct login *login);
+bool listening_open(struct listening *listening, const struct config *config,
+                    const struct privdrop_user *login);
 // Closes what is open.
 void listening_close(struct listening *listening);

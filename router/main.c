@@ -19,9 +19,9 @@
 #include "io/keeper.h"
 #include "io/notify.h"
 #include "io/resolver.h"
+#include "io/sandbox_layer.h"
 #include "io/secure.h"
 #include "io/tls.h"
-#include "io/walls.h"
 #include "router/child/children.h"
 #include "router/config_cluster.h"
 #include "router/config_secrets.h"
@@ -131,9 +131,9 @@ static struct shard *open_shard(struct program *program, uint32_t index) {
 
 // The last wall, which is all threads', when every shard has what it can't get behind it.
 static void seal(struct program *program) {
-    enum wall_state ring = program->config.settings.io == IO_EPOLL ? WALL_UNUSED
-                           : atomic_load(&program->ring_unwalled)  ? WALL_MISSING
-                                                                   : WALL_UP;
+    enum sandbox_layer_state ring = program->config.settings.io == IO_EPOLL ? SANDBOX_LAYER_UNUSED
+                                    : atomic_load(&program->ring_unwalled)  ? SANDBOX_LAYER_MISSING
+                                                                            : SANDBOX_LAYER_UP;
     assert(program->hub);
     if (atomic_load(&program->failures) == 0 && !sandbox_seal(&program->hub->settings.sandbox, ring))
         atomic_store(&program->failures, 1);
@@ -145,7 +145,7 @@ static void run_shard(struct program *program, uint32_t index) {
     pin(program, index);
     struct shard *shard = open_shard(program, index);
     if (program->config.settings.sandbox.mode != SANDBOX_OFF)
-        walls_last_privilege();
+        sandbox_layer_last_privilege();
     pthread_barrier_wait(&program->barrier);
     if (index == 0)
         seal(program);
@@ -296,7 +296,7 @@ static void choose_io(struct config *config) {
     if (failed)
         config->settings.io = IO_EPOLL;
     if (config->settings.io == IO_EPOLL && config->settings.sandbox.mode != SANDBOX_OFF)
-        walls_last_privilege(); // before threads of the backend's own are there
+        sandbox_layer_last_privilege(); // before threads of the backend's own are there
     if (!failed)
         return;
     fprintf(stderr, "patchbayd: %s: %s; going on with epoll\n", why, strerror(-failed));

@@ -16,10 +16,10 @@
 
 #include "router/config_secrets.h"
 
-static const char *const wall_names[] = {[WALL_PRIVILEGES] = "privileges",
-                                         [WALL_FILES] = "files",
-                                         [WALL_CALLS] = "system calls",
-                                         [WALL_RING] = "the ring's operations"};
+static const char *const wall_names[] = {[SANDBOX_LAYER_PRIVILEGES] = "privileges",
+                                         [SANDBOX_LAYER_FILES] = "files",
+                                         [SANDBOX_LAYER_CALLS] = "system calls",
+                                         [SANDBOX_LAYER_RING] = "the ring's operations"};
 
 // --- The plan
 
@@ -90,11 +90,11 @@ bool sandbox_plan(struct sandbox *sandbox, const struct config *config) {
     if (!config->user[0])
         return true;
     sandbox->user = config->user;
-    int failed = login_find(&sandbox->login, config->user);
+    int failed = privdrop_find(&sandbox->login, config->user);
     if (!failed && geteuid() != 0 && geteuid() != sandbox->login.user)
         failed = -EPERM;
     if (!failed) {
-        login_tell(&sandbox->login, config->user);
+        privdrop_tell(&sandbox->login, config->user);
         return true;
     }
     fprintf(stderr, "patchbayd: --user %s: %s\n", config->user,
@@ -104,7 +104,7 @@ bool sandbox_plan(struct sandbox *sandbox, const struct config *config) {
     return false;
 }
 
-const struct login *sandbox_login(const struct sandbox *sandbox) {
+const struct privdrop_user *sandbox_login(const struct sandbox *sandbox) {
     assert(!sandbox->user || *sandbox->user);
     return sandbox->user ? &sandbox->login : NULL;
 }
@@ -112,8 +112,8 @@ const struct login *sandbox_login(const struct sandbox *sandbox) {
 // --- The walls
 
 // Whether the hub may start without.
-static bool miss(enum sandbox_mode mode, enum wall_kind wall, const char *why) {
-    assert(wall < WALLS_COUNT && mode != SANDBOX_OFF);
+static bool miss(enum sandbox_mode mode, enum sandbox_layer wall, const char *why) {
+    assert(wall < SANDBOX_LAYER_COUNT && mode != SANDBOX_OFF);
     fprintf(stderr, "patchbayd: --sandbox %s: no wall around %s: %s\n",
             mode == SANDBOX_REQUIRED ? "required" : "on", wall_names[wall], why);
     return mode != SANDBOX_REQUIRED;
@@ -137,18 +137,20 @@ static bool check_reads(const struct sandbox *sandbox) {
 }
 
 static bool drop_privileges(const struct sandbox *sandbox, struct hub_sandbox *shown) {
-    const struct login *login = sandbox_login(sandbox);
+    const struct privdrop_user *login = sandbox_login(sandbox);
     bool off = sandbox->mode == SANDBOX_OFF;
     assert(shown->mode == sandbox->mode);
-    int failed = !off ? walls_privileges(login) : login ? login_become(login) : 0;
-    shown->walls[WALL_PRIVILEGES] = off ? WALL_OFF : failed ? WALL_MISSING : WALL_UP;
+    int failed = !off ? sandbox_layer_privileges(login) : login ? privdrop_become(login) : 0;
+    shown->walls[SANDBOX_LAYER_PRIVILEGES] = off      ? SANDBOX_LAYER_OFF
+                                             : failed ? SANDBOX_LAYER_MISSING
+                                                      : SANDBOX_LAYER_UP;
     if (!failed)
         return true;
     if (failed == -ENOSYS)
-        return miss(sandbox->mode, WALL_PRIVILEGES, "the kernel lacks no_new_privs");
+        return miss(sandbox->mode, SANDBOX_LAYER_PRIVILEGES, "the kernel lacks no_new_privs");
     if (login)
         fprintf(stderr, "patchbayd: --user %s: %s\n", sandbox->user, strerror(-failed));
-    return !login && miss(sandbox->mode, WALL_PRIVILEGES, strerror(-failed));
+    return !login && miss(sandbox->mode, SANDBOX_LAYER_PRIVILEGES, strerror(-failed));
 }
 
 bool sandbox_raise(const struct sandbox *sandbox, struct hub_sandbox *shown) {
@@ -156,25 +158,26 @@ bool sandbox_raise(const struct sandbox *sandbox, struct hub_sandbox *shown) {
     if (!drop_privileges(sandbox, shown))
         return false;
     if (sandbox->secret)
-        walls_hide_memory();
+        sandbox_layer_hide_memory();
     if (sandbox->mode != SANDBOX_OFF) {
-        bool up = walls_files(sandbox->folders, sandbox->folder_count, shown->dials, &why) == 0;
-        shown->walls[WALL_FILES] = up ? WALL_UP : WALL_MISSING;
-        if (!up && !miss(sandbox->mode, WALL_FILES, why))
+        bool up = sandbox_layer_files(sandbox->folders, sandbox->folder_count, shown->dials, &why) == 0;
+        shown->walls[SANDBOX_LAYER_FILES] = up ? SANDBOX_LAYER_UP : SANDBOX_LAYER_MISSING;
+        if (!up && !miss(sandbox->mode, SANDBOX_LAYER_FILES, why))
             return false;
     }
     assert(shown->mode == sandbox->mode);
     return check_reads(sandbox);
 }
 
-bool sandbox_seal(struct hub_sandbox *shown, enum wall_state ring) {
-    assert(ring != WALL_OFF && shown->walls[WALL_CALLS] == WALL_OFF);
+bool sandbox_seal(struct hub_sandbox *shown, enum sandbox_layer_state ring) {
+    assert(ring != SANDBOX_LAYER_OFF && shown->walls[SANDBOX_LAYER_CALLS] == SANDBOX_LAYER_OFF);
     if (shown->mode == SANDBOX_OFF)
         return true;
-    shown->walls[WALL_RING] = ring;
-    if (ring == WALL_MISSING && !miss(shown->mode, WALL_RING, "the kernel's io_uring knows no restrictions"))
+    shown->walls[SANDBOX_LAYER_RING] = ring;
+    if (ring == SANDBOX_LAYER_MISSING &&
+        !miss(shown->mode, SANDBOX_LAYER_RING, "the kernel's io_uring knows no restrictions"))
         return false;
-    int failed = walls_calls(shown->dials);
-    shown->walls[WALL_CALLS] = failed ? WALL_MISSING : WALL_UP;
-    return !failed || miss(shown->mode, WALL_CALLS, strerror(-failed));
+    int failed = sandbox_layer_calls(shown->dials);
+    shown->walls[SANDBOX_LAYER_CALLS] = failed ? SANDBOX_LAYER_MISSING : SANDBOX_LAYER_UP;
+    return !failed || miss(shown->mode, SANDBOX_LAYER_CALLS, strerror(-failed));
 }

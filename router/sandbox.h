@@ -1,8 +1,8 @@
-// The hub's walls (io/walls.h), put up as the configuration says.
+// The hub's walls (io/sandbox_layer.h), put up as the configuration says.
 #pragma once
 
-#include "io/login.h"
-#include "io/walls.h"
+#include "io/privdrop.h"
+#include "io/sandbox_layer.h"
 #include "router/config.h"
 
 enum { SANDBOX_FOLDERS_MAX = 64, SANDBOX_READS_MAX = 32 };
@@ -10,7 +10,7 @@ enum { SANDBOX_FOLDERS_MAX = 64, SANDBOX_READS_MAX = 32 };
 struct sandbox {
     enum sandbox_mode mode;
     const char *user; // who the hub becomes, or NULL
-    struct login login;
+    struct privdrop_user login;
     bool secret; // it keeps what no core dump may show
     // What SIGHUP reads again, by the names that the operator gave.
     const char *reads[SANDBOX_READS_MAX];
@@ -26,6 +26,6 @@ bool sandbox_plan(struct sandbox *sandbox, const struct config *config);
 // hub must not start; it has been said.
 bool sandbox_raise(const struct sandbox *sandbox, struct hub_sandbox *shown);
 // System calls, for all threads, when the rings are made; `ring` is how these are. Otherwise likewise.
-bool sandbox_seal(struct hub_sandbox *shown, enum wall_state ring);
+bool sandbox_seal(struct hub_sandbox *shown, enum sandbox_layer_state ring);
 // The login of --user, or NULL.
-const struct login *sandbox_login(const struct sandbox *sandbox);
+const struct privdrop_user *sandbox_login(const struct sandbox *sandbox);

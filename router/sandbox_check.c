@@ -49,25 +49,27 @@ static bool calls_hold(void) {
     return false;
 }
 
-static enum outcome attempt(const struct sandbox *sandbox, struct hub_sandbox shown, enum wall_kind wall) {
-    bool (*const trials[])(void) = {[WALL_PRIVILEGES] = privileges_hold,
-                                    [WALL_FILES] = files_hold,
-                                    [WALL_CALLS] = calls_hold,
-                                    [WALL_RING] = walls_ring_holds};
+static enum outcome attempt(const struct sandbox *sandbox, struct hub_sandbox shown,
+                            enum sandbox_layer wall) {
+    bool (*const trials[])(void) = {[SANDBOX_LAYER_PRIVILEGES] = privileges_hold,
+                                    [SANDBOX_LAYER_FILES] = files_hold,
+                                    [SANDBOX_LAYER_CALLS] = calls_hold,
+                                    [SANDBOX_LAYER_RING] = sandbox_ring_holds};
     assert(wall < sizeof trials / sizeof *trials);
-    walls_hide_memory(); // a wall that holds leaves no core dump
+    sandbox_layer_hide_memory(); // a wall that holds leaves no core dump
     if (!sandbox_raise(sandbox, &shown))
         return REFUSED;
-    if (sandbox->mode != SANDBOX_OFF && wall != WALL_RING) // the trial makes one
-        walls_last_privilege();
-    if (wall == WALL_CALLS && !sandbox_seal(&shown, WALL_UNUSED))
+    if (sandbox->mode != SANDBOX_OFF && wall != SANDBOX_LAYER_RING) // the trial makes one
+        sandbox_layer_last_privilege();
+    if (wall == SANDBOX_LAYER_CALLS && !sandbox_seal(&shown, SANDBOX_LAYER_UNUSED))
         return REFUSED;
-    if (wall != WALL_RING && shown.walls[wall] == WALL_MISSING)
+    if (wall != SANDBOX_LAYER_RING && shown.walls[wall] == SANDBOX_LAYER_MISSING)
         return MISSING;
     return trials[wall]() ? HOLDS : FALLS;
 }
 
-static enum outcome run(const struct sandbox *sandbox, const struct hub_sandbox *shown, enum wall_kind wall) {
+static enum outcome run(const struct sandbox *sandbox, const struct hub_sandbox *shown,
+                        enum sandbox_layer wall) {
     int status = 0;
     fflush(NULL);
     pid_t process = fork();
@@ -75,9 +77,9 @@ static enum outcome run(const struct sandbox *sandbox, const struct hub_sandbox 
         _exit((int)attempt(sandbox, *shown, wall));
     if (process < 0 || waitpid(process, &status, 0) != process)
         return FALLS;
-    assert(wall < WALLS_COUNT);
+    assert(wall < SANDBOX_LAYER_COUNT);
     if (WIFSIGNALED(status))
-        return wall == WALL_CALLS && WTERMSIG(status) == SIGSYS ? HOLDS : FALLS;
+        return wall == SANDBOX_LAYER_CALLS && WTERMSIG(status) == SIGSYS ? HOLDS : FALLS;
     return (enum outcome)WEXITSTATUS(status);
 }
 
@@ -104,8 +106,8 @@ int sandbox_check(const struct sandbox *sandbox, const struct config *config) {
     assert(sandbox->mode == shown->mode);
     printf("configuration: can be used\nuser: %s\n",
            sandbox->user ? sandbox->user : "whoever starts the hub");
-    for (enum wall_kind wall = 0; wall < WALLS_COUNT; wall++) {
-        if (sandbox->mode == SANDBOX_OFF || (wall == WALL_RING && config->settings.io == IO_EPOLL)) {
+    for (enum sandbox_layer wall = 0; wall < SANDBOX_LAYER_COUNT; wall++) {
+        if (sandbox->mode == SANDBOX_OFF || (wall == SANDBOX_LAYER_RING && config->settings.io == IO_EPOLL)) {
             printf("%s: %s\n", names[wall], sandbox->mode == SANDBOX_OFF ? "off" : "unused");
             continue;
         }
@@ -113,7 +115,7 @@ int sandbox_check(const struct sandbox *sandbox, const struct config *config) {
         printf("%s: %s\n", names[wall], outcomes[outcome]);
         if (outcome == REFUSED)
             return 1;
-        if (wall == WALL_FILES)
+        if (wall == SANDBOX_LAYER_FILES)
             show_folders(sandbox);
         status |= outcome == FALLS || (sandbox->mode == SANDBOX_REQUIRED && outcome == MISSING);
     }

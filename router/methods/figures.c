@@ -81,18 +81,20 @@ static void put_transports(const struct hub *hub, struct text *out) {
 static void put_sandbox(const struct hub *hub, struct text *out) {
     static const char *const modes[] = {
         [SANDBOX_OFF] = "off", [SANDBOX_ON] = "on", [SANDBOX_REQUIRED] = "required"};
-    static const char *const names[] = {[WALL_PRIVILEGES] = "privileges",
-                                        [WALL_FILES] = "files",
-                                        [WALL_CALLS] = "calls",
-                                        [WALL_RING] = "ring"};
-    static const char *const states[] = {
-        [WALL_OFF] = "off", [WALL_UP] = "up", [WALL_MISSING] = "missing", [WALL_UNUSED] = "unused"};
+    static const char *const names[] = {[SANDBOX_LAYER_PRIVILEGES] = "privileges",
+                                        [SANDBOX_LAYER_FILES] = "files",
+                                        [SANDBOX_LAYER_CALLS] = "calls",
+                                        [SANDBOX_LAYER_RING] = "ring"};
+    static const char *const states[] = {[SANDBOX_LAYER_OFF] = "off",
+                                         [SANDBOX_LAYER_UP] = "up",
+                                         [SANDBOX_LAYER_MISSING] = "missing",
+                                         [SANDBOX_LAYER_UNUSED] = "unused"};
     const struct hub_sandbox *sandbox = &hub->settings.sandbox;
     put_key(out, "sandbox");
     text_put(out, "{\"mode\":\"");
     text_put(out, modes[sandbox->mode]);
     text_put(out, "\"");
-    for (enum wall_kind wall = 0; wall < WALLS_COUNT; wall++) {
+    for (enum sandbox_layer wall = 0; wall < SANDBOX_LAYER_COUNT; wall++) {
         put_key(out, names[wall]);
         text_put(out, "\"");
         text_put(out, states[sandbox->walls[wall]]);

@@ -13,7 +13,7 @@
 #include "core/base/siphash.h"
 #include "core/child/child_settings.h"
 #include "io/io.h"
-#include "io/walls.h"
+#include "io/sandbox_layer.h"
 #include "router/shard/allowed.h"
 #include "router/shard/guesses.h"
 #include "router/shard/mailbox.h"
@@ -48,7 +48,7 @@ enum sandbox_mode { SANDBOX_OFF, SANDBOX_ON, SANDBOX_REQUIRED };
 struct hub_sandbox {
     enum sandbox_mode mode;
     bool dials; // the hub connects to others, which its walls let it
-    enum wall_state walls[WALLS_COUNT];
+    enum sandbox_layer_state walls[SANDBOX_LAYER_COUNT];
 };
 
 struct hub_settings {

@@ -82,7 +82,7 @@ struct peer {
     uint32_t heard_ms;   // when bytes last came
     uint32_t sending_ms; // when the kernel last took something of what is being sent
     struct timer timer;  // frame timeout, idle timeout or linger, by state
-    uint32_t taken;      // io_taken, when the kernel was last asked (behind.c)
+    uint32_t taken;      // io_acked, when the kernel was last asked (behind.c)
 
     uint32_t missed;            // events that it could not take and hasn't been told of (send.c)
     uint32_t awaited;           // orders and the like under way, whose answer this peer waits for

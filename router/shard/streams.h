@@ -18,7 +18,7 @@ struct viewer {
     struct list over;    // in streams.over while it is over (core/hcs/shed.h)
     struct list eased;   // in streams.eased while it is to be looked at whether it still is
     uint64_t kept_bytes; // of those clients
-    uint32_t taken;      // io_taken, when the kernel was last asked
+    uint32_t taken;      // io_acked, when the kernel was last asked
     uint32_t taken_ms;   // when that last was another one
     bool stuck;          // it has taken nothing for long
 };

@@ -230,7 +230,7 @@ static void look_later(struct shard *shard) {
 
 static void begin_over(struct shard *shard, struct viewer *viewer) {
     list_append(&shard->streams.over, &viewer->over);
-    viewer->taken = io_taken(shard->io, viewer->peer->connection.socket);
+    viewer->taken = io_acked(shard->io, viewer->peer->connection.socket);
     viewer->taken_ms = shard_tick(shard);
     viewer->stuck = false;
     look_later(shard);
@@ -262,7 +262,7 @@ void client_look_at_eased(struct shard *shard) {
 }
 
 static void look_at(struct shard *shard, struct viewer *viewer) {
-    uint32_t taken = io_taken(shard->io, viewer->peer->connection.socket);
+    uint32_t taken = io_acked(shard->io, viewer->peer->connection.socket);
     bool before = viewer->stuck;
     if (taken != viewer->taken)
         viewer->taken_ms = shard_tick(shard);

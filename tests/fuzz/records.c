@@ -39,17 +39,18 @@ static uint32_t draw(uint32_t *seed, uint32_t below) {
 
 // --- What comes
 
-static void seal(struct bytes *stream, struct tls_way *way, uint8_t type, const uint8_t *text, size_t count) {
+static void seal(struct bytes *stream, struct tls_keys *way, uint8_t type, const uint8_t *text,
+                 size_t count) {
     struct iovec part = {.iov_base = (uint8_t *)(uintptr_t)text, .iov_len = count};
-    require(tls_way_seal(way, type, &part, 1, count, stream->bytes + stream->count));
+    require(tls_keys_seal(way, type, &part, 1, count, stream->bytes + stream->count));
     stream->count += tls_sealed_bytes(count);
 }
 
 // A byte says what comes, one how much, which is taken from behind.
 static void compose(struct bytes *stream, const uint8_t *data, size_t size) {
     static const uint8_t types[] = {TLS_TYPE_DATA, TLS_TYPE_DATA, TLS_TYPE_DATA, 21, HANDSHAKE, 20, 0, 255};
-    struct tls_way way;
-    require(tls_way_open(&way, &client, suite, true));
+    struct tls_keys way;
+    require(tls_keys_open(&way, &client, suite, true));
     stream->count = 0;
     while (size >= 2 && stream->count < BYTES_MAX / 2) {
         uint8_t kind = data[0] & 15;
@@ -59,7 +60,7 @@ static void compose(struct bytes *stream, const uint8_t *data, size_t size) {
             seal(stream, &way, types[kind], text, count);
         } else if (kind < 12) { // a key update, as it should be
             seal(stream, &way, HANDSHAKE, (uint8_t[]){UPDATE, 0, 0, 1, kind & 1}, 5);
-            require(tls_way_update(&way));
+            require(tls_keys_update(&way));
             count = 0;
         } else if (kind < 14) { // a large record
             seal(stream, &way, TLS_TYPE_DATA, stream->bytes, (size_t)data[1] * 64);
@@ -71,7 +72,7 @@ static void compose(struct bytes *stream, const uint8_t *data, size_t size) {
         data += 2 + count;
         size -= 2 + count;
     }
-    tls_way_close(&way);
+    tls_keys_close(&way);
 }
 
 // --- Opening

@@ -14,13 +14,13 @@
 // cmocka.h needs the standard headers before it.
 #include <cmocka.h>
 
-#include "io/walls.h"
+#include "io/sandbox_layer.h"
 
 enum { NOT_HERE = 77, NO_GROUP = 0x3ffffff0 };
 
 // The first process of the namespace, which a kill of all doesn't reach.
 static int try_kills(void) {
-    if (getpid() != 1 || walls_calls(false))
+    if (getpid() != 1 || sandbox_layer_calls(false))
         return NOT_HERE;
     if (kill(-1, SIGKILL) == 0 || errno != EPERM)
         return 1;

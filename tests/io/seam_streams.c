@@ -137,10 +137,10 @@ static void what_is_taken_shows(void **state) {
         io_send(io, pair[0], 5, &vector, 1);
         uint32_t before;
         do {
-            before = io_taken(io, pair[0]);
+            before = io_acked(io, pair[0]);
             assert_true(is_quiet(io));
-        } while (io_taken(io, pair[0]) != before);
-        for (size_t taken = 0; io_taken(io, pair[0]) == before;) {
+        } while (io_acked(io, pair[0]) != before);
+        for (size_t taken = 0; io_acked(io, pair[0]) == before;) {
             ssize_t count = read(pair[1], out, sizeof out);
             assert_true(count > 0 && (taken += (size_t)count) < sizeof bytes);
             io_run(io, 0);

@@ -33,7 +33,7 @@ struct world {
     struct shipment sealed;
     struct secure secure; // the hub's side
     struct tls_records *records;
-    struct tls_way in, out; // the peer's
+    struct tls_keys in, out; // the peer's
     struct bytes wire, opened, said;
 };
 
@@ -54,15 +54,15 @@ static struct world *world_open(unsigned suite) {
     world->secure.record_bytes_max = SECURE_RECORD_BYTES_MAX;
     world->records = tls_records_create(&client, &server, suite_of(suite), 0);
     assert_non_null(world->records);
-    assert_true(tls_way_open(&world->in, &server, suite_of(suite), false));
-    assert_true(tls_way_open(&world->out, &client, suite_of(suite), true));
+    assert_true(tls_keys_open(&world->in, &server, suite_of(suite), false));
+    assert_true(tls_keys_open(&world->out, &client, suite_of(suite), true));
     return world;
 }
 
 static void world_close(struct world *world) {
     tls_records_destroy(world->records);
-    tls_way_close(&world->in);
-    tls_way_close(&world->out);
+    tls_keys_close(&world->in);
+    tls_keys_close(&world->out);
     memory_give(world->secure.said);
     stage_deinit(&world->stage);
     buffer_pool_deinit(&world->pool);
@@ -72,7 +72,7 @@ static void world_close(struct world *world) {
 // What the peer sends.
 static void send_record(struct world *world, uint8_t type, const void *bytes, size_t count) {
     struct iovec part = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = count};
-    assert_true(tls_way_seal(&world->out, type, &part, 1, count, world->wire.bytes + world->wire.count));
+    assert_true(tls_keys_seal(&world->out, type, &part, 1, count, world->wire.bytes + world->wire.count));
     world->wire.count += tls_sealed_bytes(count);
 }
 
@@ -102,7 +102,7 @@ static uint8_t hear(struct world *world, const uint8_t **at, uint8_t *to, size_t
     uint8_t type;
     *count = ((size_t)(*at)[3] << 8 | (*at)[4]) - TLS_TYPE_BYTES - TLS_TAG_BYTES;
     assert_memory_equal(*at, ((uint8_t[]){DATA, 3, 3}), 3);
-    assert_true(tls_way_open_record(&world->in, *at, *count, to, &type));
+    assert_true(tls_keys_open_record(&world->in, *at, *count, to, &type));
     *at += tls_sealed_bytes(*count);
     return type;
 }
@@ -162,13 +162,13 @@ static void as_the_rfc_has_it(void **state) {
         0x44, 0x1e, 0x2b, 0x62, 0x97, 0x4e, 0x1f, 0x5a, 0x62, 0x92, 0xa2, 0x97, 0x70, 0x14, 0xbd,
         0x1e, 0x3d, 0xea, 0xe6, 0x3a, 0xee, 0xbb, 0x21, 0x69, 0x49, 0x15, 0xe4};
     uint8_t text[50], made[sizeof expected];
-    struct tls_way way;
+    struct tls_keys way;
     for (size_t at = 0; at < sizeof text; at++)
         text[at] = (uint8_t)at;
-    assert_true(tls_way_open(&way, &client, suite_of(0), true));
-    assert_true(tls_way_seal(&way, DATA, &(struct iovec){text, sizeof text}, 1, sizeof text, made));
+    assert_true(tls_keys_open(&way, &client, suite_of(0), true));
+    assert_true(tls_keys_seal(&way, DATA, &(struct iovec){text, sizeof text}, 1, sizeof text, made));
     assert_memory_equal(made, expected, sizeof expected);
-    tls_way_close(&way);
+    tls_keys_close(&way);
 }
 
 static void what_is_sealed_is_opened_however_it_is_cut(void **state) {
@@ -225,17 +225,17 @@ static void keys_are_updated_as_the_peer_asks(void **state) {
     static const uint8_t update[] = {24, 0, 0, 1, 0}, asking[] = {24, 0, 0, 1, 1};
     send_record(world, DATA, "a", 1);
     send_record(world, HANDSHAKE, update, sizeof update);
-    assert_true(tls_way_update(&world->out));
+    assert_true(tls_keys_update(&world->out));
     send_record(world, DATA, "b", 1);
     assert_int_equal(arrive(world, WIRE_BYTES, ROOM), OPENED_MORE);
     assert_null(world->secure.said);
     send_record(world, HANDSHAKE, asking, 2); // in pieces
     send_record(world, HANDSHAKE, asking + 2, 3);
-    assert_true(tls_way_update(&world->out));
+    assert_true(tls_keys_update(&world->out));
     send_record(world, DATA, "c", 1);
     assert_int_equal(arrive(world, 7, ROOM), OPENED_MORE);
     expect_said(world, HANDSHAKE, update, sizeof update);
-    assert_true(tls_way_update(&world->in));
+    assert_true(tls_keys_update(&world->in));
     seal(world, &(struct iovec){"d", 1}, 1);
     const uint8_t *at = world->wire.bytes;
     uint8_t heard[1];
@@ -260,7 +260,7 @@ static void no_key_serves_for_too_much(void **state) {
         if (round > 0 && round % 2 == 0) {
             assert_int_equal(hear(world, &at, heard, &count), HANDSHAKE);
             assert_memory_equal(heard, ((uint8_t[]){24, 0, 0, 1, 0}), 5);
-            assert_true(tls_way_update(&world->in));
+            assert_true(tls_keys_update(&world->in));
         }
         assert_int_equal(hear(world, &at, heard, &count), DATA);
     }

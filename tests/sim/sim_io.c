@@ -365,7 +365,7 @@ void io_narrow(struct io *io, int socket, uint32_t bytes) {
     cable->narrow_bytes = bytes;
 }
 
-uint32_t io_taken(struct io *io, int socket) {
+uint32_t io_acked(struct io *io, int socket) {
     return kernel_socket(io->kernel, socket)->cable->shown;
 }
 

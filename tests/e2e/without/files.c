@@ -1,7 +1,7 @@
-// A hub whose wall around files isn't there: in the place of io/walls_files.c.
-#include "io/walls.h"
+// A hub whose wall around files isn't there: in the place of io/sandbox_files.c.
+#include "io/sandbox_layer.h"
 
-int walls_files(const struct folder *folders, unsigned count, bool dials, const char **why) {
+int sandbox_layer_files(const struct folder *folders, unsigned count, bool dials, const char **why) {
     (void)dials;
     (void)folders;
     (void)count;

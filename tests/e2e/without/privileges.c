@@ -1,11 +1,11 @@
-// A hub whose wall around privileges isn't there: in the place of io/walls_privileges.c.
-#include "io/login.h"
-#include "io/walls.h"
+// A hub whose wall around privileges isn't there: in the place of io/sandbox_privileges.c.
+#include "io/privdrop.h"
+#include "io/sandbox_layer.h"
 
-int walls_privileges(const struct login *login) {
-    return login ? login_become(login) : 0;
+int sandbox_layer_privileges(const struct privdrop_user *login) {
+    return login ? privdrop_become(login) : 0;
 }
 
-void walls_last_privilege(void) {}
+void sandbox_layer_last_privilege(void) {}
 
-void walls_hide_memory(void) {}
+void sandbox_layer_hide_memory(void) {}

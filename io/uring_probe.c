@@ -1,9 +1,9 @@
 #include <errno.h>
 
+#include "io/sandbox_layer.h"
 #include "io/uring_ring.h"
-#include "io/walls.h"
 
-bool walls_ring_holds(void) {
+bool sandbox_ring_holds(void) {
     struct ring ring;
     const char *why;
     if (ring_open(&ring, true, &why) < 0)

@@ -8,7 +8,7 @@
 #include "io/io.h"
 
 // TCP counts what was acknowledged; a Unix socket knows what hasn't been read yet.
-uint32_t io_taken(struct io *io, int socket) {
+uint32_t io_acked(struct io *io, int socket) {
     (void)io;
     struct tcp_info info;
     socklen_t bytes = sizeof info;

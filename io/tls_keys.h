@@ -26,7 +26,7 @@ struct tls_secret {
     uint8_t count; // 0: there is none
 };
 
-struct tls_way {
+struct tls_keys {
     struct tls_aead aead;
     const EVP_MD *digest;
     struct tls_secret secret;
@@ -34,21 +34,22 @@ struct tls_way {
     uint64_t count; // of records with this key
 };
 
-// False without memory, or if the suite is none of TLS 1.3's that are known; tls_way_close is due in either case.
-bool tls_way_open(struct tls_way *way, const struct tls_secret *secret, const SSL_CIPHER *suite, bool seals);
+// False without memory, or if the suite is none of TLS 1.3's that are known; tls_keys_close is due in either case.
+bool tls_keys_open(struct tls_keys *way, const struct tls_secret *secret, const SSL_CIPHER *suite,
+                   bool seals);
 // Wipes what it had.
-void tls_way_close(struct tls_way *way);
+void tls_keys_close(struct tls_keys *way);
 // Goes on with the next key.
-bool tls_way_update(struct tls_way *way);
+bool tls_keys_update(struct tls_keys *way);
 
 // How long a record is that says so many bytes.
 static inline size_t tls_sealed_bytes(size_t said) {
     return TLS_HEAD_BYTES + said + TLS_TYPE_BYTES + TLS_TAG_BYTES;
 }
 // Writes the record that says these parts, of `bytes` together.
-bool tls_way_seal(struct tls_way *way, uint8_t type, const struct iovec *parts, unsigned count, size_t bytes,
-                  uint8_t *record);
+bool tls_keys_seal(struct tls_keys *way, uint8_t type, const struct iovec *parts, unsigned count,
+                   size_t bytes, uint8_t *record);
 // Opens a record of tls_sealed_bytes(count) bytes: that many to `to`, and the byte behind them, the type unless it is
 // padding, to *type. False: it isn't what was sealed, and what was written means nothing.
-bool tls_way_open_record(struct tls_way *way, const uint8_t *record, size_t count, uint8_t *to,
-                         uint8_t *type);
+bool tls_keys_open_record(struct tls_keys *way, const uint8_t *record, size_t count, uint8_t *to,
+                          uint8_t *type);

@@ -101,7 +101,7 @@ static void begin_receiving(struct epoll_io *io, struct operation *operation) {
         operation->state = STATE_WAITING;
 }
 
-void epoll_carry_out(struct epoll_io *io) {
+void epoll_submit_out(struct epoll_io *io) {
     for (struct list *link; (link = list_take(&io->noted));) {
         struct operation *operation = list_entry(link, struct operation, link);
         switch (operation->kind) {

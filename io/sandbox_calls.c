@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "io/walls.h"
+#include "io/sandbox_layer.h"
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
@@ -153,7 +153,7 @@ struct detail {
     { number, SCMP_CMP_MASKED_EQ, bits, 0 }
 
 static const struct detail DETAILS[] = {
-    // Receive buffers are listed anew when their number changes (uring_lend.c); the ring's own descriptor goes at its end.
+    // Receive buffers are listed anew when their number changes (uring_buffers.c); the ring's own descriptor goes at its end.
     {SCMP_SYS(io_uring_register), {1, SCMP_CMP_MASKED_EQ, LOW, REGISTER_BUFFER_RING}},
     {SCMP_SYS(io_uring_register), {1, SCMP_CMP_MASKED_EQ, LOW, UNREGISTER_BUFFER_RING}},
     {SCMP_SYS(io_uring_register), {1, SCMP_CMP_MASKED_EQ, LOW, UNREGISTER_RING_FDS}},
@@ -226,7 +226,7 @@ static int allow_needs(scmp_filter_ctx filter) {
     return failed ? failed : allow_group_kills(filter);
 }
 
-int walls_calls(bool dials) {
+int sandbox_layer_calls(bool dials) {
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
     if (!filter)
         return -ENOMEM;

@@ -8,9 +8,9 @@
 #include "core/base/buffer.h"
 #include "io/uring_ring.h"
 
-enum { LEND_GROUP = 0 }; // the one buffer group of a ring
+enum { URING_BUFFERS_GROUP = 0 }; // the one buffer group of a ring
 
-struct lend {
+struct uring_buffers {
     struct buffer_pool *pool;
     struct io_uring_buf_ring *ring; // shared with the kernel
     struct buffer **lent;           // by buffer id; NULL: the id is free
@@ -22,19 +22,19 @@ struct lend {
 };
 
 // Registers room for `count` (a power of two) buffers, none of them lent yet. 0, or -errno with *why set.
-int lend_open(struct lend *lend, struct io_uring *uring, struct buffer_pool *pool, uint32_t count,
-              const char **why);
+int uring_buffers_open(struct uring_buffers *lend, struct io_uring *uring, struct buffer_pool *pool,
+                       uint32_t count, const char **why);
 // Takes the room and all buffers back. No receive may be under way.
-void lend_close(struct lend *lend, struct io_uring *uring);
+void uring_buffers_close(struct uring_buffers *lend, struct io_uring *uring);
 
 // Lends buffers up to the limit, as far as the pool goes.
-void lend_fill(struct lend *lend, struct ring *ring);
+void uring_buffers_fill(struct uring_buffers *lend, struct ring *ring);
 // From now on at most so many are lent. Of those beyond that, what the kernel has not used goes back to the
 // pool.
-void lend_limit(struct lend *lend, struct ring *ring, uint32_t max);
+void uring_buffers_limit(struct uring_buffers *lend, struct ring *ring, uint32_t max);
 // The kernel has used this one: the reference is the caller's.
-struct buffer *lend_return(struct lend *lend, uint32_t id);
+struct buffer *uring_buffers_return(struct uring_buffers *lend, uint32_t id);
 // How many the kernel has, as far as completions have been read.
-static inline uint32_t lend_left(const struct lend *lend) {
+static inline uint32_t uring_buffers_left(const struct uring_buffers *lend) {
     return lend->count - lend->free_count;
 }

@@ -5,8 +5,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "io/login.h"
-#include "io/walls.h"
+#include "io/privdrop.h"
+#include "io/sandbox_layer.h"
 
 typedef struct __user_cap_data_struct capabilities[_LINUX_CAPABILITY_U32S_3];
 
@@ -32,10 +32,10 @@ static void narrow_bounds(void) {
         prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
 }
 
-int walls_privileges(const struct login *login) {
+int sandbox_layer_privileges(const struct privdrop_user *login) {
     narrow_bounds();
     prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0); // for one of them: another user is permitted none else
-    int failed = login ? login_become(login) : 0;
+    int failed = login ? privdrop_become(login) : 0;
     prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0);
     if (!failed)
         failed = keep_one_capability();
@@ -44,11 +44,11 @@ int walls_privileges(const struct login *login) {
     return failed;
 }
 
-void walls_last_privilege(void) {
+void sandbox_layer_last_privilege(void) {
     capabilities none = {0};
     set_capabilities(none);
 }
 
-void walls_hide_memory(void) {
+void sandbox_layer_hide_memory(void) {
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "io/walls.h"
+#include "io/sandbox_layer.h"
 
 // Rights that are younger than the headers may be.
 enum {
@@ -31,7 +31,7 @@ static const uint64_t READ = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_R
 static const uint64_t WRITE = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR |
                               LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG | TRUNCATE;
 
-int walls_files_version(void) {
+int sandbox_layer_files_version(void) {
     long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
     return version > 0 ? (int)version : 0;
 }
@@ -73,8 +73,8 @@ static int allow(int ruleset, const struct folder *folder, uint64_t known) {
     return failed;
 }
 
-int walls_files(const struct folder *folders, unsigned count, bool dials, const char **why) {
-    int version = walls_files_version();
+int sandbox_layer_files(const struct folder *folders, unsigned count, bool dials, const char **why) {
+    int version = sandbox_layer_files_version();
     struct rules rules = rules_of(version, dials);
     *why = "the kernel has no Landlock, or it is refused";
     int ruleset = version ? (int)syscall(SYS_landlock_create_ruleset, &rules, rules_bytes(version), 0) : -1;

@@ -5,19 +5,19 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-enum { LOGIN_GROUPS_MAX = 64 };
+enum { PRIVDROP_GROUPS_MAX = 64 };
 
-struct login {
+struct privdrop_user {
     uid_t user;
     gid_t group;
-    gid_t groups[LOGIN_GROUPS_MAX]; // with the first one
+    gid_t groups[PRIVDROP_GROUPS_MAX]; // with the first one
     int group_count;
     char home[PATH_MAX];
 };
 
 // Looks a user's name up, at start: it may take files, sockets and libraries. 0 or -errno; -ENOENT: there is none.
-int login_find(struct login *login, const char *name);
+int privdrop_find(struct privdrop_user *login, const char *name);
 // Has the environment speak of this user, where it is another one than who the process is: HOME, USER, LOGNAME.
-void login_tell(const struct login *login, const char *name);
+void privdrop_tell(const struct privdrop_user *login, const char *name);
 // Becomes it, for good, with all threads. 0 or -errno; -EPERM where the process is another one, and not root.
-int login_become(const struct login *login);
+int privdrop_become(const struct privdrop_user *login);

@@ -1,7 +1,7 @@
 // The provided buffer ring of a shard.
 //
-// It goes well: lend_fill puts a buffer behind every free id; a receive completes with the id of the one that
-// it filled; lend_return hands that buffer out and frees its id for the next lend_fill.
+// It goes well: uring_buffers_fill puts a buffer behind every free id; a receive completes with the id of the one that
+// it filled; uring_buffers_return hands that buffer out and frees its id for the next uring_buffers_fill.
 //
 // Single buffers can't be taken back: the kernel alone knows which it has used. So the ring is taken away and
 // given anew; nothing is used meanwhile, since the kernel does this ring's work only when this thread enters
@@ -13,7 +13,7 @@
 //
 // It fails: when the pool has reached its bound, ids stay free, and receives that find no buffer end with
 // -ENOBUFS.
-#include "io/uring_lend.h"
+#include "io/uring_buffers.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -21,11 +21,11 @@
 
 #include "core/base/memory.h"
 
-static size_t ring_bytes(const struct lend *lend) {
+static size_t ring_bytes(const struct uring_buffers *lend) {
     return lend->count * sizeof(struct io_uring_buf);
 }
 
-static void release_lent(struct lend *lend) {
+static void release_lent(struct uring_buffers *lend) {
     if (lend->ring)
         munmap(lend->ring, ring_bytes(lend));
     memory_give(lend->lent);
@@ -39,16 +39,16 @@ static struct io_uring_buf_ring *map_ring(size_t bytes) {
 }
 
 // Has the kernel take buffers from the ring.
-static int list_ring(struct lend *lend, struct io_uring *uring) {
+static int list_ring(struct uring_buffers *lend, struct io_uring *uring) {
     struct io_uring_buf_reg registration = {
-        .ring_addr = (uintptr_t)lend->ring, .ring_entries = lend->count, .bgid = LEND_GROUP};
+        .ring_addr = (uintptr_t)lend->ring, .ring_entries = lend->count, .bgid = URING_BUFFERS_GROUP};
     return io_uring_register_buf_ring(uring, &registration, 0);
 }
 
-int lend_open(struct lend *lend, struct io_uring *uring, struct buffer_pool *pool, uint32_t count,
-              const char **why) {
+int uring_buffers_open(struct uring_buffers *lend, struct io_uring *uring, struct buffer_pool *pool,
+                       uint32_t count, const char **why) {
     assert(count > 0 && count <= 32768 && (count & (count - 1)) == 0);
-    *lend = (struct lend){.pool = pool, .free_count = count, .count = count, .max = count};
+    *lend = (struct uring_buffers){.pool = pool, .free_count = count, .count = count, .max = count};
     lend->ring = map_ring(ring_bytes(lend));
     lend->lent = memory_take_zeroed(count, sizeof(struct buffer *));
     lend->free_ids = memory_take_zeroed(count, sizeof *lend->free_ids);
@@ -67,19 +67,19 @@ int lend_open(struct lend *lend, struct io_uring *uring, struct buffer_pool *poo
     return result < 0 ? result : 0;
 }
 
-void lend_close(struct lend *lend, struct io_uring *uring) {
-    io_uring_unregister_buf_ring(uring, LEND_GROUP);
+void uring_buffers_close(struct uring_buffers *lend, struct io_uring *uring) {
+    io_uring_unregister_buf_ring(uring, URING_BUFFERS_GROUP);
     for (uint32_t id = 0; id < lend->count; id++)
         buffer_drop(lend->lent[id]);
     release_lent(lend);
 }
 
-static void show(struct lend *lend, uint32_t id, int at) {
+static void show(struct uring_buffers *lend, uint32_t id, int at) {
     io_uring_buf_ring_add(lend->ring, buffer_arrival(lend->lent[id]), ARRIVAL_BYTES_MAX, (uint16_t)id,
                           io_uring_buf_ring_mask(lend->count), at);
 }
 
-static void free_id(struct lend *lend, uint32_t id) {
+static void free_id(struct uring_buffers *lend, uint32_t id) {
     lend->lent[id] = NULL;
     lend->free_ids[lend->free_count++] = (uint16_t)id;
 }
@@ -96,7 +96,7 @@ static bool is_used(const struct ring *ring, uint32_t id) {
 }
 
 // Drops those that are too many; the others are shown to the kernel again, in a ring that it doesn't know.
-static void sort_out(struct lend *lend, const struct ring *ring) {
+static void sort_out(struct uring_buffers *lend, const struct ring *ring) {
     int shown = 0;
     for (uint32_t id = 0; id < lend->count; id++) {
         if (!lend->lent[id] || is_used(ring, id))
@@ -111,12 +111,12 @@ static void sort_out(struct lend *lend, const struct ring *ring) {
     io_uring_buf_ring_advance(lend->ring, shown);
 }
 
-// Not while completions are hidden: they may bring buffers. lend_fill tries again.
-static void take_back_lent(struct lend *lend, struct ring *ring) {
+// Not while completions are hidden: they may bring buffers. uring_buffers_fill tries again.
+static void take_back_lent(struct uring_buffers *lend, struct ring *ring) {
     struct io_uring *uring = &ring->uring;
     if (IO_URING_READ_ONCE(*uring->sq.kflags) & IORING_SQ_CQ_OVERFLOW)
         return;
-    if (!lend->unlisted && io_uring_unregister_buf_ring(uring, LEND_GROUP) < 0)
+    if (!lend->unlisted && io_uring_unregister_buf_ring(uring, URING_BUFFERS_GROUP) < 0)
         return;
     io_uring_buf_ring_init(lend->ring);
     sort_out(lend, ring);
@@ -133,14 +133,14 @@ static uint32_t count_used(const struct ring *ring) {
 }
 
 // Of the ring's places, counted from its end on. Its end itself lies in the first one.
-static struct io_uring_buf *place(const struct lend *lend, int at) {
+static struct io_uring_buf *place(const struct uring_buffers *lend, int at) {
     return &lend->ring->bufs[(lend->ring->tail + at) & io_uring_buf_ring_mask(lend->count)];
 }
 
 // Of so many at the ring's end that the kernel doesn't know yet, the first goes to its front, and so on; what was there goes to the end.
 // The kernel reads them when it is entered, and no sooner. Not while completions are hidden: how many are left isn't known then.
-static void put_in_front(const struct lend *lend, const struct ring *ring, int added) {
-    uint32_t used = count_used(ring), shown = lend_left(lend) - (uint32_t)added;
+static void put_in_front(const struct uring_buffers *lend, const struct ring *ring, int added) {
+    uint32_t used = count_used(ring), shown = uring_buffers_left(lend) - (uint32_t)added;
     if (IO_URING_READ_ONCE(*ring->uring.sq.kflags) & IORING_SQ_CQ_OVERFLOW)
         return;
     assert(used <= shown);
@@ -155,11 +155,11 @@ static void put_in_front(const struct lend *lend, const struct ring *ring, int a
     }
 }
 
-void lend_fill(struct lend *lend, struct ring *ring) {
+void uring_buffers_fill(struct uring_buffers *lend, struct ring *ring) {
     int added = 0;
-    if (lend->unlisted || lend_left(lend) > lend->max)
+    if (lend->unlisted || uring_buffers_left(lend) > lend->max)
         take_back_lent(lend, ring);
-    while (lend_left(lend) < lend->max) {
+    while (uring_buffers_left(lend) < lend->max) {
         struct buffer *buffer = buffer_take(lend->pool);
         if (!buffer)
             break;
@@ -173,13 +173,13 @@ void lend_fill(struct lend *lend, struct ring *ring) {
     io_uring_buf_ring_advance(lend->ring, added);
 }
 
-void lend_limit(struct lend *lend, struct ring *ring, uint32_t max) {
+void uring_buffers_limit(struct uring_buffers *lend, struct ring *ring, uint32_t max) {
     lend->max = max < lend->count ? max : lend->count;
-    if (lend_left(lend) > lend->max)
+    if (uring_buffers_left(lend) > lend->max)
         take_back_lent(lend, ring);
 }
 
-struct buffer *lend_return(struct lend *lend, uint32_t id) {
+struct buffer *uring_buffers_return(struct uring_buffers *lend, uint32_t id) {
     assert(id < lend->count && lend->lent[id]);
     struct buffer *buffer = lend->lent[id];
     free_id(lend, id);

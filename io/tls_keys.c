@@ -1,4 +1,4 @@
-#include "io/tls_way.h"
+#include "io/tls_keys.h"
 
 #include <openssl/crypto.h>
 #include <openssl/hmac.h>
@@ -29,7 +29,7 @@ static bool expand(const EVP_MD *digest, const struct tls_secret *secret, const 
     return good;
 }
 
-static bool set_key(struct tls_way *way) {
+static bool set_key(struct tls_keys *way) {
     uint8_t key[TLS_KEY_BYTES_MAX];
     size_t key_bytes = tls_aead_key_bytes(&way->aead);
     bool good = key_bytes <= sizeof key && expand(way->digest, &way->secret, "key", key, key_bytes) &&
@@ -40,20 +40,21 @@ static bool set_key(struct tls_way *way) {
     return good;
 }
 
-bool tls_way_update(struct tls_way *way) {
+bool tls_keys_update(struct tls_keys *way) {
     struct tls_secret before = way->secret;
     bool good = expand(way->digest, &before, "traffic upd", way->secret.bytes, before.count);
     OPENSSL_cleanse(&before, sizeof before);
     return good && set_key(way);
 }
 
-bool tls_way_open(struct tls_way *way, const struct tls_secret *secret, const SSL_CIPHER *suite, bool seals) {
+bool tls_keys_open(struct tls_keys *way, const struct tls_secret *secret, const SSL_CIPHER *suite,
+                   bool seals) {
     const EVP_CIPHER *cipher = EVP_get_cipherbynid(SSL_CIPHER_get_cipher_nid(suite));
-    *way = (struct tls_way){.digest = SSL_CIPHER_get_handshake_digest(suite), .secret = *secret};
+    *way = (struct tls_keys){.digest = SSL_CIPHER_get_handshake_digest(suite), .secret = *secret};
     return cipher && way->digest && tls_aead_open(&way->aead, cipher, seals) && set_key(way);
 }
 
-void tls_way_close(struct tls_way *way) {
+void tls_keys_close(struct tls_keys *way) {
     tls_aead_close(&way->aead);
     OPENSSL_cleanse(way, sizeof *way);
 }
@@ -61,7 +62,7 @@ void tls_way_close(struct tls_way *way) {
 // --- Records
 
 // Its nonce and its head go in first.
-static bool begin(struct tls_way *way, const uint8_t head[TLS_HEAD_BYTES]) {
+static bool begin(struct tls_keys *way, const uint8_t head[TLS_HEAD_BYTES]) {
     uint8_t nonce[TLS_IV_BYTES];
     memcpy(nonce, way->iv, sizeof nonce);
     for (unsigned at = 0; at < sizeof way->count; at++)
@@ -70,16 +71,16 @@ static bool begin(struct tls_way *way, const uint8_t head[TLS_HEAD_BYTES]) {
     return tls_aead_begin(&way->aead, nonce, head, TLS_HEAD_BYTES);
 }
 
-bool tls_way_open_record(struct tls_way *way, const uint8_t *record, size_t count, uint8_t *to,
-                         uint8_t *type) {
+bool tls_keys_open_record(struct tls_keys *way, const uint8_t *record, size_t count, uint8_t *to,
+                          uint8_t *type) {
     const uint8_t *text = record + TLS_HEAD_BYTES;
     return begin(way, record) && tls_aead_cross(&way->aead, to, text, count) &&
            tls_aead_cross(&way->aead, type, text + count, TLS_TYPE_BYTES) &&
            tls_aead_verify(&way->aead, text + count + TLS_TYPE_BYTES);
 }
 
-bool tls_way_seal(struct tls_way *way, uint8_t type, const struct iovec *parts, unsigned count, size_t bytes,
-                  uint8_t *to) {
+bool tls_keys_seal(struct tls_keys *way, uint8_t type, const struct iovec *parts, unsigned count,
+                   size_t bytes, uint8_t *to) {
     size_t protected = bytes + TLS_TYPE_BYTES + TLS_TAG_BYTES;
     uint8_t *at = to + TLS_HEAD_BYTES;
     memcpy(to, (uint8_t[]){TLS_TYPE_DATA, 3, 3, (uint8_t)(protected >> 8), (uint8_t) protected},

@@ -12,23 +12,29 @@
 
 #include <stdbool.h>
 
-enum wall_kind { WALL_PRIVILEGES, WALL_FILES, WALL_CALLS, WALL_RING, WALLS_COUNT };
-
-enum wall_state {
-    WALL_OFF,     // nobody asked for it
-    WALL_UP,      // in force
-    WALL_MISSING, // the kernel, or whoever started the hub, doesn't let it be
-    WALL_UNUSED,  // there is nothing to wall in: no ring
+enum sandbox_layer {
+    SANDBOX_LAYER_PRIVILEGES,
+    SANDBOX_LAYER_FILES,
+    SANDBOX_LAYER_CALLS,
+    SANDBOX_LAYER_RING,
+    SANDBOX_LAYER_COUNT
 };
 
-struct login;
+enum sandbox_layer_state {
+    SANDBOX_LAYER_OFF,     // nobody asked for it
+    SANDBOX_LAYER_UP,      // in force
+    SANDBOX_LAYER_MISSING, // the kernel, or whoever started the hub, doesn't let it be
+    SANDBOX_LAYER_UNUSED,  // there is nothing to wall in: no ring
+};
+
+struct privdrop_user;
 
 // Becomes that user, where there is one, and gives up all capabilities and the way back to any, but for one of which
 // rings are made: the memory of who has CAP_IPC_LOCK isn't bound by RLIMIT_MEMLOCK, which all processes of a user
 // share. 0 or -errno; -ENOSYS when all is done but for the way back, which the kernel leaves.
-int walls_privileges(const struct login *login);
+int sandbox_layer_privileges(const struct privdrop_user *login);
 // Gives that one up, too: the calling thread, and those that it starts.
-void walls_last_privilege(void);
+void sandbox_layer_last_privilege(void);
 
 // What may be done in a folder, and in those below it.
 enum folder_use {
@@ -45,17 +51,17 @@ struct folder {
 // From now on the calling thread, and those that it starts, reach no files by name but those of the folders; one that isn't
 // there is left out. What is open stays. 0 or -errno with *why set to static text.
 // Unless it `dials`, it connects over TCP to nobody, either.
-int walls_files(const struct folder *folders, unsigned count, bool dials, const char **why);
+int sandbox_layer_files(const struct folder *folders, unsigned count, bool dials, const char **why);
 // Which Landlock the kernel has: its ABI's number; 0: none.
-int walls_files_version(void);
+int sandbox_layer_files_version(void);
 
 // From now on no thread of the process makes a system call that a hub that serves doesn't: it is refused with EPERM, and one that
 // no library of the hub's tries either ends the process (SIGSYS). Where it `dials`, it may open sockets of TCP and connect
 // them. 0 or -errno.
-int walls_calls(bool dials);
+int sandbox_layer_calls(bool dials);
 
 // Whether a ring that is made now refuses what the hub doesn't use: tries it.
-bool walls_ring_holds(void);
+bool sandbox_ring_holds(void);
 
 // No core dump from now on, and nobody who isn't root reads the process's memory.
-void walls_hide_memory(void);
+void sandbox_layer_hide_memory(void);

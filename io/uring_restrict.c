@@ -2,7 +2,7 @@
 //
 // It goes well: operations, their flags and registrations that aren't listed are refused with -EACCES. It fails: a kernel that
 // knows no restrictions leaves the ring as it is, and whoever asks is told (io_walled).
-#include "io/uring_wall.h"
+#include "io/uring_restrict.h"
 
 #include <assert.h>
 
@@ -27,7 +27,7 @@ static unsigned list_rules(struct io_uring_restriction *rules, const unsigned ch
 }
 
 // liburing's own functions for both are not exported by every version of it.
-int ring_wall(struct io_uring *uring, const unsigned char *operations, unsigned count) {
+int uring_restrict(struct io_uring *uring, const unsigned char *operations, unsigned count) {
     struct io_uring_restriction rules[RULES_MAX];
     unsigned descriptor = (unsigned)uring->ring_fd;
     assert(count <= OPERATIONS_MAX);

@@ -13,7 +13,7 @@
 
 #include "io/backend.h"
 
-static const struct io_verbs *const backends[] = {
+static const struct io_ops *const backends[] = {
     [IO_URING] = &uring_verbs,
     [IO_EPOLL] = &epoll_verbs,
 };

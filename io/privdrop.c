@@ -1,4 +1,4 @@
-#include "io/login.h"
+#include "io/privdrop.h"
 
 #include <errno.h>
 #include <grp.h>
@@ -7,22 +7,23 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-int login_find(struct login *login, const char *name) {
+int privdrop_find(struct privdrop_user *login, const char *name) {
     errno = 0;
     const struct passwd *entry = getpwnam(name);
     if (!entry)
         return errno && errno != ESRCH && errno != EPERM && errno != EBADF ? -errno : -ENOENT;
-    *login = (struct login){.user = entry->pw_uid, .group = entry->pw_gid, .group_count = LOGIN_GROUPS_MAX};
+    *login = (struct privdrop_user){
+        .user = entry->pw_uid, .group = entry->pw_gid, .group_count = PRIVDROP_GROUPS_MAX};
     if ((size_t)snprintf(login->home, sizeof login->home, "%s", entry->pw_dir) >= sizeof login->home)
         return -ENAMETOOLONG;
     return getgrouplist(name, login->group, login->groups, &login->group_count) < 0 ? -E2BIG : 0;
 }
 
-static bool is_it(const struct login *login) {
+static bool is_it(const struct privdrop_user *login) {
     return getuid() == login->user && geteuid() == login->user;
 }
 
-void login_tell(const struct login *login, const char *name) {
+void privdrop_tell(const struct privdrop_user *login, const char *name) {
     if (is_it(login))
         return;
     setenv("HOME", login->home, 1);
@@ -31,7 +32,7 @@ void login_tell(const struct login *login, const char *name) {
 }
 
 // The user at last: with it goes the right to change the others.
-int login_become(const struct login *login) {
+int privdrop_become(const struct privdrop_user *login) {
     if (is_it(login) && login->user != 0)
         return 0;
     if (setgroups((size_t)login->group_count, login->groups) < 0 ||
