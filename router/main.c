@@ -26,7 +26,7 @@
 #include "router/config_cluster.h"
 #include "router/config_secrets.h"
 #include "router/config_users.h"
-#include "router/listening.h"
+#include "router/listen_sockets.h"
 #include "router/request/journal.h"
 #include "router/sandbox_check.h"
 #include "router/shard/shard.h"
@@ -47,7 +47,7 @@ struct program {
     int manager;              // io/notify.h
     struct keeper keeper;     // where there may be children
     struct resolver resolver; // where names of servers may have to be looked up
-    struct listening listening;
+    struct listen_sockets listening;
     cpu_set_t cores;
     pthread_barrier_t barrier;
     _Atomic int failures;       // shards that could not be opened, and walls that must be there and aren't
@@ -389,12 +389,12 @@ int main(int argc, char **argv) {
     config->cluster.resolver = program.resolver.process ? &program.resolver : NULL;
     route_signals();
     raise_limits();
-    bool listens = listening_open(&program.listening, config, sandbox_login(&program.sandbox));
+    bool listens = listen_sockets_open(&program.listening, config, sandbox_login(&program.sandbox));
     int status = listens ? serve(&program, config) : 1;
     if (program.keeper.process)
         keeper_close(&program.keeper);
     if (program.resolver.process)
         resolver_close(&program.resolver);
-    listening_close(&program.listening);
+    listen_sockets_close(&program.listening);
     return status;
 }

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "router/page/page.h"
+#include "router/features/page/page.h"
 #include "router/transport/http_hcs.h"
 #include "router/transport/http_rpc.h"
 #include "router/transport/http_shown.h"

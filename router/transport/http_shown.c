@@ -1,7 +1,7 @@
 #include "router/transport/http_shown.h"
 
+#include "router/features/page/page.h"
 #include "router/methods/metrics.h"
-#include "router/page/page.h"
 #include "router/transport/http_respond.h"
 
 void http_healthz(struct shard *shard, struct http_call *call) {

@@ -5,14 +5,14 @@
 #include "io/privdrop.h"
 #include "router/config.h"
 
-struct listening {
+struct listen_sockets {
     struct listener listeners[LISTENERS_MAX];
     uint32_t count; // that are open
 };
 
 // Opens what the configuration names; the files of Unix sockets are the account's, if there is one. False when one can't be: it has
 // been said.
-bool listening_open(struct listening *listening, const struct config *config,
-                    const struct privdrop_user *login);
+bool listen_sockets_open(struct listen_sockets *listening, const struct config *config,
+                         const struct privdrop_user *login);
 // Closes what is open.
-void listening_close(struct listening *listening);
+void listen_sockets_close(struct listen_sockets *listening);

@@ -1,4 +1,4 @@
-#include "router/page/page.h"
+#include "router/features/page/page.h"
 
 #include <assert.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 // cmocka.h needs the standard headers before it.
 #include <cmocka.h>
 
-#include "router/page/page.h"
+#include "router/features/page/page.h"
 
 static struct page_file find(const char *path) {
     return page_find(path, strlen(path));

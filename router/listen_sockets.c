@@ -1,4 +1,4 @@
-#include "router/listening.h"
+#include "router/listen_sockets.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -19,8 +19,8 @@ static int open_patiently(struct listener *listener, const struct address *addre
     return failed;
 }
 
-bool listening_open(struct listening *listening, const struct config *config,
-                    const struct privdrop_user *login) {
+bool listen_sockets_open(struct listen_sockets *listening, const struct config *config,
+                         const struct privdrop_user *login) {
     assert(config->listener_count > 0 && config->listener_count <= LISTENERS_MAX);
     for (uint32_t index = 0; index < config->listener_count; index++) {
         const char *why = "";
@@ -46,7 +46,7 @@ bool listening_open(struct listening *listening, const struct config *config,
     return true;
 }
 
-void listening_close(struct listening *listening) {
+void listen_sockets_close(struct listen_sockets *listening) {
     assert(listening->count <= LISTENERS_MAX);
     for (uint32_t index = 0; index < listening->count; index++)
         listener_close(&listening->listeners[index]);
