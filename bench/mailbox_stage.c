@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "bench/stage.h"
-#include "router/shard/mailbox.h"
+#include "router/engine/shard/mailbox.h"
 
 enum { PIECES = 4 * MAILBOX_MESSAGES };
 

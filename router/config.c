@@ -123,12 +123,12 @@ static bool set_http(struct config *config, const char *text) {
 // One source may name several, which replace what another one named before.
 static bool set_allowed(struct config *config, const struct option *option, const char *name) {
     bool hosts = option->offset == offsetof(struct config, settings.hosts);
-    struct allowed *allowed = hosts ? &config->settings.hosts : &config->settings.origins;
+    struct allowlist *allowed = hosts ? &config->settings.hosts : &config->settings.origins;
     uint32_t *from = hosts ? &config->hosts_from : &config->origins_from;
     if (*from != config->source)
         allowed->count = 0;
     *from = config->source;
-    return allowed_add(allowed, name) || config_complain(option->name, name, "one of 16 names at most");
+    return allowlist_add(allowed, name) || config_complain(option->name, name, "one of 16 names at most");
 }
 
 static bool set_io(struct config *config, const char *text) {

@@ -40,7 +40,7 @@ static bool read_server(struct config *config, const char *text, size_t bytes) {
         break;
     }
     memcpy(server->shown, server->url.host, sizeof server->shown);
-    if (!cluster_place(server) && is_numeric(&server->url))
+    if (!cluster_server_place(server) && is_numeric(&server->url))
         return fail(bad_place);
     cluster->server_count++;
     return true;
@@ -75,7 +75,7 @@ static bool are_safe(const struct config *config) {
     const struct cluster_settings *cluster = &config->cluster;
     for (uint32_t at = 0; at < cluster->server_count; at++) {
         const struct nats_url *url = &cluster->servers[at].url;
-        if (config->insecure || cluster_is_safe(cluster, &cluster->servers[at]))
+        if (config->insecure || cluster_server_is_safe(cluster, &cluster->servers[at]))
             continue;
         fprintf(stderr,
                 "patchbayd: --nats: %s:%u isn't on this machine and %s; --insecure joins it all the same\n",
@@ -88,7 +88,7 @@ static bool are_safe(const struct config *config) {
 
 bool config_needs_resolver(const struct config *config) {
     for (uint32_t at = 0; at < config->cluster.server_count; at++)
-        if (!cluster_is_local(&config->cluster.servers[at]))
+        if (!cluster_server_is_local(&config->cluster.servers[at]))
             return true;
     return false;
 }

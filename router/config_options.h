@@ -8,8 +8,8 @@
 
 #include "io/address.h"
 #include "router/config_children.h"
-#include "router/shard/cluster.h"
-#include "router/shard/hub.h"
+#include "router/engine/shard/cluster_server.h"
+#include "router/engine/shard/hub.h"
 
 enum { CONFIG_FILES_MAX = 16, ACCOUNT_NAME_BYTES = 64 };
 

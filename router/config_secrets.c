@@ -56,7 +56,7 @@ static bool needs_authorities(const struct config *config) {
     const struct cluster_settings *cluster = &config->cluster;
     bool needs = config->nats_authorities[0] != '\0';
     for (uint32_t at = 0; at < cluster->server_count; at++)
-        needs = needs || cluster->servers[at].url.secure || !cluster_is_local(&cluster->servers[at]);
+        needs = needs || cluster->servers[at].url.secure || !cluster_server_is_local(&cluster->servers[at]);
     return needs;
 }
 

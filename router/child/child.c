@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "router/shard/annex.h"
+#include "router/engine/shard/annex.h"
 
 void child_be(struct child *child, enum child_state state) {
     assert(state < CHILD_STATES_COUNT && child->settings);

@@ -22,8 +22,8 @@
 #include "core/child/restart.h"
 #include "core/lookup/lookup.h"
 #include "core/mcp/mcp_message.h"
-#include "router/shard/child_record.h"
-#include "router/shard/peer.h"
+#include "router/engine/shard/child_record.h"
+#include "router/engine/shard/peer.h"
 
 struct children;
 

@@ -10,8 +10,8 @@
 #include "core/base/memory.h"
 #include "router/child/register.h"
 #include "router/child/sift.h"
-#include "router/shard/annex.h"
-#include "router/shard/identity.h"
+#include "router/engine/shard/annex.h"
+#include "router/engine/shard/identity.h"
 
 static struct child *children_find(const struct children *children, const char *name, uint32_t number) {
     struct child *child = children->first;

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "core/rights/users.h"
+#include "router/engine/shard/post.h"
 #include "router/gate/showing.h"
 #include "router/gate/who.h"
 #include "router/request/refuse.h"
-#include "router/shard/post.h"
 
 enum found { FOUND_NOTHING, FOUND_APPLIED, FOUND_OWN };
 
@@ -158,7 +158,7 @@ static void errand_end(struct shard *shard, struct errand *errand) {
 // --- On its way
 
 // While it is still there.
-static void note_target(struct errand *errand, const struct held *held) {
+static void note_target(struct errand *errand, const struct held_message *held) {
     char decoded[METHOD_BYTES_MAX];
     size_t bytes;
     const char *target = showing_target(held, decoded, &bytes);
@@ -169,7 +169,7 @@ static void note_target(struct errand *errand, const struct held *held) {
         memcpy(errand->target, target, bytes);
 }
 
-static void apply(struct shard *shard, struct errand *errand, struct held *held) {
+static void apply(struct shard *shard, struct errand *errand, struct held_message *held) {
     assert(!held->is_released);
     errand->is_over = true;
     note_target(errand, held);
@@ -182,7 +182,7 @@ static void apply(struct shard *shard, struct errand *errand, struct held *held)
     }
 }
 
-static void add(struct shard *shard, struct errand *errand, const struct held *held) {
+static void add(struct shard *shard, struct errand *errand, const struct held_message *held) {
     struct text *out = &errand->list;
     assert(errand->is_list && !errand->is_over);
     size_t bytes = out->length + showing_bytes(held, errand->name != NULL);
@@ -199,11 +199,11 @@ static void list_all(struct shard *shard, struct errand *errand) {
     const struct list *all = &shard->gate->held;
     assert(errand->is_list && !errand->name);
     for (struct list *node = all->next; node != all && !errand->is_over; node = node->next)
-        add(shard, errand, list_entry(node, struct held, by_age));
+        add(shard, errand, list_entry(node, struct held_message, by_age));
 }
 
 static void visit(struct shard *shard, struct errand *errand) {
-    struct held *held = errand->names_one ? gate_find(shard->gate, &errand->checkpoint) : NULL;
+    struct held_message *held = errand->names_one ? gate_find(shard->gate, &errand->checkpoint) : NULL;
     assert(!errand->is_over);
     if (errand->is_list && !errand->name)
         list_all(shard, errand);

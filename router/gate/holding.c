@@ -4,13 +4,13 @@
 #include <string.h>
 
 #include "core/rights/users.h"
+#include "router/engine/shard/drop.h"
 #include "router/gate/holding_bounds.h"
 #include "router/gate/who.h"
 #include "router/request/offered.h"
 #include "router/request/refuse.h"
 #include "router/rights/borne.h"
 #include "router/send/exchange.h"
-#include "router/shard/drop.h"
 
 const char *decision_text(enum decision decision) {
     static const char *const texts[DECISIONS_COUNT] = {"approved", "rejected", "needs_revision"};
@@ -19,7 +19,7 @@ const char *decision_text(enum decision decision) {
 }
 
 // Also one that is about to go.
-static struct peer *source_of(const struct shard *shard, const struct held *held) {
+static struct peer *source_of(const struct shard *shard, const struct held_message *held) {
     struct peer *peer = shard->peers.slots[connection_slot(held->source)];
     assert(peer && peer->name == held->source && peer->annex);
     return peer;
@@ -36,13 +36,13 @@ static struct span string_at(const struct message *message, enum lookup_key key)
     return is_there ? message->lookup.value[key] : (struct span){0};
 }
 
-static void name(struct shard *shard, struct held *held) {
+static void name(struct shard *shard, struct held_message *held) {
     uint64_t which[2] = {shard->index, shard->gate->made++};
     siphash_name(&shard->hub->settings.secrets.checkpoints, which, sizeof which, held->checkpoint.bits);
 }
 
 // Of HTTP each request shows its own.
-static void keep_credential(struct held *held, const struct message *message) {
+static void keep_credential(struct held_message *held, const struct message *message) {
     const struct identity *identity = identity_of(message->peer);
     if (!held->user)
         return;
@@ -50,7 +50,7 @@ static void keep_credential(struct held *held, const struct message *message) {
     held->credential = (uint8_t)identity->kind;
 }
 
-static void describe(struct shard *shard, struct held *held, const struct message *message) {
+static void describe(struct shard *shard, struct held_message *held, const struct message *message) {
     assert(!held->is_released && message->method_bytes <= METHOD_BYTES_MAX);
     held->source = message->peer->name;
     held->user = who_is(message->peer).user;
@@ -69,7 +69,7 @@ static void describe(struct shard *shard, struct held *held, const struct messag
 }
 
 // Where its connection is attached to now is where it goes, whatever that is when it goes on.
-static bool keep_attachment(struct shard *shard, struct held *held, const struct message *message) {
+static bool keep_attachment(struct shard *shard, struct held_message *held, const struct message *message) {
     const struct attachment *attachment = message_attachment(message);
     size_t bytes = attachment ? sizeof *attachment + attachment->bytes : 0;
     assert(!held->attachment);
@@ -81,8 +81,8 @@ static bool keep_attachment(struct shard *shard, struct held *held, const struct
     return held->attachment != NULL;
 }
 
-static struct held *make(struct shard *shard, const struct message *message) {
-    struct held *held = quota_take_zeroed(&shard->kept, 1, sizeof *held);
+static struct held_message *make(struct shard *shard, const struct message *message) {
+    struct held_message *held = quota_take_zeroed(&shard->kept, 1, sizeof *held);
     if (!held)
         return NULL;
     if (!keep_attachment(shard, held, message) || !holding_keep(shard, held, message->frame)) {
@@ -99,7 +99,7 @@ static struct held *make(struct shard *shard, const struct message *message) {
     return held;
 }
 
-static void unmake(struct shard *shard, struct held *held) {
+static void unmake(struct shard *shard, struct held_message *held) {
     assert(list_empty(&held->by_age) && list_empty(&held->by_source) && !timer_armed(&held->timer));
     holding_uncount(shard, held->user, held->bytes);
     buffer_drop(held->frame.buffer);
@@ -121,12 +121,12 @@ static void refuse_over(struct shard *shard, const struct message *message, uint
 }
 
 // Makes one, counted; NULL when the message was refused.
-static struct held *admit(struct shard *shard, const struct message *message) {
+static struct held_message *admit(struct shard *shard, const struct message *message) {
     uint32_t bytes = holding_bytes(message->frame);
     const struct user *user = who_is(message->peer).user;
     const struct annex *annex = peer_annex(shard, message->peer);
     uint64_t over = annex ? holding_count(shard, annex, user, bytes) : 0;
-    struct held *held = annex && !over ? make(shard, message) : NULL;
+    struct held_message *held = annex && !over ? make(shard, message) : NULL;
     if (held)
         return held;
     if (annex && !over)
@@ -136,7 +136,7 @@ static struct held *admit(struct shard *shard, const struct message *message) {
 }
 
 // What is held counts among what its user has pending, unless that is as much as may be: then it was refused.
-static bool ask(struct shard *shard, const struct message *message, struct held *held) {
+static bool ask(struct shard *shard, const struct message *message, struct held_message *held) {
     const struct user *user = held->user;
     assert(!held->is_asked);
     if (!user)
@@ -148,13 +148,13 @@ static bool ask(struct shard *shard, const struct message *message, struct held 
     return held->is_asked;
 }
 
-void holding_answer(struct held *held) {
+void holding_answer(struct held_message *held) {
     if (held->is_asked)
         account_answer(held->user->account);
     held->is_asked = false;
 }
 
-static void enter(struct shard *shard, struct held *held, struct peer *peer) {
+static void enter(struct shard *shard, struct held_message *held, struct peer *peer) {
     assert(peer->name == held->source && peer->annex && !timer_armed(&held->timer));
     gate_add(shard->gate, held);
     list_append(&peer->annex->held, &held->by_source);
@@ -167,13 +167,13 @@ static void enter(struct shard *shard, struct held *held, struct peer *peer) {
     stats_move_gauge(&shard->stats, GAUGE_HELD_BYTES, held->bytes);
 }
 
-struct held *holding_begin(struct shard *shard, const struct message *message) {
+struct held_message *holding_begin(struct shard *shard, const struct message *message) {
     assert(shard->gate && !message->approved);
     if (shard->phase != HUB_SERVING) {
         refuse_for(shard, message, ERROR_TARGET_DISCONNECTED, refuse_hub_ends);
         return NULL;
     }
-    struct held *held = admit(shard, message);
+    struct held_message *held = admit(shard, message);
     if (!held)
         return NULL;
     if (!ask(shard, message, held)) {
@@ -191,18 +191,18 @@ struct held *holding_begin(struct shard *shard, const struct message *message) {
     return held;
 }
 
-struct held *holding_find(const struct peer *peer, const uint8_t *text, struct span id) {
+struct held_message *holding_find(const struct peer *peer, const uint8_t *text, struct span id) {
     return peer->annex ? gate_find_sent(&peer->annex->held, text, id) : NULL;
 }
 
 // --- Ends
 
 // Whether its source, once it has half-closed, stays for it: what is approved isn't lost any more.
-static bool is_awaited(const struct held *held) {
+static bool is_awaited(const struct held_message *held) {
     return held->is_request || held->is_released;
 }
 
-void holding_end(struct shard *shard, struct held *held) {
+void holding_end(struct shard *shard, struct held_message *held) {
     struct peer *peer = source_of(shard, held);
     assert(peer->annex->held_count > 0 && (!is_awaited(held) || peer->awaited > 0));
     holding_answer(held);
@@ -220,7 +220,7 @@ void holding_end(struct shard *shard, struct held *held) {
 }
 
 // Nobody is told.
-static void end_silently(struct shard *shard, struct held *held) {
+static void end_silently(struct shard *shard, struct held_message *held) {
     struct exchange *exchange = held->exchange;
     assert(held->is_request || !exchange);
     holding_end(shard, held);
@@ -228,7 +228,7 @@ static void end_silently(struct shard *shard, struct held *held) {
         exchange_miss(shard, exchange);
 }
 
-static void abandon(struct shard *shard, struct held *held) {
+static void abandon(struct shard *shard, struct held_message *held) {
     if (!held->is_released)
         stats_count(&shard->stats, COUNT_GATE_SOURCE_LEFT);
     noting_step(shard, held, "source left", NULL, ERROR_NONE);
@@ -236,7 +236,8 @@ static void abandon(struct shard *shard, struct held *held) {
 }
 
 // Takes `data` over.
-static void end_with_error(struct shard *shard, struct held *held, enum error error, struct text *data) {
+static void end_with_error(struct shard *shard, struct held_message *held, enum error error,
+                           struct text *data) {
     assert(error > ERROR_NONE && error < ERRORS_COUNT);
     struct reply_to to = {frame_body(&held->frame) + held->id.at, held->id.bytes, held->exchange};
     if (held->is_request) {
@@ -249,18 +250,18 @@ static void end_with_error(struct shard *shard, struct held *held, enum error er
 }
 
 // Whether its source is among the endings: then it goes with it.
-static bool is_leaving(const struct shard *shard, const struct held *held) {
+static bool is_leaving(const struct shard *shard, const struct held_message *held) {
     return !peer_find(shard, held->source);
 }
 
-static void put_checkpoint(struct text *data, const struct held *held) {
+static void put_checkpoint(struct text *data, const struct held_message *held) {
     char checkpoint[CHECKPOINT_BYTES];
     checkpoint_write(&held->checkpoint, checkpoint);
     text_init(data);
     reply_data_string(data, "checkpoint", checkpoint, sizeof checkpoint);
 }
 
-void holding_cancel(struct shard *shard, struct held *held) {
+void holding_cancel(struct shard *shard, struct held_message *held) {
     const struct annex *annex = source_of(shard, held)->annex;
     if (!held->is_released)
         stats_count(&shard->stats, COUNT_GATE_CANCELLED);
@@ -274,7 +275,7 @@ void holding_cancel(struct shard *shard, struct held *held) {
     end_with_error(shard, held, ERROR_CANCELLED, &data);
 }
 
-void holding_timed_out(struct shard *shard, struct held *held) {
+void holding_timed_out(struct shard *shard, struct held_message *held) {
     assert(!timer_armed(&held->timer) && !held->is_released);
     if (is_leaving(shard, held))
         return;
@@ -286,7 +287,7 @@ void holding_timed_out(struct shard *shard, struct held *held) {
     end_with_error(shard, held, ERROR_APPROVAL_REQUIRED, &data);
 }
 
-static void turn_down(struct shard *shard, struct held *held, enum decision decision,
+static void turn_down(struct shard *shard, struct held_message *held, enum decision decision,
                       const struct ruling *ruling) {
     bool rejected = decision == DECISION_REJECTED;
     assert(rejected || decision == DECISION_NEEDS_REVISION);
@@ -303,7 +304,7 @@ static void turn_down(struct shard *shard, struct held *held, enum decision deci
     end_with_error(shard, held, error, &data);
 }
 
-void holding_decide(struct shard *shard, struct held *held, enum decision decision,
+void holding_decide(struct shard *shard, struct held_message *held, enum decision decision,
                     const struct ruling *ruling) {
     assert(!held->is_released);
     if (decision != DECISION_APPROVED) {
@@ -321,7 +322,7 @@ void holding_decide(struct shard *shard, struct held *held, enum decision decisi
 }
 
 // A connection that is closed for that takes what it sent along.
-static bool is_revoked(const struct shard *shard, const struct held *held) {
+static bool is_revoked(const struct shard *shard, const struct held_message *held) {
     const struct peer *peer = peer_find(shard, held->source);
     return peer && borne_is_gone(shard, peer, held->user, (enum credential)held->credential, &held->digest);
 }
@@ -330,7 +331,7 @@ void holding_review(struct shard *shard) {
     struct list *all = &shard->gate->held;
     assert(shard->settings->users);
     for (struct list *node = all->next, *next; node != all; node = next) {
-        struct held *held = list_entry(node, struct held, by_age);
+        struct held_message *held = list_entry(node, struct held_message, by_age);
         struct text data;
         next = node->next;
         if (!is_revoked(shard, held))
@@ -347,7 +348,7 @@ void holding_leave(struct shard *shard, struct peer *peer) {
     struct list *all = peer->annex ? &peer->annex->held : NULL;
     assert(peer->state != PEER_OPEN);
     while (all && !list_empty(all))
-        abandon(shard, list_entry(all->next, struct held, by_source));
+        abandon(shard, list_entry(all->next, struct held_message, by_source));
 }
 
 void holding_drain(struct shard *shard) {
@@ -356,7 +357,7 @@ void holding_drain(struct shard *shard) {
         return;
     struct list *all = &shard->gate->held;
     while (!list_empty(all)) {
-        struct held *held = list_entry(all->next, struct held, by_age);
+        struct held_message *held = list_entry(all->next, struct held_message, by_age);
         if (is_leaving(shard, held)) {
             abandon(shard, held);
             continue;

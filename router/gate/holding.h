@@ -22,15 +22,15 @@ static inline bool holding_exempts(const struct message *message) {
            message_method_is(message, "notifications/progress");
 }
 // Holds a request or notification. The result is NULL when it was refused instead: at a bound, or because the hub drains.
-struct held *holding_begin(struct shard *shard, const struct message *message);
+struct held_message *holding_begin(struct shard *shard, const struct message *message);
 // The latest held request of a peer with this id; or NULL.
-struct held *holding_find(const struct peer *peer, const uint8_t *text, struct span id);
+struct held_message *holding_find(const struct peer *peer, const uint8_t *text, struct span id);
 // Its source has cancelled it.
-void holding_cancel(struct shard *shard, struct held *held);
+void holding_cancel(struct shard *shard, struct held_message *held);
 // Somebody has decided. One that is approved is released.
-void holding_decide(struct shard *shard, struct held *held, enum decision decision,
+void holding_decide(struct shard *shard, struct held_message *held, enum decision decision,
                     const struct ruling *ruling);
-void holding_timed_out(struct shard *shard, struct held *held);
+void holding_timed_out(struct shard *shard, struct held_message *held);
 // Users have changed: what came by a credential that is gone goes, as if its source had left. (Of HTTP the connection stays, and so
 // whoever waits there is told.)
 void holding_review(struct shard *shard);
@@ -39,6 +39,6 @@ void holding_leave(struct shard *shard, struct peer *peer);
 // The hub drains: nothing is held any more.
 void holding_drain(struct shard *shard);
 // One that was released is about to be routed, and counts among what its user has pending by that.
-void holding_answer(struct held *held);
+void holding_answer(struct held_message *held);
 // It has been routed.
-void holding_end(struct shard *shard, struct held *held);
+void holding_end(struct shard *shard, struct held_message *held);

@@ -63,10 +63,10 @@ uint64_t holding_count(struct shard *shard, const struct annex *annex, const str
 }
 
 uint32_t holding_bytes(const struct frame *frame) {
-    return frame_copy_bytes(frame) + (uint32_t)sizeof(struct held);
+    return frame_copy_bytes(frame) + (uint32_t)sizeof(struct held_message);
 }
 
-bool holding_keep(struct shard *shard, struct held *held, const struct frame *frame) {
+bool holding_keep(struct shard *shard, struct held_message *held, const struct frame *frame) {
     assert(!held->frame.buffer);
     return frame_copy(&shard->buffers, frame, &held->unit, &held->frame);
 }

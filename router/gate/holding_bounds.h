@@ -4,8 +4,8 @@
 // buffer is kept for it.
 #pragma once
 
-#include "router/shard/annex.h"
-#include "router/shard/shard.h"
+#include "router/engine/shard/annex.h"
+#include "router/engine/shard/shard.h"
 
 // How many bytes holding this frame takes.
 uint32_t holding_bytes(const struct frame *frame);
@@ -15,4 +15,4 @@ uint64_t holding_count(struct shard *shard, const struct annex *annex, const str
                        uint32_t bytes);
 void holding_uncount(struct shard *shard, const struct user *user, uint32_t bytes);
 // Keeps the frame. False without memory.
-bool holding_keep(struct shard *shard, struct held *held, const struct frame *frame);
+bool holding_keep(struct shard *shard, struct held_message *held, const struct frame *frame);

@@ -7,13 +7,14 @@
 #include "router/gate/showing.h"
 #include "router/request/audit_source.h"
 
-static void put_step(struct text *line, const struct held *held, const char *step) {
+static void put_step(struct text *line, const struct held_message *held, const char *step) {
     journal_line_string(line, "step", step, strlen(step));
     journal_line_name(line, "checkpoint");
     showing_put_checkpoint(line, &held->checkpoint);
 }
 
-static void put_string(struct text *line, const struct held *held, const char *name, struct span string) {
+static void put_string(struct text *line, const struct held_message *held, const char *name,
+                       struct span string) {
     char decoded[METHOD_BYTES_MAX];
     size_t bytes;
     const char *text = showing_string(held, string, decoded, &bytes);
@@ -26,7 +27,7 @@ static void put_ruling(struct text *line, const struct ruling *ruling) {
 }
 
 // The same source and target in every line of one message: its connection may have gone, or speak for nobody now.
-static void open_line(struct shard *shard, struct entry *entry, const struct held *held) {
+static void open_line(struct shard *shard, struct entry *entry, const struct held_message *held) {
     char decoded[METHOD_BYTES_MAX];
     size_t bytes;
     const char *target = showing_target(held, decoded, &bytes);
@@ -35,7 +36,7 @@ static void open_line(struct shard *shard, struct entry *entry, const struct hel
     journal_line_string(&entry->line, "target", target, bytes);
 }
 
-bool noting_held(struct shard *shard, const struct held *held) {
+bool noting_held(struct shard *shard, const struct held_message *held) {
     if (!journal_is_on(shard))
         return true;
     struct entry *entry = journal_has_room(shard) ? entry_create(shard, held->source) : NULL;
@@ -65,8 +66,8 @@ static struct entry *begin(struct shard *shard, uint64_t connection) {
     return entry;
 }
 
-void noting_step(struct shard *shard, const struct held *held, const char *step, const struct ruling *ruling,
-                 enum error error) {
+void noting_step(struct shard *shard, const struct held_message *held, const char *step,
+                 const struct ruling *ruling, enum error error) {
     struct entry *entry = begin(shard, held->source);
     assert(error < ERRORS_COUNT);
     if (!entry)

@@ -21,10 +21,10 @@ struct ruling {
 };
 
 // A message is about to be held. False where the journal has no room for that: then it must not be.
-bool noting_held(struct shard *shard, const struct held *held);
+bool noting_held(struct shard *shard, const struct held_message *held);
 // What has become of one; `ruling` is NULL where nobody decided, `error` ERROR_NONE where nothing is answered.
-void noting_step(struct shard *shard, const struct held *held, const char *step, const struct ruling *ruling,
-                 enum error error);
+void noting_step(struct shard *shard, const struct held_message *held, const char *step,
+                 const struct ruling *ruling, enum error error);
 
 // A decision. Its outcome is "applied", "not applied" or, with an error, "refused".
 struct noted {

@@ -5,9 +5,9 @@
 
 #include "core/json/json.h"
 #include "core/rights/users.h"
-#include "router/shard/annex.h"
+#include "router/engine/shard/annex.h"
 
-const char *showing_string(const struct held *held, struct span string, char out[METHOD_BYTES_MAX],
+const char *showing_string(const struct held_message *held, struct span string, char out[METHOD_BYTES_MAX],
                            size_t *bytes) {
     *bytes = 0;
     size_t decoded =
@@ -18,7 +18,7 @@ const char *showing_string(const struct held *held, struct span string, char out
     return out;
 }
 
-const char *showing_target(const struct held *held, char out[METHOD_BYTES_MAX], size_t *bytes) {
+const char *showing_target(const struct held_message *held, char out[METHOD_BYTES_MAX], size_t *bytes) {
     if (!held->attachment)
         return showing_string(held, held->target, out, bytes);
     *bytes = held->attachment->bytes;
@@ -33,7 +33,8 @@ static void put_string(struct text *out, const char *name, const char *string, s
         text_put(out, "null");
 }
 
-static void put_member(struct text *out, const struct held *held, const char *name, struct span string) {
+static void put_member(struct text *out, const struct held_message *held, const char *name,
+                       struct span string) {
     char decoded[METHOD_BYTES_MAX];
     size_t bytes;
     const char *text = showing_string(held, string, decoded, &bytes);
@@ -41,7 +42,7 @@ static void put_member(struct text *out, const struct held *held, const char *na
 }
 
 // Whom it says that it is from; where it doesn't, an agent of that connection.
-static void put_source(struct text *out, const struct shard *shard, const struct held *held) {
+static void put_source(struct text *out, const struct shard *shard, const struct held_message *held) {
     struct home *home = agents_home((struct agents *)&shard->agents, held->source);
     if (held->source_agent.bytes || !home || list_empty(&home->agents)) {
         put_member(out, held, ",\"sourceAgent\":", held->source_agent);
@@ -57,7 +58,8 @@ void showing_put_checkpoint(struct text *out, const struct checkpoint *checkpoin
     text_string(out, name, sizeof name);
 }
 
-void showing_put(struct text *out, const struct shard *shard, const struct held *held, bool with_body) {
+void showing_put(struct text *out, const struct shard *shard, const struct held_message *held,
+                 bool with_body) {
     const char *body = (const char *)frame_body(&held->frame);
     char decoded[METHOD_BYTES_MAX];
     size_t bytes = held->frame.body.bytes, target_bytes;
@@ -94,7 +96,7 @@ static size_t escaped_bytes(const uint8_t *text, size_t bytes) {
     return sum;
 }
 
-size_t showing_bytes(const struct held *held, bool with_body) {
+size_t showing_bytes(const struct held_message *held, bool with_body) {
     enum { FIXED_BYTES = 512, NAMES = 4 };
     const uint8_t *body = frame_body(&held->frame);
     size_t bytes = held->frame.body.bytes, sum = FIXED_BYTES + NAMES * 6 * METHOD_BYTES_MAX;

@@ -2,8 +2,8 @@
 
 #include <assert.h>
 
+#include "router/engine/shard/post.h"
 #include "router/methods/orders.h"
-#include "router/shard/post.h"
 
 static void admit_refuse(struct shard *shard, struct order *order, enum error error) {
     assert(order->kind == ORDER_REGISTER && !order->under_way);

@@ -8,8 +8,8 @@
 // behind it, so that they keep their order; and one that has no room when it waits for none is refused.
 #pragma once
 
+#include "router/engine/shard/peer.h"
 #include "router/methods/orders.h"
-#include "router/shard/peer.h"
 
 // An order of this shard's goes out, waits, or is refused, which is settled later, never in this call.
 void admit(struct shard *shard, struct order *order);

@@ -2,10 +2,10 @@
 
 #include <assert.h>
 
+#include "router/engine/shard/identity.h"
 #include "router/methods/admit.h"
 #include "router/methods/subscribe.h"
 #include "router/request/answer.h"
-#include "router/shard/identity.h"
 #include "router/stream/stream.h"
 
 struct agent *applying_find(struct shard *shard, const struct order *order) {

@@ -3,13 +3,13 @@
 #include <assert.h>
 
 #include "core/agents/agent_id.h"
+#include "router/engine/shard/annex.h"
+#include "router/engine/shard/child_record.h"
 #include "router/methods/offer.h"
 #include "router/request/offered.h"
 #include "router/request/refuse.h"
 #include "router/rights/judge.h"
 #include "router/rights/recall.h"
-#include "router/shard/annex.h"
-#include "router/shard/child_record.h"
 
 static void refuse_unknown(struct shard *shard, const struct message *message, const struct offer *offer) {
     struct text data;

@@ -7,9 +7,9 @@
 #include "core/base/memory.h"
 #include "core/child/log_line.h"
 #include "io/keeper.h"
+#include "router/engine/shard/child_record.h"
 #include "router/request/refuse.h"
 #include "router/rights/judge.h"
-#include "router/shard/child_record.h"
 
 void children_list(struct shard *shard, const struct message *message) {
     const struct hub *hub = shard->hub;

@@ -2,9 +2,9 @@
 
 #include <assert.h>
 
+#include "router/engine/shard/identity.h"
 #include "router/methods/applying.h"
 #include "router/methods/asking.h"
-#include "router/shard/identity.h"
 
 static size_t agents_at(struct shard *shard, uint64_t connection) {
     struct home *home = agents_home(&shard->agents, connection);

@@ -3,7 +3,7 @@
 #include <assert.h>
 
 #include "core/hcs/hcs_flow.h"
-#include "router/shard/stats.h"
+#include "router/engine/shard/stats.h"
 
 // A member of an object, but for the first one.
 static void put_key(struct text *out, const char *name) {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/base/text.h"
-#include "router/shard/shard.h"
+#include "router/engine/shard/shard.h"
 
 // Appends it to `out`: an object in JSON.
 void figures_write(struct shard *shard, struct text *out);

@@ -3,8 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "router/shard/stats.h"
-#include "router/shard/surveyor.h"
+#include "router/engine/shard/stats.h"
+#include "router/engine/shard/survey_scan.h"
 
 enum { BUCKETS_SHOWN = 28 }; // up to 67 s, or 64 MiB; what is over that has no bound
 

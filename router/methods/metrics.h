@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/base/text.h"
-#include "router/shard/shard.h"
+#include "router/engine/shard/shard.h"
 
 #define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "router/engine/shard/post.h"
 #include "router/methods/admit.h"
 #include "router/methods/applying.h"
 #include "router/methods/asking.h"
@@ -10,7 +11,6 @@
 #include "router/request/answer.h"
 #include "router/request/refuse.h"
 #include "router/send/reply.h"
-#include "router/shard/post.h"
 #include "router/stream/stream.h"
 
 // --- Telling

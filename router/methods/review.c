@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "core/rights/rights.h"
+#include "router/engine/shard/identity.h"
 #include "router/gate/holding.h"
 #include "router/methods/registry.h"
 #include "router/methods/subscribe.h"
 #include "router/rights/borne.h"
 #include "router/rights/judge.h"
-#include "router/shard/identity.h"
 #include "router/stream/joining.h"
 
 static void revoke_agent(struct shard *shard, struct peer *peer, const struct agent *agent) {

@@ -2,7 +2,7 @@
 // allowed any more ends.
 #pragma once
 
-#include "router/shard/shard.h"
+#include "router/engine/shard/shard.h"
 
 // Looks at all connections of this shard, by the users that are in effect now.
 void review_all(struct shard *shard);

@@ -2,9 +2,9 @@
 
 #include <assert.h>
 
+#include "router/engine/shard/survey_scan.h"
 #include "router/methods/figures.h"
 #include "router/rights/judge.h"
-#include "router/shard/surveyor.h"
 
 static struct span params_of(const struct message *message) {
     return lookup_has(&message->lookup, KEY_PARAMS) ? message->lookup.value[KEY_PARAMS] : (struct span){0};

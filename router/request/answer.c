@@ -3,6 +3,9 @@
 #include <assert.h>
 
 #include "core/base/text.h"
+#include "router/engine/shard/drop.h"
+#include "router/engine/shard/identity.h"
+#include "router/engine/shard/post.h"
 #include "router/request/asked_of.h"
 #include "router/request/audit.h"
 #include "router/request/audit_elsewhere.h"
@@ -12,9 +15,6 @@
 #include "router/send/exchange.h"
 #include "router/send/reply.h"
 #include "router/send/send.h"
-#include "router/shard/drop.h"
-#include "router/shard/identity.h"
-#include "router/shard/post.h"
 
 static void answer_end(struct shard *shard, struct pending *pending) {
     assert(pending->source && pending->target);

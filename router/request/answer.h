@@ -4,7 +4,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/text.h"
-#include "router/shard/peer.h"
+#include "router/engine/shard/peer.h"
 
 // A response came from connection `from`: the parcel, with a hole where its id was, goes to whoever asked,
 // with the asker's own id; parcel->mail.detail tells what it is (enum answer_detail), and parcel->body how it came. A

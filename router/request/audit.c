@@ -6,10 +6,10 @@
 #include "core/lookup/schema.h"
 #include "core/requests/journal_line.h"
 #include "core/rights/users.h"
+#include "router/engine/shard/identity.h"
+#include "router/engine/shard/post.h"
 #include "router/request/audit_source.h"
 #include "router/request/offered.h"
-#include "router/shard/identity.h"
-#include "router/shard/post.h"
 
 // --- Lines
 

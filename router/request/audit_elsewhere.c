@@ -5,9 +5,9 @@
 
 #include "core/lookup/schema.h"
 #include "core/requests/journal_line.h"
+#include "router/engine/shard/identity.h"
 #include "router/request/audit.h"
 #include "router/request/offered.h"
-#include "router/shard/identity.h"
 
 // The error in an answer that strict validation lets pass, as all that enters the journal must; bytes 0: there is none.
 static struct span error_of(const struct shard *shard, const struct parcel *answer, const uint8_t *body) {

@@ -5,7 +5,7 @@
 
 #include "core/cluster/subject.h"
 #include "core/requests/journal_line.h"
-#include "router/shard/identity.h"
+#include "router/engine/shard/identity.h"
 
 static void put_agents(struct shard *shard, struct text *line, uint64_t connection) {
     const struct home *home = agents_home(&shard->agents, connection);

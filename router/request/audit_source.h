@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/base/text.h"
-#include "router/shard/peer.h"
+#include "router/engine/shard/peer.h"
 
 // Of a connection, which may have gone, and the user for whom it was said; NULL: nobody's.
 void audit_put_user(struct shard *shard, struct text *line, uint64_t connection, const struct user *user);

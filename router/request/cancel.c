@@ -4,11 +4,11 @@
 
 #include "core/base/text.h"
 #include "core/mcp/mcp_message.h"
+#include "router/engine/shard/annex.h"
+#include "router/engine/shard/child_record.h"
+#include "router/engine/shard/drop.h"
+#include "router/engine/shard/post.h"
 #include "router/send/send.h"
-#include "router/shard/annex.h"
-#include "router/shard/child_record.h"
-#include "router/shard/drop.h"
-#include "router/shard/post.h"
 
 // --- At the source
 
@@ -149,7 +149,7 @@ bool cancel_arrived(struct shard *shard, struct parcel *parcel) {
     assert(connection_shard(parcel->mail.connection) == shard->index);
     struct peer *peer = peer_find(shard, parcel->mail.connection);
     // What a peer owed ends with its leaving; what its queue didn't take is answered, and it never saw it.
-    if (!peer || untaken_has(&shard->untaken, parcel->hub_id)) {
+    if (!peer || rejects_has(&shard->untaken, parcel->hub_id)) {
         send_release(shard, parcel);
         return false;
     }

@@ -4,7 +4,7 @@
 // out, the hub cancels by itself.
 #pragma once
 
-#include "router/shard/shard.h"
+#include "router/engine/shard/shard.h"
 
 // Sends a cancel on its way to the target of a request, once a request; takes the parcel. `answer`: its
 // source waits for an answer, and if the request was found in the target's queue it is to be answered

@@ -7,7 +7,7 @@
 
 #include "core/base/memory.h"
 #include "core/requests/journal_line.h"
-#include "router/shard/post.h"
+#include "router/engine/shard/post.h"
 
 struct journal {
     struct io_file file; // bytes: its length without the group under way

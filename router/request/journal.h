@@ -10,7 +10,7 @@
 #pragma once
 
 #include "core/base/text.h"
-#include "router/shard/shard.h"
+#include "router/engine/shard/shard.h"
 
 // One line on its way to the file and back.
 struct entry {

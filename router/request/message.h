@@ -6,14 +6,14 @@
 #include "core/base/limits.h"
 #include "core/lookup/lookup.h"
 #include "core/send/parcel.h"
+#include "router/engine/shard/annex.h"
+#include "router/engine/shard/peer.h"
 #include "router/send/reply.h"
-#include "router/shard/annex.h"
-#include "router/shard/peer.h"
 
 // What the audit journal keeps of it (audit.c).
 enum message_audit { MESSAGE_PLAIN, MESSAGE_AUDIT_LOG, MESSAGE_APPROVAL };
 
-struct recalled_call;
+struct authz_cache_call;
 struct returned;
 
 struct message {
@@ -26,7 +26,7 @@ struct message {
     bool approved;                   // it was held, and may go now (router/gate)
     const struct returned *returned; // it was, and is back (router/request/offered.h); or NULL
     // Such a call was found right before, of which nothing else is judged (router/rights/recall.h); or NULL.
-    const struct recalled_call *again;
+    const struct authz_cache_call *again;
     size_t method_bytes;
     bool method_long;              // longer than any name that could be offered: it isn't in `method`
     char method[METHOD_BYTES_MAX]; // decoded

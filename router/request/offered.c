@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/send/frame_copy.h"
-#include "router/shard/identity.h"
+#include "router/engine/shard/identity.h"
 
 static bool keep_attachment(struct shard *shard, struct offered *offered, const struct message *message) {
     const struct attachment *attachment = message_attachment(message);

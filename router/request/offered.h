@@ -3,8 +3,8 @@
 #pragma once
 
 #include "core/rights/digest.h"
+#include "router/engine/shard/credential.h"
 #include "router/request/message.h"
-#include "router/shard/credential.h"
 
 struct offered {
     struct unit unit;         // whose time is what is left of it

@@ -3,8 +3,8 @@
 #include <assert.h>
 
 #include "core/send/frame_copy.h"
+#include "router/engine/shard/post.h"
 #include "router/request/stalled.h"
-#include "router/shard/post.h"
 
 // What one shard keeps is bounded as what waits for the server.
 static bool has_room(const struct shard *shard) {

@@ -4,8 +4,8 @@
 
 #include "core/rights/digest.h"
 #include "core/send/parcel.h"
-#include "router/shard/credential.h"
-#include "router/shard/peer.h"
+#include "router/engine/shard/credential.h"
+#include "router/engine/shard/peer.h"
 
 struct exchange;
 

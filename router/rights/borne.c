@@ -14,7 +14,8 @@ static bool is_users(void *context, const char *name, size_t bytes) {
     return search->found != NULL;
 }
 
-static void find(const struct hub_settings *settings, const struct peer *peer, struct borne *found) {
+static void find(const struct hub_settings *settings, const struct peer *peer,
+                 struct peer_credential *found) {
     const struct users *users = settings->users;
     const struct identity *identity = identity_of(peer);
     struct search search = {.users = users};
@@ -34,10 +35,10 @@ const struct user *borne_user(const struct shard *shard, const struct peer *peer
     *kind = CREDENTIAL_NONE;
     if (!connection_established(&peer->connection) || peer->transport->is_link) // its server is nobody's user
         return NULL;
-    if (identity->borne.users != shard->settings->users)
-        find(shard->settings, peer, &identity->borne);
-    *kind = identity->borne.kind;
-    return identity->borne.user;
+    if (identity->peer_credential.users != shard->settings->users)
+        find(shard->settings, peer, &identity->peer_credential);
+    *kind = identity->peer_credential.kind;
+    return identity->peer_credential.user;
 }
 
 const struct user *borne_anew(const struct shard *shard, const struct peer *peer, const struct user *user,

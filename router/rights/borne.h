@@ -1,7 +1,7 @@
 // The credential that a connection itself bears: the certificate of its TLS, else the user of a Unix socket.
 #pragma once
 
-#include "router/shard/identity.h"
+#include "router/engine/shard/identity.h"
 
 // Who has it by the users in effect now, and which it is; NULL: nobody, or a certificate for which no authority in effect now
 // vouches. It is looked up once, and once more when the users have changed: what a certificate says has to be decoded.

@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "core/rights/rights.h"
+#include "router/engine/shard/gate.h"
 #include "router/request/refuse.h"
 #include "router/request/report.h"
 #include "router/request/source.h"
 #include "router/rights/borne.h"
 #include "router/send/exchange.h"
-#include "router/shard/held.h"
 
 // --- Who it is
 
@@ -83,10 +83,11 @@ static bool keep_id(struct shard *shard, struct identity *identity, const struct
 }
 
 // It stays until it has been told, and says nothing more.
-static void begin_delay(struct shard *shard, struct identity *identity, enum guess guess) {
+static void begin_delay(struct shard *shard, struct identity *identity, enum authn_guess guess) {
     struct peer *peer = identity->peer;
-    uint32_t delay_ms = guesses_add(&shard->hub->guesses, identity->origin, shard_now_ms(shard));
-    assert(guess != GUESS_NONE && delay_ms >= GUESS_DELAY_MS);
+    uint32_t delay_ms =
+        authn_throttle_add(&shard->hub->authn_throttle, identity->origin, shard_now_ms(shard));
+    assert(guess != GUESS_NONE && delay_ms >= AUTHN_THROTTLE_DELAY_MS);
     identity->guess = guess;
     peer->awaited++;
     wheel_disarm(&identity->timer);
@@ -125,7 +126,7 @@ static void answer_guess(struct shard *shard, struct identity *identity) {
 
 static void tell_guess(struct shard *shard, struct identity *identity) {
     struct peer *peer = identity->peer;
-    enum guess guess = identity->guess;
+    enum authn_guess guess = identity->guess;
     assert(guess != GUESS_NONE);
     assert(peer->awaited > 0);
     peer->awaited--;

@@ -1,13 +1,13 @@
 // Who a message is from, where users are on: the credential that it bears, or that its connection does. It comes
 // before all else that a message could mean.
 //
-// A wrong credential is answered after a delay (guesses.h); meanwhile, and after that, nothing more is heard of the
+// A wrong credential is answered after a delay (authn_throttle.h); meanwhile, and after that, nothing more is heard of the
 // peer. A right one never waits.
 #pragma once
 
+#include "router/engine/shard/identity.h"
 #include "router/request/message.h"
 #include "router/rights/recall.h"
-#include "router/shard/identity.h"
 
 static inline bool entry_is_metered(const struct user *user) {
     return user->limits.rate | user->limits.bytes;

@@ -4,9 +4,9 @@
 
 #include "core/agents/rules.h"
 #include "core/rights/rights.h"
+#include "router/engine/shard/identity.h"
 #include "router/request/message.h"
 #include "router/rights/recall.h"
-#include "router/shard/identity.h"
 
 // Whose rights count for what a peer sends: a child's that acts for nobody are none. NULL: users aren't on.
 const struct user *judge_user(const struct shard *shard, const struct peer *peer);
@@ -18,7 +18,7 @@ bool judge_call(struct shard *shard, const struct message *message, struct rules
 bool judge_in_reach(const void *user, const struct agent *agent);
 // The same of a message that is said again, which may be sent.
 static inline void judge_again(const struct message *message, struct rules_message *asked) {
-    const struct recalled_call *again = message->again;
+    const struct authz_cache_call *again = message->again;
     if (__builtin_expect(again->reaches, false) && !asked->reaches) {
         asked->reaches = judge_in_reach;
         asked->reaching = again->user;

@@ -4,21 +4,21 @@
 
 #include "core/rights/rights.h"
 
-bool recall_same_rest(const struct recalled_text *text, const uint8_t *json) {
-    assert(text->rest > 0 && text->rest <= RECALLED_TEXT_BYTES_MAX - RECALLED_BLOCK_BYTES);
-    return memcmp(text->json + RECALLED_BLOCK_BYTES, json + RECALLED_BLOCK_BYTES, text->rest) == 0;
+bool recall_same_rest(const struct authz_cache_text *text, const uint8_t *json) {
+    assert(text->rest > 0 && text->rest <= AUTHZ_CACHE_TEXT_BYTES_MAX - AUTHZ_CACHE_BLOCK_BYTES);
+    return memcmp(text->json + AUTHZ_CACHE_BLOCK_BYTES, json + AUTHZ_CACHE_BLOCK_BYTES, text->rest) == 0;
 }
 
 // NULL: there is no room to keep anything.
-static struct recalled *recalled_of(struct quota *kept, struct identity *identity) {
+static struct authz_cache *recalled_of(struct quota *kept, struct identity *identity) {
     if (!identity->recalled)
         identity->recalled = quota_take_zeroed(kept, 1, sizeof *identity->recalled);
     return identity->recalled;
 }
 
 // False: it is too long.
-static bool keep_text(struct recalled_text *text, const uint8_t *json, size_t bytes) {
-    enum { BLOCK = RECALLED_BLOCK_BYTES };
+static bool keep_text(struct authz_cache_text *text, const uint8_t *json, size_t bytes) {
+    enum { BLOCK = AUTHZ_CACHE_BLOCK_BYTES };
     if (bytes > sizeof text->json)
         return false;
     assert(bytes >= 2 && json[0] == '"' && json[bytes - 1] == '"');
@@ -30,7 +30,7 @@ static bool keep_text(struct recalled_text *text, const uint8_t *json, size_t by
 }
 
 // Likewise: a string in which there is an escape is longer than what it means.
-static bool keep_plain_text(struct recalled_text *text, const struct message *message, enum lookup_key key,
+static bool keep_plain_text(struct authz_cache_text *text, const struct message *message, enum lookup_key key,
                             size_t decoded_bytes) {
     struct span value = message->lookup.value[key];
     return message->lookup.type[key] == JSON_STRING && value.bytes == decoded_bytes + 2 &&
@@ -44,10 +44,10 @@ static bool is_more(const struct message *message) {
 
 void recall_keep_call(struct quota *kept, struct identity *identity, const struct user *user,
                       const struct message *message, const struct rules_message *asked) {
-    struct recalled *recalled = recalled_of(kept, identity);
+    struct authz_cache *recalled = recalled_of(kept, identity);
     if (!recalled)
         return;
-    struct recalled_call *last = recall_place(recalled, message);
+    struct authz_cache_call *last = recall_place(recalled, message);
     uint32_t keys = message->lookup.present & RECALLED_KEYS;
     assert(user && !(keys & ~(1U << KEY_TARGET_AGENT)));
     last->user = NULL;
@@ -68,17 +68,17 @@ void recall_keep_plain(struct identity *identity, const struct message *message)
 }
 
 void recall_forget_calls(struct identity *identity) {
-    for (unsigned index = 0; identity->recalled && index < RECALLED_CALLS; index++)
+    for (unsigned index = 0; identity->recalled && index < AUTHZ_CACHE_CALLS; index++)
         identity->recalled->calls[index].user = NULL;
 }
 
 void recall_keep_source(struct quota *kept, struct identity *identity, const struct agents *agents,
                         const uint8_t *json, size_t bytes) {
-    struct recalled *recalled = recalled_of(kept, identity);
+    struct authz_cache *recalled = recalled_of(kept, identity);
     assert(json && bytes > 0);
     if (!recalled)
         return;
-    struct recalled_source *last = &recalled->source;
+    struct authz_cache_source *last = &recalled->source;
     if (!keep_text(&last->text, json, bytes))
         last->text.json[0] = '\0'; // which is nobody's
     last->changes = agents->changes;

@@ -12,16 +12,16 @@
 
 #include "core/agents/agents.h"
 #include "core/agents/rules.h"
+#include "router/engine/shard/credential.h"
 #include "router/request/message.h"
-#include "router/shard/credential.h"
 
-static_assert((int)RECALLED_BLOCK_BYTES <= (int)BUFFER_SLACK_BYTES,
+static_assert((int)AUTHZ_CACHE_BLOCK_BYTES <= (int)BUFFER_SLACK_BYTES,
               "a block that begins inside a body is readable");
 
 // Bit i: they are the same at i.
 static inline uint32_t recall_alike(const uint8_t *one, const uint8_t *other) {
 #if defined(__SSE2__)
-    enum { HALF = RECALLED_BLOCK_BYTES / 2 };
+    enum { HALF = AUTHZ_CACHE_BLOCK_BYTES / 2 };
     __m128i low = _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(const void *)one),
                                  _mm_loadu_si128((const __m128i *)(const void *)other));
     __m128i high = _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(const void *)(one + HALF)),
@@ -29,14 +29,14 @@ static inline uint32_t recall_alike(const uint8_t *one, const uint8_t *other) {
     return (uint32_t)_mm_movemask_epi8(low) | (uint32_t)_mm_movemask_epi8(high) << HALF;
 #else
     uint32_t alike = 0;
-    for (unsigned at = 0; at < RECALLED_BLOCK_BYTES; at++)
+    for (unsigned at = 0; at < AUTHZ_CACHE_BLOCK_BYTES; at++)
         alike |= (uint32_t)(one[at] == other[at]) << at;
     return alike;
 #endif
 }
-bool recall_same_rest(const struct recalled_text *text, const uint8_t *json);
+bool recall_same_rest(const struct authz_cache_text *text, const uint8_t *json);
 // Whether that text lies at `json`, where a value of the body begins.
-static inline __attribute__((always_inline)) bool recall_same(const struct recalled_text *text,
+static inline __attribute__((always_inline)) bool recall_same(const struct authz_cache_text *text,
                                                               const uint8_t *json) {
     return (recall_alike(text->json, json) | text->beyond) == UINT32_MAX &&
            (__builtin_expect(!text->rest, true) || recall_same_rest(text, json));
@@ -46,24 +46,25 @@ static inline __attribute__((always_inline)) bool recall_same(const struct recal
 enum { RECALLED_KEYS = 1U << KEY_TARGET_AGENT | 1U << KEY_TOOL | 1U << KEY_APPROVER };
 
 // Where it is kept: by the ends of its names, which tell those of one kind apart.
-static inline struct recalled_call *recall_place(struct recalled *recalled, const struct message *message) {
+static inline struct authz_cache_call *recall_place(struct authz_cache *recalled,
+                                                    const struct message *message) {
     const struct lookup *lookup = &message->lookup;
     struct span method = lookup->value[KEY_METHOD], target = lookup->value[KEY_TARGET_AGENT];
     unsigned last = message->body[method.at + method.bytes - 2];
     assert(lookup->verdict == LOOKUP_GOOD && lookup_has(lookup, KEY_METHOD));
     if (lookup_has(lookup, KEY_TARGET_AGENT))
         last += message->body[target.at + target.bytes - 2];
-    return &recalled->calls[last % RECALLED_CALLS];
+    return &recalled->calls[last % AUTHZ_CACHE_CALLS];
 }
 
 // The call that was found right before, by the user for whom the connection speaks: then this one is, too. NULL: it wasn't.
 // Nothing of what is registered decides it.
-static inline __attribute__((always_inline)) const struct recalled_call *
+static inline __attribute__((always_inline)) const struct authz_cache_call *
 recall_call(const struct identity *identity, const struct message *message) {
     const struct lookup *lookup = &message->lookup;
     if (!identity->recalled || !identity->user)
         return NULL;
-    const struct recalled_call *last = recall_place(identity->recalled, message);
+    const struct authz_cache_call *last = recall_place(identity->recalled, message);
     uint32_t keys = lookup->present & RECALLED_KEYS;
     if (last->user != identity->user || last->keys != keys ||
         !recall_same(&last->method, message->body + lookup->value[KEY_METHOD].at))
@@ -85,7 +86,7 @@ static inline bool recall_source(const struct identity *identity, const struct a
                                  const uint8_t *json) {
     if (!identity->recalled)
         return false;
-    const struct recalled_source *last = &identity->recalled->source;
+    const struct authz_cache_source *last = &identity->recalled->source;
     return last->changes == agents->changes && recall_same(&last->text, json);
 }
 void recall_keep_source(struct quota *kept, struct identity *identity, const struct agents *agents,

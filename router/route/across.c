@@ -2,12 +2,12 @@
 
 #include <assert.h>
 
+#include "router/engine/shard/drop.h"
 #include "router/request/offered.h"
 #include "router/request/refuse.h"
 #include "router/request/sought.h"
 #include "router/route/elsewhere.h"
 #include "router/route/forward.h"
-#include "router/shard/drop.h"
 
 // What can't be kept, or is too large for the server, is for who is here, if anybody is.
 static bool ask(struct shard *shard, const struct message *message, struct agent *link, struct elsewhere *to,

@@ -6,13 +6,13 @@
 #include "core/base/text.h"
 #include "core/cluster/hub_header.h"
 #include "core/cluster/remote_acl.h"
+#include "router/engine/shard/cluster_server.h"
+#include "router/engine/shard/drop.h"
+#include "router/engine/shard/identity.h"
 #include "router/request/journal.h"
 #include "router/request/offered.h"
 #include "router/request/refuse.h"
 #include "router/route/vouching.h"
-#include "router/shard/cluster.h"
-#include "router/shard/drop.h"
-#include "router/shard/identity.h"
 
 enum { FIRST_LINE_BYTES_MAX = 5 + SUBJECT_BYTES_MAX + 1 + SUBJECT_BYTES_MAX + 1 + 20 + 1 + 20 + 2 };
 

@@ -5,6 +5,8 @@
 
 #include "core/agents/subscriber_count.h"
 #include "core/base/memory.h"
+#include "router/engine/shard/drop.h"
+#include "router/engine/shard/post.h"
 #include "router/request/refuse.h"
 #include "router/rights/judge.h"
 #include "router/route/across.h"
@@ -13,8 +15,6 @@
 #include "router/route/publication.h"
 #include "router/send/exchange.h"
 #include "router/send/send.h"
-#include "router/shard/drop.h"
-#include "router/shard/post.h"
 
 // --- The source's shard
 
@@ -239,7 +239,7 @@ static void publish_alone(struct shard *shard, const struct message *message, co
     refuse_for(shard, message, ERROR_OVERLOADED, "there is no memory for the event");
 }
 
-void events_announce(struct shard *shard, const struct held *held, const char *name,
+void events_announce(struct shard *shard, const struct held_message *held, const char *name,
                      const struct text *body) {
     struct event event = {
         .body = body,

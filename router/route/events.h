@@ -19,8 +19,8 @@
 // (misses.h).
 #pragma once
 
+#include "router/engine/shard/shard.h"
 #include "router/request/message.h"
-#include "router/shard/shard.h"
 
 // Sends the run out.
 void events_publish_run(struct shard *shard);
@@ -31,7 +31,8 @@ bool events_may_publish(struct shard *shard, const struct message *message);
 void events_publish(struct shard *shard, const struct message *message);
 // An event of the hub's own, about what is held: for those who may approve that (router/gate), and for nobody else.
 // The body is copied.
-void events_announce(struct shard *shard, const struct held *held, const char *name, const struct text *body);
+void events_announce(struct shard *shard, const struct held_message *held, const char *name,
+                     const struct text *body);
 // Whatever isn't the next event of a run is about to happen: the run goes out.
 static inline void events_flush(struct shard *shard) {
     if (shard->run.count)

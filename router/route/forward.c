@@ -2,6 +2,9 @@
 
 #include <assert.h>
 
+#include "router/engine/shard/drop.h"
+#include "router/engine/shard/identity.h"
+#include "router/engine/shard/post.h"
 #include "router/request/asked_of.h"
 #include "router/request/audit.h"
 #include "router/request/offered.h"
@@ -12,9 +15,6 @@
 #include "router/route/shared.h"
 #include "router/send/exchange.h"
 #include "router/send/send.h"
-#include "router/shard/drop.h"
-#include "router/shard/identity.h"
-#include "router/shard/post.h"
 
 // What those owe who are behind the link their own hubs bound, each for itself.
 static bool owes_all(struct shard *shard, uint64_t target) {

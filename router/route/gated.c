@@ -18,7 +18,7 @@
 
 // --- Telling
 
-static void announce(struct shard *shard, const struct held *held) {
+static void announce(struct shard *shard, const struct held_message *held) {
     struct text body;
     assert(!held->is_released);
     text_init(&body);
@@ -101,7 +101,7 @@ static bool seeks(struct shard *shard, const struct message *message, const stru
 }
 
 // Its time begins once it is approved, and is what its source gave it: what had been left of that says nothing then.
-static const struct held *hold_returned(struct shard *shard, const struct message *message) {
+static const struct held_message *hold_returned(struct shard *shard, const struct message *message) {
     struct unit unit = *message->frame->unit;
     struct frame frame = *message->frame;
     struct message own = *message;
@@ -114,7 +114,7 @@ static const struct held *hold_returned(struct shard *shard, const struct messag
 
 static void keep(struct shard *shard, const struct message *message) {
     events_flush(shard); // what came before goes before
-    const struct held *held =
+    const struct held_message *held =
         message->returned ? hold_returned(shard, message) : holding_begin(shard, message);
     if (!held)
         return;

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "core/cluster/bundle.h"
+#include "router/engine/shard/cluster_server.h"
+#include "router/engine/shard/identity.h"
 #include "router/route/vouching.h"
-#include "router/shard/cluster.h"
-#include "router/shard/identity.h"
 
 // --- What they have in common
 

@@ -3,14 +3,14 @@
 #include <assert.h>
 
 #include "core/cluster/hub_header.h"
+#include "router/engine/shard/annex.h"
+#include "router/engine/shard/child_record.h"
+#include "router/engine/shard/drop.h"
 #include "router/request/refuse.h"
 #include "router/rights/fenced.h"
 #include "router/rights/judge.h"
 #include "router/route/across.h"
 #include "router/route/forward.h"
-#include "router/shard/annex.h"
-#include "router/shard/child_record.h"
-#include "router/shard/drop.h"
 
 // Of a child of which each user has an instance of its own, all that run are told: without a note it is for all.
 static void tell_instances(struct shard *shard, const struct message *message, const struct agent *agent) {

@@ -1,8 +1,8 @@
 // An event, or a run of them, on one shard: it is offered to the subscribers that live there.
 #pragma once
 
+#include "router/engine/shard/peer.h"
 #include "router/route/publication.h"
-#include "router/shard/peer.h"
 
 // Queues the copy's event for each subscriber of its name but the source, once however many patterns match,
 // and counts them in the copy; the parcel is let go. Who can't take it misses it (events.h). All receivers

@@ -3,11 +3,11 @@
 #include <assert.h>
 #include <string.h>
 
+#include "router/engine/shard/drop.h"
+#include "router/engine/shard/post.h"
 #include "router/request/refuse.h"
 #include "router/request/report.h"
 #include "router/send/send.h"
-#include "router/shard/drop.h"
-#include "router/shard/post.h"
 
 // --- In a request
 

@@ -7,7 +7,7 @@
 #include "router/route/speaking.h"
 
 // It was judged when it came, in the depth that held then.
-static void look_up(struct message *message, const struct held *held) {
+static void look_up(struct message *message, const struct held_message *held) {
     uint32_t id_bytes_max = held->is_request ? held->id.bytes : 0;
     lookup_body(&message->lookup, message->body, message->frame->body.bytes, id_bytes_max);
     assert(message->lookup.verdict == LOOKUP_GOOD);
@@ -15,7 +15,7 @@ static void look_up(struct message *message, const struct held *held) {
 }
 
 // For any target and subscriber the level that it requires is satisfied. Its header fields stay.
-static void release(struct shard *shard, struct peer *peer, struct held *held) {
+static void release(struct shard *shard, struct peer *peer, struct held_message *held) {
     struct unit unit = held->unit;
     struct frame frame = held->frame;
     struct message message;
@@ -43,7 +43,7 @@ static void release(struct shard *shard, struct peer *peer, struct held *held) {
 void released_route(struct shard *shard) {
     struct list *all = &shard->gate->released;
     for (struct list *node = all->next, *next; node != all; node = next) {
-        struct held *held = list_entry(node, struct held, by_age);
+        struct held_message *held = list_entry(node, struct held_message, by_age);
         struct peer *peer = peer_find(shard, held->source);
         next = node->next;
         assert(held->is_released);

@@ -2,7 +2,7 @@
 // of something else.
 #pragma once
 
-#include "router/shard/shard.h"
+#include "router/engine/shard/shard.h"
 
 void released_route(struct shard *shard);
 // The same, once a turn.

@@ -2,12 +2,12 @@
 
 #include <assert.h>
 
+#include "router/engine/shard/annex.h"
+#include "router/engine/shard/drop.h"
+#include "router/engine/shard/post.h"
 #include "router/request/answer.h"
 #include "router/request/validate.h"
 #include "router/rights/entry.h"
-#include "router/shard/annex.h"
-#include "router/shard/drop.h"
-#include "router/shard/post.h"
 
 // The hub id that a response bears, or 0.
 static uint64_t response_hub_id(const struct shard *shard, const struct message *message) {

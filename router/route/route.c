@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/agents/rules.h"
+#include "router/engine/shard/probe.h"
 #include "router/methods/methods.h"
 #include "router/request/message.h"
 #include "router/request/offered.h"
@@ -31,7 +32,6 @@
 #include "router/route/unsigned.h"
 #include "router/route/visited.h"
 #include "router/send/exchange.h"
-#include "router/shard/probe.h"
 #include "router/stream/entry.h"
 
 // --- Requests and notifications
@@ -195,9 +195,9 @@ void route_returned(struct shard *shard, struct message *message) {
 }
 
 // Whether it was found right before, as what its user may say now, and nothing else of it is judged.
-static inline __attribute__((always_inline)) const struct recalled_call *
+static inline __attribute__((always_inline)) const struct authz_cache_call *
 find_again(const struct message *message) {
-    const struct recalled_call *last = recall_call(identity_there(message->peer), message);
+    const struct authz_cache_call *last = recall_call(identity_there(message->peer), message);
     return last && last->plain ? last : NULL;
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/send/parcel.h"
-#include "router/shard/peer.h"
+#include "router/engine/shard/peer.h"
 
 struct exchange;
 struct message;

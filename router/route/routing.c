@@ -7,10 +7,10 @@
 
 // A block at a time, be it behind the body.
 static inline void copy_method(struct message *message, struct span method) {
-    enum { BLOCK = RECALLED_BLOCK_BYTES };
+    enum { BLOCK = AUTHZ_CACHE_BLOCK_BYTES };
     const uint8_t *text = message->body + method.at + 1;
-    static_assert((int)RECALLED_TEXT_BYTES_MAX <= (int)METHOD_BYTES_MAX, "what is kept fits");
-    static_assert((int)RECALLED_TEXT_BYTES_MAX == 2 * BLOCK, "and is as many blocks");
+    static_assert((int)AUTHZ_CACHE_TEXT_BYTES_MAX <= (int)METHOD_BYTES_MAX, "what is kept fits");
+    static_assert((int)AUTHZ_CACHE_TEXT_BYTES_MAX == 2 * BLOCK, "and is as many blocks");
     message->method_bytes = method.bytes - 2;
     memcpy(message->method, text, BLOCK);
     if (__builtin_expect(message->method_bytes > BLOCK, false))

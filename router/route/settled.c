@@ -2,6 +2,8 @@
 
 #include <assert.h>
 
+#include "router/engine/shard/drop.h"
+#include "router/engine/shard/post.h"
 #include "router/request/refuse.h"
 #include "router/request/sought.h"
 #include "router/request/stalled.h"
@@ -10,8 +12,6 @@
 #include "router/route/route.h"
 #include "router/route/routing.h"
 #include "router/route/speaking.h"
-#include "router/shard/drop.h"
-#include "router/shard/post.h"
 
 static void make(struct message *message, struct peer *peer, struct offered *offered,
                  const struct returned *returned) {

@@ -1,7 +1,7 @@
 // A notification that was asked for at other hubs first, and of which it is known now whether anybody is there.
 #pragma once
 
-#include "router/shard/shard.h"
+#include "router/engine/shard/shard.h"
 
 // MAIL_SOUGHT, which is taken over. Where nobody is there it goes on by its method, as if it came now, if its source is there still.
 void settled_take(struct shard *shard, struct mail *mail);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/rights/users.h"
-#include "router/shard/identity.h"
+#include "router/engine/shard/identity.h"
 
 void speaking_begin(const struct shard *shard, struct peer *peer, const struct speaker *speaker,
                     struct frame *frame, struct spoken *before) {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/send/parcel.h"
-#include "router/shard/credential.h"
-#include "router/shard/peer.h"
+#include "router/engine/shard/credential.h"
+#include "router/engine/shard/peer.h"
 
 // Who, and by which credential.
 struct speaker {

@@ -3,8 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "router/shard/annex.h"
-#include "router/shard/child_record.h"
+#include "router/engine/shard/annex.h"
+#include "router/engine/shard/child_record.h"
 
 static bool is_of_pool(const struct agent *agent, const struct agent *chosen) {
     return agent->pool_bytes == chosen->pool_bytes && memcmp(agent->id, chosen->id, chosen->pool_bytes) == 0;
@@ -23,16 +23,16 @@ static struct agent *agent_at(struct shard *shard, uint64_t connection, const st
 }
 
 // One that is no more may be used for this pool.
-static struct stick *find_stick(struct shard *shard, struct annex *annex, const struct agent *chosen,
-                                struct agent **agent) {
-    struct stick *stale = NULL;
+static struct pool_affinity *find_stick(struct shard *shard, struct annex *annex, const struct agent *chosen,
+                                        struct agent **agent) {
+    struct pool_affinity *stale = NULL;
     *agent = NULL;
-    for (struct stick *stick = annex->sticks; stick; stick = stick->next) {
-        *agent = agent_at(shard, stick->connection, chosen);
+    for (struct pool_affinity *affinity = annex->affinities; affinity; affinity = affinity->next) {
+        *agent = agent_at(shard, affinity->connection, chosen);
         if (*agent)
-            return stick;
-        if (!agents_home(&shard->agents, stick->connection))
-            stale = stick;
+            return affinity;
+        if (!agents_home(&shard->agents, affinity->connection))
+            stale = affinity;
     }
     return stale;
 }
@@ -42,18 +42,18 @@ struct agent *sticky_agent(struct shard *shard, struct peer *peer, struct agent 
     assert(chosen->pool_bytes > 0 && connection_shard(peer->name) == shard->index);
     struct annex *annex =
         chosen->child && child_record_is_mcp(chosen->child) ? peer_annex(shard, peer) : NULL;
-    struct stick *stick = annex ? find_stick(shard, annex, chosen, &agent) : NULL;
+    struct pool_affinity *affinity = annex ? find_stick(shard, annex, chosen, &agent) : NULL;
     if (!annex)
         return chosen;
     if (agent)
         return agent;
-    if (!stick) {
-        stick = quota_take(&shard->kept, sizeof *stick);
-        if (!stick)
+    if (!affinity) {
+        affinity = quota_take(&shard->kept, sizeof *affinity);
+        if (!affinity)
             return chosen;
-        stick->next = annex->sticks;
-        annex->sticks = stick;
+        affinity->next = annex->affinities;
+        annex->affinities = affinity;
     }
-    stick->connection = chosen->home->connection;
+    affinity->connection = chosen->home->connection;
     return chosen;
 }

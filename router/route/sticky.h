@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/agents/agent.h"
-#include "router/shard/peer.h"
+#include "router/engine/shard/peer.h"
 
 // Whom of the pool that has been chosen from this peer is to have: who served it before, as long as that one is to be
 // found, else the one that was chosen. Without memory it is that, too.

@@ -3,8 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "router/engine/shard/identity.h"
 #include "router/request/source.h"
-#include "router/shard/identity.h"
 
 // Whether it is said in the name in which that connection has said something before, written the same way.
 static bool is_vouched(const struct shard *shard, const struct message *message) {

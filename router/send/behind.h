@@ -3,7 +3,7 @@
 // not anything more comes for it.
 #pragma once
 
-#include "router/shard/peer.h"
+#include "router/engine/shard/peer.h"
 
 // From now on the peer is waited for, until neither is so any more.
 void behind_watch(struct shard *shard, struct peer *peer);

@@ -3,8 +3,8 @@
 #include <assert.h>
 
 #include "core/send/envelope.h"
+#include "router/engine/shard/drop.h"
 #include "router/send/send.h"
-#include "router/shard/drop.h"
 
 // It lasts no longer than what is due, which the bound may refuse.
 struct exchange *exchange_open(struct shard *shard, struct peer *peer) {

@@ -13,7 +13,7 @@
 
 #include "core/base/list.h"
 #include "core/send/outbox.h"
-#include "router/shard/peer.h"
+#include "router/engine/shard/peer.h"
 
 // How a request of HTTP is answered (transport/http_respond.c). The texts are static, but for the origin, which
 // the settings have.

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "router/engine/shard/drop.h"
 #include "router/send/exchange.h"
 #include "router/send/send.h"
-#include "router/shard/drop.h"
 
 // --- Error data
 

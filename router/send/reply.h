@@ -4,7 +4,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/text.h"
-#include "router/shard/peer.h"
+#include "router/engine/shard/peer.h"
 
 // Where an answer goes: the request's id as its source wrote it (count 0: null), and the exchange that it is due
 // to, or NULL.

@@ -5,11 +5,11 @@
 
 #include "core/base/text.h"
 #include "core/send/envelope.h"
+#include "router/engine/shard/annex.h"
+#include "router/engine/shard/drop.h"
+#include "router/engine/shard/post.h"
+#include "router/engine/shard/probe.h"
 #include "router/send/behind.h"
-#include "router/shard/annex.h"
-#include "router/shard/drop.h"
-#include "router/shard/post.h"
-#include "router/shard/probe.h"
 
 enum { URGENT_BYTES_MAX = 1 << 30 }; // each is small, and so their sum fits its field
 
@@ -386,7 +386,7 @@ void send_sent(struct shard *shard, struct peer *peer, int32_t result) {
     PROBE(sent, peer->name, result, peer->connection.outbox.bytes);
     peer_took(shard, peer);
     if (peer->annex && peer->annex->viewer)
-        streams_eased(&shard->streams, peer->annex->viewer);
+        hcs_shard_eased(&shard->streams, peer->annex->viewer);
     if (result > 0)
         stats_add(&shard->stats, COUNT_BYTES_SENT, (uint64_t)result);
     if (sending == SENDING_FAILED) {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/send/parcel.h"
-#include "router/shard/peer.h"
+#include "router/engine/shard/peer.h"
 
 // Whether a request or notification may still be queued for this peer.
 bool send_has_room(const struct shard *shard, const struct peer *peer);

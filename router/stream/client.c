@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "router/engine/shard/annex.h"
+#include "router/engine/shard/drop.h"
 #include "router/rights/judge.h"
 #include "router/send/send.h"
-#include "router/shard/annex.h"
-#include "router/shard/drop.h"
 #include "router/stream/says.h"
 #include "router/stream/telling.h"
 
@@ -15,11 +15,11 @@ enum { LOOK_MS = 1000 };
 
 // --- Coming and going
 
-static struct viewer *viewer_of(struct shard *shard, struct peer *peer) {
+static struct hcs_viewer *viewer_of(struct shard *shard, struct peer *peer) {
     struct annex *annex = peer_annex(shard, peer);
     if (!annex || annex->viewer)
         return annex ? annex->viewer : NULL;
-    struct viewer *viewer = quota_take_zeroed(&shard->kept, 1, sizeof *viewer);
+    struct hcs_viewer *viewer = quota_take_zeroed(&shard->kept, 1, sizeof *viewer);
     if (!viewer)
         return NULL;
     viewer->peer = peer;
@@ -29,11 +29,11 @@ static struct viewer *viewer_of(struct shard *shard, struct peer *peer) {
     return annex->viewer = viewer;
 }
 
-static struct viewer *viewer_at(const struct peer *peer) {
+static struct hcs_viewer *viewer_at(const struct peer *peer) {
     return peer && peer->annex ? peer->annex->viewer : NULL;
 }
 
-static uint8_t report_of(const struct viewer *viewer) {
+static uint8_t report_of(const struct hcs_viewer *viewer) {
     return (uint8_t)((list_empty(&viewer->over) ? 0 : REPORT_OVER) | (viewer->stuck ? REPORT_STUCK : 0));
 }
 
@@ -47,7 +47,7 @@ static void put_texts(struct stream_client *client, const struct wish *wish) {
         memcpy(client->text + wish->id_bytes + wish->request_id_bytes, wish->target, wish->target_bytes);
 }
 
-static struct stream_client *client_make(struct shard *shard, struct viewer *viewer,
+static struct stream_client *client_make(struct shard *shard, struct hcs_viewer *viewer,
                                          const struct wish *wish) {
     if (!quota_is_fair(&shard->kept, viewer->kept_bytes))
         return NULL;
@@ -75,7 +75,7 @@ static struct stream_client *client_make(struct shard *shard, struct viewer *vie
 }
 
 bool client_send(struct shard *shard, struct peer *peer, const struct wish *wish, struct parcel *start) {
-    struct viewer *viewer = viewer_of(shard, peer);
+    struct hcs_viewer *viewer = viewer_of(shard, peer);
     struct stream_client *client = viewer ? client_make(shard, viewer, wish) : NULL;
     if (!client)
         return false;
@@ -103,7 +103,7 @@ static void free_when_at_rest(struct shard *shard, struct stream_client *client)
 
 // The peer knows it no more; whether it has gone or the session has let it go.
 static void part(struct peer *peer, struct stream_client *client) {
-    struct viewer *viewer = viewer_at(peer);
+    struct hcs_viewer *viewer = viewer_at(peer);
     assert(viewer && viewer->kept_bytes >= memory_bytes(client) && peer->awaited > 0);
     list_remove(&client->by_peer);
     viewer->kept_bytes -= memory_bytes(client);
@@ -111,7 +111,7 @@ static void part(struct peer *peer, struct stream_client *client) {
 }
 
 void client_leave_all(struct shard *shard, struct peer *peer) {
-    struct viewer *viewer = viewer_at(peer);
+    struct hcs_viewer *viewer = viewer_at(peer);
     if (!viewer)
         return;
     list_remove(&viewer->over);
@@ -209,7 +209,7 @@ static void report(struct shard *shard, struct stream_client *client, uint8_t re
     telling_post(shard, client->home, &client->report, MAIL_STREAM_REPORT);
 }
 
-static void report_all(struct shard *shard, struct viewer *viewer) {
+static void report_all(struct shard *shard, struct hcs_viewer *viewer) {
     for (struct list *node = viewer->streams.next; node != &viewer->streams; node = node->next)
         report(shard, list_entry(node, struct stream_client, by_peer), report_of(viewer));
 }
@@ -228,7 +228,7 @@ static void look_later(struct shard *shard) {
         wheel_arm(&shard->wheel, &shard->streams.look_timer, shard_now_ms(shard) + LOOK_MS);
 }
 
-static void begin_over(struct shard *shard, struct viewer *viewer) {
+static void begin_over(struct shard *shard, struct hcs_viewer *viewer) {
     list_append(&shard->streams.over, &viewer->over);
     viewer->taken = io_acked(shard->io, viewer->peer->connection.socket);
     viewer->taken_ms = shard_tick(shard);
@@ -236,14 +236,14 @@ static void begin_over(struct shard *shard, struct viewer *viewer) {
     look_later(shard);
 }
 
-static void end_over(struct shard *shard, struct viewer *viewer) {
+static void end_over(struct shard *shard, struct hcs_viewer *viewer) {
     list_remove(&viewer->over);
     viewer->stuck = false;
     for (struct list *node = viewer->streams.next; node != &viewer->streams; node = node->next)
         tell_shed(shard, viewer->peer, list_entry(node, struct stream_client, by_peer));
 }
 
-static void judge(struct shard *shard, struct viewer *viewer) {
+static void judge(struct shard *shard, struct hcs_viewer *viewer) {
     bool before = !list_empty(&viewer->over);
     size_t waiting = connection_waiting(&viewer->peer->connection);
     bool over = shed_is_over(before, waiting, shard_limits(shard)->queue_bytes_max);
@@ -258,10 +258,10 @@ static void judge(struct shard *shard, struct viewer *viewer) {
 
 void client_look_at_eased(struct shard *shard) {
     for (struct list *node; (node = list_take(&shard->streams.eased));)
-        judge(shard, list_entry(node, struct viewer, eased));
+        judge(shard, list_entry(node, struct hcs_viewer, eased));
 }
 
-static void look_at(struct shard *shard, struct viewer *viewer) {
+static void look_at(struct shard *shard, struct hcs_viewer *viewer) {
     uint32_t taken = io_acked(shard->io, viewer->peer->connection.socket);
     bool before = viewer->stuck;
     if (taken != viewer->taken)
@@ -275,7 +275,7 @@ static void look_at(struct shard *shard, struct viewer *viewer) {
 void client_look_at_over(struct shard *shard) {
     struct list *over = &shard->streams.over;
     for (struct list *node = over->next; node != over; node = node->next)
-        look_at(shard, list_entry(node, struct viewer, over));
+        look_at(shard, list_entry(node, struct hcs_viewer, over));
     if (!list_empty(over))
         look_later(shard);
 }

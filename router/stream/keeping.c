@@ -24,7 +24,7 @@ static uint64_t footprint_max(const struct shard *shard) {
 }
 
 void keeping_relieve(struct shard *shard) {
-    struct streams *streams = &shard->streams;
+    struct hcs_shard *streams = &shard->streams;
     for (struct list *node = streams->ended.next; node != &streams->ended; node = node->next) {
         struct session *session = list_entry(node, struct session, link);
         if (session->history.bytes == 0)

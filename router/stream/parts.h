@@ -11,7 +11,7 @@
 #include "core/hcs/history.h"
 #include "core/hcs/shed.h"
 #include "core/send/outbox.h"
-#include "router/shard/peer.h"
+#include "router/engine/shard/peer.h"
 
 struct session;
 struct voice;

@@ -3,8 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "router/engine/shard/drop.h"
 #include "router/send/send.h"
-#include "router/shard/drop.h"
 #include "router/stream/giving.h"
 #include "router/stream/keeping.h"
 #include "router/stream/mood.h"
@@ -26,7 +26,7 @@ struct session *session_find(const struct shard *shard, const char *id, size_t b
 }
 
 static bool file(struct shard *shard, struct session *session) {
-    struct streams *streams = &shard->streams;
+    struct hcs_shard *streams = &shard->streams;
     if (!name_map_add(&streams->by_id, session->text, session->id_bytes, session))
         return false;
     if (name_map_add(&streams->by_handle, (const char *)&session->handle, sizeof session->handle, session))

@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#include "router/shard/post.h"
+#include "router/engine/shard/post.h"
 #include "router/stream/client.h"
 #include "router/stream/entry.h"
 #include "router/stream/keeping.h"
@@ -97,7 +97,7 @@ void stream_mail(struct shard *shard, struct mail *mail) {
 }
 
 void stream_read_own(struct shard *shard) {
-    struct streams *streams = &shard->streams;
+    struct hcs_shard *streams = &shard->streams;
     for (struct mail *mail; (mail = streams->own);) {
         streams->own = mail->next;
         if (!streams->own)

@@ -3,11 +3,11 @@
 #include <assert.h>
 
 #include "core/send/line_breaks.h"
+#include "router/engine/shard/drop.h"
 #include "router/send/send.h"
-#include "router/shard/drop.h"
 
 void telling_post(struct shard *shard, uint32_t to, struct mail *mail, enum mail_kind kind) {
-    struct streams *streams = &shard->streams;
+    struct hcs_shard *streams = &shard->streams;
     mail->kind = (uint8_t)kind;
     if (to != shard->index) {
         mailbox_post(hub_mailbox(shard->hub, shard->index, to), mail);

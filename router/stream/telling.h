@@ -3,8 +3,8 @@
 #pragma once
 
 #include "core/base/text.h"
-#include "router/shard/peer.h"
-#include "router/shard/post.h"
+#include "router/engine/shard/peer.h"
+#include "router/engine/shard/post.h"
 
 void telling_post(struct shard *shard, uint32_t to, struct mail *mail, enum mail_kind kind);
 // The shard on which a session of this name lives.

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "router/shard/identity.h"
+#include "router/engine/shard/identity.h"
 
 struct voice *voice_find(const struct session *session, const char *request_id, size_t bytes,
                          const struct user *user) {

@@ -1,7 +1,7 @@
 // How HCS comes in over HTTP: a query in place of a start, and frames by requests of their own.
 #pragma once
 
-#include "router/shard/peer.h"
+#include "router/engine/shard/peer.h"
 #include "router/stream/saying.h"
 
 // A session that is asked for without a start (GET /hcs). Texts are decoded; NULL: not given.

@@ -3,7 +3,7 @@
 #include <assert.h>
 
 #include "core/cluster/bundle.h"
-#include "router/shard/drop.h"
+#include "router/engine/shard/drop.h"
 #include "router/transport/again.h"
 #include "router/transport/going.h"
 #include "router/transport/nats_open.h"

@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "core/mcp/mcp_message.h"
+#include "router/engine/shard/drop.h"
 #include "router/route/forward.h"
 #include "router/route/responses.h"
 #include "router/route/route.h"
 #include "router/route/shared.h"
-#include "router/shard/drop.h"
 #include "router/transport/instead.h"
 #include "router/transport/mcp_kept.h"
 

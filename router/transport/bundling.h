@@ -5,7 +5,7 @@
 
 #include "core/cluster/bundle.h"
 #include "core/send/outbox.h"
-#include "router/shard/shard.h"
+#include "router/engine/shard/shard.h"
 #include "router/transport/neighbours.h"
 
 // Those to one hub, or to one agent.

@@ -2,7 +2,7 @@
 // can't be read is shown in the log and answered by nothing.
 #pragma once
 
-#include "router/shard/transport.h"
+#include "router/engine/shard/transport.h"
 
 // A peer that may have used some of them has gone: shard 0 is told.
 void child_user_left(struct shard *shard, uint64_t connection);

@@ -5,8 +5,8 @@
 
 #include "core/mcp/mcp_message.h"
 #include "io/keeper.h"
+#include "router/engine/shard/annex.h"
 #include "router/route/shared.h"
-#include "router/shard/annex.h"
 #include "router/transport/mcp_kept.h"
 #include "router/transport/mcp_state.h"
 

@@ -3,9 +3,9 @@
 #include <assert.h>
 #include <string.h>
 
+#include "router/engine/shard/identity.h"
 #include "router/methods/asking.h"
 #include "router/methods/registry.h"
-#include "router/shard/identity.h"
 #include "router/transport/claims.h"
 #include "router/transport/nats_say.h"
 #include "router/transport/vouched.h"

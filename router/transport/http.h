@@ -2,6 +2,6 @@
 // which they came, each as one exchange. What a path means is a row of routes (http_routes.h).
 #pragma once
 
-#include "router/shard/transport.h"
+#include "router/engine/shard/transport.h"
 
 extern const struct transport transport_http;

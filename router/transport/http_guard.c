@@ -13,7 +13,7 @@ static bool host_allowed(const struct hub_settings *settings, const uint8_t *hos
     assert(bytes > 0);
     return host_is(host, bytes, settings->http_host) || host_is(host, bytes, "localhost") ||
            host_is(host, bytes, "127.0.0.1") || host_is(host, bytes, "[::1]") ||
-           allowed_find(&settings->hosts, host, bytes);
+           allowlist_find(&settings->hosts, host, bytes);
 }
 
 // SCHEME://HOST[:PORT], of a page that the hub itself has served.
@@ -44,7 +44,7 @@ struct http_guard http_guard(const struct hub_settings *settings, const uint8_t 
     bool given = http_given(request, HTTP_ORIGIN);
     struct http_guard guard = {0};
     if (given)
-        guard.origin = allowed_find(&settings->origins, head + origin.at, origin.bytes);
+        guard.origin = allowlist_find(&settings->origins, head + origin.at, origin.bytes);
     if (!host_allowed(settings, head + request->authority.host.at, request->authority.host.bytes))
         guard.fault = "this Host isn't served here";
     else if (http_repeated(request, HTTP_ORIGIN) || http_repeated(request, HTTP_SEC_FETCH_SITE))

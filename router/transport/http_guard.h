@@ -4,7 +4,7 @@
 #pragma once
 
 #include "core/wire/http_request.h"
-#include "router/shard/hub.h"
+#include "router/engine/shard/hub.h"
 
 struct http_guard {
     const char *fault;  // what is wrong, static; NULL: nothing

@@ -38,13 +38,13 @@ void learning_note(struct link *link, const char *url, size_t bytes) {
     const struct cluster_server *own = link_server(link);
     struct cluster_server fresh = *own;
     assert(url || bytes == 0);
-    if (!nats_url_place(url, bytes, &fresh.url) || !(cluster_place(&fresh) || link->resolving.resolver) ||
-        is_known(link, &fresh))
+    if (!nats_url_place(url, bytes, &fresh.url) ||
+        !(cluster_server_place(&fresh) || link->resolving.resolver) || is_known(link, &fresh))
         return;
     if (!is_numeric(fresh.url.host) || is_numeric(own->shown))
         memcpy(fresh.shown, fresh.url.host, sizeof fresh.shown);
     // INFO comes before anybody has shown who they are.
     const struct cluster_settings *settings = link->shard->hub->settings.cluster;
-    if (settings->insecure || cluster_is_safe(settings, &fresh))
+    if (settings->insecure || cluster_server_is_safe(settings, &fresh))
         *place(link) = fresh;
 }

@@ -12,8 +12,8 @@
 
 #include "core/base/text.h"
 #include "core/base/wheel.h"
-#include "router/shard/cluster.h"
-#include "router/shard/peer.h"
+#include "router/engine/shard/cluster_server.h"
+#include "router/engine/shard/peer.h"
 #include "router/transport/bundling.h"
 #include "router/transport/crossings.h"
 #include "router/transport/presence.h"

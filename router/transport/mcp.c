@@ -5,6 +5,8 @@
 
 #include "core/agents/capabilities.h"
 #include "router/child/children.h"
+#include "router/engine/shard/annex.h"
+#include "router/engine/shard/drop.h"
 #include "router/methods/names.h"
 #include "router/request/answer.h"
 #include "router/request/refuse.h"
@@ -17,8 +19,6 @@
 #include "router/send/exchange.h"
 #include "router/send/reply.h"
 #include "router/send/send.h"
-#include "router/shard/annex.h"
-#include "router/shard/drop.h"
 #include "router/transport/asks.h"
 #include "router/transport/instead.h"
 #include "router/transport/mcp_kept.h"

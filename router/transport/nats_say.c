@@ -5,8 +5,8 @@
 
 #include "core/cluster/bundle.h"
 #include "core/cluster/hub_header.h"
+#include "router/engine/shard/drop.h"
 #include "router/send/send.h"
-#include "router/shard/drop.h"
 
 // --- Lines
 

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "router/shard/identity.h"
+#include "router/engine/shard/identity.h"
 
 enum { PARTIAL_BYTES_MIN = 512, OPEN_DOUBLE_BYTES = 1024 * 1024 };
 

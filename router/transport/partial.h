@@ -1,7 +1,7 @@
 // The memory of a unit of which the end hasn't come (peer.h): what has come lies in peer->partial.
 #pragma once
 
-#include "router/shard/peer.h"
+#include "router/engine/shard/peer.h"
 
 // Whether there is room for so many bytes of the unit.
 static inline bool partial_has_room(const struct peer *peer, uint32_t bytes) {

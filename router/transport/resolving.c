@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "router/shard/shard.h"
+#include "router/engine/shard/shard.h"
 
 static void arm(struct resolving *resolving, struct io *io) {
     if (resolving->is_heard || !resolving->resolver)

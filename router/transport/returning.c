@@ -3,8 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "router/engine/shard/post.h"
 #include "router/route/returned.h"
-#include "router/shard/post.h"
 
 // What travels.
 struct notice {

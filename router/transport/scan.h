@@ -1,7 +1,7 @@
 // How far the unit that is coming in has come, by its peer's wire.
 #pragma once
 
-#include "router/shard/identity.h"
+#include "router/engine/shard/identity.h"
 
 static inline enum unit_result scan_once(struct shard *shard, struct peer *peer, uint8_t *bytes,
                                          uint32_t count) {

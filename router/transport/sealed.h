@@ -4,7 +4,7 @@
 #pragma once
 
 #include "io/io.h"
-#include "router/shard/peer.h"
+#include "router/engine/shard/peer.h"
 
 // An IO_RECEIVED event came for this peer, whose connection is secure.
 void sealed_event(struct shard *shard, struct peer *peer, const struct io_event *event);

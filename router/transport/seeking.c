@@ -3,9 +3,9 @@
 #include <assert.h>
 
 #include "core/cluster/hub_header.h"
+#include "router/engine/shard/post.h"
 #include "router/request/sought.h"
 #include "router/route/elsewhere.h"
-#include "router/shard/post.h"
 
 struct seeking {
     struct mail mail;     // in which it goes home

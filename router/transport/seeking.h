@@ -5,7 +5,7 @@
 
 #include "core/base/hash_table.h"
 #include "core/base/list.h"
-#include "router/shard/shard.h"
+#include "router/engine/shard/shard.h"
 
 // Of one link.
 struct seekings {

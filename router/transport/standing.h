@@ -1,7 +1,7 @@
 // Header fields that hold for all that a connection sends: those of the request by which a WebSocket came.
 #pragma once
 
-#include "router/shard/peer.h"
+#include "router/engine/shard/peer.h"
 
 // Whether there are none.
 bool standing_is_plain(const struct directives *directives);

@@ -3,11 +3,11 @@
 #include <assert.h>
 #include <string.h>
 
+#include "router/engine/shard/drop.h"
 #include "router/route/elsewhere.h"
 #include "router/send/exchange.h"
 #include "router/send/reply.h"
 #include "router/send/send.h"
-#include "router/shard/drop.h"
 #include "router/transport/nats_open.h"
 #include "router/transport/nats_say.h"
 

@@ -2,9 +2,9 @@
 
 #include <assert.h>
 
+#include "router/engine/shard/identity.h"
 #include "router/rights/entry.h"
 #include "router/route/events.h"
-#include "router/shard/identity.h"
 
 const struct user *vouched_user(const struct shard *shard, const uint8_t *bytes,
                                 const struct hub_header *mark, bool *known) {

@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "core/wire/websocket.h"
+#include "router/engine/shard/annex.h"
+#include "router/engine/shard/probe.h"
 #include "router/route/route.h"
 #include "router/send/behind.h"
 #include "router/send/reply.h"
 #include "router/send/send.h"
-#include "router/shard/annex.h"
-#include "router/shard/probe.h"
 #include "router/transport/standing.h"
 
 // --- Control frames

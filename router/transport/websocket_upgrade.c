@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "core/wire/websocket_key.h"
-#include "router/shard/annex.h"
+#include "router/engine/shard/annex.h"
 #include "router/transport/feed.h"
 #include "router/transport/http_respond.h"
 #include "router/transport/websocket.h"

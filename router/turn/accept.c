@@ -5,9 +5,9 @@
 #include <sys/socket.h>
 
 #include "core/base/memory.h"
-#include "router/shard/credential.h"
-#include "router/shard/peer.h"
-#include "router/shard/post.h"
+#include "router/engine/shard/credential.h"
+#include "router/engine/shard/peer.h"
+#include "router/engine/shard/post.h"
 
 enum { ACCEPT_PAUSE_MS = 100, GUEST_PAUSE_MS = 10, GUEST_HOPE_MS = 100, GUEST_PATIENCE_MS = 2000 };
 

@@ -1,7 +1,7 @@
 // Taking connections in: shard 0 accepts them, and hands each to the shard that has the fewest.
 #pragma once
 
-#include "router/shard/peer.h"
+#include "router/engine/shard/peer.h"
 
 // A listening socket, and what is spoken there.
 struct accept_socket {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
-#include "router/shard/stats.h"
+#include "router/engine/shard/stats.h"
 #include "router/transport/feed.h"
 #include "router/transport/sealed.h"
 

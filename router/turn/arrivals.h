@@ -7,7 +7,7 @@
 // Without memory to note who waits, what came is read at once.
 #pragma once
 
-#include "router/shard/peer.h"
+#include "router/engine/shard/peer.h"
 
 // A turn begins.
 void arrivals_begin(struct shard *shard);

@@ -3,9 +3,9 @@
 #include <assert.h>
 
 #include "router/child/children.h"
+#include "router/engine/shard/post.h"
 #include "router/gate/holding.h"
 #include "router/request/answer.h"
-#include "router/shard/post.h"
 #include "router/stream/stream.h"
 #include "router/transport/link.h"
 #include "router/transport/signs.h"

@@ -7,7 +7,7 @@
 //   stopped    parcels that were lent to other shards come home; then each shard may close
 #pragma once
 
-#include "router/shard/shard.h"
+#include "router/engine/shard/shard.h"
 
 // A signal asks the hub to end. With shared addresses it first steps aside for the one that takes over; asked
 // again, it doesn't wait any more.

@@ -3,6 +3,9 @@
 #include <assert.h>
 
 #include "router/child/child.h"
+#include "router/engine/shard/annex.h"
+#include "router/engine/shard/drop.h"
+#include "router/engine/shard/post.h"
 #include "router/gate/holding.h"
 #include "router/methods/registry.h"
 #include "router/methods/subscribe.h"
@@ -11,9 +14,6 @@
 #include "router/rights/entry.h"
 #include "router/send/behind.h"
 #include "router/send/send.h"
-#include "router/shard/annex.h"
-#include "router/shard/drop.h"
-#include "router/shard/post.h"
 #include "router/transport/child.h"
 #include "router/turn/arrivals.h"
 

@@ -3,6 +3,8 @@
 #include <assert.h>
 
 #include "core/base/list.h"
+#include "router/engine/shard/drop.h"
+#include "router/engine/shard/post.h"
 #include "router/gate/errand.h"
 #include "router/methods/directory.h"
 #include "router/methods/registry.h"
@@ -14,8 +16,6 @@
 #include "router/route/progress.h"
 #include "router/route/settled.h"
 #include "router/send/send.h"
-#include "router/shard/drop.h"
-#include "router/shard/post.h"
 #include "router/stream/stream.h"
 #include "router/transport/child.h"
 #include "router/transport/returning.h"
@@ -29,7 +29,7 @@ static struct parcel *inbox_parcel_of(struct mail *mail) {
 
 static void send_back_refused(struct shard *shard, struct parcel *parcel) {
     assert(parcel->pool->shard == hub_id_shard(parcel->hub_id) && parcel->pool->shard != shard->index);
-    untaken_put(&shard->untaken, parcel);
+    rejects_put(&shard->untaken, parcel);
     parcel->mail.kind = MAIL_REFUSED;
     parcel->mail.detail = ERROR_OVERLOADED;
     mailbox_post(hub_mailbox(shard->hub, shard->index, parcel->pool->shard), &parcel->mail);
@@ -90,7 +90,7 @@ static void take_parcel(struct shard *shard, struct mail *mail) {
         take_refused(shard, parcel);
         break;
     case MAIL_KNOWN:
-        untaken_remove(&shard->untaken, parcel);
+        rejects_remove(&shard->untaken, parcel);
         send_release(shard, parcel);
         break;
     case MAIL_RETURN:

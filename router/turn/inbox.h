@@ -1,7 +1,7 @@
 // What other shards have posted, and what comes of it here.
 #pragma once
 
-#include "router/shard/post.h"
+#include "router/engine/shard/post.h"
 
 // Reads all mail that has come. Changes of the registry are held back until everything that was posted before
 // them has been read: a response that was on its way when its sender left still counts.

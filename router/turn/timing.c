@@ -2,9 +2,9 @@
 
 #include <assert.h>
 
+#include "router/engine/shard/annex.h"
 #include "router/rights/entry.h"
 #include "router/send/behind.h"
-#include "router/shard/annex.h"
 #include "router/transport/feed.h"
 #include "router/turn/arrivals.h"
 

@@ -1,7 +1,7 @@
 // What comes of a peer's time.
 #pragma once
 
-#include "router/shard/peer.h"
+#include "router/engine/shard/peer.h"
 
 struct annex;
 struct identity;

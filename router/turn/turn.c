@@ -4,6 +4,10 @@
 #include <signal.h>
 
 #include "router/child/follow.h"
+#include "router/engine/shard/annex.h"
+#include "router/engine/shard/credential.h"
+#include "router/engine/shard/post.h"
+#include "router/engine/shard/survey_scan.h"
 #include "router/gate/holding.h"
 #include "router/methods/review.h"
 #include "router/request/answer.h"
@@ -15,10 +19,6 @@
 #include "router/route/settled.h"
 #include "router/send/behind.h"
 #include "router/send/send.h"
-#include "router/shard/annex.h"
-#include "router/shard/credential.h"
-#include "router/shard/post.h"
-#include "router/shard/surveyor.h"
 #include "router/stream/stream.h"
 #include "router/transport/feed.h"
 #include "router/transport/nats.h"
@@ -170,7 +170,7 @@ static void expire(struct shard *shard) {
             settled_expired(shard, timer);
             break;
         case TIMER_HELD:
-            holding_timed_out(shard, list_entry(timer, struct held, timer));
+            holding_timed_out(shard, list_entry(timer, struct held_message, timer));
             break;
         case TIMER_IDENTITY:
             timing_identity_expired(shard, list_entry(timer, struct identity, timer));

@@ -3,7 +3,7 @@
 // the kernel and wait.
 #pragma once
 
-#include "router/shard/shard.h"
+#include "router/engine/shard/shard.h"
 
 // One turn. False when the hub has stopped and this shard has nothing left to do.
 bool turn_take(struct shard *shard);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
-#include "router/shard/cluster.h"
+#include "router/engine/shard/cluster_server.h"
 #include "tests/sim/kernel.h"
 
 enum { PIECE_MAX = 4096 };

@@ -1,11 +1,11 @@
-// router/shard/mailbox.c once more, under this test's names and with this test's room. The linker takes these
+// router/engine/shard/mailbox.c once more, under this test's names and with this test's room. The linker takes these
 // and leaves the router's own: world.c needs what only this file has.
 #define mailbox_publish router_mailbox_publish
 #define mailbox_take    router_mailbox_take
 #define mailbox_quiet   router_mailbox_quiet
 #include "tests/sim/mailbox.h"
 
-#include "router/shard/post.h"
+#include "router/engine/shard/post.h"
 #include "tests/sim/sim_io.h"
 
 enum { IDLE_SHARE = MAILBOX_MESSAGES / MAILBOX_IDLE_MAX, IDLE_SHARE_SMALL = 4 };
@@ -14,7 +14,7 @@ static uint32_t ring_room = MAILBOX_MESSAGES, idle_max = MAILBOX_IDLE_MAX;
 
 #define MAILBOX_MESSAGES ring_room
 #define MAILBOX_IDLE_MAX idle_max
-#include "router/shard/mailbox.c"
+#include "router/engine/shard/mailbox.c"
 #undef mailbox_publish
 #undef mailbox_take
 #undef mailbox_quiet

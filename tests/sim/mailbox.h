@@ -2,8 +2,8 @@
 // another one before and behind each look at what both share, and that few pieces may fill the ring.
 #pragma once
 
-#include "router/shard/hub.h"
-#include "router/shard/mailbox.h"
+#include "router/engine/shard/hub.h"
+#include "router/engine/shard/mailbox.h"
 
 // How many pieces fill a ring from now on: a power of two, from 4 to MAILBOX_MESSAGES. Mailboxes must be
 // empty.

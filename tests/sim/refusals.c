@@ -2,7 +2,7 @@
 // number of shards, and with the connection on each of them.
 #include "tests/sim/tell.h"
 
-#include "router/shard/shard.h"
+#include "router/engine/shard/shard.h"
 
 enum { SHARDS = 3, HALF = 600 };
 

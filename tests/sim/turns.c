@@ -1,6 +1,6 @@
 // What a turn leaves for the next one, so that nobody waits for all that others have asked.
 #include "core/rights/users.h"
-#include "router/shard/peer.h"
+#include "router/engine/shard/peer.h"
 #include "router/transport/feed.h"
 #include "tests/sim/tell.h"
 

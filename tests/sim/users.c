@@ -292,8 +292,8 @@ int main(int argc, char **argv) {
            " approved, %" PRIu64 " turned down, %" PRIu64 " gone with a credential, %" PRIu64
            " notices, %" PRIu64 " by a certificate, %" PRIu64 " streams, %" PRIu64 " of them ended\n",
            runs, users_sums.letters, users_sums.checked, users_sums.refused, users_sums.limited,
-           users_sums.delivered, users_sums.guesses, users_sums.reloads, users_sums.revoked, users_sums.held,
-           users_sums.approved, users_sums.turned_down, users_sums.dropped, users_sums.notices,
-           users_sums.by_certificate, users_sums.streams, users_sums.ended_streams);
+           users_sums.delivered, users_sums.authn_throttle, users_sums.reloads, users_sums.revoked,
+           users_sums.held, users_sums.approved, users_sums.turned_down, users_sums.dropped,
+           users_sums.notices, users_sums.by_certificate, users_sums.streams, users_sums.ended_streams);
     return 0;
 }

@@ -171,7 +171,7 @@ struct users_stage {
 extern struct users_stage stage;
 
 struct users_sums {
-    uint64_t letters, refused, delivered, guesses, reloads, revoked, limited, checked, held, approved,
+    uint64_t letters, refused, delivered, authn_throttle, reloads, revoked, limited, checked, held, approved,
         turned_down, dropped, notices, by_certificate, streams, ended_streams;
 };
 extern struct users_sums users_sums;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "router/shard/held.h"
+#include "router/engine/shard/gate.h"
 #include "tests/sim/users.h"
 
 enum { CODE_REJECTED = -32011, CODE_REVISED = -32012, CODE_CANCELLED = -32800, CODE_DISCONNECTED = -32050 };
@@ -76,7 +76,7 @@ int gate_any(void) {
     return random_chance(&stage.random, 950) ? found : NOBODY;
 }
 
-static void observe(const struct held *held) {
+static void observe(const struct held_message *held) {
     struct bit body = {frame_body(&held->frame), held->frame.body.bytes};
     struct letter *letter = letter_tagged(bit_number(naive_find(body, "params.tag")));
     char checkpoint[CHECKPOINT_BYTES];
@@ -102,7 +102,7 @@ void gate_observe(void) {
         if (!list_empty(&gate->released))
             kernel_fail("what was approved waits");
         for (const struct list *node = gate->held.next; node != &gate->held; node = node->next)
-            observe(list_entry(node, struct held, by_age));
+            observe(list_entry(node, struct held_message, by_age));
     }
 }
 

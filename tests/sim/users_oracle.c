@@ -238,7 +238,7 @@ bool oracle_token_is_right(struct letter *letter, struct player *player) {
     player->standing = GUESSED;
     player->guessed_ns = stage.settled_ns;
     player->guess = (int)number_of(letter);
-    users_sums.guesses++;
+    users_sums.authn_throttle++;
     return false;
 }
 

@@ -1,6 +1,6 @@
 // What passes between peers that speak framed and peers that speak lines; a transport that hands its peer on;
 // and lines that come in parts near the bound of memory.
-#include "router/shard/peer.h"
+#include "router/engine/shard/peer.h"
 #include "router/transport/feed.h"
 #include "tests/sim/tell.h"
 

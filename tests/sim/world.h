@@ -2,8 +2,8 @@
 // that isn't decided by the seed.
 #pragma once
 
-#include "router/shard/hub.h"
-#include "router/shard/shard.h"
+#include "router/engine/shard/hub.h"
+#include "router/engine/shard/shard.h"
 #include "tests/sim/memory.h"
 #include "tests/sim/sim_io.h"
 

@@ -8,10 +8,10 @@
 // cmocka.h needs the standard headers before it.
 #include <cmocka.h>
 
+#include "router/engine/shard/annex.h"
+#include "router/engine/shard/shard.h"
 #include "router/request/sought.h"
 #include "router/request/stalled.h"
-#include "router/shard/annex.h"
-#include "router/shard/shard.h"
 
 enum { HEAD_BYTES = 4096, MEMBERS = 1000, BATCH_BYTES = 3 * MEMBERS, BUDGET_BYTES = 1 << 20 };
 

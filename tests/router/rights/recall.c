@@ -49,7 +49,7 @@ static void make_names(void) {
 
 static bool is_kept(unsigned name) {
     return name == NO_TARGET ||
-           (strlen(names[name]) + 2 <= RECALLED_TEXT_BYTES_MAX && !strchr(names[name], '\\'));
+           (strlen(names[name]) + 2 <= AUTHZ_CACHE_TEXT_BYTES_MAX && !strchr(names[name], '\\'));
 }
 
 struct said {
@@ -107,7 +107,7 @@ static void nothing_but_what_was_kept_is_found(void **state) {
         last = said;
         identity.user = &users[said.user];
         speak(&spoken, &said, "");
-        const struct recalled_call *again = recall_call(&identity, &spoken.message);
+        const struct authz_cache_call *again = recall_call(&identity, &spoken.message);
         bool was_kept = kept[said.user][said.method][said.target];
         assert_true(!again || was_kept);
         found += again != NULL;

@@ -11,8 +11,8 @@
 
 #include "core/base/text.h"
 #include "core/cluster/hub_header.h"
+#include "router/engine/shard/post.h"
 #include "router/request/sought.h"
-#include "router/shard/post.h"
 #include "router/transport/seeking.h"
 
 static struct shard shard;

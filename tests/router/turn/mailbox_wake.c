@@ -18,9 +18,9 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "router/shard/hub.h"
-#include "router/shard/post.h"
-#include "router/shard/shard.h"
+#include "router/engine/shard/hub.h"
+#include "router/engine/shard/post.h"
+#include "router/engine/shard/shard.h"
 #include "router/turn/drain.h"
 #include "router/turn/turn.h"
 #include "tests/sim/sim_io.h"

@@ -1,0 +1,51 @@
+#include "router/engine/shard/annex.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/limits.h"
+
+struct annex *annex_take(struct quota *kept, struct peer *peer, uint8_t timer_kind) {
+    struct annex *annex = quota_take_zeroed(kept, 1, sizeof *annex);
+    assert(peer);
+    if (!annex)
+        return NULL;
+    annex->peer = peer;
+    timer_init(&annex->timer, timer_kind);
+    list_init(&annex->exchanges);
+    list_init(&annex->held);
+    list_init(&annex->sought);
+    list_init(&annex->stalled);
+    return annex;
+}
+
+void annex_give(struct quota *kept, struct annex *annex) {
+    if (!annex)
+        return;
+    assert(list_empty(&annex->held) && annex->held_count == 0 && annex->held_bytes == 0);
+    assert(list_empty(&annex->sought) && list_empty(&annex->stalled));
+    assert(list_empty(&annex->exchanges) && !timer_armed(&annex->timer));
+    for (struct pool_affinity *affinity; (affinity = annex->affinities);) {
+        annex->affinities = affinity->next;
+        quota_give(kept, affinity);
+    }
+    quota_give(kept, annex->attachment);
+    quota_give(kept, annex->viewer);
+    quota_give(kept, annex->departure);
+    quota_give(kept, annex);
+}
+
+bool annex_attach(struct quota *kept, struct annex *annex, const char *agent, size_t bytes) {
+    assert(bytes > 0 && bytes <= AGENT_ID_BYTES_MAX);
+    struct attachment *attachment = annex->attachment;
+    if (!attachment || attachment->bytes < bytes) {
+        attachment = quota_take(kept, sizeof *attachment + bytes);
+        if (!attachment)
+            return false;
+        quota_give(kept, annex->attachment);
+        annex->attachment = attachment;
+    }
+    attachment->bytes = (uint32_t)bytes;
+    memcpy(attachment->agent, agent, bytes);
+    return true;
+}

@@ -1,0 +1,94 @@
+// What few peers need, beyond what struct peer has for all of them: taken with the first of it, given back with
+// the peer. It knows no peer, so that what lies in it needn't, either.
+#pragma once
+
+#include <stdint.h>
+
+#include "core/base/list.h"
+#include "core/base/quota.h"
+#include "core/base/wheel.h"
+#include "core/wire/unit.h"
+
+struct peer;
+
+// The agent to which all goes that a peer says without a target (hub/attach).
+struct attachment {
+    uint32_t bytes;
+    char agent[];
+};
+
+// Of HTTP: a request that is whole, and holds its buffer.
+struct http_deferred {
+    struct buffer *buffer; // one reference
+    uint32_t at;
+    struct unit unit;
+    uint32_t frames; // that the peer had said when it came, itself included
+};
+
+// Who of a pool has served it (router/route/sticky.h).
+struct pool_affinity {
+    struct pool_affinity *next;
+    uint64_t connection;
+};
+
+struct child;
+struct each;
+struct remote_acl;
+struct identity;
+struct mail;
+struct mcp;
+struct hcs_viewer;
+
+// Of the link to other hubs: for whom a notification without a target is that comes now.
+enum telling {
+    TELLING_ANY,
+    TELLING_ALL, // those who name it, and nobody else
+    TELLING_ONE, // one who offers it: those who name it get it in another message
+};
+
+struct annex {
+    struct peer *peer;             // whose it is
+    struct attachment *attachment; // NULL: none
+    struct identity *identity;     // where users are on (identity.h); else NULL
+    enum telling telling;
+    // Likewise: the source's own agent in whose name it is said, as its hub has it; in the message. Bytes 0: none.
+    const char *named;
+    uint32_t named_bytes;
+    bool vouches;    // likewise: whatever its body names as its source is that agent
+    const char *hub; // likewise: which hub says so, HUB_NAME_BYTES; NULL: none
+    const struct remote_acl
+        *acl;     // likewise: whom it says that it may reach (core/cluster/remote_acl.h); NULL: anybody
+    bool refuses; // likewise: what answers is no agent, but its hub
+    bool unsaid;  // likewise: whoever has cancelled what it answers isn't told
+    struct pool_affinity *affinities; // one for each pool that it has used
+    struct child *child;              // whose seat it is (router/child); or NULL
+    struct mcp *mcp;                  // of such a seat (router/transport/mcp.h); or NULL
+    struct each *each;                // likewise (router/transport/each.h)
+    bool gives_up;                    // what such a seat asks has ended when it is cancelled, as MCP has it
+    struct mail *departure;  // that tells shard 0 that it has gone, of a user of shared servers; or NULL
+    struct timer timer;      // of the transport's own (transport.h, expire)
+    struct list exchanges;   // struct exchange.by_peer: of a transport that answers in order
+    uint32_t exchange_count; // there
+    struct http_deferred *deferred; // a request that waits for the answers to all before it; or NULL
+    bool expects;                   // of HTTP: waits to be told that it may send a body
+    // Of WebSocket.
+    bool is_pinged;
+    bool is_closed;               // a close frame was queued
+    bool is_denied;               // it showed no right credential: its close frame says so
+    uint32_t pinged_ms;           // when; a tick
+    struct directives directives; // of the request for the upgrade: they hold for each message
+    struct hcs_viewer *viewer;    // of HCS sessions (hcs_shard.h); NULL: of none yet
+    struct list held;             // struct held_message.by_source: what it has sent that waits for approval
+    uint32_t held_count;
+    uint64_t held_bytes; // of these
+    struct list stalled; // struct stalled.link: what it has said behind those
+    struct list sought;  // struct sought.by_source: notifications that are asked for elsewhere first
+    bool exits;          // a batch has brought an exit, which counts once none of those are there any more
+};
+
+// Makes one for a peer; its timer is of this kind. NULL where the hub has no room to keep it.
+struct annex *annex_take(struct quota *kept, struct peer *peer, uint8_t timer_kind);
+// Gives back all that is in it; NULL is allowed. Nothing may be in its lists, and its timer not be armed.
+void annex_give(struct quota *kept, struct annex *annex);
+// Puts another attachment in the place of the one that there is. False where there is no room: then that stays.
+bool annex_attach(struct quota *kept, struct annex *annex, const char *agent, size_t bytes);

@@ -1,0 +1,85 @@
+// What all shards may know of a child, running or not: shard 0 writes, others read. A record is never given back
+// while the hub runs. It is used again for a child of the same name, and where places are used up for one of any name,
+// once all shards know that it has gone: its name is read by nobody as long as it isn't there.
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/text.h"
+#include "router/engine/shard/hub.h"
+
+#define CHILD_STATES(X)                                                                                      \
+    X(CHILD_IDLE, "idle")         /* it is started when something comes for it */                            \
+    X(CHILD_WAITING, "waiting")   /* until it is started again */                                            \
+    X(CHILD_STARTING, "starting") /* the keeper has been asked */                                            \
+    X(CHILD_GREETING, "starting") /* it has been asked to initialize */                                      \
+    X(CHILD_RUNNING, "running")                                                                              \
+    X(CHILD_STOPPING, "stopping") /* it has been asked to end, or its input has */                           \
+    X(CHILD_ENDING, "ending")     /* nobody listens to it any more */                                        \
+    X(CHILD_DOWN, "down")         /* it isn't started again */                                               \
+    X(CHILD_STOPPED, "stopped")   /* by hand */                                                              \
+    X(CHILD_REMOVED, "removed")
+
+enum child_state {
+#define X(state, text) state,
+    CHILD_STATES(X)
+#undef X
+        CHILD_STATES_COUNT
+};
+
+// Why it ended last.
+#define CHILD_FAULTS(X)                                                                                      \
+    X(CHILD_FAULT_NONE, "")                                                                                  \
+    X(CHILD_FAULT_START, "it could not be started: error")                                                   \
+    X(CHILD_FAULT_STATUS, "it ended with status")                                                            \
+    X(CHILD_FAULT_SIGNAL, "it was ended by signal")                                                          \
+    X(CHILD_FAULT_OUTPUT, "it closed its standard output")                                                   \
+    X(CHILD_FAULT_INPUT, "it closed its standard input")                                                     \
+    X(CHILD_FAULT_FRAME, "its standard output could not be read")                                            \
+    X(CHILD_FAULT_GREETING, "it did not answer initialize in time")                                          \
+    X(CHILD_FAULT_REFUSED, "it answered initialize with an error")                                           \
+    X(CHILD_FAULT_OFFER, "it offers what can't be offered")                                                  \
+    X(CHILD_FAULT_SLOW, "it did not take what was sent to it")                                               \
+    X(CHILD_FAULT_MEMORY, "memory was used up")
+
+enum child_fault {
+#define X(fault, text) fault,
+    CHILD_FAULTS(X)
+#undef X
+        CHILD_FAULTS_COUNT
+};
+
+struct child_record {
+    char name[AGENT_ID_BYTES_MAX + 1];
+    uint32_t place;     // of the keeper's; constant
+    uint32_t leaving;   // shard 0's: children of it that have gone, as not all shards may know yet
+    uint64_t log_since; // constant while it is there: what its place logged before isn't its own
+    _Atomic uint32_t protocol, state, restarts, failures;
+    _Atomic uint32_t each;      // whether each of its users has an instance of its own
+    _Atomic uint32_t instances; // then: how many there are
+    _Atomic uint32_t era;       // enum mcp_era; their count: none, or not known yet
+    _Atomic int32_t process;    // 0: none
+    _Atomic uint64_t fault;     // enum child_fault << 32 and its number
+    _Atomic uint32_t orders;    // by hand, not carried out yet: 1 restart, 2 stop
+};
+
+enum { CHILD_ORDER_RESTART = 1, CHILD_ORDER_STOP = 2 };
+
+// The record of this name, if its section is there; else NULL.
+struct child_record *child_record_find(const struct hub *hub, const char *name, size_t bytes);
+// The same, made by shard 0; NULL when memory or places are used up.
+struct child_record *child_record_take(struct hub *hub, const char *name);
+// Whether there is a place for one of another name.
+bool child_record_has_place(const struct hub *hub);
+// That of another process of the same section, by which it speaks the modern era of MCP; NULL: there is none.
+const struct child_record *child_record_modern(const struct hub *hub, const struct child_record *record);
+// Whether it is a server that clients share (MCP).
+bool child_record_is_mcp(const struct child_record *record);
+// Whether each of its users has an instance of its own.
+bool child_record_is_each(const struct child_record *record);
+// Whether its section is there.
+bool child_record_is_there(const struct child_record *record);
+// Puts what is known of it as members of a JSON object, without braces.
+void child_record_put(struct text *out, const struct hub *hub, const struct child_record *record);

@@ -1,0 +1,91 @@
+#include "router/engine/shard/credential.h"
+
+#include <assert.h>
+#include <string.h>
+
+static uint64_t origin_of(const struct shard *shard, const struct io_origin *origin) {
+    uint8_t text[1 + sizeof origin->address] = {origin->is_user};
+    if (origin->is_user)
+        memcpy(text + 1, &origin->user, sizeof origin->user);
+    else
+        memcpy(text + 1, origin->address, sizeof origin->address);
+    return siphash_table(&shard->hub->settings.secrets.tables, text, sizeof text);
+}
+
+static void look_where_from(struct shard *shard, struct identity *identity, int socket) {
+    struct io_origin origin;
+    assert(socket >= 0);
+    io_peer_origin(shard->io, socket, &origin);
+    identity->origin = origin_of(shard, &origin);
+    identity->has_uid = origin.is_user;
+    identity->uid = origin.user;
+}
+
+// What bears no credential has time to show one.
+void identity_wait(struct shard *shard, struct identity *identity) {
+    assert(list_empty(&identity->unknown) && !timer_armed(&identity->timer));
+    list_append(&shard->unknown, &identity->unknown);
+    identity->number = 1 + atomic_fetch_add_explicit(&shard->hub->unknown_count, 1, memory_order_relaxed);
+    wheel_arm(&shard->wheel, &identity->timer, shard_now_ms(shard) + CREDENTIAL_MS);
+}
+
+// By their accounts: a user that was gone and is there again has another one.
+bool identity_counts(struct identity *identity, const struct user *user) {
+    assert(user && user->account);
+    if (identity->counted && identity->counted->account == user->account)
+        return true;
+    if (!account_connect(user->account, user->limits.connections))
+        return false;
+    identity_uncount(identity);
+    identity->counted = user;
+    return true;
+}
+
+void identity_uncount(struct identity *identity) {
+    if (identity->counted)
+        account_disconnect(identity->counted->account);
+    identity->counted = NULL;
+}
+
+bool identity_take(struct shard *shard, struct annex *annex, int socket) {
+    assert(shard->settings->users && annex->peer && !annex->identity);
+    struct identity *identity = quota_take_zeroed(&shard->kept, 1, sizeof *identity);
+    if (!identity)
+        return false;
+    identity->peer = annex->peer;
+    timer_init(&identity->timer, TIMER_IDENTITY);
+    list_init(&identity->unknown);
+    annex->identity = identity;
+    if (socket < 0)
+        return true;
+    look_where_from(shard, identity, socket);
+    const struct user *user = identity->has_uid ? users_by_uid(shard->settings->users, identity->uid) : NULL;
+    identity->bears = user && identity_counts(identity, user);
+    if (!identity->bears)
+        identity_wait(shard, identity);
+    return true;
+}
+
+void identity_publish(struct shard *shard) {
+    _Atomic uint64_t *told = &shard->hub->unknown_oldest[shard->index];
+    uint64_t oldest = 0;
+    assert(shard->settings->users);
+    if (!list_empty(&shard->unknown))
+        oldest = list_entry(shard->unknown.next, struct identity, unknown)->number;
+    if (atomic_load_explicit(told, memory_order_relaxed) != oldest)
+        atomic_store_explicit(told, oldest, memory_order_relaxed);
+}
+
+void identity_give(struct quota *kept, struct identity *identity) {
+    if (!identity)
+        return;
+    assert(!timer_armed(&identity->timer) && list_empty(&identity->unknown) && !identity->counted);
+    digest_wipe(&identity->digest, sizeof identity->digest);
+    quota_give(kept, identity->id);
+    quota_give(kept, identity->recalled);
+    quota_give(kept, identity);
+}
+
+bool identity_same(const struct user *one, const struct user *other) {
+    return one && other && (one == other || strcmp(one->name, other->name) == 0);
+}

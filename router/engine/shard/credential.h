@@ -1,0 +1,107 @@
+// Who a connection speaks for, where users are on (hub_settings.users): of each connection then, in its annex. Here
+// it is kept; how it comes about is router/rights' affair. It knows no peer (identity.h does).
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/list.h"
+#include "core/base/quota.h"
+#include "core/base/wheel.h"
+#include "core/rights/digest.h"
+#include "core/rights/users.h"
+#include "router/engine/shard/annex.h"
+#include "router/engine/shard/shard.h"
+
+enum credential {
+    CREDENTIAL_NONE,
+    CREDENTIAL_TOKEN,
+    CREDENTIAL_CERTIFICATE,
+    CREDENTIAL_UID,
+    CREDENTIAL_CHILD, // its section names the user
+    CREDENTIAL_HUB,   // another hub says whose a message is
+};
+
+// A credential was wrong, and the delay until that is said.
+enum authn_guess { GUESS_NONE, GUESS_MESSAGE, GUESS_HTTP };
+
+// What was found right (router/rights/recall.h).
+enum { AUTHZ_CACHE_CALLS = 4, AUTHZ_CACHE_BLOCK_BYTES = 32, AUTHZ_CACHE_TEXT_BYTES_MAX = 64 };
+
+// A string as it lies in JSON, with its quotes.
+struct authz_cache_text {
+    uint32_t beyond; // bits: of its first block, the bytes that lie behind it
+    uint32_t rest;   // how many of its bytes lie behind that block
+    uint8_t json[AUTHZ_CACHE_TEXT_BYTES_MAX];
+};
+
+struct authz_cache_call {
+    const struct user *user; // NULL: nothing is kept
+    uint32_t keys;           // of those that decide, which it has
+    bool plain;              // nothing else of it is judged, and it is an agent's to answer
+    bool reaches;            // whom of a group it reaches is judged
+    struct authz_cache_text method, target;
+};
+
+struct authz_cache_source {
+    uint64_t changes; // of agents, when it was
+    struct authz_cache_text text;
+};
+
+struct authz_cache {
+    struct authz_cache_call calls[AUTHZ_CACHE_CALLS];
+    struct authz_cache_source source;
+};
+
+// What the connection itself bears, by these users, all of which there are until the hub's end (router/rights/borne.h).
+struct peer_credential {
+    const struct users *users; // NULL: nobody has looked
+    const struct user *user;   // NULL: nobody's
+    enum credential kind;
+};
+
+struct identity {
+    struct peer *peer;            // whose it is
+    const struct user *user;      // NULL: nobody yet; of HTTP, for the time of a request
+    struct authz_cache *recalled; // NULL: nothing yet
+    const struct user *counted;   // among whose connections it is; or NULL
+    enum credential kind : 8;     // by which it is the user's
+    enum authn_guess guess : 8;
+    bool was_known;  // a right credential has been shown, be it for one request
+    bool bears;      // the connection itself bears one, and is among its user's
+    bool looked;     // whether it does is known
+    bool revoked;    // its credential is gone, and so is the connection; what it asked goes on
+    bool has_uid;    // of the process at the other end of a Unix socket
+    uint32_t uid;    // then
+    uint64_t origin; // where it comes from, as a hash
+    struct peer_credential peer_credential;
+    struct digest digest; // of a token
+    struct timer timer;   // until there must be a credential; or of the delay
+    struct list unknown;  // in shard.unknown while it has shown none
+    uint64_t number;      // then: the lower, the older
+    char *id;             // of a message whose credential was wrong, while that isn't said; NULL: it had none
+    uint32_t id_bytes;
+    struct exchange *exchange; // that the answer is due to, or NULL
+};
+
+// How long a connection may be without a credential.
+enum { CREDENTIAL_MS = 10000 };
+
+// Makes one for a connection that has come, on this socket; -1: it has none. False where the hub has no room to keep
+// it.
+bool identity_take(struct shard *shard, struct annex *annex, int socket);
+// From now on it has its time to show a credential.
+void identity_wait(struct shard *shard, struct identity *identity);
+// From now on, until it is another user's, it is one of this user's connections: one of HTTP as well, though each of its
+// requests is somebody's for itself. False where the user has too many; then nothing has changed.
+bool identity_counts(struct identity *identity, const struct user *user);
+// It is nobody's.
+void identity_uncount(struct identity *identity);
+// Tells the acceptor which is the oldest without a credential. Once a turn.
+void identity_publish(struct shard *shard);
+// Gives it back. NULL is allowed.
+void identity_give(struct quota *kept, struct identity *identity);
+
+// Whether two users, of whatever edition, are the same one. NULL is nobody's.
+bool identity_same(const struct user *one, const struct user *other);

@@ -1,0 +1,55 @@
+#include "router/engine/shard/gate.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "core/json/json.h"
+
+struct gate *gate_create(void) {
+    struct gate *gate = memory_take_zeroed(1, sizeof *gate);
+    if (!gate)
+        return NULL;
+    list_init(&gate->held);
+    list_init(&gate->released);
+    for (unsigned index = 0; index < GATE_BUCKETS; index++)
+        list_init(&gate->buckets[index]);
+    return gate;
+}
+
+void gate_destroy(struct gate *gate) {
+    assert(!gate || (list_empty(&gate->held) && list_empty(&gate->released) && !gate->errands_out));
+    memory_give(gate);
+}
+
+static unsigned bucket_of(const struct checkpoint *checkpoint) {
+    uint32_t bits;
+    memcpy(&bits, checkpoint->bits, sizeof bits);
+    return bits % GATE_BUCKETS;
+}
+
+struct held_message *gate_find(const struct gate *gate, const struct checkpoint *checkpoint) {
+    const struct list *bucket = &gate->buckets[bucket_of(checkpoint)];
+    for (struct list *node = bucket->next; node != bucket; node = node->next) {
+        struct held_message *held = list_entry(node, struct held_message, by_checkpoint);
+        if (memcmp(&held->checkpoint, checkpoint, sizeof *checkpoint) == 0)
+            return held;
+    }
+    return NULL;
+}
+
+struct held_message *gate_find_sent(const struct list *sent, const uint8_t *text, struct span id) {
+    assert(id.bytes > 0);
+    for (struct list *node = sent->prev; node != sent; node = node->prev) {
+        struct held_message *held = list_entry(node, struct held_message, by_source);
+        if (held->is_request && json_same(text, id, frame_body(&held->frame), held->id))
+            return held;
+    }
+    return NULL;
+}
+
+void gate_add(struct gate *gate, struct held_message *held) {
+    assert(!gate_find(gate, &held->checkpoint));
+    list_append(&gate->held, &held->by_age);
+    list_append(&gate->buckets[bucket_of(&held->checkpoint)], &held->by_checkpoint);
+}

@@ -1,0 +1,64 @@
+// What a shard's peers have sent that waits until somebody approves it (router/gate). A held message lives on
+// its source's shard, which alone decides how it ends.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/governance.h"
+#include "core/base/list.h"
+#include "core/base/wheel.h"
+#include "core/requests/checkpoint.h"
+#include "core/rights/digest.h"
+#include "core/send/parcel.h"
+
+struct attachment;
+struct exchange;
+struct user;
+
+// Checkpoints are random, so that nobody can have many of them in one bucket.
+enum { GATE_BUCKETS = 1024 };
+
+struct held_message {
+    struct list by_age;        // in gate.held; once it is approved in gate.released
+    struct list by_source;     // in annex.held
+    struct list by_checkpoint; // in a bucket
+    struct timer timer;
+    struct checkpoint checkpoint;
+    uint64_t source;           // connection
+    const struct user *user;   // who has sent it, of whatever edition; NULL: users are not on
+    struct exchange *exchange; // of a request, that its answer belongs to, or NULL
+    struct unit unit;
+    struct frame frame;                           // of its unit; one reference on its buffer
+    struct span id, method, target, source_agent; // of the body; bytes 0: it has none
+    struct attachment *attachment;  // by which it has a target, as it was when it came; NULL: it has none
+    uint64_t since_ms;              // by the shard's clock
+    uint64_t until_ms;              // in milliseconds since 1970
+    enum governance governance : 8; // that it requires
+    uint8_t audit;                  // enum message_audit
+    uint8_t credential;             // enum credential, by which it is its user's
+    struct digest digest;           // of a token
+    bool is_request;
+    bool is_released;
+    bool is_asked;  // it counts among what its user has pending
+    uint32_t bytes; // that count in hub.held_bytes
+};
+
+struct gate {
+    struct list held;     // oldest first
+    struct list released; // approved, and not routed yet
+    struct list buckets[GATE_BUCKETS];
+    uint64_t made;        // checkpoints
+    uint32_t errands_out; // of this shard's peers (router/gate/errand.h)
+};
+
+// NULL without memory.
+struct gate *gate_create(void);
+// Nothing may be held. NULL is allowed.
+void gate_destroy(struct gate *gate);
+// What is held under this checkpoint, or NULL.
+struct held_message *gate_find(const struct gate *gate, const struct checkpoint *checkpoint);
+// The latest request with this id of those that one connection has sent (annex.held); or NULL.
+struct held_message *gate_find_sent(const struct list *sent, const uint8_t *text, struct span id);
+// Enters one; its checkpoint is set.
+void gate_add(struct gate *gate, struct held_message *held);

@@ -1,0 +1,22 @@
+#include "router/engine/shard/hcs_shard.h"
+
+#include <assert.h>
+
+void hcs_shard_init(struct hcs_shard *streams, const struct siphash_key *key, struct quota *kept) {
+    name_map_init(&streams->by_id, key, kept);
+    name_map_init(&streams->by_handle, key, kept);
+    name_map_init(&streams->by_client, key, kept);
+    list_init(&streams->live);
+    list_init(&streams->ended);
+    list_init(&streams->over);
+    list_init(&streams->eased);
+    streams->own_last = &streams->own;
+}
+
+void hcs_shard_deinit(struct hcs_shard *streams) {
+    assert(list_empty(&streams->live) && list_empty(&streams->ended) && list_empty(&streams->over));
+    assert(!streams->own && streams->out == 0 && streams->client_count == 0 && streams->footprint == 0);
+    name_map_deinit(&streams->by_id);
+    name_map_deinit(&streams->by_handle);
+    name_map_deinit(&streams->by_client);
+}

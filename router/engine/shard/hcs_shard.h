@@ -1,0 +1,55 @@
+// A shard's part in HCS streaming: the sessions that live here, and its peers that are clients of some, here or
+// elsewhere (router/stream/stream.h).
+#pragma once
+
+#include <stdint.h>
+
+#include "core/agents/name_map.h"
+#include "core/base/list.h"
+#include "core/base/mail.h"
+#include "core/base/wheel.h"
+
+struct peer;
+
+// A peer that is a client of sessions. It lies in its annex.
+struct hcs_viewer {
+    struct peer *peer;
+    struct list streams; // struct stream_client.by_peer
+    struct list over;    // in streams.over while it is over (core/hcs/shed.h)
+    struct list eased;   // in streams.eased while it is to be looked at whether it still is
+    uint64_t kept_bytes; // of those clients
+    uint32_t taken;      // io_acked, when the kernel was last asked
+    uint32_t taken_ms;   // when that last was another one
+    bool stuck;          // it has taken nothing for long
+};
+
+struct hcs_shard {
+    // Sessions.
+    struct name_map by_id;
+    struct name_map by_handle; // 8 bytes
+    struct name_map by_client; // its connection and its session's handle: 16 bytes
+    struct list live;          // struct session.link
+    struct list ended;         // likewise, those that ended first first
+    uint32_t ended_count;
+    uint32_t client_count; // of all sessions, live or ended
+    uint64_t handles;      // that were given out
+    uint64_t ids;          // that were made up
+    uint64_t footprint;    // of all histories, with what the chunks take besides
+    // Clients.
+    struct list over;        // struct hcs_viewer.over
+    struct list eased;       // struct hcs_viewer.eased
+    struct timer look_timer; // armed while anybody is over
+    uint64_t marks;          // of clients, that were given out
+    uint32_t out;            // clients and errands that this shard made and that haven't come home
+    // What this shard has posted to itself: it is dealt with like other shards' mail, but in the same turn.
+    struct mail *own, **own_last;
+};
+
+void hcs_shard_init(struct hcs_shard *streams, const struct siphash_key *key, struct quota *kept);
+void hcs_shard_deinit(struct hcs_shard *streams);
+
+// Some of what waited for a peer has been sent.
+static inline void hcs_shard_eased(struct hcs_shard *streams, struct hcs_viewer *viewer) {
+    if (!list_empty(&viewer->over) && list_empty(&viewer->eased))
+        list_append(&streams->eased, &viewer->eased);
+}

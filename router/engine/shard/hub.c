@@ -1,0 +1,201 @@
+#include "router/engine/shard/hub.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+
+#include "core/agents/subscriber_count.h"
+#include "core/base/memory.h"
+#include "core/rights/users.h"
+#include "io/secure.h"
+
+static bool make_counters(struct hub *hub) {
+    uint32_t count = hub->settings.shard_count;
+    assert(count > 0 && count <= SHARDS_MAX);
+    hub->connections = memory_take_zeroed(count, sizeof *hub->connections);
+    hub->subscriptions = memory_take_zeroed(count, sizeof *hub->subscriptions);
+    hub->slowest = memory_take_zeroed(count, sizeof *hub->slowest);
+    hub->unknown_oldest = memory_take_zeroed(count, sizeof *hub->unknown_oldest);
+    hub->owed = memory_take_zeroed(count, sizeof *hub->owed);
+    for (uint32_t shard = 0; hub->owed && shard < count; shard++) {
+        hub->owed[shard] = memory_take_zeroed(hub->settings.limits.connections_max, sizeof **hub->owed);
+        if (!hub->owed[shard])
+            return false;
+    }
+    return hub->connections && hub->subscriptions && hub->slowest && hub->unknown_oldest && hub->owed;
+}
+
+static bool hub_make(struct hub *hub) {
+    size_t count = hub->settings.shard_count;
+    hub->shards = memory_take_zeroed(count, sizeof *hub->shards);
+    hub->mailboxes = memory_take_aligned(alignof(struct mailbox), count * count * sizeof *hub->mailboxes);
+    if (hub->settings.users)
+        hub->demand = subscriber_count_create(&hub->settings.secrets.tables);
+    if (hub->settings.cluster)
+        hub->named = memory_take_zeroed(NAMED_PLACES, sizeof *hub->named);
+    if (!hub->shards || !hub->mailboxes || !make_counters(hub) || !hub->demand != !hub->settings.users ||
+        !hub->named != !hub->settings.cluster)
+        return false;
+    for (size_t index = 0; index < count * count; index++)
+        mailbox_init(&hub->mailboxes[index]);
+    return true;
+}
+
+static bool put_into_effect(struct hub *hub, const struct hub_settings *settings) {
+    assert(settings->shard_count == hub->settings.shard_count); // tables have that size
+    assert(settings->limits.connections_max == hub->settings.limits.connections_max);
+    struct hub_edition *edition = memory_take(sizeof *edition);
+    if (!edition)
+        return false;
+    edition->settings = *settings;
+    edition->before = atomic_load_explicit(&hub->edition, memory_order_relaxed);
+    atomic_store(&hub->edition, edition); // before it is seen who sleeps
+    atomic_store_explicit(&hub->budget.bytes_max, settings->limits.memory_bytes_max, memory_order_relaxed);
+    return true;
+}
+
+// What is kept goes when those leave for whom it is: under a bound of which it takes more than half, nothing
+// might be received any more for good.
+static bool leaves_room(const struct hub *hub, uint64_t memory_bytes_max) {
+    uint64_t kept = atomic_load_explicit(&hub->budget.kept, memory_order_relaxed);
+    if (kept <= memory_bytes_max / 2)
+        return true;
+    fprintf(stderr,
+            "patchbayd: --max-memory: what peers have the hub keep takes %lluK, which is more than half; the "
+            "hub goes on as before\n",
+            (unsigned long long)(kept >> 10));
+    return false;
+}
+
+bool hub_reload(struct hub *hub) {
+    struct hub_settings fresh = hub->settings;
+    if (!hub->settings.read_again)
+        return true;
+    fresh.children = NULL;
+    fresh.secure = NULL;
+    fresh.users = NULL;
+    bool good = hub->settings.read_again(hub->settings.read_context, &fresh);
+    fresh.limits.connections_max = hub->settings.limits.connections_max; // tables have that size
+    if (good && leaves_room(hub, fresh.limits.memory_bytes_max) && put_into_effect(hub, &fresh)) {
+        if (hub->settings.in_effect)
+            hub->settings.in_effect(hub->settings.read_context);
+        return true;
+    }
+    if (good)
+        child_settings_destroy_all(fresh.children);
+    secure_source_drop(fresh.secure);
+    users_drop(fresh.users);
+    return false;
+}
+
+int hub_create(struct hub **out, const struct hub_settings *settings) {
+    struct hub *hub = memory_take_zeroed(1, sizeof *hub);
+    if (!hub)
+        return -ENOMEM;
+    hub->settings = *settings;
+    atomic_init(&hub->phase, HUB_SERVING);
+    hub->strangers = account_create(0);
+    if (!hub->strangers || !put_into_effect(hub, settings) || !hub_make(hub)) {
+        hub_destroy(hub);
+        return -ENOMEM;
+    }
+    *out = hub;
+    return 0;
+}
+
+void hub_destroy(struct hub *hub) {
+    assert(atomic_load(&hub->journal_bytes) == 0 && atomic_load(&hub->budget.kept) == 0);
+    for (uint32_t shard = 0; hub->owed && shard < hub->settings.shard_count; shard++)
+        memory_give((void *)hub->owed[shard]);
+    for (struct hub_edition *edition = atomic_load(&hub->edition), *before; edition; edition = before) {
+        before = edition->before;
+        child_settings_destroy_all(edition->settings.children);
+        secure_source_drop(edition->settings.secure);
+        users_drop(edition->settings.users);
+        memory_give(edition);
+    }
+    for (uint32_t index = 0; index < atomic_load(&hub->child_count); index++)
+        memory_give(hub->children[index]);
+    account_drop(hub->strangers);
+    memory_give((void *)hub->owed);
+    memory_give((void *)hub->connections);
+    memory_give((void *)hub->subscriptions);
+    memory_give(hub->demand);
+    memory_give((void *)hub->named);
+    memory_give((void *)hub->slowest);
+    memory_give((void *)hub->unknown_oldest);
+    memory_give(hub->mailboxes);
+    memory_give(hub->shards);
+    memory_give(hub);
+}
+
+void hub_session(const struct hub *hub, uint64_t connection, char *out) {
+    assert(connection); // nobody has no name
+    uint8_t hash[SIPHASH_BYTES];
+    siphash_name(&hub->settings.secrets.sessions, &connection, sizeof connection, hash);
+    for (unsigned digit = 0; digit < HUB_SESSION_BYTES; digit++)
+        out[digit] = "0123456789abcdef"[hash[digit / 2] >> (digit % 2 ? 0 : 4) & 15];
+}
+
+uint32_t hub_owed(const void *context, uint64_t connection) {
+    const struct hub *hub = context;
+    assert(hub_knows(hub, connection));
+    return atomic_load_explicit(&hub->owed[connection_shard(connection)][connection_slot(connection)],
+                                memory_order_relaxed);
+}
+
+void hub_owe(struct hub *hub, uint64_t connection, int32_t change) {
+    assert(hub_knows(hub, connection));
+    assert(change == 1 || (change == -1 && hub_owed(hub, connection) > 0));
+    _Atomic uint32_t *owed = &hub->owed[connection_shard(connection)][connection_slot(connection)];
+    if (hub->settings.shard_count > 1) {
+        atomic_fetch_add_explicit(owed, (uint32_t)change, memory_order_relaxed);
+        return;
+    }
+    // Nobody else counts: a locked instruction would be some percent of what a small request costs.
+    uint32_t value = atomic_load_explicit(owed, memory_order_relaxed);
+    atomic_store_explicit(owed, value + (uint32_t)change, memory_order_relaxed);
+}
+
+static uint32_t connections_of(const struct hub *hub, uint32_t shard) {
+    assert(shard < hub->settings.shard_count);
+    return atomic_load_explicit(&hub->connections[shard], memory_order_relaxed);
+}
+
+uint32_t hub_emptiest_shard(const struct hub *hub) {
+    uint32_t emptiest = 0;
+    for (uint32_t shard = 1; shard < hub->settings.shard_count; shard++)
+        if (connections_of(hub, shard) < connections_of(hub, emptiest))
+            emptiest = shard;
+    return emptiest;
+}
+
+uint32_t hub_connection_count(const struct hub *hub) {
+    uint32_t count = 0;
+    for (uint32_t shard = 0; shard < hub->settings.shard_count; shard++)
+        count += connections_of(hub, shard);
+    return count;
+}
+
+// --- What is named at other hubs
+
+uint64_t hub_named_hash(const struct hub *hub, const void *token, size_t bytes) {
+    uint64_t hash = siphash_table(&hub->settings.secrets.tables, token, bytes);
+    return hash ? hash : 1;
+}
+
+void hub_put_named(struct hub *hub, uint64_t hash) {
+    assert(hub->named && hash);
+    uint64_t place = hash % NAMED_PLACES, there;
+    while ((there = atomic_load_explicit(&hub->named[place], memory_order_relaxed)) && there != hash)
+        place = (place + 1) % NAMED_PLACES;
+    atomic_store_explicit(&hub->named[place], hash, memory_order_relaxed);
+}
+
+bool hub_has_named(const struct hub *hub, uint64_t hash) {
+    assert(hub->named && hash);
+    uint64_t place = hash % NAMED_PLACES, there;
+    while ((there = atomic_load_explicit(&hub->named[place], memory_order_relaxed)) && there != hash)
+        place = (place + 1) % NAMED_PLACES;
+    return there == hash;
+}

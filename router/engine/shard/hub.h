@@ -1,0 +1,204 @@
+// What all shards of a hub share. It is made before they run; after that each field says who may write it.
+#pragma once
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/agents/agents.h"
+#include "core/base/buffer.h"
+#include "core/base/governance.h"
+#include "core/base/limits.h"
+#include "core/base/siphash.h"
+#include "core/child/child_settings.h"
+#include "io/io.h"
+#include "io/sandbox_layer.h"
+#include "router/engine/shard/allowlist.h"
+#include "router/engine/shard/authn_throttle.h"
+#include "router/engine/shard/mailbox.h"
+
+struct account;
+struct child_record;
+struct cluster_settings;
+struct keeper;
+struct secure_source;
+struct shard;
+struct users;
+
+// How the hub ends: all shards go through these together; the last one to finish a phase begins the next
+// (drain.c).
+enum hub_phase {
+    HUB_SERVING,
+    HUB_DRAINING, // no new connections and requests; what is pending gets its time
+    HUB_CLOSING,  // connections are closed
+    HUB_STOPPED,  // what was lent between shards has come home
+};
+
+// Random, each by itself: what is published under one tells nothing of the others.
+struct hub_secrets {
+    struct siphash_key tables;      // of hash tables
+    struct siphash_key sessions;    // of the names under which connections are known
+    struct siphash_key checkpoints; // of what is held
+};
+
+// How the hub is walled in (--sandbox), as hub/stats tells it.
+enum sandbox_mode { SANDBOX_OFF, SANDBOX_ON, SANDBOX_REQUIRED };
+
+struct hub_sandbox {
+    enum sandbox_mode mode;
+    bool dials; // the hub connects to others, which its walls let it
+    enum sandbox_layer_state walls[SANDBOX_LAYER_COUNT];
+};
+
+struct hub_settings {
+    // These may be read again while the hub runs (hub_reload), but for limits.connections_max.
+    struct limits limits;
+    bool require_initialize;
+    bool takeover;
+    bool strict;                     // of the two depths of validation (validate.h)
+    struct child_settings *children; // linked; the edition's
+    struct allowlist hosts;       // that HTTP's Host may name, besides the listener's own and this machine's
+    struct allowlist origins;     // whose pages may speak to the hub, besides its own
+    struct secure_source *secure; // what TLS is made from; one reference, the edition's; NULL: there is none
+    bool half_close_leaves;       // a peer's end means that it has left, and not only that it asks no more
+    struct users *users; // who may do what; the edition's. NULL, from the start to the end: everybody may all
+
+    // These stay.
+    uint32_t shard_count;
+    char http_host[64];    // of the listener of HTTP, as in a URI; empty: there is none
+    uint16_t http_port;    // the one that was picked
+    bool http_secure;      // over TLS
+    bool share_addresses;  // with a hub that takes over: SIGTERM steps aside before it drains
+    struct keeper *keeper; // starts the children; NULL: there can be none
+    const char *journal;   // the audit journal's path; NULL: none is kept
+    enum governance gate;  // what requires this level or more is held until somebody approves it; 0: nothing
+    struct hub_secrets secrets;
+    uint32_t process;
+    const struct cluster_settings *cluster; // other hubs; NULL: there are none
+    enum io_backend io;                     // what every shard opens
+    uint64_t spin_ns, hold_ns;              // as io_options
+    const struct turn_bounds *bounds;       // NULL: as they are (turn_bounds_defaults)
+    struct hub_sandbox sandbox; // of the hub itself: its walls are set before it says that it listens
+    // Reads the configuration again over *fresh; false when it can't be used, and that has been said. NULL:
+    // there is none to read.
+    bool (*read_again)(void *context, struct hub_settings *fresh);
+    void (*in_effect)(void *context); // what was read again is, for whoever asks from here on; or NULL
+    void *read_context;
+};
+
+// The link to other hubs is a peer of shard 0, another one each time that it comes to be. In the registry it stands as an agent
+// that nobody finds by its id: what is forwarded to it goes to another hub.
+#define HUB_LINK_ID "." // no agent's is like this (core/agents/agent_id.h)
+
+// Settings that took effect once, and those before them.
+struct hub_edition {
+    struct hub_settings settings;
+    struct hub_edition *before;
+};
+
+struct hub {
+    struct hub_settings settings; // as at the start; constant
+    // Those in effect: replaced by shard 0, taken up by each shard at its next turn, and kept until the end
+    // because another shard may still be reading them.
+    struct hub_edition *_Atomic edition;
+    struct shard **shards;     // each is set by its own thread before any runs
+    struct mailbox *mailboxes; // from shard * shard_count + to shard
+    struct buffer_budget budget;
+    _Atomic uint32_t sessions;   // of HCS that live, counted by all shards
+    _Atomic uint32_t held;       // messages that wait for approval (router/gate), counted by all shards
+    _Atomic uint64_t held_bytes; // of memory, that these take
+    struct child_record *children[CHILDREN_MAX]; // that ever were: shard 0 adds, all read
+    _Atomic uint32_t child_count;
+    _Atomic bool child_orders;      // some record has orders
+    _Atomic bool failed;            // something without which it can't go on has ended: the status is 1
+    _Atomic uint64_t journal_bytes; // of entries on their way to the journal, counted by all shards
+    _Atomic uint32_t **owed; // of [shard][slot]: requests that this connection owes, counted by all shards
+    _Atomic uint64_t
+        *unknown_oldest; // of [shard]: the number of the oldest of those without a credential, set by the
+                         // shard once a turn; 0: there is none, or it has been asked to go
+    _Atomic uint64_t unknown_count;  // who came without a credential has the next number, on whatever shard
+    _Atomic uint32_t *connections;   // of [shard]: counted up by the acceptor, down by the shard
+    _Atomic uint32_t *subscriptions; // of [shard]: entries in its table of topics, set by the shard
+    _Atomic uint64_t *
+        named; // hashes of methods that agents at other hubs name; shard 0 sets them; NULL: there are no others
+    struct subscriber_count *demand; // all of them, counted by all shards; NULL: users aren't on
+    // Of large frames near the bound of memory (pressure.c).
+    _Atomic uint64_t *slowest;               // of [shard]: the rank of its slowest sender, set by the shard
+    _Atomic uint64_t waiting_ms;             // when a shard last saw that a frame had waited for long
+    _Atomic uint64_t give_way_ms;            // when a slow sender may be closed for it
+    _Atomic uint64_t relieved_ms;            // when a shard last closed a slow reader
+    uint64_t began_ms;                       // by the shards' clock; set before they run
+    struct authn_throttle authn_throttle;    // wrong credentials
+    struct account *strangers;               // refusals of those of whom it isn't known who they are
+    _Atomic uint32_t link_neighbours;        // other hubs that are known; likewise
+    _Atomic uint32_t link_unfenced;          // those that don't heed fences; likewise
+    _Atomic uint32_t link_unbundled;         // those that don't take bundles; likewise
+    _Atomic uint64_t link_payload_bytes_max; // that the link's server lets pass; shard 0 sets it
+    _Atomic uint64_t asked_ms;      // when somebody last asked how the hub is (survey.c); 0: nobody has
+    _Atomic uint32_t phase;         // enum hub_phase
+    _Atomic uint32_t phase_waiting; // shards that have not finished this phase
+};
+
+// Makes a hub; its settings are copied. 0 or -ENOMEM.
+int hub_create(struct hub **out, const struct hub_settings *settings);
+// Reads the configuration again, on shard 0's thread. False when it can't be used or memory is used up: the
+// hub goes on as before.
+bool hub_reload(struct hub *hub);
+// Every shard must have been closed.
+void hub_destroy(struct hub *hub);
+
+// How many agents there are: the link is none.
+static inline uint64_t hub_agents(const struct agents *agents) {
+    return agents->count - (agents_find(agents, HUB_LINK_ID, sizeof HUB_LINK_ID - 1) != NULL);
+}
+static inline struct mailbox *hub_mailbox(struct hub *hub, uint32_t from, uint32_t to) {
+    assert(from < hub->settings.shard_count && to < hub->settings.shard_count);
+    return &hub->mailboxes[from * hub->settings.shard_count + to];
+}
+// The settings in effect.
+static inline const struct hub_settings *hub_settings(const struct hub *hub) {
+    return &atomic_load(&hub->edition)->settings;
+}
+static inline enum hub_phase hub_phase(const struct hub *hub) {
+    return (enum hub_phase)atomic_load_explicit(&hub->phase, memory_order_acquire);
+}
+
+// A connection's name in the whole hub: shard, slot, generation. 0 is nobody.
+static inline uint64_t hub_connection(uint32_t shard, uint32_t slot, uint32_t generation) {
+    assert(shard < SHARDS_MAX && slot <= 0xffffff);
+    return (uint64_t)shard << 56 | (uint64_t)slot << 32 | generation;
+}
+static inline uint32_t connection_shard(uint64_t connection) {
+    return (uint32_t)(connection >> 56);
+}
+static inline uint32_t connection_slot(uint64_t connection) {
+    return (uint32_t)(connection >> 32) & 0xffffff;
+}
+// Whether there is such a place in this hub, whoever has it now.
+static inline bool hub_knows(const struct hub *hub, uint64_t connection) {
+    return connection_shard(connection) < hub->settings.shard_count &&
+           connection_slot(connection) < hub->settings.limits.connections_max;
+}
+
+// The name under which peers and the journal know a connection, in hexadecimal digits: no two have the same,
+// and nobody can tell from it another one's, or anything of the hub.
+enum { HUB_SESSION_BYTES = 2 * SIPHASH_BYTES };
+void hub_session(const struct hub *hub, uint64_t connection, char *out);
+
+// How many requests a connection owes: as groups_load, with the hub as context.
+uint32_t hub_owed(const void *hub, uint64_t connection);
+// Adds to it.
+void hub_owe(struct hub *hub, uint64_t connection, int32_t change);
+// The shard with the fewest connections.
+uint32_t hub_emptiest_shard(const struct hub *hub);
+// Connections of all shards together.
+uint32_t hub_connection_count(const struct hub *hub);
+
+// What agents at other hubs name for themselves among notifications (hub.named).
+enum { NAMED_PLACES = 1 << 12 };
+uint64_t hub_named_hash(const struct hub *hub, const void *token, size_t bytes);
+// There must be room.
+void hub_put_named(struct hub *hub, uint64_t hash);
+// Whether somebody names this, by its hash.
+bool hub_has_named(const struct hub *hub, uint64_t hash);

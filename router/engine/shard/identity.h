@@ -1,0 +1,33 @@
+// Who a peer speaks for (credential.h), and what follows from that for what it sends.
+#pragma once
+
+#include "router/engine/shard/credential.h"
+#include "router/engine/shard/peer.h"
+
+// NULL where users aren't on.
+static inline struct identity *identity_of(const struct peer *peer) {
+    return peer->annex ? peer->annex->identity : NULL;
+}
+// Where they are: then each peer that is heard has one.
+static inline struct identity *identity_there(const struct peer *peer) {
+    assert(peer->annex && peer->annex->identity);
+    return peer->annex->identity;
+}
+// The user for whom the peer speaks now; NULL: none, or users aren't on.
+static inline const struct user *identity_user(const struct peer *peer) {
+    const struct identity *identity = identity_of(peer);
+    return identity ? identity->user : NULL;
+}
+// Whether nothing that it sends is read, until it is told that its credential was wrong.
+static inline bool identity_unread(const struct peer *peer) {
+    return peer->state == PEER_ENDED && identity_of(peer) && identity_of(peer)->guess != GUESS_NONE;
+}
+// Who isn't known yet sends no large frames. (A request of HTTP says in its head who it is from.)
+const struct unit_limits *identity_limits_known(const struct shard *shard, const struct peer *peer);
+static inline const struct unit_limits *identity_limits(const struct shard *shard, const struct peer *peer) {
+    bool is_known = !shard->settings->users || identity_there(peer)->user;
+    return __builtin_expect(is_known, true) ? &shard->unit_limits : identity_limits_known(shard, peer);
+}
+// Whether the unit that is coming in may go on. One of HTTP is judged by its head as soon as that is whole: a right
+// credential there has been shown, and its body has its own time. If it may not, it is at fault, or was answered.
+bool identity_admits(struct shard *shard, struct peer *peer, const uint8_t *bytes);

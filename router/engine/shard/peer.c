@@ -1,0 +1,379 @@
+#include "router/engine/shard/peer.h"
+
+#include <assert.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "core/base/memory.h"
+#include "router/engine/shard/annex.h"
+#include "router/engine/shard/credential.h"
+
+static uint32_t slot_of(uint64_t connection) {
+    return connection_slot(connection);
+}
+
+// --- Slots
+
+static bool peer_grow(struct peer_slots *slots, uint32_t capacity) {
+    assert(capacity > slots->capacity && slots->free_count == 0);
+    struct peer **peers = memory_resize(slots->slots, capacity * sizeof(struct peer *));
+    if (peers)
+        slots->slots = peers;
+    uint32_t *generations = memory_resize(slots->generations, capacity * sizeof *generations);
+    if (generations)
+        slots->generations = generations;
+    uint32_t *free = memory_resize(slots->free, capacity * sizeof *free);
+    if (free)
+        slots->free = free;
+    if (!peers || !generations || !free)
+        return false;
+    for (uint32_t slot = capacity; slot-- > slots->capacity;) {
+        slots->slots[slot] = NULL;
+        slots->generations[slot] = 1;
+        slots->free[slots->free_count++] = slot;
+    }
+    slots->capacity = capacity;
+    return true;
+}
+
+// A free slot, or UINT32_MAX at the limit of connections or when memory is used up.
+static uint32_t slot_take(struct shard *shard) {
+    struct peer_slots *slots = &shard->peers;
+    uint32_t max = shard_limits(shard)->connections_max;
+    assert(slots->count + slots->free_count == slots->capacity);
+    if (slots->free_count == 0) {
+        uint32_t capacity = slots->capacity ? slots->capacity * 2 : 64;
+        if (slots->capacity >= max || !peer_grow(slots, capacity < max ? capacity : max))
+            return UINT32_MAX;
+    }
+    slots->count++;
+    return slots->free[--slots->free_count];
+}
+
+static void slot_give(struct shard *shard, uint32_t slot) {
+    struct peer_slots *slots = &shard->peers;
+    assert(slot < slots->capacity && slots->slots[slot] && slots->count > 0);
+    slots->slots[slot] = NULL;
+    slots->generations[slot]++;
+    slots->free[slots->free_count++] = slot;
+    slots->count--;
+    atomic_fetch_sub_explicit(&shard->hub->connections[shard->index], 1, memory_order_relaxed);
+}
+
+struct peer *peer_find(const struct shard *shard, uint64_t connection) {
+    assert(shard->magic == SHARD_MAGIC);
+    uint32_t slot = slot_of(connection);
+    if (slot >= shard->peers.capacity)
+        return NULL;
+    struct peer *peer = shard->peers.slots[slot];
+    return peer && peer->name == connection && peer->state != PEER_CLOSING ? peer : NULL;
+}
+
+// --- Opening
+
+static void peer_refuse(struct shard *shard, int socket) {
+    assert(socket >= 0);
+    stats_count(&shard->stats, COUNT_CONNECTIONS_REFUSED);
+    atomic_fetch_sub_explicit(&shard->hub->connections[shard->index], 1, memory_order_relaxed);
+    io_close_socket(shard->io, socket);
+}
+
+static void peer_init(struct shard *shard, struct peer *peer, uint32_t slot, int socket) {
+    assert(slot < shard->peers.capacity && !shard->peers.slots[slot]);
+    connection_open(&peer->connection, socket, slot);
+    peer->name = hub_connection(shard->index, slot, shard->peers.generations[slot]);
+    peer->heard_ms = peer->sending_ms = shard_tick(shard);
+    timer_init(&peer->timer, TIMER_PEER);
+    request_index_init(&peer->asked);
+    subscriber_init(&peer->subscriber);
+    list_init(&peer->to_send);
+    list_init(&peer->starved);
+    list_init(&peer->standing);
+}
+
+void peer_speaks(struct shard *shard, struct peer *peer, const struct transport *transport) {
+    assert(transport->gauge < GAUGE_TRANSPORTS);
+    if (peer->transport)
+        stats_move_gauge(&shard->stats, peer->transport->gauge, -1);
+    stats_move_gauge(&shard->stats, transport->gauge, 1);
+    peer->transport = transport;
+}
+
+// Its keys are those of the settings in effect now.
+static bool enters(struct shard *shard, struct peer *peer, bool secure) {
+    assert(!secure || shard->settings->secure);
+    bool known = !shard->settings->users ||
+                 (peer_annex(shard, peer) && identity_take(shard, peer->annex, peer->connection.socket));
+    return known &&
+           (!secure || connection_secure(&peer->connection, shard->settings->secure, &shard->buffers)) &&
+           (!peer->transport->enter || peer->transport->enter(shard, peer));
+}
+
+void peer_open(struct shard *shard, int socket, const struct transport *transport, bool secure) {
+    assert(shard->magic == SHARD_MAGIC && transport && transport->wire);
+    bool taken_in = shard->phase == HUB_SERVING || (shard->phase == HUB_DRAINING && transport->serves_drain);
+    struct peer *peer = taken_in ? memory_take_zeroed(1, sizeof *peer) : NULL;
+    uint32_t slot = peer ? slot_take(shard) : UINT32_MAX;
+    if (slot == UINT32_MAX) {
+        memory_give(peer);
+        peer_refuse(shard, socket);
+        return;
+    }
+    peer_init(shard, peer, slot, socket);
+    peer_speaks(shard, peer, transport);
+    shard->peers.slots[slot] = peer;
+    stats_count(&shard->stats, COUNT_CONNECTIONS_OPENED);
+    if (!enters(shard, peer, secure)) {
+        peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+        return;
+    }
+    peer_watch(shard, peer);
+    connection_receive(&peer->connection, shard->io);
+}
+
+struct peer *peer_open_seat(struct shard *shard, const struct transport *transport) {
+    assert(shard->magic == SHARD_MAGIC && transport && transport->wanted);
+    struct peer *peer = memory_take_zeroed(1, sizeof *peer);
+    uint32_t slot = peer ? slot_take(shard) : UINT32_MAX;
+    if (slot == UINT32_MAX) {
+        memory_give(peer);
+        return NULL;
+    }
+    peer_init(shard, peer, slot, -1);
+    peer_speaks(shard, peer, transport);
+    peer->connection.held = true;
+    peer->initialized = true;
+    shard->peers.slots[slot] = peer;
+    atomic_fetch_add_explicit(&shard->hub->connections[shard->index], 1, memory_order_relaxed);
+    stats_count(&shard->stats, COUNT_CONNECTIONS_OPENED);
+    return peer;
+}
+
+struct annex *peer_annex(struct shard *shard, struct peer *peer) {
+    assert(connection_shard(peer->name) == shard->index);
+    if (!peer->annex)
+        peer->annex = annex_take(&shard->kept, peer, TIMER_ANNEX);
+    return peer->annex;
+}
+
+// --- Ending
+
+// The states that may follow, as PEER_MOVE bits.
+static inline unsigned states_behind(enum peer_state state) {
+    static const unsigned behind[PEER_STATES_COUNT] = {
+#define X(state, heard, addressed, next) [state] = next,
+        PEER_STATES(X)
+#undef X
+    };
+    assert(state < PEER_STATES_COUNT);
+    return behind[state];
+}
+
+// It is among the endings once, with the state that it has when they are carried out.
+static void move(struct shard *shard, struct peer *peer, enum peer_state state) {
+    assert(states_behind(peer->state) & PEER_MOVE(state));
+    assert(!shard->endings == (shard->endings_last == &shard->endings));
+    peer->state = state;
+    if (peer->ending)
+        return;
+    peer->ending = peer; // the last one points at itself
+    *shard->endings_last = peer;
+    shard->endings_last = &peer->ending;
+}
+
+void peer_ended(struct shard *shard, struct peer *peer) {
+    if (peer->state == PEER_SHUT) // who lingers still is closed by peer_settle, once all is sent
+        peer_close(shard, peer, COUNTERS_COUNT);
+    else if (peer->state == PEER_OPEN)
+        move(shard, peer, PEER_ENDED);
+}
+
+static void give_a_second(struct shard *shard, struct peer *peer) {
+    assert(peer->state != PEER_CLOSING);
+    if (!timer_armed(&peer->timer))
+        wheel_arm(&shard->wheel, &peer->timer, shard_now_ms(shard) + LINGER_MS);
+}
+
+static void begin_to_linger(struct shard *shard, struct peer *peer, enum peer_state state) {
+    assert(state == PEER_LINGERING || state == PEER_SILENCED);
+    bool lingers = peer_lingers(peer) || peer->state == PEER_SHUT;
+    if (peer->state == PEER_CLOSING)
+        return;
+    if (!lingers)
+        wheel_disarm(&peer->timer);
+    if (shard->phase != HUB_SERVING && shard->phase != HUB_DRAINING)
+        give_a_second(shard, peer);
+    if (!lingers)
+        move(shard, peer, state);
+}
+
+void peer_linger(struct shard *shard, struct peer *peer) {
+    begin_to_linger(shard, peer, PEER_LINGERING);
+}
+
+void peer_silence(struct shard *shard, struct peer *peer) {
+    begin_to_linger(shard, peer, PEER_SILENCED);
+}
+
+static bool peer_all_sent(const struct peer *peer) {
+    assert(peer->exchanges > 0 || peer->exchange_bytes == 0);
+    return outbox_empty(&peer->connection.outbox) && !peer->connection.shipment &&
+           (peer->exchanges == 0 || peer->state == PEER_SILENCED);
+}
+
+// Nothing comes behind what it is told last.
+static void bid_farewell(struct shard *shard, struct peer *peer) {
+    assert(peer->state == PEER_LINGERING && peer_all_sent(peer));
+    peer->transport->farewell(shard, peer);
+    if (peer->state == PEER_LINGERING)
+        move(shard, peer, PEER_SILENCED);
+}
+
+// Who has said that it says no more hears the same, where there is a word for it.
+static void part(struct shard *shard, struct peer *peer) {
+    assert(peer->state == PEER_ENDED);
+    if (peer->connection.secure)
+        peer_linger(shard, peer);
+    else
+        peer_close(shard, peer, COUNTERS_COUNT);
+}
+
+// Whether the last that was to be sent has been. Behind its beginning there is no place for anything.
+static bool has_finished(struct shard *shard, struct peer *peer) {
+    assert(peer_lingers(peer) && peer_all_sent(peer));
+    if (!peer->connection.secure)
+        return true;
+    if (peer->state == PEER_LINGERING)
+        move(shard, peer, PEER_SILENCED);
+    return connection_finish(&peer->connection, shard->io, &shard->sender);
+}
+
+void peer_settle(struct shard *shard, struct peer *peer) {
+    assert(connection_shard(peer->name) == shard->index);
+    if (peer->state == PEER_ENDED && list_empty(&peer->asked.requests) && peer->awaited == 0 &&
+        peer_all_sent(peer))
+        part(shard, peer);
+    if (peer->state == PEER_LINGERING && peer_all_sent(peer) && peer->transport->farewell)
+        bid_farewell(shard, peer);
+    if (!peer_lingers(peer) || !peer_all_sent(peer) || !has_finished(shard, peer))
+        return;
+    move(shard, peer, PEER_SHUT);
+    give_a_second(shard, peer);
+    io_shutdown(shard->io, peer->connection.socket, SHUT_WR);
+    if (peer->connection.ended)
+        peer_close(shard, peer, COUNTERS_COUNT);
+}
+
+void peer_close(struct shard *shard, struct peer *peer, int counter) {
+    assert(counter >= 0 && counter <= COUNTERS_COUNT);
+    if (peer->state == PEER_CLOSING)
+        return;
+    move(shard, peer, PEER_CLOSING);
+    if (counter != COUNTERS_COUNT)
+        stats_count(&shard->stats, (enum counter)counter);
+}
+
+void peer_close_sockets(struct shard *shard, struct peer *peer) {
+    struct connection *connection = &peer->connection;
+    assert(connection_at_rest(connection));
+    if (connection->out != connection->socket)
+        io_close_socket(shard->io, connection->out);
+    if (connection->socket >= 0)
+        io_close_socket(shard->io, connection->socket);
+    connection->socket = connection->out = -1;
+}
+
+void peer_blot_out(const struct peer *peer, uint8_t *bytes, size_t count) {
+    assert(peer->annex && bytes);
+    if (peer->annex->identity)
+        memset(bytes, 0, count);
+}
+
+static void drop_partial(struct peer *peer) {
+    assert(peer->state == PEER_CLOSING);
+    if (peer->partial)
+        peer_blot(peer, peer->partial->bytes + peer->partial_at, peer->partial_bytes);
+    buffer_drop(peer->partial);
+}
+
+void peer_free(struct shard *shard, struct peer *peer) {
+    assert(peer->state == PEER_CLOSING && !peer->ending && connection_at_rest(&peer->connection));
+    assert(list_empty(&peer->to_send) && list_empty(&peer->starved) && !timer_armed(&peer->timer));
+    assert(outbox_empty(&peer->connection.outbox) && list_empty(&peer->asked.requests));
+    assert(!peer->admission.waiting && !peer->arrears && !peer->spread_round);
+    list_remove(&peer->standing);
+    connection_close(&peer->connection);
+    peer_close_sockets(shard, peer);
+    drop_partial(peer);
+    request_index_deinit(&peer->asked, &shard->kept);
+    if (peer->annex)
+        identity_give(&shard->kept, peer->annex->identity);
+    annex_give(&shard->kept, peer->annex);
+    stats_count(&shard->stats, COUNT_CONNECTIONS_CLOSED);
+    stats_move_gauge(&shard->stats, peer->transport->gauge, -1);
+    slot_give(shard, slot_of(peer->name));
+    memory_give(peer);
+}
+
+// --- Time
+
+// For how long it has neither sent something nor taken something of what is sent to it.
+static uint32_t inactive_ms(const struct shard *shard, const struct peer *peer) {
+    uint32_t silent = shard_since(shard, peer->heard_ms), still = shard_since(shard, peer->sending_ms);
+    return silent < still ? silent : still;
+}
+
+// When something that has lasted for so long will have lasted for as long as it may.
+static uint64_t due_after_ms(const struct shard *shard, uint32_t lasted_ms, uint64_t may_ns) {
+    uint64_t may_ms = may_ns / 1000000;
+    return shard_now_ms(shard) + (lasted_ms < may_ms ? may_ms - lasted_ms : 0);
+}
+
+// One that has half-closed can't send, so it is idle only while something waits that it doesn't take: not
+// while it waits for an answer.
+uint64_t peer_due_ms(const struct shard *shard, const struct peer *peer) {
+    const struct limits *limits = shard_limits(shard);
+    bool open = peer->state == PEER_OPEN;
+    if (peer->transport->wanted && !(open && peer->partial)) // a program's pauses between frames are its own
+        return UINT64_MAX;
+    if (open && !connection_established(&peer->connection))
+        return due_after_ms(shard, shard_since(shard, peer->checked_ms), HANDSHAKE_MS * UINT64_C(1000000));
+    if (open && peer->partial)
+        return due_after_ms(shard, shard_since(shard, peer->checked_ms), limits->frame_timeout_ns);
+    if (limits->idle_timeout_ns == 0 || !(open || peer->connection.shipment))
+        return UINT64_MAX;
+    return due_after_ms(shard, inactive_ms(shard, peer), limits->idle_timeout_ns);
+}
+
+// So often, four times until a peer is closed as idle, the kernel is asked what it takes of what is being sent
+// (timing.c).
+static uint64_t look_pause_ms(const struct shard *shard) {
+    return (shard_limits(shard)->idle_timeout_ns / 1000000 + 3) / 4;
+}
+
+void peer_rewatch(struct shard *shard, struct peer *peer) {
+    if (peer->state != PEER_OPEN && peer->state != PEER_ENDED)
+        return;
+    uint64_t at_ms = peer_due_ms(shard, peer), look_ms = shard_now_ms(shard) + look_pause_ms(shard);
+    bool measured = peer->partial || !connection_established(&peer->connection); // by itself, not by silence
+    if (look_ms < at_ms && at_ms != UINT64_MAX && !(peer->state == PEER_OPEN && measured))
+        at_ms = look_ms;
+    if (at_ms == UINT64_MAX)
+        wheel_disarm(&peer->timer);
+    else
+        wheel_arm(&shard->wheel, &peer->timer, at_ms);
+}
+
+void peer_watch(struct shard *shard, struct peer *peer) {
+    assert(peer->partial || peer->partial_bytes == 0);
+    peer->partial_checked = peer->partial_bytes;
+    peer->checked_ms = shard_tick(shard);
+    peer_rewatch(shard, peer);
+}
+
+void peers_rewatch(struct shard *shard) {
+    assert(shard->magic == SHARD_MAGIC && shard->peers.count <= shard->peers.capacity);
+    for (uint32_t slot = 0; slot < shard->peers.capacity; slot++)
+        if (shard->peers.slots[slot])
+            peer_rewatch(shard, shard->peers.slots[slot]);
+}

@@ -1,0 +1,182 @@
+// One connection as the router sees it: its place in the shard, the frame that is coming in, what it has
+// asked, and how it ends.
+//
+//     OPEN ──peer's end──▶ ENDED ─────last answer sent─────▶ CLOSING ──kernel let go──▶ gone
+//       │                                                       ▲
+//       ├──exit, hub's end──▶ LINGERING ──all sent──▶ SHUT ─────┤ read, or 1 s
+//       │   (from ENDED, too)
+//       └──framing error────▶ SILENCED ───all sent─────┘
+//
+// An error of the socket, a limit, or the hub's end lead from everywhere to CLOSING. Agents of a connection
+// leave as soon as it isn't OPEN any more, because nothing can be answered from there.
+//
+// Whoever finds that a peer must end only marks it: its state moves, and it is put among the shard's endings,
+// which the turn carries out (endings.h) when what is going on is over. So nobody loses a peer, or what it
+// asked, in the middle of work on it.
+#pragma once
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/agents/topics.h"
+#include "core/base/governance.h"
+#include "core/base/list.h"
+#include "core/base/wheel.h"
+#include "core/requests/request_index.h"
+#include "core/wire/wire.h"
+#include "io/connection.h"
+#include "router/engine/shard/admission_types.h"
+#include "router/engine/shard/shard.h"
+#include "router/engine/shard/transport.h"
+
+// X(state, whether what it sends is heard, whether anything may still be queued for it, the states that may
+// follow as PEER_MOVE bits)
+#define PEER_STATES(X)                                                                                       \
+    X(PEER_OPEN, true, true,                                                                                 \
+      PEER_MOVE(PEER_ENDED) | PEER_MOVE(PEER_LINGERING) | PEER_MOVE(PEER_SILENCED) |                         \
+          PEER_MOVE(PEER_CLOSING))                                                                           \
+    X(PEER_ENDED, false, true, PEER_MOVE(PEER_LINGERING) | PEER_MOVE(PEER_CLOSING))                          \
+    X(PEER_LINGERING, false, true,                                                                           \
+      PEER_MOVE(PEER_SILENCED) | PEER_MOVE(PEER_SHUT) | PEER_MOVE(PEER_CLOSING))                             \
+    X(PEER_SILENCED, false, false, PEER_MOVE(PEER_SHUT) | PEER_MOVE(PEER_CLOSING))                           \
+    X(PEER_SHUT, false, false, PEER_MOVE(PEER_CLOSING))                                                      \
+    X(PEER_CLOSING, false, false, 0)
+
+enum peer_state {
+#define X(state, heard, addressed, next) state,
+    PEER_STATES(X)
+#undef X
+        PEER_STATES_COUNT
+};
+#define PEER_MOVE(state) (1U << (state))
+
+struct annex;
+struct arrears;
+
+struct peer {
+    struct connection connection;
+    const struct transport *transport;
+    uint64_t name; // of the connection in the whole hub; constant
+    enum peer_state state : 7;
+    bool initialized : 1;
+    bool steady : 1;                // it goes on reading, if slowly (peer_took)
+    bool probed : 1;                // `taken` is of after the last sign that it takes something
+    bool spread : 1;                // it is in shard.spreading.waiting, not in shard.to_send
+    unsigned spread_round : 9;      // in which a send of many's events began that is under way (send.c); or 0
+    enum governance governance : 3; // of its initialize
+    unsigned looks : 8;             // that found nothing more taken since (behind.c)
+    bool stalled : 1;               // what it says waits (router/request/stalled.h)
+
+    // The unit that is coming in (feed.c).
+    struct unit unit;
+    struct buffer *partial; // what holds its bytes so far, when no arrival is being read
+    uint32_t partial_at;    // where they are there
+    uint32_t partial_bytes;
+    uint32_t partial_checked; // of them, when its sender was last judged
+    uint32_t frames;          // that came, to tell one partial frame from the next
+
+    // Times are ticks of the shard's (shard_tick).
+    uint32_t checked_ms; // when the sender of a partial frame was last judged
+    uint32_t partial_ms; // when its memory was taken
+    uint32_t heard_ms;   // when bytes last came
+    uint32_t sending_ms; // when the kernel last took something of what is being sent
+    struct timer timer;  // frame timeout, idle timeout or linger, by state
+    uint32_t taken;      // io_acked, when the kernel was last asked (behind.c)
+
+    uint32_t missed;            // events that it could not take and hasn't been told of (send.c)
+    uint32_t awaited;           // orders and the like under way, whose answer this peer waits for
+    uint32_t exchanges;         // of its own, not answered yet (exchange.c)
+    uint64_t exchange_bytes;    // that their answers hold
+    struct request_index asked; // its requests under way
+    struct order *farewell;     // made with the first registration, so that leaving needs no memory
+    struct admission admission; // of its orders to the registry
+    struct subscriber subscriber;
+    struct annex *annex;     // what few peers need (annex.h); NULL: nothing of it
+    struct arrears *arrears; // it has had more than its share of turns (turn/arrivals.c); NULL: it hasn't
+
+    struct list to_send;  // in shard.to_send or spreading.waiting while its outbox is to be looked at
+    struct list starved;  // in shard.starved while it waits for a receive buffer
+    struct list standing; // in shard.behind while it is waited for, in shard.closing once it is closing
+    struct peer *ending;  // the next of shard.endings, the last itself; NULL: it isn't among them
+};
+
+static_assert(sizeof(struct peer) <= 448, "an idle connection costs what it is");
+
+// Whether it is in the middle of a frame whose memory isn't there yet: it isn't read until it is. Of a unit
+// whose length isn't known, whether there is none for more of it.
+static inline bool peer_lacks_room(const struct peer *peer) {
+    if (!peer->partial)
+        return false;
+    uint32_t room = peer->partial->capacity - peer->partial_at;
+    assert(peer->partial->references > 0 && peer->partial_bytes <= room);
+    return peer->unit.sized ? room < peer->unit.bytes
+                            : room == peer->partial_bytes && room > RECEIVE_BUFFER_BYTES;
+}
+
+// The kernel has taken some of what is being sent. When that comes after a pause, the peer has read.
+static inline void peer_took(const struct shard *shard, struct peer *peer) {
+    peer->steady = peer->steady || shard_since(shard, peer->sending_ms) >= SLOW_READER_MS;
+    peer->sending_ms = shard_tick(shard);
+    peer->probed = false;
+    peer->looks = 0;
+}
+
+// Takes a fresh socket in, on which this transport is spoken, perhaps over TLS. On failure the socket is closed and counted.
+void peer_open(struct shard *shard, int socket, const struct transport *transport, bool secure);
+// Another transport is spoken from now on.
+void peer_speaks(struct shard *shard, struct peer *peer, const struct transport *transport);
+// The peer at a connection of this shard, or NULL when it is gone.
+struct peer *peer_find(const struct shard *shard, uint64_t connection);
+
+// Takes one in that has no socket yet, and perhaps never: what is for it waits. NULL at the limit of
+// connections, or when memory is used up. Who has it calls connection_plug and io for it, and
+// peer_close_sockets when the kernel has let go.
+struct peer *peer_open_seat(struct shard *shard, const struct transport *transport);
+void peer_close_sockets(struct shard *shard, struct peer *peer);
+// What a peer has sent and nobody reads any more: where users are on it may bear a credential, and is overwritten.
+void peer_blot_out(const struct peer *peer, uint8_t *bytes, size_t count);
+static inline void peer_blot(const struct peer *peer, uint8_t *bytes, size_t count) {
+    if (__builtin_expect(count > 0 && peer->annex, false))
+        peer_blot_out(peer, bytes, count);
+}
+
+// Its annex, made if there is none; NULL where the hub has no room to keep it.
+struct annex *peer_annex(struct shard *shard, struct peer *peer);
+// Whether nothing that is queued for it would reach it any more. Inline, as each frame asks it.
+static inline bool peer_is_deaf(const struct peer *peer) {
+#define X(state, heard, addressed, next) | (addressed ? PEER_MOVE(state) : 0)
+    const unsigned addressed_states = 0 PEER_STATES(X);
+#undef X
+    assert(peer->state < PEER_STATES_COUNT);
+    return !(addressed_states & PEER_MOVE(peer->state)) ||
+           (peer->connection.broken && !peer->connection.held);
+}
+// Whether it is sent what waits for it, to be half-closed after that.
+static inline bool peer_lingers(const struct peer *peer) {
+    return peer->state == PEER_LINGERING || peer->state == PEER_SILENCED;
+}
+
+// The peer's end came: agents leave, answers that are due are still delivered.
+void peer_ended(struct shard *shard, struct peer *peer);
+// Sends what is queued, as long as the peer goes on taking some of it, then half-closes, throws away what
+// comes in for 1 s more, and closes. When the hub ends, all of it takes 1 s.
+void peer_linger(struct shard *shard, struct peer *peer);
+// The same, and nothing is queued for it any more: its last word is.
+void peer_silence(struct shard *shard, struct peer *peer);
+// Ends it now. What is queued for it is dropped. `counter` tells why; COUNTERS_COUNT when that is counted
+// elsewhere.
+void peer_close(struct shard *shard, struct peer *peer, int counter);
+// Goes on with an end that waits for answers to be sent; to be called whenever some were.
+void peer_settle(struct shard *shard, struct peer *peer);
+// Frees a closing peer that the kernel has let go, and its place.
+void peer_free(struct shard *shard, struct peer *peer);
+// When it will have taken too long with what it does, unless something comes before; UINT64_MAX: never.
+uint64_t peer_due_ms(const struct shard *shard, const struct peer *peer);
+// Arms the timer for what it watches already.
+void peer_rewatch(struct shard *shard, struct peer *peer);
+// Arms the timer for what it has to watch from now on.
+void peer_watch(struct shard *shard, struct peer *peer);
+// Arms the timers of all peers anew, after the times that these may take have changed: how long each of them
+// has taken already counts.
+void peers_rewatch(struct shard *shard);

@@ -1,0 +1,33 @@
+#include "router/engine/shard/post.h"
+
+#include <assert.h>
+
+void post_defer(struct shard *shard, struct mail *mail) {
+    assert(mail->kind == MAIL_ORDER && !*shard->orders_last);
+    mail->next = NULL;
+    *shard->orders_last = mail;
+    shard->orders_last = &mail->next;
+}
+
+// An order goes to shard 0 and from there upwards, so the highest mailbox is shown first: no order can arrive
+// anywhere before what this shard posted there ahead of it.
+void post_publish(struct shard *shard) {
+    assert(shard->magic == SHARD_MAGIC);
+    for (uint32_t to = shard->hub->settings.shard_count; to-- > 0;) {
+        struct mailbox *mailbox = hub_mailbox(shard->hub, shard->index, to);
+        if (to != shard->index && mailbox_publish(mailbox))
+            shard_wake(shard, to);
+    }
+}
+
+// Mail of this shard's own that found no room must be posted again without waiting for anybody.
+bool post_quiet(struct shard *shard) {
+    assert(!shard->orders == (shard->orders_last == &shard->orders));
+    if (shard->orders)
+        return false;
+    for (uint32_t other = 0; other < shard->hub->settings.shard_count; other++)
+        if (!mailbox_quiet(hub_mailbox(shard->hub, other, shard->index)) ||
+            mailbox_crowded(hub_mailbox(shard->hub, shard->index, other)))
+            return false;
+    return true;
+}

@@ -1,0 +1,66 @@
+// What travels between shards. What the receiver does with it is the inbox's affair (inbox.c).
+#pragma once
+
+#include "router/engine/shard/shard.h"
+
+enum mail_kind {
+    MAIL_DELIVER,   // a parcel for mail.connection; hub_id says whose request it is (0: a notification)
+    MAIL_ANSWER,    // a parcel with a hole, answering hub_id; mail.connection says who answers, mail.detail
+                    // whether with an error
+    MAIL_BROKEN,    // likewise, but the answer can't be used
+    MAIL_PROGRESS,  // a parcel with a hole: progress of hub_id under its token mail.detail, from
+                    // mail.connection
+    MAIL_RETURN,    // a parcel comes home
+    MAIL_REFUSED,   // likewise, and the request hub_id was refused: mail.detail is the error. From there it
+                    // goes back once more
+    MAIL_KNOWN,     // a refused request is back: the shard that asked says nothing more of it
+    MAIL_CANCEL,    // a cancel of request hub_id, for mail.connection; mail.detail: the source waits for an
+                    // answer
+    MAIL_CANCELLED, // it comes home: the request hub_id was taken out of the queue
+    MAIL_EVENT,     // an event for this shard's subscribers (events.c)
+    MAIL_HEARD,     // it comes home, with how many got it
+    MAIL_ADOPT,     // a socket for a new peer
+    MAIL_EVICT,     // the oldest one without a credential is to go
+    MAIL_ORDER,     // a change of the registry (registry.c)
+    MAIL_ENTRIES,   // a chain of entries of the journal, for shard 0
+    MAIL_ENTRIES_SETTLED, // they come home
+    // HCS (router/stream/stream.h). Of a client, as it travels:
+    MAIL_STREAM_JOIN,   // to the session's shard, to join
+    MAIL_STREAM_HOME,   // back: it isn't one any more
+    MAIL_STREAM_OPENED, // it has joined, which its transport wants to know
+    MAIL_STREAM_LEAVE,  // its peer has gone
+    MAIL_STREAM_LEFT,   // that comes home
+    MAIL_STREAM_REPORT, // it is over, or stuck, or not any more
+    MAIL_STREAM_HEARD,  // that comes home
+    MAIL_STREAM_ERRAND, // a frame that came over HTTP, for the session's shard
+    MAIL_STREAM_DONE,   // back, with what became of it
+    // Of a parcel:
+    MAIL_STREAM_FRAME,  // a frame for the session's shard, from mail.connection
+    MAIL_STREAM_GIVE,   // a frame for a client
+    MAIL_STREAM_FLUSH,  // what waits for a client is dropped
+    MAIL_STREAM_TELL,   // a frame for mail.connection; mail.detail: it can't be refused
+    MAIL_STREAM_START,  // a start for the producer mail.connection; hub_id is the session's handle
+    MAIL_STREAM_TURNED, // it comes back: the producer takes no more
+    MAIL_ERRAND,        // asks shard after shard about what is held, and goes home (router/gate/errand.h)
+    MAIL_INQUIRY,     // asks other hubs who is there, on shard 0, and goes home (router/methods/directory.h)
+    MAIL_OFFER_TAKEN, // a request that was offered to another hub is that hub's (router/transport/returning.h)
+    MAIL_OFFER_BACK,  // or is handed back by it
+    MAIL_OFFER_AGAIN, // or, refused by it, is for another one; and from there: it isn't any more
+    MAIL_SOUGHT, // whether anybody is there for a notification's first target (router/transport/seeking.h); mail.connection is its number
+    MAIL_DEPARTURE, // mail.connection, a user of shared servers, has gone; shard 0 gives it back
+};
+
+// Of an answer that travels, in mail.detail.
+enum answer_detail {
+    ANSWER_ERROR = 1,   // it is one
+    ANSWER_REFUSAL = 2, // of the hub's that should have asked its target, and hasn't
+    ANSWER_BY_HUB = 4,  // of this hub's, for a request that it had sent to others
+    ANSWER_UNSAID = 8,  // whoever has cancelled what it answers isn't told
+};
+
+// Holds an order of this shard's own back, as those of other shards are (inbox.h).
+void post_defer(struct shard *shard, struct mail *order);
+// Shows what was posted in this turn, and wakes shards that sleep.
+void post_publish(struct shard *shard);
+// Whether no mail has come. Said after `asleep` was set, this makes it safe to sleep.
+bool post_quiet(struct shard *shard);

@@ -1,0 +1,183 @@
+#include "router/engine/shard/shard.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#include "core/base/memory.h"
+#include "router/engine/shard/publication_types.h"
+
+// --- Opening and closing
+
+bool shard_take_settings(struct shard *shard) {
+    const struct hub_settings *before = shard->settings, *settings = hub_settings(shard->hub);
+    if (settings == before)
+        return false;
+    const struct limits *limits = &settings->limits;
+    assert(shard->magic == SHARD_MAGIC && settings->shard_count == shard->hub->settings.shard_count);
+    shard->settings = settings;
+    shard->unit_limits = (struct unit_limits){limits->header_bytes_max, limits->frame_bytes_max};
+    shard->unknown_limits = shard->unit_limits;
+    if (limits->frame_bytes_max > UNKNOWN_FRAME_BYTES_MAX)
+        shard->unknown_limits.body_bytes_max = UNKNOWN_FRAME_BYTES_MAX;
+    return true;
+}
+
+uint32_t shard_buffers_lent(const struct shard *shard) {
+    return limits_buffers_lent(shard->settings->limits.memory_bytes_max, shard->hub->settings.shard_count);
+}
+
+static void init_tables(struct shard *shard) {
+    struct hub *hub = shard->hub;
+    shard_take_settings(shard);
+    buffer_pool_init(&shard->buffers, &hub->budget);
+    parcel_pool_init(&shard->parcels, &hub->budget, shard->index);
+    quota_init(&shard->kept, &hub->budget);
+    agents_init(&shard->agents, &hub->settings.secrets.tables, &shard->kept);
+    shard->agents.topics.demand = hub->demand;
+    pending_table_init(&shard->pending, shard->index, &shard->kept);
+    hash_table_init(&shard->sought.by_number, &shard->kept);
+    list_init(&shard->to_send);
+    turn_bounds_defaults(&shard->bounds);
+    if (hub->settings.bounds)
+        shard->bounds = *hub->settings.bounds;
+    sender_init(&shard->sender, &shard->buffers, &shard->bounds);
+    shard->ends_left = shard->bounds.ends;
+    turn_parts_begin(&shard->share.parts, &shard->bounds);
+    list_init(&shard->spreading.waiting);
+    list_init(&shard->spreading.mark);
+    shard->spreading.round = 1;
+    list_init(&shard->share.fresh);
+    list_init(&shard->share.owing);
+    list_init(&shard->starved);
+    list_init(&shard->shaking);
+    list_init(&shard->behind);
+    list_init(&shard->abandoned);
+    list_init(&shard->closing);
+    list_init(&shard->unknown);
+    hcs_shard_init(&shard->streams, &hub->settings.secrets.tables, &shard->kept);
+    timer_init(&shard->streams.look_timer, TIMER_STREAMS);
+    shard->endings_last = &shard->endings;
+    list_init(&shard->exchanges);
+    rejects_init(&shard->untaken);
+    survey_init(&shard->survey, TIMER_SURVEY);
+    shard->orders_last = &shard->orders;
+    list_init(&shard->confirming);
+    list_init(&shard->inquiries);
+    shard->entries_last = &shard->entries;
+    timer_init(&shard->drain_timer, TIMER_DRAIN);
+    timer_init(&shard->accept_timer, TIMER_ACCEPT);
+    timer_init(&shard->shrink_timer, TIMER_SHRINK);
+    timer_init(&shard->behind_timer, TIMER_BEHIND);
+    timer_init(&shard->untold_timer, TIMER_UNTOLD);
+    atomic_init(&shard->asleep, false);
+}
+
+static bool make_reserve(struct shard *shard) {
+    size_t bytes = sizeof(struct publication) + shard->hub->settings.shard_count * sizeof(struct copy);
+    for (unsigned left = RESERVE_COUNT; left > 0; left--) {
+        struct publication *publication = memory_take_zeroed(1, bytes + EVENT_BYTES_MAX);
+        if (!publication)
+            return false;
+        publication->next = shard->reserve;
+        shard->reserve = publication;
+    }
+    return true;
+}
+
+static void give_reserve(struct shard *shard) {
+    for (struct publication *publication; (publication = shard->reserve);) {
+        shard->reserve = publication->next;
+        memory_give(publication);
+    }
+}
+
+static bool make_gate(struct shard *shard) {
+    shard->gate = shard->hub->settings.gate ? gate_create() : NULL;
+    return shard->gate || !shard->hub->settings.gate;
+}
+
+static int open_io(struct shard *shard, const char **why) {
+    const struct hub_settings *settings = &shard->hub->settings;
+    struct io_options options = {.pool = &shard->buffers,
+                                 .buffers_lent = shard_buffers_lent(shard),
+                                 .backend = settings->io,
+                                 .spin_ns = settings->spin_ns,
+                                 .hold_ns = settings->hold_ns,
+                                 .walled = settings->sandbox.mode != SANDBOX_OFF};
+    int failed = io_open(&shard->io, &options, why);
+    if (failed)
+        return failed;
+    wheel_init(&shard->wheel, shard_now_ms(shard));
+    if (shard->index == 0)
+        shard->hub->began_ms = shard_now_ms(shard);
+    return failed;
+}
+
+int shard_open(struct shard **out, struct hub *hub, uint32_t index, const char **why) {
+    assert(index < hub->settings.shard_count);
+    struct shard *shard = memory_take_aligned(alignof(struct shard), sizeof *shard);
+    if (!shard) {
+        *why = "memory is used up";
+        return -ENOMEM;
+    }
+    shard->magic = SHARD_MAGIC;
+    shard->index = index;
+    shard->hub = hub;
+    init_tables(shard);
+    int failed = -ENOMEM;
+    *why = "memory is used up";
+    if (make_reserve(shard) && make_gate(shard))
+        failed = open_io(shard, why);
+    if (failed) {
+        give_reserve(shard);
+        gate_destroy(shard->gate);
+        memory_give(shard);
+        return failed;
+    }
+    *out = hub->shards[index] = shard;
+    return 0;
+}
+
+void shard_close(struct shard *shard) {
+    assert(shard->magic == SHARD_MAGIC && shard->peers.count == 0);
+    assert(list_empty(&shard->to_send) && list_empty(&shard->starved) && list_empty(&shard->behind));
+    assert(list_empty(&shard->spreading.waiting) && list_empty(&shard->share.fresh));
+    assert(list_empty(&shard->share.owing) && !shard->share.waiting && !shard->share.count);
+    assert(list_empty(&shard->closing) && !shard->endings && list_empty(&shard->exchanges));
+    assert(shard->untaken.count == 0 && shard->run.count == 0 && !shard->orders && !shard->entries);
+    assert(shard->orders_out == 0 && shard->entries_out == 0 && shard->events_out == 0);
+    wheel_disarm(&shard->untold_timer);
+    io_close(shard->io);
+    hcs_shard_deinit(&shard->streams);
+    sender_deinit(&shard->sender);
+    pending_table_deinit(&shard->pending);
+    agents_deinit(&shard->agents);
+    hash_table_deinit(&shard->sought.by_number);
+    freelist_release(&shard->exchange_spares, &shard->kept);
+    quota_deinit(&shard->kept);
+    for (unsigned at = 0; at < HEADINGS_MAX; at++)
+        bundle_head_drop(&shard->hub->budget, shard->across.headings[at]);
+    parcel_pool_deinit(&shard->parcels);
+    buffer_pool_deinit(&shard->buffers);
+    give_reserve(shard);
+    gate_destroy(shard->gate);
+    memory_give(shard->share.spare);
+    memory_give(shard->peers.slots);
+    memory_give(shard->peers.generations);
+    memory_give(shard->peers.free);
+    shard->magic = 0;
+    memory_give(shard);
+}
+
+void shard_wake(struct shard *shard, uint32_t other) {
+    assert(other < shard->hub->settings.shard_count && other != shard->index);
+    struct shard *sleeper = shard->hub->shards[other];
+    if (atomic_load(&sleeper->asleep))
+        io_wake(shard->io, sleeper->io);
+}
+
+void shard_wake_others(struct shard *shard) {
+    for (uint32_t other = 0; other < shard->hub->settings.shard_count; other++)
+        if (other != shard->index)
+            shard_wake(shard, other);
+}

@@ -1,0 +1,269 @@
+// One core's share of the hub: a thread, a ring, memory and tables of its own. Nothing on a frame's way takes
+// a lock.
+#pragma once
+
+#include <assert.h>
+#include <stdalign.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/agents/agents.h"
+#include "core/base/buffer.h"
+#include "core/base/freelist.h"
+#include "core/base/hash_table.h"
+#include "core/base/quota.h"
+#include "core/base/wheel.h"
+#include "core/cluster/remote_acl.h"
+#include "core/cluster/subject.h"
+#include "core/requests/pending.h"
+#include "core/rights/account_lease.h"
+#include "core/send/event_run.h"
+#include "core/send/parcel.h"
+#include "core/wire/frame.h"
+#include "io/connection.h"
+#include "io/io.h"
+#include "router/engine/shard/gate.h"
+#include "router/engine/shard/hcs_shard.h"
+#include "router/engine/shard/hub.h"
+#include "router/engine/shard/mailbox.h"
+#include "router/engine/shard/rejects.h"
+#include "router/engine/shard/stats.h"
+#include "router/engine/shard/survey.h"
+
+enum { SHARD_MAGIC = 0x70627368, UNKNOWN_FRAME_BYTES_MAX = 64 * 1024 };
+
+// Timers tell by kind what they lie in.
+enum timer_kind {
+    TIMER_PENDING,
+    TIMER_PEER,
+    TIMER_ACCEPT,
+    TIMER_DRAIN,
+    TIMER_SHRINK,
+    TIMER_BEHIND,
+    TIMER_ANNEX,
+    TIMER_SURVEY,
+    TIMER_SESSION,
+    TIMER_STREAMS,
+    TIMER_HELD,
+    TIMER_SOUGHT,
+    TIMER_IDENTITY,
+    TIMER_UNTOLD,
+    TIMER_LINK
+};
+
+// Tokens: a peer's is its slot; these lie above all slots.
+#define TOKEN_LISTENER (UINT64_C(1) << 40)
+#define TOKEN_SIGNALS  (UINT64_C(1) << 41)
+#define TOKEN_JOURNAL  (UINT64_C(1) << 42)
+#define TOKEN_KEEPER   (UINT64_C(1) << 43)
+#define TOKEN_LINK     (UINT64_C(1) << 44) // its socket, until it is a peer's
+#define TOKEN_RESOLVER (UINT64_C(1) << 45)
+
+struct asking;
+struct children;
+struct journal;
+struct link;
+struct publication;
+struct transport;
+
+// Missed events that are known by their names though there is no memory.
+enum { RESERVE_COUNT = 8 };
+
+struct peer_slots {
+    struct peer **slots;
+    uint32_t *generations;
+    uint32_t *free; // slots, as a stack
+    uint32_t free_count;
+    uint32_t capacity; // grows by doubling up to the limit of connections
+    uint32_t count;
+};
+
+enum { ACCEPT_GUESTS_MAX = 64 };
+
+enum { HEADINGS_MAX = 64 };
+
+enum { SPREAD_ROUNDS_MAX = 511 }; // fits peer.spread_round
+
+// Events that go to many go out in parts (send.c).
+struct spreading {
+    struct list waiting; // struct peer.to_send, of those for whom nothing else waits
+    struct list mark;    // in it: the pass under way goes as far
+    uint32_t passes;     // that have ended
+    uint32_t out;        // sends under way that were begun since `since_ns`
+    uint32_t round;      // of those, as struct peer.spread_round
+    uint64_t since_ns;
+    uint64_t bytes; // of events that were offered to many, in all
+};
+
+// How the shard's time is shared among those who send to it (turn/arrivals.c).
+struct share {
+    struct list fresh,
+        owing;             // struct arrears.link: who waits for the first time, and those who have had theirs
+    uint32_t count;        // of both
+    uint32_t waiting;      // arrivals of theirs
+    struct arrears *spare; // or NULL
+    uint64_t from_ns;      // the clock when what came last was begun with
+    bool stale;            // something else was done since
+    uint64_t until_ns;     // when this turn has read enough
+    bool cuts;             // what is being read may be cut short between two units
+    bool heavy;            // since it was last looked at, something went to many
+    bool goes_on;          // with those who wait, in this turn
+    bool hurried;          // the turn before left what was owing alone
+    struct turn_parts parts; // of what is received straight into its own memory
+};
+
+struct shard {
+    uint32_t magic;
+    uint32_t index;
+    struct hub *hub;
+    struct io *io;
+    const struct hub_settings *settings; // those in effect in this turn
+    struct unit_limits unit_limits;
+    struct unit_limits unknown_limits; // of those of whom it isn't known who they are
+
+    struct quota kept;
+    struct buffer_pool buffers;
+    struct parcel_pool parcels;
+    struct sender sender;
+
+    struct peer_slots peers;
+    struct agents agents;
+    struct pending_table pending;
+    struct wheel wheel;
+    struct stats stats;
+    struct survey survey;
+
+    const uint8_t *fault_bytes; // what a framing error was found in, while that is told
+    uint32_t fault_count;
+
+    struct account_leases account_leases; // of users, in this turn
+
+    struct event_run run;
+    struct publication *misses;  // to be told to their subscribers (misses.h)
+    struct publication *reserve; // for more of them, made with the shard
+    uint32_t misses_count;
+    uint32_t missed_unnamed; // events that are known by number alone
+    struct rejects untaken;
+    struct hcs_shard streams;
+    struct gate *gate; // NULL: nothing is held
+    // Notifications that are asked for at other hubs first, by their numbers (router/request/sought.h).
+    struct sought_table {
+        struct hash_table by_number;
+        uint64_t last;
+        size_t bytes;                        // of them, with what each takes besides
+        struct mail *settled, *settled_last; // of which it is known what has become (router/route/settled.h)
+    } sought;
+
+    uint32_t sending_us; // the clock when what is to be sent now is handed over
+    struct list to_send; // struct peer.to_send
+    struct turn_bounds bounds;
+    struct spreading spreading;
+    struct share share;
+    struct list starved;                  // struct peer.starved
+    struct list shaking;                  // likewise; their handshakes wait for a turn (sealed.c)
+    uint32_t shakes;                      // steps of handshakes in this turn
+    struct list behind;                   // struct peer.standing
+    struct list closing;                  // struct peer.standing
+    struct list abandoned;                // struct pending.by_source, of those who have left
+    uint32_t ends_left;                   // how many of these may still end in this turn
+    struct list unknown;                  // struct identity.unknown, oldest first
+    bool review_due;                      // somebody has come to have what rights before gave it (review.h)
+    struct peer *endings, **endings_last; // marked; linked by peer.ending (endings.h)
+    struct list exchanges;                // struct exchange.link
+    struct freelist exchange_spares;
+    uint64_t relief_ms;        // when memory may be won back again (pressure.c)
+    struct timer shrink_timer; // armed while memory lies at rest (pressure.c)
+    struct timer untold_timer; // armed while the journal hasn't been told of all refusals (audit.c)
+    struct timer behind_timer; // armed while anybody is waited for (behind.c)
+    uint64_t refused;          // of the budget's refusals, how many were known then
+    struct mail *orders;       // deferred until the mail before them is read (inbox.c)
+    struct mail **orders_last;
+
+    enum hub_phase phase;  // as this shard has seen it
+    bool phase_done;       // this shard has finished it
+    bool drain_over;       // its time for what is pending has passed
+    uint32_t orders_out;   // of this shard's orders, how many are under way
+    struct entry *entries; // for the journal, made in this turn
+    struct entry **entries_last;
+    struct entry *settled; // that have come home, and nobody has been told yet
+    uint32_t entries_out;  // of this shard's entries of the journal, likewise
+    uint32_t events_out;   // of the events of its peers, those that not all shards have reported on
+    struct timer drain_timer;
+
+    // The acceptor's alone (shard 0).
+    int listeners[LISTENERS_MAX];
+    const struct transport *transports[LISTENERS_MAX]; // what is spoken there
+    bool secure[LISTENERS_MAX];                        // and over TLS
+    bool listening[LISTENERS_MAX];                     // an accept is armed
+    uint32_t listener_count;
+    struct timer accept_timer;
+    // At the limit of connections, those that wait until others without a credential have gone (accept.c).
+    struct accept_wait {
+        int socket;
+        bool secure;
+        const struct transport *transport;
+        uint64_t until_ms, ask_ms; // when somebody is asked to go for it, again
+    } guests[ACCEPT_GUESTS_MAX];
+    uint32_t guest_count;
+    struct journal *journal;   // NULL: the hub keeps none
+    struct children *children; // NULL: there is no keeper
+    struct link *link;         // to other hubs (router/transport/link.h); NULL: there are none
+    // How what this shard sends to other hubs leaves (router/route/elsewhere.c), so that it isn't looked up for each message.
+    struct across {
+        uint64_t changes;    // of the registry, up to which `agent` is what it has
+        struct agent *agent; // that the link is there; NULL: it is down
+        uint64_t link;       // whose name is here; 0: none
+        char name[HUB_SESSION_BYTES];
+        uint32_t inbox_bytes; // and where it takes answers, by their numbers
+        char inbox[SUBJECT_INBOX_BYTES_MAX];
+        // In whose name a connection said something last, while the registry was so: that agent is its own. Bytes 0: nobody's.
+        uint64_t vouched_connection, vouched_changes;
+        uint32_t vouched_bytes;
+        char vouched[AGENT_ID_BYTES_MAX];
+        struct remote_acl_text acl; // of who sent last, of those who may not reach all
+        struct bundle_head
+            *headings[HEADINGS_MAX]; // of requests that go out together (route/headings.c); or NULL
+    } across;
+    struct asking *asking;  // registrations, other hubs (router/methods/asking.h); NULL: there are none
+    struct list confirming; // orders that wait for its server, oldest first (router/transport/confirming.c)
+    struct list inquiries;  // to all other hubs, likewise (router/methods/directory.h)
+    uint32_t inquiries_out; // of this shard's peers
+
+    // Set by the thread that falls asleep, cleared by itself; others look whether it needs a doorbell.
+    alignas(CACHE_LINE_BYTES) _Atomic bool asleep;
+};
+
+// Opens a shard on the calling thread, with an io of its own. 0 or -errno, with *why set to static text.
+int shard_open(struct shard **out, struct hub *hub, uint32_t index, const char **why);
+// Closes it after the last turn of all shards and when its journal is closed, on its own thread; asserts that
+// all memory has come home.
+void shard_close(struct shard *shard);
+// Takes up the settings that are in effect now; false when it had them already.
+bool shard_take_settings(struct shard *shard);
+// How many buffers it lends to the kernel, by the settings.
+uint32_t shard_buffers_lent(const struct shard *shard);
+
+// Wakes another shard if it sleeps; takes effect when this one hands its work to the kernel.
+void shard_wake(struct shard *shard, uint32_t other);
+// The same for all others.
+void shard_wake_others(struct shard *shard);
+
+static inline uint64_t shard_now_ms(const struct shard *shard) {
+    return io_now(shard->io) / 1000000;
+}
+// The low bits of it, of which peers keep some: good for times of up to 49 days.
+static inline uint32_t shard_tick(const struct shard *shard) {
+    return (uint32_t)shard_now_ms(shard);
+}
+// How many milliseconds ago that was.
+static inline uint32_t shard_since(const struct shard *shard, uint32_t tick) {
+    return shard_tick(shard) - tick;
+}
+// What the stamps of parcels are held against (parcel_pool.now_us).
+static inline uint32_t shard_us(uint64_t clock_ns) {
+    return (uint32_t)(clock_ns / 1000);
+}
+static inline const struct limits *shard_limits(const struct shard *shard) {
+    assert(shard->magic == SHARD_MAGIC);
+    return &shard->settings->limits;
+}

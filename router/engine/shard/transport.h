@@ -1,0 +1,110 @@
+// Transports: how peers speak. Each is a row: its name, which stands behind the scheme's in a listener's URI,
+// its wire, and its policy, which is mostly none. A peer's transport may be another one from the next unit on
+// (feed_switch).
+#pragma once
+
+#include "core/send/parcel.h"
+#include "core/wire/wire.h"
+#include "router/engine/shard/stats.h"
+
+struct exchange;
+struct message;
+struct peer;
+struct pending;
+struct shard;
+
+// What becomes of an HCS session for a peer that asked for one by streams_open.
+enum streamed_kind {
+    STREAMED_OPEN,    // the session is there, and the peer a client; before anything else
+    STREAMED_FRAME,   // a frame for it
+    STREAMED_UNKNOWN, // it asked for its place in a session that isn't there: it isn't a client
+    STREAMED_BARRED,  // the same, and its user may not call what it has asked for
+    STREAMED_OVER,    // it isn't a client any more, or hasn't become one; behind all else
+};
+struct streamed {
+    enum streamed_kind kind;
+    const char *id; // the session's
+    size_t id_bytes;
+    const char *type; // of a frame: its `type`; static
+    bool ends;        // and whether it ends the session
+    bool has_seq;     // the peer has got a chunk, the last one with this seq
+    uint64_t seq;
+    // Of a frame: a body that fits the peer's wire but for its head (parcel_set_head), taken over and to be queued
+    // by send_queue_owed.
+    struct parcel *parcel;
+};
+
+struct transport {
+    const char *name;
+    const struct wire *wire; // in both directions
+    enum gauge gauge;        // that counts the connections on which it is spoken
+    // A peer that speaks it has come. False: there is no memory for it, and it is closed. NULL: nothing is to be
+    // done.
+    bool (*enter)(struct shard *shard, struct peer *peer);
+    // What a unit that came means, in place of a message that is to be routed. NULL: it is one.
+    void (*take)(struct shard *shard, struct peer *peer, struct frame *frame);
+    // What came aside of a unit, whose first byte is at `bytes` (UNIT_ASIDE). NULL: nothing does.
+    void (*aside)(struct shard *shard, struct peer *peer, const uint8_t *bytes);
+    // Says what is wrong with the unit that is coming in (peer->unit.fault), and silences the peer; or goes on behind
+    // its end (partial_skip). NULL: with a JSON-RPC error.
+    void (*refuse)(struct shard *shard, struct peer *peer);
+    // The hub has no memory for what it sends: says so, and silences the peer. NULL: it is closed.
+    void (*overload)(struct shard *shard, struct peer *peer);
+    // Sends the answers of an exchange that has ended, and frees it. NULL: as an array (exchange.h).
+    void (*respond)(struct shard *shard, struct peer *peer, struct exchange *exchange);
+    // The peer is being closed: lets go of what the transport keeps of it. NULL: that is nothing.
+    void (*leave)(struct shard *shard, struct peer *peer);
+    // What it is told before it is half-closed, behind all else. NULL: nothing.
+    void (*farewell)(struct shard *shard, struct peer *peer);
+    // The timer of its annex went off (peer.h).
+    void (*expire)(struct shard *shard, struct peer *peer);
+    // What is queued for a peer passes here first. True: it was dealt with. NULL: nothing is.
+    bool (*divert)(struct shard *shard, struct peer *peer, struct parcel *parcel);
+    // A request that was asked of a peer under this id is cancelled, and has ended unless `lasts`. Who has it: the
+    // peer, one to which it was diverted, or NULL for nobody. NULL: nothing is kept of it.
+    struct peer *(*forget)(struct shard *shard, struct peer *peer, uint64_t hub_id, bool lasts);
+    // The program behind it has ended, and won't answer what it was asked: of one whose debts the registry doesn't
+    // know. NULL: it does.
+    void (*rest)(struct shard *shard, struct peer *peer);
+    // Hub ids of requests that were asked of such a peer and aren't in its queue, and yet don't end with it: another
+    // one has them, which lasts, or, where `waiting`, they wait for the next one elsewhere. Writes as many as there is
+    // room for, and says how many there are. NULL: there are none.
+    size_t (*others)(const struct peer *peer, bool waiting, uint64_t *hub_ids, size_t room);
+    // A member of an array that the peer sent, before it is routed; answers go to the exchange. True: it was dealt
+    // with. NULL: nothing is.
+    bool (*member)(struct shard *shard, struct peer *peer, const struct frame *frame,
+                   struct exchange *exchange);
+    // Something waits for a peer to which nothing is sent (connection.held). Never NULL where one can be so.
+    void (*wanted)(struct shard *shard, struct peer *peer);
+    // A body came that is no message, or can't be read. NULL: it is answered with an error.
+    void (*unreadable)(struct shard *shard, struct peer *peer, const uint8_t *body, uint32_t bytes);
+    // Nobody knows who the peer is: it has shown no right credential in time, or a wrong one, which it has been told unless
+    // `in_request` (of HTTP). It is to be ended. NULL: it lingers.
+    void (*deny)(struct shard *shard, struct peer *peer, bool in_request);
+    // The credential by which the peer was known is gone: it is told so, and silenced. NULL: it is closed.
+    void (*revoke)(struct shard *shard, struct peer *peer);
+    // The head of a unit, from its first byte at `bytes`, is whole, its body isn't, and nobody knows yet who sends it: whether
+    // a large one may go on. False: it may not; if the peer isn't open any more, none may, and it was answered. NULL: none is
+    // judged.
+    bool (*admits)(struct shard *shard, struct peer *peer, const uint8_t *bytes);
+    // Whether a body of this kind may come from the peer now; if not, it was counted. NULL: any may.
+    bool (*vets)(struct shard *shard, const struct message *message);
+    // A report on a request of the peer's, its token restored, is about to be queued for it, which is done here
+    // instead: the parcel is taken over. NULL: it is queued.
+    void (*report)(struct shard *shard, struct peer *peer, const struct pending *pending,
+                   struct parcel *parcel);
+    // What came over TLS can't be opened: what says so to the peer is sent, as far as it can be at once. NULL: it is, and the peer
+    // hears nothing more.
+    void (*mistrust)(struct shard *shard, struct peer *peer);
+    bool is_link;            // it is the link to other hubs (cluster_server.h)
+    const char *missed_head; // stands before hub/dropped in place of the wire's head; NULL: nothing does
+    bool end_is_leaving;     // the stream's end means that the peer has left, whatever the settings say
+    bool serves_drain;       // connections are taken in also while the hub drains
+    bool only_hears;         // it is there for what it has subscribed to, and ends when none of that is left
+    bool answers_only;       // it gets nothing that it hasn't asked for: there is no place for it
+    // Where HCS comes as something else than bodies. NULL: it comes as bodies.
+    void (*streamed)(struct shard *shard, struct peer *peer, const struct streamed *streamed);
+};
+
+// Content-Length blocks, and one JSON text a line.
+extern const struct transport transport_framed, transport_lines;

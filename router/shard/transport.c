@@ -1,4 +1,0 @@
-#include "router/shard/transport.h"
-
-const struct transport transport_framed = {.name = "", .wire = &wire_framed, .gauge = GAUGE_FRAMED};
-const struct transport transport_lines = {.name = "lines", .wire = &wire_lines, .gauge = GAUGE_LINES};
