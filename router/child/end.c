@@ -8,13 +8,13 @@
 #include "io/keeper.h"
 #include "router/child/child.h"
 #include "router/child/register.h"
+#include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
 #include "router/methods/admit.h"
 #include "router/methods/subscribe.h"
 #include "router/request/answer.h"
 #include "router/request/sought.h"
-#include "router/send/send.h"
 #include "router/stream/stream.h"
 
 // --- The seat

@@ -6,8 +6,8 @@
 #include "io/keeper.h"
 #include "router/child/child.h"
 #include "router/child/register.h"
+#include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
-#include "router/send/send.h"
 
 enum { KEEPER_PAUSE_MS = 20 };
 

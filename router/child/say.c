@@ -6,7 +6,7 @@
 #include "core/mcp/mcp_message.h"
 #include "core/send/envelope.h"
 #include "router/child/child.h"
-#include "router/send/send.h"
+#include "router/engine/send/send.h"
 
 #include <sys/socket.h>
 

@@ -4,13 +4,13 @@
 #include <string.h>
 
 #include "core/rights/users.h"
+#include "router/engine/send/exchange.h"
 #include "router/engine/shard/drop.h"
 #include "router/gate/holding_bounds.h"
 #include "router/gate/who.h"
 #include "router/request/offered.h"
 #include "router/request/refuse.h"
 #include "router/rights/borne.h"
-#include "router/send/exchange.h"
 
 const char *decision_text(enum decision decision) {
     static const char *const texts[DECISIONS_COUNT] = {"approved", "rejected", "needs_revision"};

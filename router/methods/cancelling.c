@@ -2,13 +2,13 @@
 
 #include <assert.h>
 
+#include "router/engine/send/exchange.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/identity.h"
 #include "router/gate/holding.h"
 #include "router/request/answer.h"
 #include "router/request/cancel.h"
 #include "router/request/refuse.h"
-#include "router/send/exchange.h"
 
 // The cancel with the hub's id for what it names, and without an id of its own: towards the target it is a
 // notification, and there its source's id would be some request of the hub's. NULL without memory.

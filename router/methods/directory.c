@@ -3,11 +3,11 @@
 #include <assert.h>
 #include <string.h>
 
+#include "router/engine/send/exchange.h"
 #include "router/engine/shard/child_record.h"
 #include "router/methods/offer.h"
 #include "router/request/refuse.h"
 #include "router/rights/judge.h"
-#include "router/send/exchange.h"
 
 // At which hub an agent is, where that is told.
 struct where {

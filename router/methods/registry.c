@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "router/engine/send/reply.h"
 #include "router/engine/shard/post.h"
 #include "router/methods/admit.h"
 #include "router/methods/applying.h"
@@ -10,7 +11,6 @@
 #include "router/methods/deciding.h"
 #include "router/request/answer.h"
 #include "router/request/refuse.h"
-#include "router/send/reply.h"
 #include "router/stream/stream.h"
 
 // --- Telling

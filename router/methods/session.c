@@ -2,11 +2,11 @@
 
 #include <assert.h>
 
+#include "router/engine/send/exchange.h"
 #include "router/methods/offer.h"
 #include "router/methods/registry.h"
 #include "router/request/journal.h"
 #include "router/rights/judge.h"
-#include "router/send/exchange.h"
 
 static void put_raw(struct text *out, const struct message *message, enum lookup_key key) {
     struct span value = message->lookup.value[key];

@@ -3,9 +3,9 @@
 #include <assert.h>
 
 #include "core/json/name_list.h"
+#include "router/engine/send/send.h"
 #include "router/request/refuse.h"
 #include "router/rights/judge.h"
-#include "router/send/send.h"
 
 void subscribe_note(struct shard *shard) {
     atomic_store_explicit(&shard->hub->subscriptions[shard->index], shard->agents.topics.count,

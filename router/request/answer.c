@@ -3,6 +3,9 @@
 #include <assert.h>
 
 #include "core/base/text.h"
+#include "router/engine/send/exchange.h"
+#include "router/engine/send/reply.h"
+#include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/identity.h"
 #include "router/engine/shard/post.h"
@@ -12,9 +15,6 @@
 #include "router/request/cancel.h"
 #include "router/request/offered.h"
 #include "router/request/refuse.h"
-#include "router/send/exchange.h"
-#include "router/send/reply.h"
-#include "router/send/send.h"
 
 static void answer_end(struct shard *shard, struct pending *pending) {
     assert(pending->source && pending->target);

@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#include "router/send/reply.h"
+#include "router/engine/send/reply.h"
 
 bool asked_of_keep(struct pending_table *table, struct pending *pending, enum subject_kind kind,
                    const char *token, size_t bytes) {

@@ -4,11 +4,11 @@
 
 #include "core/base/text.h"
 #include "core/mcp/mcp_message.h"
+#include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/child_record.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/post.h"
-#include "router/send/send.h"
 
 // --- At the source
 

@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#include "router/send/exchange.h"
+#include "router/engine/send/exchange.h"
 
 struct json_item message_param(const struct message *message, const char *key) {
     if (!lookup_has(&message->lookup, KEY_PARAMS) || message->lookup.type[KEY_PARAMS] != JSON_OBJECT)

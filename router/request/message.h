@@ -6,9 +6,9 @@
 #include "core/base/limits.h"
 #include "core/lookup/lookup.h"
 #include "core/send/parcel.h"
+#include "router/engine/send/reply.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/peer.h"
-#include "router/send/reply.h"
 
 // What the audit journal keeps of it (audit.c).
 enum message_audit { MESSAGE_PLAIN, MESSAGE_AUDIT_LOG, MESSAGE_APPROVAL };

@@ -2,10 +2,10 @@
 
 #include <assert.h>
 
+#include "router/engine/send/exchange.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/identity.h"
 #include "router/request/audit.h"
-#include "router/send/exchange.h"
 
 void refuse(struct shard *shard, const struct message *message, enum error error, struct text *data) {
     assert(error > ERROR_NONE && error < ERRORS_COUNT);

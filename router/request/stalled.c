@@ -3,9 +3,9 @@
 #include <assert.h>
 
 #include "core/send/frame_copy.h"
+#include "router/engine/send/exchange.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/identity.h"
-#include "router/send/exchange.h"
 
 // Of HTTP each request shows its own.
 static void keep_credential(struct stalled *stalled, const struct peer *peer) {

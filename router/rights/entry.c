@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "core/rights/rights.h"
+#include "router/engine/send/exchange.h"
 #include "router/engine/shard/gate.h"
 #include "router/request/refuse.h"
 #include "router/request/report.h"
 #include "router/request/source.h"
 #include "router/rights/borne.h"
-#include "router/send/exchange.h"
 
 // --- Who it is
 

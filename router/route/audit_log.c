@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "router/engine/send/exchange.h"
 #include "router/request/audit.h"
 #include "router/request/refuse.h"
 #include "router/request/validate.h"
 #include "router/route/visited.h"
-#include "router/send/exchange.h"
 
 static bool keep_reply_to(struct entry *entry, const struct message *message) {
     struct reply_to to = message_reply_to(message);

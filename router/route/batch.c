@@ -2,9 +2,9 @@
 
 #include <assert.h>
 
+#include "router/engine/send/exchange.h"
 #include "router/request/refuse.h"
 #include "router/rights/entry.h"
-#include "router/send/exchange.h"
 
 void batch_walk(struct json_walk *walk, const struct message *whole) {
     uint32_t bytes = whole->frame->body.bytes, at = json_skip_space(whole->body, 0, bytes);

@@ -5,6 +5,8 @@
 
 #include "core/agents/subscriber_count.h"
 #include "core/base/memory.h"
+#include "router/engine/send/exchange.h"
+#include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/post.h"
 #include "router/request/refuse.h"
@@ -13,8 +15,6 @@
 #include "router/route/misses.h"
 #include "router/route/offering.h"
 #include "router/route/publication.h"
-#include "router/send/exchange.h"
-#include "router/send/send.h"
 
 // --- The source's shard
 

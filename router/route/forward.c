@@ -2,6 +2,8 @@
 
 #include <assert.h>
 
+#include "router/engine/send/exchange.h"
+#include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/identity.h"
 #include "router/engine/shard/post.h"
@@ -13,8 +15,6 @@
 #include "router/route/headings.h"
 #include "router/route/progress.h"
 #include "router/route/shared.h"
-#include "router/send/exchange.h"
-#include "router/send/send.h"
 
 // What those owe who are behind the link their own hubs bound, each for itself.
 static bool owes_all(struct shard *shard, uint64_t target) {

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "core/rights/rights.h"
+#include "router/engine/send/exchange.h"
 #include "router/gate/holding.h"
 #include "router/gate/showing.h"
 #include "router/request/audit.h"
@@ -14,7 +15,6 @@
 #include "router/route/events.h"
 #include "router/route/notices.h"
 #include "router/route/visited.h"
-#include "router/send/exchange.h"
 
 // --- Telling
 

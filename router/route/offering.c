@@ -5,9 +5,9 @@
 
 #include "core/send/line_breaks.h"
 #include "core/send/stretch.h"
+#include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
 #include "router/gate/who.h"
-#include "router/send/send.h"
 
 // The strictest level of the agents that live at a connection; without agents that of its session.
 static enum governance level_of(struct shard *shard, const struct peer *peer) {

@@ -3,11 +3,11 @@
 #include <assert.h>
 #include <string.h>
 
+#include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/post.h"
 #include "router/request/refuse.h"
 #include "router/request/report.h"
-#include "router/send/send.h"
 
 // --- In a request
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/agents/rules.h"
+#include "router/engine/send/exchange.h"
 #include "router/engine/shard/probe.h"
 #include "router/methods/methods.h"
 #include "router/request/message.h"
@@ -31,7 +32,6 @@
 #include "router/route/sticky.h"
 #include "router/route/unsigned.h"
 #include "router/route/visited.h"
-#include "router/send/exchange.h"
 #include "router/stream/entry.h"
 
 // --- Requests and notifications

@@ -2,12 +2,12 @@
 
 #include <assert.h>
 
+#include "router/engine/send/exchange.h"
 #include "router/request/offered.h"
 #include "router/route/elsewhere.h"
 #include "router/route/forward.h"
 #include "router/route/shared.h"
 #include "router/route/visited.h"
-#include "router/send/exchange.h"
 
 // So long nobody elsewhere is asked again, so that under load offers in vain cost little, and who has come or got time is found
 // soon.

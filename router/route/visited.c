@@ -2,13 +2,13 @@
 
 #include <assert.h>
 
+#include "router/engine/send/exchange.h"
 #include "router/gate/holding.h"
 #include "router/request/audit.h"
 #include "router/request/refuse.h"
 #include "router/rights/fenced.h"
 #include "router/rights/judge.h"
 #include "router/route/shared.h"
-#include "router/send/exchange.h"
 
 void visited_hand_back(struct shard *shard, const struct message *message, const struct agent *agent) {
     struct exchange *exchange = message->exchange;

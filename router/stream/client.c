@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
 #include "router/rights/judge.h"
-#include "router/send/send.h"
 #include "router/stream/says.h"
 #include "router/stream/telling.h"
 

@@ -5,12 +5,12 @@
 
 #include "core/hcs/session_id.h"
 #include "core/lookup/hcs_fields.h"
+#include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/identity.h"
 #include "router/rights/entry.h"
 #include "router/rights/judge.h"
-#include "router/send/send.h"
 #include "router/stream/joining.h"
 #include "router/stream/says.h"
 #include "router/stream/telling.h"

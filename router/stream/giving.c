@@ -2,8 +2,8 @@
 
 #include <assert.h>
 
+#include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
-#include "router/send/send.h"
 #include "router/stream/says.h"
 #include "router/stream/telling.h"
 

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "core/rights/users.h"
+#include "router/engine/send/reply.h"
 #include "router/engine/shard/identity.h"
 #include "router/request/audit.h"
 #include "router/rights/judge.h"
-#include "router/send/reply.h"
 #include "router/stream/giving.h"
 #include "router/stream/says.h"
 #include "router/stream/session.h"

@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#include "router/send/send.h"
+#include "router/engine/send/send.h"
 
 static void account(struct shard *shard, const struct parcel *parcel, int64_t change) {
     assert(change == 1 || change == -1);

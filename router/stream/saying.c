@@ -5,8 +5,8 @@
 
 #include "core/hcs/session_id.h"
 #include "core/lookup/hcs_fields.h"
+#include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
-#include "router/send/send.h"
 #include "router/stream/joining.h"
 #include "router/stream/mood.h"
 #include "router/stream/says.h"

@@ -3,8 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
-#include "router/send/send.h"
 #include "router/stream/giving.h"
 #include "router/stream/keeping.h"
 #include "router/stream/mood.h"

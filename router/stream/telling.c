@@ -3,8 +3,8 @@
 #include <assert.h>
 
 #include "core/send/line_breaks.h"
+#include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
-#include "router/send/send.h"
 
 void telling_post(struct shard *shard, uint32_t to, struct mail *mail, enum mail_kind kind) {
     struct hcs_shard *streams = &shard->streams;

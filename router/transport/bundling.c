@@ -6,9 +6,9 @@
 #include "core/cluster/bundle.h"
 #include "core/cluster/hub_header.h"
 #include "core/send/envelope.h"
+#include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
 #include "router/route/elsewhere.h"
-#include "router/send/send.h"
 
 // Larger ones cost more than their messages do. In what is left of the server's bound the hubs' own line has its place.
 enum { PART_BYTES_MAX = COPY_BYTES_MAX, LINE_BYTES_MAX = 256 };

@@ -3,9 +3,9 @@
 #include <assert.h>
 #include <string.h>
 
+#include "router/engine/send/send.h"
 #include "router/methods/asking.h"
 #include "router/methods/registry.h"
-#include "router/send/send.h"
 #include "router/transport/nats_say.h"
 
 enum {

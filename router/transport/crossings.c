@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/cluster/bundle.h"
-#include "router/send/exchange.h"
+#include "router/engine/send/exchange.h"
 #include "router/transport/presence.h"
 
 void crossings_init(struct crossings *crossings, const struct siphash_key *key, struct quota *kept) {

@@ -4,14 +4,14 @@
 #include <errno.h>
 #include <string.h>
 
+#include "router/engine/send/reply.h"
+#include "router/engine/send/send.h"
 #include "router/engine/shard/identity.h"
 #include "router/engine/shard/probe.h"
 #include "router/rights/borne.h"
 #include "router/route/events.h"
 #include "router/route/route.h"
 #include "router/route/settled.h"
-#include "router/send/reply.h"
-#include "router/send/send.h"
 #include "router/transport/partial.h"
 #include "router/transport/scan.h"
 

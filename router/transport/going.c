@@ -3,14 +3,14 @@
 #include <assert.h>
 #include <string.h>
 
+#include "router/engine/send/reply.h"
+#include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/post.h"
 #include "router/request/asked_of.h"
 #include "router/route/responses.h"
 #include "router/route/route.h"
-#include "router/send/reply.h"
-#include "router/send/send.h"
 #include "router/transport/again.h"
 #include "router/transport/nats_open.h"
 #include "router/transport/nats_say.h"

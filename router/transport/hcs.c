@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "core/wire/sse.h"
+#include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
-#include "router/send/send.h"
 #include "router/transport/feed.h"
 #include "router/transport/http_respond.h"
 #include "router/transport/sse.h"

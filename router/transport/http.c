@@ -3,8 +3,8 @@
 #include <assert.h>
 
 #include "core/wire/http.h"
+#include "router/engine/send/reply.h"
 #include "router/engine/shard/annex.h"
-#include "router/send/reply.h"
 #include "router/transport/feed.h"
 #include "router/transport/http_credentials.h"
 #include "router/transport/http_guard.h"

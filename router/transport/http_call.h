@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/wire/http_request.h"
+#include "router/engine/send/exchange.h"
 #include "router/engine/shard/peer.h"
-#include "router/send/exchange.h"
 
 // It lies on the stack of transport_http.take.
 struct http_call {

@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "core/rights/digest.h"
+#include "router/engine/send/reply.h"
 #include "router/request/audit.h"
 #include "router/request/refuse.h"
 #include "router/rights/borne.h"
 #include "router/rights/entry.h"
 #include "router/rights/judge.h"
-#include "router/send/reply.h"
 #include "router/transport/http_respond.h"
 #include "router/transport/websocket.h"
 

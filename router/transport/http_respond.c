@@ -5,10 +5,10 @@
 
 #include "core/base/timestamp.h"
 #include "core/wire/http_block.h"
+#include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/identity.h"
-#include "router/send/send.h"
 
 static const char type_json[] = "application/json";
 

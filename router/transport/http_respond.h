@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/base/text.h"
+#include "router/engine/send/exchange.h"
 #include "router/engine/shard/peer.h"
-#include "router/send/exchange.h"
 
 // As transport.respond.
 void http_respond(struct shard *shard, struct peer *peer, struct exchange *exchange);

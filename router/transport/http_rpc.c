@@ -3,9 +3,9 @@
 #include <assert.h>
 
 #include "core/wire/http_block.h"
+#include "router/engine/send/reply.h"
 #include "router/route/events.h"
 #include "router/route/route.h"
-#include "router/send/reply.h"
 #include "router/transport/http_respond.h"
 
 bool http_rpc_takes(const struct http_call *call) {

@@ -3,8 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "router/engine/send/send.h"
 #include "router/methods/directory.h"
-#include "router/send/send.h"
 #include "router/transport/nats_say.h"
 #include "router/transport/vouched.h"
 

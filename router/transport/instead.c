@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "router/engine/send/reply.h"
+#include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
 #include "router/route/route.h"
-#include "router/send/reply.h"
-#include "router/send/send.h"
 
 static bool fill(struct buffer *buffer, struct text *body) {
     if (buffer && !body->failed)

@@ -3,9 +3,9 @@
 #include <assert.h>
 #include <string.h>
 
+#include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
 #include "router/route/shared.h"
-#include "router/send/send.h"
 #include "router/transport/instead.h"
 
 enum { URI_BYTES = MCP_URI_BYTES_MAX };

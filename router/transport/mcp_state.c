@@ -2,8 +2,8 @@
 
 #include <assert.h>
 
+#include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
-#include "router/send/send.h"
 
 struct mcp *mcp_state(struct shard *shard, const struct child *child) {
     assert(shard->index == 0 && child->seat->annex);

@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "router/child/children.h"
+#include "router/engine/send/reply.h"
+#include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
 #include "router/route/shared.h"
-#include "router/send/reply.h"
-#include "router/send/send.h"
 #include "router/transport/asks.h"
 #include "router/transport/instead.h"
 #include "router/transport/mcp_state.h"

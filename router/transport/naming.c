@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "router/engine/send/send.h"
 #include "router/route/elsewhere.h"
-#include "router/send/send.h"
 #include "router/transport/nats_say.h"
 
 enum {

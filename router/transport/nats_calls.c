@@ -4,13 +4,13 @@
 #include <string.h>
 
 #include "core/cluster/remote_acl.h"
+#include "router/engine/send/exchange.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/child_record.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/identity.h"
 #include "router/route/elsewhere.h"
 #include "router/route/route.h"
-#include "router/send/exchange.h"
 #include "router/transport/nats_open.h"
 #include "router/transport/nats_say.h"
 #include "router/transport/visiting.h"

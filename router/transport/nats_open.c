@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#include "router/send/reply.h"
+#include "router/engine/send/reply.h"
 
 // Another hub has let it in by the same limits, and then made it longer: by the ids that it has here, and a canonical head.
 enum { GROWTH_BYTES_MAX = 1024 };

@@ -5,8 +5,8 @@
 
 #include "core/cluster/bundle.h"
 #include "core/cluster/hub_header.h"
+#include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
-#include "router/send/send.h"
 
 // --- Lines
 

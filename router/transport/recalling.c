@@ -5,9 +5,9 @@
 
 #include "core/base/memory.h"
 #include "core/cluster/hub_header.h"
+#include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
 #include "router/route/elsewhere.h"
-#include "router/send/send.h"
 #include "router/transport/nats_say.h"
 
 void recalling_begin(struct link *link, const struct crossing *crossing) {

@@ -3,8 +3,8 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "router/engine/send/send.h"
 #include "router/rights/borne.h"
-#include "router/send/send.h"
 #include "router/transport/feed.h"
 #include "router/transport/partial.h"
 

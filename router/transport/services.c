@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/base/timestamp.h"
-#include "router/send/send.h"
+#include "router/engine/send/send.h"
 #include "router/transport/nats_introduce.h"
 #include "router/transport/nats_say.h"
 

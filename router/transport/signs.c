@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "core/cluster/bundle.h"
+#include "router/engine/send/exchange.h"
 #include "router/request/answer.h"
 #include "router/request/cancel.h"
-#include "router/send/exchange.h"
 #include "router/transport/again.h"
 #include "router/transport/claims.h"
 #include "router/transport/going.h"

@@ -6,11 +6,11 @@
 #include "core/wire/http_query.h"
 #include "core/wire/http_state.h"
 #include "core/wire/sse.h"
+#include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
 #include "router/methods/subscribe.h"
 #include "router/request/audit.h"
 #include "router/rights/judge.h"
-#include "router/send/send.h"
 #include "router/transport/feed.h"
 #include "router/transport/http_respond.h"
 

@@ -3,15 +3,15 @@
 #include <assert.h>
 #include <string.h>
 
+#include "router/engine/send/exchange.h"
+#include "router/engine/send/reply.h"
+#include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
 #include "router/route/elsewhere.h"
-#include "router/send/exchange.h"
-#include "router/send/reply.h"
-#include "router/send/send.h"
 #include "router/transport/nats_open.h"
 #include "router/transport/nats_say.h"
 
-// What an answer of the hub's own that has no id begins with (send/reply.c).
+// What an answer of the hub's own that has no id begins with (engine/send/reply.c).
 static const char without_id[] = "{\"jsonrpc\":\"2.0\",\"id\":null,";
 
 // --- Coming

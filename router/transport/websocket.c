@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "core/wire/websocket.h"
+#include "router/engine/send/reply.h"
+#include "router/engine/send/send.h"
+#include "router/engine/send/slow_reader.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/probe.h"
 #include "router/route/route.h"
-#include "router/send/behind.h"
-#include "router/send/reply.h"
-#include "router/send/send.h"
 #include "router/transport/standing.h"
 
 // --- Control frames
@@ -132,7 +132,7 @@ static void ping(struct shard *shard, struct peer *peer) {
     peer->annex->is_pinged = true;
     peer->annex->pinged_ms = shard_tick(shard);
     if (peer->connection.shipment)
-        behind_ask(shard, peer);
+        slow_reader_ask(shard, peer);
     queue_control(shard, peer, WEBSOCKET_PING, (const uint8_t *)"", 0);
 }
 
@@ -140,7 +140,7 @@ static void ping(struct shard *shard, struct peer *peer) {
 static uint32_t unanswered_ms(struct shard *shard, struct peer *peer) {
     uint32_t pinged_ms = shard_since(shard, peer->annex->pinged_ms), still_ms;
     if (peer->connection.shipment)
-        behind_ask(shard, peer);
+        slow_reader_ask(shard, peer);
     still_ms = shard_since(shard, peer->sending_ms);
     return still_ms < pinged_ms ? still_ms : pinged_ms;
 }

@@ -3,6 +3,8 @@
 #include <assert.h>
 
 #include "router/child/child.h"
+#include "router/engine/send/send.h"
+#include "router/engine/send/slow_reader.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/post.h"
@@ -12,8 +14,6 @@
 #include "router/request/answer.h"
 #include "router/request/sought.h"
 #include "router/rights/entry.h"
-#include "router/send/behind.h"
-#include "router/send/send.h"
 #include "router/transport/child.h"
 #include "router/turn/arrivals.h"
 
@@ -88,7 +88,7 @@ static void let_linger(struct shard *shard, struct peer *peer) {
         arrivals_resume(shard, peer);
     peer_settle(shard, peer);
     if (peer_lingers(peer))
-        behind_watch(shard, peer);
+        slow_reader_watch(shard, peer);
 }
 
 static void carry_out(struct shard *shard, struct peer *peer) {

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "core/base/list.h"
+#include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/post.h"
 #include "router/gate/errand.h"
@@ -15,7 +16,6 @@
 #include "router/route/events.h"
 #include "router/route/progress.h"
 #include "router/route/settled.h"
-#include "router/send/send.h"
 #include "router/stream/stream.h"
 #include "router/transport/child.h"
 #include "router/transport/returning.h"

@@ -12,9 +12,9 @@
 #include <assert.h>
 
 #include "core/base/memory.h"
+#include "router/engine/send/exchange.h"
+#include "router/engine/send/send.h"
 #include "router/engine/shard/peer.h"
-#include "router/send/exchange.h"
-#include "router/send/send.h"
 #include "router/stream/stream.h"
 
 enum {

@@ -2,9 +2,9 @@
 
 #include <assert.h>
 
+#include "router/engine/send/slow_reader.h"
 #include "router/engine/shard/annex.h"
 #include "router/rights/entry.h"
-#include "router/send/behind.h"
 #include "router/transport/feed.h"
 #include "router/turn/arrivals.h"
 
@@ -40,7 +40,7 @@ static void frame_expired(struct shard *shard, struct peer *peer) {
 // A send that lasts doesn't show what the peer takes of it, so the kernel is asked.
 static bool is_idle(struct shard *shard, struct peer *peer) {
     if (peer->connection.shipment)
-        behind_ask(shard, peer);
+        slow_reader_ask(shard, peer);
     return peer_due_ms(shard, peer) <= shard_now_ms(shard);
 }
 

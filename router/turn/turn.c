@@ -4,6 +4,8 @@
 #include <signal.h>
 
 #include "router/child/follow.h"
+#include "router/engine/send/send.h"
+#include "router/engine/send/slow_reader.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/credential.h"
 #include "router/engine/shard/post.h"
@@ -17,8 +19,6 @@
 #include "router/route/events.h"
 #include "router/route/released.h"
 #include "router/route/settled.h"
-#include "router/send/behind.h"
-#include "router/send/send.h"
 #include "router/stream/stream.h"
 #include "router/transport/feed.h"
 #include "router/transport/nats.h"
@@ -149,7 +149,7 @@ static void expire(struct shard *shard) {
             pressure_shrink(shard);
             break;
         case TIMER_BEHIND:
-            behind_look(shard);
+            slow_reader_look(shard);
             break;
         case TIMER_ANNEX:
             timing_annex_expired(shard, list_entry(timer, struct annex, timer));

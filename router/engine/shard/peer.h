@@ -65,7 +65,7 @@ struct peer {
     bool spread : 1;                // it is in shard.spreading.waiting, not in shard.to_send
     unsigned spread_round : 9;      // in which a send of many's events began that is under way (send.c); or 0
     enum governance governance : 3; // of its initialize
-    unsigned looks : 8;             // that found nothing more taken since (behind.c)
+    unsigned looks : 8;             // that found nothing more taken since (slow_reader.c)
     bool stalled : 1;               // what it says waits (router/request/stalled.h)
 
     // The unit that is coming in (feed.c).
@@ -82,7 +82,7 @@ struct peer {
     uint32_t heard_ms;   // when bytes last came
     uint32_t sending_ms; // when the kernel last took something of what is being sent
     struct timer timer;  // frame timeout, idle timeout or linger, by state
-    uint32_t taken;      // io_acked, when the kernel was last asked (behind.c)
+    uint32_t taken;      // io_acked, when the kernel was last asked (slow_reader.c)
 
     uint32_t missed;            // events that it could not take and hasn't been told of (send.c)
     uint32_t awaited;           // orders and the like under way, whose answer this peer waits for

@@ -174,7 +174,7 @@ struct shard {
     uint64_t relief_ms;        // when memory may be won back again (pressure.c)
     struct timer shrink_timer; // armed while memory lies at rest (pressure.c)
     struct timer untold_timer; // armed while the journal hasn't been told of all refusals (audit.c)
-    struct timer behind_timer; // armed while anybody is waited for (behind.c)
+    struct timer behind_timer; // armed while anybody is waited for (slow_reader.c)
     uint64_t refused;          // of the budget's refusals, how many were known then
     struct mail *orders;       // deferred until the mail before them is read (inbox.c)
     struct mail **orders_last;

@@ -9,7 +9,7 @@
 // cmocka.h needs the standard headers before it.
 #include <cmocka.h>
 
-#include "router/send/exchange.h"
+#include "router/engine/send/exchange.h"
 #include "router/transport/crossings.h"
 
 enum { VISITORS = 4096 };

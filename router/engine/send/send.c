@@ -1,15 +1,15 @@
-#include "router/send/send.h"
+#include "router/engine/send/send.h"
 
 #include <assert.h>
 #include <string.h>
 
 #include "core/base/text.h"
 #include "core/send/envelope.h"
+#include "router/engine/send/slow_reader.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/post.h"
 #include "router/engine/shard/probe.h"
-#include "router/send/behind.h"
 
 enum { URGENT_BYTES_MAX = 1 << 30 }; // each is small, and so their sum fits its field
 
@@ -105,7 +105,7 @@ void send_queue_owed(struct shard *shard, struct peer *peer, struct parcel *parc
     bool over = is_past_grace(shard, peer);
     enqueue(shard, peer, parcel, true);
     if (over)
-        behind_watch(shard, peer);
+        slow_reader_watch(shard, peer);
 }
 
 void send_queue_chain(struct shard *shard, struct peer *peer, struct parcel_list *frame) {
@@ -114,7 +114,7 @@ void send_queue_chain(struct shard *shard, struct peer *peer, struct parcel_list
     for (struct parcel *parcel; (parcel = parcel_list_take(frame));)
         enqueue(shard, peer, parcel, true);
     if (over)
-        behind_watch(shard, peer);
+        slow_reader_watch(shard, peer);
 }
 
 void send_queue_row(struct shard *shard, struct peer *peer, struct parcel_list *frame) {
@@ -135,7 +135,7 @@ void send_queue_row(struct shard *shard, struct peer *peer, struct parcel_list *
     outbox_add_several(&peer->connection.outbox, frame, count, bytes);
     list_for_sending(shard, peer, false);
     if (over)
-        behind_watch(shard, peer);
+        slow_reader_watch(shard, peer);
 }
 
 // --- Events that were missed

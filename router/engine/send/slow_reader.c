@@ -2,7 +2,7 @@
 // of what it holds is gone. So the kernel is asked, often, and only for the peers that are behind. What it shows
 // comes in steps (limits.h): a pause alone doesn't tell who has stopped from who reads slowly, but a step that
 // comes after a pause does.
-#include "router/send/behind.h"
+#include "router/engine/send/slow_reader.h"
 
 #include <assert.h>
 
@@ -17,7 +17,7 @@ static void look_later(struct shard *shard) {
         wheel_arm(&shard->wheel, &shard->behind_timer, shard_now_ms(shard) + LOOK_MS);
 }
 
-bool behind_ask(struct shard *shard, struct peer *peer) {
+bool slow_reader_ask(struct shard *shard, struct peer *peer) {
     uint32_t taken = io_acked(shard->io, peer->connection.socket);
     bool news = !peer->probed || taken != peer->taken;
     if (!peer->probed)
@@ -30,11 +30,11 @@ bool behind_ask(struct shard *shard, struct peer *peer) {
 }
 
 // How long it has been looked at in vain counts from here.
-void behind_watch(struct shard *shard, struct peer *peer) {
+void slow_reader_watch(struct shard *shard, struct peer *peer) {
     if (peer->state == PEER_CLOSING || !list_empty(&peer->standing))
         return;
     list_append(&shard->behind, &peer->standing);
-    behind_ask(shard, peer);
+    slow_reader_ask(shard, peer);
     peer->looks = 0;
     look_later(shard);
 }
@@ -46,13 +46,13 @@ static void look_at(struct shard *shard, struct peer *peer) {
     if (!over && !peer_lingers(peer))
         return;
     list_append(&shard->behind, &peer->standing);
-    if (behind_ask(shard, peer))
+    if (slow_reader_ask(shard, peer))
         return;
     if (++peer->looks >= (peer->steady ? STEADY_LOOKS : QUIET_LOOKS))
         peer_close(shard, peer, waiting ? COUNT_CLOSED_SLOW_READER : COUNTERS_COUNT);
 }
 
-void behind_look(struct shard *shard) {
+void slow_reader_look(struct shard *shard) {
     struct list looked_at;
     list_init(&looked_at);
     for (struct list *node; (node = list_take(&shard->behind));)

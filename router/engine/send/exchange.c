@@ -1,10 +1,10 @@
-#include "router/send/exchange.h"
+#include "router/engine/send/exchange.h"
 
 #include <assert.h>
 
 #include "core/send/envelope.h"
+#include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
-#include "router/send/send.h"
 
 // It lasts no longer than what is due, which the bound may refuse.
 struct exchange *exchange_open(struct shard *shard, struct peer *peer) {

@@ -6,9 +6,9 @@
 #include "router/engine/shard/peer.h"
 
 // From now on the peer is waited for, until neither is so any more.
-void behind_watch(struct shard *shard, struct peer *peer);
+void slow_reader_watch(struct shard *shard, struct peer *peer);
 // Asks the kernel whether the peer has taken something since it was last asked. Where nobody had asked since the
 // send began, or another one ended, it may have: how long it has taken nothing counts from now on.
-bool behind_ask(struct shard *shard, struct peer *peer);
+bool slow_reader_ask(struct shard *shard, struct peer *peer);
 // The shard's timer went off.
-void behind_look(struct shard *shard);
+void slow_reader_look(struct shard *shard);

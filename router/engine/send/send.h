@@ -17,7 +17,7 @@ void send_queue_bound(struct shard *shard, struct peer *peer, struct parcel *par
 void send_queue_chain(struct shard *shard, struct peer *peer, struct parcel_list *frame);
 // The same where all of them are dressed, of the normal lane, and nothing of them is the transport's to divert: one by one they cost more.
 void send_queue_row(struct shard *shard, struct peer *peer, struct parcel_list *frame);
-// As send_queue_bound, for what can't be refused: past twice the bound a peer must go on reading (behind.c).
+// As send_queue_bound, for what can't be refused: past twice the bound a peer must go on reading (slow_reader.c).
 void send_queue_owed(struct shard *shard, struct peer *peer, struct parcel *parcel);
 // A parcel that must wait, without the receive buffer that it lies in: a small one is copied, so that a slow
 // reader holds its own bytes and not other peers' buffers. Takes the parcel and gives one back: the same

@@ -1,12 +1,12 @@
-#include "router/send/reply.h"
+#include "router/engine/send/reply.h"
 
 #include <assert.h>
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "router/engine/send/exchange.h"
+#include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
-#include "router/send/exchange.h"
-#include "router/send/send.h"
 
 // --- Error data
 
