@@ -27,7 +27,7 @@ struct pending_tokens;
 
 struct account;
 struct exchange;
-struct offered;
+struct message_copy;
 
 struct pending {
     struct timer timer;        // its timeout
@@ -40,7 +40,7 @@ struct pending {
     struct mail
         *outcome; // tells the audit journal how it ended; NULL: nobody need know. Taken before the end
     struct account *account; // of its source's user, in which it counts; the router's, or NULL
-    struct offered *
+    struct message_copy *
         offered; // the router's: as it came, while another hub may hand it back; or NULL. Taken before the end
     struct pending *next_free;
     uint64_t *source_bytes;        // what its source has the hub keep, in which it counts; or NULL

@@ -8,13 +8,13 @@
 #include "io/keeper.h"
 #include "router/child/child.h"
 #include "router/child/register.h"
+#include "router/engine/message/fallback.h"
+#include "router/engine/request/completion.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
 #include "router/methods/admit.h"
 #include "router/methods/subscribe.h"
-#include "router/request/answer.h"
-#include "router/request/sought.h"
 #include "router/stream/stream.h"
 
 // --- The seat
@@ -59,8 +59,8 @@ static void forget_partial(struct peer *seat) {
 // What it asked is abandoned; what it subscribed to and registered goes. Its name stays.
 static void leave(struct shard *shard, struct peer *seat) {
     assert(seat->state != PEER_OPEN);
-    sought_leave(shard, seat);
-    answer_abandon_all(shard, seat);
+    fallback_leave(shard, seat);
+    completion_abandon_all(shard, seat);
     stream_leave(shard, seat);
     subscribe_leave(shard, seat);
     admit_leave(shard, seat);

@@ -5,8 +5,8 @@
 
 #include "core/json/json.h"
 #include "router/child/register.h"
-#include "router/request/message.h"
-#include "router/request/refuse.h"
+#include "router/engine/message/message.h"
+#include "router/engine/request/refuse.h"
 #include "router/rights/judge.h"
 
 static void sift_tell_one(struct shard *shard, struct child *child, enum rule rule) {

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "core/rights/users.h"
+#include "router/engine/request/refuse.h"
 #include "router/engine/shard/post.h"
 #include "router/gate/showing.h"
 #include "router/gate/who.h"
-#include "router/request/refuse.h"
 
 enum found { FOUND_NOTHING, FOUND_APPLIED, FOUND_OWN };
 

@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "core/rights/users.h"
+#include "router/engine/message/message_copy.h"
+#include "router/engine/request/refuse.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/shard/drop.h"
 #include "router/gate/holding_bounds.h"
 #include "router/gate/who.h"
-#include "router/request/offered.h"
-#include "router/request/refuse.h"
 #include "router/rights/borne.h"
 
 const char *decision_text(enum decision decision) {
@@ -141,7 +141,7 @@ static bool ask(struct shard *shard, const struct message *message, struct held_
     assert(!held->is_asked);
     if (!user)
         return true;
-    held->is_asked = offered_take_place(message, user->account) ||
+    held->is_asked = message_copy_take_place(message, user->account) ||
                      account_lease_ask(&shard->account_leases, user->account, &user->limits);
     if (!held->is_asked)
         refuse_limit(shard, message, LIMIT_PENDING, 0);

@@ -8,8 +8,8 @@
 #pragma once
 
 #include "core/base/errors.h"
+#include "router/engine/message/message.h"
 #include "router/gate/noting.h"
-#include "router/request/message.h"
 
 enum decision { DECISION_APPROVED, DECISION_REJECTED, DECISION_NEEDS_REVISION, DECISIONS_COUNT };
 

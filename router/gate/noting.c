@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "core/requests/journal_line.h"
+#include "router/audit/audit_source.h"
 #include "router/gate/showing.h"
-#include "router/request/audit_source.h"
 
 static void put_step(struct text *line, const struct held_message *held, const char *step) {
     journal_line_string(line, "step", step, strlen(step));
@@ -27,7 +27,7 @@ static void put_ruling(struct text *line, const struct ruling *ruling) {
 }
 
 // The same source and target in every line of one message: its connection may have gone, or speak for nobody now.
-static void open_line(struct shard *shard, struct entry *entry, const struct held_message *held) {
+static void open_line(struct shard *shard, struct journal_entry *entry, const struct held_message *held) {
     char decoded[METHOD_BYTES_MAX];
     size_t bytes;
     const char *target = showing_target(held, decoded, &bytes);
@@ -39,7 +39,7 @@ static void open_line(struct shard *shard, struct entry *entry, const struct hel
 bool noting_held(struct shard *shard, const struct held_message *held) {
     if (!journal_is_on(shard))
         return true;
-    struct entry *entry = journal_has_room(shard) ? entry_create(shard, held->source) : NULL;
+    struct journal_entry *entry = journal_has_room(shard) ? journal_entry_create(shard, held->source) : NULL;
     if (!entry)
         return false;
     assert(!held->is_released);
@@ -57,10 +57,10 @@ bool noting_held(struct shard *shard, const struct held_message *held) {
 }
 
 // NULL where no journal is kept, or, which is counted, memory is used up.
-static struct entry *begin(struct shard *shard, uint64_t connection) {
+static struct journal_entry *begin(struct shard *shard, uint64_t connection) {
     if (!journal_is_on(shard))
         return NULL;
-    struct entry *entry = entry_create(shard, connection);
+    struct journal_entry *entry = journal_entry_create(shard, connection);
     if (!entry)
         audit_submit(shard, NULL);
     return entry;
@@ -68,7 +68,7 @@ static struct entry *begin(struct shard *shard, uint64_t connection) {
 
 void noting_step(struct shard *shard, const struct held_message *held, const char *step,
                  const struct ruling *ruling, enum error error) {
-    struct entry *entry = begin(shard, held->source);
+    struct journal_entry *entry = begin(shard, held->source);
     assert(error < ERRORS_COUNT);
     if (!entry)
         return;
@@ -82,7 +82,7 @@ void noting_step(struct shard *shard, const struct held_message *held, const cha
 }
 
 void noting_decision(struct shard *shard, struct who decider, const struct noted *noted) {
-    struct entry *entry = begin(shard, decider.connection);
+    struct journal_entry *entry = begin(shard, decider.connection);
     assert(noted->error < ERRORS_COUNT);
     if (!entry)
         return;

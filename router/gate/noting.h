@@ -9,8 +9,8 @@
 #pragma once
 
 #include "core/base/errors.h"
+#include "router/audit/audit.h"
 #include "router/gate/who.h"
-#include "router/request/audit.h"
 
 // Who decides, as the journal and the source are told.
 struct ruling {

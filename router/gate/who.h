@@ -1,7 +1,7 @@
 // Who is who at the gate: a user, or where users aren't on a connection. Nobody decides on what they sent themselves.
 #pragma once
 
-#include "router/request/message.h"
+#include "router/engine/message/message.h"
 
 struct user;
 

@@ -2,10 +2,10 @@
 
 #include <assert.h>
 
+#include "router/engine/request/completion.h"
 #include "router/engine/shard/identity.h"
 #include "router/methods/admit.h"
 #include "router/methods/subscribe.h"
-#include "router/request/answer.h"
 #include "router/stream/stream.h"
 
 struct agent *applying_find(struct shard *shard, const struct order *order) {
@@ -130,7 +130,7 @@ static void apply_rest(struct shard *shard, struct order *order) {
     struct home *home = agents_home(&shard->agents, order->mail.connection);
     struct spared spared = {order->spared, order->spared_count, order->spares_aside, order->marked != NULL};
     if (home)
-        order->ended += answer_target_rests(shard, home, &spared);
+        order->ended += completion_target_rests(shard, home, &spared);
     if (home)
         order->ended += stream_producer_rests(shard, home, &spared);
     apply_resign(shard, order);
@@ -155,7 +155,8 @@ static bool apply_leave(struct shard *shard, struct order *order) {
     if (!home->leaving)
         subscribe_lost(shard, home);
     home->leaving = true;
-    if (!answer_target_gone(shard, home, order->removed ? ERROR_AGENT_NOT_FOUND : ERROR_TARGET_DISCONNECTED))
+    if (!completion_target_gone(shard, home,
+                                order->removed ? ERROR_AGENT_NOT_FOUND : ERROR_TARGET_DISCONNECTED))
         return false;
     stream_producer_left(shard, home);
     if (!remove_agents(shard, home))

@@ -2,9 +2,9 @@
 
 #include <assert.h>
 
+#include "router/engine/request/refuse.h"
 #include "router/gate/errand.h"
 #include "router/gate/who.h"
-#include "router/request/refuse.h"
 
 // Whether it was refused because its peer may not decide. Who is at another hub decides there, and no hub sends that on.
 static bool refuse_stranger(struct shard *shard, const struct message *message) {

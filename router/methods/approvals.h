@@ -1,7 +1,7 @@
 // What those who decide on held messages (router/gate) ask and say.
 #pragma once
 
-#include "router/request/message.h"
+#include "router/engine/message/message.h"
 
 // hub/approvals: all that is held, or one of it with all of its body.
 void approvals_list(struct shard *shard, const struct message *message);

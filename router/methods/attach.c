@@ -3,11 +3,11 @@
 #include <assert.h>
 
 #include "core/agents/agent_id.h"
+#include "router/engine/message/message_copy.h"
+#include "router/engine/request/refuse.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/child_record.h"
 #include "router/methods/offer.h"
-#include "router/request/offered.h"
-#include "router/request/refuse.h"
 #include "router/rights/judge.h"
 #include "router/rights/recall.h"
 

@@ -1,8 +1,8 @@
 // hub/attach: from then on what its connection says without a target goes to one agent.
 #pragma once
 
+#include "router/engine/message/message.h"
 #include "router/methods/names.h"
-#include "router/request/message.h"
 
 // Whether whom it names isn't here, and may be at another hub: that is to be asked first (router/route/attaching.h).
 bool attach_seeks(const struct shard *shard, const struct message *message);

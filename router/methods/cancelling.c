@@ -2,13 +2,13 @@
 
 #include <assert.h>
 
+#include "router/engine/request/cancel.h"
+#include "router/engine/request/completion.h"
+#include "router/engine/request/refuse.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/identity.h"
 #include "router/gate/holding.h"
-#include "router/request/answer.h"
-#include "router/request/cancel.h"
-#include "router/request/refuse.h"
 
 // The cancel with the hub's id for what it names, and without an id of its own: towards the target it is a
 // notification, and there its source's id would be some request of the hub's. NULL without memory.
@@ -42,7 +42,7 @@ static void end_unsaid(struct shard *shard, const struct message *message, struc
     assert(!is_elsewhere || pending->exchange);
     if (is_elsewhere)
         pending->exchange->is_unsaid = true;
-    answer_given_up(shard, pending, is_elsewhere);
+    completion_given_up(shard, pending, is_elsewhere);
 }
 
 static void forward(struct shard *shard, const struct message *message, struct span named,
@@ -50,7 +50,7 @@ static void forward(struct shard *shard, const struct message *message, struct s
     assert(pending->used && !pending->cancelled && pending->source == message->peer->name);
     bool is_end = cancel_is_end(shard, pending);
     if (is_end && message->method[0] == '$') { // told in the words that the target knows
-        answer_given_up(shard, pending, true);
+        completion_given_up(shard, pending, true);
         return;
     }
     struct parcel *parcel = translate(shard, message, named, pending_hub_id(&shard->pending, pending));
@@ -59,7 +59,7 @@ static void forward(struct shard *shard, const struct message *message, struct s
         return;
     }
     if (cancel_dispatch(shard, pending, parcel, !is_end))
-        answer_cancelled(shard, pending);
+        completion_cancelled(shard, pending);
     else if (is_end)
         end_unsaid(shard, message, pending);
 }

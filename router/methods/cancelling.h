@@ -1,7 +1,7 @@
 // $/cancelRequest of LSP and notifications/cancelled of MCP.
 #pragma once
 
-#include "router/request/message.h"
+#include "router/engine/message/message.h"
 
 // A peer cancels what it has asked. Ids that aren't pending are ignored: the answer may be on its way.
 void cancelling_request(struct shard *shard, const struct message *message);

@@ -7,8 +7,8 @@
 #include "core/base/memory.h"
 #include "core/child/log_line.h"
 #include "io/keeper.h"
+#include "router/engine/request/refuse.h"
 #include "router/engine/shard/child_record.h"
-#include "router/request/refuse.h"
 #include "router/rights/judge.h"
 
 void children_list(struct shard *shard, const struct message *message) {

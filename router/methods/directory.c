@@ -3,10 +3,10 @@
 #include <assert.h>
 #include <string.h>
 
+#include "router/engine/request/refuse.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/shard/child_record.h"
 #include "router/methods/offer.h"
-#include "router/request/refuse.h"
 #include "router/rights/judge.h"
 
 // At which hub an agent is, where that is told.

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/cluster/subject.h"
+#include "router/engine/message/message.h"
 #include "router/engine/shard/post.h"
-#include "router/request/message.h"
 
 enum { INQUIRY_WORDS = 4 };
 

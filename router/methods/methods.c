@@ -2,6 +2,8 @@
 
 #include <assert.h>
 
+#include "router/engine/request/refuse.h"
+#include "router/engine/request/validate.h"
 #include "router/methods/approvals.h"
 #include "router/methods/attach.h"
 #include "router/methods/cancelling.h"
@@ -12,8 +14,6 @@
 #include "router/methods/session.h"
 #include "router/methods/status.h"
 #include "router/methods/subscribe.h"
-#include "router/request/refuse.h"
-#include "router/request/validate.h"
 
 static void (*const answers[METHODS_COUNT])(struct shard *, const struct message *) = {
 #define X(method, name, answer, before_initialize, grows, lasts) [method] = answer,

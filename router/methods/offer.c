@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "core/json/name_list.h"
+#include "router/engine/request/refuse.h"
 #include "router/methods/names.h"
 #include "router/methods/subscribe.h"
-#include "router/request/refuse.h"
 
 // `bytes`: how many of offer->agent_id were read; SIZE_MAX: they aren't what it could hold.
 static bool judge_agent_id(struct shard *shard, const struct message *message, const char *field,

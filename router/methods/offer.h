@@ -4,8 +4,8 @@
 #pragma once
 
 #include "core/base/governance.h"
+#include "router/engine/message/message.h"
 #include "router/methods/registry.h"
-#include "router/request/message.h"
 
 #define OFFER_METHODS_EXPECTED "methods that are not the hub's own, 4096 at most"
 

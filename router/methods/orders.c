@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "router/engine/request/refuse.h"
 #include "router/engine/shard/post.h"
-#include "router/request/refuse.h"
 
 // What gives back what is kept isn't refused for what is kept.
 struct order *order_create(struct shard *shard, enum order_kind kind, uint64_t connection) {

@@ -5,7 +5,7 @@
 #include "core/base/errors.h"
 #include "core/base/governance.h"
 #include "core/base/list.h"
-#include "router/request/message.h"
+#include "router/engine/message/message.h"
 
 enum { ORDER_HUB_WORDS = 4 };
 

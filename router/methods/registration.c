@@ -2,9 +2,9 @@
 
 #include <assert.h>
 
+#include "router/engine/request/refuse.h"
 #include "router/methods/offer.h"
 #include "router/methods/registry.h"
-#include "router/request/refuse.h"
 #include "router/rights/judge.h"
 
 static bool prepare_farewell(struct shard *shard, struct peer *peer) {

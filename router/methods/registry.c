@@ -3,14 +3,14 @@
 #include <assert.h>
 #include <string.h>
 
+#include "router/engine/request/completion.h"
+#include "router/engine/request/refuse.h"
 #include "router/engine/send/reply.h"
 #include "router/engine/shard/post.h"
 #include "router/methods/admit.h"
 #include "router/methods/applying.h"
 #include "router/methods/asking.h"
 #include "router/methods/deciding.h"
-#include "router/request/answer.h"
-#include "router/request/refuse.h"
 #include "router/stream/stream.h"
 
 // --- Telling
@@ -289,7 +289,7 @@ static void mark(struct shard *shard, const struct order *order) {
     assert(order->kind == ORDER_REST);
     if (!home)
         return;
-    answer_mark(home);
+    completion_mark(home);
     stream_mark(home);
 }
 

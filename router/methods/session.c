@@ -2,10 +2,10 @@
 
 #include <assert.h>
 
+#include "router/audit/journal.h"
 #include "router/engine/send/exchange.h"
 #include "router/methods/offer.h"
 #include "router/methods/registry.h"
-#include "router/request/journal.h"
 #include "router/rights/judge.h"
 
 static void put_raw(struct text *out, const struct message *message, enum lookup_key key) {

@@ -1,7 +1,7 @@
 // A session: initialize, initialized, shutdown and exit.
 #pragma once
 
-#include "router/request/message.h"
+#include "router/engine/message/message.h"
 
 // Opens it; nothing is registered by that. The result tells what the hub is and can.
 void session_initialize(struct shard *shard, const struct message *message);

@@ -3,8 +3,8 @@
 #include <assert.h>
 
 #include "core/json/name_list.h"
+#include "router/engine/request/refuse.h"
 #include "router/engine/send/send.h"
-#include "router/request/refuse.h"
 #include "router/rights/judge.h"
 
 void subscribe_note(struct shard *shard) {

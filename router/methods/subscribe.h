@@ -5,7 +5,7 @@
 // has, so that no event goes where nobody wants any.
 #pragma once
 
-#include "router/request/message.h"
+#include "router/engine/message/message.h"
 
 #define SUBSCRIBE_EXPECTED "names of 1 to 255 bytes, or a prefix and * at the end"
 

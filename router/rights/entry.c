@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "core/rights/rights.h"
+#include "router/engine/message/progress_token.h"
+#include "router/engine/message/source_agent.h"
+#include "router/engine/request/refuse.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/shard/gate.h"
-#include "router/request/refuse.h"
-#include "router/request/report.h"
-#include "router/request/source.h"
 #include "router/rights/borne.h"
 
 // --- Who it is
@@ -197,7 +197,7 @@ static bool is_own_cancel(struct shard *shard, const struct message *message) {
 
 // What it tells of a request that it was asked may be a part of the answer, and isn't refused either.
 static bool is_own_report(struct shard *shard, const struct message *message) {
-    return progress_request(message) && hub_owed(shard->hub, message->peer->name);
+    return progress_token_request(message) && hub_owed(shard->hub, message->peer->name);
 }
 
 static __attribute__((noinline)) bool refuse_rate_over(struct shard *shard, const struct message *message) {
@@ -327,7 +327,7 @@ static __attribute__((noinline)) bool refuse_source_named(struct shard *shard,
     struct span value = message->lookup.value[KEY_SOURCE_AGENT];
     char name[AGENT_ID_BYTES_MAX];
     size_t bytes;
-    enum source source = source_read(shard, message, name, &bytes);
+    enum source_agent source = source_agent_read(shard, message, name, &bytes);
     if (source == SOURCE_OWN)
         recall_keep_source(&shard->kept, identity_of(message->peer), &shard->agents, message->body + value.at,
                            value.bytes);

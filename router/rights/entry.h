@@ -5,8 +5,8 @@
 // peer. A right one never waits.
 #pragma once
 
+#include "router/engine/message/message.h"
 #include "router/engine/shard/identity.h"
-#include "router/request/message.h"
 #include "router/rights/recall.h"
 
 static inline bool entry_is_metered(const struct user *user) {

@@ -3,7 +3,7 @@
 
 #include "core/agents/agent.h"
 #include "core/cluster/remote_acl.h"
-#include "router/request/message.h"
+#include "router/engine/message/message.h"
 
 // NULL: that hub says nothing of it, or the message came from no hub.
 static inline const struct remote_acl *fenced_by(const struct message *message) {

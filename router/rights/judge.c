@@ -5,8 +5,8 @@
 
 #include "core/agents/topics.h"
 #include "core/requests/checkpoint.h"
-#include "router/request/offered.h"
-#include "router/request/refuse.h"
+#include "router/engine/message/message_copy.h"
+#include "router/engine/request/refuse.h"
 
 static struct account nobodys_account;
 static const struct user nobody = {.name = "", .account = &nobodys_account};

@@ -4,8 +4,8 @@
 
 #include "core/agents/rules.h"
 #include "core/rights/rights.h"
+#include "router/engine/message/message.h"
 #include "router/engine/shard/identity.h"
-#include "router/request/message.h"
 #include "router/rights/recall.h"
 
 // Whose rights count for what a peer sends: a child's that acts for nobody are none. NULL: users aren't on.

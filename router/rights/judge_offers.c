@@ -2,7 +2,7 @@
 #include <assert.h>
 
 #include "core/json/name_list.h"
-#include "router/request/refuse.h"
+#include "router/engine/request/refuse.h"
 #include "router/rights/judge.h"
 
 // A name that is longer than any can be is in no group, but it might look as if: as what isn't readable.

@@ -12,8 +12,8 @@
 
 #include "core/agents/agents.h"
 #include "core/agents/rules.h"
+#include "router/engine/message/message.h"
 #include "router/engine/shard/credential.h"
-#include "router/request/message.h"
 
 static_assert((int)AUTHZ_CACHE_BLOCK_BYTES <= (int)BUFFER_SLACK_BYTES,
               "a block that begins inside a body is readable");

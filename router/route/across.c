@@ -2,10 +2,10 @@
 
 #include <assert.h>
 
+#include "router/engine/message/fallback.h"
+#include "router/engine/message/message_copy.h"
+#include "router/engine/request/refuse.h"
 #include "router/engine/shard/drop.h"
-#include "router/request/offered.h"
-#include "router/request/refuse.h"
-#include "router/request/sought.h"
 #include "router/route/elsewhere.h"
 #include "router/route/forward.h"
 
@@ -24,7 +24,7 @@ static bool ask(struct shard *shard, const struct message *message, struct agent
 // Whom it names its source may not ask, but whoever offers the method where that is nobody anywhere: so whether it is is asked.
 static bool settles_denied(struct shard *shard, const struct message *message,
                            const struct rules_message *asked, struct elsewhere *to) {
-    const struct returned *returned = message->returned;
+    const struct spill_reason *returned = message->returned;
     if (!asked->by_method_only || !to->first || !elsewhere_link(shard) || !message_is_request(message))
         return false;
     if (returned && returned->probed && returned->first)
@@ -40,12 +40,12 @@ static bool seek(struct shard *shard, const struct message *message, const struc
                  struct agent *link, struct elsewhere *to) {
     assert(!message_is_request(message) && to->first);
     to->probes = asked->by_method_only;
-    to->sought = asked->by_name_only ? 0 : sought_keep(shard, message, to->probes);
+    to->sought = asked->by_name_only ? 0 : fallback_keep(shard, message, to->probes);
     to->returns = to->sought != 0;
     if (to->sought && forward_notification(shard, message, link, to))
         return true;
     if (to->sought)
-        sought_forget(shard, sought_find(shard, to->sought));
+        fallback_forget(shard, fallback_find(shard, to->sought));
     to->sought = 0;
     to->returns = to->probes = false;
     return false;

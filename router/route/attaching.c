@@ -2,8 +2,8 @@
 
 #include <assert.h>
 
+#include "router/engine/request/refuse.h"
 #include "router/methods/attach.h"
-#include "router/request/refuse.h"
 #include "router/rights/judge.h"
 #include "router/route/across.h"
 

@@ -4,13 +4,13 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "router/audit/audit.h"
+#include "router/engine/request/refuse.h"
+#include "router/engine/request/validate.h"
 #include "router/engine/send/exchange.h"
-#include "router/request/audit.h"
-#include "router/request/refuse.h"
-#include "router/request/validate.h"
 #include "router/route/visited.h"
 
-static bool keep_reply_to(struct entry *entry, const struct message *message) {
+static bool keep_reply_to(struct journal_entry *entry, const struct message *message) {
     struct reply_to to = message_reply_to(message);
     assert(!entry->request_id);
     if (!message_is_request(message) || message_has_target(message))
@@ -24,19 +24,19 @@ static bool keep_reply_to(struct entry *entry, const struct message *message) {
     return true;
 }
 
-static struct entry *log_entry(struct shard *shard, const struct message *message) {
-    struct entry *entry = audit_entry(shard, message, "audit", NULL);
+static struct journal_entry *log_entry(struct shard *shard, const struct message *message) {
+    struct journal_entry *entry = audit_entry(shard, message, "audit", NULL);
     if (!entry)
         return NULL;
     audit_put_entry(&entry->line, message);
     if (keep_reply_to(entry, message))
         return audit_finish(entry);
-    entry_destroy(entry);
+    journal_entry_destroy(entry);
     return NULL;
 }
 
 static bool hand_in_log(struct shard *shard, const struct message *message) {
-    struct entry *entry = log_entry(shard, message);
+    struct journal_entry *entry = log_entry(shard, message);
     if (!entry)
         return false;
     if (entry->request_id)
@@ -45,7 +45,7 @@ static bool hand_in_log(struct shard *shard, const struct message *message) {
     return true;
 }
 
-static void audit_log_answer(struct shard *shard, struct peer *peer, const struct entry *entry) {
+static void audit_log_answer(struct shard *shard, struct peer *peer, const struct journal_entry *entry) {
     static const char logged[] = "{\"logged\":true}";
     struct reply_to to = {entry->request_id, entry->request_id_bytes, entry->exchange};
     assert(entry->request_id && entry->request_id_bytes);
@@ -60,7 +60,7 @@ static void audit_log_answer(struct shard *shard, struct peer *peer, const struc
 }
 
 // A peer that has half-closed stays until its entries have been answered.
-static void settle_for_peer(struct shard *shard, const struct entry *entry) {
+static void settle_for_peer(struct shard *shard, const struct journal_entry *entry) {
     struct peer *peer = peer_find(shard, entry->mail.connection);
     if (peer) {
         assert(peer->awaited > 0);
@@ -72,17 +72,17 @@ static void settle_for_peer(struct shard *shard, const struct entry *entry) {
     }
 }
 
-static void settle_entry(struct shard *shard, struct entry *entry) {
+static void settle_entry(struct shard *shard, struct journal_entry *entry) {
     assert(shard->entries_out > 0 && entry->shard == shard->index);
     shard->entries_out--;
     if (entry->request_id)
         settle_for_peer(shard, entry);
-    entry_destroy(entry);
+    journal_entry_destroy(entry);
 }
 
 void audit_log_settle(struct shard *shard) {
     while (shard->settled) {
-        struct entry *entry = shard->settled;
+        struct journal_entry *entry = shard->settled;
         shard->settled = entry->next;
         settle_entry(shard, entry);
     }

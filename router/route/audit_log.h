@@ -2,7 +2,7 @@
 // audit/log is handed in.
 #pragma once
 
-#include "router/request/message.h"
+#include "router/engine/message/message.h"
 
 // Judges a message that the journal takes as strict validation does, and hands an audit/log in; the answer to
 // one without a target comes when it is on disk. False when the message was refused instead: it isn't valid,

@@ -2,8 +2,8 @@
 
 #include <assert.h>
 
+#include "router/engine/request/refuse.h"
 #include "router/engine/send/exchange.h"
-#include "router/request/refuse.h"
 #include "router/rights/entry.h"
 
 void batch_walk(struct json_walk *walk, const struct message *whole) {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/json/json.h"
-#include "router/request/message.h"
+#include "router/engine/message/message.h"
 
 // Begins to walk over its members, whose values lie in `whole->body`.
 void batch_walk(struct json_walk *walk, const struct message *whole);

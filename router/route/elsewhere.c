@@ -6,12 +6,12 @@
 #include "core/base/text.h"
 #include "core/cluster/hub_header.h"
 #include "core/cluster/remote_acl.h"
+#include "router/audit/journal.h"
+#include "router/engine/message/message_copy.h"
+#include "router/engine/request/refuse.h"
 #include "router/engine/shard/cluster_server.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/identity.h"
-#include "router/request/journal.h"
-#include "router/request/offered.h"
-#include "router/request/refuse.h"
 #include "router/route/vouching.h"
 
 enum { FIRST_LINE_BYTES_MAX = 5 + SUBJECT_BYTES_MAX + 1 + SUBJECT_BYTES_MAX + 1 + 20 + 1 + 20 + 2 };

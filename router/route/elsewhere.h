@@ -6,12 +6,12 @@
 #include "core/base/errors.h"
 #include "core/cluster/hub_header.h"
 #include "core/cluster/subject.h"
-#include "router/request/message.h"
+#include "router/engine/message/message.h"
 
 struct elsewhere {
     enum subject_kind kind;
     uint32_t offered; // to whoever owes less than this; 0: whoever is there is to take it
-    bool returns;     // where nobody takes it it is back, and goes on here (router/request/offered.h)
+    bool returns; // where nobody takes it it is back, and goes on here (router/engine/message/message_copy.h)
     bool
         kept; // a copy of it is, until a hub takes it: one that doesn't may not be the only one (transport/again.h)
     bool first;    // whom it names comes before whoever offers its method, who may be here or there

@@ -5,11 +5,11 @@
 
 #include "core/agents/subscriber_count.h"
 #include "core/base/memory.h"
+#include "router/engine/request/refuse.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/post.h"
-#include "router/request/refuse.h"
 #include "router/rights/judge.h"
 #include "router/route/across.h"
 #include "router/route/misses.h"

@@ -19,8 +19,8 @@
 // (misses.h).
 #pragma once
 
+#include "router/engine/message/message.h"
 #include "router/engine/shard/shard.h"
-#include "router/request/message.h"
 
 // Sends the run out.
 void events_publish_run(struct shard *shard);

@@ -2,16 +2,16 @@
 
 #include <assert.h>
 
+#include "router/audit/audit.h"
+#include "router/engine/message/error_target.h"
+#include "router/engine/message/message_copy.h"
+#include "router/engine/message/progress_token.h"
+#include "router/engine/request/refuse.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/identity.h"
 #include "router/engine/shard/post.h"
-#include "router/request/asked_of.h"
-#include "router/request/audit.h"
-#include "router/request/offered.h"
-#include "router/request/refuse.h"
-#include "router/request/report.h"
 #include "router/route/headings.h"
 #include "router/route/progress.h"
 #include "router/route/shared.h"
@@ -108,7 +108,7 @@ static bool give_up(struct shard *shard, const struct message *message, const st
 
 // Once: one that is back was counted when it went. One that is only asked about doesn't go.
 static bool is_counted(const struct message *message, const struct elsewhere *to) {
-    const struct returned *returned = message->returned;
+    const struct spill_reason *returned = message->returned;
     bool was_asked = returned && returned->sought && returned->probed;
     assert(!message_is_request(message));
     return (!returned || was_asked) && !(to && to->probes);
@@ -224,7 +224,7 @@ static struct pending *forward_enter(struct shard *shard, const struct message *
     bool fair = quota_is_fair(&shard->kept, message->peer->asked.kept_bytes);
     struct pending *pending = fair ? pending_add(&shard->pending, answer.id, answer.id_bytes) : NULL;
     if (pending && keep_tokens(shard, pending, message, tokens) &&
-        (!to || asked_of_keep(&shard->pending, pending, to->kind, to->token, to->bytes)))
+        (!to || error_target_keep(&shard->pending, pending, to->kind, to->token, to->bytes)))
         return pending;
     if (pending)
         pending_end(&shard->pending, pending);
@@ -237,7 +237,7 @@ static bool forward_account(struct shard *shard, const struct message *message, 
     const struct user *user = identity_user(message->peer);
     if (__builtin_expect(!user, true))
         return true;
-    if ((message->returned && offered_take_place(message, user->account)) ||
+    if ((message->returned && message_copy_take_place(message, user->account)) ||
         account_lease_ask(&shard->account_leases, user->account, &user->limits)) {
         *account = user->account;
         return true;
@@ -257,7 +257,7 @@ static void withdraw(struct shard *shard, struct pending *pending, struct parcel
     if (parcel)
         parcel_drop(parcel);
     if (pending->offered)
-        offered_drop(shard, pending->offered);
+        message_copy_drop(shard, pending->offered);
     pending->offered = NULL;
     pending_end(&shard->pending, pending);
     give_back(shard, account);
@@ -268,7 +268,7 @@ static bool address(struct shard *shard, const struct message *message, struct p
                     struct parcel *parcel, const struct elsewhere *to) {
     assert(!pending->offered);
     if (to->returns || to->kept)
-        pending->offered = offered_keep(shard, message, to->offered != 0);
+        pending->offered = message_copy_keep(shard, message, to->offered != 0);
     if (pending->offered && to->probes) {
         pending->offered->probed = true;
         pending->offered->first = to->first;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/base/errors.h"
-#include "router/request/message.h"
+#include "router/engine/message/message.h"
 #include "router/route/elsewhere.h"
 
 // What keeps a target, a connection, from taking one more message now, as far as this shard knows; ERROR_NONE

@@ -3,12 +3,12 @@
 #include <assert.h>
 
 #include "core/rights/rights.h"
+#include "router/audit/audit.h"
+#include "router/engine/message/message_copy.h"
+#include "router/engine/request/refuse.h"
 #include "router/engine/send/exchange.h"
 #include "router/gate/holding.h"
 #include "router/gate/showing.h"
-#include "router/request/audit.h"
-#include "router/request/offered.h"
-#include "router/request/refuse.h"
 #include "router/rights/fenced.h"
 #include "router/rights/judge.h"
 #include "router/route/across.h"
@@ -86,7 +86,7 @@ static enum reach reach_of(struct shard *shard, const struct message *message,
 // would get it unapproved. Nobody would hear that of a notification.
 static bool seeks(struct shard *shard, const struct message *message, const struct rules_message *asked,
                   const struct rules_verdict *verdict, struct elsewhere *to) {
-    const struct returned *returned = message->returned;
+    const struct spill_reason *returned = message->returned;
     bool is_back = returned && returned->probed;
     if (!message_is_request(message) || (is_back && !returned->nobody))
         return false;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/agents/rules.h"
-#include "router/request/message.h"
+#include "router/engine/message/message.h"
 
 // Takes what has to be held, and what pretends to be that event; there is a gate. What would be refused anyway
 // isn't taken: whether its target is there is asked here, but not what level it supports.

@@ -2,7 +2,7 @@
 // the shard whose sources ask, so that none of them is looked up or written for each.
 #pragma once
 
-#include "router/request/message.h"
+#include "router/engine/message/message.h"
 #include "router/route/elsewhere.h"
 
 // Has a request go out as one of several. False: it is to go as a message of its own, and nothing has changed.

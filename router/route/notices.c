@@ -3,10 +3,10 @@
 #include <assert.h>
 
 #include "core/cluster/hub_header.h"
+#include "router/engine/request/refuse.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/child_record.h"
 #include "router/engine/shard/drop.h"
-#include "router/request/refuse.h"
 #include "router/rights/fenced.h"
 #include "router/rights/judge.h"
 #include "router/route/across.h"

@@ -1,7 +1,7 @@
 // Notifications that go to all agents who name them in their capabilities.events, as {"name": METHOD, …}.
 #pragma once
 
-#include "router/request/message.h"
+#include "router/engine/message/message.h"
 
 // Sends a notification to all who name it but its source, once a connection. False when nobody else does, or
 // it is a request: then the other rules say where it goes. Who supports less than the level that it requires

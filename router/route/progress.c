@@ -3,11 +3,11 @@
 #include <assert.h>
 #include <string.h>
 
+#include "router/engine/message/progress_token.h"
+#include "router/engine/request/refuse.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/post.h"
-#include "router/request/refuse.h"
-#include "router/request/report.h"
 
 // --- In a request
 
@@ -91,8 +91,8 @@ void progress_arrived(struct shard *shard, struct parcel *parcel) {
 }
 
 bool progress_route(struct shard *shard, const struct message *message) {
-    struct report report;
-    if (!report_read(message, &report))
+    struct progress_report report;
+    if (!progress_token_read(message, &report))
         return false;
     uint32_t to = hub_id_shard(report.hub_id);
     struct parcel *parcel = NULL;

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "core/requests/pending.h"
-#include "router/request/message.h"
+#include "router/engine/message/message.h"
 
 // A request's tokens, those that are strings or numbers.
 struct progress_tokens {

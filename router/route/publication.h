@@ -1,8 +1,8 @@
 // How events under way are made.
 #pragma once
 
+#include "router/engine/message/message.h"
 #include "router/engine/shard/publication_types.h"
-#include "router/request/message.h"
 
 // What a publication is made of: a message, a run, or a body of the hub's.
 struct event {

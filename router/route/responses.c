@@ -2,11 +2,11 @@
 
 #include <assert.h>
 
+#include "router/engine/request/completion.h"
+#include "router/engine/request/validate.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/post.h"
-#include "router/request/answer.h"
-#include "router/request/validate.h"
 #include "router/rights/entry.h"
 
 // The hub id that a response bears, or 0.
@@ -36,10 +36,10 @@ static void hand_to_source(struct shard *shard, uint64_t hub_id, struct parcel *
         parcel->mail.connection = from;
         mailbox_post(hub_mailbox(shard->hub, shard->index, to), &parcel->mail);
     } else if (usable) {
-        answer_deliver(shard, hub_id, from, parcel);
+        completion_deliver(shard, hub_id, from, parcel);
     } else {
         parcel_drop(parcel);
-        answer_broken(shard, hub_id, from);
+        completion_broken(shard, hub_id, from);
     }
 }
 

@@ -1,7 +1,7 @@
 // What answers a request: from the peer that was asked to the shard of its source.
 #pragma once
 
-#include "router/request/message.h"
+#include "router/engine/message/message.h"
 
 // Whether a message is one, be it broken.
 bool responses_is(const struct shard *shard, const struct message *message);

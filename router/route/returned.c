@@ -2,9 +2,9 @@
 
 #include <assert.h>
 
-#include "router/request/answer.h"
-#include "router/request/audit.h"
-#include "router/request/refuse.h"
+#include "router/audit/audit.h"
+#include "router/engine/request/completion.h"
+#include "router/engine/request/refuse.h"
 #include "router/rights/borne.h"
 #include "router/route/events.h"
 #include "router/route/forward.h"
@@ -13,7 +13,8 @@
 #include "router/route/speaking.h"
 
 // It waits as long as it would have waited here, in all.
-static void leave_time(const struct shard *shard, const struct pending *pending, struct offered *offered) {
+static void leave_time(const struct shard *shard, const struct pending *pending,
+                       struct message_copy *offered) {
     uint64_t now_ms = shard_now_ms(shard), due_ms = pending->timer.due_ms;
     assert(timer_armed(&pending->timer));
     offered->unit.directives.timeout_given = true;
@@ -27,7 +28,7 @@ static void look_up(struct message *message, uint32_t id_bytes) {
 }
 
 // To where its connection was attached to then; but for what attaches it.
-static void route_where_attached(struct shard *shard, struct message *message, struct offered *offered) {
+static void route_where_attached(struct shard *shard, struct message *message, struct message_copy *offered) {
     bool attaches = json_string_is(message->body, message->lookup.value[KEY_METHOD], "hub/attach");
     struct annex *annex = attaches ? NULL : message->peer->annex;
     struct attachment *attached = annex ? annex->attachment : NULL;
@@ -39,14 +40,14 @@ static void route_where_attached(struct shard *shard, struct message *message, s
 }
 
 // As it did when it sent this: of HTTP it may speak for somebody else by now.
-static void speak(const struct shard *shard, struct peer *peer, struct offered *offered,
+static void speak(const struct shard *shard, struct peer *peer, struct message_copy *offered,
                   struct spoken *before) {
     struct speaker speaker = {offered->user, offered->kind, &offered->digest};
     speaking_begin(shard, peer, &speaker, &offered->frame, before);
 }
 
 // It is judged anew, as all that comes, by the credential that it came with first.
-static void route_unless_gone(struct shard *shard, struct message *message, struct offered *offered) {
+static void route_unless_gone(struct shard *shard, struct message *message, struct message_copy *offered) {
     if (!borne_is_gone(shard, message->peer, offered->user, offered->kind, &offered->digest)) {
         route_where_attached(shard, message, offered);
         return;
@@ -55,7 +56,7 @@ static void route_unless_gone(struct shard *shard, struct message *message, stru
     refuse_right(shard, message, RULE_CREDENTIAL);
 }
 
-void returned_route(struct shard *shard, struct message *message, struct offered *offered) {
+void returned_route(struct shard *shard, struct message *message, struct message_copy *offered) {
     struct spoken before;
     assert(message->returned && message->frame == &offered->frame);
     speak(shard, message->peer, offered, &before);
@@ -65,11 +66,11 @@ void returned_route(struct shard *shard, struct message *message, struct offered
 
 // What it goes on with is what it came with; that its hub id is another one is nobody's affair.
 static void go_on(struct shard *shard, struct peer *peer, struct pending *pending,
-                  const struct returned *returned) {
-    struct offered *offered = pending->offered;
+                  const struct spill_reason *returned) {
+    struct message_copy *offered = pending->offered;
     struct mail *outcome = pending->outcome;
     struct account *place = pending->account;
-    struct returned why = *returned;
+    struct spill_reason why = *returned;
     struct message message;
     uint32_t id_bytes = pending->id_bytes;
     message_begin(&message, peer, pending->exchange);
@@ -90,13 +91,13 @@ static void go_on(struct shard *shard, struct peer *peer, struct pending *pendin
     pending->account = NULL;
     leave_time(shard, pending, offered);
     pending->offered = NULL;
-    answer_withdraw(shard, pending);
+    completion_withdraw(shard, pending);
     look_up(&message, id_bytes);
     returned_route(shard, &message, offered);
     audit_left(shard, &outcome);
     if (place)
         account_lease_answer(&shard->account_leases, place);
-    offered_drop(shard, offered);
+    message_copy_drop(shard, offered);
 }
 
 // The request, unless it has ended: also one whose source is among the endings will end with that.
@@ -106,21 +107,21 @@ static struct pending *find(struct shard *shard, uint64_t hub_id, uint64_t from)
     return pending && pending->target == from && peer_find(shard, pending->source) ? pending : NULL;
 }
 
-void returned_take(struct shard *shard, uint64_t hub_id, uint64_t from, const struct returned *returned) {
+void returned_take(struct shard *shard, uint64_t hub_id, uint64_t from, const struct spill_reason *returned) {
     struct pending *pending = find(shard, hub_id, from);
     events_flush(shard);
     if (pending && pending->cancelled)
-        answer_cancelled(shard, pending);
+        completion_cancelled(shard, pending);
     else if (pending && pending->offered)
         go_on(shard, peer_find(shard, pending->source), pending, returned);
     else if (pending)
-        answer_broken(shard, hub_id, from);
+        completion_broken(shard, hub_id, from);
 }
 
 // As it would have been sent when it first was.
 static bool send_again(struct shard *shard, struct peer *peer, struct pending *pending,
                        const struct elsewhere *to) {
-    struct offered *offered = pending->offered;
+    struct message_copy *offered = pending->offered;
     struct message message;
     message_begin(&message, peer, pending->exchange);
     message.frame = &offered->frame;
@@ -141,12 +142,12 @@ bool returned_again(struct shard *shard, uint64_t hub_id, uint64_t from, const s
     if (!pending)
         return false;
     if (pending->cancelled) {
-        answer_cancelled(shard, pending);
+        completion_cancelled(shard, pending);
         return false;
     }
     if (pending->offered && send_again(shard, peer_find(shard, pending->source), pending, to))
         return true;
-    answer_refused(shard, hub_id, ERROR_OVERLOADED);
+    completion_refused(shard, hub_id, ERROR_OVERLOADED);
     return false;
 }
 
@@ -154,6 +155,6 @@ void returned_forget(struct shard *shard, uint64_t hub_id, uint64_t from) {
     struct pending *pending = find(shard, hub_id, from);
     if (!pending || !pending->offered)
         return;
-    offered_drop(shard, pending->offered);
+    message_copy_drop(shard, pending->offered);
     pending->offered = NULL;
 }

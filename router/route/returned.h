@@ -1,15 +1,15 @@
 // A request that was offered to another hub, and is back, on its source's shard.
 #pragma once
 
-#include "router/request/offered.h"
+#include "router/engine/message/message_copy.h"
 #include "router/route/elsewhere.h"
 
 // Nobody takes it there: it goes to who is here, with what is left of its time, unless it has ended meanwhile or was cancelled.
 // `from` is the link that it was offered on.
-void returned_take(struct shard *shard, uint64_t hub_id, uint64_t from, const struct returned *returned);
+void returned_take(struct shard *shard, uint64_t hub_id, uint64_t from, const struct spill_reason *returned);
 // A hub refused it: it goes to another one, which `to` names, with what is left of its time. False: it doesn't, and has ended if it hadn't.
 bool returned_again(struct shard *shard, uint64_t hub_id, uint64_t from, const struct elsewhere *to);
 // Routes a message that is back, as its peer when it sent that.
-void returned_route(struct shard *shard, struct message *message, struct offered *offered);
+void returned_route(struct shard *shard, struct message *message, struct message_copy *offered);
 // Another hub has it now: it won't be back.
 void returned_forget(struct shard *shard, uint64_t hub_id, uint64_t from);

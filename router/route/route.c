@@ -4,14 +4,14 @@
 #include <string.h>
 
 #include "core/agents/rules.h"
+#include "router/engine/message/message.h"
+#include "router/engine/message/message_copy.h"
+#include "router/engine/message/stall_queue.h"
+#include "router/engine/request/refuse.h"
+#include "router/engine/request/validate.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/shard/probe.h"
 #include "router/methods/methods.h"
-#include "router/request/message.h"
-#include "router/request/offered.h"
-#include "router/request/refuse.h"
-#include "router/request/stalled.h"
-#include "router/request/validate.h"
 #include "router/rights/borne.h"
 #include "router/rights/entry.h"
 #include "router/rights/judge.h"
@@ -293,7 +293,7 @@ static void route_member(struct shard *shard, struct peer *peer, const struct fr
                          struct exchange *exchange) {
     struct message message;
     if (peer->stalled) {
-        stalled_keep(shard, peer, frame, exchange, true);
+        stall_queue_keep(shard, peer, frame, exchange, true);
         return;
     }
     message_begin(&message, peer, exchange);
@@ -316,7 +316,7 @@ static void route_members(struct shard *shard, const struct message *whole, stru
 }
 
 void route_over(struct shard *shard, struct peer *peer, const struct exchange *exchange) {
-    if (!exchange || !exchange->exits || peer->state != PEER_OPEN || stalled_has(peer, exchange))
+    if (!exchange || !exchange->exits || peer->state != PEER_OPEN || stall_queue_has(peer, exchange))
         return;
     if (peer->annex && !list_empty(&peer->annex->sought))
         peer->annex->exits = true; // what is back goes on while its source is there
@@ -375,7 +375,7 @@ static __attribute__((noinline)) void route_unsigned(struct shard *shard, struct
 void route_frame(struct shard *shard, struct peer *peer, struct frame *frame, struct exchange *exchange) {
     assert(connection_shard(peer->name) == shard->index);
     if (__builtin_expect(peer->stalled, false)) {
-        stalled_keep(shard, peer, frame, exchange, false);
+        stall_queue_keep(shard, peer, frame, exchange, false);
         return;
     }
     if (__builtin_expect(shard->settings->users != NULL, false)) {

@@ -11,7 +11,7 @@ struct message;
 // to the exchange, which is open and is closed by the caller; NULL: to the peer, as they come. Where users are on, the frame
 // becomes one that bears the name of its user (route_sign).
 void route_frame(struct shard *shard, struct peer *peer, struct frame *frame, struct exchange *exchange);
-// Routes one that has waited (router/request/stalled.h), a frame or a member of a batch.
+// Routes one that has waited (router/engine/message/stall_queue.h), a frame or a member of a batch.
 void route_waited(struct shard *shard, struct peer *peer, struct frame *frame, struct exchange *exchange,
                   bool is_member);
 // Behind that, with what waits still where it waits: a batch that has brought an exit is its connection's end, once all of it has been routed.

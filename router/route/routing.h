@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/agents/rules.h"
-#include "router/request/message.h"
+#include "router/engine/message/message.h"
 
 // With room for the texts.
 struct routing {

@@ -2,19 +2,19 @@
 
 #include <assert.h>
 
+#include "router/engine/message/fallback.h"
+#include "router/engine/message/stall_queue.h"
+#include "router/engine/request/refuse.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/post.h"
-#include "router/request/refuse.h"
-#include "router/request/sought.h"
-#include "router/request/stalled.h"
 #include "router/route/events.h"
 #include "router/route/returned.h"
 #include "router/route/route.h"
 #include "router/route/routing.h"
 #include "router/route/speaking.h"
 
-static void make(struct message *message, struct peer *peer, struct offered *offered,
-                 const struct returned *returned) {
+static void make(struct message *message, struct peer *peer, struct message_copy *offered,
+                 const struct spill_reason *returned) {
     message_begin(message, peer, NULL);
     message->frame = &offered->frame;
     message->body = frame_body(&offered->frame);
@@ -25,16 +25,16 @@ static void make(struct message *message, struct peer *peer, struct offered *off
     assert(message->lookup.verdict == LOOKUP_GOOD && !message_is_request(message));
 }
 
-static void go_on(struct shard *shard, struct peer *peer, struct offered *offered, bool asks) {
-    struct returned returned = {.nobody = true, .sought = true, .probed = asks, .given = offered->given};
+static void go_on(struct shard *shard, struct peer *peer, struct message_copy *offered, bool asks) {
+    struct spill_reason returned = {.nobody = true, .sought = true, .probed = asks, .given = offered->given};
     struct message message;
     make(&message, peer, offered, &returned);
     returned_route(shard, &message, offered);
 }
 
 // Somebody is there whom it names, and whom its source may not ask.
-static void refuse_asked(struct shard *shard, struct peer *peer, struct offered *offered) {
-    struct returned returned = {.sought = true, .given = offered->given};
+static void refuse_asked(struct shard *shard, struct peer *peer, struct message_copy *offered) {
+    struct spill_reason returned = {.sought = true, .given = offered->given};
     struct message message;
     make(&message, peer, offered, &returned);
     routing_read_method(&message);
@@ -42,20 +42,20 @@ static void refuse_asked(struct shard *shard, struct peer *peer, struct offered 
 }
 
 // `end` is what is known of it.
-static void settle(struct shard *shard, struct sought *sought, enum sought_end end) {
+static void settle(struct shard *shard, struct fallback *sought, enum fallback_end end) {
     struct peer *peer = peer_find(shard, sought->source);
-    struct offered *offered = sought->message;
-    if (peer && end == SOUGHT_NOBODY)
+    struct message_copy *offered = sought->message;
+    if (peer && end == FALLBACK_NOBODY)
         go_on(shard, peer, offered, sought->asks);
-    else if (peer && end == SOUGHT_SOMEBODY && sought->asks)
+    else if (peer && end == FALLBACK_SOMEBODY && sought->asks)
         refuse_asked(shard, peer, offered);
-    else if (end == SOUGHT_NOBODY || sought->asks)
+    else if (end == FALLBACK_NOBODY || sought->asks)
         drop_one(shard, COUNT_DROP_NO_ROUTE, sought->source, offered->frame.body.bytes);
-    sought_forget(shard, sought);
+    fallback_forget(shard, sought);
 }
 
 // As it would have been when it came. A connection's credential, but of HTTP, is what those before it have shown.
-static void route_stalled(struct shard *shard, struct peer *peer, struct stalled *stalled) {
+static void route_stalled(struct shard *shard, struct peer *peer, struct stalled_unit *stalled) {
     struct speaker speaker = {stalled->user, stalled->kind, &stalled->digest};
     struct spoken before;
     if (stalled->user)
@@ -81,7 +81,7 @@ static void go_on_behind(struct shard *shard, struct peer *peer, bool hurries) {
     struct list behind;
     list_init(&behind);
     while (peer->state == PEER_OPEN && !exits(shard, peer) && (hurries || list_empty(&annex->sought))) {
-        struct stalled *stalled = stalled_take(peer);
+        struct stalled_unit *stalled = stall_queue_take(peer);
         if (!stalled)
             break;
         peer->stalled = false;
@@ -89,12 +89,12 @@ static void go_on_behind(struct shard *shard, struct peer *peer, bool hurries) {
         route_stalled(shard, peer, stalled);
         list_move_all(&behind, &annex->stalled);
         route_over(shard, peer, stalled->exchange);
-        stalled_end(shard, stalled);
+        stall_queue_end(shard, stalled);
     }
     peer->stalled = !list_empty(&annex->sought) || !list_empty(&annex->stalled);
 }
 
-static void end(struct shard *shard, struct sought *sought, enum sought_end how) {
+static void end(struct shard *shard, struct fallback *sought, enum fallback_end how) {
     struct peer *peer = peer_find(shard, sought->source);
     settle(shard, sought, how);
     if (peer)
@@ -102,19 +102,19 @@ static void end(struct shard *shard, struct sought *sought, enum sought_end how)
 }
 
 void settled_take(struct shard *shard, struct mail *mail) {
-    struct sought *sought = sought_find(shard, mail->connection);
-    enum sought_end how = (enum sought_end)mail->detail;
+    struct fallback *sought = fallback_find(shard, mail->connection);
+    enum fallback_end how = (enum fallback_end)mail->detail;
     assert(mail->kind == MAIL_SOUGHT && !shard->run.count);
     quota_give(&shard->kept, mail);
     if (sought)
         end(shard, sought, how);
-    else if (how == SOUGHT_NOBODY)
+    else if (how == FALLBACK_NOBODY)
         drop_one(shard, COUNT_DROP_NO_ROUTE, 0, 0);
 }
 
 void settled_expired(struct shard *shard, struct timer *timer) {
     assert(!timer_armed(timer));
-    end(shard, list_entry(timer, struct sought, timer), SOUGHT_UNKNOWN);
+    end(shard, list_entry(timer, struct fallback, timer), FALLBACK_UNKNOWN);
 }
 
 void settled_hurry(struct shard *shard, struct peer *peer) {

@@ -2,9 +2,9 @@
 
 #include <assert.h>
 
+#include "router/engine/request/refuse.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/child_record.h"
-#include "router/request/refuse.h"
 
 // Of a note: beside 1 and the method.
 enum { NOTE_METHOD = 0x1f, NOTE_LOG = 0x20, NOTE_MODERN = 0x40, NOTE_ANSWERS_ONLY = 0x80 };

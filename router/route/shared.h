@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/mcp/mcp_message.h"
-#include "router/request/message.h"
+#include "router/engine/message/message.h"
 
 // Whether this agent is one; the first, of one that has a child.
 bool shared_is_child(const struct agent *agent);

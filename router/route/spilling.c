@@ -2,8 +2,8 @@
 
 #include <assert.h>
 
+#include "router/engine/message/message_copy.h"
 #include "router/engine/send/exchange.h"
-#include "router/request/offered.h"
 #include "router/route/elsewhere.h"
 #include "router/route/forward.h"
 #include "router/route/shared.h"
@@ -58,7 +58,8 @@ static bool find_group(const struct shard *shard, const struct rules_message *as
 }
 
 // What was handed back isn't the only one of its kind.
-static void learn(struct shard *shard, const struct chosen_group *group, const struct returned *returned) {
+static void learn(struct shard *shard, const struct chosen_group *group,
+                  const struct spill_reason *returned) {
     uint64_t until_ms = shard_now_ms(shard) + (returned->nobody ? NOBODY_MS : BUSY_MS);
     uint32_t owed = returned->nobody || !returned->owed ? UINT32_MAX : returned->owed;
     groups_leave_alone(&shard->agents.groups, group->kind, group->name, group->bytes, owed, until_ms);

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/agents/rules.h"
-#include "router/request/message.h"
+#include "router/engine/message/message.h"
 
 // Whether a message that the rules have judged went to another hub, or, where that offered it, is handed back to it. False: it
 // is this hub's affair.

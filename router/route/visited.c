@@ -2,10 +2,10 @@
 
 #include <assert.h>
 
+#include "router/audit/audit.h"
+#include "router/engine/request/refuse.h"
 #include "router/engine/send/exchange.h"
 #include "router/gate/holding.h"
-#include "router/request/audit.h"
-#include "router/request/refuse.h"
 #include "router/rights/fenced.h"
 #include "router/rights/judge.h"
 #include "router/route/shared.h"

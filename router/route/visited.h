@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/agents/rules.h"
-#include "router/request/message.h"
+#include "router/engine/message/message.h"
 
 // Somebody must approve it first, which is its source's hub's affair: a request is handed back, and nobody would hear of anything else,
 // which is refused.

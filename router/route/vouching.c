@@ -3,8 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "router/engine/message/source_agent.h"
 #include "router/engine/shard/identity.h"
-#include "router/request/source.h"
 
 // Whether it is said in the name in which that connection has said something before, written the same way.
 static bool is_vouched(const struct shard *shard, const struct message *message) {
@@ -41,7 +41,7 @@ void vouching_write(struct shard *shard, const struct message *message, struct h
         out->agent_bytes = across->vouched_bytes;
         return;
     }
-    enum source source = source_read(shard, message, name, &bytes);
+    enum source_agent source = source_agent_read(shard, message, name, &bytes);
     if (source == SOURCE_FOREIGN)
         return;
     note_vouched(shard, message, name, bytes, source == SOURCE_OWN);

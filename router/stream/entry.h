@@ -1,8 +1,8 @@
 // How frames come in, on the shard of the connection that they came on.
 #pragma once
 
+#include "router/engine/message/message.h"
 #include "router/engine/shard/peer.h"
-#include "router/request/message.h"
 #include "router/stream/client.h"
 
 enum { ENTRY_MADE_UP_BYTES = 2 * SIPHASH_BYTES };

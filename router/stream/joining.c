@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "core/rights/users.h"
+#include "router/audit/audit.h"
 #include "router/engine/send/reply.h"
 #include "router/engine/shard/identity.h"
-#include "router/request/audit.h"
 #include "router/rights/judge.h"
 #include "router/stream/giving.h"
 #include "router/stream/says.h"

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "core/agents/rules.h"
+#include "router/audit/audit.h"
 #include "router/engine/send/reply.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
-#include "router/request/audit.h"
 #include "router/rights/judge.h"
 #include "router/stream/giving.h"
 #include "router/stream/joining.h"

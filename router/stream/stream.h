@@ -11,9 +11,9 @@
 // that is said in it goes there first. What was said stays there a while, for those who come later or come back.
 #pragma once
 
+#include "router/engine/message/message.h"
+#include "router/engine/request/completion.h"
 #include "router/engine/shard/shard.h"
-#include "router/request/answer.h"
-#include "router/request/message.h"
 
 struct home;
 

@@ -13,7 +13,7 @@
 // An offer that the other hub doesn't take, what it was but asked about, or what must be approved here first. One that has been taken can't
 // be handed back.
 static void take_back(struct link *link, struct crossing *crossing, const struct hub_header *mark) {
-    struct returned returned = {.owed = mark->owed < UINT32_MAX ? (uint32_t)mark->owed : UINT32_MAX};
+    struct spill_reason returned = {.owed = mark->owed < UINT32_MAX ? (uint32_t)mark->owed : UINT32_MAX};
     assert(mark->is_back);
     returned.nobody = crossing->probes && mark->owed == 0;
     returned.serves_there = crossing->probes && mark->owed == PROBE_SERVES_HERE;
@@ -57,7 +57,7 @@ static void take_one(struct shard *shard, struct link *link, const struct frame 
     if (!is_for(crossing, mark)) {
         drop_one(shard, COUNT_DROP_RESPONSE_UNKNOWN, link->peer->name, body.bytes);
     } else if (is_probe(crossing, mark)) {
-        returning_back(link, crossing, &(struct returned){.nobody = false});
+        returning_back(link, crossing, &(struct spill_reason){.nobody = false});
     } else if (body.bytes > nats_body_bytes_max(shard, mark)) {
         end_unread(link, crossing, ERROR_FRAME_TOO_LARGE, false, body.bytes);
     } else {
@@ -143,7 +143,7 @@ void answering_take(struct shard *shard, struct link *link, const struct frame *
         signs_heard(link, &opened.mark);
         take_back(link, crossing, &opened.mark);
     } else if (is_probe(crossing, &opened.mark)) {
-        returning_back(link, crossing, &(struct returned){.nobody = false});
+        returning_back(link, crossing, &(struct spill_reason){.nobody = false});
     } else if (!nats_open_marked(shard, frame, said, &opened, &error)) {
         end_unread(link, crossing, error, nats_head_is_too_large(&opened), frame->unit->body_bytes);
     } else {

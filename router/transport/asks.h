@@ -4,7 +4,7 @@
 
 #include "core/mcp/mcp_users.h"
 #include "router/child/child.h"
-#include "router/request/message.h"
+#include "router/engine/message/message.h"
 
 // How many subscriptions/listen one client may have at a server: they have no end of their own, and count in what the
 // server owes all of its clients.

@@ -5,16 +5,16 @@
 #include "core/mcp/mcp_message.h"
 #include "core/mcp/mcp_users.h"
 #include "router/child/children.h"
+#include "router/engine/message/progress_token.h"
+#include "router/engine/request/completion.h"
+#include "router/engine/request/refuse.h"
+#include "router/engine/request/validate.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/send/reply.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
 #include "router/methods/names.h"
-#include "router/request/answer.h"
-#include "router/request/refuse.h"
-#include "router/request/report.h"
-#include "router/request/validate.h"
 #include "router/rights/judge.h"
 #include "router/route/forward.h"
 #include "router/route/shared.h"
@@ -219,7 +219,7 @@ static bool take_call(struct shard *shard, struct child *child, struct mcp_user 
         return true;
     if (!is_for_user(message))
         return false;
-    uint64_t progress = progress_request(message);
+    uint64_t progress = progress_token_request(message);
     if (progress && mcp_asker(sharing_of(child), progress) == user) {
         asks_say(shard, child, message->frame);
         return true;
@@ -356,7 +356,7 @@ void each_user_left(struct shard *shard, uint64_t connection) {
         if (!user)
             continue;
         struct child *child = child_of(shard, user);
-        answer_target_left(shard, &user->home);
+        completion_target_left(shard, &user->home);
         if (child) {
             child->asks = 0;
             child_stop(shard, child, CHILD_AFTER_FREE, "closing");

@@ -4,7 +4,7 @@
 
 #include "core/mcp/mcp_users.h"
 #include "router/child/child.h"
-#include "router/request/message.h"
+#include "router/engine/message/message.h"
 
 // A user says something that its instance takes: notes what is to last.
 void each_session_note(struct shard *shard, struct child *child, struct mcp_users *sharing,

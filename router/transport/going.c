@@ -3,12 +3,12 @@
 #include <assert.h>
 #include <string.h>
 
+#include "router/engine/message/error_target.h"
 #include "router/engine/send/reply.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/post.h"
-#include "router/request/asked_of.h"
 #include "router/route/responses.h"
 #include "router/route/route.h"
 #include "router/transport/again.h"
@@ -58,7 +58,7 @@ static void end_crossing(struct link *link, struct crossing *crossing, enum erro
 void going_unapproved(struct link *link, struct crossing *crossing) {
     struct text data;
     text_init(&data);
-    asked_of_put(&data, (enum subject_kind)crossing->kind, crossing->token, crossing->token_bytes);
+    error_target_put(&data, (enum subject_kind)crossing->kind, crossing->token, crossing->token_bytes);
     reply_data_text(&data, "fault", "another hub wants it approved");
     end_crossing_with(link, crossing, ERROR_APPROVAL_REQUIRED, &data);
 }
@@ -67,7 +67,7 @@ void going_end(struct link *link, struct crossing *crossing, const char *fault) 
     struct text data;
     assert(fault);
     text_init(&data);
-    asked_of_put(&data, (enum subject_kind)crossing->kind, crossing->token, crossing->token_bytes);
+    error_target_put(&data, (enum subject_kind)crossing->kind, crossing->token, crossing->token_bytes);
     reply_data_text(&data, "fault", fault);
     end_crossing_with(link, crossing, ERROR_INTERNAL, &data);
 }
@@ -75,7 +75,7 @@ void going_end(struct link *link, struct crossing *crossing, const char *fault) 
 void going_too_large(struct link *link, struct crossing *crossing, bool by_head, uint64_t bytes) {
     struct text data;
     text_init(&data);
-    asked_of_put(&data, (enum subject_kind)crossing->kind, crossing->token, crossing->token_bytes);
+    error_target_put(&data, (enum subject_kind)crossing->kind, crossing->token, crossing->token_bytes);
     reply_data_text(&data, "fault", "the answer is over this hub's limit");
     nats_put_excess(link->shard, by_head, bytes, &data);
     end_crossing_with(link, crossing, ERROR_FRAME_TOO_LARGE, &data);
@@ -177,7 +177,7 @@ void going_nobody(struct link *link, struct crossing *crossing) {
         return;
     }
     if (crossing->returns) {
-        returning_back(link, crossing, &(struct returned){.nobody = true});
+        returning_back(link, crossing, &(struct spill_reason){.nobody = true});
         return;
     }
     stats_count(&link->shard->stats, COUNT_CROSSED_NOBODY);
@@ -206,7 +206,7 @@ void going_lost(struct link *link, struct crossing *crossing) {
     if (is_over(link, crossing))
         return;
     text_init(&data);
-    asked_of_put(&data, (enum subject_kind)crossing->kind, crossing->token, crossing->token_bytes);
+    error_target_put(&data, (enum subject_kind)crossing->kind, crossing->token, crossing->token_bytes);
     stats_count(&link->shard->stats, COUNT_TARGETS_LEFT);
     end_crossing_with(link, crossing, ERROR_TARGET_DISCONNECTED, &data);
 }

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "core/rights/digest.h"
+#include "router/audit/audit.h"
+#include "router/engine/request/refuse.h"
 #include "router/engine/send/reply.h"
-#include "router/request/audit.h"
-#include "router/request/refuse.h"
 #include "router/rights/borne.h"
 #include "router/rights/entry.h"
 #include "router/rights/judge.h"

@@ -5,16 +5,16 @@
 
 #include "core/agents/capabilities.h"
 #include "router/child/children.h"
+#include "router/engine/message/progress_token.h"
+#include "router/engine/request/completion.h"
+#include "router/engine/request/refuse.h"
+#include "router/engine/request/validate.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/send/reply.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
 #include "router/methods/names.h"
-#include "router/request/answer.h"
-#include "router/request/refuse.h"
-#include "router/request/report.h"
-#include "router/request/validate.h"
 #include "router/rights/judge.h"
 #include "router/route/forward.h"
 #include "router/route/route.h"
@@ -193,7 +193,7 @@ static void tell_logging(struct shard *shard, const struct mcp *mcp, const struc
 static bool take_notification(struct shard *shard, struct child *child, struct mcp *mcp,
                               const struct message *message) {
     enum mcp_method method = mcp_method(message->method, message->method_bytes);
-    uint64_t progress = progress_request(message);
+    uint64_t progress = progress_token_request(message);
     if (lookup_has(&message->lookup, KEY_TARGET_AGENT))
         return false;
     if (child->modern && progress && mcp_asker(&mcp->sharing, progress)) {
@@ -368,7 +368,7 @@ void mcp_user_left(struct shard *shard, uint64_t connection) {
         struct mcp_user *user = mcp ? mcp_user_find(&mcp->sharing, connection) : NULL;
         if (!user)
             continue;
-        answer_target_left(shard, &user->home);
+        completion_target_left(shard, &user->home);
         if (child->modern)
             modern_forget_user(child, user);
         mcp_kept_leave(shard, child, mcp, user);

@@ -6,7 +6,7 @@
 
 #include "core/mcp/mcp_users.h"
 #include "router/child/child.h"
-#include "router/request/message.h"
+#include "router/engine/message/message.h"
 
 // Something of that era for the server: takes it.
 void modern_divert(struct shard *shard, struct child *first, struct parcel *parcel);

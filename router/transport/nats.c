@@ -3,10 +3,10 @@
 #include <assert.h>
 #include <string.h>
 
+#include "router/engine/message/message.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
-#include "router/request/message.h"
 #include "router/route/elsewhere.h"
 #include "router/route/events.h"
 #include "router/route/route.h"

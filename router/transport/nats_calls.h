@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/wire/nats.h"
-#include "router/request/message.h"
+#include "router/engine/message/message.h"
 #include "router/transport/link.h"
 
 // One came for whoever `token`, in a subject of this kind, names.

@@ -2,8 +2,8 @@
 
 #include <assert.h>
 
+#include "router/engine/request/validate.h"
 #include "router/methods/cancelling.h"
-#include "router/request/validate.h"
 #include "router/route/routing.h"
 #include "router/transport/nats_open.h"
 #include "router/transport/signs.h"

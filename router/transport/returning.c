@@ -10,7 +10,7 @@
 struct notice {
     struct mail mail;
     uint64_t hub_id;
-    struct returned returned;
+    struct spill_reason returned;
 };
 
 // It travels in the memory of what it is about, so that there always is some.
@@ -28,7 +28,7 @@ static void tell(struct link *link, struct notice *notice, enum mail_kind kind, 
         mailbox_post(hub_mailbox(shard->hub, shard->index, to), &notice->mail);
 }
 
-void returning_back(struct link *link, struct crossing *crossing, const struct returned *returned) {
+void returning_back(struct link *link, struct crossing *crossing, const struct spill_reason *returned) {
     uint64_t hub_id = crossing->hub_id;
     assert((crossing->returns || crossing->kept) && !crossing->taker);
     stats_add(&link->shard->stats, COUNT_OFFERS_BACK, crossing->offered);

@@ -2,11 +2,11 @@
 // source.
 #pragma once
 
-#include "router/request/offered.h"
+#include "router/engine/message/message_copy.h"
 #include "router/transport/link.h"
 
 // Nobody takes it there.
-void returning_back(struct link *link, struct crossing *crossing, const struct returned *returned);
+void returning_back(struct link *link, struct crossing *crossing, const struct spill_reason *returned);
 // Somebody has taken it: it won't be back.
 void returning_taken(struct link *link, const struct crossing *crossing);
 // It was refused, and a copy is to go to that hub. False: without memory for that it isn't.

@@ -3,8 +3,8 @@
 #include <assert.h>
 
 #include "core/cluster/hub_header.h"
+#include "router/engine/message/fallback.h"
 #include "router/engine/shard/post.h"
-#include "router/request/sought.h"
 #include "router/route/elsewhere.h"
 
 struct seeking {
@@ -28,9 +28,9 @@ static struct seeking *oldest(const struct seekings *seekings) {
 }
 
 // Where it is kept it is known what has become of it, before anything else comes of this turn.
-static void settle(struct seekings *seekings, struct seeking *seeking, enum sought_end end) {
+static void settle(struct seekings *seekings, struct seeking *seeking, enum fallback_end end) {
     struct shard *shard = seekings->shard;
-    uint32_t to = sought_shard(seeking->sought);
+    uint32_t to = fallback_shard(seeking->sought);
     list_remove(&seeking->link);
     hash_table_remove(&seekings->by_number, &seeking->bin);
     if (shard->phase == HUB_CLOSING || shard->phase == HUB_STOPPED) { // all peers go
@@ -40,14 +40,14 @@ static void settle(struct seekings *seekings, struct seeking *seeking, enum soug
     assert(to < shard->hub->settings.shard_count);
     seeking->mail = (struct mail){.kind = MAIL_SOUGHT, .detail = (uint8_t)end, .connection = seeking->sought};
     if (to == shard->index)
-        sought_settled(shard, &seeking->mail);
+        fallback_settled(shard, &seeking->mail);
     else
         mailbox_post(hub_mailbox(shard->hub, shard->index, to), &seeking->mail);
 }
 
 void seeking_forget(struct seekings *seekings) {
     for (struct seeking *seeking; (seeking = oldest(seekings));)
-        settle(seekings, seeking, SOUGHT_UNKNOWN);
+        settle(seekings, seeking, FALLBACK_UNKNOWN);
     hash_table_deinit(&seekings->by_number);
 }
 
@@ -93,13 +93,13 @@ bool seeking_follow(struct seekings *seekings, uint64_t ping) {
 
 void seeking_answered(struct seekings *seekings, uint64_t pongs) {
     for (struct seeking *seeking; (seeking = oldest(seekings)) && seeking->ping && seeking->ping <= pongs;)
-        settle(seekings, seeking, SOUGHT_SOMEBODY);
+        settle(seekings, seeking, FALLBACK_SOMEBODY);
 }
 
 // No two have one number, which is its own hash: they are given out in turn.
 bool seeking_nobody(struct seekings *seekings, uint64_t number) {
     struct hash_node *bin = hash_table_find(&seekings->by_number, number);
     if (bin)
-        settle(seekings, hash_table_entry(bin, struct seeking, bin), SOUGHT_NOBODY);
+        settle(seekings, hash_table_entry(bin, struct seeking, bin), FALLBACK_NOBODY);
     return bin != NULL;
 }

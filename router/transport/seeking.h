@@ -1,5 +1,5 @@
 // Notifications that have gone to whom they name first, an approver or a command: where the server says that nobody is there, they are
-// back on their source's shard (router/request/sought.h). That it says at once: what it has said nothing of when it answers the next PING
+// back on their source's shard (router/engine/message/fallback.h). That it says at once: what it has said nothing of when it answers the next PING
 // has come to somebody.
 #pragma once
 

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "core/cluster/bundle.h"
+#include "router/engine/request/cancel.h"
+#include "router/engine/request/completion.h"
 #include "router/engine/send/exchange.h"
-#include "router/request/answer.h"
-#include "router/request/cancel.h"
 #include "router/transport/again.h"
 #include "router/transport/claims.h"
 #include "router/transport/going.h"
@@ -45,14 +45,14 @@ static void cancel_visitor(struct link *link, const struct visitor *visitor, boo
         return;
     assert(pending->source == link->peer->name);
     if (lasts && cancel_is_end(shard, pending)) {
-        answer_given_up(shard, pending, true);
+        completion_given_up(shard, pending, true);
     } else if (lasts) {
         if (cancel_at_target(shard, pending))
-            answer_cancelled(shard, pending);
+            completion_cancelled(shard, pending);
     } else {
         cancel_downstream(shard, pending);
         if (pending->cancelled)
-            answer_given_up(shard, pending, false);
+            completion_given_up(shard, pending, false);
     }
 }
 

@@ -3,9 +3,9 @@
 #include <assert.h>
 
 #include "router/child/children.h"
+#include "router/engine/request/completion.h"
 #include "router/engine/shard/post.h"
 #include "router/gate/holding.h"
-#include "router/request/answer.h"
 #include "router/stream/stream.h"
 #include "router/transport/link.h"
 #include "router/transport/signs.h"
@@ -60,7 +60,7 @@ static void drain_enter(struct shard *shard, enum hub_phase phase) {
         link_stop(shard);
         holding_drain(shard);
         stream_end_pauses(shard);
-        answer_end_endless_all(shard);
+        completion_end_endless_all(shard);
         wheel_arm(&shard->wheel, &shard->drain_timer,
                   shard_now_ms(shard) + shard_limits(shard)->drain_timeout_ns / 1000000);
     } else if (phase == HUB_CLOSING) {
@@ -145,7 +145,7 @@ void drain_timed_out(struct shard *shard) {
         shard->drain_over = true;
         return;
     }
-    answer_end_all(shard);
+    completion_end_all(shard);
     stream_end_all(shard);
     wheel_arm(&shard->wheel, &shard->drain_timer, shard_now_ms(shard) + LINGER_MS);
 }

@@ -3,6 +3,8 @@
 #include <assert.h>
 
 #include "router/child/child.h"
+#include "router/engine/message/fallback.h"
+#include "router/engine/request/completion.h"
 #include "router/engine/send/send.h"
 #include "router/engine/send/slow_reader.h"
 #include "router/engine/shard/annex.h"
@@ -11,8 +13,6 @@
 #include "router/gate/holding.h"
 #include "router/methods/registry.h"
 #include "router/methods/subscribe.h"
-#include "router/request/answer.h"
-#include "router/request/sought.h"
 #include "router/rights/entry.h"
 #include "router/transport/child.h"
 #include "router/turn/arrivals.h"
@@ -30,8 +30,8 @@ static void endings_leave(struct shard *shard, struct peer *peer) {
     assert(peer->state != PEER_OPEN);
     if (shard->gate)
         holding_leave(shard, peer);
-    sought_leave(shard, peer);
-    answer_abandon_in_parts(shard, peer);
+    fallback_leave(shard, peer);
+    completion_abandon_in_parts(shard, peer);
     stream_leave(shard, peer);
     subscribe_leave(shard, peer);
     registry_leave(shard, peer);
@@ -41,7 +41,7 @@ static void endings_leave(struct shard *shard, struct peer *peer) {
 // Shard 0 is told, once and behind the cancels of what it asked; when the hub ends, nobody needs to be.
 static void tell_departure(struct shard *shard, struct peer *peer) {
     struct annex *annex = peer->annex;
-    if (!annex || !annex->departure || !answer_all_abandoned(peer))
+    if (!annex || !annex->departure || !completion_all_abandoned(peer))
         return;
     if (shard->index == 0) {
         child_user_left(shard, peer->name);
@@ -78,7 +78,7 @@ static void end_peer(struct shard *shard, struct peer *peer) {
     subscribe_leave(shard, peer);
     registry_leave(shard, peer);
     assert(!peer->farewell && peer->subscriber.count == 0);
-    answer_end_endless(shard, peer);
+    completion_end_endless(shard, peer);
     peer_settle(shard, peer);
 }
 
@@ -140,7 +140,7 @@ void endings_reap(struct shard *shard) {
         next = node->next;
         struct peer *peer = list_entry(node, struct peer, standing);
         assert(peer->state == PEER_CLOSING && peer->connection.ending);
-        if (!connection_at_rest(&peer->connection) || !answer_all_abandoned(peer))
+        if (!connection_at_rest(&peer->connection) || !completion_all_abandoned(peer))
             continue;
         tell_departure(shard, peer);
         peer_free(shard, peer);

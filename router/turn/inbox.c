@@ -3,15 +3,15 @@
 #include <assert.h>
 
 #include "core/base/list.h"
+#include "router/audit/journal.h"
+#include "router/engine/request/cancel.h"
+#include "router/engine/request/completion.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/post.h"
 #include "router/gate/errand.h"
 #include "router/methods/directory.h"
 #include "router/methods/registry.h"
-#include "router/request/answer.h"
-#include "router/request/cancel.h"
-#include "router/request/journal.h"
 #include "router/route/audit_log.h"
 #include "router/route/events.h"
 #include "router/route/progress.h"
@@ -39,7 +39,7 @@ static void send_back_refused(struct shard *shard, struct parcel *parcel) {
 static void take_refused(struct shard *shard, struct parcel *parcel) {
     uint32_t from = connection_shard(parcel->mail.connection);
     assert(parcel->pool->shard == shard->index && from != shard->index);
-    answer_refused(shard, parcel->hub_id, (enum error)parcel->mail.detail);
+    completion_refused(shard, parcel->hub_id, (enum error)parcel->mail.detail);
     parcel->mail.kind = MAIL_KNOWN;
     mailbox_post(hub_mailbox(shard->hub, shard->index, from), &parcel->mail);
 }
@@ -67,7 +67,7 @@ static void take_cancelled(struct shard *shard, struct parcel *parcel) {
     struct pending *pending = pending_find(&shard->pending, parcel->hub_id);
     parcel_drop(parcel);
     if (pending)
-        answer_cancelled(shard, pending);
+        completion_cancelled(shard, pending);
 }
 
 static void take_parcel(struct shard *shard, struct mail *mail) {
@@ -77,10 +77,10 @@ static void take_parcel(struct shard *shard, struct mail *mail) {
         take_delivery(shard, parcel);
         break;
     case MAIL_ANSWER:
-        answer_deliver(shard, parcel->hub_id, mail->connection, parcel);
+        completion_deliver(shard, parcel->hub_id, mail->connection, parcel);
         break;
     case MAIL_BROKEN:
-        answer_broken(shard, parcel->hub_id, mail->connection);
+        completion_broken(shard, parcel->hub_id, mail->connection);
         send_release(shard, parcel);
         break;
     case MAIL_PROGRESS:
@@ -155,10 +155,10 @@ static void inbox_take(struct shard *shard, struct mail *mail) {
         directory_inquiry_arrived(shard, mail);
         break;
     case MAIL_ENTRIES:
-        journal_arrived(shard, list_entry(mail, struct entry, mail));
+        journal_arrived(shard, list_entry(mail, struct journal_entry, mail));
         break;
     case MAIL_ENTRIES_SETTLED:
-        journal_came_home(shard, list_entry(mail, struct entry, mail));
+        journal_came_home(shard, list_entry(mail, struct journal_entry, mail));
         audit_log_settle(shard);
         break;
     default: // MAIL_STREAM_…

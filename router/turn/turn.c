@@ -3,7 +3,10 @@
 #include <assert.h>
 #include <signal.h>
 
+#include "router/audit/audit.h"
+#include "router/audit/journal.h"
 #include "router/child/follow.h"
+#include "router/engine/request/completion.h"
 #include "router/engine/send/send.h"
 #include "router/engine/send/slow_reader.h"
 #include "router/engine/shard/annex.h"
@@ -12,9 +15,6 @@
 #include "router/engine/shard/survey_scan.h"
 #include "router/gate/holding.h"
 #include "router/methods/review.h"
-#include "router/request/answer.h"
-#include "router/request/audit.h"
-#include "router/request/journal.h"
 #include "router/route/audit_log.h"
 #include "router/route/events.h"
 #include "router/route/released.h"
@@ -134,7 +134,7 @@ static void expire(struct shard *shard) {
         assert(timer->kind <= TIMER_LINK && !timer_armed(timer));
         switch ((enum timer_kind)timer->kind) {
         case TIMER_PENDING:
-            answer_timed_out(shard, list_entry(timer, struct pending, timer));
+            completion_timed_out(shard, list_entry(timer, struct pending, timer));
             break;
         case TIMER_PEER:
             timing_expired(shard, list_entry(timer, struct peer, timer));
@@ -265,7 +265,7 @@ bool turn_take(struct shard *shard) {
         review_all(shard);
     survey_follow(shard);
     expire(shard);
-    answer_abandon_on(shard);
+    completion_abandon_on(shard);
     released_follow(shard);
     settled_follow(shard);
     endings_carry_out(shard);

@@ -1,6 +1,6 @@
 // Orders, `command/execute` without an id: each is for who carries out its command, at any hub, else for who offers the method, here before
 // elsewhere; some name whom they are for, and each comes behind those that were given before it. Where nobody here carries it out, who isn't there for the command is known by the server's word alone, and then it goes by
-// its method (router/request/sought.h). Of several that are under way some go that way and some don't; each comes once.
+// its method (router/engine/message/fallback.h). Of several that are under way some go that way and some don't; each comes once.
 #include "tests/sim/clusters.h"
 
 #include <stdio.h>

@@ -9,11 +9,11 @@
 
 #include "core/base/memory.h"
 #include "core/json/json.h"
+#include "router/audit/journal.h"
 #include "router/child/children.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/peer.h"
 #include "router/engine/shard/post.h"
-#include "router/request/journal.h"
 #include "router/transport/child.h"
 #include "router/transport/http.h"
 #include "router/transport/link.h"

@@ -81,8 +81,8 @@ struct annex {
     struct list held;             // struct held_message.by_source: what it has sent that waits for approval
     uint32_t held_count;
     uint64_t held_bytes; // of these
-    struct list stalled; // struct stalled.link: what it has said behind those
-    struct list sought;  // struct sought.by_source: notifications that are asked for elsewhere first
+    struct list stalled; // struct stalled_unit.link: what it has said behind those
+    struct list sought;  // struct fallback.by_source: notifications that are asked for elsewhere first
     bool exits;          // a batch has brought an exit, which counts once none of those are there any more
 };
 

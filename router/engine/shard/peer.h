@@ -66,7 +66,7 @@ struct peer {
     unsigned spread_round : 9;      // in which a send of many's events began that is under way (send.c); or 0
     enum governance governance : 3; // of its initialize
     unsigned looks : 8;             // that found nothing more taken since (slow_reader.c)
-    bool stalled : 1;               // what it says waits (router/request/stalled.h)
+    bool stalled : 1;               // what it says waits (router/engine/message/stall_queue.h)
 
     // The unit that is coming in (feed.c).
     struct unit unit;

@@ -146,7 +146,7 @@ struct shard {
     struct rejects untaken;
     struct hcs_shard streams;
     struct gate *gate; // NULL: nothing is held
-    // Notifications that are asked for at other hubs first, by their numbers (router/request/sought.h).
+    // Notifications that are asked for at other hubs first, by their numbers (router/engine/message/fallback.h).
     struct sought_table {
         struct hash_table by_number;
         uint64_t last;
@@ -179,15 +179,15 @@ struct shard {
     struct mail *orders;       // deferred until the mail before them is read (inbox.c)
     struct mail **orders_last;
 
-    enum hub_phase phase;  // as this shard has seen it
-    bool phase_done;       // this shard has finished it
-    bool drain_over;       // its time for what is pending has passed
-    uint32_t orders_out;   // of this shard's orders, how many are under way
-    struct entry *entries; // for the journal, made in this turn
-    struct entry **entries_last;
-    struct entry *settled; // that have come home, and nobody has been told yet
-    uint32_t entries_out;  // of this shard's entries of the journal, likewise
-    uint32_t events_out;   // of the events of its peers, those that not all shards have reported on
+    enum hub_phase phase;          // as this shard has seen it
+    bool phase_done;               // this shard has finished it
+    bool drain_over;               // its time for what is pending has passed
+    uint32_t orders_out;           // of this shard's orders, how many are under way
+    struct journal_entry *entries; // for the journal, made in this turn
+    struct journal_entry **entries_last;
+    struct journal_entry *settled; // that have come home, and nobody has been told yet
+    uint32_t entries_out;          // of this shard's entries of the journal, likewise
+    uint32_t events_out;           // of the events of its peers, those that not all shards have reported on
     struct timer drain_timer;
 
     // The acceptor's alone (shard 0).

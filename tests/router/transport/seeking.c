@@ -11,8 +11,8 @@
 
 #include "core/base/text.h"
 #include "core/cluster/hub_header.h"
+#include "router/engine/message/fallback.h"
 #include "router/engine/shard/post.h"
-#include "router/request/sought.h"
 #include "router/transport/seeking.h"
 
 static struct shard shard;
@@ -35,7 +35,7 @@ static int set_up(void **state) {
 }
 
 // The oldest that has gone home.
-static void assert_home(uint64_t sought, enum sought_end end) {
+static void assert_home(uint64_t sought, enum fallback_end end) {
     struct mail *mail = shard.sought.settled;
     assert_non_null(mail);
     assert_int_equal(mail->connection, sought);
@@ -48,7 +48,7 @@ static int tear_down(void **state) {
     (void)state;
     seeking_forget(&seekings);
     while (shard.sought.settled)
-        assert_home(shard.sought.settled->connection, SOUGHT_UNKNOWN);
+        assert_home(shard.sought.settled->connection, FALLBACK_UNKNOWN);
     assert_int_equal(shard.kept.used, 0);
     assert_true(parcel_pool_full(&shard.parcels));
     parcel_pool_deinit(&shard.parcels);
@@ -82,7 +82,7 @@ static void each_goes_home_once_by_the_number_in_its_head(void **state) {
     uint64_t one = begin(11), other = begin(12), last = begin(13);
     (void)state;
     assert_true(seeking_nobody(&seekings, other));
-    assert_home(12, SOUGHT_NOBODY);
+    assert_home(12, FALLBACK_NOBODY);
     assert_false(seeking_nobody(&seekings, other));
     assert_false(seeking_nobody(&seekings, last + 1));
     assert_false(seeking_nobody(&seekings, 0));
@@ -90,8 +90,8 @@ static void each_goes_home_once_by_the_number_in_its_head(void **state) {
     assert_true(seeking_waits(&seekings));
     assert_true(seeking_nobody(&seekings, last));
     assert_false(seeking_waits(&seekings));
-    assert_home(11, SOUGHT_NOBODY);
-    assert_home(13, SOUGHT_NOBODY);
+    assert_home(11, FALLBACK_NOBODY);
+    assert_home(13, FALLBACK_NOBODY);
 }
 
 static void who_said_nothing_before_its_ping_is_answered_has_it(void **state) {
@@ -105,11 +105,11 @@ static void who_said_nothing_before_its_ping_is_answered_has_it(void **state) {
     seeking_answered(&seekings, 0);
     assert_null(shard.sought.settled);
     seeking_answered(&seekings, 1);
-    assert_home(11, SOUGHT_SOMEBODY);
-    assert_home(12, SOUGHT_SOMEBODY);
+    assert_home(11, FALLBACK_SOMEBODY);
+    assert_home(12, FALLBACK_SOMEBODY);
     assert_null(shard.sought.settled);
     seeking_answered(&seekings, 2);
-    assert_home(13, SOUGHT_SOMEBODY);
+    assert_home(13, FALLBACK_SOMEBODY);
 }
 
 static void with_the_link_goes_what_is_known_of_them(void **state) {
@@ -117,7 +117,7 @@ static void with_the_link_goes_what_is_known_of_them(void **state) {
     begin(11);
     seeking_forget(&seekings);
     assert_false(seeking_waits(&seekings));
-    assert_home(11, SOUGHT_UNKNOWN);
+    assert_home(11, FALLBACK_UNKNOWN);
     assert_true(begin(12) > 0); // of the next link
 }
 

@@ -1,0 +1,354 @@
+#include "router/audit/audit.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/lookup/schema.h"
+#include "core/requests/journal_line.h"
+#include "core/rights/users.h"
+#include "router/audit/audit_source.h"
+#include "router/engine/message/message_copy.h"
+#include "router/engine/shard/identity.h"
+#include "router/engine/shard/post.h"
+
+// --- Lines
+
+// Whether it goes to another hub for the approver that it names: one who is by the method gets it once that is in vain.
+static bool seeks_approver(const struct message *message, const struct agent *agent) {
+    return agent && agent_is_link(agent) && message->audit == MESSAGE_APPROVAL &&
+           !(message->returned && message->returned->sought) && lookup_has(&message->lookup, KEY_APPROVER);
+}
+
+// Which agent; where none was found, the one that the message names.
+static void put_target(struct text *line, const struct message *message, const struct agent *agent) {
+    bool by_approver = !message_has_target(message) && seeks_approver(message, agent);
+    struct span named = message->lookup.value[by_approver ? KEY_APPROVER : KEY_TARGET_AGENT];
+    const struct attachment *attachment = message_attachment(message);
+    if (agent && !agent_is_link(agent))
+        journal_line_string(line, "target", agent->id, agent->id_bytes);
+    else if ((by_approver || lookup_has(&message->lookup, KEY_TARGET_AGENT)) &&
+             json_string_valid(message->body, named))
+        journal_line_json(line, "target", message->body + named.at, named.bytes);
+    else if (attachment)
+        journal_line_string(line, "target", attachment->agent, attachment->bytes);
+    else
+        journal_line_string(line, "target", NULL, 0);
+}
+
+void audit_put_entry(struct text *line, const struct message *message) {
+    struct span params = message->lookup.value[KEY_PARAMS];
+    if (lookup_has(&message->lookup, KEY_PARAMS))
+        journal_line_json(line, "entry", message->body + params.at, params.bytes);
+    else
+        journal_line_string(line, "entry", NULL, 0);
+}
+
+static void put_outcome(struct text *line, const char *outcome, enum error error) {
+    assert(error < ERRORS_COUNT);
+    journal_line_string(line, "outcome", outcome, strlen(outcome));
+    if (error)
+        journal_line_number(line, "code", error_code(error));
+}
+
+// Adds the members of what the source is told, an object that is still open.
+static void put_members(struct text *line, const struct text *data) {
+    assert(data->failed || data->bytes[0] == '{');
+    text_put(line, ",");
+    if (data->failed)
+        line->failed = true;
+    else
+        text_add(line, data->bytes + 1, data->length - 1);
+}
+
+struct journal_entry *audit_entry(struct shard *shard, const struct message *message, const char *kind,
+                                  const struct agent *agent) {
+    assert(journal_is_on(shard));
+    struct journal_entry *entry = journal_entry_create(shard, message->peer->name);
+    if (!entry)
+        return NULL;
+    journal_line_begin(&entry->line, io_wall_ms(shard->io), kind);
+    audit_put_peer(shard, &entry->line, message->peer);
+    put_target(&entry->line, message, agent);
+    return entry;
+}
+
+struct journal_entry *audit_finish(struct journal_entry *entry) {
+    assert(!entry->next && journal_line_is_open(&entry->line));
+    journal_line_end(&entry->line);
+    if (!entry->line.failed)
+        return entry;
+    journal_entry_destroy(entry);
+    return NULL;
+}
+
+void audit_submit(struct shard *shard, struct journal_entry *entry) {
+    if (entry && journal_has_room(shard)) {
+        journal_submit(shard, entry);
+        return;
+    }
+    if (entry)
+        journal_entry_destroy(entry);
+    stats_count(&shard->stats, COUNT_JOURNAL_REFUSED);
+}
+
+// --- governance/approval
+
+enum { OUTCOME_BYTES_MAX = 128 };
+
+// The line that will tell how a request ended, made in advance, so that no end goes untold. There is room in
+// it for what is still to come.
+static struct mail *outcome_entry(struct shard *shard, const struct message *message,
+                                  const struct agent *agent, uint64_t hub_id) {
+    assert(hub_id_shard(hub_id) == shard->index);
+    struct journal_entry *entry = audit_entry(shard, message, "outcome", agent);
+    if (!entry)
+        return NULL;
+    journal_line_number(&entry->line, "request", (int64_t)hub_id);
+    text_reserve(&entry->line, OUTCOME_BYTES_MAX);
+    if (!entry->line.failed)
+        return &entry->mail;
+    journal_entry_destroy(entry);
+    return NULL;
+}
+
+// It has its line, which says for whom it went: what is known of that now, where there is memory for it.
+static struct mail *outcome_again(struct shard *shard, const struct message *message,
+                                  const struct agent *agent) {
+    struct mail **before = message->returned->outcome;
+    assert(before && *before);
+    struct mail *outcome = outcome_entry(shard, message, agent, message->returned->hub_id);
+    if (outcome)
+        journal_entry_destroy(list_entry(*before, struct journal_entry, mail));
+    else
+        outcome = *before;
+    *before = NULL;
+    return outcome;
+}
+
+static struct journal_entry *approval_entry(struct shard *shard, const struct message *message,
+                                            const struct agent *agent, uint64_t hub_id) {
+    struct journal_entry *entry = audit_entry(shard, message, "approval", agent);
+    if (!entry)
+        return NULL;
+    if (hub_id)
+        journal_line_number(&entry->line, "request", (int64_t)hub_id);
+    else
+        put_outcome(&entry->line, "forwarded", ERROR_NONE);
+    audit_put_entry(&entry->line, message);
+    return audit_finish(entry);
+}
+
+bool audit_approval(struct shard *shard, const struct message *message, const struct agent *agent,
+                    struct pending *pending) {
+    bool has_gone = !pending && message->returned && !message->returned->probed; // and has its line
+    if (message->audit != MESSAGE_APPROVAL || has_gone)
+        return true;
+    assert(agent && (!pending || !pending->outcome));
+    if (pending && message->returned && message->returned->outcome) {
+        pending->outcome = outcome_again(shard, message, agent);
+        return true;
+    }
+    uint64_t hub_id = pending ? pending_hub_id(&shard->pending, pending) : 0;
+    struct mail *outcome = pending ? outcome_entry(shard, message, agent, hub_id) : NULL;
+    struct journal_entry *entry = approval_entry(shard, message, agent, hub_id);
+    if (!entry || (pending && !outcome)) {
+        if (entry)
+            journal_entry_destroy(entry);
+        if (outcome)
+            journal_entry_destroy(list_entry(outcome, struct journal_entry, mail));
+        stats_count(&shard->stats, COUNT_JOURNAL_REFUSED);
+        return false;
+    }
+    journal_submit(shard, entry);
+    if (pending)
+        pending->outcome = outcome;
+    return true;
+}
+
+// The line that tells how the request ended, or NULL where nobody need know.
+static struct journal_entry *take_outcome(struct shard *shard, struct mail **outcome) {
+    if (!*outcome)
+        return NULL;
+    struct journal_entry *entry = list_entry(*outcome, struct journal_entry, mail);
+    *outcome = NULL;
+    assert(entry->shard == shard->index && journal_line_is_open(&entry->line));
+    journal_line_stamp(&entry->line, io_wall_ms(shard->io));
+    return entry;
+}
+
+static void submit_outcome(struct shard *shard, struct journal_entry *entry) {
+    assert(journal_line_is_open(&entry->line));
+    journal_line_end(&entry->line);
+    journal_submit(shard, entry);
+}
+
+// Why an answer isn't written; NULL: it is. Its line must not fail for it, nor pass the bound of what waits.
+static const char *fault_of(const struct shard *shard, struct journal_entry *entry,
+                            const struct parcel *answer, struct span *value) {
+    assert(answer->buffer && answer->body.at + answer->body.bytes <= answer->buffer->capacity);
+    const uint8_t *body = answer->buffer->bytes + answer->body.at;
+    struct lookup judged;
+    lookup_body_strict(&judged, body, answer->body.bytes, shard_limits(shard)->id_bytes_max);
+    if (judged.verdict != LOOKUP_GOOD || !schema_outcome_fits(body, &judged))
+        return "not what strict validation lets pass";
+    *value = judged.value[lookup_has(&judged, KEY_ERROR) ? KEY_ERROR : KEY_RESULT];
+    if (value->bytes > JOURNAL_ANSWER_BYTES_MAX)
+        return "too large";
+    if (!journal_has_room(shard))
+        return "the journal's queue is full";
+    return text_try_reserve(&entry->line, value->bytes + OUTCOME_BYTES_MAX) ? NULL : "memory is used up";
+}
+
+void audit_answered(struct shard *shard, struct pending *pending, const struct parcel *parcel) {
+    struct journal_entry *entry = take_outcome(shard, &pending->outcome);
+    if (!entry)
+        return;
+    assert(parcel->hole_count == 0);
+    const char *name = parcel->mail.detail & ANSWER_ERROR ? "error" : "result";
+    struct span value;
+    const char *fault = fault_of(shard, entry, parcel, &value);
+    put_outcome(&entry->line, name, ERROR_NONE);
+    if (!fault) {
+        journal_line_json(&entry->line, name, parcel->buffer->bytes + parcel->body.at + value.at,
+                          value.bytes);
+    } else {
+        journal_line_string(&entry->line, "fault", fault, strlen(fault));
+        journal_line_number(&entry->line, "bytes", parcel->body.bytes);
+    }
+    submit_outcome(shard, entry);
+}
+
+static void end_outcome(struct shard *shard, struct mail **outcome, enum error error) {
+    struct journal_entry *entry = take_outcome(shard, outcome);
+    if (!entry)
+        return;
+    put_outcome(&entry->line, error ? "failed" : "source left", error);
+    submit_outcome(shard, entry);
+}
+
+void audit_ended(struct shard *shard, struct pending *pending, enum error error) {
+    assert(pending->used && error < ERRORS_COUNT);
+    end_outcome(shard, &pending->outcome, error);
+}
+
+void audit_left(struct shard *shard, struct mail **outcome) {
+    end_outcome(shard, outcome, ERROR_NONE);
+}
+
+// --- Refusals
+
+void audit_refused(struct shard *shard, const struct message *message, enum error error) {
+    assert(error > ERROR_NONE && error < ERRORS_COUNT);
+    if (message->audit != MESSAGE_APPROVAL)
+        return;
+    if (message->returned && message->returned->outcome) {
+        end_outcome(shard, message->returned->outcome, error);
+        return;
+    }
+    struct journal_entry *entry = audit_entry(shard, message, "approval", NULL);
+    if (entry) {
+        put_outcome(&entry->line, "refused", error);
+        audit_put_entry(&entry->line, message);
+        entry = audit_finish(entry);
+    }
+    audit_submit(shard, entry);
+}
+
+// Those of a user that had no line of their own.
+static void tell_number(struct shard *shard, const struct user *user, uint32_t count) {
+    struct journal_entry *entry = journal_entry_create(shard, 0);
+    if (entry) {
+        journal_line_begin(&entry->line, io_wall_ms(shard->io), "refusals");
+        journal_line_name(&entry->line, "source");
+        text_put(&entry->line, "{\"user\":");
+        if (user)
+            text_string(&entry->line, user->name, strlen(user->name));
+        text_put(&entry->line, user ? "}" : "null}");
+        journal_line_number(&entry->line, "count", count);
+        entry = audit_finish(entry);
+    }
+    audit_submit(shard, entry);
+}
+
+// Where users are on, ten refusals a second of each have a line of their own; the rest have one together, when the
+// next one comes, or this shard's timer goes off.
+bool audit_may_tell(struct shard *shard, const struct user *user) {
+    enum { PAUSE_MS = 1000 };
+    uint32_t untold = 0;
+    if (!shard->settings->users)
+        return true;
+    struct account *account = user ? user->account : shard->hub->strangers;
+    bool tells = account_refuse(account, io_now(shard->io), &untold);
+    if (untold)
+        tell_number(shard, user, untold);
+    if (!tells && !timer_armed(&shard->untold_timer))
+        wheel_arm(&shard->wheel, &shard->untold_timer, shard_now_ms(shard) + PAUSE_MS);
+    return tells;
+}
+
+void audit_tell_untold(struct shard *shard) {
+    const struct users *users = shard->settings->users;
+    uint64_t now_ns = io_now(shard->io);
+    uint32_t count = account_suppressed(shard->hub->strangers, now_ns);
+    assert(users && journal_is_on(shard));
+    if (count)
+        tell_number(shard, NULL, count);
+    for (uint32_t index = 0; index < users_count(users); index++) {
+        const struct user *user = users_at(users, index);
+        count = account_suppressed(user->account, now_ns);
+        if (count)
+            tell_number(shard, user, count);
+    }
+}
+
+void audit_refusal(struct shard *shard, const struct message *message, enum error error,
+                   const struct agent *agent, const struct text *data) {
+    assert(error > ERROR_NONE && error < ERRORS_COUNT && data);
+    if (!journal_is_on(shard) || !audit_may_tell(shard, identity_user(message->peer)))
+        return;
+    struct journal_entry *entry = audit_entry(shard, message, "refusal", agent);
+    if (entry) {
+        journal_line_string(&entry->line, "method", message->method_long ? NULL : message->method,
+                            message->method_bytes);
+        journal_line_number(&entry->line, "code", error_code(error));
+        put_members(&entry->line, data);
+        entry = audit_finish(entry);
+    }
+    audit_submit(shard, entry);
+}
+
+void audit_refused_request(struct shard *shard, const struct peer *peer, const char *path, enum rule rule) {
+    const struct user *user = identity_user(peer);
+    stats_count(&shard->stats, (enum counter)(COUNT_REFUSED_REGISTER + rule));
+    if (!journal_is_on(shard) || !audit_may_tell(shard, user))
+        return;
+    struct journal_entry *entry = journal_entry_create(shard, peer->name);
+    if (entry) {
+        journal_line_begin(&entry->line, io_wall_ms(shard->io), "refusal");
+        audit_put_peer(shard, &entry->line, peer);
+        journal_line_string(&entry->line, "target", NULL, 0);
+        journal_line_string(&entry->line, "method", path, path ? strlen(path) : 0);
+        journal_line_number(&entry->line, "code", error_code(ERROR_NOT_ALLOWED));
+        journal_line_string(&entry->line, "rule", rule_text(rule), strlen(rule_text(rule)));
+        entry = audit_finish(entry);
+    }
+    audit_submit(shard, entry);
+}
+
+void audit_refused_stream(struct shard *shard, uint64_t source, const struct user *user, const char *target,
+                          size_t target_bytes, enum error error, const struct text *data) {
+    static const char method[] = "start";
+    if (!journal_is_on(shard) || !audit_may_tell(shard, user))
+        return;
+    struct journal_entry *entry = journal_entry_create(shard, source);
+    if (entry) {
+        journal_line_begin(&entry->line, io_wall_ms(shard->io), "refusal");
+        audit_put_user(shard, &entry->line, source, user);
+        journal_line_string(&entry->line, "target", target_bytes ? target : NULL, target_bytes);
+        journal_line_string(&entry->line, "method", method, strlen(method));
+        journal_line_number(&entry->line, "code", error_code(error));
+        put_members(&entry->line, data);
+        entry = audit_finish(entry);
+    }
+    audit_submit(shard, entry);
+}

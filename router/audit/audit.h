@@ -1,0 +1,60 @@
+// What enters the audit journal: every audit/log, every governance/approval with its outcome, and every
+// refusal for governance or authorization (HugAI v2 messages 3.6 and 3.8). Here, on the source's shard, lines
+// are made; journal.c is about the file, and audit_log.c about who waits for it.
+//
+//     kind      besides "time", "source" and "target"
+//     audit     "entry": the params
+//     approval  "entry": the params; "request": the hub's id of the request, or "outcome" where it is known
+//     outcome   "request", "outcome", and of an answer "result" or "error", or why it isn't there
+//               ("fault", and "bytes" it has); "code" where the hub ended it
+//     refusal   "method", "code", and what the source was told
+//     refusals  "count": of those of a user in a second that have no line of their own
+//
+// Where the hub keeps no journal, nothing here does anything.
+#pragma once
+
+#include "core/agents/agents.h"
+#include "core/base/errors.h"
+#include "core/base/text.h"
+#include "core/requests/pending.h"
+#include "core/rights/rights.h"
+#include "router/audit/journal.h"
+#include "router/engine/message/message.h"
+
+// An entry about a message whose line has begun, or NULL.
+struct journal_entry *audit_entry(struct shard *shard, const struct message *message, const char *kind,
+                                  const struct agent *agent);
+// Hands an entry in, which may be NULL. One that isn't there, or for which the journal has no room, is counted.
+void audit_submit(struct shard *shard, struct journal_entry *entry);
+// Adds the params of a message to a line, as `entry`.
+void audit_put_entry(struct text *line, const struct message *message);
+// Ends an entry's line. Without memory for all of it the entry goes, and the result is NULL.
+struct journal_entry *audit_finish(struct journal_entry *entry);
+
+// Notes a governance/approval that is about to go to an agent; `pending` is a request's, NULL for a
+// notification. False when there is no memory to note it: then it must not go.
+bool audit_approval(struct shard *shard, const struct message *message, const struct agent *agent,
+                    struct pending *pending);
+// Notes that a message is refused, if it is one that the journal takes.
+void audit_refused(struct shard *shard, const struct message *message, enum error error);
+// Notes a refusal for governance or authorization, with what the source is told: `data` as for reply_error.
+void audit_refusal(struct shard *shard, const struct message *message, enum error error,
+                   const struct agent *agent, const struct text *data);
+
+// The same for a request of HTTP that bears no message, which is counted here; its `method` is the path of its route, or NULL.
+void audit_refused_request(struct shard *shard, const struct peer *peer, const char *path, enum rule rule);
+// The same for a start of HCS, which may have come on another shard; `target` is the address that it named.
+void audit_refused_stream(struct shard *shard, uint64_t source, const struct user *user, const char *target,
+                          size_t target_bytes, enum error error, const struct text *data);
+// Whether a refusal of this user's (NULL: of whom it isn't known who they are) has a line of its own; else it is counted.
+bool audit_may_tell(struct shard *shard, const struct user *user);
+// The shard's timer for those that have not been told went off.
+void audit_tell_untold(struct shard *shard);
+
+// A governance/approval was answered by its target: what it says is noted as it came, up to
+// JOURNAL_ANSWER_BYTES_MAX and if strict validation would let it pass, whatever the depth; else why it isn't.
+void audit_answered(struct shard *shard, struct pending *pending, const struct parcel *parcel);
+// It ended without an answer: by `error`, or for ERROR_NONE because its source left.
+void audit_ended(struct shard *shard, struct pending *pending, enum error error);
+// Likewise of one that was back from another hub, and hasn't gone on; NULL where that has been told, or nobody need know.
+void audit_left(struct shard *shard, struct mail **outcome);

@@ -1,0 +1,295 @@
+#include "router/audit/journal.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "core/requests/journal_line.h"
+#include "router/engine/shard/post.h"
+
+struct journal {
+    struct io_file file; // bytes: its length without the group under way
+    bool failing;        // the last group failed
+    bool reopen;         // after the group under way
+    struct journal_entry *waiting, **waiting_last;
+    struct journal_entry *group; // under way
+    struct journal_entry *at;    // the first of its entries that isn't wholly written, or NULL
+    size_t offset;               // how far that one is
+    uint64_t written;            // of the group, in bytes
+    bool break_due;              // a line feed comes before it
+    struct iovec vectors[JOURNAL_VECTORS_MAX];
+};
+
+// --- Entries
+
+struct journal_entry *journal_entry_create(const struct shard *shard, uint64_t connection) {
+    struct journal_entry *entry = memory_take_zeroed(1, sizeof *entry);
+    if (!entry)
+        return NULL;
+    entry->mail.connection = connection;
+    entry->shard = shard->index;
+    text_init(&entry->line);
+    return entry;
+}
+
+void journal_entry_destroy(struct journal_entry *entry) {
+    text_deinit(&entry->line);
+    memory_give(entry->request_id);
+    memory_give(entry);
+}
+
+static uint64_t journal_footprint(const struct journal_entry *entry) {
+    return sizeof *entry + entry->line.length;
+}
+
+bool journal_has_room(const struct shard *shard) {
+    assert(journal_is_on(shard));
+    return atomic_load_explicit(&shard->hub->journal_bytes, memory_order_relaxed) <
+           shard_limits(shard)->journal_bytes_max;
+}
+
+void journal_submit(struct shard *shard, struct journal_entry *entry) {
+    assert(journal_is_on(shard) && entry->shard == shard->index && !*shard->entries_last);
+    assert(!entry->line.failed && !journal_line_is_open(&entry->line));
+    atomic_fetch_add_explicit(&shard->hub->journal_bytes, journal_footprint(entry), memory_order_relaxed);
+    shard->entries_out++;
+    entry->next = NULL;
+    *shard->entries_last = entry;
+    shard->entries_last = &entry->next;
+}
+
+void journal_came_home(struct shard *shard, struct journal_entry *chain) {
+    assert(chain->shard == shard->index && shard->entries_out > 0);
+    struct journal_entry **last = &shard->settled;
+    while (*last)
+        last = &(*last)->next;
+    *last = chain;
+}
+
+// A chain is one piece of mail: thousands of entries must not crowd what else goes that way.
+static void journal_send_home(struct shard *shard, struct journal_entry *chain) {
+    assert(shard->index == 0 && chain->shard < shard->hub->settings.shard_count);
+    if (chain->shard == shard->index) {
+        journal_came_home(shard, chain);
+        return;
+    }
+    chain->mail.kind = MAIL_ENTRIES_SETTLED;
+    mailbox_post(hub_mailbox(shard->hub, shard->index, chain->shard), &chain->mail);
+}
+
+// --- Opening
+
+int journal_open(struct shard *shard) {
+    assert(shard->index == 0 && !shard->journal && journal_is_on(shard));
+    struct journal *journal = memory_take_zeroed(1, sizeof *journal);
+    if (!journal)
+        return -ENOMEM;
+    journal->waiting_last = &journal->waiting;
+    int failed = io_file_open(shard->io, shard->hub->settings.journal, &journal->file);
+    if (failed)
+        memory_give(journal);
+    else
+        shard->journal = journal;
+    return failed;
+}
+
+void journal_close(struct shard *shard) {
+    struct journal *journal = shard->journal;
+    if (!journal)
+        return;
+    assert(!journal->group && !journal->waiting);
+    io_file_close(shard->io, &journal->file);
+    memory_give(journal);
+    shard->journal = NULL;
+}
+
+const char *journal_fault_text(int error) {
+    assert(error > 0);
+    const char *text = strerrordesc_np(error);
+    return text ? text : "the journal could not be written";
+}
+
+static void journal_complain(const struct shard *shard, const char *what, int error) {
+    fprintf(stderr, "patchbayd: the journal %s %s: %s\n", shard->hub->settings.journal, what,
+            journal_fault_text(error));
+}
+
+static void reopen_file(struct shard *shard, struct journal *journal) {
+    assert(!journal->group); // it is written to one file
+    struct io_file fresh;
+    journal->reopen = false;
+    int failed = io_file_open(shard->io, shard->hub->settings.journal, &fresh);
+    if (failed) {
+        stats_count(&shard->stats, COUNT_JOURNAL_REOPEN_FAILED);
+        journal_complain(shard, "can't be opened again; the old file goes on", -failed);
+        return;
+    }
+    io_file_close(shard->io, &journal->file);
+    journal->file = fresh;
+    stats_count(&shard->stats, COUNT_JOURNAL_REOPENED);
+}
+
+void journal_reopen(struct shard *shard) {
+    struct journal *journal = shard->journal;
+    if (!journal)
+        return;
+    if (journal->group)
+        journal->reopen = true;
+    else
+        reopen_file(shard, journal);
+}
+
+// --- The end of a group
+
+static void journal_settle(struct shard *shard, struct journal_entry *entry, int error) {
+    assert(error >= 0 && atomic_load(&shard->hub->journal_bytes) >= journal_footprint(entry));
+    entry->fault = error;
+    atomic_fetch_sub_explicit(&shard->hub->journal_bytes, journal_footprint(entry), memory_order_relaxed);
+    stats_count(&shard->stats, error ? COUNT_JOURNAL_FAILED : COUNT_JOURNAL_ENTRIES);
+}
+
+static void end_group(struct shard *shard, struct journal *journal, int error) {
+    assert(journal->group);
+    struct journal_entry *chains[SHARDS_MAX] = {0}, **ends[SHARDS_MAX];
+    for (struct journal_entry *entry = journal->group, *next; entry; entry = next) {
+        next = entry->next;
+        assert(entry->shard < shard->hub->settings.shard_count);
+        journal_settle(shard, entry, error);
+        if (!chains[entry->shard])
+            ends[entry->shard] = &chains[entry->shard];
+        *ends[entry->shard] = entry;
+        ends[entry->shard] = &entry->next;
+        entry->next = NULL;
+    }
+    journal->group = NULL;
+    stats_count(&shard->stats, COUNT_JOURNAL_GROUPS);
+    for (uint32_t index = 0; index < shard->hub->settings.shard_count; index++)
+        if (chains[index])
+            journal_send_home(shard, chains[index]);
+    if (journal->reopen)
+        reopen_file(shard, journal);
+}
+
+static void succeed(struct shard *shard, struct journal *journal) {
+    assert(!journal->at && journal->offset == 0 && journal->written > 0);
+    journal->file.bytes += journal->written;
+    journal->file.torn = false;
+    journal->failing = false;
+    end_group(shard, journal, 0);
+}
+
+// An operator is told when it begins; each failure is counted.
+static void fail(struct shard *shard, struct journal *journal, int error) {
+    assert(error > 0);
+    if (!journal->failing)
+        journal_complain(shard, "can't be written", error);
+    journal->failing = true;
+    if (journal->written && io_file_cut(shard->io, &journal->file, journal->written))
+        stats_count(&shard->stats, COUNT_JOURNAL_CUT_FAILED);
+    end_group(shard, journal, error);
+}
+
+// --- Writing
+
+static unsigned fill_vectors(struct journal *journal) {
+    assert(journal->at && journal->offset < journal->at->line.length);
+    unsigned count = 0;
+    size_t offset = journal->offset, room = JOURNAL_WRITE_BYTES_MAX;
+    if (journal->break_due)
+        journal->vectors[count++] = (struct iovec){.iov_base = "\n", .iov_len = 1};
+    for (struct journal_entry *entry = journal->at; entry && room && count < JOURNAL_VECTORS_MAX;
+         entry = entry->next) {
+        size_t left = entry->line.length - offset, bytes = left < room ? left : room;
+        journal->vectors[count++] = (struct iovec){.iov_base = entry->line.bytes + offset, .iov_len = bytes};
+        room -= bytes;
+        offset = 0;
+    }
+    return count;
+}
+
+static void write_on(struct shard *shard, struct journal *journal) {
+    assert(journal->group);
+    if (journal->at)
+        io_file_write(shard->io, &journal->file, TOKEN_JOURNAL, journal->vectors, fill_vectors(journal));
+    else
+        io_file_sync(shard->io, &journal->file, TOKEN_JOURNAL);
+}
+
+static void advance(struct journal *journal, size_t count) {
+    journal->written += count;
+    if (count && journal->break_due) {
+        journal->break_due = false;
+        count--;
+    }
+    while (count) {
+        assert(journal->at); // no more is written than was handed over
+        size_t left = journal->at->line.length - journal->offset;
+        if (count < left) {
+            journal->offset += count;
+            return;
+        }
+        count -= left;
+        journal->at = journal->at->next;
+        journal->offset = 0;
+    }
+}
+
+void journal_arrived(struct shard *shard, struct journal_entry *chain) {
+    struct journal *journal = shard->journal;
+    assert(journal && !*journal->waiting_last && chain);
+    *journal->waiting_last = chain;
+    while (*journal->waiting_last)
+        journal->waiting_last = &(*journal->waiting_last)->next;
+}
+
+static void send_on(struct shard *shard) {
+    struct journal_entry *chain = shard->entries;
+    if (!chain)
+        return;
+    shard->entries = NULL;
+    shard->entries_last = &shard->entries;
+    if (shard->index == 0) {
+        journal_arrived(shard, chain);
+        return;
+    }
+    chain->mail.kind = MAIL_ENTRIES;
+    mailbox_post(hub_mailbox(shard->hub, shard->index, 0), &chain->mail);
+}
+
+static void begin_group(struct shard *shard, struct journal *journal) {
+    assert(!journal->group && journal->waiting);
+    journal->group = journal->at = journal->waiting;
+    journal->waiting = NULL;
+    journal->waiting_last = &journal->waiting;
+    journal->offset = 0;
+    journal->written = 0;
+    journal->break_due = journal->file.torn;
+    write_on(shard, journal);
+}
+
+void journal_turn(struct shard *shard) {
+    struct journal *journal = shard->journal;
+    assert(!journal || shard->index == 0);
+    send_on(shard);
+    if (journal && !journal->group && journal->waiting)
+        begin_group(shard, journal);
+}
+
+void journal_event(struct shard *shard, const struct io_event *event) {
+    struct journal *journal = shard->journal;
+    assert(journal && journal->group && (event->kind == IO_WRITTEN || event->kind == IO_SYNCED));
+    if (event->result == -EINTR) {
+        write_on(shard, journal);
+    } else if (event->result < 0) {
+        fail(shard, journal, -event->result);
+    } else if (event->kind == IO_SYNCED) {
+        succeed(shard, journal);
+    } else if (event->result == 0) { // going on would have no end
+        fail(shard, journal, EIO);
+    } else {
+        advance(journal, (size_t)event->result);
+        write_on(shard, journal);
+    }
+}

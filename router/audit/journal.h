@@ -1,0 +1,60 @@
+// The audit journal's file: lines that any shard hands in, appended to one file that shard 0 owns, in groups.
+//
+// Entries that come while a group is under way wait and are the next one: one gathering write (more where it
+// is long or the kernel takes only a part) and one fdatasync a group. Then every entry goes home to the shard
+// that made it, which learns whether it is on disk.
+//
+// A group that can't be written or synced fails as a whole: what was written of it is cut off the file again,
+// and where even that fails the next group begins with a line feed, so that no line is glued to a torn one.
+// The next group is tried as if nothing had happened.
+#pragma once
+
+#include "core/base/text.h"
+#include "router/engine/shard/shard.h"
+
+// One line on its way to the file and back.
+struct journal_entry {
+    struct mail mail;           // mail.connection: whose it is
+    struct journal_entry *next; // a chain of them travels as one piece of mail, that of the first
+    uint32_t shard;             // where it was made
+    int32_t fault;              // 0: it is on disk; else why not, an errno
+    struct text line;
+    // Of who waits for an answer: the request's id, memory of its own, or NULL, and its exchange, or NULL.
+    char *request_id;
+    uint32_t request_id_bytes;
+    struct exchange *exchange;
+};
+
+// An entry about a connection, with an empty line, or NULL when memory is used up.
+struct journal_entry *journal_entry_create(const struct shard *shard, uint64_t connection);
+void journal_entry_destroy(struct journal_entry *entry);
+
+static inline bool journal_is_on(const struct shard *shard) {
+    return shard->hub->settings.journal != NULL;
+}
+// Whether one more entry may be handed in: what waits is bounded in the whole hub. An entry that can't be
+// refused (how something ended that was let in) is handed in all the same.
+bool journal_has_room(const struct shard *shard);
+// Hands in an entry of this shard's. It comes back in shard->settled.
+void journal_submit(struct shard *shard, struct journal_entry *entry);
+// Once a turn: sends on what was handed in, and on shard 0 begins a group with all that has come.
+void journal_turn(struct shard *shard);
+// Entries of this shard's came home: they are added to shard->settled.
+void journal_came_home(struct shard *shard, struct journal_entry *chain);
+
+// --- Shard 0
+
+// Opens the file that the hub's settings name. 0 or -errno.
+int journal_open(struct shard *shard);
+// Closes it, when every entry has gone home. Nothing happens where none is open.
+void journal_close(struct shard *shard);
+// Entries came from another shard.
+void journal_arrived(struct shard *shard, struct journal_entry *chain);
+// An IO_WRITTEN or IO_SYNCED event came.
+void journal_event(struct shard *shard, const struct io_event *event);
+// Opens the file anew by its name, after the group that is under way: it may have been renamed. If that
+// fails the old one goes on.
+void journal_reopen(struct shard *shard);
+
+// What an errno means; static.
+const char *journal_fault_text(int error);

@@ -1,0 +1,34 @@
+#include "router/engine/message/message.h"
+
+#include <assert.h>
+
+#include "router/engine/send/exchange.h"
+
+struct json_item message_param(const struct message *message, const char *key) {
+    if (!lookup_has(&message->lookup, KEY_PARAMS) || message->lookup.type[KEY_PARAMS] != JSON_OBJECT)
+        return (struct json_item){0};
+    return json_member(message->body, message->lookup.value[KEY_PARAMS], key);
+}
+
+size_t message_room(const struct shard *shard, const struct message *message) {
+    return message->exchange ? exchange_room(shard, message->exchange) : shard_limits(shard)->frame_bytes_max;
+}
+
+void message_answer(struct shard *shard, const struct message *message, struct text *result) {
+    assert(result->failed || result->length > 0);
+    struct reply_to to = message_reply_to(message);
+    if (message_is_request(message) && result->failed)
+        reply_failed(shard, message->peer, to);
+    else if (message_is_request(message))
+        reply_result(shard, message->peer, to, result->bytes, result->length);
+    text_deinit(result);
+}
+
+enum parcel_lane message_lane(const struct message *message) {
+    if (!lookup_has(&message->lookup, KEY_PRIORITY) || message->lookup.type[KEY_PRIORITY] != JSON_STRING)
+        return LANE_NORMAL;
+    struct span priority = message->lookup.value[KEY_PRIORITY];
+    bool high = json_string_is(message->body, priority, "high") ||
+                json_string_is(message->body, priority, "critical");
+    return high ? LANE_HIGH : LANE_NORMAL;
+}

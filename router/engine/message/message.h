@@ -1,0 +1,92 @@
+// One message under way, on the stack of route_frame: a request, notification or response as it lies.
+#pragma once
+
+#include <string.h>
+
+#include "core/base/limits.h"
+#include "core/lookup/lookup.h"
+#include "core/send/parcel.h"
+#include "router/engine/send/reply.h"
+#include "router/engine/shard/annex.h"
+#include "router/engine/shard/peer.h"
+
+// What the audit journal keeps of it (audit.c).
+enum message_audit { MESSAGE_PLAIN, MESSAGE_AUDIT_LOG, MESSAGE_APPROVAL };
+
+struct authz_cache_call;
+struct spill_reason;
+
+struct message {
+    struct peer *peer;
+    struct exchange *exchange; // that it is a member of, or NULL
+    const struct frame *frame;
+    const uint8_t *body;
+    struct lookup lookup;
+    enum message_audit audit;
+    bool approved; // it was held, and may go now (router/gate)
+    const struct spill_reason
+        *returned; // it was, and is back (router/engine/message/message_copy.h); or NULL
+    // Such a call was found right before, of which nothing else is judged (router/rights/recall.h); or NULL.
+    const struct authz_cache_call *again;
+    size_t method_bytes;
+    bool method_long;              // longer than any name that could be offered: it isn't in `method`
+    char method[METHOD_BYTES_MAX]; // decoded
+};
+
+// What isn't known before it is looked up; most of it is written there, and so isn't zeroed here.
+static inline void message_begin(struct message *message, struct peer *peer, struct exchange *exchange) {
+    message->peer = peer;
+    message->exchange = exchange;
+    message->audit = MESSAGE_PLAIN;
+    message->approved = false;
+    message->returned = NULL;
+    message->again = NULL;
+    message->method_bytes = 0;
+    message->method_long = false;
+}
+static inline bool message_is_request(const struct message *message) {
+    return message->lookup.kind == BODY_REQUEST;
+}
+// Whether its method is this one: a literal.
+static inline bool message_method_is(const struct message *message, const char *method) {
+    return message->method_bytes == strlen(method) && memcmp(message->method, method, strlen(method)) == 0;
+}
+// Whether a response says that its request failed: an error of null says nothing.
+static inline bool message_is_error(const struct message *message) {
+    return lookup_has(&message->lookup, KEY_ERROR) && message->lookup.type[KEY_ERROR] != JSON_NULL;
+}
+// Whether its peer may send such a one now; if not, it was counted.
+static inline bool message_may_come(struct shard *shard, const struct message *message) {
+    const struct transport *transport = message->peer->transport;
+    return __builtin_expect(!transport->vets, true) || transport->vets(shard, message);
+}
+// Where the answer to a request goes.
+static inline struct reply_to message_reply_to(const struct message *message) {
+    struct span id = message->lookup.value[KEY_ID];
+    return (struct reply_to){message->body + id.at, id.bytes, message->exchange};
+}
+// Nobody reads its body any more (peer_blot).
+static inline void message_blot(const struct message *message) {
+    struct span body = message->frame->body;
+    peer_blot(message->peer, message->frame->buffer->bytes + body.at, body.bytes);
+}
+
+// The agent that its peer is attached to, where it names no target itself; or NULL.
+static inline const struct attachment *message_attachment(const struct message *message) {
+    const struct annex *annex = message->peer->annex;
+    return annex && !lookup_has(&message->lookup, KEY_TARGET_AGENT) ? annex->attachment : NULL;
+}
+// Whether a target decides alone where it goes.
+static inline bool message_has_target(const struct message *message) {
+    return lookup_has(&message->lookup, KEY_TARGET_AGENT) || message_attachment(message);
+}
+
+// A member of params; type JSON_NONE when there is none.
+struct json_item message_param(const struct message *message, const char *key);
+// How many bytes the result of a request may have: what a frame can, or what is left of its exchange's.
+size_t message_room(const struct shard *shard, const struct message *message);
+// Answers with a result, JSON, which is taken over: a request gets it, a notification doesn't. Without memory
+// for it the peer is closed.
+void message_answer(struct shard *shard, const struct message *message, struct text *result);
+// By params.priority.
+enum parcel_lane message_lane(const struct message *message);

@@ -1,0 +1,175 @@
+#include "router/engine/request/cancel.h"
+
+#include <assert.h>
+
+#include "core/base/text.h"
+#include "core/mcp/mcp_message.h"
+#include "router/engine/send/send.h"
+#include "router/engine/shard/annex.h"
+#include "router/engine/shard/child_record.h"
+#include "router/engine/shard/drop.h"
+#include "router/engine/shard/post.h"
+
+// --- At the source
+
+// Once a request: a second cancel might find it taken out of the queue, and name to the target what it never
+// saw. But of one at another hub that nobody waits for any more the link is told again: it knows what went there.
+bool cancel_dispatch(struct shard *shard, struct pending *pending, struct parcel *parcel, bool answer) {
+    assert(parcel->pool == &shard->parcels && parcel->hole_count == 0 && !parcel->dressed);
+    assert(hub_knows(shard->hub, pending->target));
+    uint64_t target = pending->target;
+    uint32_t to = connection_shard(target);
+    assert(!pending->cancelled || !answer);
+    if (!pending->cancelled)
+        request_index_cancel(pending);
+    parcel->hub_id = pending_hub_id(&shard->pending, pending);
+    parcel->lane = LANE_URGENT;
+    parcel->mail.kind = MAIL_CANCEL;
+    parcel->mail.connection = target;
+    parcel->mail.detail = answer;
+    if (to == shard->index)
+        return cancel_arrived(shard, parcel);
+    mailbox_post(hub_mailbox(shard->hub, shard->index, to), &parcel->mail);
+    return false;
+}
+
+static bool is_shared(struct shard *shard, uint64_t target) {
+    const struct agent *agent = agents_one_at(&shard->agents, target);
+    return agent && agent->child && child_record_is_mcp(agent->child);
+}
+
+static bool is_elsewhere(struct shard *shard, uint64_t target) {
+    const struct agent *agent = agents_one_at(&shard->agents, target);
+    return agent && agent_is_link(agent);
+}
+
+// Towards such a server, or from it.
+bool cancel_is_end(struct shard *shard, const struct pending *pending) {
+    const struct peer *source = shard->peers.slots[connection_slot(pending->source)]; // also as it ends
+    assert(!source || source->name == pending->source);
+    return is_shared(shard, pending->target) ||
+           (source && source->annex && (source->annex->mcp || source->annex->gives_up));
+}
+
+static void put_cancel(struct text *body, uint64_t hub_id) {
+    text_put(body, "{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\",\"params\":{\"id\":");
+    text_number(body, (int64_t)hub_id);
+    text_put(body, "}}");
+}
+
+// One of the hub's own, in the words of who is told; or NULL.
+static struct parcel *own_cancel(struct shard *shard, uint64_t hub_id, bool is_mcp) {
+    assert(hub_id);
+    struct text body;
+    text_init(&body);
+    if (is_mcp)
+        mcp_put_cancelled(&body, hub_id, "given up");
+    else
+        put_cancel(&body, hub_id);
+    struct parcel *parcel = body.failed ? NULL : parcel_own(&shard->parcels, body.bytes, body.length);
+    if (!parcel)
+        text_deinit(&body);
+    return parcel;
+}
+
+static bool dispatch_own(struct shard *shard, struct pending *pending, bool answer) {
+    if (pending->cancelled && (answer || !is_elsewhere(shard, pending->target)))
+        return false;
+    struct parcel *parcel =
+        own_cancel(shard, pending_hub_id(&shard->pending, pending), cancel_is_end(shard, pending));
+    if (parcel)
+        return cancel_dispatch(shard, pending, parcel, answer);
+    drop_one(shard, COUNT_DROP_NO_MEMORY, pending->target, 0);
+    return false;
+}
+
+bool cancel_at_target(struct shard *shard, struct pending *pending) {
+    assert(peer_find(shard, pending->source));
+    return dispatch_own(shard, pending, true);
+}
+
+void cancel_downstream(struct shard *shard, struct pending *pending) {
+    dispatch_own(shard, pending, false);
+}
+
+// --- At the target
+
+// What passes a full queue isn't as long as its source likes: then the hub cancels in its own words. NULL
+// without memory for them.
+static struct parcel *shorten(struct shard *shard, struct parcel *parcel) {
+    struct parcel *own = own_cancel(shard, parcel->hub_id, is_shared(shard, parcel->mail.connection));
+    if (own)
+        own->lane = LANE_URGENT;
+    else
+        drop_one(shard, COUNT_DROP_NO_MEMORY, parcel->mail.connection, parcel->bytes);
+    send_release(shard, parcel);
+    return own;
+}
+
+// A cancel passes a full queue, but a target that reads nothing could be told to cancel all that it owes, and
+// all that it ever owed to those who left: where cancels alone are as much as a queue may hold, it is
+// dropped. NULL when it was.
+static struct parcel *fit(struct shard *shard, const struct peer *peer, struct parcel *parcel) {
+    assert(parcel->lane == LANE_URGENT && !parcel->link);
+    if (!send_has_room_for_urgent(shard, peer)) {
+        drop_one(shard, COUNT_DROP_OVERLOADED, peer->name, parcel->bytes);
+        send_release(shard, parcel);
+        return NULL;
+    }
+    bool is_long = parcel->bytes > COPY_BYTES_MAX && !send_has_room(shard, peer);
+    return is_long ? shorten(shard, parcel) : parcel;
+}
+
+// Takes it out of the queue if it still waits there.
+static bool take_back(struct shard *shard, struct peer *peer, uint64_t hub_id) {
+    assert(connection_shard(peer->name) == shard->index);
+    if (outbox_void(&peer->connection.outbox, hub_id))
+        return true;
+    struct parcel *request = outbox_remove(&peer->connection.outbox, hub_id);
+    if (request)
+        send_release(shard, request);
+    return request != NULL;
+}
+
+// The parcel goes home by itself, to say so.
+static bool taken_back(struct shard *shard, struct parcel *parcel) {
+    uint32_t to = parcel->pool->shard;
+    bool answer = parcel->mail.detail;
+    if (to == shard->index || !answer) {
+        send_release(shard, parcel);
+        return answer;
+    }
+    parcel->mail.kind = MAIL_CANCELLED;
+    mailbox_post(hub_mailbox(shard->hub, shard->index, to), &parcel->mail);
+    return false;
+}
+
+bool cancel_arrived(struct shard *shard, struct parcel *parcel) {
+    assert(parcel->mail.kind == MAIL_CANCEL && parcel->hub_id);
+    assert(connection_shard(parcel->mail.connection) == shard->index);
+    struct peer *peer = peer_find(shard, parcel->mail.connection);
+    // What a peer owed ends with its leaving; what its queue didn't take is answered, and it never saw it.
+    if (!peer || rejects_has(&shard->untaken, parcel->hub_id)) {
+        send_release(shard, parcel);
+        return false;
+    }
+    struct peer *asked = peer;
+    if (asked->transport->forget)
+        peer = asked->transport->forget(shard, asked, parcel->hub_id, parcel->mail.detail);
+    if (peer && take_back(shard, peer, parcel->hub_id)) {
+        if (asked->transport->forget && parcel->mail.detail)
+            asked->transport->forget(shard, asked, parcel->hub_id, false);
+        return taken_back(shard, parcel);
+    }
+    if (!peer || peer->connection.held) { // who would have to know it has ended
+        send_release(shard, parcel);
+        return false;
+    }
+    parcel = fit(shard, peer, parcel);
+    if (!parcel)
+        return false;
+    parcel->hub_id = 0; // it is no request
+    stats_count(&shard->stats, COUNT_CANCELS_FORWARDED);
+    send_queue_bound(shard, peer, parcel);
+    return false;
+}

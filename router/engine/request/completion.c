@@ -1,0 +1,356 @@
+#include "router/engine/request/completion.h"
+
+#include <assert.h>
+
+#include "core/base/text.h"
+#include "router/audit/audit.h"
+#include "router/audit/audit_remote.h"
+#include "router/engine/message/error_target.h"
+#include "router/engine/message/message_copy.h"
+#include "router/engine/request/cancel.h"
+#include "router/engine/request/refuse.h"
+#include "router/engine/send/exchange.h"
+#include "router/engine/send/reply.h"
+#include "router/engine/send/send.h"
+#include "router/engine/shard/drop.h"
+#include "router/engine/shard/identity.h"
+#include "router/engine/shard/post.h"
+
+static void completion_end(struct shard *shard, struct pending *pending) {
+    assert(pending->source && pending->target);
+    hub_owe(shard->hub, pending->target, -1);
+    if (pending->account)
+        account_lease_answer(&shard->account_leases, pending->account);
+    if (pending->offered)
+        message_copy_drop(shard, pending->offered);
+    pending->offered = NULL;
+    pending_end(&shard->pending, pending);
+}
+
+void completion_withdraw(struct shard *shard, struct pending *pending) {
+    assert(!pending->outcome);
+    completion_end(shard, pending);
+}
+
+// Nobody waits for it any more, and an exchange isn't kept waiting.
+static void completion_forget(struct shard *shard, struct pending *pending) {
+    assert(pending->used);
+    struct exchange *exchange = pending->exchange;
+    stats_count(&shard->stats, COUNT_REQUESTS_ABANDONED);
+    audit_ended(shard, pending, ERROR_NONE);
+    completion_end(shard, pending);
+    if (exchange)
+        exchange_miss(shard, exchange);
+}
+
+// Its target is told.
+static void abandon(struct shard *shard, struct pending *pending) {
+    cancel_downstream(shard, pending);
+    completion_forget(shard, pending);
+}
+
+// NULL: it has left, or is about to. What it asked is abandoned, be it in a later turn.
+static struct peer *source_of(const struct shard *shard, const struct pending *pending) {
+    struct peer *source = peer_find(shard, pending->source);
+    return source && (source->state == PEER_OPEN || source->state == PEER_ENDED) ? source : NULL;
+}
+
+static void end_with_error(struct shard *shard, struct pending *pending, enum error error,
+                           struct text *data) {
+    assert(pending->used && error > ERROR_NONE && error < ERRORS_COUNT);
+    struct peer *source = source_of(shard, pending);
+    if (!source) {
+        if (data)
+            text_deinit(data);
+        abandon(shard, pending);
+        return;
+    }
+    audit_ended(shard, pending, error);
+    reply_error(shard, source, (struct reply_to){pending->id, pending->id_bytes, pending->exchange}, error,
+                data);
+    completion_end(shard, pending);
+}
+
+// The request that a connection may end, or NULL: then the response counts as dropped. One whose source has left is as good as
+// abandoned.
+static struct pending *claim(struct shard *shard, uint64_t hub_id, uint64_t from, size_t bytes,
+                             struct peer **source) {
+    assert(hub_id_shard(hub_id) == shard->index && hub_knows(shard->hub, from));
+    struct pending *pending = pending_find(&shard->pending, hub_id);
+    *source = pending ? source_of(shard, pending) : NULL;
+    if (!*source) {
+        drop_one(shard, COUNT_DROP_RESPONSE_UNKNOWN, from, bytes);
+        return NULL;
+    }
+    if (pending->target != from) {
+        drop_one(shard, COUNT_DROP_RESPONSE_FOREIGN, from, bytes);
+        return NULL;
+    }
+    return pending;
+}
+
+// Names the agent that was asked, as long as it is there: others may live at its connection. Of one on another hub that is
+// the link, and of a client that an instance asked there is no name.
+static const struct agent *asked_agent(struct shard *shard, const struct pending *pending) {
+    const struct home *home = agents_home(&shard->agents, pending->target);
+    for (const struct list *node = home ? home->agents.next : NULL; home && node != &home->agents;
+         node = node->next) {
+        const struct agent *agent = list_entry(node, struct agent, by_home);
+        if (agent->mark == pending->agent)
+            return agent;
+    }
+    return NULL;
+}
+
+static void put_agent(struct text *data, const struct pending *pending, const struct agent *agent) {
+    error_target_put_kept(data, pending);
+    if (agent && !agent_is_link(agent))
+        reply_data_string(data, "agent", agent->id, agent->pool_bytes ? agent->pool_bytes : agent->id_bytes);
+}
+
+// Begins data with the agent, and what went wrong where the code doesn't say that; NULL where it does.
+static void begin_data(struct shard *shard, const struct pending *pending, struct text *data,
+                       const char *fault) {
+    text_init(data);
+    put_agent(data, pending, asked_agent(shard, pending));
+    if (fault)
+        reply_data_text(data, "fault", fault);
+}
+
+static void end_for(struct shard *shard, struct pending *pending, enum error error, const char *fault) {
+    struct text data;
+    begin_data(shard, pending, &data, fault);
+    end_with_error(shard, pending, error, &data);
+}
+
+// An array of answers has its bound: what doesn't fit is answered with an error.
+static void completion_without_room(struct shard *shard, struct pending *pending, size_t bytes) {
+    struct text data;
+    text_init(&data);
+    reply_data_number(&data, "limit", shard_limits(shard)->frame_bytes_max);
+    drop_one(shard, COUNT_DROP_RESPONSE_TOO_LARGE, pending->source, bytes);
+    end_with_error(shard, pending, ERROR_FRAME_TOO_LARGE, &data);
+}
+
+void completion_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, struct parcel *parcel) {
+    assert(!parcel->dressed && parcel->hole_count == 1);
+    struct peer *source;
+    struct pending *pending = claim(shard, hub_id, from, parcel->bytes, &source);
+    if (!pending) {
+        send_release(shard, parcel);
+        return;
+    }
+    if (pending->cancelled && parcel->mail.detail & ANSWER_UNSAID) {
+        send_release(shard, parcel);
+        completion_forget(shard, pending);
+        return;
+    }
+    if (!parcel_fill(parcel, &(struct piece){pending->id, pending->id_bytes})) {
+        drop_one(shard, COUNT_DROP_NO_MEMORY, pending->source, parcel->bytes);
+        send_release(shard, parcel);
+        end_for(shard, pending, ERROR_INTERNAL, "there is no memory for the answer");
+        return;
+    }
+    struct exchange *exchange = pending->exchange;
+    if (exchange && !exchange_has_room(shard, exchange, parcel->bytes)) {
+        completion_without_room(shard, pending, parcel->bytes);
+        send_release(shard, parcel);
+        return;
+    }
+    assert(source->name == pending->source);
+    parcel->hub_id = 0;
+    bool is_own = parcel->mail.detail & ANSWER_BY_HUB;
+    if (parcel->mail.detail & ANSWER_REFUSAL)
+        audit_remote_refused(shard, source, pending, parcel);
+    if (pending->outcome)
+        audit_answered(shard, pending, parcel);
+    completion_end(shard, pending);
+    stats_count(&shard->stats, is_own ? COUNT_ERRORS_BY_HUB : COUNT_RESPONSES_FORWARDED);
+    if (exchange)
+        exchange_answer(shard, exchange, parcel);
+    else
+        send_queue_owed(shard, source, parcel);
+}
+
+void completion_broken(struct shard *shard, uint64_t hub_id, uint64_t from) {
+    struct peer *source;
+    struct pending *pending = claim(shard, hub_id, from, 0, &source);
+    if (!pending)
+        return;
+    end_for(shard, pending, ERROR_INTERNAL, "the target's response could not be read");
+}
+
+void completion_refused(struct shard *shard, uint64_t hub_id, enum error error) {
+    assert(hub_id_shard(hub_id) == shard->index);
+    struct pending *pending = pending_find(&shard->pending, hub_id);
+    assert(error == ERROR_OVERLOADED);
+    if (!pending)
+        return;
+    struct text data;
+    begin_data(shard, pending, &data, NULL);
+    refuse_full_put(shard, &data, false); // what is owed was looked at before it was sent there
+    end_with_error(shard, pending, error, &data);
+}
+
+void completion_cancelled(struct shard *shard, struct pending *pending) {
+    assert(pending->cancelled);
+    stats_count(&shard->stats, COUNT_CANCELLED_IN_QUEUE);
+    end_for(shard, pending, ERROR_CANCELLED, NULL);
+}
+
+void completion_given_up(struct shard *shard, struct pending *pending, bool told) {
+    assert(pending->used);
+    cancel_downstream(shard, pending);
+    if (!told) {
+        completion_forget(shard, pending);
+        return;
+    }
+    stats_count(&shard->stats, COUNT_REQUESTS_ABANDONED);
+    end_for(shard, pending, ERROR_CANCELLED, NULL);
+}
+
+void completion_timed_out(struct shard *shard, struct pending *pending) {
+    assert(!timer_armed(&pending->timer) && pending->timeout_ms > 0);
+    stats_count(&shard->stats, COUNT_REQUESTS_TIMED_OUT);
+    struct text data;
+    begin_data(shard, pending, &data, NULL);
+    reply_data_number(&data, "timeoutMs", (int64_t)pending->timeout_ms);
+    cancel_downstream(shard, pending);
+    end_with_error(shard, pending, ERROR_TIMED_OUT, &data);
+}
+
+static void end_left(struct shard *shard, struct pending *pending, enum error error) {
+    const struct agent *agent = asked_agent(shard, pending);
+    struct text data;
+    text_init(&data);
+    put_agent(&data, pending, agent);
+    if (agent && agent_is_link(agent))
+        reply_data_text(&data, "link", "down");
+    stats_count(&shard->stats, COUNT_TARGETS_LEFT);
+    end_with_error(shard, pending, error, &data);
+}
+
+static void end_first_of(struct shard *shard, struct home *home, enum error error) {
+    struct pending *pending = list_entry(home->pending.next, struct pending, by_target);
+    assert(pending->target == home->connection);
+    end_left(shard, pending, error);
+}
+
+void completion_target_left(struct shard *shard, struct home *home) {
+    while (!list_empty(&home->pending))
+        end_first_of(shard, home, ERROR_TARGET_DISCONNECTED);
+}
+
+bool completion_target_gone(struct shard *shard, struct home *home, enum error error) {
+    assert(home->leaving);
+    for (uint32_t left = shard->bounds.ends; left > 0 && !list_empty(&home->pending); left--)
+        end_first_of(shard, home, error);
+    return list_empty(&home->pending);
+}
+
+bool spared_has(const struct spared *spared, uint64_t id) {
+    const uint64_t *ids = spared->ids;
+    size_t low = 0, high = spared->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (ids[middle] == id)
+            return true;
+        if (ids[middle] < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
+
+void completion_mark(struct home *home) {
+    for (struct list *node = home->pending.next; node != &home->pending; node = node->next)
+        list_entry(node, struct pending, by_target)->marked = true;
+}
+
+uint32_t completion_target_rests(struct shard *shard, struct home *home, const struct spared *spared) {
+    uint32_t count = 0;
+    for (struct list *node = home->pending.next, *next; node != &home->pending; node = next) {
+        struct pending *pending = list_entry(node, struct pending, by_target);
+        next = node->next;
+        bool aside = pending->aside && spared->aside, is_later = spared->marked && !pending->marked;
+        if (aside || is_later || spared_has(spared, pending_hub_id(&shard->pending, pending)))
+            continue;
+        cancel_downstream(shard, pending);
+        end_left(shard, pending, ERROR_TARGET_DISCONNECTED);
+        count++;
+    }
+    return count;
+}
+
+// The first of a list, as many as *left says.
+static void abandon_some(struct shard *shard, struct list *requests, uint32_t *left) {
+    for (; *left > 0 && !list_empty(requests); --*left) {
+        struct pending *pending = list_entry(requests->next, struct pending, by_source);
+        const struct peer *source = shard->peers.slots[connection_slot(pending->source)]; // also as it ends
+        assert(source && source->name == pending->source && source->state != PEER_OPEN);
+        const struct identity *identity = identity_of(source);
+        if (identity && identity->revoked) // what was forwarded goes on
+            completion_forget(shard, pending);
+        else
+            abandon(shard, pending);
+    }
+}
+
+void completion_abandon_all(struct shard *shard, struct peer *source) {
+    uint32_t all = UINT32_MAX;
+    abandon_some(shard, &source->asked.requests, &all);
+    assert(completion_all_abandoned(source));
+}
+
+void completion_abandon_in_parts(struct shard *shard, struct peer *source) {
+    assert(connection_shard(source->name) == shard->index && source->state != PEER_OPEN);
+    if (list_empty(&shard->abandoned))
+        abandon_some(shard, &source->asked.requests, &shard->ends_left);
+    list_move_all(&source->asked.requests, &shard->abandoned);
+}
+
+void completion_abandon_on(struct shard *shard) {
+    abandon_some(shard, &shard->abandoned, &shard->ends_left);
+    shard->ends_left = shard->bounds.ends;
+}
+
+void completion_end_endless(struct shard *shard, struct peer *source) {
+    struct list *requests = &source->asked.requests;
+    assert(source->state == PEER_ENDED);
+    for (struct list *node = requests->next, *next; node != requests; node = next) {
+        struct pending *pending = list_entry(node, struct pending, by_source);
+        next = node->next;
+        if (!timer_armed(&pending->timer))
+            abandon(shard, pending);
+    }
+}
+
+static void end_endless_of(struct shard *shard, struct peer *source) {
+    struct list *requests = &source->asked.requests;
+    for (struct list *node = requests->next, *next; node != requests; node = next) {
+        struct pending *pending = list_entry(node, struct pending, by_source);
+        next = node->next;
+        if (timer_armed(&pending->timer))
+            continue;
+        cancel_downstream(shard, pending);
+        end_for(shard, pending, ERROR_TARGET_DISCONNECTED, refuse_hub_ends);
+    }
+}
+
+void completion_end_endless_all(struct shard *shard) {
+    assert(shard->phase == HUB_DRAINING);
+    for (uint32_t slot = 0; slot < shard->peers.capacity; slot++)
+        if (shard->peers.slots[slot])
+            end_endless_of(shard, shard->peers.slots[slot]);
+}
+
+void completion_end_all(struct shard *shard) {
+    assert(shard->phase != HUB_SERVING);
+    for (uint32_t slot = 0; slot < shard->peers.capacity; slot++) {
+        struct peer *peer = shard->peers.slots[slot];
+        while (peer && !list_empty(&peer->asked.requests))
+            end_for(shard, list_entry(peer->asked.requests.next, struct pending, by_source),
+                    ERROR_TARGET_DISCONNECTED, refuse_hub_ends);
+    }
+}

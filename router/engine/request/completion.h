@@ -1,0 +1,57 @@
+// How requests end. The source's shard decides, once for each: by the target's response, or by an error of
+// the hub's.
+#pragma once
+
+#include "core/base/errors.h"
+#include "core/base/text.h"
+#include "router/engine/shard/peer.h"
+
+// A response came from connection `from`: the parcel, with a hole where its id was, goes to whoever asked,
+// with the asker's own id; parcel->mail.detail tells what it is (enum answer_detail), and parcel->body how it came. A
+// response that nobody waits for, or that comes from a connection that wasn't asked, is dropped.
+void completion_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, struct parcel *parcel);
+// Such a response came, but it is broken: the request ends with an internal error.
+void completion_broken(struct shard *shard, uint64_t hub_id, uint64_t from);
+// The target's shard couldn't take the request.
+void completion_refused(struct shard *shard, uint64_t hub_id, enum error error);
+// A request was cancelled whose target answers it no more: it ends at once, without a word, or `told` with an error.
+void completion_given_up(struct shard *shard, struct pending *pending, bool told);
+// It goes on otherwise: nobody is told of this end.
+void completion_withdraw(struct shard *shard, struct pending *pending);
+// It was cancelled while it waited in its target's queue.
+void completion_cancelled(struct shard *shard, struct pending *pending);
+// Its time is up.
+void completion_timed_out(struct shard *shard, struct pending *pending);
+// A connection with agents is gone: all that this shard's peers asked of it ends.
+void completion_target_left(struct shard *shard, struct home *home);
+// The same of one of which nothing more is asked, with this error; so much of it as a turn ends. False: there is more.
+bool completion_target_gone(struct shard *shard, struct home *home, enum error error);
+// The same where that connection goes on, if not for now: requests that have not reached it never do, but for
+// those that are spared, which wait.
+struct spared {
+    const uint64_t *ids; // in rising order: hub ids, and starts of sessions (starting_id)
+    size_t count;
+    bool aside;  // and those that another program has (struct pending)
+    bool marked; // and all that isn't marked
+};
+bool spared_has(const struct spared *spared, uint64_t id);
+// Marks what that connection has been asked until now.
+void completion_mark(struct home *home);
+// How many ended.
+uint32_t completion_target_rests(struct shard *shard, struct home *home, const struct spared *spared);
+// Who asked is gone: nobody is answered, and the targets are told.
+void completion_abandon_all(struct shard *shard, struct peer *source);
+// The same, of so many as a turn ends; the others go on a list of the shard's, and end in the turns that follow. Until then the
+// source isn't freed (completion_all_abandoned).
+void completion_abandon_in_parts(struct shard *shard, struct peer *source);
+// Once a turn: goes on with those.
+void completion_abandon_on(struct shard *shard);
+static inline bool completion_all_abandoned(const struct peer *source) {
+    return source->asked.kept_bytes == 0;
+}
+// Who asked has half-closed: what has no end of its own is given up.
+void completion_end_endless(struct shard *shard, struct peer *source);
+// The hub is going to end: the same of all that are asked from here, which end with `target disconnected`.
+void completion_end_endless_all(struct shard *shard);
+// The hub ends: everything that is pending here ends with `target disconnected`.
+void completion_end_all(struct shard *shard);
