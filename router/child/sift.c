@@ -7,7 +7,7 @@
 #include "router/child/register.h"
 #include "router/engine/message/message.h"
 #include "router/engine/request/refuse.h"
-#include "router/rights/judge.h"
+#include "router/rights/authz.h"
 
 static void sift_tell_one(struct shard *shard, struct child *child, enum rule rule) {
     static const char method[] = "initialize";
@@ -29,7 +29,7 @@ static uint32_t sift(const struct child *child, const struct user *user, const s
     child_settings_capabilities(child->settings, &section);
     struct piece instead = {section.bytes, section.failed ? 0 : section.length};
     struct span all = {0, (uint32_t)offered->count};
-    uint32_t rules = judge_sift(user, offered->bytes, all, instead, kept);
+    uint32_t rules = authz_sift(user, offered->bytes, all, instead, kept);
     kept->failed |= section.failed;
     text_deinit(&section);
     return rules;
@@ -44,7 +44,7 @@ static void sift_tell(struct shard *shard, struct child *child, uint32_t rules) 
 
 struct piece child_sift(struct shard *shard, struct child *child, const struct piece *offered,
                         struct text *kept) {
-    const struct user *user = judge_user(shard, child->seat);
+    const struct user *user = authz_user(shard, child->seat);
     uint32_t rules = user ? sift(child, user, offered, kept) : 0;
     assert(child->settings->protocol == CHILD_HERMES);
     sift_tell(shard, child, rules);
@@ -70,7 +70,7 @@ static struct json_item offered_by(const struct child *child, const struct agent
 void child_sift_anew(struct shard *shard, struct child *child) {
     const char *name = child->record->name;
     const struct agent *agent = agents_find(&shard->agents, name, strlen(name));
-    const struct user *user = judge_user(shard, child->seat);
+    const struct user *user = authz_user(shard, child->seat);
     struct json_item offered = offered_by(child, agent);
     if (!user || offered.type == JSON_NONE)
         return;

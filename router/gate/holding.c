@@ -10,7 +10,7 @@
 #include "router/engine/shard/drop.h"
 #include "router/gate/holding_bounds.h"
 #include "router/gate/who.h"
-#include "router/rights/borne.h"
+#include "router/rights/peer_credential.h"
 
 const char *decision_text(enum decision decision) {
     static const char *const texts[DECISIONS_COUNT] = {"approved", "rejected", "needs_revision"};
@@ -324,7 +324,8 @@ void holding_decide(struct shard *shard, struct held_message *held, enum decisio
 // A connection that is closed for that takes what it sent along.
 static bool is_revoked(const struct shard *shard, const struct held_message *held) {
     const struct peer *peer = peer_find(shard, held->source);
-    return peer && borne_is_gone(shard, peer, held->user, (enum credential)held->credential, &held->digest);
+    return peer &&
+           peer_credential_is_gone(shard, peer, held->user, (enum credential)held->credential, &held->digest);
 }
 
 void holding_review(struct shard *shard) {

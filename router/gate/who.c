@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#include "router/rights/judge.h"
+#include "router/rights/authz.h"
 
 struct who who_is(const struct peer *peer) {
     return (struct who){peer->name, identity_user(peer)};
@@ -16,6 +16,6 @@ bool who_is_same(struct who one, struct who other) {
 
 bool who_may_approve(const struct shard *shard, const struct peer *peer) {
     assert(connection_shard(peer->name) == shard->index);
-    const struct user *user = judge_user(shard, peer);
+    const struct user *user = authz_user(shard, peer);
     return !user || rights_admin(user).allowed;
 }

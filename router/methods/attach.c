@@ -8,8 +8,8 @@
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/child_record.h"
 #include "router/methods/offer.h"
-#include "router/rights/judge.h"
-#include "router/rights/recall.h"
+#include "router/rights/authz.h"
+#include "router/rights/authz_cache.h"
 
 static void refuse_unknown(struct shard *shard, const struct message *message, const struct offer *offer) {
     struct text data;
@@ -53,7 +53,7 @@ static bool keep(struct shard *shard, struct peer *peer, const struct offer *off
 void attach_connection(struct shard *shard, const struct message *message) {
     struct offer offer;
     if (!offer_read_attachment(shard, message, &offer) ||
-        !judge_attachment(shard, message, offer.agent_id, offer.agent_id_bytes))
+        !authz_attachment(shard, message, offer.agent_id, offer.agent_id_bytes))
         return;
     assert(offer.agent_id_bytes > 0);
     if (message->returned && message->returned->serves_there) {
@@ -70,7 +70,7 @@ void attach_connection(struct shard *shard, const struct message *message) {
         return;
     }
     if (identity_of(message->peer))
-        recall_forget_calls(identity_of(message->peer));
+        authz_cache_forget_calls(identity_of(message->peer));
     struct text result;
     text_init(&result);
     text_put(&result, "{\"agent\":");

@@ -9,13 +9,13 @@
 #include "io/keeper.h"
 #include "router/engine/request/refuse.h"
 #include "router/engine/shard/child_record.h"
-#include "router/rights/judge.h"
+#include "router/rights/authz.h"
 
 void children_list(struct shard *shard, const struct message *message) {
     const struct hub *hub = shard->hub;
     struct text result;
     const char *between = "";
-    if (!judge_admin(shard, message))
+    if (!authz_admin(shard, message))
         return;
     text_init(&result);
     text_put(&result, "{\"children\":[");
@@ -40,7 +40,7 @@ void children_list(struct shard *shard, const struct message *message) {
 static struct child_record *read_name(struct shard *shard, const struct message *message) {
     struct json_item item = message_param(message, "name");
     char name[AGENT_ID_BYTES_MAX];
-    if (!judge_admin(shard, message))
+    if (!authz_admin(shard, message))
         return NULL;
     if (item.type != JSON_STRING) {
         refuse_field(shard, message, "params.name", "string");

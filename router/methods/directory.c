@@ -7,7 +7,7 @@
 #include "router/engine/send/exchange.h"
 #include "router/engine/shard/child_record.h"
 #include "router/methods/offer.h"
-#include "router/rights/judge.h"
+#include "router/rights/authz.h"
 
 // At which hub an agent is, where that is told.
 struct where {
@@ -98,7 +98,7 @@ static bool is_shown(const struct wanted *wanted, const struct agent *agent) {
     assert(agent->id_bytes > 0);
     if (agent_is_link(agent) || (wanted->from_elsewhere && agent->here_only))
         return false;
-    return (!agent->pool_bytes || agent->pool_bytes == agent->id_bytes) && judge_sees(wanted->user, agent);
+    return (!agent->pool_bytes || agent->pool_bytes == agent->id_bytes) && authz_sees(wanted->user, agent);
 }
 
 static const struct agent *next_agent(struct wanted *wanted) {
@@ -202,7 +202,7 @@ static void ask_others(struct shard *shard, const struct message *message, const
     }
     *inquiry = (struct inquiry){.exchange = to.exchange,
                                 .room = message_room(shard, message),
-                                .user = judge_user(shard, message->peer),
+                                .user = authz_user(shard, message->peer),
                                 .id_bytes = to.id_bytes,
                                 .capability_bytes = (uint32_t)capability_bytes};
     inquiry->mail.connection = message->peer->name;
@@ -247,14 +247,14 @@ void directory_inquiry_add(struct shard *shard, struct inquiry *inquiry, const u
     }
     json_walk_begin(&walk, array, (struct span){0, bytes});
     for (struct json_item item; json_next(&walk, &item) == JSON_ITEM;)
-        if (item.type == JSON_OBJECT && judge_sees_said(inquiry->user, array, item.value))
+        if (item.type == JSON_OBJECT && authz_sees_said(inquiry->user, array, item.value))
             add_agents(shard, inquiry, array, item.value);
 }
 
 static void answer_inquiry(struct shard *shard, struct peer *peer, struct reply_to to,
                            struct inquiry *inquiry) {
     struct wanted wanted =
-        wanted_of(shard, judge_user(shard, peer), inquiry_capability(inquiry), inquiry->capability_bytes);
+        wanted_of(shard, authz_user(shard, peer), inquiry_capability(inquiry), inquiry->capability_bytes);
     size_t tail = sizeof ",\"complete\":false" + inquiry->others.length;
     // Of a batch, others may have taken of the room since it was asked.
     size_t room = to.exchange ? exchange_room(shard, to.exchange) : inquiry->room;
@@ -337,6 +337,6 @@ void directory_agents(struct shard *shard, const struct message *message) {
     if (in_cluster && shard->hub->settings.cluster)
         ask_others(shard, message, capability, bytes);
     else
-        answer_here(shard, message, wanted_of(shard, judge_user(shard, message->peer), capability, bytes),
+        answer_here(shard, message, wanted_of(shard, authz_user(shard, message->peer), capability, bytes),
                     in_cluster);
 }

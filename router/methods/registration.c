@@ -5,7 +5,7 @@
 #include "router/engine/request/refuse.h"
 #include "router/methods/offer.h"
 #include "router/methods/registry.h"
-#include "router/rights/judge.h"
+#include "router/rights/authz.h"
 
 static bool prepare_farewell(struct shard *shard, struct peer *peer) {
     assert(peer->state == PEER_OPEN && (!peer->farewell || peer->farewell->mail.connection == peer->name));
@@ -17,7 +17,7 @@ static bool prepare_farewell(struct shard *shard, struct peer *peer) {
 void registration_register(struct shard *shard, const struct message *message) {
     struct offer offer;
     if (!offer_read_agent(shard, message, &offer) ||
-        !judge_register(shard, message, offer.agent_id, offer.agent_id_bytes, offer.capabilities,
+        !authz_register(shard, message, offer.agent_id, offer.agent_id_bytes, offer.capabilities,
                         offer.governance))
         return;
     if (message->peer->state != PEER_OPEN) {

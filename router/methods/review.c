@@ -8,8 +8,8 @@
 #include "router/gate/holding.h"
 #include "router/methods/registry.h"
 #include "router/methods/subscribe.h"
-#include "router/rights/borne.h"
-#include "router/rights/judge.h"
+#include "router/rights/authz.h"
+#include "router/rights/peer_credential.h"
 #include "router/stream/joining.h"
 
 static void revoke_agent(struct shard *shard, struct peer *peer, const struct agent *agent) {
@@ -34,7 +34,7 @@ static void review_agents(struct shard *shard, struct peer *peer, const struct u
         enum rule rule;
         next = node->next;
         if (!agent->child &&
-            !judge_registration(user, agent->id, agent->id_bytes, agent->capabilities->text,
+            !authz_registration(user, agent->id, agent->id_bytes, agent->capabilities->text,
                                 capabilities_span(agent->capabilities), agent->governance, &rule))
             revoke_agent(shard, peer, agent);
     }
@@ -47,7 +47,7 @@ static void review_subscriptions(struct shard *shard, struct peer *peer, const s
         struct subscription *subscription = list_entry(node, struct subscription, by_subscriber);
         const struct topic *topic = subscription->key.topic;
         next = node->next;
-        if (!subscription->asked || judge_hears(user, topic->name, topic->bytes))
+        if (!subscription->asked || authz_hears(user, topic->name, topic->bytes))
             continue;
         subscription->asked = false;
         topics_let_go(&shard->agents.topics, subscription);
@@ -76,10 +76,11 @@ static void review_peer(struct shard *shard, struct peer *peer, struct identity 
     if (peer->state == PEER_CLOSING)
         return;
     if (!identity->user) {
-        borne_review(shard, peer);
+        peer_credential_review(shard, peer);
         return;
     }
-    const struct user *user = borne_anew(shard, peer, identity->user, identity->kind, &identity->digest);
+    const struct user *user =
+        peer_credential_anew(shard, peer, identity->user, identity->kind, &identity->digest);
     bool is_child = identity->kind == CREDENTIAL_CHILD;
     if (!is_child && !identity_same(user, identity->user)) {
         identity->revoked = true;
@@ -89,7 +90,7 @@ static void review_peer(struct shard *shard, struct peer *peer, struct identity 
     identity->user = user;
     if (peer->state != PEER_OPEN)
         return;
-    user = judge_user(shard, peer);
+    user = authz_user(shard, peer);
     if (!rights_level(user, peer->governance).allowed)
         peer->governance = user->level;
     review_subscriptions(shard, peer, user);

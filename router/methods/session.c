@@ -6,7 +6,7 @@
 #include "router/engine/send/exchange.h"
 #include "router/methods/offer.h"
 #include "router/methods/registry.h"
-#include "router/rights/judge.h"
+#include "router/rights/authz.h"
 
 static void put_raw(struct text *out, const struct message *message, enum lookup_key key) {
     struct span value = message->lookup.value[key];
@@ -45,7 +45,7 @@ static void put_session(struct text *out, const struct shard *shard, const struc
 
 void session_initialize(struct shard *shard, const struct message *message) {
     struct offer offer;
-    if (!offer_read_session(shard, message, &offer) || !judge_level(shard, message, offer.governance))
+    if (!offer_read_session(shard, message, &offer) || !authz_level(shard, message, offer.governance))
         return;
     struct text result;
     text_init(&result);

@@ -4,14 +4,14 @@
 
 #include "router/engine/shard/survey_scan.h"
 #include "router/methods/figures.h"
-#include "router/rights/judge.h"
+#include "router/rights/authz.h"
 
 static struct span params_of(const struct message *message) {
     return lookup_has(&message->lookup, KEY_PARAMS) ? message->lookup.value[KEY_PARAMS] : (struct span){0};
 }
 
 void status_ping(struct shard *shard, const struct message *message) {
-    if (!judge_speaks(shard, message))
+    if (!authz_speaks(shard, message))
         return;
     struct span params = params_of(message);
     assert(params.at + params.bytes <= message->frame->body.bytes);
@@ -27,7 +27,7 @@ void status_ping(struct shard *shard, const struct message *message) {
 void status_stats(struct shard *shard, const struct message *message) {
     assert(shard->hub->shards[shard->index] == shard);
     struct text result;
-    if (!judge_admin(shard, message))
+    if (!authz_admin(shard, message))
         return;
     text_init(&result);
     survey_ask(shard);

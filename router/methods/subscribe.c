@@ -5,7 +5,7 @@
 #include "core/json/name_list.h"
 #include "router/engine/request/refuse.h"
 #include "router/engine/send/send.h"
-#include "router/rights/judge.h"
+#include "router/rights/authz.h"
 
 void subscribe_note(struct shard *shard) {
     atomic_store_explicit(&shard->hub->subscriptions[shard->index], shard->agents.topics.count,
@@ -82,7 +82,7 @@ static bool judge_list(struct shard *shard, const struct message *message, struc
     name_list_begin(&listing, message->body, list);
     for (struct span name; shard->settings->users && name_list_next(&listing, &name);)
         if (!decode_pattern(message->body, name, pattern, &bytes) ||
-            !judge_subscribe(shard, message, pattern, bytes))
+            !authz_subscribe(shard, message, pattern, bytes))
             return false;
     return true;
 }

@@ -4,7 +4,7 @@
 
 #include "router/engine/request/refuse.h"
 #include "router/methods/attach.h"
-#include "router/rights/judge.h"
+#include "router/rights/authz.h"
 #include "router/route/across.h"
 
 void attaching_route(struct shard *shard, const struct message *message) {
@@ -12,7 +12,7 @@ void attaching_route(struct shard *shard, const struct message *message) {
     char name[AGENT_ID_BYTES_MAX];
     size_t bytes = attach_read(message, name);
     assert(shard->hub->settings.cluster && bytes > 0 && !message->returned);
-    if (!judge_attachment(shard, message, name, bytes))
+    if (!authz_attachment(shard, message, name, bytes))
         return;
     to.bytes = subject_escape(to.token, name, bytes);
     if (!elsewhere_link(shard))

@@ -4,7 +4,7 @@
 
 #include "router/engine/request/refuse.h"
 #include "router/engine/send/exchange.h"
-#include "router/rights/entry.h"
+#include "router/rights/authn.h"
 
 void batch_walk(struct json_walk *walk, const struct message *whole) {
     uint32_t bytes = whole->frame->body.bytes, at = json_skip_space(whole->body, 0, bytes);
@@ -41,7 +41,7 @@ bool batch_refuse(struct shard *shard, struct message *whole) {
     if (whole->exchange)
         exchange_expect(whole->exchange);
     if (shard->settings->users)
-        entry_charge(shard, whole->peer, whole->frame->body.bytes);
+        authn_charge(shard, whole->peer, whole->frame->body.bytes);
     if (is_json)
         refuse_batch_size(shard, whole);
     else

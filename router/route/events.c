@@ -10,7 +10,7 @@
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/post.h"
-#include "router/rights/judge.h"
+#include "router/rights/authz.h"
 #include "router/route/across.h"
 #include "router/route/misses.h"
 #include "router/route/offering.h"
@@ -322,7 +322,7 @@ bool events_may_publish(struct shard *shard, const struct message *message) {
     char name[EVENT_BYTES_MAX];
     uint32_t name_bytes;
     return events_read_name(shard, message, name, &name_bytes) &&
-           judge_publish(shard, message, name, name_bytes);
+           authz_publish(shard, message, name, name_bytes);
 }
 
 void events_came_home(struct shard *shard, struct mail *mail) {

@@ -9,8 +9,8 @@
 #include "router/engine/send/exchange.h"
 #include "router/gate/holding.h"
 #include "router/gate/showing.h"
-#include "router/rights/fenced.h"
-#include "router/rights/judge.h"
+#include "router/rights/authz.h"
+#include "router/rights/remote_acl_check.h"
 #include "router/route/across.h"
 #include "router/route/events.h"
 #include "router/route/notices.h"
@@ -136,15 +136,15 @@ void gated_hold(struct shard *shard, const struct message *message) {
 
 static bool names_held(struct shard *shard, const struct message *message,
                        const struct rules_message *asked) {
-    return judge_holds(shard, message, asked) ||
-           (!lookup_has(&message->lookup, KEY_TARGET_AGENT) && notices_some(shard, message, judge_holds_at));
+    return authz_holds(shard, message, asked) ||
+           (!lookup_has(&message->lookup, KEY_TARGET_AGENT) && notices_some(shard, message, authz_holds_at));
 }
 
 // By what this hub's file says of a user of another one's, it goes back there.
 static bool hands_back(struct shard *shard, const struct message *message,
                        const struct rules_message *asked) {
     assert(message->peer->transport->is_link);
-    if (fenced_is_approved(message) || holding_exempts(message) || visited_asks(message) ||
+    if (remote_acl_check_is_approved(message) || holding_exempts(message) || visited_asks(message) ||
         !names_held(shard, message, asked))
         return false;
     visited_hand_back(shard, message, NULL);
@@ -175,7 +175,7 @@ bool gated_takes(struct shard *shard, const struct message *message, const struc
         return hands_back(shard, message, asked);
     bool is_wanted = requires_approval(shard, message) || names_held(shard, message, asked);
     bool may_be = !is_wanted && !message_is_request(message) && shard->hub->settings.cluster &&
-                  judge_holds_agents(shard, message);
+                  authz_holds_agents(shard, message);
     struct rules_verdict verdict;
     struct elsewhere to;
     if ((!is_wanted && !may_be) || holding_exempts(message))
@@ -194,7 +194,7 @@ bool gated_takes(struct shard *shard, const struct message *message, const struc
 bool gated_takes_at(struct shard *shard, const struct message *message, const struct agent *agent) {
     assert(shard->gate && agent);
     if (message->approved || message->peer->transport->is_link || holding_exempts(message) ||
-        !judge_holds_at(shard, message, agent))
+        !authz_holds_at(shard, message, agent))
         return false;
     keep(shard, message);
     return true;

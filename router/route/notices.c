@@ -7,8 +7,8 @@
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/child_record.h"
 #include "router/engine/shard/drop.h"
-#include "router/rights/fenced.h"
-#include "router/rights/judge.h"
+#include "router/rights/authz.h"
+#include "router/rights/remote_acl_check.h"
 #include "router/route/across.h"
 #include "router/route/forward.h"
 
@@ -54,7 +54,8 @@ static bool is_named(const struct message *message, const struct agent *agent) {
 
 // By this hub's file, and by that of the hub where it comes from.
 static bool may_reach(const struct message *message, const struct user *user, const struct agent *agent) {
-    return judge_reaches(user, agent) && !fenced_denies(message, agent) && !fenced_holds(message, agent);
+    return authz_reaches(user, agent) && !remote_acl_check_denies(message, agent) &&
+           !remote_acl_check_holds(message, agent);
 }
 
 bool notices_some(const struct shard *shard, const struct message *message, notices_wanted *wanted) {
@@ -139,7 +140,7 @@ static bool is_for_others(const struct shard *shard, const struct message *messa
 
 static bool tell_all(struct shard *shard, const struct message *message) {
     const struct group *group = group_of(shard, message);
-    const struct user *user = judge_user(shard, message->peer);
+    const struct user *user = authz_user(shard, message->peer);
     bool named = false;
     size_t at = 0;
     if (!may_fan_out(shard, message, group, user))

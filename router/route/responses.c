@@ -7,7 +7,7 @@
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/post.h"
-#include "router/rights/entry.h"
+#include "router/rights/authn.h"
 
 // The hub id that a response bears, or 0.
 static uint64_t response_hub_id(const struct shard *shard, const struct message *message) {
@@ -54,7 +54,7 @@ bool responses_is(const struct shard *shard, const struct message *message) {
 void responses_route(struct shard *shard, const struct message *message) {
     stats_count(&shard->stats, COUNT_RESPONSES_RECEIVED);
     if (__builtin_expect(shard->settings->users != NULL, false))
-        entry_charge(shard, message->peer, message->frame->body.bytes);
+        authn_charge(shard, message->peer, message->frame->body.bytes);
     bool usable = response_usable(shard, message);
     if (!usable)
         drop_one(shard, COUNT_DROP_RESPONSE_BROKEN, message->peer->name, message->frame->body.bytes);

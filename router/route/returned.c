@@ -5,7 +5,7 @@
 #include "router/audit/audit.h"
 #include "router/engine/request/completion.h"
 #include "router/engine/request/refuse.h"
-#include "router/rights/borne.h"
+#include "router/rights/peer_credential.h"
 #include "router/route/events.h"
 #include "router/route/forward.h"
 #include "router/route/route.h"
@@ -48,7 +48,7 @@ static void speak(const struct shard *shard, struct peer *peer, struct message_c
 
 // It is judged anew, as all that comes, by the credential that it came with first.
 static void route_unless_gone(struct shard *shard, struct message *message, struct message_copy *offered) {
-    if (!borne_is_gone(shard, message->peer, offered->user, offered->kind, &offered->digest)) {
+    if (!peer_credential_is_gone(shard, message->peer, offered->user, offered->kind, &offered->digest)) {
         route_where_attached(shard, message, offered);
         return;
     }

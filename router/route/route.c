@@ -12,10 +12,10 @@
 #include "router/engine/send/exchange.h"
 #include "router/engine/shard/probe.h"
 #include "router/methods/methods.h"
-#include "router/rights/borne.h"
-#include "router/rights/entry.h"
-#include "router/rights/judge.h"
-#include "router/rights/recall.h"
+#include "router/rights/authn.h"
+#include "router/rights/authz.h"
+#include "router/rights/authz_cache.h"
+#include "router/rights/peer_credential.h"
 #include "router/route/across.h"
 #include "router/route/attaching.h"
 #include "router/route/audit_log.h"
@@ -103,7 +103,7 @@ static __attribute__((noinline)) bool may_route_anew(struct shard *shard, const 
         return false;
     if (rules_is_event(&routing->asked))
         return true;
-    return judge_call(shard, message, &routing->asked) && judge_log(shard, message);
+    return authz_call(shard, message, &routing->asked) && authz_log(shard, message);
 }
 
 // Whether its user may send it where it says, whatever is there.
@@ -116,7 +116,7 @@ static __attribute__((noinline)) bool may_route_first(struct shard *shard, const
     if (!may_route_anew(shard, message, routing))
         return false;
     if (!message->peer->transport->is_link && methods_is_agents(message))
-        recall_keep_plain(identity_of(message->peer), message);
+        authz_cache_keep_plain(identity_of(message->peer), message);
     return true;
 }
 
@@ -127,7 +127,7 @@ static inline bool may_route_now(struct shard *shard, const struct message *mess
         return true;
     if (!message->again)
         return may_route_first(shard, message, routing);
-    judge_again(message, &routing->asked);
+    authz_again(message, &routing->asked);
     return true;
 }
 
@@ -158,7 +158,7 @@ static void route_others(struct shard *shard, struct message *message) {
 
 // Whether it is still said in the name of an agent of its source's.
 static bool speaks_for_itself(struct shard *shard, const struct message *message) {
-    return !(shard->settings->users ? entry_refuse_source(shard, message)
+    return !(shard->settings->users ? authn_refuse_source(shard, message)
                                     : validate_refuse_source(shard, message));
 }
 
@@ -197,7 +197,7 @@ void route_returned(struct shard *shard, struct message *message) {
 // Whether it was found right before, as what its user may say now, and nothing else of it is judged.
 static inline __attribute__((always_inline)) const struct authz_cache_call *
 find_again(const struct message *message) {
-    const struct authz_cache_call *last = recall_call(identity_there(message->peer), message);
+    const struct authz_cache_call *last = authz_cache_call(identity_there(message->peer), message);
     return last && last->plain ? last : NULL;
 }
 
@@ -210,7 +210,7 @@ static void route_call(struct shard *shard, struct message *message) {
         events_flush(shard);
     stats_count(&shard->stats,
                 message_is_request(message) ? COUNT_REQUESTS_RECEIVED : COUNT_NOTIFICATIONS_RECEIVED);
-    if (__builtin_expect(shard->settings->users != NULL, false) && entry_refuse(shard, message))
+    if (__builtin_expect(shard->settings->users != NULL, false) && authn_refuse(shard, message))
         return;
     bool passes = message->again && methods_passes(shard, message->peer);
     if (!refuse_header(shard, message) && (passes || !methods_answer(shard, message)))
@@ -225,7 +225,7 @@ static __attribute__((noinline)) const struct user *find_signer(const struct sha
                                                                 const struct peer *peer) {
     enum credential kind;
     const struct identity *identity = identity_of(peer);
-    return identity && identity->kind != CREDENTIAL_CHILD ? borne_user(shard, peer, &kind) : NULL;
+    return identity && identity->kind != CREDENTIAL_CHILD ? peer_credential_user(shard, peer, &kind) : NULL;
 }
 
 static inline __attribute__((always_inline)) void sign(const struct shard *shard, const struct peer *peer,
@@ -254,7 +254,7 @@ static void look_up(struct shard *shard, struct message *message, const struct f
 
 static void refuse_unread(struct shard *shard, const struct message *message) {
     if (shard->settings->users)
-        entry_charge(shard, message->peer, message->frame->body.bytes);
+        authn_charge(shard, message->peer, message->frame->body.bytes);
     refuse_body(shard, message);
 }
 

@@ -2,8 +2,8 @@
 
 #include <assert.h>
 
-#include "router/rights/fenced.h"
-#include "router/rights/recall.h"
+#include "router/rights/authz_cache.h"
+#include "router/rights/remote_acl_check.h"
 
 // A block at a time, be it behind the body.
 static inline void copy_method(struct message *message, struct span method) {
@@ -66,8 +66,8 @@ void routing_read(const struct message *message, struct routing *routing) {
     asked->required = message->frame->unit->directives.governance;
     asked->source = message->peer->name;
     asked->from_elsewhere = message->peer->transport->is_link;
-    asked->reaching = fenced_by(message);
-    asked->reaches = asked->reaching ? fenced_in_reach : NULL;
+    asked->reaching = remote_acl_check_by(message);
+    asked->reaches = asked->reaching ? remote_acl_check_in_reach : NULL;
     asked->by_name_only = asked->by_method_only = false;
     if (message->again && lookup_has(&message->lookup, KEY_TARGET_AGENT))
         asked->target = field_as_it_lies(message);

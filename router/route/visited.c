@@ -6,8 +6,8 @@
 #include "router/engine/request/refuse.h"
 #include "router/engine/send/exchange.h"
 #include "router/gate/holding.h"
-#include "router/rights/fenced.h"
-#include "router/rights/judge.h"
+#include "router/rights/authz.h"
+#include "router/rights/remote_acl_check.h"
 #include "router/route/shared.h"
 
 void visited_hand_back(struct shard *shard, const struct message *message, const struct agent *agent) {
@@ -28,9 +28,9 @@ void visited_hand_back(struct shard *shard, const struct message *message, const
 
 static bool is_held_at(const struct shard *shard, const struct message *message, const struct agent *agent) {
     assert(agent);
-    if (fenced_is_approved(message) || holding_exempts(message))
+    if (remote_acl_check_is_approved(message) || holding_exempts(message))
         return false;
-    return fenced_holds(message, agent) || (shard->gate && judge_holds_at(shard, message, agent));
+    return remote_acl_check_holds(message, agent) || (shard->gate && authz_holds_at(shard, message, agent));
 }
 
 // Who is there may support less than is required, which isn't asked.
@@ -53,7 +53,8 @@ bool visited_settles_event(struct shard *shard, const struct message *message) {
 bool visited_settles(struct shard *shard, const struct message *message,
                      const struct rules_verdict *verdict) {
     assert(message->peer->transport->is_link && (verdict->error || verdict->agent));
-    if (verdict->agent && fenced_denies(message, verdict->agent)) { // by a name that it has got since
+    if (verdict->agent &&
+        remote_acl_check_denies(message, verdict->agent)) { // by a name that it has got since
         refuse_right(shard, message, RULE_CALL);
         return true;
     }

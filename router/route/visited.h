@@ -1,5 +1,5 @@
 // What comes from another hub and can't be served as it is: it goes back there, where it is held, and asked about. What is known of it
-// there by its source's file is in its fence (router/rights/fenced.h).
+// there by its source's file is in its fence (router/rights/remote_acl_check.h).
 #pragma once
 
 #include "core/agents/rules.h"

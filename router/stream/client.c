@@ -7,7 +7,7 @@
 #include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
-#include "router/rights/judge.h"
+#include "router/rights/authz.h"
 #include "router/stream/says.h"
 #include "router/stream/telling.h"
 
@@ -66,7 +66,7 @@ static struct stream_client *client_make(struct shard *shard, struct hcs_viewer 
     client->made_up = wish->made_up;
     client->after_seq = wish->after_seq;
     client->required = wish->required;
-    client->user = judge_user(shard, viewer->peer);
+    client->user = authz_user(shard, viewer->peer);
     put_texts(client, wish);
     list_init(&client->by_peer);
     list_init(&client->by_session);

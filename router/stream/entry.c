@@ -9,8 +9,8 @@
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/identity.h"
-#include "router/rights/entry.h"
-#include "router/rights/judge.h"
+#include "router/rights/authn.h"
+#include "router/rights/authz.h"
 #include "router/stream/joining.h"
 #include "router/stream/says.h"
 #include "router/stream/telling.h"
@@ -159,8 +159,8 @@ static void enter_start(struct shard *shard, struct entering *entering) {
         entering_refuse(shard, entering, SAYS_INVALID_REQUEST, fault, false);
         return;
     }
-    const struct user *user = judge_user(shard, entering->message->peer);
-    if (!judge_stream(user, entering->wish.target, entering->wish.target_bytes)) {
+    const struct user *user = authz_user(shard, entering->message->peer);
+    if (!authz_stream(user, entering->wish.target, entering->wish.target_bytes)) {
         joining_note_refused(shard, entering->message->peer->name, identity_user(entering->message->peer),
                              JOINING_DENIED, entering->wish.target, entering->wish.target_bytes);
         entering_refuse(shard, entering, SAYS_INVALID_REQUEST, joining_text(JOINING_DENIED), false);
@@ -191,7 +191,7 @@ static void refuse_unreadable(struct shard *shard, const struct message *message
     struct text data;
     bool broken = frame->verdict == LOOKUP_NOT_JSON;
     if (shard->settings->users)
-        entry_charge(shard, message->peer, message->frame->body.bytes);
+        authn_charge(shard, message->peer, message->frame->body.bytes);
     text_init(&data);
     reply_data_text(&data, "fault",
                     broken                               ? "the body is not JSON"
@@ -230,7 +230,7 @@ void stream_route(struct shard *shard, const struct message *message) {
     }
     read_names(&entering);
     const char *unknown =
-        shard->settings->users ? entry_fault(shard, message->peer, message->frame->body.bytes) : NULL;
+        shard->settings->users ? authn_fault(shard, message->peer, message->frame->body.bytes) : NULL;
     if (unknown) {
         entering_refuse(shard, &entering, SAYS_INVALID_REQUEST, unknown, false);
         return;

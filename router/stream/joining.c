@@ -7,7 +7,7 @@
 #include "router/audit/audit.h"
 #include "router/engine/send/reply.h"
 #include "router/engine/shard/identity.h"
-#include "router/rights/judge.h"
+#include "router/rights/authz.h"
 #include "router/stream/giving.h"
 #include "router/stream/says.h"
 #include "router/stream/session.h"
@@ -24,10 +24,10 @@ enum joining joining_judge(const struct shard *shard, const struct session *sess
     user = users_by_name(hub_settings(shard->hub)->users, user->name, strlen(user->name));
     if (!user || !session->agent_bytes)
         return JOINING_DENIED;
-    bool may = judge_joins(user, agent, session->agent_bytes, NULL, 0) ||
+    bool may = authz_joins(user, agent, session->agent_bytes, NULL, 0) ||
                (identity_same(session->user, user) &&
-                judge_joins(user, agent, session->agent_bytes, target, session->target_bytes));
-    bool is_held = may && shard->gate && judge_holds_stream(user, agent, session->agent_bytes, NULL, 0);
+                authz_joins(user, agent, session->agent_bytes, target, session->target_bytes));
+    bool is_held = may && shard->gate && authz_holds_stream(user, agent, session->agent_bytes, NULL, 0);
     return !may ? JOINING_DENIED : is_held ? JOINING_HELD : JOINING_ALLOWED;
 }
 

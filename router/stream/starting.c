@@ -8,7 +8,7 @@
 #include "router/engine/send/reply.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
-#include "router/rights/judge.h"
+#include "router/rights/authz.h"
 #include "router/stream/giving.h"
 #include "router/stream/joining.h"
 #include "router/stream/says.h"
@@ -90,19 +90,19 @@ static bool is_held(const struct shard *shard, const struct stream_client *clien
     size_t bytes = agent->pool_bytes ? agent->pool_bytes : agent->id_bytes;
     bool given = client->target_bytes;
     return shard->gate &&
-           judge_holds_stream(client->user, agent->id, bytes, given ? client_target(client) : default_target,
+           authz_holds_stream(client->user, agent->id, bytes, given ? client_target(client) : default_target,
                               given ? client->target_bytes : strlen(default_target));
 }
 
 static bool reaches(const void *user, const struct agent *agent) {
-    return judge_reaches(user, agent);
+    return authz_reaches(user, agent);
 }
 
 // Whom a hold names is no more among those to choose from than whom a denial names.
 static bool reaches_unheld(const void *user, const struct agent *agent) {
     assert(user && agent->id_bytes > 0);
     size_t bytes = agent->pool_bytes ? agent->pool_bytes : agent->id_bytes;
-    return judge_reaches(user, agent) && !judge_holds_stream(user, agent->id, bytes, NULL, 0);
+    return authz_reaches(user, agent) && !authz_holds_stream(user, agent->id, bytes, NULL, 0);
 }
 
 static groups_reaches *reaching_for(const struct shard *shard, const struct user *user) {

@@ -8,7 +8,7 @@
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/identity.h"
-#include "router/rights/judge.h"
+#include "router/rights/authz.h"
 #include "router/stream/entry.h"
 #include "router/stream/joining.h"
 #include "router/stream/says.h"
@@ -97,7 +97,7 @@ enum streams_opening streams_open(struct shard *shard, struct peer *peer, const 
     enum session_place place = query->last_event_id ? read_place(query, &wish) : PLACE_BEGIN;
     if (place == PLACE_BAD || place == PLACE_END)
         return place == PLACE_BAD ? STREAMS_BAD_PLACE : STREAMS_AT_END;
-    wish.barred = !judge_stream(judge_user(shard, peer), wish.target, wish.target_bytes);
+    wish.barred = !authz_stream(authz_user(shard, peer), wish.target, wish.target_bytes);
     if (!wish.resumes && wish.barred) {
         joining_note_refused(shard, peer->name, identity_user(peer), JOINING_DENIED, wish.target,
                              wish.target_bytes);
@@ -160,7 +160,7 @@ static struct errand *errand_make(struct shard *shard, const struct peer *peer, 
     if (!errand)
         return NULL;
     errand->connection = peer->name;
-    errand->user = judge_user(shard, peer);
+    errand->user = authz_user(shard, peer);
     errand->parcel = parcel_forward(&shard->parcels, frame);
     if (errand->parcel)
         return errand;

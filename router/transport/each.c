@@ -15,7 +15,7 @@
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
 #include "router/methods/names.h"
-#include "router/rights/judge.h"
+#include "router/rights/authz.h"
 #include "router/route/forward.h"
 #include "router/route/shared.h"
 #include "router/transport/asks.h"
@@ -233,7 +233,7 @@ static bool take_call(struct shard *shard, struct child *child, struct mcp_user 
         tell_user(shard, message, user);
     else if (is_mcp && mcp_method(message->method, message->method_bytes) == MCP_PING)
         reply_result(shard, child->seat, message_reply_to(message), "{}", 2);
-    else if (is_mcp ? judge_asks(shard, message) : judge_speaks(shard, message))
+    else if (is_mcp ? authz_asks(shard, message) : authz_speaks(shard, message))
         ask_user(shard, message, user);
     return true;
 }

@@ -8,7 +8,7 @@
 #include "router/engine/send/send.h"
 #include "router/engine/shard/identity.h"
 #include "router/engine/shard/probe.h"
-#include "router/rights/borne.h"
+#include "router/rights/peer_credential.h"
 #include "router/route/events.h"
 #include "router/route/route.h"
 #include "router/route/settled.h"
@@ -242,7 +242,7 @@ static uint32_t feed_bytes(struct shard *shard, struct peer *peer, const struct 
     peer->heard_ms = shard_tick(shard);
     const struct identity *identity = identity_of(peer);
     if (__builtin_expect(identity && !identity->looked, false))
-        borne_look(shard, peer);
+        peer_credential_look(shard, peer);
     if (event->buffer) {
         cut =
             feed_buffer(shard, peer, event->buffer, at ? at : RECEIVE_HEAD_BYTES, RECEIVE_HEAD_BYTES + count);

@@ -7,9 +7,9 @@
 #include "router/audit/audit.h"
 #include "router/engine/request/refuse.h"
 #include "router/engine/send/reply.h"
-#include "router/rights/borne.h"
-#include "router/rights/entry.h"
-#include "router/rights/judge.h"
+#include "router/rights/authn.h"
+#include "router/rights/authz.h"
+#include "router/rights/peer_credential.h"
 #include "router/transport/http_respond.h"
 #include "router/transport/websocket.h"
 
@@ -106,7 +106,7 @@ static void refuse_rule(struct shard *shard, struct http_call *call, enum rule r
 static void guess(struct shard *shard, struct http_call *call) {
     refuse_rule(shard, call, RULE_CREDENTIAL);
     call->exchange->http.closes = true;
-    entry_guess(shard, call->peer, call->exchange);
+    authn_guess(shard, call->peer, call->exchange);
 }
 
 // One connection too many isn't let in.
@@ -130,7 +130,7 @@ static bool speaks(struct shard *shard, const struct http_call *call, const stru
         refuse_connection(shard, call, user);
         return false;
     }
-    entry_speaks(identity, user, kind);
+    authn_speaks(identity, user, kind);
     return true;
 }
 
@@ -138,7 +138,7 @@ static bool take_secret(struct shard *shard, struct http_call *call, const struc
     struct identity *identity = identity_of(call->peer);
     assert(identity && !identity->guess);
     const struct user *user =
-        secret->bytes == SIZE_MAX ? NULL : entry_token(shard, secret->text, secret->bytes);
+        secret->bytes == SIZE_MAX ? NULL : authn_token(shard, secret->text, secret->bytes);
     if (user && digest_make(secret->text, secret->bytes, &identity->digest))
         return speaks(shard, call, user, CREDENTIAL_TOKEN);
     guess(shard, call);
@@ -152,7 +152,7 @@ bool http_admit(struct shard *shard, struct http_call *call, const struct http_r
     assert(identity_of(call->peer) && !identity_of(call->peer)->user);
     if (!http_given(&call->request, HTTP_AUTHORIZATION)) {
         enum credential kind;
-        const struct user *user = borne_user(shard, call->peer, &kind);
+        const struct user *user = peer_credential_user(shard, call->peer, &kind);
         if (user)
             return speaks(shard, call, user, kind);
         bool may_come_later = route && route->knows_later && websocket_asked(call);
@@ -180,7 +180,7 @@ bool http_admit_to(struct shard *shard, struct http_call *call, const struct htt
 void http_forget_user(struct peer *peer) {
     struct identity *identity = identity_of(peer);
     if (identity && peer->transport->answers_only)
-        entry_forget(identity);
+        authn_forget(identity);
 }
 
 // The buffer may be at rest for long, and serving moves what is in the head.
@@ -221,7 +221,7 @@ static void refuse_head(struct shard *shard, struct http_call *call, const struc
 static const struct user *user_of(struct shard *shard, const struct http_call *call) {
     struct secret secret;
     read_secret(call, &secret);
-    const struct user *user = secret.bytes == SIZE_MAX ? NULL : entry_token(shard, secret.text, secret.bytes);
+    const struct user *user = secret.bytes == SIZE_MAX ? NULL : authn_token(shard, secret.text, secret.bytes);
     digest_wipe(&secret, sizeof secret);
     return user;
 }
@@ -241,12 +241,12 @@ bool http_admits(struct shard *shard, struct peer *peer, const uint8_t *bytes) {
     assert(peer->state == PEER_OPEN && peer->unit.body_at > 0);
     http_read(bytes, &peer->unit, &call.request);
     bool is_given = http_given(&call.request, HTTP_AUTHORIZATION);
-    const struct user *user = is_given ? user_of(shard, &call) : borne_user(shard, peer, &kind);
+    const struct user *user = is_given ? user_of(shard, &call) : peer_credential_user(shard, peer, &kind);
     if (!user && !is_given && !is_nobodys(&call))
         return false;
     bool good = user && identity_counts(identity_of(peer), user);
     if (good)
-        entry_shown(identity_of(peer));
+        authn_shown(identity_of(peer));
     else
         refuse_head(shard, &call, user);
     return good;

@@ -15,7 +15,7 @@
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
 #include "router/methods/names.h"
-#include "router/rights/judge.h"
+#include "router/rights/authz.h"
 #include "router/route/forward.h"
 #include "router/route/route.h"
 #include "router/route/shared.h"
@@ -258,7 +258,7 @@ static bool take_request(struct shard *shard, struct child *child, const struct 
     if (user && user->answers_only)
         user = NULL;
     bool is_ping = mcp_method(method, bytes) == MCP_PING;
-    if (!is_ping && !judge_asks(shard, message))
+    if (!is_ping && !authz_asks(shard, message))
         return true;
     if (is_ping)
         reply_result(shard, child->seat, message_reply_to(message), "{}", 2);

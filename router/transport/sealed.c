@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "router/engine/send/send.h"
-#include "router/rights/borne.h"
+#include "router/rights/peer_credential.h"
 #include "router/transport/feed.h"
 #include "router/transport/partial.h"
 
@@ -41,7 +41,7 @@ static void established(struct shard *shard, struct peer *peer) {
     assert(connection_established(&peer->connection));
     stats_count(&shard->stats, COUNT_HANDSHAKES);
     if (identity_of(peer) && peer->state == PEER_OPEN)
-        borne_look(shard, peer); // who bears a credential needn't say anything to have shown it
+        peer_credential_look(shard, peer); // who bears a credential needn't say anything to have shown it
     peer_watch(shard, peer);
     send_soon(shard, peer); // what has waited for this
 }

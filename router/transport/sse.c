@@ -10,7 +10,7 @@
 #include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
 #include "router/methods/subscribe.h"
-#include "router/rights/judge.h"
+#include "router/rights/authz.h"
 #include "router/transport/feed.h"
 #include "router/transport/http_respond.h"
 
@@ -64,8 +64,8 @@ static const char forbidden_pattern[] = "subscribe";
 
 static bool may_get(const struct shard *shard, const struct peer *peer,
                     const struct http_parameter *pattern) {
-    const struct user *user = judge_user(shard, peer);
-    return !user || judge_hears(user, pattern->value, pattern->value_bytes);
+    const struct user *user = authz_user(shard, peer);
+    return !user || authz_hears(user, pattern->value, pattern->value_bytes);
 }
 
 static const char *take_pattern(struct shard *shard, struct peer *peer,

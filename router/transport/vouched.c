@@ -3,7 +3,7 @@
 #include <assert.h>
 
 #include "router/engine/shard/identity.h"
-#include "router/rights/entry.h"
+#include "router/rights/authn.h"
 #include "router/route/events.h"
 
 const struct user *vouched_user(const struct shard *shard, const uint8_t *bytes,
@@ -21,7 +21,7 @@ void vouched_enter(struct link *link) {
     struct identity *identity = identity_of(link->peer);
     if (!identity)
         return;
-    entry_shown(identity);
+    authn_shown(identity);
     identity->kind = CREDENTIAL_HUB;
     identity->looked = true;
 }
@@ -31,7 +31,7 @@ void vouched_begin(struct link *link, const uint8_t *bytes, const struct hub_hea
     bool known;
     const struct user *user = vouched_user(link->shard, bytes, mark, &known);
     if (identity && user)
-        entry_speaks(identity, user, CREDENTIAL_HUB);
+        authn_speaks(identity, user, CREDENTIAL_HUB);
 }
 
 // As a child that acts for nobody may only answer, so it may.
@@ -47,6 +47,6 @@ void vouched_end(struct link *link) {
     if (!identity)
         return;
     events_flush(link->shard); // what is one's isn't put together with what is another's
-    entry_forget(identity);
+    authn_forget(identity);
     identity->kind = CREDENTIAL_HUB;
 }

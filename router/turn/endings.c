@@ -13,7 +13,7 @@
 #include "router/gate/holding.h"
 #include "router/methods/registry.h"
 #include "router/methods/subscribe.h"
-#include "router/rights/entry.h"
+#include "router/rights/authn.h"
 #include "router/transport/child.h"
 #include "router/turn/arrivals.h"
 
@@ -64,7 +64,7 @@ static void close_peer(struct shard *shard, struct peer *peer) {
     list_remove(&peer->to_send);
     list_remove(&peer->starved);
     list_remove(&peer->standing);
-    entry_leave(shard, peer);
+    authn_leave(shard, peer);
     drop_queue(shard, peer);
     connection_end(&peer->connection, shard->io);
     arrivals_forget(shard, peer);

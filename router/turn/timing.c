@@ -4,7 +4,7 @@
 
 #include "router/engine/send/slow_reader.h"
 #include "router/engine/shard/annex.h"
-#include "router/rights/entry.h"
+#include "router/rights/authn.h"
 #include "router/transport/feed.h"
 #include "router/turn/arrivals.h"
 
@@ -85,7 +85,7 @@ void timing_identity_expired(struct shard *shard, struct identity *identity) {
     struct peer *peer = identity->peer;
     bool was_unread = identity_unread(peer);
     assert(!timer_armed(&identity->timer));
-    if (is_heard_first(shard, identity) || !entry_expired(shard, identity)) {
+    if (is_heard_first(shard, identity) || !authn_expired(shard, identity)) {
         if (was_unread) // what it has sent would reset away its answer
             arrivals_resume(shard, peer);
         return;
@@ -95,7 +95,7 @@ void timing_identity_expired(struct shard *shard, struct identity *identity) {
     else if (is_told_of_frame(peer))
         cut_off(shard, peer, COUNT_CLOSED_UNKNOWN);
     else
-        entry_deny(shard, peer);
+        authn_deny(shard, peer);
 }
 
 void timing_annex_expired(struct shard *shard, struct annex *annex) {

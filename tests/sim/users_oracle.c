@@ -361,7 +361,7 @@ bool oracle_has_target(const struct letter *letter) {
     return (letter->verb == PUBLISH && !letter->target) || must_get(letter);
 }
 
-static void judge_call(const struct letter *letter) {
+static void authz_call(const struct letter *letter) {
     bool could = letter->delivered == 0;
     for (unsigned by = 0; by < PLAYERS; by++)
         for (unsigned agent = 0; letter->delivered >> by & 1 && agent < AGENT_NAMES; agent++)
@@ -490,7 +490,7 @@ static void judge_routed(const struct letter *letter) {
     if (letter->verb == PUBLISH && !letter->target)
         judge_event(letter);
     else
-        judge_call(letter);
+        authz_call(letter);
 }
 
 void oracle_routed(const struct letter *letter) {

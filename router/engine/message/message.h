@@ -26,7 +26,7 @@ struct message {
     bool approved; // it was held, and may go now (router/gate)
     const struct spill_reason
         *returned; // it was, and is back (router/engine/message/message_copy.h); or NULL
-    // Such a call was found right before, of which nothing else is judged (router/rights/recall.h); or NULL.
+    // Such a call was found right before, of which nothing else is judged (router/rights/authz_cache.h); or NULL.
     const struct authz_cache_call *again;
     size_t method_bytes;
     bool method_long;              // longer than any name that could be offered: it isn't in `method`

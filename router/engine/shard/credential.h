@@ -26,7 +26,7 @@ enum credential {
 // A credential was wrong, and the delay until that is said.
 enum authn_guess { GUESS_NONE, GUESS_MESSAGE, GUESS_HTTP };
 
-// What was found right (router/rights/recall.h).
+// What was found right (router/rights/authz_cache.h).
 enum { AUTHZ_CACHE_CALLS = 4, AUTHZ_CACHE_BLOCK_BYTES = 32, AUTHZ_CACHE_TEXT_BYTES_MAX = 64 };
 
 // A string as it lies in JSON, with its quotes.
@@ -54,7 +54,7 @@ struct authz_cache {
     struct authz_cache_source source;
 };
 
-// What the connection itself bears, by these users, all of which there are until the hub's end (router/rights/borne.h).
+// What the connection itself bears, by these users, all of which there are until the hub's end (router/rights/peer_credential.h).
 struct peer_credential {
     const struct users *users; // NULL: nobody has looked
     const struct user *user;   // NULL: nobody's

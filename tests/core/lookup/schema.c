@@ -44,7 +44,7 @@ static void assert_fault(const char *body, const char *field, const char *expect
     assert_string_equal(fault.expected, expected);
 }
 
-static void judge_call(const char *method, const char *params, const char *field, const char *expected) {
+static void authz_call(const char *method, const char *params, const char *field, const char *expected) {
     char body[1200];
     snprintf(body, sizeof body, "{\"jsonrpc\":\"2.0\",\"method\":\"%s\",\"params\":%s,\"id\":1}", method,
              params);
@@ -129,11 +129,11 @@ static void each_field_is_required_and_typed(void **state) {
                 write_params(params, row, field, values[index]);
                 snprintf(path, sizeof path, "params.%s", row->fields[field].name);
                 bool fits = values[index] && type_fits(row->fields[field].expected, values[index]);
-                judge_call(row->method, params, fits ? NULL : path, row->fields[field].expected);
+                authz_call(row->method, params, fits ? NULL : path, row->fields[field].expected);
             }
         char params[400];
         write_params(params, row, FIELDS_MAX, NULL);
-        judge_call(row->method, params, NULL, NULL);
+        authz_call(row->method, params, NULL, NULL);
     }
 }
 
@@ -174,16 +174,16 @@ static void allowed_values_are_those_of_the_table(void **state) {
         char params[200];
         for (const char *const *value = rows[row].values; *value; value++) {
             sprintf(params, rows[row].format, *value);
-            judge_call(rows[row].method, params, NULL, NULL);
+            authz_call(rows[row].method, params, NULL, NULL);
         }
         for (size_t index = 0; index < sizeof never / sizeof *never; index++) {
             sprintf(params, rows[row].format, never[index]);
-            judge_call(rows[row].method, params, rows[row].field, rows[row].expected);
+            authz_call(rows[row].method, params, rows[row].field, rows[row].expected);
         }
     }
-    judge_call("agent/request", "{\"sourceAgent\":\"a\",\"targetAgent\":\"b\",\"task\":\"t\",\"priority\":1}",
+    authz_call("agent/request", "{\"sourceAgent\":\"a\",\"targetAgent\":\"b\",\"task\":\"t\",\"priority\":1}",
                "params.priority", PRIORITIES);
-    judge_call("agent/request",
+    authz_call("agent/request",
                "{\"sourceAgent\":\"a\",\"targetAgent\":\"b\",\"task\":\"t\",\"priority\":\"h\\u0069gh\"}",
                NULL, NULL);
 }
@@ -191,28 +191,28 @@ static void allowed_values_are_those_of_the_table(void **state) {
 // A level in the capabilities serves a registration alone, and only where none stands beside them.
 static void where_a_level_may_stand(void **state) {
     (void)state;
-    judge_call("agent/register", "{\"agentId\":\"a\",\"capabilities\":{\"governanceLevel\":1}}",
+    authz_call("agent/register", "{\"agentId\":\"a\",\"capabilities\":{\"governanceLevel\":1}}",
                "params.governanceLevel", LEVELS_TEXT);
-    judge_call(
+    authz_call(
         "agent/register",
         "{\"agentId\":\"a\",\"governanceLevel\":\"x\",\"capabilities\":{\"governanceLevel\":\"manual\"}}",
         "params.governanceLevel", LEVELS_TEXT);
-    judge_call("agent/register", "{\"agentId\":\"a\",\"capabilities\":[\"governanceLevel\",\"manual\"]}",
+    authz_call("agent/register", "{\"agentId\":\"a\",\"capabilities\":[\"governanceLevel\",\"manual\"]}",
                "params.governanceLevel", LEVELS_TEXT);
-    judge_call("initialize",
+    authz_call("initialize",
                "{\"processId\":null,\"agentId\":\"a\",\"capabilities\":{\"governanceLevel\":\"manual\"}}",
                "params.governanceLevel", LEVELS_TEXT);
 }
 
 static void a_field_that_comes_twice_is_judged_twice(void **state) {
     (void)state;
-    judge_call("governance/approval",
+    authz_call("governance/approval",
                "{\"decision\":\"approved\",\"checkpoint\":\"a\",\"artifact\":{},\"approver\":\"b\","
                "\"artifact\":1}",
                "params.artifact", "object");
-    judge_call("tool/integration", "{\"tool\":\"t\",\"action\":\"a\",\"\\u0061ction\":1}", "params.action",
+    authz_call("tool/integration", "{\"tool\":\"t\",\"action\":\"a\",\"\\u0061ction\":1}", "params.action",
                "string");
-    judge_call("tool/integration", "{\"tool\":\"t\",\"\\u0061ction\":\"a\"}", NULL, NULL);
+    authz_call("tool/integration", "{\"tool\":\"t\",\"\\u0061ction\":\"a\"}", NULL, NULL);
 }
 
 // More of them than the lookup notes, before the fields and behind them.
@@ -229,18 +229,18 @@ static void any_number_of_other_members_may_stand_around(void **state) {
                          behind ? "{%1$s%2$s\"tool\":\"t\",\"action\":%3$s}"
                                 : "{\"tool\":\"t\",\"action\":%3$s%2$s%1$s}",
                          others, comma, good ? "\"a\"" : "1");
-                judge_call("tool/integration", params, good ? NULL : "params.action", "string");
+                authz_call("tool/integration", params, good ? NULL : "params.action", "string");
             }
             snprintf(params, sizeof params, "{\"tool\":\"t\"%s%s}", comma, others);
-            judge_call("tool/integration", params, "params.action", "string");
+            authz_call("tool/integration", params, "params.action", "string");
         }
 }
 
 static void params_must_be_an_object(void **state) {
     (void)state;
-    judge_call("event", "[\"e\"]", "params", "object");
-    judge_call("event", "\"e\"", "params", "object");
-    judge_call("event", "{}", "params.event", "string");
+    authz_call("event", "[\"e\"]", "params", "object");
+    authz_call("event", "\"e\"", "params", "object");
+    authz_call("event", "{}", "params.event", "string");
     assert_fault("{\"jsonrpc\":\"2.0\",\"method\":\"event\"}", "params", "object");
 }
 
@@ -249,8 +249,8 @@ static void other_methods_require_nothing(void **state) {
     static const char *const names[] = {"event2",   "even",        "Event", "agent/requests",
                                         "hub/ping", "initialized", ""};
     for (size_t index = 0; index < sizeof names / sizeof *names; index++) {
-        judge_call(names[index], "[]", NULL, NULL);
-        judge_call(names[index], "{\"event\":1,\"priority\":\"soon\",\"decision\":0}", NULL, NULL);
+        authz_call(names[index], "[]", NULL, NULL);
+        authz_call(names[index], "{\"event\":1,\"priority\":\"soon\",\"decision\":0}", NULL, NULL);
     }
 }
 

@@ -1,4 +1,4 @@
-#include "router/rights/entry.h"
+#include "router/rights/authn.h"
 
 #include <assert.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "router/engine/request/refuse.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/shard/gate.h"
-#include "router/rights/borne.h"
+#include "router/rights/peer_credential.h"
 
 // --- Who it is
 
@@ -42,26 +42,26 @@ static bool settle_or_refuse(struct shard *shard, const struct message *message,
     return false;
 }
 
-const struct user *entry_token(struct shard *shard, const char *token, size_t bytes) {
+const struct user *authn_token(struct shard *shard, const char *token, size_t bytes) {
     assert(shard->settings->users);
     return users_by_token(shard->settings->users, token, bytes);
 }
 
-void entry_shown(struct identity *identity) {
+void authn_shown(struct identity *identity) {
     assert(!identity->guess);
     identity->was_known = true;
     list_remove(&identity->unknown);
     wheel_disarm(&identity->timer);
 }
 
-void entry_speaks(struct identity *identity, const struct user *user, enum credential kind) {
+void authn_speaks(struct identity *identity, const struct user *user, enum credential kind) {
     assert(user && !identity->user);
     identity->user = user;
     identity->kind = kind;
-    entry_shown(identity);
+    authn_shown(identity);
 }
 
-void entry_forget(struct identity *identity) {
+void authn_forget(struct identity *identity) {
     identity->user = NULL;
 }
 
@@ -104,7 +104,7 @@ static void take_guess(struct shard *shard, const struct message *message) {
         peer_close(shard, message->peer, COUNT_CLOSED_NO_MEMORY);
 }
 
-void entry_guess(struct shard *shard, struct peer *peer, struct exchange *exchange) {
+void authn_guess(struct shard *shard, struct peer *peer, struct exchange *exchange) {
     assert(exchange && !identity_of(peer)->exchange);
     identity_of(peer)->exchange = exchange;
     begin_delay(shard, identity_of(peer), GUESS_HTTP);
@@ -140,7 +140,7 @@ static void tell_guess(struct shard *shard, struct identity *identity) {
         peer_linger(shard, peer);
 }
 
-bool entry_expired(struct shard *shard, struct identity *identity) {
+bool authn_expired(struct shard *shard, struct identity *identity) {
     struct peer *peer = identity->peer;
     assert(peer->state != PEER_CLOSING && identity_of(peer) == identity);
     if (identity->guess) {
@@ -154,7 +154,7 @@ bool entry_expired(struct shard *shard, struct identity *identity) {
     return peer->state == PEER_OPEN;
 }
 
-void entry_deny(struct shard *shard, struct peer *peer) {
+void authn_deny(struct shard *shard, struct peer *peer) {
     assert(peer->state == PEER_OPEN && !identity_of(peer)->guess);
     stats_count(&shard->stats, COUNT_CLOSED_UNKNOWN);
     if (peer->transport->deny)
@@ -163,14 +163,14 @@ void entry_deny(struct shard *shard, struct peer *peer) {
         peer_linger(shard, peer);
 }
 
-void entry_leave(struct shard *shard, struct peer *peer) {
+void authn_leave(struct shard *shard, struct peer *peer) {
     struct identity *identity = identity_of(peer);
     if (!identity)
         return;
     assert(peer->state == PEER_CLOSING);
     wheel_disarm(&identity->timer);
     list_remove(&identity->unknown);
-    entry_forget(identity);
+    authn_forget(identity);
     identity_uncount(identity);
     if (identity->guess && identity->exchange)
         exchange_miss(shard, identity->exchange);
@@ -202,7 +202,7 @@ static bool is_own_report(struct shard *shard, const struct message *message) {
 
 static __attribute__((noinline)) bool refuse_rate_over(struct shard *shard, const struct message *message) {
     const struct user *user = identity_user(message->peer);
-    assert(user && entry_is_metered(user));
+    assert(user && authn_is_metered(user));
     uint64_t now_ns = io_now(shard->io), bytes = message->frame->body.bytes;
     enum account_limit over;
     uint64_t wait_ms =
@@ -219,7 +219,7 @@ static __attribute__((noinline)) bool refuse_rate_over(struct shard *shard, cons
 
 static inline bool refuse_rate(struct shard *shard, const struct message *message) {
     const struct user *user = identity_user(message->peer);
-    return user && entry_is_metered(user) && refuse_rate_over(shard, message);
+    return user && authn_is_metered(user) && refuse_rate_over(shard, message);
 }
 
 // --- What a message bears
@@ -259,7 +259,7 @@ static bool take_child_given(struct shard *shard, const struct message *message,
     size_t bytes = is_text
                        ? json_string_decode(message->body, message->lookup.value[key], token, sizeof token)
                        : SIZE_MAX;
-    const struct user *user = bytes == SIZE_MAX ? NULL : entry_token(shard, token, bytes);
+    const struct user *user = bytes == SIZE_MAX ? NULL : authn_token(shard, token, bytes);
     digest_wipe(token, bytes == SIZE_MAX ? sizeof token : bytes);
     if (is_text)
         blot_out(message, message->lookup.value[key]);
@@ -280,7 +280,7 @@ static bool take_given(struct shard *shard, const struct message *message, enum 
         bytes = json_string_decode(message->body, message->lookup.value[key], token, sizeof token);
         blot_out(message, message->lookup.value[key]);
     }
-    const struct user *user = bytes == SIZE_MAX ? NULL : entry_token(shard, token, bytes);
+    const struct user *user = bytes == SIZE_MAX ? NULL : authn_token(shard, token, bytes);
     bool good = false, own = user && identity_same(user, identity->user);
     if (!user)
         take_guess(shard, message);
@@ -297,7 +297,7 @@ static bool take_given(struct shard *shard, const struct message *message, enum 
 // What the connection itself bears.
 static bool take_borne(struct shard *shard, const struct message *message) {
     enum credential kind;
-    const struct user *user = borne_user(shard, message->peer, &kind);
+    const struct user *user = peer_credential_user(shard, message->peer, &kind);
     if (user)
         return settle_or_refuse(shard, message, user, kind);
     refuse_for(shard, message, ERROR_NOT_INITIALIZED, "a credential comes first");
@@ -329,8 +329,8 @@ static __attribute__((noinline)) bool refuse_source_named(struct shard *shard,
     size_t bytes;
     enum source_agent source = source_agent_read(shard, message, name, &bytes);
     if (source == SOURCE_OWN)
-        recall_keep_source(&shard->kept, identity_of(message->peer), &shard->agents, message->body + value.at,
-                           value.bytes);
+        authz_cache_keep_source(&shard->kept, identity_of(message->peer), &shard->agents,
+                                message->body + value.at, value.bytes);
     if (source == SOURCE_FOREIGN)
         refuse_right(shard, message, RULE_SOURCE_AGENT);
     return source == SOURCE_FOREIGN;
@@ -339,38 +339,38 @@ static __attribute__((noinline)) bool refuse_source_named(struct shard *shard,
 static inline bool refuse_foreign_source(struct shard *shard, const struct message *message) {
     struct span value = message->lookup.value[KEY_SOURCE_AGENT];
     return lookup_has(&message->lookup, KEY_SOURCE_AGENT) && !message->peer->transport->is_link &&
-           !recall_source(identity_of(message->peer), &shard->agents, message->body + value.at) &&
+           !authz_cache_source(identity_of(message->peer), &shard->agents, message->body + value.at) &&
            refuse_source_named(shard, message);
 }
 
-bool entry_refuse_source(struct shard *shard, const struct message *message) {
+bool authn_refuse_source(struct shard *shard, const struct message *message) {
     assert(message->approved);
     return refuse_foreign_source(shard, message);
 }
 
-bool entry_refuse_anew(struct shard *shard, const struct message *message) {
+bool authn_refuse_anew(struct shard *shard, const struct message *message) {
     assert(shard->settings->users && message->peer->state == PEER_OPEN);
     return !is_known(shard, message) || refuse_rate(shard, message) || refuse_foreign_source(shard, message);
 }
 
-void entry_charge_anew(struct shard *shard, const struct peer *peer, size_t bytes) {
+void authn_charge_anew(struct shard *shard, const struct peer *peer, size_t bytes) {
     const struct identity *identity = identity_of(peer);
     const struct user *user = identity_user(peer);
     enum credential kind;
     if (!user && identity && !is_child(identity)) // which may be known by what it has not been asked for yet
-        user = borne_user(shard, peer, &kind);
-    if (user && entry_is_metered(user))
+        user = peer_credential_user(shard, peer, &kind);
+    if (user && authn_is_metered(user))
         account_lease_charge(&shard->account_leases, user->account, &user->limits, io_now(shard->io), bytes);
 }
 
-const char *entry_fault(struct shard *shard, struct peer *peer, size_t bytes) {
+const char *authn_fault(struct shard *shard, struct peer *peer, size_t bytes) {
     struct identity *identity = identity_of(peer);
     const struct user *user = identity->user;
     enum account_limit over;
     assert(!identity->guess);
     if (!user && !is_child(identity)) {
         enum credential kind;
-        user = borne_user(shard, peer, &kind);
+        user = peer_credential_user(shard, peer, &kind);
         if (!user)
             return "not initialized: there is no credential";
         if (!settle(identity, user, kind))

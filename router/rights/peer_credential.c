@@ -1,4 +1,4 @@
-#include "router/rights/borne.h"
+#include "router/rights/peer_credential.h"
 
 #include <assert.h>
 #include <string.h>
@@ -29,7 +29,8 @@ static void find(const struct hub_settings *settings, const struct peer *peer,
     found->user = identity->has_uid ? users_by_uid(users, identity->uid) : NULL;
 }
 
-const struct user *borne_user(const struct shard *shard, const struct peer *peer, enum credential *kind) {
+const struct user *peer_credential_user(const struct shard *shard, const struct peer *peer,
+                                        enum credential *kind) {
     struct identity *identity = identity_of(peer);
     assert(shard->settings->users && identity);
     *kind = CREDENTIAL_NONE;
@@ -41,8 +42,9 @@ const struct user *borne_user(const struct shard *shard, const struct peer *peer
     return identity->peer_credential.user;
 }
 
-const struct user *borne_anew(const struct shard *shard, const struct peer *peer, const struct user *user,
-                              enum credential kind, const struct digest *digest) {
+const struct user *peer_credential_anew(const struct shard *shard, const struct peer *peer,
+                                        const struct user *user, enum credential kind,
+                                        const struct digest *digest) {
     const struct users *users = shard->settings->users;
     assert(users && user);
     switch (kind) {
@@ -51,7 +53,7 @@ const struct user *borne_anew(const struct shard *shard, const struct peer *peer
     case CREDENTIAL_UID:
     case CREDENTIAL_CERTIFICATE: {
         enum credential found;
-        const struct user *bearer = borne_user(shard, peer, &found);
+        const struct user *bearer = peer_credential_user(shard, peer, &found);
         return found == kind ? bearer : NULL;
     }
     case CREDENTIAL_CHILD:
@@ -63,11 +65,11 @@ const struct user *borne_anew(const struct shard *shard, const struct peer *peer
     return NULL;
 }
 
-bool borne_is_gone(const struct shard *shard, const struct peer *peer, const struct user *user,
-                   enum credential kind, const struct digest *digest) {
+bool peer_credential_is_gone(const struct shard *shard, const struct peer *peer, const struct user *user,
+                             enum credential kind, const struct digest *digest) {
     assert(!user || identity_of(peer));
     return user && shard->settings->users && kind != CREDENTIAL_CHILD && !identity_there(peer)->revoked &&
-           !identity_same(borne_anew(shard, peer, user, kind, digest), user);
+           !identity_same(peer_credential_anew(shard, peer, user, kind, digest), user);
 }
 
 // Who has too many connections bears this one as little as nobody would, until its first message is refused for that.
@@ -85,25 +87,25 @@ static void weigh(struct shard *shard, struct identity *identity, const struct u
         identity_wait(shard, identity);
 }
 
-void borne_look(struct shard *shard, struct peer *peer) {
+void peer_credential_look(struct shard *shard, struct peer *peer) {
     struct identity *identity = identity_of(peer);
     enum credential kind;
     if (identity->looked || identity->kind == CREDENTIAL_CHILD || peer->state != PEER_OPEN ||
         !connection_established(&peer->connection))
         return;
     bool is_settled = identity->user || identity->was_known || identity->guess;
-    const struct user *user = is_settled ? NULL : borne_user(shard, peer, &kind);
+    const struct user *user = is_settled ? NULL : peer_credential_user(shard, peer, &kind);
     if (user)
         weigh(shard, identity, user);
     identity->looked = !user || identity->bears;
 }
 
-void borne_review(struct shard *shard, struct peer *peer) {
+void peer_credential_review(struct shard *shard, struct peer *peer) {
     struct identity *identity = identity_of(peer);
     enum credential kind;
     assert(!identity->user);
     if (identity->kind == CREDENTIAL_CHILD || identity->guess || identity->was_known ||
         !connection_established(&peer->connection))
         return;
-    weigh(shard, identity, borne_user(shard, peer, &kind));
+    weigh(shard, identity, peer_credential_user(shard, peer, &kind));
 }

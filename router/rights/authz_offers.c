@@ -1,9 +1,9 @@
-// What a user's agents may name in their capabilities: the part of judge.h that reads them.
+// What a user's agents may name in their capabilities: the part of authz.h that reads them.
 #include <assert.h>
 
 #include "core/json/name_list.h"
 #include "router/engine/request/refuse.h"
-#include "router/rights/judge.h"
+#include "router/rights/authz.h"
 
 // A name that is longer than any can be is in no group, but it might look as if: as what isn't readable.
 static bool may_offer_name(const struct user *user, enum right_kind kind, const uint8_t *text,
@@ -91,7 +91,7 @@ static bool may_get(const struct user *user, const uint8_t *text, struct span na
     char pattern[METHOD_BYTES_MAX];
     assert(name.bytes >= 2);
     size_t bytes = json_string_decode(text, name, pattern, sizeof pattern);
-    return bytes != SIZE_MAX && judge_hears(user, pattern, bytes);
+    return bytes != SIZE_MAX && authz_hears(user, pattern, bytes);
 }
 
 // Its events, and the notifications that it names by objects.
@@ -118,7 +118,7 @@ static bool may_get_all(const struct user *user, const uint8_t *text, struct spa
     return true;
 }
 
-bool judge_registration(const struct user *user, const char *agent, size_t bytes, const uint8_t *text,
+bool authz_registration(const struct user *user, const char *agent, size_t bytes, const uint8_t *text,
                         struct span capabilities, enum governance level, enum rule *rule) {
     assert(user && level < GOVERNANCE_COUNT);
     *rule = RULE_REGISTER;
@@ -134,12 +134,12 @@ bool judge_registration(const struct user *user, const char *agent, size_t bytes
     return rights_level(user, level).allowed;
 }
 
-bool judge_register(struct shard *shard, const struct message *message, const char *agent, size_t bytes,
+bool authz_register(struct shard *shard, const struct message *message, const char *agent, size_t bytes,
                     struct span capabilities, enum governance level) {
-    const struct user *user = judge_user(shard, message->peer);
+    const struct user *user = authz_user(shard, message->peer);
     enum rule rule;
     assert(bytes > 0);
-    if (!user || judge_registration(user, agent, bytes, message->body, capabilities, level, &rule))
+    if (!user || authz_registration(user, agent, bytes, message->body, capabilities, level, &rule))
         return true;
     refuse_right(shard, message, rule);
     return false;
@@ -271,7 +271,7 @@ static void sieve_members(struct sieve *sieve, struct span capabilities) {
     text_put(sieve->out, "}");
 }
 
-uint32_t judge_sift(const struct user *user, const uint8_t *text, struct span capabilities,
+uint32_t authz_sift(const struct user *user, const uint8_t *text, struct span capabilities,
                     struct piece instead, struct text *out) {
     struct sieve sieve = {user, text, out, instead, 0};
     assert(user && capabilities.bytes >= 2);

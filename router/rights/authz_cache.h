@@ -19,7 +19,7 @@ static_assert((int)AUTHZ_CACHE_BLOCK_BYTES <= (int)BUFFER_SLACK_BYTES,
               "a block that begins inside a body is readable");
 
 // Bit i: they are the same at i.
-static inline uint32_t recall_alike(const uint8_t *one, const uint8_t *other) {
+static inline uint32_t authz_cache_alike(const uint8_t *one, const uint8_t *other) {
 #if defined(__SSE2__)
     enum { HALF = AUTHZ_CACHE_BLOCK_BYTES / 2 };
     __m128i low = _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(const void *)one),
@@ -34,20 +34,20 @@ static inline uint32_t recall_alike(const uint8_t *one, const uint8_t *other) {
     return alike;
 #endif
 }
-bool recall_same_rest(const struct authz_cache_text *text, const uint8_t *json);
+bool authz_cache_same_rest(const struct authz_cache_text *text, const uint8_t *json);
 // Whether that text lies at `json`, where a value of the body begins.
-static inline __attribute__((always_inline)) bool recall_same(const struct authz_cache_text *text,
-                                                              const uint8_t *json) {
-    return (recall_alike(text->json, json) | text->beyond) == UINT32_MAX &&
-           (__builtin_expect(!text->rest, true) || recall_same_rest(text, json));
+static inline __attribute__((always_inline)) bool authz_cache_same(const struct authz_cache_text *text,
+                                                                   const uint8_t *json) {
+    return (authz_cache_alike(text->json, json) | text->beyond) == UINT32_MAX &&
+           (__builtin_expect(!text->rest, true) || authz_cache_same_rest(text, json));
 }
 
 // What decides on a call, besides the method and, of one without a target, whom its connection is attached to.
-enum { RECALLED_KEYS = 1U << KEY_TARGET_AGENT | 1U << KEY_TOOL | 1U << KEY_APPROVER };
+enum { AUTHZ_CACHE_KEYS = 1U << KEY_TARGET_AGENT | 1U << KEY_TOOL | 1U << KEY_APPROVER };
 
 // Where it is kept: by the ends of its names, which tell those of one kind apart.
-static inline struct authz_cache_call *recall_place(struct authz_cache *recalled,
-                                                    const struct message *message) {
+static inline struct authz_cache_call *authz_cache_place(struct authz_cache *recalled,
+                                                         const struct message *message) {
     const struct lookup *lookup = &message->lookup;
     struct span method = lookup->value[KEY_METHOD], target = lookup->value[KEY_TARGET_AGENT];
     unsigned last = message->body[method.at + method.bytes - 2];
@@ -60,34 +60,34 @@ static inline struct authz_cache_call *recall_place(struct authz_cache *recalled
 // The call that was found right before, by the user for whom the connection speaks: then this one is, too. NULL: it wasn't.
 // Nothing of what is registered decides it.
 static inline __attribute__((always_inline)) const struct authz_cache_call *
-recall_call(const struct identity *identity, const struct message *message) {
+authz_cache_call(const struct identity *identity, const struct message *message) {
     const struct lookup *lookup = &message->lookup;
     if (!identity->recalled || !identity->user)
         return NULL;
-    const struct authz_cache_call *last = recall_place(identity->recalled, message);
-    uint32_t keys = lookup->present & RECALLED_KEYS;
+    const struct authz_cache_call *last = authz_cache_place(identity->recalled, message);
+    uint32_t keys = lookup->present & AUTHZ_CACHE_KEYS;
     if (last->user != identity->user || last->keys != keys ||
-        !recall_same(&last->method, message->body + lookup->value[KEY_METHOD].at))
+        !authz_cache_same(&last->method, message->body + lookup->value[KEY_METHOD].at))
         return NULL;
-    if (keys && !recall_same(&last->target, message->body + lookup->value[KEY_TARGET_AGENT].at))
+    if (keys && !authz_cache_same(&last->target, message->body + lookup->value[KEY_TARGET_AGENT].at))
         return NULL;
     return last;
 }
 // Each is kept where there is room.
-void recall_keep_call(struct quota *kept, struct identity *identity, const struct user *user,
-                      const struct message *message, const struct rules_message *asked);
+void authz_cache_keep_call(struct quota *kept, struct identity *identity, const struct user *user,
+                           const struct message *message, const struct rules_message *asked);
 // Nothing else of such a call is judged, and it is an agent's to answer. (Where it is kept.)
-void recall_keep_plain(struct identity *identity, const struct message *message);
+void authz_cache_keep_plain(struct identity *identity, const struct message *message);
 // Another target is that of calls without one.
-void recall_forget_calls(struct identity *identity);
+void authz_cache_forget_calls(struct identity *identity);
 
 // An agent of its own, as JSON spells it: until any of them changes.
-static inline bool recall_source(const struct identity *identity, const struct agents *agents,
-                                 const uint8_t *json) {
+static inline bool authz_cache_source(const struct identity *identity, const struct agents *agents,
+                                      const uint8_t *json) {
     if (!identity->recalled)
         return false;
     const struct authz_cache_source *last = &identity->recalled->source;
-    return last->changes == agents->changes && recall_same(&last->text, json);
+    return last->changes == agents->changes && authz_cache_same(&last->text, json);
 }
-void recall_keep_source(struct quota *kept, struct identity *identity, const struct agents *agents,
-                        const uint8_t *json, size_t bytes);
+void authz_cache_keep_source(struct quota *kept, struct identity *identity, const struct agents *agents,
+                             const uint8_t *json, size_t bytes);

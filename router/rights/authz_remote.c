@@ -1,8 +1,8 @@
-// Whether a user may call an agent that is known by what another hub says of it: the part of judge.h that reads that.
+// Whether a user may call an agent that is known by what another hub says of it: the part of authz.h that reads that.
 #include <assert.h>
 
 #include "core/json/name_list.h"
-#include "router/rights/judge.h"
+#include "router/rights/authz.h"
 
 static bool may_call(const struct user *user, enum right_kind kind, const char *name, size_t bytes) {
     struct right_call call = {.by = kind};
@@ -75,7 +75,7 @@ static bool may_call_any(const struct user *user, const uint8_t *text, struct sp
     return may_command(user, text, capabilities) || may_notify(user, text, capabilities);
 }
 
-bool judge_sees_said(const struct user *user, const uint8_t *text, struct span agent) {
+bool authz_sees_said(const struct user *user, const uint8_t *text, struct span agent) {
     struct json_item id = json_member(text, agent, "agentId"),
                      capabilities = json_member(text, agent, "capabilities");
     char name[AGENT_ID_BYTES_MAX];

@@ -10,7 +10,7 @@
 // cmocka.h needs the standard headers before it.
 #include <cmocka.h>
 
-#include "router/rights/recall.h"
+#include "router/rights/authz_cache.h"
 #include "tests/sim/random.h"
 
 enum { BODY_BYTES_MAX = 1024, USERS = 2, NAMES = 12, TARGETS = NAMES + 1, NO_TARGET = NAMES };
@@ -107,18 +107,18 @@ static void nothing_but_what_was_kept_is_found(void **state) {
         last = said;
         identity.user = &users[said.user];
         speak(&spoken, &said, "");
-        const struct authz_cache_call *again = recall_call(&identity, &spoken.message);
+        const struct authz_cache_call *again = authz_cache_call(&identity, &spoken.message);
         bool was_kept = kept[said.user][said.method][said.target];
         assert_true(!again || was_kept);
         found += again != NULL;
         missed += !again && was_kept; // another one took its place
         if (random_below(&random, 100) == 0) {
-            recall_forget_calls(&identity);
+            authz_cache_forget_calls(&identity);
             memset(kept, 0, sizeof kept);
         } else if (random_below(&random, 3) == 0) {
             bool fits = is_kept(said.method) && is_kept(said.target);
-            recall_keep_call(&kept_memory, &identity, identity.user, &spoken.message, &spoken.asked);
-            again = recall_call(&identity, &spoken.message);
+            authz_cache_keep_call(&kept_memory, &identity, identity.user, &spoken.message, &spoken.asked);
+            again = authz_cache_call(&identity, &spoken.message);
             assert_int_equal(again != NULL, fits);
             assert_true(!again || (again->user == identity.user && !again->plain));
             kept[said.user][said.method][said.target] = fits;
@@ -133,14 +133,14 @@ static void who_is_nobody_is_found_nowhere(void **state) {
     (void)state;
     make_names();
     speak(&spoken, &(struct said){0, 1, 2}, "");
-    assert_null(recall_call(&identity, &spoken.message));
-    recall_keep_call(&kept_memory, &identity, &user, &spoken.message, &spoken.asked);
-    assert_null(recall_call(&identity, &spoken.message));
+    assert_null(authz_cache_call(&identity, &spoken.message));
+    authz_cache_keep_call(&kept_memory, &identity, &user, &spoken.message, &spoken.asked);
+    assert_null(authz_cache_call(&identity, &spoken.message));
     identity.user = &user;
-    assert_non_null(recall_call(&identity, &spoken.message));
-    recall_forget_calls(&identity);
+    assert_non_null(authz_cache_call(&identity, &spoken.message));
+    authz_cache_forget_calls(&identity);
     identity.user = NULL;
-    assert_null(recall_call(&identity, &spoken.message));
+    assert_null(authz_cache_call(&identity, &spoken.message));
 }
 
 // A tool, and an approver, are judged, too; all else that it says is not.
@@ -152,13 +152,13 @@ static void what_else_decides_is_looked_at(void **state) {
     make_names();
     identity.user = &user;
     speak(&spoken, &said, "");
-    recall_keep_call(&kept_memory, &identity, &user, &spoken.message, &spoken.asked);
+    authz_cache_keep_call(&kept_memory, &identity, &user, &spoken.message, &spoken.asked);
     speak(&spoken, &said, "\"task\":\"targetAgent\",\"priority\":\"high\"");
-    assert_non_null(recall_call(&identity, &spoken.message));
+    assert_non_null(authz_cache_call(&identity, &spoken.message));
     speak(&spoken, &said, "\"tool\":\"lint\"");
-    assert_null(recall_call(&identity, &spoken.message));
+    assert_null(authz_cache_call(&identity, &spoken.message));
     speak(&spoken, &said, "\"approver\":\"a\"");
-    assert_null(recall_call(&identity, &spoken.message));
+    assert_null(authz_cache_call(&identity, &spoken.message));
 }
 
 static void of_an_event_its_name_is_judged_each_time(void **state) {
@@ -171,11 +171,11 @@ static void of_an_event_its_name_is_judged_each_time(void **state) {
         strcpy(names[0], methods[index]);
         strcpy(names[1], "agent");
         speak(&spoken, &(struct said){0, 0, 1}, "");
-        recall_keep_plain(&identity, &spoken.message); // what isn't kept
-        assert_null(recall_call(&identity, &spoken.message));
-        recall_keep_call(&kept_memory, &identity, &user, &spoken.message, &spoken.asked);
-        recall_keep_plain(&identity, &spoken.message);
-        assert_int_equal(recall_call(&identity, &spoken.message)->plain, index == 0);
+        authz_cache_keep_plain(&identity, &spoken.message); // what isn't kept
+        assert_null(authz_cache_call(&identity, &spoken.message));
+        authz_cache_keep_call(&kept_memory, &identity, &user, &spoken.message, &spoken.asked);
+        authz_cache_keep_plain(&identity, &spoken.message);
+        assert_int_equal(authz_cache_call(&identity, &spoken.message)->plain, index == 0);
     }
 }
 
@@ -186,15 +186,15 @@ static void a_source_is_its_own_until_an_agent_changes(void **state) {
     static char far[128] =
         "\"abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz\"";
     (void)state;
-    assert_false(recall_source(&identity, &agents, (const uint8_t *)own));
-    recall_keep_source(&kept_memory, &identity, &agents, (const uint8_t *)own, strlen(own));
-    assert_true(recall_source(&identity, &agents, (const uint8_t *)own));
-    assert_false(recall_source(&identity, &agents, (const uint8_t *)longer));
+    assert_false(authz_cache_source(&identity, &agents, (const uint8_t *)own));
+    authz_cache_keep_source(&kept_memory, &identity, &agents, (const uint8_t *)own, strlen(own));
+    assert_true(authz_cache_source(&identity, &agents, (const uint8_t *)own));
+    assert_false(authz_cache_source(&identity, &agents, (const uint8_t *)longer));
     agents.changes++;
-    assert_false(recall_source(&identity, &agents, (const uint8_t *)own));
-    recall_keep_source(&kept_memory, &identity, &agents, (const uint8_t *)far, strlen(far));
-    assert_false(recall_source(&identity, &agents, (const uint8_t *)far));
-    assert_false(recall_source(&identity, &agents, (const uint8_t *)own));
+    assert_false(authz_cache_source(&identity, &agents, (const uint8_t *)own));
+    authz_cache_keep_source(&kept_memory, &identity, &agents, (const uint8_t *)far, strlen(far));
+    assert_false(authz_cache_source(&identity, &agents, (const uint8_t *)far));
+    assert_false(authz_cache_source(&identity, &agents, (const uint8_t *)own));
 }
 
 static void without_room_nothing_is_kept(void **state) {
@@ -206,12 +206,12 @@ static void without_room_nothing_is_kept(void **state) {
     atomic_store(&budget.bytes_max, 0);
     identity.user = &user;
     speak(&spoken, &(struct said){0, 1, 2}, "");
-    recall_keep_call(&kept_memory, &identity, &user, &spoken.message, &spoken.asked);
-    recall_keep_plain(&identity, &spoken.message);
-    recall_keep_source(&kept_memory, &identity, &agents, (const uint8_t *)"\"a\"", 3);
-    recall_forget_calls(&identity);
+    authz_cache_keep_call(&kept_memory, &identity, &user, &spoken.message, &spoken.asked);
+    authz_cache_keep_plain(&identity, &spoken.message);
+    authz_cache_keep_source(&kept_memory, &identity, &agents, (const uint8_t *)"\"a\"", 3);
+    authz_cache_forget_calls(&identity);
     assert_null(identity.recalled);
-    assert_null(recall_call(&identity, &spoken.message));
+    assert_null(authz_cache_call(&identity, &spoken.message));
 }
 
 int main(void) {

@@ -1,4 +1,4 @@
-#include "router/rights/judge.h"
+#include "router/rights/authz.h"
 
 #include <assert.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 static struct account nobodys_account;
 static const struct user nobody = {.name = "", .account = &nobodys_account};
 
-const struct user *judge_user(const struct shard *shard, const struct peer *peer) {
+const struct user *authz_user(const struct shard *shard, const struct peer *peer) {
     if (__builtin_expect(!shard->settings->users, true))
         return NULL;
     const struct user *user = identity_user(peer);
@@ -20,7 +20,7 @@ const struct user *judge_user(const struct shard *shard, const struct peer *peer
 
 // --- Calls
 
-static bool judge_refuse(struct shard *shard, const struct message *message, bool allowed, enum rule rule) {
+static bool authz_refuse(struct shard *shard, const struct message *message, bool allowed, enum rule rule) {
     if (!allowed)
         refuse_right(shard, message, rule);
     return allowed;
@@ -88,9 +88,9 @@ static bool read_call(const struct shard *shard, const struct rules_message *ask
     return true;
 }
 
-bool judge_in_reach(const void *user, const struct agent *agent) {
+bool authz_in_reach(const void *user, const struct agent *agent) {
     assert(user && agent);
-    return judge_reaches(user, agent);
+    return authz_reaches(user, agent);
 }
 
 // Of a pool nobody may be there to be asked: then whoever offers the method is next, and who may ask the approver alone doesn't get to
@@ -128,14 +128,14 @@ static __attribute__((noinline)) bool may_call_as_said(struct shard *shard, cons
     if (allowed && call.by == KIND_AGENT && !asked->target.given)
         keep_to_approver(user, &call, asked);
     if (allowed && is_known)
-        recall_keep_call(&shard->kept, identity, user, message, asked);
+        authz_cache_keep_call(&shard->kept, identity, user, message, asked);
     return allowed;
 }
 
 static bool may_send(struct shard *shard, const struct message *message, const struct user *user,
                      struct rules_message *asked) {
     struct identity *identity = identity_of(message->peer);
-    return (identity && is_where_it_was(message) && recall_call(identity, message)) ||
+    return (identity && is_where_it_was(message) && authz_cache_call(identity, message)) ||
            may_call_as_said(shard, message, user, asked);
 }
 
@@ -163,8 +163,8 @@ static bool may_seek(struct shard *shard, const struct message *message, const s
     return by_name || by_method;
 }
 
-bool judge_call(struct shard *shard, const struct message *message, struct rules_message *asked) {
-    const struct user *user = judge_user(shard, message->peer);
+bool authz_call(struct shard *shard, const struct message *message, struct rules_message *asked) {
+    const struct user *user = authz_user(shard, message->peer);
     if (!user)
         return true;
     if (names_one_elsewhere(shard, message, asked) ? !may_seek(shard, message, user, asked)
@@ -173,15 +173,15 @@ bool judge_call(struct shard *shard, const struct message *message, struct rules
         return false;
     }
     if (!rights_reach_all(user) && !asked->reaches) {
-        asked->reaches = judge_in_reach;
+        asked->reaches = authz_in_reach;
         asked->reaching = user;
     }
     return true;
 }
 
-bool judge_holds(const struct shard *shard, const struct message *message,
+bool authz_holds(const struct shard *shard, const struct message *message,
                  const struct rules_message *asked) {
-    const struct user *user = judge_user(shard, message->peer);
+    const struct user *user = authz_user(shard, message->peer);
     struct right_call call;
     char event[EVENT_BYTES_MAX], tool[METHOD_BYTES_MAX];
     if (!user || !rights_hold_any(user))
@@ -199,24 +199,24 @@ bool judge_holds(const struct shard *shard, const struct message *message,
 }
 
 // An instance of a child bears its name, and a number.
-bool judge_holds_at(const struct shard *shard, const struct message *message, const struct agent *agent) {
-    const struct user *user = judge_user(shard, message->peer);
+bool authz_holds_at(const struct shard *shard, const struct message *message, const struct agent *agent) {
+    const struct user *user = authz_user(shard, message->peer);
     size_t bytes = agent->pool_bytes ? agent->pool_bytes : agent->id_bytes;
     return user && rights_hold_any(user) && rights_hold_agent(user, agent->id, bytes) != 0;
 }
 
-bool judge_holds_agents(const struct shard *shard, const struct message *message) {
-    const struct user *user = judge_user(shard, message->peer);
+bool authz_holds_agents(const struct shard *shard, const struct message *message) {
+    const struct user *user = authz_user(shard, message->peer);
     return user && !pattern_set_is_empty(&user->given[RIGHT_HOLD][KIND_AGENT]);
 }
 
-bool judge_speaks(struct shard *shard, const struct message *message) {
-    const struct user *user = judge_user(shard, message->peer);
-    return !user || judge_refuse(shard, message, user != &nobody, RULE_CALL);
+bool authz_speaks(struct shard *shard, const struct message *message) {
+    const struct user *user = authz_user(shard, message->peer);
+    return !user || authz_refuse(shard, message, user != &nobody, RULE_CALL);
 }
 
-bool judge_asks(struct shard *shard, const struct message *message) {
-    const struct user *user = judge_user(shard, message->peer);
+bool authz_asks(struct shard *shard, const struct message *message) {
+    const struct user *user = authz_user(shard, message->peer);
     struct right_call call = {.by = KIND_METHOD};
     char tool[METHOD_BYTES_MAX];
     assert(message_is_request(message));
@@ -225,21 +225,21 @@ bool judge_asks(struct shard *shard, const struct message *message) {
     call.names[KIND_METHOD] =
         (struct right_name){true, message->method_long ? NULL : message->method, message->method_bytes};
     read_tool(user, message, &call, tool);
-    return judge_refuse(shard, message, rights_call(user, &call).allowed, RULE_CALL);
+    return authz_refuse(shard, message, rights_call(user, &call).allowed, RULE_CALL);
 }
 
-bool judge_log(struct shard *shard, const struct message *message) {
+bool authz_log(struct shard *shard, const struct message *message) {
     static const char method[] = "audit/log";
     if (__builtin_expect(!message_method_is(message, method), true))
         return true;
-    const struct user *user = judge_user(shard, message->peer);
+    const struct user *user = authz_user(shard, message->peer);
     struct right_call call = {.by = KIND_METHOD};
     call.names[KIND_METHOD] = (struct right_name){true, method, sizeof method - 1};
-    return !user || judge_refuse(shard, message, rights_call(user, &call).allowed, RULE_CALL);
+    return !user || authz_refuse(shard, message, rights_call(user, &call).allowed, RULE_CALL);
 }
 
-bool judge_attachment(struct shard *shard, const struct message *message, const char *agent, size_t bytes) {
-    const struct user *user = judge_user(shard, message->peer);
+bool authz_attachment(struct shard *shard, const struct message *message, const char *agent, size_t bytes) {
+    const struct user *user = authz_user(shard, message->peer);
     struct right_call call = {.by = KIND_AGENT};
     assert(agent && bytes > 0);
     call.names[KIND_AGENT] = (struct right_name){true, agent, bytes};
@@ -250,40 +250,40 @@ bool judge_attachment(struct shard *shard, const struct message *message, const 
 }
 
 // An instance of a child bears its name, and a number.
-bool judge_reaches(const struct user *user, const struct agent *agent) {
+bool authz_reaches(const struct user *user, const struct agent *agent) {
     size_t bytes = agent->pool_bytes ? agent->pool_bytes : agent->id_bytes;
     return !user || rights_reach(user, agent->id, bytes).allowed;
 }
 
 // --- Events
 
-bool judge_publish(struct shard *shard, const struct message *message, const char *name, size_t bytes) {
-    const struct user *user = judge_user(shard, message->peer);
+bool authz_publish(struct shard *shard, const struct message *message, const char *name, size_t bytes) {
+    const struct user *user = authz_user(shard, message->peer);
     assert(bytes > 0);
-    return !user || judge_refuse(shard, message, rights_publish(user, name, bytes).allowed, RULE_PUBLISH);
+    return !user || authz_refuse(shard, message, rights_publish(user, name, bytes).allowed, RULE_PUBLISH);
 }
 
-bool judge_hears(const struct user *user, const char *pattern, size_t bytes) {
+bool authz_hears(const struct user *user, const char *pattern, size_t bytes) {
     assert(user && pattern);
     return rights_subscribe(user, pattern, bytes).allowed;
 }
 
-bool judge_subscribe(struct shard *shard, const struct message *message, const char *pattern, size_t bytes) {
-    const struct user *user = judge_user(shard, message->peer);
+bool authz_subscribe(struct shard *shard, const struct message *message, const char *pattern, size_t bytes) {
+    const struct user *user = authz_user(shard, message->peer);
     assert(bytes > 0);
-    return !user || judge_refuse(shard, message, judge_hears(user, pattern, bytes), RULE_SUBSCRIBE);
+    return !user || authz_refuse(shard, message, authz_hears(user, pattern, bytes), RULE_SUBSCRIBE);
 }
 
 // --- Levels and rights of admins
 
-bool judge_level(struct shard *shard, const struct message *message, enum governance level) {
-    const struct user *user = judge_user(shard, message->peer);
-    return !user || judge_refuse(shard, message, rights_level(user, level).allowed, RULE_LEVEL);
+bool authz_level(struct shard *shard, const struct message *message, enum governance level) {
+    const struct user *user = authz_user(shard, message->peer);
+    return !user || authz_refuse(shard, message, rights_level(user, level).allowed, RULE_LEVEL);
 }
 
-bool judge_admin(struct shard *shard, const struct message *message) {
-    const struct user *user = judge_user(shard, message->peer);
-    return !user || judge_refuse(shard, message, rights_admin(user).allowed, RULE_ADMIN);
+bool authz_admin(struct shard *shard, const struct message *message) {
+    const struct user *user = authz_user(shard, message->peer);
+    return !user || authz_refuse(shard, message, rights_admin(user).allowed, RULE_ADMIN);
 }
 
 // --- Seeing
@@ -317,11 +317,11 @@ static bool may_call_by(const struct user *user, const struct membership *member
     return false;
 }
 
-bool judge_sees(const struct user *user, const struct agent *agent) {
+bool authz_sees(const struct user *user, const struct agent *agent) {
     size_t bytes = agent->pool_bytes ? agent->pool_bytes : agent->id_bytes;
     if (!user || user->admin || may_call(user, KIND_AGENT, agent->id, bytes))
         return true;
-    if (!judge_reaches(user, agent))
+    if (!authz_reaches(user, agent))
         return false;
     for (size_t index = 0; index < agent->membership_count; index++)
         if (may_call_by(user, &agent->memberships[index]))
@@ -333,7 +333,7 @@ bool judge_sees(const struct user *user, const struct agent *agent) {
 
 static const char producers[] = "hcs";
 
-bool judge_stream(const struct user *user, const char *target, size_t bytes) {
+bool authz_stream(const struct user *user, const char *target, size_t bytes) {
     if (!user)
         return true;
     if (!bytes)
@@ -342,15 +342,15 @@ bool judge_stream(const struct user *user, const char *target, size_t bytes) {
     return may_call(user, group ? KIND_CAPABILITY : KIND_AGENT, target + group, bytes - group);
 }
 
-bool judge_joins(const struct user *user, const char *agent, size_t bytes, const char *target,
+bool authz_joins(const struct user *user, const char *agent, size_t bytes, const char *target,
                  size_t target_bytes) {
     assert(bytes > 0);
     if (!user || may_call(user, KIND_AGENT, agent, bytes))
         return true;
-    return rights_reach(user, agent, bytes).allowed && judge_stream(user, target, target_bytes);
+    return rights_reach(user, agent, bytes).allowed && authz_stream(user, target, target_bytes);
 }
 
-bool judge_holds_stream(const struct user *user, const char *agent, size_t bytes, const char *target,
+bool authz_holds_stream(const struct user *user, const char *agent, size_t bytes, const char *target,
                         size_t target_bytes) {
     if (!user || !rights_hold_any(user))
         return false;

@@ -7,58 +7,58 @@
 
 #include "router/engine/message/message.h"
 #include "router/engine/shard/identity.h"
-#include "router/rights/recall.h"
+#include "router/rights/authz_cache.h"
 
-static inline bool entry_is_metered(const struct user *user) {
+static inline bool authn_is_metered(const struct user *user) {
     return user->limits.rate | user->limits.bytes;
 }
 // What most messages are: from a connection that is known to be a user's, which has taken what they cost ahead, if they cost
 // anything, and all that they say of whom they are from is what it said before. One that is so is paid for.
-static inline bool entry_is_plain(struct shard *shard, const struct message *message) {
+static inline bool authn_is_plain(struct shard *shard, const struct message *message) {
     enum { BEARING = 1U << KEY_TOKEN | 1U << KEY_AGENT_SECRET };
     const struct identity *identity = identity_there(message->peer);
     const struct user *user = identity->user;
     struct span source = message->lookup.value[KEY_SOURCE_AGENT];
     if (!user || (message->lookup.present & BEARING) ||
         (lookup_has(&message->lookup, KEY_SOURCE_AGENT) &&
-         !recall_source(identity, &shard->agents, message->body + source.at)))
+         !authz_cache_source(identity, &shard->agents, message->body + source.at)))
         return false;
-    return !entry_is_metered(user) || account_lease_pays(&shard->account_leases, user->account, &user->limits,
+    return !authn_is_metered(user) || account_lease_pays(&shard->account_leases, user->account, &user->limits,
                                                          message->frame->body.bytes);
 }
 // Finds out for whom a message speaks, and whether this user may send another one now. True: it was refused.
-bool entry_refuse_anew(struct shard *shard, const struct message *message);
-static inline bool entry_refuse(struct shard *shard, const struct message *message) {
-    return !entry_is_plain(shard, message) && entry_refuse_anew(shard, message);
+bool authn_refuse_anew(struct shard *shard, const struct message *message);
+static inline bool authn_refuse(struct shard *shard, const struct message *message) {
+    return !authn_is_plain(shard, message) && authn_refuse_anew(shard, message);
 }
 // Refuses what was held and is to go on where its params.sourceAgent isn't its connection's any more. True: it was refused.
-bool entry_refuse_source(struct shard *shard, const struct message *message);
-// As entry_refuse of a frame of HCS; NULL, or what is wrong, static.
-const char *entry_fault(struct shard *shard, struct peer *peer, size_t bytes);
+bool authn_refuse_source(struct shard *shard, const struct message *message);
+// As authn_refuse of a frame of HCS; NULL, or what is wrong, static.
+const char *authn_fault(struct shard *shard, struct peer *peer, size_t bytes);
 // A response, or what can't be read: it counts, but is answered as ever.
-void entry_charge_anew(struct shard *shard, const struct peer *peer, size_t bytes);
-static inline void entry_charge(struct shard *shard, const struct peer *peer, size_t bytes) {
+void authn_charge_anew(struct shard *shard, const struct peer *peer, size_t bytes);
+static inline void authn_charge(struct shard *shard, const struct peer *peer, size_t bytes) {
     const struct user *user = identity_there(peer)->user;
-    if (!user || (entry_is_metered(user) &&
+    if (!user || (authn_is_metered(user) &&
                   !account_lease_pays(&shard->account_leases, user->account, &user->limits, bytes)))
-        entry_charge_anew(shard, peer, bytes);
+        authn_charge_anew(shard, peer, bytes);
 }
 
 // Who bears this token; NULL: nobody.
-const struct user *entry_token(struct shard *shard, const char *token, size_t bytes);
+const struct user *authn_token(struct shard *shard, const char *token, size_t bytes);
 // A right credential was shown.
-void entry_shown(struct identity *identity);
+void authn_shown(struct identity *identity);
 // Of HTTP: for the time of a request the peer speaks for this user, by this credential. (A token's digest is the
 // caller's to keep there.)
-void entry_speaks(struct identity *identity, const struct user *user, enum credential kind);
+void authn_speaks(struct identity *identity, const struct user *user, enum credential kind);
 // The request is over, and the peer speaks for nobody.
-void entry_forget(struct identity *identity);
+void authn_forget(struct identity *identity);
 // A wrong credential came with a request of HTTP: when the delay is over, transport.deny answers its exchange, which
 // is the identity's until then.
-void entry_guess(struct shard *shard, struct peer *peer, struct exchange *exchange);
+void authn_guess(struct shard *shard, struct peer *peer, struct exchange *exchange);
 // The timer of an identity went off. True: its peer has shown no credential in its time, and is to be ended.
-bool entry_expired(struct shard *shard, struct identity *identity);
+bool authn_expired(struct shard *shard, struct identity *identity);
 // Ends such a peer, which is in the middle of nothing.
-void entry_deny(struct shard *shard, struct peer *peer);
+void authn_deny(struct shard *shard, struct peer *peer);
 // A peer is being closed.
-void entry_leave(struct shard *shard, struct peer *peer);
+void authn_leave(struct shard *shard, struct peer *peer);

@@ -6,76 +6,76 @@
 #include "core/rights/rights.h"
 #include "router/engine/message/message.h"
 #include "router/engine/shard/identity.h"
-#include "router/rights/recall.h"
+#include "router/rights/authz_cache.h"
 
 // Whose rights count for what a peer sends: a child's that acts for nobody are none. NULL: users aren't on.
-const struct user *judge_user(const struct shard *shard, const struct peer *peer);
+const struct user *authz_user(const struct shard *shard, const struct peer *peer);
 
 // --- Each refuses the message itself when its user may not; then false.
 
 // To send this where it says. Fills in what rules need to know, unless they do: who of a group may be reached.
-bool judge_call(struct shard *shard, const struct message *message, struct rules_message *asked);
-bool judge_in_reach(const void *user, const struct agent *agent);
+bool authz_call(struct shard *shard, const struct message *message, struct rules_message *asked);
+bool authz_in_reach(const void *user, const struct agent *agent);
 // The same of a message that is said again, which may be sent.
-static inline void judge_again(const struct message *message, struct rules_message *asked) {
+static inline void authz_again(const struct message *message, struct rules_message *asked) {
     const struct authz_cache_call *again = message->again;
     if (__builtin_expect(again->reaches, false) && !asked->reaches) {
-        asked->reaches = judge_in_reach;
+        asked->reaches = authz_in_reach;
         asked->reaching = again->user;
     }
 }
 // To say anything but an answer to whoever asked.
-bool judge_speaks(struct shard *shard, const struct message *message);
+bool authz_speaks(struct shard *shard, const struct message *message);
 // To ask whoever has asked it, who is known by that alone: by the method.
-bool judge_asks(struct shard *shard, const struct message *message);
+bool authz_asks(struct shard *shard, const struct message *message);
 // To have the hub's journal keep it, if that is what it is for.
-bool judge_log(struct shard *shard, const struct message *message);
+bool authz_log(struct shard *shard, const struct message *message);
 // To attach to an agent, which is to call it.
-bool judge_attachment(struct shard *shard, const struct message *message, const char *agent, size_t bytes);
+bool authz_attachment(struct shard *shard, const struct message *message, const char *agent, size_t bytes);
 // To publish an event of this name.
-bool judge_publish(struct shard *shard, const struct message *message, const char *name, size_t bytes);
+bool authz_publish(struct shard *shard, const struct message *message, const char *name, size_t bytes);
 // To get what this pattern matches.
-bool judge_subscribe(struct shard *shard, const struct message *message, const char *pattern, size_t bytes);
+bool authz_subscribe(struct shard *shard, const struct message *message, const char *pattern, size_t bytes);
 // To register an agent with these capabilities, a span of `text`; bytes 0: none.
-bool judge_register(struct shard *shard, const struct message *message, const char *agent, size_t bytes,
+bool authz_register(struct shard *shard, const struct message *message, const char *agent, size_t bytes,
                     struct span capabilities, enum governance level);
-bool judge_level(struct shard *shard, const struct message *message, enum governance level);
-bool judge_admin(struct shard *shard, const struct message *message);
+bool authz_level(struct shard *shard, const struct message *message, enum governance level);
+bool authz_admin(struct shard *shard, const struct message *message);
 
 // --- The gate's
 
 // Whether its user's `hold` names anything that the message does.
-bool judge_holds(const struct shard *shard, const struct message *message, const struct rules_message *asked);
+bool authz_holds(const struct shard *shard, const struct message *message, const struct rules_message *asked);
 // Whether it names an agent that the message would reach.
-bool judge_holds_at(const struct shard *shard, const struct message *message, const struct agent *agent);
+bool authz_holds_at(const struct shard *shard, const struct message *message, const struct agent *agent);
 // Whether it names any agent.
-bool judge_holds_agents(const struct shard *shard, const struct message *message);
+bool authz_holds_agents(const struct shard *shard, const struct message *message);
 
 // --- Without a message
 
 // Whether a user may get what this pattern matches: who may approve, also the event that says what is held.
-bool judge_hears(const struct user *user, const char *pattern, size_t bytes);
+bool authz_hears(const struct user *user, const char *pattern, size_t bytes);
 // Whether a user may have an agent registered like this; if not, by which rule.
-bool judge_registration(const struct user *user, const char *agent, size_t bytes, const uint8_t *text,
+bool authz_registration(const struct user *user, const char *agent, size_t bytes, const uint8_t *text,
                         struct span capabilities, enum governance level, enum rule *rule);
 // Writes the capabilities, without what a user's agents may not name or get; a list of which nothing stays is that of
 // `instead`, capabilities, too, or of no bytes. Each rule by which something was left out is a bit, 1 << rule; 0: all
 // of it stays.
-uint32_t judge_sift(const struct user *user, const uint8_t *text, struct span capabilities,
+uint32_t authz_sift(const struct user *user, const uint8_t *text, struct span capabilities,
                     struct piece instead, struct text *out);
 // Whether a user may call an agent by any of its names, and so sees it.
-bool judge_sees(const struct user *user, const struct agent *agent);
+bool authz_sees(const struct user *user, const struct agent *agent);
 // The same of one at another hub, an object as hub/agents gives it, of a valid text.
-bool judge_sees_said(const struct user *user, const uint8_t *text, struct span agent);
+bool authz_sees_said(const struct user *user, const uint8_t *text, struct span agent);
 // Whether one of a group that is called by another name may be reached. NULL may reach all.
-bool judge_reaches(const struct user *user, const struct agent *agent);
+bool authz_reaches(const struct user *user, const struct agent *agent);
 // Whether a user may have an agent at `target` (as a targetAgent; bytes 0: at @hcs) stream to it.
-bool judge_stream(const struct user *user, const char *target, size_t bytes);
+bool authz_stream(const struct user *user, const char *target, size_t bytes);
 // Whether a user may be given what the agent of this name streams already, as its own, or as one of those at `target` (as
 // above).
-bool judge_joins(const struct user *user, const char *agent, size_t bytes, const char *target,
+bool authz_joins(const struct user *user, const char *agent, size_t bytes, const char *target,
                  size_t target_bytes);
 // Whether a hold names what a stream is of: a stream can't be held, so there is none. `target` as it was asked for; bytes 0: it
 // wasn't.
-bool judge_holds_stream(const struct user *user, const char *agent, size_t bytes, const char *target,
+bool authz_holds_stream(const struct user *user, const char *agent, size_t bytes, const char *target,
                         size_t target_bytes);

@@ -1,16 +1,16 @@
-#include "router/rights/recall.h"
+#include "router/rights/authz_cache.h"
 
 #include <assert.h>
 
 #include "core/rights/rights.h"
 
-bool recall_same_rest(const struct authz_cache_text *text, const uint8_t *json) {
+bool authz_cache_same_rest(const struct authz_cache_text *text, const uint8_t *json) {
     assert(text->rest > 0 && text->rest <= AUTHZ_CACHE_TEXT_BYTES_MAX - AUTHZ_CACHE_BLOCK_BYTES);
     return memcmp(text->json + AUTHZ_CACHE_BLOCK_BYTES, json + AUTHZ_CACHE_BLOCK_BYTES, text->rest) == 0;
 }
 
 // NULL: there is no room to keep anything.
-static struct authz_cache *recalled_of(struct quota *kept, struct identity *identity) {
+static struct authz_cache *authz_cache_of(struct quota *kept, struct identity *identity) {
     if (!identity->recalled)
         identity->recalled = quota_take_zeroed(kept, 1, sizeof *identity->recalled);
     return identity->recalled;
@@ -42,13 +42,13 @@ static bool is_more(const struct message *message) {
     return message_method_is(message, "event") || message_method_is(message, "audit/log");
 }
 
-void recall_keep_call(struct quota *kept, struct identity *identity, const struct user *user,
-                      const struct message *message, const struct rules_message *asked) {
-    struct authz_cache *recalled = recalled_of(kept, identity);
+void authz_cache_keep_call(struct quota *kept, struct identity *identity, const struct user *user,
+                           const struct message *message, const struct rules_message *asked) {
+    struct authz_cache *recalled = authz_cache_of(kept, identity);
     if (!recalled)
         return;
-    struct authz_cache_call *last = recall_place(recalled, message);
-    uint32_t keys = message->lookup.present & RECALLED_KEYS;
+    struct authz_cache_call *last = authz_cache_place(recalled, message);
+    uint32_t keys = message->lookup.present & AUTHZ_CACHE_KEYS;
     assert(user && !(keys & ~(1U << KEY_TARGET_AGENT)));
     last->user = NULL;
     if (!asked->method || !keep_plain_text(&last->method, message, KEY_METHOD, asked->method_bytes))
@@ -62,19 +62,19 @@ void recall_keep_call(struct quota *kept, struct identity *identity, const struc
     last->reaches = !rights_reach_all(user);
 }
 
-void recall_keep_plain(struct identity *identity, const struct message *message) {
-    if (recall_call(identity, message) && !is_more(message))
-        recall_place(identity->recalled, message)->plain = true;
+void authz_cache_keep_plain(struct identity *identity, const struct message *message) {
+    if (authz_cache_call(identity, message) && !is_more(message))
+        authz_cache_place(identity->recalled, message)->plain = true;
 }
 
-void recall_forget_calls(struct identity *identity) {
+void authz_cache_forget_calls(struct identity *identity) {
     for (unsigned index = 0; identity->recalled && index < AUTHZ_CACHE_CALLS; index++)
         identity->recalled->calls[index].user = NULL;
 }
 
-void recall_keep_source(struct quota *kept, struct identity *identity, const struct agents *agents,
-                        const uint8_t *json, size_t bytes) {
-    struct authz_cache *recalled = recalled_of(kept, identity);
+void authz_cache_keep_source(struct quota *kept, struct identity *identity, const struct agents *agents,
+                             const uint8_t *json, size_t bytes) {
+    struct authz_cache *recalled = authz_cache_of(kept, identity);
     assert(json && bytes > 0);
     if (!recalled)
         return;
