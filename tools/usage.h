@@ -19,7 +19,7 @@ void usage_show(FILE *out);
 // `COMMAND --help`, on standard output. False: there is no such command.
 bool usage_help(const char *command);
 
-// Says on standard error that the hub can't be reached; `error` is a negative result of client.h.
+// Says on standard error that the hub can't be reached; `error` is a negative result of hcs_client.h.
 // STATUS_UNREACHABLE, or STATUS_USAGE when `hub` is no address.
 enum status unreachable(const char *hub, int error);
 // Says on standard error that the command can't send header fields to this hub. STATUS_USAGE.

@@ -13,9 +13,9 @@
 #include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
+#include "router/features/hcs/hcs.h"
 #include "router/methods/admit.h"
 #include "router/methods/subscribe.h"
-#include "router/stream/stream.h"
 
 // --- The seat
 
@@ -61,7 +61,7 @@ static void leave(struct shard *shard, struct peer *seat) {
     assert(seat->state != PEER_OPEN);
     fallback_leave(shard, seat);
     completion_abandon_all(shard, seat);
-    stream_leave(shard, seat);
+    hcs_leave(shard, seat);
     subscribe_leave(shard, seat);
     admit_leave(shard, seat);
     wheel_disarm(&seat->timer);

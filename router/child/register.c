@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "router/features/hcs/hcs_open.h"
 #include "router/methods/registry.h"
-#include "router/stream/starting.h"
 
 bool child_prepare_farewell(struct shard *shard, struct peer *seat) {
     assert(seat->state == PEER_OPEN);
@@ -118,7 +118,7 @@ static bool is_down(const struct child *child) {
 
 // What a parcel that hasn't gone out is known by at the shard that it is of; 0: it isn't, or waits for nobody.
 static uint64_t known_by(const struct child *child, const struct parcel *parcel, bool waiting) {
-    if (parcel->of_stream && starting_is_id(parcel->stream))
+    if (parcel->of_stream && hcs_open_is_id(parcel->stream))
         return is_down(child) ? 0 : parcel->stream;
     return waiting ? parcel->hub_id : 0;
 }

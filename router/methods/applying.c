@@ -4,9 +4,9 @@
 
 #include "router/engine/request/completion.h"
 #include "router/engine/shard/identity.h"
+#include "router/features/hcs/hcs.h"
 #include "router/methods/admit.h"
 #include "router/methods/subscribe.h"
-#include "router/stream/stream.h"
 
 struct agent *applying_find(struct shard *shard, const struct order *order) {
     return agents_find(&shard->agents, order->agent_id, order->agent_id_bytes);
@@ -132,7 +132,7 @@ static void apply_rest(struct shard *shard, struct order *order) {
     if (home)
         order->ended += completion_target_rests(shard, home, &spared);
     if (home)
-        order->ended += stream_producer_rests(shard, home, &spared);
+        order->ended += hcs_producer_rests(shard, home, &spared);
     apply_resign(shard, order);
 }
 
@@ -158,7 +158,7 @@ static bool apply_leave(struct shard *shard, struct order *order) {
     if (!completion_target_gone(shard, home,
                                 order->removed ? ERROR_AGENT_NOT_FOUND : ERROR_TARGET_DISCONNECTED))
         return false;
-    stream_producer_left(shard, home);
+    hcs_producer_left(shard, home);
     if (!remove_agents(shard, home))
         return false;
     agents_remove_home(&shard->agents, home);

@@ -7,11 +7,11 @@
 #include "router/engine/request/refuse.h"
 #include "router/engine/send/reply.h"
 #include "router/engine/shard/post.h"
+#include "router/features/hcs/hcs.h"
 #include "router/methods/admit.h"
 #include "router/methods/applying.h"
 #include "router/methods/asking.h"
 #include "router/methods/deciding.h"
-#include "router/stream/stream.h"
 
 // --- Telling
 
@@ -290,7 +290,7 @@ static void mark(struct shard *shard, const struct order *order) {
     if (!home)
         return;
     completion_mark(home);
-    stream_mark(home);
+    hcs_mark(home);
 }
 
 static void hub_header_next(struct shard *shard, struct order *order) {

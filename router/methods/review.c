@@ -5,12 +5,12 @@
 
 #include "core/rights/rights.h"
 #include "router/engine/shard/identity.h"
+#include "router/features/hcs/hcs_access.h"
 #include "router/gate/holding.h"
 #include "router/methods/registry.h"
 #include "router/methods/subscribe.h"
 #include "router/rights/authz.h"
 #include "router/rights/peer_credential.h"
-#include "router/stream/joining.h"
 
 static void revoke_agent(struct shard *shard, struct peer *peer, const struct agent *agent) {
     struct order *order = order_create(shard, ORDER_UNREGISTER, peer->name);
@@ -107,7 +107,7 @@ void review_all(struct shard *shard) {
     }
     if (!shard->settings->users)
         return;
-    joining_review(shard);
+    hcs_access_review(shard);
     if (shard->gate)
         holding_review(shard);
 }

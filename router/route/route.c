@@ -11,6 +11,7 @@
 #include "router/engine/request/validate.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/shard/probe.h"
+#include "router/features/hcs/hcs_ingress.h"
 #include "router/methods/methods.h"
 #include "router/rights/authn.h"
 #include "router/rights/authz.h"
@@ -32,7 +33,6 @@
 #include "router/route/sticky.h"
 #include "router/route/unsigned.h"
 #include "router/route/visited.h"
-#include "router/stream/entry.h"
 
 // --- Requests and notifications
 
@@ -278,7 +278,7 @@ static void route_message(struct shard *shard, struct message *message) {
         route_call(shard, message);
     else if (message->lookup.kind == BODY_STREAM && message->lookup.verdict == LOOKUP_GOOD &&
              !message->exchange)
-        stream_route(shard, message);
+        hcs_ingress_route(shard, message);
     else
         refuse_unread(shard, message);
 }

@@ -13,13 +13,13 @@
 
 static const struct transport transport_opening, transport_refused;
 
-enum streams_opening hcs_open(struct shard *shard, struct peer *peer, const struct stream_query *query,
-                              struct parcel **error) {
+enum hcs_http_opening hcs_open(struct shard *shard, struct peer *peer, const struct hcs_query *query,
+                               struct parcel **error) {
     const struct transport *http = peer->transport;
     assert(peer->annex->exchange_count == 1);
     feed_switch(shard, peer, &transport_opening);
-    enum streams_opening opening = streams_open(shard, peer, query, error);
-    if (opening != STREAMS_JOINING)
+    enum hcs_http_opening opening = hcs_http_open(shard, peer, query, error);
+    if (opening != HCS_HTTP_JOINING)
         feed_switch(shard, peer, http);
     return opening;
 }

@@ -2,11 +2,11 @@
 // come back to (Last-Event-ID).
 #pragma once
 
-#include "router/stream/web.h"
+#include "router/features/hcs/hcs_http_ingress.h"
 
 extern const struct transport transport_hcs;
 
-// Asks for a session in the name of the only request under way. STREAMS_JOINING: it will be answered, or has been. Else as
-// streams_open, and the peer still speaks HTTP.
-enum streams_opening hcs_open(struct shard *shard, struct peer *peer, const struct stream_query *query,
-                              struct parcel **error);
+// Asks for a session in the name of the only request under way. HCS_HTTP_JOINING: it will be answered, or has been. Else as
+// hcs_http_open, and the peer still speaks HTTP.
+enum hcs_http_opening hcs_open(struct shard *shard, struct peer *peer, const struct hcs_query *query,
+                               struct parcel **error);

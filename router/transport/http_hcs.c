@@ -6,8 +6,8 @@
 #include "core/wire/http_block.h"
 #include "core/wire/http_query.h"
 #include "core/wire/http_state.h"
+#include "router/features/hcs/hcs_http_ingress.h"
 #include "router/route/route.h"
-#include "router/stream/web.h"
 #include "router/transport/hcs.h"
 #include "router/transport/http_respond.h"
 #include "router/transport/http_rpc.h"
@@ -40,7 +40,7 @@ static void post(struct shard *shard, struct http_call *call) {
         return;
     }
     if (peer->unit.body_bytes == 0) {
-        struct parcel *error = streams_refuse(shard, &(struct stream_query){0}, "this is no frame");
+        struct parcel *error = hcs_http_refuse(shard, &(struct hcs_query){0}, "this is no frame");
         if (error)
             answer_with(shard, call->exchange, 400, error);
         else
@@ -49,7 +49,7 @@ static void post(struct shard *shard, struct http_call *call) {
     }
     uint32_t at = call->frame->at + http_make_framed(buffer->bytes + call->frame->at, &peer->unit);
     struct frame frame = frame_at(buffer, at, &peer->unit), own = route_sign(shard, peer, &frame);
-    streams_post(shard, peer, &own, posted, call->exchange);
+    hcs_http_post(shard, peer, &own, posted, call->exchange);
 }
 
 // --- What a client asks for
@@ -107,7 +107,7 @@ static const char *take_parameter(const struct query_field *fields, size_t count
 
 // Reads the query into texts that lie in `decoded`, which has room for all of it; NULL, or what is wrong.
 static const char *read_query(const struct http_call *call, char decoded[HTTP_LINE_BYTES_MAX],
-                              struct stream_query *query) {
+                              struct hcs_query *query) {
     const char *after = NULL;
     uint32_t at = 0, used = 0, after_bytes = 0;
     const struct query_field fields[] = {
@@ -136,10 +136,10 @@ static const char *read_query(const struct http_call *call, char decoded[HTTP_LI
 }
 
 static const char *read_asked(const struct http_call *call, char decoded[HTTP_LINE_BYTES_MAX],
-                              struct stream_query *query) {
+                              struct hcs_query *query) {
     const struct directives *directives = &call->frame->unit->directives;
     struct span place = call->request.fields[HTTP_LAST_EVENT_ID];
-    *query = (struct stream_query){.required = directives->governance};
+    *query = (struct hcs_query){.required = directives->governance};
     if (http_given(&call->request, HTTP_LAST_EVENT_ID)) {
         query->last_event_id = (const char *)call->head + place.at;
         query->last_event_id_bytes = place.bytes;
@@ -152,12 +152,12 @@ static const char *read_asked(const struct http_call *call, char decoded[HTTP_LI
     return fault;
 }
 
-static void answer_unopened(struct shard *shard, struct exchange *exchange, enum streams_opening opening,
+static void answer_unopened(struct shard *shard, struct exchange *exchange, enum hcs_http_opening opening,
                             struct parcel *error) {
-    unsigned status = opening == STREAMS_AT_END       ? 204
-                      : opening == STREAMS_FORBIDDEN  ? 403
-                      : opening == STREAMS_OVERLOADED ? 503
-                                                      : 400;
+    unsigned status = opening == HCS_HTTP_AT_END       ? 204
+                      : opening == HCS_HTTP_FORBIDDEN  ? 403
+                      : opening == HCS_HTTP_OVERLOADED ? 503
+                                                       : 400;
     if (error) {
         answer_with(shard, exchange, status, error);
     } else if (status == 204) {
@@ -170,15 +170,15 @@ static void answer_unopened(struct shard *shard, struct exchange *exchange, enum
 
 static void get(struct shard *shard, struct http_call *call) {
     char decoded[HTTP_LINE_BYTES_MAX];
-    struct stream_query query;
+    struct hcs_query query;
     struct parcel *error = NULL;
     const char *fault = read_asked(call, decoded, &query);
-    enum streams_opening opening = STREAMS_BAD_QUERY;
+    enum hcs_http_opening opening = HCS_HTTP_BAD_QUERY;
     if (fault)
-        error = streams_refuse(shard, &query, fault);
+        error = hcs_http_refuse(shard, &query, fault);
     else
         opening = hcs_open(shard, call->peer, &query, &error);
-    if (opening != STREAMS_JOINING)
+    if (opening != HCS_HTTP_JOINING)
         answer_unopened(shard, call->exchange, opening, error);
 }
 

@@ -5,8 +5,8 @@
 #include "router/child/children.h"
 #include "router/engine/request/completion.h"
 #include "router/engine/shard/post.h"
+#include "router/features/hcs/hcs.h"
 #include "router/gate/holding.h"
-#include "router/stream/stream.h"
 #include "router/transport/link.h"
 #include "router/transport/signs.h"
 #include "router/turn/accept.h"
@@ -59,14 +59,14 @@ static void drain_enter(struct shard *shard, enum hub_phase phase) {
         accept_stop(shard);
         link_stop(shard);
         holding_drain(shard);
-        stream_end_pauses(shard);
+        hcs_end_pauses(shard);
         completion_end_endless_all(shard);
         wheel_arm(&shard->wheel, &shard->drain_timer,
                   shard_now_ms(shard) + shard_limits(shard)->drain_timeout_ns / 1000000);
     } else if (phase == HUB_CLOSING) {
         accept_stop(shard);
         signs_farewell(shard);
-        stream_forget_all(shard);
+        hcs_forget_all(shard);
         close_all(shard);
     }
 }
@@ -97,14 +97,14 @@ static bool finished(struct shard *shard) {
     switch (shard->phase) {
     case HUB_DRAINING:
         return shard->drain_over ||
-               (shard->pending.count == 0 && stream_all_told(shard) && shard->entries_out == 0 &&
+               (shard->pending.count == 0 && hcs_all_told(shard) && shard->entries_out == 0 &&
                 all_are_home(shard) && gate_is_open(shard) && post_quiet(shard) && drain_all_sent(shard));
     case HUB_CLOSING:
         return shard->peers.count == 0 && !accept_is_listening(shard) && children_at_rest(shard) &&
                link_at_rest(shard);
     case HUB_STOPPED:
         return parcel_pool_full(&shard->parcels) && shard->orders_out == 0 && shard->entries_out == 0 &&
-               all_are_home(shard) && gate_is_open(shard) && stream_all_home(shard) && post_quiet(shard);
+               all_are_home(shard) && gate_is_open(shard) && hcs_all_home(shard) && post_quiet(shard);
     default:
         return false;
     }
@@ -141,11 +141,11 @@ void drain_timed_out(struct shard *shard) {
     }
     if (shard->phase != HUB_DRAINING || shard->phase_done)
         return;
-    if (shard->pending.count == 0 && stream_all_ended(shard)) {
+    if (shard->pending.count == 0 && hcs_all_ended(shard)) {
         shard->drain_over = true;
         return;
     }
     completion_end_all(shard);
-    stream_end_all(shard);
+    hcs_end_all(shard);
     wheel_arm(&shard->wheel, &shard->drain_timer, shard_now_ms(shard) + LINGER_MS);
 }

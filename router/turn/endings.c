@@ -32,7 +32,7 @@ static void endings_leave(struct shard *shard, struct peer *peer) {
         holding_leave(shard, peer);
     fallback_leave(shard, peer);
     completion_abandon_in_parts(shard, peer);
-    stream_leave(shard, peer);
+    hcs_leave(shard, peer);
     subscribe_leave(shard, peer);
     registry_leave(shard, peer);
     assert(list_empty(&peer->asked.requests) && !peer->farewell && !peer->admission.waiting);
@@ -129,9 +129,9 @@ static void carry_out_marked(struct shard *shard) {
 }
 
 void endings_carry_out_all(struct shard *shard) {
-    while (shard->endings || stream_has_own(shard)) {
+    while (shard->endings || hcs_has_own(shard)) {
         carry_out_marked(shard);
-        stream_read_own(shard);
+        hcs_read_own(shard);
     }
 }
 

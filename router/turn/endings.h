@@ -2,12 +2,12 @@
 // piece of mail or a timer has been dealt with. What a peer asked and offered ends here, and only here.
 #pragma once
 
-#include "router/stream/stream.h"
+#include "router/features/hcs/hcs.h"
 
 void endings_carry_out_all(struct shard *shard);
 // Carries out what has been marked, and what comes of that; and what this shard has told itself in streams.
 static inline void endings_carry_out(struct shard *shard) {
-    if (shard->endings || stream_has_own(shard))
+    if (shard->endings || hcs_has_own(shard))
         endings_carry_out_all(shard);
 }
 // Frees the closing peers that the kernel has let go.

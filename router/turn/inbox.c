@@ -9,6 +9,7 @@
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/post.h"
+#include "router/features/hcs/hcs.h"
 #include "router/gate/errand.h"
 #include "router/methods/directory.h"
 #include "router/methods/registry.h"
@@ -16,7 +17,6 @@
 #include "router/route/events.h"
 #include "router/route/progress.h"
 #include "router/route/settled.h"
-#include "router/stream/stream.h"
 #include "router/transport/child.h"
 #include "router/transport/returning.h"
 #include "router/turn/accept.h"
@@ -162,7 +162,7 @@ static void inbox_take(struct shard *shard, struct mail *mail) {
         audit_log_settle(shard);
         break;
     default: // MAIL_STREAM_…
-        stream_mail(shard, mail);
+        hcs_take_mail(shard, mail);
         break;
     }
     endings_carry_out(shard);

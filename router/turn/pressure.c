@@ -15,7 +15,7 @@
 #include "router/engine/send/exchange.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/peer.h"
-#include "router/stream/stream.h"
+#include "router/features/hcs/hcs.h"
 
 enum {
     RELIEF_PAUSE_MS = 10,
@@ -306,7 +306,7 @@ void pressure_relieve(struct shard *shard) {
     if (shard_now_ms(shard) < shard->relief_ms || !is_short(shard))
         return;
     shard->relief_ms = shard_now_ms(shard) + RELIEF_PAUSE_MS;
-    stream_relieve(shard);
+    hcs_relieve(shard);
     if (!trim(shard))
         close_one(shard);
     shard_wake_others(shard);

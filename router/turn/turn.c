@@ -13,13 +13,13 @@
 #include "router/engine/shard/credential.h"
 #include "router/engine/shard/post.h"
 #include "router/engine/shard/survey_scan.h"
+#include "router/features/hcs/hcs.h"
 #include "router/gate/holding.h"
 #include "router/methods/review.h"
 #include "router/route/audit_log.h"
 #include "router/route/events.h"
 #include "router/route/released.h"
 #include "router/route/settled.h"
-#include "router/stream/stream.h"
 #include "router/transport/feed.h"
 #include "router/transport/nats.h"
 #include "router/transport/nats_join.h"
@@ -156,15 +156,15 @@ static void expire(struct shard *shard) {
             break;
         case TIMER_SURVEY:
             if (survey_go_on(shard)) {
-                stream_survey(shard, &shard->survey.page.sessions);
+                hcs_survey(shard, &shard->survey.page.sessions);
                 survey_finish(shard);
             }
             break;
         case TIMER_SESSION:
-            stream_expired(shard, timer);
+            hcs_expired(shard, timer);
             break;
         case TIMER_STREAMS:
-            stream_look(shard);
+            hcs_look(shard);
             break;
         case TIMER_SOUGHT:
             settled_expired(shard, timer);
@@ -274,7 +274,7 @@ bool turn_take(struct shard *shard) {
     follow_children(shard);
     endings_carry_out(shard);
     events_follow(shard);
-    stream_follow(shard);
+    hcs_turn(shard);
     endings_carry_out(shard);
     if (shard->link)
         nats_follow(shard);

@@ -13,7 +13,7 @@ struct player {
     char name[PLAYER_NAME_MAX];
     bool lines;        // it speaks lines
     bool child;        // its line is a child's standard input and output
-    bool web;          // or HTTP (web.h)
+    bool web;          // or HTTP (hcs_http_ingress.h)
     bool asks_head;    // what it asked last has an answer without a body
     struct line *line; // NULL: it has closed
     enum line_state state;

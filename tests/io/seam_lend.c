@@ -8,7 +8,7 @@ struct streams {
     int pairs[STREAMS][2];
 };
 
-static void streams_open(struct streams *streams) {
+static void hcs_http_open(struct streams *streams) {
     streams->fixture = fixture_open(100);
     for (unsigned index = 0; index < STREAMS; index++) {
         unix_pair(streams->pairs[index]);
@@ -63,7 +63,7 @@ static void what_is_lent_is_taken_back_and_lent_again(void **state) {
     static const uint32_t counts[] = {2, 1, LENT / 2, 2 * LENT, 1, LENT};
     struct streams streams;
     unsigned round = 0;
-    streams_open(&streams);
+    hcs_http_open(&streams);
     for (unsigned step = 0; step < sizeof counts / sizeof *counts; step++) {
         io_lend(streams.fixture->io, counts[step]);
         assert_true(is_quiet(streams.fixture->io));
@@ -80,7 +80,7 @@ static void what_is_lent_is_taken_back_and_lent_again(void **state) {
 static void what_has_arrived_stays(void **state) {
     (void)state;
     struct streams streams;
-    streams_open(&streams);
+    hcs_http_open(&streams);
     for (unsigned round = 0; round < ROUNDS; round++) {
         write_to_all(&streams, round);
         io_run(streams.fixture->io, io_now(streams.fixture->io) + PATIENCE_NS);
@@ -98,7 +98,7 @@ static void what_comes_home_is_filled_first(void **state) {
     (void)state;
     struct streams streams;
     const struct buffer *before = NULL;
-    streams_open(&streams);
+    hcs_http_open(&streams);
     for (unsigned round = 0; round < ROUNDS; round++) {
         write_all(streams.pairs[0][1], "x", 1);
         struct io_event event = wait_event(streams.fixture->io);
@@ -129,7 +129,7 @@ static void what_waits_to_be_read_is_not_lent(void **state) {
     struct streams streams;
     struct io *io;
     unsigned heard[STREAMS] = {0};
-    streams_open(&streams);
+    hcs_http_open(&streams);
     io = streams.fixture->io;
     for (unsigned round = 0; round < 2 * ROUNDS; round += 2) {
         write_to_all(&streams, round);

@@ -95,7 +95,7 @@ struct claim {
 
 // A connection, one life after another.
 struct guest {
-    struct voice voice;
+    struct voice http_owner;
     uint8_t *in;
     size_t count;
     unsigned site, life;

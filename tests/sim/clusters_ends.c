@@ -27,7 +27,7 @@ void letter_comes(unsigned by, const struct letter *letter) {
 void letter_check(unsigned tag) {
     const struct letter *letter = &stage.letters[tag];
     const struct guest *source = &stage.guests[letter->source];
-    bool there = source->voice.cable && source->life == letter->life;
+    bool there = source->http_owner.cable && source->life == letter->life;
     if (letter->kind == KIND_REQUEST && there && letter->ended != 1)
         letter_fails("a request has not ended", tag);
 }
@@ -36,7 +36,7 @@ void letter_check_known(unsigned tag) {
     const struct letter *letter = &stage.letters[tag];
     const struct guest *source = &stage.guests[letter->source];
     bool waits = letter->kind == KIND_REQUEST && !letter->ended && source->life == letter->life;
-    if (waits && letter->address == TO_NOBODY && source->voice.cable && letter->sure && !letter->by_call &&
-        stage_still(letter->epoch) && !gate_may_hold(letter))
+    if (waits && letter->address == TO_NOBODY && source->http_owner.cable && letter->sure &&
+        !letter->by_call && stage_still(letter->epoch) && !gate_may_hold(letter))
         letter_fails("a request isn't told that nobody is there", tag);
 }

@@ -185,7 +185,7 @@ void gate_decide(unsigned by) {
         [APPROVED] = "approved", [REJECTED] = "rejected", [REVISED] = "needs_revision"};
     struct guest *guest = &stage.guests[by];
     bool strange = random_chance(&stage.random, 150);
-    struct letter *letter = guest->voice.cable ? something_held(guest, strange) : NULL;
+    struct letter *letter = guest->http_owner.cable ? something_held(guest, strange) : NULL;
     char body[512];
     if (!letter || letter->asked_by >> by & 1) // its answer names the message alone
         return;

@@ -48,7 +48,7 @@ static void check_signer(unsigned by, const struct naive_frame *frame, const str
     const struct guest *guest = &stage.guests[by];
     struct bit rest = frame->fields;
     unsigned count = 0;
-    if (!stage.known[guest->site] || guest->voice.way != FRAMES)
+    if (!stage.known[guest->site] || guest->http_owner.way != FRAMES)
         return;
     if (letter->user == NOBODY)
         letter_fails("it came, and nobody knows whose it is", tag);
@@ -446,7 +446,7 @@ static void take_list(unsigned by, struct bit body) {
 
 void guest_check_list(unsigned by) {
     const struct guest *guest = &stage.guests[by];
-    if (!guest->voice.cable || (stage.known[guest->site] && !guest->entered))
+    if (!guest->http_owner.cable || (stage.known[guest->site] && !guest->entered))
         return;
     if (guest->lists_got != guest->lists_asked)
         kernel_fail("guest %u got %u lists of %u", by, guest->lists_got, guest->lists_asked);
@@ -555,12 +555,12 @@ static void take(unsigned by, const struct naive_frame *frame) {
 
 // A hub that is about to end, or has no memory, takes up no WebSocket.
 static bool is_turned_away(const struct guest *guest) {
-    return guest->voice.way == SOCKET && !guest->voice.is_upgraded && (stage.scarce || !stage.calm);
+    return guest->http_owner.way == SOCKET && !guest->http_owner.is_upgraded && (stage.scarce || !stage.calm);
 }
 
 bool guest_hear(unsigned by) {
     struct guest *guest = &stage.guests[by];
-    struct cable *cable = guest->voice.cable;
+    struct cable *cable = guest->http_owner.cable;
     size_t more = cable ? cable_readable(cable) : 0, at = 0;
     struct naive_frame frame;
     if (cable && !more && cable_at_end(cable))
@@ -572,8 +572,9 @@ bool guest_hear(unsigned by) {
         abort();
     guest->count += cable_read(cable, guest->in + guest->count, more);
     for (enum naive_result result; at < guest->count; at += frame.bytes) {
-        result = voice_read(&guest->voice, &frame, guest->in + at, guest->count - at);
-        bool is_refused = guest->voice.way == SOCKET && !guest->voice.is_upgraded && result == NAIVE_WHOLE;
+        result = voice_read(&guest->http_owner, &frame, guest->in + at, guest->count - at);
+        bool is_refused =
+            guest->http_owner.way == SOCKET && !guest->http_owner.is_upgraded && result == NAIVE_WHOLE;
         if ((result == NAIVE_BAD || is_refused) && is_turned_away(guest)) {
             guest_leave(by);
             return true;

@@ -44,7 +44,7 @@ static bool is_sure(unsigned by) {
 static void order_give(unsigned by) {
     char body[256];
     struct guest *guest = &stage.guests[by];
-    if (!guest->voice.cable || stage.order_count == ORDERS_MAX)
+    if (!guest->http_owner.cable || stage.order_count == ORDERS_MAX)
         return;
     unsigned number = stage.order_count++;
     struct order *order = &stage.orders[number];

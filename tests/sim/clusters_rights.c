@@ -98,7 +98,7 @@ static void check_credential(unsigned by) {
     struct guest *guest = &stage.guests[by];
     if (guest->user == NOBODY || guest->generation == rights_generation(guest->site, guest->user))
         return;
-    if (guest->voice.way != SOCKET || !guest->voice.is_closed)
+    if (guest->http_owner.way != SOCKET || !guest->http_owner.is_closed)
         kernel_fail("guest %u, user %d, is still there, and its credential is not", by, guest->user);
     guest_leave(by);
 }
@@ -106,7 +106,7 @@ static void check_credential(unsigned by) {
 void rights_recalled(unsigned site) {
     for (unsigned by = 0; by < stage.guest_count; by++) {
         struct guest *guest = &stage.guests[by];
-        if (guest->site != site || !guest->voice.cable)
+        if (guest->site != site || !guest->http_owner.cable)
             continue;
         check_credential(by);
         for (unsigned at = 0; at < PATTERNS; at++)
@@ -125,7 +125,7 @@ void rights_recalled(unsigned site) {
 static void take_credential(unsigned by) {
     const struct guest *guest = &stage.guests[by];
     unsigned site = guest->site;
-    if (!guest->voice.cable || !random_chance(&stage.random, 600))
+    if (!guest->http_owner.cable || !random_chance(&stage.random, 600))
         return;
     now(site)->users[guest->user].generation[0]++;
     sums.revoked++;

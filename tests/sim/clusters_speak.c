@@ -23,8 +23,8 @@ static bool anybody_claims(unsigned name) {
 // --- Saying
 
 void guest_say(struct guest *guest, const char *fields, const char *body) {
-    if (guest->voice.cable)
-        voice_write(&guest->voice, body, strlen(body), fields);
+    if (guest->http_owner.cable)
+        voice_write(&guest->http_owner, body, strlen(body), fields);
 }
 
 __attribute__((format(printf, 2, 3))) static void say(struct guest *guest, const char *format, ...) {
@@ -69,15 +69,15 @@ static void subscribe(unsigned by) {
 void guest_enter(unsigned by) {
     struct guest *guest = &stage.guests[by];
     struct site *site = &stage.fleet.sites[guest->site];
-    if (guest->voice.cable || !site->runs)
+    if (guest->http_owner.cable || !site->runs)
         return;
     enum way way = random_chance(&stage.random, 600)   ? FRAMES
                    : random_chance(&stage.random, 500) ? LINES
                                                        : SOCKET;
     guest->life++;
-    if (!voice_dial(&guest->voice, &site->world, way))
+    if (!voice_dial(&guest->http_owner, &site->world, way))
         return;
-    voice_greet(&guest->voice);
+    voice_greet(&guest->http_owner);
     guest->user = rights_any_user(by);
     for (unsigned source = 0; source < GUESTS_MAX; source++)
         guest->last[source] = guest->worked[source] = -1;
@@ -94,12 +94,12 @@ void guest_enter(unsigned by) {
 
 void guest_leave(unsigned by) {
     struct guest *guest = &stage.guests[by];
-    if (!guest->voice.cable)
+    if (!guest->http_owner.cable)
         return;
     call_leave(by);
-    cable_reset(guest->voice.cable);
-    cable_close(guest->voice.cable);
-    guest->voice = (struct voice){0};
+    cable_reset(guest->http_owner.cable);
+    cable_close(guest->http_owner.cable);
+    guest->http_owner = (struct voice){0};
     guest->count = guest->late_count = guest->listening = guest->wanted = 0;
     guest->lists_asked = guest->lists_got = 0;
     guest->entered = guest->watching = false;
@@ -113,7 +113,7 @@ void guest_leave(unsigned by) {
 
 void guest_list(unsigned by) {
     struct guest *guest = &stage.guests[by];
-    guest->lists_asked += guest->voice.cable != NULL;
+    guest->lists_asked += guest->http_owner.cable != NULL;
     say(guest, "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"hub/agents\",\"params\":{\"cluster\":true}}",
         ID_LIST);
 }
@@ -123,7 +123,7 @@ void guest_list(unsigned by) {
 void guest_claim(unsigned by, unsigned name) {
     struct guest *guest = &stage.guests[by];
     struct claim *claim = &guest->claims[name];
-    if (!guest->voice.cable || claim->open || guest->holds[name])
+    if (!guest->http_owner.cable || claim->open || guest->holds[name])
         return;
     unsigned holder = stage_holder(name);
     if (stage.no_names && (holder < stage.guest_count || anybody_claims(name)))
@@ -153,7 +153,7 @@ void guest_claim(unsigned by, unsigned name) {
 
 void guest_unclaim(unsigned by, unsigned name) {
     struct guest *guest = &stage.guests[by];
-    if (!guest->voice.cable || !guest->holds[name])
+    if (!guest->http_owner.cable || !guest->holds[name])
         return;
     guest->holds[name] = false;
     stage.freed_ns[name] = stage.fleet.now_ns;
@@ -267,7 +267,7 @@ void guest_send(unsigned by, enum kind kind, enum address address, unsigned name
     static char body[BIG_BYTES + 1024];
     char fields[FIELDS_BYTES];
     struct guest *guest = &stage.guests[by];
-    if (!guest->voice.cable || stage.letter_count == LETTERS_MAX)
+    if (!guest->http_owner.cable || stage.letter_count == LETTERS_MAX)
         return;
     unsigned tag = stage.letter_count++;
     struct letter *letter = &stage.letters[tag];
@@ -279,7 +279,7 @@ void guest_send(unsigned by, enum kind kind, enum address address, unsigned name
         letter->site_life[site] = stage.fleet.sites[site].lives;
     letter->big = random_chance(&stage.random, 20);
     letter->by_call = kind == KIND_REQUEST && !stage.probes && call_may() && random_chance(&stage.random, 60);
-    if (guest->voice.way == FRAMES && !stage.probes && !letter->by_call) {
+    if (guest->http_owner.way == FRAMES && !stage.probes && !letter->by_call) {
         letter->timed = kind == KIND_REQUEST && random_chance(&stage.random, 100);
         letter->level = kind != KIND_NEWS && address != TO_ALL && random_chance(&stage.random, 150)
                             ? 1 + (int)random_below(&stage.random, 3)

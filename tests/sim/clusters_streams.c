@@ -14,7 +14,7 @@ void stream_start(unsigned by) {
              "{\"type\":\"start\",\"request_id\":\"r\",\"session_id\":\"by-%u-%u\",\"targetAgent\":\"%s\"}",
              by, random_below(&stage.random, 4), model_agents[random_below(&stage.random, NAMES)]);
     guest_say(guest, "", body);
-    sums.starts += guest->voice.cable != NULL;
+    sums.starts += guest->http_owner.cable != NULL;
 }
 
 void stream_hear(unsigned by, struct bit body) {

@@ -77,21 +77,21 @@ static void enter(unsigned by) {
                                                 : EVENTS;
     player->enters = true;
     player->came_ns = player->since_ns = player->active_ns = kernel_now(stage.world.kernel);
-    if (!voice_dial(&player->voice, &stage.world, way))
+    if (!voice_dial(&player->http_owner, &stage.world, way))
         kernel_fail("nobody listens");
-    if (player->voice.cable->toy && random_chance(random, 600))
+    if (player->http_owner.cable->toy && random_chance(random, 600))
         papers_choose(player);
     // Of the web, whose process it is would count from the upgrade on, or the first request; over TLS there is none.
-    if (player->certificate[0] || player->voice.way == SOCKET || posts_speaks(player) ||
+    if (player->certificate[0] || player->http_owner.way == SOCKET || posts_speaks(player) ||
         random_chance(random, 600)) {
-        cable_of_address(player->voice.cable, ADDRESS + by);
+        cable_of_address(player->http_owner.cable, ADDRESS + by);
     } else if (random_chance(random, 900)) {
         player->uid_user = (int)random_below(random, MODEL_USERS);
-        cable_of_user(player->voice.cable, MODEL_UID + (unsigned)player->uid_user);
+        cable_of_user(player->http_owner.cable, MODEL_UID + (unsigned)player->uid_user);
     } else {
-        cable_of_user(player->voice.cable, OTHER_UID);
+        cable_of_user(player->http_owner.cable, OTHER_UID);
     }
-    voice_greet(&player->voice);
+    voice_greet(&player->http_owner);
 }
 
 // --- Bursts
@@ -108,7 +108,7 @@ static void foresee(void) {
     for (unsigned by = 0; by < PLAYERS; by++) {
         struct player *player = &stage.players[by];
         bool was_known = player->standing == KNOWN || (player->standing == GUESSED && player->user != NOBODY);
-        player->doubtful = was_known && player->voice.way != POSTS && !keeps_credential(player);
+        player->doubtful = was_known && player->http_owner.way != POSTS && !keeps_credential(player);
         if (papers_bearer(&stage.before, player) == NOBODY)
             continue;
         player->bore_before = true;
@@ -174,13 +174,13 @@ static void play_burst(void) {
 
 static void leave(unsigned by) {
     struct player *player = &stage.players[by];
-    if (!player->voice.cable || player->standing == GUESSED)
+    if (!player->http_owner.cable || player->standing == GUESSED)
         return;
     player->was_reset = random_chance(&stage.random, 500);
     if (player->was_reset)
-        cable_reset(player->voice.cable);
-    cable_close(player->voice.cable);
-    player->voice.cable = NULL;
+        cable_reset(player->http_owner.cable);
+    cable_close(player->http_owner.cable);
+    player->http_owner.cable = NULL;
     player->standing = GONE;
 }
 
@@ -253,8 +253,8 @@ static void finish(void) {
         end_what_is_held();
     oracle_end();
     for (unsigned by = 0; by < PLAYERS; by++) {
-        if (stage.players[by].voice.cable)
-            cable_close(stage.players[by].voice.cable);
+        if (stage.players[by].http_owner.cable)
+            cable_close(stage.players[by].http_owner.cable);
         free(stage.players[by].in);
     }
     if (!world_stopped(&stage.world))

@@ -109,7 +109,7 @@ struct duty {
 };
 
 struct player {
-    struct voice voice;
+    struct voice http_owner;
     struct shown posted;   // of POSTS, with what it is about to ask
     unsigned due, due_end; // letters that it has asked together, and that haven't been answered
     uint64_t active_ns;    // when it has asked last, or was answered
@@ -218,7 +218,7 @@ void papers_entered(void);
 
 // Speaks HTTP, and each request shows whose it is.
 static inline bool posts_speaks(const struct player *player) {
-    return player->voice.way == POSTS || player->voice.way == EVENTS;
+    return player->http_owner.way == POSTS || player->http_owner.way == EVENTS;
 }
 static inline bool posts_waits(const struct player *player) {
     return player->due != player->due_end;

@@ -46,16 +46,16 @@ static void judge_pending(unsigned user) {
 // --- Connections
 
 void oracle_close(struct player *player) {
-    if (player->voice.cable)
-        cable_close(player->voice.cable);
-    player->voice.cable = NULL;
+    if (player->http_owner.cable)
+        cable_close(player->http_owner.cable);
+    player->http_owner.cable = NULL;
     player->standing = GONE;
 }
 
 static void judge_guess(struct player *player) {
     const struct letter *letter = &stage.letters[player->guess];
     uint64_t waited_ns = stage.settled_ns - player->guessed_ns;
-    bool ended = cable_at_end(player->voice.cable);
+    bool ended = cable_at_end(player->http_owner.cable);
     if (player->doubtful) { // it was somebody's, who has gone
         oracle_close(player);
         return;
@@ -87,9 +87,9 @@ static bool is_early(struct player *player, bool bears) {
 
 static void judge_player(unsigned by) {
     struct player *player = &stage.players[by];
-    if (!player->voice.cable)
+    if (!player->http_owner.cable)
         return;
-    bool ended = cable_at_end(player->voice.cable);
+    bool ended = cable_at_end(player->http_owner.cable);
     uint64_t age_ns = stage.settled_ns - player->since_ns;
     if (player->standing == GUESSED) {
         judge_guess(player);
@@ -102,7 +102,7 @@ static void judge_player(unsigned by) {
     bool is_over_early = is_early(player, bears);
     if (player->standing == FRESH && ended && !may_end && is_over_early)
         kernel_fail("player %u was closed before its time", by);
-    bool listens = player->voice.way == EVENTS && player->standing == KNOWN && !player->doubtful;
+    bool listens = player->http_owner.way == EVENTS && player->standing == KNOWN && !player->doubtful;
     if (listens)
         streams_judge(by);
     if (player->standing == KNOWN && !player->doubtful && ended && !may_end && !listens)
@@ -176,8 +176,8 @@ static void take_stock(void) {
 static void judge_progress(unsigned number) {
     struct letter *letter = &stage.letters[number];
     const struct player *source = &stage.players[letter->player];
-    bool is_heard = source->generation == letter->generation && source->voice.way != POSTS &&
-                    is_here(source) && source->voice.cable;
+    bool is_heard = source->generation == letter->generation && source->http_owner.way != POSTS &&
+                    is_here(source) && source->http_owner.cable;
     bool is_said = !letter->cancelled && (letter->good || !letter->ended);
     for (unsigned by = 0; by < PLAYERS; by++)
         is_said &= !(letter->delivered >> by & 1) || is_here(&stage.players[by]);

@@ -264,13 +264,13 @@ static bool is_cancelled_now(const struct letter *of) {
 
 static bool source_is_here(const struct letter *letter) {
     const struct player *player = &stage.players[letter->player];
-    return player->generation == letter->generation && player->voice.cable && is_here(player);
+    return player->generation == letter->generation && player->http_owner.cable && is_here(player);
 }
 
 // One that has closed may just have nothing more to say, and wait for its answers.
 static bool has_left(const struct letter *letter) {
     const struct player *player = &stage.players[letter->player];
-    return player->generation == letter->generation && !player->voice.cable && player->was_reset;
+    return player->generation == letter->generation && !player->http_owner.cable && player->was_reset;
 }
 
 // Also where its source has left since.
@@ -284,7 +284,7 @@ static bool is_credential_gone(const struct letter *letter) {
 
 // A connection of HTTP stays; any other is closed.
 static bool has_lost_credential(const struct letter *letter) {
-    return stage.players[letter->player].voice.way == POSTS && source_is_here(letter) &&
+    return stage.players[letter->player].http_owner.way == POSTS && source_is_here(letter) &&
            is_credential_gone(letter);
 }
 
@@ -293,7 +293,7 @@ void gate_revoke(void) {
     for (unsigned at = 0; at < stage.letter_count; at++) {
         const struct letter *letter = &stage.letters[(from + at) % stage.letter_count];
         const struct shown *shown = &letter->shown;
-        if (!letter->held || !shown->given || stage.players[letter->player].voice.way != POSTS ||
+        if (!letter->held || !shown->given || stage.players[letter->player].http_owner.way != POSTS ||
             !source_is_here(letter) || has_lost_credential(letter))
             continue;
         unsigned *generation = &stage.now.users[shown->user].generation[shown->which];

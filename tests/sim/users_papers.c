@@ -17,7 +17,7 @@ void papers_choose(struct player *player) {
     snprintf(player->certificate, sizeof player->certificate, "%u%s%s%s\n%s%s",
              random_below(random, TOY_AUTHORITIES), before ? before : "", before ? "\n" : "", name,
              behind ? behind : "", behind ? "\n" : "");
-    cable_of_certificate(player->voice.cable, player->certificate);
+    cable_of_certificate(player->http_owner.cable, player->certificate);
 }
 
 int papers_bearer(const struct model *model, const struct player *player) {
@@ -33,8 +33,8 @@ bool papers_settled(const struct player *player) {
 }
 
 void papers_refused(struct player *player) {
-    if (player->voice.status != 429)
-        kernel_fail("an upgrade was answered by %u", player->voice.status);
+    if (player->http_owner.status != 429)
+        kernel_fail("an upgrade was answered by %u", player->http_owner.status);
     player->is_turned_away = true;
 }
 
@@ -44,7 +44,7 @@ static void judge_upgrade(unsigned by, int bearer) {
     uint64_t most = bearer == NOBODY ? 0 : MODEL_LIMIT(&stage.now, (unsigned)bearer, connections);
     if (player->is_turned_away && !most)
         kernel_fail("player %u was turned away for a limit that nobody has", by);
-    if (player->is_turned_away != !player->voice.is_upgraded)
+    if (player->is_turned_away != !player->http_owner.is_upgraded)
         kernel_fail("player %u has asked for an upgrade, and has none", by);
     if (player->is_turned_away) {
         oracle_close(player);
@@ -64,13 +64,13 @@ void papers_entered(void) {
             continue;
         player->enters = false;
         bool is_vouched = !player->certificate[0] || model_vouches(&stage.now, player->certificate);
-        if (is_vouched && cable_at_end(player->voice.cable) && !player->is_turned_away)
+        if (is_vouched && cable_at_end(player->http_owner.cable) && !player->is_turned_away)
             kernel_fail("player %u wasn't let in", by);
-        if (!is_vouched && !cable_at_end(player->voice.cable))
+        if (!is_vouched && !cable_at_end(player->http_owner.cable))
             kernel_fail("player %u was let in with a certificate for which nobody vouches", by);
         if (!is_vouched)
             oracle_close(player);
-        else if (player->voice.way == SOCKET)
+        else if (player->http_owner.way == SOCKET)
             judge_upgrade(by, papers_bearer(&stage.now, player));
     }
 }

@@ -92,16 +92,16 @@ void posts_hear(unsigned by, const struct naive_frame *frame) {
         kernel_fail("player %u was answered what it hasn't asked", by);
     player->active_ns = kernel_now(stage.world.kernel);
     const struct letter *first = &stage.letters[player->due];
-    if (player->voice.status == 401)
+    if (player->http_owner.status == 401)
         refuse_all(player, first->shown.given ? NOT_ALLOWED : NOT_INITIALIZED, body);
-    else if (player->voice.status == 429)
+    else if (player->http_owner.status == 429)
         refuse_all(player, OVERLOADED, body);
-    else if (player->voice.status == 200 && body.bytes)
+    else if (player->http_owner.status == 200 && body.bytes)
         speak_take(by, frame, body);
-    else if (player->voice.status != 202 || body.bytes)
-        kernel_fail("player %u got %u", by, player->voice.status);
-    if (player->voice.status < 300)
-        check_answered(player, player->voice.status == 202);
+    else if (player->http_owner.status != 202 || body.bytes)
+        kernel_fail("player %u got %u", by, player->http_owner.status);
+    if (player->http_owner.status < 300)
+        check_answered(player, player->http_owner.status == 202);
     player->due = player->due_end;
 }
 

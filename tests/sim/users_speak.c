@@ -27,8 +27,8 @@ __attribute__((format(printf, 2, 3))) static void put(struct spoken *text, const
 }
 
 static void send_body(struct player *player, const struct spoken *body, const char *fields) {
-    if (player->voice.cable)
-        voice_write(&player->voice, body->bytes, body->count, fields);
+    if (player->http_owner.cable)
+        voice_write(&player->http_owner, body->bytes, body->count, fields);
 }
 
 // --- Writing
@@ -187,7 +187,7 @@ static enum verb choose_verb(const struct player *player) {
     const unsigned *chances = stage.gated ? with_gate : without;
     unsigned sum = 0, verb = 0;
     if (player->standing == FRESH && papers_bearer(&stage.now, player) == NOBODY &&
-        player->voice.way != POSTS && random_chance(&stage.random, 700))
+        player->http_owner.way != POSTS && random_chance(&stage.random, 700))
         return random_chance(&stage.random, 500) ? SAY_HELLO : REGISTER;
     for (unsigned at = 0; at < VERBS; at++)
         sum += chances[at];
@@ -250,9 +250,10 @@ static void choose(struct letter *letter, unsigned by, bool batched) {
         letter->decides = gate_any();
         letter->word = random_chance(random, 600) ? APPROVED : 1 + random_below(random, 2);
     }
-    letter->strict = stage.gated && !batched && (player->voice.way == FRAMES || player->voice.way == POSTS) &&
+    letter->strict = stage.gated && !batched &&
+                     (player->http_owner.way == FRAMES || player->http_owner.way == POSTS) &&
                      (letter->verb == CALL || letter->verb == PUBLISH) &&
-                     random_chance(random, player->voice.way == POSTS ? 300 : 150);
+                     random_chance(random, player->http_owner.way == POSTS ? 300 : 150);
     letter->watches = letter->verb == CALL && letter->is_request && random_chance(random, 300);
     if (letter->verb >= CALL && random_chance(random, 60))
         letter->source = choose_source(by);
@@ -282,7 +283,7 @@ enum array { NO_ARRAY, OF_CALLS, OF_THE_HUB };
 
 static bool is_misplaced(const struct letter *letter, enum array array) {
     bool registers = letter->verb == REGISTER || letter->verb == UNREGISTER;
-    if (stage.players[letter->player].voice.way == POSTS &&
+    if (stage.players[letter->player].http_owner.way == POSTS &&
         (registers || letter->verb == SAY_HELLO || letter->verb == SUBSCRIBE))
         return true; // it takes a connection that stays
     bool waits = letter->verb == CALL || (letter->verb == PUBLISH && (letter->target || stage.gated));
@@ -297,7 +298,7 @@ static bool write_one(struct spoken *body, unsigned by, enum array array) {
     do
         choose(letter, by, array != NO_ARRAY);
     while (is_misplaced(letter, array));
-    if (stage.players[by].voice.way == POSTS)
+    if (stage.players[by].http_owner.way == POSTS)
         letter->shown = stage.players[by].posted;
     size_t before = body->count;
     put_letter(body, number);
@@ -316,17 +317,17 @@ static const char *fields_of(const struct letter *letter) {
 void speak_any(unsigned by) {
     struct player *player = &stage.players[by];
     struct spoken body = {.count = 0};
-    if (player->voice.way == EVENTS) {
+    if (player->http_owner.way == EVENTS) {
         streams_ask(by);
         return;
     }
-    bool posts = player->voice.way == POSTS, alone = player->standing != KNOWN && !posts;
+    bool posts = player->http_owner.way == POSTS, alone = player->standing != KNOWN && !posts;
     enum array array = alone || random_chance(&stage.random, 880) ? NO_ARRAY
                        : random_chance(&stage.random, 700)        ? OF_CALLS
                                                                   : OF_THE_HUB;
     unsigned first = stage.letter_count;
     bool written;
-    if (!player->voice.cable || player->standing == GONE)
+    if (!player->http_owner.cable || player->standing == GONE)
         return;
     if (posts && posts_waits(player) && player->standing != GUESSED)
         return;
@@ -404,7 +405,7 @@ static void note_signer(unsigned by, struct letter *letter, struct bit fields) {
         size_t bytes = strcspn(found, "\r");
         snprintf(signer, sizeof signer, "%.*s", (int)bytes, found);
     }
-    if (stage.players[by].voice.way != FRAMES)
+    if (stage.players[by].http_owner.way != FRAMES)
         return;
     if (letter->signer[0] && strcmp(letter->signer, signer) != 0)
         kernel_fail("one letter is of two users");
@@ -556,25 +557,25 @@ void speak_take(unsigned by, const struct naive_frame *frame, struct bit body) {
 
 bool speak_hear(unsigned by) {
     struct player *player = &stage.players[by];
-    size_t more = player->voice.cable ? cable_readable(player->voice.cable) : 0, at = 0;
+    size_t more = player->http_owner.cable ? cable_readable(player->http_owner.cable) : 0, at = 0;
     struct naive_frame frame;
     if (!more)
         return false;
     player->in = realloc(player->in, player->count + more);
     if (!player->in)
         abort();
-    player->count += cable_read(player->voice.cable, player->in + player->count, more);
+    player->count += cable_read(player->http_owner.cable, player->in + player->count, more);
     for (enum naive_result result; at < player->count; at += frame.bytes) {
-        result = voice_read(&player->voice, &frame, player->in + at, player->count - at);
+        result = voice_read(&player->http_owner, &frame, player->in + at, player->count - at);
         if (result == NAIVE_BAD)
             kernel_fail("the hub sent what is no frame");
         if (result == NAIVE_PARTIAL)
             break;
-        if (player->voice.way == POSTS)
+        if (player->http_owner.way == POSTS)
             posts_hear(by, &frame);
-        else if (player->voice.way == EVENTS)
+        else if (player->http_owner.way == EVENTS)
             streams_hear(by, &frame);
-        else if (player->voice.way == SOCKET && !player->voice.is_upgraded)
+        else if (player->http_owner.way == SOCKET && !player->http_owner.is_upgraded)
             papers_refused(player);
         else if (frame.body.bytes)
             speak_take(by, &frame, frame.body);

@@ -23,8 +23,8 @@ static void put_query(unsigned bits, char query[QUERY_BYTES]) {
 void streams_ask(unsigned by) {
     struct player *player = &stage.players[by];
     char fields[POST_FIELDS_BYTES], query[QUERY_BYTES];
-    if (!player->voice.cable || player->standing != FRESH || posts_waits(player) || player->is_turned_away ||
-        player->voice.is_upgraded || stage.letter_count + 1 >= LETTERS_MAX)
+    if (!player->http_owner.cable || player->standing != FRESH || posts_waits(player) ||
+        player->is_turned_away || player->http_owner.is_upgraded || stage.letter_count + 1 >= LETTERS_MAX)
         return;
     unsigned number = stage.letter_count++;
     struct letter *letter = &stage.letters[number];
@@ -46,7 +46,7 @@ void streams_ask(unsigned by) {
     posts_fields(&letter->shown, "", fields);
     put_query(letter->events, query);
     posts_asked(player, number);
-    voice_listen(&player->voice, query, fields);
+    voice_listen(&player->http_owner, query, fields);
     users_sums.letters++;
 }
 
@@ -55,7 +55,7 @@ void streams_ask(unsigned by) {
 static void take_answer(unsigned by, const struct naive_frame *frame) {
     struct player *player = &stage.players[by];
     struct letter *letter = &stage.letters[player->due];
-    unsigned status = player->voice.status;
+    unsigned status = player->http_owner.status;
     player->is_turned_away = status == 403 || status == 429; // that was its last answer
     if (status == 401 || status == 429) {
         posts_hear(by, frame);
@@ -83,7 +83,7 @@ void streams_hear(unsigned by, const struct naive_frame *frame) {
 
 void streams_judge(unsigned by) {
     const struct player *player = &stage.players[by];
-    bool ended = cable_at_end(player->voice.cable);
+    bool ended = cable_at_end(player->http_owner.cable);
     unsigned bits = player->hears, left = 0;
     for (unsigned at = stage.burst_begin; at < stage.letter_count; at++) {
         const struct letter *letter = &stage.letters[at];

@@ -17,7 +17,7 @@ enum {
     SHORT_MAX = 125
 };
 
-static void write_unit(struct voice *voice, uint8_t kind, const void *bytes, size_t count) {
+static void write_unit(struct voice *http_owner, uint8_t kind, const void *bytes, size_t count) {
     uint8_t head[8] = {kind, (uint8_t)(MASKED | (count > SHORT_MAX ? SHORT_MAX + 1 : count))};
     size_t wide = count > SHORT_MAX ? 2 : 0;
     if (count > UINT16_MAX)
@@ -26,51 +26,51 @@ static void write_unit(struct voice *voice, uint8_t kind, const void *bytes, siz
         head[2] = (uint8_t)(count >> 8);
         head[3] = (uint8_t)count;
     }
-    cable_write(voice->cable, head, 2 + wide + 4); // under a mask of zeros
-    cable_write(voice->cable, bytes, count);
+    cable_write(http_owner->cable, head, 2 + wide + 4); // under a mask of zeros
+    cable_write(http_owner->cable, bytes, count);
 }
 
-bool voice_dial(struct voice *voice, struct world *world, enum way way) {
+bool voice_dial(struct voice *http_owner, struct world *world, enum way way) {
     struct cable *cable = way == LINES    ? world_dial_lines(world)
                           : way == FRAMES ? world_dial(world)
                                           : world_dial_http(world);
-    *voice = (struct voice){.cable = cable, .way = way};
+    *http_owner = (struct voice){.cable = cable, .way = way};
     return cable != NULL;
 }
 
-void voice_greet(struct voice *voice) {
+void voice_greet(struct voice *http_owner) {
     static const char upgrade[] =
         "GET /ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
         "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
-    if (voice->way == SOCKET)
-        cable_write(voice->cable, upgrade, sizeof upgrade - 1);
-    else if (voice->cable->toy) // who says nothing for long has shaken hands all the same
-        cable_record(voice->cable, TOY_DATA, "", 0);
+    if (http_owner->way == SOCKET)
+        cable_write(http_owner->cable, upgrade, sizeof upgrade - 1);
+    else if (http_owner->cable->toy) // who says nothing for long has shaken hands all the same
+        cable_record(http_owner->cable, TOY_DATA, "", 0);
 }
 
-void voice_write(struct voice *voice, const char *body, size_t count, const char *fields) {
+void voice_write(struct voice *http_owner, const char *body, size_t count, const char *fields) {
     static const char post[] = "POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
     char length[64];
-    if (voice->way == SOCKET) {
-        write_unit(voice, UNIT_TEXT, body, count);
+    if (http_owner->way == SOCKET) {
+        write_unit(http_owner, UNIT_TEXT, body, count);
         return;
     }
-    if (voice->way == POSTS)
-        cable_write(voice->cable, post, sizeof post - 1);
-    if (voice->way != LINES) {
-        cable_write(voice->cable, length,
+    if (http_owner->way == POSTS)
+        cable_write(http_owner->cable, post, sizeof post - 1);
+    if (http_owner->way != LINES) {
+        cable_write(http_owner->cable, length,
                     (size_t)snprintf(length, sizeof length, "Content-Length: %zu\r\n", count));
-        cable_write(voice->cable, fields, strlen(fields));
-        cable_write(voice->cable, "\r\n", 2);
+        cable_write(http_owner->cable, fields, strlen(fields));
+        cable_write(http_owner->cable, "\r\n", 2);
     }
-    cable_write(voice->cable, body, count);
-    if (voice->way == LINES)
-        cable_write(voice->cable, "\n", 1);
+    cable_write(http_owner->cable, body, count);
+    if (http_owner->way == LINES)
+        cable_write(http_owner->cable, "\n", 1);
 }
 
 // An answer: its status, and what is in it.
-static enum naive_result read_answer(struct voice *voice, struct naive_frame *frame, const uint8_t *bytes,
-                                     size_t count) {
+static enum naive_result read_answer(struct voice *http_owner, struct naive_frame *frame,
+                                     const uint8_t *bytes, size_t count) {
     static const char length[] = "\r\nContent-Length: ";
     const uint8_t *end = memmem(bytes, count, "\r\n\r\n", 4);
     if (!end)
@@ -80,7 +80,7 @@ static enum naive_result read_answer(struct voice *voice, struct naive_frame *fr
     if (memcmp(bytes, "HTTP/1.1 ", 9) != 0 || !at || memmem(bytes, head, "secret-", 7))
         return NAIVE_BAD;
     size_t body = strtoul((const char *)at + sizeof length - 1, NULL, 10);
-    voice->status = (unsigned)strtoul((const char *)bytes + 9, NULL, 10);
+    http_owner->status = (unsigned)strtoul((const char *)bytes + 9, NULL, 10);
     *frame = (struct naive_frame){.bytes = head + body};
     if (count < frame->bytes)
         return NAIVE_PARTIAL;
@@ -89,26 +89,26 @@ static enum naive_result read_answer(struct voice *voice, struct naive_frame *fr
     return NAIVE_WHOLE;
 }
 
-static enum naive_result read_head(struct voice *voice, struct naive_frame *frame, const uint8_t *bytes,
+static enum naive_result read_head(struct voice *http_owner, struct naive_frame *frame, const uint8_t *bytes,
                                    size_t count) {
     static const char switches[] = "HTTP/1.1 101 ";
     const uint8_t *end = memmem(bytes, count, "\r\n\r\n", 4);
     if (!end)
         return NAIVE_PARTIAL;
     if (memcmp(bytes, switches, sizeof switches - 1) != 0)
-        return read_answer(voice, frame, bytes, count);
+        return read_answer(http_owner, frame, bytes, count);
     *frame = (struct naive_frame){.bytes = (size_t)(end - bytes) + 4};
-    voice->is_upgraded = true;
+    http_owner->is_upgraded = true;
     return NAIVE_WHOLE;
 }
 
 // What is no message is answered where it must be, and has no body.
-static enum naive_result read_unit(struct voice *voice, struct naive_frame *frame, const uint8_t *bytes,
+static enum naive_result read_unit(struct voice *http_owner, struct naive_frame *frame, const uint8_t *bytes,
                                    size_t count) {
     if (count < 2)
         return NAIVE_PARTIAL;
     size_t wide = bytes[1] == 126 ? 2 : bytes[1] == 127 ? 8 : 0, body = wide ? 0 : bytes[1];
-    if (voice->is_closed || bytes[1] & MASKED ||
+    if (http_owner->is_closed || bytes[1] & MASKED ||
         (bytes[0] != UNIT_TEXT && bytes[0] != UNIT_CLOSE && bytes[0] != UNIT_PING))
         return NAIVE_BAD;
     for (size_t at = 0; at < wide && 2 + at < count; at++)
@@ -118,31 +118,31 @@ static enum naive_result read_unit(struct voice *voice, struct naive_frame *fram
     *frame = (struct naive_frame){.bytes = 2 + wide + body};
     if (bytes[0] == UNIT_TEXT)
         frame->body = (struct bit){bytes + 2 + wide, body};
-    voice->is_closed |= bytes[0] == UNIT_CLOSE;
+    http_owner->is_closed |= bytes[0] == UNIT_CLOSE;
     if (bytes[0] == UNIT_PING)
-        write_unit(voice, UNIT_PONG, bytes + 2 + wide, body);
+        write_unit(http_owner, UNIT_PONG, bytes + 2 + wide, body);
     return NAIVE_WHOLE;
 }
 
-void voice_listen(struct voice *voice, const char *query, const char *fields) {
+void voice_listen(struct voice *http_owner, const char *query, const char *fields) {
     char head[1024];
     int count =
         snprintf(head, sizeof head, "GET /events?%s HTTP/1.1\r\nHost: localhost\r\n%s\r\n", query, fields);
     if (count >= (int)sizeof head)
         kernel_fail("a query is too long");
-    cable_write(voice->cable, head, (size_t)count);
+    cable_write(http_owner->cable, head, (size_t)count);
 }
 
-static enum naive_result read_stream_head(struct voice *voice, struct naive_frame *frame,
+static enum naive_result read_stream_head(struct voice *http_owner, struct naive_frame *frame,
                                           const uint8_t *bytes, size_t count) {
     static const char good[] = "HTTP/1.1 200 ", type[] = "\r\nContent-Type: text/event-stream\r\n";
     const uint8_t *end = memmem(bytes, count, "\r\n\r\n", 4);
     if (!end || memcmp(bytes, good, sizeof good - 1) != 0)
-        return read_answer(voice, frame, bytes, count);
+        return read_answer(http_owner, frame, bytes, count);
     *frame = (struct naive_frame){.bytes = (size_t)(end - bytes) + 4};
-    voice->status = 200;
-    voice->is_upgraded = memmem(bytes, frame->bytes, type, sizeof type - 1) != NULL;
-    return voice->is_upgraded ? NAIVE_WHOLE : NAIVE_BAD;
+    http_owner->status = 200;
+    http_owner->is_upgraded = memmem(bytes, frame->bytes, type, sizeof type - 1) != NULL;
+    return http_owner->is_upgraded ? NAIVE_WHOLE : NAIVE_BAD;
 }
 
 // An event, of one line that says what it is, or a comment.
@@ -161,18 +161,18 @@ static enum naive_result read_event(struct naive_frame *frame, const uint8_t *by
     return NAIVE_WHOLE;
 }
 
-enum naive_result voice_read(struct voice *voice, struct naive_frame *frame, const uint8_t *bytes,
+enum naive_result voice_read(struct voice *http_owner, struct naive_frame *frame, const uint8_t *bytes,
                              size_t count) {
-    switch (voice->way) {
+    switch (http_owner->way) {
     case LINES:
         return naive_line(frame, bytes, count);
     case SOCKET:
-        return (voice->is_upgraded ? read_unit : read_head)(voice, frame, bytes, count);
+        return (http_owner->is_upgraded ? read_unit : read_head)(http_owner, frame, bytes, count);
     case POSTS:
-        return read_answer(voice, frame, bytes, count);
+        return read_answer(http_owner, frame, bytes, count);
     case EVENTS:
-        return voice->is_upgraded ? read_event(frame, bytes, count)
-                                  : read_stream_head(voice, frame, bytes, count);
+        return http_owner->is_upgraded ? read_event(frame, bytes, count)
+                                       : read_stream_head(http_owner, frame, bytes, count);
     case FRAMES:
         break;
     }

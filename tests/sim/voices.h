@@ -22,12 +22,12 @@ struct voice {
 };
 
 // Connects; what it says first waits for voice_greet. False: nobody listens.
-bool voice_dial(struct voice *voice, struct world *world, enum way way);
-void voice_greet(struct voice *voice);
+bool voice_dial(struct voice *http_owner, struct world *world, enum way way);
+void voice_greet(struct voice *http_owner);
 // Says a body. Header fields (lines that end in CR LF) are said where there is a place for them.
-void voice_write(struct voice *voice, const char *body, size_t count, const char *fields);
+void voice_write(struct voice *http_owner, const char *body, size_t count, const char *fields);
 // Of EVENTS: asks for a stream.
-void voice_listen(struct voice *voice, const char *query, const char *fields);
+void voice_listen(struct voice *http_owner, const char *query, const char *fields);
 // Reads what comes first in these bytes: a message, or something that is none; then its body isn't there.
-enum naive_result voice_read(struct voice *voice, struct naive_frame *frame, const uint8_t *bytes,
+enum naive_result voice_read(struct voice *http_owner, struct naive_frame *frame, const uint8_t *bytes,
                              size_t count);

@@ -29,7 +29,7 @@ bool completion_target_gone(struct shard *shard, struct home *home, enum error e
 // The same where that connection goes on, if not for now: requests that have not reached it never do, but for
 // those that are spared, which wait.
 struct spared {
-    const uint64_t *ids; // in rising order: hub ids, and starts of sessions (starting_id)
+    const uint64_t *ids; // in rising order: hub ids, and starts of sessions (hcs_open_id)
     size_t count;
     bool aside;  // and those that another program has (struct pending)
     bool marked; // and all that isn't marked

@@ -1,5 +1,5 @@
 // A shard's part in HCS streaming: the sessions that live here, and its peers that are clients of some, here or
-// elsewhere (router/stream/stream.h).
+// elsewhere (router/features/hcs/hcs.h).
 #pragma once
 
 #include <stdint.h>
@@ -14,7 +14,7 @@ struct peer;
 // A peer that is a client of sessions. It lies in its annex.
 struct hcs_viewer {
     struct peer *peer;
-    struct list streams; // struct stream_client.by_peer
+    struct list streams; // struct hcs_client.by_peer
     struct list over;    // in streams.over while it is over (core/hcs/shed.h)
     struct list eased;   // in streams.eased while it is to be looked at whether it still is
     uint64_t kept_bytes; // of those clients
@@ -28,7 +28,7 @@ struct hcs_shard {
     struct name_map by_id;
     struct name_map by_handle; // 8 bytes
     struct name_map by_client; // its connection and its session's handle: 16 bytes
-    struct list live;          // struct session.link
+    struct list live;          // struct hcs_session.link
     struct list ended;         // likewise, those that ended first first
     uint32_t ended_count;
     uint32_t client_count; // of all sessions, live or ended

@@ -24,7 +24,7 @@ enum mail_kind {
     MAIL_ORDER,     // a change of the registry (registry.c)
     MAIL_ENTRIES,   // a chain of entries of the journal, for shard 0
     MAIL_ENTRIES_SETTLED, // they come home
-    // HCS (router/stream/stream.h). Of a client, as it travels:
+    // HCS (router/features/hcs/hcs.h). Of a client, as it travels:
     MAIL_STREAM_JOIN,   // to the session's shard, to join
     MAIL_STREAM_HOME,   // back: it isn't one any more
     MAIL_STREAM_OPENED, // it has joined, which its transport wants to know

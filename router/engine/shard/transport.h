@@ -13,7 +13,7 @@ struct peer;
 struct pending;
 struct shard;
 
-// What becomes of an HCS session for a peer that asked for one by streams_open.
+// What becomes of an HCS session for a peer that asked for one by hcs_http_open.
 enum streamed_kind {
     STREAMED_OPEN,    // the session is there, and the peer a client; before anything else
     STREAMED_FRAME,   // a frame for it

@@ -1,0 +1,82 @@
+#include "router/features/hcs/hcs_access.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/rights/users.h"
+#include "router/audit/audit.h"
+#include "router/engine/send/reply.h"
+#include "router/engine/shard/identity.h"
+#include "router/features/hcs/hcs_delivery.h"
+#include "router/features/hcs/hcs_frames.h"
+#include "router/features/hcs/hcs_session.h"
+#include "router/rights/authz.h"
+
+// A session's id alone joins nothing: who may call its producer joins it, be it as one of those that stream; who began
+// it, also by the address that it was asked for at.
+enum hcs_access hcs_access_judge(const struct shard *shard, const struct hcs_session *session,
+                                 const struct user *user) {
+    const char *target = session->text + session->id_bytes + session->request_id_bytes;
+    const char *agent = target + session->target_bytes;
+    if (!user)
+        return HCS_ACCESS_ALLOWED;
+    // The newest edition: the shard on which this one was judged may have taken it up before this one does.
+    user = users_by_name(hub_settings(shard->hub)->users, user->name, strlen(user->name));
+    if (!user || !session->agent_bytes)
+        return HCS_ACCESS_DENIED;
+    bool may = authz_joins(user, agent, session->agent_bytes, NULL, 0) ||
+               (identity_same(session->user, user) &&
+                authz_joins(user, agent, session->agent_bytes, target, session->target_bytes));
+    bool is_held = may && shard->gate && authz_holds_stream(user, agent, session->agent_bytes, NULL, 0);
+    return !may ? HCS_ACCESS_DENIED : is_held ? HCS_ACCESS_HELD : HCS_ACCESS_ALLOWED;
+}
+
+const char *hcs_access_text(enum hcs_access joining) {
+    assert(joining != HCS_ACCESS_ALLOWED);
+    return joining == HCS_ACCESS_HELD ? "approval required: the gate can't hold a stream"
+                                      : "capability not allowed: call";
+}
+
+void hcs_access_note_refused(struct shard *shard, uint64_t source, const struct user *user,
+                             enum hcs_access why, const char *target, size_t target_bytes) {
+    bool is_held = why == HCS_ACCESS_HELD;
+    struct text data;
+    assert(why != HCS_ACCESS_ALLOWED);
+    text_init(&data);
+    reply_data_text(&data, "rule", is_held ? "hold" : rule_text(RULE_CALL));
+    stats_count(&shard->stats, is_held ? COUNT_GATE_REFUSED : COUNT_REFUSED_CALL);
+    audit_refused_stream(shard, source, user, target, target_bytes,
+                         is_held ? ERROR_APPROVAL_REQUIRED : ERROR_NOT_ALLOWED, &data);
+    text_deinit(&data);
+}
+
+static void turn_out(struct shard *shard, struct hcs_session *session, struct hcs_client *client,
+                     enum hcs_access why) {
+    struct hcs_frame_subject about = {hcs_client_id(client), hcs_client_request_id(client), client->id_bytes,
+                                      client->request_id_bytes};
+    struct parcel *error =
+        hcs_frames_error(shard, about, HCS_FRAMES_INVALID_REQUEST, hcs_access_text(why), false, NULL, 0);
+    if (error)
+        hcs_delivery_parcel(shard, client, error, (struct hcs_tag){.type = TYPE_ERROR});
+    hcs_session_let_go(shard, session, client, error ? HCS_REFUSAL_OTHER : HCS_REFUSAL_LOST);
+}
+
+static void review_session(struct shard *shard, struct hcs_session *session) {
+    for (struct list *node = session->clients.next, *next; node != &session->clients; node = next) {
+        struct hcs_client *client = list_entry(node, struct hcs_client, by_session);
+        next = node->next;
+        assert(client->session == session);
+        enum hcs_access joining = hcs_access_judge(shard, session, client->user);
+        if (joining != HCS_ACCESS_ALLOWED)
+            turn_out(shard, session, client, joining);
+    }
+}
+
+void hcs_access_review(struct shard *shard) {
+    struct list *all[] = {&shard->streams.live, &shard->streams.ended};
+    for (unsigned at = 0; at < sizeof all / sizeof *all; at++)
+        for (struct list *node = all[at]->next, *next; node != all[at]; node = next) {
+            next = node->next;
+            review_session(shard, list_entry(node, struct hcs_session, link));
+        }
+}

@@ -1,0 +1,350 @@
+#include "router/features/hcs/hcs_client.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "router/engine/send/send.h"
+#include "router/engine/shard/annex.h"
+#include "router/engine/shard/drop.h"
+#include "router/features/hcs/hcs_frames.h"
+#include "router/features/hcs/hcs_mail.h"
+#include "router/rights/authz.h"
+
+enum { LOOK_MS = 1000 };
+
+// --- Coming and going
+
+static struct hcs_viewer *viewer_of(struct shard *shard, struct peer *peer) {
+    struct annex *annex = peer_annex(shard, peer);
+    if (!annex || annex->viewer)
+        return annex ? annex->viewer : NULL;
+    struct hcs_viewer *viewer = quota_take_zeroed(&shard->kept, 1, sizeof *viewer);
+    if (!viewer)
+        return NULL;
+    viewer->peer = peer;
+    list_init(&viewer->streams);
+    list_init(&viewer->over);
+    list_init(&viewer->eased);
+    return annex->viewer = viewer;
+}
+
+static struct hcs_viewer *viewer_at(const struct peer *peer) {
+    return peer && peer->annex ? peer->annex->viewer : NULL;
+}
+
+static uint8_t report_of(const struct hcs_viewer *viewer) {
+    return (uint8_t)((list_empty(&viewer->over) ? 0 : REPORT_OVER) | (viewer->stuck ? REPORT_STUCK : 0));
+}
+
+static void put_texts(struct hcs_client *client, const struct hcs_start *wish) {
+    client->id_bytes = wish->id_bytes;
+    client->request_id_bytes = wish->request_id_bytes;
+    client->target_bytes = wish->target_bytes;
+    memcpy(client->text, wish->id, wish->id_bytes);
+    memcpy(client->text + wish->id_bytes, wish->request_id, wish->request_id_bytes);
+    if (wish->target_bytes)
+        memcpy(client->text + wish->id_bytes + wish->request_id_bytes, wish->target, wish->target_bytes);
+}
+
+static struct hcs_client *hcs_client_make(struct shard *shard, struct hcs_viewer *viewer,
+                                          const struct hcs_start *wish) {
+    if (!quota_is_fair(&shard->kept, viewer->kept_bytes))
+        return NULL;
+    size_t text_bytes = (size_t)wish->id_bytes + wish->request_id_bytes + wish->target_bytes;
+    struct hcs_client *client = quota_take_zeroed(&shard->kept, 1, sizeof *client + text_bytes);
+    if (!client)
+        return NULL;
+    client->connection = client->key.connection = viewer->peer->name;
+    client->mark = ++shard->streams.marks;
+    client->resumes = wish->resumes;
+    client->barred = wish->barred;
+    client->has_after = wish->has_after;
+    client->has_seq = wish->has_after && wish->resumes; // it comes back to this place
+    client->last_seq = wish->after_seq;
+    client->is_web = wish->is_web;
+    client->made_up = wish->made_up;
+    client->after_seq = wish->after_seq;
+    client->required = wish->required;
+    client->user = authz_user(shard, viewer->peer);
+    put_texts(client, wish);
+    list_init(&client->by_peer);
+    list_init(&client->by_session);
+    parcel_list_init(&client->held);
+    return client;
+}
+
+bool hcs_client_send(struct shard *shard, struct peer *peer, const struct hcs_start *wish,
+                     struct parcel *start) {
+    struct hcs_viewer *viewer = viewer_of(shard, peer);
+    struct hcs_client *client = viewer ? hcs_client_make(shard, viewer, wish) : NULL;
+    if (!client)
+        return false;
+    client->start = start;
+    client->home = hcs_mail_home(shard, wish->id, wish->id_bytes);
+    client->known = report_of(viewer);
+    client->over = client->known & REPORT_OVER;
+    client->stuck = client->known & REPORT_STUCK;
+    viewer->kept_bytes += memory_bytes(client);
+    list_append(&viewer->streams, &client->by_peer);
+    peer->awaited++;
+    shard->streams.out++;
+    hcs_mail_post(shard, client->home, &client->mail, MAIL_STREAM_JOIN);
+    return true;
+}
+
+static void free_when_at_rest(struct shard *shard, struct hcs_client *client) {
+    if (!client->is_home || client->leaving || client->reporting)
+        return;
+    assert(!client->session && !client->start && !client->held.first && list_empty(&client->by_peer));
+    assert(shard->streams.out > 0);
+    shard->streams.out--;
+    quota_give(&shard->kept, client);
+}
+
+// The peer knows it no more; whether it has gone or the session has let it go.
+static void part(struct peer *peer, struct hcs_client *client) {
+    struct hcs_viewer *viewer = viewer_at(peer);
+    assert(viewer && viewer->kept_bytes >= memory_bytes(client) && peer->awaited > 0);
+    list_remove(&client->by_peer);
+    viewer->kept_bytes -= memory_bytes(client);
+    peer->awaited--;
+}
+
+void hcs_client_leave_all(struct shard *shard, struct peer *peer) {
+    struct hcs_viewer *viewer = viewer_at(peer);
+    if (!viewer)
+        return;
+    list_remove(&viewer->over);
+    list_remove(&viewer->eased);
+    while (!list_empty(&viewer->streams)) {
+        struct hcs_client *client = list_entry(viewer->streams.next, struct hcs_client, by_peer);
+        part(peer, client);
+        client->has_left = client->leaving = true;
+        hcs_mail_post(shard, client->home, &client->leave, MAIL_STREAM_LEAVE);
+    }
+}
+
+void hcs_client_left(struct shard *shard, struct hcs_client *client) {
+    assert(client->leaving);
+    client->leaving = false;
+    free_when_at_rest(shard, client);
+}
+
+// --- What it gets
+
+static struct hcs_frame_subject about(const struct hcs_client *client) {
+    return (struct hcs_frame_subject){hcs_client_id(client), hcs_client_request_id(client), client->id_bytes,
+                                      client->request_id_bytes};
+}
+
+static struct peer *peer_at(const struct shard *shard, const struct hcs_client *client) {
+    assert(connection_shard(client->connection) == shard->index);
+    return client->has_left ? NULL : peer_find(shard, client->connection);
+}
+
+static void hand_over(struct shard *shard, struct peer *peer, struct hcs_client *client,
+                      struct streamed *streamed) {
+    streamed->id = hcs_client_id(client);
+    streamed->id_bytes = client->id_bytes;
+    streamed->has_seq = client->has_seq;
+    streamed->seq = client->last_seq;
+    peer->transport->streamed(shard, peer, streamed);
+}
+
+static void give(struct shard *shard, struct peer *peer, struct hcs_client *client, struct parcel *parcel,
+                 struct hcs_tag given) {
+    stats_count(&shard->stats, COUNT_STREAM_GIVEN);
+    parcel = hcs_mail_fit(shard, peer, parcel);
+    if (parcel && given.type == TYPE_CHUNK) {
+        parcel->of_stream = true;
+        parcel->stream = client->mark;
+        client->has_queued = true;
+    }
+    if (parcel && !client->is_web)
+        send_queue_owed(shard, peer, parcel);
+    if (!parcel || !client->is_web)
+        return;
+    struct streamed streamed = {
+        .kind = STREAMED_FRAME, .type = hcs_type_text(given.type), .ends = given.ends, .parcel = parcel};
+    hand_over(shard, peer, client, &streamed);
+}
+
+// Tells what was shed; without memory it is told later.
+static void tell_shed(struct shard *shard, struct peer *peer, struct hcs_client *client) {
+    if (!shed_any(&client->shed))
+        return;
+    struct parcel *parcel = hcs_frames_shed(shard, about(client), &client->shed);
+    if (!parcel)
+        return;
+    client->shed = (struct shed){0};
+    give(shard, peer, client, parcel, (struct hcs_tag){.type = TYPE_CONTROL});
+}
+
+static void drop_chunk(struct shard *shard, struct hcs_client *client, struct parcel *parcel,
+                       enum counter counter) {
+    drop_one(shard, counter, client->connection, parcel->bytes);
+    send_release(shard, parcel);
+}
+
+// Whether a chunk is shed, and so gone.
+static bool shed_chunk(struct shard *shard, struct peer *peer, struct hcs_client *client,
+                       struct parcel *parcel, struct hcs_tag given) {
+    size_t waiting = connection_waiting(&peer->connection);
+    if (!shed_drops(given.lod, waiting, shard_limits(shard)->queue_bytes_max))
+        return false;
+    shed_note(&client->shed, given.lod, given.seq);
+    drop_chunk(shard, client, parcel,
+               given.lod == LOD_ATOMIC ? COUNT_DROP_STREAM_ATOMIC : COUNT_DROP_STREAM_MICRO);
+    return true;
+}
+
+// --- How it reads
+
+static void report(struct shard *shard, struct hcs_client *client, uint8_t reading) {
+    if (client->reporting || client->is_home || client->known == reading)
+        return;
+    client->known = reading;
+    client->reporting = true;
+    client->report.detail = reading;
+    hcs_mail_post(shard, client->home, &client->report, MAIL_STREAM_REPORT);
+}
+
+static void report_all(struct shard *shard, struct hcs_viewer *viewer) {
+    for (struct list *node = viewer->streams.next; node != &viewer->streams; node = node->next)
+        report(shard, list_entry(node, struct hcs_client, by_peer), report_of(viewer));
+}
+
+void hcs_client_heard(struct shard *shard, struct hcs_client *client) {
+    assert(client->reporting);
+    client->reporting = false;
+    struct peer *peer = peer_at(shard, client);
+    if (peer && !client->is_home)
+        report(shard, client, report_of(viewer_at(peer)));
+    free_when_at_rest(shard, client);
+}
+
+static void look_later(struct shard *shard) {
+    if (!timer_armed(&shard->streams.look_timer))
+        wheel_arm(&shard->wheel, &shard->streams.look_timer, shard_now_ms(shard) + LOOK_MS);
+}
+
+static void begin_over(struct shard *shard, struct hcs_viewer *viewer) {
+    list_append(&shard->streams.over, &viewer->over);
+    viewer->taken = io_acked(shard->io, viewer->peer->connection.socket);
+    viewer->taken_ms = shard_tick(shard);
+    viewer->stuck = false;
+    look_later(shard);
+}
+
+static void end_over(struct shard *shard, struct hcs_viewer *viewer) {
+    list_remove(&viewer->over);
+    viewer->stuck = false;
+    for (struct list *node = viewer->streams.next; node != &viewer->streams; node = node->next)
+        tell_shed(shard, viewer->peer, list_entry(node, struct hcs_client, by_peer));
+}
+
+static void judge(struct shard *shard, struct hcs_viewer *viewer) {
+    bool before = !list_empty(&viewer->over);
+    size_t waiting = connection_waiting(&viewer->peer->connection);
+    bool over = shed_is_over(before, waiting, shard_limits(shard)->queue_bytes_max);
+    if (over == before)
+        return;
+    if (over)
+        begin_over(shard, viewer);
+    else
+        end_over(shard, viewer);
+    report_all(shard, viewer);
+}
+
+void hcs_client_look_at_eased(struct shard *shard) {
+    for (struct list *node; (node = list_take(&shard->streams.eased));)
+        judge(shard, list_entry(node, struct hcs_viewer, eased));
+}
+
+static void look_at(struct shard *shard, struct hcs_viewer *viewer) {
+    uint32_t taken = io_acked(shard->io, viewer->peer->connection.socket);
+    bool before = viewer->stuck;
+    if (taken != viewer->taken)
+        viewer->taken_ms = shard_tick(shard);
+    viewer->taken = taken;
+    viewer->stuck = shard_since(shard, viewer->taken_ms) >= STUCK_READER_MS;
+    if (viewer->stuck != before)
+        report_all(shard, viewer);
+}
+
+void hcs_client_look_at_over(struct shard *shard) {
+    struct list *over = &shard->streams.over;
+    for (struct list *node = over->next; node != over; node = node->next)
+        look_at(shard, list_entry(node, struct hcs_viewer, over));
+    if (!list_empty(over))
+        look_later(shard);
+}
+
+// --- Mail
+
+void hcs_client_take(struct shard *shard, struct parcel *parcel) {
+    struct hcs_client *client = parcel->to;
+    struct hcs_tag given = hcs_tag_unpack(parcel->hub_id);
+    struct peer *peer = peer_at(shard, client);
+    parcel->hub_id = 0;
+    if (!peer) {
+        drop_chunk(shard, client, parcel, COUNT_DROP_TARGET_GONE);
+        return;
+    }
+    if (given.type == TYPE_CHUNK && shed_chunk(shard, peer, client, parcel, given))
+        return;
+    if (given.type == TYPE_CHUNK) {
+        client->has_seq = true;
+        client->last_seq = given.seq;
+    }
+    if (given.ends)
+        tell_shed(shard, peer, client);
+    give(shard, peer, client, parcel, given);
+    judge(shard, viewer_at(peer));
+}
+
+void hcs_client_flush(struct shard *shard, struct parcel *parcel) {
+    struct hcs_client *client = parcel->to;
+    struct peer *peer = peer_at(shard, client);
+    struct parcel_list dropped;
+    send_release(shard, parcel);
+    if (!peer || !client->has_queued) // a queue isn't walked for nothing
+        return;
+    client->has_queued = false;
+    parcel_list_init(&dropped);
+    outbox_sift(&peer->connection.outbox, client->mark, &dropped);
+    for (struct parcel *chunk; (chunk = parcel_list_take(&dropped));)
+        drop_chunk(shard, client, chunk, COUNT_DROP_STREAM_FLUSHED);
+    judge(shard, viewer_at(peer));
+}
+
+void hcs_client_opened(struct shard *shard, struct hcs_client *client) {
+    struct peer *peer = peer_at(shard, client);
+    struct streamed streamed = {.kind = STREAMED_OPEN};
+    assert(client->is_web);
+    if (peer)
+        hand_over(shard, peer, client, &streamed);
+}
+
+void hcs_client_came_home(struct shard *shard, struct hcs_client *client) {
+    // One that is closing isn't found any more, but it is there until it has left.
+    struct peer *peer = client->has_left ? NULL : shard->peers.slots[connection_slot(client->connection)];
+    assert(!client->is_home);
+    client->is_home = true;
+    if (peer && peer->state == PEER_CLOSING) {
+        part(peer, client);
+    } else if (peer) {
+        struct streamed streamed = {.kind = client->mail.detail == HCS_REFUSAL_FORGOTTEN ? STREAMED_UNKNOWN
+                                            : client->mail.detail == HCS_REFUSAL_BARRED  ? STREAMED_BARRED
+                                                                                         : STREAMED_OVER};
+        tell_shed(shard, peer, client);
+        part(peer, client);
+        if (client->mail.detail == HCS_REFUSAL_LOST)
+            peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+        else if (client->is_web)
+            hand_over(shard, peer, client, &streamed);
+        peer_settle(shard, peer);
+    }
+    free_when_at_rest(shard, client);
+}

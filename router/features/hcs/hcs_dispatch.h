@@ -1,0 +1,23 @@
+// What is said in a session: by its producer, by its clients, and by anybody else, who is refused.
+#pragma once
+
+#include "router/features/hcs/hcs_types.h"
+
+typedef void hcs_http_done(struct shard *shard, struct peer *peer, void *context, struct parcel *error);
+
+// A frame that came over HTTP by a request of its own, and what became of it.
+struct hcs_http_frame {
+    struct mail mail;
+    uint64_t connection; // whose request it was
+    const struct user *user;
+    struct parcel *parcel; // on its way there
+    struct parcel *error;  // on its way back: the frame that refuses it, or NULL
+    bool failed;           // there was no memory for that
+    hcs_http_done *done;
+    void *context;
+};
+
+// MAIL_STREAM_FRAME: takes the parcel, whose body is the whole of its first piece.
+void hcs_dispatch_frame(struct shard *shard, struct parcel *parcel);
+// MAIL_STREAM_ERRAND.
+void hcs_dispatch_errand(struct shard *shard, struct hcs_http_frame *errand);

@@ -1,0 +1,108 @@
+#include "router/features/hcs/hcs_frames.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/text.h"
+
+static const char *const codes[] = {
+    [HCS_FRAMES_INVALID_REQUEST] = "INVALID_REQUEST",
+    [HCS_FRAMES_INTERNAL] = "INTERNAL",
+    [HCS_FRAMES_STREAM_TIMEOUT] = "STREAM_TIMEOUT",
+};
+
+static void put_string(struct text *body, const char *key, const char *value, size_t bytes) {
+    if (!value)
+        return;
+    text_put(body, ",\"");
+    text_put(body, key);
+    text_put(body, "\":");
+    text_string(body, value, bytes);
+}
+
+static void begin(struct text *body, const char *type, const struct hcs_frame_subject *about) {
+    text_init(body);
+    text_put(body, "{\"type\":\"");
+    text_put(body, type);
+    text_put(body, "\"");
+    put_string(body, "request_id", about->request_id, about->request_id_bytes);
+    put_string(body, "session_id", about->id, about->id_bytes);
+}
+
+static struct parcel *end(struct shard *shard, struct text *body) {
+    text_put(body, "}");
+    struct parcel *parcel = body->failed ? NULL : parcel_own(&shard->parcels, body->bytes, body->length);
+    if (!parcel)
+        text_deinit(body);
+    return parcel;
+}
+
+struct parcel *hcs_frames_error(struct shard *shard, struct hcs_frame_subject about,
+                                enum hcs_frames_code code, const char *message, bool retriable,
+                                const char *refused, size_t refused_bytes) {
+    struct text body;
+    assert(message && (size_t)code < sizeof codes / sizeof *codes);
+    begin(&body, "error", &about);
+    put_string(&body, "code", codes[code], strlen(codes[code]));
+    put_string(&body, "message", message, strlen(message));
+    text_put(&body, retriable ? ",\"retriable\":true" : ",\"retriable\":false");
+    if (retriable)
+        text_put(&body,
+                 ",\"options\":[{\"action\":\"retry\"},{\"action\":\"backoff\",\"hint\":\"500-1500ms\"}]");
+    put_string(&body, "refused", refused, refused_bytes);
+    stats_count(&shard->stats, COUNT_STREAM_ERRORS);
+    return end(shard, &body);
+}
+
+static void begin_control(struct text *body, const struct hcs_frame_subject *about, const char *action,
+                          const char *reason) {
+    begin(body, "control", about);
+    put_string(body, "action", action, strlen(action));
+    put_string(body, "reason", reason, strlen(reason));
+}
+
+struct parcel *hcs_frames_control(struct shard *shard, struct hcs_frame_subject about, const char *action,
+                                  const char *reason) {
+    struct text body;
+    begin_control(&body, &about, action, reason);
+    return end(shard, &body);
+}
+
+// A seq, or the one behind the last that there can be.
+static void put_number(struct text *body, const char *before, uint64_t number) {
+    assert(number <= UINT64_C(1) << 53);
+    text_put(body, before);
+    text_number(body, (int64_t)number);
+}
+
+struct parcel *hcs_frames_shed(struct shard *shard, struct hcs_frame_subject about, const struct shed *shed) {
+    struct text body;
+    assert(shed_any(shed));
+    begin_control(&body, &about, "relax", "backpressure");
+    put_number(&body, ",\"shed\":{\"atomic\":", shed->atomic);
+    put_number(&body, ",\"micro\":", shed->micro);
+    put_number(&body, ",\"from\":", shed->from);
+    put_number(&body, ",\"to\":", shed->to);
+    text_put(&body, "}");
+    return end(shard, &body);
+}
+
+struct parcel *hcs_frames_gone(struct shard *shard, struct hcs_frame_subject about, const uint64_t *after_seq,
+                               uint64_t first_seq) {
+    struct text body;
+    begin_control(&body, &about, "flush", "backpressure");
+    text_put(&body, ",\"gone\":{");
+    if (after_seq)
+        put_number(&body, "\"after_seq\":", *after_seq);
+    put_number(&body, after_seq ? ",\"first_seq\":" : "\"first_seq\":", first_seq);
+    text_put(&body, "}");
+    return end(shard, &body);
+}
+
+struct parcel *hcs_frames_start(struct shard *shard, struct hcs_frame_subject about, const char *user_id,
+                                size_t user_id_bytes) {
+    struct text body;
+    begin(&body, "start", &about);
+    put_string(&body, "user_id", user_id, user_id_bytes);
+    return end(shard, &body);
+}

@@ -1,0 +1,64 @@
+#include "router/features/hcs/hcs_mail.h"
+
+#include <assert.h>
+
+#include "core/send/line_breaks.h"
+#include "router/engine/send/send.h"
+#include "router/engine/shard/drop.h"
+
+void hcs_mail_post(struct shard *shard, uint32_t to, struct mail *mail, enum mail_kind kind) {
+    struct hcs_shard *streams = &shard->streams;
+    mail->kind = (uint8_t)kind;
+    if (to != shard->index) {
+        mailbox_post(hub_mailbox(shard->hub, shard->index, to), mail);
+        return;
+    }
+    assert(!*streams->own_last);
+    mail->next = NULL;
+    *streams->own_last = mail;
+    streams->own_last = &mail->next;
+}
+
+// Under another key than the tables of names have: else all that live on one shard would crowd there.
+uint32_t hcs_mail_home(const struct shard *shard, const char *id, size_t bytes) {
+    const struct hub_settings *settings = &shard->hub->settings;
+    return (uint32_t)(siphash_table(&settings->secrets.sessions, id, bytes) % settings->shard_count);
+}
+
+void hcs_mail_say(struct shard *shard, uint64_t connection, struct parcel *parcel, bool owed) {
+    assert(connection && !parcel->dressed);
+    parcel->mail.connection = connection;
+    parcel->mail.detail = owed;
+    hcs_mail_post(shard, connection_shard(connection), &parcel->mail, MAIL_STREAM_TELL);
+}
+
+// A share's bytes are others' too, and so they can't be changed where they lie.
+struct parcel *hcs_mail_fit(struct shard *shard, struct peer *peer, struct parcel *parcel) {
+    const struct wire *wire = peer->transport->wire;
+    if (wire->breaks == BREAKS_PASS || !parcel_breaks(parcel))
+        return parcel;
+    struct parcel *broken = parcel_broken_for(&shard->parcels, parcel, wire);
+    send_release(shard, parcel);
+    if (broken)
+        return broken;
+    drop_one(shard, COUNT_DROP_NO_MEMORY, peer->name, 0);
+    peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+    return NULL;
+}
+
+void hcs_mail_queue(struct shard *shard, struct peer *peer, struct parcel *parcel) {
+    parcel = hcs_mail_fit(shard, peer, parcel);
+    if (parcel)
+        send_queue_owed(shard, peer, parcel);
+}
+
+void hcs_mail_arrived(struct shard *shard, struct parcel *parcel) {
+    struct peer *peer = peer_find(shard, parcel->mail.connection);
+    if (peer && (parcel->mail.detail || send_has_room(shard, peer))) {
+        hcs_mail_queue(shard, peer, parcel);
+        return;
+    }
+    drop_one(shard, peer ? COUNT_DROP_OVERLOADED : COUNT_DROP_TARGET_GONE, parcel->mail.connection,
+             parcel->bytes);
+    send_release(shard, parcel);
+}

@@ -1,0 +1,257 @@
+#include "router/features/hcs/hcs_open.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/agents/rules.h"
+#include "router/audit/audit.h"
+#include "router/engine/send/reply.h"
+#include "router/engine/send/send.h"
+#include "router/engine/shard/drop.h"
+#include "router/features/hcs/hcs_access.h"
+#include "router/features/hcs/hcs_delivery.h"
+#include "router/features/hcs/hcs_frames.h"
+#include "router/features/hcs/hcs_mail.h"
+#include "router/features/hcs/hcs_session.h"
+#include "router/rights/authz.h"
+
+static const char capability[] = "hcs", default_target[] = "@hcs";
+
+// --- Refusing
+
+static void drop_start(struct shard *shard, struct hcs_client *client) {
+    assert(!client->session);
+    if (client->start)
+        send_release(shard, client->start);
+    client->start = NULL;
+}
+
+static void send_home(struct shard *shard, struct hcs_client *client, enum hcs_refusal refusal) {
+    drop_start(shard, client);
+    client->mail.detail = (uint8_t)refusal;
+    hcs_mail_post(shard, connection_shard(client->connection), &client->mail, MAIL_STREAM_HOME);
+}
+
+static void hcs_open_refuse(struct shard *shard, struct hcs_client *client, enum hcs_frames_code code,
+                            const char *message, bool retriable) {
+    struct hcs_frame_subject about = {client->made_up ? NULL : hcs_client_id(client),
+                                      hcs_client_request_id(client), client->id_bytes,
+                                      client->request_id_bytes};
+    struct parcel *parcel =
+        hcs_frames_error(shard, about, code, message, retriable, "start", strlen("start"));
+    drop_one(shard, COUNT_DROP_STREAM_REFUSED, client->connection, 0);
+    if (parcel)
+        hcs_delivery_parcel(shard, client, parcel, (struct hcs_tag){.type = TYPE_ERROR});
+    send_home(shard, client, parcel ? HCS_REFUSAL_OTHER : HCS_REFUSAL_LOST);
+}
+
+// --- The producer
+
+static bool is_producer(const struct shard *shard, const struct agent *agent) {
+    const struct group *group =
+        groups_find(&shard->agents.groups, GROUP_CAPABILITY, capability, strlen(capability));
+    for (size_t at = 0; group && at < agent->membership_count; at++)
+        if (agent->memberships[at].group == group)
+            return true;
+    return false;
+}
+
+static void refuse_level(struct shard *shard, struct hcs_client *client, const struct agent *agent) {
+    struct text data;
+    text_init(&data);
+    reply_data_string(&data, "agent", agent->id, agent->id_bytes);
+    reply_data_text(&data, "required", governance_text(client->required));
+    reply_data_text(&data, "supported", governance_text(agent->governance));
+    audit_refused_stream(shard, client->connection, client->user, agent->id, agent->id_bytes,
+                         ERROR_GOVERNANCE_VIOLATION, &data);
+    text_deinit(&data);
+    hcs_open_refuse(shard, client, HCS_FRAMES_INVALID_REQUEST,
+                    "governance violation: the producer doesn't support the level that is required", false);
+}
+
+static void note_refused(struct shard *shard, const struct hcs_client *client, enum hcs_access why) {
+    hcs_access_note_refused(shard, client->connection, client->user, why, hcs_client_target(client),
+                            client->target_bytes);
+}
+
+static void refuse_user(struct shard *shard, struct hcs_client *client, enum hcs_access why) {
+    note_refused(shard, client, why);
+    hcs_open_refuse(shard, client, HCS_FRAMES_INVALID_REQUEST, hcs_access_text(why), false);
+}
+
+// Who comes back is answered alike where there is no such session and where it isn't for its user.
+static void refuse_place(struct shard *shard, struct hcs_client *client, enum hcs_access why) {
+    if (client->barred || why != HCS_ACCESS_ALLOWED)
+        note_refused(shard, client, client->barred ? HCS_ACCESS_DENIED : why);
+    send_home(shard, client, client->barred ? HCS_REFUSAL_BARRED : HCS_REFUSAL_FORGOTTEN);
+}
+
+// What its user sends there is for the gate to hold (GATE.md), which can't hold what goes on.
+static bool is_held(const struct shard *shard, const struct hcs_client *client, const struct agent *agent) {
+    size_t bytes = agent->pool_bytes ? agent->pool_bytes : agent->id_bytes;
+    bool given = client->target_bytes;
+    return shard->gate && authz_holds_stream(client->user, agent->id, bytes,
+                                             given ? hcs_client_target(client) : default_target,
+                                             given ? client->target_bytes : strlen(default_target));
+}
+
+static bool reaches(const void *user, const struct agent *agent) {
+    return authz_reaches(user, agent);
+}
+
+// Whom a hold names is no more among those to choose from than whom a denial names.
+static bool reaches_unheld(const void *user, const struct agent *agent) {
+    assert(user && agent->id_bytes > 0);
+    size_t bytes = agent->pool_bytes ? agent->pool_bytes : agent->id_bytes;
+    return authz_reaches(user, agent) && !authz_holds_stream(user, agent->id, bytes, NULL, 0);
+}
+
+static groups_reaches *reaching_for(const struct shard *shard, const struct user *user) {
+    if (user && shard->gate && rights_hold_any(user))
+        return reaches_unheld;
+    return user && !rights_reach_all(user) ? reaches : NULL;
+}
+
+// NULL: the client was refused.
+static struct agent *choose(struct shard *shard, struct hcs_client *client) {
+    bool given = client->target_bytes;
+    struct rules_message asked = {
+        .target = {true, true, given ? hcs_client_target(client) : default_target,
+                   given ? client->target_bytes : strlen(default_target)},
+        .required = client->required,
+        .source = client->connection,
+        .reaches = reaching_for(shard, client->user),
+        .reaching = client->user,
+    };
+    struct rules_verdict verdict = rules_route(&shard->agents, &asked, hub_owed, shard->hub);
+    if (verdict.error == ERROR_GOVERNANCE_VIOLATION && is_producer(shard, verdict.agent)) {
+        refuse_level(shard, client, verdict.agent);
+        return NULL;
+    }
+    if (!verdict.error && is_producer(shard, verdict.agent))
+        return verdict.agent;
+    hcs_open_refuse(shard, client, HCS_FRAMES_INVALID_REQUEST, "there is no such producer", true);
+    return NULL;
+}
+
+// --- A new session
+
+static bool forget_oldest(struct shard *shard) {
+    struct list *ended = &shard->streams.ended;
+    if (list_empty(ended))
+        return false;
+    hcs_session_forget(shard, list_entry(ended->next, struct hcs_session, link));
+    return true;
+}
+
+// Those that have ended are bounded, too, but give way.
+static bool hub_has_room(struct shard *shard) {
+    uint32_t max = shard_limits(shard)->sessions_max;
+    while (shard->streams.ended_count >= max)
+        forget_oldest(shard);
+    return atomic_load_explicit(&shard->hub->sessions, memory_order_relaxed) < max;
+}
+
+static bool session_begin(struct shard *shard, struct hcs_client *client, struct agent *agent) {
+    struct hcs_session *session = hcs_session_make(shard, client, agent);
+    while (!session && forget_oldest(shard))
+        session = hcs_session_make(shard, client, agent);
+    if (!session)
+        return false;
+    if (!hcs_session_enter(shard, session, client)) {
+        hcs_session_end(shard, session, NULL, TYPE_OTHER);
+        hcs_session_forget(shard, session);
+        return false;
+    }
+    struct parcel *start = client->start;
+    client->start = NULL;
+    start->hub_id = session->handle;
+    start->to = NULL;
+    start->mail.connection = session->producer;
+    start->mail.detail = (uint8_t)shard->index;
+    hcs_mail_post(shard, connection_shard(session->producer), &start->mail, MAIL_STREAM_START);
+    return true;
+}
+
+static void begin(struct shard *shard, struct hcs_client *client) {
+    if (shard->phase != HUB_SERVING) {
+        hcs_open_refuse(shard, client, HCS_FRAMES_INTERNAL, "the hub ends", true);
+        return;
+    }
+    struct agent *agent = choose(shard, client);
+    if (!agent)
+        return;
+    if (is_held(shard, client, agent))
+        refuse_user(shard, client, HCS_ACCESS_HELD);
+    else if (hub_owed(shard->hub, agent->home->connection) >= shard_limits(shard)->pending_max)
+        hcs_open_refuse(shard, client, HCS_FRAMES_INTERNAL, "overloaded: the producer owes too much", true);
+    else if (!hub_has_room(shard))
+        hcs_open_refuse(shard, client, HCS_FRAMES_INTERNAL, "overloaded: there are too many sessions", true);
+    else if (!session_begin(shard, client, agent))
+        hcs_open_refuse(shard, client, HCS_FRAMES_INTERNAL, "overloaded: there is no memory for a session",
+                        true);
+}
+
+void hcs_open_join(struct shard *shard, struct hcs_client *client) {
+    struct hcs_session *session = hcs_session_find(shard, hcs_client_id(client), client->id_bytes);
+    assert(!client->session && client->start);
+    enum hcs_access joining = session ? hcs_access_judge(shard, session, client->user) : HCS_ACCESS_ALLOWED;
+    if (client->resumes && (!session || joining != HCS_ACCESS_ALLOWED)) {
+        refuse_place(shard, client, joining);
+    } else if (joining != HCS_ACCESS_ALLOWED) {
+        refuse_user(shard, client, joining);
+    } else if (session) {
+        drop_start(shard, client);
+        if (!hcs_session_enter(shard, session, client))
+            hcs_open_refuse(shard, client, HCS_FRAMES_INTERNAL, "overloaded: there is no memory to join",
+                            true);
+    } else if (client->has_after) {
+        hcs_open_refuse(shard, client, HCS_FRAMES_INVALID_REQUEST, "this session isn't known any more",
+                        false);
+    } else {
+        begin(shard, client);
+    }
+}
+
+// --- At the producer
+
+// It is known in the queue, and a program that ends leaves it to the next one.
+static void queue_start(struct shard *shard, struct peer *peer, struct parcel *parcel, uint64_t start) {
+    parcel = hcs_mail_fit(shard, peer, parcel);
+    if (!parcel)
+        return;
+    parcel->of_stream = true;
+    parcel->stream = start;
+    send_queue(shard, peer, parcel);
+}
+
+void hcs_open_arrived(struct shard *shard, struct parcel *parcel) {
+    struct peer *peer = peer_find(shard, parcel->mail.connection);
+    if (peer && !send_has_room(shard, peer)) {
+        hcs_mail_post(shard, parcel->mail.detail, &parcel->mail, MAIL_STREAM_TURNED);
+        return;
+    }
+    uint64_t start = hcs_open_id(parcel->mail.detail, parcel->hub_id);
+    parcel->hub_id = 0;
+    if (peer) {
+        queue_start(shard, peer, parcel, start);
+        return;
+    }
+    // Its leaving is on its way to the session.
+    drop_one(shard, COUNT_DROP_TARGET_GONE, parcel->mail.connection, parcel->bytes);
+    send_release(shard, parcel);
+}
+
+void hcs_open_turned(struct shard *shard, struct parcel *parcel) {
+    uint64_t handle = parcel->hub_id;
+    struct hcs_session *session =
+        name_map_get(&shard->streams.by_handle, (const char *)&handle, sizeof handle);
+    parcel->hub_id = 0;
+    send_release(shard, parcel);
+    if (!session || session->ended)
+        return;
+    struct parcel *error = hcs_frames_error(shard, hcs_session_about(session), HCS_FRAMES_INTERNAL,
+                                            "overloaded: the producer's queue is full", true, NULL, 0);
+    hcs_session_end(shard, session, error, TYPE_ERROR);
+    hcs_session_forget(shard, session); // nothing ever was in it
+}

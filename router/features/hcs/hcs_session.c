@@ -1,0 +1,364 @@
+#include "router/features/hcs/hcs_session.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "router/engine/send/send.h"
+#include "router/engine/shard/drop.h"
+#include "router/features/hcs/hcs_delivery.h"
+#include "router/features/hcs/hcs_flow_control.h"
+#include "router/features/hcs/hcs_frames.h"
+#include "router/features/hcs/hcs_http_owner.h"
+#include "router/features/hcs/hcs_mail.h"
+#include "router/features/hcs/hcs_retention.h"
+
+// Until more is given, and until it is tried again where memory was short.
+enum { STEP_MS = 1, RETRY_MS = 100 };
+
+static void move_gauge(struct shard *shard, enum gauge gauge, int64_t by) {
+    stats_move_gauge(&shard->stats, gauge, by);
+}
+
+// --- Making
+
+struct hcs_session *hcs_session_find(const struct shard *shard, const char *id, size_t bytes) {
+    return name_map_get(&shard->streams.by_id, id, bytes);
+}
+
+static bool file(struct shard *shard, struct hcs_session *session) {
+    struct hcs_shard *streams = &shard->streams;
+    if (!name_map_add(&streams->by_id, session->text, session->id_bytes, session))
+        return false;
+    if (name_map_add(&streams->by_handle, (const char *)&session->handle, sizeof session->handle, session))
+        return true;
+    name_map_remove(&streams->by_id, session->text, session->id_bytes);
+    return false;
+}
+
+static void hcs_session_init(struct shard *shard, struct hcs_session *session,
+                             const struct hcs_client *client, const struct agent *producer) {
+    assert(client->id_bytes > 0);
+    session->id_bytes = client->id_bytes;
+    session->request_id_bytes = client->request_id_bytes;
+    session->target_bytes = client->user ? client->target_bytes : 0;
+    size_t bytes = (size_t)client->id_bytes + client->request_id_bytes + session->target_bytes;
+    session->user = client->user;
+    session->agent_bytes = client->user ? (uint32_t)producer->id_bytes : 0;
+    memcpy(session->text, client->text, bytes);
+    memcpy(session->text + bytes, producer->id, session->agent_bytes);
+    session->handle = ++shard->streams.handles;
+    session->heard_ms = session->empty_ms = shard_now_ms(shard);
+    list_init(&session->clients);
+    list_init(&session->http_owners);
+    timer_init(&session->timer, TIMER_SESSION);
+    history_init(&session->history, &shard->kept);
+}
+
+struct hcs_session *hcs_session_make(struct shard *shard, const struct hcs_client *client,
+                                     const struct agent *producer) {
+    size_t text_bytes =
+        (size_t)client->id_bytes + client->request_id_bytes + client->target_bytes + producer->id_bytes;
+    struct hcs_session *session = quota_take_zeroed(&shard->kept, 1, sizeof *session + text_bytes);
+    if (!session)
+        return NULL;
+    hcs_session_init(shard, session, client, producer);
+    if (!file(shard, session)) {
+        quota_give(&shard->kept, session);
+        return NULL;
+    }
+    session->producer = producer->home->connection;
+    list_append(&producer->home->streams, &session->by_producer);
+    list_append(&shard->streams.live, &session->link);
+    hub_owe(shard->hub, session->producer, 1);
+    atomic_fetch_add_explicit(&shard->hub->sessions, 1, memory_order_relaxed);
+    stats_count(&shard->stats, COUNT_SESSIONS_BEGUN);
+    move_gauge(shard, GAUGE_SESSIONS, 1);
+    hcs_flow_control_watch(shard, session);
+    return session;
+}
+
+static void serve_later(struct shard *shard, struct hcs_session *session, uint64_t pause_ms) {
+    uint64_t at_ms = shard_now_ms(shard) + pause_ms;
+    if (session->retry_ms && session->retry_ms <= at_ms)
+        return;
+    session->retry_ms = at_ms;
+    hcs_flow_control_watch(shard, session);
+}
+
+// Gives the client what there is for it, or holds it; with the end it goes home.
+static void serve(struct shard *shard, struct hcs_session *session, struct hcs_client *client,
+                  const struct hcs_live_chunk *live) {
+    if (client->paused) {
+        hcs_delivery_hold(shard, session, client, live);
+        return;
+    }
+    struct hcs_tag end = {.ends = true, .type = session->ending ? session->ending_type : TYPE_OTHER};
+    uint64_t before = client->next;
+    bool all = hcs_delivery_catch_up(shard, session, client, live);
+    if (all && session->ending) {
+        all = hcs_delivery_share(shard, client, session->ending, end);
+        if (all)
+            hcs_session_let_go(shard, session, client, HCS_REFUSAL_NONE);
+    }
+    if (!all)
+        serve_later(shard, session, client->next > before ? STEP_MS : RETRY_MS);
+}
+
+// All that there is memory for.
+static void serve_to_end(struct shard *shard, struct hcs_session *session, struct hcs_client *client) {
+    uint64_t before;
+    do {
+        before = client->next;
+        serve(shard, session, client, NULL);
+    } while (client->session && client->next > before);
+}
+
+static void serve_all(struct shard *shard, struct hcs_session *session, const struct hcs_live_chunk *live) {
+    for (struct list *node = session->clients.next, *next; node != &session->clients; node = next) {
+        next = node->next;
+        serve(shard, session, list_entry(node, struct hcs_client, by_session), live);
+    }
+}
+
+void hcs_session_retry(struct shard *shard, struct hcs_session *session) {
+    session->retry_ms = 0;
+    serve_all(shard, session, NULL);
+}
+
+// --- Clients
+
+static void count_client(struct shard *shard, struct hcs_session *session, const struct hcs_client *client,
+                         int change) {
+    hcs_flow_count(&session->flow, client->over || client->paused, client->stuck, change);
+    shard->streams.client_count += (uint32_t)change;
+    move_gauge(shard, GAUGE_SESSION_CLIENTS, change);
+    move_gauge(shard, GAUGE_SESSION_CLIENTS_OVER, client->over ? change : 0);
+}
+
+struct hcs_client *hcs_session_client(const struct shard *shard, const struct hcs_session *session,
+                                      uint64_t connection) {
+    uint64_t key[2] = {connection, session->handle};
+    static_assert(sizeof key == sizeof((struct hcs_client *)NULL)->key, "they are looked up as bytes");
+    return name_map_get(&shard->streams.by_client, (const char *)key, sizeof key);
+}
+
+// Once: another client of the same connection may have been filed in its place.
+static void unfile(struct shard *shard, struct hcs_client *client) {
+    if (client->key.session)
+        name_map_remove(&shard->streams.by_client, (const char *)&client->key, sizeof client->key);
+    client->key.session = 0;
+}
+
+void hcs_session_lose(struct shard *shard, struct hcs_session *session, struct hcs_client *client) {
+    assert(client->session == session);
+    count_client(shard, session, client, -1);
+    hcs_delivery_drop_held(shard, client, COUNT_DROP_TARGET_GONE);
+    list_remove(&client->by_session);
+    unfile(shard, client);
+    if (client->http_owner)
+        client->http_owner->streams--;
+    client->http_owner = NULL;
+    client->session = NULL;
+    if (session->flow.clients == 0)
+        session->empty_ms = shard_now_ms(shard);
+    hcs_flow_control_tell(shard, session);
+    hcs_flow_control_watch(shard, session);
+}
+
+void hcs_session_let_go(struct shard *shard, struct hcs_session *session, struct hcs_client *client,
+                        enum hcs_refusal refusal) {
+    hcs_session_lose(shard, session, client);
+    client->mail.detail = (uint8_t)refusal;
+    hcs_mail_post(shard, connection_shard(client->connection), &client->mail, MAIL_STREAM_HOME);
+}
+
+static bool hcs_session_file_client(struct shard *shard, struct hcs_session *session,
+                                    struct hcs_client *client) {
+    client->key.session = session->handle;
+    if (client->is_web) {
+        client->http_owner = hcs_http_owner_take(shard, session, client);
+        if (!client->http_owner)
+            return false;
+    }
+    if (name_map_add(&shard->streams.by_client, (const char *)&client->key, sizeof client->key, client))
+        return true;
+    if (client->http_owner)
+        client->http_owner->streams--;
+    client->http_owner = NULL;
+    return false;
+}
+
+// Where it begins: with the first chunk that there was, or behind its after_seq.
+static void place(const struct hcs_session *session, struct hcs_client *client) {
+    const struct history *history = &session->history;
+    client->next = 0;
+    if (!client->has_after)
+        return;
+    client->seq = client->after_seq;
+    client->placed = true;
+    client->next = history_after(history, client->after_seq);
+    if (history_lacks(history, client->after_seq))
+        client->next = history->first - 1; // one that is gone, so that it is told
+}
+
+bool hcs_session_enter(struct shard *shard, struct hcs_session *session, struct hcs_client *client) {
+    struct hcs_client *before = hcs_session_client(shard, session, client->connection);
+    if (before)
+        unfile(shard, before);
+    if (!hcs_session_file_client(shard, session, client)) {
+        if (before)
+            hcs_session_let_go(shard, session, before, HCS_REFUSAL_LOST);
+        return false;
+    }
+    client->session = session;
+    list_append(&session->clients, &client->by_session);
+    count_client(shard, session, client, 1);
+    if (before) // not sooner: it may be the only one
+        hcs_session_let_go(shard, session, before, HCS_REFUSAL_NONE);
+    place(session, client);
+    if (client->is_web)
+        hcs_mail_post(shard, connection_shard(client->connection), &client->opened, MAIL_STREAM_OPENED);
+    if (session->init &&
+        !hcs_delivery_share(shard, client, session->init, (struct hcs_tag){.type = TYPE_INIT})) {
+        hcs_session_let_go(shard, session, client, HCS_REFUSAL_LOST);
+        return true;
+    }
+    hcs_flow_control_tell(shard, session);
+    serve(shard, session, client, NULL);
+    return true;
+}
+
+// While the hub drains an end waits for nobody.
+static bool may_pause(const struct shard *shard, const struct hcs_session *session) {
+    return !session->ended || shard->phase == HUB_SERVING;
+}
+
+void hcs_session_pause(struct shard *shard, struct hcs_session *session, struct hcs_client *client,
+                       bool paused) {
+    assert(client->session == session);
+    if (client->paused == paused || (paused && !may_pause(shard, session)))
+        return;
+    count_client(shard, session, client, -1);
+    client->paused = paused;
+    count_client(shard, session, client, 1);
+    hcs_flow_control_tell(shard, session);
+    if (paused) {
+        client->held_to = client->next;
+        return;
+    }
+    hcs_delivery_held(shard, client);
+    serve(shard, session, client, NULL);
+}
+
+void hcs_session_note_reading(struct shard *shard, struct hcs_session *session, struct hcs_client *client,
+                              uint8_t reading) {
+    count_client(shard, session, client, -1);
+    client->over = reading & REPORT_OVER;
+    client->stuck = reading & REPORT_STUCK;
+    count_client(shard, session, client, 1);
+    hcs_flow_control_tell(shard, session);
+}
+
+void hcs_session_flush(struct shard *shard, struct hcs_session *session, struct hcs_client *client) {
+    hcs_delivery_drop_held(shard, client, COUNT_DROP_STREAM_FLUSHED);
+    client->next = client->held_to = session->history.end;
+    if (client->next && (!client->placed || client->seq < session->history.last_seq)) {
+        client->seq = session->history.last_seq;
+        client->placed = true;
+    }
+}
+
+// --- What the producer says
+
+void hcs_session_spread(struct shard *shard, struct hcs_session *session, struct parcel *parcel,
+                        enum hcs_type type) {
+    struct parcel *kept = type == TYPE_INIT ? hcs_retention_copy(shard, parcel) : NULL;
+    for (struct list *node = session->clients.next; node != &session->clients; node = node->next) {
+        struct hcs_client *client = list_entry(node, struct hcs_client, by_session);
+        if (!hcs_delivery_share(shard, client, parcel, (struct hcs_tag){.type = type}))
+            drop_one(shard, COUNT_DROP_NO_MEMORY, client->connection, parcel->bytes);
+    }
+    if (kept && session->init)
+        send_release(shard, session->init);
+    if (kept)
+        session->init = kept;
+    if (kept != parcel)
+        send_release(shard, parcel);
+}
+
+void hcs_session_add(struct shard *shard, struct hcs_session *session, struct parcel *parcel, uint64_t seq,
+                     enum stream_lod lod) {
+    struct hcs_live_chunk live = {parcel, seq, lod};
+    struct parcel *kept = hcs_retention_copy(shard, parcel);
+    bool added = hcs_retention_add(shard, session, kept, seq);
+    serve_all(shard, session, &live);
+    if (!added && kept != parcel)
+        send_release(shard, kept);
+    if (!added || kept != parcel)
+        send_release(shard, parcel);
+    hcs_retention_bound(shard, session);
+}
+
+// --- The end
+
+void hcs_session_end_pauses(struct shard *shard, struct hcs_session *session) {
+    assert(session->ended && !may_pause(shard, session));
+    for (struct list *node = session->clients.next, *next; node != &session->clients; node = next) {
+        next = node->next;
+        hcs_session_pause(shard, session, list_entry(node, struct hcs_client, by_session), false);
+    }
+}
+
+void hcs_session_end(struct shard *shard, struct hcs_session *session, struct parcel *parcel,
+                     enum hcs_type type) {
+    assert(!session->ended);
+    session->ended = true;
+    session->ended_ms = shard_now_ms(shard);
+    move_gauge(shard, GAUGE_SESSIONS, -1);
+    move_gauge(shard, GAUGE_SESSIONS_PAUSED, session->flow.told == HCS_FLOW_READS ? 0 : -1);
+    stats_count(&shard->stats, COUNT_SESSIONS_ENDED);
+    hub_owe(shard->hub, session->producer, -1);
+    list_remove(&session->by_producer);
+    list_remove(&session->link);
+    list_append(&shard->streams.ended, &session->link);
+    shard->streams.ended_count++;
+    atomic_fetch_sub_explicit(&shard->hub->sessions, 1, memory_order_relaxed);
+    session->ending_type = type;
+    session->ending = parcel ? hcs_retention_copy(shard, parcel) : NULL;
+    serve_all(shard, session, NULL);
+    if (!may_pause(shard, session))
+        hcs_session_end_pauses(shard, session);
+    while (!parcel && !list_empty(&session->clients))
+        hcs_session_let_go(shard, session, list_entry(session->clients.next, struct hcs_client, by_session),
+                           HCS_REFUSAL_LOST);
+    if (parcel && session->ending != parcel)
+        send_release(shard, parcel);
+    hcs_flow_control_watch(shard, session);
+}
+
+void hcs_session_forget(struct shard *shard, struct hcs_session *session) {
+    assert(session->ended);
+    while (!list_empty(&session->clients)) {
+        struct hcs_client *client = list_entry(session->clients.next, struct hcs_client, by_session);
+        if (client->paused)
+            hcs_session_pause(shard, session, client, false);
+        if (client->session)
+            serve_to_end(shard, session, client);
+        if (client->session) // there is no memory for the rest, or no end that could be told
+            hcs_session_let_go(shard, session, client, HCS_REFUSAL_LOST);
+    }
+    hcs_retention_forget(shard, session);
+    history_deinit(&session->history);
+    hcs_http_owner_give_all(shard, session);
+    wheel_disarm(&session->timer);
+    if (session->init)
+        send_release(shard, session->init);
+    if (session->ending)
+        send_release(shard, session->ending);
+    name_map_remove(&shard->streams.by_id, session->text, session->id_bytes);
+    name_map_remove(&shard->streams.by_handle, (const char *)&session->handle, sizeof session->handle);
+    list_remove(&session->link);
+    assert(shard->streams.ended_count > 0);
+    shard->streams.ended_count--;
+    quota_give(&shard->kept, session);
+}

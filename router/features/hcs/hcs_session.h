@@ -1,0 +1,47 @@
+// The life of a session: how it begins, who its clients are, how it ends.
+#pragma once
+
+#include "core/agents/agent.h"
+#include "router/features/hcs/hcs_types.h"
+
+// Makes one that lives, whose producer this is. NULL without memory.
+struct hcs_session *hcs_session_make(struct shard *shard, const struct hcs_client *client,
+                                     const struct agent *producer);
+struct hcs_session *hcs_session_find(const struct shard *shard, const char *id, size_t bytes);
+// The client of this session at a connection, or NULL.
+struct hcs_client *hcs_session_client(const struct shard *shard, const struct hcs_session *session,
+                                      uint64_t connection);
+
+// Makes the client one of the session's; what there is for it follows. False without memory.
+bool hcs_session_enter(struct shard *shard, struct hcs_session *session, struct hcs_client *client);
+// It isn't one any more, and goes home.
+void hcs_session_let_go(struct shard *shard, struct hcs_session *session, struct hcs_client *client,
+                        enum hcs_refusal refusal);
+// It isn't one any more; it stays with the caller.
+void hcs_session_lose(struct shard *shard, struct hcs_session *session, struct hcs_client *client);
+
+// A frame of the producer's for all clients: init, control, error that ends nothing. Takes the parcel.
+void hcs_session_spread(struct shard *shard, struct hcs_session *session, struct parcel *parcel,
+                        enum hcs_type type);
+// A chunk, whose seq rises. Takes the parcel.
+void hcs_session_add(struct shard *shard, struct hcs_session *session, struct parcel *parcel, uint64_t seq,
+                     enum stream_lod lod);
+// The session ends with this frame, which is taken; NULL: without one, for lack of memory: then its clients are
+// closed.
+void hcs_session_end(struct shard *shard, struct hcs_session *session, struct parcel *parcel,
+                     enum hcs_type type);
+
+// The hub ends, and so does every pause in a session that has ended: what waited for it is given.
+void hcs_session_end_pauses(struct shard *shard, struct hcs_session *session);
+
+// The client pauses, or goes on; how it reads.
+void hcs_session_pause(struct shard *shard, struct hcs_session *session, struct hcs_client *client,
+                       bool paused);
+void hcs_session_note_reading(struct shard *shard, struct hcs_session *session, struct hcs_client *client,
+                              uint8_t reading);
+// What is held for the client, or waits for it in the history, is dropped.
+void hcs_session_flush(struct shard *shard, struct hcs_session *session, struct hcs_client *client);
+// Gives all clients more of what lies behind their places.
+void hcs_session_retry(struct shard *shard, struct hcs_session *session);
+// One that has ended is forgotten; its clients get what there is for them, and go home.
+void hcs_session_forget(struct shard *shard, struct hcs_session *session);

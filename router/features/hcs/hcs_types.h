@@ -1,0 +1,170 @@
+// The parts of HCS streaming: sessions, their clients, and what travels between them.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/governance.h"
+#include "core/base/list.h"
+#include "core/base/mail.h"
+#include "core/hcs/hcs_flow.h"
+#include "core/hcs/history.h"
+#include "core/hcs/shed.h"
+#include "core/send/outbox.h"
+#include "router/engine/shard/peer.h"
+
+struct hcs_session;
+struct hcs_http_owner;
+
+// What a frame is. X(name, its `type`)
+#define STREAM_TYPES(X)                                                                                      \
+    X(TYPE_OTHER, "")                                                                                        \
+    X(TYPE_START, "start")                                                                                   \
+    X(TYPE_INIT, "init")                                                                                     \
+    X(TYPE_CHUNK, "chunk")                                                                                   \
+    X(TYPE_ACK, "ack")                                                                                       \
+    X(TYPE_CONTROL, "control")                                                                               \
+    X(TYPE_ERROR, "error")                                                                                   \
+    X(TYPE_COMPLETE, "complete")
+enum hcs_type {
+#define X(name, text) name,
+    STREAM_TYPES(X)
+#undef X
+        TYPES_COUNT
+};
+const char *hcs_type_text(enum hcs_type type);
+
+// Why a start comes to nothing.
+enum hcs_refusal {
+    HCS_REFUSAL_NONE,
+    HCS_REFUSAL_FORGOTTEN, // a place in a session that isn't there, or isn't for its user
+    HCS_REFUSAL_BARRED,    // the same, and its user may not call what it has asked for besides
+    HCS_REFUSAL_OTHER,     // the error frame says it
+    HCS_REFUSAL_LOST,      // there is no memory to say what: the peer is closed
+};
+
+// A client of an HCS session: one peer, as one session knows it. Its peer's shard makes it and frees it; in
+// between it belongs to both, each of which has fields of its own, and reads what is constant.
+//
+// It travels once to the session's shard, to join, and comes home when it isn't a client any more: whichever
+// side finds that. Frames for it follow each other by the same way, so that none comes behind its return.
+struct hcs_client {
+    // Constant.
+    uint64_t connection;
+    uint64_t mark;  // of its chunks in its peer's queue
+    uint32_t home;  // the session's shard
+    bool resumes;   // it only comes back: it never starts a session
+    bool barred;    // and couldn't start one at its target
+    bool has_after; // it asked for what follows after_seq
+    bool is_web;    // its transport is told what becomes of it
+    bool made_up;   // the session's name is the hub's
+    uint64_t after_seq;
+    enum governance required;
+    const struct user *user;                           // for whom it asked; NULL: users aren't on
+    uint32_t id_bytes, request_id_bytes, target_bytes; // target 0: @hcs
+    // The session's key in its shard's table of clients.
+    struct {
+        uint64_t connection, session;
+    } key;
+
+    // Its shard's own.
+    struct mail mail;   // there and back
+    struct mail leave;  // its peer has gone
+    struct mail report; // how it reads
+    struct mail opened; // it has joined
+    struct list by_peer;
+    struct shed shed;
+    bool is_home, has_left, leaving, reporting; // the last two: that mail is out
+    uint8_t known;                              // what the session knows, or will: REPORT_ bits
+    uint64_t last_seq;                          // of the last chunk that it got
+    bool has_seq;
+    bool has_queued; // chunks, since those were last flushed
+
+    // The session's shard's own.
+    struct parcel *start; // on its way there
+    struct hcs_session *session;
+    struct list by_session;
+    struct hcs_http_owner *http_owner; // over HTTP: under which name it may be spoken for
+    uint64_t next;                     // its place in the history
+    uint64_t seq;                      // of the last chunk that went to it; valid where placed
+    bool placed;
+    bool paused, over, stuck;
+    uint64_t held_to; // while it has paused: the number of the first chunk that isn't held
+    struct parcel_list held;
+    size_t held_bytes;
+
+    char text[]; // the session's id, the request's, the target
+};
+
+enum { REPORT_OVER = 1, REPORT_STUCK = 2 };
+
+static inline const char *hcs_client_id(const struct hcs_client *client) {
+    return client->text;
+}
+static inline const char *hcs_client_request_id(const struct hcs_client *client) {
+    return client->text + client->id_bytes;
+}
+static inline const char *hcs_client_target(const struct hcs_client *client) {
+    return client->text + client->id_bytes + client->request_id_bytes;
+}
+
+// What is asked for by a start. Texts are decoded.
+struct hcs_start {
+    const char *id, *request_id, *target;
+    uint32_t id_bytes, request_id_bytes, target_bytes;
+    bool has_after, resumes, barred, is_web, made_up;
+    uint64_t after_seq;
+    enum governance required;
+};
+
+// What a parcel that travels to a client is: in its hub_id meanwhile.
+struct hcs_tag {
+    enum hcs_type type;
+    enum stream_lod lod; // of a chunk that may be shed
+    bool ends;           // it ends the session
+    uint64_t seq;        // of a chunk
+};
+uint64_t hcs_tag_pack(struct hcs_tag given);
+struct hcs_tag hcs_tag_unpack(uint64_t packed);
+
+// An HCS session, on the shard that its name tells: a producer, clients, and the last of its chunks. Everything
+// that is said in it comes by here, so that all of its clients see one order.
+//
+// A client has a place in the history, behind the last chunk that it got. While it doesn't pause that is its
+// end, or as near to it as there is memory; while it does, chunks are held for it, and past the bound of its
+// queue it falls back on the history when it goes on.
+struct hcs_session {
+    uint64_t handle;   // its key
+    uint64_t producer; // connection
+    struct list link;  // in streams.live or streams.ended
+    struct list by_producer;
+    struct list clients; // struct hcs_client.by_session
+    struct list http_owners;
+    uint32_t http_owner_count;
+    struct timer timer;
+    struct hcs_flow flow;
+    struct history history;
+    struct parcel *init; // the last one, or NULL
+    bool marked;         // its start was sent before the program of its producer ended (registry.h)
+    bool ended;
+    enum hcs_type ending_type;
+    struct parcel *ending; // the frame that ended it, or NULL
+    uint64_t heard_ms;     // when its producer last said something, or was told to go on
+    uint64_t empty_ms;     // since when it has no clients
+    uint64_t ended_ms;
+    uint64_t retry_ms;       // when somebody is to be given more of the history; 0: nobody is
+    const struct user *user; // who started it; NULL: users aren't on, and the last two aren't in the text
+    uint32_t id_bytes, request_id_bytes, target_bytes, agent_bytes;
+    char text[]; // its id, the request_id and the target of the start, and its producer's id
+};
+
+// Which session, and which request of it, a frame is about. NULL: it isn't known.
+struct hcs_frame_subject {
+    const char *id, *request_id;
+    uint32_t id_bytes, request_id_bytes;
+};
+
+static inline struct hcs_frame_subject hcs_session_about(const struct hcs_session *session) {
+    return (struct hcs_frame_subject){session->text, session->text + session->id_bytes, session->id_bytes,
+                                      session->request_id_bytes};
+}
