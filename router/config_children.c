@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "router/methods/offer.h"
+#include "router/registry/agent_params.h"
 
 static bool is_blank(char byte) {
     return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
@@ -84,7 +84,7 @@ static const char *judge_methods(const struct child_settings *child) {
     struct span all = {0, (uint32_t)text.length};
     const char *field, *expected = "less, as memory is used up";
     if (!text.failed)
-        expected = offer_judge((const uint8_t *)text.bytes, all, &field);
+        expected = agent_params_judge((const uint8_t *)text.bytes, all, &field);
     text_deinit(&text);
     return expected;
 }

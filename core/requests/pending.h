@@ -54,7 +54,7 @@ struct pending {
     uint32_t bytes; // that are kept for it
     bool used : 1;
     bool cancelled : 1;  // a cancel is on its way to the target, or has been there (request_index_cancel)
-    bool marked : 1;     // its target's program has ended since (router/methods/registry.h)
+    bool marked : 1;     // its target's program has ended since (router/registry/registry.h)
     bool aside : 1;      // another program than its target's own may have it, and then says how it ends
     unsigned agent : 28; // which of its target's it is for: agent.mark
     char inline_id[PENDING_ID_INLINE];

@@ -14,8 +14,8 @@
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
 #include "router/features/hcs/hcs.h"
-#include "router/methods/admit.h"
-#include "router/methods/subscribe.h"
+#include "router/registry/admission.h"
+#include "router/registry/subscribe.h"
 
 // --- The seat
 
@@ -63,7 +63,7 @@ static void leave(struct shard *shard, struct peer *seat) {
     completion_abandon_all(shard, seat);
     hcs_leave(shard, seat);
     subscribe_leave(shard, seat);
-    admit_leave(shard, seat);
+    admission_leave(shard, seat);
     wheel_disarm(&seat->timer);
     list_remove(&seat->starved);
     list_remove(&seat->standing);

@@ -6,7 +6,7 @@
 
 #include "core/base/memory.h"
 #include "router/features/hcs/hcs_open.h"
-#include "router/methods/registry.h"
+#include "router/registry/registry.h"
 
 bool child_prepare_farewell(struct shard *shard, struct peer *seat) {
     assert(seat->state == PEER_OPEN);

@@ -121,7 +121,7 @@ static void refuse_over(struct shard *shard, const struct message *message, uint
 }
 
 // Makes one, counted; NULL when the message was refused.
-static struct held_message *admit(struct shard *shard, const struct message *message) {
+static struct held_message *admission_submit(struct shard *shard, const struct message *message) {
     uint32_t bytes = holding_bytes(message->frame);
     const struct user *user = who_is(message->peer).user;
     const struct annex *annex = peer_annex(shard, message->peer);
@@ -173,7 +173,7 @@ struct held_message *holding_begin(struct shard *shard, const struct message *me
         refuse_for(shard, message, ERROR_TARGET_DISCONNECTED, refuse_hub_ends);
         return NULL;
     }
-    struct held_message *held = admit(shard, message);
+    struct held_message *held = admission_submit(shard, message);
     if (!held)
         return NULL;
     if (!ask(shard, message, held)) {

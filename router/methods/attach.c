@@ -7,11 +7,12 @@
 #include "router/engine/request/refuse.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/child_record.h"
-#include "router/methods/offer.h"
+#include "router/registry/agent_params.h"
 #include "router/rights/authz.h"
 #include "router/rights/authz_cache.h"
 
-static void refuse_unknown(struct shard *shard, const struct message *message, const struct offer *offer) {
+static void refuse_unknown(struct shard *shard, const struct message *message,
+                           const struct agent_params *offer) {
     struct text data;
     text_init(&data);
     reply_data_string(&data, "agent", offer->agent_id, offer->agent_id_bytes);
@@ -20,7 +21,7 @@ static void refuse_unknown(struct shard *shard, const struct message *message, c
 
 // Its session would be opened by this hub, and what the server says to its clients doesn't come here.
 static void refuse_serving_there(struct shard *shard, const struct message *message,
-                                 const struct offer *offer) {
+                                 const struct agent_params *offer) {
     struct text data;
     text_init(&data);
     reply_data_string(&data, "agent", offer->agent_id, offer->agent_id_bytes);
@@ -44,15 +45,15 @@ bool attach_seeks(const struct shard *shard, const struct message *message) {
     return bytes > 0 && !agents_find(&shard->agents, name, bytes);
 }
 
-static bool keep(struct shard *shard, struct peer *peer, const struct offer *offer) {
+static bool keep(struct shard *shard, struct peer *peer, const struct agent_params *offer) {
     struct annex *annex = peer_annex(shard, peer);
     return annex && annex_attach(&shard->kept, annex, offer->agent_id, offer->agent_id_bytes);
 }
 
 // The name is kept, not the agent: who has it may change, and be nobody for a while.
 void attach_connection(struct shard *shard, const struct message *message) {
-    struct offer offer;
-    if (!offer_read_attachment(shard, message, &offer) ||
+    struct agent_params offer;
+    if (!agent_params_read_attachment(shard, message, &offer) ||
         !authz_attachment(shard, message, offer.agent_id, offer.agent_id_bytes))
         return;
     assert(offer.agent_id_bytes > 0);

@@ -2,13 +2,13 @@
 #pragma once
 
 #include "router/engine/message/message.h"
-#include "router/methods/names.h"
+#include "router/registry/method_table.h"
 
 // Whether whom it names isn't here, and may be at another hub: that is to be asked first (router/route/attaching.h).
 bool attach_seeks(const struct shard *shard, const struct message *message);
 // Whom it names, in `name`; returns its bytes, 0 where it names nobody.
 size_t attach_read(const struct message *message, char name[AGENT_ID_BYTES_MAX]);
 void attach_connection(struct shard *shard, const struct message *message);
-// Whether what opens or ends a session (names_is_of_session) is for the agent that its connection is attached to, and
+// Whether what opens or ends a session (method_table_is_of_session) is for the agent that its connection is attached to, and
 // not for the hub.
 bool attach_opens_there(const struct shard *shard, const struct message *message, enum method method);

@@ -8,12 +8,12 @@
 #include "router/methods/attach.h"
 #include "router/methods/cancelling.h"
 #include "router/methods/children.h"
-#include "router/methods/directory.h"
-#include "router/methods/names.h"
-#include "router/methods/registration.h"
 #include "router/methods/session.h"
 #include "router/methods/status.h"
-#include "router/methods/subscribe.h"
+#include "router/registry/directory.h"
+#include "router/registry/method_table.h"
+#include "router/registry/registration.h"
+#include "router/registry/subscribe.h"
 
 static void (*const answers[METHODS_COUNT])(struct shard *, const struct message *) = {
 #define X(method, name, answer, before_initialize, grows, lasts) [method] = answer,
@@ -24,13 +24,13 @@ static void (*const answers[METHODS_COUNT])(struct shard *, const struct message
 // Whoever gets a message with such a name may rely on it that the hub has sent it.
 static bool is_of_the_hub(const struct message *message) {
     if (message->method_long)
-        return json_string_begins(message->body, message->lookup.value[KEY_METHOD], NAMES_HUB_PREFIX);
-    return names_is_of_hub(message->method, message->method_bytes);
+        return json_string_begins(message->body, message->lookup.value[KEY_METHOD], METHOD_TABLE_HUB_PREFIX);
+    return method_table_is_of_hub(message->method, message->method_bytes);
 }
 
 // What would last has nowhere to be on a connection that only gets answers.
 static bool refuse_passing(struct shard *shard, const struct message *message, enum method method) {
-    if (!names_lasts(method) || !message->peer->transport->answers_only)
+    if (!method_table_lasts(method) || !message->peer->transport->answers_only)
         return false;
     struct text data;
     text_init(&data);
@@ -46,16 +46,17 @@ static bool refuse_strictly(struct shard *shard, const struct message *message) 
 }
 
 bool methods_is_agents(const struct message *message) {
-    return !message->method_long && names_find(message->method, message->method_bytes) == METHODS_COUNT &&
+    return !message->method_long &&
+           method_table_find(message->method, message->method_bytes) == METHODS_COUNT &&
            !is_of_the_hub(message) && !message_method_is(message, "governance/approval");
 }
 
 bool methods_answer(struct shard *shard, const struct message *message) {
     assert(message->lookup.verdict == LOOKUP_GOOD && message->method_bytes <= sizeof message->method);
     enum method method =
-        message->method_long ? METHODS_COUNT : names_find(message->method, message->method_bytes);
+        message->method_long ? METHODS_COUNT : method_table_find(message->method, message->method_bytes);
     bool open = message->peer->initialized || !shard->settings->require_initialize;
-    if (!open && !names_before_initialize(method)) {
+    if (!open && !method_table_before_initialize(method)) {
         refuse_for(shard, message, ERROR_NOT_INITIALIZED, "initialize comes first");
         return true;
     }
@@ -65,10 +66,10 @@ bool methods_answer(struct shard *shard, const struct message *message) {
         return method < METHODS_COUNT || is_of_the_hub(message) || approvals_refuse(shard, message) ||
                validate_refuse(shard, message);
     }
-    if (names_is_of_session(method) && attach_opens_there(shard, message, method))
+    if (method_table_is_of_session(method) && attach_opens_there(shard, message, method))
         return false;
     if (refuse_strictly(shard, message) || refuse_passing(shard, message, method) ||
-        (names_result_grows(method) && refuse_result(shard, message)))
+        (method_table_result_grows(method) && refuse_result(shard, message)))
         return true;
     if (method == METHOD_HUB_ATTACH && attach_seeks(shard, message))
         return false;

@@ -1,4 +1,4 @@
-// The methods that the hub answers itself: those of names.h.
+// The methods that the hub answers itself: those of method_table.h.
 #pragma once
 
 #include "router/engine/message/message.h"

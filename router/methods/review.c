@@ -7,8 +7,8 @@
 #include "router/engine/shard/identity.h"
 #include "router/features/hcs/hcs_access.h"
 #include "router/gate/holding.h"
-#include "router/methods/registry.h"
-#include "router/methods/subscribe.h"
+#include "router/registry/registry.h"
+#include "router/registry/subscribe.h"
 #include "router/rights/authz.h"
 #include "router/rights/peer_credential.h"
 

@@ -4,8 +4,8 @@
 
 #include "router/audit/journal.h"
 #include "router/engine/send/exchange.h"
-#include "router/methods/offer.h"
-#include "router/methods/registry.h"
+#include "router/registry/agent_params.h"
+#include "router/registry/registry.h"
 #include "router/rights/authz.h"
 
 static void put_raw(struct text *out, const struct message *message, enum lookup_key key) {
@@ -44,8 +44,8 @@ static void put_session(struct text *out, const struct shard *shard, const struc
 }
 
 void session_initialize(struct shard *shard, const struct message *message) {
-    struct offer offer;
-    if (!offer_read_session(shard, message, &offer) || !authz_level(shard, message, offer.governance))
+    struct agent_params offer;
+    if (!agent_params_read_session(shard, message, &offer) || !authz_level(shard, message, offer.governance))
         return;
     struct text result;
     text_init(&result);

@@ -13,7 +13,7 @@
 #include "router/engine/send/reply.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
-#include "router/methods/offer.h"
+#include "router/registry/agent_params.h"
 #include "router/route/events.h"
 #include "router/route/route.h"
 #include "router/route/unsigned.h"
@@ -94,7 +94,7 @@ static void take_answer(struct shard *shard, struct child *child, const struct l
         return;
     }
     bool is_list = offered.type == JSON_OBJECT || offered.type == JSON_ARRAY;
-    const char *field, *expected = is_list ? offer_judge(body, offered.value, &field) : NULL;
+    const char *field, *expected = is_list ? agent_params_judge(body, offered.value, &field) : NULL;
     if (expected) { // as agent/register is refused
         child_tell(child, "its answer to initialize can't be used: %s isn't %s", field + strlen("params."),
                    expected);

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "router/engine/send/send.h"
-#include "router/methods/asking.h"
-#include "router/methods/registry.h"
+#include "router/registry/claim_table.h"
+#include "router/registry/registry.h"
 #include "router/transport/nats_say.h"
 
 enum {
@@ -165,7 +165,7 @@ static bool name_of(const uint8_t *body, struct span line, uint32_t skip, struct
 static bool judge(struct link *link, const struct piece *name, bool is_child, uint64_t age_ms,
                   struct text *yields) {
     struct shard *shard = link->shard;
-    struct order *order = asking_find(shard->asking, name->bytes, name->count);
+    struct order *order = claim_table_find(shard->asking, name->bytes, name->count);
     const struct agent *agent = agents_find(&shard->agents, name->bytes, name->count);
     if (order &&
         (is_child || !shard->settings->takeover)) // else it may be given: the question itself is answered

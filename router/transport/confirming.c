@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#include "router/methods/registry.h"
+#include "router/registry/registry.h"
 #include "router/transport/nats_say.h"
 
 static struct order *oldest(const struct shard *shard) {

@@ -14,7 +14,7 @@
 #include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
-#include "router/methods/names.h"
+#include "router/registry/method_table.h"
 #include "router/rights/authz.h"
 #include "router/route/forward.h"
 #include "router/route/shared.h"
@@ -200,8 +200,8 @@ static void tell_user(struct shard *shard, const struct message *message, const 
 // What is the hub's own, or says for whom it is, goes its way as anybody's.
 static bool is_for_user(const struct message *message) {
     return !lookup_has(&message->lookup, KEY_TARGET_AGENT) &&
-           names_find(message->method, message->method_bytes) == METHODS_COUNT &&
-           !names_is_of_hub(message->method, message->method_bytes);
+           method_table_find(message->method, message->method_bytes) == METHODS_COUNT &&
+           !method_table_is_of_hub(message->method, message->method_bytes);
 }
 
 static bool take_call(struct shard *shard, struct child *child, struct mcp_user *user,

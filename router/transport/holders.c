@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "router/engine/shard/identity.h"
-#include "router/methods/asking.h"
-#include "router/methods/registry.h"
+#include "router/registry/claim_table.h"
+#include "router/registry/registry.h"
 #include "router/transport/claims.h"
 #include "router/transport/nats_say.h"
 #include "router/transport/vouched.h"
@@ -68,7 +68,7 @@ static void ask(struct link *link, struct order *order) {
     size_t bytes = subject_escape(token, order->agent_id, order->agent_id_bytes);
     assert(!order->asked_by && !order->heard);
     memcpy(order->unheard, link->crossings.neighbours.places, sizeof order->unheard);
-    asking_sent(shard->asking, order, ++link->holders_asked, shard_now_ms(shard));
+    claim_table_sent(shard->asking, order, ++link->holders_asked, shard_now_ms(shard));
     if (bytes)
         nats_say_holder(link, order->asked_by, token, bytes, shard->settings->takeover, order->owner);
     else
@@ -93,7 +93,7 @@ static void begin_all(struct link *link) {
 }
 
 void holders_follow(struct link *link) {
-    struct asking *asking = link->shard->asking;
+    struct claim_table *asking = link->shard->asking;
     assert(link->shard->index == 0);
     asking->open = is_open(link);
     while (!asking->open && !list_empty(&asking->all))
@@ -125,7 +125,7 @@ uint64_t holders_due_ms(const struct link *link) {
 
 // NULL: there is no place to know it by; that it holds the name counts all the same.
 static void take_word(struct link *link, struct neighbour *neighbour, uint64_t number, bool held) {
-    struct order *order = number ? asking_number(link->shard->asking, number) : NULL;
+    struct order *order = number ? claim_table_number(link->shard->asking, number) : NULL;
     assert(!order || order->asked_by == number);
     if (!order && held && neighbour)
         claims_begin(link, neighbour); // too late
@@ -151,7 +151,7 @@ void holders_hear(struct link *link, const uint8_t *bytes, const struct hub_head
 }
 
 void holders_nobody(struct link *link, uint64_t number) {
-    struct order *order = number ? asking_number(link->shard->asking, number) : NULL;
+    struct order *order = number ? claim_table_number(link->shard->asking, number) : NULL;
     if (order)
         count_as_free(link, order);
 }
@@ -173,7 +173,7 @@ static bool is_held(struct link *link, const uint8_t *text, const struct hub_hea
     const struct agent *agent = agents_find(&shard->agents, id, bytes);
     if (agent)
         return !may_be_taken(shard, agent, text, mark) || !registry_yield(shard, link->peer->name, agent);
-    struct order *order = asking_find(shard->asking, id, bytes);
+    struct order *order = claim_table_find(shard->asking, id, bytes);
     // It asks under the name of the link, be it a former one that is asked.
     if (order && memcmp(shard->link->hub, mark->hub, HUB_NAME_BYTES) < 0)
         return true;

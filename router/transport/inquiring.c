@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "router/engine/send/send.h"
-#include "router/methods/directory.h"
+#include "router/registry/directory.h"
 #include "router/transport/nats_say.h"
 #include "router/transport/vouched.h"
 
@@ -14,29 +14,29 @@ enum {
     PART_HEAD_BYTES = 256,      // its head counts against what a server lets pass
 };
 
-static struct inquiry *inquiry_at(struct list *node) {
-    return list_entry(node, struct inquiry, link);
+static struct directory_query *inquiry_at(struct list *node) {
+    return list_entry(node, struct directory_query, link);
 }
 
 // --- Asking
 
-static void finish(struct link *link, struct inquiry *inquiry, bool partial) {
+static void finish(struct link *link, struct directory_query *inquiry, bool partial) {
     inquiry->partial |= partial;
     assert(!list_empty(&link->shard->inquiries));
     directory_inquiry_over(link->shard, inquiry);
 }
 
-static bool is_answered(const struct inquiry *inquiry) {
+static bool is_answered(const struct directory_query *inquiry) {
     uint64_t left = 0;
-    for (uint32_t word = 0; word < INQUIRY_WORDS; word++)
+    for (uint32_t word = 0; word < DIRECTORY_QUERY_WORDS; word++)
         left |= inquiry->awaited[word];
     return !left;
 }
 
-static void inquire(struct link *link, struct inquiry *inquiry) {
-    static_assert((int)INQUIRY_WORDS == (int)NEIGHBOUR_WORDS, "there is a place for each neighbour");
+static void inquire(struct link *link, struct directory_query *inquiry) {
+    static_assert((int)DIRECTORY_QUERY_WORDS == (int)NEIGHBOUR_WORDS, "there is a place for each neighbour");
     char token[SUBJECT_NAME_BYTES_MAX];
-    size_t bytes = subject_escape(token, inquiry_capability(inquiry), inquiry->capability_bytes);
+    size_t bytes = subject_escape(token, directory_query_capability(inquiry), inquiry->capability_bytes);
     inquiry->number = ++link->inquiries;
     inquiry->asked_ms = shard_now_ms(link->shard);
     memcpy(inquiry->awaited, link->crossings.neighbours.places, sizeof inquiry->awaited);
@@ -53,7 +53,7 @@ void inquiring_follow(struct link *link) {
     bool up = link->state == LINK_UP && link->peer->state == PEER_OPEN;
     unsigned count = 0;
     for (struct list *node = all->next, *next; node != all; node = next) {
-        struct inquiry *inquiry = inquiry_at(node);
+        struct directory_query *inquiry = inquiry_at(node);
         next = node->next;
         if (!up) {
             finish(link, inquiry, true);
@@ -70,7 +70,7 @@ void inquiring_expire(struct link *link) {
     struct list *all = &link->shard->inquiries;
     uint64_t now_ms = shard_now_ms(link->shard);
     for (struct list *node = all->next, *next; node != all; node = next) {
-        struct inquiry *inquiry = inquiry_at(node);
+        struct directory_query *inquiry = inquiry_at(node);
         next = node->next;
         if (inquiry->number && now_ms - inquiry->asked_ms >= LINK_INQUIRE_MS)
             finish(link, inquiry, true);
@@ -79,7 +79,7 @@ void inquiring_expire(struct link *link) {
 
 uint64_t inquiring_due_ms(const struct link *link) {
     const struct list *all = &link->shard->inquiries;
-    const struct inquiry *oldest = list_empty(all) ? NULL : inquiry_at(all->next);
+    const struct directory_query *oldest = list_empty(all) ? NULL : inquiry_at(all->next);
     return oldest && oldest->number ? oldest->asked_ms + LINK_INQUIRE_MS : UINT64_MAX;
 }
 
@@ -92,7 +92,7 @@ bool inquiring_take(struct link *link, const struct hub_header *mark, const uint
         node = node->next;
     if (!good || !neighbour || node == all)
         return good; // what comes too late is no fault
-    struct inquiry *inquiry = inquiry_at(node);
+    struct directory_query *inquiry = inquiry_at(node);
     directory_inquiry_add(link->shard, inquiry, body, bytes);
     inquiry->partial |= mark->cut;
     if (!mark->more && neighbour->place < NEIGHBOURS_MAX)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
-#include "router/methods/asking.h"
+#include "router/registry/claim_table.h"
 
 const struct cluster_server *link_server(const struct link *link) {
     assert(link->server < link->server_count);
@@ -296,7 +296,7 @@ bool link_open(struct shard *shard, const struct transport *transport) {
     struct link *link = make(shard, transport);
     if (!link)
         return false;
-    shard->asking = asking_create(&shard->hub->settings.secrets.tables);
+    shard->asking = claim_table_create(&shard->hub->settings.secrets.tables);
     if (!shard->asking) {
         drop(link);
         return false;
@@ -357,7 +357,7 @@ void link_free(struct shard *shard) {
     if (link->heir)
         drop(link->heir);
     drop(link);
-    asking_destroy(shard->asking);
+    claim_table_destroy(shard->asking);
     shard->asking = NULL;
     shard->link = NULL;
 }

@@ -14,7 +14,7 @@
 #include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
-#include "router/methods/names.h"
+#include "router/registry/method_table.h"
 #include "router/rights/authz.h"
 #include "router/route/forward.h"
 #include "router/route/route.h"
@@ -210,7 +210,7 @@ static bool take_notification(struct shard *shard, struct child *child, struct m
         return true;
     }
     // Only the hub speaks as the hub, and a token of its own is its asker's alone.
-    if (progress || names_is_of_hub(message->method, message->method_bytes))
+    if (progress || method_table_is_of_hub(message->method, message->method_bytes))
         return false;
     bool is_log = mcp->era == MCP_MODERN && method == MCP_LOG;
     if (!is_log && (mcp->era == MCP_MODERN || method == MCP_PROGRESS || method == MCP_CANCELLED))
@@ -248,8 +248,8 @@ static bool take_request(struct shard *shard, struct child *child, const struct 
                          const struct message *message) {
     const char *method = message->method;
     size_t bytes = message->method_bytes;
-    if (lookup_has(&message->lookup, KEY_TARGET_AGENT) || names_find(method, bytes) != METHODS_COUNT ||
-        names_is_of_hub(method, bytes))
+    if (lookup_has(&message->lookup, KEY_TARGET_AGENT) || method_table_find(method, bytes) != METHODS_COUNT ||
+        method_table_is_of_hub(method, bytes))
         return false;
     stats_count(&shard->stats, COUNT_REQUESTS_RECEIVED);
     if (message->exchange)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/cluster/nats_info.h"
-#include "router/methods/registry.h"
+#include "router/registry/registry.h"
 #include "router/transport/confirming.h"
 #include "router/transport/learning.h"
 #include "router/transport/nats_fault.h"

@@ -274,7 +274,7 @@ void nats_say_seek(struct link *link, struct text *list) {
     text_init(list);
 }
 
-void nats_say_inquiry(struct link *link, const struct inquiry *inquiry, const char *capability,
+void nats_say_inquiry(struct link *link, const struct directory_query *inquiry, const char *capability,
                       size_t bytes) {
     struct text mark;
     assert(inquiry->number);

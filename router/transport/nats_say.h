@@ -1,7 +1,7 @@
 // What a hub says to its NATS server, and through it to other hubs, besides messages.
 #pragma once
 
-#include "router/methods/directory.h"
+#include "router/registry/directory.h"
 #include "router/transport/link.h"
 
 // Lines of the protocol, which are taken over.
@@ -49,6 +49,7 @@ void nats_say_numbers(struct link *link, const char hub[HUB_NAME_BYTES], const s
 void nats_say_names(struct link *link, const char *hub, const struct text *body);
 
 // All are asked who is there, with this capability, escaped, or with any; and one is told, in parts, as a JSON array.
-void nats_say_inquiry(struct link *link, const struct inquiry *inquiry, const char *capability, size_t bytes);
+void nats_say_inquiry(struct link *link, const struct directory_query *inquiry, const char *capability,
+                      size_t bytes);
 void nats_say_part(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number, bool more, bool cut,
                    const struct text *body);

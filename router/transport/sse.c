@@ -9,7 +9,7 @@
 #include "router/audit/audit.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
-#include "router/methods/subscribe.h"
+#include "router/registry/subscribe.h"
 #include "router/rights/authz.h"
 #include "router/transport/feed.h"
 #include "router/transport/http_respond.h"

@@ -1,4 +1,4 @@
-// What a connection's orders to the registry that are under way come to (admit.h).
+// What a connection's orders to the registry that are under way come to (admission.h).
 #pragma once
 
 #include <stdint.h>

@@ -59,7 +59,7 @@ enum timer_kind {
 #define TOKEN_LINK     (UINT64_C(1) << 44) // its socket, until it is a peer's
 #define TOKEN_RESOLVER (UINT64_C(1) << 45)
 
-struct asking;
+struct claim_table;
 struct children;
 struct journal;
 struct link;
@@ -224,9 +224,10 @@ struct shard {
         struct bundle_head
             *headings[HEADINGS_MAX]; // of requests that go out together (route/headings.c); or NULL
     } across;
-    struct asking *asking;  // registrations, other hubs (router/methods/asking.h); NULL: there are none
+    struct claim_table
+        *asking;            // registrations, other hubs (router/registry/claim_table.h); NULL: there are none
     struct list confirming; // orders that wait for its server, oldest first (router/transport/confirming.c)
-    struct list inquiries;  // to all other hubs, likewise (router/methods/directory.h)
+    struct list inquiries;  // to all other hubs, likewise (router/registry/directory.h)
     uint32_t inquiries_out; // of this shard's peers
 
     // Set by the thread that falls asleep, cleared by itself; others look whether it needs a doorbell.

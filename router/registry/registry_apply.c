@@ -1,19 +1,19 @@
-#include "router/methods/applying.h"
+#include "router/registry/registry_apply.h"
 
 #include <assert.h>
 
 #include "router/engine/request/completion.h"
 #include "router/engine/shard/identity.h"
 #include "router/features/hcs/hcs.h"
-#include "router/methods/admit.h"
-#include "router/methods/subscribe.h"
+#include "router/registry/admission.h"
+#include "router/registry/subscribe.h"
 
-struct agent *applying_find(struct shard *shard, const struct order *order) {
+struct agent *registry_apply_find(struct shard *shard, const struct order *order) {
     return agents_find(&shard->agents, order->agent_id, order->agent_id_bytes);
 }
 
-bool applying_is_of(struct shard *shard, const struct order *order, uint64_t connection) {
-    const struct agent *agent = applying_find(shard, order);
+bool registry_apply_is_of(struct shard *shard, const struct order *order, uint64_t connection) {
+    const struct agent *agent = registry_apply_find(shard, order);
     return agent && agent->home->connection == connection;
 }
 
@@ -50,7 +50,7 @@ static void review_later(struct shard *shard, const struct order *order) {
 
 // Shard 0 judges for all.
 static void apply_register(struct shard *shard, struct order *order) {
-    const struct agent *old = applying_find(shard, order);
+    const struct agent *old = registry_apply_find(shard, order);
     uint64_t holder = old ? old->home->connection : order->mail.connection;
     uint64_t refused = shard->kept.refused;
     assert(order->capabilities && order->serial && !order->error);
@@ -78,11 +78,12 @@ static void apply_register(struct shard *shard, struct order *order) {
     };
     bool put = agents_put(&shard->agents, &offer);
     review_later(shard, order);
-    admit_applied(shard, order);
+    admission_applied(shard, order);
     if (shard->index == 0)
         order->replaced =
-            put && holder != order->mail.connection && !agent_is_link(applying_find(shard, order)) ? holder
-                                                                                                   : 0;
+            put && holder != order->mail.connection && !agent_is_link(registry_apply_find(shard, order))
+                ? holder
+                : 0;
     if (!put) {
         bool bounded = shard->kept.refused != refused;
         order->limit = bounded ? quota_bytes_max(&shard->kept) : 0;
@@ -95,7 +96,7 @@ static void apply_register(struct shard *shard, struct order *order) {
 // One that was turned back takes the id from whoever has it here: where the order hadn't come yet, that may
 // be the one that lost it elsewhere.
 static void apply_unregister(struct shard *shard, struct order *order) {
-    struct agent *agent = applying_find(shard, order);
+    struct agent *agent = registry_apply_find(shard, order);
     uint64_t holder = agent ? agent->home->connection : 0;
     if (!agent || (holder != order->mail.connection && !order->error))
         return;
@@ -104,7 +105,7 @@ static void apply_unregister(struct shard *shard, struct order *order) {
 
 // On shard 0, for all: the one that was meant, and no later one.
 static void apply_yield(struct shard *shard, struct order *order) {
-    struct agent *agent = applying_find(shard, order);
+    struct agent *agent = registry_apply_find(shard, order);
     if (!agent || agent->serial != order->serial)
         return;
     if (shard->index == 0)
@@ -166,7 +167,7 @@ static bool apply_leave(struct shard *shard, struct order *order) {
     return true;
 }
 
-bool applying_apply(struct shard *shard, struct order *order) {
+bool registry_apply_order(struct shard *shard, struct order *order) {
     bool whole = true;
     assert(order->stage == ORDER_APPLIED);
     switch (order->kind) {

@@ -5,24 +5,25 @@
 #include "router/engine/message/message.h"
 #include "router/engine/shard/post.h"
 
-enum { INQUIRY_WORDS = 4 };
+enum { DIRECTORY_QUERY_WORDS = 4 };
 
 // A request for the agents of all hubs. It goes to shard 0, which asks them, and home, where it is answered.
-struct inquiry {
+struct directory_query {
     struct mail mail; // its connection: who asks
     struct list link; // in shard.inquiries, of shard 0
     struct exchange *exchange;
-    size_t room;                     // of the result
-    const struct user *user;         // who asks, of an edition that stays; NULL: users aren't on
-    uint64_t number;                 // under which it was asked; 0: it wasn't yet
-    uint64_t asked_ms;               // when the other hubs were
-    uint64_t awaited[INQUIRY_WORDS]; // places of hubs that haven't answered (router/transport/neighbours.h)
-    struct text others;              // agents, with commas between them
-    uint64_t counted_bytes;          // of memory that this takes at most
-    char hub[HUB_NAME_BYTES];        // this one's name
-    bool has_hub;                    // there is a link, and so a name
-    bool partial;                    // a hub didn't answer, or not wholly
-    bool too_large, overloaded;      // there is no room for the result, or no memory
+    size_t room;             // of the result
+    const struct user *user; // who asks, of an edition that stays; NULL: users aren't on
+    uint64_t number;         // under which it was asked; 0: it wasn't yet
+    uint64_t asked_ms;       // when the other hubs were
+    uint64_t awaited
+        [DIRECTORY_QUERY_WORDS]; // places of hubs that haven't answered (router/transport/neighbours.h)
+    struct text others;          // agents, with commas between them
+    uint64_t counted_bytes;      // of memory that this takes at most
+    char hub[HUB_NAME_BYTES];    // this one's name
+    bool has_hub;                // there is a link, and so a name
+    bool partial;                // a hub didn't answer, or not wholly
+    bool too_large, overloaded;  // there is no room for the result, or no memory
     uint32_t id_bytes, capability_bytes;
     char texts[]; // the request's id; and the capability that is asked for
 };
@@ -31,9 +32,9 @@ void directory_agents(struct shard *shard, const struct message *message);
 // MAIL_INQUIRY.
 void directory_inquiry_arrived(struct shard *shard, struct mail *mail);
 // All that shall come of it has, on shard 0: it goes home.
-void directory_inquiry_over(struct shard *shard, struct inquiry *inquiry);
+void directory_inquiry_over(struct shard *shard, struct directory_query *inquiry);
 // Agents of another hub's, a JSON array.
-void directory_inquiry_add(struct shard *shard, struct inquiry *inquiry, const uint8_t *array,
+void directory_inquiry_add(struct shard *shard, struct directory_query *inquiry, const uint8_t *array,
                            uint32_t bytes);
 // Calls for each agent that is here, that whoever is at another hub finds, and that the user may call (NULL: any), with this capability (bytes 0: with any), and what is told of
 // it; `hub` is told, too. Until
@@ -41,6 +42,6 @@ void directory_inquiry_add(struct shard *shard, struct inquiry *inquiry, const u
 bool directory_each(struct shard *shard, const struct user *user, const char *capability, size_t bytes,
                     const char hub[HUB_NAME_BYTES], bool (*put)(void *context, const struct text *agent),
                     void *context);
-static inline const char *inquiry_capability(const struct inquiry *inquiry) {
+static inline const char *directory_query_capability(const struct directory_query *inquiry) {
     return inquiry->texts + inquiry->id_bytes;
 }

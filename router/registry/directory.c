@@ -1,4 +1,4 @@
-#include "router/methods/directory.h"
+#include "router/registry/directory.h"
 
 #include <assert.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "router/engine/request/refuse.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/shard/child_record.h"
-#include "router/methods/offer.h"
+#include "router/registry/agent_params.h"
 #include "router/rights/authz.h"
 
 // At which hub an agent is, where that is told.
@@ -194,17 +194,17 @@ static void answer_here(struct shard *shard, const struct message *message, stru
 static void ask_others(struct shard *shard, const struct message *message, const char *capability,
                        size_t capability_bytes) {
     struct reply_to to = message_reply_to(message);
-    struct inquiry *inquiry = quota_take(&shard->kept, sizeof *inquiry + to.id_bytes + capability_bytes +
-                                                           1); // + 1: never of nothing
+    struct directory_query *inquiry = quota_take(
+        &shard->kept, sizeof *inquiry + to.id_bytes + capability_bytes + 1); // + 1: never of nothing
     if (!inquiry) {
         refuse_keeping(shard, message, NULL);
         return;
     }
-    *inquiry = (struct inquiry){.exchange = to.exchange,
-                                .room = message_room(shard, message),
-                                .user = authz_user(shard, message->peer),
-                                .id_bytes = to.id_bytes,
-                                .capability_bytes = (uint32_t)capability_bytes};
+    *inquiry = (struct directory_query){.exchange = to.exchange,
+                                        .room = message_room(shard, message),
+                                        .user = authz_user(shard, message->peer),
+                                        .id_bytes = to.id_bytes,
+                                        .capability_bytes = (uint32_t)capability_bytes};
     inquiry->mail.connection = message->peer->name;
     memcpy(inquiry->texts, to.id, to.id_bytes);
     memcpy(inquiry->texts + to.id_bytes, capability, capability_bytes);
@@ -219,7 +219,7 @@ static void ask_others(struct shard *shard, const struct message *message, const
         mailbox_post(hub_mailbox(shard->hub, shard->index, 0), &inquiry->mail);
 }
 
-static void add_agents(struct shard *shard, struct inquiry *inquiry, const uint8_t *text,
+static void add_agents(struct shard *shard, struct directory_query *inquiry, const uint8_t *text,
                        struct span agents) {
     struct text *others = &inquiry->others;
     size_t all = others->length + 1 + agents.bytes;
@@ -236,7 +236,7 @@ static void add_agents(struct shard *shard, struct inquiry *inquiry, const uint8
 }
 
 // That hub has left out what its own file doesn't show; this one's counts, too.
-void directory_inquiry_add(struct shard *shard, struct inquiry *inquiry, const uint8_t *array,
+void directory_inquiry_add(struct shard *shard, struct directory_query *inquiry, const uint8_t *array,
                            uint32_t bytes) {
     struct json_walk walk;
     assert(bytes >= 2 && array[0] == '[' && array[bytes - 1] == ']');
@@ -252,9 +252,9 @@ void directory_inquiry_add(struct shard *shard, struct inquiry *inquiry, const u
 }
 
 static void answer_inquiry(struct shard *shard, struct peer *peer, struct reply_to to,
-                           struct inquiry *inquiry) {
-    struct wanted wanted =
-        wanted_of(shard, authz_user(shard, peer), inquiry_capability(inquiry), inquiry->capability_bytes);
+                           struct directory_query *inquiry) {
+    struct wanted wanted = wanted_of(shard, authz_user(shard, peer), directory_query_capability(inquiry),
+                                     inquiry->capability_bytes);
     size_t tail = sizeof ",\"complete\":false" + inquiry->others.length;
     // Of a batch, others may have taken of the room since it was asked.
     size_t room = to.exchange ? exchange_room(shard, to.exchange) : inquiry->room;
@@ -285,7 +285,7 @@ static void answer_inquiry(struct shard *shard, struct peer *peer, struct reply_
     text_deinit(&result);
 }
 
-static void come_home(struct shard *shard, struct inquiry *inquiry) {
+static void come_home(struct shard *shard, struct directory_query *inquiry) {
     struct reply_to to = {inquiry->texts, inquiry->id_bytes, inquiry->exchange};
     struct peer *peer = peer_find(shard, inquiry->mail.connection);
     assert(shard->inquiries_out > 0);
@@ -307,7 +307,7 @@ static void come_home(struct shard *shard, struct inquiry *inquiry) {
     quota_give(&shard->kept, inquiry);
 }
 
-void directory_inquiry_over(struct shard *shard, struct inquiry *inquiry) {
+void directory_inquiry_over(struct shard *shard, struct directory_query *inquiry) {
     uint32_t home = connection_shard(inquiry->mail.connection);
     assert(shard->index == 0);
     list_remove(&inquiry->link);
@@ -318,7 +318,7 @@ void directory_inquiry_over(struct shard *shard, struct inquiry *inquiry) {
 }
 
 void directory_inquiry_arrived(struct shard *shard, struct mail *mail) {
-    struct inquiry *inquiry = list_entry(mail, struct inquiry, mail);
+    struct directory_query *inquiry = list_entry(mail, struct directory_query, mail);
     assert(mail->kind == MAIL_INQUIRY);
     if (connection_shard(mail->connection) == shard->index)
         come_home(shard, inquiry);
@@ -330,8 +330,8 @@ void directory_agents(struct shard *shard, const struct message *message) {
     char capability[METHOD_BYTES_MAX];
     size_t bytes; // 0: all agents are asked for
     bool in_cluster;
-    if (!offer_read_capability(shard, message, capability, sizeof capability, &bytes) ||
-        !offer_read_cluster(shard, message, &in_cluster) || !message_is_request(message))
+    if (!agent_params_read_capability(shard, message, capability, sizeof capability, &bytes) ||
+        !agent_params_read_cluster(shard, message, &in_cluster) || !message_is_request(message))
         return;
     assert(bytes <= sizeof capability);
     if (in_cluster && shard->hub->settings.cluster)

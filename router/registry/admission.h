@@ -9,13 +9,13 @@
 #pragma once
 
 #include "router/engine/shard/peer.h"
-#include "router/methods/orders.h"
+#include "router/registry/orders.h"
 
 // An order of this shard's goes out, waits, or is refused, which is settled later, never in this call.
-void admit(struct shard *shard, struct order *order);
+void admission_submit(struct shard *shard, struct order *order);
 // A registration was applied, or had no room: what it lists is in force now, or never will be. On any shard.
-void admit_applied(struct shard *shard, struct order *order);
+void admission_applied(struct shard *shard, struct order *order);
 // An order has come back: others may go out.
-void admit_settled(struct shard *shard, const struct order *order);
+void admission_settled(struct shard *shard, const struct order *order);
 // The peer can't answer any more: no registration of its goes out now.
-void admit_leave(struct shard *shard, struct peer *peer);
+void admission_leave(struct shard *shard, struct peer *peer);

@@ -43,7 +43,7 @@ struct order {
     uint64_t
         serial; // of a registration: shard 0 counts them; until then, with `revoked`, and of ORDER_YIELD: the one that ends
     uint32_t patterns;                 // that it lists, until they are in force, or it has come back
-    bool under_way;                    // it counts among its peer's (admit.h)
+    bool under_way;                    // it counts among its peer's (admission.h)
     struct capabilities *capabilities; // one reference, or NULL
     const struct child_record *child;  // of a child's own, as those below (core/agents/agent.h)
     struct capabilities *answer;       // one reference, or NULL
@@ -67,7 +67,7 @@ struct order {
     uint32_t request_id_bytes;
     struct exchange *exchange; // that the answer belongs to, or NULL
     struct list confirming;    // on shard 0, while it is ORDER_CONFIRMING
-    // On shard 0, while other hubs are asked whether they hold the name (asking.h):
+    // On shard 0, while other hubs are asked whether they hold the name (claim_table.h):
     struct list asking, by_id, by_connection, by_number;
     uint64_t asked_by;                 // the number under which they are; 0: they aren't, or weren't
     uint64_t asked_ms;                 // since when
@@ -87,7 +87,7 @@ void order_destroy(struct shard *shard, struct order *order);
 // An order that a message asks for, with the id of its request in it. Without memory for it the message is
 // refused, and the result is NULL.
 struct order *order_for_message(struct shard *shard, const struct message *message, enum order_kind kind);
-// Sends an order that was admitted (admit.h) on its way, to shard 0; never at once.
+// Sends an order that was admitted (admission.h) on its way, to shard 0; never at once.
 void order_send(struct shard *shard, struct order *order);
 // Answers the request behind an order that has been settled.
 void order_answer(struct shard *shard, const struct order *order);

@@ -37,23 +37,23 @@ enum method {
 };
 
 // The methods under this are the hub's, those that it doesn't know too.
-#define NAMES_HUB_PREFIX "hub/"
+#define METHOD_TABLE_HUB_PREFIX "hub/"
 
 // The method of this name; METHODS_COUNT: it is none of the hub's.
-enum method names_find(const char *name, size_t bytes);
+enum method method_table_find(const char *name, size_t bytes);
 // Whether it is served where initialize is required and hasn't come.
-bool names_before_initialize(enum method method);
+bool method_table_before_initialize(enum method method);
 // Whether its result may be much larger than what asks for it, and it isn't carried out where that can't be
 // told.
-bool names_result_grows(enum method method);
+bool method_table_result_grows(enum method method);
 // Whether it needs a connection that stays.
-bool names_lasts(enum method method);
+bool method_table_lasts(enum method method);
 // Whether it opens or ends a session with the hub, or with whom a connection is attached to.
-static inline bool names_is_of_session(enum method method) {
+static inline bool method_table_is_of_session(enum method method) {
     return method <= METHOD_EXIT;
 }
 // Whether it is under the hub's prefix.
-bool names_is_of_hub(const char *name, size_t bytes);
+bool method_table_is_of_hub(const char *name, size_t bytes);
 // Whether an agent may offer this method: not the hub's own, nor what begins with hub/, $/ or rpc., nor
 // the empty name.
-bool names_may_be_offered(const char *name, size_t bytes);
+bool method_table_may_be_offered(const char *name, size_t bytes);

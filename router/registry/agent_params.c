@@ -1,16 +1,16 @@
-#include "router/methods/offer.h"
+#include "router/registry/agent_params.h"
 
 #include <assert.h>
 #include <string.h>
 
 #include "core/json/name_list.h"
 #include "router/engine/request/refuse.h"
-#include "router/methods/names.h"
-#include "router/methods/subscribe.h"
+#include "router/registry/method_table.h"
+#include "router/registry/subscribe.h"
 
 // `bytes`: how many of offer->agent_id were read; SIZE_MAX: they aren't what it could hold.
 static bool judge_agent_id(struct shard *shard, const struct message *message, const char *field,
-                           size_t bytes, struct offer *offer) {
+                           size_t bytes, struct agent_params *offer) {
     if (bytes == SIZE_MAX || !agent_id_valid(offer->agent_id, bytes)) {
         refuse_field(shard, message, field,
                      "1 to 255 of letters, digits, - _ . : /, no empty part between dots");
@@ -22,7 +22,7 @@ static bool judge_agent_id(struct shard *shard, const struct message *message, c
 }
 
 static bool read_own_id(struct shard *shard, const struct message *message, bool required,
-                        struct offer *offer) {
+                        struct agent_params *offer) {
     offer->agent_id_bytes = 0;
     if (!lookup_has(&message->lookup, KEY_AGENT_ID) && !required)
         return true;
@@ -34,7 +34,7 @@ static bool read_own_id(struct shard *shard, const struct message *message, bool
 }
 
 static bool read_governance(struct shard *shard, const struct message *message, struct json_item item,
-                            struct offer *offer) {
+                            struct agent_params *offer) {
     char name[32];
     size_t bytes = item.type == JSON_STRING ? json_string_decode(message->body, item.value, name, sizeof name)
                                             : SIZE_MAX;
@@ -49,7 +49,8 @@ static bool read_governance(struct shard *shard, const struct message *message, 
     return true;
 }
 
-bool offer_read_session(struct shard *shard, const struct message *message, struct offer *offer) {
+bool agent_params_read_session(struct shard *shard, const struct message *message,
+                               struct agent_params *offer) {
     offer->capabilities = (struct span){0};
     return read_own_id(shard, message, false, offer) &&
            read_governance(shard, message, message_param(message, "governanceLevel"), offer);
@@ -124,7 +125,8 @@ static bool may_offer(const uint8_t *text, struct span capabilities) {
         size_t bytes = SIZE_MAX;
         if (methods.type == JSON_OBJECT || item.type == JSON_STRING)
             bytes = json_string_decode(text, method, name, sizeof name);
-        if (++count > METHODS_PER_AGENT_MAX || (bytes != SIZE_MAX && !names_may_be_offered(name, bytes)))
+        if (++count > METHODS_PER_AGENT_MAX ||
+            (bytes != SIZE_MAX && !method_table_may_be_offered(name, bytes)))
             return false;
     }
     return true;
@@ -158,7 +160,7 @@ static const char *find_nothing(const uint8_t *text, struct span capabilities) {
 }
 
 // The events that an agent wants to get: patterns. Whether there is room for so many is judged later
-// (admit.h).
+// (admission.h).
 static bool may_want(const uint8_t *text, struct span capabilities) {
     struct json_item events = json_member(text, capabilities, "events");
     bool listing_events = events.type == JSON_ARRAY || events.type == JSON_OBJECT;
@@ -166,13 +168,13 @@ static bool may_want(const uint8_t *text, struct span capabilities) {
     return !listing_events || subscribe_judge(text, events.value);
 }
 
-const char *offer_judge(const uint8_t *text, struct span capabilities, const char **field) {
+const char *agent_params_judge(const uint8_t *text, struct span capabilities, const char **field) {
     *field = find_doubtful(text, capabilities);
     if (*field)
         return "each of its keys once, and without escapes";
     *field = "params.capabilities.methods";
     if (!may_offer(text, capabilities))
-        return OFFER_METHODS_EXPECTED;
+        return AGENT_PARAMS_METHODS_EXPECTED;
     *field = find_nothing(text, capabilities);
     if (*field)
         return "names that are not empty";
@@ -189,7 +191,8 @@ static bool refuse_capabilities_size(struct shard *shard, const struct message *
     return false;
 }
 
-static bool read_capabilities(struct shard *shard, const struct message *message, struct offer *offer) {
+static bool read_capabilities(struct shard *shard, const struct message *message,
+                              struct agent_params *offer) {
     struct json_item item = message_param(message, "capabilities");
     offer->capabilities = item.type == JSON_NONE ? (struct span){0} : item.value;
     if (item.type == JSON_NONE)
@@ -202,7 +205,7 @@ static bool read_capabilities(struct shard *shard, const struct message *message
         refuse_field(shard, message, "params.capabilities", "a valid object or array");
         return false;
     }
-    const char *field, *expected = offer_judge(message->body, item.value, &field);
+    const char *field, *expected = agent_params_judge(message->body, item.value, &field);
     if (expected)
         refuse_field(shard, message, field, expected);
     return !expected;
@@ -210,23 +213,25 @@ static bool read_capabilities(struct shard *shard, const struct message *message
 
 // The level stands beside the capabilities or in them (HugAI v2 messages 3.2; HugAI v2 headers, the example
 // of section 3).
-static struct json_item governance_of(const struct message *message, const struct offer *offer) {
+static struct json_item governance_of(const struct message *message, const struct agent_params *offer) {
     struct json_item level = message_param(message, "governanceLevel");
     if (level.type != JSON_NONE || offer->capabilities.bytes == 0)
         return level;
     return json_member(message->body, offer->capabilities, "governanceLevel");
 }
 
-bool offer_read_agent(struct shard *shard, const struct message *message, struct offer *offer) {
+bool agent_params_read_agent(struct shard *shard, const struct message *message, struct agent_params *offer) {
     return read_own_id(shard, message, true, offer) && read_capabilities(shard, message, offer) &&
            read_governance(shard, message, governance_of(message, offer), offer);
 }
 
-bool offer_read_agent_id(struct shard *shard, const struct message *message, struct offer *offer) {
+bool agent_params_read_agent_id(struct shard *shard, const struct message *message,
+                                struct agent_params *offer) {
     return read_own_id(shard, message, true, offer);
 }
 
-bool offer_read_attachment(struct shard *shard, const struct message *message, struct offer *offer) {
+bool agent_params_read_attachment(struct shard *shard, const struct message *message,
+                                  struct agent_params *offer) {
     struct json_item agent = message_param(message, "agent");
     if (agent.type != JSON_STRING) {
         refuse_field(shard, message, "params.agent", "string");
@@ -236,8 +241,8 @@ bool offer_read_attachment(struct shard *shard, const struct message *message, s
     return judge_agent_id(shard, message, "params.agent", bytes, offer);
 }
 
-bool offer_read_capability(struct shard *shard, const struct message *message, char *out, size_t capacity,
-                           size_t *bytes) {
+bool agent_params_read_capability(struct shard *shard, const struct message *message, char *out,
+                                  size_t capacity, size_t *bytes) {
     struct json_item item = message_param(message, "capability");
     *bytes = 0;
     if (item.type == JSON_NONE)
@@ -254,7 +259,7 @@ bool offer_read_capability(struct shard *shard, const struct message *message, c
     return true;
 }
 
-bool offer_read_cluster(struct shard *shard, const struct message *message, bool *in_cluster) {
+bool agent_params_read_cluster(struct shard *shard, const struct message *message, bool *in_cluster) {
     struct json_item item = message_param(message, "cluster");
     *in_cluster = item.type == JSON_TRUE;
     if (item.type == JSON_NONE || item.type == JSON_TRUE || item.type == JSON_FALSE)
@@ -265,20 +270,20 @@ bool offer_read_cluster(struct shard *shard, const struct message *message, bool
 
 // --- Orders
 
-void offer_fill_agent_id(const struct offer *offer, struct order *order) {
+void agent_params_fill_agent_id(const struct agent_params *offer, struct order *order) {
     assert(offer->agent_id_bytes > 0 && offer->agent_id_bytes <= sizeof order->agent_id);
     memcpy(order->agent_id, offer->agent_id, offer->agent_id_bytes);
     order->agent_id_bytes = (uint32_t)offer->agent_id_bytes;
 }
 
-bool offer_fill_order(struct shard *shard, const struct offer *offer, const struct message *message,
-                      struct order *order) {
+bool agent_params_fill_order(struct shard *shard, const struct agent_params *offer,
+                             const struct message *message, struct order *order) {
     static const char nothing[] = "{}";
     const void *text =
         offer->capabilities.bytes ? message->body + offer->capabilities.at : (const uint8_t *)nothing;
     size_t bytes = offer->capabilities.bytes ? offer->capabilities.bytes : sizeof nothing - 1;
     assert(order->kind == ORDER_REGISTER && !order->capabilities && bytes <= CAPABILITIES_BYTES_MAX);
-    offer_fill_agent_id(offer, order);
+    agent_params_fill_agent_id(offer, order);
     order->governance = offer->governance;
     order->capabilities = capabilities_create(&shard->kept, text, bytes);
     return order->capabilities != NULL;

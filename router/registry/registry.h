@@ -6,11 +6,11 @@
 // sequence, and an agent is reachable from everywhere when it reads its answer. Whether there is
 // room for what all shards would keep is judged by shard 0 (core/agents/agents.h), and whether the
 // connection's agents together would list too many patterns of events by its own shard, before the order goes
-// out (admit.h): what is refused ends without having changed anything. Another shard that has no memory to
+// out (admission.h): what is refused ends without having changed anything. Another shard that has no memory to
 // apply an order turns it into its opposite and sends it round once more.
 #pragma once
 
-#include "router/methods/orders.h"
+#include "router/registry/orders.h"
 
 // Of a program that has ended, and whose child goes on, what it had ends, and what comes later waits for the next one
 // (ORDER_REST). What is between shards then can't be seen from its shard: so each shard in turn is told to mark what it

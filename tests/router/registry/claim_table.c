@@ -9,7 +9,7 @@
 // cmocka.h needs the standard headers before it.
 #include <cmocka.h>
 
-#include "router/methods/asking.h"
+#include "router/registry/claim_table.h"
 
 enum { ORDERS = 1000 }; // several in each chain
 
@@ -24,39 +24,39 @@ static struct order *fill(unsigned at) {
 }
 
 static void each_is_found_until_it_goes(void **state) {
-    struct asking *asking = asking_create(&key);
+    struct claim_table *asking = claim_table_create(&key);
     (void)state;
     assert_non_null(asking);
     for (unsigned at = 0; at < ORDERS; at++)
-        asking_add(asking, fill(at));
+        claim_table_add(asking, fill(at));
     for (unsigned at = 0; at < ORDERS; at++)
-        asking_sent(asking, &orders[at], at + 1, 7);
+        claim_table_sent(asking, &orders[at], at + 1, 7);
     for (unsigned at = 0; at < ORDERS; at++) {
         struct order *order = &orders[at];
-        assert_ptr_equal(asking_find(asking, order->agent_id, order->agent_id_bytes), order);
-        assert_ptr_equal(asking_number(asking, at + 1), order);
-        assert_ptr_equal(asking_of(asking, order->mail.connection), &orders[at]);
-        assert_int_equal(asking_count(asking, order->mail.connection), at % 2 ? 1 : 2);
-        asking_remove(order);
-        assert_int_equal(asking_count(asking, order->mail.connection), at % 2 ? 0 : 1);
-        assert_null(asking_find(asking, order->agent_id, order->agent_id_bytes));
-        assert_null(asking_number(asking, at + 1));
-        assert_ptr_equal(asking_of(asking, order->mail.connection), at % 2 ? NULL : &orders[at + 1]);
+        assert_ptr_equal(claim_table_find(asking, order->agent_id, order->agent_id_bytes), order);
+        assert_ptr_equal(claim_table_number(asking, at + 1), order);
+        assert_ptr_equal(claim_table_of(asking, order->mail.connection), &orders[at]);
+        assert_int_equal(claim_table_count(asking, order->mail.connection), at % 2 ? 1 : 2);
+        claim_table_remove(order);
+        assert_int_equal(claim_table_count(asking, order->mail.connection), at % 2 ? 0 : 1);
+        assert_null(claim_table_find(asking, order->agent_id, order->agent_id_bytes));
+        assert_null(claim_table_number(asking, at + 1));
+        assert_ptr_equal(claim_table_of(asking, order->mail.connection), at % 2 ? NULL : &orders[at + 1]);
     }
     assert_true(list_empty(&asking->all));
-    asking_destroy(asking);
+    claim_table_destroy(asking);
 }
 
 static void what_wasnt_asked_has_no_number(void **state) {
-    struct asking *asking = asking_create(&key);
+    struct claim_table *asking = claim_table_create(&key);
     (void)state;
-    asking_add(asking, fill(0));
-    assert_null(asking_number(asking, 1));
-    assert_null(asking_find(asking, "agent-", 6));
-    asking_remove(&orders[0]);
-    asking_add(asking, &orders[0]);
-    asking_remove(&orders[0]);
-    asking_destroy(asking);
+    claim_table_add(asking, fill(0));
+    assert_null(claim_table_number(asking, 1));
+    assert_null(claim_table_find(asking, "agent-", 6));
+    claim_table_remove(&orders[0]);
+    claim_table_add(asking, &orders[0]);
+    claim_table_remove(&orders[0]);
+    claim_table_destroy(asking);
 }
 
 int main(void) {

@@ -1,11 +1,11 @@
-#include "router/methods/admit.h"
+#include "router/registry/admission.h"
 
 #include <assert.h>
 
 #include "router/engine/shard/post.h"
-#include "router/methods/orders.h"
+#include "router/registry/orders.h"
 
-static void admit_refuse(struct shard *shard, struct order *order, enum error error) {
+static void admission_refuse(struct shard *shard, struct order *order, enum error error) {
     assert(order->kind == ORDER_REGISTER && !order->under_way);
     order->error = error;
     order->stage = ORDER_SETTLED;
@@ -21,7 +21,7 @@ static void send_out(struct shard *shard, struct peer *peer, struct order *order
 }
 
 // Whether there is room for what it lists, whatever becomes of the orders under way.
-static bool admit_has_room(struct shard *shard, const struct peer *peer, const struct order *order) {
+static bool admission_has_room(struct shard *shard, const struct peer *peer, const struct order *order) {
     const struct agent *old = agents_find(&shard->agents, order->agent_id, order->agent_id_bytes);
     if (order->kind != ORDER_REGISTER)
         return true;
@@ -50,7 +50,7 @@ static struct order *take_waiting(struct admission *admission) {
 }
 
 // Whoever can't get events any more subscribes to nothing.
-void admit(struct shard *shard, struct order *order) {
+void admission_submit(struct shard *shard, struct order *order) {
     struct peer *peer = peer_find(shard, order->mail.connection);
     assert(order->stage == ORDER_ASKED && connection_shard(order->mail.connection) == shard->index);
     assert(!peer || !peer->admission.waiting || peer->admission.orders); // or nobody would let them go on
@@ -58,15 +58,15 @@ void admit(struct shard *shard, struct order *order) {
         order->patterns = (uint32_t)topics_listed(order->capabilities);
     if (!peer)
         order_send(shard, order);
-    else if (peer->state != PEER_OPEN || (!peer->admission.waiting && admit_has_room(shard, peer, order)))
+    else if (peer->state != PEER_OPEN || (!peer->admission.waiting && admission_has_room(shard, peer, order)))
         send_out(shard, peer, order);
     else if (peer->admission.orders)
         wait_for_others(&peer->admission, order);
     else
-        admit_refuse(shard, order, ERROR_INVALID_PARAMS);
+        admission_refuse(shard, order, ERROR_INVALID_PARAMS);
 }
 
-void admit_applied(struct shard *shard, struct order *order) {
+void admission_applied(struct shard *shard, struct order *order) {
     bool here = connection_shard(order->mail.connection) == shard->index;
     struct peer *peer = here ? peer_find(shard, order->mail.connection) : NULL;
     if (!peer)
@@ -82,18 +82,18 @@ static void let_go_on(struct shard *shard, struct peer *peer) {
     assert(admission->orders == 0);
     while (admission->waiting) {
         struct order *next = list_entry(admission->waiting, struct order, mail);
-        bool fits = admit_has_room(shard, peer, next);
+        bool fits = admission_has_room(shard, peer, next);
         if (!fits && admission->orders)
             break;
         take_waiting(admission);
         if (fits)
             send_out(shard, peer, next);
         else
-            admit_refuse(shard, next, ERROR_INVALID_PARAMS);
+            admission_refuse(shard, next, ERROR_INVALID_PARAMS);
     }
 }
 
-void admit_settled(struct shard *shard, const struct order *order) {
+void admission_settled(struct shard *shard, const struct order *order) {
     struct peer *peer = order->under_way ? peer_find(shard, order->mail.connection) : NULL;
     if (!peer)
         return;
@@ -105,12 +105,12 @@ void admit_settled(struct shard *shard, const struct order *order) {
         let_go_on(shard, peer);
 }
 
-void admit_leave(struct shard *shard, struct peer *peer) {
+void admission_leave(struct shard *shard, struct peer *peer) {
     assert(peer->state != PEER_OPEN);
     while (peer->admission.waiting) {
         struct order *order = take_waiting(&peer->admission);
         if (order->kind == ORDER_REGISTER)
-            admit_refuse(shard, order, ERROR_OVERLOADED);
+            admission_refuse(shard, order, ERROR_OVERLOADED);
         else
             send_out(shard, peer, order);
     }

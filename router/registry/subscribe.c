@@ -1,4 +1,4 @@
-#include "router/methods/subscribe.h"
+#include "router/registry/subscribe.h"
 
 #include <assert.h>
 

@@ -1,4 +1,4 @@
-#include "router/methods/orders.h"
+#include "router/registry/orders.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "router/methods/names.h"
+#include "router/registry/method_table.h"
 
 #include <assert.h>
 #include <stdint.h>
@@ -29,7 +29,7 @@ static bool may_be_a_method(const char *name, size_t bytes) {
     return bytes && bits & bit_of(name[0], bytes);
 }
 
-enum method names_find(const char *name, size_t bytes) {
+enum method method_table_find(const char *name, size_t bytes) {
     enum method method = 0;
     assert(name);
     if (!may_be_a_method(name, bytes))
@@ -40,16 +40,16 @@ enum method names_find(const char *name, size_t bytes) {
     return method;
 }
 
-bool names_before_initialize(enum method method) {
+bool method_table_before_initialize(enum method method) {
     assert(method <= METHODS_COUNT);
     return method < METHODS_COUNT && methods[method].before_initialize;
 }
 
-bool names_result_grows(enum method method) {
+bool method_table_result_grows(enum method method) {
     return method < METHODS_COUNT && methods[method].result_grows;
 }
 
-bool names_lasts(enum method method) {
+bool method_table_lasts(enum method method) {
     return method < METHODS_COUNT && methods[method].lasts;
 }
 
@@ -57,11 +57,11 @@ static bool begins(const char *text, size_t bytes, const char *prefix) {
     return bytes >= strlen(prefix) && memcmp(text, prefix, strlen(prefix)) == 0;
 }
 
-bool names_is_of_hub(const char *name, size_t bytes) {
-    return begins(name, bytes, NAMES_HUB_PREFIX);
+bool method_table_is_of_hub(const char *name, size_t bytes) {
+    return begins(name, bytes, METHOD_TABLE_HUB_PREFIX);
 }
 
-bool names_may_be_offered(const char *name, size_t bytes) {
-    return bytes && names_find(name, bytes) == METHODS_COUNT && !names_is_of_hub(name, bytes) &&
+bool method_table_may_be_offered(const char *name, size_t bytes) {
+    return bytes && method_table_find(name, bytes) == METHODS_COUNT && !method_table_is_of_hub(name, bytes) &&
            !begins(name, bytes, "$/") && !begins(name, bytes, "rpc.");
 }

@@ -1,4 +1,4 @@
-#include "router/methods/asking.h"
+#include "router/registry/claim_table.h"
 
 #include <assert.h>
 #include <string.h>
@@ -6,13 +6,13 @@
 #include "core/base/memory.h"
 #include "core/base/siphash.h"
 
-struct asking *asking_create(const struct siphash_key *key) {
-    struct asking *asking = memory_take_zeroed(1, sizeof *asking);
+struct claim_table *claim_table_create(const struct siphash_key *key) {
+    struct claim_table *asking = memory_take_zeroed(1, sizeof *asking);
     if (!asking)
         return NULL;
     asking->key = key;
     list_init(&asking->all);
-    for (unsigned chain = 0; chain < ASKING_CHAINS; chain++) {
+    for (unsigned chain = 0; chain < CLAIM_TABLE_CHAINS; chain++) {
         list_init(&asking->by_id[chain]);
         list_init(&asking->by_connection[chain]);
         list_init(&asking->by_number[chain]);
@@ -20,16 +20,16 @@ struct asking *asking_create(const struct siphash_key *key) {
     return asking;
 }
 
-void asking_destroy(struct asking *asking) {
+void claim_table_destroy(struct claim_table *asking) {
     assert(!asking || list_empty(&asking->all));
     memory_give(asking);
 }
 
-static unsigned chain_of(const struct asking *asking, const void *text, size_t bytes) {
-    return siphash_table(asking->key, text, bytes) % ASKING_CHAINS;
+static unsigned chain_of(const struct claim_table *asking, const void *text, size_t bytes) {
+    return siphash_table(asking->key, text, bytes) % CLAIM_TABLE_CHAINS;
 }
 
-void asking_add(struct asking *asking, struct order *order) {
+void claim_table_add(struct claim_table *asking, struct order *order) {
     uint64_t connection = order->mail.connection;
     assert(order->kind == ORDER_REGISTER && order->stage == ORDER_ASKED && !order->asked_by);
     list_append(&asking->all, &order->asking);
@@ -39,7 +39,7 @@ void asking_add(struct asking *asking, struct order *order) {
     list_init(&order->by_number);
 }
 
-void asking_remove(struct order *order) {
+void claim_table_remove(struct order *order) {
     assert(!list_empty(&order->asking));
     list_remove(&order->asking);
     list_remove(&order->by_id);
@@ -47,14 +47,14 @@ void asking_remove(struct order *order) {
     list_remove(&order->by_number);
 }
 
-void asking_sent(struct asking *asking, struct order *order, uint64_t number, uint64_t now_ms) {
+void claim_table_sent(struct claim_table *asking, struct order *order, uint64_t number, uint64_t now_ms) {
     assert(number && !order->asked_by);
     order->asked_by = number;
     order->asked_ms = now_ms;
-    list_append(&asking->by_number[number % ASKING_CHAINS], &order->by_number);
+    list_append(&asking->by_number[number % CLAIM_TABLE_CHAINS], &order->by_number);
 }
 
-struct order *asking_find(const struct asking *asking, const char *id, size_t bytes) {
+struct order *claim_table_find(const struct claim_table *asking, const char *id, size_t bytes) {
     const struct list *chain = &asking->by_id[chain_of(asking, id, bytes)];
     assert(id && bytes > 0);
     for (const struct list *node = chain->next; node != chain; node = node->next) {
@@ -65,7 +65,7 @@ struct order *asking_find(const struct asking *asking, const char *id, size_t by
     return NULL;
 }
 
-struct order *asking_of(const struct asking *asking, uint64_t connection) {
+struct order *claim_table_of(const struct claim_table *asking, uint64_t connection) {
     const struct list *chain = &asking->by_connection[chain_of(asking, &connection, sizeof connection)];
     assert(connection);
     for (const struct list *node = chain->next; node != chain; node = node->next) {
@@ -76,8 +76,8 @@ struct order *asking_of(const struct asking *asking, uint64_t connection) {
     return NULL;
 }
 
-struct order *asking_number(const struct asking *asking, uint64_t number) {
-    const struct list *chain = &asking->by_number[number % ASKING_CHAINS];
+struct order *claim_table_number(const struct claim_table *asking, uint64_t number) {
+    const struct list *chain = &asking->by_number[number % CLAIM_TABLE_CHAINS];
     assert(number);
     for (const struct list *node = chain->next; node != chain; node = node->next) {
         struct order *order = list_entry(node, struct order, by_number);
@@ -87,7 +87,7 @@ struct order *asking_number(const struct asking *asking, uint64_t number) {
     return NULL;
 }
 
-size_t asking_count(const struct asking *asking, uint64_t connection) {
+size_t claim_table_count(const struct claim_table *asking, uint64_t connection) {
     const struct list *chain = &asking->by_connection[chain_of(asking, &connection, sizeof connection)];
     size_t count = 0;
     assert(connection);

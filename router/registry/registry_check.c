@@ -1,10 +1,10 @@
-#include "router/methods/deciding.h"
+#include "router/registry/registry_check.h"
 
 #include <assert.h>
 
 #include "router/engine/shard/identity.h"
-#include "router/methods/applying.h"
-#include "router/methods/asking.h"
+#include "router/registry/claim_table.h"
+#include "router/registry/registry_apply.h"
 
 static size_t agents_at(struct shard *shard, uint64_t connection) {
     struct home *home = agents_home(&shard->agents, connection);
@@ -17,22 +17,23 @@ static size_t agents_at(struct shard *shard, uint64_t connection) {
 
 // Each of them is asked of all hubs, and each of those answers.
 static size_t waiting_at(const struct shard *shard, const struct order *order) {
-    return shard->asking ? asking_count(shard->asking, order->mail.connection) : 0;
+    return shard->asking ? claim_table_count(shard->asking, order->mail.connection) : 0;
 }
 
-bool deciding_may_follow(const struct shard *shard, const struct order *order, const struct user *owner) {
+bool registry_check_may_follow(const struct shard *shard, const struct order *order,
+                               const struct user *owner) {
     assert(order->kind == ORDER_REGISTER);
     return shard->settings->takeover && (!shard->settings->users || identity_same(owner, order->owner));
 }
 
-enum error deciding_judge(struct shard *shard, struct order *order) {
-    const struct agent *agent = applying_find(shard, order);
+enum error registry_check_order(struct shard *shard, struct order *order) {
+    const struct agent *agent = registry_apply_find(shard, order);
     bool own = agent && agent->home->connection == order->mail.connection;
     assert(shard->index == 0);
     switch (order->kind) {
     case ORDER_REGISTER:
         if (agent && !own && !order->child && !agent_is_link(agent) && // which may move to another server
-            (agent->child || !deciding_may_follow(shard, order, agent->owner)))
+            (agent->child || !registry_check_may_follow(shard, order, agent->owner)))
             return ERROR_AGENT_ID_TAKEN;
         if (!own && agents_at(shard, order->mail.connection) + waiting_at(shard, order) >=
                         AGENTS_PER_CONNECTION_MAX) {

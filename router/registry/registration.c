@@ -1,10 +1,10 @@
-#include "router/methods/registration.h"
+#include "router/registry/registration.h"
 
 #include <assert.h>
 
 #include "router/engine/request/refuse.h"
-#include "router/methods/offer.h"
-#include "router/methods/registry.h"
+#include "router/registry/agent_params.h"
+#include "router/registry/registry.h"
 #include "router/rights/authz.h"
 
 static bool prepare_farewell(struct shard *shard, struct peer *peer) {
@@ -15,8 +15,8 @@ static bool prepare_farewell(struct shard *shard, struct peer *peer) {
 }
 
 void registration_register(struct shard *shard, const struct message *message) {
-    struct offer offer;
-    if (!offer_read_agent(shard, message, &offer) ||
+    struct agent_params offer;
+    if (!agent_params_read_agent(shard, message, &offer) ||
         !authz_register(shard, message, offer.agent_id, offer.agent_id_bytes, offer.capabilities,
                         offer.governance))
         return;
@@ -31,7 +31,7 @@ void registration_register(struct shard *shard, const struct message *message) {
     struct order *order = order_for_message(shard, message, ORDER_REGISTER);
     if (!order)
         return;
-    if (!offer_fill_order(shard, &offer, message, order)) {
+    if (!agent_params_fill_order(shard, &offer, message, order)) {
         order_destroy(shard, order);
         refuse_keeping(shard, message, NULL);
         return;
@@ -43,12 +43,12 @@ void registration_register(struct shard *shard, const struct message *message) {
 }
 
 void registration_unregister(struct shard *shard, const struct message *message) {
-    struct offer offer;
-    if (!offer_read_agent_id(shard, message, &offer))
+    struct agent_params offer;
+    if (!agent_params_read_agent_id(shard, message, &offer))
         return;
     struct order *order = order_for_message(shard, message, ORDER_UNREGISTER);
     if (!order)
         return;
-    offer_fill_agent_id(&offer, order);
+    agent_params_fill_agent_id(&offer, order);
     registry_submit(shard, order);
 }

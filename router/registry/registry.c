@@ -1,4 +1,4 @@
-#include "router/methods/registry.h"
+#include "router/registry/registry.h"
 
 #include <assert.h>
 #include <string.h>
@@ -8,10 +8,10 @@
 #include "router/engine/send/reply.h"
 #include "router/engine/shard/post.h"
 #include "router/features/hcs/hcs.h"
-#include "router/methods/admit.h"
-#include "router/methods/applying.h"
-#include "router/methods/asking.h"
-#include "router/methods/deciding.h"
+#include "router/registry/admission.h"
+#include "router/registry/claim_table.h"
+#include "router/registry/registry_apply.h"
+#include "router/registry/registry_check.h"
 
 // --- Telling
 
@@ -30,7 +30,7 @@ static void notify_replaced(struct shard *shard, struct peer *peer, const struct
 static void tell_replaced(struct shard *shard, const struct order *order) {
     assert(order->stage == ORDER_TELLING && connection_shard(order->replaced) == shard->index);
     struct peer *peer = peer_find(shard, order->replaced);
-    if (peer && (peer->admission.orders > 0 || !applying_is_of(shard, order, peer->name)))
+    if (peer && (peer->admission.orders > 0 || !registry_apply_is_of(shard, order, peer->name)))
         notify_replaced(shard, peer, order);
 }
 
@@ -74,7 +74,7 @@ static void confirm(struct shard *shard, struct order *order) {
 
 static void let_next_go_on(struct shard *shard, struct order *order) {
     assert(connection_shard(order->mail.connection) == shard->index);
-    admit_settled(shard, order);
+    admission_settled(shard, order);
     order->under_way = false;
     order->stage = ORDER_CONFIRMING;
     pass_on(shard, order, 0);
@@ -82,7 +82,7 @@ static void let_next_go_on(struct shard *shard, struct order *order) {
 
 // Nobody is to find what is lost again already: its answer isn't to come behind the word of that.
 static bool is_lost(struct shard *shard, const struct order *order) {
-    return !applying_is_of(shard, order, order->mail.connection);
+    return !registry_apply_is_of(shard, order, order->mail.connection);
 }
 
 static void await_confirmation(struct shard *shard, struct order *order) {
@@ -117,7 +117,7 @@ static struct order *find_waiting(const struct shard *shard, const struct order 
 // Who is about to lose a name, and hasn't given it up, is told first to have it.
 static void confirm_before(struct shard *shard, const struct order *order) {
     bool gives_up = order->kind == ORDER_UNREGISTER && !order->revoked;
-    if (gives_up || !order->agent_id_bytes || !applying_find(shard, order))
+    if (gives_up || !order->agent_id_bytes || !registry_apply_find(shard, order))
         return;
     for (struct order *waiting; (waiting = find_waiting(shard, order));)
         registry_confirmed(shard, waiting);
@@ -126,7 +126,7 @@ static void confirm_before(struct shard *shard, const struct order *order) {
 // Whether shard 0 need not undo what was turned back: somebody, be it the same connection, has registered the
 // id since, which all shards apply after it.
 static bool is_undone(struct shard *shard, const struct order *order) {
-    const struct agent *agent = applying_find(shard, order);
+    const struct agent *agent = registry_apply_find(shard, order);
     assert(shard->index == 0 && order->error && order->serial);
     return agent && agent->serial != order->serial;
 }
@@ -138,7 +138,7 @@ static bool apply_here(struct shard *shard, struct order *order) {
         registry_settle(shard, order);
         return true;
     }
-    if (!applying_apply(shard, order))
+    if (!registry_apply_order(shard, order))
         return false;
     if (order->error != before && shard->index == 0) { // nothing has come of it
         registry_settle(shard, order);
@@ -158,10 +158,10 @@ static bool apply_here(struct shard *shard, struct order *order) {
 // Of a child's own name nobody is asked: it is the child's wherever it runs. They are told, as of all that came to be held
 // without their word. False: there is more to do, as ORDER_APPLIED.
 static bool judge(struct shard *shard, struct order *order, bool held) {
-    bool is_new = order->kind == ORDER_REGISTER && !applying_find(shard, order);
-    order->error = held ? ERROR_AGENT_ID_TAKEN : deciding_judge(shard, order);
+    bool is_new = order->kind == ORDER_REGISTER && !registry_apply_find(shard, order);
+    order->error = held ? ERROR_AGENT_ID_TAKEN : registry_check_order(shard, order);
     if (order->error) {
-        if (order->kind == ORDER_YIELD && shard->asking && applying_find(shard, order))
+        if (order->kind == ORDER_YIELD && shard->asking && registry_apply_find(shard, order))
             shard->asking->unasked = true; // another hub was told that it is free
         registry_settle(shard, order);
         return true;
@@ -179,8 +179,8 @@ static bool judge(struct shard *shard, struct order *order, bool held) {
 // Whoever is refused here anyway needs nobody's word, and who has the name already doesn't, either.
 static bool must_ask(struct shard *shard, struct order *order) {
     assert(order->kind == ORDER_REGISTER && shard->asking);
-    return shard->asking->open && !order->child && !order->absent && !applying_find(shard, order) &&
-           deciding_judge(shard, order) == ERROR_NONE;
+    return shard->asking->open && !order->child && !order->absent && !registry_apply_find(shard, order) &&
+           registry_check_order(shard, order) == ERROR_NONE;
 }
 
 // It waits no more; what its connection has asked of the same name since is judged behind it, or waits in turn unless that
@@ -188,7 +188,7 @@ static bool must_ask(struct shard *shard, struct order *order) {
 static void release(struct shard *shard, struct order *order, bool held, bool hurried) {
     struct order *next = order->again, *last = order->again_last;
     assert(!next == !last);
-    asking_remove(order);
+    claim_table_remove(order);
     judge(shard, order, held);
     while ((order = next)) {
         next = order->again;
@@ -199,7 +199,7 @@ static void release(struct shard *shard, struct order *order, bool held, bool hu
         }
         order->again = next;
         order->again_last = next ? last : NULL;
-        asking_add(shard->asking, order);
+        claim_table_add(shard->asking, order);
         return;
     }
 }
@@ -220,14 +220,14 @@ static void wait_behind(struct order *first, struct order *order) {
 
 // Whether a registration waits, or has been refused, for one that does.
 static bool meets(struct shard *shard, struct order *order) {
-    struct order *first = asking_find(shard->asking, order->agent_id, order->agent_id_bytes);
+    struct order *first = claim_table_find(shard->asking, order->agent_id, order->agent_id_bytes);
     if (!first)
         return false;
     if (first->mail.connection == order->mail.connection) {
         wait_behind(first, order);
         return true;
     }
-    bool takes = order->child || deciding_may_follow(shard, order, first->owner);
+    bool takes = order->child || registry_check_may_follow(shard, order, first->owner);
     if (takes)
         release(shard, first, false, true);
     else
@@ -240,12 +240,12 @@ static void hurry(struct shard *shard, const struct order *order) {
     struct order *first;
     assert(order->kind != ORDER_REGISTER);
     if (order->kind == ORDER_UNREGISTER) {
-        first = asking_find(shard->asking, order->agent_id, order->agent_id_bytes);
+        first = claim_table_find(shard->asking, order->agent_id, order->agent_id_bytes);
         if (first && first->mail.connection == order->mail.connection)
             release(shard, first, false, true);
         return;
     }
-    while ((first = asking_of(shard->asking, order->mail.connection)))
+    while ((first = claim_table_of(shard->asking, order->mail.connection)))
         release(shard, first, false, true);
 }
 
@@ -257,7 +257,7 @@ static bool take_up(struct shard *shard, struct order *order) {
         return true;
     if (!shard->asking || order->kind != ORDER_REGISTER || !must_ask(shard, order))
         return judge(shard, order, false);
-    asking_add(shard->asking, order);
+    claim_table_add(shard->asking, order);
     return true;
 }
 
@@ -305,7 +305,7 @@ static void hub_header_next(struct shard *shard, struct order *order) {
     }
     order->marked(shard, order);
     order->stage = ORDER_ASKED;
-    admit(shard, order);
+    admission_submit(shard, order);
 }
 
 void registry_submit(struct shard *shard, struct order *order) {
@@ -316,7 +316,7 @@ void registry_submit(struct shard *shard, struct order *order) {
     if (order->marked)
         hub_header_next(shard, order);
     else
-        admit(shard, order);
+        admission_submit(shard, order);
 }
 
 static void registry_end(struct shard *shard, struct order *order) {
@@ -333,7 +333,7 @@ static void registry_come_home(struct shard *shard, struct order *order) {
     order_answer(shard, order);
     if (order->revoked)
         tell_revoked(shard, order);
-    admit_settled(shard, order);
+    admission_settled(shard, order);
     if (order->owed)
         *order->owed |= order->ended > 0;
     if (order->awaited)
@@ -394,7 +394,7 @@ void registry_leave(struct shard *shard, struct peer *peer) {
     struct order *farewell = peer->farewell;
     assert(peer->state != PEER_OPEN && (!farewell || farewell->kind == ORDER_LEAVE));
     peer->farewell = NULL;
-    admit_leave(shard, peer);
+    admission_leave(shard, peer);
     if (farewell)
         registry_submit(shard, farewell);
 }
