@@ -4,10 +4,10 @@
 
 #include "router/engine/request/refuse.h"
 #include "router/engine/request/validate.h"
+#include "router/features/children/child_methods.h"
 #include "router/methods/approvals.h"
 #include "router/methods/attach.h"
 #include "router/methods/cancelling.h"
-#include "router/methods/children.h"
 #include "router/methods/session.h"
 #include "router/methods/status.h"
 #include "router/registry/directory.h"

@@ -20,10 +20,10 @@
     X(METHOD_HUB_ATTACH, "hub/attach", attach_connection, false, false, true)                                \
     X(METHOD_HUB_AGENTS, "hub/agents", directory_agents, false, true, false)                                 \
     X(METHOD_HUB_APPROVALS, "hub/approvals", approvals_list, false, true, false)                             \
-    X(METHOD_HUB_CHILDREN, "hub/children", children_list, false, true, false)                                \
-    X(METHOD_HUB_CHILD_RESTART, "hub/childRestart", children_restart, false, false, false)                   \
-    X(METHOD_HUB_CHILD_STOP, "hub/childStop", children_stop, false, false, false)                            \
-    X(METHOD_HUB_CHILD_LOG, "hub/childLog", children_log, false, true, false)                                \
+    X(METHOD_HUB_CHILDREN, "hub/children", child_methods_list, false, true, false)                           \
+    X(METHOD_HUB_CHILD_RESTART, "hub/childRestart", child_methods_restart, false, false, false)              \
+    X(METHOD_HUB_CHILD_STOP, "hub/childStop", child_methods_stop, false, false, false)                       \
+    X(METHOD_HUB_CHILD_LOG, "hub/childLog", child_methods_log, false, true, false)                           \
     X(METHOD_HUB_SUBSCRIBE, "hub/subscribe", subscribe, false, true, true)                                   \
     X(METHOD_HUB_UNSUBSCRIBE, "hub/unsubscribe", unsubscribe, false, false, false)                           \
     X(METHOD_HUB_STATS, "hub/stats", status_stats, false, true, false)                                       \

@@ -12,9 +12,9 @@
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/identity.h"
 #include "router/engine/shard/post.h"
+#include "router/features/children/child_mux.h"
 #include "router/route/headings.h"
 #include "router/route/progress.h"
-#include "router/route/shared.h"
 
 // What those owe who are behind the link their own hubs bound, each for itself.
 static bool owes_all(struct shard *shard, uint64_t target) {
@@ -129,8 +129,8 @@ bool forward_notification(struct shard *shard, const struct message *message, st
         return give_up(shard, message, agent, to, ERROR_AUDIT);
     }
     parcel->lane = (uint8_t)message_lane(message);
-    if (shared_is(agent))
-        shared_note(shard, message, agent, parcel);
+    if (child_mux_is(agent))
+        child_mux_note(shard, message, agent, parcel);
     if (to && to->sought) {
         parcel->is_sought = true;
         parcel->sought = to->sought;
@@ -331,10 +331,10 @@ bool forward_request(struct shard *shard, const struct message *message, struct 
     parcel->returns = to && to->returns;
     parcel->kept = to && to->kept && pending->offered;
     parcel->lane = (uint8_t)message_lane(message);
-    if (shared_is(agent)) {
-        shared_note(shard, message, agent, parcel);
-        pending->aside = shared_is_modern(parcel);
-        if (shared_method(parcel) == MCP_LISTEN)
+    if (child_mux_is(agent)) {
+        child_mux_note(shard, message, agent, parcel);
+        pending->aside = child_mux_is_modern(parcel);
+        if (child_mux_method(parcel) == MCP_LISTEN)
             wheel_disarm(&pending->timer); // it may take as long as it likes
     }
     stats_add(&shard->stats, COUNT_REQUESTS_FORWARDED, !message->returned);

@@ -11,6 +11,8 @@
 #include "router/engine/request/validate.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/shard/probe.h"
+#include "router/features/children/child_mux.h"
+#include "router/features/children/pool_affinity.h"
 #include "router/features/hcs/hcs_ingress.h"
 #include "router/methods/methods.h"
 #include "router/rights/authn.h"
@@ -28,9 +30,7 @@
 #include "router/route/progress.h"
 #include "router/route/responses.h"
 #include "router/route/routing.h"
-#include "router/route/shared.h"
 #include "router/route/spilling.h"
-#include "router/route/sticky.h"
 #include "router/route/unsigned.h"
 #include "router/route/visited.h"
 
@@ -52,7 +52,7 @@ static void route_to(struct shard *shard, const struct message *message, const s
     if ((verdict.error || verdict.stands_in) && across_takes(shard, message, asked, &verdict))
         return;
     if (!verdict.error && verdict.agent->pool_bytes)
-        verdict.agent = sticky_agent(shard, message->peer, verdict.agent);
+        verdict.agent = pool_affinity_agent(shard, message->peer, verdict.agent);
     enum error fault =
         verdict.error ? ERROR_NONE : forward_fault(shard, message, verdict.agent->home->connection);
     if (verdict.error == ERROR_METHOD_NOT_FOUND && message->audit == MESSAGE_AUDIT_LOG)
@@ -61,7 +61,7 @@ static void route_to(struct shard *shard, const struct message *message, const s
         return;
     if (spilling_takes(shard, message, asked, &verdict))
         return;
-    if (!verdict.error && shared_is(verdict.agent) && shared_refuses(shard, message, verdict.agent))
+    if (!verdict.error && child_mux_is(verdict.agent) && child_mux_refuses(shard, message, verdict.agent))
         return;
     if (verdict.error)
         refuse_route(shard, message, asked, &verdict);

@@ -4,9 +4,9 @@
 
 #include "router/engine/message/message_copy.h"
 #include "router/engine/send/exchange.h"
+#include "router/features/children/child_mux.h"
 #include "router/route/elsewhere.h"
 #include "router/route/forward.h"
-#include "router/route/shared.h"
 #include "router/route/visited.h"
 
 // So long nobody elsewhere is asked again, so that under load offers in vain cost little, and who has come or got time is found
@@ -68,7 +68,7 @@ static void learn(struct shard *shard, const struct chosen_group *group,
 // A program that knows its users apart has them for longer than a request; and whoever has written a request into the journal says
 // there how it ends.
 static bool may_go(const struct message *message, const struct agent *agent) {
-    return message_is_request(message) && message->audit == MESSAGE_PLAIN && !shared_is(agent);
+    return message_is_request(message) && message->audit == MESSAGE_PLAIN && !child_mux_is(agent);
 }
 
 static bool offer(struct shard *shard, const struct message *message, const struct chosen_group *group,

@@ -5,10 +5,10 @@
 #include "router/audit/audit.h"
 #include "router/engine/request/refuse.h"
 #include "router/engine/send/exchange.h"
+#include "router/features/children/child_mux.h"
 #include "router/gate/holding.h"
 #include "router/rights/authz.h"
 #include "router/rights/remote_acl_check.h"
-#include "router/route/shared.h"
 
 void visited_hand_back(struct shard *shard, const struct message *message, const struct agent *agent) {
     struct exchange *exchange = message->exchange;
@@ -60,7 +60,7 @@ bool visited_settles(struct shard *shard, const struct message *message,
     }
     if (visited_asks(message))
         return verdict->agent &&
-               ((shared_is(verdict->agent) && shared_refuses(shard, message, verdict->agent)) ||
+               ((child_mux_is(verdict->agent) && child_mux_refuses(shard, message, verdict->agent)) ||
                 answer_probe(shard, message));
     if (verdict->error || !is_held_at(shard, message, verdict->agent))
         return false;

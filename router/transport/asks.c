@@ -5,10 +5,10 @@
 
 #include "core/mcp/mcp_message.h"
 #include "router/engine/shard/drop.h"
+#include "router/features/children/child_mux.h"
 #include "router/route/forward.h"
 #include "router/route/responses.h"
 #include "router/route/route.h"
-#include "router/route/shared.h"
 #include "router/transport/instead.h"
 #include "router/transport/mcp_kept.h"
 
@@ -22,7 +22,7 @@ static struct child *first_of(const struct child *child) {
 static bool begin_listening(struct shard *shard, struct mcp_users *sharing, struct mcp_user *user,
                             const struct parcel *parcel) {
     struct lookup lookup;
-    assert(user && shared_method(parcel) == MCP_LISTEN);
+    assert(user && child_mux_method(parcel) == MCP_LISTEN);
     if (!parcel->buffer)
         return false;
     const uint8_t *body = parcel->buffer->bytes + parcel->body.at;
@@ -40,22 +40,22 @@ uint32_t asks_listens_max(const struct shard *shard) {
 }
 
 bool asks_is_full(const struct shard *shard, const struct mcp_users *sharing, const struct parcel *parcel) {
-    if (!parcel->hub_id || !parcel->source || shared_method(parcel) != MCP_LISTEN)
+    if (!parcel->hub_id || !parcel->source || child_mux_method(parcel) != MCP_LISTEN)
         return false;
     const struct mcp_user *user = mcp_user_find(sharing, parcel->source);
     return user && user->listens >= asks_listens_max(shard);
 }
 
 static enum mcp_ask kind_of(const struct parcel *parcel) {
-    return shared_method(parcel) == MCP_DISCOVER ? MCP_ASK_DISCOVER
-           : shared_wants_log(parcel)            ? MCP_ASK_WITH_LOG
-                                                 : MCP_ASK;
+    return child_mux_method(parcel) == MCP_DISCOVER ? MCP_ASK_DISCOVER
+           : child_mux_wants_log(parcel)            ? MCP_ASK_WITH_LOG
+                                                    : MCP_ASK;
 }
 
 bool asks_begin(struct shard *shard, struct child *child, struct mcp_users *sharing, struct mcp_user *user,
                 const struct parcel *parcel) {
     assert(parcel->hub_id);
-    bool begun = shared_method(parcel) == MCP_LISTEN
+    bool begun = child_mux_method(parcel) == MCP_LISTEN
                      ? begin_listening(shard, sharing, user, parcel)
                      : mcp_ask_begin(sharing, user, parcel->hub_id, kind_of(parcel));
     child->asks += begun && child->of;

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "core/mcp/mcp_users.h"
-#include "router/child/child.h"
 #include "router/engine/message/message.h"
+#include "router/features/children/child.h"
 
 // How many subscriptions/listen one client may have at a server: they have no end of their own, and count in what the
 // server owes all of its clients.

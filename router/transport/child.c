@@ -8,11 +8,11 @@
 #include "core/child/log_line.h"
 #include "core/lookup/lookup.h"
 #include "io/keeper.h"
-#include "router/child/child.h"
-#include "router/child/sift.h"
 #include "router/engine/send/reply.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
+#include "router/features/children/child.h"
+#include "router/features/children/child_rights.h"
 #include "router/registry/agent_params.h"
 #include "router/route/events.h"
 #include "router/route/route.h"
@@ -107,8 +107,8 @@ static void take_answer(struct shard *shard, struct child *child, const struct l
     text_init(&kept);
     struct piece capabilities = {nothing, sizeof nothing - 1};
     if (is_list)
-        capabilities =
-            child_sift(shard, child, &(struct piece){body + offered.value.at, offered.value.bytes}, &kept);
+        capabilities = child_rights_filter(
+            shard, child, &(struct piece){body + offered.value.at, offered.value.bytes}, &kept);
     if (kept.failed)
         child_fail(shard, child, CHILD_FAULT_MEMORY, 0);
     else

@@ -1,4 +1,4 @@
-// How children speak: as any peer on its wire, but for how they begin and end (router/child), and that what
+// How children speak: as any peer on its wire, but for how they begin and end (router/features/children), and that what
 // can't be read is shown in the log and answered by nothing.
 #pragma once
 

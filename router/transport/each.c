@@ -4,7 +4,6 @@
 
 #include "core/mcp/mcp_message.h"
 #include "core/mcp/mcp_users.h"
-#include "router/child/children.h"
 #include "router/engine/message/progress_token.h"
 #include "router/engine/request/completion.h"
 #include "router/engine/request/refuse.h"
@@ -14,10 +13,11 @@
 #include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
+#include "router/features/children/child_mux.h"
+#include "router/features/children/children.h"
 #include "router/registry/method_table.h"
 #include "router/rights/authz.h"
 #include "router/route/forward.h"
-#include "router/route/shared.h"
 #include "router/transport/asks.h"
 #include "router/transport/each_session.h"
 #include "router/transport/instead.h"
@@ -85,7 +85,7 @@ static bool is_late(const struct child *child, const struct parcel *parcel) {
 
 // A program speaks one era a process: whether a user whose instance speaks the legacy one asks for the other.
 static bool is_of_other_era(const struct mcp_user *user, const struct parcel *parcel) {
-    return user->has_session && parcel->hub_id && shared_method(parcel) == MCP_DISCOVER;
+    return user->has_session && parcel->hub_id && child_mux_method(parcel) == MCP_DISCOVER;
 }
 
 static enum error fault_of(const struct shard *shard, const struct child *child, const struct mcp_user *user,
@@ -133,7 +133,7 @@ void each_divert(struct shard *shard, struct peer *seat, struct parcel *parcel) 
     struct mcp_user *user = each ? mcp_user_take(&each->sharing, parcel->source) : NULL;
     struct child *child = user ? take_instance(shard, stand_in, user) : NULL;
     if (user)
-        user->answers_only = shared_answers_only(parcel);
+        user->answers_only = child_mux_answers_only(parcel);
     bool is_full = child && asks_is_full(shard, &each->sharing, parcel);
     enum error fault = child && !is_full ? fault_of(shard, child, user, parcel) : ERROR_OVERLOADED;
     if (!fault && parcel->hub_id && !asks_begin(shard, child, &each->sharing, user, parcel))
@@ -148,7 +148,7 @@ void each_divert(struct shard *shard, struct peer *seat, struct parcel *parcel) 
     bool is_mcp = child->settings->protocol == CHILD_MCP;
     if (is_mcp)
         each_session_note(shard, child, &each->sharing, user, parcel);
-    user->has_session |= is_mcp && parcel->hub_id && !shared_is_modern(parcel);
+    user->has_session |= is_mcp && parcel->hub_id && !child_mux_is_modern(parcel);
     send_queue(shard, child->seat, parcel);
 }
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "core/lookup/lookup.h"
-#include "router/child/child.h"
+#include "router/features/children/child.h"
 
 struct exchange;
 

@@ -6,7 +6,7 @@
 #include "core/mcp/mcp_message.h"
 #include "io/keeper.h"
 #include "router/engine/shard/annex.h"
-#include "router/route/shared.h"
+#include "router/features/children/child_mux.h"
 #include "router/transport/mcp_kept.h"
 #include "router/transport/mcp_state.h"
 
@@ -41,15 +41,15 @@ void each_session_note(struct shard *shard, struct child *child, struct mcp_user
     assert(child->of && child->settings->protocol == CHILD_MCP);
     // The hub has asked to open it anew, and is answered first: what comes now finds it open.
     bool is_opening = child->reopens && child->state == CHILD_GREETING;
-    bool is_modern = shared_is_modern(parcel);
-    if (!parcel->hub_id || (is_opening && (is_modern || shared_method(parcel) == MCP_INITIALIZE)))
+    bool is_modern = child_mux_is_modern(parcel);
+    if (!parcel->hub_id || (is_opening && (is_modern || child_mux_method(parcel) == MCP_INITIALIZE)))
         return;
     if (is_modern) { // which knows no sessions: the next process speaks that
         if (!child_is_up(child) && outbox_empty(&child->seat->connection.outbox))
             each_session_forget(shard, child);
         return;
     }
-    if (shared_method(parcel) == MCP_INITIALIZE) {
+    if (child_mux_method(parcel) == MCP_INITIALIZE) {
         note_opening(shard, child, parcel);
         if (!child_is_up(child)) { // what it has told the one before goes with that
             mcp_unsubscribe_all(sharing, user);

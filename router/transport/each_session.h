@@ -3,8 +3,8 @@
 #pragma once
 
 #include "core/mcp/mcp_users.h"
-#include "router/child/child.h"
 #include "router/engine/message/message.h"
+#include "router/features/children/child.h"
 
 // A user says something that its instance takes: notes what is to last.
 void each_session_note(struct shard *shard, struct child *child, struct mcp_users *sharing,

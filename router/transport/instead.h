@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/base/errors.h"
-#include "router/child/child.h"
+#include "router/features/children/child.h"
 
 // Routes a body as if it had said it; takes it over.
 void instead_say(struct shard *shard, struct child *child, struct text *body);

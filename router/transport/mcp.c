@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core/agents/capabilities.h"
-#include "router/child/children.h"
 #include "router/engine/message/progress_token.h"
 #include "router/engine/request/completion.h"
 #include "router/engine/request/refuse.h"
@@ -14,11 +13,12 @@
 #include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
+#include "router/features/children/child_mux.h"
+#include "router/features/children/children.h"
 #include "router/registry/method_table.h"
 #include "router/rights/authz.h"
 #include "router/route/forward.h"
 #include "router/route/route.h"
-#include "router/route/shared.h"
 #include "router/transport/asks.h"
 #include "router/transport/instead.h"
 #include "router/transport/mcp_kept.h"
@@ -96,7 +96,7 @@ static void wait_for_opening(struct shard *shard, struct child *child, struct mc
 // Whether it was dealt with, and taken.
 static bool divert_opening(struct shard *shard, struct child *child, struct mcp *mcp, struct parcel *parcel) {
     bool is_open = mcp->answer && child->state == CHILD_RUNNING;
-    assert(shared_method(parcel) == MCP_INITIALIZE);
+    assert(child_mux_method(parcel) == MCP_INITIALIZE);
     if (parcel->hub_id && !is_open) {
         wait_for_opening(shard, child, mcp, parcel);
         return true;
@@ -111,7 +111,7 @@ static bool divert_opening(struct shard *shard, struct child *child, struct mcp 
 // era, too, and no other one does for long.
 static bool divert_modern(struct shard *shard, struct child *child, const struct mcp *mcp,
                           struct parcel *parcel) {
-    assert(shared_is_modern(parcel) && !child->of);
+    assert(child_mux_is_modern(parcel) && !child->of);
     if (mcp->answer && mcp->era == MCP_MODERN && child->state != CHILD_DOWN)
         return false;
     modern_divert(shard, child, parcel);
@@ -121,9 +121,9 @@ static bool divert_modern(struct shard *shard, struct child *child, const struct
 static bool divert_call(struct shard *shard, struct child *child, struct mcp *mcp,
                         const struct parcel *parcel) {
     struct mcp_user *user = parcel->source ? mcp_user_take(&mcp->sharing, parcel->source) : NULL;
-    enum mcp_method method = shared_method(parcel);
+    enum mcp_method method = child_mux_method(parcel);
     if (user)
-        user->answers_only = shared_answers_only(parcel);
+        user->answers_only = child_mux_answers_only(parcel);
     struct mcp_user *hears = user && !user->answers_only ? user : NULL;
     if (method == MCP_INITIALIZED || mcp_kept_note(shard, child, mcp, hears, parcel))
         return true;
@@ -140,7 +140,7 @@ bool mcp_divert(struct shard *shard, struct peer *seat, struct parcel *parcel) {
     if (!child || !parcel->note)
         return false;
     struct mcp *mcp = mcp_state(shard, child);
-    if (mcp && shared_is_modern(parcel) && divert_modern(shard, child, mcp, parcel))
+    if (mcp && child_mux_is_modern(parcel) && divert_modern(shard, child, mcp, parcel))
         return true;
     if (child->state == CHILD_DOWN) { // it is to be found for the other era
         instead_refuse_parcel(shard, child, parcel, ERROR_AGENT_NOT_FOUND, 0);
@@ -150,7 +150,7 @@ bool mcp_divert(struct shard *shard, struct peer *seat, struct parcel *parcel) {
         instead_refuse_parcel(shard, child, parcel, ERROR_OVERLOADED, asks_listens_max(shard));
         return true;
     }
-    if (mcp && shared_method(parcel) == MCP_INITIALIZE)
+    if (mcp && child_mux_method(parcel) == MCP_INITIALIZE)
         return divert_opening(shard, child, mcp, parcel);
     if (!mcp || !divert_call(shard, child, mcp, parcel))
         return false;

@@ -3,7 +3,7 @@
 // A session is opened once, by the hub; its answer is each client's. All of it is shard 0's, as its children are.
 #pragma once
 
-#include "router/child/child.h"
+#include "router/features/children/child.h"
 
 struct exchange;
 

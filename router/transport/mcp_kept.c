@@ -5,7 +5,7 @@
 
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
-#include "router/route/shared.h"
+#include "router/features/children/child_mux.h"
 #include "router/transport/instead.h"
 
 enum { URI_BYTES = MCP_URI_BYTES_MAX };
@@ -28,7 +28,7 @@ static bool read_text(const struct shard *shard, const struct parcel *parcel, co
 void mcp_kept_subscribe(struct shard *shard, struct mcp_users *sharing, const struct parcel *parcel) {
     char uri[URI_BYTES];
     size_t bytes;
-    assert(parcel->hub_id && shared_method(parcel) == MCP_SUBSCRIBE);
+    assert(parcel->hub_id && child_mux_method(parcel) == MCP_SUBSCRIBE);
     if (read_text(shard, parcel, "uri", uri, sizeof uri, &bytes))
         mcp_subscribe_asked(sharing, parcel->hub_id, uri, bytes);
 }
@@ -63,7 +63,7 @@ static bool drop_subscription(struct shard *shard, struct child *child, struct m
 
 bool mcp_kept_note(struct shard *shard, struct child *child, struct mcp *mcp, struct mcp_user *user,
                    const struct parcel *parcel) {
-    enum mcp_method method = shared_method(parcel);
+    enum mcp_method method = child_mux_method(parcel);
     assert(parcel->note);
     if (method == MCP_UNSUBSCRIBE)
         return drop_subscription(shard, child, mcp, user, parcel);
@@ -77,7 +77,7 @@ void mcp_kept_note_own(struct shard *shard, struct mcp *mcp, struct mcp_users *s
     char uri[URI_BYTES];
     char level[MCP_LEVEL_BYTES];
     size_t bytes;
-    enum mcp_method method = shared_method(parcel);
+    enum mcp_method method = child_mux_method(parcel);
     assert(user && parcel->hub_id);
     if (method == MCP_SET_LEVEL && read_level(shard, parcel, level))
         memcpy(mcp->level, level, sizeof level);

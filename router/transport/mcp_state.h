@@ -5,7 +5,7 @@
 #include "core/mcp/mcp_message.h"
 #include "core/mcp/mcp_users.h"
 #include "core/send/outbox.h"
-#include "router/child/child.h"
+#include "router/features/children/child.h"
 
 struct mcp {
     struct mcp_users sharing;

@@ -3,12 +3,12 @@
 #include <assert.h>
 #include <string.h>
 
-#include "router/child/children.h"
 #include "router/engine/send/reply.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
-#include "router/route/shared.h"
+#include "router/features/children/child_mux.h"
+#include "router/features/children/children.h"
 #include "router/transport/asks.h"
 #include "router/transport/instead.h"
 #include "router/transport/mcp_state.h"
@@ -137,7 +137,7 @@ void modern_divert(struct shard *shard, struct child *first, struct parcel *parc
     enum error fault = fault_of(shard, first, child);
     struct mcp_user *user = mcp && !fault ? mcp_user_take(&mcp->sharing, parcel->source) : NULL;
     if (user)
-        user->answers_only = shared_answers_only(parcel);
+        user->answers_only = child_mux_answers_only(parcel);
     bool is_full = user && asks_is_full(shard, &mcp->sharing, parcel);
     if (!fault &&
         (!user || is_full || (parcel->hub_id && !asks_begin(shard, child, &mcp->sharing, user, parcel))))

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "core/mcp/mcp_users.h"
-#include "router/child/child.h"
 #include "router/engine/message/message.h"
+#include "router/features/children/child.h"
 
 // Something of that era for the server: takes it.
 void modern_divert(struct shard *shard, struct child *first, struct parcel *parcel);

@@ -2,9 +2,9 @@
 
 #include <assert.h>
 
-#include "router/child/children.h"
 #include "router/engine/request/completion.h"
 #include "router/engine/shard/post.h"
+#include "router/features/children/children.h"
 #include "router/features/hcs/hcs.h"
 #include "router/gate/holding.h"
 #include "router/transport/link.h"

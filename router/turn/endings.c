@@ -2,7 +2,6 @@
 
 #include <assert.h>
 
-#include "router/child/child.h"
 #include "router/engine/message/fallback.h"
 #include "router/engine/request/completion.h"
 #include "router/engine/send/send.h"
@@ -10,6 +9,7 @@
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/post.h"
+#include "router/features/children/child.h"
 #include "router/gate/holding.h"
 #include "router/registry/registry.h"
 #include "router/registry/subscribe.h"

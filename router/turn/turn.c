@@ -5,7 +5,6 @@
 
 #include "router/audit/audit.h"
 #include "router/audit/journal.h"
-#include "router/child/follow.h"
 #include "router/engine/request/completion.h"
 #include "router/engine/send/send.h"
 #include "router/engine/send/slow_reader.h"
@@ -13,6 +12,7 @@
 #include "router/engine/shard/credential.h"
 #include "router/engine/shard/post.h"
 #include "router/engine/shard/survey_scan.h"
+#include "router/features/children/child_turn.h"
 #include "router/features/hcs/hcs.h"
 #include "router/gate/holding.h"
 #include "router/methods/review.h"
@@ -271,7 +271,7 @@ bool turn_take(struct shard *shard) {
     endings_carry_out(shard);
     drain_follow(shard, phase);
     endings_carry_out(shard);
-    follow_children(shard);
+    child_turn(shard);
     endings_carry_out(shard);
     events_follow(shard);
     hcs_turn(shard);

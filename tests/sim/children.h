@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#include "router/child/child.h"
+#include "router/features/children/child.h"
 #include "tests/sim/kernel.h"
 #include "tests/sim/naive.h"
 #include "tests/sim/programs.h"

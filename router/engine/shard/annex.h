@@ -25,7 +25,7 @@ struct http_deferred {
     uint32_t frames; // that the peer had said when it came, itself included
 };
 
-// Who of a pool has served it (router/route/sticky.h).
+// Who of a pool has served it (router/features/children/pool_affinity.h).
 struct pool_affinity {
     struct pool_affinity *next;
     uint64_t connection;
@@ -61,7 +61,7 @@ struct annex {
     bool refuses; // likewise: what answers is no agent, but its hub
     bool unsaid;  // likewise: whoever has cancelled what it answers isn't told
     struct pool_affinity *affinities; // one for each pool that it has used
-    struct child *child;              // whose seat it is (router/child); or NULL
+    struct child *child;              // whose seat it is (router/features/children); or NULL
     struct mcp *mcp;                  // of such a seat (router/transport/mcp.h); or NULL
     struct each *each;                // likewise (router/transport/each.h)
     bool gives_up;                    // what such a seat asks has ended when it is cancelled, as MCP has it

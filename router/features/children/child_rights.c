@@ -1,12 +1,12 @@
-#include "router/child/sift.h"
+#include "router/features/children/child_rights.h"
 
 #include <assert.h>
 #include <string.h>
 
 #include "core/json/json.h"
-#include "router/child/register.h"
 #include "router/engine/message/message.h"
 #include "router/engine/request/refuse.h"
+#include "router/features/children/child_registration.h"
 #include "router/rights/authz.h"
 
 static void sift_tell_one(struct shard *shard, struct child *child, enum rule rule) {
@@ -42,8 +42,8 @@ static void sift_tell(struct shard *shard, struct child *child, uint32_t rules) 
         sift_tell_one(shard, child, RULE_SUBSCRIBE);
 }
 
-struct piece child_sift(struct shard *shard, struct child *child, const struct piece *offered,
-                        struct text *kept) {
+struct piece child_rights_filter(struct shard *shard, struct child *child, const struct piece *offered,
+                                 struct text *kept) {
     const struct user *user = authz_user(shard, child->seat);
     uint32_t rules = user ? sift(child, user, offered, kept) : 0;
     assert(child->settings->protocol == CHILD_HERMES);
@@ -67,7 +67,7 @@ static struct json_item offered_by(const struct child *child, const struct agent
 }
 
 // What is registered anew is what it said then: rights that are wider now count, too.
-void child_sift_anew(struct shard *shard, struct child *child) {
+void child_rights_review(struct shard *shard, struct child *child) {
     const char *name = child->record->name;
     const struct agent *agent = agents_find(&shard->agents, name, strlen(name));
     const struct user *user = authz_user(shard, child->seat);

@@ -5,8 +5,8 @@
 #include "core/base/memory.h"
 #include "core/mcp/mcp_message.h"
 #include "core/send/envelope.h"
-#include "router/child/child.h"
 #include "router/engine/send/send.h"
+#include "router/features/children/child.h"
 
 #include <sys/socket.h>
 

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "io/keeper.h"
-#include "router/child/child.h"
-#include "router/child/register.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
+#include "router/features/children/child.h"
+#include "router/features/children/child_registration.h"
 
 enum { KEEPER_PAUSE_MS = 20 };
 

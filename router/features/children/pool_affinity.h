@@ -7,4 +7,4 @@
 
 // Whom of the pool that has been chosen from this peer is to have: who served it before, as long as that one is to be
 // found, else the one that was chosen. Without memory it is that, too.
-struct agent *sticky_agent(struct shard *shard, struct peer *peer, struct agent *chosen);
+struct agent *pool_affinity_agent(struct shard *shard, struct peer *peer, struct agent *chosen);

@@ -1,4 +1,4 @@
-#include "router/methods/children.h"
+#include "router/features/children/child_methods.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "router/engine/shard/child_record.h"
 #include "router/rights/authz.h"
 
-void children_list(struct shard *shard, const struct message *message) {
+void child_methods_list(struct shard *shard, const struct message *message) {
     const struct hub *hub = shard->hub;
     struct text result;
     const char *between = "";
@@ -90,11 +90,11 @@ static void order(struct shard *shard, const struct message *message, uint32_t w
     answer_name(shard, message, record);
 }
 
-void children_restart(struct shard *shard, const struct message *message) {
+void child_methods_restart(struct shard *shard, const struct message *message) {
     order(shard, message, CHILD_ORDER_RESTART);
 }
 
-void children_stop(struct shard *shard, const struct message *message) {
+void child_methods_stop(struct shard *shard, const struct message *message) {
     order(shard, message, CHILD_ORDER_STOP);
 }
 
@@ -135,7 +135,7 @@ static void put_logs(struct text *result, const struct shard *shard, const struc
     }
 }
 
-void children_log(struct shard *shard, const struct message *message) {
+void child_methods_log(struct shard *shard, const struct message *message) {
     const struct child_record *record = read_name(shard, message);
     char *room = record ? memory_take(KEEPER_LOG_BYTES + LINE_ROOM_BYTES) : NULL;
     struct text result;

@@ -6,21 +6,21 @@
 #include "router/engine/message/message.h"
 
 // Whether this agent is one; the first, of one that has a child.
-bool shared_is_child(const struct agent *agent);
-static inline bool shared_is(const struct agent *agent) {
-    return agent->child && shared_is_child(agent);
+bool child_mux_find(const struct agent *agent);
+static inline bool child_mux_is(const struct agent *agent) {
+    return agent->child && child_mux_find(agent);
 }
 // Writes on a parcel with this message, for such an agent, who sent it and what it is.
-void shared_note(struct shard *shard, const struct message *message, const struct agent *agent,
-                 struct parcel *parcel);
+void child_mux_note(struct shard *shard, const struct message *message, const struct agent *agent,
+                    struct parcel *parcel);
 // Refuses what would have such a program tell its source something later, where that is at another hub: of whom there is
 // known by the link alone, which nothing but answers and progress goes back by. True when it was refused.
-bool shared_refuses(struct shard *shard, const struct message *message, const struct agent *agent);
+bool child_mux_refuses(struct shard *shard, const struct message *message, const struct agent *agent);
 // Whether who sent it gets nothing but answers, and so is told and asked nothing by the program: whoever is at another
 // hub, too.
-bool shared_answers_only(const struct parcel *parcel);
+bool child_mux_answers_only(const struct parcel *parcel);
 // Whether it is of the modern era, and then whether its source asks for what is logged meanwhile.
-bool shared_is_modern(const struct parcel *parcel);
-bool shared_wants_log(const struct parcel *parcel);
+bool child_mux_is_modern(const struct parcel *parcel);
+bool child_mux_wants_log(const struct parcel *parcel);
 // The parcel's method there; MCP_OTHER for what isn't noted.
-enum mcp_method shared_method(const struct parcel *parcel);
+enum mcp_method child_mux_method(const struct parcel *parcel);

@@ -1,4 +1,4 @@
-#include "router/child/follow.h"
+#include "router/features/children/child_turn.h"
 
 #include <assert.h>
 
@@ -69,7 +69,7 @@ static bool follow_due(struct shard *shard) {
     return freed;
 }
 
-void follow_all(struct shard *shard) {
+void child_turn_all(struct shard *shard) {
     assert(shard->index == 0);
     struct children *children = shard->children;
     obey_all(shard);

@@ -1,4 +1,4 @@
-#include "router/route/shared.h"
+#include "router/features/children/child_mux.h"
 
 #include <assert.h>
 
@@ -11,7 +11,7 @@ enum { NOTE_METHOD = 0x1f, NOTE_LOG = 0x20, NOTE_MODERN = 0x40, NOTE_ANSWERS_ONL
 
 static_assert(1 + MCP_OTHER <= NOTE_METHOD, "a method has its bits");
 
-bool shared_is_child(const struct agent *agent) {
+bool child_mux_find(const struct agent *agent) {
     assert(agent->child);
     return child_record_is_mcp(agent->child) || child_record_is_each(agent->child);
 }
@@ -24,8 +24,8 @@ static bool prepare_departure(struct shard *shard, struct peer *peer) {
     return annex && annex->departure;
 }
 
-void shared_note(struct shard *shard, const struct message *message, const struct agent *agent,
-                 struct parcel *parcel) {
+void child_mux_note(struct shard *shard, const struct message *message, const struct agent *agent,
+                    struct parcel *parcel) {
     assert(message->method_long || message->method_bytes <= sizeof message->method);
     bool is_known = !message->method_long && child_record_is_mcp(agent->child);
     enum mcp_method method = is_known ? mcp_method(message->method, message->method_bytes) : MCP_OTHER;
@@ -41,7 +41,7 @@ void shared_note(struct shard *shard, const struct message *message, const struc
     parcel->body = message->frame->body;
 }
 
-bool shared_refuses(struct shard *shard, const struct message *message, const struct agent *agent) {
+bool child_mux_refuses(struct shard *shard, const struct message *message, const struct agent *agent) {
     if (!message->peer->transport->is_link || message->method_long || !child_record_is_mcp(agent->child))
         return false;
     enum mcp_method method = mcp_method(message->method, message->method_bytes);
@@ -52,19 +52,19 @@ bool shared_refuses(struct shard *shard, const struct message *message, const st
     return lasts;
 }
 
-bool shared_answers_only(const struct parcel *parcel) {
+bool child_mux_answers_only(const struct parcel *parcel) {
     return parcel->note & NOTE_ANSWERS_ONLY;
 }
 
-bool shared_is_modern(const struct parcel *parcel) {
+bool child_mux_is_modern(const struct parcel *parcel) {
     return parcel->note & NOTE_MODERN;
 }
 
-bool shared_wants_log(const struct parcel *parcel) {
+bool child_mux_wants_log(const struct parcel *parcel) {
     return parcel->note & NOTE_LOG;
 }
 
-enum mcp_method shared_method(const struct parcel *parcel) {
+enum mcp_method child_mux_method(const struct parcel *parcel) {
     unsigned note = parcel->note & (unsigned)NOTE_METHOD;
     assert(note <= 1 + MCP_OTHER);
     return note ? (enum mcp_method)(note - 1) : MCP_OTHER;

@@ -1,4 +1,4 @@
-#include "router/child/register.h"
+#include "router/features/children/child_registration.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 
 #include "core/base/memory.h"
 #include "io/keeper.h"
-#include "router/child/child.h"
+#include "router/features/children/child.h"
 
 // Whether a variable of the hub's own names a directory: what isn't absolute means nothing to another process.
 static const char *own_directory(const char *name) {

@@ -169,5 +169,5 @@ int child_data_directory(const struct child_settings *settings, char **out);
 // Has the keeper start it. 0 or as io_start.
 int child_launch(struct shard *shard, struct child *child, int *in, int *out);
 // Tells the keeper something about what runs of it; false where that doesn't keep up. KEEPER_END, which follows
-// on all else, is told again then (end.c).
+// on all else, is told again then (child_exit.c).
 bool child_command(struct shard *shard, struct child *child, uint32_t kind, uint32_t value);

@@ -1,7 +1,7 @@
 // A child's name in the registry.
 #pragma once
 
-#include "router/child/child.h"
+#include "router/features/children/child.h"
 
 // Registers it, or anew, with these capabilities and this answer to initialize (JSON objects; NULL: what its
 // section says, and none). False when memory is used up.

@@ -1,4 +1,4 @@
-#include "router/route/sticky.h"
+#include "router/features/children/pool_affinity.h"
 
 #include <assert.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static struct pool_affinity *find_stick(struct shard *shard, struct annex *annex
     return stale;
 }
 
-struct agent *sticky_agent(struct shard *shard, struct peer *peer, struct agent *chosen) {
+struct agent *pool_affinity_agent(struct shard *shard, struct peer *peer, struct agent *chosen) {
     struct agent *agent;
     assert(chosen->pool_bytes > 0 && connection_shard(peer->name) == shard->index);
     struct annex *annex =

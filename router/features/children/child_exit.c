@@ -6,13 +6,13 @@
 #include <sys/wait.h>
 
 #include "io/keeper.h"
-#include "router/child/child.h"
-#include "router/child/register.h"
 #include "router/engine/message/fallback.h"
 #include "router/engine/request/completion.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
+#include "router/features/children/child.h"
+#include "router/features/children/child_registration.h"
 #include "router/features/hcs/hcs.h"
 #include "router/registry/admission.h"
 #include "router/registry/subscribe.h"

@@ -1,4 +1,4 @@
-#include "router/child/children.h"
+#include "router/features/children/children.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -8,10 +8,10 @@
 #include <sys/wait.h>
 
 #include "core/base/memory.h"
-#include "router/child/register.h"
-#include "router/child/sift.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/identity.h"
+#include "router/features/children/child_registration.h"
+#include "router/features/children/child_rights.h"
 
 static struct child *children_find(const struct children *children, const char *name, uint32_t number) {
     struct child *child = children->first;
@@ -190,7 +190,7 @@ void children_configure(struct shard *shard) {
             identify(shard, child->seat, settings);
             configure_one(shard, child, settings);
             if (shard->settings->users)
-                child_sift_anew(shard, child);
+                child_rights_review(shard, child);
             continue;
         }
         child->newest = NULL;

@@ -3,7 +3,7 @@
 
 #include "io/io.h"
 #include "io/keeper.h"
-#include "router/child/child.h"
+#include "router/features/children/child.h"
 
 struct children {
     struct child *first;

@@ -1,4 +1,4 @@
-#include "router/child/child.h"
+#include "router/features/children/child.h"
 
 #include <assert.h>
 #include <stdarg.h>
