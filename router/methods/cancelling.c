@@ -8,7 +8,7 @@
 #include "router/engine/send/exchange.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/identity.h"
-#include "router/gate/holding.h"
+#include "router/features/gate/gate_hold.h"
 
 // The cancel with the hub's id for what it names, and without an id of its own: towards the target it is a
 // notification, and there its source's id would be some request of the hub's. NULL without memory.
@@ -98,9 +98,9 @@ void cancelling_request(struct shard *shard, const struct message *message) {
                                                  &shard->hub->settings.secrets.tables, &shard->kept);
     if (pending && shard->settings->users && !is_own(message->peer, pending))
         pending = NULL;
-    struct held_message *held = shard->gate ? holding_find(message->peer, message->body, id.value) : NULL;
+    struct held_message *held = shard->gate ? gate_hold_find(message->peer, message->body, id.value) : NULL;
     if (held && (!pending || held->since_ms >= began_ms(pending)))
-        holding_cancel(shard, held);
+        gate_hold_cancel(shard, held);
     else if (pending)
         forward(shard, message, id.value, pending);
     if (message_is_request(message))

@@ -5,7 +5,7 @@
 #include "router/engine/request/refuse.h"
 #include "router/engine/request/validate.h"
 #include "router/features/children/child_methods.h"
-#include "router/methods/approvals.h"
+#include "router/features/gate/gate_methods.h"
 #include "router/methods/attach.h"
 #include "router/methods/cancelling.h"
 #include "router/methods/session.h"
@@ -42,7 +42,7 @@ static bool refuse_passing(struct shard *shard, const struct message *message, e
 // Who may not decide hears that alone, whatever lacks (GATE.md).
 static bool refuse_strictly(struct shard *shard, const struct message *message) {
     return shard->settings->strict &&
-           (approvals_refuse(shard, message) || validate_refuse_strictly(shard, message));
+           (gate_methods_refuse(shard, message) || validate_refuse_strictly(shard, message));
 }
 
 bool methods_is_agents(const struct message *message) {
@@ -63,7 +63,7 @@ bool methods_answer(struct shard *shard, const struct message *message) {
     if (message->peer->transport->is_link) { // its hub has answered what is a hub's
         if (method < METHODS_COUNT || is_of_the_hub(message))
             refuse_method(shard, message);
-        return method < METHODS_COUNT || is_of_the_hub(message) || approvals_refuse(shard, message) ||
+        return method < METHODS_COUNT || is_of_the_hub(message) || gate_methods_refuse(shard, message) ||
                validate_refuse(shard, message);
     }
     if (method_table_is_of_session(method) && attach_opens_there(shard, message, method))
@@ -78,6 +78,6 @@ bool methods_answer(struct shard *shard, const struct message *message) {
     else if (is_of_the_hub(message))
         refuse_method(shard, message);
     else
-        return approvals_decide(shard, message);
+        return gate_methods_decide(shard, message);
     return true;
 }

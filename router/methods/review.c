@@ -5,8 +5,8 @@
 
 #include "core/rights/rights.h"
 #include "router/engine/shard/identity.h"
+#include "router/features/gate/gate_hold.h"
 #include "router/features/hcs/hcs_access.h"
-#include "router/gate/holding.h"
 #include "router/registry/registry.h"
 #include "router/registry/subscribe.h"
 #include "router/rights/authz.h"
@@ -109,5 +109,5 @@ void review_all(struct shard *shard) {
         return;
     hcs_access_review(shard);
     if (shard->gate)
-        holding_review(shard);
+        gate_hold_review(shard);
 }

@@ -19,7 +19,7 @@
     X(METHOD_AGENT_UNREGISTER, "agent/unregister", registration_unregister, false, false, false)             \
     X(METHOD_HUB_ATTACH, "hub/attach", attach_connection, false, false, true)                                \
     X(METHOD_HUB_AGENTS, "hub/agents", directory_agents, false, true, false)                                 \
-    X(METHOD_HUB_APPROVALS, "hub/approvals", approvals_list, false, true, false)                             \
+    X(METHOD_HUB_APPROVALS, "hub/approvals", gate_methods_list, false, true, false)                          \
     X(METHOD_HUB_CHILDREN, "hub/children", child_methods_list, false, true, false)                           \
     X(METHOD_HUB_CHILD_RESTART, "hub/childRestart", child_methods_restart, false, false, false)              \
     X(METHOD_HUB_CHILD_STOP, "hub/childStop", child_methods_stop, false, false, false)                       \

@@ -29,7 +29,7 @@ void events_publish_run(struct shard *shard);
 bool events_may_publish(struct shard *shard, const struct message *message);
 // A request or notification `event` without a targetAgent.
 void events_publish(struct shard *shard, const struct message *message);
-// An event of the hub's own, about what is held: for those who may approve that (router/gate), and for nobody else.
+// An event of the hub's own, about what is held: for those who may approve that (router/features/gate), and for nobody else.
 // The body is copied.
 void events_announce(struct shard *shard, const struct held_message *held, const char *name,
                      const struct text *body);

@@ -7,8 +7,8 @@
 #include "router/engine/message/message_copy.h"
 #include "router/engine/request/refuse.h"
 #include "router/engine/send/exchange.h"
-#include "router/gate/holding.h"
-#include "router/gate/showing.h"
+#include "router/features/gate/gate_hold.h"
+#include "router/features/gate/gate_json.h"
 #include "router/rights/authz.h"
 #include "router/rights/remote_acl_check.h"
 #include "router/route/across.h"
@@ -24,7 +24,7 @@ static void announce(struct shard *shard, const struct held_message *held) {
     text_init(&body);
     text_put(&body, "{\"jsonrpc\":\"2.0\",\"method\":\"event\",\"params\":{\"event\":\"" RIGHTS_GATE_EVENT
                     "\",\"data\":");
-    showing_put(&body, shard, held, false);
+    gate_json_put(&body, shard, held, false);
     text_put(&body, "}}");
     if (!body.failed)
         events_announce(shard, held, RIGHTS_GATE_EVENT, &body);
@@ -109,13 +109,13 @@ static const struct held_message *hold_returned(struct shard *shard, const struc
     unit.directives = message->returned->given;
     frame.unit = &unit;
     own.frame = &frame;
-    return holding_begin(shard, &own);
+    return gate_hold_begin(shard, &own);
 }
 
 static void keep(struct shard *shard, const struct message *message) {
     events_flush(shard); // what came before goes before
     const struct held_message *held =
-        message->returned ? hold_returned(shard, message) : holding_begin(shard, message);
+        message->returned ? hold_returned(shard, message) : gate_hold_begin(shard, message);
     if (!held)
         return;
     if (message->returned && message->returned->outcome) // what comes of it has lines of its own
@@ -144,7 +144,7 @@ static bool names_held(struct shard *shard, const struct message *message,
 static bool hands_back(struct shard *shard, const struct message *message,
                        const struct rules_message *asked) {
     assert(message->peer->transport->is_link);
-    if (remote_acl_check_is_approved(message) || holding_exempts(message) || visited_asks(message) ||
+    if (remote_acl_check_is_approved(message) || gate_hold_exempts(message) || visited_asks(message) ||
         !names_held(shard, message, asked))
         return false;
     visited_hand_back(shard, message, NULL);
@@ -178,7 +178,7 @@ bool gated_takes(struct shard *shard, const struct message *message, const struc
                   authz_holds_agents(shard, message);
     struct rules_verdict verdict;
     struct elsewhere to;
-    if ((!is_wanted && !may_be) || holding_exempts(message))
+    if ((!is_wanted && !may_be) || gate_hold_exempts(message))
         return false;
     enum reach reach = reach_of(shard, message, asked, &verdict, &to);
     if (may_be && !might_reach_held(shard, message, asked, reach, &to))
@@ -193,7 +193,7 @@ bool gated_takes(struct shard *shard, const struct message *message, const struc
 
 bool gated_takes_at(struct shard *shard, const struct message *message, const struct agent *agent) {
     assert(shard->gate && agent);
-    if (message->approved || message->peer->transport->is_link || holding_exempts(message) ||
+    if (message->approved || message->peer->transport->is_link || gate_hold_exempts(message) ||
         !authz_holds_at(shard, message, agent))
         return false;
     keep(shard, message);

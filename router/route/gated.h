@@ -1,4 +1,4 @@
-// What is not routed but held until somebody approves it (router/gate): found out where it is known what a message
+// What is not routed but held until somebody approves it (router/features/gate): found out where it is known what a message
 // asks for, and before anything comes of it.
 #pragma once
 

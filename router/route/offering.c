@@ -7,7 +7,7 @@
 #include "core/send/stretch.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
-#include "router/gate/who.h"
+#include "router/features/gate/approver.h"
 
 // The strictest level of the agents that live at a connection; without agents that of its session.
 static enum governance level_of(struct shard *shard, const struct peer *peer) {
@@ -255,8 +255,8 @@ static void offer_to_everybody(struct shard *shard, struct offering *offering, s
 // What is held is shown to those who may decide on it.
 static bool may_hear(const struct shard *shard, const struct publication *publication,
                      const struct peer *peer) {
-    struct who source = {publication->source, publication->guarded_from};
-    return who_may_approve(shard, peer) && !who_is_same(source, who_is(peer));
+    struct approver source = {publication->source, publication->guarded_from};
+    return approver_may_decide(shard, peer) && !approver_is_same(source, approver_of(peer));
 }
 
 // Each subscriber once, however many of its patterns match.

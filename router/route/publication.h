@@ -9,7 +9,7 @@ struct event {
     const struct message *message; // NULL: the run, if there is one
     const struct event_run *run;
     const struct text *body;         // neither: this one of the hub's own
-    bool guarded;                    // it is for those who may approve alone (router/gate)
+    bool guarded;                    // it is for those who may approve alone (router/features/gate)
     const struct user *guarded_from; // and not for this user
     uint64_t source;
     enum governance required;

@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#include "router/gate/holding.h"
+#include "router/features/gate/gate_hold.h"
 #include "router/route/route.h"
 #include "router/route/speaking.h"
 
@@ -32,11 +32,11 @@ static void release(struct shard *shard, struct peer *peer, struct held_message 
     speaking_begin(shard, peer, &speaker, &frame, &before);
     struct attachment *attached = peer->annex->attachment;
     peer->annex->attachment = held->attachment;
-    holding_answer(held);
+    gate_hold_answer(held);
     route_approved(shard, &message);
     peer->annex->attachment = attached;
     speaking_end(peer, &before);
-    holding_end(shard, held);
+    gate_hold_end(shard, held);
 }
 
 // What is left is of peers that are about to go, and goes with them.

@@ -6,7 +6,7 @@
 #include "router/engine/request/refuse.h"
 #include "router/engine/send/exchange.h"
 #include "router/features/children/child_mux.h"
-#include "router/gate/holding.h"
+#include "router/features/gate/gate_hold.h"
 #include "router/rights/authz.h"
 #include "router/rights/remote_acl_check.h"
 
@@ -28,7 +28,7 @@ void visited_hand_back(struct shard *shard, const struct message *message, const
 
 static bool is_held_at(const struct shard *shard, const struct message *message, const struct agent *agent) {
     assert(agent);
-    if (remote_acl_check_is_approved(message) || holding_exempts(message))
+    if (remote_acl_check_is_approved(message) || gate_hold_exempts(message))
         return false;
     return remote_acl_check_holds(message, agent) || (shard->gate && authz_holds_at(shard, message, agent));
 }

@@ -5,8 +5,8 @@
 #include "router/engine/request/completion.h"
 #include "router/engine/shard/post.h"
 #include "router/features/children/children.h"
+#include "router/features/gate/gate_hold.h"
 #include "router/features/hcs/hcs.h"
-#include "router/gate/holding.h"
 #include "router/transport/link.h"
 #include "router/transport/signs.h"
 #include "router/turn/accept.h"
@@ -58,7 +58,7 @@ static void drain_enter(struct shard *shard, enum hub_phase phase) {
     if (phase == HUB_DRAINING) {
         accept_stop(shard);
         link_stop(shard);
-        holding_drain(shard);
+        gate_hold_drain(shard);
         hcs_end_pauses(shard);
         completion_end_endless_all(shard);
         wheel_arm(&shard->wheel, &shard->drain_timer,

@@ -10,7 +10,7 @@
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/post.h"
 #include "router/features/children/child.h"
-#include "router/gate/holding.h"
+#include "router/features/gate/gate_hold.h"
 #include "router/registry/registry.h"
 #include "router/registry/subscribe.h"
 #include "router/rights/authn.h"
@@ -29,7 +29,7 @@ static void drop_queue(struct shard *shard, struct peer *peer) {
 static void endings_leave(struct shard *shard, struct peer *peer) {
     assert(peer->state != PEER_OPEN);
     if (shard->gate)
-        holding_leave(shard, peer);
+        gate_hold_leave(shard, peer);
     fallback_leave(shard, peer);
     completion_abandon_in_parts(shard, peer);
     hcs_leave(shard, peer);

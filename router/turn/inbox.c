@@ -9,8 +9,8 @@
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/post.h"
+#include "router/features/gate/gate_query.h"
 #include "router/features/hcs/hcs.h"
-#include "router/gate/errand.h"
 #include "router/registry/directory.h"
 #include "router/registry/registry.h"
 #include "router/route/audit_log.h"
@@ -149,7 +149,7 @@ static void inbox_take(struct shard *shard, struct mail *mail) {
         settled_take(shard, mail);
         break;
     case MAIL_ERRAND:
-        errand_arrived(shard, mail);
+        gate_query_arrived(shard, mail);
         break;
     case MAIL_INQUIRY:
         directory_inquiry_arrived(shard, mail);

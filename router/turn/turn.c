@@ -13,8 +13,8 @@
 #include "router/engine/shard/post.h"
 #include "router/engine/shard/survey_scan.h"
 #include "router/features/children/child_turn.h"
+#include "router/features/gate/gate_hold.h"
 #include "router/features/hcs/hcs.h"
-#include "router/gate/holding.h"
 #include "router/methods/review.h"
 #include "router/route/audit_log.h"
 #include "router/route/events.h"
@@ -170,7 +170,7 @@ static void expire(struct shard *shard) {
             settled_expired(shard, timer);
             break;
         case TIMER_HELD:
-            holding_timed_out(shard, list_entry(timer, struct held_message, timer));
+            gate_hold_timed_out(shard, list_entry(timer, struct held_message, timer));
             break;
         case TIMER_IDENTITY:
             timing_identity_expired(shard, list_entry(timer, struct identity, timer));

@@ -23,7 +23,7 @@ struct message {
     const uint8_t *body;
     struct lookup lookup;
     enum message_audit audit;
-    bool approved; // it was held, and may go now (router/gate)
+    bool approved; // it was held, and may go now (router/features/gate)
     const struct spill_reason
         *returned; // it was, and is back (router/engine/message/message_copy.h); or NULL
     // Such a call was found right before, of which nothing else is judged (router/rights/authz_cache.h); or NULL.

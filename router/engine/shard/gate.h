@@ -1,4 +1,4 @@
-// What a shard's peers have sent that waits until somebody approves it (router/gate). A held message lives on
+// What a shard's peers have sent that waits until somebody approves it (router/features/gate). A held message lives on
 // its source's shard, which alone decides how it ends.
 #pragma once
 
@@ -49,7 +49,7 @@ struct gate {
     struct list released; // approved, and not routed yet
     struct list buckets[GATE_BUCKETS];
     uint64_t made;        // checkpoints
-    uint32_t errands_out; // of this shard's peers (router/gate/errand.h)
+    uint32_t errands_out; // of this shard's peers (router/features/gate/gate_query.h)
 };
 
 // NULL without memory.

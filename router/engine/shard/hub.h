@@ -105,9 +105,9 @@ struct hub {
     struct shard **shards;     // each is set by its own thread before any runs
     struct mailbox *mailboxes; // from shard * shard_count + to shard
     struct buffer_budget budget;
-    _Atomic uint32_t sessions;   // of HCS that live, counted by all shards
-    _Atomic uint32_t held;       // messages that wait for approval (router/gate), counted by all shards
-    _Atomic uint64_t held_bytes; // of memory, that these take
+    _Atomic uint32_t sessions; // of HCS that live, counted by all shards
+    _Atomic uint32_t held; // messages that wait for approval (router/features/gate), counted by all shards
+    _Atomic uint64_t held_bytes;                 // of memory, that these take
     struct child_record *children[CHILDREN_MAX]; // that ever were: shard 0 adds, all read
     _Atomic uint32_t child_count;
     _Atomic bool child_orders;      // some record has orders

@@ -41,7 +41,7 @@ enum mail_kind {
     MAIL_STREAM_TELL,   // a frame for mail.connection; mail.detail: it can't be refused
     MAIL_STREAM_START,  // a start for the producer mail.connection; hub_id is the session's handle
     MAIL_STREAM_TURNED, // it comes back: the producer takes no more
-    MAIL_ERRAND,        // asks shard after shard about what is held, and goes home (router/gate/errand.h)
+    MAIL_ERRAND, // asks shard after shard about what is held, and goes home (router/features/gate/gate_query.h)
     MAIL_INQUIRY,     // asks other hubs who is there, on shard 0, and goes home (router/registry/directory.h)
     MAIL_OFFER_TAKEN, // a request that was offered to another hub is that hub's (router/transport/returning.h)
     MAIL_OFFER_BACK,  // or is handed back by it

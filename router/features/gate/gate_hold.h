@@ -9,7 +9,7 @@
 
 #include "core/base/errors.h"
 #include "router/engine/message/message.h"
-#include "router/gate/noting.h"
+#include "router/features/gate/gate_audit.h"
 
 enum decision { DECISION_APPROVED, DECISION_REJECTED, DECISION_NEEDS_REVISION, DECISIONS_COUNT };
 
@@ -17,28 +17,28 @@ enum decision { DECISION_APPROVED, DECISION_REJECTED, DECISION_NEEDS_REVISION, D
 const char *decision_text(enum decision decision);
 
 // What is never held: the hub writes it, or it belongs to what went before.
-static inline bool holding_exempts(const struct message *message) {
+static inline bool gate_hold_exempts(const struct message *message) {
     return message->audit == MESSAGE_AUDIT_LOG || message_method_is(message, "$/progress") ||
            message_method_is(message, "notifications/progress");
 }
 // Holds a request or notification. The result is NULL when it was refused instead: at a bound, or because the hub drains.
-struct held_message *holding_begin(struct shard *shard, const struct message *message);
+struct held_message *gate_hold_begin(struct shard *shard, const struct message *message);
 // The latest held request of a peer with this id; or NULL.
-struct held_message *holding_find(const struct peer *peer, const uint8_t *text, struct span id);
+struct held_message *gate_hold_find(const struct peer *peer, const uint8_t *text, struct span id);
 // Its source has cancelled it.
-void holding_cancel(struct shard *shard, struct held_message *held);
+void gate_hold_cancel(struct shard *shard, struct held_message *held);
 // Somebody has decided. One that is approved is released.
-void holding_decide(struct shard *shard, struct held_message *held, enum decision decision,
-                    const struct ruling *ruling);
-void holding_timed_out(struct shard *shard, struct held_message *held);
+void gate_hold_decide(struct shard *shard, struct held_message *held, enum decision decision,
+                      const struct ruling *ruling);
+void gate_hold_timed_out(struct shard *shard, struct held_message *held);
 // Users have changed: what came by a credential that is gone goes, as if its source had left. (Of HTTP the connection stays, and so
 // whoever waits there is told.)
-void holding_review(struct shard *shard);
+void gate_hold_review(struct shard *shard);
 // A peer has left: what it sent goes.
-void holding_leave(struct shard *shard, struct peer *peer);
+void gate_hold_leave(struct shard *shard, struct peer *peer);
 // The hub drains: nothing is held any more.
-void holding_drain(struct shard *shard);
+void gate_hold_drain(struct shard *shard);
 // One that was released is about to be routed, and counts among what its user has pending by that.
-void holding_answer(struct held_message *held);
+void gate_hold_answer(struct held_message *held);
 // It has been routed.
-void holding_end(struct shard *shard, struct held_message *held);
+void gate_hold_end(struct shard *shard, struct held_message *held);

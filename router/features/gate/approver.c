@@ -1,20 +1,20 @@
-#include "router/gate/who.h"
+#include "router/features/gate/approver.h"
 
 #include <assert.h>
 
 #include "router/rights/authz.h"
 
-struct who who_is(const struct peer *peer) {
-    return (struct who){peer->name, identity_user(peer)};
+struct approver approver_of(const struct peer *peer) {
+    return (struct approver){peer->name, identity_user(peer)};
 }
 
-bool who_is_same(struct who one, struct who other) {
+bool approver_is_same(struct approver one, struct approver other) {
     assert(one.connection && other.connection);
     bool users = one.user || other.user;
     return users ? identity_same(one.user, other.user) : one.connection == other.connection;
 }
 
-bool who_may_approve(const struct shard *shard, const struct peer *peer) {
+bool approver_may_decide(const struct shard *shard, const struct peer *peer) {
     assert(connection_shard(peer->name) == shard->index);
     const struct user *user = authz_user(shard, peer);
     return !user || rights_admin(user).allowed;

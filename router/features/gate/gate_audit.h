@@ -10,7 +10,7 @@
 
 #include "core/base/errors.h"
 #include "router/audit/audit.h"
-#include "router/gate/who.h"
+#include "router/features/gate/approver.h"
 
 // Who decides, as the journal and the source are told.
 struct ruling {
@@ -21,13 +21,13 @@ struct ruling {
 };
 
 // A message is about to be held. False where the journal has no room for that: then it must not be.
-bool noting_held(struct shard *shard, const struct held_message *held);
+bool gate_audit_held(struct shard *shard, const struct held_message *held);
 // What has become of one; `ruling` is NULL where nobody decided, `error` ERROR_NONE where nothing is answered.
-void noting_step(struct shard *shard, const struct held_message *held, const char *step,
-                 const struct ruling *ruling, enum error error);
+void gate_audit_step(struct shard *shard, const struct held_message *held, const char *step,
+                     const struct ruling *ruling, enum error error);
 
 // A decision. Its outcome is "applied", "not applied" or, with an error, "refused".
-struct noted {
+struct gate_audit_entry {
     const char *target; // of what was held; NULL: it has none, or nothing was held
     size_t target_bytes;
     const char *checkpoint;
@@ -38,4 +38,4 @@ struct noted {
     enum error error;
 };
 // Somebody has decided.
-void noting_decision(struct shard *shard, struct who decider, const struct noted *noted);
+void gate_audit_decision(struct shard *shard, struct approver decider, const struct gate_audit_entry *noted);

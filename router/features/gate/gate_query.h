@@ -3,21 +3,21 @@
 // A checkpoint doesn't tell on which shard it is.
 #pragma once
 
-#include "router/gate/holding.h"
+#include "router/features/gate/gate_hold.h"
 
 // A decision on a checkpoint, as it was spelled; and by whom, which may be NULL: then the connection's name stands
 // for it; where users are on, their name stands for either. All texts are copied. Without room for it the message is refused.
-struct errand_decision {
+struct gate_query_decision {
     enum decision decision;
     const char *checkpoint;
     size_t checkpoint_bytes;
     struct ruling ruling;
 };
-void errand_decide(struct shard *shard, const struct message *message,
-                   const struct errand_decision *decision);
+void gate_query_decide(struct shard *shard, const struct message *message,
+                       const struct gate_query_decision *decision);
 // A list of all that is held, or of what is held under one checkpoint, with its body; NULL: of all. The message
 // is a request.
-void errand_list(struct shard *shard, const struct message *message, const char *checkpoint,
-                 size_t checkpoint_bytes);
+void gate_query_list(struct shard *shard, const struct message *message, const char *checkpoint,
+                     size_t checkpoint_bytes);
 // MAIL_ERRAND.
-void errand_arrived(struct shard *shard, struct mail *mail);
+void gate_query_arrived(struct shard *shard, struct mail *mail);

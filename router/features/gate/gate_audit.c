@@ -1,23 +1,23 @@
-#include "router/gate/noting.h"
+#include "router/features/gate/gate_audit.h"
 
 #include <assert.h>
 #include <string.h>
 
 #include "core/requests/journal_line.h"
 #include "router/audit/audit_source.h"
-#include "router/gate/showing.h"
+#include "router/features/gate/gate_json.h"
 
 static void put_step(struct text *line, const struct held_message *held, const char *step) {
     journal_line_string(line, "step", step, strlen(step));
     journal_line_name(line, "checkpoint");
-    showing_put_checkpoint(line, &held->checkpoint);
+    gate_json_put_checkpoint(line, &held->checkpoint);
 }
 
 static void put_string(struct text *line, const struct held_message *held, const char *name,
                        struct span string) {
     char decoded[METHOD_BYTES_MAX];
     size_t bytes;
-    const char *text = showing_string(held, string, decoded, &bytes);
+    const char *text = gate_json_string(held, string, decoded, &bytes);
     journal_line_string(line, name, text, bytes);
 }
 
@@ -30,13 +30,13 @@ static void put_ruling(struct text *line, const struct ruling *ruling) {
 static void open_line(struct shard *shard, struct journal_entry *entry, const struct held_message *held) {
     char decoded[METHOD_BYTES_MAX];
     size_t bytes;
-    const char *target = showing_target(held, decoded, &bytes);
+    const char *target = gate_json_target(held, decoded, &bytes);
     journal_line_begin(&entry->line, io_wall_ms(shard->io), "gate");
     audit_put_user(shard, &entry->line, held->source, held->user);
     journal_line_string(&entry->line, "target", target, bytes);
 }
 
-bool noting_held(struct shard *shard, const struct held_message *held) {
+bool gate_audit_held(struct shard *shard, const struct held_message *held) {
     if (!journal_is_on(shard))
         return true;
     struct journal_entry *entry = journal_has_room(shard) ? journal_entry_create(shard, held->source) : NULL;
@@ -66,8 +66,8 @@ static struct journal_entry *begin(struct shard *shard, uint64_t connection) {
     return entry;
 }
 
-void noting_step(struct shard *shard, const struct held_message *held, const char *step,
-                 const struct ruling *ruling, enum error error) {
+void gate_audit_step(struct shard *shard, const struct held_message *held, const char *step,
+                     const struct ruling *ruling, enum error error) {
     struct journal_entry *entry = begin(shard, held->source);
     assert(error < ERRORS_COUNT);
     if (!entry)
@@ -81,7 +81,7 @@ void noting_step(struct shard *shard, const struct held_message *held, const cha
     audit_submit(shard, audit_finish(entry));
 }
 
-void noting_decision(struct shard *shard, struct who decider, const struct noted *noted) {
+void gate_audit_decision(struct shard *shard, struct approver decider, const struct gate_audit_entry *noted) {
     struct journal_entry *entry = begin(shard, decider.connection);
     assert(noted->error < ERRORS_COUNT);
     if (!entry)

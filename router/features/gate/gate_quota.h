@@ -8,11 +8,11 @@
 #include "router/engine/shard/shard.h"
 
 // How many bytes holding this frame takes.
-uint32_t holding_bytes(const struct frame *frame);
+uint32_t gate_quota_bytes(const struct frame *frame);
 // Counts one more of a peer's, or of its user's, in; where that is over a bound nothing has been counted, and the
 // result says which.
-uint64_t holding_count(struct shard *shard, const struct annex *annex, const struct user *user,
-                       uint32_t bytes);
-void holding_uncount(struct shard *shard, const struct user *user, uint32_t bytes);
+uint64_t gate_quota_count(struct shard *shard, const struct annex *annex, const struct user *user,
+                          uint32_t bytes);
+void gate_quota_uncount(struct shard *shard, const struct user *user, uint32_t bytes);
 // Keeps the frame. False without memory.
-bool holding_keep(struct shard *shard, struct held_message *held, const struct frame *frame);
+bool gate_quota_keep(struct shard *shard, struct held_message *held, const struct frame *frame);

@@ -1,4 +1,4 @@
-#include "router/gate/showing.h"
+#include "router/features/gate/gate_json.h"
 
 #include <assert.h>
 #include <string.h>
@@ -7,8 +7,8 @@
 #include "core/rights/users.h"
 #include "router/engine/shard/annex.h"
 
-const char *showing_string(const struct held_message *held, struct span string, char out[METHOD_BYTES_MAX],
-                           size_t *bytes) {
+const char *gate_json_string(const struct held_message *held, struct span string, char out[METHOD_BYTES_MAX],
+                             size_t *bytes) {
     *bytes = 0;
     size_t decoded =
         string.bytes ? json_string_decode(frame_body(&held->frame), string, out, METHOD_BYTES_MAX) : SIZE_MAX;
@@ -18,9 +18,9 @@ const char *showing_string(const struct held_message *held, struct span string, 
     return out;
 }
 
-const char *showing_target(const struct held_message *held, char out[METHOD_BYTES_MAX], size_t *bytes) {
+const char *gate_json_target(const struct held_message *held, char out[METHOD_BYTES_MAX], size_t *bytes) {
     if (!held->attachment)
-        return showing_string(held, held->target, out, bytes);
+        return gate_json_string(held, held->target, out, bytes);
     *bytes = held->attachment->bytes;
     return held->attachment->agent;
 }
@@ -37,7 +37,7 @@ static void put_member(struct text *out, const struct held_message *held, const 
                        struct span string) {
     char decoded[METHOD_BYTES_MAX];
     size_t bytes;
-    const char *text = showing_string(held, string, decoded, &bytes);
+    const char *text = gate_json_string(held, string, decoded, &bytes);
     put_string(out, name, text, bytes);
 }
 
@@ -52,20 +52,20 @@ static void put_source(struct text *out, const struct shard *shard, const struct
     put_string(out, ",\"sourceAgent\":", agent->id, agent->id_bytes);
 }
 
-void showing_put_checkpoint(struct text *out, const struct checkpoint *checkpoint) {
+void gate_json_put_checkpoint(struct text *out, const struct checkpoint *checkpoint) {
     char name[CHECKPOINT_BYTES];
     checkpoint_write(checkpoint, name);
     text_string(out, name, sizeof name);
 }
 
-void showing_put(struct text *out, const struct shard *shard, const struct held_message *held,
-                 bool with_body) {
+void gate_json_put(struct text *out, const struct shard *shard, const struct held_message *held,
+                   bool with_body) {
     const char *body = (const char *)frame_body(&held->frame);
     char decoded[METHOD_BYTES_MAX];
     size_t bytes = held->frame.body.bytes, target_bytes;
-    const char *target = showing_target(held, decoded, &target_bytes);
+    const char *target = gate_json_target(held, decoded, &target_bytes);
     text_put(out, "{\"checkpoint\":");
-    showing_put_checkpoint(out, &held->checkpoint);
+    gate_json_put_checkpoint(out, &held->checkpoint);
     put_member(out, held, ",\"artifact\":{\"method\":", held->method);
     put_string(out, ",\"targetAgent\":", target, target_bytes);
     put_source(out, shard, held);
@@ -96,7 +96,7 @@ static size_t escaped_bytes(const uint8_t *text, size_t bytes) {
     return sum;
 }
 
-size_t showing_bytes(const struct held_message *held, bool with_body) {
+size_t gate_json_bytes(const struct held_message *held, bool with_body) {
     enum { FIXED_BYTES = 512, NAMES = 4 };
     const uint8_t *body = frame_body(&held->frame);
     size_t bytes = held->frame.body.bytes, sum = FIXED_BYTES + NAMES * 6 * METHOD_BYTES_MAX;

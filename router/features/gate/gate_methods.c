@@ -1,14 +1,14 @@
-#include "router/methods/approvals.h"
+#include "router/features/gate/gate_methods.h"
 
 #include <assert.h>
 
 #include "router/engine/request/refuse.h"
-#include "router/gate/errand.h"
-#include "router/gate/who.h"
+#include "router/features/gate/approver.h"
+#include "router/features/gate/gate_query.h"
 
 // Whether it was refused because its peer may not decide. Who is at another hub decides there, and no hub sends that on.
 static bool refuse_stranger(struct shard *shard, const struct message *message) {
-    if (!message->peer->transport->is_link && who_may_approve(shard, message->peer))
+    if (!message->peer->transport->is_link && approver_may_decide(shard, message->peer))
         return false;
     struct text data;
     text_init(&data);
@@ -50,7 +50,7 @@ static const char *read_text(const struct message *message, enum lookup_key key,
 
 // --- The list
 
-void approvals_list(struct shard *shard, const struct message *message) {
+void gate_methods_list(struct shard *shard, const struct message *message) {
     static const char none[] = "{\"approvals\":[]}";
     char checkpoint[METHOD_BYTES_MAX];
     size_t bytes;
@@ -60,7 +60,7 @@ void approvals_list(struct shard *shard, const struct message *message) {
     if (bytes == SIZE_MAX || (!named && lookup_has(&message->lookup, KEY_CHECKPOINT)))
         refuse_field(shard, message, "params.checkpoint", "a string of up to 255 bytes");
     else if (message_is_request(message) && shard->gate)
-        errand_list(shard, message, named, bytes);
+        gate_query_list(shard, message, named, bytes);
     else if (message_is_request(message))
         reply_result(shard, message->peer, message_reply_to(message), none, sizeof none - 1);
 }
@@ -68,7 +68,7 @@ void approvals_list(struct shard *shard, const struct message *message) {
 // --- Decisions
 
 static void answer_without_gate(struct shard *shard, const struct message *message,
-                                const struct errand_decision *decision) {
+                                const struct gate_query_decision *decision) {
     struct text result;
     assert(!shard->gate && decision->checkpoint);
     text_init(&result);
@@ -79,10 +79,10 @@ static void answer_without_gate(struct shard *shard, const struct message *messa
 }
 
 static void hand_on(struct shard *shard, const struct message *message,
-                    const struct errand_decision *decision) {
+                    const struct gate_query_decision *decision) {
     assert(decision->checkpoint && decision->decision < DECISIONS_COUNT);
     if (shard->gate)
-        errand_decide(shard, message, decision);
+        gate_query_decide(shard, message, decision);
     else
         answer_without_gate(shard, message, decision);
 }
@@ -90,7 +90,7 @@ static void hand_on(struct shard *shard, const struct message *message,
 // A name that is too long is nobody's; then the connection's stands for it.
 static void read_and_hand_on(struct shard *shard, const struct message *message, enum decision taken) {
     char checkpoint[METHOD_BYTES_MAX], approver[METHOD_BYTES_MAX], feedback[GATE_FEEDBACK_BYTES_MAX];
-    struct errand_decision decision = {.decision = taken};
+    struct gate_query_decision decision = {.decision = taken};
     struct ruling *ruling = &decision.ruling;
     assert(is_of_the_gate(message) && taken < DECISIONS_COUNT);
     decision.checkpoint =
@@ -111,7 +111,7 @@ static void read_and_hand_on(struct shard *shard, const struct message *message,
 }
 
 // Apart, so that what is no decision, as nearly all isn't, is told in a few steps.
-static __attribute__((noinline)) bool approvals_take(struct shard *shard, const struct message *message) {
+static __attribute__((noinline)) bool gate_methods_take(struct shard *shard, const struct message *message) {
     if (!is_of_the_gate(message))
         return false;
     enum decision decision = read_decision(message);
@@ -124,12 +124,12 @@ static __attribute__((noinline)) bool approvals_take(struct shard *shard, const 
     return true;
 }
 
-bool approvals_refuse(struct shard *shard, const struct message *message) {
+bool gate_methods_refuse(struct shard *shard, const struct message *message) {
     return message_method_is(message, "governance/approval") && is_of_the_gate(message) &&
            refuse_stranger(shard, message);
 }
 
-bool approvals_decide(struct shard *shard, const struct message *message) {
+bool gate_methods_decide(struct shard *shard, const struct message *message) {
     assert(message->lookup.verdict == LOOKUP_GOOD);
-    return message_method_is(message, "governance/approval") && approvals_take(shard, message);
+    return message_method_is(message, "governance/approval") && gate_methods_take(shard, message);
 }

@@ -1,4 +1,4 @@
-#include "router/gate/holding.h"
+#include "router/features/gate/gate_hold.h"
 
 #include <assert.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 #include "router/engine/request/refuse.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/shard/drop.h"
-#include "router/gate/holding_bounds.h"
-#include "router/gate/who.h"
+#include "router/features/gate/approver.h"
+#include "router/features/gate/gate_quota.h"
 #include "router/rights/peer_credential.h"
 
 const char *decision_text(enum decision decision) {
@@ -53,7 +53,7 @@ static void keep_credential(struct held_message *held, const struct message *mes
 static void describe(struct shard *shard, struct held_message *held, const struct message *message) {
     assert(!held->is_released && message->method_bytes <= METHOD_BYTES_MAX);
     held->source = message->peer->name;
-    held->user = who_is(message->peer).user;
+    held->user = approver_of(message->peer).user;
     keep_credential(held, message);
     held->is_request = message_is_request(message);
     held->exchange = held->is_request ? message->exchange : NULL;
@@ -65,7 +65,7 @@ static void describe(struct shard *shard, struct held_message *held, const struc
     held->audit = (uint8_t)message->audit;
     held->since_ms = shard_now_ms(shard);
     held->until_ms = io_wall_ms(shard->io) + wait_ms(shard);
-    held->bytes = holding_bytes(message->frame);
+    held->bytes = gate_quota_bytes(message->frame);
 }
 
 // Where its connection is attached to now is where it goes, whatever that is when it goes on.
@@ -85,7 +85,7 @@ static struct held_message *make(struct shard *shard, const struct message *mess
     struct held_message *held = quota_take_zeroed(&shard->kept, 1, sizeof *held);
     if (!held)
         return NULL;
-    if (!keep_attachment(shard, held, message) || !holding_keep(shard, held, message->frame)) {
+    if (!keep_attachment(shard, held, message) || !gate_quota_keep(shard, held, message->frame)) {
         quota_give(&shard->kept, held->attachment);
         quota_give(&shard->kept, held);
         return NULL;
@@ -101,7 +101,7 @@ static struct held_message *make(struct shard *shard, const struct message *mess
 
 static void unmake(struct shard *shard, struct held_message *held) {
     assert(list_empty(&held->by_age) && list_empty(&held->by_source) && !timer_armed(&held->timer));
-    holding_uncount(shard, held->user, held->bytes);
+    gate_quota_uncount(shard, held->user, held->bytes);
     buffer_drop(held->frame.buffer);
     quota_give(&shard->kept, held->attachment);
     digest_wipe(&held->digest, sizeof held->digest);
@@ -122,15 +122,15 @@ static void refuse_over(struct shard *shard, const struct message *message, uint
 
 // Makes one, counted; NULL when the message was refused.
 static struct held_message *admission_submit(struct shard *shard, const struct message *message) {
-    uint32_t bytes = holding_bytes(message->frame);
-    const struct user *user = who_is(message->peer).user;
+    uint32_t bytes = gate_quota_bytes(message->frame);
+    const struct user *user = approver_of(message->peer).user;
     const struct annex *annex = peer_annex(shard, message->peer);
-    uint64_t over = annex ? holding_count(shard, annex, user, bytes) : 0;
+    uint64_t over = annex ? gate_quota_count(shard, annex, user, bytes) : 0;
     struct held_message *held = annex && !over ? make(shard, message) : NULL;
     if (held)
         return held;
     if (annex && !over)
-        holding_uncount(shard, user, bytes);
+        gate_quota_uncount(shard, user, bytes);
     refuse_over(shard, message, over);
     return NULL;
 }
@@ -148,7 +148,7 @@ static bool ask(struct shard *shard, const struct message *message, struct held_
     return held->is_asked;
 }
 
-void holding_answer(struct held_message *held) {
+void gate_hold_answer(struct held_message *held) {
     if (held->is_asked)
         account_answer(held->user->account);
     held->is_asked = false;
@@ -167,7 +167,7 @@ static void enter(struct shard *shard, struct held_message *held, struct peer *p
     stats_move_gauge(&shard->stats, GAUGE_HELD_BYTES, held->bytes);
 }
 
-struct held_message *holding_begin(struct shard *shard, const struct message *message) {
+struct held_message *gate_hold_begin(struct shard *shard, const struct message *message) {
     assert(shard->gate && !message->approved);
     if (shard->phase != HUB_SERVING) {
         refuse_for(shard, message, ERROR_TARGET_DISCONNECTED, refuse_hub_ends);
@@ -180,8 +180,8 @@ struct held_message *holding_begin(struct shard *shard, const struct message *me
         unmake(shard, held);
         return NULL;
     }
-    if (!noting_held(shard, held)) {
-        holding_answer(held);
+    if (!gate_audit_held(shard, held)) {
+        gate_hold_answer(held);
         unmake(shard, held);
         stats_count(&shard->stats, COUNT_JOURNAL_REFUSED);
         refuse(shard, message, ERROR_AUDIT, NULL);
@@ -191,7 +191,7 @@ struct held_message *holding_begin(struct shard *shard, const struct message *me
     return held;
 }
 
-struct held_message *holding_find(const struct peer *peer, const uint8_t *text, struct span id) {
+struct held_message *gate_hold_find(const struct peer *peer, const uint8_t *text, struct span id) {
     return peer->annex ? gate_find_sent(&peer->annex->held, text, id) : NULL;
 }
 
@@ -202,10 +202,10 @@ static bool is_awaited(const struct held_message *held) {
     return held->is_request || held->is_released;
 }
 
-void holding_end(struct shard *shard, struct held_message *held) {
+void gate_hold_end(struct shard *shard, struct held_message *held) {
     struct peer *peer = source_of(shard, held);
     assert(peer->annex->held_count > 0 && (!is_awaited(held) || peer->awaited > 0));
-    holding_answer(held);
+    gate_hold_answer(held);
     list_remove(&held->by_age);
     list_remove(&held->by_source);
     list_remove(&held->by_checkpoint);
@@ -223,7 +223,7 @@ void holding_end(struct shard *shard, struct held_message *held) {
 static void end_silently(struct shard *shard, struct held_message *held) {
     struct exchange *exchange = held->exchange;
     assert(held->is_request || !exchange);
-    holding_end(shard, held);
+    gate_hold_end(shard, held);
     if (exchange)
         exchange_miss(shard, exchange);
 }
@@ -231,7 +231,7 @@ static void end_silently(struct shard *shard, struct held_message *held) {
 static void abandon(struct shard *shard, struct held_message *held) {
     if (!held->is_released)
         stats_count(&shard->stats, COUNT_GATE_SOURCE_LEFT);
-    noting_step(shard, held, "source left", NULL, ERROR_NONE);
+    gate_audit_step(shard, held, "source left", NULL, ERROR_NONE);
     end_silently(shard, held);
 }
 
@@ -246,7 +246,7 @@ static void end_with_error(struct shard *shard, struct held_message *held, enum 
         refuse_untold(shard, held->source, error, held->frame.body.bytes);
         text_deinit(data);
     }
-    holding_end(shard, held);
+    gate_hold_end(shard, held);
 }
 
 // Whether its source is among the endings: then it goes with it.
@@ -261,11 +261,11 @@ static void put_checkpoint(struct text *data, const struct held_message *held) {
     reply_data_string(data, "checkpoint", checkpoint, sizeof checkpoint);
 }
 
-void holding_cancel(struct shard *shard, struct held_message *held) {
+void gate_hold_cancel(struct shard *shard, struct held_message *held) {
     const struct annex *annex = source_of(shard, held)->annex;
     if (!held->is_released)
         stats_count(&shard->stats, COUNT_GATE_CANCELLED);
-    noting_step(shard, held, "cancelled", NULL, ERROR_CANCELLED);
+    gate_audit_step(shard, held, "cancelled", NULL, ERROR_CANCELLED);
     if (annex->mcp || annex->gives_up) {
         end_silently(shard, held);
         return;
@@ -275,7 +275,7 @@ void holding_cancel(struct shard *shard, struct held_message *held) {
     end_with_error(shard, held, ERROR_CANCELLED, &data);
 }
 
-void holding_timed_out(struct shard *shard, struct held_message *held) {
+void gate_hold_timed_out(struct shard *shard, struct held_message *held) {
     assert(!timer_armed(&held->timer) && !held->is_released);
     if (is_leaving(shard, held))
         return;
@@ -283,7 +283,7 @@ void holding_timed_out(struct shard *shard, struct held_message *held) {
     put_checkpoint(&data, held);
     reply_data_text(&data, "fault", "nobody has decided in time");
     stats_count(&shard->stats, COUNT_GATE_TIMED_OUT);
-    noting_step(shard, held, "timed out", NULL, ERROR_APPROVAL_REQUIRED);
+    gate_audit_step(shard, held, "timed out", NULL, ERROR_APPROVAL_REQUIRED);
     end_with_error(shard, held, ERROR_APPROVAL_REQUIRED, &data);
 }
 
@@ -300,19 +300,19 @@ static void turn_down(struct shard *shard, struct held_message *held, enum decis
     else
         text_put(&data, ",\"feedback\":null");
     stats_count(&shard->stats, rejected ? COUNT_GATE_REJECTED : COUNT_GATE_REVISED);
-    noting_step(shard, held, decision_text(decision), ruling, error);
+    gate_audit_step(shard, held, decision_text(decision), ruling, error);
     end_with_error(shard, held, error, &data);
 }
 
-void holding_decide(struct shard *shard, struct held_message *held, enum decision decision,
-                    const struct ruling *ruling) {
+void gate_hold_decide(struct shard *shard, struct held_message *held, enum decision decision,
+                      const struct ruling *ruling) {
     assert(!held->is_released);
     if (decision != DECISION_APPROVED) {
         turn_down(shard, held, decision, ruling);
         return;
     }
     stats_count(&shard->stats, COUNT_GATE_APPROVED);
-    noting_step(shard, held, decision_text(decision), ruling, ERROR_NONE);
+    gate_audit_step(shard, held, decision_text(decision), ruling, ERROR_NONE);
     source_of(shard, held)->awaited += !held->is_request;
     held->is_released = true;
     wheel_disarm(&held->timer);
@@ -328,7 +328,7 @@ static bool is_revoked(const struct shard *shard, const struct held_message *hel
            peer_credential_is_gone(shard, peer, held->user, (enum credential)held->credential, &held->digest);
 }
 
-void holding_review(struct shard *shard) {
+void gate_hold_review(struct shard *shard) {
     struct list *all = &shard->gate->held;
     assert(shard->settings->users);
     for (struct list *node = all->next, *next; node != all; node = next) {
@@ -340,19 +340,19 @@ void holding_review(struct shard *shard) {
         put_checkpoint(&data, held);
         reply_data_text(&data, "rule", rule_text(RULE_CREDENTIAL));
         stats_count(&shard->stats, COUNT_GATE_SOURCE_LEFT);
-        noting_step(shard, held, "source left", NULL, ERROR_NOT_ALLOWED);
+        gate_audit_step(shard, held, "source left", NULL, ERROR_NOT_ALLOWED);
         end_with_error(shard, held, ERROR_NOT_ALLOWED, &data);
     }
 }
 
-void holding_leave(struct shard *shard, struct peer *peer) {
+void gate_hold_leave(struct shard *shard, struct peer *peer) {
     struct list *all = peer->annex ? &peer->annex->held : NULL;
     assert(peer->state != PEER_OPEN);
     while (all && !list_empty(all))
         abandon(shard, list_entry(all->next, struct held_message, by_source));
 }
 
-void holding_drain(struct shard *shard) {
+void gate_hold_drain(struct shard *shard) {
     assert(shard->phase != HUB_SERVING);
     if (!shard->gate)
         return;
@@ -364,7 +364,7 @@ void holding_drain(struct shard *shard) {
             continue;
         }
         stats_count(&shard->stats, COUNT_GATE_DRAINED);
-        noting_step(shard, held, "drained", NULL, ERROR_TARGET_DISCONNECTED);
+        gate_audit_step(shard, held, "drained", NULL, ERROR_TARGET_DISCONNECTED);
         struct text data;
         put_checkpoint(&data, held);
         reply_data_text(&data, "fault", refuse_hub_ends);

@@ -5,13 +5,13 @@
 
 struct user;
 
-struct who {
+struct approver {
     uint64_t connection;
     const struct user *user; // NULL: users aren't on
 };
 
 // For whom a peer speaks now.
-struct who who_is(const struct peer *peer);
-bool who_is_same(struct who one, struct who other);
+struct approver approver_of(const struct peer *peer);
+bool approver_is_same(struct approver one, struct approver other);
 // Whether a peer may decide on what is held, and see it.
-bool who_may_approve(const struct shard *shard, const struct peer *peer);
+bool approver_may_decide(const struct shard *shard, const struct peer *peer);

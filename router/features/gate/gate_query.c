@@ -1,4 +1,4 @@
-#include "router/gate/errand.h"
+#include "router/features/gate/gate_query.h"
 
 #include <assert.h>
 #include <string.h>
@@ -6,12 +6,12 @@
 #include "core/rights/users.h"
 #include "router/engine/request/refuse.h"
 #include "router/engine/shard/post.h"
-#include "router/gate/showing.h"
-#include "router/gate/who.h"
+#include "router/features/gate/approver.h"
+#include "router/features/gate/gate_json.h"
 
 enum found { FOUND_NOTHING, FOUND_APPLIED, FOUND_OWN };
 
-struct errand {
+struct gate_query {
     struct mail mail; // its connection: who asks
     const struct user *user;
     struct exchange *exchange;
@@ -47,18 +47,18 @@ static const char *keep(char **to, const void *text, size_t bytes) {
 }
 
 // NULL when the message was refused.
-static struct errand *make(struct shard *shard, const struct message *message, const char *name,
-                           size_t name_bytes, const struct ruling *ruling) {
+static struct gate_query *make(struct shard *shard, const struct message *message, const char *name,
+                               size_t name_bytes, const struct ruling *ruling) {
     struct reply_to to = message_is_request(message) ? message_reply_to(message) : (struct reply_to){0};
     size_t bytes = to.id_bytes + name_bytes + ruling->approver_bytes + ruling->feedback_bytes;
-    struct errand *errand = quota_take(&shard->kept, sizeof *errand + bytes);
+    struct gate_query *errand = quota_take(&shard->kept, sizeof *errand + bytes);
     if (!errand) {
         refuse_keeping(shard, message, NULL);
         return NULL;
     }
-    *errand = (struct errand){.exchange = to.exchange, .is_request = message_is_request(message)};
+    *errand = (struct gate_query){.exchange = to.exchange, .is_request = message_is_request(message)};
     errand->mail.connection = message->peer->name;
-    errand->user = who_is(message->peer).user;
+    errand->user = approver_of(message->peer).user;
     errand->id_bytes = to.id_bytes;
     errand->name_bytes = (uint32_t)name_bytes;
     errand->names_one = name && checkpoint_read(name, name_bytes, &errand->checkpoint);
@@ -75,7 +75,7 @@ static struct errand *make(struct shard *shard, const struct message *message, c
 // --- At home
 
 static void answer_decision(struct shard *shard, struct peer *peer, struct reply_to to,
-                            const struct errand *errand) {
+                            const struct gate_query *errand) {
     struct text text;
     text_init(&text);
     assert(errand->is_request && errand->name);
@@ -101,7 +101,8 @@ static void refuse_list(struct shard *shard, struct peer *peer, struct reply_to 
     reply_error(shard, peer, to, ERROR_OVERLOADED, &data);
 }
 
-static void answer_list(struct shard *shard, struct peer *peer, struct reply_to to, struct errand *errand) {
+static void answer_list(struct shard *shard, struct peer *peer, struct reply_to to,
+                        struct gate_query *errand) {
     assert(errand->is_list && errand->room > 0);
     text_put(&errand->list, errand->list.length ? "]}" : "{\"approvals\":[]}");
     if (errand->lacks_room || (!errand->list.failed && errand->list.length > errand->room))
@@ -112,7 +113,7 @@ static void answer_list(struct shard *shard, struct peer *peer, struct reply_to 
         reply_result(shard, peer, to, errand->list.bytes, errand->list.length);
 }
 
-static void answer(struct shard *shard, struct errand *errand) {
+static void answer(struct shard *shard, struct gate_query *errand) {
     struct reply_to to = {errand->id, errand->id_bytes, errand->exchange};
     struct peer *peer = peer_find(shard, errand->mail.connection);
     if (!peer) {
@@ -128,10 +129,10 @@ static void answer(struct shard *shard, struct errand *errand) {
     peer_settle(shard, peer);
 }
 
-static void note(struct shard *shard, const struct errand *errand) {
+static void note(struct shard *shard, const struct gate_query *errand) {
     static const char *const outcomes[] = {"not applied", "applied", "refused"};
     assert(!errand->is_list && errand->found <= FOUND_OWN);
-    struct noted noted = {
+    struct gate_audit_entry noted = {
         .target = errand->has_target ? errand->target : NULL,
         .target_bytes = errand->target_bytes,
         .checkpoint = errand->name,
@@ -141,10 +142,10 @@ static void note(struct shard *shard, const struct errand *errand) {
         .outcome = outcomes[errand->found],
         .error = errand->found == FOUND_OWN ? ERROR_NOT_ALLOWED : ERROR_NONE,
     };
-    noting_decision(shard, (struct who){errand->mail.connection, errand->user}, &noted);
+    gate_audit_decision(shard, (struct approver){errand->mail.connection, errand->user}, &noted);
 }
 
-static void errand_end(struct shard *shard, struct errand *errand) {
+static void gate_query_end(struct shard *shard, struct gate_query *errand) {
     assert(shard->gate->errands_out > 0);
     shard->gate->errands_out--;
     if (!errand->is_list)
@@ -158,10 +159,10 @@ static void errand_end(struct shard *shard, struct errand *errand) {
 // --- On its way
 
 // While it is still there.
-static void note_target(struct errand *errand, const struct held_message *held) {
+static void note_target(struct gate_query *errand, const struct held_message *held) {
     char decoded[METHOD_BYTES_MAX];
     size_t bytes;
-    const char *target = showing_target(held, decoded, &bytes);
+    const char *target = gate_json_target(held, decoded, &bytes);
     static_assert(METHOD_BYTES_MAX <= UINT8_MAX && AGENT_ID_BYTES_MAX <= METHOD_BYTES_MAX, "it has room");
     errand->has_target = target != NULL;
     errand->target_bytes = (uint8_t)bytes;
@@ -169,40 +170,40 @@ static void note_target(struct errand *errand, const struct held_message *held) 
         memcpy(errand->target, target, bytes);
 }
 
-static void apply(struct shard *shard, struct errand *errand, struct held_message *held) {
+static void apply(struct shard *shard, struct gate_query *errand, struct held_message *held) {
     assert(!held->is_released);
     errand->is_over = true;
     note_target(errand, held);
-    struct who source = {held->source, held->user}, decider = {errand->mail.connection, errand->user};
-    if (who_is_same(source, decider)) {
+    struct approver source = {held->source, held->user}, decider = {errand->mail.connection, errand->user};
+    if (approver_is_same(source, decider)) {
         errand->found = FOUND_OWN;
     } else if (peer_find(shard, held->source)) { // else it is about to go
         errand->found = FOUND_APPLIED;
-        holding_decide(shard, held, errand->decision, &errand->ruling);
+        gate_hold_decide(shard, held, errand->decision, &errand->ruling);
     }
 }
 
-static void add(struct shard *shard, struct errand *errand, const struct held_message *held) {
+static void add(struct shard *shard, struct gate_query *errand, const struct held_message *held) {
     struct text *out = &errand->list;
     assert(errand->is_list && !errand->is_over);
-    size_t bytes = out->length + showing_bytes(held, errand->name != NULL);
+    size_t bytes = out->length + gate_json_bytes(held, errand->name != NULL);
     errand->lacks_room = bytes > errand->room;
     errand->lacks_memory = !buffer_budget_has_room(&shard->hub->budget, 2 * bytes, BUDGET_MESSAGE);
     errand->is_over = errand->lacks_room || errand->lacks_memory;
     if (errand->is_over)
         return;
     text_put(out, out->length ? "," : "{\"approvals\":[");
-    showing_put(out, shard, held, errand->name != NULL);
+    gate_json_put(out, shard, held, errand->name != NULL);
 }
 
-static void list_all(struct shard *shard, struct errand *errand) {
+static void list_all(struct shard *shard, struct gate_query *errand) {
     const struct list *all = &shard->gate->held;
     assert(errand->is_list && !errand->name);
     for (struct list *node = all->next; node != all && !errand->is_over; node = node->next)
         add(shard, errand, list_entry(node, struct held_message, by_age));
 }
 
-static void visit(struct shard *shard, struct errand *errand) {
+static void visit(struct shard *shard, struct gate_query *errand) {
     struct held_message *held = errand->names_one ? gate_find(shard->gate, &errand->checkpoint) : NULL;
     assert(!errand->is_over);
     if (errand->is_list && !errand->name)
@@ -213,7 +214,7 @@ static void visit(struct shard *shard, struct errand *errand) {
         apply(shard, errand, held);
 }
 
-static void go_on(struct shard *shard, struct errand *errand) {
+static void go_on(struct shard *shard, struct gate_query *errand) {
     uint32_t home = connection_shard(errand->mail.connection);
     visit(shard, errand);
     assert(home < shard->hub->settings.shard_count);
@@ -222,35 +223,35 @@ static void go_on(struct shard *shard, struct errand *errand) {
     if (nothing_more)
         next = home;
     if (next == home && shard->index == home) {
-        errand_end(shard, errand);
+        gate_query_end(shard, errand);
         return;
     }
     errand->mail.kind = MAIL_ERRAND;
     mailbox_post(hub_mailbox(shard->hub, shard->index, next), &errand->mail);
 }
 
-void errand_arrived(struct shard *shard, struct mail *mail) {
-    struct errand *errand = list_entry(mail, struct errand, mail);
+void gate_query_arrived(struct shard *shard, struct mail *mail) {
+    struct gate_query *errand = list_entry(mail, struct gate_query, mail);
     assert(mail->kind == MAIL_ERRAND && shard->gate);
     if (connection_shard(mail->connection) == shard->index)
-        errand_end(shard, errand);
+        gate_query_end(shard, errand);
     else
         go_on(shard, errand);
 }
 
-static void begin(struct shard *shard, const struct message *message, struct errand *errand) {
+static void begin(struct shard *shard, const struct message *message, struct gate_query *errand) {
     assert(connection_shard(errand->mail.connection) == shard->index);
     shard->gate->errands_out++;
     message->peer->awaited += errand->is_request;
     go_on(shard, errand);
 }
 
-void errand_decide(struct shard *shard, const struct message *message,
-                   const struct errand_decision *decision) {
+void gate_query_decide(struct shard *shard, const struct message *message,
+                       const struct gate_query_decision *decision) {
     struct ruling ruling = decision->ruling;
     assert(decision->checkpoint && decision->decision < DECISIONS_COUNT);
     char session[HUB_SESSION_BYTES];
-    const struct user *user = who_is(message->peer).user;
+    const struct user *user = approver_of(message->peer).user;
     if (user) {
         ruling.approver = user->name;
         ruling.approver_bytes = strlen(user->name);
@@ -259,17 +260,18 @@ void errand_decide(struct shard *shard, const struct message *message,
         ruling.approver = session;
         ruling.approver_bytes = sizeof session;
     }
-    struct errand *errand = make(shard, message, decision->checkpoint, decision->checkpoint_bytes, &ruling);
+    struct gate_query *errand =
+        make(shard, message, decision->checkpoint, decision->checkpoint_bytes, &ruling);
     if (!errand)
         return;
     errand->decision = decision->decision;
     begin(shard, message, errand);
 }
 
-void errand_list(struct shard *shard, const struct message *message, const char *checkpoint,
-                 size_t checkpoint_bytes) {
+void gate_query_list(struct shard *shard, const struct message *message, const char *checkpoint,
+                     size_t checkpoint_bytes) {
     assert(message_is_request(message));
-    struct errand *errand = make(shard, message, checkpoint, checkpoint_bytes, &(struct ruling){0});
+    struct gate_query *errand = make(shard, message, checkpoint, checkpoint_bytes, &(struct ruling){0});
     if (!errand)
         return;
     errand->is_list = true;

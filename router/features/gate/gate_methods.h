@@ -1,12 +1,12 @@
-// What those who decide on held messages (router/gate) ask and say.
+// What those who decide on held messages (router/features/gate) ask and say.
 #pragma once
 
 #include "router/engine/message/message.h"
 
 // hub/approvals: all that is held, or one of it with all of its body.
-void approvals_list(struct shard *shard, const struct message *message);
+void gate_methods_list(struct shard *shard, const struct message *message);
 // Whether it decides on what is the gate's and was refused, since its peer may not, whatever else is in it.
-bool approvals_refuse(struct shard *shard, const struct message *message);
+bool gate_methods_refuse(struct shard *shard, const struct message *message);
 // A governance/approval whose checkpoint is one of the gate's is answered here, whether or not there is a gate.
 // False: it is something else.
-bool approvals_decide(struct shard *shard, const struct message *message);
+bool gate_methods_decide(struct shard *shard, const struct message *message);

@@ -8,16 +8,16 @@
 //      "bytes":…,"preview":…},"until":…}
 //
 // and, if it is asked for, "body" behind that: all of it, as a string.
-void showing_put(struct text *out, const struct shard *shard, const struct held_message *held,
-                 bool with_body);
+void gate_json_put(struct text *out, const struct shard *shard, const struct held_message *held,
+                   bool with_body);
 // How many bytes that takes, or some more.
-size_t showing_bytes(const struct held_message *held, bool with_body);
+size_t gate_json_bytes(const struct held_message *held, bool with_body);
 
 // A string of the body's, decoded, of METHOD_BYTES_MAX bytes at most; NULL where there is none, or a longer one.
-const char *showing_string(const struct held_message *held, struct span string, char out[METHOD_BYTES_MAX],
-                           size_t *bytes);
+const char *gate_json_string(const struct held_message *held, struct span string, char out[METHOD_BYTES_MAX],
+                             size_t *bytes);
 // Where it is addressed to, as its source named it: an agent, a group, or whom its connection is attached to; NULL: nobody.
 // Who gets it is looked up once it is approved.
-const char *showing_target(const struct held_message *held, char out[METHOD_BYTES_MAX], size_t *bytes);
+const char *gate_json_target(const struct held_message *held, char out[METHOD_BYTES_MAX], size_t *bytes);
 // A checkpoint's name, as a string of JSON.
-void showing_put_checkpoint(struct text *out, const struct checkpoint *checkpoint);
+void gate_json_put_checkpoint(struct text *out, const struct checkpoint *checkpoint);

@@ -1,4 +1,4 @@
-#include "router/gate/holding_bounds.h"
+#include "router/features/gate/gate_quota.h"
 
 #include <assert.h>
 
@@ -38,15 +38,15 @@ static uint64_t count_own(const struct annex *annex, const struct user *user, ui
 
 // --- All
 
-void holding_uncount(struct shard *shard, const struct user *user, uint32_t bytes) {
+void gate_quota_uncount(struct shard *shard, const struct user *user, uint32_t bytes) {
     assert(atomic_load_explicit(&shard->hub->held, memory_order_relaxed) > 0);
     atomic_fetch_sub_explicit(&shard->hub->held, 1, memory_order_relaxed);
     atomic_fetch_sub_explicit(&shard->hub->held_bytes, bytes, memory_order_relaxed);
     uncount_own(user, bytes);
 }
 
-uint64_t holding_count(struct shard *shard, const struct annex *annex, const struct user *user,
-                       uint32_t bytes) {
+uint64_t gate_quota_count(struct shard *shard, const struct annex *annex, const struct user *user,
+                          uint32_t bytes) {
     struct hub *hub = shard->hub;
     uint32_t max = shard_limits(shard)->held_max;
     uint64_t bytes_max = shard_limits(shard)->memory_bytes_max / 4;
@@ -58,15 +58,15 @@ uint64_t holding_count(struct shard *shard, const struct annex *annex, const str
     uint64_t bytes_before = atomic_fetch_add_explicit(&hub->held_bytes, bytes, memory_order_relaxed);
     over = before >= max ? max : bytes_before + bytes > bytes_max ? bytes_max : 0;
     if (over)
-        holding_uncount(shard, user, bytes);
+        gate_quota_uncount(shard, user, bytes);
     return over;
 }
 
-uint32_t holding_bytes(const struct frame *frame) {
+uint32_t gate_quota_bytes(const struct frame *frame) {
     return frame_copy_bytes(frame) + (uint32_t)sizeof(struct held_message);
 }
 
-bool holding_keep(struct shard *shard, struct held_message *held, const struct frame *frame) {
+bool gate_quota_keep(struct shard *shard, struct held_message *held, const struct frame *frame) {
     assert(!held->frame.buffer);
     return frame_copy(&shard->buffers, frame, &held->unit, &held->frame);
 }
