@@ -7,7 +7,7 @@
 #include "router/features/children/child_methods.h"
 #include "router/features/gate/gate_methods.h"
 #include "router/methods/attach.h"
-#include "router/methods/cancelling.h"
+#include "router/methods/cancel_request.h"
 #include "router/methods/session.h"
 #include "router/methods/status.h"
 #include "router/registry/directory.h"

@@ -3,7 +3,7 @@
 #include <assert.h>
 
 #include "router/engine/shard/survey_scan.h"
-#include "router/methods/figures.h"
+#include "router/methods/stats_json.h"
 #include "router/rights/authz.h"
 
 static struct span params_of(const struct message *message) {
@@ -31,6 +31,6 @@ void status_stats(struct shard *shard, const struct message *message) {
         return;
     text_init(&result);
     survey_ask(shard);
-    figures_write(shard, &result);
+    stats_json_write(shard, &result);
     message_answer(shard, message, &result);
 }

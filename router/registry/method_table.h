@@ -13,8 +13,8 @@
     X(METHOD_INITIALIZED, "initialized", session_initialized, true, false, false)                            \
     X(METHOD_SHUTDOWN, "shutdown", session_shutdown, false, false, false)                                    \
     X(METHOD_EXIT, "exit", session_exit, true, false, false)                                                 \
-    X(METHOD_CANCEL_REQUEST, "$/cancelRequest", cancelling_request, true, false, false)                      \
-    X(METHOD_CANCELLED, "notifications/cancelled", cancelling_request, true, false, false)                   \
+    X(METHOD_CANCEL_REQUEST, "$/cancelRequest", cancel_request_route, true, false, false)                    \
+    X(METHOD_CANCELLED, "notifications/cancelled", cancel_request_route, true, false, false)                 \
     X(METHOD_AGENT_REGISTER, "agent/register", registration_register, false, false, true)                    \
     X(METHOD_AGENT_UNREGISTER, "agent/unregister", registration_unregister, false, false, false)             \
     X(METHOD_HUB_ATTACH, "hub/attach", attach_connection, false, false, true)                                \

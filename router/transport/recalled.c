@@ -3,7 +3,7 @@
 #include <assert.h>
 
 #include "router/engine/request/validate.h"
-#include "router/methods/cancelling.h"
+#include "router/methods/cancel_request.h"
 #include "router/route/routing.h"
 #include "router/transport/nats_open.h"
 #include "router/transport/signs.h"
@@ -24,7 +24,7 @@ static bool pass_on(struct link *link, const struct frame *frame, const struct n
     if (message.lookup.verdict != LOOKUP_GOOD || message.lookup.kind != BODY_NOTIFICATION)
         return false;
     routing_read_method(&message);
-    return cancelling_cross(link->shard, &message, pending);
+    return cancel_request_cross(link->shard, &message, pending);
 }
 
 void recalled_take(struct link *link, const struct frame *frame, const struct nats_message *said,

@@ -15,7 +15,7 @@
 #include "router/features/children/child_turn.h"
 #include "router/features/gate/gate_hold.h"
 #include "router/features/hcs/hcs.h"
-#include "router/methods/review.h"
+#include "router/methods/rights_review.h"
 #include "router/route/audit_log.h"
 #include "router/route/events.h"
 #include "router/route/released.h"
@@ -50,7 +50,7 @@ static void follow_settings(struct shard *shard) {
     const struct limits *before = shard_limits(shard);
     if (!shard_take_settings(shard))
         return;
-    review_all(shard);
+    rights_review_all(shard);
     if (!same_times(shard_limits(shard), before))
         peers_rewatch(shard);
     io_lend(shard->io, shard_buffers_lent(shard));
@@ -262,7 +262,7 @@ bool turn_take(struct shard *shard) {
     enum hub_phase phase = hub_phase(shard->hub); // before the mail, which was posted before this phase began
     inbox_read(shard);
     if (shard->review_due)
-        review_all(shard);
+        rights_review_all(shard);
     survey_follow(shard);
     expire(shard);
     completion_abandon_on(shard);

@@ -348,7 +348,7 @@ void attaching_compose(struct run *run, struct guest *guest, bool ask, int name)
 // The hub has answered that it attaches itself.
 void attaching_answered(struct guest *guest, const struct record *record, const struct naive_frame *frame);
 
-// --- cancelling.c: cancels
+// --- cancel_request.c: cancels
 
 // Cancels something that this guest has asked, in some form.
 void cancelling_compose(struct run *run, struct guest *guest, const struct record *record);

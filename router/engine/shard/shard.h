@@ -159,15 +159,15 @@ struct shard {
     struct turn_bounds bounds;
     struct spreading spreading;
     struct share share;
-    struct list starved;                  // struct peer.starved
-    struct list shaking;                  // likewise; their handshakes wait for a turn (sealed.c)
-    uint32_t shakes;                      // steps of handshakes in this turn
-    struct list behind;                   // struct peer.standing
-    struct list closing;                  // struct peer.standing
-    struct list abandoned;                // struct pending.by_source, of those who have left
-    uint32_t ends_left;                   // how many of these may still end in this turn
-    struct list unknown;                  // struct identity.unknown, oldest first
-    bool review_due;                      // somebody has come to have what rights before gave it (review.h)
+    struct list starved;   // struct peer.starved
+    struct list shaking;   // likewise; their handshakes wait for a turn (sealed.c)
+    uint32_t shakes;       // steps of handshakes in this turn
+    struct list behind;    // struct peer.standing
+    struct list closing;   // struct peer.standing
+    struct list abandoned; // struct pending.by_source, of those who have left
+    uint32_t ends_left;    // how many of these may still end in this turn
+    struct list unknown;   // struct identity.unknown, oldest first
+    bool review_due;       // somebody has come to have what rights before gave it (rights_review.h)
     struct peer *endings, **endings_last; // marked; linked by peer.ending (endings.h)
     struct list exchanges;                // struct exchange.link
     struct freelist exchange_spares;

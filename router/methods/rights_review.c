@@ -1,4 +1,4 @@
-#include "router/methods/review.h"
+#include "router/methods/rights_review.h"
 
 #include <assert.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static void revoke_agent(struct shard *shard, struct peer *peer, const struct ag
     registry_submit(shard, order);
 }
 
-static void review_agents(struct shard *shard, struct peer *peer, const struct user *user) {
+static void rights_review_agents(struct shard *shard, struct peer *peer, const struct user *user) {
     struct home *home = agents_home(&shard->agents, peer->name);
     for (struct list *node = home ? home->agents.next : NULL, *next; home && node != &home->agents;
          node = next) {
@@ -40,7 +40,7 @@ static void review_agents(struct shard *shard, struct peer *peer, const struct u
     }
 }
 
-static void review_subscriptions(struct shard *shard, struct peer *peer, const struct user *user) {
+static void rights_review_subscriptions(struct shard *shard, struct peer *peer, const struct user *user) {
     struct list *all = &peer->subscriber.subscriptions;
     assert(user && peer->state == PEER_OPEN);
     for (struct list *node = all->next, *next; node != all; node = next) {
@@ -71,7 +71,7 @@ static void revoke(struct shard *shard, struct peer *peer) {
 
 // A wrong credential is told as it was, and nobody who isn't known yet has anything but, perhaps, a credential that its
 // connection bears.
-static void review_peer(struct shard *shard, struct peer *peer, struct identity *identity) {
+static void rights_review_peer(struct shard *shard, struct peer *peer, struct identity *identity) {
     assert(identity->peer == peer);
     if (peer->state == PEER_CLOSING)
         return;
@@ -93,17 +93,17 @@ static void review_peer(struct shard *shard, struct peer *peer, struct identity 
     user = authz_user(shard, peer);
     if (!rights_level(user, peer->governance).allowed)
         peer->governance = user->level;
-    review_subscriptions(shard, peer, user);
-    review_agents(shard, peer, user);
+    rights_review_subscriptions(shard, peer, user);
+    rights_review_agents(shard, peer, user);
 }
 
-void review_all(struct shard *shard) {
+void rights_review_all(struct shard *shard) {
     shard->review_due = false;
     for (uint32_t slot = 0; shard->settings->users && slot < shard->peers.capacity; slot++) {
         struct peer *peer = shard->peers.slots[slot];
         struct identity *identity = peer ? identity_of(peer) : NULL;
         if (identity)
-            review_peer(shard, peer, identity);
+            rights_review_peer(shard, peer, identity);
     }
     if (!shard->settings->users)
         return;

@@ -4,7 +4,7 @@
 #include "router/engine/message/message.h"
 
 // A peer cancels what it has asked. Ids that aren't pending are ignored: the answer may be on its way.
-void cancelling_request(struct shard *shard, const struct message *message);
+void cancel_request_route(struct shard *shard, const struct message *message);
 // Another hub's source cancels this request of the link's: it is forwarded as one of a peer here would be, whatever id it names.
 // False: it isn't one.
-bool cancelling_cross(struct shard *shard, const struct message *message, struct pending *pending);
+bool cancel_request_cross(struct shard *shard, const struct message *message, struct pending *pending);

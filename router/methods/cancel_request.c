@@ -1,4 +1,4 @@
-#include "router/methods/cancelling.h"
+#include "router/methods/cancel_request.h"
 
 #include <assert.h>
 
@@ -86,7 +86,7 @@ static bool is_own(const struct peer *peer, const struct pending *pending) {
     return pending->account == (user ? user->account : NULL);
 }
 
-void cancelling_request(struct shard *shard, const struct message *message) {
+void cancel_request_route(struct shard *shard, const struct message *message) {
     struct json_item id = {0};
     assert(message->method_bytes > 0);
     if (!read_id(message, &id) || (id.type != JSON_STRING && id.type != JSON_NUMBER)) {
@@ -107,7 +107,7 @@ void cancelling_request(struct shard *shard, const struct message *message) {
         reply_result(shard, message->peer, message_reply_to(message), "null", 4);
 }
 
-bool cancelling_cross(struct shard *shard, const struct message *message, struct pending *pending) {
+bool cancel_request_cross(struct shard *shard, const struct message *message, struct pending *pending) {
     struct json_item id = {0};
     bool is_cancel = message_method_is(message, "$/cancelRequest") ||
                      message_method_is(message, "notifications/cancelled");

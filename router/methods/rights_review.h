@@ -5,4 +5,4 @@
 #include "router/engine/shard/shard.h"
 
 // Looks at all connections of this shard, by the users that are in effect now.
-void review_all(struct shard *shard);
+void rights_review_all(struct shard *shard);

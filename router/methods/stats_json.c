@@ -1,4 +1,4 @@
-#include "router/methods/figures.h"
+#include "router/methods/stats_json.h"
 
 #include <assert.h>
 
@@ -274,7 +274,7 @@ static void put_surveys(struct shard *shard, struct text *out) {
     put_sessions(shard, out, &sessions);
 }
 
-void figures_write(struct shard *shard, struct text *out) {
+void stats_json_write(struct shard *shard, struct text *out) {
     assert(shard->hub->shards[shard->index] == shard);
     put_hub(shard, out);
     put_transports(shard->hub, out);

@@ -5,4 +5,4 @@
 #include "router/engine/shard/shard.h"
 
 // Appends it to `out`: an object in JSON.
-void figures_write(struct shard *shard, struct text *out);
+void stats_json_write(struct shard *shard, struct text *out);
